@@ -1,1 +1,17 @@
-//! Sluice.
+//! Sluice: a lossless-Ethernet lab.
+//!
+//! The library is built in layers; a module uses those above it in this list and knows nothing of
+//! those below (`tests/layering.rs` holds the imports to it):
+//!
+//! - L0 [`units`], [`time`]: numbers with their meaning.
+//! - L1 [`wire`]: one file per frame format. [`buffer`], [`pfc`], [`schedule`], [`congestion`],
+//!   [`headroom`]: machines that take time as an argument and never see a frame.
+//! - L2 [`frame`], [`port`], [`world`], [`stats`]: what a world has to provide.
+//! - L3 [`switch`], [`host`]: the data plane, the same in every world.
+//! - L4 `dpdk`, `runtime`: the real world. `dpdk` is the only place with unsafe code.
+//! - L5 `config`, `report`, `cli`: files, results and commands.
+
+pub mod frame;
+pub mod port;
+pub mod time;
+pub mod units;

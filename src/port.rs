@@ -1,0 +1,37 @@
+//! What the data plane knows of a port: bursts in, bursts out, and what it promises.
+
+use crate::frame::{Burst, Frame};
+use crate::units::{BitsPerSec, Bytes};
+
+/// What a port can do and what it holds, as found out when it was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortCaps {
+    /// The rate of the link: negotiated where there is a NIC, else unknown.
+    pub link_rate: Option<BitsPerSec>,
+    /// The most octets of data frames (FCS included) that may be waiting in the receive ring when
+    /// the switch looks: they are on this side of the link but not yet in the ledger, so they are
+    /// a term of the headroom.
+    pub rx_backlog_max: Bytes,
+    /// The most octets that leave whatever PFC says once `tx_burst` took them.
+    pub tx_committed_max: Bytes,
+}
+
+/// A full-duplex port. Calls never block and make no system call beyond the driver's own.
+pub trait Port {
+    /// The frames this port carries.
+    type Frame: Frame;
+
+    /// Takes the frames that have arrived, in order, into the empty `out`.
+    fn rx_burst(&mut self, out: &mut Burst<Self::Frame>);
+
+    /// Hands over frames from the front of `out`, in order; what does not fit stays in `out`, in
+    /// order. That is no error: the other side decides how fast it takes.
+    fn tx_burst(&mut self, out: &mut Burst<Self::Frame>);
+
+    /// A frame with the given octets from memory that data frames can never use up, for MAC
+    /// control frames. Nothing while all of it is still waiting to be sent: ask again next poll.
+    fn control_frame(&mut self, octets: &[u8]) -> Option<Self::Frame>;
+
+    /// What the port can do.
+    fn caps(&self) -> &PortCaps;
+}

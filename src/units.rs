@@ -1,0 +1,359 @@
+//! The units and identifiers that every layer shares.
+//!
+//! A value of one of these types is always in range: the constructors check, so that no other
+//! module has to. Nothing here allocates except in `Display`.
+
+use core::fmt;
+use core::ops::{Add, AddAssign};
+use core::str::FromStr;
+
+use crate::time::Duration;
+
+/// How many priorities IEEE 802.1Q has, and so queues per port, PFC bits and priority groups.
+pub const PRIORITIES: usize = 8;
+
+/// A count of octets.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Bytes(pub u64);
+
+/// A count of buffer cells; how many octets a cell has is the buffer plan's business.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Cells(pub u32);
+
+/// The length of a pause: 1 quantum is 512 bit times of the link it is received on
+/// (IEEE 802.3 31B.2, 31D.2). Range 0 to 65535; 0 means resume.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Quanta(pub u16);
+
+/// A link rate in bit/s, never zero.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct BitsPerSec(u64);
+
+impl Add for Bytes {
+    type Output = Self;
+    fn add(self, o: Self) -> Self {
+        Self(self.0 + o.0)
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, o: Self) {
+        self.0 += o.0;
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} B", self.0)
+    }
+}
+
+impl BitsPerSec {
+    /// A rate of `n` bit/s, or nothing for 0.
+    #[must_use]
+    pub const fn new(n: u64) -> Option<Self> {
+        if n == 0 { None } else { Some(Self(n)) }
+    }
+
+    /// A rate of `n` Gbit/s. Panics for 0.
+    #[must_use]
+    pub const fn gbps(n: u64) -> Self {
+        assert!(n > 0);
+        Self(n * 1_000_000_000)
+    }
+
+    /// The rate in bit/s.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// How long `bits` take at this rate, rounded up to the picosecond, so that no sum of frames
+    /// ever goes faster than the link.
+    #[must_use]
+    pub const fn time_for_bits(self, bits: u64) -> Duration {
+        let ps = (bits as u128 * 1_000_000_000_000).div_ceil(self.0 as u128);
+        Duration::from_picos(ps as u64)
+    }
+
+    /// How long `bytes` octets take at this rate, rounded up to the picosecond.
+    #[must_use]
+    pub const fn time_for(self, bytes: Bytes) -> Duration {
+        self.time_for_bits(bytes.0 * 8)
+    }
+
+    /// How many whole octets pass in `d`, rounded down.
+    #[must_use]
+    pub const fn bytes_in(self, d: Duration) -> Bytes {
+        Bytes((self.0 as u128 * d.as_picos() as u128 / 8_000_000_000_000) as u64)
+    }
+}
+
+impl fmt::Display for BitsPerSec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (scale, unit) in [(1_000_000_000, "Gb/s"), (1_000_000, "Mb/s"), (1_000, "kb/s")] {
+            if self.0 >= scale {
+                return write!(f, "{} {unit}", self.0 as f64 / scale as f64);
+            }
+        }
+        write!(f, "{} b/s", self.0)
+    }
+}
+
+impl Quanta {
+    /// The longest pause one frame can ask for.
+    pub const MAX: Self = Self(u16::MAX);
+
+    /// How long this pause lasts on a link of `rate`.
+    #[must_use]
+    pub const fn at(self, rate: BitsPerSec) -> Duration {
+        rate.time_for_bits(self.0 as u64 * 512)
+    }
+}
+
+/// An integer newtype that is checked when it is made.
+macro_rules! bounded {
+    ($(#[$doc:meta])* $name:ident($int:ty), $min:expr, $max:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub struct $name($int);
+
+        impl $name {
+            /// The smallest value.
+            pub const MIN: Self = Self($min);
+            /// The largest value.
+            pub const MAX: Self = Self($max);
+
+            /// The checked constructor: nothing when `n` is out of range.
+            #[must_use]
+            pub const fn new(n: $int) -> Option<Self> {
+                // The bounds of some types are those of the integer itself.
+                #[allow(unused_comparisons, clippy::absurd_extreme_comparisons)]
+                if n >= $min && n <= $max { Some(Self(n)) } else { None }
+            }
+
+            /// The bare number.
+            #[must_use]
+            pub const fn get(self) -> $int {
+                self.0
+            }
+
+            /// The number as an index.
+            #[must_use]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+bounded! {
+    /// An IEEE 802.1Q priority, the thing that PFC pauses. Range 0 to 7.
+    Priority(u8), 0, 7
+}
+bounded! {
+    /// A traffic class: one egress queue of a port. Range 0 to 7.
+    TrafficClass(u8), 0, 7
+}
+bounded! {
+    /// A priority group: one ingress accounting unit of a port (SAI's priority group). Range 0 to 7.
+    PriorityGroup(u8), 0, 7
+}
+bounded! {
+    /// The priority code point of a VLAN tag (802.1Q 9.6). Range 0 to 7.
+    Pcp(u8), 0, 7
+}
+bounded! {
+    /// A differentiated services code point (RFC 2474). Range 0 to 63.
+    Dscp(u8), 0, 63
+}
+bounded! {
+    /// A VLAN identifier that names a VLAN (802.1Q 9.6: 0 is priority-tagged, 4095 reserved).
+    /// Range 1 to 4094.
+    Vid(u16), 1, 4094
+}
+bounded! {
+    /// A port of one switch or host, counted from 0 in the order of the configuration.
+    PortId(u16), 0, 1023
+}
+
+impl Priority {
+    /// All priorities, lowest first.
+    pub const ALL: [Self; PRIORITIES] =
+        [Self(0), Self(1), Self(2), Self(3), Self(4), Self(5), Self(6), Self(7)];
+}
+
+impl TrafficClass {
+    /// All traffic classes, lowest first.
+    pub const ALL: [Self; PRIORITIES] =
+        [Self(0), Self(1), Self(2), Self(3), Self(4), Self(5), Self(6), Self(7)];
+}
+
+impl PriorityGroup {
+    /// All priority groups, lowest first.
+    pub const ALL: [Self; PRIORITIES] =
+        [Self(0), Self(1), Self(2), Self(3), Self(4), Self(5), Self(6), Self(7)];
+}
+
+/// A set of priorities, one bit each, bit n for priority n: PFC's priority enable vector.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct PrioritySet(pub u8);
+
+impl PrioritySet {
+    /// No priority.
+    pub const EMPTY: Self = Self(0);
+    /// Every priority.
+    pub const ALL: Self = Self(0xff);
+
+    /// The set of one priority.
+    #[must_use]
+    pub const fn of(p: Priority) -> Self {
+        Self(1 << p.get())
+    }
+
+    /// Whether `p` is in the set.
+    #[must_use]
+    pub const fn contains(self, p: Priority) -> bool {
+        self.0 & (1 << p.get()) != 0
+    }
+
+    /// Adds `p`.
+    pub const fn insert(&mut self, p: Priority) {
+        self.0 |= 1 << p.get();
+    }
+
+    /// Takes `p` out.
+    pub const fn remove(&mut self, p: Priority) {
+        self.0 &= !(1 << p.get());
+    }
+
+    /// Whether there is nothing in the set.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The priorities in the set, lowest first.
+    pub fn iter(self) -> impl Iterator<Item = Priority> {
+        Priority::ALL.into_iter().filter(move |p| self.contains(*p))
+    }
+}
+
+impl FromIterator<Priority> for PrioritySet {
+    fn from_iter<I: IntoIterator<Item = Priority>>(iter: I) -> Self {
+        let mut set = Self::EMPTY;
+        for p in iter {
+            set.insert(p);
+        }
+        set
+    }
+}
+
+impl fmt::Debug for PrioritySet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter().map(Priority::get)).finish()
+    }
+}
+
+/// An EUI-48 MAC address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Mac(pub [u8; 6]);
+
+impl Mac {
+    /// ff-ff-ff-ff-ff-ff.
+    pub const BROADCAST: Self = Self([0xff; 6]);
+
+    /// Whether this is a group address (802 8.2.2: the first bit on the wire).
+    #[must_use]
+    pub const fn is_multicast(self) -> bool {
+        self.0[0] & 1 == 1
+    }
+
+    /// The address as a number below 2^48, first octet in the high bits.
+    #[must_use]
+    pub const fn to_u64(self) -> u64 {
+        let [a, b, c, d, e, f] = self.0;
+        u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+    }
+}
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl fmt::Debug for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Mac {
+    type Err = &'static str;
+
+    /// Reads `02:00:00:00:00:01` or the same with dashes.
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        const WHY: &str = "a MAC address is six hexadecimal octets, such as 02:00:00:00:00:01";
+        let mut out = [0; 6];
+        let mut parts = s.split([':', '-']);
+        for octet in &mut out {
+            let part = parts.next().ok_or(WHY)?;
+            if part.is_empty() || part.len() > 2 {
+                return Err(WHY);
+            }
+            *octet = u8::from_str_radix(part, 16).map_err(|_| WHY)?;
+        }
+        if parts.next().is_some() { Err(WHY) } else { Ok(Self(out)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantum_is_512_bit_times_of_the_link() {
+        // Keysight's table, as 802.3 31B.2 has it: 5.12 ns at 100G, 838.848 us for 65535 at 40G.
+        assert_eq!(Quanta(1).at(BitsPerSec::gbps(100)).as_picos(), 5_120);
+        assert_eq!(Quanta::MAX.at(BitsPerSec::gbps(40)).as_picos(), 838_848_000);
+    }
+
+    #[test]
+    fn serialisation_keeps_the_fraction_of_a_nanosecond() {
+        assert_eq!(BitsPerSec::gbps(100).time_for(Bytes(1048)).as_picos(), 83_840);
+        assert_eq!(BitsPerSec::gbps(100).bytes_in(Duration::from_nanos(100)), Bytes(1250));
+    }
+
+    #[test]
+    fn out_of_range_values_are_refused() {
+        assert!(Priority::new(8).is_none() && Vid::new(0).is_none() && Vid::new(4095).is_none());
+        assert!(Dscp::new(64).is_none() && BitsPerSec::new(0).is_none());
+        assert_eq!(Vid::new(4094).map(Vid::get), Some(4094));
+    }
+
+    #[test]
+    fn mac_addresses_read_and_print() {
+        let m: Mac = "01-80-c2-00-00-01".parse().unwrap();
+        assert_eq!(m.to_string(), "01:80:c2:00:00:01");
+        assert!(m.is_multicast());
+        assert_eq!(m.to_u64(), 0x0180_c200_0001);
+        for bad in ["", "1:2:3:4:5", "1:2:3:4:5:6:7", "zz:0:0:0:0:0", "001:0:0:0:0:0"] {
+            assert!(bad.parse::<Mac>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn sets_hold_what_was_put_in() {
+        let set: PrioritySet = [Priority::MIN, Priority::MAX].into_iter().collect();
+        assert_eq!(set.0, 0x81);
+        assert_eq!(set.iter().map(Priority::get).collect::<Vec<_>>(), [0, 7]);
+    }
+}
