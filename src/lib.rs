@@ -11,7 +11,14 @@
 //! - L4 `dpdk`, `runtime`: the real world. `dpdk` is the only place with unsafe code.
 //! - L5 `config`, `report`, `cli`: files, results and commands.
 
+pub mod buffer;
+pub mod congestion;
 pub mod frame;
+pub mod pfc;
 pub mod port;
+pub mod schedule;
+pub mod stats;
+pub mod switch;
 pub mod time;
 pub mod units;
+pub mod world;

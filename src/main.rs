@@ -1,1 +1,3 @@
+//! The `sluice` command.
+
 fn main() {}

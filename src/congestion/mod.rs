@@ -1,0 +1,4 @@
+//! Congestion control: ECN marking.
+
+mod plan;
+pub use plan::*;

@@ -1,0 +1,167 @@
+//! Every way a frame can end other than by being sent on.
+
+/// Declares the reasons once: variant, counter name, and what it means.
+macro_rules! drop_reasons {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
+        /// Why a frame was dropped. Each is counted where it happens, per port.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[repr(u8)]
+        pub enum DropReason {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl DropReason {
+            /// All reasons, in the order of a frame's way through the switch.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+            /// How many there are.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// The name of the counter.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// What it means, in a sentence or two.
+            #[must_use]
+            pub const fn doc(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),+),)+ }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    /// Shorter than an Ethernet header.
+    Runt = "runt",
+    /// Longer than the configured maximum frame.
+    Oversize = "oversize",
+    /// It came in while the port was down.
+    LinkDown = "link_down",
+    /// A VLAN tag was cut off by the end of the frame.
+    TruncatedTag = "truncated_tag",
+    /// VLAN identifier 4095, which is reserved (802.1Q table 9-2).
+    ReservedVid = "reserved_vid",
+    /// The source address is a group address.
+    GroupSource = "group_source",
+    /// A MAC control frame with an opcode that is neither PAUSE nor PFC.
+    MacControlOpcode = "mac_control_opcode",
+    /// A MAC control frame that is too short for its opcode.
+    MacControlShort = "mac_control_short",
+    /// A MAC control frame whose destination is not the one that its opcode demands.
+    MacControlAddress = "mac_control_address",
+    /// A MAC control frame behind a VLAN tag; pauses are never tagged.
+    MacControlTagged = "mac_control_tagged",
+    /// PAUSE on a port that does not obey PAUSE.
+    PauseNotEnabled = "pause_not_enabled",
+    /// PFC on a port that does not obey PFC.
+    PfcNotEnabled = "pfc_not_enabled",
+    /// To one of the addresses 01-80-C2-00-00-0x that bridges never forward (802.1Q table 8-1).
+    ReservedAddress = "reserved_address",
+    /// Of a VLAN that the ingress port does not belong to (802.1Q 8.6.2).
+    IngressVlan = "ingress_vlan",
+    /// Its destination is behind the port it came from.
+    SameSegment = "same_segment",
+    /// No other port belongs to its VLAN.
+    NoEgress = "no_egress",
+    /// Its egress port is down.
+    EgressDown = "egress_down",
+    /// To the router, and it is not a valid IPv4 or IPv6 packet.
+    IpMalformed = "ip_malformed",
+    /// Its TTL or hop limit has run out.
+    TtlExpired = "ttl_expired",
+    /// No route matches its destination.
+    NoRoute = "no_route",
+    /// The next hop has no static neighbour entry.
+    NoNeighbour = "no_neighbour",
+    /// To the router itself, and of a protocol that it does not answer.
+    RouterNotSpoken = "router_not_spoken",
+    /// Its lossy priority group is at its shared limit.
+    SharedLimit = "shared_limit",
+    /// Its lossless priority group has used up its headroom: the sender went on after XOFF.
+    HeadroomFull = "headroom_full",
+    /// Its egress queue is at its limit.
+    QueueLimit = "queue_limit",
+    /// RED picked it, and it is not ECN-capable.
+    RedNotEct = "red_not_ect",
+    /// Its queue is stormed and the watchdog's action is drop.
+    Watchdog = "watchdog",
+    /// No memory for a copy of a flooded frame.
+    NoMemory = "no_memory",
+    /// No room in front of the frame for the VLAN tag that its egress demands.
+    NoTagRoom = "no_tag_room",
+    /// The ring to the worker of its egress port was full.
+    HandoffFull = "handoff_full",
+    /// Still queued when the switch was stopped, or its queue was flushed by a link that went down.
+    Flushed = "flushed",
+}
+
+/// A counter per [`DropReason`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Drops([u64; DropReason::COUNT]);
+
+impl Default for Drops {
+    fn default() -> Self {
+        Self([0; DropReason::COUNT])
+    }
+}
+
+impl Drops {
+    /// Counts one.
+    #[inline]
+    pub fn count(&mut self, reason: DropReason) {
+        self.0[reason as usize] += 1;
+    }
+
+    /// How many were dropped for `reason`.
+    #[must_use]
+    pub const fn get(&self, reason: DropReason) -> u64 {
+        self.0[reason as usize]
+    }
+
+    /// How many were dropped in all.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The reasons that have happened, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
+        DropReason::ALL.iter().map(|r| (*r, self.get(*r))).filter(|(_, n)| *n > 0)
+    }
+
+    /// Adds another's counts to these.
+    pub fn add(&mut self, other: &Self) {
+        for (a, b) in self.0.iter_mut().zip(other.0) {
+            *a += b;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct_and_documented() {
+        let mut names: Vec<_> = DropReason::ALL.iter().map(|r| r.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), DropReason::COUNT);
+        assert!(DropReason::ALL.iter().all(|r| r.doc().trim().ends_with('.')));
+    }
+
+    #[test]
+    fn counts_add_up() {
+        let mut a = Drops::default();
+        a.count(DropReason::Runt);
+        let mut b = a;
+        b.count(DropReason::Watchdog);
+        a.add(&b);
+        assert_eq!(
+            a.iter().collect::<Vec<_>>(),
+            [(DropReason::Runt, 2), (DropReason::Watchdog, 1)]
+        );
+        assert_eq!(a.total(), 3);
+    }
+}

@@ -1,0 +1,174 @@
+//! What a world provides to the data plane, and what it may watch.
+
+use crate::buffer::Charge;
+use crate::frame::Frame;
+use crate::port::Port;
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::units::{
+    BitsPerSec, Cells, Mac, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass, Vid,
+};
+
+/// A world: the types that the data plane is compiled for. Everything is static dispatch.
+pub trait World {
+    /// Its frames.
+    type Frame: Frame;
+    /// Its ports.
+    type Port: Port<Frame = Self::Frame>;
+    /// Who watches: `()` in production.
+    type Events: Events;
+    /// The way to the other workers of the same switch: [`Alone`] where there is one worker.
+    type Handoff: Handoff<Self::Frame>;
+}
+
+/// What a poll says when it returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Next {
+    /// Whether anything was received, sent or changed: poll again at the same time.
+    pub progressed: bool,
+    /// When to poll again at the latest if nothing arrives.
+    pub deadline: Instant,
+}
+
+/// Observers of the data plane. All methods default to nothing and cost nothing then.
+#[allow(unused_variables)]
+pub trait Events {
+    /// A data frame was received and classified.
+    #[inline]
+    fn received(&mut self, now: Instant, port: PortId, priority: Priority, wire_len: u32) {}
+    /// A frame was dropped. `priority` is nothing for frames that were not classified.
+    #[inline]
+    fn dropped(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        priority: Option<Priority>,
+        reason: DropReason,
+    ) {
+    }
+    /// A data frame joined an egress queue that now holds `queue_bytes`.
+    #[inline]
+    fn enqueued(&mut self, now: Instant, port: PortId, class: TrafficClass, queue_bytes: u64) {}
+    /// A data frame was given to the port for transmission.
+    #[inline]
+    fn sent(&mut self, now: Instant, port: PortId, priority: Priority, wire_len: u32) {}
+    /// A frame leaves with CE set here.
+    #[inline]
+    fn marked(&mut self, now: Instant, port: PortId, class: TrafficClass) {}
+    /// An ingress group crossed its limit: `xoff` true for XOFF, false for XON.
+    #[inline]
+    fn crossed(&mut self, now: Instant, port: PortId, group: PriorityGroup, xoff: bool) {}
+    /// A PFC or PAUSE frame was sent; `paused` are the priorities it pauses, of those in `named`.
+    #[inline]
+    fn pause_sent(&mut self, now: Instant, port: PortId, named: PrioritySet, paused: PrioritySet) {}
+    /// The peer's pauses changed which priorities may send.
+    #[inline]
+    fn pause_obeyed(&mut self, now: Instant, port: PortId, paused: PrioritySet) {}
+    /// The watchdog found (`true`) or released (`false`) a stormed queue.
+    #[inline]
+    fn storm(&mut self, now: Instant, port: PortId, class: TrafficClass, detected: bool) {}
+}
+
+impl Events for () {}
+
+/// A frame on its way from the worker that admitted it to the worker that sends it.
+#[derive(Debug)]
+pub struct Transit<F> {
+    /// The frame.
+    pub frame: F,
+    /// What it holds of the buffer; credited when it leaves.
+    pub charge: Charge,
+    /// Where it leaves.
+    pub egress: PortId,
+    /// The port it came in by, where its drops are counted.
+    pub ingress: PortId,
+    /// Its VLAN, which decides whether it leaves tagged.
+    pub vid: Vid,
+    /// Its priority.
+    pub priority: Priority,
+}
+
+/// The way between the workers of one switch. Bounded, lock-free, and never blocking.
+pub trait Handoff<F> {
+    /// Whether the worker owns this port itself.
+    fn owns(&self, port: PortId) -> bool;
+
+    /// Gives a frame to the worker that owns its egress port; a full ring gives it back.
+    ///
+    /// # Errors
+    /// The frame itself, when the ring is full.
+    fn give(&mut self, item: Transit<F>) -> Result<(), Transit<F>>;
+
+    /// Takes a frame that another worker gave.
+    fn take(&mut self) -> Option<Transit<F>>;
+
+    /// Tells the owner of an ingress port that `cells` of its group were released here.
+    fn released(&mut self, port: PortId, group: PriorityGroup, cells: Cells);
+
+    /// Hands what others released of this worker's groups since the last call to `credit`.
+    fn collect(&mut self, credit: impl FnMut(PortId, PriorityGroup, Cells));
+
+    /// Publishes this worker's shared-pool use and returns that of all others.
+    fn exchange_shared(&mut self, own: Cells) -> Cells;
+
+    /// Tells the other workers where an address was learnt. False if one could not be told now.
+    fn tell_learnt(&mut self, vid: Vid, mac: Mac, port: PortId) -> bool;
+
+    /// An address that another worker learnt.
+    fn next_learnt(&mut self) -> Option<(Vid, Mac, PortId)>;
+
+    /// Tells the other workers that the link of an owned port went up or down, and its rate.
+    fn tell_link(&mut self, port: PortId, up: bool, rate: BitsPerSec);
+
+    /// Whether a port of any worker is up, as last told.
+    fn is_up(&self, port: PortId) -> bool;
+}
+
+/// One worker owns every port: nothing is handed over.
+#[derive(Clone, Debug, Default)]
+pub struct Alone {
+    down: Vec<PortId>,
+}
+
+impl<F> Handoff<F> for Alone {
+    #[inline]
+    fn owns(&self, _: PortId) -> bool {
+        true
+    }
+    #[inline]
+    fn give(&mut self, item: Transit<F>) -> Result<(), Transit<F>> {
+        Err(item)
+    }
+    #[inline]
+    fn take(&mut self) -> Option<Transit<F>> {
+        None
+    }
+    #[inline]
+    fn released(&mut self, _: PortId, _: PriorityGroup, _: Cells) {
+        unreachable!("a worker that is alone owns every ingress port");
+    }
+    #[inline]
+    fn collect(&mut self, _: impl FnMut(PortId, PriorityGroup, Cells)) {}
+    #[inline]
+    fn exchange_shared(&mut self, _: Cells) -> Cells {
+        Cells(0)
+    }
+    #[inline]
+    fn tell_learnt(&mut self, _: Vid, _: Mac, _: PortId) -> bool {
+        true
+    }
+    #[inline]
+    fn next_learnt(&mut self) -> Option<(Vid, Mac, PortId)> {
+        None
+    }
+    fn tell_link(&mut self, port: PortId, up: bool, _: BitsPerSec) {
+        self.down.retain(|p| *p != port);
+        if !up {
+            self.down.push(port);
+        }
+    }
+    #[inline]
+    fn is_up(&self, port: PortId) -> bool {
+        self.down.is_empty() || !self.down.contains(&port)
+    }
+}
