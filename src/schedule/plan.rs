@@ -7,8 +7,9 @@ use crate::units::{Bytes, PRIORITIES};
 pub enum ClassPlan {
     /// Strict priority: before every class below it and before all of DWRR (TSA 0).
     Strict,
-    /// Enhanced transmission selection: a share of what strict classes leave, in octets on the
-    /// wire, proportional to `weight` (1 to 65535; percent in a DCBX configuration) (TSA 2).
+    /// Enhanced transmission selection: a share of what strict classes leave, in octets of frames
+    /// (FCS included), proportional to `weight` (1 to 65535; percent in a DCBX configuration)
+    /// (TSA 2).
     Dwrr {
         /// The share, relative to the other DWRR classes.
         weight: u16,

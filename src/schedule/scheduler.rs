@@ -1,0 +1,225 @@
+//! Eight queues of one port and the choice between them (802.1Q 8.6.8): strict classes from the
+//! highest down, then deficit weighted round robin over the rest.
+//!
+//! A queue stops while the priority of its first frame is paused; the others go on. The caller
+//! sends control frames before it asks here.
+
+use super::arena::{Arena, Fifo};
+use super::plan::{ClassPlan, SchedulePlan};
+use crate::units::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+
+/// Octets that the class with the highest weight gets in one round, at least. Small, so that
+/// classes alternate finely; shares are exact whatever it is.
+const ROUND_BYTES: u32 = 2048;
+
+/// An item that was chosen, with what the queue knew of it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Popped<H> {
+    /// The item.
+    pub item: H,
+    /// Its octets, as given when it was pushed.
+    pub len: u32,
+    /// Its priority, as given when it was pushed.
+    pub priority: Priority,
+    /// The queue it was in.
+    pub class: TrafficClass,
+}
+
+/// The scheduler of one port.
+#[derive(Debug)]
+pub struct Scheduler {
+    queues: [Fifo; PRIORITIES],
+    peaks: [u64; PRIORITIES],
+    backlog: u8,
+    strict: u8,
+    quantum: [u32; PRIORITIES],
+    deficit: [u64; PRIORITIES],
+    /// The class whose turn it is, and whether it has had its quantum in this turn.
+    turn: usize,
+    served: bool,
+}
+
+impl Scheduler {
+    /// A scheduler with empty queues.
+    #[must_use]
+    pub fn new(plan: &SchedulePlan) -> Self {
+        let weight = |c: &ClassPlan| match c {
+            ClassPlan::Strict => 0,
+            ClassPlan::Dwrr { weight } => u32::from(*weight).max(1),
+        };
+        let heaviest = plan.classes.iter().map(weight).max().unwrap_or(0).max(1);
+        let unit = (ROUND_BYTES / heaviest).max(1);
+        let mut strict = 0;
+        let mut quantum = [0; PRIORITIES];
+        for (i, class) in plan.classes.iter().enumerate() {
+            match class {
+                ClassPlan::Strict => strict |= 1 << i,
+                ClassPlan::Dwrr { .. } => quantum[i] = weight(class) * unit,
+            }
+        }
+        Self {
+            queues: [Fifo::EMPTY; PRIORITIES],
+            peaks: [0; PRIORITIES],
+            backlog: 0,
+            strict,
+            quantum,
+            deficit: [0; PRIORITIES],
+            turn: 0,
+            served: false,
+        }
+    }
+
+    /// Whether nothing is queued.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.backlog == 0
+    }
+
+    /// Octets queued in a class.
+    #[inline]
+    #[must_use]
+    pub const fn bytes(&self, class: TrafficClass) -> u64 {
+        self.queues[class.index()].bytes()
+    }
+
+    /// Frames queued in a class.
+    #[must_use]
+    pub const fn frames(&self, class: TrafficClass) -> u32 {
+        self.queues[class.index()].frames()
+    }
+
+    /// The most octets a class ever held.
+    #[must_use]
+    pub const fn peak(&self, class: TrafficClass) -> u64 {
+        self.peaks[class.index()]
+    }
+
+    /// Forgets the peaks.
+    pub fn clear_peaks(&mut self) {
+        for class in TrafficClass::ALL {
+            self.peaks[class.index()] = self.bytes(class);
+        }
+    }
+
+    /// The priority of a class's first frame.
+    #[must_use]
+    pub fn head_priority<H>(&self, arena: &Arena<H>, class: TrafficClass) -> Option<Priority> {
+        self.queues[class.index()].peek(arena).map(|(_, priority)| priority)
+    }
+
+    /// Adds an item of `len` octets to the end of a class.
+    #[inline]
+    pub fn push<H>(
+        &mut self,
+        arena: &mut Arena<H>,
+        class: TrafficClass,
+        priority: Priority,
+        len: u32,
+        item: H,
+    ) {
+        let i = class.index();
+        self.queues[i].push(arena, item, len, priority);
+        self.backlog |= 1 << i;
+        self.peaks[i] = self.peaks[i].max(self.queues[i].bytes());
+    }
+
+    /// Takes the item that goes next, given which priorities are paused.
+    #[inline]
+    pub fn next<H>(&mut self, arena: &mut Arena<H>, paused: PrioritySet) -> Option<Popped<H>> {
+        let ready = self.ready(arena, paused);
+        if ready == 0 {
+            return None;
+        }
+        let strict = ready & self.strict;
+        let class = if strict != 0 {
+            7 - strict.leading_zeros() as usize
+        } else if ready & (ready - 1) == 0 {
+            self.alone(arena, ready.trailing_zeros() as usize)
+        } else {
+            self.round_robin(arena, ready)
+        };
+        self.take(arena, TrafficClass::ALL[class])
+    }
+
+    /// Takes the first item of a class whatever its turn, to empty the queue.
+    pub fn take<H>(&mut self, arena: &mut Arena<H>, class: TrafficClass) -> Option<Popped<H>> {
+        let i = class.index();
+        let (item, len, priority) = self.queues[i].pop(arena)?;
+        if self.queues[i].frames() == 0 {
+            self.backlog &= !(1 << i);
+            // A class that has nothing to send saves nothing up (DRR, Shreedhar and Varghese).
+            self.deficit[i] = 0;
+            if self.turn == i {
+                self.served = false;
+                self.turn = (i + 1) % PRIORITIES;
+            }
+        }
+        Some(Popped { item, len, priority, class })
+    }
+
+    /// The classes that may send now, one bit each.
+    #[inline]
+    fn ready<H>(&self, arena: &Arena<H>, paused: PrioritySet) -> u8 {
+        if paused.is_empty() {
+            return self.backlog;
+        }
+        let mut ready = 0;
+        for class in TrafficClass::ALL {
+            if let Some(priority) = self.head_priority(arena, class) {
+                ready |= u8::from(!paused.contains(priority)) << class.get();
+            }
+        }
+        ready
+    }
+
+    /// The only DWRR class with something to send goes, whatever its deficit: nobody waits for
+    /// it. Its deficit is spent as in its turn, but never owed.
+    #[inline]
+    fn alone<H>(&mut self, arena: &Arena<H>, class: usize) -> usize {
+        let len = self.queues[class].peek(arena).map_or(0, |(len, _)| len);
+        self.deficit[class] = self.deficit[class].saturating_sub(u64::from(len));
+        class
+    }
+
+    /// Deficit round robin over the `ready` classes (at least two): a class gets its quantum once
+    /// per turn and sends while its deficit covers the next frame.
+    fn round_robin<H>(&mut self, arena: &Arena<H>, ready: u8) -> usize {
+        self.skip_idle_rounds(arena, ready);
+        loop {
+            let i = self.turn;
+            if ready & (1 << i) != 0 {
+                if !self.served {
+                    self.deficit[i] += u64::from(self.quantum[i]);
+                    self.served = true;
+                }
+                let len = self.queues[i].peek(arena).map_or(0, |(len, _)| u64::from(len));
+                if len <= self.deficit[i] {
+                    self.deficit[i] -= len;
+                    return i;
+                }
+            }
+            self.turn = (i + 1) % PRIORITIES;
+            self.served = false;
+        }
+    }
+
+    /// When no class can send within one more round, all are given the rounds in between at once,
+    /// so that a small weight costs no loop per round.
+    fn skip_idle_rounds<H>(&mut self, arena: &Arena<H>, ready: u8) {
+        let classes = (0..PRIORITIES).filter(|i| ready & (1 << i) != 0);
+        let short = |i: usize, s: &Self| {
+            let len = s.queues[i].peek(arena).map_or(0, |(len, _)| u64::from(len));
+            len.saturating_sub(s.deficit[i]).div_ceil(u64::from(s.quantum[i]))
+        };
+        let rounds = classes.clone().map(|i| short(i, self)).min().unwrap_or(0);
+        if rounds > 1 {
+            for i in classes {
+                self.deficit[i] += (rounds - 1) * u64::from(self.quantum[i]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

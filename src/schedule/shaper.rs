@@ -1,0 +1,80 @@
+//! The shaper: keeps a port from sending faster than its link.
+
+use crate::time::{Duration, Instant};
+use crate::units::{BitsPerSec, Bytes};
+
+/// Paces frames to a rate, to the picosecond. With no burst allowance a frame may start exactly
+/// when the one before it has left the line; with one, a poll that came late may catch up by at
+/// most that much.
+#[derive(Clone, Debug)]
+pub struct Shaper {
+    rate: BitsPerSec,
+    burst: Bytes,
+    slack: Duration,
+    free_at: Instant,
+}
+
+impl Shaper {
+    /// A shaper for a link of `rate` that may catch up by `burst` octets.
+    #[must_use]
+    pub const fn new(rate: BitsPerSec, burst: Bytes) -> Self {
+        Self { rate, burst, slack: rate.time_for(burst), free_at: Instant::ZERO }
+    }
+
+    /// Whether a frame may start now.
+    #[inline]
+    #[must_use]
+    pub fn ready(&self, now: Instant) -> bool {
+        self.free_at <= now
+    }
+
+    /// When the next frame may start.
+    #[must_use]
+    pub const fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
+    /// Takes note of a frame of `octets` on the line (overhead included) that starts now.
+    #[inline]
+    pub fn charge(&mut self, now: Instant, octets: u64) {
+        let earliest = now.saturating_sub(self.slack);
+        self.free_at = self.free_at.max(earliest) + self.rate.time_for(Bytes(octets));
+    }
+
+    /// The link has a new rate.
+    pub const fn set_rate(&mut self, rate: BitsPerSec) {
+        self.rate = rate;
+        self.slack = rate.time_for(self.burst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_follow_each_other_without_a_gap_and_without_overlap() {
+        let mut shaper = Shaper::new(BitsPerSec::gbps(100), Bytes(0));
+        let mut now = Instant::ZERO;
+        for _ in 0..1000 {
+            assert!(shaper.ready(now));
+            shaper.charge(now, 84);
+            assert!(!shaper.ready(now));
+            now = shaper.free_at();
+        }
+        assert_eq!(now.as_picos(), 1000 * 6_720);
+    }
+
+    #[test]
+    fn an_idle_link_saves_up_no_more_than_the_burst() {
+        let mut shaper = Shaper::new(BitsPerSec::gbps(1), Bytes(3000));
+        let late = Instant::ZERO + Duration::from_millis(5);
+        let mut sent = 0;
+        while shaper.ready(late) {
+            shaper.charge(late, 1000);
+            sent += 1;
+        }
+        // Three from the allowance, and the one that may start now.
+        assert_eq!(sent, 4);
+    }
+}
