@@ -15,3 +15,4 @@ pub mod frame;
 pub mod port;
 pub mod time;
 pub mod units;
+pub mod wire;
