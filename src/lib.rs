@@ -21,4 +21,5 @@ pub mod stats;
 pub mod switch;
 pub mod time;
 pub mod units;
+pub mod wire;
 pub mod world;

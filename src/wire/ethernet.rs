@@ -1,0 +1,155 @@
+//! The Ethernet header (802.3 3.1.1): destination, source, EtherType.
+
+use core::fmt;
+
+use super::{EtherType, WireError, be16, mac_at, room};
+use crate::units::Mac;
+
+/// Octets of the header.
+pub const HEADER_LEN: usize = 14;
+
+/// The shortest frame there may be on a wire, in octets without FCS (802.3 4A.2.3.2.4 pads to 64
+/// with it).
+pub const MIN_FRAME: usize = 60;
+
+/// An Ethernet frame of at least [`HEADER_LEN`] octets.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    header: &'a [u8; HEADER_LEN],
+    payload: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// Takes a frame from its destination address on.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] below 14 octets.
+    #[inline]
+    pub fn new(frame: &'a [u8]) -> Result<Self, WireError> {
+        let (header, payload) = frame.split_first_chunk().ok_or(WireError::Truncated)?;
+        Ok(Self { header, payload })
+    }
+
+    /// The destination address.
+    #[must_use]
+    #[inline]
+    pub const fn dst(&self) -> Mac {
+        mac_at(self.header, 0)
+    }
+
+    /// The source address.
+    #[must_use]
+    #[inline]
+    pub const fn src(&self) -> Mac {
+        mac_at(self.header, 6)
+    }
+
+    /// The EtherType or length at its place in an untagged frame; a tag's TPID in a tagged one.
+    #[must_use]
+    #[inline]
+    pub const fn ethertype(&self) -> EtherType {
+        EtherType(be16(self.header, 12))
+    }
+
+    /// What follows the header, padding included.
+    #[must_use]
+    #[inline]
+    pub const fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+}
+
+/// An Ethernet header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr {
+    /// Destination address.
+    pub dst: Mac,
+    /// Source address.
+    pub src: Mac,
+    /// EtherType, or length below 1536.
+    pub ethertype: EtherType,
+}
+
+impl Repr {
+    /// The header of a frame.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    #[inline]
+    pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
+        let v = View::new(frame)?;
+        Ok(Self { dst: v.dst(), src: v.src(), ethertype: v.ethertype() })
+    }
+
+    /// Octets that [`Repr::emit`] writes.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        HEADER_LEN
+    }
+
+    /// Writes the header at the front of `buf`.
+    ///
+    /// # Errors
+    /// [`WireError::NoRoom`] below 14 octets.
+    #[inline]
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        let b: &mut [u8; HEADER_LEN] = room(buf)?;
+        b[..6].copy_from_slice(&self.dst.0);
+        b[6..12].copy_from_slice(&self.src.0);
+        b[12..].copy_from_slice(&self.ethertype.0.to_be_bytes());
+        Ok(())
+    }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} > {} type {}", self.src, self.dst, self.ethertype)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const GOLDEN: [u8; 14] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x08, 0x00];
+
+    fn golden() -> Repr {
+        Repr {
+            dst: Mac([2, 0, 0, 0, 0, 1]),
+            src: Mac([2, 0, 0, 0, 0, 2]),
+            ethertype: EtherType::IPV4,
+        }
+    }
+
+    #[test]
+    fn golden_bytes() {
+        assert_eq!(Repr::parse(&GOLDEN), Ok(golden()));
+        let mut out = [0xff; 14];
+        golden().emit(&mut out).unwrap();
+        assert_eq!(out, GOLDEN);
+        assert_eq!(golden().to_string(), "02:00:00:00:00:02 > 02:00:00:00:00:01 type 0x0800");
+    }
+
+    #[test]
+    fn every_truncation_is_refused() {
+        for n in 0..HEADER_LEN {
+            assert_eq!(Repr::parse(&GOLDEN[..n]), Err(WireError::Truncated));
+            assert_eq!(golden().emit(&mut [0; HEADER_LEN][..n]), Err(WireError::NoRoom));
+        }
+        assert!(View::new(&GOLDEN).unwrap().payload().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_emitted_parses_to_the_same(
+            dst in any::<[u8; 6]>(), src in any::<[u8; 6]>(), t in any::<u16>()
+        ) {
+            let repr = Repr { dst: Mac(dst), src: Mac(src), ethertype: EtherType(t) };
+            let mut out = [0; HEADER_LEN];
+            repr.emit(&mut out).unwrap();
+            prop_assert_eq!(Repr::parse(&out), Ok(repr));
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! The IPv4 header (RFC 791), its checksum, and the changes that a switch makes to it in passing.
+
+use core::fmt;
+use core::net::Ipv4Addr;
+
+use super::checksum::{self, Sum};
+use super::ip::{self, CeMark, Ecn, Fragment, Protocol, Upper};
+use super::{WireError, be16};
+use crate::units::Dscp;
+
+/// Octets of the header without options.
+pub const HEADER_LEN: usize = 20;
+
+/// Octets of the longest header.
+pub const HEADER_LEN_MAX: usize = 60;
+
+/// The largest fragment offset, in units of 8 octets.
+pub const FRAGMENT_OFFSET_MAX: u16 = 0x1fff;
+
+/// Where the header checksum is.
+const CHECKSUM: usize = 10;
+/// The don't-fragment flag in the word of flags and offset.
+const DONT_FRAGMENT: u16 = 0x4000;
+/// The more-fragments flag in the same word.
+const MORE_FRAGMENTS: u16 = 0x2000;
+
+/// An IPv4 packet whose header is whole and whose lengths agree with each other.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    fixed: &'a [u8; HEADER_LEN],
+    packet: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// Takes a packet from its version field on. The checksum is the caller's choice
+    /// ([`View::checksum_ok`]): a bridge does not look at it, a router must.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] when the header with its options is not all there,
+    /// [`WireError::BadVersion`] for another version than 4, [`WireError::BadLength`] for a header
+    /// below 20 octets or a total below the header.
+    #[inline]
+    pub fn new(packet: &'a [u8]) -> Result<Self, WireError> {
+        let fixed: &[u8; HEADER_LEN] = packet.first_chunk().ok_or(WireError::Truncated)?;
+        if fixed[0] >> 4 != 4 {
+            return Err(WireError::BadVersion);
+        }
+        let v = Self { fixed, packet };
+        if v.header_len() < HEADER_LEN || usize::from(v.total_len()) < v.header_len() {
+            return Err(WireError::BadLength);
+        }
+        if packet.len() < v.header_len() {
+            return Err(WireError::Truncated);
+        }
+        Ok(v)
+    }
+
+    /// Octets of the header with its options. Range 20 to 60.
+    #[must_use]
+    #[inline]
+    pub const fn header_len(&self) -> usize {
+        (self.fixed[0] & 0x0f) as usize * 4
+    }
+
+    /// The differentiated services code point.
+    #[must_use]
+    #[inline]
+    pub const fn dscp(&self) -> Dscp {
+        ip::dscp_of(self.fixed[1])
+    }
+
+    /// The ECN code point.
+    #[must_use]
+    #[inline]
+    pub const fn ecn(&self) -> Ecn {
+        Ecn::from_octet(self.fixed[1])
+    }
+
+    /// Octets of header and payload by the length field, which may be more than are at hand.
+    #[must_use]
+    #[inline]
+    pub const fn total_len(&self) -> u16 {
+        be16(self.fixed, 2)
+    }
+
+    /// The identification of the datagram that fragments share.
+    #[must_use]
+    #[inline]
+    pub const fn identification(&self) -> u16 {
+        be16(self.fixed, 4)
+    }
+
+    /// Whether the packet must not be fragmented.
+    #[must_use]
+    #[inline]
+    pub const fn dont_fragment(&self) -> bool {
+        be16(self.fixed, 6) & DONT_FRAGMENT != 0
+    }
+
+    /// Whether later fragments follow.
+    #[must_use]
+    #[inline]
+    pub const fn more_fragments(&self) -> bool {
+        be16(self.fixed, 6) & MORE_FRAGMENTS != 0
+    }
+
+    /// Where this fragment starts in the datagram, in units of 8 octets.
+    #[must_use]
+    #[inline]
+    pub const fn fragment_offset(&self) -> u16 {
+        be16(self.fixed, 6) & FRAGMENT_OFFSET_MAX
+    }
+
+    /// Time to live, in hops.
+    #[must_use]
+    #[inline]
+    pub const fn ttl(&self) -> u8 {
+        self.fixed[8]
+    }
+
+    /// What the packet carries.
+    #[must_use]
+    #[inline]
+    pub const fn protocol(&self) -> Protocol {
+        Protocol(self.fixed[9])
+    }
+
+    /// The checksum field.
+    #[must_use]
+    #[inline]
+    pub const fn checksum(&self) -> u16 {
+        be16(self.fixed, CHECKSUM)
+    }
+
+    /// The source address.
+    #[must_use]
+    #[inline]
+    pub const fn src(&self) -> Ipv4Addr {
+        let f = self.fixed;
+        Ipv4Addr::new(f[12], f[13], f[14], f[15])
+    }
+
+    /// The destination address.
+    #[must_use]
+    #[inline]
+    pub const fn dst(&self) -> Ipv4Addr {
+        let f = self.fixed;
+        Ipv4Addr::new(f[16], f[17], f[18], f[19])
+    }
+
+    /// The options, padded to a multiple of 4 octets; mostly none.
+    #[must_use]
+    #[inline]
+    pub fn options(&self) -> &'a [u8] {
+        &self.packet[HEADER_LEN..self.header_len()]
+    }
+
+    /// The octets behind the header that are at hand, without what pads the frame.
+    #[must_use]
+    #[inline]
+    pub fn payload(&self) -> &'a [u8] {
+        let end = self.packet.len().min(usize::from(self.total_len()));
+        &self.packet[self.header_len()..end]
+    }
+
+    /// What the packet carries and which part of it.
+    #[must_use]
+    #[inline]
+    pub fn upper(&self) -> Upper<'a> {
+        let fragment = Fragment::new(self.fragment_offset(), self.more_fragments());
+        Upper { protocol: self.protocol(), fragment, payload: self.payload() }
+    }
+
+    /// Whether the header checksum is right.
+    #[must_use]
+    #[inline]
+    pub fn checksum_ok(&self) -> bool {
+        Sum::default().octets(&self.packet[..self.header_len()]).finish() == 0
+    }
+}
+
+/// An IPv4 header to be changed in place. Every change keeps a right checksum right and a wrong
+/// one wrong.
+#[derive(Debug)]
+pub struct ViewMut<'a>(&'a mut [u8; HEADER_LEN]);
+
+impl<'a> ViewMut<'a> {
+    /// Takes a packet from its version field on.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    #[inline]
+    pub fn new(packet: &'a mut [u8]) -> Result<Self, WireError> {
+        View::new(packet)?;
+        packet.first_chunk_mut().map(Self).ok_or(WireError::Truncated)
+    }
+
+    /// Replaces the 16-bit word at `at`, checksum included.
+    #[inline]
+    fn set_word(&mut self, at: usize, new: [u8; 2]) {
+        let old = be16(self.0, at);
+        let sum = checksum::update(be16(self.0, CHECKSUM), old, u16::from_be_bytes(new));
+        self.0[at..at + 2].copy_from_slice(&new);
+        self.0[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+
+    /// Sets DSCP and ECN.
+    #[inline]
+    pub fn set_dscp_ecn(&mut self, dscp: Dscp, ecn: Ecn) {
+        self.set_word(0, [self.0[0], ip::octet_of(dscp, ecn)]);
+    }
+
+    /// Sets CE if the packet is ECT.
+    #[inline]
+    pub fn mark_ce(&mut self) -> CeMark {
+        let mark = ip::after_mark(Ecn::from_octet(self.0[1]));
+        if mark == CeMark::Marked {
+            self.set_word(0, [self.0[0], self.0[1] | Ecn::Ce as u8]);
+        }
+        mark
+    }
+
+    /// Takes one hop off the TTL and gives what is left; nothing, and nothing changed, when that
+    /// would be 0 (RFC 1812 5.3.1: such a packet is not forwarded).
+    #[inline]
+    pub fn decrement_ttl(&mut self) -> Option<u8> {
+        let left = self.0[8].checked_sub(1).filter(|left| *left > 0)?;
+        self.set_word(8, [left, self.0[9]]);
+        Some(left)
+    }
+}
+
+/// An IPv4 header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr<'a> {
+    /// Differentiated services code point.
+    pub dscp: Dscp,
+    /// ECN code point.
+    pub ecn: Ecn,
+    /// Identification.
+    pub identification: u16,
+    /// Whether the packet must not be fragmented.
+    pub dont_fragment: bool,
+    /// Whether later fragments follow.
+    pub more_fragments: bool,
+    /// Where this fragment starts, in units of 8 octets. Range 0 to [`FRAGMENT_OFFSET_MAX`].
+    pub fragment_offset: u16,
+    /// Time to live, in hops.
+    pub ttl: u8,
+    /// What the packet carries.
+    pub protocol: Protocol,
+    /// Source address.
+    pub src: Ipv4Addr,
+    /// Destination address.
+    pub dst: Ipv4Addr,
+    /// Options: a multiple of 4 octets, at most 40.
+    pub options: &'a [u8],
+    /// Octets behind the header. Range 0 to 65535 less the header.
+    pub payload_len: u16,
+}
+
+impl<'a> Repr<'a> {
+    /// The header of a packet.
+    ///
+    /// # Errors
+    /// As [`View::new`], and [`WireError::BadChecksum`].
+    #[inline]
+    pub fn parse(packet: &'a [u8]) -> Result<Self, WireError> {
+        let v = View::new(packet)?;
+        if !v.checksum_ok() {
+            return Err(WireError::BadChecksum);
+        }
+        Ok(Self {
+            dscp: v.dscp(),
+            ecn: v.ecn(),
+            identification: v.identification(),
+            dont_fragment: v.dont_fragment(),
+            more_fragments: v.more_fragments(),
+            fragment_offset: v.fragment_offset(),
+            ttl: v.ttl(),
+            protocol: v.protocol(),
+            src: v.src(),
+            dst: v.dst(),
+            options: v.options(),
+            payload_len: v.total_len() - v.header_len() as u16,
+        })
+    }
+
+    /// Octets that [`Repr::emit`] writes: the header with its options.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        HEADER_LEN + self.options.len()
+    }
+
+    /// Writes the header with its checksum at the front of `buf`.
+    ///
+    /// # Errors
+    /// [`WireError::OutOfRange`] for options that are no header's, a fragment offset above 13 bits
+    /// or a total above 65535; [`WireError::NoRoom`].
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        let header_len = self.buffer_len();
+        let total = u16::try_from(header_len + usize::from(self.payload_len));
+        let total = total.map_err(|_| WireError::OutOfRange)?;
+        if header_len % 4 != 0
+            || header_len > HEADER_LEN_MAX
+            || self.fragment_offset > FRAGMENT_OFFSET_MAX
+        {
+            return Err(WireError::OutOfRange);
+        }
+        let out = buf.get_mut(..header_len).ok_or(WireError::NoRoom)?;
+        let flags = (u16::from(self.dont_fragment) * DONT_FRAGMENT)
+            | (u16::from(self.more_fragments) * MORE_FRAGMENTS);
+        out[0] = 0x40 | (header_len / 4) as u8;
+        out[1] = ip::octet_of(self.dscp, self.ecn);
+        out[2..4].copy_from_slice(&total.to_be_bytes());
+        out[4..6].copy_from_slice(&self.identification.to_be_bytes());
+        out[6..8].copy_from_slice(&(flags | self.fragment_offset).to_be_bytes());
+        out[8] = self.ttl;
+        out[9] = self.protocol.0;
+        out[CHECKSUM..CHECKSUM + 2].fill(0);
+        out[12..16].copy_from_slice(&self.src.octets());
+        out[16..20].copy_from_slice(&self.dst.octets());
+        out[HEADER_LEN..].copy_from_slice(self.options);
+        let sum = Sum::default().octets(out).finish();
+        out[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
+        Ok(())
+    }
+}
+
+impl fmt::Display for Repr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} > {} {} ttl {} dscp {} {:?} payload {}",
+            self.src, self.dst, self.protocol, self.ttl, self.dscp, self.ecn, self.payload_len
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,327 @@
+//! The IPv6 header (RFC 8200) and the way through its extension headers.
+
+use core::fmt;
+use core::net::Ipv6Addr;
+
+use super::ip::{self, CeMark, Ecn, Fragment, Protocol, Upper};
+use super::{WireError, be16, room};
+use crate::units::Dscp;
+
+/// Octets of the fixed header.
+pub const HEADER_LEN: usize = 40;
+
+/// How many extension headers [`View::upper`] passes. RFC 8200 4.1 lists seven occurrences at most;
+/// the bound is a choice that keeps a hostile chain from costing more than an honest one.
+pub const MAX_EXTENSIONS: usize = 8;
+
+/// The largest flow label: 20 bits.
+pub const FLOW_LABEL_MAX: u32 = 0xf_ffff;
+
+/// Next header values of extension headers (IANA's list of IPv6 extension header types).
+mod extension {
+    pub const HOP_BY_HOP: u8 = 0;
+    pub const ROUTING: u8 = 43;
+    pub const FRAGMENT: u8 = 44;
+    pub const AUTHENTICATION: u8 = 51;
+    pub const DESTINATION: u8 = 60;
+    pub const MOBILITY: u8 = 135;
+    pub const HIP: u8 = 139;
+    pub const SHIM6: u8 = 140;
+}
+
+/// An IPv6 packet whose fixed header is whole.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    fixed: &'a [u8; HEADER_LEN],
+    rest: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// Takes a packet from its version field on.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] below 40 octets, [`WireError::BadVersion`] for another version
+    /// than 6.
+    #[inline]
+    pub fn new(packet: &'a [u8]) -> Result<Self, WireError> {
+        let (fixed, rest) = packet.split_first_chunk::<HEADER_LEN>().ok_or(WireError::Truncated)?;
+        if fixed[0] >> 4 != 6 {
+            return Err(WireError::BadVersion);
+        }
+        Ok(Self { fixed, rest })
+    }
+
+    /// The traffic class octet: DSCP and ECN.
+    #[inline]
+    const fn class(&self) -> u8 {
+        class_of(self.fixed)
+    }
+
+    /// The differentiated services code point.
+    #[must_use]
+    #[inline]
+    pub const fn dscp(&self) -> Dscp {
+        ip::dscp_of(self.class())
+    }
+
+    /// The ECN code point.
+    #[must_use]
+    #[inline]
+    pub const fn ecn(&self) -> Ecn {
+        Ecn::from_octet(self.class())
+    }
+
+    /// The flow label. Range 0 to [`FLOW_LABEL_MAX`].
+    #[must_use]
+    #[inline]
+    pub const fn flow_label(&self) -> u32 {
+        let f = self.fixed;
+        u32::from_be_bytes([0, f[1], f[2], f[3]]) & FLOW_LABEL_MAX
+    }
+
+    /// Octets behind the fixed header by the length field, which may be more than are at hand.
+    #[must_use]
+    #[inline]
+    pub const fn payload_len(&self) -> u16 {
+        be16(self.fixed, 4)
+    }
+
+    /// What follows the fixed header: an extension or an upper protocol.
+    #[must_use]
+    #[inline]
+    pub const fn next_header(&self) -> Protocol {
+        Protocol(self.fixed[6])
+    }
+
+    /// How many hops are left.
+    #[must_use]
+    #[inline]
+    pub const fn hop_limit(&self) -> u8 {
+        self.fixed[7]
+    }
+
+    /// The source address.
+    #[must_use]
+    #[inline]
+    pub const fn src(&self) -> Ipv6Addr {
+        address_at(self.fixed, 8)
+    }
+
+    /// The destination address.
+    #[must_use]
+    #[inline]
+    pub const fn dst(&self) -> Ipv6Addr {
+        address_at(self.fixed, 24)
+    }
+
+    /// The octets behind the fixed header that are at hand, without what pads the frame.
+    #[must_use]
+    #[inline]
+    pub fn payload(&self) -> &'a [u8] {
+        &self.rest[..self.rest.len().min(usize::from(self.payload_len()))]
+    }
+
+    /// What the packet carries behind its extension headers.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] when the octets end within an extension header,
+    /// [`WireError::Unsupported`] behind [`MAX_EXTENSIONS`] of them.
+    #[inline]
+    pub fn upper(&self) -> Result<Upper<'a>, WireError> {
+        let mut upper = Upper {
+            protocol: self.next_header(),
+            fragment: Fragment::Whole,
+            payload: self.payload(),
+        };
+        for _ in 0..MAX_EXTENSIONS {
+            if upper.fragment == Fragment::Later || !is_extension(upper.protocol) {
+                return Ok(upper);
+            }
+            upper = pass_extension(&upper)?;
+        }
+        if is_extension(upper.protocol) { Err(WireError::Unsupported) } else { Ok(upper) }
+    }
+}
+
+/// Whether `next` names an extension header that can be passed. ESP cannot, being encrypted.
+#[inline]
+const fn is_extension(next: Protocol) -> bool {
+    use extension::*;
+    matches!(
+        next.0,
+        HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION | MOBILITY | HIP | SHIM6
+    )
+}
+
+/// Passes the extension header that `at` starts with.
+fn pass_extension<'a>(at: &Upper<'a>) -> Result<Upper<'a>, WireError> {
+    let head: &[u8; 8] = at.payload.first_chunk().ok_or(WireError::Truncated)?;
+    let mut fragment = at.fragment;
+    let len = match at.protocol.0 {
+        extension::FRAGMENT => {
+            let word = be16(head, 2);
+            fragment = Fragment::new(word >> 3, word & 1 != 0);
+            8
+        }
+        extension::AUTHENTICATION => (usize::from(head[1]) + 2) * 4,
+        _ => (usize::from(head[1]) + 1) * 8,
+    };
+    let payload = at.payload.get(len..).ok_or(WireError::Truncated)?;
+    Ok(Upper { protocol: Protocol(head[0]), fragment, payload })
+}
+
+/// The traffic class, which straddles the first two octets.
+#[inline]
+const fn class_of(fixed: &[u8; HEADER_LEN]) -> u8 {
+    fixed[0] << 4 | fixed[1] >> 4
+}
+
+/// The address at `at`.
+#[inline(always)]
+const fn address_at(f: &[u8; HEADER_LEN], at: usize) -> Ipv6Addr {
+    Ipv6Addr::new(
+        be16(f, at),
+        be16(f, at + 2),
+        be16(f, at + 4),
+        be16(f, at + 6),
+        be16(f, at + 8),
+        be16(f, at + 10),
+        be16(f, at + 12),
+        be16(f, at + 14),
+    )
+}
+
+/// An IPv6 header to be changed in place.
+#[derive(Debug)]
+pub struct ViewMut<'a>(&'a mut [u8; HEADER_LEN]);
+
+impl<'a> ViewMut<'a> {
+    /// Takes a packet from its version field on.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    #[inline]
+    pub fn new(packet: &'a mut [u8]) -> Result<Self, WireError> {
+        View::new(packet)?;
+        packet.first_chunk_mut().map(Self).ok_or(WireError::Truncated)
+    }
+
+    /// Sets the traffic class, leaving version and flow label.
+    #[inline]
+    const fn set_class(&mut self, class: u8) {
+        self.0[0] = self.0[0] & 0xf0 | class >> 4;
+        self.0[1] = self.0[1] & 0x0f | class << 4;
+    }
+
+    /// Sets DSCP and ECN.
+    #[inline]
+    pub const fn set_dscp_ecn(&mut self, dscp: Dscp, ecn: Ecn) {
+        self.set_class(ip::octet_of(dscp, ecn));
+    }
+
+    /// Sets CE if the packet is ECT.
+    #[inline]
+    pub fn mark_ce(&mut self) -> CeMark {
+        let class = class_of(self.0);
+        let mark = ip::after_mark(Ecn::from_octet(class));
+        if mark == CeMark::Marked {
+            self.set_class(class | Ecn::Ce as u8);
+        }
+        mark
+    }
+
+    /// Takes one hop off the limit and gives what is left; nothing, and nothing changed, when that
+    /// would be 0 (RFC 8200 section 3: such a packet is not forwarded).
+    #[inline]
+    pub fn decrement_hop_limit(&mut self) -> Option<u8> {
+        let left = self.0[7].checked_sub(1).filter(|left| *left > 0)?;
+        self.0[7] = left;
+        Some(left)
+    }
+}
+
+/// An IPv6 fixed header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr {
+    /// Differentiated services code point.
+    pub dscp: Dscp,
+    /// ECN code point.
+    pub ecn: Ecn,
+    /// Flow label. Range 0 to [`FLOW_LABEL_MAX`].
+    pub flow_label: u32,
+    /// Octets behind the fixed header.
+    pub payload_len: u16,
+    /// What follows the fixed header.
+    pub next_header: Protocol,
+    /// Hops left.
+    pub hop_limit: u8,
+    /// Source address.
+    pub src: Ipv6Addr,
+    /// Destination address.
+    pub dst: Ipv6Addr,
+}
+
+impl Repr {
+    /// The fixed header of a packet.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    #[inline]
+    pub fn parse(packet: &[u8]) -> Result<Self, WireError> {
+        let v = View::new(packet)?;
+        Ok(Self {
+            dscp: v.dscp(),
+            ecn: v.ecn(),
+            flow_label: v.flow_label(),
+            payload_len: v.payload_len(),
+            next_header: v.next_header(),
+            hop_limit: v.hop_limit(),
+            src: v.src(),
+            dst: v.dst(),
+        })
+    }
+
+    /// Octets that [`Repr::emit`] writes.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        HEADER_LEN
+    }
+
+    /// Writes the fixed header at the front of `buf`.
+    ///
+    /// # Errors
+    /// [`WireError::OutOfRange`] for a flow label above 20 bits, [`WireError::NoRoom`].
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        if self.flow_label > FLOW_LABEL_MAX {
+            return Err(WireError::OutOfRange);
+        }
+        let out: &mut [u8; HEADER_LEN] = room(buf)?;
+        let class = u32::from(ip::octet_of(self.dscp, self.ecn));
+        out[..4].copy_from_slice(&(6 << 28 | class << 20 | self.flow_label).to_be_bytes());
+        out[4..6].copy_from_slice(&self.payload_len.to_be_bytes());
+        out[6] = self.next_header.0;
+        out[7] = self.hop_limit;
+        out[8..24].copy_from_slice(&self.src.octets());
+        out[24..].copy_from_slice(&self.dst.octets());
+        Ok(())
+    }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} > {} {} hops {} dscp {} {:?} payload {}",
+            self.src,
+            self.dst,
+            self.next_header,
+            self.hop_limit,
+            self.dscp,
+            self.ecn,
+            self.payload_len
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

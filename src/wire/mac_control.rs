@@ -1,0 +1,184 @@
+//! MAC Control frames (802.3 clause 31): what PAUSE and PFC have in common, and which is which.
+//!
+//! They are never tagged, never forwarded, and exactly as long as the shortest frame. A longer one
+//! is accepted, since software senders pad to 64 octets where there is no FCS to count.
+
+use core::fmt;
+
+use super::{EtherType, WireError, be16, ethernet, mac_at, pause, pfc};
+use crate::units::Mac;
+
+/// Octets of a MAC Control frame without FCS (802.3 31.4.1: minFrameSize).
+pub const FRAME_LEN: usize = ethernet::MIN_FRAME;
+
+/// Where the opcode's parameters start.
+pub(super) const PARAMETERS: usize = 16;
+
+/// The opcodes spoken here (802.3 Table 31A-1).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u16)]
+pub enum Opcode {
+    /// 802.3x PAUSE (Annex 31B).
+    Pause = 0x0001,
+    /// Priority-based flow control (Annex 31D).
+    Pfc = 0x0101,
+}
+
+/// A MAC Control frame with a known opcode, from its destination address on.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    frame: &'a [u8; FRAME_LEN],
+    opcode: Opcode,
+}
+
+impl<'a> View<'a> {
+    /// Takes a frame from its destination address on.
+    ///
+    /// # Errors
+    /// In this order: [`WireError::Truncated`] below 60 octets (a runt, which no MAC delivers),
+    /// [`WireError::BadEthertype`] for another EtherType than 0x8808, [`WireError::BadOpcode`] for
+    /// an opcode that is neither PAUSE nor PFC.
+    #[inline]
+    pub fn new(frame: &'a [u8]) -> Result<Self, WireError> {
+        let frame: &[u8; FRAME_LEN] = frame.first_chunk().ok_or(WireError::Truncated)?;
+        if EtherType(be16(frame, 12)) != EtherType::MAC_CONTROL {
+            return Err(WireError::BadEthertype);
+        }
+        let opcode = match be16(frame, 14) {
+            0x0001 => Opcode::Pause,
+            0x0101 => Opcode::Pfc,
+            _ => return Err(WireError::BadOpcode),
+        };
+        Ok(Self { frame, opcode })
+    }
+
+    /// The destination address.
+    #[must_use]
+    #[inline]
+    pub const fn dst(&self) -> Mac {
+        mac_at(self.frame, 0)
+    }
+
+    /// The source address.
+    #[must_use]
+    #[inline]
+    pub const fn src(&self) -> Mac {
+        mac_at(self.frame, 6)
+    }
+
+    /// What the frame asks for.
+    #[must_use]
+    #[inline]
+    pub const fn opcode(&self) -> Opcode {
+        self.opcode
+    }
+
+    /// All 60 octets, for the two formats that read their parameters in them.
+    #[inline]
+    pub(super) const fn octets(&self) -> &'a [u8; FRAME_LEN] {
+        self.frame
+    }
+}
+
+/// A MAC Control frame of either kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Repr {
+    /// 802.3x PAUSE.
+    Pause(pause::Repr),
+    /// Priority-based flow control.
+    Pfc(pfc::Repr),
+}
+
+impl Repr {
+    /// Reads a MAC Control frame that the port with address `port` received.
+    ///
+    /// # Errors
+    /// As [`View::new`], then [`WireError::BadAddress`] for a destination that is neither the
+    /// group address nor, for PAUSE alone, `port`.
+    #[inline]
+    pub fn parse(frame: &[u8], port: Mac) -> Result<Self, WireError> {
+        let v = View::new(frame)?;
+        match v.opcode() {
+            Opcode::Pause => pause::Repr::parse(frame, port).map(Self::Pause),
+            Opcode::Pfc => pfc::Repr::parse(frame).map(Self::Pfc),
+        }
+    }
+
+    /// Octets that [`Repr::emit`] writes.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        FRAME_LEN
+    }
+
+    /// Writes the frame at the front of `buf`.
+    ///
+    /// # Errors
+    /// [`WireError::NoRoom`] below 60 octets.
+    #[inline]
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        match self {
+            Self::Pause(r) => r.emit(buf),
+            Self::Pfc(r) => r.emit(buf),
+        }
+    }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pause(r) => r.fmt(f),
+            Self::Pfc(r) => r.fmt(f),
+        }
+    }
+}
+
+/// A frame with header and zeroed parameters and padding.
+#[inline]
+pub(super) fn blank(dst: Mac, src: Mac, opcode: Opcode) -> [u8; FRAME_LEN] {
+    let mut frame = [0; FRAME_LEN];
+    frame[..6].copy_from_slice(&dst.0);
+    frame[6..12].copy_from_slice(&src.0);
+    frame[12..14].copy_from_slice(&EtherType::MAC_CONTROL.0.to_be_bytes());
+    frame[14..16].copy_from_slice(&(opcode as u16).to_be_bytes());
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{Priority, PrioritySet, Quanta};
+    use crate::wire::group;
+
+    const PORT: Mac = Mac([2, 0, 0, 0, 0, 9]);
+
+    #[test]
+    fn the_opcode_decides_the_format() {
+        let pause = Repr::Pause(pause::Repr { dst: PORT, src: PORT, time: Quanta(7) });
+        let mut pfc = pfc::Repr::new(PORT);
+        pfc.set(Priority::MIN, Quanta(7));
+        for repr in [pause, Repr::Pfc(pfc)] {
+            let mut out = [0; FRAME_LEN];
+            repr.emit(&mut out).unwrap();
+            assert_eq!(Repr::parse(&out, PORT), Ok(repr));
+            for n in 0..FRAME_LEN {
+                assert_eq!(Repr::parse(&out[..n], PORT), Err(WireError::Truncated));
+            }
+        }
+        assert_eq!(pfc.enabled, PrioritySet(1));
+    }
+
+    #[test]
+    fn each_fault_has_its_own_error() {
+        let good = blank(group::MAC_CONTROL, PORT, Opcode::Pfc);
+        let with = |at: usize, octet| {
+            let mut f = good;
+            f[at] = octet;
+            Repr::parse(&f, PORT)
+        };
+        assert_eq!(with(12, 0x08), Err(WireError::BadEthertype));
+        assert_eq!(with(14, 0x00).map(|r| matches!(r, Repr::Pause(_))), Ok(true));
+        assert_eq!(with(15, 0x00), Err(WireError::BadOpcode));
+        assert_eq!(with(15, 0x02), Err(WireError::BadOpcode));
+        assert_eq!(with(5, 0x02), Err(WireError::BadAddress));
+    }
+}

@@ -1,0 +1,185 @@
+//! The frame formats: one file each, all in the same order (constants, `View`, `ViewMut` where
+//! the switch rewrites a field in passing, `Repr`, `Display`, tests).
+//!
+//! The contract:
+//! - Octets from the wire enter through the checked constructor of a `View` and nowhere else. What
+//!   a constructor accepted, every accessor can read without a check and without a panic.
+//! - A `Repr` is a header as values. `emit` writes exactly `buffer_len()` octets at the front of
+//!   its buffer; parsing those gives the same `Repr` back. Reserved bits are sent as zero and
+//!   ignored when received.
+//! - Nothing here allocates, reads a clock or keeps state.
+//! - A frame starts at its destination address and has no frame check sequence. It may be cut
+//!   behind its headers (a long frame shows its first 128 octets only), so a length field that
+//!   points past the octets at hand is no error: `payload()` gives those that are there, and what
+//!   needs all of them (a UDP checksum, an ICRC) says [`WireError::Truncated`].
+//!
+//! The switch reads a frame in this order: [`vlan::walk`], [`ip::View::new`] at the offset that
+//! gave; and changes it with [`ip::mark_ce`],
+//! [`ip::decrement_ttl`], [`vlan::insert`], [`vlan::remove`].
+
+pub mod checksum;
+pub mod ethernet;
+pub mod ip;
+pub mod ipv4;
+pub mod ipv6;
+pub mod mac_control;
+pub mod pause;
+pub mod pfc;
+pub mod vlan;
+
+use core::fmt;
+
+use crate::units::Mac;
+
+/// Why octets are not what the format says, or values do not fit in it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+pub enum WireError {
+    /// The octets end before the format does.
+    #[error("too short")]
+    Truncated,
+    /// The EtherType is another format's.
+    #[error("unexpected EtherType")]
+    BadEthertype,
+    /// The version field is another format's.
+    #[error("unexpected version")]
+    BadVersion,
+    /// A length field contradicts itself: shorter than the header that it counts, say.
+    #[error("impossible length")]
+    BadLength,
+    /// A checksum or ICRC is wrong.
+    #[error("wrong checksum")]
+    BadChecksum,
+    /// The opcode is none that this format knows.
+    #[error("unknown opcode")]
+    BadOpcode,
+    /// The destination address is one that this format is never sent to.
+    #[error("unexpected destination address")]
+    BadAddress,
+    /// The VLAN identifier is 4095, which no frame may carry (802.1Q 9.6).
+    #[error("reserved VLAN identifier 4095")]
+    ReservedVid,
+    /// A field says that the format is a variant that is not spoken here (ARP for another network
+    /// than IPv4 over Ethernet).
+    #[error("unsupported variant")]
+    Unsupported,
+    /// The buffer to emit into is shorter than `buffer_len()`.
+    #[error("no room to emit")]
+    NoRoom,
+    /// A value to emit does not fit in the bits of its field.
+    #[error("value out of range")]
+    OutOfRange,
+}
+
+/// An EtherType, or for values below 1536 an 802.3 length.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EtherType(pub u16);
+
+impl EtherType {
+    /// IPv4.
+    pub const IPV4: Self = Self(0x0800);
+    /// ARP.
+    pub const ARP: Self = Self(0x0806);
+    /// A customer VLAN tag (802.1Q Table 9-1).
+    pub const C_TAG: Self = Self(0x8100);
+    /// A service VLAN tag (802.1Q Table 9-1).
+    pub const S_TAG: Self = Self(0x88a8);
+    /// IPv6.
+    pub const IPV6: Self = Self(0x86dd);
+    /// MAC Control: PAUSE and PFC (802.3 31.4.1.3).
+    pub const MAC_CONTROL: Self = Self(0x8808);
+    /// Port access entities (802.1X), MACsec key agreement among them.
+    pub const EAPOL: Self = Self(0x888e);
+    /// LLDP (802.1AB).
+    pub const LLDP: Self = Self(0x88cc);
+    /// MACsec (802.1AE).
+    pub const MACSEC: Self = Self(0x88e5);
+    /// PTP (1588 over Ethernet).
+    pub const PTP: Self = Self(0x88f7);
+    /// Congestion isolation messages (802.1Qcz).
+    pub const CIM: Self = Self(0x89a2);
+
+    /// Whether this is a length and not a type (802.3 3.2.6): below 1536.
+    #[must_use]
+    #[inline]
+    pub const fn is_length(self) -> bool {
+        self.0 < 0x0600
+    }
+}
+
+impl fmt::Display for EtherType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#06x}", self.0)
+    }
+}
+
+impl fmt::Debug for EtherType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Group addresses that a bridge does not forward (802.1Q Table 8-1).
+pub mod group {
+    use super::Mac;
+
+    /// Nearest customer bridge: spanning tree, and LLDP of that scope.
+    pub const NEAREST_CUSTOMER_BRIDGE: Mac = Mac([0x01, 0x80, 0xc2, 0, 0, 0x00]);
+    /// MAC-specific control protocols: PAUSE and PFC.
+    pub const MAC_CONTROL: Mac = Mac([0x01, 0x80, 0xc2, 0, 0, 0x01]);
+    /// Nearest non-TPMR bridge: port access, and LLDP of that scope.
+    pub const NEAREST_NON_TPMR_BRIDGE: Mac = Mac([0x01, 0x80, 0xc2, 0, 0, 0x03]);
+    /// Nearest bridge: LLDP's usual destination.
+    pub const NEAREST_BRIDGE: Mac = Mac([0x01, 0x80, 0xc2, 0, 0, 0x0e]);
+
+    /// Whether `mac` is one of the sixteen 01-80-C2-00-00-0x, which stay on their link.
+    #[must_use]
+    #[inline]
+    pub const fn is_reserved(mac: Mac) -> bool {
+        mac.to_u64() & !0xf == NEAREST_CUSTOMER_BRIDGE.to_u64()
+    }
+}
+
+/// The big-endian number at `at`, which is a constant at every call and so costs no check.
+#[inline(always)]
+const fn be16<const N: usize>(octets: &[u8; N], at: usize) -> u16 {
+    u16::from_be_bytes([octets[at], octets[at + 1]])
+}
+
+/// The MAC address at `at`.
+#[inline(always)]
+const fn mac_at<const N: usize>(octets: &[u8; N], at: usize) -> Mac {
+    Mac([
+        octets[at],
+        octets[at + 1],
+        octets[at + 2],
+        octets[at + 3],
+        octets[at + 4],
+        octets[at + 5],
+    ])
+}
+
+/// The first `N` octets of `buf` to write into.
+#[inline]
+fn room<const N: usize>(buf: &mut [u8]) -> Result<&mut [u8; N], WireError> {
+    buf.first_chunk_mut().ok_or(WireError::NoRoom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sixteen_reserved_addresses_and_no_others_are_reserved() {
+        for last in 0..=0xff {
+            assert_eq!(group::is_reserved(Mac([1, 0x80, 0xc2, 0, 0, last])), last < 16, "{last}");
+        }
+        assert!(!group::is_reserved(Mac([1, 0x80, 0xc2, 0, 1, 0])));
+        assert!(!group::is_reserved(Mac::BROADCAST));
+    }
+
+    #[test]
+    fn lengths_end_where_types_begin() {
+        assert!(EtherType(0x05ff).is_length() && !EtherType(0x0600).is_length());
+        assert_eq!(EtherType::MAC_CONTROL.to_string(), "0x8808");
+    }
+}

@@ -1,0 +1,173 @@
+//! 802.3x PAUSE frames (802.3 Annex 31B): one time for the whole link.
+
+use core::fmt;
+
+use super::mac_control::{self, FRAME_LEN, Opcode, PARAMETERS};
+use super::{WireError, be16, group, room};
+use crate::units::{Mac, Quanta};
+
+/// A PAUSE frame, from its destination address on.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a>(mac_control::View<'a>);
+
+impl<'a> View<'a> {
+    /// Takes a frame that the port with address `port` received.
+    ///
+    /// # Errors
+    /// In this order: [`WireError::Truncated`] below 60 octets, [`WireError::BadEthertype`],
+    /// [`WireError::BadOpcode`] for anything but 0x0001, [`WireError::BadAddress`] for a
+    /// destination that is neither 01-80-C2-00-00-01 nor `port` (802.3 31B.3.3 allows both).
+    #[inline]
+    pub fn new(frame: &'a [u8], port: Mac) -> Result<Self, WireError> {
+        let v = mac_control::View::new(frame)?;
+        if v.opcode() != Opcode::Pause {
+            return Err(WireError::BadOpcode);
+        }
+        if v.dst() != group::MAC_CONTROL && v.dst() != port {
+            return Err(WireError::BadAddress);
+        }
+        Ok(Self(v))
+    }
+
+    /// The destination: the group address, or the receiving port's own.
+    #[must_use]
+    #[inline]
+    pub const fn dst(&self) -> Mac {
+        self.0.dst()
+    }
+
+    /// The address of the port that asks for the pause.
+    #[must_use]
+    #[inline]
+    pub const fn src(&self) -> Mac {
+        self.0.src()
+    }
+
+    /// How long to pause; 0 resumes.
+    #[must_use]
+    #[inline]
+    pub const fn time(&self) -> Quanta {
+        Quanta(be16(self.0.octets(), PARAMETERS))
+    }
+}
+
+/// A PAUSE frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr {
+    /// The destination: [`group::MAC_CONTROL`], or the peer port's own address.
+    pub dst: Mac,
+    /// The address of the port that asks.
+    pub src: Mac,
+    /// How long to pause; 0 resumes.
+    pub time: Quanta,
+}
+
+impl Repr {
+    /// A frame from `src` to the group address.
+    #[must_use]
+    pub const fn new(src: Mac, time: Quanta) -> Self {
+        Self { dst: group::MAC_CONTROL, src, time }
+    }
+
+    /// Reads a frame that the port with address `port` received.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    #[inline]
+    pub fn parse(frame: &[u8], port: Mac) -> Result<Self, WireError> {
+        let v = View::new(frame, port)?;
+        Ok(Self { dst: v.dst(), src: v.src(), time: v.time() })
+    }
+
+    /// Octets that [`Repr::emit`] writes: 60, padding included.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        FRAME_LEN
+    }
+
+    /// Writes the whole padded frame at the front of `buf`.
+    ///
+    /// # Errors
+    /// [`WireError::NoRoom`] below 60 octets.
+    #[inline]
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        let out: &mut [u8; FRAME_LEN] = room(buf)?;
+        *out = mac_control::blank(self.dst, self.src, Opcode::Pause);
+        out[PARAMETERS..PARAMETERS + 2].copy_from_slice(&self.time.0.to_be_bytes());
+        Ok(())
+    }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} > {} PAUSE {}", self.src, self.dst, self.time.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PORT: Mac = Mac([2, 0, 0, 0, 0, 9]);
+
+    fn golden() -> ([u8; 60], Repr) {
+        let mut octets = [0; 60];
+        let front = [
+            0x01, 0x80, 0xc2, 0x00, 0x00, 0x01, 0x02, 0x00, 0x00, 0x00, 0x00, 0x05, 0x88, 0x08,
+            0x00, 0x01, 0x12, 0x34,
+        ];
+        octets[..18].copy_from_slice(&front);
+        (octets, Repr::new(Mac([2, 0, 0, 0, 0, 5]), Quanta(0x1234)))
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let (octets, repr) = golden();
+        assert_eq!(Repr::parse(&octets, PORT), Ok(repr));
+        let mut out = [0xff; 60];
+        repr.emit(&mut out).unwrap();
+        assert_eq!(out, octets);
+        assert_eq!(repr.to_string(), "02:00:00:00:00:05 > 01:80:c2:00:00:01 PAUSE 4660");
+    }
+
+    #[test]
+    fn every_truncation_is_refused_and_padding_ignored() {
+        let (mut octets, repr) = golden();
+        for n in 0..60 {
+            assert_eq!(Repr::parse(&octets[..n], PORT), Err(WireError::Truncated));
+            assert_eq!(repr.emit(&mut [0; 60][..n]), Err(WireError::NoRoom));
+        }
+        octets[18..].fill(0xff);
+        assert_eq!(Repr::parse(&octets, PORT), Ok(repr));
+    }
+
+    #[test]
+    fn each_fault_has_its_own_error() {
+        let (good, _) = golden();
+        for (at, octet, error) in [
+            (5, 0x02, WireError::BadAddress),
+            (12, 0x81, WireError::BadEthertype),
+            (14, 0x01, WireError::BadOpcode),
+            (15, 0x02, WireError::BadOpcode),
+        ] {
+            let mut bad = good;
+            bad[at] = octet;
+            assert_eq!(Repr::parse(&bad, PORT), Err(error), "octet {at}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_emitted_parses_to_the_same(
+            src in any::<[u8; 6]>(), time in any::<u16>(), unicast in any::<bool>()
+        ) {
+            let dst = if unicast { PORT } else { group::MAC_CONTROL };
+            let repr = Repr { dst, src: Mac(src), time: Quanta(time) };
+            let mut out = [0; 60];
+            repr.emit(&mut out).unwrap();
+            prop_assert_eq!(Repr::parse(&out, PORT), Ok(repr));
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! VLAN tags (802.1Q clause 9): customer tags (0x8100) and service tags (0x88A8), alone or
+//! stacked.
+//!
+//! The switch classifies by the outermost tag and looks through the others only to find the
+//! network header. Legacy stacking TPIDs such as 0x9100 are no tags here.
+
+use core::fmt;
+
+use super::{EtherType, WireError, be16, ethernet, room};
+use crate::units::{Mac, Pcp, Vid};
+
+/// Octets of one tag: TPID and TCI.
+pub const TAG_LEN: usize = 4;
+
+/// How many stacked tags [`walk`] looks through. The number is a choice: provider bridging needs
+/// two, and the bound keeps the network header within the octets that every frame shows. What lies
+/// behind more tags is forwarded by its outermost tag and addresses alone.
+pub const MAX_TAGS: usize = 4;
+
+/// Where the tags are: behind the two addresses.
+const TAG_OFFSET: usize = 12;
+
+/// Which kind of tag.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Tpid {
+    /// Customer tag, 0x8100.
+    C,
+    /// Service tag, 0x88A8.
+    S,
+}
+
+impl Tpid {
+    /// The tag kind that `ethertype` announces, or nothing when it announces no tag.
+    #[must_use]
+    #[inline]
+    pub const fn new(ethertype: EtherType) -> Option<Self> {
+        match ethertype {
+            EtherType::C_TAG => Some(Self::C),
+            EtherType::S_TAG => Some(Self::S),
+            _ => None,
+        }
+    }
+
+    /// The EtherType that announces this kind.
+    #[must_use]
+    #[inline]
+    pub const fn ethertype(self) -> EtherType {
+        match self {
+            Self::C => EtherType::C_TAG,
+            Self::S => EtherType::S_TAG,
+        }
+    }
+}
+
+/// One tag: TPID and TCI.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    tag: &'a [u8; TAG_LEN],
+    tpid: Tpid,
+    payload: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// Takes octets from the TPID on.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] below 4 octets, [`WireError::BadEthertype`] for no TPID.
+    #[inline]
+    pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
+        let (tag, payload) = octets.split_first_chunk::<TAG_LEN>().ok_or(WireError::Truncated)?;
+        let tpid = Tpid::new(EtherType(be16(tag, 0))).ok_or(WireError::BadEthertype)?;
+        Ok(Self { tag, tpid, payload })
+    }
+
+    /// The kind of tag.
+    #[must_use]
+    #[inline]
+    pub const fn tpid(&self) -> Tpid {
+        self.tpid
+    }
+
+    /// The priority code point.
+    #[must_use]
+    #[inline]
+    pub const fn pcp(&self) -> Pcp {
+        match Pcp::new(self.tag[2] >> 5) {
+            Some(pcp) => pcp,
+            None => unreachable!(),
+        }
+    }
+
+    /// The drop eligible indicator.
+    #[must_use]
+    #[inline]
+    pub const fn dei(&self) -> bool {
+        self.tag[2] & 0x10 != 0
+    }
+
+    /// The VLAN identifier's twelve bits, 0 and 4095 among them.
+    #[must_use]
+    #[inline]
+    pub const fn vid_bits(&self) -> u16 {
+        be16(self.tag, 2) & 0x0fff
+    }
+
+    /// What follows the tag: the next tag's TPID or the EtherType, and on.
+    #[must_use]
+    #[inline]
+    pub const fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+}
+
+/// One tag.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr {
+    /// The kind of tag.
+    pub tpid: Tpid,
+    /// Priority code point.
+    pub pcp: Pcp,
+    /// Drop eligible indicator.
+    pub dei: bool,
+    /// The VLAN, or nothing in a priority tag (VID 0), whose frame belongs to the port's VLAN.
+    pub vid: Option<Vid>,
+}
+
+impl Repr {
+    /// The tag at the front of `octets`, which start with its TPID.
+    ///
+    /// # Errors
+    /// As [`View::new`], and [`WireError::ReservedVid`] for 4095.
+    #[inline]
+    pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
+        let v = View::new(octets)?;
+        let vid = match v.vid_bits() {
+            0 => None,
+            n => Some(Vid::new(n).ok_or(WireError::ReservedVid)?),
+        };
+        Ok(Self { tpid: v.tpid(), pcp: v.pcp(), dei: v.dei(), vid })
+    }
+
+    /// Octets that [`Repr::emit`] writes.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        TAG_LEN
+    }
+
+    /// Writes TPID and TCI at the front of `buf`.
+    ///
+    /// # Errors
+    /// [`WireError::NoRoom`] below 4 octets.
+    #[inline]
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        *room(buf)? = self.octets();
+        Ok(())
+    }
+
+    /// The tag on the wire.
+    #[inline]
+    const fn octets(&self) -> [u8; TAG_LEN] {
+        let vid = match self.vid {
+            Some(vid) => vid.get(),
+            None => 0,
+        };
+        let tci = (self.pcp.get() as u16) << 13 | (self.dei as u16) << 12 | vid;
+        let ([a, b], [c, d]) = (self.tpid.ethertype().0.to_be_bytes(), tci.to_be_bytes());
+        [a, b, c, d]
+    }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let vid = self.vid.map_or(0, Vid::get);
+        let dei = if self.dei { " dei" } else { "" };
+        write!(f, "{:?}-tag vid {vid} pcp {}{dei}", self.tpid, self.pcp)
+    }
+}
+
+/// What a frame's layer 2 header says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Walk {
+    /// Destination address.
+    pub dst: Mac,
+    /// Source address.
+    pub src: Mac,
+    /// The outermost tag, if there is one.
+    pub outer: Option<Repr>,
+    /// How many tags were walked through. Range 0 to [`MAX_TAGS`].
+    pub tags: usize,
+    /// The EtherType behind the tags; a TPID when there are more than [`MAX_TAGS`].
+    pub ethertype: EtherType,
+    /// Where in the frame the network header starts: never past the frame's end.
+    pub l3: usize,
+}
+
+/// Reads addresses, outermost tag and the EtherType behind all tags.
+///
+/// # Errors
+/// [`WireError::Truncated`] when the frame ends within the header or a tag,
+/// [`WireError::ReservedVid`] when the outermost tag carries VID 4095. Inner tags are the
+/// customer's own and only looked through.
+#[inline]
+pub fn walk(frame: &[u8]) -> Result<Walk, WireError> {
+    let eth = ethernet::View::new(frame)?;
+    let mut walk = Walk {
+        dst: eth.dst(),
+        src: eth.src(),
+        outer: None,
+        tags: 0,
+        ethertype: eth.ethertype(),
+        l3: ethernet::HEADER_LEN,
+    };
+    if Tpid::new(walk.ethertype).is_none() {
+        return Ok(walk);
+    }
+    walk.outer = Some(Repr::parse(&frame[TAG_OFFSET..])?);
+    while walk.tags < MAX_TAGS && Tpid::new(walk.ethertype).is_some() {
+        let next: &[u8; 4] = frame[walk.l3..].first_chunk().ok_or(WireError::Truncated)?;
+        walk.ethertype = EtherType(be16(next, 2));
+        walk.l3 += TAG_LEN;
+        walk.tags += 1;
+    }
+    Ok(walk)
+}
+
+/// Puts `tag` in front of all tags of the frame whose first octet is `frame[4]`. The caller made
+/// room for [`TAG_LEN`] octets in front; their content does not matter.
+///
+/// # Errors
+/// [`WireError::NoRoom`], and nothing changed, when the two addresses are not there.
+#[inline]
+pub fn insert(frame: &mut [u8], tag: &Repr) -> Result<(), WireError> {
+    let head: &mut [u8; TAG_OFFSET + TAG_LEN] = room(frame)?;
+    head.copy_within(TAG_LEN.., 0);
+    head[TAG_OFFSET..].copy_from_slice(&tag.octets());
+    Ok(())
+}
+
+/// Takes the outermost tag out: afterwards the frame starts at `frame[4]`, and the caller trims
+/// [`TAG_LEN`] octets from the front.
+///
+/// # Errors
+/// As [`View::new`] on the tag, and nothing changed.
+#[inline]
+pub fn remove(frame: &mut [u8]) -> Result<(), WireError> {
+    View::new(frame.get(TAG_OFFSET..).ok_or(WireError::Truncated)?)?;
+    frame.copy_within(..TAG_OFFSET, TAG_LEN);
+    Ok(())
+}
+
+/// Overwrites the outermost tag.
+///
+/// # Errors
+/// As [`View::new`] on the old tag, and nothing changed.
+#[inline]
+pub fn replace(frame: &mut [u8], tag: &Repr) -> Result<(), WireError> {
+    let old = frame.get_mut(TAG_OFFSET..).ok_or(WireError::Truncated)?;
+    View::new(old)?;
+    tag.emit(old)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+    const C_TAG: [u8; 4] = [0x81, 0x00, 0x7f, 0xfe];
+
+    fn c_tag() -> Repr {
+        Repr { tpid: Tpid::C, pcp: Pcp::new(3).unwrap(), dei: true, vid: Some(Vid::MAX) }
+    }
+
+    fn frame(tags: &[&[u8]]) -> Vec<u8> {
+        [&ADDRESSES[..], &tags.concat(), &[0x08, 0x00], &[0x45; 8]].concat()
+    }
+
+    pub(super) fn any_tag() -> impl Strategy<Value = Repr> {
+        (any::<bool>(), 0_u8..8, any::<bool>(), 0_u16..4095).prop_map(|(s, pcp, dei, vid)| Repr {
+            tpid: if s { Tpid::S } else { Tpid::C },
+            pcp: Pcp::new(pcp).unwrap(),
+            dei,
+            vid: Vid::new(vid),
+        })
+    }
+
+    #[test]
+    fn golden_bytes() {
+        assert_eq!(Repr::parse(&C_TAG), Ok(c_tag()));
+        let mut out = [0; 4];
+        c_tag().emit(&mut out).unwrap();
+        assert_eq!(out, C_TAG);
+        assert_eq!(c_tag().to_string(), "C-tag vid 4094 pcp 3 dei");
+    }
+
+    #[test]
+    fn every_truncation_is_refused() {
+        for n in 0..TAG_LEN {
+            assert_eq!(Repr::parse(&C_TAG[..n]), Err(WireError::Truncated));
+            assert_eq!(c_tag().emit(&mut [0; 4][..n]), Err(WireError::NoRoom));
+        }
+        let full = frame(&[&[0x88, 0xa8, 0, 1], &C_TAG]);
+        for n in 0..22 {
+            assert_eq!(walk(&full[..n]), Err(WireError::Truncated), "{n}");
+        }
+        assert_eq!(walk(&full[..22]).unwrap().l3, 22);
+    }
+
+    #[test]
+    fn the_outermost_tag_classifies_and_the_others_are_walked_through() {
+        let w = walk(&frame(&[])).unwrap();
+        assert_eq!((w.outer, w.tags, w.ethertype, w.l3), (None, 0, EtherType::IPV4, 14));
+        let w = walk(&frame(&[&C_TAG, &[0x88, 0xa8, 0, 1]])).unwrap();
+        assert_eq!((w.outer, w.tags, w.ethertype, w.l3), (Some(c_tag()), 2, EtherType::IPV4, 22));
+        assert_eq!((w.dst, w.src), (Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2])));
+    }
+
+    #[test]
+    fn a_walk_ends_after_its_bound() {
+        let w = walk(&frame(&[&C_TAG[..]; MAX_TAGS + 1])).unwrap();
+        assert_eq!((w.tags, w.ethertype), (MAX_TAGS, EtherType::C_TAG));
+    }
+
+    #[test]
+    fn vid_0_is_a_priority_tag_and_4095_is_refused() {
+        assert_eq!(Repr::parse(&[0x81, 0, 0xe0, 0]).unwrap().vid, None);
+        assert_eq!(Repr::parse(&[0x81, 0, 0x0f, 0xff]), Err(WireError::ReservedVid));
+        assert_eq!(walk(&frame(&[&[0x81, 0, 0xf, 0xff]])), Err(WireError::ReservedVid));
+        assert!(walk(&frame(&[&C_TAG, &[0x81, 0, 0xf, 0xff]])).is_ok());
+        assert_eq!(Repr::parse(&[0x91, 0, 0, 1]), Err(WireError::BadEthertype));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_emitted_parses_to_the_same(tag in any_tag()) {
+            let mut out = [0; TAG_LEN];
+            tag.emit(&mut out).unwrap();
+            prop_assert_eq!(Repr::parse(&out), Ok(tag));
+        }
+
+        #[test]
+        fn remove_undoes_insert_and_replace_touches_the_tag_alone(a in any_tag(), b in any_tag()) {
+            let plain = frame(&[]);
+            let mut tagged = [&[0; TAG_LEN][..], &plain].concat();
+            insert(&mut tagged, &a).unwrap();
+            prop_assert_eq!(walk(&tagged).unwrap().outer, Some(a));
+            let first = tagged.clone();
+            replace(&mut tagged, &b).unwrap();
+            prop_assert_eq!(walk(&tagged).unwrap().outer, Some(b));
+            replace(&mut tagged, &a).unwrap();
+            prop_assert_eq!(&tagged, &first);
+            remove(&mut tagged).unwrap();
+            prop_assert_eq!(&tagged[TAG_LEN..], &plain[..]);
+            let untouched = tagged.clone();
+            prop_assert_eq!(remove(&mut tagged[TAG_LEN..]), Err(WireError::BadEthertype));
+            prop_assert_eq!(tagged, untouched);
+        }
+    }
+}
