@@ -1,7 +1,19 @@
 //! The shared-buffer ledger: who may use how much of the memory, and when a sender is paused.
+//!
+//! [`Ledger`] counts cells, as switch chips do; the memory itself belongs to the world. A frame is
+//! charged to its ingress (port, priority group) by [`Ledger::admit`] and holds a [`Charge`] until
+//! [`Ledger::release`] takes it back. The owner of the ledger guarantees two things: every charge
+//! comes back exactly once, and each crossing that a call reports reaches the PFC sender.
 
+mod cells;
+mod error;
+mod ledger;
 mod plan;
+#[cfg(test)]
+mod tests;
 
+pub use error::BufferError;
+pub use ledger::{Admission, Crossing, GroupUsage, Ledger, Refusal};
 pub use plan::*;
 
 use crate::units::PriorityGroup;

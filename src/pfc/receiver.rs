@@ -1,0 +1,151 @@
+//! The receiving side of flow control: which priorities the peer has paused, and until when.
+//!
+//! A pause ends at its own time, however late the next poll comes: the times and counts reported
+//! are those of the link, not of the polling.
+
+use super::tally::Tally;
+use super::{FlowControl, PauseVector};
+use crate::time::{Duration, Instant};
+use crate::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
+
+/// Obeys PFC or PAUSE for one port.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    mode: FlowControl,
+    rate: BitsPerSec,
+    /// When each pause ends; NEVER for what is not paused.
+    until: [Instant; PRIORITIES],
+    /// The earliest of `until`.
+    earliest: Instant,
+    paused: Tally,
+}
+
+impl Receiver {
+    /// A receiver on a link of `rate` that is not paused.
+    #[must_use]
+    pub fn new(mode: FlowControl, rate: BitsPerSec) -> Self {
+        Self {
+            mode,
+            rate,
+            until: [Instant::NEVER; PRIORITIES],
+            earliest: Instant::NEVER,
+            paused: Tally::default(),
+        }
+    }
+
+    /// A PFC frame came in (802.3 31D.3, 802.1Q 36.1.3.2). The latest time replaces what is left
+    /// of the one before, 0 resumes, priorities that are not named go on as they are, and those
+    /// for which PFC is not enabled are ignored. False when this port obeys no PFC at all.
+    pub fn on_pfc(&mut self, now: Instant, vector: &PauseVector) -> bool {
+        let FlowControl::Pfc { obey, .. } = self.mode else { return false };
+        if obey.is_empty() {
+            return false;
+        }
+        self.expire(now);
+        for p in PrioritySet(vector.enabled.0 & obey.0).iter() {
+            self.load(now, p, vector.time[p.index()]);
+        }
+        self.find_earliest();
+        true
+    }
+
+    /// A PAUSE frame came in (802.3 31B.3): as [`Self::on_pfc`], for all priorities. False when
+    /// this port obeys no PAUSE.
+    pub fn on_pause(&mut self, now: Instant, time: Quanta) -> bool {
+        let FlowControl::Pause { obey: true, .. } = self.mode else { return false };
+        self.expire(now);
+        for p in Priority::ALL {
+            self.load(now, p, time);
+        }
+        self.find_earliest();
+        true
+    }
+
+    fn load(&mut self, now: Instant, p: Priority, time: Quanta) {
+        let was = self.paused.running().contains(p);
+        if time == Quanta(0) {
+            if was {
+                self.end(now, p);
+            }
+            return;
+        }
+        if !was {
+            self.paused.start(now, p);
+        }
+        self.until[p.index()] = now.saturating_add(time.at(self.rate));
+    }
+
+    fn end(&mut self, at: Instant, p: Priority) {
+        self.paused.stop(at, p);
+        self.until[p.index()] = Instant::NEVER;
+    }
+
+    /// Ends what has run out by `now`, each at its own time.
+    fn expire(&mut self, now: Instant) {
+        for p in self.paused.running().iter() {
+            let until = self.until[p.index()];
+            if until <= now {
+                self.end(until, p);
+            }
+        }
+    }
+
+    fn find_earliest(&mut self) {
+        self.earliest = self.until.into_iter().fold(Instant::NEVER, Instant::min);
+    }
+
+    /// The priorities that may not send now. A pause is over at the very instant it ends.
+    #[inline]
+    pub fn paused(&mut self, now: Instant) -> PrioritySet {
+        if now >= self.earliest {
+            self.expire(now);
+            self.find_earliest();
+        }
+        self.paused.running()
+    }
+
+    /// When the next pause ends; NEVER when nothing is paused.
+    #[inline]
+    #[must_use]
+    pub const fn next_deadline(&self) -> Instant {
+        self.earliest
+    }
+
+    /// How long `priority` was paused in all.
+    #[must_use]
+    pub fn paused_time(&self, now: Instant, priority: Priority) -> Duration {
+        self.paused.time(now.min(self.until[priority.index()]), priority)
+    }
+
+    /// How often `priority` went from running to paused.
+    #[must_use]
+    pub const fn transitions(&self, priority: Priority) -> u64 {
+        self.paused.transitions(priority)
+    }
+
+    /// The link has another rate from `now` on. A pause that is running keeps its remaining
+    /// quanta, which last longer or shorter from now on.
+    pub fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {
+        self.expire(now);
+        for p in self.paused.running().iter() {
+            let until = &mut self.until[p.index()];
+            let bits = u128::from(until.since(now).as_picos()) * u128::from(self.rate.get());
+            let left = u64::try_from(bits.div_ceil(u128::from(rate.get()))).unwrap_or(u64::MAX);
+            *until = now.saturating_add(Duration::from_picos(left));
+        }
+        self.rate = rate;
+        self.find_earliest();
+    }
+
+    /// The link went down: every pause ends.
+    pub fn clear(&mut self, now: Instant) {
+        self.expire(now);
+        for p in self.paused.running().iter() {
+            self.end(now, p);
+        }
+        self.find_earliest();
+    }
+}
+
+#[cfg(test)]
+mod tests;

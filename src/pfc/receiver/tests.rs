@@ -1,0 +1,138 @@
+use super::*;
+use proptest::prelude::*;
+
+const RATE: BitsPerSec = BitsPerSec::gbps(100);
+
+fn p(n: u8) -> Priority {
+    Priority::new(n).unwrap()
+}
+
+fn at(ns: u64) -> Instant {
+    Instant::ZERO + Duration::from_nanos(ns)
+}
+
+fn pfc() -> Receiver {
+    let obey = PrioritySet(0b0001_1000);
+    Receiver::new(FlowControl::Pfc { send: PrioritySet::EMPTY, obey }, RATE)
+}
+
+fn vector(entries: &[(u8, u16)]) -> PauseVector {
+    let mut v = PauseVector::default();
+    for (n, time) in entries {
+        v.enabled.insert(p(*n));
+        v.time[usize::from(*n)] = Quanta(*time);
+    }
+    v
+}
+
+/// 802.3 31D.3, one step after the other. 100 quanta are 512 ns.
+#[test]
+fn times_replace_expire_and_resume() {
+    let mut r = pfc();
+    assert!(r.on_pfc(at(0), &vector(&[(3, 100), (4, 200)])));
+    assert_eq!(r.paused(at(511)), PrioritySet(0b0001_1000));
+    assert_eq!(r.next_deadline(), at(512));
+    assert_eq!(r.paused(at(512)), PrioritySet::of(p(4)), "over at the very instant");
+    // Shorter replaces longer, and what is not named goes on.
+    assert!(r.on_pfc(at(600), &vector(&[(4, 10)])));
+    assert_eq!(r.next_deadline(), at(600) + Quanta(10).at(RATE));
+    assert!(r.on_pfc(at(610), &vector(&[(3, 100)])));
+    assert_eq!(r.paused(at(620)), PrioritySet(0b0001_1000));
+    // 0 resumes, twice if need be.
+    assert!(r.on_pfc(at(630), &vector(&[(3, 0), (4, 0)])));
+    assert!(r.on_pfc(at(631), &vector(&[(3, 0)])));
+    assert_eq!((r.paused(at(631)), r.next_deadline()), (PrioritySet::EMPTY, Instant::NEVER));
+    assert_eq!(r.paused_time(at(900), p(3)), Duration::from_nanos(512 + 20));
+    assert_eq!((r.transitions(p(3)), r.transitions(p(4))), (2, 1));
+}
+
+#[test]
+fn times_of_bits_that_are_off_mean_nothing() {
+    let mut r = pfc();
+    let mut v = vector(&[(3, 100)]);
+    v.time = [Quanta::MAX; PRIORITIES];
+    v.time[3] = Quanta(100);
+    assert!(r.on_pfc(at(0), &v));
+    assert_eq!(r.paused(at(0)), PrioritySet::of(p(3)));
+}
+
+#[test]
+fn disabled_priorities_and_modes_are_not_obeyed() {
+    let mut r = pfc();
+    assert!(r.on_pfc(at(0), &vector(&[(0, 100), (7, 100)])));
+    assert_eq!(r.paused(at(0)), PrioritySet::EMPTY);
+    assert!(!r.on_pause(at(0), Quanta(100)), "PAUSE never together with PFC");
+    let nothing = FlowControl::Pfc { send: PrioritySet::ALL, obey: PrioritySet::EMPTY };
+    let sends = FlowControl::Pause { send: true, obey: false };
+    for mode in [FlowControl::Off, nothing, sends] {
+        let mut r = Receiver::new(mode, RATE);
+        assert!(!r.on_pfc(at(0), &vector(&[(3, 100)])) && !r.on_pause(at(0), Quanta(100)));
+        assert_eq!(r.paused(at(0)), PrioritySet::EMPTY);
+    }
+}
+
+#[test]
+fn pause_stops_every_priority() {
+    let mut r = Receiver::new(FlowControl::Pause { send: false, obey: true }, RATE);
+    assert!(r.on_pause(at(0), Quanta(100)));
+    assert_eq!((r.paused(at(511)), r.next_deadline()), (PrioritySet::ALL, at(512)));
+    assert_eq!(r.paused(at(512)), PrioritySet::EMPTY);
+    assert!(!r.on_pfc(at(600), &vector(&[(3, 100)])));
+}
+
+#[test]
+fn a_running_pause_keeps_its_quanta_at_another_rate() {
+    let mut r = pfc();
+    r.on_pfc(at(0), &vector(&[(3, 100)]));
+    r.set_rate(at(256), BitsPerSec::gbps(25));
+    assert_eq!(r.next_deadline(), at(256 + 4 * 256));
+    r.on_pfc(at(300), &vector(&[(3, 1)]));
+    assert_eq!(r.next_deadline(), at(300) + Duration::from_picos(20_480));
+}
+
+#[test]
+fn a_link_that_goes_down_ends_all_pauses() {
+    let mut r = pfc();
+    r.on_pfc(at(0), &vector(&[(3, 100), (4, 1)]));
+    r.clear(at(100));
+    assert_eq!((r.paused(at(100)), r.next_deadline()), (PrioritySet::EMPTY, Instant::NEVER));
+    assert_eq!(r.paused_time(at(900), p(3)), Duration::from_nanos(100));
+    assert_eq!(r.paused_time(at(900), p(4)), Quanta(1).at(RATE), "it had run out before");
+}
+
+proptest! {
+    /// Polling at any other times changes neither the pauses nor what is counted of them.
+    #[test]
+    fn polls_leave_no_trace(
+        frames in prop::collection::vec((0_u64..2_000, any::<u8>(), prop::array::uniform8(0_u16..300)), 1..40),
+        polls in prop::collection::vec(0_u64..40_000, 0..60),
+    ) {
+        let obey = PrioritySet(0b0111_1010);
+        let mode = FlowControl::Pfc { send: PrioritySet::EMPTY, obey };
+        let (mut lazy, mut busy) = (Receiver::new(mode, RATE), Receiver::new(mode, RATE));
+        let mut polls = polls;
+        polls.sort_unstable();
+        let mut polls = polls.into_iter().peekable();
+        let (mut now, mut until) = (0, [0_u64; 8]);
+        for (gap, enabled, times) in frames {
+            now += gap;
+            while let Some(t) = polls.next_if(|t| *t < now) {
+                busy.paused(at(t));
+            }
+            let v = PauseVector { enabled: PrioritySet(enabled), time: times.map(Quanta) };
+            prop_assert!(lazy.on_pfc(at(now), &v) && busy.on_pfc(at(now), &v));
+            for q in Priority::ALL {
+                if obey.contains(q) && v.enabled.contains(q) {
+                    until[q.index()] = now * 1_000 + u64::from(times[q.index()]) * 5_120;
+                }
+                let expected = until[q.index()] > now * 1_000;
+                prop_assert_eq!(busy.paused(at(now)).contains(q), expected);
+            }
+        }
+        let end = at(now + 100_000);
+        for q in Priority::ALL {
+            prop_assert_eq!(lazy.paused_time(end, q), busy.paused_time(end, q));
+            prop_assert_eq!(lazy.transitions(q), busy.transitions(q));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! How long and how often each priority was paused.
+
+use crate::time::{Duration, Instant};
+use crate::units::{PRIORITIES, Priority, PrioritySet};
+
+/// Exact pause times of one direction of a port.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    running: PrioritySet,
+    since: [Instant; PRIORITIES],
+    total: [Duration; PRIORITIES],
+    transitions: [u64; PRIORITIES],
+}
+
+impl Tally {
+    /// The priorities that are paused.
+    #[inline]
+    pub(super) const fn running(&self) -> PrioritySet {
+        self.running
+    }
+
+    /// `p` is paused from `at` on. It was not before.
+    pub(super) fn start(&mut self, at: Instant, p: Priority) {
+        assert!(!self.running.contains(p), "a pause began twice");
+        self.running.insert(p);
+        self.since[p.index()] = at;
+        self.transitions[p.index()] += 1;
+    }
+
+    /// `p` is no longer paused from `at` on. It was before.
+    pub(super) fn stop(&mut self, at: Instant, p: Priority) {
+        assert!(self.running.contains(p), "a pause ended that had not begun");
+        self.running.remove(p);
+        self.total[p.index()] += at.since(self.since[p.index()]);
+    }
+
+    /// How long `p` was paused in all, up to `now`.
+    pub(super) fn time(&self, now: Instant, p: Priority) -> Duration {
+        let open = if self.running.contains(p) {
+            now.since(self.since[p.index()])
+        } else {
+            Duration::ZERO
+        };
+        self.total[p.index()] + open
+    }
+
+    /// How often `p` became paused.
+    pub(super) const fn transitions(&self, p: Priority) -> u64 {
+        self.transitions[p.index()]
+    }
+}
