@@ -1,6 +1,6 @@
 //! The Internet checksum (RFC 1071), its pseudo headers, and its update in place (RFC 1624).
 
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::IpAddr;
 
 /// A running ones' complement sum of big-endian 16-bit words.
 ///
@@ -33,18 +33,21 @@ impl Sum {
         Self(sum + u64::from(u32::from_be_bytes(last)))
     }
 
-    /// Adds the pseudo header of UDP or TCP over IPv4 (RFC 768).
+    /// Adds the pseudo header of an upper layer of `len` octets between two addresses of one
+    /// version (RFC 768 for IPv4, RFC 8200 8.1 for IPv6: the words are the same).
     #[must_use]
     #[inline]
-    pub fn pseudo_v4(self, src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, len: u16) -> Self {
-        self.octets(&src.octets()).octets(&dst.octets()).word(u16::from(protocol)).word(len)
+    pub fn pseudo(self, src: IpAddr, dst: IpAddr, protocol: u8, len: u16) -> Self {
+        self.address(src).address(dst).word(u16::from(protocol)).word(len)
     }
 
-    /// Adds the pseudo header of an upper layer over IPv6 (RFC 8200 8.1).
-    #[must_use]
+    /// Adds an address.
     #[inline]
-    pub fn pseudo_v6(self, src: Ipv6Addr, dst: Ipv6Addr, protocol: u8, len: u16) -> Self {
-        self.octets(&src.octets()).octets(&dst.octets()).word(u16::from(protocol)).word(len)
+    fn address(self, address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(a) => self.octets(&a.octets()),
+            IpAddr::V6(a) => self.octets(&a.octets()),
+        }
     }
 
     /// The checksum: the complement of the sum. Over data that carries its right checksum it is 0.

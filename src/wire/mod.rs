@@ -14,17 +14,24 @@
 //!   needs all of them (a UDP checksum, an ICRC) says [`WireError::Truncated`].
 //!
 //! The switch reads a frame in this order: [`vlan::walk`], [`ip::View::new`] at the offset that
-//! gave; and changes it with [`ip::mark_ce`],
+//! gave, [`flow::FiveTuple`] where a flow is asked for; and changes it with [`ip::mark_ce`],
 //! [`ip::decrement_ttl`], [`vlan::insert`], [`vlan::remove`].
 
+pub mod arp;
 pub mod checksum;
+pub mod cnp;
 pub mod ethernet;
+pub mod flow;
+pub mod icrc;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
 pub mod mac_control;
 pub mod pause;
 pub mod pfc;
+pub mod roce;
+pub mod tcp;
+pub mod udp;
 pub mod vlan;
 
 use core::fmt;

@@ -1,0 +1,281 @@
+//! ARP for IPv4 over Ethernet (RFC 826): how a routing switch answers for its own addresses and
+//! asks for its neighbours'.
+
+use core::fmt;
+use core::net::Ipv4Addr;
+
+use super::{EtherType, WireError, be16, ethernet, mac_at, room};
+use crate::units::Mac;
+
+/// Octets of the message.
+pub const MESSAGE_LEN: usize = 28;
+
+/// The constant front of a message: Ethernet, IPv4, 6 and 4 octets of address.
+const FRONT: [u8; 6] = [0x00, 0x01, 0x08, 0x00, 6, 4];
+
+/// What a message does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u16)]
+pub enum Operation {
+    /// Asks who has the target address.
+    Request = 1,
+    /// Says who has the sender address.
+    Reply = 2,
+}
+
+/// An ARP message for IPv4 over Ethernet.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    message: &'a [u8; MESSAGE_LEN],
+    operation: Operation,
+}
+
+impl<'a> View<'a> {
+    /// Takes what follows EtherType 0x0806.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] below 28 octets, [`WireError::Unsupported`] for another link or
+    /// network than Ethernet and IPv4, [`WireError::BadOpcode`] for neither request nor reply.
+    #[inline]
+    pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
+        let message: &[u8; MESSAGE_LEN] = octets.first_chunk().ok_or(WireError::Truncated)?;
+        if message[..6] != FRONT {
+            return Err(WireError::Unsupported);
+        }
+        let operation = match be16(message, 6) {
+            1 => Operation::Request,
+            2 => Operation::Reply,
+            _ => return Err(WireError::BadOpcode),
+        };
+        Ok(Self { message, operation })
+    }
+
+    /// Request or reply.
+    #[must_use]
+    #[inline]
+    pub const fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    /// The sender's Ethernet address.
+    #[must_use]
+    #[inline]
+    pub const fn sender_mac(&self) -> Mac {
+        mac_at(self.message, 8)
+    }
+
+    /// The sender's IPv4 address.
+    #[must_use]
+    #[inline]
+    pub const fn sender_ip(&self) -> Ipv4Addr {
+        let m = self.message;
+        Ipv4Addr::new(m[14], m[15], m[16], m[17])
+    }
+
+    /// The target's Ethernet address, which means nothing in a request.
+    #[must_use]
+    #[inline]
+    pub const fn target_mac(&self) -> Mac {
+        mac_at(self.message, 18)
+    }
+
+    /// The target's IPv4 address.
+    #[must_use]
+    #[inline]
+    pub const fn target_ip(&self) -> Ipv4Addr {
+        let m = self.message;
+        Ipv4Addr::new(m[24], m[25], m[26], m[27])
+    }
+}
+
+/// An ARP message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr {
+    /// Request or reply.
+    pub operation: Operation,
+    /// The sender's Ethernet address.
+    pub sender_mac: Mac,
+    /// The sender's IPv4 address.
+    pub sender_ip: Ipv4Addr,
+    /// The target's Ethernet address, by custom all zero in a request.
+    pub target_mac: Mac,
+    /// The target's IPv4 address.
+    pub target_ip: Ipv4Addr,
+}
+
+impl Repr {
+    /// The question who has `target`, asked by `mac` and `ip`.
+    #[must_use]
+    pub const fn request(mac: Mac, ip: Ipv4Addr, target: Ipv4Addr) -> Self {
+        Self {
+            operation: Operation::Request,
+            sender_mac: mac,
+            sender_ip: ip,
+            target_mac: Mac([0; 6]),
+            target_ip: target,
+        }
+    }
+
+    /// The reply that the owner of this request's target address, `mac`, gives; nothing to what is
+    /// a reply itself.
+    #[must_use]
+    pub fn answer(&self, mac: Mac) -> Option<Self> {
+        (self.operation == Operation::Request).then_some(Self {
+            operation: Operation::Reply,
+            sender_mac: mac,
+            sender_ip: self.target_ip,
+            target_mac: self.sender_mac,
+            target_ip: self.sender_ip,
+        })
+    }
+
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    #[inline]
+    pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
+        let v = View::new(octets)?;
+        Ok(Self {
+            operation: v.operation(),
+            sender_mac: v.sender_mac(),
+            sender_ip: v.sender_ip(),
+            target_mac: v.target_mac(),
+            target_ip: v.target_ip(),
+        })
+    }
+
+    /// Octets that [`Repr::emit`] writes.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        MESSAGE_LEN
+    }
+
+    /// Writes the message at the front of `buf`.
+    ///
+    /// # Errors
+    /// [`WireError::NoRoom`] below 28 octets.
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        let out: &mut [u8; MESSAGE_LEN] = room(buf)?;
+        out[..6].copy_from_slice(&FRONT);
+        out[6..8].copy_from_slice(&(self.operation as u16).to_be_bytes());
+        out[8..14].copy_from_slice(&self.sender_mac.0);
+        out[14..18].copy_from_slice(&self.sender_ip.octets());
+        out[18..24].copy_from_slice(&self.target_mac.0);
+        out[24..].copy_from_slice(&self.target_ip.octets());
+        Ok(())
+    }
+
+    /// Writes a whole untagged frame of [`ethernet::MIN_FRAME`] octets at the front of `buf`: from
+    /// the sender, a request to everybody and a reply to its target.
+    ///
+    /// # Errors
+    /// [`WireError::NoRoom`] below 60 octets.
+    pub fn emit_frame(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        let out: &mut [u8; ethernet::MIN_FRAME] = room(buf)?;
+        let dst = match self.operation {
+            Operation::Request => Mac::BROADCAST,
+            Operation::Reply => self.target_mac,
+        };
+        let header = ethernet::Repr { dst, src: self.sender_mac, ethertype: EtherType::ARP };
+        header.emit(out)?;
+        let rest = &mut out[ethernet::HEADER_LEN..];
+        self.emit(rest)?;
+        rest[MESSAGE_LEN..].fill(0);
+        Ok(())
+    }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.operation {
+            Operation::Request => write!(f, "who has {} tell {}", self.target_ip, self.sender_ip),
+            Operation::Reply => write!(f, "{} is at {}", self.sender_ip, self.sender_mac),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const GOLDEN: [u8; 28] = [
+        0x00, 0x01, 0x08, 0x00, 0x06, 0x04, 0x00, 0x01, 0x02, 0, 0, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0,
+        0, 0, 0, 10, 0, 0, 254,
+    ];
+
+    fn golden() -> Repr {
+        let ip = |last| Ipv4Addr::new(10, 0, 0, last);
+        Repr::request(Mac([2, 0, 0, 0, 0, 1]), ip(1), ip(254))
+    }
+
+    #[test]
+    fn golden_bytes() {
+        assert_eq!(Repr::parse(&GOLDEN), Ok(golden()));
+        let mut out = [0xff; 28];
+        golden().emit(&mut out).unwrap();
+        assert_eq!(out, GOLDEN);
+        assert_eq!(golden().to_string(), "who has 10.0.0.254 tell 10.0.0.1");
+    }
+
+    #[test]
+    fn every_truncation_is_refused() {
+        for n in 0..MESSAGE_LEN {
+            assert_eq!(Repr::parse(&GOLDEN[..n]), Err(WireError::Truncated));
+            assert_eq!(golden().emit(&mut [0; 28][..n]), Err(WireError::NoRoom));
+        }
+        for n in 0..60 {
+            assert_eq!(golden().emit_frame(&mut [0; 60][..n]), Err(WireError::NoRoom));
+        }
+    }
+
+    #[test]
+    fn other_networks_and_operations_are_refused() {
+        for at in 0..6 {
+            let mut bad = GOLDEN;
+            bad[at] ^= 1;
+            assert_eq!(Repr::parse(&bad), Err(WireError::Unsupported));
+        }
+        let mut bad = GOLDEN;
+        bad[7] = 3;
+        assert_eq!(Repr::parse(&bad), Err(WireError::BadOpcode));
+    }
+
+    #[test]
+    fn a_request_is_answered_to_its_sender_and_a_reply_not_at_all() {
+        let mine = Mac([2, 0, 0, 0, 0, 0xfe]);
+        let reply = golden().answer(mine).unwrap();
+        assert_eq!(reply.to_string(), "10.0.0.254 is at 02:00:00:00:00:fe");
+        assert_eq!(reply.answer(mine), None);
+        let mut frame = [0xff; 64];
+        reply.emit_frame(&mut frame).unwrap();
+        let header = ethernet::Repr::parse(&frame).unwrap();
+        assert_eq!((header.dst, header.src), (golden().sender_mac, mine));
+        assert_eq!(Repr::parse(&frame[14..]), Ok(reply));
+        assert_eq!((&frame[42..60], frame[60]), (&[0; 18][..], 0xff));
+        golden().emit_frame(&mut frame).unwrap();
+        assert_eq!(ethernet::Repr::parse(&frame).unwrap().dst, Mac::BROADCAST);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_emitted_parses_to_the_same(
+            reply in any::<bool>(),
+            (sender_mac, target_mac) in any::<([u8; 6], [u8; 6])>(),
+            (sender_ip, target_ip) in any::<(u32, u32)>(),
+        ) {
+            let repr = Repr {
+                operation: if reply { Operation::Reply } else { Operation::Request },
+                sender_mac: Mac(sender_mac),
+                sender_ip: sender_ip.into(),
+                target_mac: Mac(target_mac),
+                target_ip: target_ip.into(),
+            };
+            let mut out = [0; MESSAGE_LEN];
+            repr.emit(&mut out).unwrap();
+            prop_assert_eq!(Repr::parse(&out), Ok(repr));
+        }
+    }
+}

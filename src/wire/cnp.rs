@@ -1,0 +1,280 @@
+//! Congestion notification packets of RoCEv2 (InfiniBand Annex A17.9.3): how a receiver that saw CE
+//! tells the sender to slow down.
+//!
+//! This is a whole packet, from the IP header to the ICRC, since nothing in it but addresses,
+//! marking and the queue pair varies.
+
+use core::fmt;
+use core::net::IpAddr;
+
+use super::ip::{Ecn, Protocol};
+use super::roce::{self, Opcode, U24};
+use super::{EtherType, WireError, icrc, ip, ipv4, ipv6, udp};
+use crate::units::Dscp;
+
+/// Octets of zeros between BTH and ICRC.
+const RESERVED_LEN: usize = 16;
+
+/// Octets of the UDP payload: BTH, reserved octets, ICRC.
+pub const PAYLOAD_LEN: usize = roce::BTH_LEN + RESERVED_LEN + icrc::LEN;
+
+/// Octets of the longest CNP: over IPv6.
+pub const PACKET_LEN_MAX: usize = ipv6::HEADER_LEN + udp::HEADER_LEN + PAYLOAD_LEN;
+
+/// A congestion notification packet with its IP and UDP headers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr {
+    /// The receiver that saw CE.
+    pub src: IpAddr,
+    /// The sender that is to slow down. Of the same IP version as `src`.
+    pub dst: IpAddr,
+    /// Differentiated services code point.
+    pub dscp: Dscp,
+    /// ECN code point of the notification itself.
+    pub ecn: Ecn,
+    /// Time to live or hop limit.
+    pub ttl: u8,
+    /// IPv4 identification; 0 over IPv6.
+    pub identification: u16,
+    /// UDP source port.
+    pub src_port: u16,
+    /// Partition key.
+    pub p_key: u16,
+    /// The queue pair, at the sender, that is to slow down.
+    pub dest_qp: U24,
+}
+
+impl Repr {
+    /// Reads a CNP from `packet`, which follows `ethertype`. The UDP checksum is not looked at: the
+    /// ICRC covers the same octets and more.
+    ///
+    /// # Errors
+    /// As the views of the headers and [`icrc::verify`]; [`WireError::Unsupported`] for another UDP
+    /// port than RoCEv2's, [`WireError::BadOpcode`] for another RoCEv2 packet or BECN not set,
+    /// [`WireError::BadLength`] for one of another length.
+    pub fn parse(ethertype: EtherType, packet: &[u8]) -> Result<Self, WireError> {
+        let ip = ip::View::new(ethertype, packet)?;
+        let identification = match &ip {
+            ip::View::V4(_) => {
+                let header = ipv4::Repr::parse(packet)?;
+                header.identification
+            }
+            ip::View::V6(_) => 0,
+        };
+        let upper = ip.upper()?;
+        if upper.protocol != Protocol::UDP {
+            return Err(WireError::Unsupported);
+        }
+        let udp = udp::View::new(upper.payload)?;
+        if udp.dst_port() != roce::UDP_PORT {
+            return Err(WireError::Unsupported);
+        }
+        let bth = roce::View::new(udp.payload())?;
+        if bth.opcode() != Opcode::CNP || !bth.becn() {
+            return Err(WireError::BadOpcode);
+        }
+        if usize::from(udp.len()) != udp::HEADER_LEN + PAYLOAD_LEN {
+            return Err(WireError::BadLength);
+        }
+        icrc::verify(packet)?;
+        Ok(Self {
+            src: ip.src(),
+            dst: ip.dst(),
+            dscp: ip.dscp(),
+            ecn: ip.ecn(),
+            ttl: ip.ttl(),
+            identification,
+            src_port: udp.src_port(),
+            p_key: bth.p_key(),
+            dest_qp: bth.dest_qp(),
+        })
+    }
+
+    /// Octets that [`Repr::emit`] writes: 60 over IPv4, 80 over IPv6.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        self.ip_len() + udp::HEADER_LEN + PAYLOAD_LEN
+    }
+
+    /// The EtherType that the packet goes behind.
+    #[must_use]
+    pub const fn ethertype(&self) -> EtherType {
+        match self.dst {
+            IpAddr::V4(_) => EtherType::IPV4,
+            IpAddr::V6(_) => EtherType::IPV6,
+        }
+    }
+
+    /// Octets of the IP header.
+    const fn ip_len(&self) -> usize {
+        match self.dst {
+            IpAddr::V4(_) => ipv4::HEADER_LEN,
+            IpAddr::V6(_) => ipv6::HEADER_LEN,
+        }
+    }
+
+    /// Writes the packet at the front of `buf`, without a UDP checksum and with its ICRC.
+    ///
+    /// # Errors
+    /// [`WireError::OutOfRange`] for addresses of different versions, [`WireError::NoRoom`].
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        let out = buf.get_mut(..self.buffer_len()).ok_or(WireError::NoRoom)?;
+        self.emit_ip(out)?;
+        let udp = udp::Repr {
+            src_port: self.src_port,
+            dst_port: roce::UDP_PORT,
+            payload_len: PAYLOAD_LEN as u16,
+            checksum: 0,
+        };
+        let rest = &mut out[self.ip_len()..];
+        udp.emit(rest)?;
+        let rest = &mut rest[udp::HEADER_LEN..];
+        let bth = roce::Repr {
+            p_key: self.p_key,
+            becn: true,
+            ..roce::Repr::new(Opcode::CNP, self.dest_qp, U24::default())
+        };
+        bth.emit(rest)?;
+        rest[roce::BTH_LEN..].fill(0);
+        icrc::seal(out)
+    }
+
+    /// Writes the IP header.
+    fn emit_ip(&self, out: &mut [u8]) -> Result<(), WireError> {
+        let payload_len = (udp::HEADER_LEN + PAYLOAD_LEN) as u16;
+        let (dscp, ecn) = (self.dscp, self.ecn);
+        match (self.src, self.dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                let header = ipv4::Repr {
+                    dscp,
+                    ecn,
+                    identification: self.identification,
+                    dont_fragment: true,
+                    more_fragments: false,
+                    fragment_offset: 0,
+                    ttl: self.ttl,
+                    protocol: Protocol::UDP,
+                    src,
+                    dst,
+                    options: &[],
+                    payload_len,
+                };
+                header.emit(out)
+            }
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                let header = ipv6::Repr {
+                    dscp,
+                    ecn,
+                    flow_label: 0,
+                    payload_len,
+                    next_header: Protocol::UDP,
+                    hop_limit: self.ttl,
+                    src,
+                    dst,
+                };
+                header.emit(out)
+            }
+            _ => Err(WireError::OutOfRange),
+        }
+    }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} > {} CNP qp {} dscp {}", self.src, self.dst, self.dest_qp, self.dscp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    prop_compose! {
+        fn any_repr()(
+            (src, dst, v6) in any::<(u128, u128, bool)>(),
+            (dscp, ecn, ttl) in (0_u8..64, any::<u8>(), any::<u8>()),
+            (identification, src_port, p_key) in any::<(u16, u16, u16)>(),
+            dest_qp in 0_u32..1 << 24,
+        ) -> Repr {
+            let address = |a: u128| {
+                if v6 { IpAddr::V6(a.into()) } else { IpAddr::V4((a as u32).into()) }
+            };
+            Repr {
+                src: address(src),
+                dst: address(dst),
+                dscp: Dscp::new(dscp).unwrap(),
+                ecn: Ecn::from_octet(ecn),
+                ttl,
+                identification: if v6 { 0 } else { identification },
+                src_port,
+                p_key,
+                dest_qp: U24::new(dest_qp).unwrap(),
+            }
+        }
+    }
+
+    fn emit(repr: &Repr) -> Vec<u8> {
+        let mut out = vec![0xff; repr.buffer_len()];
+        repr.emit(&mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn addresses_of_two_versions_are_refused() {
+        let repr = Repr {
+            src: "10.0.0.1".parse().unwrap(),
+            dst: "::1".parse().unwrap(),
+            dscp: Dscp::MIN,
+            ecn: Ecn::NotEct,
+            ttl: 1,
+            identification: 0,
+            src_port: 0,
+            p_key: 0,
+            dest_qp: U24::MAX,
+        };
+        assert_eq!(repr.emit(&mut [0; PACKET_LEN_MAX]), Err(WireError::OutOfRange));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_emitted_parses_to_the_same_and_every_truncation_is_refused(repr in any_repr()) {
+            let octets = emit(&repr);
+            prop_assert_eq!(Repr::parse(repr.ethertype(), &octets), Ok(repr));
+            for n in 0..octets.len() {
+                let cut = Repr::parse(repr.ethertype(), &octets[..n]);
+                prop_assert_eq!(cut, Err(WireError::Truncated), "{}", n);
+                let mut small = vec![0; n];
+                prop_assert_eq!(repr.emit(&mut small), Err(WireError::NoRoom));
+            }
+        }
+
+        #[test]
+        fn the_icrc_survives_what_routers_change_and_nothing_else(
+            repr in any_repr(), at in any::<prop::sample::Index>(), flip in 1_u8..=255
+        ) {
+            let mut octets = emit(&repr);
+            ip::mark_ce(repr.ethertype(), &mut octets);
+            ip::decrement_ttl(repr.ethertype(), &mut octets);
+            prop_assert_eq!(icrc::verify(&octets), Ok(()));
+            // Behind the BTH everything is covered, the ICRC itself included.
+            let covered = repr.ip_len() + udp::HEADER_LEN + roce::BTH_LEN;
+            let at = covered + at.index(octets.len() - covered);
+            octets[at] ^= flip;
+            prop_assert_eq!(icrc::verify(&octets), Err(WireError::BadChecksum));
+        }
+
+        #[test]
+        fn reserved_octets_are_ignored_when_the_icrc_covers_them(
+            repr in any_repr(), reserved in any::<[u8; RESERVED_LEN]>()
+        ) {
+            let mut octets = emit(&repr);
+            let at = repr.ip_len() + udp::HEADER_LEN + roce::BTH_LEN;
+            prop_assert_eq!(&octets[at..at + RESERVED_LEN], &[0; RESERVED_LEN]);
+            octets[at..at + RESERVED_LEN].copy_from_slice(&reserved);
+            icrc::seal(&mut octets).unwrap();
+            prop_assert_eq!(Repr::parse(repr.ethertype(), &octets), Ok(repr));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Which flow a packet belongs to: the 5-tuple of addresses, protocol and ports.
+//!
+//! Every packet of one datagram has the same tuple, so that fragments stay in order behind one
+//! another: a fragment, even the first, counts as having no ports.
+
+use core::fmt;
+use core::net::IpAddr;
+
+use super::ip::{self, Fragment, Protocol, Upper};
+use super::{tcp, udp, vlan};
+
+/// A flow's addresses, protocol and ports.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FiveTuple {
+    /// Source address.
+    pub src: IpAddr,
+    /// Destination address.
+    pub dst: IpAddr,
+    /// Upper protocol.
+    pub protocol: Protocol,
+    /// Source port; 0 where there are none.
+    pub src_port: u16,
+    /// Destination port; 0 where there are none.
+    pub dst_port: u16,
+}
+
+impl FiveTuple {
+    /// The flow of an IP packet. Where extension headers are too many or cut short, the protocol is
+    /// IPv6's next header and there are no ports.
+    #[must_use]
+    #[inline]
+    pub fn of(packet: &ip::View<'_>) -> Self {
+        let (protocol, ports) = match (packet.upper(), packet) {
+            (Ok(upper), _) => (upper.protocol, ports(&upper)),
+            (Err(_), ip::View::V4(v)) => (v.protocol(), None),
+            (Err(_), ip::View::V6(v)) => (v.next_header(), None),
+        };
+        let (src_port, dst_port) = ports.unwrap_or_default();
+        Self { src: packet.src(), dst: packet.dst(), protocol, src_port, dst_port }
+    }
+
+    /// The flow of a whole frame with its VLAN tags, or nothing where that holds no IP packet.
+    #[must_use]
+    #[inline]
+    pub fn of_frame(frame: &[u8]) -> Option<Self> {
+        let walk = vlan::walk(frame).ok()?;
+        let packet = ip::View::new(walk.ethertype, &frame[walk.l3..]).ok()?;
+        Some(Self::of(&packet))
+    }
+}
+
+/// Source and destination port of an unfragmented TCP segment or UDP datagram.
+#[must_use]
+#[inline]
+pub fn ports(upper: &Upper<'_>) -> Option<(u16, u16)> {
+    if upper.fragment != Fragment::Whole {
+        return None;
+    }
+    match upper.protocol {
+        Protocol::TCP => tcp::View::new(upper.payload).ok().map(|v| (v.src_port(), v.dst_port())),
+        Protocol::UDP => udp::View::new(upper.payload).ok().map(|v| (v.src_port(), v.dst_port())),
+        _ => None,
+    }
+}
+
+impl fmt::Display for FiveTuple {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (src, dst) = (self.src, self.dst);
+        match (self.src_port, self.dst_port) {
+            (0, 0) => write!(f, "{} {src} > {dst}", self.protocol),
+            (s, d) => write!(f, "{} {src} port {s} > {dst} port {d}", self.protocol),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Dscp;
+    use crate::wire::ip::Ecn;
+    use crate::wire::{EtherType, ipv4};
+
+    fn packet(protocol: Protocol, fragment_offset: u16, more_fragments: bool) -> Vec<u8> {
+        let repr = ipv4::Repr {
+            dscp: Dscp::MIN,
+            ecn: Ecn::NotEct,
+            identification: 9,
+            dont_fragment: false,
+            more_fragments,
+            fragment_offset,
+            ttl: 9,
+            protocol,
+            src: [10, 0, 0, 1].into(),
+            dst: [10, 0, 0, 2].into(),
+            options: &[],
+            payload_len: 20,
+        };
+        let mut out = vec![0; 40];
+        repr.emit(&mut out).unwrap();
+        out[20..28].copy_from_slice(&[0, 7, 0, 9, 0, 20, 0, 0]);
+        out
+    }
+
+    fn text(packet: &[u8]) -> String {
+        FiveTuple::of(&ip::View::new(EtherType::IPV4, packet).unwrap()).to_string()
+    }
+
+    #[test]
+    fn tcp_and_udp_have_ports_and_others_none() {
+        let of = |p| text(&packet(p, 0, false));
+        assert_eq!(of(Protocol::TCP), "tcp 10.0.0.1 port 7 > 10.0.0.2 port 9");
+        assert_eq!(of(Protocol::UDP), "udp 10.0.0.1 port 7 > 10.0.0.2 port 9");
+        assert_eq!(of(Protocol::ICMP), "icmp 10.0.0.1 > 10.0.0.2");
+    }
+
+    #[test]
+    fn all_fragments_of_a_datagram_are_one_flow() {
+        let first = text(&packet(Protocol::UDP, 0, true));
+        assert_eq!(first, "udp 10.0.0.1 > 10.0.0.2");
+        assert_eq!(first, text(&packet(Protocol::UDP, 2, true)));
+        assert_eq!(first, text(&packet(Protocol::UDP, 4, false)));
+    }
+
+    #[test]
+    fn a_header_cut_short_has_no_ports() {
+        let p = packet(Protocol::UDP, 0, false);
+        for n in 20..28 {
+            assert_eq!(text(&p[..n]), "udp 10.0.0.1 > 10.0.0.2");
+        }
+    }
+
+    #[test]
+    fn frames_are_read_through_their_tags() {
+        let frame = [&[2; 12][..], &[0x81, 0, 0, 5, 0x08, 0], &packet(Protocol::TCP, 0, false)];
+        let mut frame = frame.concat();
+        assert_eq!(FiveTuple::of_frame(&frame).unwrap().dst_port, 9);
+        frame[17] = 6;
+        assert_eq!(FiveTuple::of_frame(&frame), None);
+    }
+}

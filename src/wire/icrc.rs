@@ -1,0 +1,126 @@
+//! RoCEv2's invariant CRC (InfiniBand Annex A17.3.3): four octets behind the payload that cover
+//! the packet from its IP header on, but for the fields that a router or switch changes in passing.
+//!
+//! It is Ethernet's CRC-32 over eight octets of ones (where a native packet has its local route
+//! header), then the packet with the changeable fields set to ones, sent least significant octet
+//! first.
+
+use super::ip::{Fragment, Protocol};
+use super::{WireError, ipv4, ipv6, roce, udp};
+
+/// Octets of the ICRC.
+pub const LEN: usize = 4;
+
+/// The CRC-32 of the eight leading octets of ones.
+const SEED: u32 = 0x2144_df1c;
+
+/// The longest headers whose fields are masked: IPv4 with all options, UDP, BTH.
+const MASKED_MAX: usize = ipv4::HEADER_LEN_MAX + udp::HEADER_LEN + roce::BTH_LEN;
+
+/// The ICRC field of a whole RoCEv2 packet, as it goes on the wire. `packet` starts at the IP
+/// header; what its field holds now does not matter.
+///
+/// # Errors
+/// As the views of the headers, and [`WireError::Truncated`] when the packet is not all at hand,
+/// [`WireError::BadLength`] when its lengths leave no room for BTH and ICRC,
+/// [`WireError::Unsupported`] for a fragment or anything but UDP directly behind IP, since RoCEv2
+/// has neither fragments nor extension headers. The UDP port is not looked at.
+pub fn compute(packet: &[u8]) -> Result<[u8; LEN], WireError> {
+    let span = Span::of(packet)?;
+    Ok(span.crc(packet))
+}
+
+/// Checks the ICRC of a whole RoCEv2 packet.
+///
+/// # Errors
+/// [`WireError::BadChecksum`] when it is wrong, else as [`compute`].
+pub fn verify(packet: &[u8]) -> Result<(), WireError> {
+    let span = Span::of(packet)?;
+    let field = &packet[span.end..span.end + LEN];
+    if field == span.crc(packet) { Ok(()) } else { Err(WireError::BadChecksum) }
+}
+
+/// Writes the ICRC of a whole RoCEv2 packet into its last four octets.
+///
+/// # Errors
+/// As [`compute`], and nothing changed.
+pub fn seal(packet: &mut [u8]) -> Result<(), WireError> {
+    let span = Span::of(packet)?;
+    let crc = span.crc(packet);
+    packet[span.end..span.end + LEN].copy_from_slice(&crc);
+    Ok(())
+}
+
+/// Where the parts of a checked packet are.
+struct Span {
+    v6: bool,
+    /// Where UDP starts.
+    l4: usize,
+    /// Where the ICRC starts.
+    end: usize,
+}
+
+impl Span {
+    /// Checks that `packet` holds IP, UDP, BTH and ICRC as its own lengths say.
+    fn of(packet: &[u8]) -> Result<Self, WireError> {
+        let v6 = packet.first().ok_or(WireError::Truncated)? >> 4 == 6;
+        let (protocol, l4, ip_end) = if v6 {
+            let ip = ipv6::View::new(packet)?;
+            let end = ipv6::HEADER_LEN + usize::from(ip.payload_len());
+            (ip.next_header(), ipv6::HEADER_LEN, end)
+        } else {
+            let ip = ipv4::View::new(packet)?;
+            if ip.upper().fragment != Fragment::Whole {
+                return Err(WireError::Unsupported);
+            }
+            (ip.protocol(), ip.header_len(), usize::from(ip.total_len()))
+        };
+        if protocol != Protocol::UDP {
+            return Err(WireError::Unsupported);
+        }
+        let udp_len = usize::from(udp::View::new(&packet[l4..])?.len());
+        if udp_len < udp::HEADER_LEN + roce::BTH_LEN + LEN || l4 + udp_len > ip_end {
+            return Err(WireError::BadLength);
+        }
+        if packet.len() < l4 + udp_len {
+            return Err(WireError::Truncated);
+        }
+        Ok(Self { v6, l4, end: l4 + udp_len - LEN })
+    }
+
+    /// The CRC of the packet that this span was made of.
+    fn crc(&self, packet: &[u8]) -> [u8; LEN] {
+        let masked = self.l4 + udp::HEADER_LEN + roce::BTH_LEN;
+        let mut buffer = [0; MASKED_MAX];
+        let head = &mut buffer[..masked];
+        head.copy_from_slice(&packet[..masked]);
+        if self.v6 {
+            // Traffic class and flow label; the version stays.
+            head[0] |= 0x0f;
+            head[1..4].fill(0xff);
+            head[7] = 0xff; // Hop limit.
+        } else {
+            head[1] = 0xff; // DSCP and ECN.
+            head[8] = 0xff; // TTL.
+            head[10..12].fill(0xff); // Checksum.
+        }
+        head[self.l4 + 6..self.l4 + 8].fill(0xff); // UDP checksum.
+        head[self.l4 + udp::HEADER_LEN + 4] = 0xff; // FECN, BECN and reserved bits.
+        let mut crc = crc32fast::Hasher::new_with_initial(SEED);
+        crc.update(head);
+        crc.update(&packet[masked..self.end]);
+        crc.finalize().to_le_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_seed_is_the_crc_of_eight_octets_of_ones() {
+        assert_eq!(crc32fast::hash(&[0xff; 8]), SEED);
+        // The register behind the final inversion, as hardware and drivers state it.
+        assert_eq!(!SEED, 0xdebb_20e3);
+    }
+}

@@ -1,0 +1,387 @@
+//! RoCEv2's base transport header, BTH (InfiniBand Architecture 9.2), behind UDP port 4791.
+//!
+//! [`super::icrc`] closes every packet, [`super::cnp`] is the one packet that a congestion point
+//! reads and a receiver sends.
+
+use core::fmt;
+
+use super::{WireError, be16, room};
+
+/// The UDP destination port of RoCEv2.
+pub const UDP_PORT: u16 = 4791;
+
+/// Octets of the header.
+pub const BTH_LEN: usize = 12;
+
+/// The default partition, which every port is a member of.
+pub const DEFAULT_P_KEY: u16 = 0xffff;
+
+/// Flags in octet 1.
+const SOLICITED: u8 = 0x80;
+const MIGRATED: u8 = 0x40;
+/// Flags in octet 4, where both bits lie outside the ICRC.
+const FECN: u8 = 0x80;
+const BECN: u8 = 0x40;
+/// The flag in octet 8.
+const ACK_REQUEST: u8 = 0x80;
+
+/// A BTH opcode: the transport service in the three high bits, the operation in the others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Opcode(pub u8);
+
+impl Opcode {
+    /// Reliable connection, SEND of one packet.
+    pub const RC_SEND_ONLY: Self = Self(0x04);
+    /// Reliable connection, first packet of an RDMA WRITE.
+    pub const RC_WRITE_FIRST: Self = Self(0x06);
+    /// Reliable connection, a packet in the middle of an RDMA WRITE.
+    pub const RC_WRITE_MIDDLE: Self = Self(0x07);
+    /// Reliable connection, last packet of an RDMA WRITE.
+    pub const RC_WRITE_LAST: Self = Self(0x08);
+    /// Reliable connection, RDMA WRITE of one packet.
+    pub const RC_WRITE_ONLY: Self = Self(0x0a);
+    /// Reliable connection, acknowledge.
+    pub const RC_ACKNOWLEDGE: Self = Self(0x11);
+    /// Unreliable connection, SEND of one packet.
+    pub const UC_SEND_ONLY: Self = Self(0x24);
+    /// Unreliable datagram, SEND of one packet.
+    pub const UD_SEND_ONLY: Self = Self(0x64);
+    /// Congestion notification packet (Annex A17.9.3).
+    pub const CNP: Self = Self(0x81);
+}
+
+/// A number of 24 bits: a queue pair number or a packet sequence number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct U24(u32);
+
+impl U24 {
+    /// The largest value.
+    pub const MAX: Self = Self(0xff_ffff);
+
+    /// The checked constructor: nothing above 24 bits.
+    #[must_use]
+    pub const fn new(n: u32) -> Option<Self> {
+        if n <= Self::MAX.0 { Some(Self(n)) } else { None }
+    }
+
+    /// The bare number.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// The number after this one, 0 after the last, as packet sequence numbers go.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self((self.0 + 1) & Self::MAX.0)
+    }
+
+    /// The three octets at `at`.
+    #[inline(always)]
+    const fn at<const N: usize>(octets: &[u8; N], at: usize) -> Self {
+        Self(u32::from_be_bytes([0, octets[at], octets[at + 1], octets[at + 2]]))
+    }
+
+    /// The number on the wire.
+    #[inline(always)]
+    const fn octets(self) -> [u8; 3] {
+        let [_, a, b, c] = self.0.to_be_bytes();
+        [a, b, c]
+    }
+}
+
+impl fmt::Display for U24 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// A RoCEv2 packet, from its BTH on.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    bth: &'a [u8; BTH_LEN],
+    payload: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// Takes the payload of a UDP datagram to port 4791.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] below 12 octets, [`WireError::BadVersion`] for another transport
+    /// header version than 0.
+    #[inline]
+    pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
+        let (bth, payload) = octets.split_first_chunk::<BTH_LEN>().ok_or(WireError::Truncated)?;
+        if bth[1] & 0x0f != 0 {
+            return Err(WireError::BadVersion);
+        }
+        Ok(Self { bth, payload })
+    }
+
+    /// What the packet is.
+    #[must_use]
+    #[inline]
+    pub const fn opcode(&self) -> Opcode {
+        Opcode(self.bth[0])
+    }
+
+    /// Whether the receiver is to raise a completion event.
+    #[must_use]
+    #[inline]
+    pub const fn solicited(&self) -> bool {
+        self.bth[1] & SOLICITED != 0
+    }
+
+    /// The migration state bit.
+    #[must_use]
+    #[inline]
+    pub const fn migrated(&self) -> bool {
+        self.bth[1] & MIGRATED != 0
+    }
+
+    /// How many octets pad the payload to a multiple of 4. Range 0 to 3.
+    #[must_use]
+    #[inline]
+    pub const fn pad_count(&self) -> u8 {
+        (self.bth[1] >> 4) & 0b11
+    }
+
+    /// The partition key.
+    #[must_use]
+    #[inline]
+    pub const fn p_key(&self) -> u16 {
+        be16(self.bth, 2)
+    }
+
+    /// Forward congestion notification.
+    #[must_use]
+    #[inline]
+    pub const fn fecn(&self) -> bool {
+        self.bth[4] & FECN != 0
+    }
+
+    /// Backward congestion notification.
+    #[must_use]
+    #[inline]
+    pub const fn becn(&self) -> bool {
+        self.bth[4] & BECN != 0
+    }
+
+    /// The destination queue pair.
+    #[must_use]
+    #[inline]
+    pub const fn dest_qp(&self) -> U24 {
+        U24::at(self.bth, 5)
+    }
+
+    /// Whether the receiver is to acknowledge.
+    #[must_use]
+    #[inline]
+    pub const fn ack_request(&self) -> bool {
+        self.bth[8] & ACK_REQUEST != 0
+    }
+
+    /// The packet sequence number.
+    #[must_use]
+    #[inline]
+    pub const fn psn(&self) -> U24 {
+        U24::at(self.bth, 9)
+    }
+
+    /// What follows the header, ICRC included.
+    #[must_use]
+    #[inline]
+    pub const fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+}
+
+/// A base transport header. Reserved bits and the header version are sent as 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr {
+    /// What the packet is.
+    pub opcode: Opcode,
+    /// Whether the receiver is to raise a completion event.
+    pub solicited: bool,
+    /// The migration state bit.
+    pub migrated: bool,
+    /// How many octets pad the payload to a multiple of 4. Range 0 to 3.
+    pub pad_count: u8,
+    /// Partition key.
+    pub p_key: u16,
+    /// Forward congestion notification.
+    pub fecn: bool,
+    /// Backward congestion notification.
+    pub becn: bool,
+    /// Destination queue pair.
+    pub dest_qp: U24,
+    /// Whether the receiver is to acknowledge.
+    pub ack_request: bool,
+    /// Packet sequence number.
+    pub psn: U24,
+}
+
+impl Repr {
+    /// A header with an opcode and a destination, in the default partition, all else 0.
+    #[must_use]
+    pub const fn new(opcode: Opcode, dest_qp: U24, psn: U24) -> Self {
+        Self {
+            opcode,
+            solicited: false,
+            migrated: false,
+            pad_count: 0,
+            p_key: DEFAULT_P_KEY,
+            fecn: false,
+            becn: false,
+            dest_qp,
+            ack_request: false,
+            psn,
+        }
+    }
+
+    /// The header of a packet.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    #[inline]
+    pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
+        let v = View::new(octets)?;
+        Ok(Self {
+            opcode: v.opcode(),
+            solicited: v.solicited(),
+            migrated: v.migrated(),
+            pad_count: v.pad_count(),
+            p_key: v.p_key(),
+            fecn: v.fecn(),
+            becn: v.becn(),
+            dest_qp: v.dest_qp(),
+            ack_request: v.ack_request(),
+            psn: v.psn(),
+        })
+    }
+
+    /// Octets that [`Repr::emit`] writes.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        BTH_LEN
+    }
+
+    /// Writes the header at the front of `buf`.
+    ///
+    /// # Errors
+    /// [`WireError::OutOfRange`] for a pad count above 3, [`WireError::NoRoom`].
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        if self.pad_count > 3 {
+            return Err(WireError::OutOfRange);
+        }
+        let out: &mut [u8; BTH_LEN] = room(buf)?;
+        out[0] = self.opcode.0;
+        out[1] =
+            bit(self.solicited, SOLICITED) | bit(self.migrated, MIGRATED) | (self.pad_count << 4);
+        out[2..4].copy_from_slice(&self.p_key.to_be_bytes());
+        out[4] = bit(self.fecn, FECN) | bit(self.becn, BECN);
+        out[5..8].copy_from_slice(&self.dest_qp.octets());
+        out[8] = bit(self.ack_request, ACK_REQUEST);
+        out[9..].copy_from_slice(&self.psn.octets());
+        Ok(())
+    }
+}
+
+/// `mask` when `on`.
+#[inline(always)]
+const fn bit(on: bool, mask: u8) -> u8 {
+    if on { mask } else { 0 }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "roce opcode {:#04x} qp {} psn {}", self.opcode.0, self.dest_qp, self.psn)?;
+        for (on, name) in [(self.ack_request, " ack"), (self.fecn, " fecn"), (self.becn, " becn")] {
+            if on {
+                f.write_str(name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const GOLDEN: [u8; 12] = [0x24, 0xe0, 0xff, 0xff, 0xc0, 0, 0x02, 0xd3, 0x80, 0x12, 0x34, 0x56];
+
+    fn golden() -> Repr {
+        Repr {
+            solicited: true,
+            migrated: true,
+            pad_count: 2,
+            fecn: true,
+            becn: true,
+            ack_request: true,
+            ..Repr::new(Opcode::UC_SEND_ONLY, U24(0x2d3), U24(0x12_3456))
+        }
+    }
+
+    #[test]
+    fn golden_bytes() {
+        assert_eq!(Repr::parse(&GOLDEN), Ok(golden()));
+        let mut out = [0xff; 12];
+        golden().emit(&mut out).unwrap();
+        assert_eq!(out, GOLDEN);
+        assert_eq!(golden().to_string(), "roce opcode 0x24 qp 723 psn 1193046 ack fecn becn");
+    }
+
+    #[test]
+    fn every_truncation_is_refused() {
+        for n in 0..BTH_LEN {
+            assert_eq!(Repr::parse(&GOLDEN[..n]), Err(WireError::Truncated));
+            assert_eq!(golden().emit(&mut [0; 12][..n]), Err(WireError::NoRoom));
+        }
+    }
+
+    #[test]
+    fn reserved_bits_are_ignored_and_other_versions_refused() {
+        let mut octets = GOLDEN;
+        octets[4] |= 0x3f;
+        octets[8] |= 0x7f;
+        assert_eq!(Repr::parse(&octets), Ok(golden()));
+        octets[1] |= 1;
+        assert_eq!(Repr::parse(&octets), Err(WireError::BadVersion));
+        let bad = Repr { pad_count: 4, ..golden() };
+        assert_eq!(bad.emit(&mut [0; 12]), Err(WireError::OutOfRange));
+    }
+
+    #[test]
+    fn sequence_numbers_wrap_at_24_bits() {
+        assert_eq!(U24::MAX.next(), U24(0));
+        assert_eq!((U24::new(1 << 24), U24::new(0xff_ffff)), (None, Some(U24::MAX)));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_emitted_parses_to_the_same(
+            (opcode, pad_count, p_key) in (any::<u8>(), 0_u8..4, any::<u16>()),
+            (solicited, migrated, fecn, becn, ack_request) in any::<(bool, bool, bool, bool, bool)>(),
+            (dest_qp, psn) in (0_u32..1 << 24, 0_u32..1 << 24),
+        ) {
+            let repr = Repr {
+                opcode: Opcode(opcode),
+                solicited,
+                migrated,
+                pad_count,
+                p_key,
+                fecn,
+                becn,
+                dest_qp: U24(dest_qp),
+                ack_request,
+                psn: U24(psn),
+            };
+            let mut out = [0; BTH_LEN];
+            repr.emit(&mut out).unwrap();
+            prop_assert_eq!(Repr::parse(&out), Ok(repr));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The ports of a TCP segment (RFC 9293 3.1). A switch tells flows apart by them and reads no
+//! further, so four octets are all that is asked of a segment.
+
+use core::fmt;
+
+use super::{WireError, be16, room};
+
+/// Octets of the two ports.
+pub const PORTS_LEN: usize = 4;
+
+/// A TCP segment of at least [`PORTS_LEN`] octets.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a>(&'a [u8; PORTS_LEN]);
+
+impl<'a> View<'a> {
+    /// Takes a segment from its source port on.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] below 4 octets.
+    #[inline]
+    pub fn new(segment: &'a [u8]) -> Result<Self, WireError> {
+        segment.first_chunk().map(Self).ok_or(WireError::Truncated)
+    }
+
+    /// The source port.
+    #[must_use]
+    #[inline]
+    pub const fn src_port(&self) -> u16 {
+        be16(self.0, 0)
+    }
+
+    /// The destination port.
+    #[must_use]
+    #[inline]
+    pub const fn dst_port(&self) -> u16 {
+        be16(self.0, 2)
+    }
+}
+
+/// The ports of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr {
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+}
+
+impl Repr {
+    /// The ports of a segment.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    #[inline]
+    pub fn parse(segment: &[u8]) -> Result<Self, WireError> {
+        let v = View::new(segment)?;
+        Ok(Self { src_port: v.src_port(), dst_port: v.dst_port() })
+    }
+
+    /// Octets that [`Repr::emit`] writes.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        PORTS_LEN
+    }
+
+    /// Writes the ports at the front of `buf` and leaves the rest of the segment's header alone.
+    ///
+    /// # Errors
+    /// [`WireError::NoRoom`] below 4 octets.
+    #[inline]
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        let ([a, b], [c, d]) = (self.src_port.to_be_bytes(), self.dst_port.to_be_bytes());
+        *room(buf)? = [a, b, c, d];
+        Ok(())
+    }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tcp {} > {}", self.src_port, self.dst_port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn golden_bytes() {
+        let repr = Repr { src_port: 0x1234, dst_port: 443 };
+        let mut out = [0xff; 5];
+        repr.emit(&mut out).unwrap();
+        assert_eq!(out, [0x12, 0x34, 0x01, 0xbb, 0xff]);
+        assert_eq!(repr.to_string(), "tcp 4660 > 443");
+    }
+
+    #[test]
+    fn every_truncation_is_refused() {
+        for n in 0..PORTS_LEN {
+            assert_eq!(Repr::parse(&[0; 4][..n]), Err(WireError::Truncated));
+            let repr = Repr { src_port: 1, dst_port: 2 };
+            assert_eq!(repr.emit(&mut [0; 4][..n]), Err(WireError::NoRoom));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_emitted_parses_to_the_same((src_port, dst_port) in any::<(u16, u16)>()) {
+            let repr = Repr { src_port, dst_port };
+            let mut out = [0; PORTS_LEN];
+            repr.emit(&mut out).unwrap();
+            prop_assert_eq!(Repr::parse(&out), Ok(repr));
+        }
+    }
+}
