@@ -7,10 +7,12 @@ mod plan;
 mod receiver;
 mod sender;
 mod tally;
+mod watchdog;
 
 pub use plan::*;
 pub use receiver::Receiver;
 pub use sender::Sender;
+pub use watchdog::{StormEvent, Watchdog};
 
 use crate::units::{PRIORITIES, PrioritySet, Quanta};
 

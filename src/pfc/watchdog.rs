@@ -1,0 +1,182 @@
+//! The storm watchdog of one port: finds queues that pauses have stopped for too long.
+//!
+//! It follows SONiC's `pfcwd`, but exact in time where that polls counters: a queue is stormed
+//! when it had frames, was paused, and sent none for the whole detection time; it is restored when
+//! no pause for it came in for the restoration time. What is told before [`Watchdog::on_timeout`]
+//! counts first, so a poll that comes late never condemns a queue that has just sent a frame. The
+//! switch carries out the action; the watchdog says when.
+
+use super::{StormAction, WatchdogPlan, WatchdogPlans};
+use crate::time::{Duration, Instant};
+use crate::units::{PRIORITIES, TrafficClass};
+
+/// What a watchdog found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StormEvent {
+    /// The queue is stormed: do this from now on.
+    Detected(StormAction),
+    /// The storm is over: stop doing it.
+    Restored,
+}
+
+/// Watches the queues of one port.
+#[derive(Clone, Debug)]
+pub struct Watchdog {
+    queues: [Option<Queue>; PRIORITIES],
+    /// The earliest deadline of all queues.
+    earliest: Instant,
+    stormed: u8,
+    detections: [u64; PRIORITIES],
+    restorations: [u64; PRIORITIES],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    plan: WatchdogPlan,
+    /// Since when it has been paused with frames waiting; NEVER while it is not.
+    blocked_since: Instant,
+    last_pfc: Instant,
+    /// Since when it has been stormed; NEVER while it is not.
+    stormed_since: Instant,
+}
+
+impl Queue {
+    const fn is_stormed(&self) -> bool {
+        self.stormed_since.as_picos() != Instant::NEVER.as_picos()
+    }
+
+    /// When the queue turns if nothing is heard of it: to stormed, or back.
+    fn deadline(&self) -> Instant {
+        if self.is_stormed() {
+            // As in SONiC, a storm lasts for the restoration time at least.
+            self.stormed_since.max(self.last_pfc).saturating_add(self.plan.restoration)
+        } else {
+            self.blocked_since.saturating_add(self.plan.detection)
+        }
+    }
+}
+
+impl Watchdog {
+    /// A watchdog for the classes that have a plan.
+    #[must_use]
+    pub fn new(plans: &WatchdogPlans) -> Self {
+        let queues = plans.map(|plan| {
+            plan.map(|plan| {
+                assert!(
+                    plan.detection > Duration::ZERO && plan.restoration > Duration::ZERO,
+                    "a watchdog needs time to detect and to restore"
+                );
+                let (never, zero) = (Instant::NEVER, Instant::ZERO);
+                Queue { plan, blocked_since: never, last_pfc: zero, stormed_since: never }
+            })
+        });
+        Self {
+            queues,
+            earliest: Instant::NEVER,
+            stormed: 0,
+            detections: [0; PRIORITIES],
+            restorations: [0; PRIORITIES],
+        }
+    }
+
+    /// Whether any queue is watched.
+    #[must_use]
+    pub fn is_configured(&self) -> bool {
+        self.queues.iter().any(Option::is_some)
+    }
+
+    /// Whether the queue of `class` is paused with frames waiting. A frame that it sends, and the
+    /// end of the pause, is `blocked` false, even if it is blocked again right after.
+    pub fn on_queue(&mut self, now: Instant, class: TrafficClass, blocked: bool) {
+        let Some(q) = &mut self.queues[class.index()] else { return };
+        if blocked == (q.blocked_since < Instant::NEVER) {
+            return;
+        }
+        q.blocked_since = if blocked { now } else { Instant::NEVER };
+        self.find_earliest();
+    }
+
+    /// A pause (of more than 0 quanta) for the queue of `class` came in.
+    pub fn on_pfc(&mut self, now: Instant, class: TrafficClass) {
+        let Some(q) = &mut self.queues[class.index()] else { return };
+        q.last_pfc = now;
+        if q.is_stormed() {
+            self.find_earliest();
+        }
+    }
+
+    /// A queue that turned by `now`, earliest first, lowest class first among equals. To be called
+    /// until it has no more.
+    pub fn on_timeout(&mut self, now: Instant) -> Option<(TrafficClass, StormEvent)> {
+        if now < self.earliest || self.earliest == Instant::NEVER {
+            return None;
+        }
+        for class in TrafficClass::ALL {
+            let i = class.index();
+            let Some(q) = self.queues[i].as_mut().filter(|q| q.deadline() == self.earliest) else {
+                continue;
+            };
+            let event = if q.is_stormed() {
+                q.stormed_since = Instant::NEVER;
+                // A queue that is still stopped is given the whole detection time again.
+                if q.blocked_since < Instant::NEVER {
+                    q.blocked_since = now;
+                }
+                self.restorations[i] += 1;
+                StormEvent::Restored
+            } else {
+                q.stormed_since = now;
+                self.detections[i] += 1;
+                StormEvent::Detected(q.plan.action)
+            };
+            self.stormed ^= 1 << i;
+            self.find_earliest();
+            return Some((class, event));
+        }
+        unreachable!("the earliest deadline is that of a queue");
+    }
+
+    fn find_earliest(&mut self) {
+        self.earliest =
+            self.queues.iter().flatten().map(Queue::deadline).fold(Instant::NEVER, Instant::min);
+    }
+
+    /// When [`Self::on_timeout`] next has something if nothing is heard; NEVER if it has not.
+    #[inline]
+    #[must_use]
+    pub const fn next_deadline(&self) -> Instant {
+        self.earliest
+    }
+
+    /// What is being done to the queue of `class`, if it is stormed.
+    #[inline]
+    #[must_use]
+    pub fn action(&self, class: TrafficClass) -> Option<StormAction> {
+        if self.stormed & (1 << class.get()) == 0 {
+            return None;
+        }
+        self.queues[class.index()].map(|q| q.plan.action)
+    }
+
+    /// Whether any queue is stormed.
+    #[inline]
+    #[must_use]
+    pub const fn any_stormed(&self) -> bool {
+        self.stormed != 0
+    }
+
+    /// How many storms were detected on the queue of `class`.
+    #[must_use]
+    pub const fn detections(&self, class: TrafficClass) -> u64 {
+        self.detections[class.index()]
+    }
+
+    /// How many of them are over.
+    #[must_use]
+    pub const fn restorations(&self, class: TrafficClass) -> u64 {
+        self.restorations[class.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests;
