@@ -82,8 +82,6 @@ pub struct Transit<F> {
     pub egress: PortId,
     /// The port it came in by, where its drops are counted.
     pub ingress: PortId,
-    /// Its VLAN, which decides whether it leaves tagged.
-    pub vid: Vid,
     /// Its priority.
     pub priority: Priority,
 }

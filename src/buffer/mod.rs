@@ -27,3 +27,12 @@ pub struct Charge {
     port: u16,
     group: PriorityGroup,
 }
+
+impl Charge {
+    /// The ingress group that holds the space.
+    #[inline]
+    #[must_use]
+    pub const fn group(&self) -> PriorityGroup {
+        self.group
+    }
+}

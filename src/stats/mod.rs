@@ -76,7 +76,8 @@ pub struct PortCounters {
     pub pause_tx_frames: u64,
     /// By priority.
     pub priorities: [PriorityCounters; PRIORITIES],
-    /// Frames dropped, counted at the port they came in by (or were made for).
+    /// Frames dropped, counted at the port they came in by; those that another worker handed over,
+    /// and those dropped out of an egress queue, at the port they were to leave by.
     pub drops: Drops,
 }
 
@@ -106,6 +107,10 @@ pub struct SwitchSnapshot {
     pub ports: Vec<PortSnapshot>,
     /// Frames in its queues and in its hands now.
     pub held: u64,
+    /// Frames handed over to other workers.
+    pub given: u64,
+    /// Frames taken over from other workers.
+    pub taken: u64,
     /// Octets in the shared pool now.
     pub shared_used_bytes: u64,
     /// The most octets the shared pool ever held.
@@ -119,9 +124,9 @@ pub struct SwitchSnapshot {
 /// The sums that must be equal: every frame in is a frame out, held, or in a named drop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Balance {
-    /// Received, originated and copied.
+    /// Received, originated, copied and taken over.
     pub came: u64,
-    /// Sent, consumed, dropped and held.
+    /// Sent, consumed, dropped, handed over and held.
     pub went: u64,
 }
 
@@ -129,7 +134,7 @@ impl SwitchSnapshot {
     /// The conservation sums over all ports.
     #[must_use]
     pub fn balance(&self) -> Balance {
-        let mut b = Balance { came: 0, went: self.held };
+        let mut b = Balance { came: self.taken, went: self.held + self.given };
         for p in &self.ports {
             let c = &p.counters;
             b.came += c.rx_frames + c.originated + c.copied;

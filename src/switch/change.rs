@@ -1,0 +1,145 @@
+//! What may be changed while a switch runs.
+
+use super::Switch;
+use crate::buffer::{BufferError, GroupPlan};
+use crate::congestion::EcnPlan;
+use crate::stats::{DropReason, PortCounters};
+use crate::time::Instant;
+use crate::units::{BitsPerSec, PortId, PriorityGroup, TrafficClass};
+use crate::world::{Handoff, World};
+
+/// A change to a running switch. It takes effect between two polls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// The link of an owned port went up or down, or has a new rate.
+    Link {
+        /// The port.
+        port: PortId,
+        /// Whether it is up.
+        up: bool,
+        /// The new rate, or nothing to keep the old one.
+        rate: Option<BitsPerSec>,
+    },
+    /// A priority group gets new thresholds.
+    Group {
+        /// The port.
+        port: PortId,
+        /// Its group.
+        group: PriorityGroup,
+        /// The thresholds.
+        plan: GroupPlan,
+    },
+    /// A traffic class gets a new marking curve, or none.
+    Ecn {
+        /// The port.
+        port: PortId,
+        /// Its class.
+        class: TrafficClass,
+        /// The curve.
+        plan: Option<EcnPlan>,
+    },
+    /// The learnt addresses are forgotten.
+    FlushFdb,
+    /// Counters and peaks start again from zero.
+    ClearCounters,
+}
+
+/// Why a change was refused; nothing was changed then.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// This worker does not own the port.
+    #[error("port {0} is not one of this worker's")]
+    NotMine(PortId),
+    /// The buffer's arithmetic would not close.
+    #[error(transparent)]
+    Buffer(#[from] BufferError),
+    /// Kmin is above Kmax, or Pmax above 1.
+    #[error("ECN: kmin {kmin} is above kmax {kmax}, or pmax {pmax}/65536 is above 1")]
+    Ecn {
+        /// Kmin in octets.
+        kmin: u64,
+        /// Kmax in octets.
+        kmax: u64,
+        /// Pmax in parts of 65536.
+        pmax: u32,
+    },
+}
+
+impl<W: World> Switch<W> {
+    /// Changes the running switch.
+    ///
+    /// # Errors
+    /// [`ChangeError`], and nothing was changed.
+    pub fn apply(&mut self, now: Instant, change: Change) -> Result<(), ChangeError> {
+        match change {
+            Change::Link { port, up, rate } => self.set_link(now, port, up, rate)?,
+            Change::Group { port, group, plan } => {
+                self.local(port).ok_or(ChangeError::NotMine(port))?;
+                if let Some(crossing) = self.ledger.set_group(port, group, plan)? {
+                    self.on_crossing(now, port, group, crossing);
+                }
+            }
+            Change::Ecn { port, class, plan } => self.set_ecn(port, class, plan)?,
+            Change::FlushFdb => self.fdb.flush(None),
+            Change::ClearCounters => self.clear_counters(),
+        }
+        Ok(())
+    }
+
+    /// A link that goes down takes what waits for it along, ends the peer's pauses, and forgets
+    /// the addresses behind it; pauses that the peer still owes nothing to are not sent.
+    fn set_link(
+        &mut self,
+        now: Instant,
+        id: PortId,
+        up: bool,
+        rate: Option<BitsPerSec>,
+    ) -> Result<(), ChangeError> {
+        let at = self.local(id).ok_or(ChangeError::NotMine(id))?;
+        let port = &mut self.ports[at];
+        if let Some(rate) = rate {
+            port.rate = rate;
+            port.receiver.set_rate(now, rate);
+            port.sender.set_rate(now, rate);
+            if let Some(shaper) = &mut port.shaper {
+                shaper.set_rate(rate);
+            }
+        }
+        let went_down = port.up && !up;
+        port.up = up;
+        let rate = port.rate;
+        self.handoff.tell_link(id, up, rate);
+        if went_down {
+            self.ports[at].receiver.clear(now);
+            self.fdb.flush(Some(id));
+            self.flush_port(now, at, DropReason::Flushed);
+        }
+        Ok(())
+    }
+
+    fn set_ecn(
+        &mut self,
+        port: PortId,
+        class: TrafficClass,
+        plan: Option<EcnPlan>,
+    ) -> Result<(), ChangeError> {
+        self.local(port).ok_or(ChangeError::NotMine(port))?;
+        if let Some(p) = plan.filter(|p| p.kmin > p.kmax || p.pmax > 65_536) {
+            return Err(ChangeError::Ecn { kmin: p.kmin.0, kmax: p.kmax.0, pmax: p.pmax });
+        }
+        self.tables[port.index()].ecn[class.index()] = plan;
+        Ok(())
+    }
+
+    /// What is held now stays accounted for: the counters start as if it had just come in.
+    fn clear_counters(&mut self) {
+        let held = self.held();
+        self.ledger.clear_peaks();
+        for port in &mut self.ports {
+            port.counters = PortCounters::default();
+            port.scheduler.clear_peaks();
+        }
+        self.given = 0;
+        self.taken = held;
+    }
+}

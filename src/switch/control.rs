@@ -1,0 +1,178 @@
+//! Flow control beside the way of a frame: pauses received, pauses sent, the storm watchdog.
+
+use super::Switch;
+use crate::frame::Frame;
+use crate::pfc::{Demand, PauseVector, StormAction, StormEvent};
+use crate::port::Port;
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::units::{PRIORITIES, Priority, PrioritySet, Quanta, TrafficClass};
+use crate::wire::mac_control::{self, FRAME_LEN};
+use crate::wire::{WireError, pause, pfc};
+use crate::world::{Events, World};
+
+impl<W: World> Switch<W> {
+    /// A MAC control frame came in. It is obeyed or counted, and never forwarded (802.3 31.3).
+    #[cold]
+    pub(super) fn mac_control(&mut self, now: Instant, at: usize, frame: &W::Frame) {
+        let port = &mut self.ports[at];
+        let obeyed = match mac_control::Repr::parse(frame.head(), self.tables[port.id.index()].mac)
+        {
+            Ok(mac_control::Repr::Pfc(pfc)) => self.pfc_received(now, at, &pfc),
+            Ok(mac_control::Repr::Pause(pause)) => self.pause_received(now, at, pause.time),
+            Err(WireError::BadOpcode) => Err(DropReason::MacControlOpcode),
+            Err(WireError::BadAddress) => Err(DropReason::MacControlAddress),
+            Err(_) => Err(DropReason::MacControlShort),
+        };
+        match obeyed {
+            Ok(()) => self.ports[at].counters.consumed += 1,
+            Err(reason) => self.count_drop(now, at, None, reason),
+        }
+    }
+
+    /// PFC: each named priority is paused, paused anew, or resumed (802.1Q 36.1.3.3).
+    fn pfc_received(&mut self, now: Instant, at: usize, pfc: &pfc::Repr) -> Result<(), DropReason> {
+        let port = &mut self.ports[at];
+        let mut vector = PauseVector { enabled: PrioritySet::EMPTY, time: [Quanta(0); PRIORITIES] };
+        for p in Priority::ALL {
+            if let Some(time) = pfc.time(p) {
+                vector.enabled.insert(p);
+                vector.time[p.index()] = time;
+            }
+        }
+        if !port.receiver.on_pfc(now, &vector) {
+            return Err(DropReason::PfcNotEnabled);
+        }
+        for p in vector.enabled.iter() {
+            port.counters.priorities[p.index()].pfc_rx_frames += 1;
+        }
+        if port.watchdog.is_configured() {
+            let tables = &self.tables[port.id.index()];
+            let pausing = vector.enabled.iter().filter(|p| vector.time[p.index()].0 > 0);
+            pausing.for_each(|p| port.watchdog.on_pfc(now, tables.class(p)));
+        }
+        self.events.pause_obeyed(now, port.id, port.receiver.paused(now));
+        Ok(())
+    }
+
+    /// PAUSE: the whole link stops or goes on (802.3 31B.3.3).
+    fn pause_received(&mut self, now: Instant, at: usize, time: Quanta) -> Result<(), DropReason> {
+        let port = &mut self.ports[at];
+        if !port.receiver.on_pause(now, time) {
+            return Err(DropReason::PauseNotEnabled);
+        }
+        port.counters.pause_rx_frames += 1;
+        self.events.pause_obeyed(now, port.id, port.receiver.paused(now));
+        Ok(())
+    }
+
+    /// Sends the pauses that are due, before any data frame. What cannot leave now is made anew
+    /// next time, so that a pause that waited says what is true when it leaves.
+    #[inline]
+    pub(super) fn send_pauses(&mut self, now: Instant, at: usize) -> bool {
+        let port = &mut self.ports[at];
+        let mut progressed = false;
+        if !port.control.is_empty() {
+            progressed = self.hand_control_to_port(at);
+        }
+        let port = &mut self.ports[at];
+        if !port.up || !port.control.is_empty() || !port.link_free(now) {
+            return progressed;
+        }
+        match port.sender.due(now) {
+            None => progressed,
+            Some(demand) => self.send_pause(now, at, &demand) | progressed,
+        }
+    }
+
+    /// Makes one pause frame and gives it to the port.
+    #[cold]
+    fn send_pause(&mut self, now: Instant, at: usize, demand: &Demand) -> bool {
+        let mut octets = [0; FRAME_LEN];
+        let port = &mut self.ports[at];
+        let mac = self.tables[port.id.index()].mac;
+        let (named, paused) = match demand {
+            Demand::Pfc(vector) => {
+                let mut repr = pfc::Repr::new(mac);
+                let mut paused = PrioritySet::EMPTY;
+                for p in vector.enabled.iter() {
+                    let time = vector.time[p.index()];
+                    repr.set(p, time);
+                    if time.0 > 0 {
+                        paused.insert(p);
+                    }
+                }
+                repr.emit(&mut octets).expect("a pause frame has its size");
+                (vector.enabled, paused)
+            }
+            Demand::Pause(time) => {
+                let repr = pause::Repr::new(mac, *time);
+                repr.emit(&mut octets).expect("a pause frame has its size");
+                (PrioritySet::ALL, if time.0 > 0 { PrioritySet::ALL } else { PrioritySet::EMPTY })
+            }
+        };
+        let Some(frame) = port.port.control_frame(&octets) else { return false };
+        port.occupy_link(now, frame.wire_len());
+        port.control.push(frame);
+        port.sender.on_sent(now, demand);
+        port.counters.originated += 1;
+        match demand {
+            Demand::Pfc(_) => {
+                named.iter().for_each(|p| port.counters.priorities[p.index()].pfc_tx_frames += 1);
+            }
+            Demand::Pause(_) => port.counters.pause_tx_frames += 1,
+        }
+        self.events.pause_sent(now, port.id, named, paused);
+        self.hand_control_to_port(at);
+        true
+    }
+
+    /// Offers the waiting control frames to the port.
+    fn hand_control_to_port(&mut self, at: usize) -> bool {
+        let port = &mut self.ports[at];
+        let lens: arrayvec::ArrayVec<u32, { crate::frame::BURST }> =
+            port.control.iter().map(Frame::wire_len).collect();
+        port.port.tx_burst(&mut port.control);
+        let taken = lens.len() - port.control.len();
+        port.counters.tx_frames += taken as u64;
+        port.counters.tx_bytes += lens[..taken].iter().map(|n| u64::from(*n)).sum::<u64>();
+        taken > 0
+    }
+
+    /// Shows the watchdog each queue, and does what it says.
+    #[inline]
+    pub(super) fn watch(&mut self, now: Instant, at: usize) {
+        if self.ports[at].watchdog.is_configured() {
+            self.watch_queues(now, at);
+        }
+    }
+
+    fn watch_queues(&mut self, now: Instant, at: usize) {
+        let Self { ports, arena, .. } = self;
+        let port = &mut ports[at];
+        let paused = port.receiver.paused(now);
+        for class in TrafficClass::ALL {
+            let head = port.scheduler.head_priority(arena, class);
+            port.watchdog.on_queue(now, class, head.is_some_and(|p| paused.contains(p)));
+        }
+        while let Some((class, event)) = self.ports[at].watchdog.on_timeout(now) {
+            self.storm(now, at, class, event);
+        }
+    }
+
+    /// A pause storm on one queue was found, or is over.
+    fn storm(&mut self, now: Instant, at: usize, class: TrafficClass, event: StormEvent) {
+        let port = &mut self.ports[at];
+        let detected = matches!(event, StormEvent::Detected(_));
+        let of = self.tables[port.id.index()].priorities_of_class(class);
+        for p in of.iter() {
+            let counters = &mut port.counters.priorities[p.index()];
+            counters.storms_detected += u64::from(detected);
+            counters.storms_restored += u64::from(!detected);
+        }
+        self.events.storm(now, port.id, class, detected);
+        if event == StormEvent::Detected(StormAction::Drop) {
+            self.flush_queue(now, at, class, DropReason::Watchdog);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! From the buffer to the port: queue, mark, schedule, send, release.
+
+use super::Switch;
+use super::port_state::{Queued, Staged};
+use crate::buffer::SharedLimit;
+use crate::congestion::{MarkAt, NotEct, Verdict, marks};
+use crate::frame::Frame;
+use crate::pfc::StormAction;
+use crate::port::Port;
+use crate::schedule::Popped;
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::units::{Bytes, Priority, TrafficClass};
+use crate::wire::ip::{CeMark, mark_ce_in_frame};
+use crate::world::{Events, World};
+
+impl<W: World> Switch<W> {
+    /// Whether a frame may join its queue at the port at `to`: `Ok(true)` if it was marked.
+    #[inline]
+    pub(super) fn egress_verdict(
+        &mut self,
+        to: usize,
+        priority: Priority,
+        frame: &mut W::Frame,
+    ) -> Result<bool, DropReason> {
+        let port = &self.ports[to];
+        let tables = &self.tables[port.id.index()];
+        let class = tables.class(priority);
+        let queue = port.scheduler.bytes(class);
+        if port.watchdog.any_stormed() && port.watchdog.action(class) == Some(StormAction::Drop) {
+            return Err(DropReason::Watchdog);
+        }
+        let limit = port.limits[class.index()];
+        if limit != SharedLimit::Unlimited {
+            let most = Bytes(
+                u64::from(self.ledger.queue_limit(limit).0) * u64::from(self.ledger.cell_bytes()),
+            );
+            if Bytes(queue + u64::from(frame.wire_len())) > most {
+                return Err(DropReason::QueueLimit);
+            }
+        }
+        self.mark(to, class, queue, MarkAt::Enqueue, frame)
+    }
+
+    /// Looks at a frame by the marking curve of its class, if this is the place for it.
+    #[inline]
+    fn mark(
+        &mut self,
+        at: usize,
+        class: TrafficClass,
+        queue: u64,
+        place: MarkAt,
+        frame: &mut W::Frame,
+    ) -> Result<bool, DropReason> {
+        let tables = &self.tables[self.ports[at].id.index()];
+        let Some(plan) = &tables.ecn[class.index()] else { return Ok(false) };
+        if plan.at != place || marks(plan, queue, &mut self.dice) == Verdict::Pass {
+            return Ok(false);
+        }
+        match mark_ce_in_frame(frame.head_mut()) {
+            CeMark::Marked => Ok(true),
+            CeMark::AlreadyCe => Ok(false),
+            CeMark::NotEct | CeMark::NotIp if plan.not_ect == NotEct::Drop => {
+                Err(DropReason::RedNotEct)
+            }
+            CeMark::NotEct | CeMark::NotIp => Ok(false),
+        }
+    }
+
+    /// Puts an admitted frame into its queue at the port at `to`.
+    #[inline]
+    pub(super) fn enqueue(
+        &mut self,
+        now: Instant,
+        to: usize,
+        priority: Priority,
+        item: Queued<W::Frame>,
+    ) {
+        let port = &mut self.ports[to];
+        let class = self.tables[port.id.index()].class(priority);
+        let len = item.frame.wire_len();
+        port.scheduler.push(&mut self.arena, class, priority, len, item);
+        self.events.enqueued(now, port.id, class, port.scheduler.bytes(class));
+    }
+
+    /// Sends what the port at `at` may send: pauses first, then what was scheduled before, then
+    /// what the scheduler gives.
+    pub(super) fn transmit(&mut self, now: Instant, at: usize) -> bool {
+        self.watch(now, at);
+        let mut progressed = self.send_pauses(now, at);
+        progressed |= self.hand_to_port(now, at);
+        let port = &self.ports[at];
+        if port.scheduler.is_empty() || !port.staged.is_empty() {
+            return progressed;
+        }
+        let tables = &self.tables[port.id.index()];
+        let paused = self.ports[at].held_back(now, |class| tables.priorities_of_class(class));
+        while !self.ports[at].staged.is_full() && self.ports[at].link_free(now) {
+            let port = &mut self.ports[at];
+            let Some(popped) = port.scheduler.next(&mut self.arena, paused) else { break };
+            self.stage(now, at, popped);
+            progressed = true;
+        }
+        self.hand_to_port(now, at) | progressed
+    }
+
+    /// Moves a scheduled frame to the burst that goes to the port.
+    #[inline]
+    fn stage(&mut self, now: Instant, at: usize, popped: Popped<Queued<W::Frame>>) {
+        let Popped { item, len, priority, class } = popped;
+        let Queued { mut frame, charge, ingress, mut marked } = item;
+        let left = self.ports[at].scheduler.bytes(class);
+        match self.mark(at, class, left, MarkAt::Dequeue, &mut frame) {
+            Ok(m) => marked |= m,
+            Err(reason) => {
+                self.count_drop(now, at, Some(priority), reason);
+                return self.release(now, charge, ingress);
+            }
+        }
+        if marked {
+            self.events.marked(now, self.ports[at].id, class);
+        }
+        let port = &mut self.ports[at];
+        port.occupy_link(now, len);
+        port.staged.push(frame);
+        port.settle.push(Staged { charge, ingress, priority, marked, wire_len: len });
+    }
+
+    /// Offers the staged frames to the port, and settles those it takes.
+    fn hand_to_port(&mut self, now: Instant, at: usize) -> bool {
+        let port = &mut self.ports[at];
+        let before = port.staged.len();
+        if before == 0 {
+            return false;
+        }
+        port.port.tx_burst(&mut port.staged);
+        let taken = before - port.staged.len();
+        if taken == 0 {
+            return false;
+        }
+        let mut settle = core::mem::take(&mut port.settle);
+        for done in settle.drain(..taken) {
+            let port = &mut self.ports[at];
+            port.counters.tx_frames += 1;
+            port.counters.tx_bytes += u64::from(done.wire_len);
+            let counters = &mut port.counters.priorities[done.priority.index()];
+            counters.tx_frames += 1;
+            counters.tx_bytes += u64::from(done.wire_len);
+            counters.ecn_marked += u64::from(done.marked);
+            self.events.sent(now, port.id, done.priority, done.wire_len);
+            self.release(now, done.charge, done.ingress);
+        }
+        self.ports[at].settle = settle;
+        true
+    }
+
+    /// Drops everything that waits in one class of a port, or in all of them.
+    pub(super) fn flush_queue(
+        &mut self,
+        now: Instant,
+        at: usize,
+        class: TrafficClass,
+        reason: DropReason,
+    ) {
+        while let Some(popped) = self.ports[at].scheduler.take(&mut self.arena, class) {
+            let Queued { charge, ingress, .. } = popped.item;
+            self.count_drop(now, at, Some(popped.priority), reason);
+            self.release(now, charge, ingress);
+        }
+    }
+
+    /// Drops everything that waits at a port, what was already staged included.
+    pub(super) fn flush_port(&mut self, now: Instant, at: usize, reason: DropReason) {
+        for class in TrafficClass::ALL {
+            self.flush_queue(now, at, class, reason);
+        }
+        let port = &mut self.ports[at];
+        port.staged.clear();
+        let control = port.control.len();
+        port.control.clear();
+        for done in core::mem::take(&mut port.settle) {
+            self.count_drop(now, at, Some(done.priority), reason);
+            self.release(now, done.charge, done.ingress);
+        }
+        for _ in 0..control {
+            self.count_drop(now, at, None, reason);
+        }
+    }
+
+    /// Ends what is still held, when the switch stops: each frame is counted as
+    /// [`DropReason::Flushed`].
+    pub fn flush(&mut self, now: Instant) {
+        for at in 0..self.ports.len() {
+            self.flush_port(now, at, DropReason::Flushed);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Where a data frame goes: to one port, to all of its VLAN, or to the router (802.1Q 8.6.3).
+
+use super::Switch;
+use super::classify::Meta;
+use super::tables::Tables;
+use crate::frame::Frame;
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::units::{Pcp, PortId};
+use crate::wire::vlan::{self, TAG_LEN, Tpid};
+use crate::world::{Handoff, World};
+
+impl<W: World> Switch<W> {
+    /// Finds the egress port or ports of a frame and delivers it.
+    #[inline]
+    pub(super) fn forward(&mut self, now: Instant, at: usize, frame: W::Frame, meta: Meta) {
+        if self.router.wants(&meta) {
+            return self.route(now, at, frame, meta);
+        }
+        if meta.dst.is_multicast() {
+            return self.flood(now, at, frame, &meta);
+        }
+        match self.fdb.lookup(now, meta.vid, meta.dst) {
+            Some(egress) if egress == self.ports[at].id => {
+                self.count_drop(now, at, Some(meta.priority), DropReason::SameSegment);
+            }
+            Some(egress) => self.deliver(now, at, frame, &meta, egress),
+            None => self.flood(now, at, frame, &meta),
+        }
+    }
+
+    /// Sends a frame to every other port of its VLAN that is up. Each copy is charged for itself,
+    /// because each holds memory of its own.
+    pub(super) fn flood(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
+        let ingress = self.ports[at].id;
+        let mut last = None;
+        for n in 0..self.tables.len() {
+            let to = PortId::new(n as u16).expect("as many ports as there are identifiers");
+            let wanted = to != ingress && self.tables[n].is_member(meta.vid);
+            if !wanted || !self.handoff.is_up(to) {
+                continue;
+            }
+            if let Some(before) = last.replace(to) {
+                self.deliver_copy(now, at, &mut frame, meta, before);
+            }
+        }
+        match last {
+            Some(to) => self.deliver(now, at, frame, meta, to),
+            None => self.count_drop(now, at, Some(meta.priority), DropReason::NoEgress),
+        }
+    }
+
+    /// Delivers a copy of a frame that goes to further ports too.
+    fn deliver_copy(
+        &mut self,
+        now: Instant,
+        at: usize,
+        frame: &mut W::Frame,
+        meta: &Meta,
+        to: PortId,
+    ) {
+        self.ports[at].counters.copied += 1;
+        match frame.duplicate() {
+            Some(copy) => self.deliver(now, at, copy, meta, to),
+            None => self.count_drop(now, at, Some(meta.priority), DropReason::NoMemory),
+        }
+    }
+}
+
+/// Gives a frame the C-tag that its egress port wants it to have: none, its VLAN, or what it had.
+/// False when there is no room for one.
+#[inline]
+pub(super) fn retag<F: Frame>(frame: &mut F, meta: &Meta, egress: &Tables) -> bool {
+    match (meta.tag, egress.is_tagged(meta.vid)) {
+        (None, false) => true,
+        (Some(vid), true) if vid == meta.vid.get() => true,
+        (Some(_), true) => {
+            let tag = tag_of(frame.head(), meta);
+            vlan::replace(frame.head_mut(), &tag).is_ok()
+        }
+        (Some(_), false) => vlan::remove(frame.head_mut()).is_ok() && frame.trim_front(TAG_LEN),
+        (None, true) => {
+            let tag = tag_of(&[], meta);
+            frame.prepend(TAG_LEN) && vlan::insert(frame.head_mut(), &tag).is_ok()
+        }
+    }
+}
+
+/// The tag for a frame: the PCP and DEI of its old one, or its priority if it had none.
+fn tag_of(old: &[u8], meta: &Meta) -> vlan::Repr {
+    let old = vlan::walk(old).ok().and_then(|walk| walk.outer);
+    let pcp = Pcp::new(meta.priority.get()).expect("a priority is a code point");
+    vlan::Repr {
+        tpid: Tpid::C,
+        pcp: old.map_or(pcp, |tag| tag.pcp),
+        dei: old.is_some_and(|tag| tag.dei),
+        vid: Some(meta.vid),
+    }
+}

@@ -1,0 +1,194 @@
+//! From the port into the buffer: receive, classify, learn, forward, admit.
+
+use super::Switch;
+use super::classify::{Class, Meta, classify};
+use super::fdb::Learnt;
+use super::port_state::Queued;
+use crate::buffer::{Admission, Crossing, Refusal};
+use crate::frame::{Burst, Frame};
+use crate::port::Port;
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::units::{PortId, PriorityGroup};
+use crate::world::{Events, Handoff, Transit, World};
+
+impl<W: World> Switch<W> {
+    /// Takes one burst from the port at `at` and finds each frame its place.
+    pub(super) fn receive(&mut self, now: Instant, at: usize) -> bool {
+        if self.draining {
+            return false;
+        }
+        let mut burst: Burst<W::Frame> = Burst::new();
+        let port = &mut self.ports[at];
+        port.port.rx_burst(&mut burst);
+        if burst.is_empty() {
+            return false;
+        }
+        port.counters.rx_frames += burst.len() as u64;
+        for frame in burst.drain(..) {
+            self.ingest(now, at, frame);
+        }
+        true
+    }
+
+    /// One frame that came in by the port at `at`.
+    #[inline]
+    fn ingest(&mut self, now: Instant, at: usize, frame: W::Frame) {
+        let port = &mut self.ports[at];
+        let wire_len = frame.wire_len();
+        port.counters.rx_bytes += u64::from(wire_len);
+        if !port.up {
+            return self.count_drop(now, at, None, DropReason::LinkDown);
+        }
+        let id = port.id;
+        match classify(&self.tables[id.index()], frame.head(), wire_len, self.max_frame) {
+            Class::Data(meta) => {
+                let counters = &mut self.ports[at].counters.priorities[meta.priority.index()];
+                counters.rx_frames += 1;
+                counters.rx_bytes += u64::from(wire_len);
+                self.events.received(now, id, meta.priority, wire_len);
+                self.learn(now, id, &meta);
+                self.forward(now, at, frame, meta);
+            }
+            Class::MacControl => self.mac_control(now, at, &frame),
+            Class::Drop(reason) => self.count_drop(now, at, None, reason),
+        }
+    }
+
+    /// Takes note of where the frame came from, and tells the other workers what is new.
+    #[inline]
+    fn learn(&mut self, now: Instant, ingress: PortId, meta: &Meta) {
+        if self.fdb.learn(now, meta.vid, meta.src, ingress) == Learnt::News {
+            // One that could not be told now is told when the entry is next refreshed; until
+            // then the others flood, which is what they do with any unknown address.
+            let _ = self.handoff.tell_learnt(meta.vid, meta.src, ingress);
+        }
+    }
+
+    /// Sends one frame on its way to `egress`: retags it, charges it, queues it.
+    #[inline]
+    pub(super) fn deliver(
+        &mut self,
+        now: Instant,
+        at: usize,
+        mut frame: W::Frame,
+        meta: &Meta,
+        egress: PortId,
+    ) {
+        let priority = meta.priority;
+        if !self.handoff.is_up(egress) {
+            return self.count_drop(now, at, Some(priority), DropReason::EgressDown);
+        }
+        if !super::forward::retag(&mut frame, meta, &self.tables[egress.index()]) {
+            return self.count_drop(now, at, Some(priority), DropReason::NoTagRoom);
+        }
+        let local = self.local(egress);
+        let mut marked = false;
+        if let Some(to) = local {
+            match self.egress_verdict(to, priority, &mut frame) {
+                Ok(m) => marked = m,
+                Err(reason) => return self.count_drop(now, at, Some(priority), reason),
+            }
+        }
+        let ingress = self.ports[at].id;
+        let group = self.tables[ingress.index()].group(priority);
+        let charge = match self.ledger.admit(ingress, group, frame.wire_len()) {
+            Admission::Admitted { charge, crossed } => {
+                if let Some(crossing) = crossed {
+                    self.on_crossing(now, ingress, group, crossing);
+                }
+                charge
+            }
+            Admission::Refused(refusal) => {
+                let reason = match refusal {
+                    Refusal::SharedLimit => DropReason::SharedLimit,
+                    Refusal::HeadroomFull => DropReason::HeadroomFull,
+                };
+                return self.count_drop(now, at, Some(priority), reason);
+            }
+        };
+        match local {
+            Some(to) => {
+                self.enqueue(now, to, priority, Queued { frame, charge, ingress, marked });
+            }
+            None => self.hand_over(now, at, Transit { frame, charge, egress, ingress, priority }),
+        }
+    }
+
+    /// Gives an admitted frame to the worker that owns its egress port.
+    fn hand_over(&mut self, now: Instant, at: usize, item: Transit<W::Frame>) {
+        match self.handoff.give(item) {
+            Ok(()) => self.given += 1,
+            Err(item) => {
+                self.count_drop(now, at, Some(item.priority), DropReason::HandoffFull);
+                self.release(now, item.charge, item.ingress);
+            }
+        }
+    }
+
+    /// Takes an admitted frame that another worker handed over.
+    pub(super) fn accept(&mut self, now: Instant, item: Transit<W::Frame>) {
+        let Transit { mut frame, charge, egress, ingress, priority } = item;
+        let to = self.local(egress).expect("a frame is handed to the owner of its egress port");
+        let verdict = match self.ports[to].up {
+            true => self.egress_verdict(to, priority, &mut frame),
+            false => Err(DropReason::EgressDown),
+        };
+        match verdict {
+            Ok(marked) => {
+                self.enqueue(now, to, priority, Queued { frame, charge, ingress, marked });
+            }
+            Err(reason) => {
+                self.count_drop(now, to, Some(priority), reason);
+                self.release(now, charge, ingress);
+            }
+        }
+    }
+
+    /// Tells the ledger that a frame has left: at once for a group of this worker, through its
+    /// owner for another's.
+    #[inline]
+    pub(super) fn release(&mut self, now: Instant, charge: crate::buffer::Charge, ingress: PortId) {
+        if self.index[ingress.index()].is_some() {
+            let group = charge.group();
+            if let Some(crossing) = self.ledger.release(charge) {
+                self.on_crossing(now, ingress, group, crossing);
+            }
+        } else {
+            let (port, group, cells) = crate::buffer::Ledger::part(charge);
+            self.handoff.released(port, group, cells);
+        }
+    }
+
+    /// Credits what other workers released of this worker's groups.
+    pub(super) fn collect_credits(&mut self, now: Instant) {
+        let Self { handoff, ledger, ports, tables, index, events, .. } = self;
+        handoff.collect(|port, group, cells| {
+            if let Some(crossing) = ledger.credit(port, group, cells) {
+                let Some(at) = index[port.index()] else { return };
+                let state = &mut ports[usize::from(at)];
+                let named = tables[port.index()].priorities_of_group(group);
+                let xoff = crossing == Crossing::Xoff;
+                named.iter().for_each(|p| state.sender.want(now, p, xoff));
+                events.crossed(now, port, group, xoff);
+            }
+        });
+    }
+
+    /// A group went over or under its limit: its priorities are to be paused or resumed.
+    #[cold]
+    pub(super) fn on_crossing(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        group: PriorityGroup,
+        crossing: Crossing,
+    ) {
+        let Some(at) = self.local(port) else { return };
+        let xoff = crossing == Crossing::Xoff;
+        for p in self.tables[port.index()].priorities_of_group(group).iter() {
+            self.ports[at].sender.want(now, p, xoff);
+        }
+        self.events.crossed(now, port, group, xoff);
+    }
+}

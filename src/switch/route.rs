@@ -1,0 +1,212 @@
+//! The router: longest-prefix match to a static neighbour, for frames sent to its own address.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use ipnet::{Ipv4Net, Ipv6Net};
+use prefix_trie::PrefixMap;
+
+use super::Switch;
+use super::classify::Meta;
+use super::plan::{InterfacePlan, RoutingPlan};
+use crate::frame::Frame;
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::units::{Mac, PortId};
+use crate::wire::ip::{self, Hop};
+use crate::wire::{EtherType, arp, ethernet, ipv4};
+use crate::world::World;
+
+/// Where a route leads: an interface, and the next hop unless the destination is the neighbour.
+#[derive(Clone, Copy, Debug)]
+struct NextHop {
+    interface: usize,
+    via: Option<IpAddr>,
+}
+
+/// The routing tables of a switch; empty where nothing is routed.
+#[derive(Debug)]
+pub(super) struct Router {
+    interfaces: Vec<InterfacePlan>,
+    /// By VLAN identifier: the interface in it. Empty when there is no interface at all.
+    of_vid: Vec<Option<u16>>,
+    v4: PrefixMap<Ipv4Net, NextHop>,
+    v6: PrefixMap<Ipv6Net, NextHop>,
+    neighbours: HashMap<(usize, IpAddr), (Mac, PortId)>,
+}
+
+/// What the router decided for a packet.
+struct Forwarding {
+    interface: usize,
+    mac: Mac,
+    port: PortId,
+}
+
+impl Router {
+    pub(super) fn new(plan: &RoutingPlan) -> Self {
+        let mut of_vid = Vec::new();
+        for (n, interface) in plan.interfaces.iter().enumerate() {
+            of_vid.resize(4096, None);
+            of_vid[interface.vid.index()] = Some(n as u16);
+        }
+        let (mut v4, mut v6) = (PrefixMap::new(), PrefixMap::new());
+        for route in &plan.routes {
+            let hop = NextHop { interface: route.interface, via: route.via };
+            // A length that does not fit its family is refused by `config`; here it matches nothing.
+            match route.network {
+                IpAddr::V4(net) => {
+                    if let Ok(net) = Ipv4Net::new(net, route.prefix_len) {
+                        v4.insert(net.trunc(), hop);
+                    }
+                }
+                IpAddr::V6(net) => {
+                    if let Ok(net) = Ipv6Net::new(net, route.prefix_len) {
+                        v6.insert(net.trunc(), hop);
+                    }
+                }
+            }
+        }
+        let neighbours =
+            plan.neighbours.iter().map(|n| ((n.interface, n.ip), (n.mac, n.port))).collect();
+        Self { interfaces: plan.interfaces.clone(), of_vid, v4, v6, neighbours }
+    }
+
+    /// The interface in a VLAN.
+    #[inline]
+    fn interface(&self, meta: &Meta) -> Option<&InterfacePlan> {
+        let n = (*self.of_vid.get(meta.vid.index())?)?;
+        self.interfaces.get(usize::from(n))
+    }
+
+    /// Whether a frame is the router's to look at: sent to it, or an ARP question to everybody.
+    #[inline]
+    pub(super) fn wants(&self, meta: &Meta) -> bool {
+        self.interface(meta).is_some_and(|i| {
+            meta.dst == i.mac || (meta.ethertype == EtherType::ARP && meta.dst == Mac::BROADCAST)
+        })
+    }
+
+    /// Where a packet to `dst` goes.
+    fn lookup(&self, dst: IpAddr) -> Result<Forwarding, DropReason> {
+        let hop = match dst {
+            IpAddr::V4(a) => self.v4.get_lpm(&Ipv4Net::from(a)).map(|(_, hop)| *hop),
+            IpAddr::V6(a) => self.v6.get_lpm(&Ipv6Net::from(a)).map(|(_, hop)| *hop),
+        };
+        let NextHop { interface, via } = hop.ok_or(DropReason::NoRoute)?;
+        let neighbour = self.neighbours.get(&(interface, via.unwrap_or(dst)));
+        let (mac, port) = *neighbour.ok_or(DropReason::NoNeighbour)?;
+        Ok(Forwarding { interface, mac, port })
+    }
+}
+
+impl<W: World> Switch<W> {
+    /// A frame that the router wants: answered, routed, or dropped.
+    pub(super) fn route(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: Meta) {
+        let result = match meta.ethertype {
+            EtherType::ARP => return self.arp(now, at, frame, meta),
+            EtherType::IPV4 | EtherType::IPV6 => self.route_ip(at, &mut frame, &meta),
+            _ => Err(DropReason::RouterNotSpoken),
+        };
+        match result {
+            Ok((meta, egress)) => self.deliver(now, at, frame, &meta, egress),
+            Err(reason) => self.count_drop(now, at, Some(meta.priority), reason),
+        }
+    }
+
+    /// Routes an IP packet: checks it, takes a hop off, and gives it its new addresses
+    /// (RFC 1812 5.2; no ICMP errors are sent, the drops are counted instead).
+    fn route_ip(
+        &self,
+        at: usize,
+        frame: &mut W::Frame,
+        meta: &Meta,
+    ) -> Result<(Meta, PortId), DropReason> {
+        let l3 = usize::from(meta.l3);
+        let packet = &frame.head()[l3..];
+        let view = ip::View::new(meta.ethertype, packet).map_err(|_| DropReason::IpMalformed)?;
+        if let ip::View::V4(v4) = &view {
+            if !v4.checksum_ok() {
+                return Err(DropReason::IpMalformed);
+            }
+        }
+        let dst = view.dst();
+        if self.router.interfaces.iter().any(|i| i.addresses.contains(&dst)) {
+            let answer = self.echo(frame, meta)?;
+            return Ok((answer, self.ports[at].id));
+        }
+        if dst.is_multicast() || dst.is_loopback() || dst.is_unspecified() {
+            return Err(DropReason::RouterNotSpoken);
+        }
+        if view.ttl() <= 1 {
+            return Err(DropReason::TtlExpired);
+        }
+        let to = self.router.lookup(dst)?;
+        match ip::decrement_ttl(meta.ethertype, &mut frame.head_mut()[l3..]) {
+            Hop::Alive(_) => {}
+            Hop::Expired => return Err(DropReason::TtlExpired),
+            Hop::NotIp => return Err(DropReason::IpMalformed),
+        }
+        let interface = &self.router.interfaces[to.interface];
+        readdress(frame.head_mut(), to.mac, interface.mac);
+        Ok((Meta { dst: to.mac, src: interface.mac, vid: interface.vid, ..*meta }, to.port))
+    }
+
+    /// Answers an ICMP echo request to one of the router's IPv4 addresses by turning it round
+    /// (RFC 1122 3.2.2.6).
+    fn echo(&self, frame: &mut W::Frame, meta: &Meta) -> Result<Meta, DropReason> {
+        const ICMP: u8 = 1;
+        let mac = self.router.interface(meta).ok_or(DropReason::RouterNotSpoken)?.mac;
+        let packet = &mut frame.head_mut()[usize::from(meta.l3)..];
+        let view = ipv4::View::new(packet).map_err(|_| DropReason::RouterNotSpoken)?;
+        let (header, src, dst) = (view.header_len(), view.src(), view.dst());
+        if view.protocol().0 != ICMP || view.fragment_offset() != 0 || view.more_fragments() {
+            return Err(DropReason::RouterNotSpoken);
+        }
+        let Some([8, 0, hi, lo]) = packet.get(header..header + 4) else {
+            return Err(DropReason::RouterNotSpoken);
+        };
+        // Type 8 becomes type 0, which the checksum covers (RFC 1624).
+        let sum = match crate::wire::checksum::update(u16::from_be_bytes([*hi, *lo]), 0x0800, 0) {
+            // The two zeros of this arithmetic are the same, except over nothing but zeros.
+            0 => 0xffff,
+            sum => sum,
+        };
+        packet[header] = 0;
+        packet[header + 2..header + 4].copy_from_slice(&sum.to_be_bytes());
+        // Swapping two addresses leaves the header's own checksum as it is.
+        packet[12..16].copy_from_slice(&dst.octets());
+        packet[16..20].copy_from_slice(&src.octets());
+        readdress(frame.head_mut(), meta.src, mac);
+        Ok(Meta { dst: meta.src, src: mac, ..*meta })
+    }
+
+    /// Answers an ARP request for one of the router's addresses; any other question to everybody
+    /// is flooded like what it is.
+    fn arp(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: Meta) {
+        let l3 = usize::from(meta.l3);
+        let answer = self.router.interface(&meta).and_then(|i| {
+            let question = arp::Repr::parse(&frame.head()[l3..]).ok()?;
+            let mine = i.addresses.contains(&IpAddr::V4(question.target_ip));
+            question.answer(i.mac).filter(|_| mine)
+        });
+        match answer {
+            Some(answer) => {
+                let emitted = answer.emit(&mut frame.head_mut()[l3..]);
+                emitted.expect("the answer is as long as the question");
+                readdress(frame.head_mut(), answer.target_mac, answer.sender_mac);
+                let meta = Meta { dst: answer.target_mac, src: answer.sender_mac, ..meta };
+                let back = self.ports[at].id;
+                self.deliver(now, at, frame, &meta, back);
+            }
+            None if meta.dst.is_multicast() => self.flood(now, at, frame, &meta),
+            None => self.count_drop(now, at, Some(meta.priority), DropReason::RouterNotSpoken),
+        }
+    }
+}
+
+/// Writes new addresses over a frame's.
+fn readdress(head: &mut [u8], dst: Mac, src: Mac) {
+    debug_assert!(head.len() >= ethernet::HEADER_LEN);
+    head[..6].copy_from_slice(&dst.0);
+    head[6..12].copy_from_slice(&src.0);
+}

@@ -1,0 +1,77 @@
+//! The counters of a switch at one moment, gathered from where each is kept.
+
+use super::Switch;
+use super::port_state::PortState;
+use super::tables::Tables;
+use crate::buffer::Ledger;
+use crate::stats::{PortCounters, PortSnapshot, SwitchSnapshot};
+use crate::time::Instant;
+use crate::units::{Cells, Priority};
+use crate::world::World;
+
+impl<W: World> Switch<W> {
+    /// What this worker's ports counted until `now`.
+    pub fn snapshot(&mut self, now: Instant) -> SwitchSnapshot {
+        let held = self.held();
+        let octets = |cells: Cells| u64::from(cells.0) * u64::from(self.ledger.cell_bytes());
+        let (shared_used, shared_peak) =
+            (octets(self.ledger.shared_used()), octets(self.ledger.shared_peak()));
+        let Self { ports, tables, ledger, .. } = self;
+        SwitchSnapshot {
+            name: self.name.clone(),
+            at: now,
+            ports: ports
+                .iter_mut()
+                .map(|port| port_snapshot(now, port, &tables[port.id.index()], ledger))
+                .collect(),
+            held,
+            given: self.given,
+            taken: self.taken,
+            shared_used_bytes: shared_used,
+            shared_peak_bytes: shared_peak,
+            fdb_entries: self.fdb.len() as u64,
+            fdb_full: self.fdb.refused(),
+        }
+    }
+}
+
+fn port_snapshot<W: World>(
+    now: Instant,
+    port: &mut PortState<W>,
+    tables: &Tables,
+    ledger: &Ledger,
+) -> PortSnapshot {
+    PortSnapshot {
+        name: tables.name.clone(),
+        up: port.up,
+        rate_bps: port.rate.get(),
+        paused: port.receiver.paused(now).0,
+        counters: port_counters(now, port, tables, ledger),
+    }
+}
+
+/// The plain counters, with what the machines keep themselves filled in.
+fn port_counters<W: World>(
+    now: Instant,
+    port: &PortState<W>,
+    tables: &Tables,
+    ledger: &Ledger,
+) -> PortCounters {
+    let octets = |cells: Cells| u64::from(cells.0) * u64::from(ledger.cell_bytes());
+    let mut counters = port.counters.clone();
+    for p in Priority::ALL {
+        let c = &mut counters.priorities[p.index()];
+        let group = ledger.usage(port.id, tables.group(p));
+        c.buffer_bytes = octets(group.used) + octets(group.headroom);
+        c.buffer_peak_bytes = octets(group.peak);
+        c.headroom_peak_bytes = octets(group.headroom_peak);
+        let class = tables.class(p);
+        c.queue_bytes = port.scheduler.bytes(class);
+        c.queue_peak_bytes = port.scheduler.peak(class);
+        c.pfc_rx_paused = port.receiver.paused_time(now, p);
+        c.pfc_tx_paused = port.sender.paused_time(now, p);
+        c.pfc_rx_transitions = port.receiver.transitions(p);
+        c.pfc_tx_transitions = port.sender.transitions(p);
+    }
+    counters
+}

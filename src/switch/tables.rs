@@ -1,0 +1,125 @@
+//! What a frame's classification looks up, compiled from the plan of one port.
+
+use super::plan::{ClassifyPlan, PortPlan, Trust, VlanPlan};
+use crate::congestion::EcnPlan;
+use crate::units::{
+    Dscp, Mac, PRIORITIES, Pcp, Priority, PriorityGroup, PrioritySet, TrafficClass, Vid,
+};
+
+/// One bit per VLAN identifier.
+#[derive(Clone, Debug)]
+struct VidSet([u64; 64]);
+
+impl VidSet {
+    const EMPTY: Self = Self([0; 64]);
+
+    #[inline]
+    const fn contains(&self, vid: Vid) -> bool {
+        self.0[vid.index() >> 6] >> (vid.index() & 63) & 1 == 1
+    }
+
+    const fn insert(&mut self, vid: Vid) {
+        self.0[vid.index() >> 6] |= 1 << (vid.index() & 63);
+    }
+}
+
+/// The lookup tables of one port. Every worker has those of all ports.
+#[derive(Clone, Debug)]
+pub(super) struct Tables {
+    pub(super) name: String,
+    pub(super) mac: Mac,
+    trust: Trust,
+    pcp: [Priority; 8],
+    dscp: [Priority; 64],
+    default: Priority,
+    group: [PriorityGroup; PRIORITIES],
+    class: [TrafficClass; PRIORITIES],
+    pub(super) ecn: [Option<EcnPlan>; PRIORITIES],
+    pvid: Option<Vid>,
+    member: VidSet,
+    tagged: VidSet,
+}
+
+impl Tables {
+    pub(super) fn new(plan: &PortPlan) -> Self {
+        let ClassifyPlan { trust, pcp, dscp, default, group, class } = plan.classify.clone();
+        let VlanPlan { pvid, members } = &plan.vlan;
+        let (mut member, mut tagged) = (VidSet::EMPTY, VidSet::EMPTY);
+        for m in members {
+            member.insert(m.vid);
+            if m.tagged {
+                tagged.insert(m.vid);
+            }
+        }
+        Self {
+            name: plan.name.clone(),
+            mac: plan.mac,
+            trust,
+            pcp,
+            dscp,
+            default,
+            group,
+            class,
+            ecn: plan.ecn,
+            pvid: *pvid,
+            member,
+            tagged,
+        }
+    }
+
+    /// The priority of a frame with these fields. `dscp` is asked for only when it decides.
+    #[inline]
+    pub(super) fn priority(
+        &self,
+        pcp: Option<Pcp>,
+        dscp: impl FnOnce() -> Option<Dscp>,
+    ) -> Priority {
+        let by_pcp = || pcp.map(|p| self.pcp[p.index()]);
+        let by_dscp = || dscp().map(|d| self.dscp[d.index()]);
+        match self.trust {
+            Trust::Pcp => by_pcp(),
+            Trust::Dscp => by_dscp(),
+            Trust::PcpThenDscp => by_pcp().or_else(by_dscp),
+            Trust::DscpThenPcp => by_dscp().or_else(by_pcp),
+            Trust::Port => None,
+        }
+        .unwrap_or(self.default)
+    }
+
+    /// The VLAN of frames without a VLAN identifier.
+    #[inline]
+    pub(super) const fn pvid(&self) -> Option<Vid> {
+        self.pvid
+    }
+
+    #[inline]
+    pub(super) const fn is_member(&self, vid: Vid) -> bool {
+        self.member.contains(vid)
+    }
+
+    /// Whether frames of `vid` leave this port with a tag.
+    #[inline]
+    pub(super) const fn is_tagged(&self, vid: Vid) -> bool {
+        self.tagged.contains(vid)
+    }
+
+    #[inline]
+    pub(super) const fn group(&self, priority: Priority) -> PriorityGroup {
+        self.group[priority.index()]
+    }
+
+    #[inline]
+    pub(super) const fn class(&self, priority: Priority) -> TrafficClass {
+        self.class[priority.index()]
+    }
+
+    /// The priorities whose frames a group accounts for: those that its XOFF pauses.
+    pub(super) fn priorities_of_group(&self, group: PriorityGroup) -> PrioritySet {
+        Priority::ALL.into_iter().filter(|p| self.group(*p) == group).collect()
+    }
+
+    /// The priorities that share a class.
+    pub(super) fn priorities_of_class(&self, class: TrafficClass) -> PrioritySet {
+        Priority::ALL.into_iter().filter(|p| self.class(*p) == class).collect()
+    }
+}

@@ -1,0 +1,7 @@
+//! The switch, driven by hand in a world in memory.
+
+mod bridge;
+mod buffer;
+mod flow_control;
+mod fuzz;
+mod routing;

@@ -1,0 +1,154 @@
+//! Learning, flooding, VLANs, and what a bridge must not forward.
+
+use crate::switch::testworld::*;
+use crate::switch::{Change, VlanMember, VlanPlan};
+use crate::time::Duration;
+use crate::units::*;
+
+fn vid(n: u16) -> Vid {
+    Vid::new(n).unwrap()
+}
+
+#[test]
+fn unknown_addresses_are_flooded_and_known_ones_are_not() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    lab.inject(0, &frame(host(2), host(1), None, 60));
+    lab.settle();
+    assert_eq!((lab.sent(0).len(), lab.sent(1).len(), lab.sent(2).len()), (0, 1, 1));
+    lab.inject(2, &frame(host(1), host(2), None, 60));
+    lab.settle();
+    assert_eq!((lab.sent(0).len(), lab.sent(1).len(), lab.sent(2).len()), (1, 0, 0));
+    lab.inject(0, &frame(host(2), host(1), None, 60));
+    lab.inject(2, &frame(host(2), host(9), None, 60));
+    lab.settle();
+    assert_eq!((lab.sent(0).len(), lab.sent(1).len(), lab.sent(2).len()), (0, 0, 1));
+    assert_eq!(lab.drops(), [("same_segment", 1)]);
+    lab.check();
+}
+
+#[test]
+fn a_frame_is_forwarded_byte_for_byte() {
+    let mut lab: Lab = Lab::new(&plan(2));
+    let mut f = frame(host(2), host(1), Some((5, 0)), 1000);
+    f[500] = 0xaa;
+    let untagged = frame(host(2), host(1), None, 333);
+    lab.inject(0, &untagged);
+    lab.settle();
+    assert_eq!(lab.sent(1), [untagged]);
+}
+
+#[test]
+fn vlans_keep_apart_and_tags_come_and_go() {
+    let mut p = plan(4);
+    let member = |n, tagged| VlanMember { vid: vid(n), tagged };
+    p.ports[0].vlan = VlanPlan { pvid: Some(vid(10)), members: vec![member(10, false)] };
+    p.ports[1].vlan = VlanPlan { pvid: None, members: vec![member(10, true), member(20, true)] };
+    p.ports[2].vlan = VlanPlan { pvid: Some(vid(20)), members: vec![member(20, false)] };
+    p.ports[3].vlan = VlanPlan { pvid: Some(vid(10)), members: vec![member(10, false)] };
+    let mut lab: Lab = Lab::new(&p);
+
+    lab.inject(0, &frame(Mac::BROADCAST, host(1), None, 60));
+    lab.settle();
+    assert_eq!(lab.sent(1), [frame(Mac::BROADCAST, host(1), Some((0, 10)), 64)]);
+    assert!(lab.sent(2).is_empty(), "another VLAN");
+    assert_eq!(lab.sent(3), [frame(Mac::BROADCAST, host(1), None, 60)]);
+
+    // The trunk's tag says which VLAN, and is taken off on the way out; its PCP is the priority.
+    lab.inject(1, &frame(Mac::BROADCAST, host(2), Some((3, 20)), 64));
+    lab.settle();
+    assert_eq!(lab.sent(2), [frame(Mac::BROADCAST, host(2), None, 60)]);
+    assert!(lab.sent(0).is_empty() && lab.sent(3).is_empty());
+    let snapshot = lab.switch.snapshot(lab.now);
+    assert_eq!(snapshot.ports[1].counters.priorities[3].rx_frames, 1);
+
+    // A priority tag belongs to the PVID, and leaves a tagged port with that VLAN and its PCP.
+    lab.inject(0, &frame(Mac::BROADCAST, host(1), Some((6, 0)), 64));
+    lab.settle();
+    assert_eq!(lab.sent(1), [frame(Mac::BROADCAST, host(1), Some((6, 10)), 64)]);
+
+    // Not a member, no PVID, reserved VID.
+    lab.inject(0, &frame(Mac::BROADCAST, host(1), Some((0, 20)), 64));
+    lab.inject(1, &frame(Mac::BROADCAST, host(1), None, 60));
+    lab.inject(1, &frame(Mac::BROADCAST, host(1), Some((0, 4095)), 64));
+    lab.settle();
+    assert_eq!(lab.drops(), [("reserved_vid", 1), ("ingress_vlan", 2)]);
+    lab.check();
+}
+
+#[test]
+fn a_service_tag_passes_through_and_gives_the_priority() {
+    let mut lab: Lab = Lab::new(&plan(2));
+    let mut f = frame(host(2), host(1), Some((4, 77)), 100);
+    f[12..14].copy_from_slice(&[0x88, 0xa8]);
+    f.splice(16..16, [0x81, 0x00, 0x00, 0x05]);
+    lab.inject(0, &f);
+    lab.settle();
+    assert_eq!(lab.sent(1), [f]);
+    assert_eq!(lab.switch.snapshot(lab.now).ports[0].counters.priorities[4].rx_frames, 1);
+}
+
+#[test]
+fn what_a_bridge_must_not_forward_is_dropped_by_name() {
+    let mut lab: Lab = Lab::new(&plan(2));
+    for last in 0..16 {
+        lab.inject(0, &frame(Mac([1, 0x80, 0xc2, 0, 0, last]), host(1), None, 60));
+    }
+    lab.inject(0, &frame(host(2), Mac::BROADCAST, None, 60));
+    lab.inject(0, &frame(host(2), host(1), None, 60)[..13]);
+    lab.inject(0, &frame(host(2), host(1), Some((0, 1)), 64)[..15]);
+    lab.inject(0, &frame(host(2), host(1), None, 1519));
+    lab.settle();
+    assert!(lab.sent(1).is_empty());
+    assert_eq!(
+        lab.drops(),
+        [
+            ("runt", 1),
+            ("oversize", 1),
+            ("truncated_tag", 1),
+            ("group_source", 1),
+            ("reserved_address", 16)
+        ]
+    );
+    lab.check();
+}
+
+#[test]
+fn a_link_that_goes_down_takes_its_queue_and_its_addresses_along() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    lab.inject(1, &frame(host(9), host(2), None, 60));
+    lab.settle();
+    lab.sent(0);
+    lab.sent(2);
+    lab.port(1).room = 0;
+    for _ in 0..50 {
+        lab.inject(0, &frame(host(2), host(1), None, 60));
+    }
+    lab.settle();
+    assert_eq!(lab.switch.held(), 50);
+    lab.switch.apply(lab.now, Change::Link { port: port(1), up: false, rate: None }).unwrap();
+    assert_eq!(lab.switch.held(), 0);
+    assert_eq!(lab.drops(), [("flushed", 50)]);
+    // The address is unknown again, and a port that is down is not flooded to.
+    lab.inject(0, &frame(host(2), host(1), None, 60));
+    lab.inject(1, &frame(host(1), host(2), None, 60));
+    lab.settle();
+    assert_eq!((lab.sent(1).len(), lab.sent(2).len()), (0, 1));
+    assert_eq!(lab.drops(), [("link_down", 1), ("flushed", 50)]);
+    lab.switch.apply(lab.now, Change::Link { port: port(1), up: true, rate: None }).unwrap();
+    lab.port(1).room = usize::MAX;
+    lab.inject(0, &frame(host(2), host(1), None, 60));
+    lab.settle();
+    assert_eq!(lab.sent(1).len(), 1);
+    lab.check();
+}
+
+#[test]
+fn an_address_that_was_not_heard_of_for_the_ageing_time_is_forgotten() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    lab.inject(1, &frame(host(9), host(2), None, 60));
+    lab.settle();
+    lab.advance(Duration::from_secs(301));
+    lab.inject(0, &frame(host(2), host(1), None, 60));
+    lab.settle();
+    assert_eq!(lab.sent(2).len(), 2, "flooded before and after");
+}

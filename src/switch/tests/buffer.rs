@@ -1,0 +1,163 @@
+//! Admission, queue limits, ECN, and what a full switch does.
+
+use crate::buffer::SharedLimit;
+use crate::congestion::{EcnPlan, MarkAt, NotEct};
+use crate::switch::testworld::*;
+use crate::switch::{Change, Trust};
+use crate::units::*;
+use crate::wire::ip::{self, Ecn};
+use crate::wire::{EtherType, ethernet, ipv4};
+
+/// Teaches the switch that host 2 is behind port 1, and stops port 1 from taking frames.
+fn blocked(lab: &mut Lab) {
+    lab.inject(1, &frame(host(9), host(2), None, 60));
+    lab.settle();
+    for n in 0..3 {
+        lab.sent(n);
+    }
+    lab.port(1).room = 0;
+}
+
+#[test]
+fn a_lossy_group_drops_at_its_shared_limit_and_nothing_else_does() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    blocked(&mut lab);
+    for _ in 0..5000 {
+        lab.inject(0, &frame(host(2), host(1), None, 60));
+    }
+    lab.settle();
+    // 4096 cells less 3 x 200 of headroom are shared; alpha 1 lets one group have half of it.
+    let held = lab.switch.held();
+    assert_eq!(held, (4096 - 600) / 2);
+    assert_eq!(lab.drops(), [("shared_limit", 5000 - held)]);
+    lab.check();
+    lab.port(1).room = usize::MAX;
+    lab.settle();
+    assert_eq!(lab.sent(1).len() as u64, held);
+    assert_eq!(lab.switch.ledger().shared_used(), Cells(0));
+    lab.check();
+}
+
+#[test]
+fn an_egress_queue_keeps_to_its_limit() {
+    let mut p = plan(3);
+    p.ports[1].queue_limits[0] = SharedLimit::Static(Cells(40));
+    let mut lab: Lab = Lab::new(&p);
+    blocked(&mut lab);
+    for _ in 0..100 {
+        lab.inject(0, &frame(host(2), host(1), None, 60));
+    }
+    lab.settle();
+    // One burst was scheduled before the port refused; what waits behind it is limited.
+    let held = lab.switch.held();
+    assert!((40..=72).contains(&held), "{held}");
+    assert_eq!(lab.drops(), [("queue_limit", 100 - held)]);
+    lab.check();
+}
+
+fn ip_frame(ecn: Ecn, len: usize) -> Vec<u8> {
+    let mut f = frame(host(2), host(1), None, len);
+    f[12..14].copy_from_slice(&EtherType::IPV4.0.to_be_bytes());
+    let header: [u8; 20] =
+        [0x45, ecn as u8, 0, (len - 14) as u8, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    f[14..34].copy_from_slice(&header);
+    let sum = crate::wire::checksum::Sum::default().octets(&f[14..34]).finish();
+    f[24..26].copy_from_slice(&sum.to_be_bytes());
+    f
+}
+
+fn ecn_of(f: &[u8]) -> Ecn {
+    let view = ipv4::View::new(&f[ethernet::HEADER_LEN..]).unwrap();
+    assert!(view.checksum_ok());
+    view.ecn()
+}
+
+fn curve(at: MarkAt, not_ect: NotEct) -> EcnPlan {
+    EcnPlan { kmin: Bytes(6400), kmax: Bytes(6400), pmax: 65_536, at, not_ect }
+}
+
+#[test]
+fn a_long_queue_marks_ect_frames_and_never_others() {
+    for at in [MarkAt::Enqueue, MarkAt::Dequeue] {
+        let mut p = plan(3);
+        p.ports[1].ecn[0] = Some(curve(at, NotEct::Pass));
+        let mut lab: Lab = Lab::new(&p);
+        blocked(&mut lab);
+        for n in 0..300 {
+            let ecn = [Ecn::Ect0, Ecn::Ect1, Ecn::NotEct][n % 3];
+            lab.inject(0, &ip_frame(ecn, 60));
+        }
+        lab.settle();
+        lab.port(1).room = usize::MAX;
+        lab.settle();
+        let out = lab.sent(1);
+        assert_eq!(out.len(), 300);
+        let ce: Vec<_> = (0..300).filter(|n| ecn_of(&out[*n]) == Ecn::Ce).collect();
+        assert!(ce.iter().all(|n| n % 3 != 2), "CE on Not-ECT");
+        let marked = lab.switch.snapshot(lab.now).ports[1].counters.priorities[0].ecn_marked;
+        assert_eq!(marked, ce.len() as u64);
+        // 100 frames of 64 octets are the threshold; one burst of 32 left before the port refused.
+        match at {
+            MarkAt::Enqueue => assert!((130..=134).contains(&ce[0]) && ce.last() == Some(&298)),
+            MarkAt::Dequeue => assert!(ce[0] <= 33 && (195..=200).contains(ce.last().unwrap())),
+        }
+        lab.check();
+    }
+}
+
+#[test]
+fn red_drops_what_it_cannot_mark_where_that_is_asked_for() {
+    let mut p = plan(3);
+    p.ports[1].ecn[0] = Some(curve(MarkAt::Enqueue, NotEct::Drop));
+    let mut lab: Lab = Lab::new(&p);
+    blocked(&mut lab);
+    for _ in 0..200 {
+        lab.inject(0, &ip_frame(Ecn::NotEct, 60));
+    }
+    lab.settle();
+    assert_eq!(lab.drops(), [("red_not_ect", 200 - lab.switch.held())]);
+    lab.check();
+}
+
+#[test]
+fn marking_can_be_changed_while_running() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    blocked(&mut lab);
+    let class = TrafficClass::MIN;
+    let bad = EcnPlan { pmax: 65_537, ..curve(MarkAt::Enqueue, NotEct::Pass) };
+    assert!(
+        lab.switch.apply(lab.now, Change::Ecn { port: port(1), class, plan: Some(bad) }).is_err()
+    );
+    let good = EcnPlan { kmin: Bytes(0), kmax: Bytes(0), ..curve(MarkAt::Enqueue, NotEct::Pass) };
+    lab.switch.apply(lab.now, Change::Ecn { port: port(1), class, plan: Some(good) }).unwrap();
+    for _ in 0..40 {
+        lab.inject(0, &ip_frame(Ecn::Ect0, 60));
+    }
+    lab.settle();
+    lab.port(1).room = usize::MAX;
+    lab.settle();
+    assert!(lab.sent(1).iter().any(|f| ecn_of(f) == Ecn::Ce));
+}
+
+#[test]
+fn dscp_decides_where_it_is_trusted() {
+    for (trust, expect) in [
+        (Trust::Dscp, 5),
+        (Trust::DscpThenPcp, 5),
+        (Trust::PcpThenDscp, 2),
+        (Trust::Pcp, 2),
+        (Trust::Port, 0),
+    ] {
+        let mut p = plan(2);
+        p.ports[0].classify.trust = trust;
+        let mut lab: Lab = Lab::new(&p);
+        let mut f = ip_frame(Ecn::NotEct, 60);
+        f[15] = 40 << 2;
+        f.splice(12..12, [0x81, 0, 2 << 5, 1]);
+        assert_eq!(ip::View::new(EtherType::IPV4, &f[18..]).unwrap().dscp().get(), 40);
+        lab.inject(0, &f);
+        lab.settle();
+        let rx = lab.switch.snapshot(lab.now).ports[0].counters.priorities.map(|c| c.rx_frames);
+        assert_eq!(rx[expect], 1, "{trust:?}: {rx:?}");
+    }
+}

@@ -1,0 +1,253 @@
+//! PFC and PAUSE in both directions, and malformed MAC control frames.
+
+use crate::pfc::{FlowControl, PfcPlan, StormAction, WatchdogPlan};
+use crate::switch::testworld::*;
+use crate::time::{Duration, Instant};
+use crate::units::*;
+use crate::wire::{pause, pfc};
+
+const P3: Priority = Priority::ALL[3];
+
+fn pfc(p: Priority, quanta: u16) -> Vec<u8> {
+    let mut repr = pfc::Repr::new(host(2));
+    repr.set(p, Quanta(quanta));
+    let mut out = vec![0; 60];
+    repr.emit(&mut out).unwrap();
+    out
+}
+
+fn learn(lab: &mut Lab) {
+    lab.inject(1, &frame(host(9), host(2), None, 60));
+    lab.settle();
+    for n in 0..3 {
+        lab.sent(n);
+    }
+}
+
+/// Frames to host 2 with this PCP, in VLAN 1's priority tag.
+fn data(pcp: u8, len: usize) -> Vec<u8> {
+    frame(host(2), host(1), Some((pcp, 0)), len)
+}
+
+#[test]
+fn an_overloaded_group_pauses_its_sender_and_loses_nothing() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    learn(&mut lab);
+    lab.port(1).room = 0;
+    // The sender goes on until it sees XOFF, and for 200 frames of one cell after that.
+    let mut after = 0;
+    while after < 200 {
+        after += usize::from(!lab.port(0).tx.is_empty());
+        lab.inject(0, &data(3, 60));
+        lab.settle();
+    }
+    let pauses = lab.sent(0);
+    assert_eq!(pauses.len(), 1, "one XOFF, no refresh yet");
+    let repr = pfc::Repr::parse(&pauses[0]).unwrap();
+    assert_eq!((repr.time(P3), repr.time(Priority::ALL[4])), (Some(Quanta::MAX), None));
+    assert_eq!(repr.src, Mac([2, 0, 0, 0, 0, 0]), "from the port's own address");
+    assert!(lab.drops().is_empty());
+    // One more is one too many: that is what headroom arithmetic is for.
+    lab.inject(0, &data(3, 60));
+    lab.settle();
+    assert_eq!(lab.drops(), [("headroom_full", 1)]);
+    // Another priority of the same port is not affected.
+    lab.inject(0, &data(0, 60));
+    lab.settle();
+    assert_eq!(lab.drops().len(), 1);
+    let snapshot = lab.switch.snapshot(lab.now);
+    assert_eq!(snapshot.ports[0].counters.priorities[3].headroom_peak_bytes, 200 * 64);
+    lab.port(1).room = usize::MAX;
+    lab.settle();
+    let last = lab.sent(0);
+    assert_eq!(pfc::Repr::parse(last.last().unwrap()).unwrap().time(P3), Some(Quanta(0)), "XON");
+    lab.check();
+}
+
+#[test]
+fn xoff_is_refreshed_until_the_group_has_drained() {
+    let mut p = plan(3);
+    p.ports[0].pfc.refresh = Duration::from_micros(50);
+    let mut lab: Lab = Lab::new(&p);
+    learn(&mut lab);
+    lab.port(1).room = 0;
+    while lab.port(0).tx.is_empty() {
+        lab.inject(0, &data(3, 60));
+        lab.settle();
+    }
+    lab.sent(0);
+    let start = lab.now;
+    for n in 1..=10 {
+        let deadline = lab.settle();
+        assert_eq!(deadline, start + Duration::from_micros(50 * n), "the next refresh");
+        lab.now = deadline;
+        lab.settle();
+        assert_eq!(lab.sent(0).len(), 1);
+    }
+    let c = lab.switch.snapshot(lab.now).ports[0].counters.priorities[3];
+    assert_eq!((c.pfc_tx_frames, c.pfc_tx_transitions), (11, 1));
+    assert_eq!(c.pfc_tx_paused, Duration::from_micros(500));
+}
+
+#[test]
+fn a_pause_that_cannot_leave_is_sent_when_it_can_and_says_what_is_true_then() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    learn(&mut lab);
+    lab.port(1).room = 0;
+    lab.port(0).control = 0;
+    for _ in 0..1800 {
+        lab.inject(0, &data(3, 60));
+    }
+    lab.settle();
+    assert!(lab.sent(0).is_empty());
+    lab.port(0).control = 10;
+    lab.settle();
+    assert_eq!(lab.sent(0).len(), 1);
+    lab.check();
+}
+
+#[test]
+fn a_pause_stops_its_priority_for_exactly_its_quanta() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    learn(&mut lab);
+    lab.inject(1, &pfc(P3, 100));
+    lab.settle();
+    lab.inject(0, &data(3, 60));
+    lab.inject(0, &data(4, 64));
+    let deadline = lab.settle();
+    assert_eq!(lab.sent(1).len(), 1, "priority 4 goes on");
+    // 100 quanta of 512 bits at 10 Gb/s.
+    assert_eq!(deadline, Instant::ZERO + Duration::from_nanos(5_120));
+    lab.now = Instant::from_picos(5_119_999);
+    lab.settle();
+    assert!(lab.sent(1).is_empty());
+    lab.now = deadline;
+    lab.settle();
+    assert_eq!(lab.sent(1).len(), 1);
+    let c = lab.switch.snapshot(lab.now).ports[1].counters.priorities[3];
+    assert_eq!((c.pfc_rx_frames, c.pfc_rx_transitions), (1, 1));
+    assert_eq!(c.pfc_rx_paused, Duration::from_nanos(5_120));
+    lab.check();
+}
+
+#[test]
+fn zero_quanta_resume_at_once() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    learn(&mut lab);
+    lab.inject(1, &pfc(P3, 65535));
+    lab.inject(0, &data(3, 60));
+    lab.settle();
+    // All that has arrived is read before anything is sent, so the pause counts for both.
+    assert!(lab.sent(1).is_empty());
+    lab.inject(1, &pfc(P3, 0));
+    lab.settle();
+    assert_eq!(lab.sent(1).len(), 1);
+}
+
+#[test]
+fn pause_stops_the_link_where_it_is_configured_and_pfc_is_dropped_there() {
+    let mut p = plan(3);
+    p.ports[1].pfc =
+        PfcPlan { mode: FlowControl::Pause { send: true, obey: true }, ..p.ports[1].pfc };
+    let mut lab: Lab = Lab::new(&p);
+    learn(&mut lab);
+    let mut octets = vec![0; 60];
+    pause::Repr::new(host(2), Quanta(100)).emit(&mut octets).unwrap();
+    lab.inject(1, &octets);
+    lab.inject(1, &pfc(P3, 100));
+    lab.settle();
+    for pcp in 0..8 {
+        lab.inject(0, &data(pcp, 60));
+    }
+    lab.settle();
+    assert!(lab.sent(1).is_empty());
+    lab.advance(Duration::from_nanos(5_120));
+    assert_eq!(lab.sent(1).len(), 8);
+    assert_eq!(lab.drops(), [("pfc_not_enabled", 1)]);
+    // The other way round: PAUSE on a port that runs PFC.
+    lab.inject(0, &octets);
+    lab.settle();
+    assert_eq!(lab.drops(), [("pause_not_enabled", 1), ("pfc_not_enabled", 1)]);
+    lab.check();
+}
+
+#[test]
+fn malformed_control_frames_are_counted_and_pause_nothing() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    learn(&mut lab);
+    let good = pfc(P3, 65535);
+    let mut opcode = good.clone();
+    opcode[15] = 0x02;
+    let mut unicast = good.clone();
+    unicast[..6].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
+    let mut tagged = good.clone();
+    tagged.splice(12..12, [0x81, 0, 0, 1]);
+    for bad in [&opcode, &unicast, &tagged, &good[..40].to_vec()] {
+        lab.inject(1, bad);
+    }
+    lab.settle();
+    lab.inject(0, &data(3, 60));
+    lab.settle();
+    assert_eq!(lab.sent(1).len(), 1, "nothing is paused");
+    assert!(lab.sent(0).is_empty() && lab.sent(2).is_empty(), "nothing is forwarded");
+    assert_eq!(
+        lab.drops(),
+        [
+            ("mac_control_opcode", 1),
+            ("mac_control_short", 1),
+            ("mac_control_address", 1),
+            ("mac_control_tagged", 1)
+        ]
+    );
+    lab.check();
+}
+
+fn storm(action: StormAction) -> Lab {
+    let mut p = plan(3);
+    p.ports[1].watchdog[3] = Some(WatchdogPlan {
+        detection: Duration::from_millis(10),
+        restoration: Duration::from_millis(20),
+        action,
+    });
+    let mut lab: Lab = Lab::new(&p);
+    learn(&mut lab);
+    // A NIC that sends XOFF every 100 us: 65535 quanta at 10 Gb/s last 3.4 ms.
+    for n in 0..150 {
+        lab.inject(1, &pfc(P3, 65535));
+        if n == 1 {
+            (0..5).for_each(|_| lab.inject(0, &data(3, 60)));
+        }
+        lab.settle();
+        lab.advance(Duration::from_micros(100));
+    }
+    lab
+}
+
+#[test]
+fn the_watchdog_ends_a_storm_as_it_was_told() {
+    let detected = |lab: &mut Lab| {
+        lab.switch.snapshot(lab.now).ports[1].counters.priorities[3].storms_detected
+    };
+    let mut lab = storm(StormAction::Drop);
+    assert_eq!(detected(&mut lab), 1);
+    assert_eq!(lab.drops(), [("watchdog", 5)]);
+    lab.inject(0, &data(3, 60));
+    lab.settle();
+    assert_eq!(lab.drops(), [("watchdog", 6)], "frames for the queue are dropped too");
+    for _ in 0..30 {
+        lab.advance(Duration::from_millis(1));
+    }
+    assert_eq!(lab.switch.snapshot(lab.now).ports[1].counters.priorities[3].storms_restored, 1);
+    lab.inject(0, &data(3, 60));
+    lab.settle();
+    assert_eq!(lab.sent(1).len(), 1);
+    lab.check();
+
+    let mut lab = storm(StormAction::Forward);
+    assert_eq!(detected(&mut lab), 1);
+    assert_eq!(lab.sent(1).len(), 5, "pauses are ignored");
+
+    let mut lab = storm(StormAction::Alert);
+    assert_eq!(detected(&mut lab), 1);
+    assert_eq!(lab.switch.held(), 5, "only reported");
+}

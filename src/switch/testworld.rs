@@ -1,0 +1,255 @@
+//! A world in memory for tests: frames are vectors, ports are queues that the test fills and reads.
+
+use std::collections::VecDeque;
+
+use super::plan::*;
+use super::{Switch, SwitchPlan};
+use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
+use crate::frame::{Burst, FCS_BYTES, Frame};
+use crate::pfc::{FlowControl, PfcPlan};
+use crate::port::{Port, PortCaps};
+use crate::schedule::{ClassPlan, SchedulePlan};
+use crate::time::{Duration, Instant};
+use crate::units::*;
+use crate::world::{Alone, Events, World};
+
+/// Octets in front of a test frame.
+const HEADROOM: usize = 8;
+
+#[derive(Debug)]
+pub(crate) struct MemFrame {
+    octets: Vec<u8>,
+    start: usize,
+}
+
+impl MemFrame {
+    pub(crate) fn new(octets: &[u8]) -> Self {
+        let mut all = vec![0; HEADROOM];
+        all.extend_from_slice(octets);
+        Self { octets: all, start: HEADROOM }
+    }
+}
+
+impl Frame for MemFrame {
+    fn head(&self) -> &[u8] {
+        &self.octets[self.start..]
+    }
+    fn head_mut(&mut self) -> &mut [u8] {
+        &mut self.octets[self.start..]
+    }
+    fn wire_len(&self) -> u32 {
+        (self.octets.len() - self.start) as u32 + FCS_BYTES
+    }
+    fn prepend(&mut self, n: usize) -> bool {
+        let room = self.start >= n;
+        self.start -= if room { n } else { 0 };
+        room
+    }
+    fn trim_front(&mut self, n: usize) -> bool {
+        let there = self.octets.len() - self.start >= n;
+        self.start += if there { n } else { 0 };
+        there
+    }
+    fn duplicate(&mut self) -> Option<Self> {
+        Some(Self::new(self.head()))
+    }
+}
+
+/// A port whose other side is the test.
+#[derive(Debug)]
+pub(crate) struct MemPort {
+    pub(crate) rx: VecDeque<MemFrame>,
+    pub(crate) tx: Vec<MemFrame>,
+    /// How many more frames it takes before it refuses.
+    pub(crate) room: usize,
+    /// How many control frames can be made.
+    pub(crate) control: usize,
+}
+
+impl Port for MemPort {
+    type Frame = MemFrame;
+    fn rx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        while !out.is_full() {
+            let Some(frame) = self.rx.pop_front() else { break };
+            out.push(frame);
+        }
+    }
+    fn tx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        let n = out.len().min(self.room);
+        self.room -= n;
+        self.tx.extend(out.drain(..n));
+    }
+    fn control_frame(&mut self, octets: &[u8]) -> Option<MemFrame> {
+        self.control = self.control.checked_sub(1)?;
+        Some(MemFrame::new(octets))
+    }
+    fn caps(&self) -> &PortCaps {
+        &PortCaps { link_rate: None, rx_backlog_max: Bytes(0), tx_committed_max: Bytes(0) }
+    }
+}
+
+pub(crate) struct TestWorld<E = ()>(core::marker::PhantomData<E>);
+
+impl<E: Events> World for TestWorld<E> {
+    type Frame = MemFrame;
+    type Port = MemPort;
+    type Events = E;
+    type Handoff = Alone;
+}
+
+pub(crate) fn port(n: u16) -> PortId {
+    PortId::new(n).unwrap()
+}
+
+pub(crate) fn host(n: u8) -> Mac {
+    Mac([2, 0, 0, 0, 1, n])
+}
+
+/// The default plan of a port of 10 Gb/s: PCP decides, priority 3 is lossless, VLAN 1 untagged.
+pub(crate) fn port_plan(n: u16) -> PortPlan {
+    let vid = Vid::MIN;
+    PortPlan {
+        name: format!("p{n}"),
+        mac: Mac([2, 0, 0, 0, 0, n as u8]),
+        rate: BitsPerSec::gbps(10),
+        shaped: false,
+        classify: ClassifyPlan {
+            trust: Trust::PcpThenDscp,
+            pcp: Priority::ALL,
+            dscp: core::array::from_fn(|d| Priority::ALL[d / 8]),
+            default: Priority::MIN,
+            group: PriorityGroup::ALL,
+            class: TrafficClass::ALL,
+        },
+        pfc: PfcPlan {
+            mode: FlowControl::Pfc {
+                send: PrioritySet::of(Priority::ALL[3]),
+                obey: PrioritySet::of(Priority::ALL[3]),
+            },
+            quanta: Quanta::MAX,
+            refresh: Duration::from_micros(1_000),
+        },
+        watchdog: [None; 8],
+        schedule: SchedulePlan {
+            classes: [ClassPlan::Dwrr { weight: 10 }; 8],
+            shaper_burst: Bytes(0),
+        },
+        ecn: [None; 8],
+        queue_limits: [SharedLimit::Unlimited; 8],
+        vlan: VlanPlan { pvid: Some(vid), members: vec![VlanMember { vid, tagged: false }] },
+    }
+}
+
+/// The default groups: 3 is lossless with `headroom` cells, the others lossy; alpha 1.
+pub(crate) fn groups(headroom: u32) -> [GroupPlan; 8] {
+    core::array::from_fn(|g| GroupPlan {
+        reserved: Cells(0),
+        limit: SharedLimit::Dynamic(Alpha::new(0).unwrap()),
+        kind: match g {
+            3 => GroupKind::Lossless {
+                headroom: Cells(headroom),
+                xon: Cells(0),
+                xon_offset: Cells(8),
+            },
+            _ => GroupKind::Lossy,
+        },
+    })
+}
+
+/// A switch of `n` such ports with cells of 64 octets.
+pub(crate) fn plan(n: u16) -> SwitchPlan {
+    SwitchPlan {
+        name: "test".into(),
+        ports: (0..n).map(port_plan).collect(),
+        buffer: BufferPlan {
+            cell_bytes: 64,
+            total: Cells(4096),
+            groups: (0..n).map(|_| groups(200)).collect(),
+            slack: Cells(0),
+        },
+        bridge: BridgePlan { table_size: 256, ageing: Duration::from_secs(300), statics: vec![] },
+        routing: RoutingPlan::default(),
+        max_frame: 1522,
+        seed: 1,
+    }
+}
+
+/// A switch with one worker that a test drives by hand.
+pub(crate) struct Lab<E: Events = ()> {
+    pub(crate) switch: Switch<TestWorld<E>>,
+    pub(crate) now: Instant,
+}
+
+impl<E: Events + Default> Lab<E> {
+    pub(crate) fn new(plan: &SwitchPlan) -> Self {
+        let ports = (0..plan.ports.len() as u16)
+            .map(|n| {
+                (
+                    port(n),
+                    MemPort {
+                        rx: VecDeque::new(),
+                        tx: vec![],
+                        room: usize::MAX,
+                        control: usize::MAX,
+                    },
+                )
+            })
+            .collect();
+        let switch = Switch::new(plan, ports, Alone::default(), E::default()).unwrap();
+        Self { switch, now: Instant::ZERO }
+    }
+
+    pub(crate) fn port(&mut self, n: u16) -> &mut MemPort {
+        self.switch.port_mut(port(n)).unwrap()
+    }
+
+    pub(crate) fn inject(&mut self, n: u16, octets: &[u8]) {
+        self.port(n).rx.push_back(MemFrame::new(octets));
+    }
+
+    /// Polls at the present time until nothing more happens.
+    pub(crate) fn settle(&mut self) -> Instant {
+        loop {
+            let next = self.switch.poll(self.now);
+            if !next.progressed {
+                return next.deadline;
+            }
+        }
+    }
+
+    pub(crate) fn advance(&mut self, d: Duration) {
+        self.now += d;
+        self.settle();
+    }
+
+    /// Takes what a port has sent, as octets.
+    pub(crate) fn sent(&mut self, n: u16) -> Vec<Vec<u8>> {
+        self.port(n).tx.drain(..).map(|f| f.head().to_vec()).collect()
+    }
+
+    pub(crate) fn check(&mut self) {
+        let snapshot = self.switch.snapshot(self.now);
+        let balance = snapshot.balance();
+        assert!(balance.holds(), "frames lost without a name: {balance:?} {snapshot:?}");
+        self.switch.ledger().check();
+    }
+
+    pub(crate) fn drops(&mut self) -> Vec<(&'static str, u64)> {
+        let now = self.now;
+        self.switch.snapshot(now).drops().iter().map(|(r, n)| (r.name(), n)).collect()
+    }
+}
+
+/// A frame of `len` octets without FCS: to, from, an optional C-tag (PCP, VID), the rest zero.
+pub(crate) fn frame(dst: Mac, src: Mac, tag: Option<(u8, u16)>, len: usize) -> Vec<u8> {
+    let mut f = Vec::with_capacity(len);
+    f.extend_from_slice(&dst.0);
+    f.extend_from_slice(&src.0);
+    if let Some((pcp, vid)) = tag {
+        f.extend_from_slice(&[0x81, 0]);
+        f.extend_from_slice(&(u16::from(pcp) << 13 | vid).to_be_bytes());
+    }
+    f.extend_from_slice(&[0x88, 0xb5]);
+    f.resize(len.max(f.len()), 0);
+    f
+}
