@@ -135,7 +135,7 @@ impl<W: World> Switch<W> {
     /// One turn: takes what has arrived, decides, and sends what may be sent. `now` never goes
     /// back.
     pub fn poll(&mut self, now: Instant) -> Next {
-        let mut progressed = self.from_others(now);
+        let mut progressed = self.take_over(now);
         for at in 0..self.ports.len() {
             progressed |= self.receive(now, at);
         }
@@ -151,7 +151,7 @@ impl<W: World> Switch<W> {
     }
 
     /// Takes over what other workers sent: credits, addresses, frames.
-    fn from_others(&mut self, now: Instant) -> bool {
+    fn take_over(&mut self, now: Instant) -> bool {
         let Self { handoff, ledger, fdb, exchange_at, .. } = self;
         if now >= *exchange_at {
             ledger.set_elsewhere(handoff.exchange_shared(ledger.shared_used()));
