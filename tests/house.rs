@@ -1,0 +1,65 @@
+//! The house rules that a reader notices first and a compiler never does.
+
+mod sources;
+
+use sources::rust_files;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// A file with more lines than this does more than one thing.
+const LINES_MAX: usize = 600;
+
+fn page(name: &str) -> Option<String> {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).ok()
+}
+
+#[test]
+fn files_stay_readable() {
+    for file in rust_files(&["src", "tests", "dpdk-sys/src"]) {
+        let lines = file.text.lines().count();
+        assert!(lines <= LINES_MAX, "{} has {lines} lines, {LINES_MAX} at most", file.path);
+    }
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    // Spelled in halves, or this file would be its own finding.
+    let marks =
+        [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("todo", "!("), "unimplemented!"];
+    for file in rust_files(&["src", "tests", "dpdk-sys/src"]) {
+        if file.path == "tests/house.rs" {
+            continue;
+        }
+        for (number, line) in file.text.lines().enumerate() {
+            let mark = marks.iter().find(|mark| line.contains(**mark));
+            assert!(mark.is_none(), "{}:{}: {}", file.path, number + 1, line.trim());
+        }
+    }
+}
+
+/// The verbs that `dev` acts on: the labels of its last `case`.
+fn verbs(dev: &str) -> BTreeSet<&str> {
+    let (_, cases) = dev.rsplit_once("case $verb in").expect("dev chooses by its verb");
+    let labels = cases.lines().filter_map(|line| line.split_once(')').map(|(label, _)| label));
+    labels.flat_map(|label| label.split('|')).map(str::trim).collect()
+}
+
+#[test]
+fn every_verb_that_a_page_names_exists() {
+    let dev = page("dev").expect("the developer script");
+    let verbs = verbs(&dev);
+    let usage = dev.lines().skip_while(|line| !line.starts_with("usage: ./dev"));
+    for line in usage.take_while(|line| *line != "TEXT").filter(|line| line.starts_with("  ")) {
+        let verb = line.split_whitespace().next().unwrap();
+        assert!(verbs.contains(verb), "./dev help names {verb}, which dev does not know");
+    }
+    for name in ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "perf/README.md", ".ci/run"] {
+        let text = page(name).unwrap_or_default();
+        for mention in text.split("./dev ").skip(1) {
+            let verb = mention.split(|c: char| !c.is_ascii_lowercase()).next().unwrap();
+            let known = verb.is_empty() || verbs.contains(verb);
+            assert!(known, "{name} names ./dev {verb}, which dev does not know");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Holds the imports to the layers: what a module may use is written down here, once, and every
+//! path in `src` is checked against it. The data plane is the same in every world only as long as
+//! nothing in it can reach a port's API, a clock, a thread or a configuration file.
+//!
+//! Test modules are free: a machine's test may well use its neighbour.
+
+mod sources;
+#[path = "sources/tokens.rs"]
+mod tokens;
+
+use sources::{Source, rust_files};
+use tokens::{Token, tokens};
+
+const NUMBERS: &[&str] = &["units", "time"];
+const MACHINES: &[&str] =
+    &["buffer", "pfc", "schedule", "congestion", "headroom", "discovery", "secure"];
+const CONTRACTS: &[&str] = &["frame", "port", "world", "stats"];
+const DATA_PLANE: &[&str] = &["switch", "host"];
+const OUTERMOST: &[&str] = &["lab", "config", "otg", "report", "cli", "main"];
+
+/// What the contracts name of the machines: receipts and reasons, never a machine.
+const NAMES: &[&str] = &["buffer::Charge"];
+
+/// The paths, from the crate's root, that `module` may use beside its own; `None` if the module
+/// has no place in the layers.
+fn may_use(module: &str) -> Option<Vec<&'static str>> {
+    let wire = &["wire"][..];
+    let below: &[&[&str]] = match module {
+        m if NUMBERS.contains(&m) => &[NUMBERS],
+        "wire" => &[NUMBERS],
+        m if MACHINES.contains(&m) => &[NUMBERS, wire],
+        m if CONTRACTS.contains(&m) => &[NUMBERS, CONTRACTS, NAMES],
+        m if DATA_PLANE.contains(&m) => &[NUMBERS, wire, MACHINES, CONTRACTS],
+        "sim" => &[NUMBERS, wire, MACHINES, CONTRACTS, DATA_PLANE],
+        "dpdk" => &[NUMBERS, wire, MACHINES, CONTRACTS],
+        "runtime" => &[NUMBERS, wire, MACHINES, CONTRACTS, DATA_PLANE, &["dpdk"]],
+        m if OUTERMOST.contains(&m) => &[
+            NUMBERS,
+            wire,
+            MACHINES,
+            CONTRACTS,
+            DATA_PLANE,
+            &["sim", "dpdk", "runtime"],
+            OUTERMOST,
+        ],
+        _ => return None,
+    };
+    Some(below.concat())
+}
+
+/// Whether `module` is part of the data plane or of what that is made of, where time is an argument.
+fn below_worlds(module: &str) -> bool {
+    module == "wire"
+        || [NUMBERS, MACHINES, CONTRACTS, DATA_PLANE].iter().any(|layer| layer.contains(&module))
+}
+
+/// Paths that bring ambient time, threads or chance.
+const AMBIENT: &[&str] =
+    &["std::time", "std::thread", "rand::rng", "rand::thread_rng", "rand::random", "rand::rngs"];
+
+/// Everything in these files that breaks the layers, as `file:line: what`.
+fn violations(files: &[Source]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut test_files = Vec::new();
+    let mut read = Vec::new();
+    for file in files {
+        let (code, test_modules) = without_tests(&tokens(&file.text));
+        let folder = file.path.trim_end_matches("/mod.rs").trim_end_matches(".rs");
+        let folder = if module_of(&file.path).is_empty() { "src" } else { folder };
+        test_files.extend(test_modules.iter().map(|name| format!("{folder}/{name}")));
+        read.push((file, code));
+    }
+    for (file, code) in read {
+        let is_test = |test: &String| {
+            file.path.strip_prefix(test.as_str()).is_some_and(|rest| rest.starts_with(['.', '/']))
+        };
+        let module = module_of(&file.path);
+        let Some(top) = module.first().filter(|_| !test_files.iter().any(is_test)) else {
+            continue;
+        };
+        let Some(allowed) = may_use(top) else {
+            found.push(format!("{}:1: `{top}` has no place in the layers", file.path));
+            continue;
+        };
+        for (path, line) in paths(&code, &module) {
+            if let Some(what) = breach(top, &allowed, &path) {
+                found.push(format!("{}:{line}: {what}", file.path));
+            }
+        }
+    }
+    found
+}
+
+/// What is wrong with the use of `path`, which starts with the crate it is in.
+fn breach(top: &str, allowed: &[&str], path: &[String]) -> Option<String> {
+    let starts_with = |prefix: &str, path: &[String]| {
+        prefix.split("::").zip(path).filter(|(a, b)| a == b).count() == prefix.split("::").count()
+    };
+    let rest = &path[1..];
+    let broken = match path[0].as_str() {
+        "crate" => {
+            rest.first().is_some_and(|first| first != top)
+                && !allowed.iter().any(|prefix| starts_with(prefix, rest))
+        }
+        "dpdk_sys" => top != "dpdk",
+        _ => below_worlds(top) && AMBIENT.iter().any(|prefix| starts_with(prefix, path)),
+    };
+    broken.then(|| format!("`{top}` must not use `{}`", path.join("::")))
+}
+
+/// `src/wire/pfc.rs` is `["wire", "pfc"]`; the crate's root is empty.
+fn module_of(path: &str) -> Vec<String> {
+    let inner = path.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+    inner.split('/').filter(|&part| part != "lib").map(String::from).collect()
+}
+
+/// The code outside of `#[cfg(test)]` items, and the names of test modules in files of their own.
+fn without_tests(code: &[Token]) -> (Vec<Token>, Vec<String>) {
+    let is = |at: usize, text: &str| code.get(at).is_some_and(|t| t.text == text);
+    let (mut kept, mut modules, mut at) = (Vec::new(), Vec::new(), 0);
+    while at < code.len() {
+        let end = if is(at, "#") && is(at + 1, "[") { closing(code, at + 1) } else { at };
+        let words = &code[at..end];
+        let has = |text: &str| words.iter().any(|t| t.text == text);
+        if !(is(at + 2, "cfg") && has("test") && !has("not")) {
+            kept.push(code[at].clone());
+            at += 1;
+            continue;
+        }
+        at = end;
+        while is(at, "#") {
+            at = closing(code, at + 1);
+        }
+        if is(at, "mod") && is(at + 2, ";") {
+            modules.push(code[at + 1].text.clone());
+        }
+        let ends_at_semicolon = is(at, "use");
+        while at < code.len() && !is(at, ";") && (ends_at_semicolon || !is(at, "{")) {
+            at += 1;
+        }
+        at = if is(at, "{") { closing(code, at) } else { at + 1 };
+    }
+    (kept, modules)
+}
+
+/// One past the bracket that closes the one at `open`.
+fn closing(code: &[Token], open: usize) -> usize {
+    let mut depth = 0;
+    for (at, token) in code.iter().enumerate().skip(open) {
+        match token.text.as_str() {
+            "{" | "[" | "(" => depth += 1,
+            "}" | "]" | ")" => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at + 1;
+        }
+    }
+    code.len()
+}
+
+/// Every path that names its crate, with `self` and `super` resolved and `{}` spelled out.
+fn paths(code: &[Token], file_module: &[String]) -> Vec<(Vec<String>, usize)> {
+    let is = |at: usize, text: &str| code.get(at).is_some_and(|t| t.text == text);
+    let mut found = Vec::new();
+    let mut module = file_module.to_vec();
+    let mut opened = Vec::new();
+    let mut at = 0;
+    while at < code.len() {
+        let token = &code[at];
+        match token.text.as_str() {
+            "mod" if is(at + 2, "{") => {
+                module.push(code[at + 1].text.clone());
+                opened.push(true);
+                at += 3;
+                continue;
+            }
+            "{" => opened.push(false),
+            "}" if opened.pop() == Some(true) => drop(module.pop()),
+            "crate" | "self" | "super" | "std" | "core" | "rand" | "dpdk_sys"
+                if is(at + 1, "::") && (at == 0 || !is(at - 1, "::")) =>
+            {
+                let mut spelled = Vec::new();
+                let end = spell(code, at, Vec::new(), &mut spelled);
+                found.extend(spelled.into_iter().map(|p| (resolve(&p, &module), token.line)));
+                at = end;
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    found
+}
+
+/// Spells the use tree at `at` out into `found`, after `path`; returns where it ends.
+fn spell(code: &[Token], at: usize, path: Vec<String>, found: &mut Vec<Vec<String>>) -> usize {
+    let text = |at: usize| code.get(at).map_or("", |t| t.text.as_str());
+    let (mut at, mut path) = (at, path);
+    loop {
+        if text(at) == "{" {
+            at += 1;
+            while at < code.len() && text(at) != "}" {
+                let next = spell(code, at, path.clone(), found);
+                at = next.max(at + 1) + usize::from(text(next) == ",");
+            }
+            return at + 1;
+        }
+        if text(at) != "*" && !code.get(at).is_some_and(Token::is_word) {
+            break;
+        }
+        path.push(text(at).into());
+        at += 1;
+        if text(at) != "::" {
+            break;
+        }
+        at += 1;
+    }
+    found.push(path);
+    if text(at) == "as" { at + 2 } else { at }
+}
+
+fn resolve(path: &[String], module: &[String]) -> Vec<String> {
+    let ups = path.iter().filter(|part| *part == "super").count();
+    let named = path.iter().filter(|part| !["crate", "self", "super"].contains(&part.as_str()));
+    let base = match path[0].as_str() {
+        "self" | "super" => &module[..module.len().saturating_sub(ups)],
+        "crate" => &[],
+        _ => return path.to_vec(),
+    };
+    ["crate".to_string()].iter().chain(base).chain(named).cloned().collect()
+}
+
+#[test]
+fn imports_keep_to_the_layers() {
+    let found = violations(&rust_files(&["src"]));
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn unsafe_code_is_in_dpdk_alone() {
+    for file in rust_files(&["src"]).iter().filter(|file| !file.path.starts_with("src/dpdk/")) {
+        for token in tokens(&file.text) {
+            let unsafe_here = ["unsafe", "unsafe_code"].contains(&token.text.as_str());
+            assert!(!unsafe_here, "{}:{}: {}", file.path, token.line, token.text);
+        }
+    }
+}
+
+/// The breaches in one file with this text.
+fn planted(path: &str, text: &str) -> Vec<String> {
+    violations(&[Source { path: path.into(), text: text.into() }])
+}
+
+#[test]
+fn a_planted_breach_is_found() {
+    let cases = [
+        ("src/wire/pfc.rs", "use crate::frame::Frame;"),
+        ("src/pfc/mod.rs", "\nuse crate::{units::Quanta, buffer::{Ledger}};"),
+        ("src/pfc/mod.rs", "fn f() { let _ = super::buffer::Ledger::new(); }"),
+        ("src/pfc/sender.rs", "mod deep { use super::super::super::buffer::Ledger; }"),
+        ("src/world.rs", "use crate::buffer::Ledger;"),
+        ("src/switch/poll.rs", "use crate::host::Plan;"),
+        ("src/switch/poll.rs", "use crate::dpdk::{self as d};"),
+        ("src/switch/poll.rs", "#[cfg(not(test))] use crate::runtime::Worker;"),
+        ("src/switch/poll.rs", "type T<'a> = &'a std::time::Instant;"),
+        ("src/host/source.rs", "use std::{fmt, thread};"),
+        ("src/host/source.rs", "fn f() { let c = '\"'; rand::rng(); }"),
+        ("src/sim/mod.rs", "use crate::dpdk::Port;"),
+        ("src/dpdk/mod.rs", "use crate::switch::Switch;"),
+        ("src/runtime/mod.rs", "use crate::sim::Clock;"),
+        ("src/runtime/mod.rs", "fn f() { dpdk_sys::rte_eal_cleanup(); }"),
+        ("src/novel.rs", ""),
+    ];
+    for (path, text) in cases {
+        assert_eq!(planted(path, text).len(), 1, "{path}: {text}: {:?}", planted(path, text));
+    }
+    let found = planted(cases[1].0, cases[1].1);
+    assert_eq!(planted("src/pfc/mod.rs", "use crate::buffer::{Charge, Ledger};").len(), 2);
+    assert!(found.iter().all(|f| f.starts_with("src/pfc/mod.rs:2: ")), "{found:?}");
+}
+
+#[test]
+fn what_is_allowed_is_not_a_breach() {
+    let cases = [
+        ("src/pfc/mod.rs", "use crate::time::Instant; use crate::wire::pfc as format;"),
+        ("src/pfc/mod.rs", "//! See crate::switch::Switch.\n/* crate::host /* crate::cli */ */"),
+        ("src/pfc/mod.rs", r###"const TEXT: &str = r#"crate::host " std::thread"#;"###),
+        ("src/pfc/mod.rs", "#[cfg(test)]\nmod tests { use crate::buffer::Ledger; fn f() {} }"),
+        ("src/pfc/mod.rs", "#[cfg(test)] use crate::{buffer::Ledger}; pub(crate) fn f() {}"),
+        ("src/world.rs", "use crate::buffer::Charge;"),
+        ("src/runtime/mod.rs", "use crate::{dpdk::Port, switch::Switch}; use std::thread;"),
+        ("src/cli/mod.rs", "use crate::{config::Plan, runtime, sim};"),
+        ("src/lib.rs", "pub use crate::switch::Switch;"),
+    ];
+    for (path, text) in cases {
+        assert_eq!(planted(path, text), [] as [String; 0], "{path}: {text}");
+    }
+    let tests_apart = [
+        ("src/pfc/mod.rs", "#[cfg(test)]\nmod tests;"),
+        ("src/pfc/tests.rs", "use crate::buffer::Ledger;"),
+        ("src/pfc/tests/more.rs", "use crate::buffer::Ledger;"),
+    ]
+    .map(|(path, text)| Source { path: path.into(), text: text.into() });
+    assert_eq!(violations(&tests_apart), [] as [String; 0]);
+}
