@@ -16,6 +16,7 @@ const FUNCTIONS: &[&str] = &[
     "rte_eal_get_runtime_dir",
     "rte_eal_init",
     "rte_eth_allmulticast_enable",
+    "rte_eth_dev_adjust_nb_rx_tx_desc",
     "rte_eth_dev_close",
     "rte_eth_dev_count_avail",
     "rte_eth_dev_flow_ctrl_get",

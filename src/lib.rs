@@ -11,6 +11,8 @@
 //! - L4 `dpdk`, `runtime`: the real world. `dpdk` is the only place with unsafe code.
 //! - L5 `config`, `report`, `cli`: files, results and commands.
 
+#[cfg(feature = "dpdk")]
+pub mod dpdk;
 pub mod frame;
 pub mod port;
 pub mod time;

@@ -33,7 +33,8 @@ AT(pool, SLUICE_MBUF_POOL);
 AT(next, SLUICE_MBUF_NEXT);
 AT(tx_offload, SLUICE_MBUF_TX_OFFLOAD);
 
-const uint64_t sluice_mbuf_not_direct = RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
+_Static_assert(SLUICE_MBUF_NOT_DIRECT == (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL),
+	       "the flags of mbufs with foreign data moved");
 
 int
 sluice_errno(void)
@@ -69,6 +70,15 @@ void
 sluice_mbuf_free(struct rte_mbuf *m)
 {
 	rte_pktmbuf_free(m);
+}
+
+void
+sluice_ring_drain(struct rte_ring *r)
+{
+	void *m;
+
+	while (rte_ring_dequeue(r, &m) == 0)
+		rte_pktmbuf_free(m);
 }
 
 struct rte_mempool *

@@ -45,6 +45,9 @@
 #define SLUICE_MBUF_NEXT 64
 #define SLUICE_MBUF_TX_OFFLOAD 72
 
+/* The mbuf flags that say its data is not its own. */
+#define SLUICE_MBUF_NOT_DIRECT 0x6000000000000000ULL
+
 /* Constants that are macros with casts, which bindgen can not read. */
 enum sluice_const {
 	SLUICE_LCORE_ID_ANY = LCORE_ID_ANY,
@@ -54,9 +57,6 @@ enum sluice_const {
 	SLUICE_MAX_LCORE = RTE_MAX_LCORE,
 	SLUICE_MAX_PORTS = RTE_MAX_ETHPORTS,
 };
-
-/* The mbuf flags that say its data is not its own. */
-extern const uint64_t sluice_mbuf_not_direct;
 
 /* The calling thread's rte_errno. */
 int sluice_errno(void);
@@ -75,6 +75,9 @@ void sluice_mempool_enqueue(struct rte_mempool *mp, void *const *objs, unsigned 
 
 /* Frees an mbuf of any make: chained, attached, shared. */
 void sluice_mbuf_free(struct rte_mbuf *m);
+
+/* Frees the mbufs that are left in a ring which nobody else uses any more. */
+void sluice_ring_drain(struct rte_ring *r);
 
 /* An mbuf pool with mempool flags, which rte_pktmbuf_pool_create does not take. */
 struct rte_mempool *sluice_mbuf_pool_create(const char *name, unsigned int n,
