@@ -13,6 +13,8 @@
 
 pub mod buffer;
 pub mod congestion;
+#[cfg(feature = "dpdk")]
+pub mod dpdk;
 pub mod frame;
 pub mod pfc;
 pub mod port;

@@ -1,0 +1,191 @@
+#define _GNU_SOURCE
+#include "shim.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#if RTE_VERSION < RTE_VERSION_NUM(22, 11, 0, 0)
+#error "DPDK 22.11 or later is needed (Debian and Ubuntu: apt install libdpdk-dev)"
+#endif
+
+/* With these the library marks every free object, which the Rust side of the cache does not. */
+#if defined(RTE_LIBRTE_MEMPOOL_DEBUG)
+#error "a DPDK built with RTE_LIBRTE_MEMPOOL_DEBUG is not supported"
+#endif
+
+#define AT(field, offset) \
+	_Static_assert(offsetof(struct rte_mbuf, field) == (offset), "rte_mbuf." #field " moved")
+
+_Static_assert(sizeof(struct rte_mbuf) == SLUICE_MBUF_SIZE, "rte_mbuf changed its size");
+AT(buf_addr, SLUICE_MBUF_BUF_ADDR);
+AT(data_off, SLUICE_MBUF_DATA_OFF);
+AT(refcnt, SLUICE_MBUF_REFCNT);
+AT(nb_segs, SLUICE_MBUF_NB_SEGS);
+AT(port, SLUICE_MBUF_PORT);
+AT(ol_flags, SLUICE_MBUF_OL_FLAGS);
+AT(packet_type, SLUICE_MBUF_PACKET_TYPE);
+AT(pkt_len, SLUICE_MBUF_PKT_LEN);
+AT(data_len, SLUICE_MBUF_DATA_LEN);
+AT(vlan_tci, SLUICE_MBUF_VLAN_TCI);
+AT(vlan_tci_outer, SLUICE_MBUF_VLAN_TCI_OUTER);
+AT(buf_len, SLUICE_MBUF_BUF_LEN);
+AT(pool, SLUICE_MBUF_POOL);
+AT(next, SLUICE_MBUF_NEXT);
+AT(tx_offload, SLUICE_MBUF_TX_OFFLOAD);
+
+_Static_assert(SLUICE_MBUF_NOT_DIRECT == (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL),
+	       "the flags of mbufs with foreign data moved");
+
+int
+sluice_errno(void)
+{
+	return rte_errno;
+}
+
+unsigned int
+sluice_lcore_id(void)
+{
+	return rte_lcore_id();
+}
+
+uint64_t
+sluice_rdtsc(void)
+{
+	return rte_rdtsc();
+}
+
+int
+sluice_mempool_dequeue(struct rte_mempool *mp, void **objs, unsigned int n)
+{
+	return rte_mempool_ops_dequeue_bulk(mp, objs, n);
+}
+
+void
+sluice_mempool_enqueue(struct rte_mempool *mp, void *const *objs, unsigned int n)
+{
+	rte_mempool_ops_enqueue_bulk(mp, objs, n);
+}
+
+void
+sluice_mbuf_free(struct rte_mbuf *m)
+{
+	rte_pktmbuf_free(m);
+}
+
+void
+sluice_ring_drain(struct rte_ring *r)
+{
+	void *m;
+
+	while (rte_ring_dequeue(r, &m) == 0)
+		rte_pktmbuf_free(m);
+}
+
+struct rte_mempool *
+sluice_mbuf_pool_create(const char *name, unsigned int n, unsigned int cache_size,
+			uint16_t data_room, int socket_id, unsigned int flags)
+{
+	struct rte_pktmbuf_pool_private priv;
+	struct rte_mempool *mp;
+	int ret;
+
+	memset(&priv, 0, sizeof(priv));
+	priv.mbuf_data_room_size = data_room;
+
+	mp = rte_mempool_create_empty(name, n, sizeof(struct rte_mbuf) + data_room, cache_size,
+				      sizeof(priv), socket_id, flags);
+	if (mp == NULL)
+		return NULL;
+	ret = rte_mempool_set_ops_byname(mp, rte_mbuf_best_mempool_ops(), NULL);
+	if (ret == 0) {
+		rte_pktmbuf_pool_init(mp, &priv);
+		ret = rte_mempool_populate_default(mp);
+	}
+	if (ret < 0) {
+		rte_mempool_free(mp);
+		rte_errno = -ret;
+		return NULL;
+	}
+	rte_mempool_obj_iter(mp, rte_pktmbuf_init, NULL);
+	return mp;
+}
+
+int
+sluice_port_configure(uint16_t port, uint16_t mtu, uint64_t rx_offloads)
+{
+	struct rte_eth_conf conf;
+
+	memset(&conf, 0, sizeof(conf));
+	conf.rxmode.mtu = mtu;
+	conf.rxmode.offloads = rx_offloads;
+	return rte_eth_dev_configure(port, 1, 1, &conf);
+}
+
+int
+sluice_link_get(uint16_t port, uint32_t *mbps, int *up, int *full_duplex)
+{
+	struct rte_eth_link link;
+	int ret;
+
+	memset(&link, 0, sizeof(link));
+	ret = rte_eth_link_get_nowait(port, &link);
+	if (ret < 0)
+		return ret;
+	*mbps = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed;
+	*up = link.link_status == RTE_ETH_LINK_UP;
+	*full_duplex = link.link_duplex == RTE_ETH_LINK_FULL_DUPLEX;
+	return 0;
+}
+
+const char *
+sluice_port_bus(uint16_t port)
+{
+	struct rte_eth_dev_info info;
+
+	if (rte_eth_dev_info_get(port, &info) != 0 || info.device == NULL)
+		return NULL;
+	return rte_bus_name(rte_dev_bus(info.device));
+}
+
+int
+sluice_tel_dict_uint(struct rte_tel_data *d, const char *name, uint64_t val)
+{
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+	return rte_tel_data_add_dict_uint(d, name, val);
+#else
+	return rte_tel_data_add_dict_u64(d, name, val);
+#endif
+}
+
+int
+sluice_tel_array_uint(struct rte_tel_data *d, uint64_t val)
+{
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+	return rte_tel_data_add_array_uint(d, val);
+#else
+	return rte_tel_data_add_array_u64(d, val);
+#endif
+}
+
+static sluice_log_fn log_fn;
+
+static ssize_t
+log_write(void *cookie, const char *buf, size_t len)
+{
+	(void)cookie;
+	log_fn(buf, len, rte_log_cur_msg_loglevel());
+	return (ssize_t)len;
+}
+
+int
+sluice_log_to(sluice_log_fn fn)
+{
+	cookie_io_functions_t io = { .write = log_write };
+	FILE *f;
+
+	log_fn = fn;
+	f = fopencookie(NULL, "w", io);
+	if (f == NULL)
+		return -1;
+	return rte_openlog_stream(f);
+}

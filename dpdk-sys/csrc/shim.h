@@ -1,0 +1,104 @@
+/*
+ * What Sluice takes from DPDK: the headers that bindgen reads, and the few functions that stand in
+ * for what DPDK has only as inline code, as macros, or under another name in another release.
+ * Nothing here is on the path of a frame, except that a mempool cache which has run dry or over
+ * comes here once per batch.
+ */
+#ifndef SLUICE_SHIM_H
+#define SLUICE_SHIM_H
+
+#include <stdio.h>
+
+#include <rte_bus.h>
+#include <rte_dev.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+#include <rte_log.h>
+#include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
+#include <rte_mempool.h>
+#include <rte_ring.h>
+#include <rte_telemetry.h>
+#include <rte_version.h>
+
+/*
+ * Where the fields of struct rte_mbuf lie that the hot path touches. shim.c holds the C compiler to
+ * these numbers and src/mbuf.rs the Rust compiler, so neither can move alone.
+ */
+#define SLUICE_MBUF_SIZE 128
+#define SLUICE_MBUF_BUF_ADDR 0
+#define SLUICE_MBUF_DATA_OFF 16
+#define SLUICE_MBUF_REFCNT 18
+#define SLUICE_MBUF_NB_SEGS 20
+#define SLUICE_MBUF_PORT 22
+#define SLUICE_MBUF_OL_FLAGS 24
+#define SLUICE_MBUF_PACKET_TYPE 32
+#define SLUICE_MBUF_PKT_LEN 36
+#define SLUICE_MBUF_DATA_LEN 40
+#define SLUICE_MBUF_VLAN_TCI 42
+#define SLUICE_MBUF_VLAN_TCI_OUTER 52
+#define SLUICE_MBUF_BUF_LEN 54
+#define SLUICE_MBUF_POOL 56
+#define SLUICE_MBUF_NEXT 64
+#define SLUICE_MBUF_TX_OFFLOAD 72
+
+/* The mbuf flags that say its data is not its own. */
+#define SLUICE_MBUF_NOT_DIRECT 0x6000000000000000ULL
+
+/* Constants that are macros with casts, which bindgen can not read. */
+enum sluice_const {
+	SLUICE_LCORE_ID_ANY = LCORE_ID_ANY,
+	SLUICE_SOCKET_ID_ANY_BITS = (unsigned int)SOCKET_ID_ANY,
+	SLUICE_HEADROOM = RTE_PKTMBUF_HEADROOM,
+	SLUICE_MEMPOOL_CACHE_MAX = RTE_MEMPOOL_CACHE_MAX_SIZE,
+	SLUICE_MAX_LCORE = RTE_MAX_LCORE,
+	SLUICE_MAX_PORTS = RTE_MAX_ETHPORTS,
+};
+
+/* The calling thread's rte_errno. */
+int sluice_errno(void);
+
+/* The calling thread's lcore, or LCORE_ID_ANY for a thread that DPDK does not know. */
+unsigned int sluice_lcore_id(void);
+
+/* Timestamp counter, for the machines where Rust has no name for it. */
+uint64_t sluice_rdtsc(void);
+
+/* Takes exactly n objects from the pool behind the caches: 0, or less than 0 and nothing taken. */
+int sluice_mempool_dequeue(struct rte_mempool *mp, void **objs, unsigned int n);
+
+/* Gives n objects to the pool behind the caches. */
+void sluice_mempool_enqueue(struct rte_mempool *mp, void *const *objs, unsigned int n);
+
+/* Frees an mbuf of any make: chained, attached, shared. */
+void sluice_mbuf_free(struct rte_mbuf *m);
+
+/* Frees the mbufs that are left in a ring which nobody else uses any more. */
+void sluice_ring_drain(struct rte_ring *r);
+
+/* An mbuf pool with mempool flags, which rte_pktmbuf_pool_create does not take. */
+struct rte_mempool *sluice_mbuf_pool_create(const char *name, unsigned int n,
+					    unsigned int cache_size, uint16_t data_room,
+					    int socket_id, unsigned int flags);
+
+/* One queue each way, this MTU (0: the driver's own), these receive offloads. */
+int sluice_port_configure(uint16_t port, uint16_t mtu, uint64_t rx_offloads);
+
+/* The link: speed in Mbit/s (0 unknown), whether it is up, whether it is full duplex. */
+int sluice_link_get(uint16_t port, uint32_t *mbps, int *up, int *full_duplex);
+
+/* The name of the bus that the port's device is on ("pci", "vdev"), or NULL. */
+const char *sluice_port_bus(uint16_t port);
+
+/* Unsigned values in telemetry, under the name that this release gives them. */
+int sluice_tel_dict_uint(struct rte_tel_data *d, const char *name, uint64_t val);
+int sluice_tel_array_uint(struct rte_tel_data *d, uint64_t val);
+
+/* Sends DPDK's log to fn, a piece at a time, instead of to standard error and syslog. */
+typedef void (*sluice_log_fn)(const char *text, size_t len, int level);
+int sluice_log_to(sluice_log_fn fn);
+
+#endif

@@ -1,0 +1,203 @@
+//! A port seen from the side: its counters, its link, its address; no frames.
+
+use std::sync::Arc;
+
+use dpdk_sys as sys;
+
+use super::device::Device;
+use super::error::{Error, Logged, strerror};
+use super::log;
+use crate::units::{BitsPerSec, Mac};
+
+/// What a port's set-up came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PortInfo {
+    /// Receive descriptors, as fitted to the device.
+    pub rx_descriptors: u16,
+    /// Transmit descriptors, as fitted to the device.
+    pub tx_descriptors: u16,
+    /// The longest frame in octets, FCS and tags included.
+    pub max_frame: u32,
+    /// The MTU that was set for it; 0 where the driver's own stands.
+    pub mtu: u16,
+    /// Whether frames to any address are received.
+    pub promiscuous: bool,
+    /// Who deals with PAUSE and PFC frames.
+    pub mac_control: MacControl,
+}
+
+/// What becomes of received MAC control frames (EtherType 0x8808): they have to reach software, and
+/// the device's own flow control has to be off.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MacControl {
+    /// The device passes them up, and has its own flow control off.
+    Forwarded,
+    /// The device has its own flow control off, but does not promise to pass them up.
+    FlowControlOff,
+    /// The driver has no such setting. On a virtual device there is no MAC that would take them
+    /// (what a kernel's NIC below it does, `ethtool -a` tells); on a NIC it is not known.
+    NoSetting {
+        /// What DPDK says of it.
+        reason: String,
+        /// Whether the device is virtual.
+        is_virtual: bool,
+    },
+}
+
+impl MacControl {
+    /// Asks the device to pass MAC control frames up and to leave flow control alone.
+    pub(super) fn ask_for(device: &Device) -> Self {
+        let mut conf = sys::rte_eth_fc_conf::default();
+        let set = |conf: &mut sys::rte_eth_fc_conf| {
+            // SAFETY: the port exists, and `conf` is readable.
+            match unsafe { sys::rte_eth_dev_flow_ctrl_set(device.id, conf) } {
+                0 => Ok(()),
+                code => Err(code),
+            }
+        };
+        let ask = || {
+            // SAFETY: the port exists, and `conf` is writable.
+            match unsafe { sys::rte_eth_dev_flow_ctrl_get(device.id, &mut conf) } {
+                0 => {}
+                code => return Err(code),
+            }
+            conf.mode = sys::RTE_ETH_FC_NONE;
+            conf.autoneg = 0;
+            conf.mac_ctrl_frame_fwd = 1;
+            if set(&mut conf).is_ok() {
+                return Ok(Self::Forwarded);
+            }
+            conf.mac_ctrl_frame_fwd = 0;
+            set(&mut conf).map(|()| Self::FlowControlOff)
+        };
+        log::capture(ask).unwrap_or_else(|(code, _)| Self::NoSetting {
+            reason: strerror(code),
+            is_virtual: device.is_virtual,
+        })
+    }
+}
+
+/// A link's state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// Whether it is up.
+    pub up: bool,
+    /// Its rate, where the driver names one. Virtual devices name one that means nothing.
+    pub rate: Option<BitsPerSec>,
+    /// Whether it is full duplex, which PFC needs.
+    pub full_duplex: bool,
+}
+
+/// A device's own counters, since it was opened. FCS is not counted by most drivers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PortStats {
+    /// Frames received.
+    pub rx_frames: u64,
+    /// Frames sent.
+    pub tx_frames: u64,
+    /// Octets received.
+    pub rx_bytes: u64,
+    /// Octets sent.
+    pub tx_bytes: u64,
+    /// Frames lost because the receive ring was full: a lossless port has none.
+    pub rx_missed: u64,
+    /// Frames that came in damaged.
+    pub rx_errors: u64,
+    /// Frames that could not be sent.
+    pub tx_errors: u64,
+    /// Times that no buffer could be had for a received frame.
+    pub rx_no_mbuf: u64,
+}
+
+/// A handle on a port for threads that do not poll it. The device stays attached while one exists.
+#[derive(Clone, Debug)]
+pub struct PortControl(Arc<Device>);
+
+impl PortControl {
+    pub(super) fn new(device: &Arc<Device>) -> Self {
+        Self(device.clone())
+    }
+
+    /// The EAL name the port was opened by.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.spec.text
+    }
+
+    /// The device's own address, where it has one.
+    #[must_use]
+    pub fn mac(&self) -> Option<Mac> {
+        let mut address = sys::rte_ether_addr::default();
+        // SAFETY: the port exists, and `address` is writable.
+        let code = unsafe { sys::rte_eth_macaddr_get(self.0.id, &mut address) };
+        let mac = Mac(address.addr_bytes);
+        (code == 0 && mac != Mac::default()).then_some(mac)
+    }
+
+    /// The link as it is now; down if the driver does not say.
+    #[must_use]
+    pub fn link(&self) -> Link {
+        let (mut mbps, mut up, mut full_duplex) = (0, 0, 0);
+        // SAFETY: the port exists, and the three are writable.
+        unsafe { sys::sluice_link_get(self.0.id, &mut mbps, &mut up, &mut full_duplex) };
+        Link {
+            up: up != 0,
+            rate: BitsPerSec::new(u64::from(mbps) * 1_000_000),
+            full_duplex: full_duplex != 0,
+        }
+    }
+
+    /// Takes the link up or down.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when the driver cannot.
+    pub fn set_link(&self, up: bool) -> Result<(), Error> {
+        let set = || {
+            let code = if up {
+                // SAFETY: the port exists.
+                unsafe { sys::rte_eth_dev_set_link_up(self.0.id) }
+            } else {
+                // SAFETY: the port exists.
+                unsafe { sys::rte_eth_dev_set_link_down(self.0.id) }
+            };
+            if code == 0 { Ok(()) } else { Err(code) }
+        };
+        let step = if up { "take its link up" } else { "take its link down" };
+        log::capture(set).map_err(|(code, logged)| self.0.error(step, code, logged))
+    }
+
+    /// The device's own counters; zeroes if the driver has none.
+    #[must_use]
+    pub fn stats(&self) -> PortStats {
+        let mut s = sys::rte_eth_stats::default();
+        // SAFETY: the port exists, and `s` is writable.
+        if unsafe { sys::rte_eth_stats_get(self.0.id, &mut s) } != 0 {
+            return PortStats::default();
+        }
+        PortStats {
+            rx_frames: s.ipackets,
+            tx_frames: s.opackets,
+            rx_bytes: s.ibytes,
+            tx_bytes: s.obytes,
+            rx_missed: s.imissed,
+            rx_errors: s.ierrors,
+            tx_errors: s.oerrors,
+            rx_no_mbuf: s.rx_nombuf,
+        }
+    }
+
+    /// Tries the device's hardware PFC without changing it: how many priorities it can pause.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when the driver has none.
+    pub fn hardware_pfc_classes(&self) -> Result<u8, Error> {
+        let mut info = sys::rte_eth_pfc_queue_info::default();
+        // SAFETY: the port exists, and `info` is writable.
+        let code =
+            unsafe { sys::rte_eth_dev_priority_flow_ctrl_queue_info_get(self.0.id, &mut info) };
+        match code {
+            0 => Ok(info.tc_max),
+            code => Err(self.0.error("name its PFC abilities", code, Logged::default())),
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! A device by its EAL name, from the string in a configuration to a DPDK port number, and back.
+//!
+//! A name is a PCI address (`0000:03:00.0`) or a virtual device with its arguments
+//! (`net_af_packet0,iface=veth0`). Either is attached while EAL runs. Every device, and every
+//! network interface, file or socket behind a virtual one, has one user in the process.
+
+use core::ffi::{CStr, c_char, c_int};
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dpdk_sys as sys;
+
+use super::eal::Eal;
+use super::error::{Error, Logged, strerror};
+use super::log;
+use super::pool::{Pool, memory_remedy};
+
+/// What is open in this process: the thing, and the name it was opened by.
+static CLAIMS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+
+/// The drivers of virtual devices that Sluice is tried with, for the text of an error.
+const VIRTUAL: &str = "net_af_packet, net_af_xdp, net_tap, net_memif, net_ring, net_pcap, \
+                       net_null, net_virtio_user or net_vhost";
+
+/// An attached device. It is detached when the last handle is gone.
+#[derive(Debug)]
+pub(super) struct Device {
+    /// DPDK's number for it.
+    pub(super) id: u16,
+    /// The name and arguments by which it was opened.
+    pub(super) spec: Spec,
+    /// The driver's name, such as `net_af_packet`.
+    pub(super) driver: String,
+    /// Whether it is a virtual device: no MAC, no wire, no rate of its own.
+    pub(super) is_virtual: bool,
+    /// What its queues may hold frames of.
+    pools: Mutex<Vec<Pool>>,
+    /// Memory of ours that it works on.
+    _keep: Option<Arc<dyn Send + Sync + core::fmt::Debug>>,
+    pub(super) eal: Eal,
+    _claim: Claim,
+}
+
+impl Device {
+    /// Attaches the device that `text` names.
+    pub(super) fn open(eal: &Eal, text: &str) -> Result<Arc<Self>, Error> {
+        let spec = Spec::parse(text)?;
+        let claim = Claim::take(&spec)?;
+        if port_by_name(&spec.name).is_none() {
+            spec.check_before()?;
+            let c_text = spec.c_text()?;
+            log::capture(|| {
+                // SAFETY: EAL runs while `eal` is alive; the text ends with a zero and is copied.
+                match unsafe { sys::rte_dev_probe(c_text.as_ptr()) } {
+                    0 => Ok(()),
+                    code => Err(code),
+                }
+            })
+            .map_err(|(code, logged)| spec.explain(eal, code, logged))?;
+        }
+        let id = port_by_name(&spec.name).ok_or_else(|| Error::NoDriver {
+            device: text.into(),
+            remedy: "a driver took it, but made no Ethernet port of it".into(),
+            logged: Logged::default(),
+        })?;
+        Self::adopt(eal, id, spec, claim, None)
+    }
+
+    /// Takes over a port that exists.
+    pub(super) fn adopt(
+        eal: &Eal,
+        id: u16,
+        spec: Spec,
+        claim: Claim,
+        keep: Option<Arc<dyn Send + Sync + core::fmt::Debug>>,
+    ) -> Result<Arc<Self>, Error> {
+        let info = info(id).map_err(|code| Error::Device {
+            device: spec.text.clone(),
+            step: "ask what it can do",
+            reason: strerror(code),
+            logged: Logged::default(),
+        })?;
+        // SAFETY: the port exists.
+        let bus = unsafe { sys::sluice_port_bus(id) };
+        Ok(Arc::new(Self {
+            id,
+            driver: string(info.driver_name),
+            is_virtual: string(bus) == "vdev",
+            spec,
+            pools: Mutex::new(Vec::new()),
+            _keep: keep,
+            eal: eal.clone(),
+            _claim: claim,
+        }))
+    }
+
+    /// Keeps `pool` alive for as long as the device may hold frames of it.
+    pub(super) fn hold(&self, pool: &Pool) {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner).push(pool.clone());
+    }
+
+    /// An error of this device.
+    pub(super) fn error(&self, step: &'static str, code: c_int, logged: Logged) -> Error {
+        let device = self.spec.text.clone();
+        match code.abs() {
+            libc::ENOMEM => Error::NoMemory {
+                what: format!("{device} (to {step})"),
+                need_kib: 0,
+                remedy: memory_remedy(&self.eal),
+                logged,
+            },
+            _ => Error::Device { device, step, reason: strerror(code), logged },
+        }
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        let device = info(self.id).map(|info| info.device);
+        // SAFETY: the port exists, is stopped, and no handle on it is left.
+        unsafe { sys::rte_eth_dev_close(self.id) };
+        if let Ok(device) = device {
+            // SAFETY: the device outlives its port until it is removed here.
+            unsafe { sys::rte_dev_remove(device) };
+        }
+    }
+}
+
+/// A device's name and arguments.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Spec {
+    /// All of it, as it was given (PCI addresses with their domain).
+    pub(super) text: String,
+    /// The part before the first comma.
+    pub(super) name: String,
+}
+
+impl Spec {
+    pub(super) fn parse(text: &str) -> Result<Self, Error> {
+        let (name, arguments) = text.split_once(',').unwrap_or((text, ""));
+        if name.is_empty() || text.contains('\0') {
+            return Err(Error::Option {
+                what: format!("device `{text}`"),
+                why: format!(
+                    "a PCI address such as 0000:03:00.0, or a virtual device: {VIRTUAL}, a \
+                     number, and arguments, such as net_af_packet0,iface=veth0"
+                ),
+            });
+        }
+        let name = match pci_address(name) {
+            Some(address) => address,
+            None => name.to_string(),
+        };
+        let comma = if arguments.is_empty() { "" } else { "," };
+        Ok(Self { text: format!("{name}{comma}{arguments}"), name })
+    }
+
+    /// The driver's name, if this is a virtual device: the name without its number.
+    pub(super) fn virtual_driver(&self) -> Option<&str> {
+        if is_pci_address(&self.name) {
+            return None;
+        }
+        // Only DPDK's own names end in digits after these, so `net_af_packet0` gives its driver.
+        Some(self.name.trim_end_matches(|c: char| c.is_ascii_digit()))
+    }
+
+    /// The value of the argument `key`.
+    pub(super) fn argument(&self, key: &str) -> Option<&str> {
+        let arguments = self.text.split(',').skip(1);
+        arguments.filter_map(|pair| pair.split_once('=')).find(|(k, _)| *k == key).map(|(_, v)| v)
+    }
+
+    /// The number that is the value of the argument `key`.
+    pub(super) fn number(&self, key: &str) -> Option<u32> {
+        self.argument(key)?.parse().ok()
+    }
+
+    fn c_text(&self) -> Result<CString, Error> {
+        CString::new(self.text.as_str()).map_err(|_| Error::Option {
+            what: format!("device `{}`", self.text),
+            why: "a zero byte cannot stand in it".into(),
+        })
+    }
+
+    /// The network interface of the kernel that the device works on.
+    pub(super) fn interface(&self) -> Option<&str> {
+        match self.virtual_driver()? {
+            "net_af_packet" | "eth_af_packet" | "net_af_xdp" => self.argument("iface"),
+            "net_tap" => self.argument("remote"),
+            "net_pcap" | "eth_pcap" => {
+                ["iface", "rx_iface", "tx_iface"].iter().find_map(|key| self.argument(key))
+            }
+            _ => None,
+        }
+    }
+
+    /// What no other port of this process may use at the same time.
+    fn resources(&self) -> Vec<String> {
+        let mut resources = vec![format!("device {}", self.name)];
+        if let Some(interface) = self.interface() {
+            resources.push(format!("interface {interface}"));
+        }
+        // Both ends of a vhost or memif socket, and any number of readers of a capture file, are
+        // good uses; two of the same end are not.
+        let driver = self.virtual_driver().unwrap_or_default();
+        match driver {
+            "net_vhost" | "eth_vhost" => {
+                resources.extend(self.argument("iface").map(|path| format!("vhost socket {path}")))
+            }
+            "net_virtio_user" | "virtio_user" => resources
+                .extend(self.argument("path").map(|path| format!("virtio_user socket {path}"))),
+            "net_memif" => {
+                let role = self.argument("role").unwrap_or("client");
+                let socket = self.argument("socket").unwrap_or("/run/memif.sock");
+                let id = self.argument("id").unwrap_or("0");
+                resources.push(format!("memif {role} {id} of {socket}"));
+            }
+            "net_tap" => {
+                resources.extend(self.argument("iface").map(|name| format!("tap interface {name}")))
+            }
+            "net_pcap" | "eth_pcap" => resources
+                .extend(self.argument("tx_pcap").map(|path| format!("capture file {path}"))),
+            _ => {}
+        }
+        resources
+    }
+
+    /// Looks for what drivers report as a bare failure.
+    fn check_before(&self) -> Result<(), Error> {
+        let device = self.text.clone();
+        if let Some(interface) = self.interface() {
+            let absent = match CString::new(interface) {
+                // SAFETY: the name ends with a zero.
+                Ok(name) => unsafe { libc::if_nametoindex(name.as_ptr()) == 0 },
+                Err(_) => true,
+            };
+            if absent {
+                return Err(Error::Absent {
+                    device,
+                    remedy: format!(
+                        "the network interface {interface} does not exist in this network \
+                         namespace; `ip link` lists those that do"
+                    ),
+                    logged: Logged::default(),
+                });
+            }
+        }
+        let remedy = match self.virtual_driver() {
+            Some("net_af_packet" | "eth_af_packet" | "net_af_xdp") if !may_open_packet_socket() => {
+                "packet sockets need CAP_NET_RAW (af_xdp also CAP_NET_ADMIN and CAP_BPF): run as \
+                 root, or `setcap cap_net_raw,cap_net_admin+ep` the program"
+            }
+            Some("net_tap") if !may_write("/dev/net/tun") => {
+                "net_tap needs /dev/net/tun and CAP_NET_ADMIN: run as root"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::Permission { device, remedy, logged: Logged::default() })
+    }
+
+    /// Says what a failed attachment means.
+    fn explain(&self, eal: &Eal, code: c_int, logged: Logged) -> Error {
+        let device = self.text.clone();
+        let is_virtual = self.virtual_driver().is_some();
+        match code.abs() {
+            libc::ENOMEM => {
+                Error::NoMemory { what: device, need_kib: 0, remedy: memory_remedy(eal), logged }
+            }
+            libc::EACCES | libc::EPERM => Error::Permission {
+                device,
+                remedy: "run as root, or give this user the device (for PCI: its group under \
+                         /dev/vfio, and a `memlock` limit that covers DPDK's memory)",
+                logged,
+            },
+            // The parser of device names found no bus that knows such a name.
+            libc::EFAULT | libc::EINVAL if is_virtual && !logged.mentions("argument") => {
+                Error::NoDriver {
+                    device,
+                    remedy: format!("a virtual device is {VIRTUAL}, with a number behind it"),
+                    logged,
+                }
+            }
+            libc::ENODEV if !is_virtual => {
+                Error::Absent { device, remedy: self.pci_remedy(eal), logged }
+            }
+            _ if !is_virtual => Error::NoDriver { device, remedy: self.pci_remedy(eal), logged },
+            _ => Error::Device { device, step: "attach it", reason: strerror(code), logged },
+        }
+    }
+
+    /// What may be wrong with a PCI device, as far as the system shows it.
+    fn pci_remedy(&self, eal: &Eal) -> String {
+        let name = &self.name;
+        let path = format!("/sys/bus/pci/devices/{name}");
+        if !std::path::Path::new(&path).exists() {
+            return "`dpdk-devbind.py --status` lists the PCI devices of this machine".into();
+        }
+        if !eal.arguments().iter().any(|arg| arg == &format!("--allow={name}")) {
+            return format!("DPDK was started without {name} among the devices it may take");
+        }
+        match std::fs::read_link(format!("{path}/driver")) {
+            Ok(driver) => format!(
+                "it is bound to the kernel's {}; bind it to DPDK: dpdk-devbind.py \
+                 --bind=vfio-pci {name}",
+                driver.file_name().unwrap_or_default().to_string_lossy()
+            ),
+            Err(_) => format!("bind it to DPDK: dpdk-devbind.py --bind=vfio-pci {name}"),
+        }
+    }
+}
+
+impl Logged {
+    fn mentions(&self, word: &str) -> bool {
+        self.0.iter().any(|line| line.contains(word))
+    }
+}
+
+/// The sole use of what stands behind a device, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Claim(Vec<String>);
+
+impl Claim {
+    pub(super) fn take(spec: &Spec) -> Result<Self, Error> {
+        let mut claims = CLAIMS.lock().unwrap_or_else(PoisonError::into_inner);
+        let resources = spec.resources();
+        if let Some(by) = resources.iter().find_map(|resource| claims.get(resource)) {
+            return Err(Error::InUse { device: spec.text.clone(), by: by.clone() });
+        }
+        claims.extend(resources.iter().map(|resource| (resource.clone(), spec.text.clone())));
+        Ok(Self(resources))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut claims = CLAIMS.lock().unwrap_or_else(PoisonError::into_inner);
+        for resource in &self.0 {
+            claims.remove(resource);
+        }
+    }
+}
+
+/// Whether `name` is a PCI address, with or without its domain.
+pub(super) fn is_pci_address(name: &str) -> bool {
+    pci_address(name).is_some()
+}
+
+/// The PCI address `name` as DPDK writes it: `0000:03:00.0`.
+fn pci_address(name: &str) -> Option<String> {
+    let (rest, function) = name.rsplit_once('.')?;
+    let mut parts = rest.rsplit(':');
+    let device = u8::from_str_radix(parts.next()?, 16).ok()?;
+    let bus = u8::from_str_radix(parts.next()?, 16).ok()?;
+    let domain = parts.next().map_or(Some(0), |d| u32::from_str_radix(d, 16).ok())?;
+    let function: u8 = function.parse().ok()?;
+    let fits = parts.next().is_none() && device < 32 && function < 8;
+    fits.then(|| format!("{domain:04x}:{bus:02x}:{device:02x}.{function}"))
+}
+
+/// DPDK's number of the port with this name.
+pub(super) fn port_by_name(name: &str) -> Option<u16> {
+    let name = CString::new(name).ok()?;
+    let mut id = 0;
+    // SAFETY: the name ends with a zero, and `id` is writable.
+    let code = unsafe { sys::rte_eth_dev_get_port_by_name(name.as_ptr(), &mut id) };
+    (code == 0).then_some(id)
+}
+
+/// What DPDK knows of a port.
+pub(super) fn info(id: u16) -> Result<sys::rte_eth_dev_info, c_int> {
+    let mut info = sys::rte_eth_dev_info::default();
+    // SAFETY: `info` is writable; an unknown number is refused.
+    match unsafe { sys::rte_eth_dev_info_get(id, &mut info) } {
+        0 => Ok(info),
+        code => Err(code),
+    }
+}
+
+/// A string of DPDK's, or an empty one for null.
+pub(super) fn string(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: DPDK's strings end with a zero; this one is copied at once.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+fn may_open_packet_socket() -> bool {
+    // SAFETY: plain system call without pointers.
+    let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0) };
+    if socket >= 0 {
+        // SAFETY: just opened, and used by nobody.
+        unsafe { libc::close(socket) };
+    }
+    socket >= 0
+}
+
+fn may_write(path: &str) -> bool {
+    std::fs::OpenOptions::new().write(true).open(path).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pci_addresses_are_told_from_virtual_devices() {
+        assert_eq!(pci_address("03:00.1").as_deref(), Some("0000:03:00.1"));
+        assert_eq!(pci_address("0001:AF:1f.7").as_deref(), Some("0001:af:1f.7"));
+        for other in ["net_null0", "03:00", "03:20.0", "03:00.8", "0:0:03:00.0", "net:0.0", ""] {
+            assert!(pci_address(other).is_none(), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_virtual_device_names_its_driver_and_arguments() {
+        let spec = Spec::parse("net_af_packet12,iface=veth0,framecnt=1024").unwrap();
+        assert_eq!(spec.virtual_driver(), Some("net_af_packet"));
+        assert_eq!(spec.interface(), Some("veth0"));
+        assert_eq!(spec.number("framecnt"), Some(1024));
+        assert!(Spec::parse("").is_err() && Spec::parse(",iface=x").is_err());
+    }
+
+    #[test]
+    fn two_ports_on_one_thing_are_refused_by_its_name() {
+        let open = |text: &str| Claim::take(&Spec::parse(text).unwrap());
+        let first = open("net_af_packet7,iface=claim0").unwrap();
+        let Err(Error::InUse { by, .. }) = open("net_af_xdp7,iface=claim0") else {
+            panic!("one interface, two ports");
+        };
+        assert_eq!(by, "net_af_packet7,iface=claim0");
+        drop(first);
+        let _again = open("net_af_xdp7,iface=claim0").unwrap();
+        // The two ends of one memif are two ports by right.
+        let _server = open("net_memif7,role=server,socket=/tmp/claim").unwrap();
+        let _client = open("net_memif8,role=client,socket=/tmp/claim").unwrap();
+        assert!(open("net_memif9,role=client,socket=/tmp/claim").is_err());
+    }
+}

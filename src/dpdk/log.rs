@@ -1,0 +1,73 @@
+//! DPDK's log, kept out of the way until something fails.
+//!
+//! DPDK says why a call failed in its log alone. So its lines come here: within [`capture`] they
+//! are held for the error's text, outside of it warnings and errors go on to standard error. Never
+//! standard output, which belongs to results.
+
+use core::ffi::{c_char, c_int};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use dpdk_sys as sys;
+
+use super::error::Logged;
+
+/// How many lines one failure can quote.
+const CAPTURE_MAX: usize = 16;
+
+/// The chattiest level that is passed on outside of a capture.
+static ECHO: AtomicU32 = AtomicU32::new(sys::RTE_LOG_WARNING);
+
+thread_local! {
+    /// The lines of the calls under way in this thread, if any are of interest.
+    static HELD: RefCell<Option<Vec<(u32, String)>>> = const { RefCell::new(None) };
+}
+
+/// Takes over DPDK's log. `level` is the chattiest that goes to standard error (`RTE_LOG_*`).
+pub(super) fn take_over(level: u32) {
+    ECHO.store(level, Ordering::Relaxed);
+    // SAFETY: `receive` matches the type, stays for ever and does not unwind. On failure DPDK's
+    // log goes on to standard error, which is no harm.
+    unsafe { sys::sluice_log_to(Some(receive)) };
+}
+
+/// Runs `f`; if it fails, hands back what this thread logged meanwhile at level warning or worse.
+/// What it logged while it succeeded goes on to standard error like the rest.
+pub(super) fn capture<T, E>(f: impl FnOnce() -> Result<T, E>) -> Result<T, (E, Logged)> {
+    HELD.with(|held| *held.borrow_mut() = Some(Vec::new()));
+    let out = f();
+    let lines = HELD.with(|held| held.borrow_mut().take()).unwrap_or_default();
+    out.map_err(|err| (err, Logged(lines.iter().map(|(_, line)| line.clone()).collect()))).inspect(
+        |_| {
+            for (level, line) in &lines {
+                echo(*level, line);
+            }
+        },
+    )
+}
+
+fn echo(level: u32, line: &str) {
+    if level <= ECHO.load(Ordering::Relaxed) {
+        eprintln!("dpdk: {line}");
+    }
+}
+
+unsafe extern "C" fn receive(text: *const c_char, len: usize, level: c_int) {
+    let level = u32::try_from(level).unwrap_or(0);
+    // SAFETY: the shim passes what stdio wrote: `len` readable octets.
+    let bytes = unsafe { core::slice::from_raw_parts(text.cast::<u8>(), len) };
+    let text = String::from_utf8_lossy(bytes);
+    for line in text.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
+        let held = level <= sys::RTE_LOG_WARNING
+            && HELD.with(|held| match held.try_borrow_mut().as_deref_mut() {
+                Ok(Some(lines)) if lines.len() < CAPTURE_MAX => {
+                    lines.push((level, line.to_string()));
+                    true
+                }
+                _ => false,
+            });
+        if !held {
+            echo(level, line);
+        }
+    }
+}

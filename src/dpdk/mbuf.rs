@@ -1,0 +1,192 @@
+//! A frame in DPDK's memory.
+//!
+//! An [`Mbuf`] owns its buffer: it is moved, never cloned, and dropping it gives the buffer back to
+//! its pool, from whatever thread. It stays valid if the pool's handle goes first. Its frame is in
+//! one piece wherever Sluice made it or a driver had room to receive it so; a driver may chain
+//! buffers for frames longer than the pool's room, of which [`Frame::head`] shows the first.
+
+use core::fmt;
+use core::ptr::{self, NonNull};
+use core::slice;
+
+use dpdk_sys as sys;
+use dpdk_sys::rte_mbuf;
+
+use super::hot;
+use crate::frame::{FCS_BYTES, Frame};
+
+/// An owned DPDK packet buffer with one Ethernet frame in it.
+// A driver takes and gives arrays of pointers to buffers, and a `Burst<Mbuf>` is passed as one.
+#[repr(transparent)]
+pub struct Mbuf(NonNull<rte_mbuf>);
+
+const _: () = assert!(size_of::<Mbuf>() == size_of::<*mut rte_mbuf>());
+const _: () = assert!(align_of::<Mbuf>() == align_of::<*mut rte_mbuf>());
+
+// SAFETY: a buffer is plain memory, and its pool takes it back from any thread.
+unsafe impl Send for Mbuf {}
+
+impl Mbuf {
+    /// Takes over a buffer.
+    ///
+    /// # Safety
+    /// `m` is alive, nobody else frees or reads it, and its pool outlives it.
+    #[inline(always)]
+    pub(super) const unsafe fn from_raw(m: NonNull<rte_mbuf>) -> Self {
+        Self(m)
+    }
+
+    #[inline(always)]
+    fn header(&self) -> &rte_mbuf {
+        // SAFETY: owned, so alive and not written by another.
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline(always)]
+    fn header_mut(&mut self) -> &mut rte_mbuf {
+        // SAFETY: owned, so alive and not read or written by another.
+        unsafe { self.0.as_mut() }
+    }
+
+    /// The first octet of the frame.
+    #[inline(always)]
+    fn data(&self) -> *mut u8 {
+        let h = self.header();
+        // SAFETY: `data_off` is kept within the buffer by whoever moves it.
+        unsafe { h.buf_addr.cast::<u8>().add(h.data_off.into()) }
+    }
+
+    /// Octets of free memory behind the frame, without those of further buffers.
+    #[must_use]
+    pub fn tailroom(&self) -> usize {
+        let h = self.header();
+        usize::from(h.buf_len).saturating_sub(usize::from(h.data_off) + usize::from(h.data_len))
+    }
+
+    /// Adds `n` octets of unset content at the end and shows them. Nothing, and nothing changed,
+    /// when there is less room, or when the frame is spread over several buffers.
+    #[must_use]
+    pub fn append(&mut self, n: usize) -> Option<&mut [u8]> {
+        if n > self.tailroom() || self.header().nb_segs != 1 {
+            return None;
+        }
+        let at = usize::from(self.header().data_len);
+        let h = self.header_mut();
+        h.data_len += n as u16;
+        h.pkt_len += n as u32;
+        Some(&mut self.head_mut()[at..])
+    }
+
+    /// Shortens the frame to its first `len` octets, as taking padding off does. False, and nothing
+    /// changed, when it has fewer, or is spread over several buffers.
+    #[must_use]
+    pub fn truncate(&mut self, len: usize) -> bool {
+        let h = self.header_mut();
+        if len > usize::from(h.data_len) || h.nb_segs != 1 {
+            return false;
+        }
+        h.data_len = len as u16;
+        h.pkt_len = len as u32;
+        true
+    }
+
+    /// How many buffers the frame is spread over: 1 unless a driver chained them.
+    #[must_use]
+    pub fn segments(&self) -> u16 {
+        self.header().nb_segs
+    }
+
+    /// Asks the processor to fetch the first octets, for a look at them a little later.
+    #[inline(always)]
+    pub(super) fn prefetch(&self) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a hint, which faults on no address.
+        unsafe {
+            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(self.data().cast());
+        }
+    }
+}
+
+impl Frame for Mbuf {
+    #[inline(always)]
+    fn head(&self) -> &[u8] {
+        // SAFETY: the first `data_len` octets from there on are in the buffer, and owned.
+        unsafe { slice::from_raw_parts(self.data(), self.header().data_len.into()) }
+    }
+
+    #[inline(always)]
+    fn head_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `head`; the borrow is unique.
+        unsafe { slice::from_raw_parts_mut(self.data(), self.header().data_len.into()) }
+    }
+
+    #[inline(always)]
+    fn wire_len(&self) -> u32 {
+        self.header().pkt_len + FCS_BYTES
+    }
+
+    #[inline]
+    fn prepend(&mut self, n: usize) -> bool {
+        let h = self.header_mut();
+        let fits_behind = usize::from(h.data_len) + n <= usize::from(u16::MAX);
+        if n > usize::from(h.data_off) || !fits_behind {
+            return false;
+        }
+        h.data_off -= n as u16;
+        h.data_len += n as u16;
+        h.pkt_len += n as u32;
+        true
+    }
+
+    #[inline]
+    fn trim_front(&mut self, n: usize) -> bool {
+        let h = self.header_mut();
+        if n > usize::from(h.data_len) {
+            return false;
+        }
+        h.data_off += n as u16;
+        h.data_len -= n as u16;
+        h.pkt_len -= n as u32;
+        true
+    }
+
+    #[inline]
+    fn duplicate(&mut self) -> Option<Self> {
+        let from = self.header();
+        if from.nb_segs != 1 {
+            // SAFETY: owned, so alive; the copy is as long as the frame.
+            let copy = unsafe { sys::rte_pktmbuf_copy(self.0.as_ptr(), from.pool, 0, u32::MAX) };
+            // SAFETY: a new buffer of the same pool, which is ours.
+            return NonNull::new(copy).map(|m| unsafe { Self::from_raw(m) });
+        }
+        // SAFETY: the pool outlives its buffers.
+        let m = unsafe { hot::alloc(from.pool) }?;
+        // SAFETY: just taken from the pool.
+        let mut copy = unsafe { Self::from_raw(m) };
+        let to = copy.header_mut();
+        // The two buffers are of one pool, so what fits here at this offset fits there.
+        to.data_off = from.data_off;
+        to.data_len = from.data_len;
+        to.pkt_len = from.pkt_len;
+        // SAFETY: both hold `data_len` octets there, in buffers that do not overlap.
+        unsafe { ptr::copy_nonoverlapping(self.data(), copy.data(), from.data_len.into()) };
+        Some(copy)
+    }
+}
+
+impl Drop for Mbuf {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: owned, and not used after this.
+        unsafe { hot::free(self.0) };
+    }
+}
+
+impl fmt::Debug for Mbuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let head = self.head();
+        let shown = &head[..head.len().min(32)];
+        write!(f, "Mbuf({} B, {:02x?}..)", self.wire_len(), shown)
+    }
+}

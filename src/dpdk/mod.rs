@@ -1,0 +1,34 @@
+//! The real world: DPDK's ports, memory and clock behind the contracts of [`crate::port`] and
+//! [`crate::frame`]. The only module with unsafe code.
+//!
+//! Order of use: one [`Eal`] per process; a [`Pool`] of frames; ports opened by EAL name with
+//! [`DpdkPort::open`] (or two of them back to back with [`ring_pair`]), configured, started, and
+//! polled by one thread each, which has called [`Eal::register_worker`] so that it has a share of
+//! the pools' caches. Everything holds what it depends on, so it may be dropped in any order; a
+//! pool with frames still out is kept rather than freed under them.
+//!
+//! Receive and transmit callbacks (as `rte_pdump` sets them) are not run: registered threads
+//! exclude the second process that would set them.
+
+#![allow(unsafe_code)]
+
+mod clock;
+mod control;
+mod device;
+mod eal;
+mod error;
+mod hot;
+mod log;
+mod mbuf;
+mod pool;
+mod port;
+mod ring;
+
+pub use clock::{ClockQuality, TscClock};
+pub use control::{Link, MacControl, PortControl, PortInfo, PortStats};
+pub use eal::{Eal, EalOptions, Memory, Worker, dpdk_version};
+pub use error::{Error, Logged};
+pub use mbuf::Mbuf;
+pub use pool::{Pool, PoolOptions};
+pub use port::{CONTROL_FRAME_MAX, DpdkPort, HardwarePfc, PortOptions, Started, Stopped};
+pub use ring::{RingOptions, ring_pair};

@@ -1,0 +1,460 @@
+//! A DPDK port as the data plane's [`Port`].
+//!
+//! A port is opened stopped, and started with its options and the pool it receives into; only a
+//! started one has bursts. It has one queue each way, so one thread polls it. What is received
+//! carries no check sequence, what is sent gets one from the device.
+
+use std::sync::Arc;
+
+use dpdk_sys as sys;
+
+use super::control::{Link, MacControl, PortControl, PortInfo, PortStats};
+use super::device::{self, Device, Spec};
+use super::eal::Eal;
+use super::error::{Error, Logged, strerror};
+use super::mbuf::Mbuf;
+use super::pool::{Pool, PoolOptions};
+use super::{hot, log};
+use crate::frame::{BURST, Burst, FCS_BYTES};
+use crate::port::{Port, PortCaps};
+use crate::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
+
+/// The longest frame [`Port::control_frame`] takes, FCS included: MAC control frames are 64
+/// octets, and congestion messages that quote a frame stay below this.
+pub const CONTROL_FRAME_MAX: u32 = 644;
+
+/// How to set a port up.
+#[derive(Clone, Debug)]
+pub struct PortOptions {
+    /// Receive descriptors; fitted to what the device can do. Default: 1024.
+    pub rx_descriptors: u16,
+    /// Transmit descriptors; fitted to what the device can do. What they hold no longer obeys PFC,
+    /// so fewer mean less headroom at the peer. Default: 512.
+    pub tx_descriptors: u16,
+    /// The longest frame in octets, FCS and tags included. Default: the pool's.
+    pub max_frame: Option<u32>,
+    /// Receive frames to any address. Default: yes, as a switch must.
+    pub promiscuous: bool,
+    /// Leave PFC to the device for these priorities. Default: none; Sluice does it in software.
+    pub hardware_pfc: Option<HardwarePfc>,
+}
+
+impl Default for PortOptions {
+    fn default() -> Self {
+        Self {
+            rx_descriptors: 1_024,
+            tx_descriptors: 512,
+            max_frame: None,
+            promiscuous: true,
+            hardware_pfc: None,
+        }
+    }
+}
+
+/// What the device's own PFC is to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HardwarePfc {
+    /// The priorities it pauses and obeys pauses of.
+    pub priorities: PrioritySet,
+    /// The length of the pauses it sends.
+    pub pause: Quanta,
+}
+
+/// The state of a port that holds its device and nothing else.
+#[derive(Debug)]
+pub struct Stopped(());
+
+/// The state of a port that sends and receives.
+#[derive(Debug)]
+pub struct Started {
+    id: u16,
+    caps: PortCaps,
+    control: Pool,
+    info: PortInfo,
+    /// Stops it; last, when nothing above is in use.
+    _stop: StopOnDrop,
+}
+
+/// A port on a device. See the module's head.
+#[derive(Debug)]
+pub struct DpdkPort<State = Started> {
+    state: State,
+    device: Arc<Device>,
+}
+
+#[derive(Debug)]
+struct StopOnDrop(Arc<Device>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        // SAFETY: the port exists while its device is held, and nobody polls it any more.
+        unsafe { sys::rte_eth_dev_stop(self.0.id) };
+    }
+}
+
+impl<State> DpdkPort<State> {
+    /// The EAL name it was opened by.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.device.spec.text
+    }
+
+    /// The driver's name, such as `net_af_packet`.
+    #[must_use]
+    pub fn driver(&self) -> &str {
+        &self.device.driver
+    }
+
+    /// DPDK's number for it.
+    #[must_use]
+    pub fn id(&self) -> u16 {
+        self.device.id
+    }
+
+    /// Whether it is a virtual device: no MAC, no wire, no rate of its own.
+    #[must_use]
+    pub fn is_virtual(&self) -> bool {
+        self.device.is_virtual
+    }
+
+    /// The device's own address, where it has one.
+    #[must_use]
+    pub fn mac(&self) -> Option<Mac> {
+        self.control().mac()
+    }
+
+    /// The link as it is now.
+    #[must_use]
+    pub fn link(&self) -> Link {
+        self.control().link()
+    }
+
+    /// The device's own counters.
+    #[must_use]
+    pub fn stats(&self) -> PortStats {
+        self.control().stats()
+    }
+
+    /// A handle for another thread: counters, link, address, but no frames.
+    #[must_use]
+    pub fn control(&self) -> PortControl {
+        PortControl::new(&self.device)
+    }
+}
+
+impl DpdkPort<Stopped> {
+    /// Attaches the device with this EAL name.
+    ///
+    /// # Errors
+    /// [`Error::Absent`], [`Error::NoDriver`], [`Error::InUse`], [`Error::Permission`],
+    /// [`Error::NoMemory`], or [`Error::Device`] with the driver's own words.
+    pub fn open(eal: &Eal, device: &str) -> Result<Self, Error> {
+        Ok(Self::of(Device::open(eal, device)?))
+    }
+
+    pub(super) fn of(device: Arc<Device>) -> Self {
+        Self { state: Stopped(()), device }
+    }
+
+    /// Sets the port up and starts it; received frames come from `pool`.
+    ///
+    /// # Errors
+    /// [`Error::Option`] when the pool or the device has no room for the longest frame,
+    /// [`Error::NoHardwarePfc`], [`Error::NoMemory`], or [`Error::Device`].
+    pub fn start(self, options: &PortOptions, pool: &Pool) -> Result<DpdkPort<Started>, Error> {
+        let device = self.device;
+        let max_frame = options.max_frame.unwrap_or(pool.max_frame());
+        if max_frame > pool.max_frame() {
+            return Err(Error::Option {
+                what: format!("{}: frames of {max_frame} octets", device.spec.text),
+                why: format!("the pool has room for {} octets", pool.max_frame()),
+            });
+        }
+        let limits = Limits::of(&device, options)?;
+        let mtu = limits.mtu(&device, max_frame)?;
+        let control = control_pool(&device, &limits)?;
+        device.hold(pool);
+        device.hold(&control);
+        set_up(&device, &limits, mtu, pool)?;
+        let started = StopOnDrop(device.clone());
+        let promiscuous = options.promiscuous && promiscuous(&device)?;
+        let mac_control = MacControl::ask_for(&device);
+        if let Some(pfc) = &options.hardware_pfc {
+            set_hardware_pfc(&device, pfc)?;
+        }
+        let info = PortInfo {
+            rx_descriptors: limits.rx_descriptors,
+            tx_descriptors: limits.tx_descriptors,
+            max_frame,
+            mtu,
+            promiscuous,
+            mac_control,
+        };
+        let caps = PortCaps {
+            link_rate: link_rate(&device),
+            rx_backlog_max: Bytes(u64::from(limits.rx_backlog) * u64::from(max_frame)),
+            tx_committed_max: Bytes(u64::from(limits.tx_committed) * u64::from(max_frame)),
+        };
+        let state = Started { id: device.id, caps, control, info, _stop: started };
+        Ok(DpdkPort { state, device })
+    }
+}
+
+impl DpdkPort<Started> {
+    /// What the set-up came to.
+    #[must_use]
+    pub fn info(&self) -> &PortInfo {
+        &self.state.info
+    }
+
+    /// Stops the port; frames in its queues are lost. Its device stays attached.
+    #[must_use]
+    pub fn stop(self) -> DpdkPort<Stopped> {
+        drop(self.state);
+        DpdkPort::of(self.device)
+    }
+
+    /// Looks at the link's rate again, after it came up.
+    pub fn refresh_link_rate(&mut self) {
+        self.state.caps.link_rate = link_rate(&self.device);
+    }
+}
+
+impl Port for DpdkPort<Started> {
+    type Frame = Mbuf;
+
+    #[inline]
+    fn rx_burst(&mut self, out: &mut Burst<Mbuf>) {
+        let len = out.len();
+        // SAFETY: `len` is within the array.
+        let free = unsafe { out.as_mut_ptr().add(len) };
+        // SAFETY: the port is started and this borrow of it unique; behind `len` there is room for
+        // the rest of a burst, and an `Mbuf` is a pointer to a buffer.
+        let n = unsafe { hot::rx_burst(self.state.id, free.cast(), (BURST - len) as u16) };
+        // SAFETY: the driver wrote `n` buffers there, which are ours now.
+        unsafe { out.set_len(len + usize::from(n)) };
+        for frame in &out[len..] {
+            frame.prefetch();
+        }
+    }
+
+    #[inline]
+    fn tx_burst(&mut self, out: &mut Burst<Mbuf>) {
+        let len = out.len();
+        let frames = out.as_mut_ptr();
+        // SAFETY: the port is started and this borrow of it unique; the array has `len` buffers of
+        // ours, and an `Mbuf` is a pointer to one.
+        let sent = unsafe { hot::tx_burst(self.state.id, frames.cast(), len as u16) };
+        let sent = usize::from(sent);
+        if sent < len {
+            // SAFETY: the part behind `sent` is within the array; the driver owns what was before.
+            unsafe { frames.add(sent).copy_to(frames, len - sent) };
+        }
+        // SAFETY: the first `len - sent` are the frames that were refused.
+        unsafe { out.set_len(len - sent) };
+    }
+
+    fn control_frame(&mut self, octets: &[u8]) -> Option<Mbuf> {
+        assert!(octets.len() + FCS_BYTES as usize <= CONTROL_FRAME_MAX as usize);
+        if let Some(frame) = self.state.control.frame(octets) {
+            return Some(frame);
+        }
+        // A NIC gives sent buffers back when it needs descriptors, which on a quiet port may be
+        // never; asked to, it does so now. Drivers that cannot are those that never keep any.
+        // SAFETY: the port is started and this borrow of it unique.
+        unsafe { sys::rte_eth_tx_done_cleanup(self.state.id, 0, 0) };
+        self.state.control.frame(octets)
+    }
+
+    #[inline]
+    fn caps(&self) -> &PortCaps {
+        &self.state.caps
+    }
+}
+
+/// What the device's queues can be, and what they can hold.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    rx_descriptors: u16,
+    tx_descriptors: u16,
+    /// Frames that can wait on the receiving side of the link.
+    rx_backlog: u32,
+    /// Frames that can wait behind `tx_burst`.
+    tx_committed: u32,
+    /// The longest frame, FCS included, where the driver's own word is not to be relied on.
+    max_frame: Option<u32>,
+}
+
+impl Limits {
+    fn of(device: &Device, options: &PortOptions) -> Result<Self, Error> {
+        let (mut rx, mut tx) = (options.rx_descriptors, options.tx_descriptors);
+        // SAFETY: both numbers are writable.
+        let code = unsafe { sys::rte_eth_dev_adjust_nb_rx_tx_desc(device.id, &mut rx, &mut tx) };
+        if code != 0 {
+            return Err(device.error("fit its descriptors", code, Logged::default()));
+        }
+        let (rx_backlog, tx_committed, max_frame) =
+            queues_behind(&device.driver, &device.spec, u32::from(rx), u32::from(tx));
+        Ok(Self { rx_descriptors: rx, tx_descriptors: tx, rx_backlog, tx_committed, max_frame })
+    }
+
+    /// The MTU that lets frames of `max_frame` octets pass, or 0 to leave the driver's.
+    fn mtu(&self, device: &Device, max_frame: u32) -> Result<u16, Error> {
+        let too_long = |limit: u32, more: &str| Error::Option {
+            what: format!("{}: frames of {max_frame} octets", device.spec.text),
+            why: format!("{} takes up to {limit}{more}", device.driver),
+        };
+        if let Some(limit) = self.max_frame {
+            if max_frame > limit {
+                return Err(too_long(limit, "; its frame size is an argument of the device"));
+            }
+            return Ok(0);
+        }
+        let info = device::info(device.id)
+            .map_err(|code| device.error("ask for its limits", code, Logged::default()))?;
+        // DPDK's own rule for what a frame has besides its payload.
+        let overhead = if info.max_mtu != u16::MAX && info.max_rx_pktlen > info.max_mtu.into() {
+            info.max_rx_pktlen - u32::from(info.max_mtu)
+        } else {
+            14 + FCS_BYTES
+        };
+        let limit = info.max_rx_pktlen.min(u32::from(info.max_mtu).saturating_add(overhead));
+        if max_frame > limit {
+            return Err(too_long(limit, ""));
+        }
+        let mtu = max_frame.saturating_sub(overhead).max(info.min_mtu.into());
+        Ok(u16::try_from(mtu).unwrap_or(u16::MAX))
+    }
+}
+
+/// The frames that can wait on either side of the driver, and the longest frame, for drivers whose
+/// queues are not the descriptors that DPDK sets up.
+fn queues_behind(driver: &str, spec: &Spec, rx: u32, tx: u32) -> (u32, u32, Option<u32>) {
+    let or = |key, default| spec.number(key).unwrap_or(default);
+    match driver {
+        // A mapped ring of `framecnt` slots of `framesz` octets, of which the kernel takes up to 80
+        // for its own header.
+        "net_af_packet" => {
+            let slots = or("framecnt", 512);
+            (slots, slots, Some(or("framesz", 2_048).saturating_sub(80) + FCS_BYTES))
+        }
+        // The socket's rings are as long as the larger of ours and the library's default.
+        "net_af_xdp" => (rx.max(2_048), tx.max(2_048), None),
+        // Rings of 2^rsize slots in shared memory; longer frames take several slots.
+        "net_memif" => {
+            let slots = 1 << or("rsize", 10).min(14);
+            (slots, slots, Some(u32::MAX))
+        }
+        // The kernel queues 500 frames for a reader, and takes what is written at once.
+        "net_tap" => (500, BURST as u32, Some(u32::MAX)),
+        // Frames are made, or read, when asked for; and gone when sent.
+        "net_null" | "net_pcap" => (BURST as u32, BURST as u32, None),
+        // The driver's own ring for `net_ring0`; a pair of ours brings its entries.
+        "net_ring" => {
+            let slots = or("entries", 1_024);
+            (slots, slots, None)
+        }
+        // The peer chooses the ring's length; 1024 is the usual most.
+        "net_vhost" => (rx.max(1_024), tx.max(1_024), None),
+        "net_virtio_user" => {
+            let slots = or("queue_size", 256);
+            (rx.max(slots), tx.max(slots), None)
+        }
+        _ => (rx, tx, None),
+    }
+}
+
+/// Memory for control frames: as many as can wait to be sent, and two bursts more.
+fn control_pool(device: &Device, limits: &Limits) -> Result<Pool, Error> {
+    let waiting = limits.tx_committed.max(limits.tx_descriptors.into());
+    let options = PoolOptions {
+        name: format!("control{}", device.id),
+        frames: waiting + 2 * BURST as u32,
+        max_frame: CONTROL_FRAME_MAX,
+        // No caches: they could hold all of it out of reach.
+        cache: 0,
+    };
+    Pool::for_sending(&device.eal, &options)
+}
+
+fn set_up(device: &Device, limits: &Limits, mtu: u16, pool: &Pool) -> Result<(), Error> {
+    let id = device.id;
+    // SAFETY: the port exists.
+    let socket = unsafe { sys::rte_eth_dev_socket_id(id) } as u32;
+    step(device, "configure it", || {
+        // SAFETY: the port exists and is stopped.
+        unsafe { sys::sluice_port_configure(id, mtu, 0) }
+    })?;
+    step(device, "set its receive queue up", || {
+        let (n, pool) = (limits.rx_descriptors, pool.as_ptr());
+        // SAFETY: the port is configured for this queue; the device holds the pool until it closes.
+        unsafe { sys::rte_eth_rx_queue_setup(id, 0, n, socket, core::ptr::null(), pool) }
+    })?;
+    step(device, "set its transmit queue up", || {
+        let n = limits.tx_descriptors;
+        // SAFETY: the port is configured for this queue.
+        unsafe { sys::rte_eth_tx_queue_setup(id, 0, n, socket, core::ptr::null()) }
+    })?;
+    step(device, "start it", || {
+        // SAFETY: the port is configured with both its queues.
+        unsafe { sys::rte_eth_dev_start(id) }
+    })
+}
+
+fn step(
+    device: &Device,
+    what: &'static str,
+    f: impl FnOnce() -> core::ffi::c_int,
+) -> Result<(), Error> {
+    let run = || match f() {
+        code if code < 0 => Err(code),
+        _ => Ok(()),
+    };
+    log::capture(run).map_err(|(code, logged)| device.error(what, code, logged))
+}
+
+/// Switches promiscuous reception on; false where the driver knows no such thing.
+fn promiscuous(device: &Device) -> Result<bool, Error> {
+    // SAFETY: the port exists.
+    let set = || match unsafe { sys::rte_eth_promiscuous_enable(device.id) } {
+        0 => Ok(true),
+        code if code == -libc::ENOTSUP => Ok(false),
+        code => Err(code),
+    };
+    let make = "receive frames to any address";
+    log::capture(set).map_err(|(code, logged)| device.error(make, code, logged))
+}
+
+/// Hands PFC to the device: each priority pauses, and is paused for, the one queue there is.
+fn set_hardware_pfc(device: &Device, pfc: &HardwarePfc) -> Result<(), Error> {
+    for priority in pfc.priorities.iter() {
+        let mut conf =
+            sys::rte_eth_pfc_queue_conf { mode: sys::RTE_ETH_FC_FULL, ..Default::default() };
+        conf.rx_pause.tc = priority.get();
+        conf.tx_pause.tc = priority.get();
+        conf.tx_pause.pause_time = pfc.pause.0;
+        let set = || {
+            // SAFETY: the port exists, and `conf` is readable.
+            match unsafe {
+                sys::rte_eth_dev_priority_flow_ctrl_queue_configure(device.id, &mut conf)
+            } {
+                0 => Ok(()),
+                code => Err(code),
+            }
+        };
+        log::capture(set).map_err(|(code, logged)| Error::NoHardwarePfc {
+            device: device.spec.text.clone(),
+            driver: device.driver.clone(),
+            reason: format!("{}{logged}", strerror(code)),
+        })?;
+    }
+    Ok(())
+}
+
+/// The negotiated rate, from devices that have a wire; virtual ones make up a number.
+fn link_rate(device: &Arc<Device>) -> Option<BitsPerSec> {
+    if device.is_virtual {
+        return None;
+    }
+    PortControl::new(device).link().rate
+}

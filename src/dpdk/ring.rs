@@ -1,0 +1,133 @@
+//! Two ports back to back in memory: what one sends the other receives, with nothing copied.
+//!
+//! The demo and the labs of one process run on these. A full ring refuses, as a full link does.
+
+use core::ptr::NonNull;
+use std::ffi::CString;
+use std::sync::Arc;
+
+use dpdk_sys as sys;
+use dpdk_sys::rte_ring;
+
+use super::device::{Claim, Device, Spec};
+use super::eal::Eal;
+use super::error::{Error, errno, strerror};
+use super::log;
+use super::pool::memory_remedy;
+use super::port::{DpdkPort, Stopped};
+
+/// The most frames that one direction can hold.
+const ENTRIES_MAX: u32 = 1 << 20;
+
+/// What a pair is to be.
+#[derive(Clone, Debug)]
+pub struct RingOptions {
+    /// The name of the pair, 1 to 16 characters, one of a kind in the process; its ports are
+    /// `<name>.a` and `<name>.b`.
+    pub name: String,
+    /// How many frames each direction holds (1 to 1048576). Default: 256.
+    pub entries: u32,
+}
+
+impl Default for RingOptions {
+    fn default() -> Self {
+        Self { name: "link".into(), entries: 256 }
+    }
+}
+
+/// Makes two ports, back to back. They share nothing else, so each may go to a thread of its own.
+///
+/// # Errors
+/// [`Error::Option`] for a value out of its range or a name that is taken, [`Error::NoMemory`].
+pub fn ring_pair(
+    eal: &Eal,
+    options: &RingOptions,
+) -> Result<(DpdkPort<Stopped>, DpdkPort<Stopped>), Error> {
+    let RingOptions { ref name, entries } = *options;
+    let fail = |what: String, why: &str| Err(Error::Option { what, why: why.into() });
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > 16 || !name.chars().all(good) {
+        let why = "1 to 16 letters, digits, dashes or underscores";
+        return fail(format!("ring pair `{name}`"), why);
+    }
+    if !(1..=ENTRIES_MAX).contains(&entries) {
+        return fail(format!("ring pair {name}: {entries} entries"), "1 to 1048576");
+    }
+    let there = Arc::new(Ring::new(eal, &format!("{name}.ab"), entries)?);
+    let back = Arc::new(Ring::new(eal, &format!("{name}.ba"), entries)?);
+    let a = port(eal, &format!("{name}.a"), &back, &there)?;
+    let b = port(eal, &format!("{name}.b"), &there, &back)?;
+    Ok((a, b))
+}
+
+/// One direction.
+#[derive(Debug)]
+struct Ring {
+    ring: NonNull<rte_ring>,
+    entries: u32,
+    _eal: Eal,
+}
+
+// SAFETY: the ring has one producer and one consumer, each of which a port is, and whoever frees it
+// is neither any more.
+unsafe impl Send for Ring {}
+// SAFETY: a shared handle does nothing to it.
+unsafe impl Sync for Ring {}
+
+impl Ring {
+    fn new(eal: &Eal, name: &str, entries: u32) -> Result<Self, Error> {
+        let c_name = CString::new(name).expect("checked to be letters and digits");
+        let any_socket = sys::SLUICE_SOCKET_ID_ANY_BITS as i32;
+        let flags = sys::RING_F_SP_ENQ | sys::RING_F_SC_DEQ | sys::RING_F_EXACT_SZ;
+        let made = log::capture(|| {
+            // SAFETY: EAL runs while `eal` is alive; the name ends with a zero and is copied.
+            let ring = unsafe { sys::rte_ring_create(c_name.as_ptr(), entries, any_socket, flags) };
+            NonNull::new(ring).ok_or_else(errno)
+        });
+        let ring = made.map_err(|(code, logged)| match code {
+            libc::ENOMEM => Error::NoMemory {
+                what: format!("ring {name} of {entries} entries"),
+                need_kib: u64::from(entries.next_power_of_two()) * 8 / 1_024,
+                remedy: memory_remedy(eal),
+                logged,
+            },
+            libc::EEXIST => Error::Option {
+                what: format!("ring pair `{name}`"),
+                why: "a ring of this name exists".into(),
+            },
+            _ => Error::Option { what: format!("ring {name}"), why: strerror(code) },
+        })?;
+        Ok(Self { ring, entries, _eal: eal.clone() })
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the ports at both ends are gone; the ring is alive, and what is left in it ours.
+        unsafe { sys::sluice_ring_drain(self.ring.as_ptr()) };
+        // SAFETY: as above, and it is empty.
+        unsafe { sys::rte_ring_free(self.ring.as_ptr()) };
+    }
+}
+
+fn port(eal: &Eal, name: &str, rx: &Arc<Ring>, tx: &Arc<Ring>) -> Result<DpdkPort<Stopped>, Error> {
+    let c_name = CString::new(name).expect("checked to be letters and digits");
+    // DPDK puts its driver's name in front.
+    let spec = Spec::parse(&format!("net_ring_{name},entries={}", rx.entries))?;
+    let claim = Claim::take(&spec)?;
+    let made = log::capture(|| {
+        let (rx, tx) = (rx.ring.as_ptr(), tx.ring.as_ptr());
+        // SAFETY: EAL runs; the arrays have one ring each, which the device keeps alive below; the
+        // name ends with a zero and is copied.
+        let id = unsafe { sys::rte_eth_from_rings(c_name.as_ptr(), &rx, 1, &tx, 1, 0) };
+        u16::try_from(id).map_err(|_| errno())
+    });
+    let id = made.map_err(|(code, logged)| Error::Device {
+        device: spec.text.clone(),
+        step: "make a port of its rings",
+        reason: strerror(code),
+        logged,
+    })?;
+    let keep = Arc::new((rx.clone(), tx.clone()));
+    Ok(DpdkPort::of(Device::adopt(eal, id, spec, claim, Some(keep))?))
+}
