@@ -165,10 +165,10 @@ fn soak(seed: u64, early: bool) -> u64 {
     let owners: Vec<usize> = (0..PORTS).map(|p| p / 2).collect();
     let mut rings: Vec<Vec<_>> = (0..WORKERS).map(|_| Vec::new()).collect();
     let mut froms: Vec<Vec<_>> = (0..WORKERS).map(|_| Vec::new()).collect();
-    for a in 0..WORKERS {
+    for (a, rings) in rings.iter_mut().enumerate() {
         for b in (0..WORKERS).filter(|b| *b != a) {
             let (to, from) = RingBuffer::new(RING);
-            rings[a].push((b, to));
+            rings.push((b, to));
             froms[b].push(from);
         }
     }
