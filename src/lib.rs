@@ -16,6 +16,7 @@ pub mod congestion;
 pub mod frame;
 pub mod pfc;
 pub mod port;
+pub mod report;
 pub mod runtime;
 pub mod schedule;
 pub mod stats;

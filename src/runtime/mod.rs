@@ -4,8 +4,10 @@
 
 pub mod exchange;
 mod mesh;
+mod snapshot;
 
 pub use mesh::{Mesh, mesh};
+pub use snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
 
 /// The atomics that [`exchange`] is written against; its loom test puts loom's in their place.
 mod sync {
