@@ -18,6 +18,8 @@ pub mod dpdk;
 pub mod frame;
 pub mod pfc;
 pub mod port;
+pub mod report;
+pub mod runtime;
 pub mod schedule;
 pub mod stats;
 pub mod switch;

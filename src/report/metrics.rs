@@ -1,0 +1,151 @@
+//! The summary as metrics in the OpenMetrics text format that Prometheus scrapes.
+//!
+//! Counters end in `_total` (the encoder adds it), octets in `_bytes`, times are in seconds.
+
+use std::fmt::Error;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+use super::summary::{PortSummary, PrioritySummary, Summary};
+
+/// What a scrape is answered with.
+#[must_use]
+pub fn metrics(summary: Summary) -> String {
+    let mut registry = Registry::with_prefix("sluice");
+    registry.register_collector(Box::new(Snapshot(summary)));
+    let mut out = String::new();
+    prometheus_client::encoding::text::encode(&mut out, &registry)
+        .expect("writing to a string cannot fail");
+    out
+}
+
+/// The media type of [`metrics`].
+pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Counter,
+    Gauge,
+    /// A counter of nanoseconds, shown in seconds.
+    Nanos,
+}
+use Kind::{Counter, Gauge, Nanos};
+
+/// Name, kind, help, and where the value is found in a `T`.
+type Metric<T> = (&'static str, Kind, &'static str, fn(&T) -> u64);
+
+#[rustfmt::skip]
+const SWITCH: &[Metric<Summary>] = &[
+    ("held_frames", Gauge, "Frames in queues and between workers", |s| s.balance.held),
+    ("lossless_lost_frames", Counter, "Frames of lossless groups lost to congestion",
+        |s| s.lossless_lost_frames),
+    ("shared_pool_used_bytes", Gauge, "Octets in the shared pool", |s| s.shared_pool.used_bytes),
+    ("shared_pool_peak_bytes", Gauge, "The most octets the shared pool held",
+        |s| s.shared_pool.peak_bytes),
+    ("fdb_entries", Gauge, "Addresses in the bridge's table", |s| s.fdb.entries),
+    ("fdb_full", Counter, "Addresses not learnt because the table was full", |s| s.fdb.full),
+    ("run_seconds", Nanos, "How long the switch has run", |s| s.elapsed_ns),
+];
+
+#[rustfmt::skip]
+const PORT: &[Metric<PortSummary>] = &[
+    ("port_up", Gauge, "Whether the link is up", |p| u64::from(p.up)),
+    ("port_rate_bits_per_second", Gauge, "The rate of the link", |p| p.rate_bps),
+    ("port_rx_frames", Counter, "Frames received, of any kind", |p| p.rx_frames),
+    ("port_tx_frames", Counter, "Frames sent, of any kind", |p| p.tx_frames),
+    ("port_rx_bytes", Counter, "Octets received, FCS included", |p| p.rx_bytes),
+    ("port_tx_bytes", Counter, "Octets sent, FCS included", |p| p.tx_bytes),
+    ("port_consumed_frames", Counter, "Frames that the switch took in", |p| p.consumed_frames),
+    ("port_originated_frames", Counter, "Frames that the switch made", |p| p.originated_frames),
+    ("port_copied_frames", Counter, "Copies of flooded frames", |p| p.copied_frames),
+    ("port_pause_rx_frames", Counter, "PAUSE frames obeyed", |p| p.pause_rx_frames),
+    ("port_pause_tx_frames", Counter, "PAUSE frames sent", |p| p.pause_tx_frames),
+    ("nic_rx_missed_frames", Counter, "Frames lost by a full receive ring", |p| p.nic.rx_missed),
+    ("nic_rx_errors", Counter, "Frames received with errors", |p| p.nic.rx_errors),
+    ("nic_rx_no_memory_frames", Counter, "Frames lost by an empty pool", |p| p.nic.rx_no_memory),
+    ("nic_tx_errors", Counter, "Frames not sent for an error", |p| p.nic.tx_errors),
+];
+
+#[rustfmt::skip]
+const PRIORITY: &[Metric<PrioritySummary>] = &[
+    ("priority_rx_frames", Counter, "Data frames received", |p| p.rx_frames),
+    ("priority_tx_frames", Counter, "Data frames sent", |p| p.tx_frames),
+    ("priority_rx_bytes", Counter, "Octets received, FCS included", |p| p.rx_bytes),
+    ("priority_tx_bytes", Counter, "Octets sent, FCS included", |p| p.tx_bytes),
+    ("priority_dropped_frames", Counter, "Data frames dropped", |p| p.dropped_frames),
+    ("pfc_rx_frames", Counter, "PFC frames received (ieee8021PfcIndications)",
+        |p| p.pfc_rx_frames),
+    ("pfc_tx_frames", Counter, "PFC frames sent (ieee8021PfcRequests)", |p| p.pfc_tx_frames),
+    ("pfc_rx_paused_seconds", Nanos, "How long the peer held it paused", |p| p.pfc_rx_paused_ns),
+    ("pfc_tx_paused_seconds", Nanos, "How long it held the peer paused", |p| p.pfc_tx_paused_ns),
+    ("pfc_rx_transitions", Counter, "Running to paused", |p| p.pfc_rx_transitions),
+    ("pfc_tx_transitions", Counter, "XON to XOFF", |p| p.pfc_tx_transitions),
+    ("buffer_bytes", Gauge, "Octets its ingress group holds", |p| p.buffer_bytes),
+    ("buffer_peak_bytes", Gauge, "The most its ingress group held", |p| p.buffer_peak_bytes),
+    ("headroom_peak_bytes", Gauge, "The most headroom it held", |p| p.headroom_peak_bytes),
+    ("queue_bytes", Gauge, "Octets in its egress queue", |p| p.queue_bytes),
+    ("queue_peak_bytes", Gauge, "The most its egress queue held", |p| p.queue_peak_bytes),
+    ("ecn_marked_frames", Counter, "Frames sent with CE set here", |p| p.ecn_marked),
+    ("storms_detected", Counter, "Pause storms found", |p| p.storms_detected),
+    ("storms_restored", Counter, "Pause storms that ended", |p| p.storms_restored),
+];
+
+#[derive(Debug)]
+struct Snapshot(Summary);
+
+impl Collector for Snapshot {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
+        let Self(summary) = self;
+        for metric in SWITCH {
+            let labels = [("switch", summary.name.as_str())];
+            family(&mut encoder, metric, [(labels, summary)].into_iter())?;
+        }
+        for metric in PORT {
+            let rows = summary.ports.iter().map(|p| ([("port", p.name.as_str())], p));
+            family(&mut encoder, metric, rows)?;
+        }
+        const NUMBERS: [&str; 8] = ["0", "1", "2", "3", "4", "5", "6", "7"];
+        for metric in PRIORITY {
+            let rows = summary.ports.iter().flat_map(|port| {
+                port.priorities.iter().map(|p| {
+                    let number = NUMBERS[usize::from(p.priority)];
+                    ([("port", port.name.as_str()), ("priority", number)], p)
+                })
+            });
+            family(&mut encoder, metric, rows)?;
+        }
+        let drops = summary.ports.iter().flat_map(|port| {
+            port.drops
+                .iter()
+                .map(|(reason, n)| ([("port", port.name.as_str()), ("reason", reason.as_str())], n))
+        });
+        family(&mut encoder, &("drops", Counter, "Frames dropped, by reason", |n| *n), drops)
+    }
+}
+
+/// One metric with all its rows.
+fn family<'a, T: 'a, const N: usize>(
+    encoder: &mut DescriptorEncoder,
+    (name, kind, help, value): &Metric<T>,
+    rows: impl Iterator<Item = ([(&'a str, &'a str); N], &'a T)>,
+) -> Result<(), Error> {
+    let metric_type = match kind {
+        Gauge => MetricType::Gauge,
+        Counter | Nanos => MetricType::Counter,
+    };
+    let mut family = encoder.encode_descriptor(name, help, None, metric_type)?;
+    for (labels, row) in rows {
+        let encoder: MetricEncoder = family.encode_family(&labels)?;
+        match kind {
+            Gauge => ConstGauge::new(value(row)).encode(encoder)?,
+            Counter => ConstCounter::new(value(row)).encode(encoder)?,
+            Nanos => ConstCounter::new(value(row) as f64 / 1e9).encode(encoder)?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,21 @@
+//! What people and programs are shown: the JSON summary, tables, the live view and the metrics.
+//!
+//! Everything is made from one [`Summary`], so no two of them can disagree. Nothing here runs on a
+//! worker's core or keeps one waiting.
+
+mod live;
+mod metrics;
+mod scrape;
+mod summary;
+mod table;
+mod text;
+
+pub use live::Live;
+pub use metrics::metrics;
+pub use scrape::{Scrape, serve};
+pub use summary::{
+    BalanceSummary, FdbSummary, NicSummary, PortSummary, PrioritySummary, SharedSummary,
+    StormSummary, Summary,
+};
+pub use table::{Align, Table};
+pub use text::{line, text};

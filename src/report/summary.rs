@@ -1,0 +1,293 @@
+//! The summary of a run: the JSON that `--format json` prints and the source of everything else.
+//!
+//! Field names are an interface: SAI/SONiC and IEEE8021-PFC-MIB where they have the term.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::runtime::{NicCounters, RunSnapshot};
+use crate::stats::{DropReason, Drops, PortSnapshot, PriorityCounters};
+use crate::time::Duration;
+
+/// A switch's counters after (or during) a run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// The version of Sluice.
+    pub version: String,
+    /// The switch's name.
+    pub name: String,
+    /// How long it has run.
+    pub elapsed_ns: u64,
+    /// Its worker threads.
+    pub workers: usize,
+    /// Its ports.
+    pub ports: Vec<PortSummary>,
+    /// Every drop reason there is with its count over all ports, 0 included.
+    pub drops: BTreeMap<String, u64>,
+    /// Frames of lossless groups that were lost to congestion: 0 unless a guarantee was broken.
+    pub lossless_lost_frames: u64,
+    /// Whether every frame is accounted for.
+    pub balance: BalanceSummary,
+    /// The shared pool.
+    pub shared_pool: SharedSummary,
+    /// The bridge's table.
+    pub fdb: FdbSummary,
+    /// Pause storms over all ports.
+    pub storms: StormSummary,
+}
+
+/// The conservation sums.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BalanceSummary {
+    /// Frames received, made by the switch itself, and copied when flooding.
+    pub came: u64,
+    /// Frames sent, taken in by the switch itself, dropped under a name, and held.
+    pub went: u64,
+    /// Of `went`: frames in queues and between workers at this moment.
+    pub held: u64,
+    /// Whether the two are equal. While several workers run, the parts are not of one moment.
+    pub holds: bool,
+}
+
+/// The shared pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SharedSummary {
+    /// Octets in it now.
+    pub used_bytes: u64,
+    /// The most it held; with several workers the sum of their peaks, an upper bound.
+    pub peak_bytes: u64,
+}
+
+/// The bridge's table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FdbSummary {
+    /// Addresses in it.
+    pub entries: u64,
+    /// Addresses not learnt because it was full.
+    pub full: u64,
+}
+
+/// Pause storms that the watchdog found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct StormSummary {
+    /// Storms that began.
+    pub detected: u64,
+    /// Storms that ended.
+    pub restored: u64,
+}
+
+/// One port.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PortSummary {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Whether its link is up.
+    pub up: bool,
+    /// The rate of its link in bit/s.
+    pub rate_bps: u64,
+    /// Frames received, of any kind.
+    pub rx_frames: u64,
+    /// Frames sent, of any kind.
+    pub tx_frames: u64,
+    /// Octets received, FCS included.
+    pub rx_bytes: u64,
+    /// Octets sent, FCS included.
+    pub tx_bytes: u64,
+    /// Frames that the switch itself took in.
+    pub consumed_frames: u64,
+    /// Frames that the switch itself made.
+    pub originated_frames: u64,
+    /// Copies made of flooded frames.
+    pub copied_frames: u64,
+    /// PAUSE frames received and obeyed.
+    pub pause_rx_frames: u64,
+    /// PAUSE frames sent.
+    pub pause_tx_frames: u64,
+    /// The priorities that its peer has paused at this moment.
+    pub paused_priorities: Vec<u8>,
+    /// All eight priorities.
+    pub priorities: Vec<PrioritySummary>,
+    /// The reasons for which frames that came in here were dropped, those that happened.
+    pub drops: BTreeMap<String, u64>,
+    /// What its device counted below the switch.
+    pub nic: NicSummary,
+}
+
+/// Frames that a device lost before the switch saw them; in no balance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct NicSummary {
+    /// The receive ring was full.
+    pub rx_missed: u64,
+    /// Received with errors.
+    pub rx_errors: u64,
+    /// The frame pool was empty.
+    pub rx_no_memory: u64,
+    /// Not sent for an error.
+    pub tx_errors: u64,
+}
+
+/// One priority of one port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct PrioritySummary {
+    /// Which one, 0 to 7.
+    pub priority: u8,
+    /// Data frames received and classified to it.
+    pub rx_frames: u64,
+    /// Data frames sent from it.
+    pub tx_frames: u64,
+    /// Octets received, FCS included.
+    pub rx_bytes: u64,
+    /// Octets sent, FCS included.
+    pub tx_bytes: u64,
+    /// PFC frames received that name it (ieee8021PfcIndications).
+    pub pfc_rx_frames: u64,
+    /// PFC frames sent that name it (ieee8021PfcRequests).
+    pub pfc_tx_frames: u64,
+    /// How long its peer held it paused.
+    pub pfc_rx_paused_ns: u64,
+    /// How long it held its peer paused.
+    pub pfc_tx_paused_ns: u64,
+    /// How often its peer paused it while it was running.
+    pub pfc_rx_transitions: u64,
+    /// How often it went from XON to XOFF.
+    pub pfc_tx_transitions: u64,
+    /// Octets of buffer that its ingress group holds.
+    pub buffer_bytes: u64,
+    /// The most it ever held, headroom included.
+    pub buffer_peak_bytes: u64,
+    /// The most headroom it ever held.
+    pub headroom_peak_bytes: u64,
+    /// Octets in its egress queue.
+    pub queue_bytes: u64,
+    /// The most that queue ever held.
+    pub queue_peak_bytes: u64,
+    /// Frames it sent with CE set here.
+    pub ecn_marked: u64,
+    /// Data frames of it that were dropped.
+    pub dropped_frames: u64,
+    /// Storms that the watchdog found on its queue.
+    pub storms_detected: u64,
+    /// Storms that ended.
+    pub storms_restored: u64,
+}
+
+impl Summary {
+    /// The summary of `run`, `elapsed` after it began.
+    #[must_use]
+    pub fn new(run: &RunSnapshot, elapsed: Duration) -> Self {
+        let s = &run.switch;
+        let balance = s.balance();
+        let mut storms = StormSummary::default();
+        for p in s.ports.iter().flat_map(|p| &p.counters.priorities) {
+            storms.detected += p.storms_detected;
+            storms.restored += p.storms_restored;
+        }
+        let drops = s.drops();
+        Self {
+            version: env!("CARGO_PKG_VERSION").into(),
+            name: s.name.clone(),
+            elapsed_ns: elapsed.as_nanos(),
+            workers: run.workers,
+            ports: s.ports.iter().zip(&run.nics).map(|(p, n)| PortSummary::new(p, *n)).collect(),
+            drops: DropReason::ALL.iter().map(|r| (r.name().into(), drops.get(*r))).collect(),
+            lossless_lost_frames: run.lossless_lost,
+            balance: BalanceSummary {
+                came: balance.came,
+                went: balance.went,
+                held: s.held,
+                holds: balance.holds(),
+            },
+            shared_pool: SharedSummary {
+                used_bytes: s.shared_used_bytes,
+                peak_bytes: s.shared_peak_bytes,
+            },
+            fdb: FdbSummary { entries: s.fdb_entries, full: s.fdb_full },
+            storms,
+        }
+    }
+
+    /// Whether the run was good: every frame accounted for, and no lossless frame lost.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.balance.holds && self.lossless_lost_frames == 0
+    }
+
+    /// Frames that the devices lost before the switch saw them.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        self.ports.iter().map(|p| p.nic.rx_missed + p.nic.rx_no_memory).sum()
+    }
+}
+
+impl PortSummary {
+    fn new(port: &PortSnapshot, nic: NicCounters) -> Self {
+        let c = &port.counters;
+        Self {
+            name: port.name.clone(),
+            up: port.up,
+            rate_bps: port.rate_bps,
+            rx_frames: c.rx_frames,
+            tx_frames: c.tx_frames,
+            rx_bytes: c.rx_bytes,
+            tx_bytes: c.tx_bytes,
+            consumed_frames: c.consumed,
+            originated_frames: c.originated,
+            copied_frames: c.copied,
+            pause_rx_frames: c.pause_rx_frames,
+            pause_tx_frames: c.pause_tx_frames,
+            paused_priorities: (0..8).filter(|n| port.paused & (1 << n) != 0).collect(),
+            priorities: (0..).zip(&c.priorities).map(|(n, p)| PrioritySummary::new(n, p)).collect(),
+            drops: happened(&c.drops),
+            nic: NicSummary {
+                rx_missed: nic.rx_missed,
+                rx_errors: nic.rx_errors,
+                rx_no_memory: nic.rx_no_memory,
+                tx_errors: nic.tx_errors,
+            },
+        }
+    }
+
+    /// Frames dropped that came in here.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.drops.values().sum()
+    }
+}
+
+fn happened(drops: &Drops) -> BTreeMap<String, u64> {
+    drops.iter().map(|(reason, n)| (reason.name().into(), n)).collect()
+}
+
+impl PrioritySummary {
+    fn new(priority: u8, c: &PriorityCounters) -> Self {
+        Self {
+            priority,
+            rx_frames: c.rx_frames,
+            tx_frames: c.tx_frames,
+            rx_bytes: c.rx_bytes,
+            tx_bytes: c.tx_bytes,
+            pfc_rx_frames: c.pfc_rx_frames,
+            pfc_tx_frames: c.pfc_tx_frames,
+            pfc_rx_paused_ns: c.pfc_rx_paused.as_nanos(),
+            pfc_tx_paused_ns: c.pfc_tx_paused.as_nanos(),
+            pfc_rx_transitions: c.pfc_rx_transitions,
+            pfc_tx_transitions: c.pfc_tx_transitions,
+            buffer_bytes: c.buffer_bytes,
+            buffer_peak_bytes: c.buffer_peak_bytes,
+            headroom_peak_bytes: c.headroom_peak_bytes,
+            queue_bytes: c.queue_bytes,
+            queue_peak_bytes: c.queue_peak_bytes,
+            ecn_marked: c.ecn_marked,
+            dropped_frames: c.dropped,
+            storms_detected: c.storms_detected,
+            storms_restored: c.storms_restored,
+        }
+    }
+
+    /// Whether anything ever happened to it.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        *self != Self { priority: self.priority, ..Self::default() }
+    }
+}

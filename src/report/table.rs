@@ -1,0 +1,127 @@
+//! Tables that line up, for terminals and for files.
+
+use std::fmt;
+
+/// On which side a column lines up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A table with a head. Columns are two spaces apart and as wide as their widest cell.
+#[derive(Clone, Debug)]
+pub struct Table {
+    head: Vec<(String, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these columns.
+    #[must_use]
+    pub fn new<const N: usize>(head: [(&str, Align); N]) -> Self {
+        Self { head: head.iter().map(|(name, a)| ((*name).into(), *a)).collect(), rows: vec![] }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Panics
+    /// When it does not have a cell for every column.
+    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
+        assert_eq!(N, self.head.len(), "a row has a cell for every column");
+        self.rows.push(cells.into());
+    }
+
+    /// Whether it has no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.head.iter().map(|(name, _)| name.clone()).collect();
+        let width = |column: usize| {
+            let cells = self.rows.iter().chain([&names]);
+            cells.map(|row| row[column].chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..names.len()).map(width).collect();
+        for row in [&names].into_iter().chain(&self.rows) {
+            let mut line = String::new();
+            for ((cell, (_, align)), width) in row.iter().zip(&self.head).zip(&widths) {
+                let gap = if line.is_empty() { "" } else { "  " };
+                line += &match align {
+                    Align::Left => format!("{gap}{cell:<width$}"),
+                    Align::Right => format!("{gap}{cell:>width$}"),
+                };
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// A count with its thousands apart: `1,234,567`.
+#[must_use]
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A number in its natural thousand, three digits long: `1.23 G`, `64`. `unit` is put behind.
+#[must_use]
+pub fn scaled(n: f64, unit: &str) -> String {
+    let scales = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    // 999.5 and more would print as four digits.
+    let (scale, prefix) = scales.into_iter().find(|(s, _)| n >= s * 0.9995).unwrap_or((1.0, ""));
+    let m = n / scale;
+    let decimals = match m {
+        _ if scale == 1.0 => 0,
+        m if m < 9.995 => 2,
+        m if m < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{m:.decimals$} {prefix}{unit}").trim_end().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let mut t = Table::new([("port", Align::Left), ("frames", Align::Right)]);
+        t.row(["a".into(), count(1_234_567)]);
+        t.row(["längst".into(), "5".into()]);
+        assert_eq!(t.to_string(), "port       frames\na       1,234,567\nlängst          5\n");
+    }
+
+    #[test]
+    fn numbers_are_short_and_never_round_to_four_digits() {
+        let cases = [
+            (0.0, "0 b/s"),
+            (64.0, "64 b/s"),
+            (999.4, "999 b/s"),
+            (999.6, "1.00 kb/s"),
+            (9_994.0, "9.99 kb/s"),
+            (9_996.0, "10.0 kb/s"),
+            (99_960.0, "100 kb/s"),
+            (999_600.0, "1.00 Mb/s"),
+            (9.87e9, "9.87 Gb/s"),
+        ];
+        for (n, text) in cases {
+            assert_eq!(scaled(n, "b/s"), text);
+        }
+        assert_eq!([0, 999, 1000, 1_000_000].map(count), ["0", "999", "1,000", "1,000,000"]);
+    }
+}

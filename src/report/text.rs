@@ -1,0 +1,181 @@
+//! The summary as tables, and as one line.
+
+use super::summary::{PortSummary, Summary};
+use super::table::{Align::Left, Align::Right, Table, count, scaled};
+use crate::stats::DropReason;
+use crate::time::Duration;
+
+/// The summary as tables. Rates are since `before`, or over the whole run when there is none.
+#[must_use]
+pub fn text(now: &Summary, before: Option<&Summary>) -> String {
+    let elapsed = Duration::from_nanos(now.elapsed_ns);
+    let mut out = format!("{} after {elapsed}\n\n{}", now.name, ports(now, before));
+    for table in [priorities(now), drops(now)] {
+        if !table.is_empty() {
+            out += &format!("\n{table}");
+        }
+    }
+    out + "\n" + &closing(now)
+}
+
+/// The summary as one line, for an interval of a run whose output is not a terminal.
+#[must_use]
+pub fn line(now: &Summary, before: Option<&Summary>) -> String {
+    let mut rates = [0.0; 4];
+    for (n, port) in now.ports.iter().enumerate() {
+        for (sum, rate) in rates.iter_mut().zip(port_rates(now, before, n, port)) {
+            *sum += rate;
+        }
+    }
+    let [rx, tx, ..] = rates;
+    let sum = |f: fn(&PortSummary) -> u64| now.ports.iter().map(f).sum::<u64>();
+    format!(
+        "{:>8} rx {} tx {} received {} sent {} dropped {} held {}",
+        format!("{:.1}s", now.elapsed_ns as f64 / 1e9),
+        scaled(rx, "b/s"),
+        scaled(tx, "b/s"),
+        count(sum(|p| p.rx_frames)),
+        count(sum(|p| p.tx_frames)),
+        count(sum(PortSummary::dropped)),
+        count(now.balance.held),
+    )
+}
+
+/// Received and sent bit/s, received and sent frames/s of one port.
+fn port_rates(now: &Summary, before: Option<&Summary>, n: usize, port: &PortSummary) -> [f64; 4] {
+    let old = before.and_then(|b| b.ports.get(n));
+    let since = before.map_or(0, |b| b.elapsed_ns);
+    let seconds = now.elapsed_ns.saturating_sub(since) as f64 / 1e9;
+    let rate = |f: fn(&PortSummary) -> u64, scale: f64| {
+        // Counters can have been cleared since.
+        let grown = f(port).saturating_sub(old.map_or(0, f));
+        if seconds > 0.0 { grown as f64 * scale / seconds } else { 0.0 }
+    };
+    [
+        rate(|p| p.rx_bytes, 8.0),
+        rate(|p| p.tx_bytes, 8.0),
+        rate(|p| p.rx_frames, 1.0),
+        rate(|p| p.tx_frames, 1.0),
+    ]
+}
+
+fn ports(now: &Summary, before: Option<&Summary>) -> Table {
+    let mut t = Table::new([
+        ("port", Left),
+        ("link", Left),
+        ("rx frames", Right),
+        ("tx frames", Right),
+        ("rx bytes", Right),
+        ("tx bytes", Right),
+        ("rx rate", Right),
+        ("tx rate", Right),
+        ("dropped", Right),
+        ("missed", Right),
+        ("paused", Left),
+    ]);
+    for (n, p) in now.ports.iter().enumerate() {
+        let [rx, tx, ..] = port_rates(now, before, n, p);
+        let link = if p.up { scaled(p.rate_bps as f64, "b/s") } else { "down".into() };
+        let paused: Vec<_> = p.paused_priorities.iter().map(u8::to_string).collect();
+        t.row([
+            p.name.clone(),
+            link,
+            count(p.rx_frames),
+            count(p.tx_frames),
+            count(p.rx_bytes),
+            count(p.tx_bytes),
+            scaled(rx, "b/s"),
+            scaled(tx, "b/s"),
+            count(p.dropped()),
+            count(p.nic.rx_missed + p.nic.rx_no_memory),
+            if paused.is_empty() { "-".into() } else { paused.join(",") },
+        ]);
+    }
+    t
+}
+
+fn priorities(now: &Summary) -> Table {
+    let mut t = Table::new([
+        ("port", Left),
+        ("prio", Right),
+        ("rx frames", Right),
+        ("tx frames", Right),
+        ("dropped", Right),
+        ("pfc rx", Right),
+        ("pfc tx", Right),
+        ("rx paused", Right),
+        ("tx paused", Right),
+        ("buffer peak", Right),
+        ("headroom peak", Right),
+        ("queue peak", Right),
+        ("ecn marked", Right),
+    ]);
+    for port in &now.ports {
+        for p in port.priorities.iter().filter(|p| p.is_active()) {
+            t.row([
+                port.name.clone(),
+                p.priority.to_string(),
+                count(p.rx_frames),
+                count(p.tx_frames),
+                count(p.dropped_frames),
+                count(p.pfc_rx_frames),
+                count(p.pfc_tx_frames),
+                span(p.pfc_rx_paused_ns),
+                span(p.pfc_tx_paused_ns),
+                count(p.buffer_peak_bytes),
+                count(p.headroom_peak_bytes),
+                count(p.queue_peak_bytes),
+                count(p.ecn_marked),
+            ]);
+        }
+    }
+    t
+}
+
+fn drops(now: &Summary) -> Table {
+    let mut t = Table::new([("dropped for", Left), ("frames", Right), ("meaning", Left)]);
+    for reason in DropReason::ALL {
+        let n = now.drops.get(reason.name()).copied().unwrap_or(0);
+        if n > 0 {
+            t.row([reason.name().into(), count(n), reason.doc().trim().into()]);
+        }
+    }
+    t
+}
+
+fn span(ns: u64) -> String {
+    if ns == 0 { "-".into() } else { Duration::from_nanos(ns).to_string() }
+}
+
+fn closing(now: &Summary) -> String {
+    let b = now.balance;
+    let verdict = match b.came.abs_diff(b.went) {
+        0 => "every frame is accounted for".into(),
+        n if now.workers > 1 && b.held > 0 => format!("{} between two looks", count(n)),
+        n => format!("{} are NOT ACCOUNTED FOR", count(n)),
+    };
+    let mut out = format!(
+        "frames: {} came, {} went or are held ({} held): {verdict}\n",
+        count(b.came),
+        count(b.went),
+        count(b.held),
+    );
+    out += &format!(
+        "lossless frames lost: {}; shared pool: {} B used, {} B peak; \
+         addresses: {}; storms: {} found, {} over\n",
+        count(now.lossless_lost_frames),
+        count(now.shared_pool.used_bytes),
+        count(now.shared_pool.peak_bytes),
+        count(now.fdb.entries),
+        count(now.storms.detected),
+        count(now.storms.restored),
+    );
+    if now.missed() > 0 {
+        out += &format!(
+            "{} frames were lost by the devices before the switch saw them (missed): the worker \
+             did not poll in time or the frame pool ran dry\n",
+            count(now.missed()),
+        );
+    }
+    out
+}

@@ -1,0 +1,194 @@
+//! The way between the workers of one switch: frames, learnt addresses, releases and link states.
+//!
+//! Every ordered pair of workers has a bounded single-producer single-consumer ring for frames and
+//! one for learnt addresses (rtrb: wait-free, no read-modify-write); releases and the use of the
+//! shared pool go through the [exchange](super::exchange). Nothing allocates or blocks after
+//! [`mesh`] made the ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
+
+use super::exchange::{Member, exchange};
+use crate::frame::BURST;
+use crate::units::{BitsPerSec, Cells, Mac, PortId, PriorityGroup, Vid};
+use crate::world::{Handoff, Transit};
+
+/// How many learnt addresses may wait for another worker. What does not fit is told again when its
+/// next frame comes, so this bounds memory and loses nothing.
+const LEARNT_RING: usize = 1024;
+
+type Learnt = (Vid, Mac, PortId);
+
+/// The rings from and to one other worker.
+struct Neighbour<F> {
+    worker: usize,
+    to: Producer<Transit<F>>,
+    from: Consumer<Transit<F>>,
+    learnt_to: Producer<Learnt>,
+    learnt_from: Consumer<Learnt>,
+}
+
+/// One worker's end of the way to all others. It is moved into the worker's thread.
+pub struct Mesh<F> {
+    member: Member,
+    neighbours: Vec<Neighbour<F>>,
+    /// The index in `neighbours` for each worker; the worker's own entry is never used.
+    index: Vec<usize>,
+    /// Whose frames are taken next, and how many of them were taken in a row.
+    turn: usize,
+    in_a_row: usize,
+    /// Whether each port is up. A port's entry is stored to by its owner alone.
+    up: Arc<[AtomicBool]>,
+    given: u64,
+    taken: u64,
+}
+
+/// Makes the ends for `workers` workers, where port n belongs to worker `owners[n]`. The ring of
+/// each ordered pair holds `ring` frames; they count against the frame pool. Every link is up until
+/// its owner tells otherwise.
+///
+/// # Panics
+/// When an owner is not below `workers`, or `ring` is 0.
+#[must_use]
+pub fn mesh<F>(owners: &[usize], workers: usize, ring: usize) -> Vec<Mesh<F>> {
+    assert!(ring > 0, "a ring holds at least one frame");
+    let up: Arc<[AtomicBool]> = owners.iter().map(|_| AtomicBool::new(true)).collect();
+    let mut ends: Vec<_> = exchange(owners, workers)
+        .into_iter()
+        .map(|member| Mesh {
+            index: (0..workers).map(|w| if w > member.me() { w - 1 } else { w }).collect(),
+            member,
+            neighbours: Vec::with_capacity(workers - 1),
+            turn: 0,
+            in_a_row: 0,
+            up: Arc::clone(&up),
+            given: 0,
+            taken: 0,
+        })
+        .collect();
+    for a in 0..workers {
+        for b in a + 1..workers {
+            let (there, at_b) = RingBuffer::new(ring);
+            let (back, at_a) = RingBuffer::new(ring);
+            let (learnt_there, learnt_at_b) = RingBuffer::new(LEARNT_RING);
+            let (learnt_back, learnt_at_a) = RingBuffer::new(LEARNT_RING);
+            ends[a].neighbours.push(Neighbour {
+                worker: b,
+                to: there,
+                from: at_a,
+                learnt_to: learnt_there,
+                learnt_from: learnt_at_a,
+            });
+            ends[b].neighbours.push(Neighbour {
+                worker: a,
+                to: back,
+                from: at_b,
+                learnt_to: learnt_back,
+                learnt_from: learnt_at_b,
+            });
+        }
+    }
+    for end in &ends {
+        debug_assert!(end.neighbours.iter().enumerate().all(|(i, n)| end.index[n.worker] == i));
+    }
+    ends
+}
+
+impl<F> Mesh<F> {
+    /// Frames given to other workers and taken from them so far. Over all workers, given less
+    /// taken is what waits in the rings.
+    #[must_use]
+    pub fn carried(&self) -> (u64, u64) {
+        (self.given, self.taken)
+    }
+
+    #[inline]
+    fn pass_on(&mut self) {
+        self.in_a_row = 0;
+        self.turn = if self.turn + 1 < self.neighbours.len() { self.turn + 1 } else { 0 };
+    }
+
+    /// Whether no frame waits here to be taken.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.neighbours.iter().all(|n| n.from.is_empty())
+    }
+}
+
+impl<F> Handoff<F> for Mesh<F> {
+    #[inline]
+    fn owns(&self, port: PortId) -> bool {
+        self.member.owner(port) == self.member.me()
+    }
+
+    #[inline]
+    fn give(&mut self, item: Transit<F>) -> Result<(), Transit<F>> {
+        let i = self.index[self.member.owner(item.egress)];
+        match self.neighbours[i].to.push(item) {
+            Ok(()) => {
+                self.given += 1;
+                Ok(())
+            }
+            Err(PushError::Full(item)) => Err(item),
+        }
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<Transit<F>> {
+        // A burst of one neighbour at a time: its frames lie together in memory, and no neighbour
+        // starves another.
+        for _ in 0..=self.neighbours.len() {
+            if self.in_a_row == BURST {
+                self.pass_on();
+            }
+            if let Ok(item) = self.neighbours.get_mut(self.turn)?.from.pop() {
+                self.taken += 1;
+                self.in_a_row += 1;
+                return Some(item);
+            }
+            self.pass_on();
+        }
+        None
+    }
+
+    #[inline]
+    fn released(&mut self, port: PortId, group: PriorityGroup, cells: Cells) {
+        self.member.released(port, group, cells);
+    }
+
+    #[inline]
+    fn collect(&mut self, credit: impl FnMut(PortId, PriorityGroup, Cells)) {
+        self.member.collect(credit);
+    }
+
+    #[inline]
+    fn exchange_shared(&mut self, own: Cells) -> Cells {
+        self.member.exchange_shared(own)
+    }
+
+    fn tell_learnt(&mut self, vid: Vid, mac: Mac, port: PortId) -> bool {
+        // All are tried: who was told twice just learns the same again.
+        let mut all = true;
+        for n in &mut self.neighbours {
+            all &= n.learnt_to.push((vid, mac, port)).is_ok();
+        }
+        all
+    }
+
+    #[inline]
+    fn next_learnt(&mut self) -> Option<(Vid, Mac, PortId)> {
+        self.neighbours.iter_mut().find_map(|n| n.learnt_from.pop().ok())
+    }
+
+    fn tell_link(&mut self, port: PortId, up: bool, _: BitsPerSec) {
+        debug_assert!(self.owns(port), "only the owner of a port tells its link state");
+        self.up[port.index()].store(up, Ordering::Release);
+    }
+
+    #[inline]
+    fn is_up(&self, port: PortId) -> bool {
+        self.up[port.index()].load(Ordering::Acquire)
+    }
+}
