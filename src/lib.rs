@@ -14,6 +14,7 @@
 pub mod buffer;
 pub mod congestion;
 pub mod frame;
+pub mod host;
 pub mod pfc;
 pub mod port;
 pub mod schedule;
