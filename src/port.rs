@@ -35,3 +35,11 @@ pub trait Port {
     /// What the port can do.
     fn caps(&self) -> &PortCaps;
 }
+
+/// A port that new data frames can be made for: what an end station needs and a switch does not.
+pub trait Source: Port {
+    /// A frame of `wire_len` octets (FCS included) from the memory of data frames, that starts
+    /// with `head` and is zero from there on. Nothing while that memory is used up. `head` is not
+    /// longer than the frame without its FCS.
+    fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<Self::Frame>;
+}

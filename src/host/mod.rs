@@ -1,0 +1,29 @@
+//! The end station: paced sources that obey pauses, and sinks that miss nothing.
+//!
+//! A [`Station`] owns one port. It is polled like a switch, and promises:
+//! - The link is never overdriven: with no shaper burst allowed, no frame starts before the one
+//!   before it has left a link of the planned rate, counted in picoseconds, overhead included.
+//! - Whatever has arrived is read before anything is sent. Once a pause waits at the port, at most
+//!   [`COMMITTED_MAX`] more frames of its priorities leave: those that an ongoing poll hands over.
+//! - Each frame carries its flow, its number and its time of sending, so that the sink counts
+//!   every one as arrived, duplicate or (by the numbers of both ends, after a drain) lost.
+//!
+//! No clock is read, and nothing is allocated per frame. Time must not run backwards.
+//!
+//! [`plan`] says what a station does, `source` paces, [`template`] makes the octets, [`probe`]
+//! finds them again, [`sink`] counts.
+
+pub mod plan;
+pub mod probe;
+pub mod sink;
+mod source;
+mod station;
+pub mod template;
+
+pub use plan::{
+    FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PlanError,
+    Rate, StationPlan, Tag, Udp,
+};
+pub use sink::{Latency, SinkCounters};
+pub use source::SourceCounters;
+pub use station::{COMMITTED_MAX, PriorityPauses, Station, StationCounters, StationSnapshot};

@@ -1,0 +1,252 @@
+//! What arrived of one flow: each frame counted once, with its order and its latency.
+
+use hdrhistogram::Histogram;
+
+use super::plan::FlowId;
+use super::probe::Arrival;
+use crate::time::{Duration, Instant};
+use crate::wire::ip::Ecn;
+
+/// How far behind the newest frame a late one is still told from a duplicate, in frames. A choice,
+/// 512 octets for each flow.
+pub const WINDOW: u64 = 4096;
+
+/// The longest latency told apart, in nanoseconds (100 s); longer ones count as this long.
+const LATENCY_NS_MAX: u64 = 100_000_000_000;
+
+/// Significant digits of a latency percentile.
+const DIGITS: u8 = 3;
+
+/// What arrived of one flow.
+#[derive(Clone, Debug)]
+pub struct SinkCounters {
+    /// The flow.
+    pub id: FlowId,
+    /// Frames that arrived, duplicates left out.
+    pub frames: u64,
+    /// Their octets, FCS included.
+    pub bytes: u64,
+    /// Frames that had arrived before.
+    pub duplicates: u64,
+    /// Frames that arrived behind one that was sent after them (RFC 4737 3.3).
+    pub reordered: u64,
+    /// Those of the reordered that came more than [`WINDOW`] frames late, which are counted as
+    /// arrived though they may be duplicates.
+    pub stale: u64,
+    /// Frames that arrived with CE set.
+    pub ce_marked: u64,
+    /// Frames whose time of sending lay ahead of the sink's clock. They have no latency.
+    pub ahead: u64,
+    /// From handing a frame to the sender's port to finding it at the sink's.
+    pub latency: Latency,
+}
+
+/// How long frames took.
+#[derive(Clone, Debug)]
+pub struct Latency {
+    /// Nanoseconds, rounded to the nearest.
+    histogram: Histogram<u64>,
+    min: Duration,
+    max: Duration,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        let histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS)
+            .expect("the bounds are in order and the digits few");
+        Self { histogram, min: Duration::MAX, max: Duration::ZERO }
+    }
+}
+
+impl Latency {
+    /// Counts one frame. Allocates nothing: the histogram has its full size from the start.
+    #[inline]
+    pub fn record(&mut self, latency: Duration) {
+        self.min = self.min.min(latency);
+        self.max = self.max.max(latency);
+        self.histogram.saturating_record((latency.as_picos() + 500) / 1_000);
+    }
+
+    /// Adds what another has counted.
+    pub fn add(&mut self, other: &Self) {
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.histogram.add(&other.histogram).expect("all have the same bounds");
+    }
+
+    /// How many frames were counted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// The latency that `percent` (0 to 100) of all frames did not exceed, to three digits; zero
+    /// when there were none.
+    #[must_use]
+    pub fn percentile(&self, percent: f64) -> Duration {
+        // The histogram answers with the top of a bucket, which may lie above the longest.
+        Duration::from_nanos(self.histogram.value_at_percentile(percent)).min(self.max)
+    }
+
+    /// The shortest, exactly; zero when there were none.
+    #[must_use]
+    pub fn min(&self) -> Duration {
+        self.min.min(self.max)
+    }
+
+    /// The longest, exactly; zero when there were none.
+    #[must_use]
+    pub const fn max(&self) -> Duration {
+        self.max
+    }
+
+    /// The distribution in nanoseconds, for reports.
+    #[must_use]
+    pub const fn histogram(&self) -> &Histogram<u64> {
+        &self.histogram
+    }
+}
+
+/// The receiving end of one flow.
+#[derive(Clone, Debug)]
+pub(super) struct Sink {
+    counters: SinkCounters,
+    /// One more than the highest sequence number that arrived.
+    next: u64,
+    /// Bit n % WINDOW: whether n has arrived, for n from `next - WINDOW` to `next - 1`.
+    seen: Box<[u64; (WINDOW / 64) as usize]>,
+}
+
+/// Where the bit of a sequence number is.
+const fn bit(sequence: u64) -> (usize, u64) {
+    ((sequence % WINDOW / 64) as usize, 1 << (sequence % 64))
+}
+
+impl Sink {
+    /// A sink that has seen nothing.
+    pub(super) fn new(id: FlowId) -> Self {
+        let counters = SinkCounters {
+            id,
+            frames: 0,
+            bytes: 0,
+            duplicates: 0,
+            reordered: 0,
+            stale: 0,
+            ce_marked: 0,
+            ahead: 0,
+            latency: Latency::default(),
+        };
+        Self { counters, next: 0, seen: Box::new([0; (WINDOW / 64) as usize]) }
+    }
+
+    /// What arrived so far.
+    pub(super) const fn counters(&self) -> &SinkCounters {
+        &self.counters
+    }
+
+    /// Counts a frame of this flow.
+    #[inline]
+    pub(super) fn take(&mut self, now: Instant, arrival: &Arrival, wire_len: u32) {
+        if !self.is_new(arrival.probe.sequence) {
+            self.counters.duplicates += 1;
+            return;
+        }
+        let c = &mut self.counters;
+        c.frames += 1;
+        c.bytes += u64::from(wire_len);
+        c.ce_marked += u64::from(arrival.ecn == Ecn::Ce);
+        if arrival.probe.sent > now {
+            c.ahead += 1;
+        } else {
+            c.latency.record(now.since(arrival.probe.sent));
+        }
+    }
+
+    /// Whether this sequence number has not arrived before; takes note of it and of its order.
+    #[inline]
+    fn is_new(&mut self, sequence: u64) -> bool {
+        if sequence >= self.next {
+            // The numbers that were skipped have not arrived; at most a window of them has a bit.
+            for skipped in self.next.max(sequence.saturating_sub(WINDOW - 1))..sequence {
+                let (word, mask) = bit(skipped);
+                self.seen[word] &= !mask;
+            }
+            self.next = sequence.saturating_add(1);
+        } else if self.next - sequence > WINDOW {
+            self.counters.reordered += 1;
+            self.counters.stale += 1;
+            return true;
+        } else {
+            let (word, mask) = bit(sequence);
+            if self.seen[word] & mask != 0 {
+                return false;
+            }
+            self.counters.reordered += 1;
+        }
+        let (word, mask) = bit(sequence);
+        self.seen[word] |= mask;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::host::probe::Probe;
+
+    fn take(sink: &mut Sink, sequence: u64) {
+        let probe = Probe { flow: FlowId(0), sequence, sent: Instant::ZERO };
+        let arrival = Arrival { probe, ecn: Ecn::NotEct };
+        sink.take(Instant::from_picos(1_000), &arrival, 64);
+    }
+
+    proptest! {
+        #[test]
+        fn every_sequence_number_counts_once_within_the_window(
+            numbers in prop::collection::vec(0..WINDOW, 1..300)
+        ) {
+            let mut sink = Sink::new(FlowId(0));
+            let (mut seen, mut highest, mut reordered) = (HashSet::new(), None, 0);
+            for n in &numbers {
+                take(&mut sink, *n);
+                reordered += u64::from(seen.insert(*n) && Some(*n) < highest);
+                highest = highest.max(Some(*n));
+            }
+            let c = sink.counters();
+            prop_assert_eq!(c.frames, seen.len() as u64);
+            prop_assert_eq!(c.duplicates, (numbers.len() - seen.len()) as u64);
+            prop_assert_eq!(c.reordered, reordered);
+            prop_assert_eq!(c.stale, 0);
+        }
+    }
+
+    #[test]
+    fn a_gap_of_any_width_leaves_no_old_bit_behind() {
+        let mut sink = Sink::new(FlowId(0));
+        for n in [0, 1, WINDOW + 1, WINDOW, 10 * WINDOW, u64::MAX - 1, u64::MAX] {
+            take(&mut sink, n);
+        }
+        assert_eq!((sink.counters().frames, sink.counters().duplicates), (7, 0));
+        assert_eq!((sink.counters().reordered, sink.counters().stale), (1, 0));
+        take(&mut sink, 5);
+        assert_eq!((sink.counters().reordered, sink.counters().stale), (2, 1));
+    }
+
+    #[test]
+    fn latency_percentiles_are_within_three_digits_and_the_ends_exact() {
+        let mut latency = Latency::default();
+        assert_eq!((latency.min(), latency.max()), (Duration::ZERO, Duration::ZERO));
+        for us in 1..=1000 {
+            latency.record(Duration::from_micros(us) + Duration::from_picos(7));
+        }
+        assert_eq!(latency.min().as_picos(), 1_000_007);
+        assert_eq!(latency.max().as_picos(), 1_000_000_007);
+        let p50 = latency.percentile(50.0).as_nanos();
+        assert!((499_500..=500_500).contains(&p50), "{p50}");
+        assert!(latency.percentile(100.0) <= latency.max());
+    }
+}

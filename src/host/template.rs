@@ -1,0 +1,139 @@
+//! A flow's frame, prepared once: for each frame only the probe's numbers and the UDP checksum
+//! are written.
+
+use super::plan::{FlowPlan, Headers, UDP_HEADER_LEN, Udp};
+use super::probe::{PROBE_ETHERTYPE, PROBE_LEN, Probe, SEQUENCE_AT};
+use crate::frame::FCS_BYTES;
+use crate::time::Instant;
+use crate::wire::checksum::Sum;
+use crate::wire::ip::Protocol;
+use crate::wire::{EtherType, ethernet, ipv4, ipv6, vlan};
+
+/// Hops that a flow's packets may take.
+const TTL: u8 = 64;
+
+/// Where the checksum is in a UDP header.
+const UDP_CHECKSUM_AT: usize = 6;
+
+/// The first octets of a flow's frames; what follows up to the frame's length is zero.
+#[derive(Clone, Debug)]
+pub struct Template {
+    head: Vec<u8>,
+    probe_at: usize,
+    /// The checksum's sum without what changes from frame to frame, when there is one.
+    udp: Option<Sum>,
+    wire_len: u32,
+    probe: Probe,
+}
+
+impl Template {
+    /// Prepares the frames of a flow whose plan was checked.
+    #[must_use]
+    pub fn new(flow: &FlowPlan) -> Self {
+        let probe_at = flow.probe_at();
+        let mut head = vec![0; probe_at + PROBE_LEN];
+        let ethertype = match flow.headers {
+            Headers::Ethernet => PROBE_ETHERTYPE,
+            Headers::Udp4(_) => EtherType::IPV4,
+            Headers::Udp6(_) => EtherType::IPV6,
+        };
+        let probe = Probe { flow: flow.id, sequence: 0, sent: Instant::ZERO };
+        head[probe_at..].copy_from_slice(&probe.octets());
+        let l3 = layer2(flow, ethertype, &mut head);
+        let len = (flow.size - FCS_BYTES) as usize - l3;
+        let udp = match flow.headers {
+            Headers::Ethernet => None,
+            Headers::Udp4(udp) => Some(udp4(&udp, len, &mut head[l3..])),
+            Headers::Udp6(udp) => Some(udp6(&udp, len, &mut head[l3..])),
+        };
+        Self { head, probe_at, udp, wire_len: flow.size, probe }
+    }
+
+    /// The first octets of frame number `sequence`, sent at `now`.
+    #[inline]
+    pub fn stamp(&mut self, sequence: u64, now: Instant) -> &[u8] {
+        let probe = Probe { sequence, sent: now, ..self.probe }.octets();
+        self.head[self.probe_at..].copy_from_slice(&probe);
+        if let Some(sum) = self.udp {
+            let sum = match sum.octets(&probe[SEQUENCE_AT..]).finish() {
+                0 => 0xffff, // 0 would say that there is no checksum (RFC 768).
+                sum => sum,
+            };
+            let at = self.probe_at - UDP_HEADER_LEN + UDP_CHECKSUM_AT;
+            self.head[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+        }
+        &self.head
+    }
+
+    /// Octets of a frame, FCS included.
+    #[must_use]
+    pub const fn wire_len(&self) -> u32 {
+        self.wire_len
+    }
+}
+
+/// Writes addresses, tag and EtherType; says where the network header goes.
+fn layer2(flow: &FlowPlan, ethertype: EtherType, head: &mut [u8]) -> usize {
+    const ROOM: &str = "the head was made long enough for all headers";
+    let outer = if flow.tag.is_some() { EtherType::C_TAG } else { ethertype };
+    ethernet::Repr { dst: flow.dst, src: flow.src, ethertype: outer }.emit(head).expect(ROOM);
+    let Some(tag) = flow.tag else { return ethernet::HEADER_LEN };
+    let tag_at = ethernet::HEADER_LEN - 2;
+    let tag = vlan::Repr { tpid: vlan::Tpid::C, pcp: tag.pcp, dei: false, vid: tag.vid };
+    tag.emit(&mut head[tag_at..]).expect(ROOM);
+    let l3 = ethernet::HEADER_LEN + vlan::TAG_LEN;
+    head[l3 - 2..l3].copy_from_slice(&ethertype.0.to_be_bytes());
+    l3
+}
+
+/// Writes IPv4 and UDP for a packet of `len` octets; gives the sum of the UDP checksum.
+fn udp4(udp: &Udp<core::net::Ipv4Addr>, len: usize, out: &mut [u8]) -> Sum {
+    let payload_len = (len - ipv4::HEADER_LEN) as u16;
+    ipv4::Repr {
+        dscp: udp.dscp,
+        ecn: udp.ecn,
+        identification: 0,
+        dont_fragment: true,
+        more_fragments: false,
+        fragment_offset: 0,
+        ttl: TTL,
+        protocol: Protocol::UDP,
+        src: udp.src,
+        dst: udp.dst,
+        options: &[],
+        payload_len,
+    }
+    .emit(out)
+    .expect("a frame is shorter than the longest packet");
+    let out = &mut out[ipv4::HEADER_LEN..];
+    udp_header(udp, payload_len, out);
+    Sum::default().pseudo_v4(udp.src, udp.dst, Protocol::UDP.0, payload_len).octets(out)
+}
+
+/// Writes IPv6 and UDP for a packet of `len` octets; gives the sum of the UDP checksum.
+fn udp6(udp: &Udp<core::net::Ipv6Addr>, len: usize, out: &mut [u8]) -> Sum {
+    let payload_len = (len - ipv6::HEADER_LEN) as u16;
+    ipv6::Repr {
+        dscp: udp.dscp,
+        ecn: udp.ecn,
+        flow_label: 0,
+        payload_len,
+        next_header: Protocol::UDP,
+        hop_limit: TTL,
+        src: udp.src,
+        dst: udp.dst,
+    }
+    .emit(out)
+    .expect("a frame is shorter than the longest packet");
+    let out = &mut out[ipv6::HEADER_LEN..];
+    udp_header(udp, payload_len, out);
+    Sum::default().pseudo_v6(udp.src, udp.dst, Protocol::UDP.0, payload_len).octets(out)
+}
+
+/// Writes a UDP header without its checksum.
+fn udp_header<A>(udp: &Udp<A>, len: u16, out: &mut [u8]) {
+    out[..2].copy_from_slice(&udp.src_port.to_be_bytes());
+    out[2..4].copy_from_slice(&udp.dst_port.to_be_bytes());
+    out[4..6].copy_from_slice(&len.to_be_bytes());
+    out[UDP_CHECKSUM_AT..UDP_HEADER_LEN].fill(0);
+}
