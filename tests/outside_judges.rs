@@ -1,0 +1,363 @@
+//! Scapy and tshark judge what the library emits, and the library must read what scapy emits.
+//!
+//! Where a judge is not installed the test says so and passes, except in CI (`CI=true`), where a
+//! missing judge fails it.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use sluice::units::Vid;
+use sluice::wire::{
+    EtherType, arp, cnp, ethernet, group, icrc, ip, ipv4, mac_control, roce, tcp, udp, vlan,
+};
+use wire_frames::{KINDS, Rng};
+
+#[path = "support/wire_frames.rs"]
+mod wire_frames;
+
+/// How many frames of each kind a judge sees.
+const EACH: u64 = 25;
+/// The seed of all of them: a fixed one, so that a judgement can be repeated.
+const SEED: u64 = 4791;
+
+/// Frames of every kind, made by the library.
+fn our_frames() -> Vec<(&'static str, Vec<u8>)> {
+    let mut rng = Rng(SEED);
+    let all = KINDS.into_iter().flat_map(|kind| (0..EACH).map(move |_| kind));
+    all.map(|kind| (kind, wire_frames::frame(kind, &mut rng))).collect()
+}
+
+/// What the library reads in a frame, in the words of `judges/scapy_judge.py`.
+fn describe(frame: &[u8]) -> String {
+    let walk = vlan::walk(frame).expect("a frame");
+    let mut out = format!("eth {} {}", walk.dst, walk.src);
+    for n in 0..walk.tags {
+        let tag = vlan::Repr::parse(&frame[12 + n * vlan::TAG_LEN..]).expect("a tag");
+        let (tpid, dei) = (tag.tpid.ethertype().0, u8::from(tag.dei));
+        let vid = tag.vid.map_or(0, Vid::get);
+        write!(out, " | tag {tpid:04x} {} {dei} {vid}", tag.pcp).unwrap();
+    }
+    write!(out, " | type {:04x}", walk.ethertype.0).unwrap();
+    let rest = &frame[walk.l3..];
+    match walk.ethertype {
+        EtherType::MAC_CONTROL => describe_mac_control(frame, &mut out),
+        EtherType::ARP => {
+            let a = arp::Repr::parse(rest).expect("ARP");
+            let (sender, target) = (a.sender_ip.to_bits(), a.target_ip.to_bits());
+            let (op, from, to) = (a.operation as u16, a.sender_mac, a.target_mac);
+            write!(out, " | arp {op} {from} {sender:08x} {to} {target:08x}").unwrap();
+        }
+        EtherType::IPV4 | EtherType::IPV6 => describe_ip(walk.ethertype, rest, &mut out),
+        other => panic!("nobody made a frame of type {other}"),
+    }
+    out
+}
+
+fn describe_mac_control(frame: &[u8], out: &mut String) {
+    let port = ethernet::Repr::parse(frame).expect("Ethernet").dst;
+    match mac_control::Repr::parse(frame, port).expect("MAC control") {
+        mac_control::Repr::Pause(p) => write!(out, " | pause {}", p.time.0).unwrap(),
+        mac_control::Repr::Pfc(p) => {
+            let bits = format!("{:08b}", p.enabled.0.reverse_bits());
+            let times: Vec<_> = p.times.iter().map(|t| t.0.to_string()).collect();
+            write!(out, " | pfc {bits} {}", times.join(" ")).unwrap();
+        }
+    }
+}
+
+fn describe_ip(ethertype: EtherType, packet: &[u8], out: &mut String) {
+    let view = ip::View::new(ethertype, packet).expect("IP");
+    let (dscp, ecn, ttl) = (view.dscp(), view.ecn() as u8, view.ttl());
+    match view {
+        ip::View::V4(v) => {
+            let flags = format!("{}{}", u8::from(v.dont_fragment()), u8::from(v.more_fragments()));
+            let options: String = v.options().iter().map(|o| format!("{o:02x}")).collect();
+            let options = if options.is_empty() { "-".into() } else { options };
+            write!(
+                out,
+                " | ip4 {dscp} {ecn} {} {flags} {} {ttl} {} {:08x} {:08x} {options} {} {}",
+                v.identification(),
+                v.fragment_offset(),
+                v.protocol().0,
+                v.src().to_bits(),
+                v.dst().to_bits(),
+                usize::from(v.total_len()) - v.header_len(),
+                u8::from(v.checksum_ok()),
+            )
+            .unwrap();
+            assert_eq!(ipv4::Repr::parse(packet).is_ok(), v.checksum_ok());
+        }
+        ip::View::V6(v) => write!(
+            out,
+            " | ip6 {dscp} {ecn} {} {} {} {ttl} {:032x} {:032x}",
+            v.flow_label(),
+            v.payload_len(),
+            v.next_header().0,
+            v.src().to_bits(),
+            v.dst().to_bits(),
+        )
+        .unwrap(),
+    }
+    let upper = view.upper().expect("an upper header");
+    match upper.protocol {
+        ip::Protocol::TCP => {
+            let t = tcp::Repr::parse(upper.payload).expect("TCP");
+            write!(out, " | tcp {} {}", t.src_port, t.dst_port).unwrap();
+        }
+        ip::Protocol::UDP => {
+            let u = udp::View::new(upper.payload).expect("UDP");
+            let right = u.checksum_ok(view.src(), view.dst()).expect("a whole datagram");
+            let (from, to, len, sum) = (u.src_port(), u.dst_port(), u.len(), u.checksum());
+            write!(out, " | udp {from} {to} {len} {sum:04x} {}", u8::from(right)).unwrap();
+            if to == roce::UDP_PORT {
+                describe_roce(ethertype, packet, u.payload(), out);
+            }
+        }
+        other => panic!("nobody made a packet of {other}"),
+    }
+}
+
+fn describe_roce(ethertype: EtherType, packet: &[u8], payload: &[u8], out: &mut String) {
+    let b = roce::Repr::parse(payload).expect("BTH");
+    let bit = u8::from;
+    write!(
+        out,
+        " | bth {} {}{} {} {:04x} {}{} {} {} {} | icrc {}",
+        b.opcode.0,
+        bit(b.solicited),
+        bit(b.migrated),
+        b.pad_count,
+        b.p_key,
+        bit(b.fecn),
+        bit(b.becn),
+        b.dest_qp,
+        bit(b.ack_request),
+        b.psn,
+        bit(icrc::verify(packet).is_ok()),
+    )
+    .unwrap();
+    if cnp::Repr::parse(ethertype, packet).is_ok() {
+        out.push_str(" | cnp");
+    }
+}
+
+/// Says that a judge is missing, and fails where one must be there.
+fn missing(judge: &str) {
+    let ci = std::env::var("CI").is_ok_and(|v| v == "true");
+    assert!(!ci, "{judge} is not installed, and CI needs it");
+    eprintln!("skipped: {judge} is not installed (on Debian: apt install python3-scapy tshark)");
+}
+
+/// A Python that has scapy: Debian's own before whatever the path finds first.
+fn python() -> Option<&'static str> {
+    ["/usr/bin/python3", "python3"].into_iter().find(|python| {
+        let mut probe = Command::new(python);
+        probe.args(["-c", "import scapy.contrib.roce"]).stderr(Stdio::null());
+        probe.status().is_ok_and(|s| s.success())
+    })
+}
+
+/// Runs the scapy judge on `input` and gives its lines.
+fn scapy(python: &str, args: &[&str], input: &str) -> Vec<String> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/judges/scapy_judge.py");
+    let mut child = Command::new(python)
+        .arg(script)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let input = input.to_owned();
+    // A writer of its own, since the judge answers while it still reads.
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output().expect("the judge ends");
+    assert!(output.status.success(), "the scapy judge failed: see its message above");
+    writer.join().expect("no panic").expect("the judge read everything");
+    String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
+}
+
+fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|o| format!("{o:02x}")).collect()
+}
+
+fn unhex(line: &str) -> Vec<u8> {
+    let digits = line.as_bytes().chunks(2);
+    digits.map(|d| u8::from_str_radix(std::str::from_utf8(d).unwrap(), 16).unwrap()).collect()
+}
+
+#[test]
+fn scapy_reads_in_our_frames_what_we_put_there() {
+    let Some(python) = python() else { return missing("scapy") };
+    let frames = our_frames();
+    let input: String = frames.iter().map(|(_, f)| hex(f) + "\n").collect();
+    let words = scapy(python, &["describe"], &input);
+    assert_eq!(words.len(), frames.len());
+    for ((kind, frame), words) in frames.iter().zip(&words) {
+        assert_eq!(&describe(frame), words, "{kind}, seed {SEED}: {}", hex(frame));
+        // Neither may have found a wrong checksum or ICRC in what we made.
+        let wrong = words.split(" | ").any(|part| {
+            ["ip4", "udp", "icrc"].iter().any(|p| part.starts_with(p)) && part.ends_with(" 0")
+        });
+        assert!(!wrong, "{kind}, seed {SEED}: {words}");
+    }
+}
+
+#[test]
+fn we_read_in_frames_of_scapy_what_scapy_does() {
+    let Some(python) = python() else { return missing("scapy") };
+    let frames = scapy(python, &["build", &SEED.to_string(), &EACH.to_string()], "");
+    assert_eq!(frames.len() as u64, 10 * EACH);
+    let words = scapy(python, &["describe"], &(frames.join("\n") + "\n"));
+    for (frame, words) in frames.iter().zip(&words) {
+        assert_eq!(&describe(&unhex(frame)), words, "seed {SEED}: {frame}");
+        assert!(!words.contains("icrc 0"), "scapy disowns its own ICRC: {words}");
+    }
+}
+
+#[test]
+fn mac_control_frames_of_scapy_come_out_the_same_when_emitted_again() {
+    let Some(python) = python() else { return missing("scapy") };
+    let frames = scapy(python, &["build", &SEED.to_string(), &EACH.to_string()], "");
+    let mut seen = 0;
+    for frame in frames.iter().map(|f| unhex(f)) {
+        let header = ethernet::Repr::parse(&frame).unwrap();
+        if header.ethertype != EtherType::MAC_CONTROL {
+            continue;
+        }
+        let repr = mac_control::Repr::parse(&frame, header.dst).unwrap();
+        let mut ours = vec![0; repr.buffer_len()];
+        repr.emit(&mut ours).unwrap();
+        let mut want = frame.clone();
+        if let mac_control::Repr::Pfc(pfc) = repr {
+            // Scapy sends times of priorities that it does not enable; we send 0 there.
+            for p in sluice::units::Priority::ALL {
+                if pfc.time(p).is_none() {
+                    want[18 + 2 * p.index()..20 + 2 * p.index()].fill(0);
+                }
+            }
+        }
+        assert_eq!(ours, want, "seed {SEED}");
+        seen += 1;
+    }
+    assert_eq!(seen, 2 * EACH);
+}
+
+/// A capture file of `frames` in the classic format (magic, version 2.4, Ethernet), one frame per
+/// millisecond.
+fn pcap<'a>(frames: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for word in [0xa1b2_c3d4, 2 << 16 | 4, 0, 0, 65_535, 1] {
+        out.extend(u32::to_be_bytes(word));
+    }
+    for (n, frame) in (0_u32..).zip(frames) {
+        let len = frame.len() as u32;
+        for word in [n / 1000, n % 1000 * 1000, len, len] {
+            out.extend(word.to_be_bytes());
+        }
+        out.extend(frame);
+    }
+    out
+}
+
+/// Runs tshark, with every checksum checked, on `frames` and gives its lines.
+fn tshark(name: &str, frames: &[(&'static str, Vec<u8>)], args: &[&str]) -> Option<Vec<String>> {
+    let path: PathBuf = [env!("CARGO_TARGET_TMPDIR"), name].iter().collect();
+    std::fs::write(&path, pcap(frames.iter().map(|(_, f)| &f[..]))).expect("a file is written");
+    let output = Command::new("tshark")
+        .args(["-n", "-r"])
+        .arg(&path)
+        .args(["-o", "ip.check_checksum:TRUE"])
+        .args(["-o", "udp.check_checksum:TRUE"])
+        .args(["-o", "tcp.check_checksum:TRUE"])
+        // RoCEv2 goes without a UDP checksum over IPv6 too.
+        .args(["-o", "udp.ignore_ipv6_zero_checksum:TRUE"])
+        .args(args)
+        .output()
+        .ok()?;
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "tshark failed: {complaint}");
+    std::fs::remove_file(&path).expect("the file goes away");
+    Some(String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect())
+}
+
+/// The frames that tshark finds fault with: malformed, a wrong checksum, or an expert note, warning
+/// or error.
+fn faulted(name: &str, frames: &[(&'static str, Vec<u8>)]) -> Option<Vec<String>> {
+    let filter = "_ws.malformed || _ws.expert.severity >= 0x400000 || ip.checksum.status == 0 \
+                  || udp.checksum.status == 0 || tcp.checksum.status == 0";
+    let fields = ["-e", "frame.number", "-e", "frame.protocols", "-e", "_ws.expert.message"];
+    tshark(name, frames, &[&["-Y", filter, "-T", "fields"], &fields[..]].concat())
+}
+
+#[test]
+fn tshark_decodes_our_frames_without_a_warning() {
+    let mut frames = our_frames();
+    // tshark wants the group address of PAUSE too, where 802.3 31B.3.3 allows the port's own.
+    frames.retain(|(kind, f)| *kind != "pause" || f[..6] == group::MAC_CONTROL.0);
+    let Some(lines) = faulted("judged.pcap", &frames) else { return missing("tshark") };
+    assert!(lines.is_empty(), "seed {SEED}: {lines:#?}");
+}
+
+#[test]
+fn tshark_would_notice_a_fault() {
+    let mut rng = Rng(SEED);
+    let faults = [("ipv4-udp", 0), ("ipv6-tcp", 0), ("ipv4-tcp", 20), ("pfc", 16), ("arp", 30)];
+    let mut frames = Vec::new();
+    for (kind, at) in faults {
+        let mut frame = wire_frames::frame(kind, &mut rng);
+        match at {
+            0 => *frame.last_mut().unwrap() ^= 0x11,
+            16 => frame[16] = 1,
+            n => frame.truncate(n),
+        }
+        frames.push((kind, frame));
+    }
+    let Some(lines) = faulted("faults.pcap", &frames) else { return missing("tshark") };
+    assert_eq!(lines.len(), faults.len(), "{lines:#?}");
+}
+
+#[test]
+fn tshark_names_every_format_and_reads_the_pause_times() {
+    let frames = our_frames();
+    let times: Vec<_> = (0..8).map(|n| format!("macc.cbfc.pause_time.c{n}")).collect();
+    let mut args = vec!["-T", "fields", "-E", "separator=;", "-e", "frame.protocols"];
+    args.extend(["-e", "macc.pause_time", "-e", "macc.cbfc.enbv"]);
+    args.extend(times.iter().flat_map(|t| ["-e", t]));
+    let Some(lines) = tshark("named.pcap", &frames, &args) else { return missing("tshark") };
+    assert_eq!(lines.len(), frames.len());
+    for ((kind, frame), line) in frames.iter().zip(&lines) {
+        let mut fields = line.split(';');
+        let protocols = fields.next().unwrap();
+        let want = match *kind {
+            "pfc" | "pause" => "eth:ethertype:macc",
+            "arp" => "ethertype:arp",
+            "ipv4-udp" | "ipv4-options" => "ethertype:ip:udp",
+            "ipv4-tcp" => "ethertype:ip:tcp",
+            "ipv6-udp" => "ethertype:ipv6:udp",
+            "ipv6-tcp" => "ethertype:ipv6:tcp",
+            "ipv6-extension" => "ethertype:ipv6:ipv6.dstopts:udp",
+            _ => ":infiniband",
+        };
+        assert!(protocols.contains(want), "{kind}: {protocols}");
+        let number = |text: &str| {
+            let hex = text.strip_prefix("0x");
+            hex.map_or_else(|| text.parse(), |h| u32::from_str_radix(h, 16)).unwrap()
+        };
+        let mine = ethernet::Repr::parse(frame).unwrap().dst;
+        match mac_control::Repr::parse(frame, mine) {
+            Ok(mac_control::Repr::Pause(p)) => {
+                assert_eq!(number(fields.next().unwrap()), u32::from(p.time.0));
+            }
+            Ok(mac_control::Repr::Pfc(p)) => {
+                fields.next();
+                assert_eq!(number(fields.next().unwrap()), u32::from(p.enabled.0), "{line}");
+                let read: Vec<_> = fields.map(number).collect();
+                assert_eq!(read, p.times.map(|t| u32::from(t.0)), "{line}");
+            }
+            Err(_) => {}
+        }
+    }
+}

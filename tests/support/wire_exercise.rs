@@ -1,0 +1,147 @@
+//! Hands any octets to every parser and mutator and checks what must hold of all of them.
+//!
+//! The property tests and the fuzz targets both call [`exercise`]; a violated property is a panic.
+
+use sluice::units::{Dscp, Mac, Priority};
+use sluice::wire::ip::{CeMark, Ecn, Hop};
+use sluice::wire::{
+    EtherType, arp, cnp, ethernet, flow, icrc, ip, ipv4, ipv6, mac_control, pause, pfc, roce, tcp,
+    udp, vlan,
+};
+
+/// Emits a header and checks that what it parses to is the same header.
+macro_rules! round_trip {
+    ($repr:expr, $parse:expr) => {
+        if let Ok(repr) = $repr {
+            let mut out = vec![0xa5; repr.buffer_len()];
+            repr.emit(&mut out).expect("what was parsed can be emitted");
+            assert_eq!($parse(&out), Ok(repr));
+            assert!(!repr.to_string().is_empty());
+        }
+    };
+}
+
+/// Reads `octets` as everything they could be.
+pub fn exercise(octets: &[u8]) {
+    layer_2(octets);
+    // Whatever the addresses and EtherType say, the network layer is tried where it would be, and
+    // at the very front so that short inputs reach it too.
+    for at in [0, 14, 18, 22] {
+        if let Some(packet) = octets.get(at..) {
+            layer_3(packet);
+            changes(packet);
+        }
+    }
+    classification(octets);
+}
+
+fn layer_2(octets: &[u8]) {
+    round_trip!(ethernet::Repr::parse(octets), ethernet::Repr::parse);
+    round_trip!(vlan::Repr::parse(octets), vlan::Repr::parse);
+    let port = Mac([2, 0, 0, 0, 0, 1]);
+    round_trip!(pfc::Repr::parse(octets), pfc::Repr::parse);
+    round_trip!(pause::Repr::parse(octets, port), |o: &[u8]| pause::Repr::parse(o, port));
+    round_trip!(mac_control::Repr::parse(octets, port), |o: &[u8]| {
+        mac_control::Repr::parse(o, port)
+    });
+    if let Ok(v) = pfc::View::new(octets) {
+        let repr = pfc::Repr::parse(octets).expect("the view was made");
+        for p in Priority::ALL {
+            assert_eq!(repr.time(p), v.enabled().contains(p).then(|| v.time_field(p)));
+        }
+    }
+    round_trip!(arp::Repr::parse(octets), arp::Repr::parse);
+}
+
+fn layer_3(packet: &[u8]) {
+    if let Ok(repr) = ipv4::Repr::parse(packet) {
+        let mut out = vec![0xa5; repr.buffer_len()];
+        repr.emit(&mut out).expect("what was parsed can be emitted");
+        assert_eq!(ipv4::Repr::parse(&out), Ok(repr));
+        assert!(ipv4::View::new(&out).is_ok_and(|v| v.checksum_ok()));
+    }
+    round_trip!(ipv6::Repr::parse(packet), ipv6::Repr::parse);
+    round_trip!(udp::Repr::parse(packet), udp::Repr::parse);
+    round_trip!(tcp::Repr::parse(packet), tcp::Repr::parse);
+    round_trip!(roce::Repr::parse(packet), roce::Repr::parse);
+    for ethertype in [EtherType::IPV4, EtherType::IPV6] {
+        round_trip!(cnp::Repr::parse(ethertype, packet), |o: &[u8]| {
+            cnp::Repr::parse(ethertype, o)
+        });
+        if let Ok(v) = ip::View::new(ethertype, packet) {
+            let upper = v.upper().map_or(0, |u| u.payload.len());
+            assert!(upper <= packet.len() && upper <= v.total_len());
+            if let Ok(udp) = udp::View::new(packet) {
+                let _ = udp.checksum_ok(v.src(), v.dst());
+            }
+        }
+    }
+    let mut sealed = packet.to_vec();
+    if icrc::seal(&mut sealed).is_ok() {
+        assert_eq!(icrc::verify(&sealed), Ok(()));
+    }
+}
+
+/// Changes a packet in place and checks that nothing but the field and its checksum moved.
+fn changes(packet: &[u8]) {
+    for ethertype in [EtherType::IPV4, EtherType::IPV6] {
+        let mut changed = packet.to_vec();
+        let before = ip::View::new(ethertype, packet).ok().map(|v| (v.ecn(), v.ttl()));
+        let checksum_ok = ipv4::View::new(packet).map(|v| v.checksum_ok());
+        let mark = ip::mark_ce(ethertype, &mut changed);
+        assert_eq!(mark == CeMark::NotIp, before.is_none());
+        if mark != CeMark::Marked {
+            assert_eq!(changed, packet);
+        }
+        let hop = ip::decrement_ttl(ethertype, &mut changed);
+        let after = ip::View::new(ethertype, &changed).ok();
+        match (before, after) {
+            (Some((ecn, ttl)), Some(v)) => {
+                let want = if ecn == Ecn::NotEct { ecn } else { Ecn::Ce };
+                assert_eq!(v.ecn(), want);
+                match hop {
+                    Hop::Alive(left) => assert_eq!((left, v.ttl()), (ttl - 1, ttl - 1)),
+                    Hop::Expired => assert!(ttl < 2 && v.ttl() == ttl),
+                    Hop::NotIp => panic!("it was IP"),
+                }
+            }
+            (None, None) => assert_eq!(hop, Hop::NotIp),
+            _ => panic!("a change made or unmade an IP packet"),
+        }
+        if ethertype == EtherType::IPV4 {
+            assert_eq!(ipv4::View::new(&changed).map(|v| v.checksum_ok()), checksum_ok);
+        }
+        if let Ok(mut v) = ipv6::ViewMut::new(&mut changed) {
+            v.set_dscp_ecn(Dscp::MAX, Ecn::Ect1);
+            assert_eq!(ipv6::View::new(&changed).map(|v| v.dscp()), Ok(Dscp::MAX));
+        }
+    }
+}
+
+/// The way of the switch's classifier, and tags put on and taken off.
+fn classification(frame: &[u8]) {
+    let Ok(walk) = vlan::walk(frame) else { return };
+    assert!(walk.l3 <= frame.len() && walk.tags <= vlan::MAX_TAGS);
+    assert_eq!(walk.outer.is_some(), walk.tags > 0);
+    let is_ip = ip::View::new(walk.ethertype, &frame[walk.l3..]).is_ok();
+    let tuple = flow::FiveTuple::of_frame(frame);
+    assert_eq!(tuple.is_some(), is_ip);
+    if let Some(tuple) = tuple {
+        assert!(!tuple.to_string().is_empty());
+    }
+    let mut marked = frame.to_vec();
+    assert_eq!(ip::mark_ce_in_frame(&mut marked) == CeMark::NotIp, !is_ip);
+
+    let tag = vlan::Repr::parse(&[0x88, 0xa8, 0x60, 0x05]).expect("a tag");
+    let mut tagged = [&[0; vlan::TAG_LEN], frame].concat();
+    vlan::insert(&mut tagged, &tag).expect("a frame with addresses");
+    assert_eq!(vlan::walk(&tagged).map(|w| w.outer), Ok(Some(tag)));
+    vlan::remove(&mut tagged).expect("the tag just put on");
+    assert_eq!(&tagged[vlan::TAG_LEN..], frame);
+    if let Some(outer) = walk.outer {
+        let mut replaced = frame.to_vec();
+        vlan::replace(&mut replaced, &tag).expect("a tagged frame");
+        vlan::replace(&mut replaced, &outer).expect("a tagged frame");
+        assert_eq!(replaced, frame);
+    }
+}

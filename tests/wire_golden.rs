@@ -1,0 +1,155 @@
+//! Whole frames from elsewhere: read as the switch reads them, and made again octet for octet.
+
+use sluice::units::{Dscp, Mac, Pcp, Priority, Quanta, Vid};
+use sluice::wire::flow::FiveTuple;
+use sluice::wire::ip::{CeMark, Ecn, Hop};
+use sluice::wire::roce::{Opcode, U24};
+use sluice::wire::vlan::{self, Tpid};
+use sluice::wire::{
+    EtherType, WireError, cnp, ethernet, icrc, ip, mac_control, pause, pfc, roce, udp,
+};
+
+/// A CNP as a ConnectX-4 Lx sent it, its ICRC computed by the adapter.
+const CNP: &str = "e41d2dab2bc27cfe90643b320800 45c2003c718c4000401191610a0011010a001201
+    000012b700280000 8100ffff4000011800000000 00000000000000000000000000000000 82fd002a";
+
+/// An unreliable SEND over IPv4 that scapy 2.5.0 built, ICRC included.
+const SEND_IPV4: &str = "456a00382b1d40003f1123f2c0000201c6336407 c0de12b700243912
+    2460ffff000002d380123456 6c6f73736c657373212100 00 0a833fc6";
+
+/// The same over IPv6; scapy built the headers, and zlib's CRC-32 by the rule of InfiniBand Annex
+/// A17 made the ICRC.
+const SEND_IPV6: &str = "66aabcde0024113d20010db800000000000000000000000120010db8000000000000000000
+    000002 c0de12b70024a533 2460ffff000002d380123456 6c6f73736c65737321210000 51541d9b";
+
+/// PFC as scapy 2.5.0 builds it: priority 3 pauses for 65535 quanta, priority 4 resumes.
+const PFC: &str = "0180c2000001 020000000005 8808 0101 0018 0000 0000 0000 ffff 0000 0000 0000 0000
+    0000000000000000000000000000000000000000000000000000";
+
+/// PAUSE as scapy 2.5.0 builds it, for 0x1234 quanta.
+const PAUSE: &str = "0180c2000001 020000000005 8808 0001 1234 000000000000000000000000000000000000
+    000000000000000000000000000000000000000000000000";
+
+/// TCP within a customer tag within a service tag, as scapy 2.5.0 builds it.
+const QINQ: &str = "020000000001020000000002 88a8b064 810060c8 0800
+    45ba0028000700004006660d0a0000010a000002 9c4001bb000000000000000050022000dde40000";
+
+fn octets(hex: &str) -> Vec<u8> {
+    let digits: Vec<_> = hex.chars().filter_map(|c| c.to_digit(16)).collect();
+    digits.chunks(2).map(|d| (d[0] << 4 | d[1]) as u8).collect()
+}
+
+fn mac(last: u8) -> Mac {
+    Mac([2, 0, 0, 0, 0, last])
+}
+
+#[test]
+fn a_captured_cnp_is_read_and_made_again() {
+    let frame = octets(CNP);
+    let walk = vlan::walk(&frame).unwrap();
+    let packet = &frame[walk.l3..];
+    let repr = cnp::Repr::parse(walk.ethertype, packet).unwrap();
+    assert_eq!((repr.dscp.get(), repr.ecn, repr.ttl), (48, Ecn::Ect0, 64));
+    assert_eq!(repr.to_string(), "10.0.17.1 > 10.0.18.1 CNP qp 280 dscp 48");
+
+    let mut again = vec![0xff; frame.len()];
+    let header = ethernet::Repr { dst: walk.dst, src: walk.src, ethertype: repr.ethertype() };
+    header.emit(&mut again).unwrap();
+    repr.emit(&mut again[ethernet::HEADER_LEN..]).unwrap();
+    assert_eq!(again, frame);
+}
+
+#[test]
+fn a_cnp_with_a_fault_is_none() {
+    let packet = octets(CNP).split_off(ethernet::HEADER_LEN);
+    for (at, octet, error) in [
+        (59, 0x2b, WireError::BadChecksum), // ICRC
+        (40, 0x01, WireError::BadChecksum), // a reserved octet that the ICRC covers
+        (11, 0x62, WireError::BadChecksum), // IPv4 checksum
+        (28, 0x82, WireError::BadOpcode),
+        (32, 0x00, WireError::BadOpcode),   // BECN
+        (23, 0xb8, WireError::Unsupported), // UDP port
+        (25, 0x27, WireError::BadLength),
+    ] {
+        let mut bad = packet.clone();
+        bad[at] = octet;
+        assert_eq!(cnp::Repr::parse(EtherType::IPV4, &bad), Err(error), "octet {at}");
+    }
+}
+
+#[test]
+fn the_icrc_of_other_implementations_is_ours() {
+    let cnp = octets(CNP).split_off(ethernet::HEADER_LEN);
+    for mut packet in [octets(SEND_IPV4), octets(SEND_IPV6), cnp] {
+        let field = packet.len() - icrc::LEN;
+        assert_eq!(icrc::verify(&packet), Ok(()));
+        assert_eq!(icrc::compute(&packet).unwrap(), packet[field..]);
+        let want = packet.clone();
+        packet[field..].fill(0);
+        assert_eq!(icrc::verify(&packet), Err(WireError::BadChecksum));
+        icrc::seal(&mut packet).unwrap();
+        assert_eq!(packet, want);
+    }
+}
+
+#[test]
+fn a_roce_packet_may_be_marked_and_routed_and_keeps_its_checksums() {
+    for (ethertype, packet) in [(EtherType::IPV4, SEND_IPV4), (EtherType::IPV6, SEND_IPV6)] {
+        let mut packet = octets(packet);
+        let ttl = ip::View::new(ethertype, &packet).unwrap().ttl();
+        assert_eq!(ip::mark_ce(ethertype, &mut packet), CeMark::Marked);
+        assert_eq!(ip::decrement_ttl(ethertype, &mut packet), Hop::Alive(ttl - 1));
+        assert_eq!(icrc::verify(&packet), Ok(()));
+        let view = ip::View::new(ethertype, &packet).unwrap();
+        assert_eq!((view.ecn(), view.dscp()), (Ecn::Ce, Dscp::new(26).unwrap()));
+        if let ip::View::V4(v) = view {
+            assert!(v.checksum_ok());
+        }
+        let datagram = udp::View::new(view.upper().unwrap().payload).unwrap();
+        assert_eq!(datagram.checksum_ok(view.src(), view.dst()), Ok(true));
+        let bth = roce::Repr::parse(datagram.payload()).unwrap();
+        let psn = U24::new(0x12_3456).unwrap();
+        let plain = roce::Repr::new(Opcode::UC_SEND_ONLY, U24::new(0x2d3).unwrap(), psn);
+        let want = roce::Repr { migrated: true, pad_count: 2, ack_request: true, ..plain };
+        assert_eq!(bth, want);
+    }
+}
+
+#[test]
+fn pfc_is_read_and_made_again() {
+    let mut repr = pfc::Repr::new(mac(5));
+    repr.set(Priority::new(3).unwrap(), Quanta::MAX);
+    repr.set(Priority::new(4).unwrap(), Quanta(0));
+    let frame = octets(PFC);
+    assert_eq!(frame.len(), 60);
+    assert_eq!(mac_control::Repr::parse(&frame, mac(9)), Ok(mac_control::Repr::Pfc(repr)));
+    let mut again = [0xff; 60];
+    repr.emit(&mut again).unwrap();
+    assert_eq!(again[..], frame);
+}
+
+#[test]
+fn pause_is_read_and_made_again() {
+    let repr = pause::Repr::new(mac(5), Quanta(0x1234));
+    let frame = octets(PAUSE);
+    assert_eq!(frame.len(), 60);
+    assert_eq!(mac_control::Repr::parse(&frame, mac(9)), Ok(mac_control::Repr::Pause(repr)));
+    let mut again = [0xff; 60];
+    repr.emit(&mut again).unwrap();
+    assert_eq!(again[..], frame);
+}
+
+#[test]
+fn a_doubly_tagged_frame_is_classified_by_its_service_tag() {
+    let frame = octets(QINQ);
+    let walk = vlan::walk(&frame).unwrap();
+    let outer =
+        vlan::Repr { tpid: Tpid::S, pcp: Pcp::new(5).unwrap(), dei: true, vid: Vid::new(100) };
+    assert_eq!((walk.outer, walk.tags, walk.l3), (Some(outer), 2, 22));
+    assert_eq!((walk.dst, walk.src, walk.ethertype), (mac(1), mac(2), EtherType::IPV4));
+    let view = ip::View::new(walk.ethertype, &frame[walk.l3..]).unwrap();
+    assert_eq!((view.dscp().get(), view.ecn()), (46, Ecn::Ect0));
+    let tuple = FiveTuple::of(&view);
+    assert_eq!(tuple.to_string(), "tcp 10.0.0.1 port 40000 > 10.0.0.2 port 443");
+    assert_eq!(FiveTuple::of_frame(&frame), Some(tuple));
+}

@@ -1,0 +1,54 @@
+//! No octets whatever make a parser panic, and what a parser accepts it can write again.
+
+use proptest::prelude::*;
+use wire_frames::{KINDS, Rng};
+
+#[path = "support/wire_exercise.rs"]
+mod wire_exercise;
+#[path = "support/wire_frames.rs"]
+mod wire_frames;
+
+use wire_exercise::exercise;
+
+/// A few octets changed, cut out, doubled or appended.
+fn mutate(frame: &mut Vec<u8>, rng: &mut Rng) {
+    for _ in 0..1 + rng.below(4) {
+        let at = rng.below(frame.len() + 1);
+        match rng.below(5) {
+            0 => frame.truncate(at),
+            1 => frame.splice(at..at, rng.octets(4)).for_each(drop),
+            2 => drop(frame.drain(at..(at + 1 + rng.below(4)).min(frame.len()).max(at))),
+            // The extremes are where lengths and counts go wrong.
+            3 => frame.iter_mut().skip(at).take(1).for_each(|o| *o = [0, 0xff][at % 2]),
+            _ => frame.iter_mut().skip(at).take(1).for_each(|o| *o ^= 1 << (at % 8)),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    #[test]
+    fn random_octets_are_read_without_a_panic(octets in prop::collection::vec(any::<u8>(), 0..200)) {
+        exercise(&octets);
+    }
+
+    #[test]
+    fn frames_of_every_kind_and_their_mutations_are_read_without_a_panic(seed in any::<u64>()) {
+        let mut rng = Rng(seed);
+        let mut frame = wire_frames::frame(KINDS[rng.below(KINDS.len())], &mut rng);
+        exercise(&frame);
+        mutate(&mut frame, &mut rng);
+        exercise(&frame);
+    }
+}
+
+#[test]
+fn every_kind_cut_at_every_octet_is_read_without_a_panic() {
+    for (seed, kind) in (0..).zip(KINDS) {
+        let frame = wire_frames::frame(kind, &mut Rng(seed));
+        for n in 0..=frame.len() {
+            exercise(&frame[..n]);
+        }
+    }
+}
