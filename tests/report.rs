@@ -32,6 +32,8 @@ fn run() -> RunSnapshot {
             name: "tor".into(),
             at: Instant::ZERO,
             ports: vec![port("left", left), port("right", right)],
+            given: 0,
+            taken: 0,
             held: 1,
             shared_used_bytes: 1000,
             shared_peak_bytes: 2000,

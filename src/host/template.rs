@@ -107,7 +107,7 @@ fn udp4(udp: &Udp<core::net::Ipv4Addr>, len: usize, out: &mut [u8]) -> Sum {
     .expect("a frame is shorter than the longest packet");
     let out = &mut out[ipv4::HEADER_LEN..];
     udp_header(udp, payload_len, out);
-    Sum::default().pseudo_v4(udp.src, udp.dst, Protocol::UDP.0, payload_len).octets(out)
+    Sum::default().pseudo(udp.src.into(), udp.dst.into(), Protocol::UDP.0, payload_len).octets(out)
 }
 
 /// Writes IPv6 and UDP for a packet of `len` octets; gives the sum of the UDP checksum.
@@ -127,7 +127,7 @@ fn udp6(udp: &Udp<core::net::Ipv6Addr>, len: usize, out: &mut [u8]) -> Sum {
     .expect("a frame is shorter than the longest packet");
     let out = &mut out[ipv6::HEADER_LEN..];
     udp_header(udp, payload_len, out);
-    Sum::default().pseudo_v6(udp.src, udp.dst, Protocol::UDP.0, payload_len).octets(out)
+    Sum::default().pseudo(udp.src.into(), udp.dst.into(), Protocol::UDP.0, payload_len).octets(out)
 }
 
 /// Writes a UDP header without its checksum.

@@ -25,21 +25,20 @@ pub struct WorkerSnapshot {
     pub nics: Vec<NicCounters>,
     /// Frames of lossless groups that were lost to congestion.
     pub lossless_lost: u64,
-    /// Frames given to other workers and taken from them ([`super::Mesh::carried`]).
-    pub carried: (u64, u64),
 }
 
 /// The whole switch.
 #[derive(Clone, Debug)]
 pub struct RunSnapshot {
-    /// The counters, ports in the order of the plan. `held` has the frames between workers in it.
+    /// The counters, ports in the order of the plan. Frames between workers are those given and not
+    /// yet taken.
     pub switch: SwitchSnapshot,
     /// The device counters, by port.
     pub nics: Vec<NicCounters>,
     /// Frames of lossless groups that were lost to congestion.
     pub lossless_lost: u64,
-    /// How many workers it was put together from. With more than one, and while they run, the
-    /// parts are some microseconds apart, so the balance need not hold until they have stopped.
+    /// How many workers it was put together from. Each part's own sums hold, so those of the whole
+    /// do, though the parts are some microseconds apart while the workers run.
     pub workers: usize,
 }
 
@@ -54,27 +53,31 @@ pub struct RunSnapshot {
 pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize]) -> RunSnapshot {
     let workers = parts.len();
     let first = parts.first().expect("a switch has a worker");
-    let mut switch = SwitchSnapshot { ports: Vec::new(), held: 0, ..first.switch.clone() };
-    switch.shared_used_bytes = 0;
-    switch.shared_peak_bytes = 0;
-    let (mut lossless_lost, mut given, mut taken) = (0, 0, 0);
+    let mut switch = SwitchSnapshot {
+        ports: Vec::new(),
+        held: 0,
+        given: 0,
+        taken: 0,
+        shared_used_bytes: 0,
+        shared_peak_bytes: 0,
+        ..first.switch.clone()
+    };
+    let mut lossless_lost = 0;
     let mut ports = Vec::new();
     for part in parts {
         let s = part.switch;
         switch.at = switch.at.max(s.at);
         switch.held += s.held;
+        switch.given += s.given;
+        switch.taken += s.taken;
         switch.shared_used_bytes += s.shared_used_bytes;
         switch.shared_peak_bytes += s.shared_peak_bytes;
         switch.fdb_entries = switch.fdb_entries.max(s.fdb_entries);
         switch.fdb_full = switch.fdb_full.max(s.fdb_full);
         lossless_lost += part.lossless_lost;
-        given += part.carried.0;
-        taken += part.carried.1;
         assert_eq!(s.ports.len(), part.nics.len(), "every port has a device");
         ports.push(s.ports.into_iter().zip(part.nics));
     }
-    // The giver may have been asked before it gave and the taker after it took.
-    switch.held += u64::saturating_sub(given, taken);
     let mut nics = Vec::new();
     for owner in owners {
         let (port, nic) = ports[*owner].next().expect("a worker reports the ports it owns");
@@ -90,7 +93,7 @@ mod tests {
     use crate::stats::{PortCounters, PortSnapshot};
     use crate::time::Instant;
 
-    fn part(names: &[&str], at: u64, carried: (u64, u64)) -> WorkerSnapshot {
+    fn part(names: &[&str], at: u64, (given, taken): (u64, u64)) -> WorkerSnapshot {
         let port = |name: &&str| PortSnapshot {
             name: (*name).into(),
             up: true,
@@ -104,6 +107,8 @@ mod tests {
                 at: Instant::from_picos(at),
                 ports: names.iter().map(port).collect(),
                 held: 2,
+                given,
+                taken,
                 shared_used_bytes: 10,
                 shared_peak_bytes: 20,
                 fdb_entries: at,
@@ -111,7 +116,6 @@ mod tests {
             },
             nics: vec![NicCounters { rx_missed: at, ..NicCounters::default() }; names.len()],
             lossless_lost: 1,
-            carried,
         }
     }
 
@@ -121,7 +125,7 @@ mod tests {
         let names: Vec<_> = whole.switch.ports.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c"]);
         assert_eq!(whole.nics.iter().map(|n| n.rx_missed).collect::<Vec<_>>(), [9, 7, 9]);
-        assert_eq!(whole.switch.held, 2 + 2 + 1);
+        assert_eq!((whole.switch.held, whole.switch.given, whole.switch.taken), (4, 5, 4));
         assert_eq!((whole.switch.shared_used_bytes, whole.switch.shared_peak_bytes), (20, 40));
         assert_eq!((whole.switch.fdb_entries, whole.lossless_lost, whole.workers), (9, 2, 2));
         assert_eq!(whole.switch.at, Instant::from_picos(9));
