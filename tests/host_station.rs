@@ -432,9 +432,9 @@ fn check_checksums(frame: &MemFrame) {
     let sum = match packet {
         ip::View::V4(v) => {
             assert!(v.checksum_ok());
-            Sum::default().pseudo_v4(v.src(), v.dst(), 17, len)
+            Sum::default().pseudo(v.src().into(), v.dst().into(), 17, len)
         }
-        ip::View::V6(v) => Sum::default().pseudo_v6(v.src(), v.dst(), 17, len),
+        ip::View::V6(v) => Sum::default().pseudo(v.src().into(), v.dst().into(), 17, len),
     };
     assert_eq!(sum.octets(udp).finish(), 0);
 }
