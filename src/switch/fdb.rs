@@ -48,9 +48,23 @@ pub enum Learnt {
     Refused,
 }
 
-#[inline]
-const fn key(vid: Vid, mac: Mac) -> u64 {
-    (vid.get() as u64) << 48 | mac.to_u64()
+/// A VLAN and an address in it, in one number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Key(u64);
+
+impl Key {
+    /// The key of an address in a VLAN.
+    #[inline]
+    #[must_use]
+    pub const fn new(vid: Vid, mac: Mac) -> Self {
+        Self::from_parts(vid, mac.to_u64())
+    }
+
+    /// The same, for an address that is a number below 2^48 already.
+    #[inline]
+    pub(super) const fn from_parts(vid: Vid, mac: u64) -> Self {
+        Self((vid.get() as u64) << 48 | mac)
+    }
 }
 
 impl Fdb {
@@ -120,28 +134,29 @@ impl Fdb {
     /// The port an address is behind.
     #[inline]
     #[must_use]
-    pub fn lookup(&self, now: Instant, vid: Vid, mac: Mac) -> Option<PortId> {
-        let slot = self.slots[self.probe(key(vid, mac))];
+    pub fn lookup(&self, now: Instant, key: Key) -> Option<PortId> {
+        let slot = self.slots[self.probe(key.0)];
         if slot.key == EMPTY || self.aged(slot, now.as_picos() >> AGE_SHIFT) {
             return None;
         }
         PortId::new(slot.seen_port as u16)
     }
 
-    /// Takes note that a frame from `mac` came in by `port`.
+    /// Takes note that a frame from an address came in by `port`.
     #[inline]
-    pub fn learn(&mut self, now: Instant, vid: Vid, mac: Mac, port: PortId) -> Learnt {
+    pub fn learn(&mut self, now: Instant, key: Key, port: PortId) -> Learnt {
         let now = now.as_picos() >> AGE_SHIFT;
         let wanted = now << 16 | u64::from(port.get());
-        let at = self.probe(key(vid, mac));
+        let at = self.probe(key.0);
         let slot = self.slots[at];
         if slot.seen_port == wanted && slot.key != EMPTY {
             return Learnt::Known;
         }
-        self.learn_slow(at, key(vid, mac), now, wanted)
+        self.learn_slow(at, key.0, now, wanted)
     }
 
     /// The part of learning that writes.
+    #[cold]
     fn learn_slow(&mut self, at: usize, key: u64, now: u64, wanted: u64) -> Learnt {
         let slot = self.slots[at];
         if slot.key & STATIC != 0 {
@@ -166,8 +181,7 @@ impl Fdb {
 
     /// Adds a static entry. False when the table is full.
     #[must_use]
-    pub fn add_static(&mut self, vid: Vid, mac: Mac, port: PortId) -> bool {
-        let key = key(vid, mac);
+    pub fn add_static(&mut self, Key(key): Key, port: PortId) -> bool {
         let at = self.probe(key);
         if self.slots[at].key == EMPTY {
             if self.used == self.capacity {
@@ -262,31 +276,33 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    const VID: Vid = Vid::MIN;
+    fn k(n: u16) -> Key {
+        Key::new(Vid::MIN, mac(n))
+    }
 
     #[test]
     fn addresses_are_learnt_move_and_age() {
         let mut fdb = Fdb::new(64, Duration::from_secs(300));
         let (p0, p1) = (PortId::new(0).unwrap(), PortId::new(1).unwrap());
-        assert_eq!(fdb.lookup(at(0), VID, mac(1)), None);
-        assert_eq!(fdb.learn(at(0), VID, mac(1), p0), Learnt::News);
-        assert_eq!(fdb.learn(at(0), VID, mac(1), p0), Learnt::Known);
-        assert_eq!(fdb.lookup(at(1), VID, mac(1)), Some(p0));
-        assert_eq!(fdb.learn(at(2), VID, mac(1), p1), Learnt::News);
-        assert_eq!(fdb.lookup(at(3), VID, mac(1)), Some(p1));
-        assert_eq!(fdb.lookup(at(299_000), VID, mac(1)), Some(p1));
-        assert_eq!(fdb.lookup(at(301_000), VID, mac(1)), None);
-        assert_eq!(fdb.lookup(at(3), Vid::MAX, mac(1)), None, "VLANs learn apart");
+        assert_eq!(fdb.lookup(at(0), k(1)), None);
+        assert_eq!(fdb.learn(at(0), k(1), p0), Learnt::News);
+        assert_eq!(fdb.learn(at(0), k(1), p0), Learnt::Known);
+        assert_eq!(fdb.lookup(at(1), k(1)), Some(p0));
+        assert_eq!(fdb.learn(at(2), k(1), p1), Learnt::News);
+        assert_eq!(fdb.lookup(at(3), k(1)), Some(p1));
+        assert_eq!(fdb.lookup(at(299_000), k(1)), Some(p1));
+        assert_eq!(fdb.lookup(at(301_000), k(1)), None);
+        assert_eq!(fdb.lookup(at(3), Key::new(Vid::MAX, mac(1))), None, "VLANs learn apart");
     }
 
     #[test]
     fn static_entries_neither_move_nor_age() {
         let mut fdb = Fdb::new(8, Duration::from_secs(1));
         let (p0, p1) = (PortId::new(0).unwrap(), PortId::new(1).unwrap());
-        assert!(fdb.add_static(VID, mac(1), p0));
-        assert_eq!(fdb.learn(at(0), VID, mac(1), p1), Learnt::Refused);
+        assert!(fdb.add_static(k(1), p0));
+        assert_eq!(fdb.learn(at(0), k(1), p1), Learnt::Refused);
         fdb.flush(None);
-        assert_eq!(fdb.lookup(at(100_000), VID, mac(1)), Some(p0));
+        assert_eq!(fdb.lookup(at(100_000), k(1)), Some(p0));
     }
 
     #[test]
@@ -294,7 +310,7 @@ mod tests {
         let mut fdb = Fdb::new(8, Duration::from_secs(300));
         let port = PortId::new(0).unwrap();
         for n in 0..20 {
-            let _ = fdb.learn(at(0), VID, mac(n), port);
+            let _ = fdb.learn(at(0), k(n), port);
         }
         assert_eq!((fdb.len(), fdb.refused()), (8, 12));
         // Aged entries make room once the sweep has come round.
@@ -302,7 +318,7 @@ mod tests {
             fdb.sweep(at(300_000 + n * 5_000));
         }
         assert_eq!(fdb.len(), 0);
-        assert_eq!(fdb.learn(at(700_000), VID, mac(99), port), Learnt::News);
+        assert_eq!(fdb.learn(at(700_000), k(99), port), Learnt::News);
     }
 
     proptest! {
@@ -319,13 +335,13 @@ mod tests {
                 match op {
                     0 => { fdb.flush(Some(port)); model.retain(|_, v| v.0 != p); }
                     1 => fdb.sweep(at(ms)),
-                    _ => if fdb.learn(at(ms), VID, mac(n), port) != Learnt::Refused {
+                    _ => if fdb.learn(at(ms), k(n), port) != Learnt::Refused {
                         model.insert(n, (p, ms));
                     },
                 }
                 for n in 0..40 {
                     let known = model.get(&n).filter(|(_, seen)| ms - seen < 63).map(|v| v.0);
-                    let got = fdb.lookup(at(ms), VID, mac(n)).map(PortId::get);
+                    let got = fdb.lookup(at(ms), k(n)).map(PortId::get);
                     // Ages are kept in coarse units, so the last millisecond is either.
                     if model.get(&n).is_none_or(|(_, seen)| (ms - seen).abs_diff(64) > 1) {
                         prop_assert_eq!(got, known, "address {} at {} ms", n, ms);

@@ -1,7 +1,8 @@
 //! Where a data frame goes: to one port, to all of its VLAN, or to the router (802.1Q 8.6.3).
 
 use super::Switch;
-use super::classify::Meta;
+use super::classify::{Meta, UNTAGGED};
+use super::fdb::Key;
 use super::tables::Tables;
 use crate::frame::Frame;
 use crate::stats::DropReason;
@@ -14,13 +15,13 @@ impl<W: World> Switch<W> {
     /// Finds the egress port or ports of a frame and delivers it.
     #[inline]
     pub(super) fn forward(&mut self, now: Instant, at: usize, frame: W::Frame, meta: Meta) {
-        if self.router.wants(&meta) {
+        if !self.router.is_empty() && self.router.wants(&meta) {
             return self.route(now, at, frame, meta);
         }
-        if meta.dst.is_multicast() {
+        if meta.is_to_group() {
             return self.flood(now, at, frame, &meta);
         }
-        match self.fdb.lookup(now, meta.vid, meta.dst) {
+        match self.fdb.lookup(now, Key::from_parts(meta.vid, meta.dst)) {
             Some(egress) if egress == self.ports[at].id => {
                 self.count_drop(now, at, Some(meta.priority), DropReason::SameSegment);
             }
@@ -31,6 +32,7 @@ impl<W: World> Switch<W> {
 
     /// Sends a frame to every other port of its VLAN that is up. Each copy is charged for itself,
     /// because each holds memory of its own.
+    #[cold]
     pub(super) fn flood(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
         let ingress = self.ports[at].id;
         let mut last = None;
@@ -71,7 +73,8 @@ impl<W: World> Switch<W> {
 /// False when there is no room for one.
 #[inline]
 pub(super) fn retag<F: Frame>(frame: &mut F, meta: &Meta, egress: &Tables) -> bool {
-    match (meta.tag, egress.is_tagged(meta.vid)) {
+    let tag = (meta.tag != UNTAGGED).then_some(meta.tag);
+    match (tag, egress.is_tagged(meta.vid)) {
         (None, false) => true,
         (Some(vid), true) if vid == meta.vid.get() => true,
         (Some(_), true) => {

@@ -2,7 +2,7 @@
 
 use super::Switch;
 use super::classify::{Class, Meta, classify};
-use super::fdb::Learnt;
+use super::fdb::{Key, Learnt};
 use super::port_state::Queued;
 use crate::buffer::{Admission, Crossing, Refusal};
 use crate::frame::{Burst, Frame};
@@ -58,10 +58,10 @@ impl<W: World> Switch<W> {
     /// Takes note of where the frame came from, and tells the other workers what is new.
     #[inline]
     fn learn(&mut self, now: Instant, ingress: PortId, meta: &Meta) {
-        if self.fdb.learn(now, meta.vid, meta.src, ingress) == Learnt::News {
+        if self.fdb.learn(now, Key::from_parts(meta.vid, meta.src), ingress) == Learnt::News {
             // One that could not be told now is told when the entry is next refreshed; until
             // then the others flood, which is what they do with any unknown address.
-            let _ = self.handoff.tell_learnt(meta.vid, meta.src, ingress);
+            let _ = self.handoff.tell_learnt(meta.vid, meta.src(), ingress);
         }
     }
 

@@ -26,7 +26,7 @@ mod tests;
 pub(crate) mod testworld;
 
 pub use change::{Change, ChangeError};
-pub use fdb::{Fdb, Learnt};
+pub use fdb::{Fdb, Key, Learnt};
 pub use plan::*;
 
 use crate::buffer::{BufferError, Ledger};
@@ -102,7 +102,7 @@ impl<W: World> Switch<W> {
             return Err(SwitchError::PortCount { groups, ports });
         }
         let mut fdb = Fdb::new(plan.bridge.table_size, plan.bridge.ageing);
-        if !plan.bridge.statics.iter().all(|e| fdb.add_static(e.vid, e.mac, e.port)) {
+        if !plan.bridge.statics.iter().all(|e| fdb.add_static(Key::new(e.vid, e.mac), e.port)) {
             return Err(SwitchError::StaticEntries(plan.bridge.statics.len()));
         }
         let mut index = vec![None; plan.ports.len()];
@@ -158,7 +158,7 @@ impl<W: World> Switch<W> {
             *exchange_at = now.saturating_add(EXCHANGE_EVERY);
         }
         while let Some((vid, mac, port)) = handoff.next_learnt() {
-            let _ = fdb.learn(now, vid, mac, port);
+            let _ = fdb.learn(now, Key::new(vid, mac), port);
         }
         self.collect_credits(now);
         let mut progressed = false;

@@ -71,6 +71,12 @@ impl Router {
         Self { interfaces: plan.interfaces.clone(), of_vid, v4, v6, neighbours }
     }
 
+    /// Whether nothing is routed.
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.interfaces.is_empty()
+    }
+
     /// The interface in a VLAN.
     #[inline]
     fn interface(&self, meta: &Meta) -> Option<&InterfacePlan> {
@@ -82,7 +88,8 @@ impl Router {
     #[inline]
     pub(super) fn wants(&self, meta: &Meta) -> bool {
         self.interface(meta).is_some_and(|i| {
-            meta.dst == i.mac || (meta.ethertype == EtherType::ARP && meta.dst == Mac::BROADCAST)
+            let dst = meta.dst();
+            dst == i.mac || (meta.ethertype == EtherType::ARP && dst == Mac::BROADCAST)
         })
     }
 
@@ -148,7 +155,7 @@ impl<W: World> Switch<W> {
         }
         let interface = &self.router.interfaces[to.interface];
         readdress(frame.head_mut(), to.mac, interface.mac);
-        Ok((Meta { dst: to.mac, src: interface.mac, vid: interface.vid, ..*meta }, to.port))
+        Ok((Meta { vid: interface.vid, ..*meta }, to.port))
     }
 
     /// Answers an ICMP echo request to one of the router's IPv4 addresses by turning it round
@@ -176,8 +183,8 @@ impl<W: World> Switch<W> {
         // Swapping two addresses leaves the header's own checksum as it is.
         packet[12..16].copy_from_slice(&dst.octets());
         packet[16..20].copy_from_slice(&src.octets());
-        readdress(frame.head_mut(), meta.src, mac);
-        Ok(Meta { dst: meta.src, src: mac, ..*meta })
+        readdress(frame.head_mut(), meta.src(), mac);
+        Ok(*meta)
     }
 
     /// Answers an ARP request for one of the router's addresses; any other question to everybody
@@ -194,11 +201,10 @@ impl<W: World> Switch<W> {
                 let emitted = answer.emit(&mut frame.head_mut()[l3..]);
                 emitted.expect("the answer is as long as the question");
                 readdress(frame.head_mut(), answer.target_mac, answer.sender_mac);
-                let meta = Meta { dst: answer.target_mac, src: answer.sender_mac, ..meta };
                 let back = self.ports[at].id;
                 self.deliver(now, at, frame, &meta, back);
             }
-            None if meta.dst.is_multicast() => self.flood(now, at, frame, &meta),
+            None if meta.is_to_group() => self.flood(now, at, frame, &meta),
             None => self.count_drop(now, at, Some(meta.priority), DropReason::RouterNotSpoken),
         }
     }
