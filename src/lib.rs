@@ -16,6 +16,7 @@ pub mod congestion;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;
 pub mod frame;
+pub mod headroom;
 pub mod host;
 pub mod pfc;
 pub mod port;

@@ -16,6 +16,9 @@ pub enum BufferError {
         "a buffer of {total} cells is more than the ledger counts ({most}): choose larger cells"
     )]
     TooLarge { total: u32, most: u32 },
+    /// More ports than there are port ids.
+    #[error("{ports} ports are more than a switch can have: use at most 1024")]
+    TooManyPorts { ports: usize },
     /// What is promised privately is more than there is.
     #[error(
         "the buffer is overcommitted: reserved {reserved} + headroom {headroom} + slack {slack} = \

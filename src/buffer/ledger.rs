@@ -11,6 +11,7 @@
 //! plan; any other panics.
 
 use super::cells::CellSize;
+use super::group::{Crossing, Group, GroupUsage};
 use super::{BufferError, BufferPlan, Charge, GroupKind, GroupPlan, SharedLimit};
 use crate::units::{Cells, PRIORITIES, PortId, PriorityGroup};
 
@@ -42,65 +43,6 @@ pub enum Refusal {
     HeadroomFull,
 }
 
-/// A change of a lossless group's pause state.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Crossing {
-    /// The group went over its limit: pause its senders.
-    Xoff,
-    /// It is far enough below its limit: let them send.
-    Xon,
-}
-
-/// What one group holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct GroupUsage {
-    /// Reserved and shared cells.
-    pub used: Cells,
-    /// The shared part of `used`.
-    pub shared: Cells,
-    /// Headroom cells.
-    pub headroom: Cells,
-    /// The most cells ever held, headroom included.
-    pub peak: Cells,
-    /// The most headroom cells ever held.
-    pub headroom_peak: Cells,
-    /// Whether its senders are to be paused.
-    pub xoff: bool,
-}
-
-/// One group's counters and limits: one cache line, alone in it.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Group {
-    used: u32,
-    headroom: u32,
-    reserved: u32,
-    /// 0 for a lossy group.
-    headroom_size: u32,
-    limit: Limit,
-    xon: u32,
-    xon_offset: u32,
-    peak: u32,
-    headroom_peak: u32,
-    lossless: bool,
-    xoff: bool,
-}
-
-const _: () = assert!(size_of::<Group>() == 64, "a group must not spill into a second line");
-
-/// A [`SharedLimit`] in a form that is computed without a branch.
-#[derive(Clone, Copy, Debug)]
-struct Limit {
-    /// The static limit, else `u32::MAX`.
-    cap: u32,
-    /// All ones where the limit is in terms of what the group could reach (its own part and all
-    /// that is free), 0 where it is in terms of what is free (dynamic).
-    own: u32,
-    /// The dynamic exponent, as two shifts.
-    up: u8,
-    down: u8,
-}
-
 /// See the module's head.
 #[derive(Clone, Debug)]
 pub struct Ledger {
@@ -114,96 +56,6 @@ pub struct Ledger {
     elsewhere: u32,
     total: u32,
     slack: u32,
-}
-
-impl Limit {
-    const fn new(limit: SharedLimit) -> Self {
-        match limit {
-            SharedLimit::Static(Cells(cap)) => Self { cap, own: u32::MAX, up: 0, down: 0 },
-            SharedLimit::Unlimited => Self { cap: u32::MAX, own: u32::MAX, up: 0, down: 0 },
-            SharedLimit::Dynamic(alpha) => {
-                let n = alpha.exponent();
-                let (up, down) = if n < 0 { (0, n.unsigned_abs()) } else { (n.unsigned_abs(), 0) };
-                Self { cap: u32::MAX, own: 0, up, down }
-            }
-        }
-    }
-
-    /// The limit of a group that has `shared` cells of the pool while `free` are left.
-    #[inline]
-    const fn now(self, shared: u32, free: u32) -> u32 {
-        let base = (free + (shared & self.own)) as u64;
-        // Alpha is at most 2^8 and `base` below 2^32, so nothing is shifted out.
-        let n = (base << self.up) >> self.down;
-        if n < self.cap as u64 { n as u32 } else { self.cap }
-    }
-}
-
-impl Group {
-    const fn new(plan: &GroupPlan) -> Self {
-        let (headroom_size, xon, xon_offset, lossless) = match plan.kind {
-            GroupKind::Lossy => (0, 0, 0, false),
-            GroupKind::Lossless { headroom, xon, xon_offset } => {
-                (headroom.0, xon.0, xon_offset.0, true)
-            }
-        };
-        Self {
-            used: 0,
-            headroom: 0,
-            reserved: plan.reserved.0,
-            headroom_size,
-            limit: Limit::new(plan.limit),
-            xon,
-            xon_offset,
-            peak: 0,
-            headroom_peak: 0,
-            lossless,
-            xoff: false,
-        }
-    }
-
-    #[inline]
-    const fn shared(&self) -> u32 {
-        self.used.saturating_sub(self.reserved)
-    }
-
-    /// Turns to XOFF or XON if the counters say so; `free` is what the pool has left now.
-    ///
-    /// XOFF also when the shared part is exactly at the limit, before a frame must go to headroom;
-    /// but never inside the reserved part, which belongs to the group however full the pool is.
-    #[inline]
-    const fn turn(&mut self, free: u32) -> Option<Crossing> {
-        let shared = self.shared();
-        let limit = self.limit.now(shared, free);
-        if self.xoff {
-            if self.may_resume(shared, limit) {
-                self.xoff = false;
-                return Some(Crossing::Xon);
-            }
-        } else if self.lossless
-            && (self.headroom > 0
-                || (self.used > 0 && self.used >= self.reserved && shared >= limit))
-        {
-            self.xoff = true;
-            return Some(Crossing::Xoff);
-        }
-        None
-    }
-
-    /// SAI's rule: at or below `xon_th`, or `xon_offset_th` below the limit. A group without
-    /// shared cells always resumes, or a full pool would hold it paused with nothing to release.
-    #[inline]
-    const fn may_resume(&self, shared: u32, limit: u32) -> bool {
-        let below_limit = limit.saturating_sub(self.xon_offset);
-        let threshold = if self.xon > below_limit { self.xon } else { below_limit };
-        !self.lossless || (self.headroom == 0 && (shared == 0 || shared <= threshold))
-    }
-
-    #[inline]
-    fn note_peaks(&mut self) {
-        self.peak = self.peak.max(self.used + self.headroom);
-        self.headroom_peak = self.headroom_peak.max(self.headroom);
-    }
 }
 
 const fn index(port: PortId, group: PriorityGroup) -> usize {
@@ -222,8 +74,8 @@ impl Ledger {
             return Err(BufferError::TooLarge { total: plan.total.0, most: MAX_CELLS });
         }
         for (port, groups) in plan.groups.iter().enumerate() {
-            let port = u16::try_from(port).ok().and_then(PortId::new);
-            let port = port.expect("a plan has at most as many ports as there are port ids");
+            let id = u16::try_from(port).ok().and_then(PortId::new);
+            let port = id.ok_or(BufferError::TooManyPorts { ports: plan.groups.len() })?;
             for (group, plan) in PriorityGroup::ALL.into_iter().zip(groups) {
                 check_group(port, group, plan)?;
             }

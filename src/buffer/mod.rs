@@ -7,13 +7,15 @@
 
 mod cells;
 mod error;
+mod group;
 mod ledger;
 mod plan;
 #[cfg(test)]
 mod tests;
 
 pub use error::BufferError;
-pub use ledger::{Admission, Crossing, GroupUsage, Ledger, Refusal};
+pub use group::{Crossing, GroupUsage};
+pub use ledger::{Admission, Ledger, Refusal};
 pub use plan::*;
 
 use crate::units::PriorityGroup;

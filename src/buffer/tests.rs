@@ -3,6 +3,10 @@
 use super::*;
 use crate::units::{Cells, PRIORITIES, PortId};
 
+mod closed_loop;
+mod model;
+mod random;
+
 const UNUSED: GroupPlan =
     GroupPlan { reserved: Cells(0), limit: SharedLimit::Static(Cells(0)), kind: GroupKind::Lossy };
 
@@ -248,6 +252,8 @@ fn impossible_plans_are_refused_with_numbers() {
     assert!(t.contains("needs headroom"), "{t}");
     let t = text(|p| p.total = Cells(u32::MAX));
     assert!(t.contains("larger cells"), "{t}");
+    let t = text(|p| p.groups = vec![[UNUSED; PRIORITIES]; 1_025]);
+    assert!(t.contains("1025 ports"), "{t}");
 }
 
 #[test]

@@ -7,6 +7,8 @@ mod plan;
 mod receiver;
 mod sender;
 mod tally;
+#[cfg(test)]
+mod tests;
 mod watchdog;
 
 pub use plan::*;

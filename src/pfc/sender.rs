@@ -32,15 +32,20 @@ impl Sender {
     /// A sender on a link of `rate` that has paused nothing.
     #[must_use]
     pub fn new(plan: PfcPlan, rate: BitsPerSec) -> Self {
-        assert!(plan.quanta > Quanta(0), "an XOFF of no quanta is an XON");
-        Self {
+        let sender = Self {
             plan,
             interval: interval(&plan, rate),
             told: PrioritySet::EMPTY,
             changed: PrioritySet::EMPTY,
             refresh_at: Instant::NEVER,
             wanted: Tally::default(),
-        }
+        };
+        assert!(
+            sender.sends().is_empty()
+                || (plan.quanta > Quanta(0) && sender.interval > Duration::ZERO),
+            "an XOFF of no quanta is an XON, and a refresh without an interval never ends"
+        );
+        sender
     }
 
     /// The priorities whose senders this port can pause.
@@ -83,22 +88,25 @@ impl Sender {
 
     /// The one frame that says all that is due: what changed, and with it every pause that is
     /// held, so that all of them run anew; XONs with time 0. Nothing when nothing is due.
+    #[inline]
     #[must_use]
     pub fn due(&self, now: Instant) -> Option<Demand> {
-        if self.changed.is_empty() && now < self.refresh_at {
-            return None;
-        }
+        if self.changed.is_empty() && now < self.refresh_at { None } else { Some(self.demand()) }
+    }
+
+    #[cold]
+    fn demand(&self) -> Demand {
         let target = self.target();
         let enabled = PrioritySet(self.changed.0 | target.0);
         let time = |p: Priority| if target.contains(p) { self.plan.quanta } else { Quanta(0) };
         if matches!(self.plan.mode, FlowControl::Pause { .. }) {
-            return Some(Demand::Pause(time(Priority::MIN)));
+            return Demand::Pause(time(Priority::MIN));
         }
         let mut vector = PauseVector { enabled, time: [Quanta(0); PRIORITIES] };
         for p in enabled.iter() {
             vector.time[p.index()] = time(p);
         }
-        Some(Demand::Pfc(vector))
+        Demand::Pfc(vector)
     }
 
     /// `demand`, as [`Self::due`] gave it, was handed to the link at `now`.

@@ -1,0 +1,276 @@
+//! What a physical layer adds to the delay: 802.3's delay constraints, sublayer by sublayer.
+//!
+//! Each figure is the sum of transmit and receive of one node, in bit times, as the delay
+//! constraint tables of 802.3 have it (44 for 10G, 105-3 for 25G, 80-4 for 40G, 80-5 for 100G, 116
+//! for 200G and 400G). They are maxima that a conforming device may use up.
+
+use core::fmt;
+
+use thiserror::Error;
+
+use crate::units::BitsPerSec;
+
+/// A physical layer, by the name that 802.3 gives it; the speed is in the name, in Gb/s.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Phy {
+    /// 10GBASE-R: SR, LR, ER and direct-attach copper.
+    Base10R,
+    /// 10GBASE-T.
+    Base10T,
+    /// 25GBASE-R.
+    Base25R,
+    /// 40GBASE-SR4 and 40GBASE-LR4.
+    Base40R,
+    /// 40GBASE-CR4.
+    Base40Cr4,
+    /// 100GBASE-R other than CR10.
+    Base100R,
+    /// 100GBASE-CR10.
+    Base100Cr10,
+    /// 200GBASE-R.
+    Base200R,
+    /// 400GBASE-R.
+    Base400R,
+    /// No PHY: a virtual link, or one of a rate that no table has, of this rate.
+    Virtual(BitsPerSec),
+}
+
+/// Forward error correction, where it is an option.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Fec {
+    /// None, or the one that the PCS has in it anyway (200G and 400G).
+    #[default]
+    None,
+    /// BASE-R FEC (clause 74, FireCode): 40G and 100G.
+    BaseR,
+    /// RS-FEC (clause 91, 108): 25G and 100G.
+    Rs,
+}
+
+/// A sublayer between MAC and PHY that 10G may have.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Extender {
+    /// None.
+    #[default]
+    None,
+    /// XGXS and XAUI (clause 47).
+    Xaui,
+    /// The WAN interface sublayer (clause 50).
+    Wis,
+}
+
+/// A combination of sublayers that exists.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Interface {
+    phy: Phy,
+    fec: Fec,
+    extender: Extender,
+}
+
+/// A combination of sublayers that no delay table has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum InterfaceError {
+    /// This PHY does not have this FEC.
+    #[error("{phy} has no delay figure for {fec:?} FEC: choose one of {}", choices(*phy))]
+    Fec {
+        /// The PHY.
+        phy: Phy,
+        /// What was asked of it.
+        fec: Fec,
+    },
+    /// This PHY does not have this extender.
+    #[error("{phy} has no {extender:?}: that is an option of 10 Gb/s alone")]
+    Extender {
+        /// The PHY.
+        phy: Phy,
+        /// What was asked of it.
+        extender: Extender,
+    },
+}
+
+/// One sublayer's part of the delay of one node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sublayer {
+    pub(super) name: &'static str,
+    pub(super) bits: u64,
+    pub(super) source: &'static str,
+}
+
+impl Phy {
+    /// The PHY that a link of `rate` has unless it says otherwise.
+    #[must_use]
+    pub const fn of_rate(rate: BitsPerSec) -> Self {
+        match rate.get() {
+            10_000_000_000 => Self::Base10R,
+            25_000_000_000 => Self::Base25R,
+            40_000_000_000 => Self::Base40R,
+            100_000_000_000 => Self::Base100R,
+            200_000_000_000 => Self::Base200R,
+            400_000_000_000 => Self::Base400R,
+            _ => Self::Virtual(rate),
+        }
+    }
+
+    /// Its rate.
+    #[must_use]
+    pub const fn rate(self) -> BitsPerSec {
+        match self {
+            Self::Base10R | Self::Base10T => BitsPerSec::gbps(10),
+            Self::Base25R => BitsPerSec::gbps(25),
+            Self::Base40R | Self::Base40Cr4 => BitsPerSec::gbps(40),
+            Self::Base100R | Self::Base100Cr10 => BitsPerSec::gbps(100),
+            Self::Base200R => BitsPerSec::gbps(200),
+            Self::Base400R => BitsPerSec::gbps(400),
+            Self::Virtual(rate) => rate,
+        }
+    }
+
+    /// MAC control, MAC and RS; PCS; PMA; PMD. In bit times, 0 where the sublayer before has it.
+    const fn sublayers(self) -> ([u64; 4], &'static str) {
+        match self {
+            Self::Base10R => ([8_192, 3_584, 0, 512], "802.3 clause 44"),
+            Self::Base10T => ([8_192, 25_600, 0, 0], "802.3 clause 44"),
+            Self::Base25R => ([8_192, 3_584, 4_096, 512], "802.3 table 105-3"),
+            Self::Base40R => ([16_384, 11_264, 4_096, 1_024], "802.3 table 80-4"),
+            Self::Base40Cr4 => ([16_384, 11_264, 4_096, 4_096], "802.3 table 80-4"),
+            Self::Base100R => ([24_576, 35_328, 9_216, 2_048], "802.3 table 80-5"),
+            Self::Base100Cr10 => ([24_576, 35_328, 9_216, 9_728], "802.3 table 80-5"),
+            Self::Base200R => ([49_152, 160_256, 18_432, 4_096], "802.3 clause 116"),
+            Self::Base400R => ([98_304, 320_000, 36_864, 8_192], "802.3 clause 116"),
+            Self::Virtual(_) => ([0; 4], "no PHY, so no interface delay"),
+        }
+    }
+
+    const fn fec_bits(self, fec: Fec) -> Option<u64> {
+        match (self, fec) {
+            (_, Fec::None) => Some(0),
+            (Self::Base25R, Fec::Rs) | (Self::Base40R | Self::Base40Cr4, Fec::BaseR) => {
+                Some(24_576)
+            }
+            (Self::Base100R | Self::Base100Cr10, Fec::BaseR) => Some(122_880),
+            (Self::Base100R, Fec::Rs) => Some(40_960),
+            _ => None,
+        }
+    }
+
+    const fn extender_bits(self, extender: Extender) -> Option<u64> {
+        match (self, extender) {
+            (_, Extender::None) => Some(0),
+            (Self::Base10R | Self::Base10T, Extender::Xaui) => Some(4_096),
+            (Self::Base10R, Extender::Wis) => Some(14_336),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Phy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Base10R => "10GBASE-R",
+            Self::Base10T => "10GBASE-T",
+            Self::Base25R => "25GBASE-R",
+            Self::Base40R => "40GBASE-R",
+            Self::Base40Cr4 => "40GBASE-CR4",
+            Self::Base100R => "100GBASE-R",
+            Self::Base100Cr10 => "100GBASE-CR10",
+            Self::Base200R => "200GBASE-R",
+            Self::Base400R => "400GBASE-R",
+            Self::Virtual(rate) => return write!(f, "a virtual link of {rate}"),
+        };
+        f.write_str(name)
+    }
+}
+
+/// The FEC options of a PHY, for messages.
+fn choices(phy: Phy) -> String {
+    let all = [Fec::None, Fec::BaseR, Fec::Rs];
+    let has = all.into_iter().filter(|fec| phy.fec_bits(*fec).is_some());
+    has.map(|fec| format!("{fec:?}")).collect::<Vec<_>>().join(", ")
+}
+
+impl Interface {
+    /// The plain interface of a PHY: no FEC that is an option, no extender.
+    #[must_use]
+    pub const fn plain(phy: Phy) -> Self {
+        Self { phy, fec: Fec::None, extender: Extender::None }
+    }
+
+    /// The checked constructor.
+    ///
+    /// # Errors
+    /// An option that the PHY does not have.
+    pub fn new(phy: Phy, fec: Fec, extender: Extender) -> Result<Self, InterfaceError> {
+        phy.fec_bits(fec).ok_or(InterfaceError::Fec { phy, fec })?;
+        phy.extender_bits(extender).ok_or(InterfaceError::Extender { phy, extender })?;
+        Ok(Self { phy, fec, extender })
+    }
+
+    /// Its PHY.
+    #[must_use]
+    pub const fn phy(self) -> Phy {
+        self.phy
+    }
+
+    /// What each sublayer of one node adds, transmit and receive together. Sublayers that add
+    /// nothing are left out, except that a virtual link has its one entry of 0.
+    pub(super) fn sublayers(self) -> Vec<Sublayer> {
+        let ([mac, pcs, pma, pmd], source) = self.phy.sublayers();
+        let whole_phy = matches!(self.phy, Phy::Base10T);
+        let entry = |name, bits| Sublayer { name, bits, source };
+        if let Phy::Virtual(_) = self.phy {
+            return vec![entry("interface", 0)];
+        }
+        let fec = self.phy.fec_bits(self.fec).expect("checked by the constructor");
+        let extender = self.phy.extender_bits(self.extender).expect("checked by the constructor");
+        let all = [
+            entry("MAC control, MAC and RS", mac),
+            entry(if matches!(self.extender, Extender::Wis) { "WIS" } else { "XAUI" }, extender),
+            entry(if whole_phy { "PHY" } else { "PCS" }, pcs),
+            entry(if matches!(self.fec, Fec::Rs) { "RS-FEC" } else { "BASE-R FEC" }, fec),
+            entry("PMA", pma),
+            entry("PMD", pmd),
+        ];
+        all.into_iter().filter(|s| s.bits > 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quanta(phy: Phy, fec: Fec, extender: Extender) -> u64 {
+        let one_node = Interface::new(phy, fec, extender).unwrap().sublayers();
+        one_node.iter().map(|s| s.bits).sum::<u64>() / 512
+    }
+
+    /// The worst PHY of each speed adds up to the reaction time that 802.3 31B.3.7 allows, in
+    /// quanta, as SONiC quotes it.
+    #[test]
+    fn the_worst_phy_of_a_speed_is_the_limit_of_31b() {
+        use {Extender as E, Fec as F};
+        assert_eq!(quanta(Phy::Base10R, F::None, E::Wis) + 8, 60, "WIS and XAUI together");
+        assert_eq!(quanta(Phy::Base10T, F::None, E::Xaui), 74);
+        assert_eq!(quanta(Phy::Base25R, F::Rs, E::None), 80);
+        assert_eq!(quanta(Phy::Base40Cr4, F::BaseR, E::None), 118);
+        assert_eq!(quanta(Phy::Base100Cr10, F::BaseR, E::None), 394);
+        assert_eq!(quanta(Phy::Base200R, F::None, E::None), 453);
+        assert_eq!(quanta(Phy::Base400R, F::None, E::None), 905);
+    }
+
+    #[test]
+    fn combinations_that_do_not_exist_are_refused() {
+        let e = Interface::new(Phy::Base40R, Fec::Rs, Extender::None).unwrap_err().to_string();
+        assert!(e.contains("40GBASE-R") && e.contains("None, BaseR"), "{e}");
+        let e = Interface::new(Phy::Base25R, Fec::None, Extender::Xaui).unwrap_err().to_string();
+        assert!(e.contains("10 Gb/s alone"), "{e}");
+        let virt = Phy::of_rate(BitsPerSec::gbps(1));
+        assert!(Interface::new(virt, Fec::Rs, Extender::None).is_err());
+    }
+
+    #[test]
+    fn a_rate_has_the_phy_of_that_rate() {
+        for n in [1, 10, 25, 40, 50, 100, 200, 400, 800] {
+            assert_eq!(Phy::of_rate(BitsPerSec::gbps(n)).rate(), BitsPerSec::gbps(n));
+        }
+    }
+}

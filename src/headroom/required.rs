@@ -1,0 +1,118 @@
+//! What a lossless group of a switch in software needs: the delay value, and what software adds.
+//!
+//! The sum is for one group that gets all that arrives, in frames of the length that wastes most
+//! of its cells. It starts with the frame whose admission sends XOFF, because that one goes to
+//! headroom as a whole.
+
+use core::fmt;
+
+use super::delay::{DelayInputs, DelayValue, LINE_OVERHEAD_OCTETS, Term, bits_in, delay_value};
+use crate::time::Duration;
+use crate::units::{Bytes, Cells};
+
+/// The shortest frame of Ethernet (802.3 4.4.2), FCS included.
+const MIN_FRAME_OCTETS: u64 = 64;
+
+/// What a switch in software, and its peer, add to the delay of the hardware.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SoftwareTerms {
+    /// The most octets of frames that the port's receive ring holds before the switch looks.
+    /// What the ring cannot hold is lost before any ledger sees it.
+    pub rx_backlog: Bytes,
+    /// The most octets of frames that the port's transmit ring holds in front of a PFC frame.
+    pub tx_committed: Bytes,
+    /// The most octets of frames that the peer still sends after it has taken in the PFC frame:
+    /// what it has given to its device.
+    pub peer_committed: Bytes,
+    /// The longest time from a frame's arrival to the end of the poll that admits it, when its
+    /// PFC frame has been given to the port.
+    pub poll_gap: Duration,
+}
+
+/// The headroom that a lossless group needs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Required {
+    /// What it is made of: the terms of the delay value and those of the software.
+    pub sum: DelayValue,
+    /// The same in cells, all in frames of the most wasteful length.
+    pub cells: Cells,
+}
+
+impl fmt::Display for Required {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cells for {}", self.cells.0, self.sum)
+    }
+}
+
+/// How many cells arrive at worst with a number of octets: a fraction.
+#[derive(Clone, Copy)]
+struct Density {
+    cells: u64,
+    octets: u64,
+}
+
+impl Density {
+    /// The worst of all frame lengths, if each frame takes `overhead` octets besides its own.
+    fn worst(cell_bytes: u64, max_frame: u64, overhead: u64) -> Self {
+        let mut worst = Self { cells: 0, octets: 1 };
+        for len in MIN_FRAME_OCTETS..=max_frame.max(MIN_FRAME_OCTETS) {
+            let this = Self { cells: len.div_ceil(cell_bytes), octets: len + overhead };
+            if this.cells * worst.octets > worst.cells * this.octets {
+                worst = this;
+            }
+        }
+        worst
+    }
+
+    fn cells_in_bits(self, bits: u64) -> u128 {
+        (u128::from(bits) * u128::from(self.cells)).div_ceil(u128::from(self.octets) * 8)
+    }
+}
+
+/// The headroom that one lossless group of a port needs so that nothing is lost after XOFF, in a
+/// buffer of `cell_bytes` octets per cell (1 to 65536). More than `u32::MAX` cells come out as
+/// that number, which no buffer has.
+#[must_use]
+pub fn required(link: &DelayInputs, software: &SoftwareTerms, cell_bytes: u32) -> Required {
+    const SOFTWARE: &str = "the port's own figure";
+    assert!(cell_bytes > 0, "a cell has at least one octet");
+    let cell = u64::from(cell_bytes);
+    let max_frame = link.max_frame.0;
+    // Frames that come over the line bring its overhead along; those in a ring do not.
+    let on_line = Density::worst(cell, max_frame, LINE_OVERHEAD_OCTETS);
+    let in_ring = Density::worst(cell, max_frame, 0);
+
+    let mut sum = delay_value(link);
+    let mut cells = on_line.cells_in_bits(sum.bits());
+    let mut add = |name, bits, more: u128| {
+        sum.terms.push(Term { name, bits, source: SOFTWARE });
+        cells += more;
+    };
+
+    add("frame that sends XOFF", max_frame * 8, u128::from(max_frame.div_ceil(cell)));
+
+    // What arrives before the switch looks: no more than the line brings, or the ring holds.
+    let brought = bits_in(link.rate(), software.poll_gap.as_picos());
+    let held = software.rx_backlog.0.saturating_mul(8);
+    let waiting = on_line.cells_in_bits(brought).min(in_ring.cells_in_bits(held));
+    add("frames in the receive ring", brought.min(held), waiting);
+
+    // The delay value has one longest frame in front of the PFC frame. A ring of short frames
+    // takes longer than its octets: each frame has its overhead, while as much arrives.
+    let counted = (max_frame + LINE_OVERHEAD_OCTETS) * 8;
+    let shortest = (MIN_FRAME_OCTETS + LINE_OVERHEAD_OCTETS) * 8;
+    let ahead = software.tx_committed.0.saturating_mul(shortest).div_ceil(MIN_FRAME_OCTETS);
+    let ahead = ahead.saturating_sub(counted);
+    add("frames sent before the PFC frame", ahead, on_line.cells_in_bits(ahead));
+
+    // Likewise one frame that the peer has begun is in the delay value, and in its cells.
+    let held = software.peer_committed.0.saturating_mul(8);
+    let behind = in_ring.cells_in_bits(held).saturating_sub(on_line.cells_in_bits(counted));
+    add("frames in the peer's device", held.saturating_sub(max_frame * 8), behind);
+
+    let cells = Cells(u32::try_from(cells).unwrap_or(u32::MAX));
+    Required { sum, cells }
+}
+
+#[cfg(test)]
+mod tests;
