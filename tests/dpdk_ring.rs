@@ -80,6 +80,11 @@ fn a_ring_pair_keeps_order_and_refuses_when_full() {
     waiting.clear();
     assert!(a.control_frame(&[7; 60]).is_some());
 
+    a.control().set_link(false).unwrap();
+    assert!(!a.link().up && b.link().up);
+    a.control().set_link(true).unwrap();
+    assert!(a.link().up);
+
     // Left in the ring, out of it, and in any order: nothing is freed under a user.
     burst.truncate(1);
     a.tx_burst(&mut burst);

@@ -120,8 +120,8 @@ impl PortControl {
 
     /// The EAL name the port was opened by.
     #[must_use]
-    pub fn name(&self) -> &str {
-        &self.0.spec.text
+    pub fn device(&self) -> &str {
+        &self.0.spec.full
     }
 
     /// The device's own address, where it has one.

@@ -7,7 +7,7 @@
 use core::ffi::{CStr, c_char, c_int};
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dpdk_sys as sys;
 
@@ -15,6 +15,7 @@ use super::eal::Eal;
 use super::error::{Error, Logged, strerror};
 use super::log;
 use super::pool::{Pool, memory_remedy};
+use super::ring::Ring;
 
 /// What is open in this process: the thing, and the name it was opened by.
 static CLAIMS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
@@ -22,6 +23,16 @@ static CLAIMS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 /// The drivers of virtual devices that Sluice is tried with, for the text of an error.
 const VIRTUAL: &str = "net_af_packet, net_af_xdp, net_tap, net_memif, net_ring, net_pcap, \
                        net_null, net_virtio_user or net_vhost";
+
+/// The pools that a device, or a pair of them, may hold frames of. They have to outlive it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pools(Arc<Mutex<Vec<Pool>>>);
+
+impl Pools {
+    fn lock(&self) -> MutexGuard<'_, Vec<Pool>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// An attached device. It is detached when the last handle is gone.
 #[derive(Debug)]
@@ -34,10 +45,9 @@ pub(super) struct Device {
     pub(super) driver: String,
     /// Whether it is a virtual device: no MAC, no wire, no rate of its own.
     pub(super) is_virtual: bool,
-    /// What its queues may hold frames of.
-    pools: Mutex<Vec<Pool>>,
-    /// Memory of ours that it works on.
-    _keep: Option<Arc<dyn Send + Sync + core::fmt::Debug>>,
+    /// Memory of ours that it works on; before `pools`, because it may hold frames of them.
+    _rings: Vec<Arc<Ring>>,
+    pools: Pools,
     pub(super) eal: Eal,
     _claim: Claim,
 }
@@ -64,7 +74,7 @@ impl Device {
             remedy: "a driver took it, but made no Ethernet port of it".into(),
             logged: Logged::default(),
         })?;
-        Self::adopt(eal, id, spec, claim, None)
+        Self::adopt(eal, id, spec, claim, Vec::new(), Pools::default())
     }
 
     /// Takes over a port that exists.
@@ -73,10 +83,11 @@ impl Device {
         id: u16,
         spec: Spec,
         claim: Claim,
-        keep: Option<Arc<dyn Send + Sync + core::fmt::Debug>>,
+        rings: Vec<Arc<Ring>>,
+        pools: Pools,
     ) -> Result<Arc<Self>, Error> {
         let info = info(id).map_err(|code| Error::Device {
-            device: spec.text.clone(),
+            device: spec.full.clone(),
             step: "ask what it can do",
             reason: strerror(code),
             logged: Logged::default(),
@@ -88,8 +99,8 @@ impl Device {
             driver: string(info.driver_name),
             is_virtual: string(bus) == "vdev",
             spec,
-            pools: Mutex::new(Vec::new()),
-            _keep: keep,
+            _rings: rings,
+            pools,
             eal: eal.clone(),
             _claim: claim,
         }))
@@ -97,12 +108,20 @@ impl Device {
 
     /// Keeps `pool` alive for as long as the device may hold frames of it.
     pub(super) fn hold(&self, pool: &Pool) {
-        self.pools.lock().unwrap_or_else(PoisonError::into_inner).push(pool.clone());
+        let mut pools = self.pools.lock();
+        if !pools.iter().any(|held| held.as_ptr() == pool.as_ptr()) {
+            pools.push(pool.clone());
+        }
+    }
+
+    /// The pool of this name, if the device holds it.
+    pub(super) fn held(&self, name: &str) -> Option<Pool> {
+        self.pools.lock().iter().find(|pool| pool.name() == name).cloned()
     }
 
     /// An error of this device.
     pub(super) fn error(&self, step: &'static str, code: c_int, logged: Logged) -> Error {
-        let device = self.spec.text.clone();
+        let device = self.spec.full.clone();
         match code.abs() {
             libc::ENOMEM => Error::NoMemory {
                 what: format!("{device} (to {step})"),
@@ -110,7 +129,7 @@ impl Device {
                 remedy: memory_remedy(&self.eal),
                 logged,
             },
-            _ => Error::Device { device, step, reason: strerror(code), logged },
+            _ => Error::Device { device, step, reason: reason(code), logged },
         }
     }
 }
@@ -131,7 +150,7 @@ impl Drop for Device {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Spec {
     /// All of it, as it was given (PCI addresses with their domain).
-    pub(super) text: String,
+    pub(super) full: String,
     /// The part before the first comma.
     pub(super) name: String,
 }
@@ -153,7 +172,7 @@ impl Spec {
             None => name.to_string(),
         };
         let comma = if arguments.is_empty() { "" } else { "," };
-        Ok(Self { text: format!("{name}{comma}{arguments}"), name })
+        Ok(Self { full: format!("{name}{comma}{arguments}"), name })
     }
 
     /// The driver's name, if this is a virtual device: the name without its number.
@@ -167,7 +186,7 @@ impl Spec {
 
     /// The value of the argument `key`.
     pub(super) fn argument(&self, key: &str) -> Option<&str> {
-        let arguments = self.text.split(',').skip(1);
+        let arguments = self.full.split(',').skip(1);
         arguments.filter_map(|pair| pair.split_once('=')).find(|(k, _)| *k == key).map(|(_, v)| v)
     }
 
@@ -177,8 +196,8 @@ impl Spec {
     }
 
     fn c_text(&self) -> Result<CString, Error> {
-        CString::new(self.text.as_str()).map_err(|_| Error::Option {
-            what: format!("device `{}`", self.text),
+        CString::new(self.full.as_str()).map_err(|_| Error::Option {
+            what: format!("device `{}`", self.full),
             why: "a zero byte cannot stand in it".into(),
         })
     }
@@ -228,7 +247,7 @@ impl Spec {
 
     /// Looks for what drivers report as a bare failure.
     fn check_before(&self) -> Result<(), Error> {
-        let device = self.text.clone();
+        let device = self.full.clone();
         if let Some(interface) = self.interface() {
             let absent = match CString::new(interface) {
                 // SAFETY: the name ends with a zero.
@@ -261,31 +280,32 @@ impl Spec {
 
     /// Says what a failed attachment means.
     fn explain(&self, eal: &Eal, code: c_int, logged: Logged) -> Error {
-        let device = self.text.clone();
+        let device = self.full.clone();
         let is_virtual = self.virtual_driver().is_some();
         match code.abs() {
             libc::ENOMEM => {
                 Error::NoMemory { what: device, need_kib: 0, remedy: memory_remedy(eal), logged }
             }
-            libc::EACCES | libc::EPERM => Error::Permission {
-                device,
-                remedy: "run as root, or give this user the device (for PCI: its group under \
-                         /dev/vfio, and a `memlock` limit that covers DPDK's memory)",
-                logged,
-            },
-            // The parser of device names found no bus that knows such a name.
-            libc::EFAULT | libc::EINVAL if is_virtual && !logged.mentions("argument") => {
-                Error::NoDriver {
+            // Drivers of virtual devices say -1, which is -EPERM, for any failure at all.
+            libc::EACCES | libc::EPERM if !is_virtual || logged.is_about_permission() => {
+                Error::Permission {
                     device,
-                    remedy: format!("a virtual device is {VIRTUAL}, with a number behind it"),
+                    remedy: "run as root, or give this user the device (for PCI: its group under \
+                         /dev/vfio, and a `memlock` limit that covers DPDK's memory)",
                     logged,
                 }
             }
+            // The parser of device names found no bus that knows such a name.
+            libc::EFAULT if is_virtual => Error::NoDriver {
+                device,
+                remedy: format!("a virtual device is {VIRTUAL}, with a number behind it"),
+                logged,
+            },
             libc::ENODEV if !is_virtual => {
                 Error::Absent { device, remedy: self.pci_remedy(eal), logged }
             }
             _ if !is_virtual => Error::NoDriver { device, remedy: self.pci_remedy(eal), logged },
-            _ => Error::Device { device, step: "attach it", reason: strerror(code), logged },
+            _ => Error::Device { device, step: "attach it", reason: reason(code), logged },
         }
     }
 
@@ -311,9 +331,16 @@ impl Spec {
 }
 
 impl Logged {
-    fn mentions(&self, word: &str) -> bool {
-        self.0.iter().any(|line| line.contains(word))
+    fn is_about_permission(&self) -> bool {
+        let about = |line: &String| line.contains("ermission") || line.contains("not permitted");
+        self.0.iter().any(about)
     }
+}
+
+/// The words for a driver's error code. -1 is what many of them say for any failure, and not the
+/// lack of permission that it is by its number.
+fn reason(code: c_int) -> String {
+    if code == -1 { "the driver gives no reason".into() } else { strerror(code) }
 }
 
 /// The sole use of what stands behind a device, until it is dropped.
@@ -325,9 +352,9 @@ impl Claim {
         let mut claims = CLAIMS.lock().unwrap_or_else(PoisonError::into_inner);
         let resources = spec.resources();
         if let Some(by) = resources.iter().find_map(|resource| claims.get(resource)) {
-            return Err(Error::InUse { device: spec.text.clone(), by: by.clone() });
+            return Err(Error::InUse { device: spec.full.clone(), by: by.clone() });
         }
-        claims.extend(resources.iter().map(|resource| (resource.clone(), spec.text.clone())));
+        claims.extend(resources.iter().map(|resource| (resource.clone(), spec.full.clone())));
         Ok(Self(resources))
     }
 }

@@ -7,7 +7,7 @@
 //! may use, or on the one that [`EalOptions::main_cpu`] names, and the starting thread gets its
 //! affinity back, so that threads it starts later are not born pinned.
 
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::{c_char, c_int};
 use core::marker::PhantomData;
 use std::ffi::CString;
 use std::fs;
@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dpdk_sys as sys;
 
+use super::device::string;
 use super::error::{Error, errno, strerror};
 use super::{hot, log};
 
@@ -174,10 +175,15 @@ impl Eal {
         if STARTED.swap(true, Ordering::SeqCst) {
             return Err(Error::AlreadyStarted);
         }
-        log::take_over(options.log_level);
+        log::take_over();
+        // A start that goes well warns of what is none of the user's concern, such as that the
+        // machine has hugepages of one size and not of another.
+        let warns_only = options.log_level <= sys::RTE_LOG_WARNING;
+        log::echo_up_to(if warns_only { sys::RTE_LOG_ERR } else { options.log_level });
         // EAL's threads inherit what the starting thread may use at this moment.
         cpus.apply();
         let result = log::capture(|| init(&owned));
+        log::echo_up_to(options.log_level);
         before.apply();
         hot::refresh_lcore();
         match result {
@@ -205,9 +211,8 @@ impl Eal {
     /// The directory with the telemetry socket.
     #[must_use]
     pub fn runtime_dir(&self) -> String {
-        // SAFETY: EAL is running, so the function returns its static, zero-terminated string.
-        let dir = unsafe { CStr::from_ptr(sys::rte_eal_get_runtime_dir()) };
-        dir.to_string_lossy().into_owned()
+        // SAFETY: reads a static string, which is set while EAL is running.
+        string(unsafe { sys::rte_eal_get_runtime_dir() })
     }
 
     /// Gives the calling thread a share of every pool's cache, until the guard is dropped in the
@@ -277,9 +282,8 @@ impl Drop for Worker {
 /// The release of DPDK that is loaded, such as `DPDK 22.11.11`.
 #[must_use]
 pub fn dpdk_version() -> String {
-    // SAFETY: needs no EAL, and returns a static, zero-terminated string.
-    let text = unsafe { CStr::from_ptr(sys::rte_version()) };
-    text.to_string_lossy().into_owned()
+    // SAFETY: needs no EAL, and returns a static string.
+    string(unsafe { sys::rte_version() })
 }
 
 fn init(arguments: &[CString]) -> Result<(), c_int> {

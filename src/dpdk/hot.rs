@@ -41,14 +41,14 @@ pub(super) fn refresh_lcore() -> u32 {
 /// `pool` is alive.
 #[inline(always)]
 unsafe fn cache(pool: *mut rte_mempool) -> *mut rte_mempool_cache {
-    // SAFETY: alive by contract; both fields are constant over the pool's life.
-    let (size, caches) = unsafe { ((*pool).cache_size, (*pool).local_cache) };
+    // SAFETY: alive by contract; the fields in use are constant over the pool's life.
+    let pool = unsafe { &*pool };
     let lcore = lcore();
-    if size == 0 || lcore >= sys::SLUICE_MAX_LCORE {
+    if pool.cache_size == 0 || lcore >= sys::SLUICE_MAX_LCORE {
         return ptr::null_mut();
     }
     // SAFETY: a pool with caches has one for each lcore number.
-    unsafe { caches.add(lcore as usize) }
+    unsafe { pool.local_cache.add(lcore as usize) }
 }
 
 /// One object from `pool`.
@@ -102,12 +102,13 @@ unsafe fn get_behind(
 unsafe fn put(m: NonNull<rte_mbuf>) {
     // SAFETY: alive by contract; the pool outlives its mbufs.
     let pool = unsafe { (*m.as_ptr()).pool };
+    let object = m.as_ptr().cast();
     // SAFETY: alive, see above.
-    let cache = unsafe { cache(pool).as_mut() };
-    let mut object = m.as_ptr().cast();
-    let Some(cache) = cache else {
+    let cache = unsafe { cache(pool) };
+    // SAFETY: null, or this thread's own.
+    let Some(cache) = (unsafe { cache.as_mut() }) else {
         // SAFETY: one object, given away by contract.
-        unsafe { sys::sluice_mempool_enqueue(pool, &mut object, 1) };
+        unsafe { sys::sluice_mempool_enqueue(pool, &object, 1) };
         return;
     };
     if cache.len >= cache.flushthresh {
@@ -160,16 +161,27 @@ pub(super) unsafe fn free(m: NonNull<rte_mbuf>) {
     }
 }
 
+/// The driver's functions for a port.
+///
+/// # Safety
+/// The port is started, and stays so while the reference is used.
+#[inline(always)]
+unsafe fn ops(port: u16) -> &'static sys::rte_eth_fp_ops {
+    let all = (&raw const sys::rte_eth_fp_ops).cast::<sys::rte_eth_fp_ops>();
+    // SAFETY: the table has an entry for every number that a port can have.
+    let entry = unsafe { all.add(port.into()) };
+    // SAFETY: the entry is constant while the port is started.
+    unsafe { &*entry }
+}
+
 /// Takes up to `n` frames from the port's one receive queue.
 ///
 /// # Safety
 /// The port is started, `out` has room for `n` pointers, and no other thread receives on the port.
 #[inline(always)]
 pub(super) unsafe fn rx_burst(port: u16, out: *mut *mut rte_mbuf, n: u16) -> u16 {
-    // SAFETY: a valid port number, by contract; the entry is constant while the port is started.
-    let ops = unsafe {
-        &*(&raw const sys::rte_eth_fp_ops).cast::<sys::rte_eth_fp_ops>().add(port.into())
-    };
+    // SAFETY: started, by contract.
+    let ops = unsafe { ops(port) };
     let burst = ops.rx_pkt_burst.expect("a started port receives");
     // SAFETY: a started port has its first queue set up.
     let queue = unsafe { *ops.rxq.data };
@@ -185,10 +197,8 @@ pub(super) unsafe fn rx_burst(port: u16, out: *mut *mut rte_mbuf, n: u16) -> u16
 /// the port.
 #[inline(always)]
 pub(super) unsafe fn tx_burst(port: u16, frames: *mut *mut rte_mbuf, n: u16) -> u16 {
-    // SAFETY: a valid port number, by contract; the entry is constant while the port is started.
-    let ops = unsafe {
-        &*(&raw const sys::rte_eth_fp_ops).cast::<sys::rte_eth_fp_ops>().add(port.into())
-    };
+    // SAFETY: started, by contract.
+    let ops = unsafe { ops(port) };
     let burst = ops.tx_pkt_burst.expect("a started port sends");
     // SAFETY: a started port has its first queue set up.
     let queue = unsafe { *ops.txq.data };

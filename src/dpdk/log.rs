@@ -23,12 +23,16 @@ thread_local! {
     static HELD: RefCell<Option<Vec<(u32, String)>>> = const { RefCell::new(None) };
 }
 
-/// Takes over DPDK's log. `level` is the chattiest that goes to standard error (`RTE_LOG_*`).
-pub(super) fn take_over(level: u32) {
-    ECHO.store(level, Ordering::Relaxed);
+/// Takes over DPDK's log.
+pub(super) fn take_over() {
     // SAFETY: `receive` matches the type, stays for ever and does not unwind. On failure DPDK's
     // log goes on to standard error, which is no harm.
     unsafe { sys::sluice_log_to(Some(receive)) };
+}
+
+/// Sets the chattiest level that goes to standard error (`RTE_LOG_*`).
+pub(super) fn echo_up_to(level: u32) {
+    ECHO.store(level, Ordering::Relaxed);
 }
 
 /// Runs `f`; if it fails, hands back what this thread logged meanwhile at level warning or worse.

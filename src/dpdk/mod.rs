@@ -23,6 +23,7 @@ mod mbuf;
 mod pool;
 mod port;
 mod ring;
+mod telemetry;
 
 pub use clock::{ClockQuality, TscClock};
 pub use control::{Link, MacControl, PortControl, PortInfo, PortStats};
@@ -32,3 +33,4 @@ pub use mbuf::Mbuf;
 pub use pool::{Pool, PoolOptions};
 pub use port::{CONTROL_FRAME_MAX, DpdkPort, HardwarePfc, PortOptions, Started, Stopped};
 pub use ring::{RingOptions, ring_pair};
+pub use telemetry::{TelemetryCommand, register_telemetry};

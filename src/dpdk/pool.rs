@@ -50,6 +50,7 @@ pub struct Pool(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     pool: NonNull<rte_mempool>,
+    name: String,
     frames: u32,
     max_frame: u32,
     cache: u32,
@@ -138,7 +139,8 @@ impl Pool {
             },
             _ => Error::Option { what: format!("pool {name}"), why: strerror(code) },
         })?;
-        Ok(Self(Arc::new(Inner { pool, frames, max_frame, cache, eal: eal.clone() })))
+        let (name, eal) = (name.clone(), eal.clone());
+        Ok(Self(Arc::new(Inner { pool, name, frames, max_frame, cache, eal })))
     }
 
     /// An empty frame, or nothing when all are out.
@@ -171,6 +173,12 @@ impl Pool {
             }
         }
         true
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
     }
 
     /// How many frames the pool has in all.

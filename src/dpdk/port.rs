@@ -95,8 +95,8 @@ impl Drop for StopOnDrop {
 impl<State> DpdkPort<State> {
     /// The EAL name it was opened by.
     #[must_use]
-    pub fn name(&self) -> &str {
-        &self.device.spec.text
+    pub fn device(&self) -> &str {
+        &self.device.spec.full
     }
 
     /// The driver's name, such as `net_af_packet`.
@@ -166,7 +166,7 @@ impl DpdkPort<Stopped> {
         let max_frame = options.max_frame.unwrap_or(pool.max_frame());
         if max_frame > pool.max_frame() {
             return Err(Error::Option {
-                what: format!("{}: frames of {max_frame} octets", device.spec.text),
+                what: format!("{}: frames of {max_frame} octets", device.spec.full),
                 why: format!("the pool has room for {} octets", pool.max_frame()),
             });
         }
@@ -247,8 +247,10 @@ impl Port for DpdkPort<Started> {
         let sent = unsafe { hot::tx_burst(self.state.id, frames.cast(), len as u16) };
         let sent = usize::from(sent);
         if sent < len {
-            // SAFETY: the part behind `sent` is within the array; the driver owns what was before.
-            unsafe { frames.add(sent).copy_to(frames, len - sent) };
+            // SAFETY: `sent` is within the array.
+            let rest = unsafe { frames.add(sent) };
+            // SAFETY: so is the rest behind it; the driver owns what was before.
+            unsafe { rest.copy_to(frames, len - sent) };
         }
         // SAFETY: the first `len - sent` are the frames that were refused.
         unsafe { out.set_len(len - sent) };
@@ -301,7 +303,7 @@ impl Limits {
     /// The MTU that lets frames of `max_frame` octets pass, or 0 to leave the driver's.
     fn mtu(&self, device: &Device, max_frame: u32) -> Result<u16, Error> {
         let too_long = |limit: u32, more: &str| Error::Option {
-            what: format!("{}: frames of {max_frame} octets", device.spec.text),
+            what: format!("{}: frames of {max_frame} octets", device.spec.full),
             why: format!("{} takes up to {limit}{more}", device.driver),
         };
         if let Some(limit) = self.max_frame {
@@ -364,16 +366,17 @@ fn queues_behind(driver: &str, spec: &Spec, rx: u32, tx: u32) -> (u32, u32, Opti
     }
 }
 
-/// Memory for control frames: as many as can wait to be sent, and two bursts more.
+/// Memory for control frames: as many as can wait to be sent, and two bursts more. A port that is
+/// started again has it already.
 fn control_pool(device: &Device, limits: &Limits) -> Result<Pool, Error> {
     let waiting = limits.tx_committed.max(limits.tx_descriptors.into());
-    let options = PoolOptions {
-        name: format!("control{}", device.id),
-        frames: waiting + 2 * BURST as u32,
-        max_frame: CONTROL_FRAME_MAX,
-        // No caches: they could hold all of it out of reach.
-        cache: 0,
-    };
+    let frames = waiting + 2 * BURST as u32;
+    let name = format!("control{}x{frames}", device.id);
+    if let Some(pool) = device.held(&name) {
+        return Ok(pool);
+    }
+    // No caches: they could hold all of it out of reach.
+    let options = PoolOptions { name, frames, max_frame: CONTROL_FRAME_MAX, cache: 0 };
     Pool::for_sending(&device.eal, &options)
 }
 
@@ -443,7 +446,7 @@ fn set_hardware_pfc(device: &Device, pfc: &HardwarePfc) -> Result<(), Error> {
             }
         };
         log::capture(set).map_err(|(code, logged)| Error::NoHardwarePfc {
-            device: device.spec.text.clone(),
+            device: device.spec.full.clone(),
             driver: device.driver.clone(),
             reason: format!("{}{logged}", strerror(code)),
         })?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dpdk_sys as sys;
 use dpdk_sys::rte_ring;
 
-use super::device::{Claim, Device, Spec};
+use super::device::{Claim, Device, Pools, Spec};
 use super::eal::Eal;
 use super::error::{Error, errno, strerror};
 use super::log;
@@ -53,16 +53,17 @@ pub fn ring_pair(
     if !(1..=ENTRIES_MAX).contains(&entries) {
         return fail(format!("ring pair {name}: {entries} entries"), "1 to 1048576");
     }
+    let pools = Pools::default();
     let there = Arc::new(Ring::new(eal, &format!("{name}.ab"), entries)?);
     let back = Arc::new(Ring::new(eal, &format!("{name}.ba"), entries)?);
-    let a = port(eal, &format!("{name}.a"), &back, &there)?;
-    let b = port(eal, &format!("{name}.b"), &there, &back)?;
+    let a = port(eal, &format!("{name}.a"), &back, &there, &pools)?;
+    let b = port(eal, &format!("{name}.b"), &there, &back, &pools)?;
     Ok((a, b))
 }
 
 /// One direction.
 #[derive(Debug)]
-struct Ring {
+pub(super) struct Ring {
     ring: NonNull<rte_ring>,
     entries: u32,
     _eal: Eal,
@@ -110,7 +111,13 @@ impl Drop for Ring {
     }
 }
 
-fn port(eal: &Eal, name: &str, rx: &Arc<Ring>, tx: &Arc<Ring>) -> Result<DpdkPort<Stopped>, Error> {
+fn port(
+    eal: &Eal,
+    name: &str,
+    rx: &Arc<Ring>,
+    tx: &Arc<Ring>,
+    pools: &Pools,
+) -> Result<DpdkPort<Stopped>, Error> {
     let c_name = CString::new(name).expect("checked to be letters and digits");
     // DPDK puts its driver's name in front.
     let spec = Spec::parse(&format!("net_ring_{name},entries={}", rx.entries))?;
@@ -123,11 +130,12 @@ fn port(eal: &Eal, name: &str, rx: &Arc<Ring>, tx: &Arc<Ring>) -> Result<DpdkPor
         u16::try_from(id).map_err(|_| errno())
     });
     let id = made.map_err(|(code, logged)| Error::Device {
-        device: spec.text.clone(),
+        device: spec.full.clone(),
         step: "make a port of its rings",
         reason: strerror(code),
         logged,
     })?;
-    let keep = Arc::new((rx.clone(), tx.clone()));
-    Ok(DpdkPort::of(Device::adopt(eal, id, spec, claim, Some(keep))?))
+    // Either port may be gone while frames of its pools are still on their way to the other.
+    let rings = vec![rx.clone(), tx.clone()];
+    Ok(DpdkPort::of(Device::adopt(eal, id, spec, claim, rings, pools.clone())?))
 }
