@@ -1,13 +1,23 @@
-//! The real world's threads: the ledger exchange and the rings between workers.
+//! The real world's threads: workers, what goes between them, and the way to speak to them.
 //!
-//! Nothing here is on the path of a frame but [`Mesh`], which is bounded and never blocks.
+//! Nothing here is on the path of a frame but [`Mesh`], which is bounded and never blocks. The
+//! threads are the same whatever the ports are; `real` makes them for DPDK.
 
+pub mod control;
+mod controller;
 pub mod exchange;
 mod mesh;
 mod snapshot;
+mod watch;
+mod worker;
 
+pub use controller::{
+    Controller, Ended, NicReader, OrderError, Part, Place, StartError, Workers, start,
+};
 pub use mesh::{Mesh, mesh};
 pub use snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
+pub use watch::LossWatch;
+pub use worker::Idle;
 
 /// The atomics that [`exchange`] is written against; its loom test puts loom's in their place.
 mod sync {
