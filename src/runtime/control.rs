@@ -164,13 +164,14 @@ fn converse(stream: &UnixStream, answer: &Answer) -> io::Result<()> {
 pub fn ask(path: &Path, request: &str) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(SILENCE))?;
-    stream.write_all(format!("{request}\n").as_bytes())?;
+    // A server that has no place says so and hangs up without having read.
+    let written = stream.write_all(format!("{request}\n").as_bytes());
     let mut response = String::new();
-    BufReader::new(stream).read_line(&mut response)?;
-    if !response.ends_with('\n') {
-        return Err(io::ErrorKind::UnexpectedEof.into());
+    let read = BufReader::new(stream).read_line(&mut response);
+    if response.ends_with('\n') {
+        return Ok(response.trim_end().to_owned());
     }
-    Ok(response.trim_end().to_owned())
+    written.and(read).and(Err(io::ErrorKind::UnexpectedEof.into()))
 }
 
 impl Drop for ControlSocket {
@@ -201,7 +202,7 @@ mod tests {
         BufReader::new(refused).read_line(&mut line).unwrap();
         assert!(line.contains("too many connections"), "{line}");
         // A request without end is cut off, and its place is free again.
-        let mut endless = silent.pop().unwrap();
+        let mut endless = silent.remove(0);
         endless.write_all(&vec![b'x'; REQUEST_MAX as usize]).unwrap();
         assert_eq!(endless.read(&mut [0; 8]).unwrap(), 0);
         while ask(&path, "c").unwrap() != "<c>" {}

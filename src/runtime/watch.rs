@@ -62,8 +62,7 @@ impl LossWatch {
     #[must_use]
     pub fn new(plan: &SwitchPlan) -> Self {
         let groups: Vec<_> = plan.ports.iter().map(|p| p.classify.group).collect();
-        let mut watch =
-            Self { lossless: vec![PrioritySet::EMPTY; groups.len()], groups, lost: 0 };
+        let mut watch = Self { lossless: vec![PrioritySet::EMPTY; groups.len()], groups, lost: 0 };
         for (n, kinds) in (0u16..).zip(&plan.buffer.groups) {
             let port = PortId::new(n).expect("a plan's ports have identifiers");
             for group in PriorityGroup::ALL {
