@@ -304,6 +304,7 @@ impl Workers {
     pub fn stop(self, patience: StdDuration) -> Ended {
         let elapsed = self.controller.elapsed();
         let drained = self.drain(patience);
+        let _ = self.flush();
         for worker in &self.controller.0.workers {
             // One that has ended needs no telling.
             let _ = worker.send_timeout(Order::Stop, ANSWER);
@@ -318,6 +319,16 @@ impl Workers {
         }
         let snapshot = panics.is_empty().then(|| self.controller.merge(parts));
         Ended { snapshot, elapsed, drained, panics }
+    }
+
+    /// Drops what is still held, and leaves time for the resumes that this brings about, so that no
+    /// peer is left paused: in one turn of all workers each tells what it released, in the next
+    /// the owners of the ingress ports hear of it and send.
+    fn flush(&self) -> Result<(), OrderError> {
+        self.controller.ask(Order::Flush)?;
+        self.controller.ask(Order::Show)?;
+        self.controller.ask(Order::Show)?;
+        Ok(())
     }
 
     /// Whether everything that was held got sent in time.

