@@ -240,7 +240,7 @@ fn a_full_ring_is_a_named_drop_and_a_lossless_loss() {
 
 #[test]
 fn what_a_port_does_not_take_is_flushed_in_bounded_time() {
-    let bench = Bench::new(&two_workers_plan(), &[0, 1, 0, 1], 64);
+    let bench = Bench::new(&two_workers_plan(), &[0, 1, 0, 1], 1024);
     bench.inject(1, &frame(Mac::BROADCAST, host(1), Some((3, 1)), 60));
     bench.settle();
     bench.links[1].lock().unwrap().blocked = true;
