@@ -44,9 +44,9 @@ pub struct BalanceSummary {
     pub came: u64,
     /// Frames sent, taken in by the switch itself, dropped under a name, and held.
     pub went: u64,
-    /// Of `went`: frames in queues and between workers at this moment.
+    /// Of `went`: frames in queues, in hands and between workers at this moment.
     pub held: u64,
-    /// Whether the two are equal. While several workers run, the parts are not of one moment.
+    /// Whether the two are equal.
     pub holds: bool,
 }
 
@@ -192,10 +192,12 @@ impl Summary {
             ports: s.ports.iter().zip(&run.nics).map(|(p, n)| PortSummary::new(p, *n)).collect(),
             drops: DropReason::ALL.iter().map(|r| (r.name().into(), drops.get(*r))).collect(),
             lossless_lost_frames: run.lossless_lost,
+            // What workers give each other is in both sums; what is on the way between two is left
+            // over, and held.
             balance: BalanceSummary {
-                came: balance.came,
-                went: balance.went,
-                held: s.held,
+                came: balance.came.saturating_sub(s.taken),
+                went: balance.went.saturating_sub(s.taken),
+                held: s.held + s.given.saturating_sub(s.taken),
                 holds: balance.holds(),
             },
             shared_pool: SharedSummary {

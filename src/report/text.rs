@@ -151,7 +151,6 @@ fn closing(now: &Summary) -> String {
     let b = now.balance;
     let verdict = match b.came.abs_diff(b.went) {
         0 => "every frame is accounted for".into(),
-        n if now.workers > 1 && b.held > 0 => format!("{} between two looks", count(n)),
         n => format!("{} are NOT ACCOUNTED FOR", count(n)),
     };
     let mut out = format!(

@@ -41,8 +41,6 @@ pub struct Mesh<F> {
     in_a_row: usize,
     /// Whether each port is up. A port's entry is stored to by its owner alone.
     up: Arc<[AtomicBool]>,
-    given: u64,
-    taken: u64,
 }
 
 /// Makes the ends for `workers` workers, where port n belongs to worker `owners[n]`. The ring of
@@ -64,8 +62,6 @@ pub fn mesh<F>(owners: &[usize], workers: usize, ring: usize) -> Vec<Mesh<F>> {
             turn: 0,
             in_a_row: 0,
             up: Arc::clone(&up),
-            given: 0,
-            taken: 0,
         })
         .collect();
     for a in 0..workers {
@@ -97,23 +93,10 @@ pub fn mesh<F>(owners: &[usize], workers: usize, ring: usize) -> Vec<Mesh<F>> {
 }
 
 impl<F> Mesh<F> {
-    /// Frames given to other workers and taken from them so far. Over all workers, given less
-    /// taken is what waits in the rings.
-    #[must_use]
-    pub fn carried(&self) -> (u64, u64) {
-        (self.given, self.taken)
-    }
-
     #[inline]
     fn pass_on(&mut self) {
         self.in_a_row = 0;
         self.turn = if self.turn + 1 < self.neighbours.len() { self.turn + 1 } else { 0 };
-    }
-
-    /// Whether no frame waits here to be taken.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.neighbours.iter().all(|n| n.from.is_empty())
     }
 }
 
@@ -127,10 +110,7 @@ impl<F> Handoff<F> for Mesh<F> {
     fn give(&mut self, item: Transit<F>) -> Result<(), Transit<F>> {
         let i = self.index[self.member.owner(item.egress)];
         match self.neighbours[i].to.push(item) {
-            Ok(()) => {
-                self.given += 1;
-                Ok(())
-            }
+            Ok(()) => Ok(()),
             Err(PushError::Full(item)) => Err(item),
         }
     }
@@ -144,7 +124,6 @@ impl<F> Handoff<F> for Mesh<F> {
                 self.pass_on();
             }
             if let Ok(item) = self.neighbours.get_mut(self.turn)?.from.pop() {
-                self.taken += 1;
                 self.in_a_row += 1;
                 return Some(item);
             }

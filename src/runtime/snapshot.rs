@@ -10,10 +10,23 @@ pub struct NicCounters {
     pub rx_missed: u64,
     /// Received with errors, a bad FCS among them (`ierrors`).
     pub rx_errors: u64,
-    /// Dropped because the frame pool was empty (`rx_nombuf`).
+    /// Times that the frame pool was empty (`rx_nombuf`).
     pub rx_no_memory: u64,
     /// Not sent for an error of the device (`oerrors`).
     pub tx_errors: u64,
+}
+
+impl NicCounters {
+    /// What was counted since `base`.
+    #[must_use]
+    pub fn since(self, base: Self) -> Self {
+        Self {
+            rx_missed: self.rx_missed.saturating_sub(base.rx_missed),
+            rx_errors: self.rx_errors.saturating_sub(base.rx_errors),
+            rx_no_memory: self.rx_no_memory.saturating_sub(base.rx_no_memory),
+            tx_errors: self.tx_errors.saturating_sub(base.tx_errors),
+        }
+    }
 }
 
 /// One worker's part.
@@ -21,8 +34,6 @@ pub struct NicCounters {
 pub struct WorkerSnapshot {
     /// The counters of the ports it owns, in the order of the plan.
     pub switch: SwitchSnapshot,
-    /// The device counters of the same ports, in the same order.
-    pub nics: Vec<NicCounters>,
     /// Frames of lossless groups that were lost to congestion.
     pub lossless_lost: u64,
 }
@@ -30,61 +41,58 @@ pub struct WorkerSnapshot {
 /// The whole switch.
 #[derive(Clone, Debug)]
 pub struct RunSnapshot {
-    /// The counters, ports in the order of the plan. Frames between workers are those given and not
-    /// yet taken.
+    /// The counters, ports in the order of the plan.
     pub switch: SwitchSnapshot,
     /// The device counters, by port.
     pub nics: Vec<NicCounters>,
     /// Frames of lossless groups that were lost to congestion.
     pub lossless_lost: u64,
-    /// How many workers it was put together from. Each part's own sums hold, so those of the whole
-    /// do, though the parts are some microseconds apart while the workers run.
+    /// How many workers it was put together from.
     pub workers: usize,
 }
 
 /// Puts the parts together. `owners[n]` is the worker of port n, an index into `parts`.
 ///
-/// The peak of the shared pool is the sum of the workers' peaks, which need not have been at the
-/// same time: an upper bound. Learnt addresses are in every worker's table, so the fullest counts.
+/// Every part balances by itself, frames given and taken over included, and so does the whole, at
+/// any time. The peak of the shared pool is the sum of the workers' peaks, which need not have been
+/// at the same time: an upper bound. Addresses are in every worker's table, so the fullest counts.
 ///
 /// # Panics
 /// When the parts do not have the ports that `owners` says.
 #[must_use]
-pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize]) -> RunSnapshot {
+pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters>) -> RunSnapshot {
     let workers = parts.len();
-    let first = parts.first().expect("a switch has a worker");
-    let mut switch = SwitchSnapshot {
+    let first = &parts.first().expect("a switch has a worker").switch;
+    let mut whole = SwitchSnapshot {
+        name: first.name.clone(),
+        at: first.at,
         ports: Vec::new(),
         held: 0,
         given: 0,
         taken: 0,
         shared_used_bytes: 0,
         shared_peak_bytes: 0,
-        ..first.switch.clone()
+        fdb_entries: 0,
+        fdb_full: 0,
     };
     let mut lossless_lost = 0;
     let mut ports = Vec::new();
-    for part in parts {
-        let s = part.switch;
-        switch.at = switch.at.max(s.at);
-        switch.held += s.held;
-        switch.given += s.given;
-        switch.taken += s.taken;
-        switch.shared_used_bytes += s.shared_used_bytes;
-        switch.shared_peak_bytes += s.shared_peak_bytes;
-        switch.fdb_entries = switch.fdb_entries.max(s.fdb_entries);
-        switch.fdb_full = switch.fdb_full.max(s.fdb_full);
-        lossless_lost += part.lossless_lost;
-        assert_eq!(s.ports.len(), part.nics.len(), "every port has a device");
-        ports.push(s.ports.into_iter().zip(part.nics));
+    for WorkerSnapshot { switch: part, lossless_lost: lost } in parts {
+        whole.at = whole.at.max(part.at);
+        whole.held += part.held;
+        whole.given += part.given;
+        whole.taken += part.taken;
+        whole.shared_used_bytes += part.shared_used_bytes;
+        whole.shared_peak_bytes += part.shared_peak_bytes;
+        whole.fdb_entries = whole.fdb_entries.max(part.fdb_entries);
+        whole.fdb_full = whole.fdb_full.max(part.fdb_full);
+        lossless_lost += lost;
+        ports.push(part.ports.into_iter());
     }
-    let mut nics = Vec::new();
     for owner in owners {
-        let (port, nic) = ports[*owner].next().expect("a worker reports the ports it owns");
-        switch.ports.push(port);
-        nics.push(nic);
+        whole.ports.push(ports[*owner].next().expect("a worker reports the ports it owns"));
     }
-    RunSnapshot { switch, nics, lossless_lost, workers }
+    RunSnapshot { switch: whole, nics, lossless_lost, workers }
 }
 
 #[cfg(test)]
@@ -93,20 +101,20 @@ mod tests {
     use crate::stats::{PortCounters, PortSnapshot};
     use crate::time::Instant;
 
-    fn part(names: &[&str], at: u64, (given, taken): (u64, u64)) -> WorkerSnapshot {
+    fn part(names: &[&str], at: u64, given: u64, taken: u64) -> WorkerSnapshot {
         let port = |name: &&str| PortSnapshot {
             name: (*name).into(),
             up: true,
             rate_bps: 1,
             paused: 0,
-            counters: PortCounters::default(),
+            counters: PortCounters { rx_frames: given + 2, ..PortCounters::default() },
         };
         WorkerSnapshot {
             switch: SwitchSnapshot {
                 name: "s".into(),
                 at: Instant::from_picos(at),
                 ports: names.iter().map(port).collect(),
-                held: 2,
+                held: 2 + taken,
                 given,
                 taken,
                 shared_used_bytes: 10,
@@ -114,20 +122,24 @@ mod tests {
                 fdb_entries: at,
                 fdb_full: 0,
             },
-            nics: vec![NicCounters { rx_missed: at, ..NicCounters::default() }; names.len()],
             lossless_lost: 1,
         }
     }
 
     #[test]
     fn ports_come_in_the_order_of_the_plan() {
-        let whole = merge(vec![part(&["b"], 7, (5, 0)), part(&["a", "c"], 9, (0, 4))], &[1, 0, 1]);
+        let parts = vec![part(&["b"], 7, 5, 0), part(&["a", "c"], 9, 0, 4)];
+        let whole = merge(parts, &[1, 0, 1], vec![NicCounters::default(); 3]);
         let names: Vec<_> = whole.switch.ports.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c"]);
-        assert_eq!(whole.nics.iter().map(|n| n.rx_missed).collect::<Vec<_>>(), [9, 7, 9]);
-        assert_eq!((whole.switch.held, whole.switch.given, whole.switch.taken), (4, 5, 4));
         assert_eq!((whole.switch.shared_used_bytes, whole.switch.shared_peak_bytes), (20, 40));
         assert_eq!((whole.switch.fdb_entries, whole.lossless_lost, whole.workers), (9, 2, 2));
         assert_eq!(whole.switch.at, Instant::from_picos(9));
+    }
+
+    #[test]
+    fn a_frame_between_two_workers_does_not_upset_the_balance() {
+        let whole = merge(vec![part(&["a"], 1, 5, 0), part(&["b"], 2, 0, 4)], &[0, 1], vec![]);
+        assert!(whole.switch.balance().holds(), "{:?}", whole.switch.balance());
     }
 }

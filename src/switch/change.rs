@@ -20,7 +20,8 @@ pub enum Change {
         /// The new rate, or nothing to keep the old one.
         rate: Option<BitsPerSec>,
     },
-    /// A priority group gets new thresholds.
+    /// A priority group gets new thresholds. To be told to every worker, whoever owns the port:
+    /// what one group sets aside comes off the pool of all.
     Group {
         /// The port.
         port: PortId,
@@ -74,7 +75,7 @@ impl<W: World> Switch<W> {
         match change {
             Change::Link { port, up, rate } => self.set_link(now, port, up, rate)?,
             Change::Group { port, group, plan } => {
-                self.local(port).ok_or(ChangeError::NotMine(port))?;
+                self.index.get(port.index()).ok_or(ChangeError::NotMine(port))?;
                 if let Some(crossing) = self.ledger.set_group(port, group, plan)? {
                     self.on_crossing(now, port, group, crossing);
                 }

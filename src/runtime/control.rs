@@ -1,0 +1,219 @@
+//! The control socket: lines in, lines out, beside a running switch.
+//!
+//! A Unix socket that only its owner may use. Each line is a request, each is answered with one
+//! line, in order. What the lines mean is the business of whoever serves them. Bounded: a few
+//! connections at a time, a request of bounded length, each with a time limit.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Connections at a time; more are told so and closed.
+const CONNECTIONS: usize = 8;
+/// The longest request in octets.
+const REQUEST_MAX: u64 = 64 * 1024;
+/// How long a connection may be silent.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Answers a request line with a response line, both without the line's end.
+pub type Answer = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// A served socket. The file is removed when this is dropped.
+#[derive(Debug)]
+pub struct ControlSocket {
+    path: PathBuf,
+}
+
+/// Where the control socket of the switch `name` is unless said otherwise: below
+/// `XDG_RUNTIME_DIR`, for root without one below `/run`, else below the temporary directory.
+#[must_use]
+pub fn default_path(name: &str) -> PathBuf {
+    let file: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    directory().join(format!("{file}.sock"))
+}
+
+fn directory() -> PathBuf {
+    if let Some(dir) = std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
+        return PathBuf::from(dir).join("sluice");
+    }
+    match uid() {
+        0 => PathBuf::from("/run/sluice"),
+        uid => std::env::temp_dir().join(format!("sluice-{uid}")),
+    }
+}
+
+/// Who this process is: the owner of its own entry in `/proc`.
+fn uid() -> u32 {
+    fs::metadata("/proc/self").map_or(u32::MAX, |m| m.uid())
+}
+
+/// The sockets below the default directory, for a client that was not told which.
+#[must_use]
+pub fn sockets() -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(directory()) else { return Vec::new() };
+    let paths = entries.flatten().map(|e| e.path());
+    let mut paths: Vec<_> = paths.filter(|p| p.extension().is_some_and(|e| e == "sock")).collect();
+    paths.sort();
+    paths
+}
+
+/// Serves `path` from threads of its own until the returned socket is dropped.
+///
+/// # Errors
+/// When the socket cannot be made: `AddrInUse` when another process serves it.
+pub fn serve(path: &Path, answer: Answer) -> io::Result<ControlSocket> {
+    if let Some(dir) = path.parent().filter(|dir| *dir == directory()) {
+        make_private(dir)?;
+    }
+    let listener = match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            if UnixStream::connect(path).is_ok() {
+                return Err(error);
+            }
+            // Left behind by a process that could not clean up.
+            fs::remove_file(path)?;
+            UnixListener::bind(path)?
+        }
+        result => result?,
+    };
+    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    let socket = ControlSocket { path: path.to_owned() };
+    let open = Arc::new(AtomicUsize::new(0));
+    thread::Builder::new().name("control".into()).spawn(move || {
+        for stream in listener.incoming() {
+            match stream {
+                Ok(stream) => connect(stream, &answer, &open),
+                Err(error) => {
+                    tracing::warn!("the control socket cannot accept: {error}");
+                    thread::sleep(Duration::from_secs(1));
+                }
+            }
+        }
+    })?;
+    Ok(socket)
+}
+
+/// Makes the default directory, or checks that nobody else can put anything into it.
+fn make_private(dir: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        result => return result,
+    }
+    let meta = fs::symlink_metadata(dir)?;
+    if !meta.is_dir() || meta.uid() != uid() || meta.mode() & 0o022 != 0 {
+        let why = format!("{} is not a directory of this user alone", dir.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(())
+}
+
+fn connect(mut stream: UnixStream, answer: &Answer, open: &Arc<AtomicUsize>) {
+    if open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS {
+        open.fetch_sub(1, Ordering::AcqRel);
+        let _ = writeln!(stream, r#"{{"ok":false,"error":"too many connections; try again"}}"#);
+        return;
+    }
+    let (answer, place) = (Arc::clone(answer), Place(Arc::clone(open)));
+    let spawned = thread::Builder::new().name("control".into()).spawn(move || {
+        let _place = place;
+        // The client's doing, or its going away.
+        let _ = converse(&stream, &answer);
+    });
+    if let Err(error) = spawned {
+        tracing::warn!("the control socket has no thread for a client: {error}");
+    }
+}
+
+/// A connection's place among the few; given back whatever becomes of the connection.
+struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn converse(stream: &UnixStream, answer: &Answer) -> io::Result<()> {
+    stream.set_read_timeout(Some(SILENCE))?;
+    stream.set_write_timeout(Some(SILENCE))?;
+    let mut reader = BufReader::new(stream);
+    let mut writer = stream;
+    loop {
+        let mut line = String::new();
+        let n = reader.by_ref().take(REQUEST_MAX).read_line(&mut line)?;
+        if n == 0 || !line.ends_with('\n') {
+            return Ok(());
+        }
+        let mut response = answer(line.trim_end());
+        response.push('\n');
+        writer.write_all(response.as_bytes())?;
+    }
+}
+
+/// Asks one thing of a running switch.
+///
+/// # Errors
+/// When nobody serves `path`, or the connection ends without an answer.
+pub fn ask(path: &Path, request: &str) -> io::Result<String> {
+    let mut stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(SILENCE))?;
+    // A server that has no place says so and hangs up without having read.
+    let written = stream.write_all(format!("{request}\n").as_bytes());
+    let mut response = String::new();
+    let read = BufReader::new(stream).read_line(&mut response);
+    if response.ends_with('\n') {
+        return Ok(response.trim_end().to_owned());
+    }
+    written.and(read).and(Err(io::ErrorKind::UnexpectedEof.into()))
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_answered_and_the_file_goes_away() {
+        let dir = std::env::temp_dir().join(format!("sluice-control-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let path = dir.join("s.sock");
+        // A file that a killed process left behind is no obstacle.
+        drop(UnixListener::bind(&path).unwrap());
+        let echo: Answer = Arc::new(|line| format!("<{line}>"));
+        let socket = serve(&path, Arc::clone(&echo)).unwrap();
+        assert_eq!(ask(&path, "a b").unwrap(), "<a b>");
+        assert_eq!(serve(&path, echo).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        let mut silent: Vec<_> =
+            (0..CONNECTIONS).map(|_| UnixStream::connect(&path).unwrap()).collect();
+        let refused = UnixStream::connect(&path).unwrap();
+        let mut line = String::new();
+        BufReader::new(refused).read_line(&mut line).unwrap();
+        assert!(line.contains("too many connections"), "{line}");
+        // A request without end is cut off, and its place is free again.
+        let mut endless = silent.remove(0);
+        endless.write_all(&vec![b'x'; REQUEST_MAX as usize]).unwrap();
+        assert_eq!(endless.read(&mut [0; 8]).unwrap(), 0);
+        while ask(&path, "c").unwrap() != "<c>" {}
+        drop(socket);
+        assert!(!path.exists());
+        fs::remove_dir(&dir).unwrap();
+    }
+
+    #[test]
+    fn the_default_path_has_no_surprises_from_the_name() {
+        let path = default_path("../a b/ü");
+        assert_eq!(path.file_name().unwrap(), "---a-b--.sock");
+    }
+}

@@ -1,0 +1,362 @@
+//! The workers of one running switch, and the handle by which other threads speak to them.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
+
+use super::snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
+use super::watch::LossWatch;
+use super::worker::{Idle, Order, Worker};
+use crate::switch::{Change, ChangeError, Switch};
+use crate::time::{Duration, Instant};
+use crate::world::World;
+
+/// Orders that may wait for a worker. Whoever finds them all waiting waits too.
+const ORDERS: usize = 16;
+
+/// How long a worker may take to answer. It looks at its orders every few microseconds; what takes
+/// longer is a machine without a CPU to spare.
+const ANSWER: StdDuration = StdDuration::from_secs(5);
+
+/// Where a worker runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Place {
+    /// The CPU it is pinned to, or nothing to run where the system puts it.
+    pub cpu: Option<usize>,
+    /// What it does when there is nothing to do.
+    pub idle: Idle,
+}
+
+/// Why the workers cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A CPU that does not exist, or that this process may not use.
+    #[error("worker {worker}: CPU {cpu} does not exist or may not be used; this process has {has}")]
+    NoCpu {
+        /// The worker, counted from 0.
+        worker: usize,
+        /// The CPU.
+        cpu: usize,
+        /// The CPUs there are.
+        has: String,
+    },
+    /// The system gives no thread.
+    #[error("worker {worker}: no thread: {error}")]
+    Thread {
+        /// The worker, counted from 0.
+        worker: usize,
+        /// Why.
+        error: io::Error,
+    },
+    /// The thread cannot be made what it has to be.
+    #[error("worker {worker}: {why}")]
+    Prepare {
+        /// The worker, counted from 0.
+        worker: usize,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Why a worker did not do as it was told.
+#[derive(Debug, thiserror::Error)]
+pub enum OrderError {
+    /// It has ended: stopped, or panicked.
+    #[error("worker {0} has ended")]
+    Ended(usize),
+    /// It did not answer.
+    #[error("worker {0} does not answer: it gets no CPU time")]
+    Silent(usize),
+    /// It refused.
+    #[error(transparent)]
+    Refused(#[from] ChangeError),
+}
+
+/// Reads the device counters of all ports.
+pub type NicReader = Arc<dyn Fn() -> Vec<NicCounters> + Send + Sync>;
+
+/// A worker's part of a switch, and the clock that it goes by.
+pub struct Part<W: World, C> {
+    /// Its part.
+    pub switch: Switch<W>,
+    /// Reads the clock; all workers' clocks tell the same time.
+    pub clock: C,
+    /// Where it runs.
+    pub place: Place,
+}
+
+/// The handle on the workers: clones speak to the same ones.
+#[derive(Clone)]
+pub struct Controller(Arc<Shared>);
+
+struct Shared {
+    workers: Vec<Sender<Order>>,
+    owners: Vec<usize>,
+    nics: NicReader,
+    /// What was counted before the counters were last cleared, and when that was.
+    base: Mutex<(Vec<NicCounters>, StdInstant)>,
+}
+
+/// The threads of a running switch. Dropping it stops them without a summary.
+pub struct Workers {
+    controller: Controller,
+    /// Nothing comes from one that could not be prepared.
+    threads: Vec<JoinHandle<Option<WorkerSnapshot>>>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// What was counted, unless a worker panicked and took its counters along.
+    pub snapshot: Option<RunSnapshot>,
+    /// How long it ran, or since the counters were last cleared.
+    pub elapsed: Duration,
+    /// Whether all that was held could be sent.
+    pub drained: bool,
+    /// What the workers that panicked had to say, by worker.
+    pub panics: Vec<(usize, String)>,
+}
+
+impl fmt::Debug for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller").field("workers", &self.0.workers.len()).finish_non_exhaustive()
+    }
+}
+
+/// Starts a thread for every part. `owners[n]` is the worker of port n. `prepare` runs in each
+/// thread before its first poll (and after it was pinned); what it returns is dropped in the same
+/// thread after everything else of the worker.
+///
+/// # Errors
+/// [`StartError`]; threads that were started have ended then.
+pub fn start<W, C, G>(
+    parts: Vec<Part<W, C>>,
+    owners: Vec<usize>,
+    nics: NicReader,
+    prepare: impl Fn() -> Result<G, String> + Clone + Send + 'static,
+) -> Result<Workers, StartError>
+where
+    W: World<Events = LossWatch> + 'static,
+    Switch<W>: Send,
+    C: FnMut() -> Instant + Send + 'static,
+    G: 'static,
+{
+    check_cpus(parts.iter().map(|part| part.place))?;
+    let mut senders = Vec::new();
+    let mut threads = Vec::new();
+    for (worker, Part { switch, clock, place }) in parts.into_iter().enumerate() {
+        let (sender, orders) = bounded(ORDERS);
+        let (ready, started) = bounded(1);
+        let prepare = prepare.clone();
+        let body = move || {
+            let guard = match pin(place).and_then(|()| prepare()) {
+                Ok(guard) => guard,
+                Err(why) => {
+                    let _ = ready.send(Err(why));
+                    return None;
+                }
+            };
+            let _ = ready.send(Ok(()));
+            let last = Worker { switch, clock, orders, idle: place.idle }.run();
+            drop(guard);
+            Some(last)
+        };
+        let thread = thread::Builder::new()
+            .name(format!("worker{worker}"))
+            .spawn(body)
+            .map_err(|error| StartError::Thread { worker, error })?;
+        match started.recv() {
+            Ok(Ok(())) => {}
+            Ok(Err(why)) => return Err(StartError::Prepare { worker, why }),
+            Err(_) => return Err(StartError::Prepare { worker, why: "it panicked".into() }),
+        }
+        senders.push(sender);
+        threads.push(thread);
+    }
+    let base = Mutex::new((nics(), StdInstant::now()));
+    let controller = Controller(Arc::new(Shared { workers: senders, owners, nics, base }));
+    Ok(Workers { controller, threads })
+}
+
+fn check_cpus(places: impl Iterator<Item = Place>) -> Result<(), StartError> {
+    let cpus: Vec<usize> =
+        core_affinity::get_core_ids().unwrap_or_default().iter().map(|c| c.id).collect();
+    for (worker, place) in places.enumerate() {
+        if let Some(cpu) = place.cpu.filter(|cpu| !cpus.contains(cpu)) {
+            let has: Vec<_> = cpus.iter().map(usize::to_string).collect();
+            return Err(StartError::NoCpu { worker, cpu, has: has.join(", ") });
+        }
+    }
+    Ok(())
+}
+
+fn pin(place: Place) -> Result<(), String> {
+    match place.cpu {
+        Some(id) if !core_affinity::set_for_current(core_affinity::CoreId { id }) => {
+            Err(format!("the system does not let it run on CPU {id} alone"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Controller {
+    /// What was counted until now.
+    ///
+    /// # Errors
+    /// [`OrderError`] when a worker does not answer.
+    pub fn snapshot(&self) -> Result<RunSnapshot, OrderError> {
+        let parts = self.ask(Order::Show)?;
+        Ok(self.merge(parts))
+    }
+
+    /// How long it has run, or since the counters were last cleared.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        let (_, since) = *self.0.base.lock().unwrap_or_else(PoisonError::into_inner);
+        Duration::from_nanos(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX / 1_000))
+    }
+
+    /// Changes the running switch: at the worker that owns the port, or, where all have a part of
+    /// what changes, at all of them.
+    ///
+    /// # Errors
+    /// [`OrderError::Refused`], and nothing was changed; else a worker did not answer.
+    pub fn apply(&self, change: Change) -> Result<(), OrderError> {
+        let owner = match change {
+            Change::Link { port, .. } | Change::Ecn { port, .. } => Some(port),
+            // A group's reserved space and headroom come off the pool of every worker.
+            Change::Group { .. } | Change::FlushFdb | Change::ClearCounters => None,
+        };
+        let asked = match owner.map(|port| self.0.owners.get(port.index())) {
+            Some(None) => return Err(ChangeError::NotMine(owner.expect("of a port")).into()),
+            Some(Some(worker)) => vec![*worker],
+            None => (0..self.0.workers.len()).collect(),
+        };
+        for worker in asked {
+            self.one(worker, |answer| Order::Apply(change, answer))??;
+        }
+        if change == Change::ClearCounters {
+            let base = ((self.0.nics)(), StdInstant::now());
+            *self.0.base.lock().unwrap_or_else(PoisonError::into_inner) = base;
+        }
+        Ok(())
+    }
+
+    /// Puts the same question to all workers and waits for all answers.
+    fn ask<T>(&self, order: impl Fn(Sender<T>) -> Order) -> Result<Vec<T>, OrderError> {
+        let send = |worker| self.send(worker, &order);
+        let answers = (0..self.0.workers.len()).map(send).collect::<Result<Vec<_>, _>>()?;
+        answers.iter().enumerate().map(|(worker, answer)| wait(worker, answer)).collect()
+    }
+
+    fn one<T>(&self, worker: usize, order: impl Fn(Sender<T>) -> Order) -> Result<T, OrderError> {
+        wait(worker, &self.send(worker, &order)?)
+    }
+
+    fn send<T>(
+        &self,
+        worker: usize,
+        order: &impl Fn(Sender<T>) -> Order,
+    ) -> Result<Receiver<T>, OrderError> {
+        let (answer, receiver) = bounded(1);
+        match self.0.workers[worker].send_timeout(order(answer), ANSWER) {
+            Ok(()) => Ok(receiver),
+            Err(error) if error.is_timeout() => Err(OrderError::Silent(worker)),
+            Err(_) => Err(OrderError::Ended(worker)),
+        }
+    }
+
+    fn merge(&self, parts: Vec<WorkerSnapshot>) -> RunSnapshot {
+        let now = (self.0.nics)();
+        let (base, _) = &*self.0.base.lock().unwrap_or_else(PoisonError::into_inner);
+        let nics = now.into_iter().zip(base).map(|(now, base)| now.since(*base)).collect();
+        merge(parts, &self.0.owners, nics)
+    }
+}
+
+fn wait<T>(worker: usize, answer: &Receiver<T>) -> Result<T, OrderError> {
+    answer.recv_timeout(ANSWER).map_err(|error| match error {
+        RecvTimeoutError::Timeout => OrderError::Silent(worker),
+        RecvTimeoutError::Disconnected => OrderError::Ended(worker),
+    })
+}
+
+impl Workers {
+    /// The handle for other threads.
+    #[must_use]
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// Whether a worker has ended by itself, which it does only when it panics.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
+    }
+
+    /// Stops receiving, goes on sending for at most `patience` until nothing is held any more,
+    /// drops the rest under [`Flushed`](crate::stats::DropReason::Flushed), and ends the threads.
+    #[must_use]
+    pub fn stop(self, patience: StdDuration) -> Ended {
+        let elapsed = self.controller.elapsed();
+        let drained = self.drain(patience);
+        let _ = self.flush();
+        for worker in &self.controller.0.workers {
+            // One that has ended needs no telling.
+            let _ = worker.send_timeout(Order::Stop, ANSWER);
+        }
+        let mut parts = Vec::new();
+        let mut panics = Vec::new();
+        for (worker, thread) in self.threads.into_iter().enumerate() {
+            match thread.join() {
+                Ok(part) => parts.extend(part),
+                Err(panic) => panics.push((worker, words(&*panic))),
+            }
+        }
+        let snapshot = panics.is_empty().then(|| self.controller.merge(parts));
+        Ended { snapshot, elapsed, drained, panics }
+    }
+
+    /// Drops what is still held, and leaves time for the resumes that this brings about, so that no
+    /// peer is left paused: in one turn of all workers each tells what it released, in the next
+    /// the owners of the ingress ports hear of it and send.
+    fn flush(&self) -> Result<(), OrderError> {
+        self.controller.ask(Order::Flush)?;
+        self.controller.ask(Order::Show)?;
+        self.controller.ask(Order::Show)?;
+        Ok(())
+    }
+
+    /// Whether everything that was held got sent in time.
+    fn drain(&self, patience: StdDuration) -> bool {
+        let start = StdInstant::now();
+        let Ok(mut parts) = self.controller.ask(Order::Drain) else { return false };
+        loop {
+            // A frame that one worker has handed over and the next has not taken yet is in `given`
+            // alone; one that is taken is held or gone.
+            let sum = |f: fn(&WorkerSnapshot) -> u64| parts.iter().map(f).sum::<u64>();
+            let between = sum(|p| p.switch.given) != sum(|p| p.switch.taken);
+            if sum(|p| p.switch.held) == 0 && !between {
+                return true;
+            }
+            if start.elapsed() >= patience {
+                return false;
+            }
+            thread::sleep(StdDuration::from_millis(1));
+            match self.controller.ask(Order::Show) {
+                Ok(now) => parts = now,
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+/// What a panic said.
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("(no message)").into()
+}

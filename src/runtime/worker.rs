@@ -1,0 +1,137 @@
+//! One worker: a thread that polls its part of a switch and now and then looks at its orders.
+//!
+//! The loop makes no system call and takes no lock: a look at the orders is a load when there are
+//! none. Whoever orders waits for the answer, never the worker.
+
+use std::hint;
+use std::thread;
+
+use crossbeam::channel::{Receiver, Sender, TryRecvError};
+
+use super::snapshot::WorkerSnapshot;
+use super::watch::LossWatch;
+use crate::switch::{Change, ChangeError, Switch};
+use crate::time::Instant;
+use crate::world::World;
+
+/// Polls between two looks at the orders: often enough that an answer takes microseconds, seldom
+/// enough that the look costs nothing beside the polls.
+const POLLS: u32 = 64;
+
+/// What a worker does between two polls that found nothing to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Idle {
+    /// Polls again at once: the lowest latency, for a CPU of its own.
+    #[default]
+    Spin,
+    /// Lets others run first: for workers that share a CPU.
+    Yield,
+}
+
+/// An order to a worker. Answers go to the channel in it; nobody waits for one that is gone.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// Tell what was counted.
+    Show(Sender<WorkerSnapshot>),
+    /// Change something.
+    Apply(Change, Sender<Result<(), ChangeError>>),
+    /// Receive no more, and go on sending what is held.
+    Drain(Sender<WorkerSnapshot>),
+    /// Take over what others handed over, and drop what is held under a name. Every worker must
+    /// have answered `Drain` before: nothing may be handed over any more.
+    Flush(Sender<WorkerSnapshot>),
+    /// End.
+    Stop,
+}
+
+/// What runs in a worker's thread.
+pub(super) struct Worker<W: World, C> {
+    pub(super) switch: Switch<W>,
+    /// Reads the clock.
+    pub(super) clock: C,
+    pub(super) orders: Receiver<Order>,
+    pub(super) idle: Idle,
+}
+
+impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
+    /// Runs until it is told to stop, or until nobody is left who could tell it to.
+    pub(super) fn run(mut self) -> WorkerSnapshot {
+        loop {
+            for _ in 0..POLLS {
+                let now = (self.clock)();
+                if !self.switch.poll(now).progressed {
+                    match self.idle {
+                        Idle::Spin => hint::spin_loop(),
+                        Idle::Yield => thread::yield_now(),
+                    }
+                }
+            }
+            match self.orders.try_recv() {
+                Err(TryRecvError::Empty) => {}
+                Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return self.stop(),
+                Ok(order) => self.obey(order),
+            }
+        }
+    }
+
+    #[cold]
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Show(answer) => {
+                let _ = answer.try_send(self.snapshot());
+            }
+            Order::Apply(change, answer) => {
+                let now = (self.clock)();
+                let result = self.switch.apply(now, change);
+                if result.is_ok() {
+                    match change {
+                        Change::Group { port, group, plan } => {
+                            self.switch.events_mut().set_kind(port, group, plan.kind);
+                        }
+                        Change::ClearCounters => self.switch.events_mut().clear(),
+                        Change::Link { .. } | Change::Ecn { .. } | Change::FlushFdb => {}
+                    }
+                }
+                let _ = answer.try_send(result);
+            }
+            Order::Drain(answer) => {
+                self.switch.set_draining(true);
+                let _ = answer.try_send(self.snapshot());
+            }
+            Order::Flush(answer) => {
+                self.flush();
+                let _ = answer.try_send(self.snapshot());
+            }
+            Order::Stop => unreachable!("ends the loop"),
+        }
+    }
+
+    fn snapshot(&mut self) -> WorkerSnapshot {
+        let now = (self.clock)();
+        let switch = self.switch.snapshot(now);
+        WorkerSnapshot { switch, lossless_lost: self.switch.events_mut().lost() }
+    }
+
+    /// Drops everything that is held, and everything that waits in the rings from the others.
+    #[cold]
+    fn flush(&mut self) {
+        let mut taken = self.snapshot().switch.taken;
+        loop {
+            self.switch.poll((self.clock)());
+            let before = taken;
+            taken = self.snapshot().switch.taken;
+            if taken == before {
+                break;
+            }
+        }
+        self.switch.flush((self.clock)());
+    }
+
+    /// The last thing: pauses that the flush brought about and that a port refused go too.
+    #[cold]
+    fn stop(mut self) -> WorkerSnapshot {
+        self.switch.set_draining(true);
+        self.flush();
+        self.snapshot()
+    }
+}
