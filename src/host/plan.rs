@@ -10,7 +10,7 @@ use crate::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
 };
 use crate::wire::ip::Ecn;
-use crate::wire::{ethernet, ipv4, ipv6, vlan};
+use crate::wire::{ethernet, ipv4, ipv6, udp, vlan};
 
 /// The highest flow number. Every sink keeps a table up to the highest number that it expects; the
 /// bound, which is a choice, keeps that table small.
@@ -21,9 +21,6 @@ pub const FRAME_MAX: u32 = 16_384;
 
 /// The shortest frame of a flow, FCS included (802.3 4A.2.3.2.4).
 pub const FRAME_MIN: u32 = ethernet::MIN_FRAME as u32 + FCS_BYTES;
-
-/// Octets of a UDP header (RFC 768).
-pub(super) const UDP_HEADER_LEN: usize = 8;
 
 /// The number of a flow, unique in a lab. Range 0 to [`FLOW_ID_MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -203,8 +200,8 @@ impl Headers {
     pub const fn len(&self) -> usize {
         match self {
             Self::Ethernet => 0,
-            Self::Udp4(_) => ipv4::HEADER_LEN + UDP_HEADER_LEN,
-            Self::Udp6(_) => ipv6::HEADER_LEN + UDP_HEADER_LEN,
+            Self::Udp4(_) => ipv4::HEADER_LEN + udp::HEADER_LEN,
+            Self::Udp6(_) => ipv6::HEADER_LEN + udp::HEADER_LEN,
         }
     }
 

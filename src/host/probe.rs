@@ -2,10 +2,10 @@
 //! was sent. Octets from its start: magic (4), flow (4), sequence (8), time in picoseconds (8), all
 //! big-endian.
 
-use super::plan::{FlowId, UDP_HEADER_LEN};
+use super::plan::FlowId;
 use crate::time::Instant;
 use crate::wire::ip::{self, Ecn, Fragment, Protocol};
-use crate::wire::{EtherType, vlan};
+use crate::wire::{EtherType, udp, vlan};
 
 /// Octets of a probe.
 pub const PROBE_LEN: usize = 24;
@@ -84,7 +84,7 @@ impl Arrival {
         if upper.protocol != Protocol::UDP || upper.fragment != Fragment::Whole {
             return None;
         }
-        let probe = Probe::parse(upper.payload.get(UDP_HEADER_LEN..)?)?;
+        let probe = Probe::parse(udp::View::new(upper.payload).ok()?.payload())?;
         Some(Self { probe, ecn: packet.ecn() })
     }
 }

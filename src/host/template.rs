@@ -1,13 +1,15 @@
 //! A flow's frame, prepared once: for each frame only the probe's numbers and the UDP checksum
 //! are written.
 
-use super::plan::{FlowPlan, Headers, UDP_HEADER_LEN, Udp};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::plan::{FlowPlan, Headers, Udp};
 use super::probe::{PROBE_ETHERTYPE, PROBE_LEN, Probe, SEQUENCE_AT};
 use crate::frame::FCS_BYTES;
 use crate::time::Instant;
 use crate::wire::checksum::Sum;
 use crate::wire::ip::Protocol;
-use crate::wire::{EtherType, ethernet, ipv4, ipv6, vlan};
+use crate::wire::{EtherType, ethernet, ipv4, ipv6, udp, vlan};
 
 /// Hops that a flow's packets may take.
 const TTL: u8 = 64;
@@ -20,7 +22,7 @@ const UDP_CHECKSUM_AT: usize = 6;
 pub struct Template {
     head: Vec<u8>,
     probe_at: usize,
-    /// The checksum's sum without what changes from frame to frame, when there is one.
+    /// The UDP checksum's sum without what changes from frame to frame, when there is one.
     udp: Option<Sum>,
     wire_len: u32,
     probe: Probe,
@@ -59,7 +61,7 @@ impl Template {
                 0 => 0xffff, // 0 would say that there is no checksum (RFC 768).
                 sum => sum,
             };
-            let at = self.probe_at - UDP_HEADER_LEN + UDP_CHECKSUM_AT;
+            let at = self.probe_at - udp::HEADER_LEN + UDP_CHECKSUM_AT;
             self.head[at..at + 2].copy_from_slice(&sum.to_be_bytes());
         }
         &self.head
@@ -87,9 +89,9 @@ fn layer2(flow: &FlowPlan, ethertype: EtherType, head: &mut [u8]) -> usize {
 }
 
 /// Writes IPv4 and UDP for a packet of `len` octets; gives the sum of the UDP checksum.
-fn udp4(udp: &Udp<core::net::Ipv4Addr>, len: usize, out: &mut [u8]) -> Sum {
+fn udp4(udp: &Udp<Ipv4Addr>, len: usize, out: &mut [u8]) -> Sum {
     let payload_len = (len - ipv4::HEADER_LEN) as u16;
-    ipv4::Repr {
+    let ip = ipv4::Repr {
         dscp: udp.dscp,
         ecn: udp.ecn,
         identification: 0,
@@ -102,18 +104,15 @@ fn udp4(udp: &Udp<core::net::Ipv4Addr>, len: usize, out: &mut [u8]) -> Sum {
         dst: udp.dst,
         options: &[],
         payload_len,
-    }
-    .emit(out)
-    .expect("a frame is shorter than the longest packet");
-    let out = &mut out[ipv4::HEADER_LEN..];
-    udp_header(udp, payload_len, out);
-    Sum::default().pseudo(udp.src.into(), udp.dst.into(), Protocol::UDP.0, payload_len).octets(out)
+    };
+    ip.emit(out).expect("a frame is shorter than the longest packet");
+    datagram(udp, payload_len, &mut out[ipv4::HEADER_LEN..])
 }
 
 /// Writes IPv6 and UDP for a packet of `len` octets; gives the sum of the UDP checksum.
-fn udp6(udp: &Udp<core::net::Ipv6Addr>, len: usize, out: &mut [u8]) -> Sum {
+fn udp6(udp: &Udp<Ipv6Addr>, len: usize, out: &mut [u8]) -> Sum {
     let payload_len = (len - ipv6::HEADER_LEN) as u16;
-    ipv6::Repr {
+    let ip = ipv6::Repr {
         dscp: udp.dscp,
         ecn: udp.ecn,
         flow_label: 0,
@@ -122,18 +121,17 @@ fn udp6(udp: &Udp<core::net::Ipv6Addr>, len: usize, out: &mut [u8]) -> Sum {
         hop_limit: TTL,
         src: udp.src,
         dst: udp.dst,
-    }
-    .emit(out)
-    .expect("a frame is shorter than the longest packet");
-    let out = &mut out[ipv6::HEADER_LEN..];
-    udp_header(udp, payload_len, out);
-    Sum::default().pseudo(udp.src.into(), udp.dst.into(), Protocol::UDP.0, payload_len).octets(out)
+    };
+    ip.emit(out).expect("the head was made long enough for all headers");
+    datagram(udp, payload_len, &mut out[ipv6::HEADER_LEN..])
 }
 
-/// Writes a UDP header without its checksum.
-fn udp_header<A>(udp: &Udp<A>, len: u16, out: &mut [u8]) {
-    out[..2].copy_from_slice(&udp.src_port.to_be_bytes());
-    out[2..4].copy_from_slice(&udp.dst_port.to_be_bytes());
-    out[4..6].copy_from_slice(&len.to_be_bytes());
-    out[UDP_CHECKSUM_AT..UDP_HEADER_LEN].fill(0);
+/// Writes the UDP header of a datagram of `len` octets; gives the sum of its checksum, to which
+/// the probe's numbers are still to be added. All behind the probe is zero and adds nothing.
+fn datagram<A: Into<IpAddr> + Copy>(udp: &Udp<A>, len: u16, out: &mut [u8]) -> Sum {
+    let payload_len = len - udp::HEADER_LEN as u16;
+    let header =
+        udp::Repr { src_port: udp.src_port, dst_port: udp.dst_port, payload_len, checksum: 0 };
+    header.emit(out).expect("a frame is shorter than the longest datagram");
+    Sum::default().pseudo(udp.src.into(), udp.dst.into(), Protocol::UDP.0, len).octets(out)
 }
