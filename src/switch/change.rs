@@ -1,7 +1,7 @@
 //! What may be changed while a switch runs.
 
 use super::Switch;
-use crate::buffer::{BufferError, GroupPlan};
+use crate::buffer::{BufferError, GroupKind, GroupPlan};
 use crate::congestion::EcnPlan;
 use crate::stats::{DropReason, PortCounters};
 use crate::time::Instant;
@@ -76,7 +76,9 @@ impl<W: World> Switch<W> {
             Change::Link { port, up, rate } => self.set_link(now, port, up, rate)?,
             Change::Group { port, group, plan } => {
                 self.index.get(port.index()).ok_or(ChangeError::NotMine(port))?;
-                if let Some(crossing) = self.ledger.set_group(port, group, plan)? {
+                let crossing = self.ledger.set_group(port, group, plan)?;
+                self.tables[port.index()].set_lossy(group, plan.kind == GroupKind::Lossy);
+                if let Some(crossing) = crossing {
                     self.on_crossing(now, port, group, crossing);
                 }
             }
@@ -124,11 +126,12 @@ impl<W: World> Switch<W> {
         class: TrafficClass,
         plan: Option<EcnPlan>,
     ) -> Result<(), ChangeError> {
-        self.local(port).ok_or(ChangeError::NotMine(port))?;
+        let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
         if let Some(p) = plan.filter(|p| p.kmin > p.kmax || p.pmax > 65_536) {
             return Err(ChangeError::Ecn { kmin: p.kmin.0, kmax: p.kmax.0, pmax: p.pmax });
         }
         self.tables[port.index()].ecn[class.index()] = plan;
+        self.ports[at].straight &= plan.is_none();
         Ok(())
     }
 

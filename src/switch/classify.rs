@@ -190,7 +190,7 @@ mod tests {
             for vid in 2..2048 {
                 plan.vlan.members.push(VlanMember { vid: Vid::new(vid).unwrap(), tagged: true });
             }
-            let tables = Tables::new(&plan);
+            let tables = Tables::new(&plan, &crate::switch::testworld::groups(10));
             prop_assert_eq!(classify(&tables, &head, 80, 1522), classify_any(&tables, &head, 80, 1522));
         }
     }

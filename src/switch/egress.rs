@@ -123,7 +123,8 @@ impl<W: World> Switch<W> {
         let port = &mut self.ports[at];
         port.occupy_link(now, len);
         port.staged.push(frame);
-        port.settle.push(Staged { charge, ingress, priority, marked, wire_len: len });
+        let charge = Some(charge);
+        port.settle.push_back(Staged { charge, ingress, priority, marked, wire_len: len });
     }
 
     /// Offers the staged frames to the port, and settles those it takes.
@@ -138,19 +139,23 @@ impl<W: World> Switch<W> {
         if taken == 0 {
             return false;
         }
-        let mut settle = core::mem::take(&mut port.settle);
-        for done in settle.drain(..taken) {
+        let mut bytes = 0;
+        for _ in 0..taken {
             let port = &mut self.ports[at];
-            port.counters.tx_frames += 1;
-            port.counters.tx_bytes += u64::from(done.wire_len);
+            let done = port.settle.pop_front().expect("one entry per staged frame");
+            bytes += u64::from(done.wire_len);
             let counters = &mut port.counters.priorities[done.priority.index()];
             counters.tx_frames += 1;
             counters.tx_bytes += u64::from(done.wire_len);
             counters.ecn_marked += u64::from(done.marked);
             self.events.sent(now, port.id, done.priority, done.wire_len);
-            self.release(now, done.charge, done.ingress);
+            if let Some(charge) = done.charge {
+                self.release(now, charge, done.ingress);
+            }
         }
-        self.ports[at].settle = settle;
+        let counters = &mut self.ports[at].counters;
+        counters.tx_frames += taken as u64;
+        counters.tx_bytes += bytes;
         true
     }
 
@@ -178,9 +183,11 @@ impl<W: World> Switch<W> {
         port.staged.clear();
         let control = port.control.len();
         port.control.clear();
-        for done in core::mem::take(&mut port.settle) {
+        while let Some(done) = self.ports[at].settle.pop_front() {
             self.count_drop(now, at, Some(done.priority), reason);
-            self.release(now, done.charge, done.ingress);
+            if let Some(charge) = done.charge {
+                self.release(now, charge, done.ingress);
+            }
         }
         for _ in 0..control {
             self.count_drop(now, at, None, reason);

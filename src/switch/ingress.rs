@@ -3,13 +3,13 @@
 use super::Switch;
 use super::classify::{Class, Meta, classify};
 use super::fdb::{Key, Learnt};
-use super::port_state::Queued;
+use super::port_state::{Queued, Staged};
 use crate::buffer::{Admission, Crossing, Refusal};
 use crate::frame::{Burst, Frame};
 use crate::port::Port;
 use crate::stats::DropReason;
 use crate::time::Instant;
-use crate::units::{PortId, PriorityGroup};
+use crate::units::{PortId, Priority, PriorityGroup};
 use crate::world::{Events, Handoff, Transit, World};
 
 impl<W: World> Switch<W> {
@@ -85,6 +85,10 @@ impl<W: World> Switch<W> {
         let local = self.local(egress);
         let mut marked = false;
         if let Some(to) = local {
+            let ingress = &self.tables[self.ports[at].id.index()];
+            if ingress.lossy.contains(priority) && self.ports[to].is_straight() {
+                return self.go_straight(at, to, priority, frame);
+            }
             match self.egress_verdict(to, priority, &mut frame) {
                 Ok(m) => marked = m,
                 Err(reason) => return self.count_drop(now, at, Some(priority), reason),
@@ -113,6 +117,16 @@ impl<W: World> Switch<W> {
             }
             None => self.hand_over(now, at, Transit { frame, charge, egress, ingress, priority }),
         }
+    }
+
+    /// A lossy frame for an idle port waits nowhere, so it is charged to nobody.
+    #[inline]
+    fn go_straight(&mut self, at: usize, to: usize, priority: Priority, frame: W::Frame) {
+        let ingress = self.ports[at].id;
+        let wire_len = frame.wire_len();
+        let port = &mut self.ports[to];
+        port.staged.push(frame);
+        port.settle.push_back(Staged { charge: None, ingress, priority, marked: false, wire_len });
     }
 
     /// Gives an admitted frame to the worker that owns its egress port.

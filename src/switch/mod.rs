@@ -115,7 +115,9 @@ impl<W: World> Switch<W> {
         Ok(Self {
             name: plan.name.clone(),
             max_frame: plan.max_frame,
-            tables: plan.ports.iter().map(Tables::new).collect(),
+            tables: core::iter::zip(&plan.ports, &plan.buffer.groups)
+                .map(|(port, groups)| Tables::new(port, groups))
+                .collect(),
             index,
             ports: owned,
             ledger: Ledger::new(&plan.buffer)?,

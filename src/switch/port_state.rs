@@ -1,11 +1,11 @@
 //! Everything that one worker keeps of one of its ports.
 
-use arrayvec::ArrayVec;
+use std::collections::VecDeque;
 
 use super::plan::PortPlan;
 use crate::buffer::{Charge, SharedLimit};
 use crate::frame::{BURST, Burst, LINE_OVERHEAD_BYTES};
-use crate::pfc::{Receiver, Sender, StormAction, Watchdog};
+use crate::pfc::{FlowControl, Receiver, Sender, StormAction, Watchdog};
 use crate::schedule::{Scheduler, Shaper};
 use crate::stats::PortCounters;
 use crate::time::Instant;
@@ -25,7 +25,8 @@ pub(super) struct Queued<F> {
 /// What is still to be settled for a frame in `staged`, in the same order.
 #[derive(Debug)]
 pub(super) struct Staged {
-    pub(super) charge: Charge,
+    /// What it holds of the buffer: nothing if it never waited in it.
+    pub(super) charge: Option<Charge>,
     pub(super) ingress: PortId,
     pub(super) priority: Priority,
     pub(super) marked: bool,
@@ -45,7 +46,10 @@ pub(super) struct PortState<W: World> {
     pub(super) control: Burst<W::Frame>,
     /// Frames that were scheduled and that the port has not taken yet.
     pub(super) staged: Burst<W::Frame>,
-    pub(super) settle: ArrayVec<Staged, BURST>,
+    pub(super) settle: VecDeque<Staged>,
+    /// Whether a lossy frame may go straight to `staged` while nothing is queued: the port is not
+    /// shaped, obeys no pauses, and neither marks nor limits.
+    pub(super) straight: bool,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     pub(super) watchdog: Watchdog,
@@ -64,12 +68,19 @@ impl<W: World> PortState<W> {
             limits: plan.queue_limits,
             control: Burst::new(),
             staged: Burst::new(),
-            settle: ArrayVec::new(),
+            settle: VecDeque::with_capacity(BURST),
+            straight: goes_straight(plan),
             sender: Sender::new(plan.pfc, plan.rate),
             receiver: Receiver::new(plan.pfc.mode, plan.rate),
             watchdog: Watchdog::new(&plan.watchdog),
             counters: PortCounters::default(),
         }
+    }
+
+    /// Whether a lossy frame that comes now would not wait here.
+    #[inline]
+    pub(super) fn is_straight(&self) -> bool {
+        self.straight && self.scheduler.is_empty() && !self.staged.is_full()
     }
 
     /// Frames that left the queues but have not been taken by the port.
@@ -119,4 +130,18 @@ impl<W: World> PortState<W> {
         }
         at.min(self.receiver.next_deadline())
     }
+}
+
+/// Whether nothing that a frame meets at this port looks at the queue it did not wait in.
+fn goes_straight(plan: &PortPlan) -> bool {
+    let obeys_nothing = match plan.pfc.mode {
+        FlowControl::Off => true,
+        FlowControl::Pfc { obey, .. } => obey.is_empty(),
+        FlowControl::Pause { obey, .. } => !obey,
+    };
+    !plan.shaped
+        && obeys_nothing
+        && plan.ecn.iter().all(Option::is_none)
+        && plan.watchdog.iter().all(Option::is_none)
+        && plan.queue_limits.iter().all(|l| *l == SharedLimit::Unlimited)
 }

@@ -1,6 +1,7 @@
 //! What a frame's classification looks up, compiled from the plan of one port.
 
 use super::plan::{ClassifyPlan, PortPlan, Trust, VlanPlan};
+use crate::buffer::{GroupKind, GroupPlan};
 use crate::congestion::EcnPlan;
 use crate::units::{
     Dscp, Mac, PRIORITIES, Pcp, Priority, PriorityGroup, PrioritySet, TrafficClass, Vid,
@@ -28,6 +29,8 @@ impl VidSet {
 pub(super) struct Tables {
     pub(super) name: String,
     pub(super) mac: Mac,
+    /// The priorities whose ingress group is lossy.
+    pub(super) lossy: PrioritySet,
     trust: Trust,
     pcp: [Priority; 8],
     dscp: [Priority; 64],
@@ -41,7 +44,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn new(plan: &PortPlan) -> Self {
+    pub(super) fn new(plan: &PortPlan, groups: &[GroupPlan; PRIORITIES]) -> Self {
         let ClassifyPlan { trust, pcp, dscp, default, group, class } = plan.classify.clone();
         let VlanPlan { pvid, members } = &plan.vlan;
         let (mut member, mut tagged) = (VidSet::EMPTY, VidSet::EMPTY);
@@ -51,9 +54,11 @@ impl Tables {
                 tagged.insert(m.vid);
             }
         }
+        let is_lossy = |p: &Priority| groups[group[p.index()].index()].kind == GroupKind::Lossy;
         Self {
             name: plan.name.clone(),
             mac: plan.mac,
+            lossy: Priority::ALL.into_iter().filter(is_lossy).collect(),
             trust,
             pcp,
             dscp,
@@ -116,6 +121,12 @@ impl Tables {
     /// The priorities whose frames a group accounts for: those that its XOFF pauses.
     pub(super) fn priorities_of_group(&self, group: PriorityGroup) -> PrioritySet {
         Priority::ALL.into_iter().filter(|p| self.group(*p) == group).collect()
+    }
+
+    /// Takes note that a group became lossy or lossless.
+    pub(super) fn set_lossy(&mut self, group: PriorityGroup, lossy: bool) {
+        let of = self.priorities_of_group(group).0;
+        self.lossy.0 = if lossy { self.lossy.0 | of } else { self.lossy.0 & !of };
     }
 
     /// The priorities that share a class.
