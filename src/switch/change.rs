@@ -114,6 +114,7 @@ impl<W: World> Switch<W> {
         self.handoff.tell_link(id, up, rate);
         if went_down {
             self.ports[at].receiver.clear(now);
+            self.ports[at].sender.on_link_down();
             self.fdb.flush(Some(id));
             self.flush_port(now, at, DropReason::Flushed);
         }

@@ -122,9 +122,7 @@ impl<W: World> Switch<W> {
         }
         let port = &mut self.ports[at];
         port.occupy_link(now, len);
-        port.staged.push(frame);
-        let charge = Some(charge);
-        port.settle.push_back(Staged { charge, ingress, priority, marked, wire_len: len });
+        port.stage(frame, Staged { charge, ingress, priority, marked, wire_len: len });
     }
 
     /// Offers the staged frames to the port, and settles those it takes.
@@ -139,6 +137,17 @@ impl<W: World> Switch<W> {
         if taken == 0 {
             return false;
         }
+        if !port.passing.is_empty() {
+            port.settle_straight();
+        } else {
+            self.settle(now, at, taken);
+        }
+        true
+    }
+
+    /// Counts the first `taken` of the scheduled frames that were staged, and gives back what they
+    /// held of the buffer.
+    fn settle(&mut self, now: Instant, at: usize, taken: usize) {
         let mut bytes = 0;
         for _ in 0..taken {
             let port = &mut self.ports[at];
@@ -149,14 +158,11 @@ impl<W: World> Switch<W> {
             counters.tx_bytes += u64::from(done.wire_len);
             counters.ecn_marked += u64::from(done.marked);
             self.events.sent(now, port.id, done.priority, done.wire_len);
-            if let Some(charge) = done.charge {
-                self.release(now, charge, done.ingress);
-            }
+            self.release(now, done.charge, done.ingress);
         }
         let counters = &mut self.ports[at].counters;
         counters.tx_frames += taken as u64;
         counters.tx_bytes += bytes;
-        true
     }
 
     /// Drops everything that waits in one class of a port, or in all of them.
@@ -185,9 +191,10 @@ impl<W: World> Switch<W> {
         port.control.clear();
         while let Some(done) = self.ports[at].settle.pop_front() {
             self.count_drop(now, at, Some(done.priority), reason);
-            if let Some(charge) = done.charge {
-                self.release(now, charge, done.ingress);
-            }
+            self.release(now, done.charge, done.ingress);
+        }
+        for priority in self.ports[at].passing.take() {
+            self.count_drop(now, at, Some(priority), reason);
         }
         for _ in 0..control {
             self.count_drop(now, at, None, reason);

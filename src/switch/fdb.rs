@@ -95,7 +95,7 @@ impl Fdb {
 
     /// Whether no address is known.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.used == 0
     }
 
@@ -105,11 +105,11 @@ impl Fdb {
         self.full
     }
 
-    /// Where a key's probe sequence starts (Fibonacci hashing of a folded key).
+    /// Where a key's probe sequence starts (Fibonacci hashing, Knuth 6.4: the upper bits of the
+    /// product depend on all bits of the key).
     #[inline]
     const fn home(&self, key: u64) -> usize {
-        let mixed = (key & !STATIC).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> self.shift) as usize
+        ((key & !STATIC).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
     /// The slot of a key, or the empty slot where it would go.

@@ -9,25 +9,49 @@ use crate::stats::DropReason;
 use crate::time::Instant;
 use crate::units::{Pcp, PortId};
 use crate::wire::vlan::{self, TAG_LEN, Tpid};
-use crate::world::{Handoff, World};
+use crate::world::{Events, Handoff, World};
 
 impl<W: World> Switch<W> {
     /// Finds the egress port or ports of a frame and delivers it.
-    #[inline]
-    pub(super) fn forward(&mut self, now: Instant, at: usize, frame: W::Frame, meta: Meta) {
-        if !self.router.is_empty() && self.router.wants(&meta) {
+    #[inline(always)]
+    pub(super) fn forward(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta) {
+        if !self.router.is_empty() && self.router.wants(meta) {
             return self.route(now, at, frame, meta);
         }
         if meta.is_to_group() {
-            return self.flood(now, at, frame, &meta);
+            return self.flood(now, at, frame, meta);
         }
         match self.fdb.lookup(now, Key::from_parts(meta.vid, meta.dst)) {
             Some(egress) if egress == self.ports[at].id => {
                 self.count_drop(now, at, Some(meta.priority), DropReason::SameSegment);
             }
-            Some(egress) => self.deliver(now, at, frame, &meta, egress),
-            None => self.flood(now, at, frame, &meta),
+            Some(egress) => self.unicast(now, at, frame, meta, egress),
+            None => self.flood(now, at, frame, meta),
         }
+    }
+
+    /// Delivers a frame to its one egress port. A lossy frame whose port is idle, and that leaves
+    /// as it came, has nothing to wait for and is charged to nobody.
+    #[inline(always)]
+    fn unicast(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta, egress: PortId) {
+        let Self { ports, tables, index, events, .. } = self;
+        let ingress = ports[at].id;
+        if let Some(to) = index[egress.index()] {
+            let port = &mut ports[usize::from(to)];
+            let as_it_came = meta.tag
+                == if tables[egress.index()].is_tagged(meta.vid) {
+                    meta.vid.get()
+                } else {
+                    UNTAGGED
+                };
+            let lossy = tables[ingress.index()].lossy.contains(meta.priority);
+            if as_it_came && lossy && port.is_straight() {
+                let wire_len = frame.wire_len();
+                port.stage_straight(frame, meta.priority);
+                return events.sent(now, egress, meta.priority, wire_len);
+            }
+        }
+        self.deliver(now, at, frame, meta, egress);
     }
 
     /// Sends a frame to every other port of its VLAN that is up. Each copy is charged for itself,

@@ -1,15 +1,15 @@
 //! From the port into the buffer: receive, classify, learn, forward, admit.
 
 use super::Switch;
-use super::classify::{Class, Meta, classify};
+use super::classify::{Class, Meta, classify, classify_usual};
 use super::fdb::{Key, Learnt};
-use super::port_state::{Queued, Staged};
+use super::port_state::Queued;
 use crate::buffer::{Admission, Crossing, Refusal};
 use crate::frame::{Burst, Frame};
 use crate::port::Port;
 use crate::stats::DropReason;
 use crate::time::Instant;
-use crate::units::{PortId, Priority, PriorityGroup};
+use crate::units::{PortId, PriorityGroup};
 use crate::world::{Events, Handoff, Transit, World};
 
 impl<W: World> Switch<W> {
@@ -31,32 +31,52 @@ impl<W: World> Switch<W> {
         true
     }
 
-    /// One frame that came in by the port at `at`.
-    #[inline]
+    /// One frame that came in by the port at `at`. Kept apart from the unusual ones, whose way
+    /// would otherwise force what is known of every frame through memory.
+    #[inline(always)]
     fn ingest(&mut self, now: Instant, at: usize, frame: W::Frame) {
         let port = &mut self.ports[at];
         let wire_len = frame.wire_len();
         port.counters.rx_bytes += u64::from(wire_len);
+        let tables = &self.tables[port.id.index()];
+        match classify_usual(tables, frame.head(), wire_len, self.max_frame) {
+            Some(meta) if port.up => self.ingest_data(now, at, frame, &meta),
+            _ => self.ingest_unusual(now, at, frame),
+        }
+    }
+
+    /// A frame that is dropped, is a pause, or has a form of its own.
+    #[cold]
+    #[inline(never)]
+    fn ingest_unusual(&mut self, now: Instant, at: usize, frame: W::Frame) {
+        let port = &self.ports[at];
         if !port.up {
             return self.count_drop(now, at, None, DropReason::LinkDown);
         }
-        let id = port.id;
-        match classify(&self.tables[id.index()], frame.head(), wire_len, self.max_frame) {
-            Class::Data(meta) => {
-                let counters = &mut self.ports[at].counters.priorities[meta.priority.index()];
-                counters.rx_frames += 1;
-                counters.rx_bytes += u64::from(wire_len);
-                self.events.received(now, id, meta.priority, wire_len);
-                self.learn(now, id, &meta);
-                self.forward(now, at, frame, meta);
-            }
+        let tables = &self.tables[port.id.index()];
+        match classify(tables, frame.head(), frame.wire_len(), self.max_frame) {
+            Class::Data(meta) => self.ingest_data(now, at, frame, &meta),
             Class::MacControl => self.mac_control(now, at, &frame),
             Class::Drop(reason) => self.count_drop(now, at, None, reason),
         }
     }
 
+    /// A frame to be forwarded.
+    #[inline(always)]
+    fn ingest_data(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta) {
+        let port = &mut self.ports[at];
+        let id = port.id;
+        let wire_len = frame.wire_len();
+        let counters = &mut port.counters.priorities[meta.priority.index()];
+        counters.rx_frames += 1;
+        counters.rx_bytes += u64::from(wire_len);
+        self.events.received(now, id, meta.priority, wire_len);
+        self.learn(now, id, meta);
+        self.forward(now, at, frame, meta);
+    }
+
     /// Takes note of where the frame came from, and tells the other workers what is new.
-    #[inline]
+    #[inline(always)]
     fn learn(&mut self, now: Instant, ingress: PortId, meta: &Meta) {
         if self.fdb.learn(now, Key::from_parts(meta.vid, meta.src), ingress) == Learnt::News {
             // One that could not be told now is told when the entry is next refreshed; until
@@ -85,10 +105,6 @@ impl<W: World> Switch<W> {
         let local = self.local(egress);
         let mut marked = false;
         if let Some(to) = local {
-            let ingress = &self.tables[self.ports[at].id.index()];
-            if ingress.lossy.contains(priority) && self.ports[to].is_straight() {
-                return self.go_straight(at, to, priority, frame);
-            }
             match self.egress_verdict(to, priority, &mut frame) {
                 Ok(m) => marked = m,
                 Err(reason) => return self.count_drop(now, at, Some(priority), reason),
@@ -117,16 +133,6 @@ impl<W: World> Switch<W> {
             }
             None => self.hand_over(now, at, Transit { frame, charge, egress, ingress, priority }),
         }
-    }
-
-    /// A lossy frame for an idle port waits nowhere, so it is charged to nobody.
-    #[inline]
-    fn go_straight(&mut self, at: usize, to: usize, priority: Priority, frame: W::Frame) {
-        let ingress = self.ports[at].id;
-        let wire_len = frame.wire_len();
-        let port = &mut self.ports[to];
-        port.staged.push(frame);
-        port.settle.push_back(Staged { charge: None, ingress, priority, marked: false, wire_len });
     }
 
     /// Gives an admitted frame to the worker that owns its egress port.

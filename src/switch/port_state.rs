@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::plan::PortPlan;
 use crate::buffer::{Charge, SharedLimit};
-use crate::frame::{BURST, Burst, LINE_OVERHEAD_BYTES};
+use crate::frame::{BURST, Burst, Frame, LINE_OVERHEAD_BYTES};
 use crate::pfc::{FlowControl, Receiver, Sender, StormAction, Watchdog};
 use crate::schedule::{Scheduler, Shaper};
 use crate::stats::PortCounters;
@@ -25,12 +25,52 @@ pub(super) struct Queued<F> {
 /// What is still to be settled for a frame in `staged`, in the same order.
 #[derive(Debug)]
 pub(super) struct Staged {
-    /// What it holds of the buffer: nothing if it never waited in it.
-    pub(super) charge: Option<Charge>,
+    pub(super) charge: Charge,
     pub(super) ingress: PortId,
     pub(super) priority: Priority,
     pub(super) marked: bool,
     pub(super) wire_len: u32,
+}
+
+/// What is still to be counted for straight frames in `staged`: added up by priority, because a
+/// port nearly always takes them all.
+#[derive(Debug)]
+pub(super) struct Passing {
+    priorities: [Priority; BURST],
+    count: usize,
+    /// The priorities that `tally` has something for, one bit each.
+    seen: u8,
+    /// Frames and octets by priority.
+    tally: [(u64, u64); PRIORITIES],
+}
+
+impl Default for Passing {
+    fn default() -> Self {
+        let (priorities, tally) = ([Priority::MIN; BURST], [(0, 0); PRIORITIES]);
+        Self { priorities, count: 0, seen: 0, tally }
+    }
+}
+
+impl Passing {
+    #[inline]
+    fn add(&mut self, priority: Priority, wire_len: u32) {
+        self.priorities[self.count] = priority;
+        self.count += 1;
+        self.seen |= 1 << priority.get();
+        let (frames, bytes) = &mut self.tally[priority.index()];
+        *frames += 1;
+        *bytes += u64::from(wire_len);
+    }
+
+    /// The priorities of the frames, in their order; none are left afterwards.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = Priority> + use<> {
+        let Self { priorities, count, .. } = core::mem::take(self);
+        priorities.into_iter().take(count)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
 }
 
 /// The state of one port.
@@ -44,9 +84,11 @@ pub(super) struct PortState<W: World> {
     pub(super) limits: [SharedLimit; PRIORITIES],
     /// Control frames that the port has not taken yet; they go before everything else.
     pub(super) control: Burst<W::Frame>,
-    /// Frames that were scheduled and that the port has not taken yet.
+    /// Frames that the port has not taken yet: either all scheduled, with one entry each in
+    /// `settle`, or all gone straight, with one each in `passing`.
     pub(super) staged: Burst<W::Frame>,
     pub(super) settle: VecDeque<Staged>,
+    pub(super) passing: Passing,
     /// Whether a lossy frame may go straight to `staged` while nothing is queued: the port is not
     /// shaped, obeys no pauses, and neither marks nor limits.
     pub(super) straight: bool,
@@ -69,6 +111,7 @@ impl<W: World> PortState<W> {
             control: Burst::new(),
             staged: Burst::new(),
             settle: VecDeque::with_capacity(BURST),
+            passing: Passing::default(),
             straight: goes_straight(plan),
             sender: Sender::new(plan.pfc, plan.rate),
             receiver: Receiver::new(plan.pfc.mode, plan.rate),
@@ -80,7 +123,53 @@ impl<W: World> PortState<W> {
     /// Whether a lossy frame that comes now would not wait here.
     #[inline]
     pub(super) fn is_straight(&self) -> bool {
-        self.straight && self.scheduler.is_empty() && !self.staged.is_full()
+        self.straight
+            && self.up
+            && self.scheduler.is_empty()
+            && self.settle.is_empty()
+            && !self.staged.is_full()
+    }
+
+    /// Adds a frame that waits for nothing to what goes to the port next. There must be room.
+    #[inline]
+    pub(super) fn stage_straight(&mut self, frame: W::Frame, priority: Priority) {
+        self.passing.add(priority, frame.wire_len());
+        self.staged.push(frame);
+    }
+
+    /// Adds a scheduled frame to what goes to the port next. There must be room.
+    #[inline]
+    pub(super) fn stage(&mut self, frame: W::Frame, settle: Staged) {
+        self.staged.push(frame);
+        self.settle.push_back(settle);
+    }
+
+    /// Counts the straight frames that the port took, given that it left those in `staged`.
+    pub(super) fn settle_straight(&mut self) {
+        let Self { passing, staged, counters, .. } = self;
+        let mut left = Passing::default();
+        let first = passing.count - staged.len();
+        for (frame, priority) in staged.iter().zip(&passing.priorities[first..]) {
+            left.add(*priority, frame.wire_len());
+        }
+        let mut seen = passing.seen;
+        while seen != 0 {
+            let p = seen.trailing_zeros() as usize;
+            seen &= seen - 1;
+            let frames = passing.tally[p].0 - left.tally[p].0;
+            let bytes = passing.tally[p].1 - left.tally[p].1;
+            counters.tx_frames += frames;
+            counters.tx_bytes += bytes;
+            counters.priorities[p].tx_frames += frames;
+            counters.priorities[p].tx_bytes += bytes;
+            passing.tally[p] = (0, 0);
+        }
+        if left.count == 0 {
+            passing.seen = 0;
+            passing.count = 0;
+        } else {
+            *passing = left;
+        }
     }
 
     /// Frames that left the queues but have not been taken by the port.

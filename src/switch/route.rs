@@ -73,7 +73,7 @@ impl Router {
 
     /// Whether nothing is routed.
     #[inline]
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.interfaces.is_empty()
     }
 
@@ -108,10 +108,10 @@ impl Router {
 
 impl<W: World> Switch<W> {
     /// A frame that the router wants: answered, routed, or dropped.
-    pub(super) fn route(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: Meta) {
+    pub(super) fn route(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
         let result = match meta.ethertype {
             EtherType::ARP => return self.arp(now, at, frame, meta),
-            EtherType::IPV4 | EtherType::IPV6 => self.route_ip(at, &mut frame, &meta),
+            EtherType::IPV4 | EtherType::IPV6 => self.route_ip(at, &mut frame, meta),
             _ => Err(DropReason::RouterNotSpoken),
         };
         match result {
@@ -189,9 +189,9 @@ impl<W: World> Switch<W> {
 
     /// Answers an ARP request for one of the router's addresses; any other question to everybody
     /// is flooded like what it is.
-    fn arp(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: Meta) {
+    fn arp(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
         let l3 = usize::from(meta.l3);
-        let answer = self.router.interface(&meta).and_then(|i| {
+        let answer = self.router.interface(meta).and_then(|i| {
             let question = arp::Repr::parse(&frame.head()[l3..]).ok()?;
             let mine = i.addresses.contains(&IpAddr::V4(question.target_ip));
             question.answer(i.mac).filter(|_| mine)
@@ -202,9 +202,9 @@ impl<W: World> Switch<W> {
                 emitted.expect("the answer is as long as the question");
                 readdress(frame.head_mut(), answer.target_mac, answer.sender_mac);
                 let back = self.ports[at].id;
-                self.deliver(now, at, frame, &meta, back);
+                self.deliver(now, at, frame, meta, back);
             }
-            None if meta.is_to_group() => self.flood(now, at, frame, &meta),
+            None if meta.is_to_group() => self.flood(now, at, frame, meta),
             None => self.count_drop(now, at, Some(meta.priority), DropReason::RouterNotSpoken),
         }
     }
