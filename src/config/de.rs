@@ -49,6 +49,25 @@ impl de::Error for DeError {
         Self { what: what.to_string(), place: None }
     }
 
+    fn invalid_type(given: de::Unexpected<'_>, wanted: &dyn de::Expected) -> Self {
+        let given = match given {
+            de::Unexpected::Map => "a mapping".to_owned(),
+            de::Unexpected::Seq => "a list".to_owned(),
+            de::Unexpected::Unit => "nothing".to_owned(),
+            de::Unexpected::Str(text) => format!("`{text}`"),
+            de::Unexpected::Bool(b) => format!("`{b}`"),
+            de::Unexpected::Unsigned(n) => format!("`{n}`"),
+            de::Unexpected::Signed(n) => format!("`{n}`"),
+            de::Unexpected::Float(n) => format!("`{n}`"),
+            other => other.to_string(),
+        };
+        Self::custom(format!("{given} cannot be here; write {}", wanted_in_words(wanted)))
+    }
+
+    fn invalid_value(given: de::Unexpected<'_>, wanted: &dyn de::Expected) -> Self {
+        Self::invalid_type(given, wanted)
+    }
+
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
         Self::custom(unknown("field", field, expected))
     }
@@ -62,12 +81,40 @@ impl de::Error for DeError {
     }
 }
 
+/// What serde asks for, for people who write YAML.
+fn wanted_in_words(wanted: &dyn de::Expected) -> String {
+    let wanted = wanted.to_string();
+    match wanted.as_str() {
+        "a sequence" => "a list, such as `[3, 4]`".into(),
+        "a map" => "a mapping, such as `{3: 4}`".into(),
+        "a boolean" => "true or false".into(),
+        "a string" => "a word or text".into(),
+        "u8" => "a whole number from 0 to 255".into(),
+        "i8" => "a whole number from -128 to 127".into(),
+        "u16" => "a whole number from 0 to 65535".into(),
+        "u32" => "a whole number from 0 to 4294967295".into(),
+        "u64" | "usize" => "a whole number, 0 or more".into(),
+        other if other.starts_with("struct ") => "a mapping, such as `{field: value}`".into(),
+        _ => wanted,
+    }
+}
+
 /// What to say about a name that is none of `known`.
 fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    if name.contains('=') {
+        // `{device: net_null0,size=64}` is two fields to YAML.
+        return format!(
+            "`{name}` is no field; inside braces a comma ends the value, so put quotes around \
+             the whole of it"
+        );
+    }
     let hint = match nearest(name, known.iter().copied()) {
         Some(k) => format!("did you mean `{k}`? "),
         None => String::new(),
     };
+    // What older YAML makes of `on` and `off` is understood, but not worth a mention.
+    let known: Vec<&str> =
+        known.iter().copied().filter(|k| !matches!(*k, "true" | "false")).collect();
     format!("unknown {what} `{name}`; {hint}known here: {}", known.join(", "))
 }
 
@@ -302,11 +349,11 @@ mod tests {
         );
         assert_eq!(
             fails("name: a\ncounts: [1, 256]\n"),
-            "f:2:13: counts[1]: invalid value: integer `256`, expected u8"
+            "f:2:13: counts[1]: `256` cannot be here; write a whole number from 0 to 255"
         );
         assert_eq!(
             fails("name: a\nsub: {on: yes}\n"),
-            "f:2:11: sub.on: invalid type: string \"yes\", expected a boolean"
+            "f:2:11: sub.on: `yes` cannot be here; write true or false"
         );
         assert!(fails("counts: []\n").starts_with("f:1:1: `name` is missing"));
     }

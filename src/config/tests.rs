@@ -1,17 +1,34 @@
-//! The whole way from text to plan.
+//! The whole way from text to plan: examples, refusals, defaults, and texts of any kind.
+
+mod defaults;
+mod examples;
+mod random;
+mod refusals;
 
 use super::*;
+use crate::units::{PortId, PriorityGroup};
 
-#[test]
-fn the_shortest_file_is_a_plain_bridge() {
-    let text = "ports: [{device: 'net_af_packet0,iface=v0'}, {device: net_null1}]";
-    let (file, warnings) = parse("f", text, &Machine::any()).unwrap();
-    assert_eq!(warnings, []);
-    assert_eq!(file.plan.ports[0].name, "net_af_packet0");
-    assert_eq!(file.workers, [WorkerPlan { core: None, ports: ids(2) }]);
-    assert!(file.headroom.is_empty());
+/// The plan of a text that must be right, and its warnings.
+fn good(text: &str) -> (SwitchFile, Vec<String>) {
+    match parse("f.yaml", text, &Machine::any()) {
+        Ok((file, warnings)) => (file, warnings.iter().map(|w| w.line("f.yaml")).collect()),
+        Err(e) => panic!("refused:\n{text}\n{e}"),
+    }
 }
 
-fn ids(n: u16) -> Vec<crate::units::PortId> {
-    (0..n).filter_map(crate::units::PortId::new).collect()
+/// What is said about a text that must be wrong, on a machine with cores 0 and 1.
+fn bad(text: &str) -> Vec<String> {
+    let machine = Machine { cores: Some(vec![0, 1]), ports_max: 32 };
+    match parse("f.yaml", text, &machine) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(e) => e.to_string().lines().map(str::to_owned).collect(),
+    }
+}
+
+fn port(n: u16) -> PortId {
+    PortId::new(n).unwrap()
+}
+
+fn group(n: u8) -> PriorityGroup {
+    PriorityGroup::new(n).unwrap()
 }

@@ -154,7 +154,7 @@ pub fn read(text: &str) -> Result<Node, Finding> {
 }
 
 const EMPTY: &str = "the file is empty; the shortest switch is a list of ports: \
-                     `ports: [{device: net_af_packet0,iface=v0}, {device: net_af_packet1,iface=v1}]`";
+                     `ports: [{device: \"net_af_packet0,iface=v0\"}, {device: \"net_af_packet1,iface=v1\"}]`";
 
 /// Puts nodes together in the order of their events.
 #[derive(Default)]

@@ -14,7 +14,7 @@ use crate::config::quantity::Size;
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Buffer {
-    /// Octets per cell, 64 to 16384; a frame takes whole cells. Default: 256, as coarse as the
+    /// Octets per cell, 64 to 16384; a frame takes whole cells. Default: `256`, as coarse as the
     /// switch chips of today. At least 64, so that a cell is never less than a frame and the pool
     /// of frames, one per cell, cannot run dry before the buffer is full.
     pub cell: Option<Size>,
@@ -32,7 +32,7 @@ pub struct Buffer {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Guaranteed to each group of this profile alone, in octets. Default: 0; what is guaranteed
+    /// Guaranteed to each group of this profile alone, in octets. Default: `0`; what is guaranteed
     /// to one is lost to the others.
     pub reserved: Option<Size>,
     /// How much of the shared pool a group may use. Default: `{dynamic_th: 0}`, as much as is
@@ -51,7 +51,7 @@ pub struct Lossless {
     /// each port's link. Default: `auto`. Less than the round trip is refused.
     #[serde(default)]
     pub xoff: Xoff,
-    /// XON when the group's shared use is at most this, in octets ... Default: 0.
+    /// XON when the group's shared use is at most this, in octets ... Default: `0`.
     pub xon: Option<Size>,
     /// ... or at most this far below its limit, in octets, whichever is higher. Default: two
     /// frames of the longest length, so that XOFF and XON do not alternate frame by frame.

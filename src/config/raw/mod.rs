@@ -57,10 +57,11 @@ pub struct Switch {
     /// Its name in results. Default: `sluice`.
     pub name: Option<String>,
     /// The longest frame forwarded, in octets, VLAN tags and FCS included, 64 to 16384. Default:
-    /// 2000, the envelope frame of IEEE 802.3 (3.2.7), so that every tagged 1500-octet packet
-    /// passes; 9216 or more for jumbo frames. It is a term of the headroom, twice.
+    /// `1526`, a packet of 1500 octets with two VLAN tags; 9234 for one of 9216. It is a term of
+    /// the headroom, three times. Virtual devices may need to be told of longer frames
+    /// (`framesz` of net_af_packet).
     pub max_frame: Option<Size>,
-    /// The seed of what is drawn by chance (ECN marking). Default: 0, so that runs repeat.
+    /// The seed of what is drawn by chance (ECN marking). Default: `0`, so that runs repeat.
     #[serde(default)]
     pub seed: u64,
 }
@@ -70,9 +71,9 @@ pub struct Switch {
 #[serde(deny_unknown_fields)]
 pub struct Bridge {
     /// How many addresses the table holds, 1 to 1048576; rounded up to a power of two. Default:
-    /// 16384, which stays in a core's second-level cache.
+    /// `16384`, which stays in a core's second-level cache.
     pub table_size: Option<u32>,
-    /// How long a learnt address lives without a frame from it, 1 s to 1000000 s. Default: 300 s
+    /// How long a learnt address lives without a frame from it, 1 s to 1000000 s. Default: `300s`
     /// (802.1Q table 8-6).
     pub ageing: Option<Span>,
     /// Addresses that are configured, never learnt or aged. Default: none.
@@ -84,7 +85,7 @@ pub struct Bridge {
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StaticAddress {
-    /// The VLAN, 1 to 4094. Default: 1, the VLAN of ports that name none.
+    /// The VLAN, 1 to 4094. Default: `1`, the VLAN of ports that name none.
     pub vlan: Option<u16>,
     /// The address, such as `02:00:00:00:00:01`.
     pub mac: String,
@@ -165,8 +166,10 @@ pub enum Hugepages {
     #[default]
     Auto,
     /// Huge pages, or an error.
+    #[serde(alias = "true")]
     On,
     /// Ordinary pages.
+    #[serde(alias = "false")]
     Off,
 }
 
@@ -177,7 +180,7 @@ pub struct Observe {
     /// Where Prometheus may fetch counters: `127.0.0.1:9464`, or a TCP port alone, which means
     /// this machine only. Default: nowhere; nothing listens unless it is asked to.
     pub prometheus: Option<String>,
-    /// Whether `dpdk-telemetry.py` can ask for counters. Default: false, as DPDK then leaves a
+    /// Whether `dpdk-telemetry.py` can ask for counters. Default: `false`, as DPDK then leaves a
     /// socket in the file system.
     #[serde(default)]
     pub telemetry: bool,

@@ -16,7 +16,7 @@ use crate::config::quantity::{Length, Rate, Ratio, Size, Span};
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Port {
-    /// Its name in results and in the rest of this file. Default: `device` up to the first comma.
+    /// Its name in results and in the rest of this file. Default: the device's, up to the first comma.
     pub name: Option<String>,
     /// The DPDK device: a PCI address (`0000:3b:00.0`) or a virtual device with its arguments
     /// (`net_af_packet0,iface=v0`, `net_null0`, `net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap`).
@@ -24,20 +24,20 @@ pub struct Port {
     /// The core whose worker polls this port. Ports that name the same core share its worker.
     /// Default: one worker, not pinned, for all ports that name none.
     pub core: Option<usize>,
-    /// Frames in the receive ring, 32 to 32768. Default: 1024. What waits there is not yet in the
+    /// Frames in the receive ring, 32 to 32768. Default: `1024`. What waits there is not yet in the
     /// buffer's books, so a longer ring can ask for more headroom.
     pub rx_descriptors: Option<u16>,
-    /// Frames in the transmit ring, 32 to 32768. Default: 512, and 128 for a port that is not
+    /// Frames in the transmit ring, 32 to 32768. Default: `512`, and 128 for a port that is not
     /// shaped and sends PFC or PAUSE: its PFC frames wait behind all that is in the ring, and all
     /// of that is headroom.
     pub tx_descriptors: Option<u16>,
     /// Whether the NIC itself is told to send and obey PFC, where its driver can
-    /// (`rte_eth_dev_priority_flow_ctrl_queue_configure`). Default: false: Sluice does both.
+    /// (`rte_eth_dev_priority_flow_ctrl_queue_configure`). Default: `false`: Sluice does both.
     pub hardware_pfc: Option<bool>,
     /// The MAC address of frames the port itself sends. Default: a locally administered one made
     /// of the switch's name and the port's number, so that it is the same at every start.
     pub mac: Option<String>,
-    /// The rate of the link in bit/s. Default: 10G, and for a NIC what it negotiates, up to that.
+    /// The rate of the link in bit/s. Default: `10G`, and for a NIC what it negotiates, up to that.
     pub rate: Option<Rate>,
     /// Whether what is sent is shaped to `rate`: `on`, `off`, or `auto`: on for virtual devices,
     /// which would otherwise be as fast as the core, and off for NICs, which have a clock.
@@ -51,13 +51,13 @@ pub struct Port {
     pub vlan: Vlan,
     /// Which field of a frame decides its priority. Default: `pcp_then_dscp`.
     pub trust: Option<Trust>,
-    /// The priority of frames without the trusted field, 0 to 7. Default: 0.
+    /// The priority of frames without the trusted field, 0 to 7. Default: `0`.
     pub default_priority: Option<u8>,
     /// The maps between priorities and the rest.
     #[serde(default)]
     pub maps: Maps,
-    /// The buffer profile of each ingress priority group: `{3: lossless, 0-2: lossy}`. Default:
-    /// `lossless` for groups whose priorities PFC (or PAUSE) protects, `lossy` for all others.
+    /// The buffer profile of each ingress priority group: `{3: lossless, 0-2: lossy}`. Default: for
+    /// groups whose priorities PFC (or PAUSE) protects `lossless`, for all others `lossy`.
     #[serde(default)]
     pub priority_groups: BTreeMap<Range, String>,
     /// Priority-based flow control. Default: none; never together with `pause`.
@@ -71,7 +71,7 @@ pub struct Port {
     pub queues: BTreeMap<Range, Queue>,
 }
 
-/// Whether egress is shaped.
+/// Whether egress is shaped. Tools that still read YAML 1.1 write `on` and `off` as booleans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Shaping {
@@ -79,8 +79,10 @@ pub enum Shaping {
     #[default]
     Auto,
     /// Always.
+    #[serde(alias = "true")]
     On,
     /// Never.
+    #[serde(alias = "false")]
     Off,
 }
 
@@ -88,7 +90,7 @@ pub enum Shaping {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// The cable's length, one way, in metres. Default: 0 for a virtual device and 100 for a NIC,
+    /// The cable's length, one way, in metres. Default: `0` for a virtual device and 100 for a NIC,
     /// the length that the examples of IEEE 802.1Q have.
     pub length: Option<Length>,
     /// The physical layer, which decides the interface delay of IEEE 802.3 at both ends. `auto`
@@ -98,14 +100,14 @@ pub struct Link {
     /// 100G; it takes time at both ends. Default: `none`.
     pub fec: Option<FecName>,
     /// How long the peer takes from having received a PFC frame to starting no further frame, up
-    /// to 1 s. Default: 614.4 ns for a NIC, which is what IEEE 802.1Q allows, and 100 us for a
-    /// virtual device, whose peer is software.
+    /// to 1 s. Default: `100us` for a virtual device, whose peer is software, and 614.4 ns for a
+    /// NIC, which is what IEEE 802.1Q allows.
     pub peer_response: Option<Span>,
     /// What a peer in software has given to its device when it takes a PFC frame in, in octets;
-    /// it still sends that. Default: 0; a peer that paces what it sends has nothing there.
+    /// it still sends that. Default: `0`; a peer that paces what it sends has nothing there.
     pub peer_committed: Option<Size>,
     /// The longest time between two polls of this port, up to 1 s; what arrives meanwhile is not
-    /// in the books yet. Default: 100 us, which a core that has other work to do exceeds now and
+    /// in the books yet. Default: `100us`, which a core that has other work to do exceeds now and
     /// then: 2 ms is a safe choice on a busy machine.
     pub poll_gap: Option<Span>,
 }
@@ -172,7 +174,7 @@ pub struct Vlan {
     /// VLANs whose frames leave tagged: numbers and ranges. Default: none.
     #[serde(default)]
     pub tagged: Vec<VlanRange>,
-    /// VLANs whose frames leave untagged. Default: the `pvid`.
+    /// VLANs whose frames leave untagged. Default: the PVID.
     #[serde(default)]
     pub untagged: Vec<VlanRange>,
 }
@@ -219,13 +221,13 @@ pub struct Maps {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pfc {
-    /// Priorities for which PFC is sent and obeyed, 0 to 7. Default: 3 and 4, as SONiC has it.
+    /// Priorities for which PFC is sent and obeyed, 0 to 7. Default: `[3, 4]`, as SONiC has it.
     pub enable: Option<Vec<u8>>,
     /// Priorities for which PFC is sent, where that differs from `enable`.
     pub send: Option<Vec<u8>>,
     /// Priorities for which PFC is obeyed, where that differs from `enable`.
     pub obey: Option<Vec<u8>>,
-    /// The pause time of every XOFF in quanta of 512 bit times, 1 to 65535. Default: 65535, so
+    /// The pause time of every XOFF in quanta of 512 bit times, 1 to 65535. Default: `65535`, so
     /// that a lost refresh does the least harm; XON ends it early.
     pub quanta: Option<u16>,
     /// How long after an XOFF the next one is sent while the group is still full, or `auto` for
@@ -238,11 +240,11 @@ pub struct Pfc {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
-    /// Whether this port sends PAUSE. Default: true.
+    /// Whether this port sends PAUSE. Default: `true`.
     pub send: Option<bool>,
-    /// Whether this port obeys PAUSE. Default: true.
+    /// Whether this port obeys PAUSE. Default: `true`.
     pub obey: Option<bool>,
-    /// The pause time in quanta of 512 bit times, 1 to 65535. Default: 65535.
+    /// The pause time in quanta of 512 bit times, 1 to 65535. Default: `65535`.
     pub quanta: Option<u16>,
     /// When PAUSE is sent again, as for PFC. Default: `auto`.
     #[serde(default)]
@@ -253,7 +255,7 @@ pub struct Pause {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Watchdog {
-    /// How long a queue with frames must be paused without sending one. Default: 200ms; SONiC
+    /// How long a queue with frames must be paused without sending one. Default: `200ms`; SONiC
     /// takes 100 ms to 5 s.
     pub detection: Option<Span>,
     /// How long no pause must have come in before the queue is released. Default: twice
@@ -281,7 +283,7 @@ pub enum Action {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Queue {
-    /// Strict priority (802.1Q 8.6.8.1). Default: true unless `weight` is given.
+    /// Strict priority (802.1Q 8.6.8.1). Default: `true` unless `weight` is given.
     pub strict: Option<bool>,
     /// The queue's share, 1 to 65535, of what strict queues leave, relative to the other weights;
     /// write percent if you like (ETS, 802.1Q 8.6.8.4). Default: none; the queue is strict.
@@ -302,7 +304,7 @@ pub struct Ecn {
     pub kmin: Option<Size>,
     /// Queue length in octets above which everything is marked. Default: four times `kmin`.
     pub kmax: Option<Size>,
-    /// The probability just below `kmax`. Default: 20%, of the same source.
+    /// The probability just below `kmax`. Default: `20%`, of the same source.
     pub pmax: Option<Ratio>,
     /// Whether a frame is marked by the queue it joins (`enqueue`) or by the one it leaves behind
     /// (`dequeue`), which tells the sender sooner. Default: `enqueue`.

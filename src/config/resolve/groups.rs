@@ -111,7 +111,7 @@ pub fn buffer(
     let frame = u64::from(plan.cells_for(max_frame).0);
     let slack = load.workers.saturating_sub(1) as u64 * load.frames_per_poll as u64 * frame;
     total(cx, &at, &file.buffer, &mut plan, (slack, frame));
-    check_xon(cx, &profiles, drafts, &plan);
+    check_xon(cx, &profiles, &plan);
     (plan, checks)
 }
 
@@ -179,7 +179,7 @@ fn too_little(
     )
 }
 
-/// A profile in cells. Headroom that is `auto` is still 0.
+/// A profile in cells; what is wrong with its limit is for `check_profiles` to say. Headroom that is `auto` is still 0.
 fn group(profile: &raw::Profile, max_frame: u32, cell: u32) -> GroupPlan {
     let below = |s: super::Size| cells_below(s.0, cell);
     let reserved = cells_above(profile.reserved.map_or(0, |s| s.0), cell);
@@ -242,33 +242,32 @@ fn check_profiles(cx: &mut Cx, profiles: &Profiles<'_>, max_frame: u32, cell: u3
     }
 }
 
-/// Reports an XON threshold that lies above all that the group can ever use of this pool.
-fn check_xon(cx: &mut Cx, profiles: &Profiles<'_>, drafts: &[Draft<'_>], plan: &BufferPlan) {
+/// Reports an XON threshold that lies above all that a group can use of this pool before XOFF.
+fn check_xon(cx: &mut Cx, profiles: &Profiles<'_>, plan: &BufferPlan) {
     let (private, slack) = private(plan);
     let Some(pool) = u64::from(plan.total.0).checked_sub(private + slack) else { return };
-    for (draft, groups) in drafts.iter().zip(&plan.groups) {
-        for (g, group) in groups.iter().enumerate() {
-            let GroupKind::Lossless { xon, .. } = group.kind else { continue };
-            let most = match group.limit {
-                // With alpha the group stops at alpha / (1 + alpha) of the pool, when no other
-                // group uses any of it.
-                SharedLimit::Dynamic(alpha) => {
-                    let n = f64::from(alpha.exponent()).exp2();
-                    (pool as f64 * n / (1.0 + n)) as u64
-                }
-                SharedLimit::Unlimited => pool,
-                SharedLimit::Static(_) => continue,
-            };
-            if u64::from(xon.0) > most {
-                let what = format!(
-                    "port {} group {g}: xon ({} cells) is above what the group can use before \
-                     XOFF ({most} cells of a pool of {pool}); choose at most {}",
-                    draft.plan.name,
-                    xon.0,
-                    octets(most * u64::from(plan.cell_bytes))
-                );
-                cx.error(&profiles.at, what);
+    let cell = u64::from(plan.cell_bytes);
+    for (name, profile) in profiles.said {
+        let Some(xon) = profile.lossless.as_ref().and_then(|l| l.xon) else { continue };
+        let most = match group(profile, 0, plan.cell_bytes).limit {
+            // With alpha the group stops at alpha / (1 + alpha) of the pool, when no other group
+            // uses any of it.
+            SharedLimit::Dynamic(alpha) => {
+                let n = f64::from(alpha.exponent()).exp2();
+                (pool as f64 * n / (1.0 + n)) as u64
             }
+            SharedLimit::Unlimited => pool,
+            SharedLimit::Static(_) => continue,
+        };
+        if xon.0 / cell > most {
+            let what = format!(
+                "xon ({}) is above what a group can use before XOFF ({} of a pool of {}); choose \
+                 less",
+                octets(xon.0),
+                octets(most * cell),
+                octets(pool * cell)
+            );
+            cx.error(&profiles.at.key(name).key("lossless").key("xon"), what);
         }
     }
 }
@@ -306,12 +305,15 @@ fn total(
         octets(slack * cell),
     );
     if total > TOTAL_MAX {
-        let what = format!(
-            "a buffer of {} is more than {}: {sums}; shorten links, rings or poll_gap, or have \
-             fewer lossless priorities",
-            octets(total),
-            octets(TOTAL_MAX)
-        );
+        let (total, most) = (octets(total), octets(TOTAL_MAX));
+        let what = if raw.total.is_some() {
+            format!("a buffer of {total} is more than a switch can have; choose up to {most}")
+        } else {
+            format!(
+                "this takes a buffer of {total}, more than {most}: {sums}; shorten links, rings or \
+                 poll_gap, or have fewer lossless priorities"
+            )
+        };
         return cx.error(&at, what);
     }
     plan.total = cells_below(total, plan.cell_bytes);

@@ -16,6 +16,7 @@ pub fn check(cx: &mut Cx, drafts: &[Draft<'_>], buffer: &BufferPlan) {
             group(cx, draft, g, protected, is_lossless);
         }
         refresh(cx, draft);
+        stated_rate(cx, draft);
     }
     for draft in drafts {
         queues(cx, draft, lossless);
@@ -78,6 +79,19 @@ fn refresh(cx: &mut Cx, draft: &Draft<'_>) {
             draft.plan.name, pfc.quanta.0, draft.plan.rate, pfc.refresh
         );
         cx.error(&draft.at.key(field).key("refresh"), what);
+    }
+}
+
+/// The headroom of a NIC is that of the rate in the file, whatever it negotiates.
+fn stated_rate(cx: &mut Cx, draft: &Draft<'_>) {
+    let sends = groups::protected(draft).iter().any(|set| !set.is_empty());
+    if sends && !draft.is_virtual && draft.raw.rate.is_none() {
+        let what = format!(
+            "headroom is computed for {}, as the file does not say how fast this NIC's link is; \
+             state `rate`",
+            draft.plan.rate
+        );
+        cx.warn(&draft.at.key("device"), what);
     }
 }
 

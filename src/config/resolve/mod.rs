@@ -27,8 +27,8 @@ use crate::units::{BitsPerSec, Mac};
 /// The shortest and the longest frame that a switch can be told to forward, FCS included.
 const FRAME_MIN: u64 = 64;
 const FRAME_MAX: u64 = 16_384;
-/// The envelope frame (802.3 3.2.7 c): 1500 octets of data and up to 482 of tags and the like.
-const FRAME_DEFAULT: u64 = 2_000;
+/// 1500 octets of data, 18 of addresses, type and FCS, and two VLAN tags.
+const FRAME_DEFAULT: u64 = 1_526;
 
 /// A field and where it stands; or, for a field that is not written, where it would belong.
 #[derive(Clone, Debug)]
@@ -214,6 +214,7 @@ pub(super) fn resolve(
         cx.errors.sort_by_key(|f| f.mark);
         return Err(cx.errors);
     }
+    cx.warnings.sort_by_key(|f| f.mark);
     let pool_frames = device::pool_frames(&buffer, &devices);
     let ports = drafts.into_iter().map(|d| d.plan).collect();
     let seed = meant.switch.seed;
