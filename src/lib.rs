@@ -12,6 +12,8 @@
 //! - L5 `config`, `report`, `cli`: files, results and commands.
 
 pub mod buffer;
+pub mod cli;
+pub mod config;
 pub mod congestion;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;

@@ -1,0 +1,222 @@
+//! `sluice check`: what a switch file comes to, before any frame is sent.
+
+mod text;
+mod view;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
+use view::SwitchView;
+
+/// The exit status for input that is no good.
+const BAD_INPUT: u8 = 2;
+
+/// Check switch files: print what each comes to, or everything that is wrong with it.
+#[derive(Args, Clone, Debug)]
+pub struct CheckArgs {
+    /// The switch files, YAML or JSON.
+    #[arg(value_name = "FILE", required_unless_present = "schema")]
+    pub files: Vec<PathBuf>,
+
+    /// How results are printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+
+    /// Print the JSON Schema of switch files and do nothing else.
+    #[arg(long, conflicts_with = "files")]
+    pub schema: bool,
+
+    /// The files are for another machine: do not ask whether their cores exist here.
+    #[arg(long)]
+    pub elsewhere: bool,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// Tables for people.
+    Table,
+    /// One JSON document for programs.
+    Json,
+}
+
+/// What is found out about one file.
+#[derive(Serialize)]
+struct Verdict {
+    file: String,
+    good: bool,
+    errors: Vec<Remark>,
+    warnings: Vec<Remark>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    switch: Option<SwitchView>,
+}
+
+/// A finding, for JSON.
+#[derive(Serialize)]
+struct Remark {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<u32>,
+    field: String,
+    message: String,
+}
+
+impl From<&Finding> for Remark {
+    fn from(f: &Finding) -> Self {
+        Self {
+            line: f.mark.map(|m| m.line),
+            column: f.mark.map(|m| m.column),
+            field: f.path.clone(),
+            message: f.what.clone(),
+        }
+    }
+}
+
+/// Checks the files: 0 when all are good, 2 when one is not.
+///
+/// # Errors
+/// When standard output or standard error cannot be written to.
+pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    run_to(args, &mut std::io::stdout().lock(), &mut std::io::stderr().lock())
+}
+
+fn run_to(
+    args: &CheckArgs,
+    out: &mut impl Write,
+    err: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    if args.schema {
+        writeln!(out, "{}", serde_json::to_string_pretty(&config::switch_schema())?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let machine = if args.elsewhere { Machine::any() } else { Machine::this() };
+    let results: Vec<_> = args
+        .files
+        .iter()
+        .map(|file| (file.display().to_string(), config::load(file, &machine)))
+        .collect();
+    match args.format {
+        Format::Json => {
+            let all: Vec<Verdict> = results.iter().map(|(file, r)| verdict(file, r)).collect();
+            writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
+        }
+        Format::Table => {
+            for (i, (file, result)) in results.iter().enumerate() {
+                if i > 0 {
+                    writeln!(out)?;
+                }
+                print(file, result, out, err)?;
+            }
+        }
+    }
+    let good = results.iter().all(|(_, r)| r.is_ok());
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(BAD_INPUT) })
+}
+
+type Loaded = Result<(SwitchFile, Vec<Warning>), ConfigError>;
+
+fn verdict(file: &str, result: &Loaded) -> Verdict {
+    let remarks = |findings: &[Finding]| findings.iter().map(Remark::from).collect();
+    match result {
+        Ok((switch, warnings)) => Verdict {
+            file: file.to_owned(),
+            good: true,
+            errors: Vec::new(),
+            warnings: remarks(warnings),
+            switch: Some(SwitchView::new(switch)),
+        },
+        Err(e) => Verdict {
+            file: file.to_owned(),
+            good: false,
+            errors: remarks(&e.findings),
+            warnings: Vec::new(),
+            switch: None,
+        },
+    }
+}
+
+fn print(
+    file: &str,
+    result: &Loaded,
+    out: &mut impl Write,
+    err: &mut impl Write,
+) -> std::io::Result<()> {
+    match result {
+        Ok((switch, warnings)) => {
+            write!(out, "{}", text::Text(&SwitchView::new(switch)))?;
+            for w in warnings {
+                writeln!(err, "warning: {}", w.line(file))?;
+            }
+            match warnings.len() {
+                0 => writeln!(out, "{file}: good"),
+                1 => writeln!(out, "{file}: good, with 1 warning"),
+                n => writeln!(out, "{file}: good, with {n} warnings"),
+            }
+        }
+        Err(e) => {
+            writeln!(err, "{e}")?;
+            let n = e.findings.len();
+            writeln!(out, "{file}: bad, {n} error{}", if n == 1 { "" } else { "s" })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        check: CheckArgs,
+    }
+
+    fn check(args: &[&str]) -> (bool, String, String) {
+        let cli = Cli::try_parse_from([&["check"], args].concat()).unwrap();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = run_to(&cli.check, &mut out, &mut err).unwrap();
+        let text = |b| String::from_utf8(b).unwrap();
+        (code == ExitCode::SUCCESS, text(out), text(err))
+    }
+
+    const TOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/switch/tor4.yaml");
+
+    #[test]
+    fn a_good_file_is_shown_with_its_headroom() {
+        let (good, out, err) = check(&[TOR, "--elsewhere"]);
+        assert!(good && err.is_empty(), "{err}");
+        for part in ["server1", "needed", "3,4", "dynamic_th 0", "tor4.yaml: good"] {
+            assert!(out.contains(part), "{part} in\n{out}");
+        }
+    }
+
+    #[test]
+    fn json_has_the_same_and_can_be_read_back() {
+        let (good, out, _) = check(&[TOR, "--elsewhere", "--format", "json"]);
+        let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert!(good && all[0]["good"] == true, "{out}");
+        let group = &all[0]["switch"]["ports"][0]["groups"][3];
+        assert_eq!(group["headroom_bytes"], group["headroom_required_bytes"]);
+        assert!(group["headroom_bytes"].as_u64().unwrap() > 0);
+    }
+
+    #[test]
+    fn a_missing_file_is_bad_input() {
+        let (good, out, err) = check(&["/nonexistent.yaml", "--format", "table"]);
+        assert!(!good && out.ends_with("bad, 1 error\n") && err.contains("cannot be opened"));
+    }
+
+    #[test]
+    fn the_schema_needs_no_file_and_a_check_needs_one() {
+        let (good, out, _) = check(&["--schema"]);
+        assert!(good && out.contains("json-schema.org"), "{out}");
+        assert!(Cli::try_parse_from(["check"]).is_err());
+    }
+}

@@ -1,0 +1,120 @@
+//! What is wrong with a file, where, and what to do about it.
+
+use std::fmt;
+
+/// A place in a file, both counted from 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Mark {
+    /// The line.
+    pub line: u32,
+    /// The column, in characters.
+    pub column: u32,
+}
+
+/// One thing to say about one field.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// Where the field is, or the innermost thing that there is of it.
+    pub mark: Option<Mark>,
+    /// The field, such as `ports[1].pfc.enable`; empty for the file as a whole.
+    pub path: String,
+    /// What is the matter and what would help.
+    pub what: String,
+}
+
+/// Something that works but is rarely meant.
+pub type Warning = Finding;
+
+/// Why a file makes no switch: everything found wrong with it, in the order of its lines.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub struct ConfigError {
+    /// The file, as it was named.
+    pub file: String,
+    /// What is wrong, at least one thing.
+    pub findings: Vec<Finding>,
+}
+
+impl Finding {
+    /// The finding as a line that editors and compilers' readers understand:
+    /// `file:line:column: field: what`.
+    #[must_use]
+    pub fn line(&self, file: &str) -> String {
+        let mut out = file.to_owned();
+        if let Some(m) = self.mark {
+            out.push_str(&format!(":{}:{}", m.line, m.column));
+        }
+        if !self.path.is_empty() {
+            out.push_str(": ");
+            out.push_str(&self.path);
+        }
+        out.push_str(": ");
+        out.push_str(&self.what);
+        out
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, finding) in self.findings.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            f.write_str(&finding.line(&self.file))?;
+        }
+        Ok(())
+    }
+}
+
+impl ConfigError {
+    /// An error about `file` with one finding.
+    pub(super) fn one(file: &str, finding: Finding) -> Self {
+        Self { file: file.to_owned(), findings: vec![finding] }
+    }
+}
+
+/// The one of `known` that was probably meant by `given`: at most a third of it mistyped.
+pub(super) fn nearest<'a>(
+    given: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|k| (distance(&given.to_lowercase(), &k.to_lowercase()), k))
+        .filter(|(d, k)| *d * 3 <= k.chars().count().max(3))
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, k)| k)
+}
+
+/// The optimal string alignment distance: how many characters to add, drop or change, or
+/// neighbours to swap.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = change.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_pen_finds_the_name_that_was_meant() {
+        assert_eq!(nearest("lossles", ["lossy", "lossless"]), Some("lossless"));
+        assert_eq!(nearest("nmae", ["name", "rate"]), Some("name"));
+        assert_eq!(nearest("Ports", ["ports", "buffer"]), Some("ports"));
+        assert_eq!(nearest("zebra", ["ports", "buffer"]), None);
+        assert_eq!(nearest("", ["ports"]), None);
+    }
+}

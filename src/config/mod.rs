@@ -1,0 +1,86 @@
+//! Configuration: a YAML (or JSON) file to a plan that the program may trust.
+//!
+//! Two types, and one way between them. [`raw`] is what a file says: every field optional that has
+//! a sensible default, unknown fields refused. [`SwitchFile`] is what the program runs: every
+//! value in range, every reference resolved, and the lossless arithmetic proved. Whoever holds a
+//! `SwitchFile` got it from here (or, in tests and the virtual world, made its plan by hand).
+//!
+//! Reading a file says everything that is wrong with it at once, each with file, line, column,
+//! field and remedy. The YAML reader is a tree built on `granit-parser`, the parser inside
+//! serde-saphyr, which itself needs a newer compiler than Debian 13 has.
+
+mod de;
+mod error;
+mod plan;
+pub mod quantity;
+pub mod raw;
+mod resolve;
+mod schema;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{ConfigError, Finding, Mark, Warning};
+pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
+pub use schema::switch_schema;
+
+use std::io::Read;
+use std::path::Path;
+
+use tree::{Kind, Node};
+
+/// The longest file that is read, in octets; a switch with every field of every port written out
+/// has less than a hundredth of it.
+const FILE_MAX: u64 = 16 << 20;
+
+/// Reads a switch file.
+///
+/// # Errors
+/// Everything that is wrong with it, or that it could not be read.
+pub fn load(path: &Path, machine: &Machine) -> Result<(SwitchFile, Vec<Warning>), ConfigError> {
+    let name = path.display().to_string();
+    let unreadable =
+        |what: String| ConfigError::one(&name, Finding { mark: None, path: String::new(), what });
+    let mut text = String::new();
+    let file = std::fs::File::open(path)
+        .map_err(|e| unreadable(format!("cannot be opened: {e}; check the name and its rights")))?;
+    file.take(FILE_MAX + 1)
+        .read_to_string(&mut text)
+        .map_err(|e| unreadable(format!("cannot be read: {e}; a switch file is UTF-8 text")))?;
+    if text.len() as u64 > FILE_MAX {
+        return Err(unreadable(format!("is longer than {FILE_MAX} octets, so no switch file")));
+    }
+    parse(&name, &text, machine)
+}
+
+/// Reads the text of a switch file; `name` is what errors call it.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn parse(
+    name: &str,
+    text: &str,
+    machine: &Machine,
+) -> Result<(SwitchFile, Vec<Warning>), ConfigError> {
+    let one = |finding| ConfigError::one(name, finding);
+    let mut root = tree::read(text).map_err(one)?;
+    // Once as written, so that errors in `defaults` are reported there, and once as meant.
+    let written: raw::File = de::from_tree(&root).map_err(one)?;
+    inherit_defaults(&mut root);
+    let meant: raw::File = de::from_tree(&root).map_err(one)?;
+    resolve::resolve(&written, &meant, &root, machine)
+        .map_err(|findings| ConfigError { file: name.to_owned(), findings })
+}
+
+/// Puts `defaults` under every port.
+fn inherit_defaults(root: &mut Node) {
+    let Some(defaults) = root.get("defaults").cloned() else { return };
+    let Kind::Map(entries) = &mut root.kind else { return };
+    let ports = entries.iter_mut().filter(|(k, _)| k.name == "ports");
+    for (_, ports) in ports {
+        if let Kind::Seq(ports) = &mut ports.kind {
+            ports.iter_mut().for_each(|p| p.inherit(&defaults));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A switch file resolved: the plan that the data plane trusts, and what runs it.
+
+use std::net::SocketAddr;
+
+use crate::headroom::Required;
+use crate::switch::SwitchPlan;
+use crate::units::{BitsPerSec, Cells, PortId, PriorityGroup};
+
+/// Everything that a switch file decides.
+#[derive(Clone, Debug)]
+pub struct SwitchFile {
+    /// What the data plane is told.
+    pub plan: SwitchPlan,
+    /// The devices behind the ports, one per port, by [`PortId`].
+    pub devices: Vec<DevicePlan>,
+    /// Who polls which ports, at least one worker; every port is in exactly one.
+    pub workers: Vec<WorkerPlan>,
+    /// How DPDK is started.
+    pub eal: EalPlan,
+    /// Where Prometheus may ask; nothing listens if this is nothing.
+    pub listen: Option<SocketAddr>,
+    /// Whether DPDK's telemetry socket is opened.
+    pub telemetry: bool,
+    /// How many frames the data pool has: enough that it never runs dry before the buffer is full.
+    ///
+    /// A cell is at least as long as the shortest frame, so the frames in the buffer are no more
+    /// than its cells. On top come those that are outside of it: in every receive and transmit
+    /// ring, and per port the bursts in hand (received, to be sent).
+    pub pool_frames: usize,
+    /// What each lossless group needs and has, for reports.
+    pub headroom: Vec<HeadroomCheck>,
+}
+
+/// The device behind a port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DevicePlan {
+    /// The device in EAL's terms: a PCI address or a virtual device with its arguments.
+    pub device: String,
+    /// Whether it is virtual: it has no link to negotiate.
+    pub is_virtual: bool,
+    /// Frames in the receive ring.
+    pub rx_descriptors: u16,
+    /// Frames in the transmit ring.
+    pub tx_descriptors: u16,
+    /// Whether the NIC itself sends and obeys PFC.
+    pub hardware_pfc: bool,
+    /// The rate, if the file states it. A link that negotiates more than [`SwitchPlan`]'s rate has
+    /// too little headroom.
+    pub stated_rate: Option<BitsPerSec>,
+}
+
+/// A worker and its ports.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorkerPlan {
+    /// The core it is pinned to, or nothing: it runs where the system puts it.
+    pub core: Option<usize>,
+    /// Its ports, lowest first, at least one.
+    pub ports: Vec<PortId>,
+}
+
+/// How DPDK is started.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EalPlan {
+    /// Which pages its memory is made of.
+    pub hugepages: Hugepages,
+    /// Memory to set aside in MiB, if the file states it.
+    pub memory_mib: Option<u32>,
+    /// More arguments.
+    pub args: Vec<String>,
+}
+
+/// Which pages DPDK's memory is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hugepages {
+    /// Huge pages where enough are free, else ordinary ones.
+    Auto,
+    /// Huge pages, or an error.
+    On,
+    /// Ordinary pages.
+    Off,
+}
+
+/// What one lossless group needs to lose nothing, and what it has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HeadroomCheck {
+    /// The port.
+    pub port: PortId,
+    /// The group.
+    pub group: PriorityGroup,
+    /// What the round trip of the port's link asks for.
+    pub required: Required,
+    /// What the plan gives.
+    pub given: Cells,
+}
+
+/// What the machine has that a file may ask for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Machine {
+    /// The cores that workers can be pinned to, or nothing where that is not to be checked (a file
+    /// for another machine).
+    pub cores: Option<Vec<usize>>,
+    /// How many ports there can be.
+    pub ports_max: usize,
+}
+
+impl Machine {
+    /// How many ports DPDK is built for (`RTE_MAX_ETHPORTS`), in Debian and Ubuntu and by default.
+    pub const PORTS_MAX: usize = 32;
+
+    /// Any machine: cores are not checked.
+    #[must_use]
+    pub const fn any() -> Self {
+        Self { cores: None, ports_max: Self::PORTS_MAX }
+    }
+
+    /// The machine that this process runs on: the cores that it may use.
+    #[must_use]
+    pub fn this() -> Self {
+        let cores = core_affinity::get_core_ids().map(|ids| ids.iter().map(|c| c.id).collect());
+        Self { cores, ports_max: Self::PORTS_MAX }
+    }
+}

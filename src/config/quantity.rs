@@ -1,0 +1,355 @@
+//! Quantities as people write them: `100G`, `16MiB`, `300s`, `5%`, `100m`.
+//!
+//! A bare number is in the base unit of its kind: octets, bit/s, seconds, metres, or a fraction of
+//! one. Where the unit could be misread (`64K`, `10GB/s`, `5m` for minutes) it is refused and the
+//! message says how to write what was meant. Arithmetic is on integers, so `0.1us` is exact.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+
+use crate::time::Duration;
+use crate::units::BitsPerSec;
+
+/// A size in octets, `9216`, `64KB`, `16MiB`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Size(pub u64);
+
+/// A rate, `10G`, `100Gbps`, `1 Gb/s`; above zero and at most 10 Tb/s.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rate(pub BitsPerSec);
+
+/// A span of time, `300s`, `100us`, `1.5ms`; at most 100 days.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Span(pub Duration);
+
+/// A part of the whole in millionths, `5%`, `0.05`; 0 to 1,000,000.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Ratio(pub u32);
+
+/// A length in millimetres, `100m`, `0.5m`, `2km`; at most 1000 km.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Length(pub u64);
+
+/// A kind of quantity: its units and what a value of it is made of.
+trait Quantity: Sized {
+    /// The schema's name of it.
+    const NAME: &'static str;
+    /// What is wanted, for messages.
+    const EXPECTED: &'static str;
+    /// The schema's pattern of the text form.
+    const PATTERN: &'static str;
+    /// The unit of a bare number.
+    const BASE: &'static str;
+
+    /// How many of the smallest parts a unit has, or why it is none.
+    fn unit(unit: &str) -> Result<u128, String>;
+
+    /// The value of so many of the smallest parts.
+    fn value(parts: u128) -> Result<Self, String>;
+}
+
+/// Splits `text` into digits before and after the point, and the unit.
+fn parse<Q: Quantity>(text: &str) -> Result<Q, String> {
+    let text = text.trim();
+    let end =
+        text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
+    let (number, unit) = (&text[..end], text[end..].trim());
+    let bad = || format!("`{text}` is not {}", Q::EXPECTED);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits: String = whole.chars().chain(fraction.chars()).filter(|c| *c != '_').collect();
+    if digits.is_empty() || digits.len() > 24 || fraction.contains('.') {
+        return Err(bad());
+    }
+    let unit = if unit.is_empty() { Q::BASE } else { unit };
+    let scale = Q::unit(unit).map_err(|why| format!("`{text}`: {why}"))?;
+    let mantissa: u128 = digits.parse().map_err(|_| bad())?;
+    let places =
+        u32::try_from(fraction.chars().filter(|c| *c != '_').count()).map_err(|_| bad())?;
+    let parts = mantissa.checked_mul(scale).ok_or_else(bad)?;
+    let divisor = 10u128.pow(places);
+    if parts % divisor != 0 {
+        return Err(format!("`{text}` is not a whole number of the smallest unit there is"));
+    }
+    Q::value(parts / divisor).map_err(|why| format!("`{text}`: {why}"))
+}
+
+impl Quantity for Size {
+    const NAME: &'static str = "Size";
+    const EXPECTED: &'static str =
+        "a size; write octets (9216), KB/MB/GB (thousands) or KiB/MiB/GiB (1024s)";
+    const PATTERN: &'static str = r"^[0-9][0-9_]*(\.[0-9]+)? *(B|[kK]B|MB|GB|KiB|MiB|GiB)?$";
+    const BASE: &'static str = "B";
+
+    fn unit(unit: &str) -> Result<u128, String> {
+        Ok(match unit {
+            "B" => 1,
+            "kB" | "KB" => 1_000,
+            "MB" => 1_000_000,
+            "GB" => 1_000_000_000,
+            "KiB" => 1 << 10,
+            "MiB" => 1 << 20,
+            "GiB" => 1 << 30,
+            "k" | "K" | "M" | "G" => {
+                let u = unit.to_uppercase();
+                return Err(format!("`{unit}` can mean two things; write {u}B or {u}iB (1024s)"));
+            }
+            _ => return Err(format!("`{unit}` is no unit of size; write B, KB, MB, KiB or MiB")),
+        })
+    }
+
+    fn value(parts: u128) -> Result<Self, String> {
+        u64::try_from(parts).map(Self).map_err(|_| "is more than any memory has".into())
+    }
+}
+
+impl Quantity for Rate {
+    const NAME: &'static str = "Rate";
+    const EXPECTED: &'static str = "a rate; write bits per second as 10G, 100Gbps or 25 Gb/s";
+    const PATTERN: &'static str = r"^[0-9][0-9_]*(\.[0-9]+)? *[kKMGT]?(b|bps|b/s|bit/s|bits/s)?$";
+    const BASE: &'static str = "bps";
+
+    fn unit(unit: &str) -> Result<u128, String> {
+        if unit.contains('B') {
+            return Err(format!("`{unit}` is octets; rates are in bits, such as 10G or 10Gb/s"));
+        }
+        let prefix = ["bits/s", "bit/s", "b/s", "bps", "b"]
+            .iter()
+            .find_map(|s| unit.strip_suffix(s))
+            .unwrap_or(unit)
+            .trim();
+        Ok(match prefix {
+            "" => 1,
+            "k" | "K" => 1_000,
+            "M" => 1_000_000,
+            "G" | "g" => 1_000_000_000,
+            "T" => 1_000_000_000_000,
+            _ => return Err(format!("`{unit}` is no unit of rate; write G, Gbps or Gb/s")),
+        })
+    }
+
+    fn value(parts: u128) -> Result<Self, String> {
+        const MAX: u128 = 10_000_000_000_000;
+        if parts > MAX {
+            return Err("is above 10 Tb/s, the fastest link there is a quantum for".into());
+        }
+        BitsPerSec::new(parts as u64).map(Self).ok_or_else(|| "must be above zero".into())
+    }
+}
+
+impl Quantity for Span {
+    const NAME: &'static str = "Span";
+    const EXPECTED: &'static str = "a span of time; write 300s, 200ms, 50us or 800ns";
+    const PATTERN: &'static str = r"^[0-9][0-9_]*(\.[0-9]+)? *(ps|ns|us|µs|ms|s|min|h|d)?$";
+    const BASE: &'static str = "s";
+
+    fn unit(unit: &str) -> Result<u128, String> {
+        const S: u128 = 1_000_000_000_000;
+        Ok(match unit {
+            "ps" => 1,
+            "ns" => 1_000,
+            "us" | "µs" | "μs" => 1_000_000,
+            "ms" => 1_000_000_000,
+            "s" => S,
+            "min" => 60 * S,
+            "h" => 3_600 * S,
+            "d" => 86_400 * S,
+            "m" => return Err("`m` can mean two things; write ms or min".into()),
+            _ => return Err(format!("`{unit}` is no unit of time; write s, ms, us or ns")),
+        })
+    }
+
+    fn value(parts: u128) -> Result<Self, String> {
+        const MAX: u128 = 100 * 86_400 * 1_000_000_000_000;
+        if parts > MAX {
+            return Err("is longer than 100 days".into());
+        }
+        Ok(Self(Duration::from_picos(parts as u64)))
+    }
+}
+
+impl Quantity for Ratio {
+    const NAME: &'static str = "Ratio";
+    const EXPECTED: &'static str = "a part of the whole; write 5% or 0.05";
+    const PATTERN: &'static str = r"^[0-9]+(\.[0-9]+)? *%?$";
+    const BASE: &'static str = "1";
+
+    fn unit(unit: &str) -> Result<u128, String> {
+        match unit {
+            "1" => Ok(1_000_000),
+            "%" => Ok(10_000),
+            _ => Err(format!("`{unit}` is no unit of a ratio; write 5% or 0.05")),
+        }
+    }
+
+    fn value(parts: u128) -> Result<Self, String> {
+        if parts > 1_000_000 {
+            return Err("must be 0 to 1, or 0% to 100%".into());
+        }
+        Ok(Self(parts as u32))
+    }
+}
+
+impl Quantity for Length {
+    const NAME: &'static str = "Length";
+    const EXPECTED: &'static str = "a length; write 100m or 2km";
+    const PATTERN: &'static str = r"^[0-9][0-9_]*(\.[0-9]+)? *(cm|m|km)?$";
+    const BASE: &'static str = "m";
+
+    fn unit(unit: &str) -> Result<u128, String> {
+        Ok(match unit {
+            "cm" => 10,
+            "m" => 1_000,
+            "km" => 1_000_000,
+            _ => return Err(format!("`{unit}` is no unit of length; write m or km")),
+        })
+    }
+
+    fn value(parts: u128) -> Result<Self, String> {
+        if parts > 1_000_000_000 {
+            return Err("is more than 1000 km; PFC needs the round trip in buffer".into());
+        }
+        Ok(Self(parts as u64))
+    }
+}
+
+/// Reads any quantity from text or from a number in the base unit.
+struct Reader<Q>(PhantomData<Q>);
+
+impl<Q: Quantity> Visitor<'_> for Reader<Q> {
+    type Value = Q;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Q::EXPECTED)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Q, E> {
+        parse(text).map_err(E::custom)
+    }
+
+    fn visit_u64<E: de::Error>(self, n: u64) -> Result<Q, E> {
+        parse(&n.to_string()).map_err(E::custom)
+    }
+
+    fn visit_f64<E: de::Error>(self, n: f64) -> Result<Q, E> {
+        // The shortest text that reads back as the same number is what was written.
+        parse(&n.to_string()).map_err(E::custom)
+    }
+}
+
+/// Implements the serde and schema traits, which may not be implemented for a trait's types.
+macro_rules! readable {
+    ($($name:ty),*) => {$(
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                d.deserialize_any(Reader::<Self>(PhantomData))
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                Cow::Borrowed(<Self as Quantity>::NAME)
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({
+                    "anyOf": [
+                        { "type": "number", "minimum": 0 },
+                        { "type": "string", "pattern": <Self as Quantity>::PATTERN }
+                    ]
+                })
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                parse(text)
+            }
+        }
+    )*};
+}
+
+readable!(Size, Rate, Span, Ratio, Length);
+
+/// Octets as people read them: in a binary unit where that loses nothing, to one decimal from
+/// 10 KiB on, else as they are.
+#[must_use]
+pub fn octets(n: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    for (scale, unit) in UNITS {
+        if n >= scale && n % scale == 0 {
+            return format!("{} {unit}", n / scale);
+        }
+        if n >= scale.max(10 << 10) {
+            return format!("{:.1} {unit}", n as f64 / scale as f64);
+        }
+    }
+    format!("{n} B")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size(t: &str) -> Result<u64, String> {
+        t.parse::<Size>().map(|s| s.0)
+    }
+
+    #[test]
+    fn units_mean_what_they_say() {
+        assert_eq!(size("9216"), Ok(9216));
+        assert_eq!(size("64KB"), Ok(64_000));
+        assert_eq!(size("64KiB"), Ok(65_536));
+        assert_eq!(size("1.5 MiB"), Ok(1_572_864));
+        assert_eq!(size("1_000 B"), Ok(1000));
+        for t in ["10G", "10Gbps", "10 Gb/s", "10g", "10000M", "10000000000", "0.01T", "10Gbit/s"] {
+            assert_eq!(t.parse::<Rate>().unwrap().0, BitsPerSec::gbps(10), "{t}");
+        }
+        assert_eq!("100us".parse::<Span>().unwrap().0, Duration::from_micros(100));
+        assert_eq!("0.1us".parse::<Span>().unwrap().0, Duration::from_nanos(100));
+        assert_eq!("5min".parse::<Span>().unwrap().0, Duration::from_secs(300));
+        assert_eq!("300".parse::<Span>().unwrap().0, Duration::from_secs(300));
+        assert_eq!("5%".parse::<Ratio>(), Ok(Ratio(50_000)));
+        assert_eq!("0.05".parse::<Ratio>(), Ok(Ratio(50_000)));
+        assert_eq!("100m".parse::<Length>(), Ok(Length(100_000)));
+    }
+
+    #[test]
+    fn what_can_be_misread_is_refused_with_the_remedy() {
+        assert!(size("64K").unwrap_err().contains("KB or KiB"));
+        assert!("10GB/s".parse::<Rate>().unwrap_err().contains("in bits"));
+        assert!("5m".parse::<Span>().unwrap_err().contains("ms or min"));
+        assert!("101%".parse::<Ratio>().is_err() && "0".parse::<Rate>().is_err());
+        for t in ["", "B", ".", "1.2.3", "-5", "1e9", "0.5B", "99999999999999999999999999", "_"] {
+            assert!(size(t).is_err(), "{t:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_panics(t in ".{0,30}", n in "[0-9._]{0,40}[kMGiBbps/%]{0,4}") {
+            for t in [&t, &n] {
+                let _ = (size(t), t.parse::<Rate>(), t.parse::<Span>());
+                let _ = (t.parse::<Ratio>(), t.parse::<Length>());
+            }
+        }
+
+        #[test]
+        fn whole_octets_survive(n: u64) {
+            proptest::prop_assert_eq!(size(&n.to_string()), Ok(n));
+        }
+    }
+
+    #[test]
+    fn octets_print_in_units_people_read() {
+        assert_eq!(octets(1 << 20), "1 MiB");
+        assert_eq!(octets(9216), "9 KiB");
+        assert_eq!(octets(9214), "9214 B");
+        assert_eq!(octets(123_456), "120.6 KiB");
+    }
+}

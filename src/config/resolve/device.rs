@@ -1,0 +1,237 @@
+//! Devices, workers and what runs them.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use super::{Cx, Place};
+use crate::buffer::BufferPlan;
+use crate::config::plan::{DevicePlan, EalPlan, Hugepages, Machine, WorkerPlan};
+use crate::config::raw;
+use crate::frame::BURST;
+use crate::units::{Mac, PortId};
+
+/// What drivers of NICs take.
+const DESCRIPTORS: (u16, u16) = (32, 32_768);
+const RX_DESCRIPTORS_DEFAULT: u16 = 1024;
+const TX_DESCRIPTORS_DEFAULT: u16 = 512;
+/// Where PFC frames wait behind the ring.
+const TX_DESCRIPTORS_LOSSLESS: u16 = 128;
+
+/// `defaults` may not say what only one port can have.
+pub fn check_defaults(cx: &mut Cx, at: &Place<'_>, defaults: Option<&raw::Port>) {
+    let Some(d) = defaults else { return };
+    let single =
+        [("name", d.name.is_some()), ("device", d.device.is_some()), ("mac", d.mac.is_some())];
+    for (field, given) in single {
+        if given {
+            cx.error(&at.key(field), format!("only one port can have this {field}; give it there"));
+        }
+    }
+}
+
+/// What a device string means.
+struct Device<'a> {
+    /// The device's name, as two ports may not share it.
+    name: String,
+    /// The kernel interface or file that a virtual device stands on.
+    below: Option<(&'a str, &'a str)>,
+    is_virtual: bool,
+}
+
+/// Takes a device string apart, or says why it is none.
+fn device_of(text: &str) -> Result<Device<'_>, String> {
+    let name = text.split(',').next().unwrap_or_default();
+    let is_virtual = ["net_", "eth_", "virtio_user"].iter().any(|p| name.starts_with(p));
+    if !is_virtual && !name.contains(':') {
+        return Err(format!(
+            "`{name}` is neither a PCI address (0000:3b:00.0) nor a virtual device of DPDK; for \
+             the kernel's interface {name} write `net_af_packet0,iface={name}`"
+        ));
+    }
+    let below = text
+        .split(',')
+        .skip(1)
+        .filter_map(|arg| arg.split_once('='))
+        .find(|(key, _)| matches!(*key, "iface" | "socket" | "path"));
+    // `3b:00.0` is short for `0000:3b:00.0`.
+    let short = !is_virtual && name.matches(':').count() == 1 && name.contains('.');
+    let name = if short { format!("0000:{name}") } else { name.to_owned() };
+    Ok(Device { name: name.to_lowercase(), below, is_virtual })
+}
+
+/// The devices and the names of the ports.
+pub fn devices(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    file: &raw::File,
+    machine: &Machine,
+) -> (Vec<DevicePlan>, Vec<String>) {
+    let ports_at = at.key("ports");
+    let (count, most) = (file.ports.len(), machine.ports_max);
+    if count == 0 {
+        cx.error(&ports_at, "a switch needs at least one port: `ports: [{device: ...}, ...]`");
+    }
+    if count > most {
+        cx.error(&ports_at, format!("{count} ports, but DPDK is built for at most {most}"));
+    }
+    let mut plans = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    let mut seen: Vec<(usize, Device<'_>)> = Vec::new();
+    for (i, raw) in file.ports.iter().enumerate() {
+        let at = ports_at.index(i);
+        let text = raw.device.as_deref().unwrap_or_default();
+        if text.is_empty() {
+            cx.error(&at.key("device"), "a port needs a device, such as `net_af_packet0,iface=v0`");
+        }
+        let parsed = if text.is_empty() { Err(String::new()) } else { device_of(text) };
+        let is_virtual = parsed.as_ref().map_or(true, |d| d.is_virtual);
+        match parsed {
+            Ok(device) => {
+                if let Some((other, why)) = clash(&device, &seen) {
+                    let what = format!("ports[{other}] is on {why} already; one port per device");
+                    cx.error(&at.key("device"), what);
+                }
+                seen.push((i, device));
+            }
+            Err(why) if !why.is_empty() => cx.error(&at.key("device"), why),
+            Err(_) => {}
+        }
+        let name = raw.name.as_deref().unwrap_or(text.split(',').next().unwrap_or_default());
+        if let Some(other) = names.iter().position(|n| n == name && !n.is_empty()) {
+            let what = format!("ports[{other}] is called `{name}` too; names must differ");
+            cx.error(&at.key("name"), what);
+        }
+        names.push(name.to_owned());
+        plans.push(device_plan(cx, &at, raw, text, is_virtual));
+    }
+    (plans, names)
+}
+
+/// The port that has the same device, and what is the same.
+fn clash(device: &Device<'_>, seen: &[(usize, Device<'_>)]) -> Option<(usize, String)> {
+    seen.iter().find_map(|(i, other)| {
+        if other.name == device.name {
+            return Some((*i, device.name.clone()));
+        }
+        let (key, value) = device.below?;
+        (other.below == device.below && key == "iface").then(|| (*i, format!("{key} {value}")))
+    })
+}
+
+fn device_plan(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &raw::Port,
+    text: &str,
+    is_virtual: bool,
+) -> DevicePlan {
+    let hardware_pfc = raw.hardware_pfc.unwrap_or(false);
+    if hardware_pfc && is_virtual && !text.is_empty() {
+        cx.error(
+            &at.key("hardware_pfc"),
+            format!("{text} is virtual and has no hardware to do it"),
+        );
+    }
+    let rings = |cx: &mut Cx, field: &str, given: Option<u16>, default: u16| {
+        cx.ranged(&at.key(field), given.unwrap_or(default), DESCRIPTORS, default)
+    };
+    let waits = !is_shaped(raw, is_virtual) && (raw.pfc.is_some() || raw.pause.is_some());
+    let tx_default = if waits { TX_DESCRIPTORS_LOSSLESS } else { TX_DESCRIPTORS_DEFAULT };
+    DevicePlan {
+        device: text.to_owned(),
+        is_virtual,
+        rx_descriptors: rings(cx, "rx_descriptors", raw.rx_descriptors, RX_DESCRIPTORS_DEFAULT),
+        tx_descriptors: rings(cx, "tx_descriptors", raw.tx_descriptors, tx_default),
+        hardware_pfc,
+        stated_rate: raw.rate.map(|r| r.0),
+    }
+}
+
+/// Whether the switch itself keeps to the port's rate.
+pub fn is_shaped(raw: &raw::Port, is_virtual: bool) -> bool {
+    match raw.shaped.unwrap_or_default() {
+        raw::Shaping::Auto => is_virtual,
+        raw::Shaping::On => true,
+        raw::Shaping::Off => false,
+    }
+}
+
+/// One worker per core that a port names, and one for the ports that name none.
+pub fn workers(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    file: &raw::File,
+    machine: &Machine,
+) -> Vec<WorkerPlan> {
+    let mut workers: Vec<WorkerPlan> = Vec::new();
+    let ids = (0..).map_while(PortId::new);
+    for ((i, raw), id) in file.ports.iter().enumerate().zip(ids) {
+        if let (Some(core), Some(cores)) = (raw.core, &machine.cores) {
+            if !cores.contains(&core) {
+                let list: Vec<String> = cores.iter().map(ToString::to_string).collect();
+                let what = format!(
+                    "core {core} does not exist here or this process may not use it; there are: {}",
+                    list.join(", ")
+                );
+                cx.error(&at.key("ports").index(i).key("core"), what);
+            }
+        }
+        match workers.iter_mut().find(|w| w.core == raw.core) {
+            Some(worker) => worker.ports.push(id),
+            None => workers.push(WorkerPlan { core: raw.core, ports: vec![id] }),
+        }
+    }
+    workers
+}
+
+/// See [`crate::config::SwitchFile::pool_frames`].
+pub fn pool_frames(buffer: &BufferPlan, devices: &[DevicePlan]) -> usize {
+    let rings: usize = devices
+        .iter()
+        .map(|d| usize::from(d.rx_descriptors) + usize::from(d.tx_descriptors) + 2 * BURST)
+        .sum();
+    buffer.total.0 as usize + rings
+}
+
+/// A locally administered address made of a name (FNV-1a) and a number, so that two switches in
+/// one network differ and each is the same at every start.
+pub fn made_up_mac(switch: &str, number: u16) -> Mac {
+    let hash =
+        switch.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
+    let [a, b, c, _] = hash.to_be_bytes();
+    let [hi, lo] = number.to_be_bytes();
+    Mac([0x02, a, b, c, hi, lo])
+}
+
+/// The address that Prometheus may ask: loopback if only a port is given.
+pub fn listen(cx: &mut Cx, at: &Place<'_>, text: Option<&str>) -> Option<SocketAddr> {
+    let text = text?;
+    let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let parsed = text.parse().ok().or_else(|| Some(SocketAddr::new(here, text.parse().ok()?)));
+    match parsed {
+        None => cx.error(at, format!("`{text}` is no address; write 127.0.0.1:9464 or 9464")),
+        Some(addr) if !addr.ip().is_loopback() => cx.warn(
+            at,
+            format!("{addr} is open to the network, without a password; 127.0.0.1 is not"),
+        ),
+        Some(_) => {}
+    }
+    parsed
+}
+
+/// How DPDK is started.
+pub fn eal(cx: &mut Cx, at: &Place<'_>, raw: &raw::Eal) -> EalPlan {
+    const MIB: u64 = 1 << 20;
+    let memory_mib = raw.memory.and_then(|size| {
+        let mib = u32::try_from(size.0.div_ceil(MIB)).ok().filter(|n| *n > 0);
+        if mib.is_none() {
+            cx.error(&at.key("memory"), "must be at least 1 MiB, and no more than 4 PiB");
+        }
+        mib
+    });
+    let hugepages = match raw.hugepages {
+        raw::Hugepages::Auto => Hugepages::Auto,
+        raw::Hugepages::On => Hugepages::On,
+        raw::Hugepages::Off => Hugepages::Off,
+    };
+    EalPlan { hugepages, memory_mib, args: raw.args.clone() }
+}

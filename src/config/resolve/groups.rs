@@ -1,0 +1,334 @@
+//! Priority groups: profiles to cells, headroom to the round trip, and the sum that must fit.
+
+use std::collections::BTreeMap;
+
+use super::queues::shared;
+use super::{Cx, Draft, Place, by_number, unknown_name};
+use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, Ledger, SharedLimit};
+use crate::config::plan::HeadroomCheck;
+use crate::config::quantity::octets;
+use crate::config::raw::{self, Xoff};
+use crate::headroom::required;
+use crate::pfc::FlowControl;
+use crate::units::{Cells, PRIORITIES, PortId, PriorityGroup, PrioritySet};
+
+/// The sizes of a cell. A frame of 64 octets, the shortest there is, never takes less than a cell.
+const CELL: (u64, u64) = (64, 16_384);
+const CELL_DEFAULT: u64 = 256;
+/// The most memory one buffer can have.
+const TOTAL_MAX: u64 = 4 << 30;
+/// What is left to share when the file does not say how large the buffer is.
+const SHARED_DEFAULT: u64 = 4 << 20;
+
+/// What workers may do between two looks at each other's use of the buffer.
+#[derive(Clone, Copy)]
+pub struct Load {
+    pub workers: usize,
+    /// The most frames one worker charges in one poll, copies of flooded frames included.
+    pub frames_per_poll: usize,
+}
+
+/// Octets per cell.
+pub fn cell(cx: &mut Cx, at: &Place<'_>, raw: &raw::Buffer) -> u32 {
+    let cell = raw.cell.map_or(CELL_DEFAULT, |s| s.0);
+    cx.ranged(&at.key("cell"), cell, CELL, CELL_DEFAULT) as u32
+}
+
+/// Octets in whole cells, rounded down, no more than a `u32` holds.
+pub fn cells_below(size: u64, cell: u32) -> Cells {
+    Cells(u32::try_from(size / u64::from(cell)).unwrap_or(u32::MAX))
+}
+
+/// Octets in whole cells, rounded up, no more than a `u32` holds.
+fn cells_above(size: u64, cell: u32) -> Cells {
+    Cells(u32::try_from(size.div_ceil(u64::from(cell))).unwrap_or(u32::MAX))
+}
+
+/// The groups of a port that hold priorities for which this port pauses its peer.
+pub fn protected(draft: &Draft<'_>) -> [PrioritySet; PRIORITIES] {
+    let sends = match draft.plan.pfc.mode {
+        FlowControl::Pfc { send, .. } => send,
+        FlowControl::Pause { send: true, .. } => PrioritySet::ALL,
+        FlowControl::Pause { send: false, .. } | FlowControl::Off => PrioritySet::EMPTY,
+    };
+    let mut groups = [PrioritySet::EMPTY; PRIORITIES];
+    for p in sends.iter() {
+        groups[draft.plan.classify.group[p.index()].index()].insert(p);
+    }
+    groups
+}
+
+/// Everything about profiles that does not depend on the port.
+struct Profiles<'a> {
+    at: Place<'a>,
+    said: &'a BTreeMap<String, raw::Profile>,
+    lossless: raw::Profile,
+    lossy: raw::Profile,
+}
+
+const LOSSLESS: &str = "lossless";
+const LOSSY: &str = "lossy";
+
+impl<'a> Profiles<'a> {
+    fn get(&self, name: &str) -> Option<&raw::Profile> {
+        self.said.get(name).or(match name {
+            LOSSLESS => Some(&self.lossless),
+            LOSSY => Some(&self.lossy),
+            _ => None,
+        })
+    }
+
+    fn names(&self) -> Vec<&str> {
+        let built_in = [LOSSLESS, LOSSY].into_iter().filter(|n| !self.said.contains_key(*n));
+        self.said.keys().map(String::as_str).chain(built_in).collect()
+    }
+}
+
+/// The buffer of the whole switch, and what each lossless group needs and has.
+pub fn buffer(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    file: &raw::File,
+    drafts: &[Draft<'_>],
+    (max_frame, cell): (u32, u32),
+    load: Load,
+) -> (BufferPlan, Vec<HeadroomCheck>) {
+    let at = at.key("buffer");
+    let profiles = Profiles {
+        at: at.key("profiles"),
+        said: &file.buffer.profiles,
+        lossless: raw::Profile { lossless: Some(raw::Lossless::default()), ..Default::default() },
+        lossy: raw::Profile::default(),
+    };
+    check_profiles(cx, &profiles, max_frame, cell);
+    let mut plan =
+        BufferPlan { cell_bytes: cell, total: Cells(0), groups: Vec::new(), slack: Cells(0) };
+    let mut checks = Vec::new();
+    for (draft, port) in drafts.iter().zip((0..).map_while(PortId::new)) {
+        let groups = port_groups(cx, draft, port, &profiles, (max_frame, cell), &mut checks);
+        plan.groups.push(groups);
+    }
+    let frame = u64::from(plan.cells_for(max_frame).0);
+    let slack = load.workers.saturating_sub(1) as u64 * load.frames_per_poll as u64 * frame;
+    total(cx, &at, &file.buffer, &mut plan, (slack, frame));
+    check_xon(cx, &profiles, &plan);
+    (plan, checks)
+}
+
+/// The groups of one port.
+fn port_groups(
+    cx: &mut Cx,
+    draft: &Draft<'_>,
+    port: PortId,
+    profiles: &Profiles<'_>,
+    (max_frame, cell): (u32, u32),
+    checks: &mut Vec<HeadroomCheck>,
+) -> [GroupPlan; PRIORITIES] {
+    let at = draft.at.key("priority_groups");
+    let said = by_number(cx, &at, &draft.raw.priority_groups, 7);
+    let protected = protected(draft);
+    let link = super::link::inputs(cx, draft, max_frame);
+    std::array::from_fn(|g| {
+        let default = if protected[g].is_empty() { LOSSY } else { LOSSLESS };
+        let (here, name) = match said.get(&(g as u16)) {
+            Some((range, name)) => (at.key(&range.to_string()), name.as_str()),
+            None => (at.clone(), default),
+        };
+        let profile = profiles.get(name).unwrap_or_else(|| {
+            cx.error(&here, unknown_name("buffer profile", name, &profiles.names()));
+            &profiles.lossy
+        });
+        let mut plan = group(profile, max_frame, cell);
+        if let (GroupKind::Lossless { headroom, .. }, Some(lossless)) =
+            (&mut plan.kind, &profile.lossless)
+        {
+            let needs = required(&link.0, &link.1, cell);
+            match lossless.xoff {
+                Xoff::Auto => *headroom = needs.cells,
+                Xoff::Size(_) if *headroom < needs.cells => {
+                    let xoff_at = profiles.at.key(name).key("lossless").key("xoff");
+                    cx.error(&xoff_at, too_little(draft, g, *headroom, &needs, cell));
+                }
+                Xoff::Size(_) => {}
+            }
+            let (group, given) = (PriorityGroup::ALL[g], *headroom);
+            checks.push(HeadroomCheck { port, group, required: needs, given });
+        }
+        plan
+    })
+}
+
+fn too_little(
+    draft: &Draft<'_>,
+    group: usize,
+    has: Cells,
+    needs: &crate::headroom::Required,
+    cell: u32,
+) -> String {
+    let bytes = |c: Cells| u64::from(c.0) * u64::from(cell);
+    format!(
+        "port {} group {group} would lose frames: it has {} ({} cells) of headroom, and {} ({} \
+         cells of {cell} B) can arrive after XOFF: {}; raise xoff to {} or write `xoff: auto`",
+        draft.plan.name,
+        octets(bytes(has)),
+        has.0,
+        octets(bytes(needs.cells)),
+        needs.cells.0,
+        needs.sum,
+        bytes(needs.cells),
+    )
+}
+
+/// A profile in cells; what is wrong with its limit is for `check_profiles` to say. Headroom that is `auto` is still 0.
+fn group(profile: &raw::Profile, max_frame: u32, cell: u32) -> GroupPlan {
+    let below = |s: super::Size| cells_below(s.0, cell);
+    let reserved = cells_above(profile.reserved.map_or(0, |s| s.0), cell);
+    let limit = shared(&mut Cx::default(), &Place::nowhere(), profile.shared.as_ref(), below);
+    let limit = limit.unwrap_or_else(half_of_the_pool);
+    let kind = match &profile.lossless {
+        None => GroupKind::Lossy,
+        Some(l) => {
+            let two_frames = 2 * max_frame.div_ceil(cell);
+            GroupKind::Lossless {
+                headroom: match l.xoff {
+                    Xoff::Auto => Cells(0),
+                    Xoff::Size(size) => cells_above(size.0, cell),
+                },
+                xon: l.xon.map_or(Cells(0), below),
+                xon_offset: l.xon_offset.map_or(Cells(two_frames), below),
+            }
+        }
+    };
+    GroupPlan { reserved, limit, kind }
+}
+
+/// `dynamic_th: 0`: as much as is still free.
+fn half_of_the_pool() -> SharedLimit {
+    SharedLimit::Dynamic(Alpha::new(0).expect("0 is in range"))
+}
+
+/// What is wrong with a profile whoever uses it.
+fn check_profiles(cx: &mut Cx, profiles: &Profiles<'_>, max_frame: u32, cell: u32) {
+    let frame = max_frame.div_ceil(cell);
+    for (name, profile) in profiles.said {
+        let at = profiles.at.key(name);
+        let below = |s: super::Size| cells_below(s.0, cell);
+        let limit = shared(cx, &at.key("shared"), profile.shared.as_ref(), below);
+        let reserved = cells_above(profile.reserved.map_or(0, |s| s.0), cell);
+        if let Some(SharedLimit::Static(Cells(limit))) = limit {
+            if limit + reserved.0 < frame && profile.lossless.is_none() {
+                let what = format!(
+                    "{limit} cells of {cell} B and {} reserved never hold a frame of {max_frame} B, \
+                     which takes {frame}: make it at least {}",
+                    reserved.0,
+                    u64::from(frame) * u64::from(cell)
+                );
+                cx.error(&at.key("shared").key("static_th"), what);
+            }
+        }
+        let (Some(xon), Some(SharedLimit::Static(limit))) =
+            (profile.lossless.as_ref().and_then(|l| l.xon), limit)
+        else {
+            continue;
+        };
+        if below(xon) > limit {
+            let what = format!(
+                "xon ({}) is above static_th ({}), where XOFF is sent; choose less",
+                octets(xon.0),
+                octets(u64::from(limit.0) * u64::from(cell))
+            );
+            cx.error(&at.key("lossless").key("xon"), what);
+        }
+    }
+}
+
+/// Reports an XON threshold that lies above all that a group can use of this pool before XOFF.
+fn check_xon(cx: &mut Cx, profiles: &Profiles<'_>, plan: &BufferPlan) {
+    let (private, slack) = private(plan);
+    let Some(pool) = u64::from(plan.total.0).checked_sub(private + slack) else { return };
+    let cell = u64::from(plan.cell_bytes);
+    for (name, profile) in profiles.said {
+        let Some(xon) = profile.lossless.as_ref().and_then(|l| l.xon) else { continue };
+        let most = match group(profile, 0, plan.cell_bytes).limit {
+            // With alpha the group stops at alpha / (1 + alpha) of the pool, when no other group
+            // uses any of it.
+            SharedLimit::Dynamic(alpha) => {
+                let n = f64::from(alpha.exponent()).exp2();
+                (pool as f64 * n / (1.0 + n)) as u64
+            }
+            SharedLimit::Unlimited => pool,
+            SharedLimit::Static(_) => continue,
+        };
+        if xon.0 / cell > most {
+            let what = format!(
+                "xon ({}) is above what a group can use before XOFF ({} of a pool of {}); choose \
+                 less",
+                octets(xon.0),
+                octets(most * cell),
+                octets(pool * cell)
+            );
+            cx.error(&profiles.at.key(name).key("lossless").key("xon"), what);
+        }
+    }
+}
+
+/// Cells that are not shared: reserved and headroom, and the slack.
+fn private(plan: &BufferPlan) -> (u64, u64) {
+    let private = plan.groups.iter().flatten().map(|g| {
+        let headroom = match g.kind {
+            GroupKind::Lossless { headroom, .. } => headroom.0,
+            GroupKind::Lossy => 0,
+        };
+        u64::from(g.reserved.0) + u64::from(headroom)
+    });
+    (private.sum(), u64::from(plan.slack.0))
+}
+
+/// Sets the buffer's size and checks that what is promised fits in.
+fn total(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &raw::Buffer,
+    plan: &mut BufferPlan,
+    (slack, frame): (u64, u64),
+) {
+    let cell = u64::from(plan.cell_bytes);
+    plan.slack = Cells(u32::try_from(slack).unwrap_or(u32::MAX));
+    let (private, slack) = private(plan);
+    let needs = private + slack;
+    let total = raw.total.map_or((needs * cell).saturating_add(SHARED_DEFAULT), |s| s.0);
+    let at = at.key("total");
+    let sums = format!(
+        "headroom and reserved space of all groups take {} ({private} cells of {cell} B), and {} \
+         ({slack} cells) is set aside for what workers do not yet know of each other",
+        octets(private * cell),
+        octets(slack * cell),
+    );
+    if total > TOTAL_MAX {
+        let (total, most) = (octets(total), octets(TOTAL_MAX));
+        let what = if raw.total.is_some() {
+            format!("a buffer of {total} is more than a switch can have; choose up to {most}")
+        } else {
+            format!(
+                "this takes a buffer of {total}, more than {most}: {sums}; shorten links, rings or \
+                 poll_gap, or have fewer lossless priorities"
+            )
+        };
+        return cx.error(&at, what);
+    }
+    plan.total = cells_below(total, plan.cell_bytes);
+    if u64::from(plan.total.0) < needs + frame {
+        let what = format!(
+            "a buffer of {} ({} cells) cannot be lossless: {sums}, and at least one frame \
+             ({frame} cells) must be left to share; raise it to {} or more, or leave it out",
+            octets(total),
+            plan.total.0,
+            (needs + frame) * cell
+        );
+        return cx.error(&at, what);
+    }
+    // The ledger has the last word; what it would refuse was refused above, with the field.
+    if let (true, Err(e)) = (cx.errors.is_empty(), Ledger::new(plan)) {
+        cx.error(&at, e.to_string());
+    }
+}

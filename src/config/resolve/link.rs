@@ -1,0 +1,88 @@
+//! The link of a port, in the terms of the headroom arithmetic.
+
+use super::{Cx, Draft};
+use crate::config::raw;
+use crate::headroom::{DelayInputs, Extender, Fec, Interface, Phy, SoftwareTerms};
+use crate::time::Duration;
+use crate::units::Bytes;
+
+/// The longest gap between polls that is reckoned with, and the response of a peer in software.
+/// A choice: a core with nothing else to do keeps to it nearly always, and 10 Gb/s bring 125 KB
+/// in it.
+const POLL_GAP_DEFAULT: Duration = Duration::from_micros(100);
+/// The rings of virtual devices are not always those that they are told to have.
+const VIRTUAL_RING: u64 = 2048;
+
+/// What decides the headroom of a port's lossless groups.
+pub fn inputs(cx: &mut Cx, draft: &Draft<'_>, max_frame: u32) -> (DelayInputs, SoftwareTerms) {
+    let (at, raw) = (draft.at.key("link"), &draft.raw.link);
+    let mut link = DelayInputs::standard(interface(cx, draft));
+    link.max_frame = Bytes(u64::from(max_frame));
+    link.cable_m = match raw.length {
+        Some(length) => u32::try_from(length.0.div_ceil(1_000)).unwrap_or(u32::MAX),
+        None if draft.is_virtual => 0,
+        None => DelayInputs::CABLE_M,
+    };
+    link.higher_layer = match raw.peer_response {
+        Some(span) => span.0,
+        None if draft.is_virtual => POLL_GAP_DEFAULT,
+        None => DelayInputs::HIGHER_LAYER,
+    };
+    let poll_gap = poll_gap(raw);
+    for (field, span) in [("poll_gap", poll_gap), ("peer_response", link.higher_layer)] {
+        if span > Duration::from_secs(1) {
+            cx.error(&at.key(field), "is more than a second; no buffer holds that");
+        }
+    }
+    let frames = u64::from(max_frame);
+    let ring = u64::from(draft.device.rx_descriptors);
+    let ring = if draft.is_virtual { ring.max(VIRTUAL_RING) } else { ring };
+    // A shaped port gives its device a frame when the one before it has left, so nothing piles up
+    // there. Any other fills the transmit ring, and a PFC frame waits behind it.
+    let committed = if draft.plan.shaped { 0 } else { u64::from(draft.device.tx_descriptors) };
+    let software = SoftwareTerms {
+        rx_backlog: Bytes(ring * frames),
+        tx_committed: Bytes(committed * frames),
+        peer_committed: Bytes(raw.peer_committed.map_or(0, |s| s.0)),
+        poll_gap,
+    };
+    (link, software)
+}
+
+/// The longest time between two polls of a port.
+pub fn poll_gap(raw: &raw::Link) -> Duration {
+    raw.poll_gap.map_or(POLL_GAP_DEFAULT, |s| s.0)
+}
+
+/// The physical layer at both ends.
+fn interface(cx: &mut Cx, draft: &Draft<'_>) -> Interface {
+    let (at, raw, rate) = (draft.at.key("link"), &draft.raw.link, draft.plan.rate);
+    let default = if draft.is_virtual { Phy::Virtual(rate) } else { Phy::of_rate(rate) };
+    let phy = match raw.phy.unwrap_or_default() {
+        raw::PhyName::Auto => default,
+        raw::PhyName::None => Phy::Virtual(rate),
+        raw::PhyName::Base10R => Phy::Base10R,
+        raw::PhyName::Base10T => Phy::Base10T,
+        raw::PhyName::Base25R => Phy::Base25R,
+        raw::PhyName::Base40R => Phy::Base40R,
+        raw::PhyName::Base40Cr4 => Phy::Base40Cr4,
+        raw::PhyName::Base100R => Phy::Base100R,
+        raw::PhyName::Base100Cr10 => Phy::Base100Cr10,
+        raw::PhyName::Base200R => Phy::Base200R,
+        raw::PhyName::Base400R => Phy::Base400R,
+    };
+    if phy.rate() != rate {
+        let what = format!("{phy} runs at {}, but the port's rate is {rate}", phy.rate());
+        cx.error(&at.key("phy"), what);
+        return Interface::plain(default);
+    }
+    let fec = match raw.fec.unwrap_or_default() {
+        raw::FecName::None => Fec::None,
+        raw::FecName::BaseR => Fec::BaseR,
+        raw::FecName::Rs => Fec::Rs,
+    };
+    Interface::new(phy, fec, Extender::None).unwrap_or_else(|e| {
+        cx.error(&at.key("fec"), e.to_string());
+        Interface::plain(phy)
+    })
+}

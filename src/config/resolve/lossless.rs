@@ -1,0 +1,161 @@
+//! What must agree for a priority to be lossless: PFC, group and queue, on every port.
+
+use super::{Cx, Draft, groups, link};
+use crate::buffer::{BufferPlan, GroupKind, SharedLimit};
+use crate::congestion::NotEct;
+use crate::pfc::FlowControl;
+use crate::units::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+
+/// Holds all ports to it.
+pub fn check(cx: &mut Cx, drafts: &[Draft<'_>], buffer: &BufferPlan) {
+    let mut lossless = PrioritySet::EMPTY;
+    for (draft, groups) in drafts.iter().zip(&buffer.groups) {
+        for (g, protected) in groups::protected(draft).into_iter().enumerate() {
+            lossless.0 |= protected.0;
+            let is_lossless = matches!(groups[g].kind, GroupKind::Lossless { .. });
+            group(cx, draft, g, protected, is_lossless);
+        }
+        refresh(cx, draft);
+        stated_rate(cx, draft);
+    }
+    for draft in drafts {
+        queues(cx, draft, lossless);
+        classes(cx, draft);
+    }
+}
+
+/// A group and the flow control of its priorities.
+fn group(cx: &mut Cx, draft: &Draft<'_>, g: usize, protected: PrioritySet, is_lossless: bool) {
+    let port = &draft.plan;
+    let at = draft.at.key("priority_groups");
+    let holds: PrioritySet =
+        Priority::ALL.into_iter().filter(|p| port.classify.group[p.index()].index() == g).collect();
+    let unprotected = PrioritySet(holds.0 & !protected.0);
+    if is_lossless && protected.is_empty() {
+        let what = format!(
+            "port {} group {g} is lossless, but nobody is paused for it: enable PFC for {}, or \
+             give the group a lossy profile",
+            port.name,
+            if holds.is_empty() { "a priority that maps to it".into() } else { list(holds) }
+        );
+        return cx.error(&at.key(&g.to_string()), what);
+    }
+    if !is_lossless && !protected.is_empty() {
+        let what = format!(
+            "port {} group {g} is lossy, but flow control is sent for {}: give it a lossless \
+             profile, or take it out of `pfc` or `pause`",
+            port.name,
+            list(protected)
+        );
+        return cx.error(&at.key(&g.to_string()), what);
+    }
+    if is_lossless && !unprotected.is_empty() {
+        let what = format!(
+            "port {} group {g} is lossless and PFC is sent for {}, but {} shares the group and \
+             cannot be stopped: map it to another group, or enable PFC for it",
+            port.name,
+            list(protected),
+            list(unprotected)
+        );
+        cx.error(&draft.at.key("maps").key("priority_to_group"), what);
+    }
+}
+
+/// A pause must be refreshed before it ends, however late the poll is that does it.
+fn refresh(cx: &mut Cx, draft: &Draft<'_>) {
+    let pfc = &draft.plan.pfc;
+    let (field, sends) = match pfc.mode {
+        FlowControl::Pfc { send, .. } => ("pfc", !send.is_empty()),
+        FlowControl::Pause { send, .. } => ("pause", send),
+        FlowControl::Off => ("pfc", false),
+    };
+    let (pause, gap) = (pfc.quanta.at(draft.plan.rate), link::poll_gap(&draft.raw.link));
+    // A refresh at or above the pause time was reported on its own.
+    if sends && pfc.refresh < pause && pfc.refresh.as_picos() + gap.as_picos() >= pause.as_picos() {
+        let what = format!(
+            "port {}: a pause of {} quanta ends after {pause} at {}, but its refresh after {} may \
+             come {gap} late (link.poll_gap); lower one of them, so that both together are below \
+             {pause}",
+            draft.plan.name, pfc.quanta.0, draft.plan.rate, pfc.refresh
+        );
+        cx.error(&draft.at.key(field).key("refresh"), what);
+    }
+}
+
+/// The headroom of a NIC is that of the rate in the file, whatever it negotiates.
+fn stated_rate(cx: &mut Cx, draft: &Draft<'_>) {
+    let sends = groups::protected(draft).iter().any(|set| !set.is_empty());
+    if sends && !draft.is_virtual && draft.raw.rate.is_none() {
+        let what = format!(
+            "headroom is computed for {}, as the file does not say how fast this NIC's link is; \
+             state `rate`",
+            draft.plan.rate
+        );
+        cx.warn(&draft.at.key("device"), what);
+    }
+}
+
+/// A queue through which lossless priorities leave must not drop.
+fn queues(cx: &mut Cx, draft: &Draft<'_>, lossless: PrioritySet) {
+    for class in TrafficClass::ALL {
+        let through = PrioritySet(of_class(draft, class).0 & lossless.0);
+        if through.is_empty() {
+            continue;
+        }
+        let (n, at) = (class.index(), draft.at.key("queues").key(&class.to_string()));
+        if draft.plan.queue_limits[n] != SharedLimit::Unlimited {
+            let what = format!(
+                "port {} queue {n} carries {}, which must not be dropped: take its limit out; \
+                 the ingress groups pause the senders instead",
+                draft.plan.name,
+                list(through)
+            );
+            cx.error(&at.key("limit"), what);
+        }
+        if draft.plan.ecn[n].is_some_and(|e| e.not_ect == NotEct::Drop) {
+            let what = format!(
+                "port {} queue {n} carries {}, which must not be dropped: write `not_ect: pass`",
+                draft.plan.name,
+                list(through)
+            );
+            cx.error(&at.key("ecn").key("not_ect"), what);
+        }
+    }
+}
+
+/// Priorities that share a queue are stopped together when one of them is paused.
+fn classes(cx: &mut Cx, draft: &Draft<'_>) {
+    let FlowControl::Pfc { obey, .. } = draft.plan.pfc.mode else { return };
+    for class in TrafficClass::ALL {
+        let all = of_class(draft, class);
+        let paused = PrioritySet(all.0 & obey.0);
+        if paused.is_empty() || all.0.count_ones() < 2 {
+            continue;
+        }
+        let what = format!(
+            "port {} queue {class} is shared by {}: a pause of {} holds up the others too; one \
+             queue for each priority that obeys PFC is better",
+            draft.plan.name,
+            list(all),
+            list(paused)
+        );
+        cx.warn(&draft.at.key("maps").key("priority_to_queue"), what);
+    }
+}
+
+/// The priorities of a class.
+fn of_class(draft: &Draft<'_>, class: TrafficClass) -> PrioritySet {
+    Priority::ALL.into_iter().filter(|p| draft.plan.classify.class[p.index()] == class).collect()
+}
+
+const _: () = assert!(PRIORITIES == 8, "a PrioritySet has a bit for every priority");
+
+/// `priority 3`, `priorities 3 and 4`, `priorities 0, 1 and 2`.
+fn list(set: PrioritySet) -> String {
+    let numbers: Vec<String> = set.iter().map(|p| p.to_string()).collect();
+    match numbers.as_slice() {
+        [] => "no priority".into(),
+        [one] => format!("priority {one}"),
+        [init @ .., last] => format!("priorities {} and {last}", init.join(", ")),
+    }
+}

@@ -1,0 +1,268 @@
+//! From what a file says to what the program may trust.
+//!
+//! Each part takes what is said, adds defaults, checks, and reports what is wrong to [`Cx`] with
+//! its place, going on with something harmless so that one run finds everything. A plan leaves
+//! here only if nothing was reported.
+
+mod classify;
+mod device;
+mod flow;
+mod groups;
+mod link;
+mod lossless;
+mod queues;
+mod routing;
+
+use std::collections::BTreeMap;
+
+use super::error::{Finding, Mark, Warning, nearest};
+use super::plan::{DevicePlan, Machine, SwitchFile};
+use super::quantity::Size;
+use super::raw::{self, Range};
+use super::tree::{Kind, Node};
+use crate::frame::BURST;
+use crate::switch::{PortPlan, SwitchPlan};
+use crate::units::{BitsPerSec, Mac};
+
+/// The shortest and the longest frame that a switch can be told to forward, FCS included.
+const FRAME_MIN: u64 = 64;
+const FRAME_MAX: u64 = 16_384;
+/// 1500 octets of data, 18 of addresses, type and FCS, and two VLAN tags.
+const FRAME_DEFAULT: u64 = 1_526;
+
+/// A field and where it stands; or, for a field that is not written, where it would belong.
+#[derive(Clone, Debug)]
+pub(super) struct Place<'a> {
+    node: Option<&'a Node>,
+    mark: Option<Mark>,
+    path: String,
+}
+
+impl<'a> Place<'a> {
+    fn root(node: &'a Node) -> Self {
+        Self { node: Some(node), mark: Some(node.mark), path: String::new() }
+    }
+
+    /// No place, for what is reported elsewhere.
+    const fn nowhere() -> Self {
+        Self { node: None, mark: None, path: String::new() }
+    }
+
+    /// The place of a field of this mapping.
+    fn key(&self, name: &str) -> Self {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        let node = self.node.and_then(|n| n.get(name));
+        let mark = node.map(|n| n.mark).or(self.mark);
+        Self { node, mark, path: format!("{}{dot}{name}", self.path) }
+    }
+
+    /// The place of an item of this list.
+    fn index(&self, i: usize) -> Self {
+        let node = match self.node.map(|n| &n.kind) {
+            Some(Kind::Seq(items)) => items.get(i),
+            _ => None,
+        };
+        let mark = node.map(|n| n.mark).or(self.mark);
+        Self { node, mark, path: format!("{}[{i}]", self.path) }
+    }
+}
+
+/// Collects what is found.
+#[derive(Default)]
+pub(super) struct Cx {
+    errors: Vec<Finding>,
+    warnings: Vec<Warning>,
+}
+
+impl Cx {
+    fn error(&mut self, at: &Place<'_>, what: impl Into<String>) {
+        push(&mut self.errors, at, what.into());
+    }
+
+    fn warn(&mut self, at: &Place<'_>, what: impl Into<String>) {
+        push(&mut self.warnings, at, what.into());
+    }
+
+    /// `value`, or `instead` and an error when it is not in `range`.
+    fn ranged<T>(&mut self, at: &Place<'_>, value: T, range: (T, T), instead: T) -> T
+    where
+        T: PartialOrd + std::fmt::Display,
+    {
+        if value >= range.0 && value <= range.1 {
+            return value;
+        }
+        self.error(at, format!("{value} is out of range; choose {} to {}", range.0, range.1));
+        instead
+    }
+
+    /// The MAC address of a station.
+    fn mac(&mut self, at: &Place<'_>, text: &str) -> Option<Mac> {
+        match text.parse::<Mac>() {
+            Ok(mac) if mac.is_multicast() || mac == Mac::default() => {
+                self.error(at, format!("{mac} is no address of a single station"));
+                None
+            }
+            Ok(mac) => Some(mac),
+            Err(why) => {
+                self.error(at, format!("`{text}`: {why}"));
+                None
+            }
+        }
+    }
+}
+
+/// A default that is wrong is wrong for every port, but said once.
+fn push(list: &mut Vec<Finding>, at: &Place<'_>, what: String) {
+    if !list.iter().any(|f| f.mark == at.mark && f.what == what) {
+        list.push(Finding { mark: at.mark, path: at.path.clone(), what });
+    }
+}
+
+/// The entries of a map by number: single numbers go before ranges. Numbers above `max` and
+/// numbers that two ranges claim are reported.
+fn by_number<'m, T>(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    map: &'m BTreeMap<Range, T>,
+    max: u16,
+) -> BTreeMap<u16, (Range, &'m T)> {
+    let mut out: BTreeMap<u16, (Range, &T)> = BTreeMap::new();
+    for (range, value) in map {
+        let here = at.key(&range.to_string());
+        if range.last > max {
+            cx.error(&here, format!("{range} is out of range; choose 0 to {max}"));
+            continue;
+        }
+        for n in range.iter() {
+            match out.get(&n) {
+                Some((other, _)) if other.is_single() => {}
+                Some((other, _)) if !range.is_single() => {
+                    cx.error(&here, format!("{other} and {range} both claim {n}"));
+                    break;
+                }
+                _ => {
+                    out.insert(n, (*range, value));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// What to say about a name that is none of `known`.
+fn unknown_name(what: &str, name: &str, known: &[&str]) -> String {
+    let hint = nearest(name, known.iter().copied())
+        .map_or(String::new(), |k| format!("did you mean `{k}`? "));
+    format!("there is no {what} `{name}`; {hint}there are: {}", known.join(", "))
+}
+
+/// A port on its way to a plan, with what other parts need to know of it.
+pub(super) struct Draft<'a> {
+    pub raw: &'a raw::Port,
+    pub at: Place<'a>,
+    pub plan: PortPlan,
+    pub device: DevicePlan,
+    pub is_virtual: bool,
+}
+
+/// Makes the plan of a file.
+///
+/// `written` is the file as it is, `meant` (read from `root`) has the defaults in every port.
+///
+/// # Errors
+/// Everything that is wrong, in the order of its lines.
+pub(super) fn resolve(
+    written: &raw::File,
+    meant: &raw::File,
+    root: &Node,
+    machine: &Machine,
+) -> Result<(SwitchFile, Vec<Warning>), Vec<Finding>> {
+    let mut cx = Cx::default();
+    let at = Place::root(root);
+    let name = meant.switch.name.clone().unwrap_or_else(|| "sluice".into());
+    let max_frame = meant.switch.max_frame.map_or(FRAME_DEFAULT, |s| s.0);
+    let frames = (FRAME_MIN, FRAME_MAX);
+    let frame_at = at.key("switch").key("max_frame");
+    let max_frame = cx.ranged(&frame_at, max_frame, frames, FRAME_DEFAULT) as u32;
+
+    device::check_defaults(&mut cx, &at.key("defaults"), written.defaults.as_ref());
+    let cell = groups::cell(&mut cx, &at.key("buffer"), &meant.buffer);
+    let (devices, names) = device::devices(&mut cx, &at, meant, machine);
+    let workers = device::workers(&mut cx, &at, meant, machine);
+    let mut drafts: Vec<Draft<'_>> = Vec::new();
+    for (i, raw) in meant.ports.iter().enumerate().take(machine.ports_max) {
+        let at = at.key("ports").index(i);
+        let device = devices[i].clone();
+        let is_virtual = device.is_virtual;
+        let who = Who { index: i, switch: &name, name: &names[i], is_virtual, cell };
+        let plan = port(&mut cx, &at, raw, &who);
+        drafts.push(Draft { raw, at, plan, device, is_virtual });
+    }
+    let busiest = workers.iter().map(|w| w.ports.len()).max().unwrap_or(0);
+    let frames_per_poll = busiest * BURST * copies_max(&drafts);
+    let load = groups::Load { workers: workers.len(), frames_per_poll };
+    let (buffer, headroom) = groups::buffer(&mut cx, &at, meant, &drafts, (max_frame, cell), load);
+    lossless::check(&mut cx, &drafts, &buffer);
+    queues::check_against_buffer(&mut cx, &drafts, &buffer);
+    let bridge = routing::bridge(&mut cx, &at.key("bridge"), &meant.bridge, &drafts);
+    let routing = routing::routing(&mut cx, &at.key("routing"), &meant.routing, &drafts, &name);
+    let observe_at = at.key("observe").key("prometheus");
+    let listen = device::listen(&mut cx, &observe_at, meant.observe.prometheus.as_deref());
+    let eal = device::eal(&mut cx, &at.key("eal"), &meant.eal);
+
+    if !cx.errors.is_empty() {
+        cx.errors.sort_by_key(|f| f.mark);
+        return Err(cx.errors);
+    }
+    cx.warnings.sort_by_key(|f| f.mark);
+    let pool_frames = device::pool_frames(&buffer, &devices);
+    let ports = drafts.into_iter().map(|d| d.plan).collect();
+    let seed = meant.switch.seed;
+    let plan = SwitchPlan { name, ports, buffer, bridge, routing, max_frame, seed };
+    let telemetry = meant.observe.telemetry;
+    let file = SwitchFile { plan, devices, workers, eal, listen, telemetry, pool_frames, headroom };
+    Ok((file, cx.warnings))
+}
+
+/// How many ports a flooded frame goes to at most: each takes a copy, and each copy buffer.
+fn copies_max(drafts: &[Draft<'_>]) -> usize {
+    let mut members: BTreeMap<_, usize> = BTreeMap::new();
+    for vid in drafts.iter().flat_map(|d| d.plan.vlan.members.iter().map(|m| m.vid)) {
+        *members.entry(vid).or_default() += 1;
+    }
+    members.into_values().max().unwrap_or(0).saturating_sub(1).max(1)
+}
+
+/// The rate of a port that states none.
+const RATE_DEFAULT: BitsPerSec = BitsPerSec::gbps(10);
+
+/// Which port it is.
+struct Who<'a> {
+    index: usize,
+    switch: &'a str,
+    name: &'a str,
+    is_virtual: bool,
+    cell: u32,
+}
+
+fn port(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, who: &Who<'_>) -> PortPlan {
+    let rate = raw.rate.map_or(RATE_DEFAULT, |r| r.0);
+    let mac = raw.mac.as_deref().and_then(|m| cx.mac(&at.key("mac"), m));
+    let pfc = flow::pfc(cx, at, raw, rate);
+    let classify = classify::classify(cx, at, raw);
+    let queues = queues::queues(cx, &at.key("queues"), raw, rate, who.cell);
+    let watchdog = flow::watchdog(cx, at, raw, &pfc, &classify, rate);
+    PortPlan {
+        name: who.name.to_owned(),
+        mac: mac.unwrap_or_else(|| device::made_up_mac(who.switch, who.index as u16 + 1)),
+        rate,
+        shaped: device::is_shaped(raw, who.is_virtual),
+        vlan: classify::vlan(cx, &at.key("vlan"), &raw.vlan),
+        classify,
+        pfc,
+        watchdog,
+        schedule: queues.schedule,
+        ecn: queues.ecn,
+        queue_limits: queues.limits,
+    }
+}

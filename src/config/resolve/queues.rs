@@ -1,0 +1,136 @@
+//! Egress queues: scheduling, ECN and limits.
+
+use super::groups::cells_below;
+use super::{Cx, Draft, Place, by_number};
+use crate::buffer::{Alpha, BufferPlan, SharedLimit};
+use crate::config::quantity::{Size, octets};
+use crate::config::raw;
+use crate::congestion::{EcnPlan, MarkAt, NotEct};
+use crate::schedule::{ClassPlan, SchedulePlan};
+use crate::units::{BitsPerSec, Bytes, Cells, PRIORITIES};
+
+/// The default of Kmin is rate / 250,000: 4 KB per Gb/s.
+const KMIN_RATE_DIVISOR: u64 = 250_000;
+/// The default of Pmax, 20 %, in millionths.
+const PMAX_DEFAULT: u32 = 200_000;
+
+/// What a port's queues are told.
+pub struct Queues {
+    /// The scheduler.
+    pub schedule: SchedulePlan,
+    /// ECN.
+    pub ecn: [Option<EcnPlan>; PRIORITIES],
+    /// Limits.
+    pub limits: [SharedLimit; PRIORITIES],
+}
+
+/// The queues of a port.
+pub fn queues(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, rate: BitsPerSec, cell: u32) -> Queues {
+    let mut out = Queues {
+        schedule: SchedulePlan { classes: [ClassPlan::Strict; PRIORITIES], shaper_burst: Bytes(0) },
+        ecn: [None; PRIORITIES],
+        limits: [SharedLimit::Unlimited; PRIORITIES],
+    };
+    for (n, (range, queue)) in by_number(cx, at, &raw.queues, 7) {
+        let (at, n) = (at.key(&range.to_string()), usize::from(n));
+        out.schedule.classes[n] = class(cx, &at, queue);
+        let limit = shared(cx, &at.key("limit"), queue.limit.as_ref(), |s| cells_below(s.0, cell));
+        out.limits[n] = limit.unwrap_or(SharedLimit::Unlimited);
+        out.ecn[n] = queue.ecn.as_ref().map(|e| ecn(cx, &at.key("ecn"), e, rate));
+    }
+    out
+}
+
+fn class(cx: &mut Cx, at: &Place<'_>, queue: &raw::Queue) -> ClassPlan {
+    match (queue.strict, queue.weight) {
+        (Some(true) | None, None) => ClassPlan::Strict,
+        (Some(false), None) => {
+            cx.error(at, "a queue that is not strict needs a `weight`, 1 to 65535");
+            ClassPlan::Strict
+        }
+        (Some(true), Some(_)) => {
+            cx.error(at, "a queue is either strict or has a weight; take one out");
+            ClassPlan::Strict
+        }
+        (_, Some(0)) => {
+            let what = "a weight of 0 would never send; choose 1 to 65535, or leave it strict";
+            cx.error(&at.key("weight"), what);
+            ClassPlan::Strict
+        }
+        (_, Some(weight)) => ClassPlan::Dwrr { weight },
+    }
+}
+
+fn ecn(cx: &mut Cx, at: &Place<'_>, raw: &raw::Ecn, rate: BitsPerSec) -> EcnPlan {
+    let kmin = raw.kmin.map_or(rate.get() / KMIN_RATE_DIVISOR, |s| s.0);
+    let kmax = raw.kmax.map_or(kmin.saturating_mul(4), |s| s.0);
+    if kmin > kmax {
+        let what = format!(
+            "kmin ({}) is above kmax ({}); marking starts at kmin and is certain above kmax",
+            octets(kmin),
+            octets(kmax)
+        );
+        let field = if raw.kmin.is_some() { "kmin" } else { "kmax" };
+        cx.error(&at.key(field), what);
+    }
+    let pmax = u64::from(raw.pmax.map_or(PMAX_DEFAULT, |r| r.0));
+    EcnPlan {
+        kmin: Bytes(kmin),
+        kmax: Bytes(kmax),
+        pmax: ((pmax * 65_536 + 500_000) / 1_000_000) as u32,
+        at: match raw.at.unwrap_or_default() {
+            raw::MarkPoint::Enqueue => MarkAt::Enqueue,
+            raw::MarkPoint::Dequeue => MarkAt::Dequeue,
+        },
+        not_ect: match raw.not_ect.unwrap_or_default() {
+            raw::NotEctAction::Pass => NotEct::Pass,
+            raw::NotEctAction::Drop => NotEct::Drop,
+        },
+    }
+}
+
+/// A limit on the shared pool, in cells, or nothing if none is said or it makes no sense.
+pub fn shared(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: Option<&raw::Shared>,
+    cells: impl Fn(Size) -> Cells,
+) -> Option<SharedLimit> {
+    let raw = raw?;
+    match (raw.dynamic_th, raw.static_th, raw.unlimited) {
+        (Some(n), None, None) => {
+            let alpha = Alpha::new(n);
+            if alpha.is_none() {
+                let what = format!("{n} is out of range; alpha is 2^n with n from -8 to 8");
+                cx.error(&at.key("dynamic_th"), what);
+            }
+            alpha.map(SharedLimit::Dynamic)
+        }
+        (None, Some(size), None) => Some(SharedLimit::Static(cells(size))),
+        (None, None, Some(true)) => Some(SharedLimit::Unlimited),
+        _ => {
+            let what = "needs exactly one of `dynamic_th: n`, `static_th: size` and \
+                        `unlimited: true`";
+            cx.error(at, what);
+            None
+        }
+    }
+}
+
+/// Reports ECN thresholds that the buffer can never reach.
+pub fn check_against_buffer(cx: &mut Cx, drafts: &[Draft<'_>], buffer: &BufferPlan) {
+    let total = u64::from(buffer.total.0) * u64::from(buffer.cell_bytes);
+    for draft in drafts {
+        for (n, ecn) in draft.plan.ecn.iter().enumerate() {
+            let Some(ecn) = ecn else { continue };
+            if ecn.kmin.0 >= total {
+                let what = format!(
+                    "queue {n} starts to mark at {}, but the whole buffer has {}: it never marks",
+                    octets(ecn.kmin.0),
+                    octets(total)
+                );
+                cx.warn(&draft.at.key("queues").key(&n.to_string()).key("ecn"), what);
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The bridge and the router.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::classify::vid;
+use super::device::made_up_mac;
+use super::{Cx, Draft, Place, unknown_name};
+use crate::config::raw;
+use crate::switch::{
+    BridgePlan, InterfacePlan, NeighbourPlan, RoutePlan, RoutingPlan, StaticEntry,
+};
+use crate::time::Duration;
+use crate::units::{PortId, Vid};
+
+/// 802.1Q table 8-6.
+const AGEING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(1_000_000));
+const AGEING_DEFAULT: Duration = Duration::from_secs(300);
+const TABLE: (u32, u32) = (1, 1 << 20);
+const TABLE_DEFAULT: u32 = 16_384;
+/// The VLAN of a static address that names none: that of ports that name none.
+const VID_DEFAULT: u16 = 1;
+
+/// The learning bridge.
+pub fn bridge(cx: &mut Cx, at: &Place<'_>, raw: &raw::Bridge, drafts: &[Draft<'_>]) -> BridgePlan {
+    let table = raw.table_size.unwrap_or(TABLE_DEFAULT);
+    let table_size = cx.ranged(&at.key("table_size"), table, TABLE, TABLE_DEFAULT) as usize;
+    let ageing = raw.ageing.map_or(AGEING_DEFAULT, |s| s.0);
+    let ageing = cx.ranged(&at.key("ageing"), ageing, AGEING, AGEING_DEFAULT);
+    let mut statics: Vec<StaticEntry> = Vec::new();
+    for (i, entry) in raw.statics.iter().enumerate() {
+        let at = at.key("statics").index(i);
+        let vid = vid(cx, &at.key("vlan"), entry.vlan.unwrap_or(VID_DEFAULT));
+        let mac = cx.mac(&at.key("mac"), &entry.mac);
+        let port = port(cx, &at.key("port"), &entry.port, drafts, vid);
+        let (Some(vid), Some(mac), Some(port)) = (vid, mac, port) else { continue };
+        if statics.iter().any(|s| s.vid == vid && s.mac == mac) {
+            cx.error(&at.key("mac"), format!("{mac} is given twice in VLAN {vid}"));
+        }
+        statics.push(StaticEntry { vid, mac, port });
+    }
+    if statics.len() > table_size {
+        let what = format!("{} static addresses in a table of {table_size}", statics.len());
+        cx.error(&at.key("table_size"), what);
+    }
+    BridgePlan { table_size, ageing, statics }
+}
+
+/// The port of a name, which must belong to the VLAN.
+fn port(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    name: &str,
+    drafts: &[Draft<'_>],
+    vid: Option<Vid>,
+) -> Option<PortId> {
+    let Some(i) = drafts.iter().position(|d| d.plan.name == name) else {
+        let names: Vec<&str> = drafts.iter().map(|d| d.plan.name.as_str()).collect();
+        cx.error(at, unknown_name("port", name, &names));
+        return None;
+    };
+    if let Some(vid) = vid {
+        if !drafts[i].plan.vlan.members.iter().any(|m| m.vid == vid) {
+            cx.error(at, format!("port {name} is not in VLAN {vid}; add it there or name another"));
+        }
+    }
+    PortId::new(u16::try_from(i).ok()?)
+}
+
+/// A network that is reached directly.
+struct Connected {
+    net: IpNet,
+    interface: usize,
+}
+
+/// Which interface reaches an address.
+fn towards(connected: &[Connected], ip: IpAddr) -> Option<usize> {
+    connected.iter().find(|c| c.net.contains(&ip)).map(|c| c.interface)
+}
+
+/// The router.
+pub fn routing(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &raw::Routing,
+    drafts: &[Draft<'_>],
+    switch: &str,
+) -> RoutingPlan {
+    let mut connected: Vec<Connected> = Vec::new();
+    let mut plan = RoutingPlan::default();
+    for (i, interface) in raw.interfaces.iter().enumerate() {
+        let at = at.key("interfaces").index(i);
+        let Some(vid) = vid(cx, &at.key("vlan"), interface.vlan) else { continue };
+        if plan.interfaces.iter().any(|f| f.vid == vid) {
+            cx.error(&at.key("vlan"), format!("VLAN {vid} has an interface already"));
+        }
+        if !drafts.iter().any(|d| d.plan.vlan.members.iter().any(|m| m.vid == vid)) {
+            cx.error(&at.key("vlan"), format!("no port is in VLAN {vid}"));
+        }
+        let mac = interface.mac.as_deref().and_then(|m| cx.mac(&at.key("mac"), m));
+        let index = plan.interfaces.len();
+        let addresses = addresses(cx, &at.key("addresses"), interface, index, &mut connected);
+        let mac = mac.unwrap_or_else(|| made_up_mac(switch, 0));
+        plan.interfaces.push(InterfacePlan { vid, mac, addresses });
+    }
+    plan.routes = connected.iter().map(|c| route(&c.net, None, c.interface)).collect();
+    for (i, said) in raw.routes.iter().enumerate() {
+        static_route(cx, &at.key("routes").index(i), said, &connected, &mut plan);
+    }
+    for (i, said) in raw.neighbours.iter().enumerate() {
+        neighbour(cx, &at.key("neighbours").index(i), said, &connected, drafts, &mut plan);
+    }
+    for (i, said) in raw.routes.iter().enumerate() {
+        let known = |ip: &IpAddr| plan.neighbours.iter().any(|n| n.ip == *ip);
+        if said.via.parse::<IpAddr>().is_ok_and(|ip| !known(&ip)) {
+            let what = format!("{} is no neighbour yet; what goes there is dropped", said.via);
+            cx.warn(&at.key("routes").index(i).key("via"), what);
+        }
+    }
+    plan
+}
+
+fn route(net: &IpNet, via: Option<IpAddr>, interface: usize) -> RoutePlan {
+    RoutePlan { network: net.network(), prefix_len: net.prefix_len(), via, interface }
+}
+
+/// The addresses of an interface; their networks join those that are connected.
+fn addresses(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &raw::Interface,
+    interface: usize,
+    connected: &mut Vec<Connected>,
+) -> Vec<IpAddr> {
+    if raw.addresses.is_empty() {
+        cx.error(at, "an interface needs at least one address, such as 10.0.1.1/24");
+    }
+    let mut out = Vec::new();
+    for (i, text) in raw.addresses.iter().enumerate() {
+        let at = at.index(i);
+        let Ok(net) = text.parse::<IpNet>() else {
+            cx.error(&at, format!("`{text}` is no address with a prefix; write 10.0.1.1/24"));
+            continue;
+        };
+        let ip = net.addr();
+        if ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() {
+            cx.error(&at, format!("{ip} cannot be the address of a router"));
+        }
+        let net = net.trunc();
+        let overlap = |c: &&Connected| c.net.contains(&net) || net.contains(&c.net);
+        match connected.iter().find(overlap) {
+            Some(c) if c.interface != interface || c.net != net => {
+                cx.error(&at, format!("{net} overlaps {}; networks must be apart", c.net));
+            }
+            Some(_) => {}
+            None => connected.push(Connected { net, interface }),
+        }
+        out.push(ip);
+    }
+    out
+}
+
+fn static_route(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::Route,
+    connected: &[Connected],
+    plan: &mut RoutingPlan,
+) {
+    let Ok(to) = said.to.parse::<IpNet>() else {
+        return cx.error(&at.key("to"), format!("`{}` is no network; write 10.2.0.0/16", said.to));
+    };
+    if to != to.trunc() {
+        cx.error(&at.key("to"), format!("{to} has host bits; the network is {}", to.trunc()));
+    }
+    let Ok(via) = said.via.parse::<IpAddr>() else {
+        return cx.error(&at.key("via"), format!("`{}` is no IP address", said.via));
+    };
+    if via.is_ipv4() != to.addr().is_ipv4() {
+        return cx.error(&at.key("via"), format!("{via} and {to} are of different IP versions"));
+    }
+    let Some(interface) = towards(connected, via) else {
+        let what = format!("{via} is in no connected network; a next hop must be a neighbour");
+        return cx.error(&at.key("via"), what);
+    };
+    let new = route(&to, Some(via), interface);
+    if plan.routes.iter().any(|r| r.network == new.network && r.prefix_len == new.prefix_len) {
+        return cx.error(&at.key("to"), format!("there is a route to {to} already"));
+    }
+    plan.routes.push(new);
+}
+
+fn neighbour(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::Neighbour,
+    connected: &[Connected],
+    drafts: &[Draft<'_>],
+    plan: &mut RoutingPlan,
+) {
+    let mac = cx.mac(&at.key("mac"), &said.mac);
+    let Ok(ip) = said.ip.parse::<IpAddr>() else {
+        return cx.error(&at.key("ip"), format!("`{}` is no IP address", said.ip));
+    };
+    let Some(interface) = towards(connected, ip) else {
+        let what = format!("{ip} is in no connected network; add it to `interfaces` first");
+        return cx.error(&at.key("ip"), what);
+    };
+    let vid = plan.interfaces.get(interface).map(|f| f.vid);
+    let port = port(cx, &at.key("port"), &said.port, drafts, vid);
+    if plan.neighbours.iter().any(|n| n.ip == ip) {
+        return cx.error(&at.key("ip"), format!("neighbour {ip} is given twice"));
+    }
+    if let (Some(mac), Some(port)) = (mac, port) {
+        plan.neighbours.push(NeighbourPlan { ip, mac, interface, port });
+    }
+}

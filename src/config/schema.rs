@@ -1,0 +1,27 @@
+//! The published JSON Schema, generated from the raw model.
+
+use schemars::Schema;
+use schemars::transform::{Transform, transform_subschemas};
+
+use super::raw;
+
+/// Puts descriptions on one line: their line ends are those of the source file.
+struct OneLine;
+
+impl Transform for OneLine {
+    fn transform(&mut self, schema: &mut Schema) {
+        if let Some(serde_json::Value::String(text)) = schema.get_mut("description") {
+            *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        }
+        transform_subschemas(self, schema);
+    }
+}
+
+/// The JSON Schema (2020-12) of a switch file. Editors that know it complete and check fields.
+#[must_use]
+pub fn switch_schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(raw::File);
+    schema.insert("title".into(), "Sluice switch file".into());
+    OneLine.transform(&mut schema);
+    schema.to_value()
+}

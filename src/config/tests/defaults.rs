@@ -1,0 +1,139 @@
+//! What the documentation calls a default is what the code does: every default that the schema
+//! states is written into a file, and the file comes to the same plan as one that says nothing.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+/// A file that says nothing but what cannot be left out, in as many sections as there are.
+const SILENT: &str = "
+buffer: {profiles: {mine: {lossless: {}}}}
+bridge: {statics: [{mac: 02:00:00:00:00:01, port: a}]}
+ports:
+  - {name: a, device: net_null0, pfc: {}, watchdog: {}, queues: {2: {ecn: {}}, 1: {}}}
+  - {name: b, device: net_null1, pause: {}}
+";
+
+/// The same with every default written out; `$Type.field` stands for what the schema says.
+const SPOKEN: &str = "
+switch: {name: $Switch.name, max_frame: $Switch.max_frame, seed: $Switch.seed}
+buffer:
+  cell: $Buffer.cell
+  profiles:
+    mine:
+      reserved: $Profile.reserved
+      shared: $Profile.shared
+      lossless: {xoff: $Lossless.xoff, xon: $Lossless.xon}
+defaults:
+  rx_descriptors: $Port.rx_descriptors
+  tx_descriptors: $Port.tx_descriptors
+  hardware_pfc: $Port.hardware_pfc
+  rate: $Port.rate
+  shaped: $Port.shaped
+  trust: $Port.trust
+  default_priority: $Port.default_priority
+  link:
+    length: $Link.length
+    phy: $Link.phy
+    fec: $Link.fec
+    peer_response: $Link.peer_response
+    peer_committed: $Link.peer_committed
+    poll_gap: $Link.poll_gap
+ports:
+  - name: a
+    device: net_null0
+    pfc: {enable: $Pfc.enable, quanta: $Pfc.quanta, refresh: $Pfc.refresh}
+    watchdog: {detection: $Watchdog.detection, action: $Watchdog.action}
+    queues:
+      1: {strict: $Queue.strict, limit: $Queue.limit}
+      2: {ecn: {pmax: $Ecn.pmax, at: $Ecn.at, not_ect: $Ecn.not_ect}}
+  - name: b
+    device: net_null1
+    pause: {send: $Pause.send, obey: $Pause.obey, quanta: $Pause.quanta, refresh: $Pause.refresh}
+bridge:
+  table_size: $Bridge.table_size
+  ageing: $Bridge.ageing
+  statics: [{vlan: $StaticAddress.vlan, mac: 02:00:00:00:00:01, port: a}]
+eal: {hugepages: $Eal.hugepages}
+observe: {telemetry: $Observe.telemetry}
+";
+
+/// Every field of the schema as `Type.field`, with its description and whether it must be given.
+fn fields() -> Vec<(String, String, bool)> {
+    let schema = switch_schema();
+    let mut types = vec![("File".to_owned(), schema.clone())];
+    for (name, t) in schema["$defs"].as_object().unwrap() {
+        types.push((name.clone(), t.clone()));
+    }
+    let mut out = Vec::new();
+    for (name, t) in types {
+        let Some(properties) = t["properties"].as_object() else { continue };
+        let required = t["required"].as_array().cloned().unwrap_or_default();
+        for (field, property) in properties {
+            let text = property["description"].as_str().unwrap_or_default().to_owned();
+            let must = required.iter().any(|r| r == field);
+            out.push((format!("{name}.{field}"), text, must));
+        }
+    }
+    out
+}
+
+#[test]
+fn every_documented_default_is_the_one_of_the_code() {
+    let mut spoken = SPOKEN.to_owned();
+    let mut stated = BTreeMap::new();
+    for (field, text, _) in fields() {
+        if let Some((_, rest)) = text.split_once("Default: `") {
+            stated.insert(field, rest.split('`').next().unwrap().to_owned());
+        }
+    }
+    // Longer names first, so that none is taken for the start of another.
+    for (field, value) in stated.iter().rev() {
+        let name = format!("${field}");
+        assert!(spoken.contains(&name), "{field} has the default {value}: add it to SPOKEN");
+        spoken = spoken.replace(&name, value);
+    }
+    assert!(!spoken.contains('$'), "no default is documented for what is left here:\n{spoken}");
+    assert!(stated.len() > 35, "{stated:?}");
+    let (silent, spoken) = (good(SILENT).0, good(&spoken).0);
+    // The rate is the one default that is known from what was stated.
+    let unstated = format!("{spoken:?}").replace("stated_rate: Some(BitsPerSec(10000000000))", "");
+    assert_eq!(format!("{silent:?}").replace("stated_rate: None", ""), unstated);
+}
+
+#[test]
+fn every_field_is_documented_with_its_default() {
+    // What has no default of its own: sections, and alternatives of which one must be chosen.
+    const SECTIONS: [&str; 5] = ["File.", "Shared.", "Port.link", "Port.vlan", "Port.maps"];
+    const OTHERS: [&str; 5] =
+        ["Port.device", "Port.queues", "Pfc.send", "Pfc.obey", "Buffer.profiles"];
+    for (field, text, must) in fields() {
+        assert!(text.len() > 15, "{field} has no description worth the name: {text:?}");
+        let exempt = SECTIONS.iter().any(|s| field.starts_with(s)) || OTHERS.contains(&&*field);
+        assert!(must || exempt || text.contains("Default:"), "{field} states no default: {text}");
+    }
+}
+
+#[test]
+fn ecn_thresholds_follow_the_rate() {
+    for (rate, kmin) in [("10G", 40_000), ("100G", 400_000)] {
+        let text =
+            format!("ports: [{{device: net_null0, rate: {rate}, queues: {{2: {{ecn: {{}}}}}}}}]");
+        let ecn = good(&text).0.plan.ports[0].ecn[2].unwrap();
+        assert_eq!((ecn.kmin.0, ecn.kmax.0, ecn.pmax), (kmin, 4 * kmin, 13_107));
+    }
+}
+
+#[test]
+fn workers_are_the_cores_that_ports_name() {
+    let text = "ports: [{device: net_null0, core: 2}, {device: net_null1}, \
+                {device: net_null2, core: 2}, {device: net_null3, core: 1}]";
+    let file = good(text).0;
+    let cores: Vec<_> = file.workers.iter().map(|w| (w.core, w.ports.clone())).collect();
+    let expected =
+        vec![(Some(2), vec![port(0), port(2)]), (None, vec![port(1)]), (Some(1), vec![port(3)])];
+    assert_eq!(cores, expected);
+    // Two ports of 32 frames, each flooded to three others, of 6 cells, in two other workers.
+    assert_eq!(file.plan.buffer.slack.0, 2 * 2 * 32 * 3 * 6);
+    assert!(file.pool_frames > file.plan.buffer.total.0 as usize + 4 * (1024 + 512));
+}

@@ -1,0 +1,135 @@
+//! The examples of configs/: each is read, holds what it says, and is the same in JSON.
+
+use super::*;
+use crate::buffer::{GroupKind, Ledger, SharedLimit};
+use crate::pfc::FlowControl;
+use crate::schedule::ClassPlan;
+use crate::switch::Trust;
+use crate::units::{BitsPerSec, Priority, TrafficClass, Vid};
+
+/// Every example with its name.
+pub(super) fn all() -> Vec<(String, String)> {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/switch");
+    let mut out: Vec<(String, String)> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "yaml"))
+        .map(|p| (p.display().to_string(), std::fs::read_to_string(&p).unwrap()))
+        .collect();
+    out.sort();
+    assert!(out.len() >= 6, "{out:?}");
+    out
+}
+
+fn example(name: &str) -> SwitchFile {
+    let (_, text) = all().into_iter().find(|(n, _)| n.ends_with(name)).unwrap();
+    good(&text).0
+}
+
+#[test]
+fn every_example_is_good_and_warns_of_nothing() {
+    for (name, text) in all() {
+        let (file, warnings) = good(&text);
+        assert_eq!(warnings, Vec::<String>::new(), "{name}");
+        assert!(Ledger::new(&file.plan.buffer).is_ok(), "{name}");
+        assert!(file.pool_frames >= file.plan.buffer.total.0 as usize, "{name}");
+    }
+}
+
+#[test]
+fn the_same_in_json_gives_the_same_plan() {
+    for (name, text) in all() {
+        let tree = tree::read(&text).unwrap();
+        let value: serde_json::Value = de::from_tree(&tree).unwrap();
+        let json = serde_json::to_string_pretty(&value).unwrap();
+        let (a, b) = (good(&text).0, good(&json).0);
+        assert_eq!(format!("{a:?}"), format!("{b:?}"), "{name}");
+    }
+}
+
+#[test]
+fn no_truncation_of_an_example_panics() {
+    for (_, text) in all() {
+        for (end, _) in text.char_indices() {
+            let _ = parse("f", &text[..end], &Machine::any());
+        }
+    }
+}
+
+#[test]
+fn load_reads_files_and_names_them_in_errors() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/switch");
+    assert!(load(&Path::new(dir).join("bump.yaml"), &Machine::any()).is_ok());
+    let e = load(Path::new("/nonexistent/x.yaml"), &Machine::any()).unwrap_err().to_string();
+    assert!(e.starts_with("/nonexistent/x.yaml: cannot be opened"), "{e}");
+}
+
+#[test]
+fn the_bump_protects_priority_3_both_ways() {
+    let file = example("bump.yaml");
+    let p = &file.plan.ports[0];
+    let three: crate::units::PrioritySet = Priority::new(3).into_iter().collect();
+    assert_eq!(p.pfc.mode, FlowControl::Pfc { send: three, obey: three });
+    assert_eq!((p.rate, p.shaped, p.name.as_str()), (BitsPerSec::gbps(1), true, "left"));
+    assert_eq!(file.devices[1].device, "net_af_packet1,iface=v1");
+    let lossless: Vec<_> = file.headroom.iter().map(|h| (h.port, h.group)).collect();
+    assert_eq!(lossless, [(port(0), group(3)), (port(1), group(3))]);
+    for h in &file.headroom {
+        assert_eq!(h.given, h.required.cells);
+    }
+}
+
+#[test]
+fn the_top_of_rack_has_what_its_comments_say() {
+    let file = example("tor4.yaml");
+    let p = &file.plan.ports[2];
+    let vlans: Vec<_> = p.vlan.members.iter().map(|m| (m.vid.get(), m.tagged)).collect();
+    assert_eq!((p.vlan.pvid, vlans), (None, vec![(10, true), (20, true)]));
+    assert_eq!(file.plan.ports[0].vlan.pvid, Vid::new(10));
+    assert_eq!(p.schedule.classes[4], ClassPlan::Dwrr { weight: 30 });
+    assert_eq!(p.schedule.classes[7], ClassPlan::Strict);
+    assert!(p.ecn[3].is_some() && p.ecn[5].is_none());
+    assert!(p.watchdog[3].is_some() && p.watchdog[5].is_none());
+    assert_eq!(file.plan.bridge.statics[0].port, port(3));
+    let groups = &file.plan.buffer.groups[0];
+    assert!(matches!(groups[4].kind, GroupKind::Lossless { .. }));
+    assert_eq!((groups[0].kind, groups[0].reserved.0), (GroupKind::Lossy, 80));
+    assert_eq!(p.queue_limits, [SharedLimit::Unlimited; 8]);
+}
+
+#[test]
+fn the_router_knows_its_networks() {
+    let file = example("router.yaml");
+    let r = &file.plan.routing;
+    let routes: Vec<_> =
+        r.routes.iter().map(|r| format!("{}/{}", r.network, r.prefix_len)).collect();
+    let connected = ["10.0.10.0/24", "fd00:10::/64", "10.0.20.0/24", "fd00:20::/64"];
+    assert_eq!(routes[..4], connected);
+    assert_eq!(routes[4..], ["10.99.0.0/16", "0.0.0.0/0"]);
+    assert_eq!(r.routes[4].interface, 1);
+    assert_eq!(r.neighbours[3].port, port(1));
+    assert_eq!(file.plan.ports[0].classify.trust, Trust::DscpThenPcp);
+    assert_eq!(r.interfaces[0].mac, r.interfaces[1].mac);
+    assert_ne!(r.interfaces[0].mac, file.plan.ports[0].mac);
+}
+
+#[test]
+fn the_null_switches_are_unshaped_and_only_one_is_lossless() {
+    let (plain, lossless) = (example("/null.yaml"), example("null-lossless.yaml"));
+    assert!(plain.headroom.is_empty() && !plain.plan.ports[0].shaped);
+    assert_eq!(lossless.headroom.len(), 4);
+    let classify = &lossless.plan.ports[0].classify;
+    assert_eq!(classify.class[classify.default.index()], TrafficClass::ALL[3]);
+    assert!(lossless.plan.buffer.total.0 < 100_000, "{:?}", lossless.plan.buffer.total);
+}
+
+#[test]
+fn the_published_schema_is_the_one_of_the_code() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/schema/switch.schema.json");
+    let published: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert!(
+        published == switch_schema(),
+        "{path} is out of date: sluice check --schema > configs/schema/switch.schema.json"
+    );
+}
