@@ -9,7 +9,9 @@ use super::slack::slack_for;
 use super::snapshot::NicCounters;
 use super::watch::LossWatch;
 use super::worker::Idle;
-use crate::dpdk::{self, DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortControl, PortOptions, PortStats};
+use crate::dpdk::{
+    self, DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortControl, PortOptions, PortStats,
+};
 use crate::port::Port;
 use crate::switch::{Change, ChangeError, Switch, SwitchError, SwitchPlan};
 use crate::units::{BitsPerSec, Cells, PortId};
@@ -145,7 +147,7 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         plan.ports.iter().zip(&ports).enumerate()
     {
         let name = &port.name;
-        let at = |error| RealError::Dpdk { what: format!("ports[{index}] ({name})"), error };
+        let at = |error| RealError::Dpdk { what: format!("ports[{index}].device ({name})"), error };
         let open = DpdkPort::open(eal, device).map_err(at)?.start(options, &pool).map_err(at)?;
         if let Some(link) = open.caps().link_rate.filter(|link| link > rate_max) {
             let plan = *rate_max;
@@ -195,12 +197,7 @@ fn owners(ports: usize, workers: &[RealWorker]) -> Vec<usize> {
     owners.into_iter().map(|o| o.expect("every port belongs to a worker")).collect()
 }
 
-fn pool(
-    eal: &Eal,
-    plan: &SwitchPlan,
-    frames: u32,
-    workers: usize,
-) -> Result<Pool, RealError> {
+fn pool(eal: &Eal, plan: &SwitchPlan, frames: u32, workers: usize) -> Result<Pool, RealError> {
     // As Pool::stranded_max: a cache holds up to one and a half times its size.
     let stranded = u32::try_from(workers).unwrap_or(u32::MAX).saturating_mul(CACHE * 3 / 2);
     let options = PoolOptions {
