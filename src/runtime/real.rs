@@ -64,6 +64,26 @@ pub struct RealSwitch {
     pub idle: Option<Idle>,
 }
 
+impl RealSwitch {
+    /// The frames of its pool: all that can be held, and all that caches can keep out of reach.
+    fn frames(&self) -> u32 {
+        // As Pool::stranded_max: a cache holds up to one and a half times its size.
+        let workers = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
+        self.pool_frames.saturating_add(workers.saturating_mul(CACHE * 3 / 2))
+    }
+
+    /// The memory in MiB that its pool and its ports need, to start DPDK with.
+    #[must_use]
+    pub fn memory_mib(&self) -> u32 {
+        // A frame has room in whole KiB, the headroom that DPDK gives it, and what DPDK and the
+        // pool keep of it; rings, control frames and DPDK's own tables are small beside that.
+        let frame = u64::from(self.plan.max_frame).next_multiple_of(1_024) + 128 + 256;
+        let mib = (u64::from(self.frames()) * frame).div_ceil(1 << 20);
+        let ports = self.ports.len() as u64;
+        u32::try_from(mib + mib / 16 + 64 + 4 * ports).unwrap_or(u32::MAX)
+    }
+}
+
 /// Why a real switch cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum RealError {
@@ -135,13 +155,14 @@ const CACHE: u32 = 256;
 /// # Panics
 /// When `what` has no worker, or a port in none or in two.
 pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
-    let RealSwitch { plan, ports, workers, pool_frames, idle } = what;
+    let frames = what.frames();
+    let RealSwitch { plan, ports, workers, idle, .. } = what;
     let owners = owners(ports.len(), &workers);
     let need = slack_for(&plan, &owners);
     if plan.buffer.slack < need {
         return Err(RealError::Slack { workers: workers.len(), need, has: plan.buffer.slack });
     }
-    let pool = pool(eal, &plan, pool_frames, workers.len())?;
+    let pool = pool(eal, &plan, frames)?;
     let (mut opened, mut devices, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for (index, (port, RealPort { device, options, rate_max })) in
         plan.ports.iter().zip(&ports).enumerate()
@@ -197,17 +218,11 @@ fn owners(ports: usize, workers: &[RealWorker]) -> Vec<usize> {
     owners.into_iter().map(|o| o.expect("every port belongs to a worker")).collect()
 }
 
-fn pool(eal: &Eal, plan: &SwitchPlan, frames: u32, workers: usize) -> Result<Pool, RealError> {
-    // As Pool::stranded_max: a cache holds up to one and a half times its size.
-    let stranded = u32::try_from(workers).unwrap_or(u32::MAX).saturating_mul(CACHE * 3 / 2);
-    let options = PoolOptions {
-        name: "frames".into(),
-        frames: frames.saturating_add(stranded),
-        max_frame: plan.max_frame,
-        cache: CACHE,
-    };
-    Pool::new(eal, &options)
-        .map_err(|error| RealError::Dpdk { what: "buffer: the frame pool".into(), error })
+fn pool(eal: &Eal, plan: &SwitchPlan, frames: u32) -> Result<Pool, RealError> {
+    let max_frame = plan.max_frame;
+    let options = PoolOptions { name: "frames".into(), frames, max_frame, cache: CACHE };
+    let what = || "eal.memory, buffer.total: the frame pool".into();
+    Pool::new(eal, &options).map_err(|error| RealError::Dpdk { what: what(), error })
 }
 
 /// The frames that a ring between two workers holds: all that the ledger can have admitted at once,

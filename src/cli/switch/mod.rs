@@ -108,10 +108,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
         tracing::warn!("{}", warning.line(&args.file.display().to_string()));
     }
     let stop = stop_on_signals()?;
-    let eal = Eal::start(&eal_options(&file, &args)).map_err(classify)?;
+    let what = real_switch(&file, args.idle);
+    let eal = Eal::start(&eal_options(&file, &args, &what)).map_err(classify)?;
     tracing::info!("{}: {:?}", dpdk::dpdk_version(), eal.arguments());
-    let running = real::launch(&eal, real_switch(&file, args.idle))
-        .map_err(|error| refused(error, &args.file, &file))?;
+    let running = real::launch(&eal, what).map_err(|error| refused(error, &args.file, &file))?;
     running.notes.iter().for_each(|note| tracing::info!("{note}"));
     let session = session(&file, &running, &stop);
     let _socket = serve_control(&args, &file, &session)?;
@@ -133,7 +133,7 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-fn eal_options(file: &SwitchFile, args: &Args) -> EalOptions {
+fn eal_options(file: &SwitchFile, args: &Args, what: &RealSwitch) -> EalOptions {
     let memory = match (args.huge, args.no_huge, file.eal.hugepages) {
         (true, _, _) | (_, false, Hugepages::On) => Memory::Hugepages,
         (_, true, _) | (_, _, Hugepages::Off) => Memory::NoHuge,
@@ -141,7 +141,7 @@ fn eal_options(file: &SwitchFile, args: &Args) -> EalOptions {
     };
     let options = EalOptions {
         memory,
-        memory_mib: file.eal.memory_mib,
+        memory_mib: file.eal.memory_mib.or_else(|| Some(what.memory_mib())),
         telemetry: file.telemetry,
         // Several switches on one machine have a runtime directory each.
         file_prefix: control::file_name(&file.plan.name),
