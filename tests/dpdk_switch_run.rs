@@ -150,7 +150,9 @@ fn bad_input_is_refused_with_its_field_and_a_remedy() {
             &["unknown field `colour`"],
         ),
         (
-            format!("buffer: {{total: 256MiB}}\neal: {{memory: 64MiB}}\nports: [{{name: a, device: net_null0}}, {null}]"),
+            format!(
+                "buffer: {{total: 256MiB}}\neal: {{memory: 64MiB}}\nports: [{{name: a, device: net_null0}}, {null}]"
+            ),
             3,
             &["eal.memory, buffer.total: the frame pool", "not enough memory"],
         ),
