@@ -4,6 +4,7 @@
 //! the exit status of its verdict: 0 good, 1 bad. An error is bad input, status 2, where it was
 //! made by [`bad_input`]; any other means that the machine lacks something, status 3.
 
+pub mod check;
 mod control;
 pub mod ctl;
 #[cfg(feature = "dpdk")]
@@ -25,8 +26,8 @@ const BROKEN: u8 = 3;
 
 const EXAMPLES: &str = "\
 EXAMPLES:
-  sluice switch configs/tor.yaml                  run a switch until Ctrl-C
-  sluice switch tor.yaml --duration 10s --format json > summary.json
+  sluice check configs/switch/bump.yaml           what a switch file comes to
+  sluice switch configs/switch/bump.yaml          run it until Ctrl-C
   sluice ctl show                                 look at it from another terminal
   sluice ctl link port1 down
 
@@ -54,6 +55,7 @@ enum Command {
     Switch(switch::Args),
     /// Look at a running switch, or change it.
     Ctl(ctl::Args),
+    Check(check::CheckArgs),
 }
 
 /// How results are printed.
@@ -98,6 +100,7 @@ pub fn main() -> ExitCode {
         #[cfg(feature = "dpdk")]
         Command::Switch(args) => switch::run(args),
         Command::Ctl(args) => ctl::run(args),
+        Command::Check(args) => check::run(&args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("sluice: {error:#}");

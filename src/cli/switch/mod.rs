@@ -27,7 +27,7 @@ use crate::units::PortId;
 
 const EXAMPLES: &str = "\
 EXAMPLES:
-  sluice switch configs/bump.yaml                 two ports on af_packet, until Ctrl-C
+  sluice switch configs/switch/bump.yaml                 two ports on af_packet, until Ctrl-C
   sluice switch tor.yaml --duration 10s --format json > summary.json
   sluice switch tor.yaml --prometheus 127.0.0.1:9464
   sluice switch tor.yaml --no-huge --idle yield   on a laptop
