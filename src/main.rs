@@ -1,3 +1,7 @@
 //! The `sluice` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    sluice::cli::main()
+}

@@ -1,6 +1,140 @@
-//! Commands: what the command line says to jobs, and their exit status.
+//! The commands. Results go to standard output, everything else to standard error.
 //!
-//! Results go to standard output, everything else to standard error. The exit status is 0 for a
-//! good verdict, 1 for a bad one, 2 for bad input, 3 for a machine that cannot do it.
+//! A command is a module with `Args` (clap's) and `run`, and a line in [`Command`]. `run` returns
+//! the exit status of its verdict: 0 good, 1 bad. An error is bad input, status 2, where it was
+//! made by [`bad_input`]; any other means that the machine lacks something, status 3.
 
 pub mod check;
+mod control;
+pub mod ctl;
+#[cfg(feature = "dpdk")]
+pub mod switch;
+
+use std::fmt;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use tracing_subscriber::EnvFilter;
+
+/// The exit status of a bad verdict.
+const BAD_VERDICT: u8 = 1;
+/// The exit status of bad input; clap's own for bad arguments.
+const BAD_INPUT: u8 = 2;
+/// The exit status when the machine lacks something.
+const BROKEN: u8 = 3;
+
+const EXAMPLES: &str = "\
+EXAMPLES:
+  sluice check configs/switch/bump.yaml           what a switch file comes to
+  sluice switch configs/switch/bump.yaml          run it until Ctrl-C
+  sluice ctl show                                 look at it from another terminal
+  sluice ctl link port1 down
+
+EXIT STATUS:
+  0  the verdict is good        2  the input is bad (a file, a field, an argument)
+  1  the verdict is bad         3  the machine lacks something (memory, rights, DPDK)";
+
+/// A lossless-Ethernet lab: software switch, traffic generator and measuring instrument on DPDK.
+#[derive(Parser, Debug)]
+#[command(name = "sluice", version, about, after_help = EXAMPLES, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Say more on standard error: -v what is done, -vv details. `SLUICE_LOG` sets it finer, such
+    /// as `sluice=debug`.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run a switch on real ports.
+    #[cfg(feature = "dpdk")]
+    Switch(switch::Args),
+    /// Look at a running switch, or change it.
+    Ctl(ctl::Args),
+    Check(check::CheckArgs),
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// For programs.
+    Json,
+}
+
+/// An error of the input: a file, a field, an argument.
+#[derive(Debug)]
+struct BadInput(anyhow::Error);
+
+impl fmt::Display for BadInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for BadInput {}
+
+/// Makes an error one of the input, whose exit status is 2.
+pub fn bad_input(error: impl Into<anyhow::Error>) -> anyhow::Error {
+    BadInput(error.into()).into()
+}
+
+/// The status of a verdict.
+#[must_use]
+pub fn verdict(good: bool) -> ExitCode {
+    if good { ExitCode::SUCCESS } else { ExitCode::from(BAD_VERDICT) }
+}
+
+/// Runs the command that the arguments name.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    log(cli.verbose);
+    let result = match cli.command {
+        #[cfg(feature = "dpdk")]
+        Command::Switch(args) => switch::run(args),
+        Command::Ctl(args) => ctl::run(args),
+        Command::Check(args) => check::run(&args),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("sluice: {error:#}");
+        ExitCode::from(if error.is::<BadInput>() { BAD_INPUT } else { BROKEN })
+    })
+}
+
+fn log(verbose: u8) {
+    let default = ["warn", "sluice=info,warn", "sluice=debug,info"][usize::from(verbose.min(2))];
+    let filter = EnvFilter::try_from_env("SLUICE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .without_time()
+        .with_target(false)
+        .init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn bad_input_is_told_apart_whatever_is_said_around_it() {
+        let error = bad_input(anyhow::anyhow!("no such port")).context("in tor.yaml");
+        assert!(error.is::<BadInput>());
+        assert_eq!(format!("{error:#}"), "in tor.yaml: no such port");
+        assert!(!anyhow::anyhow!("no memory").is::<BadInput>());
+    }
+}

@@ -43,11 +43,12 @@ pub fn line(now: &Summary, before: Option<&Summary>) -> String {
 
 /// Received and sent bit/s, received and sent frames/s of one port.
 fn port_rates(now: &Summary, before: Option<&Summary>, n: usize, port: &PortSummary) -> [f64; 4] {
+    // Counters that were cleared since have no past.
+    let before = before.filter(|b| b.elapsed_ns <= now.elapsed_ns);
     let old = before.and_then(|b| b.ports.get(n));
     let since = before.map_or(0, |b| b.elapsed_ns);
     let seconds = now.elapsed_ns.saturating_sub(since) as f64 / 1e9;
     let rate = |f: fn(&PortSummary) -> u64, scale: f64| {
-        // Counters can have been cleared since.
         let grown = f(port).saturating_sub(old.map_or(0, f));
         if seconds > 0.0 { grown as f64 * scale / seconds } else { 0.0 }
     };

@@ -34,9 +34,13 @@ pub struct ControlSocket {
 /// `XDG_RUNTIME_DIR`, for root without one below `/run`, else below the temporary directory.
 #[must_use]
 pub fn default_path(name: &str) -> PathBuf {
-    let file: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    directory().join(format!("{file}.sock"))
+    directory().join(format!("{}.sock", file_name(name)))
+}
+
+/// The name of a switch as a part of a file's name.
+#[must_use]
+pub fn file_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect()
 }
 
 fn directory() -> PathBuf {

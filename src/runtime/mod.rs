@@ -7,6 +7,9 @@ pub mod control;
 mod controller;
 pub mod exchange;
 mod mesh;
+#[cfg(feature = "dpdk")]
+pub mod real;
+mod slack;
 mod snapshot;
 mod watch;
 mod worker;
@@ -15,6 +18,7 @@ pub use controller::{
     Controller, Ended, NicReader, OrderError, Part, Place, StartError, Workers, start,
 };
 pub use mesh::{Mesh, mesh};
+pub use slack::slack_for;
 pub use snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
 pub use watch::LossWatch;
 pub use worker::Idle;

@@ -25,6 +25,8 @@ impl<W: World> Switch<W> {
             return false;
         }
         port.counters.rx_frames += burst.len() as u64;
+        // What is admitted now is told to the others before anything more is.
+        self.exchange_at = now;
         for frame in burst.drain(..) {
             self.ingest(now, at, frame);
         }

@@ -39,7 +39,8 @@ use port_state::{PortState, Queued};
 use route::Router;
 use tables::Tables;
 
-/// How often a worker tells the others what it uses of the shared pool at the latest.
+/// How often a worker tells the others what it uses of the shared pool while it admits nothing;
+/// after a poll in which it did, it tells them at once (`runtime::exchange` relies on that).
 const EXCHANGE_EVERY: Duration = Duration::from_micros(1);
 
 /// One worker's part of a switch: all of it where there is one worker.

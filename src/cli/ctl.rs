@@ -1,0 +1,209 @@
+//! `sluice ctl`: looks at a running switch, or changes it, through its control socket.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::{Subcommand, ValueEnum};
+
+use super::control::{Request, Response, SetEcn, SetGroup};
+use super::{Format, bad_input, verdict};
+use crate::config::quantity::Size;
+use crate::report::{self, Summary};
+use crate::runtime::control;
+use crate::stats::DropReason;
+
+const EXAMPLES: &str = "\
+EXAMPLES:
+  sluice ctl show                                  the counters as tables
+  sluice ctl show --format json | jq .drops
+  sluice ctl set-group port0 3 --xoff 64KiB --dynamic-th -1
+  sluice ctl set-ecn port1 3 --kmin 100KB --kmax 400KB --pmax 0.2
+  sluice ctl link port1 down
+  sluice ctl --control /run/sluice/tor.sock stop";
+
+/// Arguments of `sluice ctl`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The control socket of the switch. Default: that of the only switch that runs here.
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+    /// How results are printed.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    /// The counters until now.
+    Show,
+    /// The drops until now, by reason.
+    Drops,
+    /// Change the thresholds of a priority group; what is left out stays.
+    SetGroup(GroupArgs),
+    /// Change the marking curve of a traffic class; what is left out stays.
+    SetEcn(EcnArgs),
+    /// Take a link down or up.
+    Link {
+        /// The port's name, or its number counted from 0.
+        port: String,
+        /// What it is to be.
+        state: UpDown,
+    },
+    /// Start counters and peaks again from zero.
+    Clear,
+    /// Forget the learnt addresses.
+    FlushFdb,
+    /// Stop the switch: it drains, and prints its summary.
+    Stop,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum UpDown {
+    Up,
+    Down,
+}
+
+#[derive(clap::Args, Debug)]
+struct GroupArgs {
+    /// The port's name, or its number counted from 0.
+    port: String,
+    /// The priority group, 0 to 7.
+    group: u8,
+    /// Guaranteed to the group alone, such as 16KiB.
+    #[arg(long, value_name = "SIZE")]
+    reserved: Option<Size>,
+    /// The group may use 2^N times what the shared pool has free, N from -8 to 8.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["static_th", "unlimited"])]
+    dynamic_th: Option<i8>,
+    /// The group may use this much of the shared pool.
+    #[arg(long, value_name = "SIZE", conflicts_with = "unlimited")]
+    static_th: Option<Size>,
+    /// The group may use all of the shared pool.
+    #[arg(long)]
+    unlimited: bool,
+    /// Headroom of a lossless group.
+    #[arg(long, value_name = "SIZE")]
+    xoff: Option<Size>,
+    /// XON when shared use is at most this ...
+    #[arg(long, value_name = "SIZE")]
+    xon: Option<Size>,
+    /// ... or at most this far below the limit, whichever is higher.
+    #[arg(long, value_name = "SIZE")]
+    xon_offset: Option<Size>,
+}
+
+#[derive(clap::Args, Debug)]
+struct EcnArgs {
+    /// The port's name, or its number counted from 0.
+    port: String,
+    /// The traffic class, 0 to 7.
+    class: u8,
+    /// Mark nothing any more.
+    #[arg(long, conflicts_with_all = ["kmin", "kmax", "pmax"])]
+    off: bool,
+    /// Queue length below which nothing is marked.
+    #[arg(long, value_name = "SIZE")]
+    kmin: Option<Size>,
+    /// Queue length above which every frame is marked.
+    #[arg(long, value_name = "SIZE")]
+    kmax: Option<Size>,
+    /// The probability just below kmax, 0 to 1.
+    #[arg(long, value_name = "P")]
+    pmax: Option<f64>,
+}
+
+impl From<What> for Request {
+    fn from(what: What) -> Self {
+        let octets = |size: Option<Size>| size.map(|s| s.0);
+        match what {
+            What::Show => Self::Show {},
+            What::Drops => Self::Drops {},
+            What::SetGroup(g) => Self::SetGroup(SetGroup {
+                port: g.port,
+                group: g.group,
+                reserved: octets(g.reserved),
+                dynamic_th: g.dynamic_th,
+                static_th: octets(g.static_th),
+                unlimited: g.unlimited.then_some(true),
+                xoff: octets(g.xoff),
+                xon: octets(g.xon),
+                xon_offset: octets(g.xon_offset),
+            }),
+            What::SetEcn(e) => Self::SetEcn(SetEcn {
+                port: e.port,
+                class: e.class,
+                off: e.off,
+                kmin: octets(e.kmin),
+                kmax: octets(e.kmax),
+                pmax: e.pmax,
+            }),
+            What::Link { port, state } => Self::Link { port, up: state == UpDown::Up },
+            What::Clear => Self::Clear {},
+            What::FlushFdb => Self::FlushFdb {},
+            What::Stop => Self::Stop {},
+        }
+    }
+}
+
+/// Runs `sluice ctl`.
+///
+/// # Errors
+/// Bad input when the switch refuses; else no switch could be asked.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let path = args.control.map_or_else(the_only_socket, Ok)?;
+    let request = Request::from(args.what);
+    let line = serde_json::to_string(&request)?;
+    let answer = control::ask(&path, &line).with_context(|| {
+        format!("{}: no switch answers; is it running, and as this user?", path.display())
+    })?;
+    let response: Response =
+        serde_json::from_str(&answer).with_context(|| format!("an odd answer: {answer}"))?;
+    if !response.ok {
+        let why = response.error.unwrap_or_else(|| "it does not say why".into());
+        return Err(bad_input(anyhow::anyhow!("the switch refuses: {why}")));
+    }
+    let result = response.result.unwrap_or_default();
+    match (&request, args.format) {
+        (Request::Show {} | Request::Drops {}, Format::Json) => println!("{result:#}"),
+        (Request::Show {}, Format::Table) => {
+            let summary: Summary = serde_json::from_value(result)
+                .context("the switch is of another version; use --format json")?;
+            print!("{}", report::text(&summary, None));
+        }
+        (Request::Drops {}, Format::Table) => print!("{}", drops(&result)),
+        _ => {}
+    }
+    Ok(verdict(true))
+}
+
+fn drops(result: &serde_json::Value) -> report::Table {
+    use report::Align::{Left, Right};
+    let mut table =
+        report::Table::new([("dropped for", Left), ("frames", Right), ("meaning", Left)]);
+    for reason in DropReason::ALL {
+        if let Some(n) = result[reason.name()].as_u64() {
+            table.row([reason.name().into(), report::count(n), reason.doc().trim().into()]);
+        }
+    }
+    table
+}
+
+fn the_only_socket() -> Result<PathBuf> {
+    let mut sockets = control::sockets();
+    match sockets.len() {
+        0 => bail!("no switch of this user runs here; --control PATH names the socket of another"),
+        1 => Ok(sockets.remove(0)),
+        _ => {
+            let list: Vec<_> = sockets.iter().map(|p| p.display().to_string()).collect();
+            Err(bad_input(anyhow::anyhow!(
+                "several switches run here; pick one with --control: {}",
+                list.join(", ")
+            )))
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! `sluice switch`: runs a switch on real ports until it is told to stop.
+
+mod telemetry;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+
+use anyhow::{Context, Result, anyhow};
+use clap::ValueEnum;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::control::Session;
+use super::{Format, bad_input, verdict};
+use crate::config::quantity::Span;
+use crate::config::{self, Hugepages, Machine, SwitchFile};
+use crate::dpdk::{self, Eal, EalOptions, Memory, PortControl, PortOptions};
+use crate::report::{self, Live, Summary};
+use crate::runtime::control::{self, ControlSocket};
+use crate::runtime::real::{self, RealError, RealPort, RealSwitch, RealWorker, Running};
+use crate::runtime::{Idle, StartError};
+use crate::units::PortId;
+
+const EXAMPLES: &str = "\
+EXAMPLES:
+  sluice switch configs/switch/bump.yaml                 two ports on af_packet, until Ctrl-C
+  sluice switch tor.yaml --duration 10s --format json > summary.json
+  sluice switch tor.yaml --prometheus 127.0.0.1:9464
+  sluice switch tor.yaml --no-huge --idle yield   on a laptop
+
+Ctrl-C (or SIGTERM) stops receiving, sends what is held for as long as --drain says, and prints the
+summary; a second one ends at once. The exit status is 1 when a lossless frame was lost to
+congestion or a frame is not accounted for.";
+
+/// How often the main thread looks for the end.
+const TICK: StdDuration = StdDuration::from_millis(20);
+/// How often the links of the devices are looked at, and what telemetry shows is made anew.
+const LOOK_EVERY: StdDuration = StdDuration::from_millis(200);
+
+/// Arguments of `sluice switch`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The switch file (YAML or JSON).
+    file: PathBuf,
+    /// Stop after this time, such as 10s. Default: run until told to stop.
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Span>,
+    /// How the summary is printed.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// How often the progress is shown on standard error.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    interval: Span,
+    /// Show no progress.
+    #[arg(short, long)]
+    quiet: bool,
+    /// How long to go on sending what is held when stopped.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    drain: Span,
+    /// The control socket for `sluice ctl`, or `none`. Default: <name>.sock below
+    /// $XDG_RUNTIME_DIR/sluice, /run/sluice (root), or the temporary directory.
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+    /// Serve metrics for Prometheus at http://ADDR/metrics, such as 127.0.0.1:9464; a port alone
+    /// is on the loopback. Default: as the file says.
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    prometheus: Option<SocketAddr>,
+    /// What a worker does when there is nothing to do. Default: spin, or yield where there are
+    /// fewer CPUs than workers.
+    #[arg(long, value_enum)]
+    idle: Option<IdleArg>,
+    /// Use hugepages, whatever the file says.
+    #[arg(long, conflicts_with = "no_huge")]
+    huge: bool,
+    /// Use ordinary pages, whatever the file says.
+    #[arg(long)]
+    no_huge: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum IdleArg {
+    /// Poll again at once.
+    Spin,
+    /// Let others run first.
+    Yield,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    text.parse().map_err(|_| "an address with a port, such as 127.0.0.1:9464, or a port".into())
+}
+
+/// Runs `sluice switch`.
+///
+/// # Errors
+/// Bad input for what the file or an argument asks and cannot have; else the machine lacks
+/// something.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let (file, warnings) = config::load(&args.file, &Machine::this()).map_err(bad_input)?;
+    for warning in warnings {
+        tracing::warn!("{}", warning.line(&args.file.display().to_string()));
+    }
+    let stop = stop_on_signals()?;
+    let what = real_switch(&file, args.idle);
+    let eal = Eal::start(&eal_options(&file, &args, &what)).map_err(classify)?;
+    tracing::info!("{}: {:?}", dpdk::dpdk_version(), eal.arguments());
+    let running = real::launch(&eal, what).map_err(|error| refused(error, &args.file, &file))?;
+    running.notes.iter().for_each(|note| tracing::info!("{note}"));
+    let session = session(&file, &running, &stop);
+    let _socket = serve_control(&args, &file, &session)?;
+    serve_metrics(args.prometheus.or(file.listen), &session)?;
+    let _telemetry = if file.telemetry { telemetry::serve(&eal, &session)? } else { Vec::new() };
+    watch(&args, &file, &running, &session, &stop);
+    finish(&args, running)
+}
+
+/// A flag that the first SIGINT or SIGTERM sets; the second ends the process at once.
+fn stop_on_signals() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // In this order: the first signal finds the flag unset, and sets it.
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+            .context("signals cannot be handled")?;
+    }
+    Ok(stop)
+}
+
+fn eal_options(file: &SwitchFile, args: &Args, what: &RealSwitch) -> EalOptions {
+    let memory = match (args.huge, args.no_huge, file.eal.hugepages) {
+        (true, _, _) | (_, false, Hugepages::On) => Memory::Hugepages,
+        (_, true, _) | (_, _, Hugepages::Off) => Memory::NoHuge,
+        (_, _, Hugepages::Auto) => Memory::Auto,
+    };
+    let options = EalOptions {
+        memory,
+        memory_mib: file.eal.memory_mib.or_else(|| Some(what.memory_mib())),
+        telemetry: file.telemetry,
+        // Several switches on one machine have a runtime directory each.
+        file_prefix: control::file_name(&file.plan.name),
+        extra: file.eal.args.clone(),
+        ..EalOptions::default()
+    };
+    options.for_devices(file.devices.iter().map(|d| d.device.as_str()))
+}
+
+fn real_switch(file: &SwitchFile, idle: Option<IdleArg>) -> RealSwitch {
+    let port = |(device, port): (&config::DevicePlan, &crate::switch::PortPlan)| RealPort {
+        device: device.device.clone(),
+        options: PortOptions {
+            rx_descriptors: device.rx_descriptors,
+            tx_descriptors: device.tx_descriptors,
+            max_frame: Some(file.plan.max_frame),
+            hardware_pfc: device
+                .hardware_pfc
+                .then(|| dpdk::HardwarePfc { priorities: lossless(port), pause: port.pfc.quanta }),
+            ..PortOptions::default()
+        },
+        rate_max: port.rate,
+    };
+    RealSwitch {
+        plan: file.plan.clone(),
+        ports: file.devices.iter().zip(&file.plan.ports).map(port).collect(),
+        workers: file
+            .workers
+            .iter()
+            .map(|w| RealWorker { cpu: w.core, ports: w.ports.clone() })
+            .collect(),
+        pool_frames: u32::try_from(file.pool_frames).unwrap_or(u32::MAX),
+        idle: idle.map(|idle| match idle {
+            IdleArg::Spin => Idle::Spin,
+            IdleArg::Yield => Idle::Yield,
+        }),
+    }
+}
+
+/// The priorities that a port runs PFC for, either way.
+fn lossless(port: &crate::switch::PortPlan) -> crate::units::PrioritySet {
+    match port.pfc.mode {
+        crate::pfc::FlowControl::Pfc { send, obey } => send.iter().chain(obey.iter()).collect(),
+        crate::pfc::FlowControl::Off | crate::pfc::FlowControl::Pause { .. } => {
+            crate::units::PrioritySet::EMPTY
+        }
+    }
+}
+
+/// Whose fault an error of DPDK is: what was asked for, or what the machine has.
+fn classify(error: dpdk::Error) -> anyhow::Error {
+    use dpdk::Error as E;
+    match error {
+        E::Option { .. }
+        | E::Absent { .. }
+        | E::NoDriver { .. }
+        | E::InUse { .. }
+        | E::NoHardwarePfc { .. } => bad_input(error),
+        E::AlreadyStarted
+        | E::Start { .. }
+        | E::Worker(_)
+        | E::NoMemory { .. }
+        | E::Permission { .. }
+        | E::Device { .. } => error.into(),
+    }
+}
+
+/// The same for the start of a switch, with the field of the file that asked for it.
+fn refused(error: RealError, path: &Path, file: &SwitchFile) -> anyhow::Error {
+    let path = path.display();
+    match error {
+        RealError::Dpdk { what, error } => classify(error).context(format!("{path}: {what}")),
+        RealError::Start(StartError::NoCpu { worker, .. }) => {
+            bad_input(error).context(format!("{path}: workers[{worker}].core"))
+        }
+        RealError::TooFast { .. } | RealError::Slack { .. } | RealError::Switch(_) => {
+            bad_input(error).context(path.to_string())
+        }
+        RealError::Change(_) | RealError::Start(_) => {
+            anyhow::Error::from(error).context(file.plan.name.clone())
+        }
+    }
+}
+
+fn session(file: &SwitchFile, running: &Running, stop: &Arc<AtomicBool>) -> Arc<Session> {
+    let up: Vec<_> = running.devices.iter().map(|d| d.link().up).collect();
+    let headroom = file.headroom.iter().map(|h| ((h.port, h.group), h.required.cells)).collect();
+    let controller = running.workers.controller().clone();
+    Arc::new(Session::new(controller, file.plan.clone(), headroom, &up, Arc::clone(stop)))
+}
+
+fn serve_control(
+    args: &Args,
+    file: &SwitchFile,
+    session: &Arc<Session>,
+) -> Result<Option<ControlSocket>> {
+    let default = control::default_path(&file.plan.name);
+    let path = match &args.control {
+        Some(path) if path == Path::new("none") => return Ok(None),
+        Some(path) => path,
+        None => &default,
+    };
+    let session = Arc::clone(session);
+    match control::serve(path, Arc::new(move |line| session.answer(line))) {
+        Ok(socket) => {
+            tracing::info!("control socket: {}", path.display());
+            Ok(Some(socket))
+        }
+        Err(error) if args.control.is_none() => {
+            let path = path.display();
+            tracing::warn!("no control socket at {path}: {error}; --control PATH names another");
+            Ok(None)
+        }
+        Err(error) => {
+            Err(anyhow!("--control {}: {error}; name another path, or `none`", path.display()))
+        }
+    }
+}
+
+fn serve_metrics(addr: Option<SocketAddr>, session: &Arc<Session>) -> Result<()> {
+    let Some(addr) = addr else { return Ok(()) };
+    let session = Arc::clone(session);
+    let scrape: report::Scrape = Arc::new(move || match session.summary() {
+        Ok(summary) => Ok(report::metrics(summary)),
+        Err(error) => Err(format!("{error:#}\n")),
+    });
+    let addr = report::serve(addr, scrape)
+        .with_context(|| format!("--prometheus {addr}: cannot listen there; pick another port"))?;
+    // Not a log line: with port 0 this is the only place where the port stands.
+    eprintln!("metrics: http://{addr}/metrics");
+    Ok(())
+}
+
+/// Shows progress and follows the links until the end.
+fn watch(args: &Args, file: &SwitchFile, running: &Running, session: &Session, stop: &AtomicBool) {
+    let std = |span: Span| StdDuration::from_nanos(span.0.as_nanos());
+    let start = StdInstant::now();
+    let mut live = Live::new();
+    let (mut show_at, mut look_at) = (std(args.interval), StdDuration::ZERO);
+    let end = args.duration.map_or(StdDuration::MAX, std);
+    loop {
+        let ran = start.elapsed();
+        if ran >= end || stop.load(Ordering::SeqCst) || running.workers.is_broken() {
+            break;
+        }
+        if ran >= look_at {
+            look_at = ran + LOOK_EVERY;
+            follow_links(file, &running.devices, session);
+            if file.telemetry {
+                session.refresh();
+            }
+        }
+        if !args.quiet && ran >= show_at {
+            show_at = ran + std(args.interval);
+            if let Ok(summary) = session.summary() {
+                live.show(summary);
+            }
+        }
+        thread::sleep(TICK.min(end - ran));
+    }
+    live.clear();
+}
+
+/// Tells the switch of links that went up or down or have a new rate.
+fn follow_links(file: &SwitchFile, devices: &[PortControl], session: &Session) {
+    for (n, device) in devices.iter().enumerate() {
+        let id = PortId::new(n as u16).expect("a plan's ports have identifiers");
+        let link = device.link();
+        // The rate that a virtual device names means nothing.
+        let rate = link.rate.filter(|_| !file.devices[n].is_virtual);
+        let (name, planned) = (&file.plan.ports[n].name, file.plan.ports[n].rate);
+        let too_fast = rate.is_some_and(|rate| rate > planned);
+        match session.link_is(id, link.up && !too_fast, rate) {
+            Ok(false) => {}
+            Ok(true) if too_fast => tracing::error!(
+                "{}: the link came up faster than {planned}, for which its headroom is; it is not \
+                 used until it is slower, or the file has its rate",
+                name
+            ),
+            Ok(true) => {
+                let state = if link.up { "up" } else { "down" };
+                tracing::warn!("{}: the link went {state}", name);
+            }
+            Err(error) => tracing::error!("{}: {error:#}", name),
+        }
+    }
+}
+
+/// Stops the workers, prints the summary, and says whether all was well.
+fn finish(args: &Args, running: Running) -> Result<ExitCode> {
+    let ended = running.workers.stop(StdDuration::from_nanos(args.drain.0.as_nanos()));
+    for (worker, panic) in &ended.panics {
+        eprintln!("sluice: worker {worker} panicked: {panic}; this is a bug, please report it");
+    }
+    let Some(snapshot) = ended.snapshot else { return Ok(verdict(false)) };
+    if !ended.drained {
+        tracing::warn!("what was held could not all be sent; the rest is counted as flushed");
+    }
+    let summary = Summary::new(&snapshot, ended.elapsed);
+    match args.format {
+        Format::Table => print!("{}", report::text(&summary, None)),
+        Format::Json => println!("{}", serde_json::to_string_pretty(&summary)?),
+    }
+    Ok(verdict(summary.is_good()))
+}

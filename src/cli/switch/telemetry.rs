@@ -1,0 +1,83 @@
+//! Sluice's counters in DPDK's telemetry: `dpdk-telemetry.py -f NAME` with the name of the switch,
+//! then `/sluice/port,p1`.
+//!
+//! DPDK's threads are shown the summary that the main thread made last, so they never wait for a
+//! worker.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::cli::control::Session;
+use crate::dpdk::{Eal, TelemetryCommand, register_telemetry};
+use crate::report::Summary;
+
+/// What is answered from a summary and a client's parameter.
+type Answer = fn(&Summary, &str) -> Value;
+
+const COMMANDS: [(&str, &str, Answer); 5] = [
+    ("/sluice/summary", "Totals of the switch. No parameter.", totals),
+    ("/sluice/ports", "The names of the ports. No parameter.", names),
+    ("/sluice/port", "Counters of a port. Parameter: its name or number.", port),
+    ("/sluice/priorities", "Counters by priority. Parameter: a port's name or number.", priorities),
+    ("/sluice/drops", "Dropped frames by reason. No parameter.", drops),
+];
+
+/// Registers the commands; they answer until the returned guards are dropped.
+pub(super) fn serve(eal: &Eal, session: &Arc<Session>) -> Result<Vec<TelemetryCommand>> {
+    session.refresh();
+    let register = |(name, help, answer): (&str, &str, Answer)| {
+        let session = Arc::clone(session);
+        let answer = move |parameter: &str| match session.latest() {
+            Some(summary) => answer(&summary, parameter),
+            None => Value::Null,
+        };
+        Ok(register_telemetry(eal, name, help, answer)?)
+    };
+    COMMANDS.into_iter().map(register).collect()
+}
+
+fn value(of: impl serde::Serialize) -> Value {
+    serde_json::to_value(of).unwrap_or_default()
+}
+
+fn totals(s: &Summary, _: &str) -> Value {
+    json!({
+        "name": s.name,
+        "version": s.version,
+        "elapsed_ns": s.elapsed_ns,
+        "workers": s.workers,
+        "lossless_lost_frames": s.lossless_lost_frames,
+        "dropped_frames": s.drops.values().sum::<u64>(),
+        "balance": value(s.balance),
+        "shared_pool": value(s.shared_pool),
+        "fdb": value(s.fdb),
+        "storms": value(s.storms),
+    })
+}
+
+fn names(s: &Summary, _: &str) -> Value {
+    s.ports.iter().map(|p| p.name.clone()).collect()
+}
+
+fn find<'s>(s: &'s Summary, parameter: &str) -> Option<&'s crate::report::PortSummary> {
+    let by_name = s.ports.iter().find(|p| p.name == parameter);
+    by_name.or_else(|| s.ports.get(parameter.parse::<usize>().ok()?))
+}
+
+fn port(s: &Summary, parameter: &str) -> Value {
+    let mut port = find(s, parameter).map(value).unwrap_or_default();
+    if let Some(fields) = port.as_object_mut() {
+        fields.remove("priorities");
+    }
+    port
+}
+
+fn priorities(s: &Summary, parameter: &str) -> Value {
+    find(s, parameter).map(|p| value(&p.priorities)).unwrap_or_default()
+}
+
+fn drops(s: &Summary, _: &str) -> Value {
+    value(&s.drops)
+}

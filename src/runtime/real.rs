@@ -1,0 +1,251 @@
+//! A switch on DPDK ports: devices opened, memory set aside, a worker thread for each group of
+//! ports.
+
+use std::sync::Arc;
+
+use super::controller::{NicReader, Part, Place, StartError, Workers, start};
+use super::mesh::{Mesh, mesh};
+use super::slack::slack_for;
+use super::snapshot::NicCounters;
+use super::watch::LossWatch;
+use super::worker::Idle;
+use crate::dpdk::{
+    self, DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortControl, PortOptions, PortStats,
+};
+use crate::port::Port;
+use crate::switch::{Change, ChangeError, Switch, SwitchError, SwitchPlan};
+use crate::units::{BitsPerSec, Cells, PortId};
+use crate::world::World;
+
+/// The real world: DPDK's ports and frames.
+pub struct Real;
+
+impl World for Real {
+    type Frame = Mbuf;
+    type Port = DpdkPort;
+    type Events = LossWatch;
+    type Handoff = Mesh<Mbuf>;
+}
+
+/// The device behind a port.
+#[derive(Clone, Debug)]
+pub struct RealPort {
+    /// Its EAL name with its arguments, such as `net_af_packet0,iface=eth1`.
+    pub device: String,
+    /// How it is set up.
+    pub options: PortOptions,
+    /// The rate that the port's headroom was computed for; a NIC that negotiates more is refused.
+    pub rate_max: BitsPerSec,
+}
+
+/// A worker and what it polls.
+#[derive(Clone, Debug)]
+pub struct RealWorker {
+    /// The CPU it is pinned to, or nothing to run where the system puts it.
+    pub cpu: Option<usize>,
+    /// Its ports, at least one.
+    pub ports: Vec<PortId>,
+}
+
+/// What a real switch is made of.
+#[derive(Clone, Debug)]
+pub struct RealSwitch {
+    /// What the data plane is told.
+    pub plan: SwitchPlan,
+    /// The devices, by [`PortId`].
+    pub ports: Vec<RealPort>,
+    /// The workers; every port belongs to exactly one.
+    pub workers: Vec<RealWorker>,
+    /// The frames that the ledger, the rings and the hands can hold at once. What the workers'
+    /// caches can keep out of reach comes on top.
+    pub pool_frames: u32,
+    /// What idle workers do, or nothing to spin where every worker has a CPU of its own and to
+    /// yield elsewhere.
+    pub idle: Option<Idle>,
+}
+
+impl RealSwitch {
+    /// The frames of its pool: all that can be held, and all that caches can keep out of reach.
+    fn frames(&self) -> u32 {
+        // As Pool::stranded_max: a cache holds up to one and a half times its size.
+        let workers = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
+        self.pool_frames.saturating_add(workers.saturating_mul(CACHE * 3 / 2))
+    }
+
+    /// The memory in MiB that its pool and its ports need, to start DPDK with.
+    #[must_use]
+    pub fn memory_mib(&self) -> u32 {
+        // A frame has room in whole KiB, the headroom that DPDK gives it, and what DPDK and the
+        // pool keep of it; rings, control frames and DPDK's own tables are small beside that.
+        let frame = u64::from(self.plan.max_frame).next_multiple_of(1_024) + 128 + 256;
+        let mib = (u64::from(self.frames()) * frame).div_ceil(1 << 20);
+        let ports = self.ports.len() as u64;
+        u32::try_from(mib + mib / 16 + 64 + 4 * ports).unwrap_or(u32::MAX)
+    }
+}
+
+/// Why a real switch cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum RealError {
+    /// Its memory or a device.
+    #[error("{what}: {error}")]
+    Dpdk {
+        /// The port with its number, or the frame pool.
+        what: String,
+        /// Why.
+        error: dpdk::Error,
+    },
+    /// A link is faster than its headroom was computed for.
+    #[error(
+        "ports[{index}] ({name}): its link runs at {link}, and its headroom is for {plan}; \
+         set its rate to {link}"
+    )]
+    TooFast {
+        /// The port's place in the file.
+        index: usize,
+        /// Its name.
+        name: String,
+        /// What was negotiated.
+        link: BitsPerSec,
+        /// What was planned.
+        plan: BitsPerSec,
+    },
+    /// What workers do not yet know of each other could eat headroom.
+    #[error(
+        "buffer: {workers} workers need {need} cells of slack and the plan has {has}", need = need.0,
+        has = has.0
+    )]
+    Slack {
+        /// How many workers.
+        workers: usize,
+        /// What they need.
+        need: Cells,
+        /// What there is.
+        has: Cells,
+    },
+    /// The plan contradicts itself.
+    #[error(transparent)]
+    Switch(#[from] SwitchError),
+    /// A link's state at the start was refused.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// A worker thread.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+/// A running switch.
+pub struct Running {
+    /// Its threads.
+    pub workers: Workers,
+    /// Its devices, by [`PortId`].
+    pub devices: Vec<PortControl>,
+    /// What the set-up of each came to: the driver, and what it says of MAC control frames.
+    pub notes: Vec<String>,
+}
+
+/// Free frames that each worker keeps at hand.
+const CACHE: u32 = 256;
+
+/// Opens the devices, sets memory aside, and starts the workers.
+///
+/// # Errors
+/// [`RealError`], naming the port; everything that was opened is closed again then.
+///
+/// # Panics
+/// When `what` has no worker, or a port in none or in two.
+pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
+    let frames = what.frames();
+    let RealSwitch { plan, ports, workers, idle, .. } = what;
+    let owners = owners(ports.len(), &workers);
+    let need = slack_for(&plan, &owners);
+    if plan.buffer.slack < need {
+        return Err(RealError::Slack { workers: workers.len(), need, has: plan.buffer.slack });
+    }
+    let pool = pool(eal, &plan, frames)?;
+    let (mut opened, mut devices, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, (port, RealPort { device, options, rate_max })) in
+        plan.ports.iter().zip(&ports).enumerate()
+    {
+        let name = &port.name;
+        let at = |error| RealError::Dpdk { what: format!("ports[{index}].device ({name})"), error };
+        let open = DpdkPort::open(eal, device).map_err(at)?.start(options, &pool).map_err(at)?;
+        if let Some(link) = open.caps().link_rate.filter(|link| link > rate_max) {
+            let plan = *rate_max;
+            return Err(RealError::TooFast { index, name: name.clone(), link, plan });
+        }
+        notes.push(format!("{name}: {device} ({}): {:?}", open.driver(), open.info()));
+        devices.push(open.control());
+        opened.push(Some(open));
+    }
+    let idle = idle.unwrap_or_else(|| idle_for(&workers));
+    let clock = dpdk::TscClock::new();
+    let mut parts = Vec::new();
+    for (worker, handoff) in workers.iter().zip(mesh(&owners, workers.len(), ring(&plan))) {
+        let mine = worker.ports.iter().map(|id| {
+            (*id, opened[id.index()].take().expect("owners() has checked that it is in one worker"))
+        });
+        let watch = LossWatch::new(&plan);
+        let switch: Switch<Real> = Switch::new(&plan, mine.collect(), handoff, watch)?;
+        let place = Place { cpu: worker.cpu, idle };
+        parts.push(Part { switch, clock: move || clock.now(), place });
+    }
+    for (id, device) in (0..).filter_map(PortId::new).zip(&devices) {
+        let link = device.link();
+        if !link.up {
+            let part = &mut parts[owners[id.index()]];
+            let change = Change::Link { port: id, up: false, rate: None };
+            part.switch.apply(clock.now(), change)?;
+        }
+    }
+    let readers = devices.clone();
+    let nics: NicReader = Arc::new(move || readers.iter().map(|d| counters(d.stats())).collect());
+    let eal = eal.clone();
+    let prepare = move || eal.register_worker().map_err(|error| error.to_string());
+    let workers = start(parts, owners, nics, prepare)?;
+    Ok(Running { workers, devices, notes })
+}
+
+/// The worker of each port.
+fn owners(ports: usize, workers: &[RealWorker]) -> Vec<usize> {
+    let mut owners = vec![None; ports];
+    for (n, worker) in workers.iter().enumerate() {
+        for port in &worker.ports {
+            let before = owners[port.index()].replace(n);
+            assert!(before.is_none(), "port {port} belongs to two workers");
+        }
+    }
+    owners.into_iter().map(|o| o.expect("every port belongs to a worker")).collect()
+}
+
+fn pool(eal: &Eal, plan: &SwitchPlan, frames: u32) -> Result<Pool, RealError> {
+    let max_frame = plan.max_frame;
+    let options = PoolOptions { name: "frames".into(), frames, max_frame, cache: CACHE };
+    let what = || "eal.memory, buffer.total: the frame pool".into();
+    Pool::new(eal, &options).map_err(|error| RealError::Dpdk { what: what(), error })
+}
+
+/// The frames that a ring between two workers holds: all that the ledger can have admitted at once,
+/// so that it is never full and no lossless frame is lost in between.
+fn ring(plan: &SwitchPlan) -> usize {
+    (plan.buffer.total.0 / plan.buffer.cells_for(64).0) as usize + 1
+}
+
+fn idle_for(workers: &[RealWorker]) -> Idle {
+    let mut cpus: Vec<_> = workers.iter().filter_map(|w| w.cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let pinned_apart = cpus.len() == workers.len();
+    let there = std::thread::available_parallelism().map_or(1, usize::from);
+    // The threads that show, serve and control need a little of a CPU as well.
+    if pinned_apart || workers.len() < there { Idle::Spin } else { Idle::Yield }
+}
+
+fn counters(s: PortStats) -> NicCounters {
+    NicCounters {
+        rx_missed: s.rx_missed,
+        rx_errors: s.rx_errors,
+        rx_no_memory: s.rx_no_mbuf,
+        tx_errors: s.tx_errors,
+    }
+}

@@ -1,0 +1,228 @@
+//! What the tests of the program share: a folder of their own, pcap files, and a running switch.
+
+#![allow(dead_code)]
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// The program under test.
+pub const SLUICE: &str = env!("CARGO_BIN_EXE_sluice");
+
+/// A folder that goes away with the test.
+pub struct Dir(pub PathBuf);
+
+impl Dir {
+    pub fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("sluice-{name}-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        Self(dir)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A running `sluice switch`, killed with the test.
+pub struct Switch {
+    child: Option<Child>,
+    dir: PathBuf,
+    name: String,
+}
+
+impl Switch {
+    /// Starts a switch on ordinary pages with its files below `dir`, and waits until it answers.
+    pub fn start(dir: &Dir, name: &str, file: &str, args: &[&str]) -> Self {
+        let path = dir.write(&format!("{name}.yaml"), file);
+        let mut switch = Self { child: None, dir: dir.0.clone(), name: name.into() };
+        let child = command(&dir.0, "switch")
+            .arg(path)
+            .args(["--no-huge", "--format", "json", "--idle", "yield", "--control"])
+            .arg(switch.socket())
+            .args(args)
+            .stdout(fs::File::create(dir.path(&format!("{name}.out"))).unwrap())
+            .stderr(fs::File::create(dir.path(&format!("{name}.err"))).unwrap())
+            .spawn()
+            .unwrap();
+        switch.child = Some(child);
+        let start = Instant::now();
+        while !switch.ctl(&["show"]).status.success() {
+            let ended = switch.child.as_mut().unwrap().try_wait().unwrap();
+            let in_time = start.elapsed() < Duration::from_secs(60);
+            assert!(ended.is_none() && in_time, "{ended:?}: {}", switch.stderr());
+            thread::sleep(Duration::from_millis(50));
+        }
+        switch
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.dir.join(format!("{}.sock", self.name))
+    }
+
+    pub fn stderr(&self) -> String {
+        fs::read_to_string(self.dir.join(format!("{}.err", self.name))).unwrap_or_default()
+    }
+
+    /// `sluice ctl` with these arguments.
+    pub fn ctl(&self, args: &[&str]) -> Output {
+        let mut ctl = command(&self.dir, "ctl");
+        ctl.arg("--control").arg(self.socket()).args(args).output().unwrap()
+    }
+
+    /// `sluice ctl` that has to succeed.
+    pub fn obey(&self, args: &[&str]) {
+        let output = self.ctl(args);
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    }
+
+    /// `sluice ctl` that has to be refused as bad input; returns why.
+    pub fn refuse(&self, args: &[&str]) -> String {
+        let output = self.ctl(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        text(&output.stderr)
+    }
+
+    /// The summary until now.
+    pub fn show(&self) -> Value {
+        let output = self.ctl(&["--format", "json", "show"]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// Waits until the summary is as wanted.
+    pub fn wait(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let start = Instant::now();
+        loop {
+            let now = self.show();
+            if wanted(&now) {
+                return now;
+            }
+            assert!(start.elapsed() < Duration::from_secs(60), "never {what}: {now:#}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub fn signal(&self, signal: &str) {
+        let pid = self.child.as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    }
+
+    /// Waits for the end: the exit status and what was printed.
+    pub fn end(mut self) -> (Option<i32>, String) {
+        let mut child = self.child.take().unwrap();
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            if start.elapsed() > Duration::from_secs(60) {
+                let _ = child.kill();
+                let _ = child.wait();
+                panic!("the switch does not end: {}", self.stderr());
+            }
+            thread::sleep(Duration::from_millis(10));
+        };
+        let out = self.dir.join(format!("{}.out", self.name));
+        (status.code(), fs::read_to_string(out).unwrap())
+    }
+
+    /// Interrupts it and returns its exit status and its summary.
+    pub fn stop(self) -> (Option<i32>, Value) {
+        self.signal("-INT");
+        let (status, out) = self.end();
+        let summary: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(summary["balance"]["holds"], true, "{:#}", summary["balance"]);
+        assert_eq!(summary["balance"]["held"], 0);
+        (status, summary)
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A command of the program that keeps its runtime files below `dir`.
+pub fn command(dir: &Path, what: &str) -> Command {
+    let mut command = Command::new(SLUICE);
+    command.arg(what).env("XDG_RUNTIME_DIR", dir).stdin(Stdio::null());
+    command
+}
+
+/// Runs `sluice switch` on a file for a moment: exit status and standard error.
+pub fn run(dir: &Dir, file: &str, args: &[&str]) -> (Option<i32>, String) {
+    let path = dir.write("switch.yaml", file);
+    let output = command(&dir.0, "switch")
+        .arg(path)
+        .args(["--no-huge", "--duration", "0.1s", "--control", "none", "--quiet"])
+        .args(args)
+        .output()
+        .unwrap();
+    (output.status.code(), text(&output.stderr))
+}
+
+pub fn text(octets: &[u8]) -> String {
+    String::from_utf8_lossy(octets).into_owned()
+}
+
+/// A frame without FCS: to, from, a C-tag with this priority and VLAN 1, a number, zeroes.
+pub fn frame(dst: [u8; 6], src: [u8; 6], priority: u8, number: u32, len: usize) -> Vec<u8> {
+    let mut f = [&dst[..], &src, &[0x81, 0, priority << 5, 1, 0x88, 0xb5]].concat();
+    f.extend_from_slice(&number.to_be_bytes());
+    f.resize(len, 0);
+    f
+}
+
+/// Writes a pcap file (version 2.4, Ethernet) of these frames.
+pub fn write_pcap(path: &Path, frames: &[Vec<u8>]) {
+    let word = |n: usize| u32::try_from(n).unwrap().to_le_bytes();
+    let mut out = Vec::new();
+    out.extend(0xa1b2_c3d4_u32.to_le_bytes());
+    out.extend([2, 0, 4, 0]);
+    for field in [0, 0, 65_535, 1] {
+        out.extend(word(field));
+    }
+    for (n, f) in frames.iter().enumerate() {
+        for field in [n / 1_000_000, n % 1_000_000, f.len(), f.len()] {
+            out.extend(word(field));
+        }
+        out.extend(f);
+    }
+    fs::write(path, out).unwrap();
+}
+
+/// Reads the frames of a pcap file written on this machine.
+pub fn read_pcap(path: &Path) -> Vec<Vec<u8>> {
+    let mut octets = Vec::new();
+    fs::File::open(path).unwrap().read_to_end(&mut octets).unwrap();
+    let mut rest = octets.get(24..).unwrap_or_default();
+    let mut frames = Vec::new();
+    while rest.len() >= 16 {
+        let len = u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
+        frames.push(rest[16..16 + len].to_vec());
+        rest = &rest[16 + len..];
+    }
+    frames
+}
