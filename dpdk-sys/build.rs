@@ -82,6 +82,7 @@ const TYPES: &[&str] = &[
 
 const VARS: &[&str] = &[
     "RTE_ETH_[RT]X_OFFLOAD_.*",
+    "RTE_MBUF_F_TX_IEEE1588_TMST",
     "RTE_LOG_(ERR|WARNING|NOTICE|INFO|DEBUG)",
     "RTE_MEMPOOL_F_NO_IOVA_CONTIG",
     "RTE_MEMPOOL_NAMESIZE",

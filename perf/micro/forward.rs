@@ -10,7 +10,9 @@ use std::time::Instant as Wall;
 
 use sluice::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use sluice::congestion::{EcnPlan, MarkAt, NotEct};
-use sluice::dpdk::{DpdkPort, Eal, EalOptions, Mbuf, Memory, Pool, PoolOptions, PortOptions, TscClock};
+use sluice::dpdk::{
+    DpdkPort, Eal, EalOptions, Mbuf, Memory, Pool, PoolOptions, PortOptions, TscClock,
+};
 use sluice::frame::{Burst, Frame};
 use sluice::pfc::{FlowControl, PfcPlan};
 use sluice::port::Port;
@@ -83,14 +85,37 @@ fn template(side: u8, flow: u8) -> [u8; 60] {
     f[..6].copy_from_slice(&mac(1 - side, flow));
     f[6..12].copy_from_slice(&mac(side, flow));
     f[12..18].copy_from_slice(&[0x81, 0, 3 << 5, 1, 8, 0]);
-    f[18..38].copy_from_slice(&[0x45, 2, 0, 42, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, side, flow, 10, 0, 1 - side, flow]);
+    f[18..38].copy_from_slice(&[
+        0x45,
+        2,
+        0,
+        42,
+        0,
+        0,
+        0,
+        0,
+        64,
+        17,
+        0,
+        0,
+        10,
+        0,
+        side,
+        flow,
+        10,
+        0,
+        1 - side,
+        flow,
+    ]);
     f
 }
 
 fn plan(lossless: bool) -> SwitchPlan {
     let p3 = PrioritySet::of(Priority::ALL[3]);
     let kind = |g: usize| match (lossless, g) {
-        (true, 3) => GroupKind::Lossless { headroom: Cells(500), xon: Cells(100), xon_offset: Cells(8) },
+        (true, 3) => {
+            GroupKind::Lossless { headroom: Cells(500), xon: Cells(100), xon_offset: Cells(8) }
+        }
         _ => GroupKind::Lossy,
     };
     let limit = match lossless {
@@ -98,7 +123,13 @@ fn plan(lossless: bool) -> SwitchPlan {
         false => SharedLimit::Unlimited,
     };
     let groups = core::array::from_fn(|g| GroupPlan { reserved: Cells(16), limit, kind: kind(g) });
-    let ecn = EcnPlan { kmin: Bytes(20_000), kmax: Bytes(80_000), pmax: 6554, at: MarkAt::Enqueue, not_ect: NotEct::Pass };
+    let ecn = EcnPlan {
+        kmin: Bytes(20_000),
+        kmax: Bytes(80_000),
+        pmax: 6554,
+        at: MarkAt::Enqueue,
+        not_ect: NotEct::Pass,
+    };
     let port = |n: u8| PortPlan {
         name: format!("p{n}"),
         mac: Mac([2, 0, 0, n, 1, 0]),
@@ -118,15 +149,26 @@ fn plan(lossless: bool) -> SwitchPlan {
             refresh: Duration::from_micros(100),
         },
         watchdog: [None; 8],
-        schedule: SchedulePlan { classes: [ClassPlan::Dwrr { weight: 12 }; 8], shaper_burst: Bytes(0) },
+        schedule: SchedulePlan {
+            classes: [ClassPlan::Dwrr { weight: 12 }; 8],
+            shaper_burst: Bytes(0),
+        },
         ecn: [lossless.then_some(ecn); 8],
         queue_limits: [SharedLimit::Unlimited; 8],
-        vlan: VlanPlan { pvid: Some(Vid::MIN), members: vec![VlanMember { vid: Vid::MIN, tagged: true }] },
+        vlan: VlanPlan {
+            pvid: Some(Vid::MIN),
+            members: vec![VlanMember { vid: Vid::MIN, tagged: true }],
+        },
     };
     SwitchPlan {
         name: "bench".into(),
         ports: (0..2).map(port).collect(),
-        buffer: BufferPlan { cell_bytes: 256, total: Cells(8192), groups: vec![groups; 2], slack: Cells(0) },
+        buffer: BufferPlan {
+            cell_bytes: 256,
+            total: Cells(8192),
+            groups: vec![groups; 2],
+            slack: Cells(0),
+        },
         bridge: BridgePlan { table_size: 4096, ageing: Duration::from_secs(300), statics: vec![] },
         routing: RoutingPlan::default(),
         max_frame: 1522,
@@ -136,7 +178,11 @@ fn plan(lossless: bool) -> SwitchPlan {
 
 fn switch(ports: Vec<DpdkPort>, lossless: bool, seconds: f64, runs: u32) {
     let plan = plan(lossless);
-    let ports = ports.into_iter().enumerate().map(|(n, p)| (PortId::new(n as u16).expect("small"), p)).collect();
+    let ports = ports
+        .into_iter()
+        .enumerate()
+        .map(|(n, p)| (PortId::new(n as u16).expect("small"), p))
+        .collect();
     let mut sw: Switch<Real> = Switch::new(&plan, ports, Alone::default(), ()).expect("a switch");
     let clock = TscClock::new();
     let mut before = 0;
@@ -150,10 +196,19 @@ fn switch(ports: Vec<DpdkPort>, lossless: bool, seconds: f64, runs: u32) {
         let took = start.elapsed().as_secs_f64();
         let snap = sw.snapshot(clock.now());
         let sent: u64 = snap.ports.iter().map(|p| p.counters.tx_frames).sum();
-        assert!(snap.balance().holds() && snap.drops().total() < 100, "{:?}", snap.drops().iter().collect::<Vec<_>>());
+        assert!(
+            snap.balance().holds() && snap.drops().total() < 100,
+            "{:?}",
+            snap.drops().iter().collect::<Vec<_>>()
+        );
         let n = sent - before;
         before = sent;
-        println!("{} {:.2} Mpps {:.2} ns", if lossless { "lossless" } else { "plain" }, n as f64 / took / 1e6, took * 1e9 / n as f64);
+        println!(
+            "{} {:.2} Mpps {:.2} ns",
+            if lossless { "lossless" } else { "plain" },
+            n as f64 / took / 1e6,
+            took * 1e9 / n as f64
+        );
     }
 }
 
@@ -179,6 +234,11 @@ fn raw(mut ports: Vec<DpdkPort>, swap: bool, seconds: f64, runs: u32) {
             }
         }
         let took = start.elapsed().as_secs_f64();
-        println!("{} {:.2} Mpps {:.2} ns", if swap { "macswap" } else { "raw" }, n as f64 / took / 1e6, took * 1e9 / n as f64);
+        println!(
+            "{} {:.2} Mpps {:.2} ns",
+            if swap { "macswap" } else { "raw" },
+            n as f64 / took / 1e6,
+            took * 1e9 / n as f64
+        );
     }
 }
