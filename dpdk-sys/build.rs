@@ -82,6 +82,7 @@ const TYPES: &[&str] = &[
 
 const VARS: &[&str] = &[
     "RTE_ETH_[RT]X_OFFLOAD_.*",
+    "RTE_MBUF_F_TX_IEEE1588_TMST",
     "RTE_LOG_(ERR|WARNING|NOTICE|INFO|DEBUG)",
     "RTE_MEMPOOL_F_NO_IOVA_CONTIG",
     "RTE_MEMPOOL_NAMESIZE",
@@ -206,10 +207,22 @@ fn link_archives(extra_paths: &[PathBuf]) {
     for lib in &archives {
         println!("cargo:rustc-link-lib=static:+whole-archive,-bundle={lib}");
     }
+    shared.sort_unstable();
     shared.dedup();
+    let compiler = cc::Build::new().get_compiler();
     for lib in shared.iter().filter(|lib| !archives.contains(lib)) {
-        println!("cargo:rustc-link-lib={lib}");
+        // pkg-config also names what only the archives of the system's libraries would need, which
+        // need not be installed where those libraries are linked as shared ones.
+        if ["so", "a"].iter().any(|kind| is_installed(&compiler, &format!("lib{lib}.{kind}"))) {
+            println!("cargo:rustc-link-lib={lib}");
+        }
     }
+}
+
+/// Whether the compiler finds this library: it then prints where, else the bare name.
+fn is_installed(compiler: &cc::Tool, file: &str) -> bool {
+    let out = compiler.to_command().arg(format!("-print-file-name={file}")).output();
+    out.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).trim() != file)
 }
 
 /// `:librte_eal.a` and `rte_eal` name the same archive.

@@ -8,6 +8,8 @@ pub mod check;
 mod control;
 pub mod ctl;
 #[cfg(feature = "dpdk")]
+pub mod doctor;
+#[cfg(feature = "dpdk")]
 pub mod switch;
 
 use std::fmt;
@@ -26,6 +28,8 @@ const BROKEN: u8 = 3;
 
 const EXAMPLES: &str = "\
 EXAMPLES:
+  sluice demo                                     see PFC at work, on any machine
+  sluice doctor --port net_af_packet0,iface=eth1  is this machine ready?
   sluice check configs/switch/bump.yaml           what a switch file comes to
   sluice switch configs/switch/bump.yaml          run it until Ctrl-C
   sluice ctl show                                 look at it from another terminal
@@ -50,6 +54,9 @@ struct Cli {
 /// What to do.
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Check this machine and its ports, and say what to do about each finding.
+    #[cfg(feature = "dpdk")]
+    Doctor(doctor::DoctorArgs),
     /// Run a switch on real ports.
     #[cfg(feature = "dpdk")]
     Switch(switch::Args),
@@ -97,6 +104,8 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     log(cli.verbose);
     let result = match cli.command {
+        #[cfg(feature = "dpdk")]
+        Command::Doctor(args) => doctor::run(&args),
         #[cfg(feature = "dpdk")]
         Command::Switch(args) => switch::run(args),
         Command::Ctl(args) => ctl::run(args),

@@ -286,14 +286,15 @@ impl Spec {
             libc::ENOMEM => {
                 Error::NoMemory { what: device, need_kib: 0, remedy: memory_remedy(eal), logged }
             }
-            // Drivers of virtual devices say -1, which is -EPERM, for any failure at all.
-            libc::EACCES | libc::EPERM if !is_virtual || logged.is_about_permission() => {
-                Error::Permission {
-                    device,
-                    remedy: "run as root, or give this user the device (for PCI: its group under \
-                         /dev/vfio, and a `memlock` limit that covers DPDK's memory)",
-                    logged,
-                }
+            // -1, which is -EPERM, is what many drivers say for any failure at all.
+            code if code == libc::EACCES || logged.is_about_permission() => {
+                let remedy = if is_virtual {
+                    "run as root, or give the program the capability or the file it needs"
+                } else {
+                    "run as root, or give this user the device (its group under /dev/vfio) and a \
+                     `memlock` limit that covers DPDK's memory"
+                };
+                Error::Permission { device, remedy, logged }
             }
             // The parser of device names found no bus that knows such a name.
             libc::EFAULT if is_virtual => Error::NoDriver {
@@ -369,7 +370,8 @@ impl Drop for Claim {
 }
 
 /// Whether `name` is a PCI address, with or without its domain.
-pub(super) fn is_pci_address(name: &str) -> bool {
+#[must_use]
+pub fn is_pci_address(name: &str) -> bool {
     pci_address(name).is_some()
 }
 

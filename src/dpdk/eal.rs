@@ -286,6 +286,12 @@ pub fn dpdk_version() -> String {
     string(unsafe { sys::rte_version() })
 }
 
+/// The release of DPDK whose headers this was built with, such as `22.11.11`.
+#[must_use]
+pub fn built_against() -> &'static str {
+    sys::BUILT_AGAINST
+}
+
 fn init(arguments: &[CString]) -> Result<(), c_int> {
     let mut argv: Vec<*mut c_char> = arguments.iter().map(|a| a.as_ptr().cast_mut()).collect();
     let argc = argv.len() as c_int;

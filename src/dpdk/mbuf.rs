@@ -96,6 +96,11 @@ impl Mbuf {
         self.header().nb_segs
     }
 
+    /// Sets transmit flags (`RTE_MBUF_F_TX_*`) for the driver to see.
+    pub(super) fn set_flags(&mut self, flags: u64) {
+        self.header_mut().ol_flags |= flags;
+    }
+
     /// Asks the processor to fetch the first octets, for a look at them a little later.
     #[inline(always)]
     pub(super) fn prefetch(&self) {

@@ -99,6 +99,16 @@ impl<State> DpdkPort<State> {
         &self.device.spec.full
     }
 
+    pub(super) fn spec(&self) -> &Spec {
+        &self.device.spec
+    }
+
+    /// The longest frame that the device's arguments allow, for drivers whose own number means
+    /// nothing (`u32::MAX`: any).
+    pub(super) fn frame_limit(&self) -> Option<u32> {
+        queues_behind(self.driver(), self.spec(), 0, 0).2
+    }
+
     /// The driver's name, such as `net_af_packet`.
     #[must_use]
     pub fn driver(&self) -> &str {
@@ -162,6 +172,16 @@ impl DpdkPort<Stopped> {
     /// [`Error::Option`] when the pool or the device has no room for the longest frame,
     /// [`Error::NoHardwarePfc`], [`Error::NoMemory`], or [`Error::Device`].
     pub fn start(self, options: &PortOptions, pool: &Pool) -> Result<DpdkPort<Started>, Error> {
+        self.start_with(options, pool, 0)
+    }
+
+    /// The same, with receive offloads (`RTE_ETH_RX_OFFLOAD_*`).
+    pub(super) fn start_with(
+        self,
+        options: &PortOptions,
+        pool: &Pool,
+        rx_offloads: u64,
+    ) -> Result<DpdkPort<Started>, Error> {
         let device = self.device;
         let max_frame = options.max_frame.unwrap_or(pool.max_frame());
         if max_frame > pool.max_frame() {
@@ -175,7 +195,7 @@ impl DpdkPort<Stopped> {
         let control = control_pool(&device, &limits)?;
         device.hold(pool);
         device.hold(&control);
-        set_up(&device, &limits, mtu, pool)?;
+        set_up(&device, &limits, (mtu, rx_offloads), pool)?;
         let started = StopOnDrop(device.clone());
         let promiscuous = options.promiscuous && promiscuous(&device)?;
         let mac_control = MacControl::ask_for(&device);
@@ -380,13 +400,18 @@ fn control_pool(device: &Device, limits: &Limits) -> Result<Pool, Error> {
     Pool::for_sending(&device.eal, &options)
 }
 
-fn set_up(device: &Device, limits: &Limits, mtu: u16, pool: &Pool) -> Result<(), Error> {
+fn set_up(
+    device: &Device,
+    limits: &Limits,
+    (mtu, rx_offloads): (u16, u64),
+    pool: &Pool,
+) -> Result<(), Error> {
     let id = device.id;
     // SAFETY: the port exists.
     let socket = unsafe { sys::rte_eth_dev_socket_id(id) } as u32;
     step(device, "configure it", || {
         // SAFETY: the port exists and is stopped.
-        unsafe { sys::sluice_port_configure(id, mtu, 0) }
+        unsafe { sys::sluice_port_configure(id, mtu, rx_offloads) }
     })?;
     step(device, "set its receive queue up", || {
         let (n, pool) = (limits.rx_descriptors, pool.as_ptr());

@@ -189,24 +189,23 @@ impl Data {
     }
 
     fn add_plain(&self, place: &Place<'_>, value: &Value) {
-        if let Some(number) = value.as_u64() {
-            // SAFETY: alive and started; the name is copied.
-            unsafe {
-                match place {
-                    Place::Entry(name) => sys::sluice_tel_dict_uint(self.0, name.as_ptr(), number),
-                    Place::Element => sys::sluice_tel_array_uint(self.0, number),
-                }
-            };
-            return;
-        }
         let text = c_string(&plain(value));
-        // SAFETY: alive and started; name and string are copied.
-        unsafe {
-            match place {
-                Place::Entry(name) => {
-                    sys::rte_tel_data_add_dict_string(self.0, name.as_ptr(), text.as_ptr())
-                }
-                Place::Element => sys::rte_tel_data_add_array_string(self.0, text.as_ptr()),
+        match (place, value.as_u64()) {
+            (Place::Entry(name), Some(number)) => {
+                // SAFETY: alive and started; the name is copied.
+                unsafe { sys::sluice_tel_dict_uint(self.0, name.as_ptr(), number) }
+            }
+            (Place::Element, Some(number)) => {
+                // SAFETY: alive and started.
+                unsafe { sys::sluice_tel_array_uint(self.0, number) }
+            }
+            (Place::Entry(name), None) => {
+                // SAFETY: alive and started; name and string are copied.
+                unsafe { sys::rte_tel_data_add_dict_string(self.0, name.as_ptr(), text.as_ptr()) }
+            }
+            (Place::Element, None) => {
+                // SAFETY: alive and started; the string is copied.
+                unsafe { sys::rte_tel_data_add_array_string(self.0, text.as_ptr()) }
             }
         };
     }
@@ -214,14 +213,13 @@ impl Data {
     fn add_nested(&self, place: &Place<'_>, fill: impl FnOnce(&Self)) {
         let Some(inner) = Self::new() else { return };
         fill(&inner);
-        // SAFETY: both are alive; on success the outer one frees the inner one.
-        let code = unsafe {
-            match place {
-                Place::Entry(name) => {
-                    sys::rte_tel_data_add_dict_container(self.0, name.as_ptr(), inner.0, 0)
-                }
-                Place::Element => sys::rte_tel_data_add_array_container(self.0, inner.0, 0),
+        let code = match place {
+            Place::Entry(name) => {
+                // SAFETY: both are alive; on success the outer one frees the inner one.
+                unsafe { sys::rte_tel_data_add_dict_container(self.0, name.as_ptr(), inner.0, 0) }
             }
+            // SAFETY: both are alive; on success the outer one frees the inner one.
+            Place::Element => unsafe { sys::rte_tel_data_add_array_container(self.0, inner.0, 0) },
         };
         if code < 0 {
             // SAFETY: refused, so still ours, and used by nobody else.

@@ -1,0 +1,234 @@
+//! `sluice doctor`: is this machine, and are these ports, fit for the real world, and what to do
+//! where not.
+//!
+//! Reads `/proc` and `/sys`, measures the clock, starts DPDK, and tries every port that is named.
+//! A finding says what was found, how bad that is, and what to do about it. Exit status 0: nothing
+//! stands in the way; 1: a port does not do what Sluice needs of it; 3: DPDK does not run here.
+
+mod machine;
+mod ports;
+
+use std::fmt;
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use crate::dpdk::{Eal, EalOptions, Memory};
+
+/// Arguments of `sluice doctor`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct DoctorArgs {
+    /// A port to try, by its EAL name: a PCI address, or a virtual device such as
+    /// net_af_packet0,iface=eth1. May be repeated.
+    #[arg(long = "port", value_name = "DEVICE")]
+    pub ports: Vec<String>,
+    /// How to print the findings.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Do without hugepages, even if there are some.
+    #[arg(long)]
+    pub no_huge: bool,
+}
+
+/// How findings are printed.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// For programs.
+    Json,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// As it should be.
+    Ok,
+    /// Good to know.
+    Note,
+    /// Works, but slower or less exactly than it could.
+    Warn,
+    /// Does not work.
+    Fail,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Warn => "WARN",
+            Self::Fail => "FAIL",
+        })
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Finding {
+    /// `machine`, or the port's device.
+    pub subject: String,
+    /// What was looked at.
+    pub check: &'static str,
+    /// How bad it is.
+    pub verdict: Verdict,
+    /// What was found.
+    pub found: String,
+    /// What to do about it, where there is something to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+/// The findings about one subject, as they are made.
+struct Findings<'a> {
+    subject: &'a str,
+    all: &'a mut Vec<Finding>,
+}
+
+impl Findings<'_> {
+    fn add(&mut self, check: &'static str, verdict: Verdict, found: impl Into<String>) {
+        let (subject, found) = (self.subject.into(), found.into());
+        self.all.push(Finding { subject, check, verdict, found, advice: None });
+    }
+
+    fn advise(
+        &mut self,
+        check: &'static str,
+        verdict: Verdict,
+        found: impl Into<String>,
+        advice: impl Into<String>,
+    ) {
+        self.add(check, verdict, found);
+        if let Some(last) = self.all.last_mut() {
+            last.advice = Some(advice.into());
+        }
+    }
+}
+
+/// All findings, and what they come to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Diagnosis {
+    /// The worst of the findings.
+    pub verdict: Verdict,
+    /// Whether DPDK runs here.
+    pub dpdk_runs: bool,
+    /// The findings, the machine's first.
+    pub findings: Vec<Finding>,
+}
+
+impl Diagnosis {
+    /// The exit status: see the module's head.
+    #[must_use]
+    pub fn status(&self) -> u8 {
+        match (self.dpdk_runs, self.verdict) {
+            (false, _) => 3,
+            (true, Verdict::Fail) => 1,
+            (true, _) => 0,
+        }
+    }
+}
+
+/// Looks at everything and prints the findings on standard output.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
+    let diagnosis = diagnose(args);
+    match args.format {
+        Format::Json => println!("{}", serde_json::to_string_pretty(&diagnosis)?),
+        Format::Table => print!("{}", table(&diagnosis)),
+    }
+    Ok(ExitCode::from(diagnosis.status()))
+}
+
+/// Looks at everything.
+#[must_use]
+pub fn diagnose(args: &DoctorArgs) -> Diagnosis {
+    let mut findings = Vec::new();
+    let mut machine = Findings { subject: "machine", all: &mut findings };
+    machine::examine(&mut machine, &args.ports);
+    let memory = if args.no_huge { Memory::NoHuge } else { Memory::Auto };
+    let options = EalOptions { memory, file_prefix: "sluice-doctor".into(), ..Default::default() };
+    let eal = Eal::start(&options.for_devices(&args.ports));
+    match &eal {
+        Ok(eal) => {
+            let pages = if eal.hugepages() { "hugepages" } else { "ordinary pages" };
+            machine.add("start", Verdict::Ok, format!("DPDK starts, on {pages}"));
+            for port in &args.ports {
+                ports::examine(&mut Findings { subject: port, all: &mut findings }, eal, port);
+            }
+        }
+        Err(err) => machine.add("start", Verdict::Fail, err.to_string()),
+    }
+    let verdict = findings.iter().map(|f| f.verdict).max().unwrap_or(Verdict::Ok);
+    Diagnosis { verdict, dpdk_runs: eal.is_ok(), findings }
+}
+
+fn table(diagnosis: &Diagnosis) -> String {
+    let mut out = String::new();
+    let mut subject = "";
+    for finding in &diagnosis.findings {
+        if finding.subject != subject {
+            subject = &finding.subject;
+            out += &format!("{subject}\n");
+        }
+        let mut lines = finding.found.lines();
+        let first = lines.next().unwrap_or_default();
+        out += &format!("  {:<5} {:<15} {first}\n", finding.verdict, finding.check);
+        for line in lines {
+            out += &format!("{:24}{line}\n", "");
+        }
+        if let Some(advice) = &finding.advice {
+            out += &format!("{:24}-> {advice}\n", "");
+        }
+    }
+    let count = |verdict| diagnosis.findings.iter().filter(|f| f.verdict == verdict).count();
+    out += &format!(
+        "{} failed, {} warnings, {} notes, {} as they should be\n",
+        count(Verdict::Fail),
+        count(Verdict::Warn),
+        count(Verdict::Note),
+        count(Verdict::Ok)
+    );
+    if !diagnosis.findings.iter().any(|finding| finding.subject != "machine") {
+        out += "Name ports to try them too: sluice doctor --port 0000:03:00.0 \
+                --port net_af_packet0,iface=eth1\n";
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn diagnosis(dpdk_runs: bool, verdict: Verdict) -> Diagnosis {
+        let mut findings = Vec::new();
+        let mut of = Findings { subject: "net_null0", all: &mut findings };
+        of.add("driver", Verdict::Ok, "net_null");
+        of.advise("link", verdict, "down\nsince long", "plug it in");
+        Diagnosis { verdict, dpdk_runs, findings }
+    }
+
+    #[test]
+    fn the_status_tells_a_bad_port_from_a_broken_environment() {
+        assert_eq!(diagnosis(true, Verdict::Warn).status(), 0);
+        assert_eq!(diagnosis(true, Verdict::Fail).status(), 1);
+        assert_eq!(diagnosis(false, Verdict::Fail).status(), 3);
+    }
+
+    #[test]
+    fn every_finding_is_printed_with_its_advice() {
+        let text = table(&diagnosis(true, Verdict::Fail));
+        let expected = "net_null0\n  ok    driver          net_null\n  \
+                        FAIL  link            down\n\
+                        \x20                       since long\n\
+                        \x20                       -> plug it in\n\
+                        1 failed, 0 warnings, 0 notes, 1 as they should be\n";
+        assert_eq!(text, expected);
+        let json = serde_json::to_value(diagnosis(true, Verdict::Fail)).unwrap();
+        assert_eq!(json["findings"][1]["verdict"], "fail");
+        assert!(json["findings"][0].get("advice").is_none());
+    }
+}

@@ -1,0 +1,286 @@
+//! What a device can do, found out by trying where its driver's word is not enough.
+//!
+//! A probe opens the device, starts it, tries, and closes it again. What it sends is one PFC frame
+//! that pauses nothing, between devices that are back to back in this machine, and one PTP frame,
+//! which no bridge forwards, on devices that say they can stamp it.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dpdk_sys as sys;
+
+use super::control::{Link, MacControl};
+use super::device::{self, string};
+use super::eal::Eal;
+use super::error::{Error, strerror};
+use super::pool::{Pool, PoolOptions};
+use super::port::{DpdkPort, PortOptions, Started, Stopped};
+use crate::frame::{Burst, Frame};
+use crate::port::Port;
+use crate::units::Mac;
+
+/// How long a link may take to come up.
+const LINK_WAIT: Duration = Duration::from_secs(3);
+
+/// How long a frame, or its stamp, may take to come back.
+const FRAME_WAIT: Duration = Duration::from_millis(200);
+
+/// A PFC frame that names no priority: MAC control, opcode 0x0101 (IEEE 802.3 31D.3).
+const PFC_OF_NOTHING: [u8; 18] =
+    [0x01, 0x80, 0xc2, 0, 0, 0x01, 0x02, 0, 0, 0, 0, 0x01, 0x88, 0x08, 0x01, 0x01, 0, 0];
+
+/// A PTP Sync message to the link's other end (IEEE 1588 Annex F, the address that is not
+/// forwarded).
+const PTP_SYNC: [u8; 16] =
+    [0x01, 0x80, 0xc2, 0, 0, 0x0e, 0x02, 0, 0, 0, 0, 0x01, 0x88, 0xf7, 0x10, 0x02];
+
+/// Whether a MAC control frame got through to software.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Arrival {
+    /// One that was sent by the named device came in.
+    Seen(String),
+    /// One that was sent by the named device did not come in.
+    Lost(String),
+    /// It was not tried, for this reason.
+    NotTried(String),
+}
+
+/// What the device stamps, each found by trying: yes, or why not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stamps {
+    /// Every received frame.
+    pub rx_all: Result<(), String>,
+    /// Received PTP frames.
+    pub rx_ptp: Result<(), String>,
+    /// A sent frame, on request.
+    pub tx: Result<(), String>,
+    /// The device's own clock can be read.
+    pub clock: Result<(), String>,
+}
+
+/// What was found out about a device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PortProbe {
+    /// The EAL name it was opened by.
+    pub device: String,
+    /// Its driver.
+    pub driver: String,
+    /// Whether it is a virtual device.
+    pub is_virtual: bool,
+    /// The kernel's network interface that it works on.
+    pub interface: Option<String>,
+    /// Its own address.
+    pub mac: Option<Mac>,
+    /// Its link, after up to three seconds.
+    pub link: Link,
+    /// Receive and transmit queues it can have; Sluice uses one of each.
+    pub queues_max: (u16, u16),
+    /// The longest frame with its FCS, as the driver says; none where it says nothing that counts.
+    pub max_frame: Option<u32>,
+    /// What it can do with received frames.
+    pub rx_offloads: Vec<String>,
+    /// What it can do with sent frames.
+    pub tx_offloads: Vec<String>,
+    /// Who deals with PAUSE and PFC frames.
+    pub mac_control: MacControl,
+    /// Whether a PFC frame got through.
+    pub arrival: Arrival,
+    /// How many priorities its own PFC has, or why none.
+    pub hardware_pfc: Result<u8, String>,
+    /// What it stamps.
+    pub stamps: Stamps,
+}
+
+impl PortProbe {
+    /// Probes the device with this EAL name.
+    ///
+    /// # Errors
+    /// As [`DpdkPort::open`] and [`DpdkPort::start`].
+    pub fn of(eal: &Eal, device: &str) -> Result<Self, Error> {
+        let options = PoolOptions { name: "probe".into(), frames: 4_095, ..Default::default() };
+        let pool = Pool::new(eal, &options)?;
+        let port = DpdkPort::open(eal, device)?;
+        let info = device::info(port.id()).unwrap_or_default();
+        let (port, rx_all) = try_rx_stamps(port, &info, &pool)?;
+        let mut port = port.start(&PortOptions::default(), &pool)?;
+        let link = wait_for_link(&port);
+        let mut stamps = try_ptp_stamps(&mut port, &pool, link.up);
+        stamps.rx_all = rx_all;
+        let arrival = try_mac_control(eal, &mut port, &pool);
+        Ok(Self {
+            device: port.device().into(),
+            driver: port.driver().into(),
+            is_virtual: port.is_virtual(),
+            interface: port.spec().interface().map(String::from),
+            mac: port.mac(),
+            link,
+            queues_max: (info.max_rx_queues, info.max_tx_queues),
+            max_frame: longest_frame(&port, &info),
+            rx_offloads: names(info.rx_offload_capa, |bit| {
+                // SAFETY: takes any number, and returns a static string.
+                unsafe { sys::rte_eth_dev_rx_offload_name(bit) }
+            }),
+            tx_offloads: names(info.tx_offload_capa, |bit| {
+                // SAFETY: takes any number, and returns a static string.
+                unsafe { sys::rte_eth_dev_tx_offload_name(bit) }
+            }),
+            mac_control: port.info().mac_control.clone(),
+            arrival,
+            hardware_pfc: port.control().hardware_pfc_classes().map_err(|err| match err {
+                Error::Device { reason, .. } => reason,
+                other => other.to_string(),
+            }),
+            stamps,
+        })
+    }
+}
+
+/// Starts the port with stamps on every received frame, if it offers them.
+fn try_rx_stamps(
+    port: DpdkPort<Stopped>,
+    info: &sys::rte_eth_dev_info,
+    pool: &Pool,
+) -> Result<(DpdkPort<Stopped>, Result<(), String>), Error> {
+    let offload = u64::from(sys::RTE_ETH_RX_OFFLOAD_TIMESTAMP);
+    if info.rx_offload_capa & offload == 0 {
+        return Ok((port, Err("the driver does not offer it".into())));
+    }
+    let (eal, device) = (pool.eal().clone(), port.device().to_string());
+    match port.start_with(&PortOptions::default(), pool, offload) {
+        Ok(started) => Ok((started.stop(), Ok(()))),
+        Err(err) => Ok((DpdkPort::open(&eal, &device)?, Err(err.to_string()))),
+    }
+}
+
+fn wait_for_link(port: &DpdkPort<Started>) -> Link {
+    let deadline = Instant::now() + LINK_WAIT;
+    loop {
+        let link = port.link();
+        if link.up || port.is_virtual() || Instant::now() > deadline {
+            return link;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Switches IEEE 1588 on, reads the clock, and asks for the stamp of a frame it sends.
+fn try_ptp_stamps(port: &mut DpdkPort<Started>, pool: &Pool, link_up: bool) -> Stamps {
+    let id = port.id();
+    let result = |code| if code == 0 { Ok(()) } else { Err(strerror(code)) };
+    let mut time = sys::timespec::default();
+    // SAFETY: the port is started.
+    let rx_ptp = result(unsafe { sys::rte_eth_timesync_enable(id) });
+    // SAFETY: the port is started, and `time` is writable.
+    let clock = result(unsafe { sys::rte_eth_timesync_read_time(id, &mut time) });
+    let tx = match (&rx_ptp, link_up) {
+        (Err(why), _) => Err(why.clone()),
+        (Ok(()), false) => Err("not tried, because the link is down".into()),
+        (Ok(()), true) => stamp_of_sent_frame(port, pool),
+    };
+    // SAFETY: the port is started.
+    unsafe { sys::rte_eth_timesync_disable(id) };
+    Stamps { rx_all: Ok(()), rx_ptp, tx, clock }
+}
+
+fn stamp_of_sent_frame(port: &mut DpdkPort<Started>, pool: &Pool) -> Result<(), String> {
+    let mut octets = [0; 60];
+    octets[..PTP_SYNC.len()].copy_from_slice(&PTP_SYNC);
+    let mut frame = pool.frame(&octets).ok_or("no memory for a frame")?;
+    frame.set_flags(sys::RTE_MBUF_F_TX_IEEE1588_TMST);
+    let mut burst: Burst<_> = [frame].into_iter().collect();
+    port.tx_burst(&mut burst);
+    let deadline = Instant::now() + FRAME_WAIT;
+    let mut time = sys::timespec::default();
+    loop {
+        // SAFETY: the port is started, and `time` is writable.
+        let code = unsafe { sys::rte_eth_timesync_read_tx_timestamp(port.id(), &mut time) };
+        if code == 0 {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            // Without an error the frame left, but without its stamp: a DPDK built without
+            // RTE_LIBRTE_IEEE1588 has drivers that do so.
+            return Err(format!("the frame was sent, but no stamp came ({})", strerror(code)));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Sends a PFC frame to the port from what is at the other end of it, where that is ours to use.
+fn try_mac_control(eal: &Eal, port: &mut DpdkPort<Started>, pool: &Pool) -> Arrival {
+    match port.driver() {
+        // One ring, out and in again.
+        "net_ring" => {
+            let name = port.device().to_string();
+            send_pfc(port);
+            arrival(port, name)
+        }
+        "net_af_packet" => match veth_peer(port.spec().interface().unwrap_or_default()) {
+            Some(peer) => from_interface(eal, port, pool, &peer),
+            None => Arrival::NotTried("the other end of its interface is not here".into()),
+        },
+        "net_null" => Arrival::NotTried("what is sent to it is gone".into()),
+        _ => Arrival::NotTried("nothing at its other end can be asked to send one".into()),
+    }
+}
+
+fn from_interface(eal: &Eal, port: &mut DpdkPort<Started>, pool: &Pool, peer: &str) -> Arrival {
+    let device = format!("net_af_packet{},iface={peer}", 1_000 + port.id());
+    let opened = DpdkPort::open(eal, &device);
+    match opened.and_then(|other| other.start(&PortOptions::default(), pool)) {
+        Ok(mut other) => {
+            send_pfc(&mut other);
+            arrival(port, peer.into())
+        }
+        Err(err) => Arrival::NotTried(err.to_string()),
+    }
+}
+
+fn send_pfc(port: &mut DpdkPort<Started>) {
+    let mut octets = [0; 60];
+    octets[..PFC_OF_NOTHING.len()].copy_from_slice(&PFC_OF_NOTHING);
+    let mut burst: Burst<_> = port.control_frame(&octets).into_iter().collect();
+    port.tx_burst(&mut burst);
+}
+
+fn arrival(port: &mut DpdkPort<Started>, from: String) -> Arrival {
+    let deadline = Instant::now() + FRAME_WAIT;
+    let mut burst = Burst::new();
+    while Instant::now() < deadline {
+        port.rx_burst(&mut burst);
+        if burst.drain(..).any(|frame| frame.head().starts_with(&PFC_OF_NOTHING)) {
+            return Arrival::Seen(from);
+        }
+    }
+    Arrival::Lost(from)
+}
+
+/// The interface at the other end of a veth pair, if it is in this network namespace: each of the
+/// two names the other's index.
+fn veth_peer(interface: &str) -> Option<String> {
+    let number = |interface: &str, file: &str| -> Option<u32> {
+        let text = fs::read_to_string(format!("/sys/class/net/{interface}/{file}")).ok()?;
+        text.trim().parse().ok()
+    };
+    let (index, peer_index) = (number(interface, "ifindex")?, number(interface, "iflink")?);
+    let all = fs::read_dir("/sys/class/net").ok()?;
+    all.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).find(|other| {
+        other != interface
+            && number(other, "ifindex") == Some(peer_index)
+            && number(other, "iflink") == Some(index)
+    })
+}
+
+/// The longest frame, where the driver's number is one.
+fn longest_frame(port: &DpdkPort<Started>, info: &sys::rte_eth_dev_info) -> Option<u32> {
+    if let Some(limit) = port.frame_limit() {
+        return Some(limit).filter(|&limit| limit != u32::MAX);
+    }
+    Some(info.max_rx_pktlen).filter(|&limit| limit != u32::MAX && limit != 0)
+}
+
+/// The names of the bits that are set.
+fn names(bits: u64, name: impl Fn(u64) -> *const core::ffi::c_char) -> Vec<String> {
+    (0..64).map(|n| 1 << n).filter(|bit| bits & bit != 0).map(|bit| string(name(bit))).collect()
+}

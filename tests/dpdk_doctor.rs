@@ -1,0 +1,33 @@
+//! The doctor tries ports and judges them.
+#![cfg(feature = "dpdk")]
+
+use sluice::cli::doctor::{DoctorArgs, Finding, Format, Verdict, diagnose};
+
+#[test]
+fn the_doctor_finds_what_works_and_what_does_not() {
+    let ports = ["net_ring0", "net_null0", "net_af_packet0,iface=dpdknosuch"];
+    let args =
+        DoctorArgs { ports: ports.map(String::from).into(), format: Format::Json, no_huge: true };
+    let diagnosis = diagnose(&args);
+    let of = |subject: &str, check: &str| -> &Finding {
+        let found = diagnosis.findings.iter().find(|f| f.subject == subject && f.check == check);
+        found.unwrap_or_else(|| panic!("{subject} {check}: {:#?}", diagnosis.findings))
+    };
+    assert!(diagnosis.dpdk_runs);
+    for check in ["version", "clock", "hugepages", "permissions", "start"] {
+        assert!(of("machine", check).verdict < Verdict::Fail, "{:?}", of("machine", check));
+    }
+    // A ring brings a PFC frame back; null does not, and is not blamed for it.
+    assert_eq!(of("net_ring0", "PFC arrives").verdict, Verdict::Ok);
+    assert_eq!(of("net_null0", "PFC arrives").verdict, Verdict::Note);
+    let absent = of(ports[2], "open");
+    assert!(absent.verdict == Verdict::Fail && absent.found.contains("ip link"), "{absent:?}");
+    assert_eq!(diagnosis.status(), 1);
+    // What is not as it should be comes with something to do, unless it is but good to know.
+    for finding in &diagnosis.findings {
+        assert!(
+            finding.verdict != Verdict::Warn || finding.advice.is_some(),
+            "a warning without advice: {finding:?}"
+        );
+    }
+}
