@@ -13,6 +13,8 @@ mod mbuf;
     non_upper_case_globals,
     clippy::all,
     clippy::pedantic,
+    // Rust 1.85 does not know the next one yet.
+    unknown_lints,
     unnecessary_transmutes
 )]
 mod bindings {

@@ -26,7 +26,10 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<Source>) {
     for entry in fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            collect(root, &path, files);
+            // What cargo generated is not the project's own.
+            if !path.ends_with("target") {
+                collect(root, &path, files);
+            }
         } else if path.extension().is_some_and(|e| e == "rs") {
             let relative = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
             files.push(Source { path: relative, text: fs::read_to_string(&path).unwrap() });
