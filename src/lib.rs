@@ -12,6 +12,7 @@
 //! - L5 `config`, `report`, `cli`: files, results and commands.
 
 pub mod buffer;
+pub mod cli;
 pub mod congestion;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;

@@ -17,5 +17,5 @@ pub use summary::{
     BalanceSummary, FdbSummary, NicSummary, PortSummary, PrioritySummary, SharedSummary,
     StormSummary, Summary,
 };
-pub use table::{Align, Table};
+pub use table::{Align, Table, count, scaled};
 pub use text::{line, text};

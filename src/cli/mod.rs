@@ -1,0 +1,4 @@
+//! The commands.
+
+#[cfg(feature = "dpdk")]
+pub mod demo;
