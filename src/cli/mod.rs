@@ -8,6 +8,8 @@ pub mod check;
 mod control;
 pub mod ctl;
 #[cfg(feature = "dpdk")]
+pub mod demo;
+#[cfg(feature = "dpdk")]
 pub mod doctor;
 #[cfg(feature = "dpdk")]
 pub mod switch;
@@ -54,6 +56,9 @@ struct Cli {
 /// What to do.
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Show what PFC does: an overload without it and with it, with no NIC, hugepages or root.
+    #[cfg(feature = "dpdk")]
+    Demo(demo::DemoArgs),
     /// Check this machine and its ports, and say what to do about each finding.
     #[cfg(feature = "dpdk")]
     Doctor(doctor::DoctorArgs),
@@ -104,6 +109,8 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     log(cli.verbose);
     let result = match cli.command {
+        #[cfg(feature = "dpdk")]
+        Command::Demo(args) => demo::run(&args),
         #[cfg(feature = "dpdk")]
         Command::Doctor(args) => doctor::run(&args),
         #[cfg(feature = "dpdk")]

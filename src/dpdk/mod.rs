@@ -24,6 +24,7 @@ mod pool;
 mod port;
 mod probe;
 mod ring;
+mod source;
 mod telemetry;
 
 pub use clock::{ClockQuality, TscClock};
@@ -36,4 +37,5 @@ pub use pool::{Pool, PoolOptions};
 pub use port::{CONTROL_FRAME_MAX, DpdkPort, HardwarePfc, PortOptions, Started, Stopped};
 pub use probe::{Arrival, PortProbe, Stamps};
 pub use ring::{RingOptions, ring_pair};
+pub use source::SourcePort;
 pub use telemetry::{TelemetryCommand, register_telemetry};
