@@ -1,249 +1,332 @@
-//! How long one worker needs per frame between two `net_null` ports.
+//! How long a worker needs per frame between two ports of DPDK's.
 //!
-//! `net_null` gives out frames of its pool as they are, so each port has a pool of its own, filled
-//! with frames for the other port's hosts: the switch learns, looks up and forwards as it would
-//! any frame. Prints one line per run: pipeline, frames per second, ns per frame.
+//! `cargo bench --bench forward -- [plain|lossless|raw|macswap] [SECONDS] [RUNS] [OPTIONS]`
 //!
-//! `cargo bench --bench forward -- [plain|lossless|raw|macswap] [seconds] [runs] [--huge|--no-huge]`
+//! prints a line per run: pipeline, frames per second, ns per frame; the first run warms up.
+//! Options: `--huge` or `--no-huge`; `--device NAME`, two for each worker, else `net_null`s of 64
+//! octets; `--workers N`; `--cpu N`, one for each worker, else the last ones; `--alone`, to leave
+//! out what the switch of the product has for several workers and for watching losses;
+//! `--untagged`, where the devices' frames have no tag; `--serve`, to be driven: every line of the
+//! standard input is a number of seconds to measure for, answered by a line of frames and
+//! nanoseconds.
+//!
+//! `net_null` gives out the frames of its pool as they are, so there each port has a pool of its
+//! own, filled with frames for the other port's hosts: the switch learns, looks up and forwards as
+//! it would any frame. A pool gives out first what was given back last, so it is always the same
+//! burst that goes round; the number of flows divides its length, so that all of them are in it.
 
-use sluice::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
-use sluice::congestion::{EcnPlan, MarkAt, NotEct};
+#[path = "shared/plan.rs"]
+mod plan;
+
+use std::io::BufRead;
+use std::marker::PhantomData;
+use std::process::exit;
+use std::sync::mpsc;
+use std::time::{Duration, Instant as Wall};
+
+use plan::{Pipeline, template};
 use sluice::dpdk::{
     DpdkPort, Eal, EalOptions, Mbuf, Memory, Pool, PoolOptions, PortOptions, TscClock,
 };
 use sluice::frame::{Burst, Frame};
-use sluice::pfc::{FlowControl, PfcPlan};
 use sluice::port::Port;
-use sluice::schedule::{ClassPlan, SchedulePlan};
-use sluice::switch::*;
-use sluice::time::Duration;
-use sluice::units::*;
-use sluice::world::{Alone, World};
+use sluice::runtime::{LossWatch, Mesh, mesh};
+use sluice::switch::{Switch, SwitchPlan};
+use sluice::units::PortId;
+use sluice::world::{Alone, Events, Handoff, World};
 
-struct Real;
+/// The world of the product (a mesh, a watch), or the least there can be.
+struct Real<H, E>(PhantomData<(H, E)>);
 
-impl World for Real {
+impl<H: Handoff<Mbuf>, E: Events> World for Real<H, E> {
     type Frame = Mbuf;
     type Port = DpdkPort;
-    type Events = ();
-    type Handoff = Alone;
+    type Events = E;
+    type Handoff = H;
 }
 
-const FLOWS: u8 = 64;
+const FLOWS: u8 = 16;
 const POOL: u32 = 2048;
 
-fn main() {
-    let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let flag = |name: &str| args.iter().any(|a| a == name);
-    let words: Vec<_> = args.iter().filter(|a| !a.starts_with("--")).collect();
-    let pipeline = words.first().map_or("plain", |s| s.as_str());
-    let seconds: f64 = words.get(1).map_or(1.0, |s| s.parse().expect("seconds"));
-    let runs: u32 = words.get(2).map_or(3, |s| s.parse().expect("runs"));
-    let memory = match (flag("--huge"), flag("--no-huge")) {
-        (true, _) => Memory::Hugepages,
-        (_, true) => Memory::NoHuge,
-        _ => Memory::Auto,
-    };
-    let eal = Eal::start(&EalOptions { memory, ..EalOptions::default() }).expect("EAL");
-    let cores = core_affinity::get_core_ids().expect("cores");
-    core_affinity::set_for_current(*cores.last().expect("a core"));
-    let _worker = eal.register_worker().expect("a worker");
-    let ports: Vec<_> = (0..2u8).map(|n| null_port(&eal, n)).collect();
-    match pipeline {
-        "raw" | "macswap" => raw(ports, pipeline == "macswap", seconds, runs),
-        _ => switch(ports, pipeline == "lossless", seconds, runs),
+/// Polls between two looks at the clock that ends a run: some 2 ms.
+const POLLS: u32 = 4096;
+
+/// Frames that a ring between two workers holds.
+const RING: usize = 1024;
+
+/// What the command line asks for.
+struct Args {
+    /// What happens between the ports.
+    job: Job,
+    seconds: f64,
+    runs: u32,
+    memory: Memory,
+    devices: Vec<String>,
+    workers: usize,
+    cpus: Vec<usize>,
+    alone: bool,
+    untagged: bool,
+    serve: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Job {
+    Switch(Pipeline),
+    /// The ports alone; with `swap`, as testpmd's macswap.
+    Raw {
+        swap: bool,
+    },
+}
+
+impl Job {
+    const ALL: [Self; 4] = [
+        Self::Switch(Pipeline::Plain),
+        Self::Switch(Pipeline::Lossless),
+        Self::Raw { swap: false },
+        Self::Raw { swap: true },
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Switch(Pipeline::Plain) => "plain",
+            Self::Switch(Pipeline::Lossless) => "lossless",
+            Self::Raw { swap: false } => "raw",
+            Self::Raw { swap: true } => "macswap",
+        }
     }
 }
 
+/// What a run came to.
+#[derive(Clone, Copy, Default)]
+struct Measured {
+    frames: u64,
+    time: Duration,
+}
+
+/// One worker's pair of ports and what is between them: does some thousand polls, and says how many
+/// frames were sent since it was made.
+type Lane = Box<dyn FnMut() -> u64 + Send>;
+
+fn main() {
+    let args = arguments();
+    let eal = Eal::start(&EalOptions { memory: args.memory, ..EalOptions::default() })
+        .unwrap_or_else(|error| refuse(&error.to_string()));
+    let (answers, results) = mpsc::channel();
+    let mut orders = Vec::new();
+    for (lane, &cpu) in lanes(&eal, &args).into_iter().zip(&args.cpus) {
+        let (order, wanted) = mpsc::channel();
+        let (eal, answers) = (eal.clone(), answers.clone());
+        std::thread::spawn(move || worker(&eal, cpu, lane, &wanted, &answers));
+        orders.push(order);
+    }
+    let measure = |seconds: f64| {
+        for order in &orders {
+            order.send(seconds).expect("the worker runs");
+        }
+        let mut all = Measured::default();
+        for _ in &orders {
+            let one: Measured = results.recv().expect("the worker runs");
+            all = Measured { frames: all.frames + one.frames, time: all.time.max(one.time) };
+        }
+        all
+    };
+    if args.serve {
+        for line in std::io::stdin().lock().lines() {
+            let line = line.expect("text");
+            let Ok(seconds) = line.trim().parse() else { refuse("not a number of seconds") };
+            let Measured { frames, time } = measure(seconds);
+            println!("{frames} {}", time.as_nanos());
+        }
+        return;
+    }
+    for _ in 0..=args.runs {
+        let Measured { frames, time } = measure(args.seconds);
+        let (frames, seconds) = (frames as f64, time.as_secs_f64());
+        let (mpps, ns) = (frames / seconds / 1e6, seconds * 1e9 / frames);
+        println!("{} {mpps:.2} Mpps {ns:.2} ns", args.job.name());
+    }
+}
+
+/// A worker's thread: pinned, registered, and idle until it is told for how long to run.
+fn worker(
+    eal: &Eal,
+    cpu: usize,
+    mut lane: Lane,
+    wanted: &mpsc::Receiver<f64>,
+    answers: &mpsc::Sender<Measured>,
+) {
+    if !core_affinity::set_for_current(core_affinity::CoreId { id: cpu }) {
+        refuse(&format!("this process may not use CPU {cpu}"));
+    }
+    let _worker = eal.register_worker().expect("a worker");
+    let mut before = 0;
+    while let Ok(seconds) = wanted.recv() {
+        let start = Wall::now();
+        let mut after = before;
+        while start.elapsed().as_secs_f64() < seconds {
+            after = lane();
+        }
+        let run = Measured { frames: after - before, time: start.elapsed() };
+        before = after;
+        if answers.send(run).is_err() {
+            return;
+        }
+    }
+}
+
+fn lanes(eal: &Eal, args: &Args) -> Vec<Lane> {
+    let pairs = (0..args.workers).map(|w| pair(eal, args, w));
+    let pipeline = match args.job {
+        Job::Raw { swap } => return pairs.map(|ports| raw(ports, swap)).collect(),
+        Job::Switch(pipeline) => pipeline,
+    };
+    let mut plan = plan::plan(2 * args.workers as u16, pipeline, args.workers as u16);
+    for port in &mut plan.ports {
+        port.vlan.members[0].tagged = !args.untagged;
+    }
+    let watch = || LossWatch::new(&plan);
+    if args.alone {
+        return pairs.map(|ports| switch(&plan, ports, 0, Alone::default(), ())).collect();
+    }
+    let owners: Vec<_> = (0..2 * args.workers).map(|port| port / 2).collect();
+    let ends: Vec<Mesh<Mbuf>> = mesh(&owners, args.workers, RING);
+    let parts = pairs.zip(ends).enumerate();
+    parts.map(|(w, (ports, end))| switch(&plan, ports, 2 * w as u16, end, watch())).collect()
+}
+
+/// The two ports of a worker.
+fn pair(eal: &Eal, args: &Args, worker: usize) -> [DpdkPort; 2] {
+    if args.devices.is_empty() {
+        return [0, 1].map(|side| null_port(eal, 2 * worker as u8, side));
+    }
+    let name = format!("frames{worker}");
+    let pool = Pool::new(eal, &PoolOptions { name, ..PoolOptions::default() }).expect("a pool");
+    [0, 1].map(|side| open(eal, &args.devices[2 * worker + side], &pool))
+}
+
 /// A null port whose pool holds frames from this side's hosts to the other's.
-fn null_port(eal: &Eal, n: u8) -> DpdkPort {
-    let pool = Pool::new(
-        eal,
-        &PoolOptions { name: format!("null{n}"), frames: POOL, ..PoolOptions::default() },
-    )
-    .expect("a pool");
+fn null_port(eal: &Eal, first: u8, side: u8) -> DpdkPort {
+    let (n, peer) = (first + side, first + 1 - side);
+    let vid = 1 + first / 2;
+    let name = format!("null{n}");
+    let pool = Pool::new(eal, &PoolOptions { name, frames: POOL, ..PoolOptions::default() })
+        .expect("a pool");
     let mut all = Vec::new();
     let mut flow = 0;
-    while let Some(frame) = pool.frame(&template(n, flow)) {
+    loop {
+        let mut octets = template(n, peer, flow);
+        octets[15] = vid;
+        let Some(frame) = pool.frame(&octets) else { break };
         all.push(frame);
         flow = (flow + 1) % FLOWS;
     }
     drop(all);
-    let port = DpdkPort::open(eal, &format!("net_null{n},size=60")).expect("net_null");
-    port.start(&PortOptions::default(), &pool).expect("started")
+    open(eal, &format!("net_null{n},size=60"), &pool)
 }
 
-/// Seconds that this thread has run, which other processes on the machine do not lengthen.
-fn busy() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
-    let ns: f64 = stat.split(' ').next().and_then(|s| s.parse().ok()).expect("nanoseconds");
-    ns / 1e9
+fn open(eal: &Eal, device: &str, pool: &Pool) -> DpdkPort {
+    DpdkPort::open(eal, device)
+        .and_then(|port| port.start(&PortOptions::default(), pool))
+        .unwrap_or_else(|error| refuse(&error.to_string()))
 }
 
-fn mac(side: u8, flow: u8) -> [u8; 6] {
-    [2, 0, 0, side, 0, flow]
-}
-
-/// 64 octets on the wire: a tag of VLAN 1 with PCP 3, IPv4 with ECT(0), UDP.
-fn template(side: u8, flow: u8) -> [u8; 60] {
-    let mut f = [0; 60];
-    f[..6].copy_from_slice(&mac(1 - side, flow));
-    f[6..12].copy_from_slice(&mac(side, flow));
-    f[12..18].copy_from_slice(&[0x81, 0, 3 << 5, 1, 8, 0]);
-    f[18..38].copy_from_slice(&[
-        0x45,
-        2,
-        0,
-        42,
-        0,
-        0,
-        0,
-        0,
-        64,
-        17,
-        0,
-        0,
-        10,
-        0,
-        side,
-        flow,
-        10,
-        0,
-        1 - side,
-        flow,
-    ]);
-    f
-}
-
-fn plan(lossless: bool) -> SwitchPlan {
-    let p3 = PrioritySet::of(Priority::ALL[3]);
-    let kind = |g: usize| match (lossless, g) {
-        (true, 3) => {
-            GroupKind::Lossless { headroom: Cells(500), xon: Cells(100), xon_offset: Cells(8) }
-        }
-        _ => GroupKind::Lossy,
-    };
-    let limit = match lossless {
-        true => SharedLimit::Dynamic(Alpha::new(0).expect("in range")),
-        false => SharedLimit::Unlimited,
-    };
-    let groups = core::array::from_fn(|g| GroupPlan { reserved: Cells(16), limit, kind: kind(g) });
-    let ecn = EcnPlan {
-        kmin: Bytes(20_000),
-        kmax: Bytes(80_000),
-        pmax: 6554,
-        at: MarkAt::Enqueue,
-        not_ect: NotEct::Pass,
-    };
-    let port = |n: u8| PortPlan {
-        name: format!("p{n}"),
-        mac: Mac([2, 0, 0, n, 1, 0]),
-        rate: BitsPerSec::gbps(100),
-        shaped: false,
-        classify: ClassifyPlan {
-            trust: if lossless { Trust::PcpThenDscp } else { Trust::Pcp },
-            pcp: Priority::ALL,
-            dscp: core::array::from_fn(|d| Priority::ALL[d / 8]),
-            default: Priority::MIN,
-            group: PriorityGroup::ALL,
-            class: TrafficClass::ALL,
-        },
-        pfc: PfcPlan {
-            mode: if lossless { FlowControl::Pfc { send: p3, obey: p3 } } else { FlowControl::Off },
-            quanta: Quanta::MAX,
-            refresh: Duration::from_micros(100),
-        },
-        watchdog: [None; 8],
-        schedule: SchedulePlan {
-            classes: [ClassPlan::Dwrr { weight: 12 }; 8],
-            shaper_burst: Bytes(0),
-        },
-        ecn: [lossless.then_some(ecn); 8],
-        queue_limits: [SharedLimit::Unlimited; 8],
-        vlan: VlanPlan {
-            pvid: Some(Vid::MIN),
-            members: vec![VlanMember { vid: Vid::MIN, tagged: true }],
-        },
-    };
-    SwitchPlan {
-        name: "bench".into(),
-        ports: (0..2).map(port).collect(),
-        buffer: BufferPlan {
-            cell_bytes: 256,
-            total: Cells(8192),
-            groups: vec![groups; 2],
-            slack: Cells(0),
-        },
-        bridge: BridgePlan { table_size: 4096, ageing: Duration::from_secs(300), statics: vec![] },
-        routing: RoutingPlan::default(),
-        max_frame: 1522,
-        seed: 1,
-    }
-}
-
-fn switch(ports: Vec<DpdkPort>, lossless: bool, seconds: f64, runs: u32) {
-    let plan = plan(lossless);
-    let ports = ports
-        .into_iter()
-        .enumerate()
-        .map(|(n, p)| (PortId::new(n as u16).expect("small"), p))
-        .collect();
-    let mut sw: Switch<Real> = Switch::new(&plan, ports, Alone::default(), ()).expect("a switch");
+fn switch<H, E>(plan: &SwitchPlan, ports: [DpdkPort; 2], first: u16, handoff: H, events: E) -> Lane
+where
+    H: Handoff<Mbuf> + Send + 'static,
+    E: Events + Send + 'static,
+{
+    let id = |n| PortId::new(n).expect("a small number");
+    let ports = (first..).map(id).zip(ports).collect();
+    let mut sw: Switch<Real<H, E>> = Switch::new(plan, ports, handoff, events).expect("a switch");
     let clock = TscClock::new();
-    let mut before = 0;
-    for _ in 0..=runs {
-        let start = busy();
-        while busy() - start < seconds {
-            for _ in 0..4096 {
-                sw.poll(clock.now());
-            }
+    Box::new(move || {
+        for _ in 0..POLLS {
+            sw.poll(clock.now());
         }
-        let took = busy() - start;
         let snap = sw.snapshot(clock.now());
-        let sent: u64 = snap.ports.iter().map(|p| p.counters.tx_frames).sum();
-        assert!(
-            snap.balance().holds() && snap.drops().total() < 100,
-            "{:?}",
-            snap.drops().iter().collect::<Vec<_>>()
-        );
-        let n = sent - before;
-        before = sent;
-        println!(
-            "{} {:.2} Mpps {:.2} ns",
-            if lossless { "lossless" } else { "plain" },
-            n as f64 / took / 1e6,
-            took * 1e9 / n as f64
-        );
-    }
+        // What was dropped or flooded would be measured too.
+        let (balance, drops) = (snap.balance(), snap.drops());
+        assert!(balance.holds() && drops.total() == 0, "{balance:?} {drops:?}");
+        assert!(snap.fdb_entries >= 2 * u64::from(FLOWS), "{}", snap.fdb_entries);
+        snap.ports.iter().map(|p| p.counters.tx_frames).sum()
+    })
 }
 
-/// What the two ports cost without a switch between them; with `swap`, as testpmd's macswap.
-fn raw(mut ports: Vec<DpdkPort>, swap: bool, seconds: f64, runs: u32) {
+fn raw(mut ports: [DpdkPort; 2], swap: bool) -> Lane {
     let mut burst: Burst<Mbuf> = Burst::new();
-    for _ in 0..=runs {
-        let (start, mut n) = (busy(), 0u64);
-        while busy() - start < seconds {
-            for _ in 0..4096 {
-                for side in 0..2 {
-                    ports[side].rx_burst(&mut burst);
-                    n += burst.len() as u64;
-                    if swap {
-                        for f in &mut burst {
-                            let (dst, src) = f.head_mut()[..12].split_at_mut(6);
-                            dst.swap_with_slice(src);
-                        }
+    let mut sent = 0;
+    Box::new(move || {
+        for _ in 0..POLLS {
+            for side in 0..2 {
+                ports[side].rx_burst(&mut burst);
+                sent += burst.len() as u64;
+                if swap {
+                    for f in &mut burst {
+                        let Some(head) = f.head_mut().first_chunk_mut::<12>() else { continue };
+                        let old = *head;
+                        head[..6].copy_from_slice(&old[6..]);
+                        head[6..].copy_from_slice(&old[..6]);
                     }
-                    ports[1 - side].tx_burst(&mut burst);
-                    burst.clear();
                 }
+                ports[1 - side].tx_burst(&mut burst);
+                sent -= burst.len() as u64;
+                burst.clear();
             }
         }
-        let took = busy() - start;
-        println!(
-            "{} {:.2} Mpps {:.2} ns",
-            if swap { "macswap" } else { "raw" },
-            n as f64 / took / 1e6,
-            took * 1e9 / n as f64
-        );
+        sent
+    })
+}
+
+fn refuse(why: &str) -> ! {
+    eprintln!("forward: {why}");
+    exit(3)
+}
+
+fn arguments() -> Args {
+    let mut args = Args {
+        job: Job::Switch(Pipeline::Plain),
+        seconds: 1.0,
+        runs: 3,
+        memory: Memory::Auto,
+        devices: Vec::new(),
+        workers: 1,
+        cpus: Vec::new(),
+        alone: false,
+        untagged: false,
+        serve: false,
+    };
+    let mut numbers = Vec::new();
+    let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
+    while let Some(word) = words.next() {
+        let mut value = || words.next().unwrap_or_else(|| refuse(&format!("{word} of what?")));
+        let number = |text: String| text.parse().unwrap_or_else(|_| refuse(&text));
+        match word.as_str() {
+            "--huge" => args.memory = Memory::Hugepages,
+            "--no-huge" => args.memory = Memory::NoHuge,
+            "--device" => args.devices.push(value()),
+            "--workers" => args.workers = number(value()),
+            "--cpu" => args.cpus.push(number(value())),
+            "--alone" => args.alone = true,
+            "--untagged" => args.untagged = true,
+            "--serve" => args.serve = true,
+            name => match Job::ALL.into_iter().find(|job| job.name() == name) {
+                Some(job) => args.job = job,
+                None => numbers.push(name.parse().unwrap_or_else(|_| refuse(name))),
+            },
+        }
     }
+    args.seconds = numbers.first().copied().unwrap_or(args.seconds);
+    args.runs = numbers.get(1).map_or(args.runs, |n: &f64| *n as u32);
+    if args.cpus.is_empty() {
+        let all = core_affinity::get_core_ids().unwrap_or_default();
+        args.cpus = all.iter().rev().map(|core| core.id).take(args.workers).collect();
+    }
+    let fits = args.devices.is_empty() || args.devices.len() == 2 * args.workers;
+    if args.cpus.len() != args.workers || args.workers == 0 || !fits {
+        refuse("a worker has two devices and one CPU");
+    }
+    if args.alone && args.workers > 1 {
+        refuse("one worker can be alone");
+    }
+    args
 }

@@ -1,0 +1,120 @@
+"""The cases: who is compared with whom, on which devices, against which target."""
+
+import tempfile
+
+from . import frames, instructions
+from .contestants import Ovs, Sluice, Testpmd, build
+from .machine import Broken, cpus, hugepages
+from .measure import at_least, at_most, compare, rate_ratio, rounds, time_ratio
+
+# 64 octets on the wire: the devices count without the FCS.
+NULL_DEVICES = ["net_null0,size=60", "net_null1,size=60"]
+
+# Hugepages that a contestant needs at most; OVS takes what it gets, and does with less.
+MIB_EACH = 128
+MIB_OVS = 512
+
+
+def _two_cpus():
+    """The CPU to measure on, and one for everything else."""
+    usable = cpus()
+    if len(usable) < 2:
+        raise Broken("this takes two CPUs: one to measure on, and one for everything else")
+    return usable[-1], usable[0]
+
+
+def null_macswap(settings, gate, say):
+    """Sluice between two net_null ports against testpmd's macswap between them."""
+    cpu, main_cpu = _two_cpus()
+    forward = build("forward", say)
+    peer = Testpmd("testpmd macswap", NULL_DEVICES, cpu, main_cpu)
+    contestants = [peer]
+    for job in ["macswap", "plain", "lossless"]:
+        contestants.append(Sluice(f"sluice {job}", forward, [job, "--huge"], [cpu]))
+    with hugepages(MIB_EACH * len(contestants), say):
+        samples = rounds(contestants, settings, gate, say)
+
+    def against(subject):
+        return compare("null-macswap", samples, f"sluice {subject}", peer.name, time_ratio)
+
+    return [against("macswap"), at_most(against("plain"), 1.8), at_most(against("lossless"), 3)]
+
+
+def pcap_ovs(settings, gate, say):
+    """Sluice between two pcap ports that repeat 256 flows each for ever, against OVS-DPDK."""
+    cpu, main_cpu = _two_cpus()
+    forward = build("forward", say)
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="sluice-perf-") as directory:
+        for tagged in [True, False]:
+            kind = "tagged" if tagged else "untagged"
+            devices = []
+            for side in range(2):
+                path = f"{directory}/{kind}{side}.pcap"
+                frames.write(path, side, tagged)
+                # No tx_pcap: what is sent is counted and dropped.
+                devices.append(f"net_pcap{side},rx_pcap={path},infinite_rx=1")
+            ovs = Ovs("ovs normal", devices, cpu, main_cpu, f"{directory}/ovs-{kind}")
+            testpmd = Testpmd("testpmd macswap", devices, cpu, main_cpu)
+            options = ["--huge"] if tagged else ["--huge", "--untagged"]
+            for device in devices:
+                options += ["--device", device]
+            ours = [
+                Sluice(f"sluice {job}", forward, [job, *options], [cpu])
+                for job in ["plain", "lossless"]
+            ]
+            with hugepages(MIB_EACH * 3 + MIB_OVS, say):
+                samples = rounds([testpmd, *ours, ovs], settings, gate, say)
+            case = f"pcap-ovs {kind}"
+            for one in ours:
+                row = compare(case, samples, one.name, ovs.name, rate_ratio, "Mpps")
+                rows.append(at_least(row, 2))
+            for one in [testpmd, *ours]:
+                if one is testpmd:
+                    rows.append(compare(case, samples, one.name, ovs.name, rate_ratio, "Mpps"))
+                else:
+                    rows.append(
+                        compare(case, samples, one.name, testpmd.name, rate_ratio, "Mpps")
+                    )
+    return rows
+
+
+def nohuge(settings, gate, say):
+    """Sluice on ordinary pages against Sluice on hugepages, between net_null ports."""
+    cpu, _ = _two_cpus()
+    forward = build("forward", say)
+    rows = []
+    with hugepages(MIB_EACH, say):
+        for job in ["plain", "lossless"]:
+            huge = Sluice(f"{job}, hugepages", forward, [job, "--huge"], [cpu])
+            small = Sluice(f"{job}, 4 KiB pages", forward, [job, "--no-huge"], [cpu])
+            samples = rounds([huge, small], settings, gate, say)
+            row = compare("nohuge", samples, small.name, huge.name, time_ratio)
+            rows.append(at_most(row, 1.2))
+    return rows
+
+
+def workers(settings, gate, say):
+    """Two workers, each with a pair of net_null ports, against one worker with one pair."""
+    cpu, other = _two_cpus()
+    forward = build("forward", say)
+    rows = []
+    with hugepages(2 * MIB_EACH, say):
+        for job in ["plain", "lossless"]:
+            options = [job, "--huge", "--workers"]
+            one = Sluice(f"{job}, one worker", forward, [*options, "1"], [cpu])
+            two = Sluice(f"{job}, two workers", forward, [*options, "2"], [cpu, other])
+            samples = rounds([one, two], settings, gate, say)
+            row = compare("workers", samples, two.name, one.name, rate_ratio, "Mpps")
+            rows.append(at_least(row, 1.7))
+    return rows
+
+
+# Verb to case, in the order in which all are run.
+CASES = {
+    "null-macswap": null_macswap,
+    "pcap-ovs": pcap_ovs,
+    "nohuge": nohuge,
+    "workers": workers,
+    "instructions": instructions.run,
+}

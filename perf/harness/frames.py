@@ -1,0 +1,34 @@
+"""The frames that go round between the pcap devices, the same for every contestant."""
+
+import struct
+
+FLOWS = 256
+
+
+def _frame(side, flow, tagged):
+    """64 octets on the wire, FCS included: Ethernet, VLAN 1 with PCP 3 or none, IPv4, UDP."""
+
+    def mac(side):
+        return bytes([2, 0, 0, side, 0, flow])
+
+    udp = struct.pack("!4H", 4791, 4791, 8 + 14, 0) + bytes(14 if tagged else 18)
+    # DSCP 24, which the switch takes for priority 3 where there is no tag, and ECT(0).
+    head = struct.pack("!BBHHHBBH", 0x45, 24 << 2 | 2, 20 + len(udp), 0, 0, 64, 17, 0)
+    addresses = bytes([10, 0, side, flow, 10, 0, 1 - side, flow])
+    total = sum(struct.unpack("!10H", head + addresses))
+    total = (total & 0xFFFF) + (total >> 16)
+    checksum = ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
+    head = head[:10] + struct.pack("!H", checksum)
+    tag = struct.pack("!HH", 0x8100, 3 << 13 | 1) if tagged else b""
+    frame = mac(1 - side) + mac(side) + tag + b"\x08\x00" + head + addresses + udp
+    assert len(frame) == 60, len(frame)
+    return frame
+
+
+def write(path, side, tagged):
+    """A capture of one frame from each host behind `side` to its namesake behind the other."""
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+        for flow in range(FLOWS):
+            frame = _frame(side, flow, tagged)
+            file.write(struct.pack("<4I", 0, flow, len(frame), len(frame)) + frame)

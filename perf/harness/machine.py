@@ -1,0 +1,171 @@
+"""The machine: its CPUs, its hugepages, and what others do with it meanwhile."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+HUGEPAGES = Path("/proc/sys/vm/nr_hugepages")
+
+# A gate that waits looks this often, over spans long enough to be worth more than a few ticks.
+LOOK_SECONDS = 0.3
+
+
+class Broken(Exception):
+    """The machine lacks what a case needs; the message says what and what to do."""
+
+
+def cpus():
+    """The CPUs this process may use, the one to measure on last."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def _first(pattern, path, default="unknown"):
+    try:
+        found = re.search(pattern, Path(path).read_text(), re.M)
+    except OSError:
+        found = None
+    return found.group(1).strip() if found else default
+
+
+def _output(*command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return done.stdout.strip()
+
+
+def describe(root):
+    """What a reader must know to place the figures; nothing that tells whose machine it is."""
+    memory = int(_first(r"^MemTotal:\s+(\d+)", "/proc/meminfo", "0")) / 1024 / 1024
+    return {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "commit": _output("git", "-C", str(root), "describe", "--always", "--dirty"),
+        "cpu": _first(r"^model name\s*:\s*(.+)$", "/proc/cpuinfo"),
+        "cpus": len(cpus()),
+        "virtual": "hypervisor" in _first(r"^flags\s*:\s*(.+)$", "/proc/cpuinfo", ""),
+        "memory_gib": round(memory),
+        "kernel": os.uname().release.split("-")[0],
+        "dpdk": _output("pkg-config", "--modversion", "libdpdk"),
+        "rustc": _output("rustc", "--version"),
+    }
+
+
+@contextlib.contextmanager
+def hugepages(mib, say):
+    """Sees to it that `mib` of hugepages are free, and puts the setting back afterwards."""
+
+    def of_meminfo(key):
+        return int(_first(rf"^{key}:\s+(\d+)", "/proc/meminfo", "0"))
+
+    size = of_meminfo("Hugepagesize") * 1024
+    if size == 0:
+        raise Broken("this kernel has no hugepages")
+    missing = -(-mib * 1024 * 1024 // size) - of_meminfo("HugePages_Free")
+    if missing <= 0:
+        yield
+        return
+    before = int(HUGEPAGES.read_text())
+    try:
+        HUGEPAGES.write_text(str(before + missing))
+    except OSError as error:
+        raise Broken(
+            f"{mib} MiB of hugepages are needed and not free; as root: "
+            f"echo {before + missing} > {HUGEPAGES}"
+        ) from error
+    say(f"set nr_hugepages to {before + missing} (it was {before})")
+    try:
+        if of_meminfo("HugePages_Free") * size < mib * 1024 * 1024:
+            raise Broken(f"the kernel has no {mib} MiB in one piece for hugepages")
+        yield
+    finally:
+        HUGEPAGES.write_text(str(before))
+        say(f"set nr_hugepages back to {before}")
+
+
+def _busy_seconds():
+    """CPU time that was not idle, and that the hypervisor took, since the start, of all CPUs."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    user, nice, system, _idle, _wait, irq, softirq, steal = map(int, fields[:8])
+    return (user + nice + system + irq + softirq + steal) / TICKS
+
+
+def _own_seconds(pids):
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+            total += int(fields[11]) + int(fields[12])
+    return total / TICKS
+
+
+def _threads(pids):
+    """Nanoseconds that each thread ran, and waited for its CPU while it could have run."""
+    threads = {}
+    for pid in pids:
+        for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+            with contextlib.suppress(OSError, ValueError):
+                ran, waited, _ = path.read_text().split()
+                threads[path.parent.name] = (int(ran), int(waited))
+    return threads
+
+
+class Watch:
+    """What others took of the machine while one contestant was measured."""
+
+    def __init__(self, pids):
+        self.pids = [*pids, os.getpid()]
+        self.start = time.monotonic()
+        self.busy, self.own = _busy_seconds(), _own_seconds(self.pids)
+        self.threads = _threads(pids)
+        self.measured = list(pids)
+
+    def end(self):
+        """(CPUs that others used, share of its time for which the busiest thread had to wait)."""
+        took = time.monotonic() - self.start
+        foreign = (_busy_seconds() - self.busy) - (_own_seconds(self.pids) - self.own)
+        ran, waited = 0, 0
+        for thread, (ran_now, waited_now) in _threads(self.measured).items():
+            ran_before, waited_before = self.threads.get(thread, (0, 0))
+            if ran_now - ran_before > ran:
+                ran, waited = ran_now - ran_before, waited_now - waited_before
+        return max(0.0, foreign / took), waited / max(1, ran + waited)
+
+
+class Gate:
+    """Holds a measurement back while others use the machine, but not for ever."""
+
+    def __init__(self, foreign_max, patience, say):
+        self.foreign_max = foreign_max
+        self.left = patience
+        self.say = say
+
+    def wait(self):
+        said = False
+        while self.left > 0:
+            watch = Watch([])
+            time.sleep(LOOK_SECONDS)
+            foreign, _ = watch.end()
+            if foreign <= self.foreign_max:
+                return
+            self.left -= LOOK_SECONDS
+            if not said:
+                self.say(f"others use {foreign:.2f} CPUs: waiting, for {self.left:.0f} s at most")
+                said = True
+
+
+def stop(process, seconds=5):
+    """Ends a child of ours: asks, then insists."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGCONT)
+        process.terminate()
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

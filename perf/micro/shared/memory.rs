@@ -1,0 +1,140 @@
+//! Ports in memory that allocate nothing once they are in use: what is left is the data plane.
+//!
+//! A frame's memory comes from its thread's stock and goes back there, as an mbuf's from its pool.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use sluice::frame::{Burst, FCS_BYTES, Frame};
+use sluice::port::{Port, PortCaps};
+use sluice::units::Bytes;
+
+/// Octets in front of a frame for tags, as an mbuf has them.
+const ROOM: usize = 128;
+
+/// The longest frame, without its FCS.
+const FRAME_MAX: usize = 256;
+
+struct Slot {
+    start: usize,
+    end: usize,
+    octets: [u8; ROOM + FRAME_MAX],
+}
+
+thread_local! {
+    static STOCK: RefCell<Vec<Box<Slot>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Sets memory for `frames` more frames of this thread aside.
+pub fn stock(frames: usize) {
+    STOCK.with_borrow_mut(|stock| {
+        let slot = || Box::new(Slot { start: 0, end: 0, octets: [0; ROOM + FRAME_MAX] });
+        stock.extend(std::iter::repeat_with(slot).take(frames));
+    });
+}
+
+/// A frame in a slot of its own; it is nothing only while it is dropped.
+pub struct MemFrame(Option<Box<Slot>>);
+
+impl MemFrame {
+    /// A frame with these octets (FCS not among them), or nothing when the stock is used up.
+    pub fn new(octets: &[u8]) -> Option<Self> {
+        let mut slot = STOCK.with_borrow_mut(Vec::pop)?;
+        (slot.start, slot.end) = (ROOM, ROOM + octets.len());
+        slot.octets[ROOM..][..octets.len()].copy_from_slice(octets);
+        Some(Self(Some(slot)))
+    }
+
+    #[inline(always)]
+    fn slot(&self) -> &Slot {
+        self.0.as_ref().expect("a frame has its slot")
+    }
+
+    #[inline(always)]
+    fn slot_mut(&mut self) -> &mut Slot {
+        self.0.as_mut().expect("a frame has its slot")
+    }
+}
+
+impl Drop for MemFrame {
+    fn drop(&mut self) {
+        let slot = self.0.take().expect("a frame has its slot");
+        // The stock may be gone when a thread ends.
+        let _ = STOCK.try_with(|stock| stock.borrow_mut().push(slot));
+    }
+}
+
+impl Frame for MemFrame {
+    #[inline]
+    fn head(&self) -> &[u8] {
+        let slot = self.slot();
+        &slot.octets[slot.start..slot.end]
+    }
+    #[inline]
+    fn head_mut(&mut self) -> &mut [u8] {
+        let slot = self.slot_mut();
+        &mut slot.octets[slot.start..slot.end]
+    }
+    #[inline]
+    fn wire_len(&self) -> u32 {
+        let slot = self.slot();
+        (slot.end - slot.start) as u32 + FCS_BYTES
+    }
+    fn prepend(&mut self, n: usize) -> bool {
+        let slot = self.slot_mut();
+        let fits = n <= slot.start;
+        slot.start -= if fits { n } else { 0 };
+        fits
+    }
+    fn trim_front(&mut self, n: usize) -> bool {
+        let slot = self.slot_mut();
+        let fits = n <= slot.end - slot.start;
+        slot.start += if fits { n } else { 0 };
+        fits
+    }
+    fn duplicate(&mut self) -> Option<Self> {
+        Self::new(self.head())
+    }
+}
+
+type Line = Rc<RefCell<VecDeque<MemFrame>>>;
+
+/// One end of a link.
+pub struct MemPort {
+    rx: Line,
+    tx: Line,
+}
+
+impl MemPort {
+    /// Two ports on one link that holds `capacity` frames each way. Both may belong to the same
+    /// switch: frames between hosts behind them then go round for ever.
+    pub fn pair(capacity: usize) -> (Self, Self) {
+        let line = || Rc::new(RefCell::new(VecDeque::with_capacity(capacity)));
+        let (there, back): (Line, Line) = (line(), line());
+        (Self { rx: back.clone(), tx: there.clone() }, Self { rx: there, tx: back })
+    }
+}
+
+impl Port for MemPort {
+    type Frame = MemFrame;
+
+    #[inline]
+    fn rx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        let mut rx = self.rx.borrow_mut();
+        let n = rx.len().min(out.remaining_capacity());
+        out.extend(rx.drain(..n));
+    }
+    #[inline]
+    fn tx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        let mut tx = self.tx.borrow_mut();
+        let n = out.len().min(tx.capacity() - tx.len());
+        tx.extend(out.drain(..n));
+    }
+    fn control_frame(&mut self, octets: &[u8]) -> Option<MemFrame> {
+        MemFrame::new(octets)
+    }
+    fn caps(&self) -> &PortCaps {
+        &PortCaps { link_rate: None, rx_backlog_max: Bytes(0), tx_committed_max: Bytes(0) }
+    }
+}

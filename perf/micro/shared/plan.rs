@@ -1,0 +1,121 @@
+//! The switches and frames that are measured, the same with DPDK's ports and with ports in memory.
+
+use sluice::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
+use sluice::congestion::{EcnPlan, MarkAt, NotEct};
+use sluice::pfc::{FlowControl, PfcPlan};
+use sluice::schedule::{ClassPlan, SchedulePlan};
+use sluice::switch::*;
+use sluice::time::Duration;
+use sluice::units::*;
+
+/// How much of the pipeline a frame goes through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pipeline {
+    /// Parse, learn, look up, forward; no priority is lossless.
+    Plain,
+    /// Besides: priority 3 is lossless, groups have dynamic limits, PFC is sent and obeyed, every
+    /// class marks ECN.
+    Lossless,
+}
+
+/// What the workers of a switch do not know of each other, in cells of 256 octets: the bursts in
+/// the hands of one other worker, each way, in frames of 1522 octets.
+const SLACK: Cells = Cells(2 * 4 * 32 * 6);
+
+/// A switch of `ports` ports with 2 MiB of buffer, whose ports all belong to VLAN 1, or if there are
+/// several workers, those of each to a VLAN of its own; all tagged.
+pub fn plan(ports: u16, pipeline: Pipeline, workers: u16) -> SwitchPlan {
+    let groups = core::array::from_fn(|g| group(g, pipeline));
+    SwitchPlan {
+        name: "bench".into(),
+        ports: (0..ports).map(|n| port(n as u8, n * workers / ports, pipeline)).collect(),
+        buffer: BufferPlan {
+            cell_bytes: 256,
+            total: Cells(8192),
+            groups: vec![groups; ports.into()],
+            slack: if workers > 1 { SLACK } else { Cells(0) },
+        },
+        bridge: BridgePlan { table_size: 4096, ageing: Duration::from_secs(300), statics: vec![] },
+        routing: RoutingPlan::default(),
+        max_frame: 1522,
+        seed: 1,
+    }
+}
+
+fn group(index: usize, pipeline: Pipeline) -> GroupPlan {
+    match pipeline {
+        Pipeline::Plain => {
+            GroupPlan { reserved: Cells(16), limit: SharedLimit::Unlimited, kind: GroupKind::Lossy }
+        }
+        Pipeline::Lossless => GroupPlan {
+            reserved: Cells(16),
+            limit: SharedLimit::Dynamic(Alpha::new(0).expect("in range")),
+            kind: match index {
+                3 => GroupKind::Lossless {
+                    headroom: Cells(500),
+                    xon: Cells(100),
+                    xon_offset: Cells(8),
+                },
+                _ => GroupKind::Lossy,
+            },
+        },
+    }
+}
+
+fn port(n: u8, worker: u16, pipeline: Pipeline) -> PortPlan {
+    let vid = Vid::new(1 + worker).expect("a small number");
+    let lossless = pipeline == Pipeline::Lossless;
+    let p3 = PrioritySet::of(Priority::ALL[3]);
+    let ecn = EcnPlan {
+        kmin: Bytes(20_000),
+        kmax: Bytes(80_000),
+        pmax: 6554,
+        at: MarkAt::Enqueue,
+        not_ect: NotEct::Pass,
+    };
+    PortPlan {
+        name: format!("p{n}"),
+        mac: Mac([2, 0, 0, n, 1, 0]),
+        rate: BitsPerSec::gbps(100),
+        shaped: false,
+        classify: ClassifyPlan {
+            trust: if lossless { Trust::PcpThenDscp } else { Trust::Pcp },
+            pcp: Priority::ALL,
+            dscp: core::array::from_fn(|d| Priority::ALL[d / 8]),
+            default: Priority::MIN,
+            group: PriorityGroup::ALL,
+            class: TrafficClass::ALL,
+        },
+        pfc: PfcPlan {
+            mode: if lossless { FlowControl::Pfc { send: p3, obey: p3 } } else { FlowControl::Off },
+            quanta: Quanta::MAX,
+            refresh: Duration::from_micros(100),
+        },
+        watchdog: [None; 8],
+        schedule: SchedulePlan {
+            classes: [ClassPlan::Dwrr { weight: 12 }; 8],
+            shaper_burst: Bytes(0),
+        },
+        ecn: [lossless.then_some(ecn); 8],
+        queue_limits: [SharedLimit::Unlimited; 8],
+        vlan: VlanPlan { pvid: Some(vid), members: vec![VlanMember { vid, tagged: true }] },
+    }
+}
+
+/// The address of a host behind port `side`.
+pub const fn mac(side: u8, flow: u8) -> [u8; 6] {
+    [2, 0, 0, side, 0, flow]
+}
+
+/// A frame from host `flow` behind port `from` to its namesake behind port `to`, in VLAN 1: 64
+/// octets on the wire, tagged with PCP 3, an IPv4 packet with ECT(0) and UDP.
+pub fn template(from: u8, to: u8, flow: u8) -> [u8; 60] {
+    let mut f = [0; 60];
+    f[..6].copy_from_slice(&mac(to, flow));
+    f[6..12].copy_from_slice(&mac(from, flow));
+    f[12..18].copy_from_slice(&[0x81, 0, 3 << 5, 1, 8, 0]);
+    let ip = [0x45, 2, 0, 42, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, from, flow, 10, 0, to, flow];
+    f[18..38].copy_from_slice(&ip);
+    f[38..46].copy_from_slice(&[0x12, 0xb7, 0x12, 0xb7, 0, 22, 0, 0]);
+    f
+}

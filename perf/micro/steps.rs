@@ -1,0 +1,93 @@
+//! The pipeline alone, on ports in memory and in virtual time: the same instructions in every run.
+//!
+//! `cargo bench --bench steps -- plain|lossless|ports POLLS BURST`
+//!
+//! lets `BURST` frames each way go round between two ports for `POLLS` polls, with the switch
+//! between them or (`ports`) nothing, and prints how many frames that were. `perf/run instructions`
+//! counts the instructions of two such runs of different length: their difference is the frames'.
+
+#[path = "shared/memory.rs"]
+mod memory;
+#[path = "shared/plan.rs"]
+mod plan;
+
+use memory::{MemFrame, MemPort};
+use plan::{Pipeline, template};
+use sluice::frame::Burst;
+use sluice::port::Port;
+use sluice::runtime::{LossWatch, Mesh, mesh};
+use sluice::switch::Switch;
+use sluice::time::{Duration, Instant};
+use sluice::units::PortId;
+use sluice::world::World;
+
+/// The world of the product but for its ports.
+struct Memory;
+
+impl World for Memory {
+    type Frame = MemFrame;
+    type Port = MemPort;
+    type Events = LossWatch;
+    type Handoff = Mesh<MemFrame>;
+}
+
+/// What a burst of 32 minimal frames takes at 100 Gb/s, preamble and gap with it.
+const STEP: Duration = Duration::from_nanos(32 * 672 / 100);
+
+const FLOWS: u8 = 16;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let [job, polls, burst] = args.as_slice() else {
+        // `cargo bench` without arguments runs every bench: there is nothing to time here.
+        println!("usage: steps plain|lossless|ports POLLS BURST");
+        return;
+    };
+    let polls: u64 = polls.parse().expect("a number of polls");
+    let burst: u8 = burst.parse().expect("frames in a burst");
+    memory::stock(4 * usize::from(burst) + 64);
+    let (mut a, mut b) = MemPort::pair(256);
+    for (port, from) in [(&mut b, 0), (&mut a, 1)] {
+        let frame = |n| MemFrame::new(&template(from, 1 - from, n % FLOWS)).expect("in stock");
+        let mut frames: Burst<_> = (0..burst).map(frame).collect();
+        port.tx_burst(&mut frames);
+    }
+    let frames = match job.as_str() {
+        "ports" => ports(a, b, polls),
+        "plain" => switch(Pipeline::Plain, a, b, polls),
+        "lossless" => switch(Pipeline::Lossless, a, b, polls),
+        _ => panic!("plain, lossless or ports"),
+    };
+    println!("{frames}");
+}
+
+fn switch(pipeline: Pipeline, a: MemPort, b: MemPort, polls: u64) -> u64 {
+    let plan = plan::plan(2, pipeline, 1);
+    let end = mesh(&[0, 0], 1, 1).pop().expect("one worker");
+    let id = |n| PortId::new(n).expect("a small number");
+    let ports = vec![(id(0), a), (id(1), b)];
+    let mut sw: Switch<Memory> =
+        Switch::new(&plan, ports, end, LossWatch::new(&plan)).expect("a switch");
+    let mut now = Instant::ZERO;
+    for _ in 0..polls {
+        sw.poll(now);
+        now += STEP;
+    }
+    let snap = sw.snapshot(now);
+    assert!(snap.balance().holds() && snap.drops().total() == 0, "{snap:?}");
+    snap.ports.iter().map(|p| p.counters.tx_frames).sum()
+}
+
+fn ports(mut a: MemPort, mut b: MemPort, polls: u64) -> u64 {
+    let mut burst = Burst::new();
+    let mut frames = 0;
+    for _ in 0..polls {
+        a.rx_burst(&mut burst);
+        frames += burst.len() as u64;
+        b.tx_burst(&mut burst);
+        b.rx_burst(&mut burst);
+        frames += burst.len() as u64;
+        a.tx_burst(&mut burst);
+    }
+    frames
+}
