@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::buffer::{GroupKind, Ledger};
 use crate::pfc::FlowControl;
+use crate::runtime::slack_for;
 use crate::units::Cells;
 
 /// A valid port, as text.
@@ -18,9 +19,11 @@ fn a_port() -> impl Strategy<Value = String> {
                 if nic { format!("\"0000:{bus:02x}:00.BUS\"") } else { "net_nullN".into() };
             let pfc = if pfc.is_empty() { "~".into() } else { format!("{{enable: {pfc:?}}}") };
             let pfc = pfc.replace("{enable: {", "{enable: [").replace("}}", "]}");
+            // Some ports share a worker, some are in different ones.
+            let core = weight % 3;
             let shaped = if shaped { "on" } else { "auto" };
             format!(
-                "  - {{name: pN, device: {device}, rate: {rate}, pfc: {pfc}, shaped: {shaped}, \
+                "  - {{name: pN, core: {core}, device: {device}, rate: {rate}, pfc: {pfc}, shaped: {shaped}, \
                  default_priority: {default}, link: {{poll_gap: {gap}us, peer_response: 5us}}, \
                  queues: {{2: {{weight: {weight}}}}}}}\n"
             )
@@ -80,6 +83,9 @@ proptest! {
         }
         let polled: usize = file.workers.iter().map(|w| w.ports.len()).sum();
         prop_assert_eq!(polled, file.plan.ports.len());
+        let owner = |p: usize| file.workers.iter().position(|w| w.ports.contains(&port(p as u16)));
+        let owners: Vec<usize> = (0..polled).filter_map(owner).collect();
+        prop_assert_eq!(file.plan.buffer.slack, slack_for(&file.plan, &owners));
     }
 
     #[test]
