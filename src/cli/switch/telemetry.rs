@@ -75,7 +75,9 @@ fn port(s: &Summary, parameter: &str) -> Value {
 }
 
 fn priorities(s: &Summary, parameter: &str) -> Value {
-    find(s, parameter).map(|p| value(&p.priorities)).unwrap_or_default()
+    let Some(port) = find(s, parameter) else { return Value::Null };
+    // DPDK shows an object of objects, and nothing of an array of them.
+    port.priorities.iter().map(|p| (p.priority.to_string(), value(p))).collect()
 }
 
 fn drops(s: &Summary, _: &str) -> Value {
