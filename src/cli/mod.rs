@@ -8,6 +8,8 @@ pub mod check;
 mod control;
 pub mod ctl;
 #[cfg(feature = "dpdk")]
+pub mod demo;
+#[cfg(feature = "dpdk")]
 pub mod switch;
 
 use std::fmt;
@@ -26,6 +28,7 @@ const BROKEN: u8 = 3;
 
 const EXAMPLES: &str = "\
 EXAMPLES:
+  sluice demo                                     what PFC does to an overload
   sluice check configs/switch/bump.yaml           what a switch file comes to
   sluice switch configs/switch/bump.yaml          run it until Ctrl-C
   sluice ctl show                                 look at it from another terminal
@@ -50,6 +53,8 @@ struct Cli {
 /// What to do.
 #[derive(Subcommand, Debug)]
 enum Command {
+    #[cfg(feature = "dpdk")]
+    Demo(demo::DemoArgs),
     /// Run a switch on real ports.
     #[cfg(feature = "dpdk")]
     Switch(switch::Args),
@@ -97,6 +102,8 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     log(cli.verbose);
     let result = match cli.command {
+        #[cfg(feature = "dpdk")]
+        Command::Demo(args) => demo::run(&args),
         #[cfg(feature = "dpdk")]
         Command::Switch(args) => switch::run(args),
         Command::Ctl(args) => ctl::run(args),

@@ -24,6 +24,7 @@ mod pool;
 mod port;
 mod ring;
 mod telemetry;
+mod source;
 
 pub use clock::{ClockQuality, TscClock};
 pub use control::{Link, MacControl, PortControl, PortInfo, PortStats};
@@ -34,3 +35,4 @@ pub use pool::{Pool, PoolOptions};
 pub use port::{CONTROL_FRAME_MAX, DpdkPort, HardwarePfc, PortOptions, Started, Stopped};
 pub use ring::{RingOptions, ring_pair};
 pub use telemetry::{TelemetryCommand, register_telemetry};
+pub use source::SourcePort;

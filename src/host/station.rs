@@ -168,7 +168,12 @@ impl<P: Source> Station<P> {
         self.hand.is_empty() && self.sources.is_done() && self.pauses.is_empty()
     }
 
-    /// The counters, with the time paused so far counted in.
+    /// The plain counters, without times and transitions of pauses: what costs nothing to look at.
+    pub const fn counters(&self) -> &StationCounters {
+        &self.counters
+    }
+
+    /// All counters, with the time paused so far counted in.
     #[must_use]
     pub fn snapshot(&self, now: Instant) -> StationSnapshot {
         let mut counters = self.counters.clone();

@@ -1,0 +1,272 @@
+//! One run of the demo: a switch in one thread, its hosts in another, rings between them.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use core_affinity::CoreId;
+
+use super::leash::{Leash, Tether};
+use super::plan::{Setup, port};
+use crate::dpdk::{
+    DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortOptions, RingOptions, SourcePort, Started,
+    TscClock, ring_pair,
+};
+use crate::host::{Station, StationSnapshot};
+use crate::stats::SwitchSnapshot;
+use crate::switch::Switch;
+use crate::time::{Duration, Instant};
+use crate::world::{Alone, World};
+
+/// Frames that each of the two threads keeps at hand.
+const CACHE: u32 = 64;
+
+/// How often the progress is looked at.
+const LOOK_EVERY: StdDuration = StdDuration::from_millis(50);
+
+/// The switch's world.
+pub(super) enum Real {}
+
+impl World for Real {
+    type Frame = Mbuf;
+    type Port = DpdkPort<Started>;
+    type Events = ();
+    type Handoff = Alone;
+}
+
+/// Where the two threads run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cores {
+    /// The switch's and the hosts' CPU; nothing where there is only one for both.
+    pinned: Option<[CoreId; 2]>,
+}
+
+/// What the threads tell each other and whoever watches.
+struct Shared {
+    leash: Leash,
+    /// The hosts have sent all they will.
+    sent_all: AtomicBool,
+    /// Nothing is left in the switch, or on its way to it.
+    drained: AtomicBool,
+    /// Give up.
+    abort: AtomicBool,
+    progress: [AtomicU64; 3],
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Progress {
+    /// Time since the hosts began to send.
+    pub(super) elapsed: Duration,
+    /// Frames sent by all hosts.
+    pub(super) sent: u64,
+    /// Frames received by the receiver.
+    pub(super) received: u64,
+}
+
+/// What a run gave.
+pub(super) struct Run {
+    /// The switch at the end.
+    pub(super) switch: SwitchSnapshot,
+    /// The hosts at the end, the receiver last.
+    pub(super) hosts: Vec<StationSnapshot>,
+    /// Real time that did not count, of the thread that lost more.
+    pub(super) stalled: Duration,
+}
+
+impl Cores {
+    /// The first two of the CPUs that this process may use.
+    pub(super) fn find() -> Self {
+        match core_affinity::get_core_ids().unwrap_or_default()[..] {
+            [first, second, ..] => Self { pinned: Some([second, first]) },
+            _ => Self { pinned: None },
+        }
+    }
+
+    /// Whether the two threads take turns on one CPU.
+    pub(super) const fn shared(&self) -> bool {
+        self.pinned.is_none()
+    }
+
+    /// Puts the calling thread in its place. Pinning may be refused, and then only costs speed.
+    fn pin(&self, side: usize) {
+        if let Some(cores) = self.pinned {
+            core_affinity::set_for_current(cores[side]);
+        }
+    }
+}
+
+/// The memory of all frames, for every run.
+pub(super) fn pool(eal: &Eal, setup: &Setup) -> Result<Pool> {
+    // Frames in the caches of one thread are out of reach of the other.
+    let frames = setup.frames_max() + 2 * CACHE * 3 / 2;
+    let options = PoolOptions { name: "demo".into(), frames, max_frame: setup.size, cache: CACHE };
+    Ok(Pool::new(eal, &options)?)
+}
+
+/// Runs switch and hosts until everything sent has arrived or was dropped.
+pub(super) fn run(
+    eal: &Eal,
+    pool: &Pool,
+    setup: &Setup,
+    pfc: bool,
+    cores: Cores,
+    mut watch: impl FnMut(Progress),
+) -> Result<Run> {
+    let (mut switch, mut hosts) = build(eal, pool, setup, pfc)?;
+    let shared = Shared {
+        leash: Leash::new(setup.leash()),
+        sent_all: AtomicBool::new(false),
+        drained: AtomicBool::new(false),
+        abort: AtomicBool::new(false),
+        progress: Default::default(),
+    };
+    let clock = TscClock::new();
+    let patience = StdDuration::from_secs(20) + std(setup.send_for) * 10;
+    let (switch_end, hosts_end) = thread::scope(|s| {
+        let (shared, clock) = (&shared, &clock);
+        let real = clock.now();
+        let side = |n: usize| shared.leash.tether(n, real);
+        let (at_switch, at_hosts) = (side(0), side(1));
+        let switch = &mut switch;
+        let switch = s.spawn(move || -> Result<_> {
+            let _worker = eal.register_worker()?;
+            cores.pin(0);
+            Ok(run_switch(switch, at_switch, clock, shared, cores))
+        });
+        let hosts = &mut hosts;
+        let hosts = s.spawn(move || -> Result<_> {
+            let _worker = eal.register_worker()?;
+            cores.pin(1);
+            Ok(run_hosts(hosts, at_hosts, clock, shared, cores))
+        });
+        let started = StdInstant::now();
+        while !(switch.is_finished() && hosts.is_finished()) {
+            thread::sleep(LOOK_EVERY);
+            watch(shared.look());
+            // Either thread alone would wait for the other for ever.
+            let alone = switch.is_finished() != hosts.is_finished() && !shared.is_drained();
+            if alone || started.elapsed() > patience {
+                shared.abort.store(true, Ordering::Relaxed);
+            }
+        }
+        (join(switch.join()), join(hosts.join()))
+    });
+    let ((snapshot, switch_stalled), (stations, hosts_stalled)) = (switch_end?, hosts_end?);
+    if shared.abort.load(Ordering::Relaxed) {
+        bail!("the machine gave the demo too little time; try again when it is less busy");
+    }
+    let stalled = switch_stalled.max(hosts_stalled);
+    Ok(Run { switch: snapshot, hosts: stations, stalled })
+}
+
+/// A thread's result, with a panic turned into an error.
+fn join<T>(result: thread::Result<Result<T>>) -> Result<T> {
+    result.unwrap_or_else(|_| Err(anyhow!("a thread of the demo panicked")))
+}
+
+const fn std(d: Duration) -> StdDuration {
+    StdDuration::from_nanos(d.as_nanos())
+}
+
+type Parts = (Switch<Real>, Vec<Station<SourcePort>>);
+
+/// Makes links, switch and hosts.
+fn build(eal: &Eal, pool: &Pool, setup: &Setup, pfc: bool) -> Result<Parts> {
+    let options = PortOptions::default();
+    let (mut at_switch, mut at_hosts) = (Vec::new(), Vec::new());
+    for (n, plan) in (0..).zip(setup.stations(pfc)) {
+        let name = format!("{}{n}", if pfc { "on" } else { "off" });
+        let (near, far) = ring_pair(eal, &RingOptions { name, entries: setup.ring() })?;
+        at_switch.push((port(n), near.start(&options, pool)?));
+        let source = SourcePort::new(far.start(&options, pool)?, pool.clone());
+        at_hosts.push(Station::new(&plan, source)?);
+    }
+    let switch = Switch::new(&setup.switch(pfc), at_switch, Alone::default(), ())
+        .context("the demo's own switch plan")?;
+    Ok((switch, at_hosts))
+}
+
+/// Polls the switch until the hosts have sent all and nothing is left.
+fn run_switch(
+    switch: &mut Switch<Real>,
+    mut clock: Tether<'_>,
+    real: &TscClock,
+    shared: &Shared,
+    cores: Cores,
+) -> (SwitchSnapshot, Duration) {
+    loop {
+        // Looked at first: what was sent before it was set is in the rings by now.
+        let sent_all = shared.sent_all.load(Ordering::Acquire);
+        let now = clock.tick(real.now());
+        let progressed = switch.poll(now).progressed;
+        clock.publish();
+        if sent_all && !progressed && switch.held() == 0 || shared.abort.load(Ordering::Relaxed) {
+            break;
+        }
+        rest(progressed, clock.waits(), cores);
+    }
+    shared.drained.store(true, Ordering::Release);
+    (switch.snapshot(clock.now()), clock.stalled())
+}
+
+/// Polls the hosts until they have sent all and received what the switch let through.
+fn run_hosts(
+    hosts: &mut [Station<SourcePort>],
+    mut clock: Tether<'_>,
+    real: &TscClock,
+    shared: &Shared,
+    cores: Cores,
+) -> (Vec<StationSnapshot>, Duration) {
+    loop {
+        let drained = shared.is_drained();
+        let mut progressed = false;
+        for host in &mut *hosts {
+            progressed |= host.poll(clock.tick(real.now())).progressed;
+        }
+        clock.publish();
+        shared.show(clock.now(), hosts);
+        if hosts.iter().all(Station::is_done) {
+            shared.sent_all.store(true, Ordering::Release);
+        }
+        if drained && !progressed || shared.abort.load(Ordering::Relaxed) {
+            break;
+        }
+        rest(progressed, clock.waits(), cores);
+    }
+    (hosts.iter().map(|h| h.snapshot(clock.now())).collect(), clock.stalled())
+}
+
+/// Between two polls: leaves the CPU to the other thread if that is what it waits for.
+#[inline]
+fn rest(progressed: bool, waits: bool, cores: Cores) {
+    if waits || cores.shared() {
+        thread::yield_now();
+    } else if !progressed {
+        std::hint::spin_loop();
+    }
+}
+
+impl Shared {
+    fn is_drained(&self) -> bool {
+        self.drained.load(Ordering::Acquire)
+    }
+
+    /// Shows how far the hosts are.
+    #[inline]
+    fn show(&self, now: Instant, hosts: &[Station<SourcePort>]) {
+        let sent = hosts.iter().map(|h| h.counters().tx_frames).sum();
+        let received = hosts.last().map_or(0, |h| h.counters().rx_frames);
+        let elapsed = now.since(super::plan::START).as_picos();
+        for (cell, value) in self.progress.iter().zip([elapsed, sent, received]) {
+            cell.store(value, Ordering::Relaxed);
+        }
+    }
+
+    fn look(&self) -> Progress {
+        let [elapsed, sent, received] =
+            [0, 1, 2].map(|n: usize| self.progress[n].load(Ordering::Relaxed));
+        Progress { elapsed: Duration::from_picos(elapsed), sent, received }
+    }
+}

@@ -1,0 +1,154 @@
+//! `sluice demo`: what PFC is for, on real frames, on any machine.
+//!
+//! Several hosts send to one, more than its link carries, first without PFC and then with it. All
+//! runs in this process: links are rings in memory, so it needs no network card, no hugepages and
+//! no root. Frames are real, and so is time (see `leash` for what is left out of it).
+
+mod lab;
+mod leash;
+mod outcome;
+mod plan;
+mod text;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::dpdk::{Eal, EalOptions, Memory};
+use crate::report::{count, scaled};
+use crate::time::Duration;
+use crate::units::BitsPerSec;
+use lab::{Cores, Progress};
+use outcome::Outcome;
+use plan::Setup;
+
+/// Shows what PFC does to an overload, without any network card.
+#[derive(Args, Clone, Debug)]
+pub struct DemoArgs {
+    /// How many hosts send to one more.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(2..=7))]
+    senders: u16,
+    /// The rate of every link in bit/s, such as 1G or 400M.
+    #[arg(long, default_value = "1G", value_parser = rate)]
+    rate: BitsPerSec,
+    /// Octets of every frame, FCS included.
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(74..=9216))]
+    size: u32,
+    /// How long the hosts send in each of the two runs, in seconds.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    seconds: u64,
+    /// What the result looks like on standard output.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// What the result looks like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Format {
+    /// A table for people.
+    Table,
+    /// JSON for programs.
+    Json,
+}
+
+/// Runs the demo and prints its result. Exit status 1 says that it did not show what it should.
+///
+/// # Errors
+/// When DPDK does not start, memory is short, or the machine is too busy to finish.
+pub fn run(args: &DemoArgs) -> Result<ExitCode> {
+    let setup = Setup::new(args);
+    let cores = Cores::find();
+    let options = EalOptions {
+        memory: Memory::NoHuge,
+        file_prefix: "sluice-demo".into(),
+        ..EalOptions::default()
+    };
+    let eal = Eal::start(&options).context("starting DPDK in memory")?;
+    let pool = lab::pool(&eal, &setup)?;
+    let run = |pfc| {
+        let mut show = Show::new(&setup, pfc);
+        lab::run(&eal, &pool, &setup, pfc, cores, |progress| show.update(progress))
+    };
+    let (off, on) = (run(false)?, run(true)?);
+    let outcome = Outcome::new(&setup, cores.shared(), &off, &on);
+    match args.format {
+        Format::Json => println!("{}", serde_json::to_string_pretty(&outcome)?),
+        Format::Table => print!("{}", text::text(&outcome, &program())),
+    }
+    Ok(if outcome.ok { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// How this program was called.
+fn program() -> String {
+    std::env::args().next().unwrap_or_else(|| "sluice".into())
+}
+
+/// Reads a rate: a number of bit/s with k, M or G behind it.
+fn rate(text: &str) -> Result<BitsPerSec, String> {
+    const WHY: &str = "a rate is a number of bit/s such as 1G, 400M or 2.5G, from 1M to 400G";
+    let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
+        Some(at) => text.split_at(at),
+        None => (text, ""),
+    };
+    let scale = match unit {
+        "" => 1.0,
+        "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        _ => return Err(WHY.into()),
+    };
+    let bits = number.parse::<f64>().map_err(|_| WHY)? * scale;
+    if (1e6..=4e11).contains(&bits) {
+        BitsPerSec::new(bits.round() as u64).ok_or_else(|| WHY.into())
+    } else {
+        Err(WHY.into())
+    }
+}
+
+/// The progress of one run: a bar on a terminal, a line a second elsewhere.
+struct Show {
+    label: &'static str,
+    bar: Option<ProgressBar>,
+    length: Duration,
+    next_line: Duration,
+}
+
+impl Show {
+    fn new(setup: &Setup, pfc: bool) -> Self {
+        let label = if pfc { "PFC on" } else { "PFC off" };
+        let length = setup.send_for;
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{prefix} [{bar:32}] {msg}");
+            let style = style.expect("the template is well formed").progress_chars("=> ");
+            let bar = ProgressBar::new(length.as_nanos()).with_style(style);
+            bar.with_prefix(label)
+        });
+        if bar.is_none() {
+            eprintln!("{label} starts, {} links", scaled(setup.rate.get() as f64, "b/s"));
+        }
+        Self { label, bar, length, next_line: Duration::from_secs(1) }
+    }
+
+    fn update(&mut self, p: Progress) {
+        let done = p.elapsed.min(self.length);
+        let text = format!("{} frames sent, {} delivered", count(p.sent), count(p.received));
+        if let Some(bar) = &self.bar {
+            bar.set_position(done.as_nanos());
+            bar.set_message(text);
+        } else if p.elapsed >= self.next_line {
+            eprintln!("{} {:.1} s: {text}", self.label, done.as_secs_f64());
+            self.next_line += Duration::from_secs(1);
+        }
+    }
+}
+
+impl Drop for Show {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish();
+        }
+    }
+}

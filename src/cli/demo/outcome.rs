@@ -1,0 +1,241 @@
+//! What the two runs came to, and whether that is what it should be.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::lab::Run;
+use super::plan::{LOSSLESS, LOSSY, Setup};
+use crate::host::{Latency, StationSnapshot};
+use crate::report::count;
+use crate::time::Duration;
+use crate::units::Priority;
+
+/// The demo's result.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Outcome {
+    /// What was run.
+    pub(super) setup: SetupSummary,
+    /// PFC off, then PFC on.
+    pub(super) runs: [RunSummary; 2],
+    /// What was to be shown.
+    pub(super) checks: Vec<Check>,
+    /// Whether all of it was.
+    pub(super) ok: bool,
+}
+
+/// What was run.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct SetupSummary {
+    pub(super) senders: u16,
+    pub(super) link_rate_bps: u64,
+    pub(super) frame_bytes: u32,
+    pub(super) seconds: f64,
+    pub(super) headroom_bytes_per_sender: u64,
+    pub(super) frames_in_flight_max: u32,
+    pub(super) ring_frames: u32,
+    pub(super) cpus: u8,
+}
+
+/// One run.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct RunSummary {
+    pub(super) pfc: bool,
+    pub(super) lossless: PrioritySummary,
+    pub(super) lossy: PrioritySummary,
+    /// PFC frames that the switch sent for the lossless priority.
+    pub(super) pauses_sent: u64,
+    /// Those that the hosts received and obeyed.
+    pub(super) pauses_obeyed: u64,
+    /// How much of the time a sender was paused, on average.
+    pub(super) paused_share: f64,
+    /// What the groups may share of the buffer; without PFC the headroom is in it.
+    pub(super) shared_bytes: u64,
+    /// The most that they did.
+    pub(super) shared_peak_bytes: u64,
+    /// The most that any group held, headroom included.
+    pub(super) group_peak_bytes: u64,
+    /// The most headroom that any sender's group used.
+    pub(super) headroom_peak_bytes: u64,
+    /// From the first frame to the end of the drain.
+    pub(super) elapsed_ns: u64,
+    /// Time taken from the demo by the machine, which counts for neither clock.
+    pub(super) stalled_ns: u64,
+    /// Frames dropped by the switch, by reason.
+    pub(super) drops: BTreeMap<&'static str, u64>,
+    /// Whether every frame sent is delivered or dropped under a name.
+    pub(super) accounted: bool,
+    /// Times that a host found no memory for a frame.
+    pub(super) dry: u64,
+}
+
+/// What became of one priority.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PrioritySummary {
+    pub(super) priority: u8,
+    pub(super) sent_frames: u64,
+    pub(super) delivered_frames: u64,
+    pub(super) lost_frames: u64,
+    pub(super) duplicated_frames: u64,
+    pub(super) reordered_frames: u64,
+    pub(super) delivered_bps: f64,
+    pub(super) latency_p50_ns: u64,
+    pub(super) latency_p99_ns: u64,
+    pub(super) latency_max_ns: u64,
+}
+
+/// One thing that the demo shows.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Check {
+    pub(super) ok: bool,
+    pub(super) text: String,
+}
+
+impl Outcome {
+    pub(super) fn new(setup: &Setup, one_cpu: bool, off: &Run, on: &Run) -> Self {
+        let runs = [RunSummary::new(setup, false, off), RunSummary::new(setup, true, on)];
+        let checks = checks(setup, &runs);
+        let ok = checks.iter().all(|c| c.ok);
+        let setup = SetupSummary {
+            senders: setup.senders,
+            link_rate_bps: setup.rate.get(),
+            frame_bytes: setup.size,
+            seconds: setup.send_for.as_secs_f64(),
+            headroom_bytes_per_sender: setup.headroom_bytes(),
+            frames_in_flight_max: setup.in_flight(),
+            ring_frames: setup.ring(),
+            cpus: if one_cpu { 1 } else { 2 },
+        };
+        Self { setup, runs, checks, ok }
+    }
+}
+
+impl RunSummary {
+    fn new(setup: &Setup, pfc: bool, run: &Run) -> Self {
+        let (receiver, senders) = run.hosts.split_last().expect("the demo has hosts");
+        let elapsed = receiver.at.since(super::plan::START);
+        let of = |p| PrioritySummary::new(p, senders, receiver, elapsed);
+        let (lossless, lossy) = (of(LOSSLESS), of(LOSSY));
+        let ports = || run.switch.ports.iter().map(|p| &p.counters);
+        let class = LOSSLESS.index();
+        let groups = || ports().flat_map(|c| &c.priorities);
+        let pauses = || senders.iter().map(|s| s.counters.priorities[class]);
+        let drops = run.switch.drops();
+        let dropped = |p: Priority| ports().map(|c| c.priorities[p.index()].dropped).sum::<u64>();
+        let accounted = run.switch.balance().holds()
+            && run.switch.held == 0
+            && lossless.lost_frames == dropped(LOSSLESS)
+            && lossy.lost_frames == dropped(LOSSY)
+            && lossless.lost_frames + lossy.lost_frames == drops.total();
+        let paused: f64 = pauses().map(|p| p.paused.as_secs_f64()).sum();
+        Self {
+            pfc,
+            pauses_sent: ports().map(|c| c.priorities[class].pfc_tx_frames).sum(),
+            pauses_obeyed: pauses().map(|p| p.obeyed).sum(),
+            paused_share: paused / (f64::from(setup.senders) * setup.send_for.as_secs_f64()),
+            shared_bytes: setup.shared_bytes(pfc),
+            shared_peak_bytes: run.switch.shared_peak_bytes,
+            group_peak_bytes: groups().map(|g| g.buffer_peak_bytes).max().unwrap_or(0),
+            headroom_peak_bytes: groups().map(|g| g.headroom_peak_bytes).max().unwrap_or(0),
+            elapsed_ns: elapsed.as_nanos(),
+            stalled_ns: run.stalled.as_nanos(),
+            drops: drops.iter().map(|(reason, n)| (reason.name(), n)).collect(),
+            accounted,
+            dry: senders.iter().flat_map(|s| &s.sources).map(|s| s.dry).sum(),
+            lossless,
+            lossy,
+        }
+    }
+}
+
+impl PrioritySummary {
+    fn new(
+        priority: Priority,
+        senders: &[StationSnapshot],
+        receiver: &StationSnapshot,
+        elapsed: Duration,
+    ) -> Self {
+        let mut latency = Latency::default();
+        let [mut sent, mut delivered, mut bytes, mut duplicated, mut reordered] = [0; 5];
+        for source in senders.iter().flat_map(|s| &s.sources).filter(|s| s.priority == priority) {
+            sent += source.frames;
+            let sink = receiver.sink(source.id).expect("the receiver expects every flow");
+            delivered += sink.frames;
+            bytes += sink.bytes;
+            duplicated += sink.duplicates;
+            reordered += sink.reordered;
+            latency.add(&sink.latency);
+        }
+        Self {
+            priority: priority.get(),
+            sent_frames: sent,
+            delivered_frames: delivered,
+            lost_frames: sent - delivered,
+            duplicated_frames: duplicated,
+            reordered_frames: reordered,
+            delivered_bps: bytes as f64 * 8.0 / elapsed.as_secs_f64(),
+            latency_p50_ns: latency.percentile(50.0).as_nanos(),
+            latency_p99_ns: latency.percentile(99.0).as_nanos(),
+            latency_max_ns: latency.max().as_nanos(),
+        }
+    }
+}
+
+/// What the demo is to show, and whether it did.
+fn checks(setup: &Setup, [off, on]: &[RunSummary; 2]) -> Vec<Check> {
+    let p = LOSSLESS.get();
+    let (lost, sent) = (off.lossless.lost_frames, off.lossless.sent_frames);
+    let without = Check {
+        ok: lost > 0,
+        text: match lost {
+            0 => format!("PFC off: priority {p} lost nothing; this machine cannot overload a link"),
+            _ => format!(
+                "PFC off: the overload cost priority {p} {:.1} % of its frames",
+                100.0 * lost as f64 / sent as f64
+            ),
+        },
+    };
+    let with = Check {
+        ok: on.lossless.lost_frames == 0 && on.lossless.delivered_frames > 0,
+        text: format!(
+            "PFC on: priority {p} lost {} of {} frames",
+            count(on.lossless.lost_frames),
+            count(on.lossless.sent_frames)
+        ),
+    };
+    let paused = Check {
+        ok: on.pauses_sent > 0 && on.pauses_obeyed == on.pauses_sent && off.pauses_sent == 0,
+        text: format!(
+            "PFC on: the hosts obeyed {} of the {} pauses that the switch sent",
+            count(on.pauses_obeyed),
+            count(on.pauses_sent)
+        ),
+    };
+    // It gets half of the link in both runs; a slow machine may carry less, but no less of it.
+    let flows = Check {
+        ok: on.lossy.delivered_frames * 2 > off.lossy.delivered_frames,
+        text: format!(
+            "PFC on: priority {} flowed on at {:.0} % of its rate without PFC",
+            LOSSY.get(),
+            100.0 * on.lossy.delivered_bps / off.lossy.delivered_bps
+        ),
+    };
+    let headroom = Check {
+        ok: on.headroom_peak_bytes <= setup.headroom_bytes(),
+        text: format!(
+            "PFC on: headroom held at most {} of the {} octets that {} frames in flight need",
+            count(on.headroom_peak_bytes),
+            count(setup.headroom_bytes()),
+            setup.in_flight()
+        ),
+    };
+    let clean = |r: &RunSummary| {
+        let twice = r.lossless.duplicated_frames + r.lossy.duplicated_frames;
+        r.accounted && r.dry == 0 && twice == 0
+    };
+    let accounted = Check {
+        ok: clean(off) && clean(on),
+        text: "every frame sent was delivered once, or dropped by the switch under a reason".into(),
+    };
+    vec![without, with, paused, flows, headroom, accounted]
+}

@@ -1,0 +1,306 @@
+//! What the demo runs, and the arithmetic by which it cannot lose a lossless frame.
+
+use super::DemoArgs;
+use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
+use crate::frame::{BURST, LINE_OVERHEAD_BYTES};
+use crate::host::{COMMITTED_MAX, FlowId, FlowPlan, Headers, Rate, StationPlan, Tag, Udp};
+use crate::pfc::{FlowControl, PfcPlan};
+use crate::schedule::{ClassPlan, SchedulePlan};
+use crate::switch::{
+    BridgePlan, ClassifyPlan, PortPlan, RoutingPlan, StaticEntry, SwitchPlan, Trust, VlanMember,
+    VlanPlan,
+};
+use crate::time::{Duration, Instant};
+use crate::units::{
+    BitsPerSec, Bytes, Cells, Dscp, Mac, PRIORITIES, Pcp, PortId, Priority, PriorityGroup,
+    PrioritySet, Quanta, TrafficClass, Vid,
+};
+use crate::wire::ip::Ecn;
+
+/// The priority that loses nothing while PFC is on.
+pub(super) const LOSSLESS: Priority = Priority::ALL[3];
+/// The priority that may lose frames.
+pub(super) const LOSSY: Priority = Priority::ALL[0];
+
+/// How long a ring between a host and the switch takes to fill. It is the cable: what is in it has
+/// been sent and has not arrived. Long enough for the two threads to take turns on a busy machine.
+const CABLE: Duration = Duration::from_millis(2);
+/// The least and the most frames of a ring.
+const RING: [u32; 2] = [64, 1024];
+
+/// Octets per cell.
+const CELL: u32 = 256;
+/// The buffer that all groups share: as much as a link carries in this time ...
+const SHARED: Duration = Duration::from_millis(4);
+/// ... but no less and no more than this, in octets.
+const SHARED_BYTES: [u64; 2] = [256 << 10, 4 << 20];
+/// What all senders together offer on the lossy priority, in millionths of the receiver's link.
+/// Above the half that it gets there, so that it shows what lossy means.
+const LOSSY_OFFER: u32 = 600_000;
+/// The first frames are due when both threads have started.
+pub(super) const START: Instant = Instant::from_picos(10_000_000_000);
+
+/// The demo's numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setup {
+    /// Hosts that send; one more receives.
+    pub(super) senders: u16,
+    /// The rate of every link.
+    pub(super) rate: BitsPerSec,
+    /// Octets of every frame, FCS included.
+    pub(super) size: u32,
+    /// How long the hosts send.
+    pub(super) send_for: Duration,
+}
+
+impl Setup {
+    pub(super) const fn new(args: &DemoArgs) -> Self {
+        Self {
+            senders: args.senders,
+            rate: args.rate,
+            size: args.size,
+            send_for: Duration::from_secs(args.seconds),
+        }
+    }
+
+    /// Ports of the switch; the last is the receiver's.
+    pub(super) const fn ports(&self) -> u16 {
+        self.senders + 1
+    }
+
+    /// Frames that a ring between a host and the switch holds.
+    pub(super) fn ring(&self) -> u32 {
+        let frames = CABLE.as_picos() / self.on_line().as_picos();
+        (frames as u32).clamp(RING[0], RING[1])
+    }
+
+    /// How long a frame takes on the line.
+    const fn on_line(&self) -> Duration {
+        self.rate.time_for(Bytes((self.size + LINE_OVERHEAD_BYTES) as u64))
+    }
+
+    /// The pool that all groups share while PFC is on, in cells.
+    fn shared(&self) -> Cells {
+        let Bytes(n) = self.rate.bytes_in(SHARED);
+        Cells(n.clamp(SHARED_BYTES[0], SHARED_BYTES[1]) as u32 / CELL)
+    }
+
+    /// The same in octets. Without PFC the headroom is in it as well.
+    pub(super) fn shared_bytes(&self, pfc: bool) -> u64 {
+        let headroom = if pfc { 0 } else { self.headroom_bytes() * u64::from(self.senders) };
+        u64::from(self.shared().0 * CELL) + headroom
+    }
+
+    /// Cells of one frame.
+    const fn frame_cells(&self) -> u32 {
+        self.size.div_ceil(CELL)
+    }
+
+    /// Frames of one sender that can still be admitted once its group went to XOFF, however late
+    /// either thread is polled:
+    /// - the rest of the burst that the switch was admitting, the frame that crossed included;
+    /// - what was in the ring when the pause was handed over, at the end of the same poll (a pause
+    ///   never waits for the link: `shaper_burst` covers it, and the ring to a sender carries
+    ///   pauses alone);
+    /// - what the host's ongoing poll sends: every later one reads the pause first.
+    ///
+    /// More cannot come, because the pause does not expire: see [`Self::leash`].
+    pub(super) fn in_flight(&self) -> u32 {
+        BURST as u32 + self.ring() + COMMITTED_MAX as u32
+    }
+
+    /// The headroom of one sender's lossless group: every frame in flight, in whole cells.
+    pub(super) fn headroom(&self) -> Cells {
+        Cells(self.in_flight() * self.frame_cells())
+    }
+
+    /// The headroom in octets.
+    pub(super) fn headroom_bytes(&self) -> u64 {
+        u64::from(self.headroom().0 * CELL)
+    }
+
+    /// What each group is guaranteed: two frames.
+    const fn reserved(&self) -> Cells {
+        Cells(2 * self.frame_cells())
+    }
+
+    /// The longest pause there is, renewed after half its time.
+    const fn pfc(&self, mode: FlowControl) -> PfcPlan {
+        PfcPlan { mode, quanta: Quanta::MAX, refresh: Quanta::MAX.at(self.rate).div(2) }
+    }
+
+    /// How far the clocks of switch and hosts may be apart.
+    ///
+    /// A pause was read when the host's clock was at most this much behind the switch's, and until
+    /// it is renewed, half its time later, the host's clock is at most this much ahead. So it does
+    /// not expire as long as this is at most a quarter of its time. And a thread that runs alone
+    /// for so long fills no more than half of a ring, so that no link idles for want of room.
+    pub(super) fn leash(&self) -> Duration {
+        let pause = Quanta::MAX.at(self.rate);
+        pause.div(4).min(self.on_line().saturating_mul(self.ring().into()).div(2))
+    }
+
+    /// How far a link may catch up after a gap between two polls: as long as a gap can be.
+    fn shaper_burst(&self) -> Bytes {
+        self.rate.bytes_in(self.leash())
+    }
+
+    /// The most frames that can be in existence: all that the buffer admits, full rings, and what
+    /// is in the hands of hosts and switch. A pool of so many never runs dry before the ledger
+    /// says no.
+    pub(super) fn frames_max(&self) -> u32 {
+        let ports = self.ports() as u32;
+        let hands = ports * (4 * BURST as u32 + COMMITTED_MAX as u32);
+        self.buffer_cells().0 / self.frame_cells() + ports * 2 * self.ring() + hands
+    }
+
+    fn buffer_cells(&self) -> Cells {
+        let reserved = 2 * self.reserved().0 * u32::from(self.ports());
+        Cells(self.shared().0 + reserved + self.headroom().0 * u32::from(self.senders))
+    }
+
+    /// The switch, with PFC on or off.
+    pub(super) fn switch(&self, pfc: bool) -> SwitchPlan {
+        let receiver = self.senders;
+        SwitchPlan {
+            name: "demo".into(),
+            ports: (0..self.ports()).map(|n| self.port(n, pfc)).collect(),
+            buffer: BufferPlan {
+                cell_bytes: CELL,
+                total: self.buffer_cells(),
+                groups: (0..self.ports()).map(|n| self.groups(pfc && n != receiver)).collect(),
+                slack: Cells(0),
+            },
+            bridge: BridgePlan {
+                table_size: 64,
+                ageing: Duration::from_secs(300),
+                // The receiver never speaks, so its address could not be learnt.
+                statics: vec![StaticEntry { vid: VID, mac: host(receiver), port: port(receiver) }],
+            },
+            routing: RoutingPlan::default(),
+            max_frame: self.size,
+            seed: 1,
+        }
+    }
+
+    fn port(&self, n: u16, pfc: bool) -> PortPlan {
+        let send = if n == self.senders { PrioritySet::EMPTY } else { PrioritySet::of(LOSSLESS) };
+        let mode = FlowControl::Pfc { send, obey: PrioritySet::of(LOSSLESS) };
+        PortPlan {
+            name: if n == self.senders { "receiver".into() } else { format!("sender{n}") },
+            mac: Mac([0x02, 0, 0, 0, 1, n as u8]),
+            rate: self.rate,
+            shaped: true,
+            classify: ClassifyPlan {
+                trust: Trust::Pcp,
+                pcp: Priority::ALL,
+                dscp: [LOSSY; 64],
+                default: LOSSY,
+                group: PriorityGroup::ALL,
+                class: TrafficClass::ALL,
+            },
+            pfc: self.pfc(if pfc { mode } else { FlowControl::Off }),
+            watchdog: [None; PRIORITIES],
+            schedule: SchedulePlan {
+                // Every priority that has something to send gets the same.
+                classes: [ClassPlan::Dwrr { weight: 1 }; PRIORITIES],
+                shaper_burst: self.shaper_burst(),
+            },
+            ecn: [None; PRIORITIES],
+            queue_limits: [SharedLimit::Unlimited; PRIORITIES],
+            vlan: VlanPlan { pvid: None, members: vec![VlanMember { vid: VID, tagged: true }] },
+        }
+    }
+
+    /// The groups of one port: both priorities may use as much of the pool as it has free.
+    fn groups(&self, lossless: bool) -> [GroupPlan; PRIORITIES] {
+        let limit = SharedLimit::Dynamic(Alpha::new(0).expect("0 is in range"));
+        let lossy = GroupPlan { reserved: Cells(0), limit, kind: GroupKind::Lossy };
+        let mut groups = [lossy; PRIORITIES];
+        groups[LOSSY.index()].reserved = self.reserved();
+        groups[LOSSLESS.index()].reserved = self.reserved();
+        if lossless {
+            // A quarter of what a group settles at when every group is at its limit.
+            let xon_offset = Cells(self.shared().0 / (2 * u32::from(self.senders) + 1) / 4);
+            let headroom = self.headroom();
+            groups[LOSSLESS.index()].kind =
+                GroupKind::Lossless { headroom, xon: Cells(0), xon_offset };
+        }
+        groups
+    }
+
+    /// The hosts, the receiver last.
+    pub(super) fn stations(&self, pfc: bool) -> Vec<StationPlan> {
+        (0..self.ports()).map(|n| self.station(n, pfc)).collect()
+    }
+
+    fn station(&self, n: u16, pfc: bool) -> StationPlan {
+        let obeys = FlowControl::Pfc { send: PrioritySet::EMPTY, obey: PrioritySet::of(LOSSLESS) };
+        let receives = n == self.senders;
+        StationPlan {
+            name: format!("host{n}"),
+            mac: host(n),
+            rate: self.rate,
+            flow_control: if pfc { obeys } else { FlowControl::Off },
+            shaper_burst: self.shaper_burst(),
+            backlog: self.leash(),
+            flows: if receives { vec![] } else { self.flows(n) },
+            expects: if receives { (0..self.senders).flat_map(flow_ids).collect() } else { vec![] },
+            pauses: vec![],
+        }
+    }
+
+    /// The two flows of sender `n`: together its whole link.
+    fn flows(&self, n: u16) -> Vec<FlowPlan> {
+        let lossy = LOSSY_OFFER / u32::from(self.senders);
+        let shares = [(LOSSLESS, 1_000_000 - lossy), (LOSSY, lossy)];
+        let flow = |(id, (priority, share)): (FlowId, (Priority, u32))| FlowPlan {
+            id,
+            src: host(n),
+            dst: host(self.senders),
+            tag: Some(Tag {
+                vid: Some(VID),
+                pcp: Pcp::new(priority.get()).expect("both are 0 to 7"),
+            }),
+            priority,
+            headers: Headers::Udp4(Udp {
+                src: [10, 0, 0, 1 + n as u8].into(),
+                dst: [10, 0, 0, 1 + self.senders as u8].into(),
+                src_port: 49_152 + id.0 as u16,
+                dst_port: DISCARD,
+                dscp: Dscp::MIN,
+                ecn: Ecn::NotEct,
+            }),
+            size: self.size,
+            rate: Rate::LineShare(share),
+            start: START,
+            stop: START.saturating_add(self.send_for),
+            frames: None,
+        };
+        flow_ids(n).into_iter().zip(shares).map(flow).collect()
+    }
+}
+
+/// The VLAN of all hosts.
+const VID: Vid = match Vid::new(100) {
+    Some(vid) => vid,
+    None => unreachable!(),
+};
+
+/// The UDP port of the discard service (RFC 863).
+const DISCARD: u16 = 9;
+
+/// The flows of sender `n`: lossless, lossy.
+fn flow_ids(n: u16) -> [FlowId; 2] {
+    [FlowId(u32::from(n) * 2), FlowId(u32::from(n) * 2 + 1)]
+}
+
+/// The address of host `n`.
+const fn host(n: u16) -> Mac {
+    Mac([0x02, 0, 0, 0, 0, n as u8])
+}
+
+/// The port of host `n`.
+pub(super) fn port(n: u16) -> PortId {
+    PortId::new(n).expect("a demo has few ports")
+}

@@ -1,0 +1,87 @@
+//! The result as a table.
+
+use super::outcome::{Outcome, PrioritySummary, RunSummary};
+use crate::report::{Align, Table, count, scaled};
+use crate::time::Duration;
+
+/// The whole result, with what to try next.
+pub(super) fn text(outcome: &Outcome, program: &str) -> String {
+    let mut out = format!("{}\n{}\n", scene(outcome), table(outcome));
+    for check in &outcome.checks {
+        let verdict = if check.ok { "ok    " } else { "FAILED" };
+        out += &format!("{verdict}  {}\n", check.text);
+    }
+    out + &format!(
+        "\nTry next:\n  {program} check configs/switch/tor4.yaml     \
+         the arithmetic that keeps a switch lossless\n  \
+         sudo {program} switch configs/switch/tor4.yaml   the same switch on your own ports\n"
+    )
+}
+
+/// What was run, in a sentence or two.
+fn scene(outcome: &Outcome) -> String {
+    let s = &outcome.setup;
+    let mut text = format!(
+        "{} hosts at {} each send to one more host at {}, {} s without PFC and {} s with it: \
+         frames of {} octets,\npriority 3 lossless, priority 0 not.",
+        s.senders,
+        scaled(s.link_rate_bps as f64, "b/s"),
+        scaled(s.link_rate_bps as f64, "b/s"),
+        s.seconds,
+        s.seconds,
+        s.frame_bytes
+    );
+    if s.cpus == 1 {
+        text += " There is one CPU: switch and hosts take turns on it.";
+    }
+    text + "\n"
+}
+
+fn table(outcome: &Outcome) -> Table {
+    let mut t =
+        Table::new([("", Align::Left), ("PFC off", Align::Right), ("PFC on", Align::Right)]);
+    let [off, on] = &outcome.runs;
+    for (name, of) in [
+        ("priority 3", (|r| &r.lossless) as fn(&RunSummary) -> &PrioritySummary),
+        ("priority 0", |r| &r.lossy),
+    ] {
+        priority(&mut t, name, of(off), of(on));
+    }
+    t.row(["switch".into(), String::new(), String::new()]);
+    let mut row = |name: &str, cell: &dyn Fn(&RunSummary) -> String| {
+        t.row([format!("  {name}"), cell(off), cell(on)]);
+    };
+    let s = &outcome.setup;
+    row("pauses sent", &|r| count(r.pauses_sent));
+    row("pauses obeyed by the hosts", &|r| count(r.pauses_obeyed));
+    row("senders paused, of the time", &|r| format!("{:.0} %", 100.0 * r.paused_share));
+    row("shared buffer, peak", &|r| count(r.shared_peak_bytes));
+    row("shared buffer, size", &|r| count(r.shared_bytes));
+    row("headroom of a sender, peak", &|r| count(r.headroom_peak_bytes));
+    row("headroom of a sender, size", &|r| match r.pfc {
+        true => count(s.headroom_bytes_per_sender),
+        false => "0".into(),
+    });
+    row("time the machine took away", &|r| Duration::from_nanos(r.stalled_ns).to_string());
+    t
+}
+
+/// The rows of one priority.
+fn priority(t: &mut Table, name: &str, off: &PrioritySummary, on: &PrioritySummary) {
+    t.row([name.into(), String::new(), String::new()]);
+    let mut row = |name: &str, cell: &dyn Fn(&PrioritySummary) -> String| {
+        t.row([format!("  {name}"), cell(off), cell(on)]);
+    };
+    row("frames sent", &|p| count(p.sent_frames));
+    row("frames delivered", &|p| count(p.delivered_frames));
+    row("frames lost", &|p| count(p.lost_frames));
+    row("throughput", &|p| scaled(p.delivered_bps, "b/s"));
+    row("latency p50", &|p| latency(p.latency_p50_ns));
+    row("latency p99", &|p| latency(p.latency_p99_ns));
+    row("latency max", &|p| latency(p.latency_max_ns));
+}
+
+/// A latency in microseconds: its tens of nanoseconds are noise here.
+fn latency(ns: u64) -> String {
+    format!("{} us", count((ns + 500) / 1_000))
+}

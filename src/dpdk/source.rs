@@ -1,0 +1,57 @@
+//! A port that frames can be made for: what an end station of the real world sends by.
+
+use super::mbuf::Mbuf;
+use super::pool::Pool;
+use super::port::{DpdkPort, Started};
+use crate::frame::{Burst, FCS_BYTES};
+use crate::port::{Port, PortCaps, Source};
+
+/// A started port with the pool that its data frames come from.
+#[derive(Debug)]
+pub struct SourcePort {
+    port: DpdkPort<Started>,
+    pool: Pool,
+}
+
+impl SourcePort {
+    /// Makes data frames for `port` from `pool`, whose longest frame bounds theirs.
+    #[must_use]
+    pub const fn new(port: DpdkPort<Started>, pool: Pool) -> Self {
+        Self { port, pool }
+    }
+}
+
+impl Port for SourcePort {
+    type Frame = Mbuf;
+
+    #[inline]
+    fn rx_burst(&mut self, out: &mut Burst<Mbuf>) {
+        self.port.rx_burst(out);
+    }
+
+    #[inline]
+    fn tx_burst(&mut self, out: &mut Burst<Mbuf>) {
+        self.port.tx_burst(out);
+    }
+
+    fn control_frame(&mut self, octets: &[u8]) -> Option<Mbuf> {
+        self.port.control_frame(octets)
+    }
+
+    #[inline]
+    fn caps(&self) -> &PortCaps {
+        self.port.caps()
+    }
+}
+
+impl Source for SourcePort {
+    #[inline]
+    fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<Mbuf> {
+        let mut frame = self.pool.alloc()?;
+        let octets = frame.append((wire_len - FCS_BYTES) as usize)?;
+        let (front, rest) = octets.split_at_mut(head.len());
+        front.copy_from_slice(head);
+        rest.fill(0);
+        Some(frame)
+    }
+}
