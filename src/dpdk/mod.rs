@@ -23,8 +23,8 @@ mod mbuf;
 mod pool;
 mod port;
 mod ring;
-mod telemetry;
 mod source;
+mod telemetry;
 
 pub use clock::{ClockQuality, TscClock};
 pub use control::{Link, MacControl, PortControl, PortInfo, PortStats};
@@ -34,5 +34,5 @@ pub use mbuf::Mbuf;
 pub use pool::{Pool, PoolOptions};
 pub use port::{CONTROL_FRAME_MAX, DpdkPort, HardwarePfc, PortOptions, Started, Stopped};
 pub use ring::{RingOptions, ring_pair};
-pub use telemetry::{TelemetryCommand, register_telemetry};
 pub use source::SourcePort;
+pub use telemetry::{TelemetryCommand, register_telemetry};

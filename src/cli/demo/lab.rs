@@ -153,6 +153,7 @@ pub(super) fn run(
         }
         (join(switch.join()), join(hosts.join()))
     });
+    watch(shared.look());
     let ((snapshot, switch_stalled), (stations, hosts_stalled)) = (switch_end?, hosts_end?);
     if shared.abort.load(Ordering::Relaxed) {
         bail!("the machine gave the demo too little time; try again when it is less busy");

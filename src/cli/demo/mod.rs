@@ -8,6 +8,8 @@ mod lab;
 mod leash;
 mod outcome;
 mod plan;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::io::IsTerminal;

@@ -223,7 +223,7 @@ fn checks(setup: &Setup, [off, on]: &[RunSummary; 2]) -> Vec<Check> {
     let headroom = Check {
         ok: on.headroom_peak_bytes <= setup.headroom_bytes(),
         text: format!(
-            "PFC on: headroom held at most {} of the {} octets that {} frames in flight need",
+            "PFC on: headroom held at most {} of {} octets, the size of all {} frames in flight",
             count(on.headroom_peak_bytes),
             count(setup.headroom_bytes()),
             setup.in_flight()

@@ -2,7 +2,6 @@
 
 use super::outcome::{Outcome, PrioritySummary, RunSummary};
 use crate::report::{Align, Table, count, scaled};
-use crate::time::Duration;
 
 /// The whole result, with what to try next.
 pub(super) fn text(outcome: &Outcome, program: &str) -> String {
@@ -12,29 +11,28 @@ pub(super) fn text(outcome: &Outcome, program: &str) -> String {
         out += &format!("{verdict}  {}\n", check.text);
     }
     out + &format!(
-        "\nTry next:\n  {program} check configs/switch/tor4.yaml     \
-         the arithmetic that keeps a switch lossless\n  \
-         sudo {program} switch configs/switch/tor4.yaml   the same switch on your own ports\n"
+        "\nTry next:\n  \
+         {program} check configs/switch/tor4.yaml         a rack switch, and what keeps it lossless\n  \
+         sudo {program} switch configs/switch/bump.yaml   a lossless switch between two interfaces\n"
     )
 }
 
-/// What was run, in a sentence or two.
+/// What was run.
 fn scene(outcome: &Outcome) -> String {
     let s = &outcome.setup;
     let mut text = format!(
-        "{} hosts at {} each send to one more host at {}, {} s without PFC and {} s with it: \
-         frames of {} octets,\npriority 3 lossless, priority 0 not.",
+        "{} hosts send to one through a switch, {} s with PFC off and {} s with PFC on.\n\
+         Every link carries {}, every frame has {} octets.\n",
         s.senders,
-        scaled(s.link_rate_bps as f64, "b/s"),
-        scaled(s.link_rate_bps as f64, "b/s"),
         s.seconds,
         s.seconds,
+        scaled(s.link_rate_bps as f64, "b/s"),
         s.frame_bytes
     );
     if s.cpus == 1 {
-        text += " There is one CPU: switch and hosts take turns on it.";
+        text += "There is one CPU: switch and hosts take turns on it.\n";
     }
-    text + "\n"
+    text
 }
 
 fn table(outcome: &Outcome) -> Table {
@@ -42,8 +40,8 @@ fn table(outcome: &Outcome) -> Table {
         Table::new([("", Align::Left), ("PFC off", Align::Right), ("PFC on", Align::Right)]);
     let [off, on] = &outcome.runs;
     for (name, of) in [
-        ("priority 3", (|r| &r.lossless) as fn(&RunSummary) -> &PrioritySummary),
-        ("priority 0", |r| &r.lossy),
+        ("priority 3, lossless with PFC", (|r| &r.lossless) as fn(&RunSummary) -> &PrioritySummary),
+        ("priority 0, lossy", |r| &r.lossy),
     ] {
         priority(&mut t, name, of(off), of(on));
     }
@@ -55,14 +53,14 @@ fn table(outcome: &Outcome) -> Table {
     row("pauses sent", &|r| count(r.pauses_sent));
     row("pauses obeyed by the hosts", &|r| count(r.pauses_obeyed));
     row("senders paused, of the time", &|r| format!("{:.0} %", 100.0 * r.paused_share));
-    row("shared buffer, peak", &|r| count(r.shared_peak_bytes));
-    row("shared buffer, size", &|r| count(r.shared_bytes));
-    row("headroom of a sender, peak", &|r| count(r.headroom_peak_bytes));
-    row("headroom of a sender, size", &|r| match r.pfc {
+    row("shared buffer in octets, peak", &|r| count(r.shared_peak_bytes));
+    row("shared buffer in octets, size", &|r| count(r.shared_bytes));
+    row("headroom of a port, peak", &|r| count(r.headroom_peak_bytes));
+    row("headroom of a port, size", &|r| match r.pfc {
         true => count(s.headroom_bytes_per_sender),
         false => "0".into(),
     });
-    row("time the machine took away", &|r| Duration::from_nanos(r.stalled_ns).to_string());
+    row("clocks stopped, machine busy", &|r| milliseconds(r.stalled_ns));
     t
 }
 
@@ -81,7 +79,15 @@ fn priority(t: &mut Table, name: &str, off: &PrioritySummary, on: &PrioritySumma
     row("latency max", &|p| latency(p.latency_max_ns));
 }
 
-/// A latency in microseconds: its tens of nanoseconds are noise here.
+/// A latency in microseconds.
 fn latency(ns: u64) -> String {
-    format!("{} us", count((ns + 500) / 1_000))
+    if ns < 100_000 {
+        format!("{:.1} us", ns as f64 / 1e3)
+    } else {
+        format!("{} us", count((ns + 500) / 1_000))
+    }
+}
+
+fn milliseconds(ns: u64) -> String {
+    format!("{} ms", count((ns + 500_000) / 1_000_000))
 }

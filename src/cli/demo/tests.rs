@@ -1,0 +1,221 @@
+//! The demo's arithmetic against the worst schedules that two threads can have.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use proptest::prelude::*;
+
+use super::leash::{Leash, Tether};
+use super::plan::{LOSSLESS, Setup, port};
+use crate::buffer::Ledger;
+use crate::frame::{Burst, FCS_BYTES};
+use crate::host::Station;
+use crate::port::{Port, PortCaps, Source};
+use crate::switch::Switch;
+use crate::switch::testworld::MemFrame;
+use crate::time::{Duration, Instant};
+use crate::units::{BitsPerSec, Bytes};
+use crate::world::{Alone, World};
+
+type Ring = Rc<RefCell<VecDeque<MemFrame>>>;
+
+/// One end of a link in memory, bounded as the demo's rings are.
+struct RingPort {
+    rx: Ring,
+    tx: Ring,
+    capacity: usize,
+    /// It looked just before what is now there had arrived.
+    blind: Rc<Cell<bool>>,
+}
+
+impl Port for RingPort {
+    type Frame = MemFrame;
+
+    fn rx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        if !self.blind.get() {
+            let mut rx = self.rx.borrow_mut();
+            let n = rx.len().min(out.remaining_capacity());
+            out.extend(rx.drain(..n));
+        }
+    }
+    fn tx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        let mut tx = self.tx.borrow_mut();
+        let n = out.len().min(self.capacity - tx.len());
+        tx.extend(out.drain(..n));
+    }
+    fn control_frame(&mut self, octets: &[u8]) -> Option<MemFrame> {
+        Some(MemFrame::new(octets))
+    }
+    fn caps(&self) -> &PortCaps {
+        &PortCaps { link_rate: None, rx_backlog_max: Bytes(0), tx_committed_max: Bytes(0) }
+    }
+}
+
+impl Source for RingPort {
+    fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<MemFrame> {
+        let mut octets = head.to_vec();
+        octets.resize((wire_len - FCS_BYTES) as usize, 0);
+        Some(MemFrame::new(&octets))
+    }
+}
+
+enum InMemory {}
+
+impl World for InMemory {
+    type Frame = MemFrame;
+    type Port = RingPort;
+    type Events = ();
+    type Handoff = Alone;
+}
+
+/// The demo without threads: the test decides who polls when.
+struct Net<'a> {
+    switch: Switch<InMemory>,
+    hosts: Vec<Station<RingPort>>,
+    blind: Vec<Rc<Cell<bool>>>,
+    clocks: [Tether<'a>; 2],
+    real: Instant,
+}
+
+impl<'a> Net<'a> {
+    fn new(setup: &Setup, pfc: bool, leash: &'a Leash) -> Self {
+        let (mut at_switch, mut hosts, mut blinds) = (vec![], vec![], vec![]);
+        for (n, plan) in (0..).zip(setup.stations(pfc)) {
+            let (up, down) = (Ring::default(), Ring::default());
+            let end = |rx: &Ring, tx: &Ring| RingPort {
+                rx: rx.clone(),
+                tx: tx.clone(),
+                capacity: setup.ring() as usize,
+                blind: Rc::default(),
+            };
+            at_switch.push((port(n), end(&up, &down)));
+            let far = end(&down, &up);
+            blinds.push(far.blind.clone());
+            hosts.push(Station::new(&plan, far).unwrap());
+        }
+        let switch =
+            Switch::new(&setup.switch(pfc), at_switch, Alone::default(), ()).expect("a good plan");
+        let clocks = [0, 1].map(|side| leash.tether(side, Instant::ZERO));
+        Self { switch, hosts, blind: blinds, clocks, real: Instant::ZERO }
+    }
+
+    fn poll_switch(&mut self) -> bool {
+        let now = self.clocks[0].tick(self.real);
+        let progressed = self.switch.poll(now).progressed;
+        self.clocks[0].publish();
+        progressed
+    }
+
+    /// Polls all hosts. Those that `blind` names read their rings as they were before the last
+    /// poll of the switch, and send after it.
+    fn poll_hosts(&mut self, blind: u8) -> bool {
+        let mut progressed = false;
+        for (n, host) in self.hosts.iter_mut().enumerate() {
+            let now = self.clocks[1].tick(self.real);
+            self.blind[n].set(blind & 1 << n != 0);
+            progressed |= host.poll(now).progressed;
+            self.blind[n].set(false);
+        }
+        self.clocks[1].publish();
+        progressed
+    }
+
+    /// Frames of the lossless priority dropped, the most headroom any group held, pauses sent.
+    fn result(&mut self) -> (u64, u64, u64) {
+        let snapshot = self.switch.snapshot(self.clocks[0].now());
+        assert!(snapshot.balance().holds(), "{:?}", snapshot.balance());
+        let class = LOSSLESS.index();
+        let of = || snapshot.ports.iter().map(|p| &p.counters.priorities[class]);
+        (
+            of().map(|c| c.dropped).sum(),
+            of().map(|c| c.headroom_peak_bytes).max().unwrap(),
+            of().map(|c| c.pfc_tx_frames).sum(),
+        )
+    }
+}
+
+fn setup(senders: u16, rate: BitsPerSec, size: u32) -> Setup {
+    Setup { senders, rate, size, send_for: Duration::from_secs(3) }
+}
+
+/// One thread's turn: whose, how many polls, how long each takes in real time, which hosts read
+/// their rings too early.
+type Turn = (bool, u8, u64, u8);
+
+fn turns() -> impl Strategy<Value = Vec<Turn>> {
+    let poll_ns = prop_oneof![500_u64..5_000, 5_000_u64..50_000, 50_000_u64..5_000_000];
+    prop::collection::vec((any::<bool>(), 1_u8..40, poll_ns, any::<u8>()), 100..400)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn no_schedule_of_the_two_threads_costs_a_lossless_frame(
+        senders in 2_u16..=7, size in prop_oneof![Just(74_u32), 75_u32..2000, Just(9216_u32)],
+        gbps in 1_u64..=10, turns in turns(),
+    ) {
+        let setup = setup(senders, BitsPerSec::gbps(gbps), size);
+        let leash = Leash::new(setup.leash());
+        let mut net = Net::new(&setup, true, &leash);
+        for (hosts, polls, ns, blind) in turns {
+            for n in 0..polls {
+                net.real += Duration::from_nanos(ns);
+                if hosts {
+                    // Only the first poll of a turn can have begun before the switch's last.
+                    net.poll_hosts(if n == 0 { blind } else { 0 });
+                } else {
+                    net.poll_switch();
+                }
+            }
+        }
+        let (lost, headroom, _) = net.result();
+        prop_assert_eq!(lost, 0);
+        prop_assert!(headroom <= setup.headroom_bytes());
+    }
+
+    #[test]
+    fn every_setup_has_plans_that_close(
+        senders in 2_u16..=7, size in 74_u32..=9216, mbps in 1_u64..=400_000
+    ) {
+        let setup = setup(senders, BitsPerSec::new(mbps * 1_000_000).unwrap(), size);
+        for pfc in [false, true] {
+            let plan = setup.switch(pfc);
+            let ledger = Ledger::new(&plan.buffer).unwrap();
+            let shared = u64::from(ledger.shared_pool().0) * u64::from(ledger.cell_bytes());
+            prop_assert_eq!(shared, setup.shared_bytes(pfc));
+            for station in setup.stations(pfc) {
+                prop_assert_eq!(station.check(), Ok(()));
+            }
+        }
+    }
+}
+
+#[test]
+fn turns_as_long_as_the_leash_fill_half_the_headroom_and_pause_without_loss() {
+    let setup = setup(2, BitsPerSec::gbps(1), 1024);
+    for pfc in [false, true] {
+        let leash = Leash::new(setup.leash());
+        let mut net = Net::new(&setup, pfc, &leash);
+        for _ in 0..200 {
+            for blind in [0xff].into_iter().chain([0; 100]) {
+                net.real += Duration::from_micros(50);
+                net.poll_hosts(blind);
+            }
+            for _ in 0..100 {
+                net.real += Duration::from_micros(50);
+                net.poll_switch();
+            }
+        }
+        let (lost, headroom, pauses) = net.result();
+        if pfc {
+            assert_eq!(lost, 0);
+            assert!(headroom > setup.headroom_bytes() / 3, "{headroom}");
+            assert!(pauses > 20, "{pauses}");
+        } else {
+            assert!(lost > 1000, "{lost}");
+            assert_eq!((headroom, pauses), (0, 0));
+        }
+    }
+}
