@@ -156,7 +156,7 @@ impl Data {
     /// strings.
     fn fill_array(&self, items: &[Value]) {
         let kind = if items.iter().all(Value::is_u64) {
-            sys::RTE_TEL_U64_VAL
+            sys::SLUICE_TEL_UINT_VAL
         } else if items.iter().all(is_nested) {
             sys::RTE_TEL_CONTAINER
         } else {
@@ -190,38 +190,37 @@ impl Data {
 
     fn add_plain(&self, place: &Place<'_>, value: &Value) {
         if let Some(number) = value.as_u64() {
-            // SAFETY: alive and started; the name is copied.
-            unsafe {
-                match place {
-                    Place::Entry(name) => sys::sluice_tel_dict_uint(self.0, name.as_ptr(), number),
-                    Place::Element => sys::sluice_tel_array_uint(self.0, number),
+            match place {
+                Place::Entry(name) => {
+                    // SAFETY: alive and started; the name is copied.
+                    unsafe { sys::sluice_tel_dict_uint(self.0, name.as_ptr(), number) }
                 }
+                // SAFETY: alive and started.
+                Place::Element => unsafe { sys::sluice_tel_array_uint(self.0, number) },
             };
             return;
         }
         let text = c_string(&plain(value));
-        // SAFETY: alive and started; name and string are copied.
-        unsafe {
-            match place {
-                Place::Entry(name) => {
-                    sys::rte_tel_data_add_dict_string(self.0, name.as_ptr(), text.as_ptr())
-                }
-                Place::Element => sys::rte_tel_data_add_array_string(self.0, text.as_ptr()),
+        match place {
+            Place::Entry(name) => {
+                // SAFETY: alive and started; name and string are copied.
+                unsafe { sys::rte_tel_data_add_dict_string(self.0, name.as_ptr(), text.as_ptr()) }
             }
+            // SAFETY: alive and started; the string is copied.
+            Place::Element => unsafe { sys::rte_tel_data_add_array_string(self.0, text.as_ptr()) },
         };
     }
 
     fn add_nested(&self, place: &Place<'_>, fill: impl FnOnce(&Self)) {
         let Some(inner) = Self::new() else { return };
         fill(&inner);
-        // SAFETY: both are alive; on success the outer one frees the inner one.
-        let code = unsafe {
-            match place {
-                Place::Entry(name) => {
-                    sys::rte_tel_data_add_dict_container(self.0, name.as_ptr(), inner.0, 0)
-                }
-                Place::Element => sys::rte_tel_data_add_array_container(self.0, inner.0, 0),
+        let code = match place {
+            Place::Entry(name) => {
+                // SAFETY: both are alive; on success the outer one frees the inner one.
+                unsafe { sys::rte_tel_data_add_dict_container(self.0, name.as_ptr(), inner.0, 0) }
             }
+            // SAFETY: as above.
+            Place::Element => unsafe { sys::rte_tel_data_add_array_container(self.0, inner.0, 0) },
         };
         if code < 0 {
             // SAFETY: refused, so still ours, and used by nobody else.
