@@ -191,8 +191,10 @@ class Ovs:
             f"other_config:pmd-cpu-mask={1 << self.cpu:#x}",
             f"other_config:dpdk-lcore-mask={1 << self.main_cpu:#x}",
         )
-        self.switch = self._spawn(self.program, f"unix:{socket_path}", "--pidfile")
-        self.control = self.directory / f"ovs-vswitchd.{self.switch.pid}.ctl"
+        self.control = self.directory / "control"
+        self.switch = self._spawn(
+            self.program, f"unix:{socket_path}", "--pidfile", f"--unixctl={self.control}"
+        )
         self._until(self.control.exists, "ovs-vswitchd")
         bridge = ["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev"]
         self._run(*self.vsctl, "--", *bridge)

@@ -7,7 +7,7 @@ use sluice::frame::{Burst, Frame};
 use sluice::port::Port;
 use sluice::stats::{DropReason, SwitchSnapshot};
 use sluice::switch::Switch;
-use sluice::time::{Duration, Instant};
+use sluice::time::Instant;
 use sluice::units::{Mac, Priority, Quanta};
 use sluice::wire::pfc;
 use sluice::world::World;
@@ -16,9 +16,6 @@ use crate::plan::template;
 
 /// The one lossless priority of the plan.
 const LOSSLESS: Priority = Priority::ALL[3];
-
-/// What a burst of 32 minimal frames takes at 100 Gb/s.
-pub const STEP: Duration = Duration::from_nanos(32 * 672 / 100);
 
 /// Frames of each priority that a host sends in a step.
 const SHARE: usize = 16;
