@@ -120,6 +120,23 @@ impl Ledger {
     /// lossless group, the whole frame goes to headroom.
     #[inline]
     pub fn admit(&mut self, port: PortId, group: PriorityGroup, wire_len: u32) -> Admission {
+        self.charge(port, group, wire_len, true)
+    }
+
+    /// As [`Self::admit`], for a further copy of a flooded frame: it never goes to headroom, which
+    /// is reckoned for what the link brings and not for what is made of it here.
+    pub fn admit_copy(&mut self, port: PortId, group: PriorityGroup, wire_len: u32) -> Admission {
+        self.charge(port, group, wire_len, false)
+    }
+
+    #[inline(always)]
+    fn charge(
+        &mut self,
+        port: PortId,
+        group: PriorityGroup,
+        wire_len: u32,
+        may_use_headroom: bool,
+    ) -> Admission {
         let cells = self.cell.cells_for(wire_len);
         let free = self.free();
         let g = &mut self.groups[index(port, group)];
@@ -137,7 +154,7 @@ impl Ledger {
             free_after -= grown;
             self.shared_used += grown;
             self.shared_peak = self.shared_peak.max(self.shared_used);
-        } else if !g.lossless {
+        } else if !g.lossless || !may_use_headroom {
             return Admission::Refused(Refusal::SharedLimit);
         } else if u64::from(g.headroom) + u64::from(cells) <= u64::from(g.headroom_size) {
             g.headroom += cells;

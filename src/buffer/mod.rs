@@ -31,6 +31,28 @@ pub struct Charge {
 }
 
 impl Charge {
+    /// Adds another receipt of the same group to this one, so that both are released at once.
+    ///
+    /// # Errors
+    /// The other receipt, when it is for another group.
+    #[inline]
+    pub(crate) fn join(&mut self, other: Self) -> Result<(), Self> {
+        if (self.port, self.group) != (other.port, other.group) {
+            return Err(other);
+        }
+        self.cells += other.cells;
+        Ok(())
+    }
+
+    /// Takes `cells` out into a receipt of their own, for a part that is released later.
+    ///
+    /// # Panics
+    /// When there are not as many.
+    pub(crate) fn split(&mut self, cells: u32) -> Self {
+        self.cells = self.cells.checked_sub(cells).expect("a part is no larger than the whole");
+        Self { cells, ..*self }
+    }
+
     /// The ingress group that holds the space.
     #[inline]
     #[must_use]

@@ -1,6 +1,7 @@
 //! What may be changed while a switch runs.
 
 use super::Switch;
+use super::port_state::passes_empty_queues;
 use crate::buffer::{BufferError, GroupKind, GroupPlan};
 use crate::congestion::EcnPlan;
 use crate::stats::{DropReason, PortCounters};
@@ -132,7 +133,10 @@ impl<W: World> Switch<W> {
             return Err(ChangeError::Ecn { kmin: p.kmin.0, kmax: p.kmax.0, pmax: p.pmax });
         }
         self.tables[port.index()].ecn[class.index()] = plan;
-        self.ports[at].straight &= plan.is_none();
+        if plan.is_some_and(|plan| !passes_empty_queues(&plan)) {
+            let of = self.tables[port.index()].priorities_of_class(class);
+            self.ports[at].direct.0 &= !of.0;
+        }
         Ok(())
     }
 

@@ -1,12 +1,11 @@
 //! From the buffer to the port: queue, mark, schedule, send, release.
 
 use super::Switch;
-use super::port_state::{Queued, Staged};
+use super::port_state::Queued;
 use crate::buffer::SharedLimit;
 use crate::congestion::{MarkAt, NotEct, Verdict, marks};
 use crate::frame::Frame;
 use crate::pfc::StormAction;
-use crate::port::Port;
 use crate::schedule::Popped;
 use crate::stats::DropReason;
 use crate::time::Instant;
@@ -104,7 +103,7 @@ impl<W: World> Switch<W> {
         self.hand_to_port(now, at) | progressed
     }
 
-    /// Moves a scheduled frame to the burst that goes to the port.
+    /// Moves a scheduled frame to what goes to the port.
     #[inline]
     fn stage(&mut self, now: Instant, at: usize, popped: Popped<Queued<W::Frame>>) {
         let Popped { item, len, priority, class } = popped;
@@ -117,52 +116,38 @@ impl<W: World> Switch<W> {
                 return self.release(now, charge, ingress);
             }
         }
-        if marked {
-            self.events.marked(now, self.ports[at].id, class);
-        }
         let port = &mut self.ports[at];
+        if marked {
+            port.counters.priorities[priority.index()].ecn_marked += 1;
+            self.events.marked(now, port.id, class);
+        }
+        self.events.sent(now, port.id, priority, len);
         port.occupy_link(now, len);
-        port.stage(frame, Staged { charge, ingress, priority, marked, wire_len: len });
+        port.staged.push(frame, Some(charge), ingress, priority);
     }
 
-    /// Offers the staged frames to the port, and settles those it takes.
+    /// Offers the staged frames to the port; counts those it takes, and gives back what they held
+    /// of the buffer.
     fn hand_to_port(&mut self, now: Instant, at: usize) -> bool {
         let port = &mut self.ports[at];
-        let before = port.staged.len();
-        if before == 0 {
+        if port.staged.is_empty() {
             return false;
         }
-        port.port.tx_burst(&mut port.staged);
-        let taken = before - port.staged.len();
-        if taken == 0 {
-            return false;
+        let mut taken = port.staged.offer(&mut port.port);
+        let progressed = taken > 0;
+        while let Some(run) = self.ports[at].staged.settled(&mut taken, &self.ledger) {
+            let counters = &mut self.ports[at].counters;
+            let frames = u64::from(run.frames);
+            counters.tx_frames += frames;
+            counters.tx_bytes += run.bytes;
+            let counters = &mut counters.priorities[run.priority.index()];
+            counters.tx_frames += frames;
+            counters.tx_bytes += run.bytes;
+            if let Some(charge) = run.charge {
+                self.release(now, charge, run.ingress);
+            }
         }
-        if !port.passing.is_empty() {
-            port.settle_straight();
-        } else {
-            self.settle(now, at, taken);
-        }
-        true
-    }
-
-    /// Counts the first `taken` of the scheduled frames that were staged, and gives back what they
-    /// held of the buffer.
-    fn settle(&mut self, now: Instant, at: usize, taken: usize) {
-        let mut bytes = 0;
-        for _ in 0..taken {
-            let port = &mut self.ports[at];
-            let done = port.settle.pop_front().expect("one entry per staged frame");
-            bytes += u64::from(done.wire_len);
-            let counters = &mut port.counters.priorities[done.priority.index()];
-            counters.tx_frames += 1;
-            counters.tx_bytes += u64::from(done.wire_len);
-            counters.ecn_marked += u64::from(done.marked);
-            self.events.sent(now, port.id, done.priority, done.wire_len);
-            self.release(now, done.charge, done.ingress);
-        }
-        let counters = &mut self.ports[at].counters;
-        counters.tx_frames += taken as u64;
-        counters.tx_bytes += bytes;
+        progressed
     }
 
     /// Drops everything that waits in one class of a port, or in all of them.
@@ -185,17 +170,16 @@ impl<W: World> Switch<W> {
         for class in TrafficClass::ALL {
             self.flush_queue(now, at, class, reason);
         }
-        let port = &mut self.ports[at];
-        port.staged.clear();
-        let control = port.control.len();
-        port.control.clear();
-        while let Some(done) = self.ports[at].settle.pop_front() {
-            self.count_drop(now, at, Some(done.priority), reason);
-            self.release(now, done.charge, done.ingress);
+        while let Some(run) = self.ports[at].staged.abandon() {
+            for _ in 0..run.frames {
+                self.count_drop(now, at, Some(run.priority), reason);
+            }
+            if let Some(charge) = run.charge {
+                self.release(now, charge, run.ingress);
+            }
         }
-        for priority in self.ports[at].passing.take() {
-            self.count_drop(now, at, Some(priority), reason);
-        }
+        let control = self.ports[at].control.len();
+        self.ports[at].control.clear();
         for _ in 0..control {
             self.count_drop(now, at, None, reason);
         }

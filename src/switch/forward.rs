@@ -4,6 +4,7 @@ use super::Switch;
 use super::classify::{Meta, UNTAGGED};
 use super::fdb::Key;
 use super::tables::Tables;
+use crate::buffer::Admission;
 use crate::frame::Frame;
 use crate::stats::DropReason;
 use crate::time::Instant;
@@ -30,28 +31,38 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Delivers a frame to its one egress port. A lossy frame whose port is idle, and that leaves
-    /// as it came, has nothing to wait for and is charged to nobody.
+    /// Delivers a frame to its one egress port. One that leaves as it came, by a port that is idle,
+    /// need not join a queue; and if it is lossy and nothing can hold the port up, it is not
+    /// charged either.
     #[inline(always)]
     fn unicast(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta, egress: PortId) {
-        let Self { ports, tables, index, events, .. } = self;
-        let ingress = ports[at].id;
-        if let Some(to) = index[egress.index()] {
-            let port = &mut ports[usize::from(to)];
-            let as_it_came = meta.tag
-                == if tables[egress.index()].is_tagged(meta.vid) {
-                    meta.vid.get()
-                } else {
-                    UNTAGGED
-                };
-            let lossy = tables[ingress.index()].lossy.contains(meta.priority);
-            if as_it_came && lossy && port.is_straight() {
-                let wire_len = frame.wire_len();
-                port.stage_straight(frame, meta.priority);
-                return events.sent(now, egress, meta.priority, wire_len);
-            }
+        let Self { ports, tables, index, events, ledger, .. } = self;
+        let (ingress, priority) = (ports[at].id, meta.priority);
+        let tag =
+            if tables[egress.index()].is_tagged(meta.vid) { meta.vid.get() } else { UNTAGGED };
+        let Some(to) = index[egress.index()] else {
+            return self.deliver(now, at, frame, meta, egress);
+        };
+        let port = &mut ports[usize::from(to)];
+        if meta.tag != tag || !port.is_idle_for(now, priority) {
+            return self.deliver(now, at, frame, meta, egress);
         }
-        self.deliver(now, at, frame, meta, egress);
+        let wire_len = frame.wire_len();
+        events.sent(now, egress, priority, wire_len);
+        let tables = &tables[ingress.index()];
+        if port.straight && tables.lossy.contains(priority) {
+            return port.staged.push(frame, None, ingress, priority);
+        }
+        let group = tables.group(priority);
+        match ledger.admit(ingress, group, wire_len) {
+            Admission::Admitted { charge, crossed } => {
+                port.staged.push(frame, Some(charge), ingress, priority);
+                if let Some(crossing) = crossed {
+                    self.on_crossing(now, ingress, group, crossing);
+                }
+            }
+            Admission::Refused(refusal) => self.refused(now, at, priority, refusal),
+        }
     }
 
     /// Sends a frame to every other port of its VLAN that is up. Each copy is charged for itself,
@@ -87,7 +98,7 @@ impl<W: World> Switch<W> {
     ) {
         self.ports[at].counters.copied += 1;
         match frame.duplicate() {
-            Some(copy) => self.deliver(now, at, copy, meta, to),
+            Some(copy) => self.deliver_as(now, at, copy, meta, to, true),
             None => self.count_drop(now, at, Some(meta.priority), DropReason::NoMemory),
         }
     }

@@ -9,7 +9,7 @@ use crate::frame::{Burst, Frame};
 use crate::port::Port;
 use crate::stats::DropReason;
 use crate::time::Instant;
-use crate::units::{PortId, PriorityGroup};
+use crate::units::{PortId, Priority, PriorityGroup};
 use crate::world::{Events, Handoff, Transit, World};
 
 impl<W: World> Switch<W> {
@@ -88,14 +88,28 @@ impl<W: World> Switch<W> {
     }
 
     /// Sends one frame on its way to `egress`: retags it, charges it, queues it.
-    #[inline]
+    #[inline(never)]
     pub(super) fn deliver(
+        &mut self,
+        now: Instant,
+        at: usize,
+        frame: W::Frame,
+        meta: &Meta,
+        egress: PortId,
+    ) {
+        self.deliver_as(now, at, frame, meta, egress, false);
+    }
+
+    /// As [`Self::deliver`]; `copy` for what flooding made besides the frame itself.
+    #[inline]
+    pub(super) fn deliver_as(
         &mut self,
         now: Instant,
         at: usize,
         mut frame: W::Frame,
         meta: &Meta,
         egress: PortId,
+        copy: bool,
     ) {
         let priority = meta.priority;
         if !self.handoff.is_up(egress) {
@@ -114,27 +128,39 @@ impl<W: World> Switch<W> {
         }
         let ingress = self.ports[at].id;
         let group = self.tables[ingress.index()].group(priority);
-        let charge = match self.ledger.admit(ingress, group, frame.wire_len()) {
-            Admission::Admitted { charge, crossed } => {
-                if let Some(crossing) = crossed {
-                    self.on_crossing(now, ingress, group, crossing);
-                }
-                charge
-            }
-            Admission::Refused(refusal) => {
-                let reason = match refusal {
-                    Refusal::SharedLimit => DropReason::SharedLimit,
-                    Refusal::HeadroomFull => DropReason::HeadroomFull,
-                };
-                return self.count_drop(now, at, Some(priority), reason);
-            }
+        let admission = match copy {
+            false => self.ledger.admit(ingress, group, frame.wire_len()),
+            true => self.ledger.admit_copy(ingress, group, frame.wire_len()),
         };
+        let (charge, crossed) = match admission {
+            Admission::Admitted { charge, crossed } => (charge, crossed),
+            Admission::Refused(refusal) => return self.refused(now, at, priority, refusal),
+        };
+        if let Some(crossing) = crossed {
+            self.on_crossing(now, ingress, group, crossing);
+        }
         match local {
             Some(to) => {
                 self.enqueue(now, to, priority, Queued { frame, charge, ingress, marked });
             }
             None => self.hand_over(now, at, Transit { frame, charge, egress, ingress, priority }),
         }
+    }
+
+    /// Drops a frame that the ledger refused.
+    #[cold]
+    pub(super) fn refused(
+        &mut self,
+        now: Instant,
+        at: usize,
+        priority: Priority,
+        refusal: Refusal,
+    ) {
+        let reason = match refusal {
+            Refusal::SharedLimit => DropReason::SharedLimit,
+            Refusal::HeadroomFull => DropReason::HeadroomFull,
+        };
+        self.count_drop(now, at, Some(priority), reason);
     }
 
     /// Gives an admitted frame to the worker that owns its egress port.

@@ -19,6 +19,7 @@ mod plan;
 mod port_state;
 mod route;
 mod snapshot;
+mod staging;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,129 @@
+//! Frames on their way from the queues to the port, and what is to be settled when it takes them.
+//!
+//! Neighbours that came in by the same port with the same priority are settled together, so that
+//! a burst costs one release and one count, not one for each frame. A port that takes only part
+//! of a burst makes the run at the cut fall apart in two.
+
+use std::collections::VecDeque;
+
+use crate::buffer::{Charge, Ledger};
+use crate::frame::{BURST, Burst, Frame};
+use crate::port::Port;
+use crate::units::{PortId, Priority};
+
+/// Neighbouring frames that are settled together.
+#[derive(Debug)]
+pub(super) struct Run {
+    /// What they hold of the buffer: nothing if they never waited in it.
+    pub(super) charge: Option<Charge>,
+    pub(super) ingress: PortId,
+    pub(super) priority: Priority,
+    pub(super) frames: u32,
+    pub(super) bytes: u64,
+}
+
+/// At most a burst of frames, in the order in which they go to the port.
+#[derive(Debug)]
+pub(super) struct Staging<F> {
+    frames: Burst<F>,
+    runs: VecDeque<Run>,
+}
+
+impl<F: Frame> Staging<F> {
+    pub(super) fn new() -> Self {
+        Self { frames: Burst::new(), runs: VecDeque::with_capacity(BURST) }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.frames.is_full()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Adds a frame. There must be room.
+    #[inline]
+    pub(super) fn push(
+        &mut self,
+        frame: F,
+        charge: Option<Charge>,
+        ingress: PortId,
+        priority: Priority,
+    ) {
+        let bytes = u64::from(frame.wire_len());
+        self.frames.push(frame);
+        let Some(last) = self.runs.back_mut() else {
+            return self.begin(charge, ingress, priority, bytes);
+        };
+        if last.ingress != ingress || last.priority != priority {
+            return self.begin(charge, ingress, priority, bytes);
+        }
+        match (&mut last.charge, charge) {
+            (None, None) => {}
+            (Some(sum), Some(charge)) => match sum.join(charge) {
+                Ok(()) => {}
+                Err(charge) => return self.begin(Some(charge), ingress, priority, bytes),
+            },
+            (_, charge) => return self.begin(charge, ingress, priority, bytes),
+        }
+        last.frames += 1;
+        last.bytes += bytes;
+    }
+
+    #[inline(never)]
+    fn begin(&mut self, charge: Option<Charge>, ingress: PortId, priority: Priority, bytes: u64) {
+        self.runs.push_back(Run { charge, ingress, priority, frames: 1, bytes });
+    }
+
+    /// Offers the frames to the port; gives how many it took.
+    #[inline]
+    pub(super) fn offer<P: Port<Frame = F>>(&mut self, port: &mut P) -> u32 {
+        let before = self.frames.len();
+        port.tx_burst(&mut self.frames);
+        (before - self.frames.len()) as u32
+    }
+
+    /// The next run of the `taken` frames that the port took and that are not settled yet, which
+    /// this counts down.
+    pub(super) fn settled(&mut self, taken: &mut u32, ledger: &Ledger) -> Option<Run> {
+        if *taken == 0 {
+            return None;
+        }
+        let first = self.runs.front_mut().expect("every staged frame is in a run");
+        if first.frames <= *taken {
+            *taken -= first.frames;
+            return self.runs.pop_front();
+        }
+        // The frames of this run that were not taken are now the first ones staged.
+        let (mut bytes, mut cells) = (0, 0);
+        for frame in &self.frames[..(first.frames - *taken) as usize] {
+            bytes += u64::from(frame.wire_len());
+            cells += ledger.cells_for(frame.wire_len()).0;
+        }
+        let left = Run {
+            charge: first.charge.as_mut().map(|sum| sum.split(cells)),
+            ingress: first.ingress,
+            priority: first.priority,
+            frames: first.frames - *taken,
+            bytes,
+        };
+        let mut run = core::mem::replace(first, left);
+        run.frames = *taken;
+        run.bytes -= bytes;
+        *taken = 0;
+        Some(run)
+    }
+
+    /// Drops all frames; gives their runs, one after the other.
+    pub(super) fn abandon(&mut self) -> Option<Run> {
+        self.frames.clear();
+        self.runs.pop_front()
+    }
+}
