@@ -16,9 +16,11 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::{Format, verdict};
+use crate::config::quantity::Rate;
 use crate::dpdk::{Eal, EalOptions, Memory};
 use crate::report::{count, scaled};
 use crate::time::Duration;
@@ -47,15 +49,6 @@ pub struct DemoArgs {
     format: Format,
 }
 
-/// What the result looks like.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Format {
-    /// A table for people.
-    Table,
-    /// JSON for programs.
-    Json,
-}
-
 /// Runs the demo and prints its result. Exit status 1 says that it did not show what it should.
 ///
 /// # Errors
@@ -80,7 +73,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
         Format::Json => println!("{}", serde_json::to_string_pretty(&outcome)?),
         Format::Table => print!("{}", text::text(&outcome, &program())),
     }
-    Ok(if outcome.ok { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(verdict(outcome.ok))
 }
 
 /// How this program was called.
@@ -88,25 +81,14 @@ fn program() -> String {
     std::env::args().next().unwrap_or_else(|| "sluice".into())
 }
 
-/// Reads a rate: a number of bit/s with k, M or G behind it.
+/// Reads the rate of a link.
 fn rate(text: &str) -> Result<BitsPerSec, String> {
-    const WHY: &str = "a rate is a number of bit/s such as 1G, 400M or 2.5G, from 1M to 400G";
-    let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
-        Some(at) => text.split_at(at),
-        None => (text, ""),
-    };
-    let scale = match unit {
-        "" => 1.0,
-        "k" => 1e3,
-        "M" => 1e6,
-        "G" => 1e9,
-        _ => return Err(WHY.into()),
-    };
-    let bits = number.parse::<f64>().map_err(|_| WHY)? * scale;
-    if (1e6..=4e11).contains(&bits) {
-        BitsPerSec::new(bits.round() as u64).ok_or_else(|| WHY.into())
-    } else {
-        Err(WHY.into())
+    let Rate(rate) = text.parse()?;
+    match rate.get() {
+        // Headroom grows with the rate, so it has to end somewhere; and frames have to fit into
+        // the time that a demo takes.
+        1_000_000..=400_000_000_000 => Ok(rate),
+        _ => Err(format!("{text} is not from 1M to 400G")),
     }
 }
 
