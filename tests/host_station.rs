@@ -364,6 +364,22 @@ fn flows_end_at_their_time_even_while_paused() {
 }
 
 #[test]
+fn a_stopped_station_still_sends_what_the_port_had_refused() {
+    let mut plan = plan(vec![flow(1, 3, 64, LINE)]);
+    plan.shaper_burst = Bytes(1_000);
+    let mut bench = Bench::new(&plan);
+    bench.host.port_mut().capacity = 0;
+    bench.run_to(at(1_000_000));
+    bench.host.stop();
+    assert!(!bench.host.is_done());
+    bench.host.port_mut().capacity = 64;
+    bench.run_to(at(2_000_000));
+    assert!(bench.host.is_done());
+    let made = bench.host.snapshot(bench.now).sources[0].frames;
+    assert!(made > 0 && bench.times(1).len() as u64 == made, "{made}");
+}
+
+#[test]
 fn what_one_station_sends_the_other_counts_once_with_its_latency() {
     let v4 = Udp {
         src: [10, 0, 0, 1].into(),

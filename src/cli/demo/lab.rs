@@ -123,7 +123,7 @@ pub(super) fn run(
         progress: Default::default(),
     };
     let clock = TscClock::new();
-    let patience = StdDuration::from_secs(20) + std(setup.send_for) * 10;
+    let patience = StdDuration::from_secs(60) + std(setup.send_for) * 20;
     let (switch_end, hosts_end) = thread::scope(|s| {
         let (shared, clock) = (&shared, &clock);
         let real = clock.now();
@@ -156,7 +156,9 @@ pub(super) fn run(
     watch(shared.look());
     let ((snapshot, switch_stalled), (stations, hosts_stalled)) = (switch_end?, hosts_end?);
     if shared.abort.load(Ordering::Relaxed) {
-        bail!("the machine gave the demo too little time; try again when it is less busy");
+        bail!(
+            "the machine gave the demo too little time; try a lower --rate, or when it is less busy"
+        );
     }
     let stalled = switch_stalled.max(hosts_stalled);
     Ok(Run { switch: snapshot, hosts: stations, stalled })
