@@ -101,7 +101,8 @@ mod tests {
     proptest! {
         #[test]
         fn clocks_never_run_apart_or_back_and_miss_no_time(
-            span_us in 1_u64..5_000, steps in prop::collection::vec((0_usize..2, 0_u64..20_000), 1..200)
+            span_us in 1_u64..5_000,
+            steps in prop::collection::vec((0_usize..2, 0_u64..20_000), 1..200),
         ) {
             let span = Duration::from_micros(span_us);
             let leash = Leash::new(span);

@@ -12,8 +12,8 @@ pub(super) fn text(outcome: &Outcome, program: &str) -> String {
     }
     out + &format!(
         "\nTry next:\n  \
-         {program} check configs/switch/tor4.yaml         a rack switch, and what keeps it lossless\n  \
-         sudo {program} switch configs/switch/bump.yaml   a lossless switch between two interfaces\n"
+         {program} check configs/switch/tor4.yaml         a rack switch, checked to be lossless\n  \
+         sudo {program} switch configs/switch/bump.yaml   a bump in the wire, for real hosts\n"
     )
 }
 
