@@ -1,5 +1,6 @@
 //! `sluice switch`: runs a switch on real ports until it is told to stop.
 
+mod session;
 mod telemetry;
 
 use std::net::SocketAddr;
@@ -14,7 +15,6 @@ use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::control::Session;
 use super::{Format, bad_input, verdict};
 use crate::config::quantity::Span;
 use crate::config::{self, Hugepages, Machine, SwitchFile};
@@ -24,6 +24,7 @@ use crate::runtime::control::{self, ControlSocket};
 use crate::runtime::real::{self, RealError, RealPort, RealSwitch, RealWorker, Running};
 use crate::runtime::{Idle, StartError};
 use crate::units::PortId;
+use session::Session;
 
 const EXAMPLES: &str = "\
 EXAMPLES:

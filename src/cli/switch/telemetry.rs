@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::cli::control::Session;
+use super::session::Session;
 use crate::dpdk::{Eal, TelemetryCommand, register_telemetry};
 use crate::report::Summary;
 

@@ -1,0 +1,314 @@
+//! A running switch as clients of its control socket may see and change it.
+//!
+//! What a change would break is refused with the same arithmetic as a switch file.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+
+use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
+use crate::cli::control::{Request, Response, SetEcn, SetGroup};
+use crate::congestion::{EcnPlan, MarkAt, NotEct};
+use crate::report::Summary;
+use crate::runtime::Controller;
+use crate::switch::{Change, SwitchPlan};
+use crate::units::{BitsPerSec, Bytes, Cells, PortId, PriorityGroup, TrafficClass};
+
+/// A running switch as clients may see and change it.
+pub(super) struct Session {
+    controller: Controller,
+    /// The plan with all changes so far, so that a request can leave out what stays.
+    plan: Mutex<SwitchPlan>,
+    /// The least headroom of each lossless group, from its link's round trip.
+    headroom: BTreeMap<(PortId, PriorityGroup), Cells>,
+    links: Mutex<Vec<LinkState>>,
+    stop: Arc<AtomicBool>,
+    /// The last summary that was made for those who must not wait for one.
+    latest: Mutex<Option<Arc<Summary>>>,
+}
+
+/// Why a link is up or down.
+#[derive(Clone, Copy, Debug)]
+struct LinkState {
+    /// Whether it may be up.
+    wanted: bool,
+    /// Whether its device says that it is up, and the rate it has negotiated.
+    device: (bool, Option<BitsPerSec>),
+    /// Whether the switch was told that it is up.
+    told: (bool, Option<BitsPerSec>),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Session {
+    /// A session over the running `plan`, whose links' devices are `up`. `headroom` is what each
+    /// lossless group must keep; `stop` is set when a client asks for the end.
+    pub(super) fn new(
+        controller: Controller,
+        plan: SwitchPlan,
+        headroom: BTreeMap<(PortId, PriorityGroup), Cells>,
+        up: &[bool],
+        stop: Arc<AtomicBool>,
+    ) -> Self {
+        let links = up.iter().map(|up| {
+            let state = (*up, None);
+            LinkState { wanted: true, device: state, told: state }
+        });
+        let links = Mutex::new(links.collect());
+        Self { controller, plan: Mutex::new(plan), headroom, links, stop, latest: Mutex::default() }
+    }
+
+    /// The summary until now.
+    pub(super) fn summary(&self) -> Result<Summary> {
+        let elapsed = self.controller.elapsed();
+        Ok(Summary::new(&self.controller.snapshot()?, elapsed))
+    }
+
+    /// Makes a summary for those who must not wait for one.
+    pub(super) fn refresh(&self) {
+        if let Ok(summary) = self.summary() {
+            *lock(&self.latest) = Some(Arc::new(summary));
+        }
+    }
+
+    /// The summary that [`refresh`](Self::refresh) made last.
+    pub(super) fn latest(&self) -> Option<Arc<Summary>> {
+        lock(&self.latest).clone()
+    }
+
+    /// Answers a line with a line.
+    pub(super) fn answer(&self, line: &str) -> String {
+        let request = serde_json::from_str(line).context("a request is a line of JSON");
+        let response = match request.and_then(|request| self.obey(request)) {
+            Ok(result) => Response { ok: true, result: Some(result), error: None },
+            Err(error) => Response { ok: false, result: None, error: Some(format!("{error:#}")) },
+        };
+        serde_json::to_string(&response).expect("a response has nothing that JSON has not")
+    }
+
+    fn obey(&self, request: Request) -> Result<serde_json::Value> {
+        let null = serde_json::Value::Null;
+        match request {
+            Request::Show {} => return Ok(serde_json::to_value(self.summary()?)?),
+            Request::Drops {} => {
+                let drops = self.summary()?.drops.into_iter().filter(|(_, n)| *n > 0);
+                return Ok(drops.collect());
+            }
+            Request::SetGroup(set) => self.set_group(&set)?,
+            Request::SetEcn(set) => self.set_ecn(&set)?,
+            Request::Link { port, up } => {
+                let port = self.port(&port)?;
+                let mut links = lock(&self.links);
+                links[port.index()].wanted = up;
+                self.tell_link(port, &mut links[port.index()])?;
+            }
+            Request::Clear {} => self.controller.apply(Change::ClearCounters)?,
+            Request::FlushFdb {} => self.controller.apply(Change::FlushFdb)?,
+            Request::Stop {} => self.stop.store(true, Ordering::SeqCst),
+        }
+        Ok(null)
+    }
+
+    /// A device's link changed; a link that was taken down by request stays down.
+    pub(super) fn link_is(&self, port: PortId, up: bool, rate: Option<BitsPerSec>) -> Result<bool> {
+        let mut links = lock(&self.links);
+        links[port.index()].device = (up, rate);
+        self.tell_link(port, &mut links[port.index()])
+    }
+
+    /// Tells the switch if a link is not as it was last told. True if it was not.
+    fn tell_link(&self, port: PortId, link: &mut LinkState) -> Result<bool> {
+        let (up, rate) = link.device;
+        let now = (up && link.wanted, rate.or(link.told.1));
+        if now == link.told {
+            return Ok(false);
+        }
+        self.controller.apply(Change::Link { port, up: now.0, rate: now.1 })?;
+        link.told = now;
+        Ok(true)
+    }
+
+    fn port(&self, name: &str) -> Result<PortId> {
+        let plan = lock(&self.plan);
+        let by_name = plan.ports.iter().position(|p| p.name == name);
+        let number = by_name.or_else(|| name.parse().ok().filter(|n| *n < plan.ports.len()));
+        let id = number.and_then(|n| PortId::new(n as u16));
+        id.ok_or_else(|| {
+            let names: Vec<_> = plan.ports.iter().map(|p| p.name.as_str()).collect();
+            anyhow!("there is no port {name}; there are {}", names.join(", "))
+        })
+    }
+
+    fn set_group(&self, set: &SetGroup) -> Result<()> {
+        let port = self.port(&set.port)?;
+        let group = PriorityGroup::new(set.group).context("group: 0 to 7")?;
+        let mut plan = lock(&self.plan);
+        let old = plan.buffer.groups[port.index()][group.index()];
+        let new = with(old, set, &plan.buffer)?;
+        if let (GroupKind::Lossless { headroom, .. }, Some(need)) =
+            (new.kind, self.headroom.get(&(port, group)))
+        {
+            let octets = |cells: Cells| u64::from(cells.0) * u64::from(plan.buffer.cell_bytes);
+            ensure!(
+                headroom >= *need,
+                "xoff: the round trip of the link needs {} octets of headroom, {} were asked for",
+                octets(*need),
+                octets(headroom),
+            );
+        }
+        self.controller.apply(Change::Group { port, group, plan: new })?;
+        plan.buffer.groups[port.index()][group.index()] = new;
+        Ok(())
+    }
+
+    fn set_ecn(&self, set: &SetEcn) -> Result<()> {
+        let port = self.port(&set.port)?;
+        let class = TrafficClass::new(set.class).context("class: 0 to 7")?;
+        let mut plan = lock(&self.plan);
+        let ecn = &mut plan.ports[port.index()].ecn[class.index()];
+        let new = curve(*ecn, set)?;
+        self.controller.apply(Change::Ecn { port, class, plan: new })?;
+        *ecn = new;
+        Ok(())
+    }
+}
+
+/// The thresholds of a group after a request.
+fn with(old: GroupPlan, set: &SetGroup, buffer: &BufferPlan) -> Result<GroupPlan> {
+    // What is set aside is rounded up to whole cells, so that it is never less than asked for.
+    let cells = |octets: u64| {
+        let cells = octets.div_ceil(buffer.cell_bytes.into());
+        u32::try_from(cells).map(Cells).context("a size is larger than any buffer")
+    };
+    let keep = |new: Option<u64>, old: Cells| new.map_or(Ok(old), cells);
+    let limit = match (set.dynamic_th, set.static_th, set.unlimited) {
+        (None, None, None) => old.limit,
+        (Some(n), None, None) => {
+            SharedLimit::Dynamic(Alpha::new(n).context("dynamic_th: -8 to 8")?)
+        }
+        (None, Some(octets), None) => SharedLimit::Static(cells(octets)?),
+        (None, None, Some(true)) => SharedLimit::Unlimited,
+        _ => bail!("one of dynamic_th, static_th and unlimited (true)"),
+    };
+    let kind = match old.kind {
+        GroupKind::Lossless { headroom, xon, xon_offset } => GroupKind::Lossless {
+            headroom: keep(set.xoff, headroom)?,
+            xon: keep(set.xon, xon)?,
+            xon_offset: keep(set.xon_offset, xon_offset)?,
+        },
+        GroupKind::Lossy => {
+            let lossless = [set.xoff, set.xon, set.xon_offset];
+            ensure!(
+                lossless.iter().all(Option::is_none),
+                "the group is lossy and has no xoff, xon or xon_offset; make it lossless in the \
+                 switch file"
+            );
+            GroupKind::Lossy
+        }
+    };
+    Ok(GroupPlan { reserved: keep(set.reserved, old.reserved)?, limit, kind })
+}
+
+/// The marking curve of a class after a request.
+fn curve(old: Option<EcnPlan>, set: &SetEcn) -> Result<Option<EcnPlan>> {
+    if set.off {
+        ensure!(set.kmin.is_none() && set.kmax.is_none() && set.pmax.is_none(), "off, or a curve");
+        return Ok(None);
+    }
+    let pmax = match set.pmax {
+        None => None,
+        Some(p) if (0.0..=1.0).contains(&p) => Some((p * 65_536.0).round() as u32),
+        Some(_) => bail!("pmax: 0 to 1"),
+    };
+    let missing = "the class has no curve yet: it needs kmin, kmax and pmax";
+    Ok(Some(EcnPlan {
+        kmin: set.kmin.map(Bytes).or(old.map(|o| o.kmin)).context(missing)?,
+        kmax: set.kmax.map(Bytes).or(old.map(|o| o.kmax)).context(missing)?,
+        pmax: pmax.or(old.map(|o| o.pmax)).context(missing)?,
+        at: old.map_or(MarkAt::Enqueue, |o| o.at),
+        not_ect: old.map_or(NotEct::Pass, |o| o.not_ect),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOSSLESS: GroupPlan = GroupPlan {
+        reserved: Cells(1),
+        limit: SharedLimit::Unlimited,
+        kind: GroupKind::Lossless { headroom: Cells(10), xon: Cells(2), xon_offset: Cells(3) },
+    };
+
+    fn buffer() -> BufferPlan {
+        BufferPlan { cell_bytes: 256, total: Cells(1_000), groups: vec![], slack: Cells(0) }
+    }
+
+    #[test]
+    fn what_a_request_leaves_out_stays() {
+        assert_eq!(with(LOSSLESS, &SetGroup::default(), &buffer()).unwrap(), LOSSLESS);
+        let set = SetGroup { xoff: Some(257), dynamic_th: Some(-8), ..SetGroup::default() };
+        let new = with(LOSSLESS, &set, &buffer()).unwrap();
+        // A size is rounded up to whole cells.
+        let kind = GroupKind::Lossless { headroom: Cells(2), xon: Cells(2), xon_offset: Cells(3) };
+        let limit = SharedLimit::Dynamic(Alpha::new(-8).unwrap());
+        assert_eq!(new, GroupPlan { limit, kind, ..LOSSLESS });
+    }
+
+    #[test]
+    fn thresholds_that_make_no_sense_are_refused() {
+        let lossy = GroupPlan { kind: GroupKind::Lossy, ..LOSSLESS };
+        let refuse = |old, set: SetGroup| with(old, &set, &buffer()).unwrap_err().to_string();
+        let both = SetGroup { dynamic_th: Some(0), static_th: Some(1), ..SetGroup::default() };
+        assert!(refuse(LOSSLESS, both).contains("one of dynamic_th, static_th"));
+        let alpha = SetGroup { dynamic_th: Some(9), ..SetGroup::default() };
+        assert_eq!(refuse(LOSSLESS, alpha), "dynamic_th: -8 to 8");
+        let xon = SetGroup { xon: Some(1), ..SetGroup::default() };
+        assert!(refuse(lossy, xon).contains("the group is lossy"));
+        let huge = SetGroup { reserved: Some(u64::MAX), ..SetGroup::default() };
+        assert!(refuse(lossy, huge).contains("larger than any buffer"));
+    }
+
+    #[test]
+    fn a_curve_is_made_changed_and_taken_away() {
+        let full = SetEcn { kmin: Some(1), kmax: Some(2), pmax: Some(0.5), ..SetEcn::default() };
+        let made = curve(None, &full).unwrap();
+        assert_eq!(made.unwrap().pmax, 32_768);
+        let more = SetEcn { kmax: Some(9), ..SetEcn::default() };
+        let changed = curve(made, &more).unwrap().unwrap();
+        assert_eq!((changed.kmin, changed.kmax, changed.pmax), (Bytes(1), Bytes(9), 32_768));
+        assert_eq!(curve(made, &SetEcn { off: true, ..SetEcn::default() }).unwrap(), None);
+        assert!(curve(None, &more).is_err());
+        assert!(curve(None, &SetEcn { off: true, ..full.clone() }).is_err());
+        for pmax in [-0.1, 1.1, f64::NAN] {
+            assert!(curve(None, &SetEcn { pmax: Some(pmax), ..full.clone() }).is_err());
+        }
+    }
+
+    #[test]
+    fn requests_are_read_as_they_are_written_and_nothing_else_is() {
+        for request in [
+            Request::Show {},
+            Request::SetGroup(SetGroup { port: "a".into(), xoff: Some(1), ..SetGroup::default() }),
+            Request::SetEcn(SetEcn { port: "a".into(), pmax: Some(0.1), ..SetEcn::default() }),
+            Request::Link { port: "a".into(), up: false },
+        ] {
+            let line = serde_json::to_string(&request).unwrap();
+            assert_eq!(serde_json::from_str::<Request>(&line).unwrap(), request, "{line}");
+        }
+        for line in [
+            "",
+            "{}",
+            r#"{"command":"show","port":"a"}"#,
+            r#"{"command":"link","port":"a"}"#,
+            r#"{"command":"set_group","port":"a","group":3,"xof":1}"#,
+            r#"{"command":"explode"}"#,
+        ] {
+            assert!(serde_json::from_str::<Request>(line).is_err(), "{line}");
+        }
+    }
+}
