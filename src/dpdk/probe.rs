@@ -5,6 +5,7 @@
 //! which no bridge forwards, on devices that say they can stamp it.
 
 use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -98,7 +99,10 @@ impl PortProbe {
     /// # Errors
     /// As [`DpdkPort::open`] and [`DpdkPort::start`].
     pub fn of(eal: &Eal, device: &str) -> Result<Self, Error> {
-        let options = PoolOptions { name: "probe".into(), frames: 4_095, ..Default::default() };
+        // A driver that does not give all frames back when it closes keeps its pool's name taken.
+        static PROBES: AtomicU32 = AtomicU32::new(0);
+        let name = format!("probe{}", PROBES.fetch_add(1, Ordering::Relaxed));
+        let options = PoolOptions { name, frames: 8_191, ..Default::default() };
         let pool = Pool::new(eal, &options)?;
         let port = DpdkPort::open(eal, device)?;
         let info = device::info(port.id()).unwrap_or_default();
@@ -216,9 +220,16 @@ fn try_mac_control(eal: &Eal, port: &mut DpdkPort<Started>, pool: &Pool) -> Arri
             send_pfc(port);
             arrival(port, name)
         }
-        "net_af_packet" => match veth_peer(port.spec().interface().unwrap_or_default()) {
-            Some(peer) => from_interface(eal, port, pool, &peer),
-            None => Arrival::NotTried("the other end of its interface is not here".into()),
+        "net_af_packet" | "net_af_xdp" | "net_pcap" => {
+            match veth_peer(port.spec().interface().unwrap_or_default()) {
+                Some(peer) => from_interface(eal, port, pool, &peer),
+                None => Arrival::NotTried("the other end of its interface is not here".into()),
+            }
+        }
+        // What the kernel sends to its side of a tap comes in by the port.
+        "net_tap" => match device::info(port.id()).ok().and_then(|info| by_index(info.if_index)) {
+            Some(tap) => from_interface(eal, port, pool, &tap),
+            None => Arrival::NotTried("the kernel's side of it is not here".into()),
         },
         "net_null" => Arrival::NotTried("what is sent to it is gone".into()),
         _ => Arrival::NotTried("nothing at its other end can be asked to send one".into()),
@@ -259,17 +270,22 @@ fn arrival(port: &mut DpdkPort<Started>, from: String) -> Arrival {
 /// The interface at the other end of a veth pair, if it is in this network namespace: each of the
 /// two names the other's index.
 fn veth_peer(interface: &str) -> Option<String> {
-    let number = |interface: &str, file: &str| -> Option<u32> {
-        let text = fs::read_to_string(format!("/sys/class/net/{interface}/{file}")).ok()?;
-        text.trim().parse().ok()
-    };
     let (index, peer_index) = (number(interface, "ifindex")?, number(interface, "iflink")?);
+    let peer = by_index(peer_index).filter(|peer| peer != interface)?;
+    (number(&peer, "iflink") == Some(index)).then_some(peer)
+}
+
+/// The interface with this index, in this network namespace.
+fn by_index(index: u32) -> Option<String> {
     let all = fs::read_dir("/sys/class/net").ok()?;
-    all.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).find(|other| {
-        other != interface
-            && number(other, "ifindex") == Some(peer_index)
-            && number(other, "iflink") == Some(index)
-    })
+    let mut names = all.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.find(|name| number(name, "ifindex") == Some(index))
+}
+
+/// A number that the kernel shows of an interface.
+fn number(interface: &str, file: &str) -> Option<u32> {
+    let text = fs::read_to_string(format!("/sys/class/net/{interface}/{file}")).ok()?;
+    text.trim().parse().ok()
 }
 
 /// The longest frame, where the driver's number is one.
