@@ -96,6 +96,11 @@ const char *sluice_port_bus(uint16_t port);
 /* Unsigned values in telemetry, under the name that this release gives them. */
 int sluice_tel_dict_uint(struct rte_tel_data *d, const char *name, uint64_t val);
 int sluice_tel_array_uint(struct rte_tel_data *d, uint64_t val);
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+enum { SLUICE_TEL_UINT_VAL = RTE_TEL_UINT_VAL };
+#else
+enum { SLUICE_TEL_UINT_VAL = RTE_TEL_U64_VAL };
+#endif
 
 /* Sends DPDK's log to fn, a piece at a time, instead of to standard error and syslog. */
 typedef void (*sluice_log_fn)(const char *text, size_t len, int level);

@@ -156,7 +156,7 @@ impl Data {
     /// strings.
     fn fill_array(&self, items: &[Value]) {
         let kind = if items.iter().all(Value::is_u64) {
-            sys::RTE_TEL_U64_VAL
+            sys::SLUICE_TEL_UINT_VAL
         } else if items.iter().all(is_nested) {
             sys::RTE_TEL_CONTAINER
         } else {
