@@ -26,70 +26,72 @@ POLLS = 2000
 
 
 def _count(steps, job, polls, burst):
-    """(instructions by source file, frames) of one run."""
+    """(instructions by object and address, frames) of one run."""
     with tempfile.TemporaryDirectory(prefix="sluice-perf-") as directory:
-        out = f"{directory}/callgrind"
+        out = Path(directory) / "callgrind"
         command = [
-            "valgrind", "--tool=callgrind", f"--callgrind-out-file={out}",
-            steps, job, str(polls), str(burst),
+            "valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--dump-instr=yes",
+            "--compress-pos=no", "--compress-strings=no", steps, job, str(polls), str(burst),
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Broken(f"callgrind could not run steps: {done.stderr.strip()[-400:]}")
-        return _by_file(Path(out).read_text()), int(done.stdout)
+        return _by_address(out), int(done.stdout)
 
 
-def _by_file(profile):
-    """Reads callgrind's output: each line of costs belongs to the last file that was named.
+def _by_address(profile):
+    """Reads callgrind's output: lines of address, line and cost under the object they are in.
 
-    A name is written once, with a number in parentheses that stands for it afterwards. The line
-    after `calls=` is what the called function cost, which is counted there already.
+    The line after `calls=` is what the called function cost, which is counted there already.
     """
-    names, costs = {}, Counter()
-    file, is_call = "", False
-    for line in profile.splitlines():
-        named = re.match(r"(fl|fi|fe)=\((\d+)\)(?: (.+))?$", line)
-        if named:
-            number, name = named.group(2), named.group(3)
-            file = names.setdefault(number, name)
-        elif line.startswith("calls="):
-            is_call = True
-        elif re.match(r"[+\-*\d]", line):
-            if not is_call:
-                costs[file] += int(line.split()[1])
-            is_call = False
-        else:
-            known = re.match(r"cfi?l?=\((\d+)\) (.+)$", line)
-            if known and line.startswith(("cfi=", "cfl=")):
-                names.setdefault(known.group(1), known.group(2))
+    costs = Counter()
+    thing, is_call = "", False
+    with profile.open() as lines:
+        for line in lines:
+            if line.startswith("ob="):
+                thing = line[3:].strip()
+            elif line.startswith("calls="):
+                is_call = True
+            elif line.startswith("0x"):
+                if not is_call:
+                    address, _, cost = line.split()
+                    costs[thing, address] += int(cost)
+                is_call = False
     return costs
 
 
 def _per_frame(steps, job, burst):
-    """Instructions per frame by source file."""
+    """Instructions per frame by object and address."""
     first, frames = _count(steps, job, POLLS, burst)
     second, more_frames = _count(steps, job, 2 * POLLS, burst)
     frames = more_frames - frames
-    return {file: (second[file] - first[file]) / frames for file in second}
+    return {at: (second[at] - first[at]) / frames for at in second if second[at] != first[at]}
 
 
-def _short(file):
-    """A source file's name without the places where toolchains and registries keep theirs."""
-    if file.startswith("/rustc/") or "/rustlib/" in file:
-        return "the standard library, inlined"
-    registry = re.search(r"/registry/src/[^/]+/([^/]+)/", file)
-    if registry:
-        return f"crate {registry.group(1)}"
-    return file.removeprefix(f"{ROOT}/") if file.endswith(".rs") else "the C library"
+def _explain(steps, name, costs, say):
+    """Says in which of the project's files the instructions of a frame are.
 
-
-def _explain(name, files, say):
-    """Says where the instructions of one pipeline are."""
-    short = Counter()
-    for file, count in files.items():
-        short[_short(file)] += count
-    for file, count in short.most_common():
-        if count >= 1:
+    What was inlined from elsewhere counts where it was called from.
+    """
+    ours = [address for thing, address in costs if thing == steps]
+    found = subprocess.run(
+        ["addr2line", "-a", "-i", "-e", steps], input="\n".join(ours), capture_output=True,
+        text=True, check=True,
+    )
+    places, address = {}, None
+    for line in found.stdout.splitlines():
+        if line.startswith("0x"):
+            address = int(line, 16)
+        elif address not in places:
+            file = line.rsplit(":", 1)[0].removeprefix(f"{ROOT}/").removeprefix("./")
+            if re.match(r"(src|perf|tests)/", file):
+                places[address] = file
+    files = Counter()
+    for (thing, address), cost in costs.items():
+        elsewhere = "out of line in a library"
+        files[places.get(int(address, 16), elsewhere) if thing == steps else elsewhere] += cost
+    for file, count in files.most_common():
+        if count >= 0.5:
             say(f"  {name}: {count:6.1f}  {file}")
 
 
@@ -101,11 +103,11 @@ def run(settings, _gate, say):
     counts = {}
     for job, burst in RUNS:
         name = f"{job}, bursts of {burst}"
-        files = _per_frame(steps, job, burst)
-        counts[name] = round(sum(files.values()), 1)
+        costs = _per_frame(steps, job, burst)
+        counts[name] = round(sum(costs.values()), 1)
         say(f"{name}: {counts[name]} instructions per frame")
         if settings.by_file:
-            _explain(name, files, say)
+            _explain(steps, name, costs, say)
     rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True)
     rustc = rustc.stdout.strip()
     if settings.update:
