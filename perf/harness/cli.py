@@ -37,6 +37,9 @@ def _arguments(words):
     parser.add_argument(
         "--update", action="store_true", help="make what `instructions` counts its new baseline"
     )
+    parser.add_argument(
+        "--by-file", action="store_true", help="say where the instructions of a frame are"
+    )
     settings = parser.parse_args(words)
     unknown = [name for name in settings.cases if name not in CASES]
     if unknown:

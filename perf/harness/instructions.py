@@ -4,6 +4,9 @@ import json
 import re
 import shutil
 import subprocess
+import tempfile
+from collections import Counter
+from pathlib import Path
 
 from .contestants import ROOT, build
 from .machine import Broken
@@ -23,22 +26,73 @@ POLLS = 2000
 
 
 def _count(steps, job, polls, burst):
-    """(instructions, frames) of one run."""
-    command = [
-        "valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
-        steps, job, str(polls), str(burst),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    collected = re.search(r"Collected : (\d+)", done.stderr)
-    if done.returncode != 0 or not collected:
-        raise Broken(f"callgrind could not run steps: {done.stderr.strip()[-400:]}")
-    return int(collected.group(1)), int(done.stdout)
+    """(instructions by object and address, frames) of one run."""
+    with tempfile.TemporaryDirectory(prefix="sluice-perf-") as directory:
+        out = Path(directory) / "callgrind"
+        command = [
+            "valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--dump-instr=yes",
+            "--compress-pos=no", "--compress-strings=no", steps, job, str(polls), str(burst),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Broken(f"callgrind could not run steps: {done.stderr.strip()[-400:]}")
+        return _by_address(out), int(done.stdout)
+
+
+def _by_address(profile):
+    """Reads callgrind's output: lines of address, line and cost under the object they are in.
+
+    The line after `calls=` is what the called function cost, which is counted there already.
+    """
+    costs = Counter()
+    thing, is_call = "", False
+    with profile.open() as lines:
+        for line in lines:
+            if line.startswith("ob="):
+                thing = line[3:].strip()
+            elif line.startswith("calls="):
+                is_call = True
+            elif line.startswith("0x"):
+                if not is_call:
+                    address, _, cost = line.split()
+                    costs[thing, address] += int(cost)
+                is_call = False
+    return costs
 
 
 def _per_frame(steps, job, burst):
+    """Instructions per frame by object and address."""
     first, frames = _count(steps, job, POLLS, burst)
     second, more_frames = _count(steps, job, 2 * POLLS, burst)
-    return (second - first) / (more_frames - frames)
+    frames = more_frames - frames
+    return {at: (second[at] - first[at]) / frames for at in second if second[at] != first[at]}
+
+
+def _explain(steps, name, costs, say):
+    """Says in which of the project's files the instructions of a frame are.
+
+    What was inlined from elsewhere counts where it was called from.
+    """
+    ours = [address for thing, address in costs if thing == steps]
+    found = subprocess.run(
+        ["addr2line", "-a", "-i", "-e", steps], input="\n".join(ours), capture_output=True,
+        text=True, check=True,
+    )
+    places, address = {}, None
+    for line in found.stdout.splitlines():
+        if line.startswith("0x"):
+            address = int(line, 16)
+        elif address not in places:
+            file = line.rsplit(":", 1)[0].removeprefix(f"{ROOT}/").removeprefix("./")
+            if re.match(r"(src|perf|tests)/", file):
+                places[address] = file
+    files = Counter()
+    for (thing, address), cost in costs.items():
+        elsewhere = "out of line in a library"
+        files[places.get(int(address, 16), elsewhere) if thing == steps else elsewhere] += cost
+    for file, count in files.most_common():
+        if count >= 0.5:
+            say(f"  {name}: {count:6.1f}  {file}")
 
 
 def run(settings, _gate, say):
@@ -49,8 +103,11 @@ def run(settings, _gate, say):
     counts = {}
     for job, burst in RUNS:
         name = f"{job}, bursts of {burst}"
-        counts[name] = round(_per_frame(steps, job, burst), 1)
+        costs = _per_frame(steps, job, burst)
+        counts[name] = round(sum(costs.values()), 1)
         say(f"{name}: {counts[name]} instructions per frame")
+        if settings.by_file:
+            _explain(steps, name, costs, say)
     rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True)
     rustc = rustc.stdout.strip()
     if settings.update:

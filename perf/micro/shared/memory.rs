@@ -23,6 +23,8 @@ struct Slot {
 }
 
 thread_local! {
+    // The boxes go out and come back; what they hold stays where it is.
+    #[allow(clippy::vec_box)]
     static STOCK: RefCell<Vec<Box<Slot>>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -1,0 +1,74 @@
+//! The path of a frame takes no lock and makes no read-modify-write on what workers share: its
+//! modules do not so much as name one. That they make no system call is `dpdk_no_syscall`'s.
+
+mod sources;
+#[path = "sources/tokens.rs"]
+#[allow(dead_code)] // `layering` uses more of it
+mod tokens;
+
+use sources::rust_files;
+use tokens::tokens;
+
+/// Every module that a frame passes through between the two bursts, and what goes between workers.
+const PATH: &[&str] = &[
+    "src/frame.rs",
+    "src/port.rs",
+    "src/world.rs",
+    "src/switch/",
+    "src/buffer/",
+    "src/pfc/",
+    "src/schedule/",
+    "src/congestion/",
+    "src/wire/",
+    "src/dpdk/hot.rs",
+    "src/dpdk/mbuf.rs",
+    "src/dpdk/port.rs",
+    "src/dpdk/clock.rs",
+    "src/runtime/mesh.rs",
+    "src/runtime/exchange.rs",
+];
+
+/// What waits for another thread, and the atomic operations that hold a cache line while they read
+/// and write it (loads, stores and fences are not among them).
+const BANNED: &[&str] = &[
+    "Mutex",
+    "RwLock",
+    "Condvar",
+    "Barrier",
+    "Once",
+    "OnceLock",
+    "LazyLock",
+    "mpsc",
+    "channel",
+    "park",
+    "yield_now",
+    "spin_loop",
+    "fetch_add",
+    "fetch_sub",
+    "fetch_and",
+    "fetch_or",
+    "fetch_xor",
+    "fetch_max",
+    "fetch_min",
+    "fetch_update",
+    "compare_exchange",
+    "compare_exchange_weak",
+];
+
+#[test]
+fn the_path_of_a_frame_names_no_lock() {
+    let files = rust_files(&["src"]);
+    for part in PATH {
+        assert!(files.iter().any(|file| file.path.starts_with(part)), "{part} has moved");
+    }
+    // The clock's calibration and its quality test wait on purpose; `now` does not.
+    let allowed = |path: &str, word: &str| path == "src/dpdk/clock.rs" && word == "spin_loop";
+    let on_path = |path: &str| PATH.iter().any(|part| path.starts_with(part));
+    for file in files.iter().filter(|f| on_path(&f.path) && !f.path.contains("/tests")) {
+        for token in tokens(&file.text) {
+            let word = token.text.as_str();
+            let found = BANNED.contains(&word) && !allowed(&file.path, word);
+            assert!(!found, "{}:{}: {word}", file.path, token.line);
+        }
+    }
+}
