@@ -1,0 +1,228 @@
+//! Real hosts of the kernel around a switch under test.
+//!
+//! Each test runs in a network namespace of its own, in which the switch's ends of the veth pairs
+//! are, and each host is a namespace with the other end of one pair. The namespaces have no names:
+//! a process holds each, and all of them end with the test, however it ends.
+
+#![allow(dead_code)]
+
+pub mod capture;
+pub mod script;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+
+use crate::run::text;
+
+const INSIDE: &str = "SLUICE_TEST_IN_NAMESPACE";
+
+/// Timing tests share a machine badly, so the tests of one program run one by one.
+static ONE_BY_ONE: Mutex<()> = Mutex::new(());
+
+/// Runs `test`, which is the body of the test called `name`, in a network namespace of its own.
+/// Where that cannot be done, or one of `tools` is not installed, it says so and does not run,
+/// which in CI (`CI=true`) is a failure.
+pub fn isolated(name: &str, tools: &[&str], test: impl FnOnce()) {
+    if std::env::var(INSIDE).is_ok_and(|inside| inside == name) {
+        return test();
+    }
+    let _alone = ONE_BY_ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(why) = able(tools) {
+        let ci = std::env::var("CI").is_ok_and(|v| v == "true");
+        assert!(!ci, "{why}, and CI needs it");
+        return eprintln!("skipped: {why}");
+    }
+    let status = unshare()
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(INSIDE, name)
+        .status()
+        .unwrap();
+    assert!(status.success(), "{name} failed, see above");
+}
+
+/// What starts a program in a network namespace of its own.
+fn unshare() -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--"]);
+    command
+}
+
+fn able(tools: &[&str]) -> Result<(), String> {
+    let works = |program: &str, args: &[&str]| {
+        let mut command = Command::new(program);
+        let quiet = command.args(args).stdout(Stdio::null()).stderr(Stdio::null());
+        quiet.status().is_ok_and(|status| status.success())
+    };
+    if !works("unshare", &["--net", "--", "ip", "link", "add", "v0", "type", "veth"]) {
+        return Err("network namespaces and veth pairs need root, unshare and iproute2".into());
+    }
+    for (tool, args) in [
+        ("nsenter", "-V"),
+        ("ethtool", "--version"),
+        ("tcpdump", "--version"),
+        ("ping", "-V"),
+        ("tshark", "-v"),
+        ("python3", "-V"),
+    ] {
+        if (tools.contains(&tool) || ["nsenter", "ethtool"].contains(&tool))
+            && !works(tool, &[args])
+        {
+            return Err(format!("{tool} is not installed"));
+        }
+    }
+    if tools.contains(&"scapy") && script::python().is_none() {
+        return Err("scapy is not installed (on Debian: apt install python3-scapy)".into());
+    }
+    Ok(())
+}
+
+/// Runs a command that has to succeed.
+pub fn must(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", text(&output.stderr));
+    output
+}
+
+fn ip(args: &str) {
+    must(Command::new("ip").args(args.split_whitespace()));
+}
+
+/// A host, linked to the switch by a veth pair: `eth0` at its end, `s0`, `s1`, ... at the switch's.
+/// It has no addresses and is silent until it is given some.
+pub struct Host {
+    /// The address of `eth0`.
+    pub mac: [u8; 6],
+    /// The number of its link.
+    pub number: u8,
+    holder: Child,
+}
+
+impl Host {
+    pub fn new(number: u8) -> Self {
+        Self::with_mtu(number, 1_500)
+    }
+
+    pub fn with_mtu(number: u8, mtu: u32) -> Self {
+        // It ends when its input does, which is when the test does.
+        let mut holder = unshare()
+            .args(["sh", "-c", "echo ready; exec cat"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut ready = String::new();
+        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        assert_eq!(ready, "ready\n", "no network namespace");
+        let host = Self { mac: [2, 0, 0, 0, 0x10, number], number, holder };
+        let pid = host.holder.id();
+        ip(&format!("link add s{number} mtu {mtu} type veth peer name eth0 mtu {mtu} netns {pid}"));
+        // An interface without a link-local address does not talk by itself.
+        ip(&format!("link set s{number} addrgenmode none"));
+        host.ip("link set eth0 addrgenmode none");
+        host.ip(&format!("link set eth0 address {}", host.mac_text()));
+        // What the kernel leaves to the hardware of its peer would be missing here.
+        let off = "tx off rx off tso off gso off gro off";
+        let device = format!("s{number}");
+        must(Command::new("ethtool").args(["-K", &device]).args(off.split(' ')));
+        must(host.command("ethtool").args(["-K", "eth0"]).args(off.split(' ')));
+        host.ip("link set lo up");
+        host.ip("link set eth0 up");
+        ip(&format!("link set s{number} up"));
+        host
+    }
+
+    pub fn mac_text(&self) -> String {
+        self.mac.map(|octet| format!("{octet:02x}")).join(":")
+    }
+
+    /// A command that runs on this host.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &self.holder.id().to_string(), "--net", "--", program]);
+        command
+    }
+
+    /// `ip` on this host, with arguments between spaces.
+    pub fn ip(&self, args: &str) {
+        must(self.command("ip").args(args.split_whitespace()));
+    }
+
+    /// Makes interfaces `eth0.VID` for tagged frames, which leave with the priority beside the VLAN.
+    /// Where the kernel was built without VLANs, a script takes its part and has to be kept.
+    pub fn vlans(&self, vlans: &[(u16, u8)]) -> Option<script::Script> {
+        let add = |(vid, pcp): &(u16, u8)| {
+            let args = format!(
+                "link add link eth0 name eth0.{vid} type vlan id {vid} egress-qos-map 0:{pcp}"
+            );
+            let mut command = self.command("ip");
+            let added = command.args(args.split(' ')).stderr(Stdio::null()).status();
+            added.is_ok_and(|status| status.success())
+        };
+        if !vlans.iter().all(add) {
+            eprintln!("the kernel has no VLANs: taps take their part");
+            let args: Vec<_> = vlans.iter().map(|(vid, pcp)| format!("{vid}:{pcp}")).collect();
+            return Some(script::Script::start(self, "vlans.py", &args.join(" ")));
+        }
+        for (vid, _) in vlans {
+            self.ip(&format!("link set eth0.{vid} addrgenmode none"));
+            self.ip(&format!("link set eth0.{vid} up"));
+        }
+        None
+    }
+
+    /// Gives `interface` an IP address with the length of its prefix.
+    pub fn address(&self, interface: &str, address: &str) {
+        let nodad = if address.contains(':') { " nodad" } else { "" };
+        self.ip(&format!("address add {address} dev {interface}{nodad}"));
+    }
+
+    /// `ping` with more arguments between spaces; whether every answer came.
+    pub fn ping(&self, to: &str, args: &str) -> bool {
+        let mut ping = self.command("ping");
+        let output = ping.args(["-n", "-i", "0.05", "-W", "5"]).args(args.split_whitespace());
+        let output = output.arg(to).output().unwrap();
+        let out = text(&output.stdout);
+        eprintln!("ping {args} {to}: {}", out.lines().rev().nth(1).unwrap_or(&out));
+        output.status.success() && out.contains(" 0% packet loss")
+    }
+
+    /// What the kernel counted at `eth0`.
+    pub fn counted(&self) -> Counted {
+        let output = must(self.command("ip").args(["-json", "-stats", "link", "show", "eth0"]));
+        let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let number = |way: &str, what: &str| shown[0]["stats64"][way][what].as_u64().unwrap();
+        Counted {
+            tx_frames: number("tx", "packets"),
+            tx_bytes: number("tx", "bytes"),
+            tx_dropped: number("tx", "dropped"),
+            rx_frames: number("rx", "packets"),
+            rx_bytes: number("rx", "bytes"),
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}
+
+/// What the kernel counted at a host's end of its link; octets without check sequence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Counted {
+    pub tx_frames: u64,
+    pub tx_bytes: u64,
+    pub tx_dropped: u64,
+    pub rx_frames: u64,
+    pub rx_bytes: u64,
+}
+
+/// The line of a port in a switch file: port `p0` for host 0, and so on, with more fields.
+pub fn port(number: u8, more: &str) -> String {
+    format!("- {{name: p{number}, device: 'net_af_packet{number},iface=s{number}'{more}}}\n")
+}

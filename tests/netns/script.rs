@@ -1,0 +1,71 @@
+//! The scripts that run on hosts, and what they are told and say.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::Value;
+
+use super::Host;
+
+/// A Python that has scapy: Debian's own before whatever the path finds first.
+pub fn python() -> Option<&'static str> {
+    ["/usr/bin/python3", "python3"].into_iter().find(|python| {
+        let mut probe = Command::new(python);
+        probe.args(["-c", "import scapy"]).stderr(Stdio::null());
+        probe.status().is_ok_and(|s| s.success())
+    })
+}
+
+/// A script of this folder that runs on a host. It ends when the test does, as it then has no
+/// input any more.
+pub struct Script {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Lines<BufReader<ChildStdout>>,
+    what: String,
+}
+
+impl Script {
+    /// Starts `name` with arguments between spaces, and waits until it says that it is ready.
+    pub fn start(host: &Host, name: &str, args: &str) -> Self {
+        let mut child = host
+            .command(python().unwrap_or("python3"))
+            .arg(format!("{}/tests/netns/{name}", env!("CARGO_MANIFEST_DIR")))
+            .args(args.split_whitespace())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut script = Self { child, input, lines, what: format!("{name} {args}") };
+        assert_eq!(script.answer(), Value::from("ready"), "{}", script.what);
+        script
+    }
+
+    /// Tells it something, and gives its answer.
+    pub fn tell(&mut self, what: &str) -> Value {
+        let input = self.input.as_mut().expect("it was not told to end");
+        writeln!(input, "{what}").unwrap_or_else(|error| panic!("{}: {error}", self.what));
+        self.answer()
+    }
+
+    /// The next line that it says.
+    pub fn answer(&mut self) -> Value {
+        let line = self.lines.next().unwrap_or_else(|| panic!("{} ended", self.what)).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{}: {line}: {error}", self.what))
+    }
+
+    /// Ends its input, which ends the script, and gives the last thing that it says.
+    pub fn end(mut self) -> Value {
+        self.input = None;
+        self.answer()
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

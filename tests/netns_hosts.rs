@@ -1,0 +1,121 @@
+//! Hosts of the kernel talk through the switch: ARP and ND, ping, TCP, frames of every length.
+#![cfg(feature = "dpdk")]
+
+mod netns;
+mod run;
+
+use netns::capture::Capture;
+use netns::script::Script;
+use netns::{Counted, Host, isolated, port};
+use run::{Dir, Switch};
+use serde_json::Value;
+
+/// Three hosts on one bridge, with addresses 10.0.0.N and fd00::N.
+fn three_hosts(dir: &Dir) -> (Vec<Host>, Vec<Counted>, Switch) {
+    let hosts: Vec<_> = (0..3).map(Host::new).collect();
+    let ports: String = (0..3).map(|n| port(n, "")).collect();
+    let before = hosts.iter().map(Host::counted).collect();
+    let file = format!("defaults: {{rate: 1G, pfc: {{enable: [3]}}}}\nports:\n{ports}");
+    let switch = Switch::start(dir, "hosts", &file, &[]);
+    for host in &hosts {
+        host.address("eth0", &format!("10.0.0.{}/24", host.number + 1));
+        host.address("eth0", &format!("fd00::{}/64", host.number + 1));
+    }
+    (hosts, before, switch)
+}
+
+#[test]
+fn hosts_find_each_other_and_a_third_sees_none_of_it() {
+    isolated("hosts_find_each_other_and_a_third_sees_none_of_it", &["ping", "tcpdump"], || {
+        let dir = Dir::new("hosts");
+        let (hosts, before, switch) = three_hosts(&dir);
+        let third = Capture::start(&dir, &hosts[2], "third");
+        assert!(hosts[0].ping("10.0.0.2", "-c 10"));
+        assert!(hosts[0].ping("fd00::2", "-c 10"));
+        // The longest packets there are, both ways, and one octet more in two fragments.
+        assert!(hosts[1].ping("10.0.0.1", "-c 5 -M do -s 1472"));
+        assert!(hosts[1].ping("fd00::1", "-c 5 -M do -s 1452"));
+        // Of IPv6 alone: DPDK's driver has the kernel put IPv4 fragments together before it sees them.
+        assert!(hosts[1].ping("fd00::1", "-c 5 -s 1453"));
+
+        let flooded = third.wait("ARP and ND", |frames| {
+            let of = |ethertype| frames.iter().any(|f| f.ethertype() == ethertype);
+            of(0x0806) && of(0x86dd)
+        });
+        let unicast = flooded.iter().find(|f| f.dst()[0] & 1 == 0);
+        assert!(unicast.is_none(), "learnt, and still flooded: {unicast:02x?}");
+        let shown = switch.show();
+        assert!(shown["fdb"]["entries"].as_u64() >= Some(2), "{shown:#}");
+        balances(&hosts, &before, switch);
+    });
+}
+
+/// What the switch counted is what the kernel of each host counted.
+fn balances(hosts: &[Host], before: &[Counted], switch: Switch) {
+    let (status, summary) = switch.stop();
+    assert_eq!(status, Some(0), "{summary:#}");
+    let number = |port: usize, name: &str| summary["ports"][port][name].as_u64().unwrap();
+    let all = |name: &str| -> u64 { (0..hosts.len()).map(|port| number(port, name)).sum() };
+    for (n, (host, before)) in hosts.iter().zip(before).enumerate() {
+        let now = host.counted();
+        let (sent, octets) = (now.tx_frames - before.tx_frames, now.tx_bytes - before.tx_bytes);
+        assert_eq!(number(n, "rx_frames"), sent, "port {n}: {summary:#}");
+        assert_eq!(number(n, "rx_bytes"), octets + 4 * sent, "a check sequence per frame");
+        let (got, octets) = (now.rx_frames - before.rx_frames, now.rx_bytes - before.rx_bytes);
+        assert_eq!(number(n, "tx_frames"), got, "port {n}: {summary:#}");
+        assert_eq!(number(n, "tx_bytes"), octets + 4 * got, "a check sequence per frame");
+    }
+    let drops: u64 = summary["drops"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    assert_eq!(
+        all("rx_frames") + all("copied_frames"),
+        all("tx_frames") + drops,
+        "a switch that says nothing itself: {summary:#}"
+    );
+}
+
+#[test]
+fn a_tcp_transfer_arrives_as_it_was_sent() {
+    isolated("a_tcp_transfer_arrives_as_it_was_sent", &["python3"], || {
+        let dir = Dir::new("tcp");
+        let (hosts, before, switch) = three_hosts(&dir);
+        for address in ["10.0.0.2", "fd00::2"] {
+            let receiver = Script::start(&hosts[1], "transfer.py", &format!("{address} 5001"));
+            let octets = 4 << 20;
+            let args = format!("{address} 5001 {octets}");
+            let sent = Script::start(&hosts[0], "transfer.py", &args).end();
+            assert_eq!(sent["octets"], octets);
+            assert_eq!(receiver.end(), sent, "{address}");
+        }
+        let shown = switch.show();
+        let through = shown["ports"][1]["tx_bytes"].as_u64();
+        assert!(through > Some(8 << 20), "{shown:#}");
+        balances(&hosts, &before, switch);
+    });
+}
+
+#[test]
+fn the_longest_frame_is_what_the_file_says() {
+    isolated("the_longest_frame_is_what_the_file_says", &["ping"], || {
+        let dir = Dir::new("jumbo");
+        // 9000 octets of IP, 14 of Ethernet, 4 of FCS; but the ports take no tag on top.
+        let hosts: Vec<_> = (0..2).map(|n| Host::with_mtu(n, 9_001)).collect();
+        let device = |n: u8| {
+            port(n, "")
+                .replace(&format!("iface=s{n}"), &format!("iface=s{n},framesz=9216,blocksz=36864"))
+        };
+        let file = format!("switch: {{max_frame: 9018}}\nports:\n{}{}", device(0), device(1));
+        let switch = Switch::start(&dir, "jumbo", &file, &[]);
+        hosts[0].address("eth0", "10.0.0.1/24");
+        hosts[1].address("eth0", "10.0.0.2/24");
+        assert!(hosts[0].ping("10.0.0.2", "-c 5 -M do -s 8972"));
+        assert!(!hosts[0].ping("10.0.0.2", "-c 3 -w 2 -M do -s 8973"));
+        let (status, summary) = switch.stop();
+        assert_eq!(status, Some(0), "{summary:#}");
+        assert!(summary["drops"]["oversize"].as_u64() >= Some(3), "{summary:#}");
+        // Nothing was cut short on the way to the host.
+        assert_eq!(
+            hosts[1].counted().rx_bytes + 4 * hosts[1].counted().rx_frames,
+            summary["ports"][1]["tx_bytes"].as_u64().unwrap()
+        );
+    });
+}
