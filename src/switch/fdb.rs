@@ -13,7 +13,8 @@ const EMPTY: u64 = 0;
 const STATIC: u64 = 1 << 63;
 /// Ages are kept in units of 2^24 ps (16.8 us), so that time and port fit into eight octets.
 const AGE_SHIFT: u32 = 24;
-/// The table is swept once in this many parts per ageing time.
+/// The table is swept once in this many parts per ageing time; as often the age of an address that
+/// is heard of is written down, so it may be forgotten one such part early.
 const SWEEPS: u64 = 64;
 
 /// One slot: VLAN and address in `key`; the time last seen and the port in `seen_port`.
@@ -35,6 +36,9 @@ pub struct Fdb {
     sweep_at: Instant,
     sweep_every: Duration,
     sweep_from: usize,
+    /// How old a written age may be before it is written anew, in units of ages.
+    fresh: u64,
+    version: u32,
 }
 
 /// What learning an address changed.
@@ -84,7 +88,31 @@ impl Fdb {
             sweep_at: Instant::ZERO.saturating_add(sweep_every),
             sweep_every,
             sweep_from: 0,
+            fresh: (ageing.as_picos() / SWEEPS) >> AGE_SHIFT,
+            version: 0,
         }
+    }
+
+    /// Changes whenever a lookup may give something else than before, time aside.
+    #[inline]
+    pub(super) const fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// Makes what was derived from lookups until now void.
+    pub(super) const fn invalidate(&mut self) {
+        self.version = self.version.wrapping_add(1);
+    }
+
+    /// For tests: nothing that is derived from a lookup holds for any time at all.
+    #[cfg(test)]
+    pub(super) const fn without_freshness(&mut self) {
+        self.sweep_every = Duration::ZERO;
+    }
+
+    /// How long after it was learnt or looked up an address is surely not forgotten.
+    pub(super) const fn fresh_for(&self) -> Duration {
+        self.sweep_every
     }
 
     /// How many addresses are known.
@@ -149,7 +177,8 @@ impl Fdb {
         let wanted = now << 16 | u64::from(port.get());
         let at = self.probe(key.0);
         let slot = self.slots[at];
-        if slot.seen_port == wanted && slot.key != EMPTY {
+        let old = now.saturating_sub(slot.seen_port >> 16);
+        if slot.key != EMPTY && slot.seen_port as u16 == port.get() && old <= self.fresh {
             return Learnt::Known;
         }
         self.learn_slow(at, key.0, now, wanted)
@@ -168,6 +197,7 @@ impl Fdb {
                 return Learnt::Refused;
             }
             self.used += 1;
+            self.invalidate();
             self.slots[at] = Slot { key, seen_port: wanted };
             return Learnt::News;
         }
@@ -176,6 +206,9 @@ impl Fdb {
         let part = self.ageing / 4;
         let stale = now / part.max(1) != (slot.seen_port >> 16) / part.max(1);
         self.slots[at].seen_port = wanted;
+        if moved {
+            self.invalidate();
+        }
         if moved || stale { Learnt::News } else { Learnt::Known }
     }
 
@@ -189,6 +222,7 @@ impl Fdb {
             }
             self.used += 1;
         }
+        self.invalidate();
         self.slots[at] = Slot { key: key | STATIC, seen_port: u64::from(port.get()) };
         true
     }
@@ -242,6 +276,7 @@ impl Fdb {
         let mask = self.slots.len() - 1;
         let mut at = hole;
         self.used -= 1;
+        self.invalidate();
         loop {
             at = (at + 1) & mask;
             let slot = self.slots[at];

@@ -3,18 +3,18 @@
 use super::Switch;
 use super::classify::{Meta, UNTAGGED};
 use super::fdb::Key;
+use super::shortcut::{Decision, Flow, leaves_as_it_came};
 use super::tables::Tables;
-use crate::buffer::Admission;
 use crate::frame::Frame;
 use crate::stats::DropReason;
 use crate::time::Instant;
 use crate::units::{Pcp, PortId};
 use crate::wire::vlan::{self, TAG_LEN, Tpid};
-use crate::world::{Events, Handoff, World};
+use crate::world::{Handoff, World};
 
 impl<W: World> Switch<W> {
     /// Finds the egress port or ports of a frame and delivers it.
-    #[inline(always)]
+    #[inline]
     pub(super) fn forward(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta) {
         if !self.router.is_empty() && self.router.wants(meta) {
             return self.route(now, at, frame, meta);
@@ -31,38 +31,32 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Delivers a frame to its one egress port. One that leaves as it came, by a port that is idle,
-    /// need not join a queue; and if it is lossy and nothing can hold the port up, it is not
-    /// charged either.
-    #[inline(always)]
+    /// Delivers a frame to its one egress port. What was decided holds for the next frames of its
+    /// flow too, if the frame leaves as it came and its addresses and tag alone decided.
+    #[inline]
     fn unicast(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta, egress: PortId) {
-        let Self { ports, tables, index, events, ledger, .. } = self;
-        let (ingress, priority) = (ports[at].id, meta.priority);
-        let tag =
-            if tables[egress.index()].is_tagged(meta.vid) { meta.vid.get() } else { UNTAGGED };
-        let Some(to) = index[egress.index()] else {
-            return self.deliver(now, at, frame, meta, egress);
-        };
-        let port = &mut ports[usize::from(to)];
-        if meta.tag != tag || !port.is_idle_for(now, priority) {
-            return self.deliver(now, at, frame, meta, egress);
-        }
-        let wire_len = frame.wire_len();
-        events.sent(now, egress, priority, wire_len);
-        let tables = &tables[ingress.index()];
-        if port.straight && tables.lossy.contains(priority) {
-            return port.staged.push(frame, None, ingress, priority);
-        }
-        let group = tables.group(priority);
-        match ledger.admit(ingress, group, wire_len) {
-            Admission::Admitted { charge, crossed } => {
-                port.staged.push(frame, Some(charge), ingress, priority);
-                if let Some(crossing) = crossed {
-                    self.on_crossing(now, ingress, group, crossing);
+        let ingress = self.ports[at].id;
+        let tables = &self.tables[ingress.index()];
+        let as_it_came = leaves_as_it_came(meta, self.tables[egress.index()].is_tagged(meta.vid));
+        if let Some(to) = self.index[egress.index()] {
+            let owned_and_up = self.ports[usize::from(to)].up;
+            if as_it_came && owned_and_up && !tables.looks_at_dscp(meta.tag != UNTAGGED) {
+                if let Some(flow) = Flow::of(frame.head()) {
+                    let decision = Decision {
+                        egress,
+                        to,
+                        priority: meta.priority,
+                        group: tables.group(meta.priority),
+                        lossy: tables.lossy.contains(meta.priority),
+                    };
+                    let until = now.saturating_add(self.fdb.fresh_for());
+                    let version = self.fdb.version();
+                    self.ports[at].shortcuts.note(until, version, flow, decision);
+                    return self.take_noted(now, at, frame, decision);
                 }
             }
-            Admission::Refused(refusal) => self.refused(now, at, priority, refusal),
         }
+        self.deliver(now, at, frame, meta, egress);
     }
 
     /// Sends a frame to every other port of its VLAN that is up. Each copy is charged for itself,

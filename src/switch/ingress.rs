@@ -4,6 +4,7 @@ use super::Switch;
 use super::classify::{Class, Meta, classify, classify_usual};
 use super::fdb::{Key, Learnt};
 use super::port_state::Queued;
+use super::shortcut::{Decision, Flow};
 use crate::buffer::{Admission, Crossing, Refusal};
 use crate::frame::{Burst, Frame};
 use crate::port::Port;
@@ -40,6 +41,13 @@ impl<W: World> Switch<W> {
         let port = &mut self.ports[at];
         let wire_len = frame.wire_len();
         port.counters.rx_bytes += u64::from(wire_len);
+        if let Some(flow) = Flow::of(frame.head()) {
+            if let Some(decision) = port.shortcuts.find(now, self.fdb.version(), flow) {
+                if wire_len <= self.max_frame {
+                    return self.take_shortcut(now, at, frame, decision);
+                }
+            }
+        }
         let tables = &self.tables[port.id.index()];
         match classify_usual(tables, frame.head(), wire_len, self.max_frame) {
             Some(meta) if port.up => self.ingest_data(now, at, frame, &meta),
@@ -64,7 +72,7 @@ impl<W: World> Switch<W> {
     }
 
     /// A frame to be forwarded.
-    #[inline(always)]
+    #[inline]
     fn ingest_data(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta) {
         let port = &mut self.ports[at];
         let id = port.id;
@@ -77,8 +85,80 @@ impl<W: World> Switch<W> {
         self.forward(now, at, frame, meta);
     }
 
-    /// Takes note of where the frame came from, and tells the other workers what is new.
+    /// A frame of a flow for which everything was decided before.
     #[inline(always)]
+    fn take_shortcut(&mut self, now: Instant, at: usize, frame: W::Frame, decision: Decision) {
+        let (priority, wire_len) = (decision.priority, frame.wire_len());
+        let port = &mut self.ports[at];
+        let ingress = port.id;
+        let counters = &mut port.counters.priorities[priority.index()];
+        counters.rx_frames += 1;
+        counters.rx_bytes += u64::from(wire_len);
+        self.events.received(now, ingress, priority, wire_len);
+        self.take_noted(now, at, frame, decision);
+    }
+
+    /// A frame that leaves as it came, by a port of this worker. If that is idle the frame need
+    /// not join a queue; and if it is lossy and nothing can hold the port up, it is not charged.
+    #[inline(always)]
+    pub(super) fn take_noted(
+        &mut self,
+        now: Instant,
+        at: usize,
+        frame: W::Frame,
+        decision: Decision,
+    ) {
+        let Decision { egress, to, priority, group, lossy } = decision;
+        let (to, wire_len) = (usize::from(to), frame.wire_len());
+        let ingress = self.ports[at].id;
+        let port = &mut self.ports[to];
+        if !port.is_idle_for(now, priority) {
+            return self.queue(now, at, frame, ingress, to, priority, group);
+        }
+        self.events.sent(now, egress, priority, wire_len);
+        if port.straight && lossy {
+            return port.staged.push(frame, None, ingress, priority);
+        }
+        match self.ledger.admit(ingress, group, wire_len) {
+            Admission::Admitted { charge, crossed } => {
+                port.staged.push(frame, Some(charge), ingress, priority);
+                if let Some(crossing) = crossed {
+                    self.on_crossing(now, ingress, group, crossing);
+                }
+            }
+            Admission::Refused(refusal) => self.refused(now, at, priority, refusal),
+        }
+    }
+
+    /// Admits a frame and puts it into its queue at the port at `to`.
+    #[allow(clippy::too_many_arguments)]
+    fn queue(
+        &mut self,
+        now: Instant,
+        at: usize,
+        mut frame: W::Frame,
+        ingress: PortId,
+        to: usize,
+        priority: Priority,
+        group: PriorityGroup,
+    ) {
+        let marked = match self.egress_verdict(to, priority, &mut frame) {
+            Ok(marked) => marked,
+            Err(reason) => return self.count_drop(now, at, Some(priority), reason),
+        };
+        match self.ledger.admit(ingress, group, frame.wire_len()) {
+            Admission::Admitted { charge, crossed } => {
+                if let Some(crossing) = crossed {
+                    self.on_crossing(now, ingress, group, crossing);
+                }
+                self.enqueue(now, to, priority, Queued { frame, charge, ingress, marked });
+            }
+            Admission::Refused(refusal) => self.refused(now, at, priority, refusal),
+        }
+    }
+
+    /// Takes note of where the frame came from, and tells the other workers what is new.
+    #[inline]
     fn learn(&mut self, now: Instant, ingress: PortId, meta: &Meta) {
         if self.fdb.learn(now, Key::from_parts(meta.vid, meta.src), ingress) == Learnt::News {
             // One that could not be told now is told when the entry is next refreshed; until

@@ -18,6 +18,7 @@ mod ingress;
 mod plan;
 mod port_state;
 mod route;
+mod shortcut;
 mod snapshot;
 mod staging;
 mod tables;

@@ -1,6 +1,7 @@
 //! Everything that one worker keeps of one of its ports.
 
 use super::plan::PortPlan;
+use super::shortcut::Shortcuts;
 use super::staging::Staging;
 use crate::buffer::{Charge, SharedLimit};
 use crate::congestion::EcnPlan;
@@ -39,6 +40,8 @@ pub(super) struct PortState<W: World> {
     pub(super) direct: PrioritySet,
     /// Whether frames that never wait go uncharged too: the port obeys no pauses either.
     pub(super) straight: bool,
+    /// What was decided for the last frames that came in here.
+    pub(super) shortcuts: Shortcuts,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     pub(super) watchdog: Watchdog,
@@ -59,6 +62,7 @@ impl<W: World> PortState<W> {
             staged: Staging::new(),
             direct: direct(plan),
             straight: obeys_nothing(plan),
+            shortcuts: Shortcuts::new(),
             sender: Sender::new(plan.pfc, plan.rate),
             receiver: Receiver::new(plan.pfc.mode, plan.rate),
             watchdog: Watchdog::new(&plan.watchdog),

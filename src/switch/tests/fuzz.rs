@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::buffer::SharedLimit;
 use crate::congestion::{Dice, EcnPlan, MarkAt, NotEct};
 use crate::switch::testworld::*;
-use crate::switch::{Change, InterfacePlan, RoutePlan, VlanMember, VlanPlan};
+use crate::switch::{Change, InterfacePlan, RoutePlan, Trust, VlanMember, VlanPlan};
 use crate::time::Duration;
 use crate::units::*;
 use crate::wire::{pause, pfc};
@@ -50,6 +50,11 @@ fn seeds() -> Vec<Vec<u8>> {
         frame(host(200), host(1), Some((3, 2)), 200),
         frame(Mac::BROADCAST, host(3), None, 60),
     ];
+    for pcp in [1, 5] {
+        let mut f = frame(host(2), host(1), Some((pcp, 9)), 90);
+        f[12..14].copy_from_slice(&[0x88, 0xa8]);
+        out.push(f);
+    }
     for (ethertype, first) in [(0x0800u16, 0x45u8), (0x86dd, 0x60), (0x0806, 0)] {
         for dst in [host(200), host(2)] {
             let mut f = frame(dst, host(1), None, 120);
@@ -148,6 +153,44 @@ fn a_million_hostile_frames_are_all_accounted_for() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    /// Shortcuts change nothing: with and without them the same frames leave by the same ports,
+    /// and the same are dropped for the same reasons.
+    #[test]
+    fn shortcuts_decide_as_the_full_way_does(seed in any::<u64>(), trust in 0usize..5) {
+        let mut p = everything();
+        for port in &mut p.ports {
+            port.classify.trust =
+                [Trust::Pcp, Trust::Dscp, Trust::PcpThenDscp, Trust::DscpThenPcp, Trust::Port][trust];
+        }
+        p.ports[1].ecn = [None; 8];
+        let (mut with, mut without): (Lab, Lab) = (Lab::new(&p), Lab::new(&p));
+        without.switch.fdb.without_freshness();
+        let (seeds, mut dice) = (seeds(), Dice::new(seed));
+        for _ in 0..60 {
+            for _ in 0..1 + dice.roll() % 64 {
+                // Mostly whole frames, so that flows repeat.
+                let f = match dice.roll() % 4 {
+                    0 => mutant(&seeds, &mut dice),
+                    _ => seeds[dice.roll() as usize % seeds.len()].clone(),
+                };
+                let n = (dice.roll() % 4) as u16;
+                with.inject(n, &f);
+                without.inject(n, &f);
+            }
+            let step = Duration::from_nanos(u64::from(dice.roll()));
+            for lab in [&mut with, &mut without] {
+                lab.settle();
+                lab.now += step;
+            }
+            for n in 0..4 {
+                prop_assert_eq!(with.sent(n), without.sent(n));
+            }
+        }
+        prop_assert_eq!(with.drops(), without.drops());
+        with.check();
+        without.check();
+    }
 
     #[test]
     fn any_seed_is_accounted_for(seed in any::<u64>()) {

@@ -1,0 +1,113 @@
+//! What was decided for the last frames of a port, so that the next frame of the same flow need
+//! not be classified, learnt and looked up again (what Open vSwitch calls an exact-match cache).
+//!
+//! A shortcut says nothing that the full way would not say: it holds for frames with the same
+//! addresses, tag and EtherType, only where these alone decided, until anything that it was
+//! derived from changes (the table's version), and for a part of the ageing time at most, after
+//! which the full way takes note again that the address is in use. It is direct-mapped; flows that
+//! fall on the same slot take turns on the full way.
+
+use super::classify::{Meta, UNTAGGED};
+use crate::time::Instant;
+use crate::units::{PortId, Priority, PriorityGroup};
+
+/// Slots per port, a power of two.
+const SLOTS: usize = 1024;
+
+/// What identifies a flow: the octets of a frame from its destination address through its
+/// EtherType, or through the EtherType behind one C-tag.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Flow {
+    first: u64,
+    second: u64,
+    third: u16,
+}
+
+impl Flow {
+    /// The flow of a frame; nothing for one that is too short to have a payload, and for one with a
+    /// service tag, whose priority is in octets that are not looked at here.
+    #[inline(always)]
+    pub(super) fn of(head: &[u8]) -> Option<Self> {
+        let h = head.first_chunk::<18>()?;
+        let word = |at: usize| {
+            u64::from_le_bytes(*h[at..].first_chunk().expect("within the first eighteen octets"))
+        };
+        let (first, second) = (word(0), word(8));
+        if h[12..14] == [0x81, 0x00] {
+            return Some(Self { first, second, third: u16::from_le_bytes([h[16], h[17]]) });
+        }
+        if h[12..14] == [0x88, 0xa8] {
+            return None;
+        }
+        // Untagged: the last two octets of the second word are payload already.
+        Some(Self { first, second: second & 0x0000_ffff_ffff_ffff, third: 0 })
+    }
+
+    #[inline(always)]
+    const fn slot(&self) -> usize {
+        let mixed = (self.first ^ self.second.rotate_left(23)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 54) as usize
+    }
+}
+
+const _: () = assert!(SLOTS == 1 << (64 - 54), "a slot number is the upper bits of a product");
+
+/// A decision for a frame that leaves as it came, by a port of this worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Decision {
+    pub(super) egress: PortId,
+    /// Where the egress port is among this worker's.
+    pub(super) to: u16,
+    pub(super) priority: Priority,
+    pub(super) group: PriorityGroup,
+    pub(super) lossy: bool,
+}
+
+/// One slot.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    flow: Flow,
+    until: Instant,
+    version: u32,
+    decision: Decision,
+}
+
+/// The shortcuts of one port.
+#[derive(Debug)]
+pub(super) struct Shortcuts {
+    entries: Box<[Entry]>,
+}
+
+impl Shortcuts {
+    pub(super) fn new() -> Self {
+        let decision = Decision {
+            egress: PortId::MIN,
+            to: 0,
+            priority: Priority::MIN,
+            group: PriorityGroup::MIN,
+            lossy: false,
+        };
+        // Valid until the start of time: never.
+        let entry = Entry { flow: Flow::default(), until: Instant::ZERO, version: 0, decision };
+        Self { entries: vec![entry; SLOTS].into_boxed_slice() }
+    }
+
+    /// What was decided for this flow, if that still holds.
+    #[inline(always)]
+    pub(super) fn find(&self, now: Instant, version: u32, flow: Flow) -> Option<Decision> {
+        let entry = &self.entries[flow.slot()];
+        let holds = entry.flow == flow && entry.version == version && now < entry.until;
+        holds.then_some(entry.decision)
+    }
+
+    /// Takes note of a decision.
+    pub(super) fn note(&mut self, until: Instant, version: u32, flow: Flow, decision: Decision) {
+        self.entries[flow.slot()] = Entry { flow, until, version, decision };
+    }
+}
+
+/// Whether a frame leaves with the tag that it came with, given the one that its egress wants.
+#[inline]
+pub(super) fn leaves_as_it_came(meta: &Meta, tagged: bool) -> bool {
+    meta.tag == if tagged { meta.vid.get() } else { UNTAGGED }
+}
