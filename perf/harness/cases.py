@@ -3,7 +3,7 @@
 import tempfile
 
 from . import frames, instructions
-from .contestants import Ovs, Sluice, Testpmd, build
+from .contestants import Ovs, Sluice, SluiceSwitch, Testpmd, build
 from .machine import Broken, cpus, hugepages
 from .measure import at_least, at_most, compare, rate_ratio, rounds, time_ratio
 
@@ -41,41 +41,35 @@ def null_macswap(settings, gate, say):
 
 
 def pcap_ovs(settings, gate, say):
-    """Sluice between two pcap ports that repeat 256 flows each for ever, against OVS-DPDK."""
+    """`sluice switch` on two pcap ports that repeat 256 flows each for ever, against OVS-DPDK."""
     cpu, main_cpu = _two_cpus()
-    forward = build("forward", say)
+    sluice = build("sluice", say)
     rows = []
-    with tempfile.TemporaryDirectory(prefix="sluice-perf-") as directory:
-        for tagged in [True, False]:
-            kind = "tagged" if tagged else "untagged"
+    for tagged in [True, False]:
+        with tempfile.TemporaryDirectory(prefix="sluice-perf-") as directory:
             devices = []
             for side in range(2):
-                path = f"{directory}/{kind}{side}.pcap"
+                path = f"{directory}/{side}.pcap"
                 frames.write(path, side, tagged)
                 # No tx_pcap: what is sent is counted and dropped.
                 devices.append(f"net_pcap{side},rx_pcap={path},infinite_rx=1")
-            ovs = Ovs("ovs normal", devices, cpu, main_cpu, f"{directory}/ovs-{kind}")
-            testpmd = Testpmd("testpmd macswap", devices, cpu, main_cpu)
-            options = ["--huge"] if tagged else ["--huge", "--untagged"]
-            for device in devices:
-                options += ["--device", device]
+            place = [devices, cpu, main_cpu]
+            ovs = Ovs("ovs normal", *place, f"{directory}/ovs")
+            testpmd = Testpmd("testpmd macswap", *place)
             ours = [
-                Sluice(f"sluice {job}", forward, [job, *options], [cpu])
-                for job in ["plain", "lossless"]
+                SluiceSwitch(f"sluice {name}", sluice, lossless, tagged, *place,
+                             f"{directory}/{name}")
+                for name, lossless in [("plain", False), ("lossless", True)]
             ]
             with hugepages(MIB_EACH * 3 + MIB_OVS, say):
                 samples = rounds([testpmd, *ours, ovs], settings, gate, say)
-            case = f"pcap-ovs {kind}"
-            for one in ours:
-                row = compare(case, samples, one.name, ovs.name, rate_ratio, "Mpps")
-                rows.append(at_least(row, 2))
-            for one in [testpmd, *ours]:
-                if one is testpmd:
-                    rows.append(compare(case, samples, one.name, ovs.name, rate_ratio, "Mpps"))
-                else:
-                    rows.append(
-                        compare(case, samples, one.name, testpmd.name, rate_ratio, "Mpps")
-                    )
+
+        def against(base, one):
+            case = f"pcap-ovs {'tagged' if tagged else 'untagged'}"
+            return compare(case, samples, one.name, base.name, rate_ratio, "Mpps")
+
+        rows += [at_least(against(ovs, one), 2) for one in ours]
+        rows += [against(ovs, testpmd), *(against(testpmd, one) for one in ours)]
     return rows
 
 

@@ -23,20 +23,21 @@ MBUFS = 8192
 ANSWER_SECONDS = 60
 
 
-def build(bench, say):
-    """Builds one of the benches with the release profile and returns its executable."""
-    say(f"building the bench {bench}")
-    command = ["cargo", "bench", "--no-run", "--bench", bench, "--message-format=json"]
+def build(name, say):
+    """Builds a bench, or the command itself, with optimisation; returns the executable."""
+    say(f"building {name}")
+    what = ["build", "--release", "--bin"] if name == "sluice" else ["bench", "--no-run", "--bench"]
+    command = ["cargo", *what, name, "--message-format=json"]
     if os.environ.get("CI"):
         command.append("--locked")
     built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    executable = None
     for line in built.stdout.splitlines():
         message = json.loads(line)
-        is_bench = message.get("target", {}).get("name") == bench
-        if is_bench and message.get("executable"):
+        if message.get("executable") and message.get("target", {}).get("name") == name:
             executable = message["executable"]
-    if built.returncode != 0:
-        raise Broken(f"cargo could not build the bench {bench}")
+    if built.returncode != 0 or not executable:
+        raise Broken(f"cargo could not build {name}")
     return executable
 
 
@@ -45,6 +46,7 @@ class Sluice:
 
     def __init__(self, name, executable, arguments, cpus):
         self.name = name
+        self.process = None
         self.command = [executable, *arguments, "--serve"]
         for cpu in cpus:
             self.command += ["--cpu", str(cpu)]
@@ -68,7 +70,9 @@ class Sluice:
         return frames * 1e9 / nanoseconds
 
     def close(self):
-        stop(self.process)
+        if self.process:
+            stop(self.process)
+        self.process = None
 
 
 class Testpmd:
@@ -78,6 +82,7 @@ class Testpmd:
 
     def __init__(self, name, devices, cpu, main_cpu, mode="macswap"):
         self.name = name
+        self.process = self.terminal = None
         program = shutil.which("dpdk-testpmd")
         if not program:
             raise Broken("dpdk-testpmd is missing; apt-get install dpdk-dev")
@@ -128,36 +133,160 @@ class Testpmd:
         return float(sum(map(int, re.findall(r"Tx-pps:\s+(\d+)", shown))))
 
     def close(self):
-        stop(self.process)
-        os.close(self.terminal)
+        if self.process:
+            stop(self.process)
+            os.close(self.terminal)
+        self.process = None
 
 
-class Ovs:
-    """Open vSwitch's NORMAL bridge on its DPDK datapath, one polling core.
+class Daemon:
+    """A switch that polls for as long as it has ports, in a directory of its own.
 
-    It runs in a directory of its own, beside any system service; it is stopped (SIGSTOP) while it
-    is not measured, because its core polls for as long as it has ports.
+    It is stopped (SIGSTOP) while it is not measured. A subclass starts it, and asks it over a
+    socket what it has sent so far.
     """
-
-    PROGRAMS = ["/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk", "ovs-vswitchd"]
-    SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 
     def __init__(self, name, devices, cpu, main_cpu, directory):
         self.name = name
         self.devices = devices
         self.cpu, self.main_cpu = cpu, main_cpu
         self.directory = Path(directory)
-        for tool in ["ovsdb-server", "ovsdb-tool", "ovs-vsctl"]:
-            if not shutil.which(tool):
-                raise Broken(f"{tool} is missing; apt-get install openvswitch-switch-dpdk")
-        self.program = next(filter(shutil.which, self.PROGRAMS), None)
+        self.control = self.directory / "control"
+        self.env = None
+        # The last one is the switch.
         self.processes = []
 
     def _spawn(self, *command):
         with (self.directory / "log").open("ab") as log:
-            process = subprocess.Popen(command, env=self.env, stdout=log, stderr=log)
+            process = subprocess.Popen(
+                command, env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
         self.processes.append(process)
-        return process
+
+    def _log(self):
+        with (self.directory / "log").open(errors="replace") as log:
+            return "\n".join(["", *log.read().splitlines()[-8:]])
+
+    def _until(self, is_so, what):
+        end = time.monotonic() + ANSWER_SECONDS
+        while not is_so():
+            if time.monotonic() > end or any(p.poll() is not None for p in self.processes):
+                raise Broken(f"{self.name}: {what} does not start{self._log()}")
+            time.sleep(0.05)
+
+    def _ask(self, request):
+        """Sends one JSON value over the control socket and returns the answer."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(ANSWER_SECONDS)
+            connection.connect(str(self.control))
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            text = b""
+            while True:
+                more = connection.recv(65536)
+                text += more
+                try:
+                    return json.loads(text)
+                except ValueError:
+                    if not more:
+                        raise Broken(f"{self.name} does not answer{self._log()}") from None
+
+    def _pause(self):
+        self.processes[-1].send_signal(signal.SIGSTOP)
+
+    def _resume(self):
+        self.processes[-1].send_signal(signal.SIGCONT)
+
+    def pids(self):
+        return [process.pid for process in self.processes]
+
+    def _sent(self):
+        """Frames sent so far."""
+        raise NotImplementedError
+
+    def _sent_at(self):
+        """Frames sent so far, and when that was: between question and answer."""
+        before = time.monotonic()
+        frames = self._sent()
+        return frames, (before + time.monotonic()) / 2
+
+    def measure(self, seconds):
+        """Forwards for so long; frames sent per second."""
+        self._resume()
+        time.sleep(0.05)
+        frames, start = self._sent_at()
+        time.sleep(seconds)
+        frames_end, end = self._sent_at()
+        self._pause()
+        return (frames_end - frames) / (end - start)
+
+    def close(self):
+        for process in reversed(self.processes):
+            stop(process)
+        self.processes = []
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class SluiceSwitch(Daemon):
+    """`sluice switch` with a file made for these devices."""
+
+    PLAIN = """
+switch: {name: perf}
+defaults:
+  shaped: off
+  rate: 100G
+  core: %(cpu)d
+  vlan: %(vlan)s
+%(more)s
+ports:
+%(ports)s
+"""
+
+    # Every frame is of priority 3; the device has no rings, so short ones keep headroom small.
+    LOSSLESS = """
+  rx_descriptors: 64
+  tx_descriptors: 64
+  pfc: {enable: [3]}
+  queues:
+    0-7: {weight: 12, ecn: {}}
+"""
+
+    def __init__(self, name, executable, lossless, tagged, devices, cpu, main_cpu, directory):
+        super().__init__(name, devices, cpu, main_cpu, directory)
+        self.executable = executable
+        self.text = self.PLAIN % {
+            "cpu": cpu,
+            "vlan": "{tagged: [1], pvid: 0}" if tagged else "{untagged: [1]}",
+            "more": self.LOSSLESS if lossless else "",
+            "ports": "\n".join(f"  - device: {device}" for device in devices),
+        }
+
+    def start(self):
+        self.directory.mkdir()
+        file = self.directory / "switch.yaml"
+        file.write_text(self.text)
+        self._spawn(
+            self.executable, "switch", str(file), "--huge", "--quiet", "--idle", "spin",
+            "--control", str(self.control),
+        )
+        self._until(self.control.exists, "sluice switch")
+        self._pause()
+
+    def _sent(self):
+        answer = self._ask({"command": "show"})
+        if not answer.get("ok"):
+            raise Broken(f"{self.name}: {answer.get('error')}")
+        shown = answer["result"]
+        if any(shown["drops"].values()):
+            raise Broken(f"{self.name} drops what it should forward: {shown['drops']}")
+        return sum(port["tx_frames"] for port in shown["ports"])
+
+
+class Ovs(Daemon):
+    """Open vSwitch's NORMAL bridge on its DPDK datapath, one polling core, beside any system
+    service."""
+
+    PROGRAMS = ["/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk", "ovs-vswitchd"]
+    SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 
     def _run(self, *command):
         done = subprocess.run(
@@ -168,11 +297,13 @@ class Ovs:
             raise Broken(f"{self.name}: {' '.join(command)}: {done.stderr.strip()}{self._log()}")
         return done.stdout
 
-    def _log(self):
-        with (self.directory / "log").open(errors="replace") as log:
-            return "\n".join(["", *log.read().splitlines()[-8:]])
-
     def start(self):
+        for tool in ["ovsdb-server", "ovsdb-tool", "ovs-vsctl"]:
+            if not shutil.which(tool):
+                raise Broken(f"{tool} is missing; apt-get install openvswitch-switch-dpdk")
+        program = next(filter(shutil.which, self.PROGRAMS), None)
+        if not program:
+            raise Broken("ovs-vswitchd is missing; apt-get install openvswitch-switch-dpdk")
         self.directory.mkdir()
         here = str(self.directory)
         variables = ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"]
@@ -181,93 +312,35 @@ class Ovs:
         socket_path, base = f"{here}/db.sock", f"{here}/conf.db"
         self._run("ovsdb-tool", "create", base, self.SCHEMA)
         self._spawn("ovsdb-server", base, f"--remote=punix:{socket_path}", "--pidfile")
-        self._until(lambda: Path(socket_path).exists(), "ovsdb-server")
-        self.vsctl = ["ovs-vsctl", f"--db=unix:{socket_path}", "--timeout=60"]
+        self._until(Path(socket_path).exists, "ovsdb-server")
+        vsctl = ["ovs-vsctl", f"--db=unix:{socket_path}", f"--timeout={ANSWER_SECONDS}"]
         extra = "--in-memory --iova-mode=va --no-pci --no-telemetry"
-        self._run(*self.vsctl, "--no-wait", "init")
+        self._run(*vsctl, "--no-wait", "init")
         self._run(
-            *self.vsctl, "--no-wait", "set", "Open_vSwitch", ".",
+            *vsctl, "--no-wait", "set", "Open_vSwitch", ".",
             "other_config:dpdk-init=true", f'other_config:dpdk-extra="{extra}"',
             f"other_config:pmd-cpu-mask={1 << self.cpu:#x}",
             f"other_config:dpdk-lcore-mask={1 << self.main_cpu:#x}",
         )
-        self.control = self.directory / "control"
-        self.switch = self._spawn(
-            self.program, f"unix:{socket_path}", "--pidfile", f"--unixctl={self.control}"
-        )
+        self._spawn(program, f"unix:{socket_path}", "--pidfile", f"--unixctl={self.control}")
         self._until(self.control.exists, "ovs-vswitchd")
-        bridge = ["add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev"]
-        self._run(*self.vsctl, "--", *bridge)
+        self._run(*vsctl, "add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev")
         for n, device in enumerate(self.devices):
             port = f"p{n}"
             self._run(
-                *self.vsctl, "add-port", "br0", port, "--", "set", "Interface", port, "type=dpdk",
+                *vsctl, "add-port", "br0", port, "--", "set", "Interface", port, "type=dpdk",
                 f'options:dpdk-devargs="{device}"',
             )
-            error = self._run(*self.vsctl, "get", "Interface", port, "error").strip()
+            error = self._run(*vsctl, "get", "Interface", port, "error").strip()
             if error not in ("[]", '""'):
                 raise Broken(f"{self.name}: {device}: {error}")
         self._pause()
 
-    def _until(self, is_so, what):
-        end = time.monotonic() + ANSWER_SECONDS
-        while not is_so():
-            if time.monotonic() > end or any(p.poll() is not None for p in self.processes):
-                raise Broken(f"{self.name}: {what} does not start{self._log()}")
-            time.sleep(0.05)
-
-    def pids(self):
-        return [process.pid for process in self.processes]
-
-    def _pause(self):
-        self.switch.send_signal(signal.SIGSTOP)
-
-    def _ask(self, method, *parameters):
-        """Asks the daemon over its control socket, which is quicker than ovs-appctl."""
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(ANSWER_SECONDS)
-            connection.connect(str(self.control))
-            request = {"id": 0, "method": method, "params": list(parameters)}
-            connection.sendall(json.dumps(request).encode())
-            text = b""
-            while True:
-                more = connection.recv(65536)
-                text += more
-                try:
-                    answer = json.loads(text)
-                    break
-                except ValueError:
-                    if not more:
-                        raise Broken(f"{self.name} does not answer{self._log()}") from None
-        if answer.get("error"):
-            raise Broken(f"{self.name}: {method}: {answer['error']}")
-        return answer["result"]
-
     def _sent(self):
-        """Frames that the two devices were given, and when that was."""
-        before = time.monotonic()
-        shown = self._ask("dpctl/show", "-s")
-        now = (before + time.monotonic()) / 2
-        ports = shown.split("  port ")[1:]
-        ours = [p for p in ports if re.match(r"\d+: p\d+ ", p)]
-        return sum(int(re.search(r"TX packets:(\d+)", p).group(1)) for p in ours), now
-
-    def measure(self, seconds):
-        """Forwards for so long; frames sent per second, by its devices' counters."""
-        self.switch.send_signal(signal.SIGCONT)
-        time.sleep(0.05)
-        frames, start = self._sent()
-        time.sleep(seconds)
-        frames_end, end = self._sent()
-        self._pause()
-        return (frames_end - frames) / (end - start)
-
-    def flows(self):
-        """The datapath's flows, to see that it forwards and does not flood or drop."""
-        self.switch.send_signal(signal.SIGCONT)
-        return self._ask("dpctl/dump-flows")
-
-    def close(self):
-        for process in reversed(self.processes):
-            stop(process)
-        shutil.rmtree(self.directory, ignore_errors=True)
+        """By the counters of the two DPDK ports."""
+        answer = self._ask({"id": 0, "method": "dpctl/show", "params": ["-s"]})
+        if answer.get("error"):
+            raise Broken(f"{self.name}: {answer['error']}")
+        ports = answer["result"].split("  port ")[1:]
+        ours = [port for port in ports if re.match(r"\d+: p\d+ ", port)]
+        return sum(int(re.search(r"TX packets:(\d+)", port).group(1)) for port in ours)

@@ -11,6 +11,9 @@ from pathlib import Path
 TICKS = os.sysconf("SC_CLK_TCK")
 HUGEPAGES = Path("/proc/sys/vm/nr_hugepages")
 
+# A thread that wanted to run for more than this share of the time is one that polls.
+POLLING = 0.3
+
 # A gate that waits looks this often, over spans long enough to be worth more than a few ticks.
 LOOK_SECONDS = 0.3
 
@@ -126,15 +129,16 @@ class Watch:
         self.measured = list(pids)
 
     def end(self):
-        """(CPUs that others used, share of its time for which the busiest thread had to wait)."""
+        """(CPUs that others used, share of their time for which the polling threads waited)."""
         took = time.monotonic() - self.start
         foreign = (_busy_seconds() - self.busy) - (_own_seconds(self.pids) - self.own)
-        ran, waited = 0, 0
+        polled, waited = 0, 0
         for thread, (ran_now, waited_now) in _threads(self.measured).items():
             ran_before, waited_before = self.threads.get(thread, (0, 0))
-            if ran_now - ran_before > ran:
-                ran, waited = ran_now - ran_before, waited_now - waited_before
-        return max(0.0, foreign / took), waited / max(1, ran + waited)
+            wanted = ran_now - ran_before + waited_now - waited_before
+            if wanted > POLLING * took * 1e9:
+                polled, waited = polled + wanted, waited + waited_now - waited_before
+        return max(0.0, foreign / took), waited / max(1, polled)
 
 
 class Gate:

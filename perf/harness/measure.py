@@ -21,8 +21,11 @@ WARM_UP_SECONDS = 0.1
 class Sample:
     """One contestant measured once."""
 
+    # Frames per second of the time for which its polling threads had their CPUs.
     rate: float
+    # CPUs that others used.
     foreign: float
+    # Share of the time for which its polling threads waited for their CPUs.
     waited: float
 
     def noisy(self):
@@ -70,7 +73,9 @@ def rounds(contestants, settings, gate, say):
                     gate.wait()
                     watch = Watch(contestant.pids())
                     rate = contestant.measure(settings.seconds)
-                    samples[contestant.name].append(Sample(rate, *watch.end()))
+                    foreign, waited = watch.end()
+                    sample = Sample(rate / (1 - waited), foreign, waited)
+                    samples[contestant.name].append(sample)
         say(f"round {number + 1} of {settings.rounds}: " + ", ".join(
             f"{name} {statistics.median(s.rate for s in taken[-SLICES:]) / 1e6:.1f} Mpps"
             for name, taken in samples.items()

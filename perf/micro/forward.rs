@@ -5,10 +5,9 @@
 //! prints a line per run: pipeline, frames per second, ns per frame; the first run warms up.
 //! Options: `--huge` or `--no-huge`; `--device NAME`, two for each worker, else `net_null`s of 64
 //! octets; `--workers N`; `--cpu N`, one for each worker, else the last ones; `--alone`, to leave
-//! out what the switch of the product has for several workers and for watching losses;
-//! `--untagged`, where the devices' frames have no tag; `--serve`, to be driven: every line of the
-//! standard input is a number of seconds to measure for, answered by a line of frames and
-//! nanoseconds.
+//! out what `sluice switch` has for several workers and for watching losses; `--serve`, to be
+//! driven: every line of the standard input is a number of seconds to measure for, answered by a
+//! line of frames and nanoseconds.
 //!
 //! `net_null` gives out the frames of its pool as they are, so there each port has a pool of its
 //! own, filled with frames for the other port's hosts: the switch learns, looks up and forwards as
@@ -65,7 +64,6 @@ struct Args {
     workers: usize,
     cpus: Vec<usize>,
     alone: bool,
-    untagged: bool,
     serve: bool,
 }
 
@@ -180,10 +178,7 @@ fn lanes(eal: &Eal, args: &Args) -> Vec<Lane> {
         Job::Raw { swap } => return pairs.map(|ports| raw(ports, swap)).collect(),
         Job::Switch(pipeline) => pipeline,
     };
-    let mut plan = plan::plan(2 * args.workers as u16, pipeline, args.workers as u16);
-    for port in &mut plan.ports {
-        port.vlan.members[0].tagged = !args.untagged;
-    }
+    let plan = plan::plan(2 * args.workers as u16, pipeline, args.workers as u16);
     let watch = || LossWatch::new(&plan);
     if args.alone {
         return pairs.map(|ports| switch(&plan, ports, 0, Alone::default(), ())).collect();
@@ -292,7 +287,6 @@ fn arguments() -> Args {
         workers: 1,
         cpus: Vec::new(),
         alone: false,
-        untagged: false,
         serve: false,
     };
     let mut numbers = Vec::new();
@@ -307,7 +301,6 @@ fn arguments() -> Args {
             "--workers" => args.workers = number(value()),
             "--cpu" => args.cpus.push(number(value())),
             "--alone" => args.alone = true,
-            "--untagged" => args.untagged = true,
             "--serve" => args.serve = true,
             name => match Job::ALL.into_iter().find(|job| job.name() == name) {
                 Some(job) => args.job = job,
