@@ -7,6 +7,8 @@
 #![allow(dead_code)]
 
 pub mod capture;
+pub mod overload;
+pub mod paced;
 pub mod script;
 
 use std::io::{BufRead, BufReader};

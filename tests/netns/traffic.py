@@ -4,16 +4,20 @@ usage: traffic.py SOURCE DESTINATION VLAN LENGTH GAP_US LINK_MBPS PRIORITY...
 
 Frames carry a C-tag with one of the priorities, in turn, and behind the type 0x88b5 the priority,
 a number within it and the time of sending. With a VLAN of 0 they have no tag. A sender that comes
-late is not faster afterwards, so it never exceeds its pace. With LINK_MBPS above 0 it obeys PFC as
-802.3 annex 31D has it for that rate of the link: it looks for PFC before each frame.
+late is not faster afterwards, so it never exceeds its pace. With LINK_MBPS above 0 it obeys PFC and
+PAUSE for that rate of the link, as 802.3 annexes 31D and 31B have it, except that it takes
+REACTION_NS to do so: what it sends meanwhile is what headroom is for.
 """
 
+import collections
 import json
 import select
 import socket
 import struct
 import sys
 import time
+
+REACTION_NS = 2_000_000
 
 source, destination = (bytes.fromhex(mac.replace(":", "")) for mac in sys.argv[1:3])
 vlan, length, gap_us, link_mbps = (int(word) for word in sys.argv[3:7])
@@ -35,14 +39,18 @@ def head(priority):
 heads = {priority: head(priority) for priority in priorities}
 sent = {priority: 0 for priority in priorities}
 until = [0] * 8
+came = collections.deque()
 obeyed = 0
 
 
 def obey(frame, now):
-    """Loads the timers; True for a PFC frame that came in and is no echo of our own."""
-    if frame[6:12] == source or frame[14:16] != b"\x01\x01":
+    """Loads the timers; True for a pause that came in and is no echo of our own."""
+    if frame[6:12] == source:
         return False
-    enabled, *times = struct.unpack("!H8H", frame[16:34])
+    if frame[14:16] == b"\x01\x01":
+        enabled, *times = struct.unpack("!H8H", frame[16:34])
+    else:
+        enabled, times = 0xFF, struct.unpack("!H", frame[16:18]) * 8
     for priority in range(8):
         if enabled >> priority & 1:
             until[priority] = now + times[priority] * 512_000 // link_mbps
@@ -70,9 +78,11 @@ while True:
     if link_mbps:
         try:
             while True:
-                obeyed += obey(pauses.recv(128), time.monotonic_ns())
+                came.append((time.monotonic_ns() + REACTION_NS, pauses.recv(128)))
         except BlockingIOError:
             pass
+        while came and came[0][0] <= time.monotonic_ns():
+            obeyed += obey(came.popleft()[1], time.monotonic_ns())
     due = max(due + gap_us * 1000, now)
     priority = priorities[turn % len(priorities)]
     turn += 1

@@ -1,0 +1,142 @@
+//! Two streams through a switch to a host that pauses them, and what is seen of them there.
+
+use std::thread;
+use std::time::Duration;
+
+use super::capture::{Capture, Seen};
+use super::script::Script;
+use super::{Host, port};
+use crate::run::{Dir, Switch};
+
+/// The rate of the links: a quantum is 5.12 us.
+const RATE_BPS: u64 = 100_000_000;
+
+/// The length of a pause of `quanta` (802.3 31B.2: 512 bit times each), in nanoseconds.
+pub fn pause_ns(quanta: u64) -> u64 {
+    quanta * 512 * 1_000_000_000 / RATE_BPS
+}
+
+/// Host 0 sends frames of priorities 3 and 0 to host 1, 1000 per second of each; host 1 can send
+/// pauses, and what goes over its link is captured.
+pub struct Paced {
+    pub switch: Switch,
+    pub pauses: Script,
+    pub capture: Capture,
+    sender: Script,
+    hosts: [Host; 2],
+}
+
+impl Paced {
+    /// `defaults` are fields of both ports, `more` ones of the port of host 1 alone.
+    pub fn start(dir: &Dir, defaults: &str, more: &str) -> Self {
+        let hosts = [Host::new(0), Host::new(1)];
+        let file = format!(
+            "defaults: {{rate: 100M, {defaults}, link: {{poll_gap: 50ms, peer_response: 10ms}}}}\n\
+             buffer: {{cell: 2KiB}}\nports:\n{}{}",
+            port(0, ""),
+            port(1, more)
+        );
+        let switch = Switch::start(dir, "paced", &file, &[]);
+        let capture = Capture::start(dir, &hosts[1], "paced");
+        let pauses = Script::start(&hosts[1], "pauses.py", &hosts[1].mac_text());
+        let (from, to) = (hosts[0].mac_text(), hosts[1].mac_text());
+        let args = format!("{from} {to} 1 200 500 0 3 0");
+        let sender = Script::start(&hosts[0], "traffic.py", &args);
+        let paced = Self { switch, pauses, capture, sender, hosts };
+        paced.run_on(300);
+        paced
+    }
+
+    /// Lets the streams run for so many milliseconds more.
+    pub fn run_on(&self, ms: u64) {
+        thread::sleep(Duration::from_millis(ms));
+    }
+
+    /// Sends one MAC control frame, in the words of `pauses.py`.
+    pub fn pause(&mut self, what: &str) {
+        self.pauses.tell(what);
+    }
+
+    /// Ends the streams, and waits until host 1 has all of them, each frame once and in order, but
+    /// for `lost(priority)` that the switch has dropped by name. Returns the switch, still running.
+    pub fn end(self, lost: impl Fn(&Switch, u8) -> u64) -> (Switch, Seen1) {
+        let Self { switch, pauses, capture, sender, hosts } = self;
+        let sent = sender.end()["sent"].clone();
+        for priority in [0, 3] {
+            let sent = sent[priority.to_string()].as_u64().unwrap();
+            let shown = switch.wait("all sent", |s| {
+                let out = s["ports"][1]["priorities"][priority]["tx_frames"].as_u64().unwrap();
+                out + lost(&switch, priority as u8) == sent
+            });
+            // What the kernel lost on the way to the switch would show here, and not as its loss.
+            assert_eq!(shown["ports"][0]["priorities"][priority]["rx_frames"], sent);
+            assert_eq!(hosts[0].counted().tx_dropped, 0);
+        }
+        let seen = Seen1 {
+            host: hosts[1].mac,
+            frames: capture.wait("all frames", |frames| {
+                [0, 3].into_iter().all(|priority| {
+                    let sent = sent[priority.to_string()].as_u64().unwrap();
+                    let got = frames.iter().filter(|f| is_of(f, priority)).count() as u64;
+                    got + lost(&switch, priority) == sent
+                })
+            }),
+        };
+        for priority in [0, 3] {
+            let numbers: Vec<_> = seen.stream(priority).map(|(_, number)| number).collect();
+            assert!(numbers.is_sorted_by(|a, b| a < b), "priority {priority} is out of order");
+        }
+        drop(pauses);
+        (switch, seen)
+    }
+}
+
+fn is_of(frame: &Seen, priority: u8) -> bool {
+    frame.mark().is_some_and(|mark| mark.stream == priority)
+}
+
+/// What was seen at the link of host 1.
+pub struct Seen1 {
+    host: [u8; 6],
+    frames: Vec<Seen>,
+}
+
+impl Seen1 {
+    /// When the frames of a stream came, and their numbers.
+    pub fn stream(&self, priority: u8) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let marked = self.frames.iter().filter_map(|f| Some((f.at, f.mark()?)));
+        marked.filter(move |(_, m)| m.stream == priority).map(|(at, m)| (at, m.number))
+    }
+
+    /// When the MAC control frames were sent by host 1, in their order.
+    pub fn pauses(&self) -> Vec<u64> {
+        let control = self.frames.iter().filter(|f| f.is_mac_control() && f.src() == self.host);
+        control.map(|f| f.at).collect()
+    }
+
+    /// The longest time without a frame of a stream, of those that begin within `from..until`.
+    pub fn longest_gap(&self, priority: u8, from: u64, until: u64) -> u64 {
+        let times: Vec<_> = self.stream(priority).map(|(at, _)| at).collect();
+        let gaps = times.windows(2).filter(|t| (from..until).contains(&t[0]));
+        gaps.map(|t| t[1] - t[0]).max().expect("frames of the stream")
+    }
+
+    /// What the machine itself does to the streams: the longest time without a frame of priority
+    /// 0, which nobody pauses. Nothing can be measured finer than this.
+    pub fn floor(&self) -> u64 {
+        self.longest_gap(0, 0, u64::MAX)
+    }
+
+    /// How long after `start` a stream went on, if it was stopped within `reaction` of it.
+    pub fn stopped_for(&self, priority: u8, start: u64, reaction: u64) -> u64 {
+        let stopped = start + reaction;
+        let next = self.stream(priority).map(|(at, _)| at).find(|at| *at > stopped);
+        next.expect("the stream goes on") - start
+    }
+}
+
+/// The middle one.
+pub fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values[values.len() / 2]
+}

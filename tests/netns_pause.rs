@@ -1,0 +1,129 @@
+//! Link-wide PAUSE from outside, and pause storms that the watchdog ends.
+#![cfg(feature = "dpdk")]
+
+mod netns;
+mod run;
+
+use std::time::{Duration, Instant};
+
+use netns::isolated;
+use netns::paced::{Paced, median, pause_ns};
+use run::Dir;
+use serde_json::Value;
+
+const TOOLS: [&str; 3] = ["tcpdump", "python3", "scapy"];
+const WATCHED: &str = ", watchdog: {detection: 200ms, restoration: 300ms, action: ";
+
+#[test]
+fn pause_stops_all_priorities_for_its_time_and_pfc_is_not_obeyed_beside_it() {
+    let name = "pause_stops_all_priorities_for_its_time_and_pfc_is_not_obeyed_beside_it";
+    isolated(name, &TOOLS, || {
+        let dir = Dir::new("pause-in");
+        let mut paced = Paced::start(&dir, "pause: {}", "");
+        for _ in 0..3 {
+            paced.pause("pause 30000");
+            paced.run_on(300);
+            paced.pause("pause 65535");
+            paced.run_on(60);
+            paced.pause("pause 0");
+            paced.run_on(150);
+        }
+        paced.pause("pfc 0:65535 3:65535");
+        paced.run_on(300);
+        let (switch, seen) = paced.end(|_, _| 0);
+        let starts = seen.pauses();
+        assert_eq!(starts.len(), 10);
+        let (said, pfc) = (pause_ns(30_000), starts[9]);
+        for priority in [0, 3] {
+            // Nothing flows while a link is paused, so the floor is that of the time after.
+            let floor = seen.longest_gap(priority, pfc, u64::MAX);
+            assert!(floor < pause_ns(65_535) / 2, "PFC stopped priority {priority}");
+            let of = |start: &u64| seen.stopped_for(priority, *start, floor.min(said / 2));
+            let measured: Vec<_> = starts.iter().step_by(3).take(3).map(of).collect();
+            println!("{said} ns said, {measured:?} measured, floor {floor}: priority {priority}");
+            let middle = median(measured);
+            assert!(middle >= said - said / 20 && middle <= said + said / 20 + floor);
+            let resumed = starts.iter().skip(2).step_by(3).take(3);
+            let resumed: Vec<_> = resumed.map(|xon| seen.stopped_for(priority, *xon, 0)).collect();
+            assert!(median(resumed) <= floor + said / 20);
+        }
+        let (status, summary) = switch.stop();
+        assert_eq!(status, Some(0), "{summary:#}");
+        assert_eq!(summary["ports"][1]["pause_rx_frames"], 9);
+        assert_eq!(summary["drops"]["pfc_not_enabled"], 1);
+    });
+}
+
+/// Pauses priority 3 without end, until the switch is as wanted; returns how many pauses it took.
+fn storm(paced: &mut Paced, what: &str, wanted: impl Fn(&Value) -> bool) -> u64 {
+    let start = Instant::now();
+    for sent in 1.. {
+        paced.pause("pfc 3:65535");
+        let shown = paced.switch.show();
+        if wanted(&shown) {
+            return sent;
+        }
+        assert!(start.elapsed() < Duration::from_secs(15), "never {what}: {shown:#}");
+        paced.run_on(20);
+    }
+    unreachable!("a storm without end")
+}
+
+fn tx_frames(shown: &Value, priority: usize) -> u64 {
+    shown["ports"][1]["priorities"][priority]["tx_frames"].as_u64().unwrap()
+}
+
+/// A storm that is detected, and over when it stops; `meanwhile` is what has to come about while
+/// it lasts, given what was shown at its detection.
+fn stormed(name: &str, action: &str, meanwhile: impl Fn(&Value, &Value) -> bool) {
+    let dir = Dir::new(name);
+    let mut paced = Paced::start(&dir, "pfc: {enable: [3]}", &format!("{WATCHED}{action}}}"));
+    // A pause that is shorter than the detection time is none of the watchdog's business.
+    paced.pause("pfc 3:20000");
+    paced.run_on(150);
+    assert_eq!(paced.switch.show()["storms"]["detected"], 0);
+
+    let mut sent = 1 + storm(&mut paced, "detected", |s| s["storms"]["detected"] == 1);
+    let at_detection = paced.switch.show();
+    sent += storm(&mut paced, "acted upon", |s| {
+        tx_frames(s, 0) > tx_frames(&at_detection, 0) + 50 && meanwhile(&at_detection, s)
+    });
+    assert_eq!(paced.switch.show()["storms"]["restored"], 0, "restored in the storm");
+    paced.switch.wait("restored", |s| s["storms"]["restored"] == 1);
+    let restored = paced.switch.show();
+    paced.switch.wait("flowing again", |s| tx_frames(s, 3) > tx_frames(&restored, 3) + 50);
+
+    let dropped = |switch: &run::Switch, priority: u8| match priority {
+        3 => switch.show()["drops"]["watchdog"].as_u64().unwrap(),
+        _ => 0,
+    };
+    let (switch, _) = paced.end(dropped);
+    let (_, summary) = switch.stop();
+    let of = &summary["ports"][1]["priorities"][3];
+    assert_eq!(of["pfc_rx_frames"], sent);
+    assert_eq!((&of["storms_detected"], &of["storms_restored"]), (&1.into(), &1.into()));
+    let drops = summary["drops"].as_object().unwrap();
+    assert!(drops.iter().all(|(name, n)| *n == 0 || name == "watchdog"), "{drops:#?}");
+    println!("{sent} pauses, {} frames dropped", drops["watchdog"]);
+    assert_eq!(drops["watchdog"].as_u64() > Some(0), action == "drop");
+}
+
+#[test]
+fn a_storm_drops_the_frames_of_its_queue_and_no_others() {
+    isolated("a_storm_drops_the_frames_of_its_queue_and_no_others", &TOOLS, || {
+        stormed("storm-drop", "drop", |at_detection, now| {
+            // What was queued is gone, and so is what has come since.
+            assert_eq!(tx_frames(now, 3), tx_frames(at_detection, 3), "sent in spite of the storm");
+            now["drops"]["watchdog"].as_u64() > Some(300)
+        });
+    });
+}
+
+#[test]
+fn a_storm_can_be_ignored() {
+    isolated("a_storm_can_be_ignored", &TOOLS, || {
+        stormed("storm-forward", "forward", |at_detection, now| {
+            tx_frames(now, 3) > tx_frames(at_detection, 3) + 50
+        });
+    });
+}
