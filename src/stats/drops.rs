@@ -76,7 +76,8 @@ drop_reasons! {
     NoNeighbour = "no_neighbour",
     /// To the router itself, and of a protocol that it does not answer.
     RouterNotSpoken = "router_not_spoken",
-    /// Its lossy priority group is at its shared limit.
+    /// Its lossy priority group is at its shared limit; or it is a further copy of a flooded frame,
+    /// which never uses headroom, and its group is.
     SharedLimit = "shared_limit",
     /// Its lossless priority group has used up its headroom: the sender went on after XOFF.
     HeadroomFull = "headroom_full",

@@ -2,7 +2,8 @@
 //!
 //! Open addressing with linear probing in a table that is never more than half full. Bounded, no
 //! allocation after the start; when it is full new addresses are not learnt, which is counted and
-//! only costs flooding. An entry that has aged is never returned, whenever it is swept away.
+//! only costs flooding. An entry that has aged is not returned, whenever it is swept away; only a
+//! flow's shortcut may still lead there, for one part in [`SWEEPS`] of the ageing time.
 
 use crate::time::{Duration, Instant};
 use crate::units::{Mac, PortId, Vid};
@@ -110,7 +111,7 @@ impl Fdb {
         self.sweep_every = Duration::ZERO;
     }
 
-    /// How long after it was learnt or looked up an address is surely not forgotten.
+    /// How long what was derived from a lookup may be used without asking again.
     pub(super) const fn fresh_for(&self) -> Duration {
         self.sweep_every
     }

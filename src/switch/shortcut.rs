@@ -1,10 +1,10 @@
 //! What was decided for the last frames of a port, so that the next frame of the same flow need
 //! not be classified, learnt and looked up again (what Open vSwitch calls an exact-match cache).
 //!
-//! A shortcut says nothing that the full way would not say: it holds for frames with the same
-//! addresses, tag and EtherType, only where these alone decided, until anything that it was
-//! derived from changes (the table's version), and for a part of the ageing time at most, after
-//! which the full way takes note again that the address is in use. It is direct-mapped; flows that
+//! A shortcut says what the full way would say: it holds for frames with the same addresses, tag
+//! and EtherType, only where these alone decided, until anything that it was derived from changes
+//! (the table's version), and for a 64th of the ageing time at most, after which the full way takes
+//! note again that the source is in use and whether the destination still is. It is direct-mapped; flows that
 //! fall on the same slot take turns on the full way.
 
 use super::classify::{Meta, UNTAGGED};

@@ -4,4 +4,5 @@ mod bridge;
 mod buffer;
 mod flow_control;
 mod fuzz;
+mod polling;
 mod routing;

@@ -2,6 +2,7 @@
 
 use super::{Cx, Draft};
 use crate::config::raw;
+use crate::frame::BURST;
 use crate::headroom::{DelayInputs, Extender, Fec, Interface, Phy, SoftwareTerms};
 use crate::time::Duration;
 use crate::units::Bytes;
@@ -39,7 +40,10 @@ pub fn inputs(cx: &mut Cx, draft: &Draft<'_>, max_frame: u32) -> (DelayInputs, S
     let ring = if draft.is_virtual { ring.max(VIRTUAL_RING) } else { ring };
     // A shaped port gives its device a frame when the one before it has left, so nothing piles up
     // there. Any other fills the transmit ring, and a PFC frame waits behind it.
-    let committed = if draft.plan.shaped { 0 } else { u64::from(draft.device.tx_descriptors) };
+    // Unshaped, a burst may be on its way to the device when the pause comes, besides what the
+    // device holds.
+    let committed =
+        if draft.plan.shaped { 0 } else { u64::from(draft.device.tx_descriptors) + BURST as u64 };
     let software = SoftwareTerms {
         rx_backlog: Bytes(ring * frames),
         tx_committed: Bytes(committed * frames),

@@ -1,0 +1,103 @@
+//! Poll invariance: polling more often than needed changes nothing, which is what lets the virtual
+//! world speak for the real one.
+
+use proptest::prelude::*;
+
+use crate::congestion::{Dice, EcnPlan, MarkAt, NotEct};
+use crate::pfc::{StormAction, WatchdogPlan};
+use crate::switch::SwitchPlan;
+use crate::switch::testworld::*;
+use crate::time::{Duration, Instant};
+use crate::units::*;
+use crate::wire::pfc;
+
+/// Three shaped ports with everything that has a timer.
+fn shaped() -> SwitchPlan {
+    let mut p = plan(3);
+    for port in &mut p.ports {
+        port.shaped = true;
+        port.pfc.refresh = Duration::from_micros(20);
+        port.pfc.quanta = Quanta(2_000);
+        port.watchdog[3] = Some(WatchdogPlan {
+            detection: Duration::from_micros(40),
+            restoration: Duration::from_micros(30),
+            action: StormAction::Drop,
+        });
+        port.ecn[0] = Some(EcnPlan {
+            kmin: Bytes(640),
+            kmax: Bytes(64_000),
+            pmax: 65_536,
+            at: MarkAt::Dequeue,
+            not_ect: NotEct::Pass,
+        });
+    }
+    p.buffer.total = Cells(900);
+    p
+}
+
+/// What arrives: when, where, and what.
+fn arrivals(seed: u64) -> Vec<(Instant, u16, Vec<u8>)> {
+    let mut dice = Dice::new(seed);
+    let mut now = Instant::ZERO;
+    let mut out = Vec::new();
+    for n in 0..400 {
+        now += Duration::from_nanos(u64::from(dice.roll() % 600));
+        let octets = match dice.roll() % 12 {
+            0 => {
+                let mut repr = pfc::Repr::new(host(2));
+                repr.set(Priority::ALL[3], Quanta((dice.roll() % 600) as u16));
+                let mut octets = vec![0; 60];
+                repr.emit(&mut octets).unwrap();
+                octets
+            }
+            _ => {
+                let pcp = [0, 3, 3, 5][dice.roll() as usize % 4];
+                let len = 64 + dice.roll() as usize % 1400;
+                frame(host(2), host(1), Some((pcp, 0)), len)
+            }
+        };
+        let to = if octets.len() == 60 { 1 } else { 2 * (n % 2) };
+        out.push((now, to as u16, octets));
+    }
+    out
+}
+
+/// What left: when, where, and what. With `extra`, polls at random times in between too.
+fn trace(arrivals: &[(Instant, u16, Vec<u8>)], extra: Option<u64>) -> Vec<(Instant, u16, Vec<u8>)> {
+    let mut lab: Lab = Lab::new(&shaped());
+    let mut dice = extra.map(Dice::new);
+    lab.inject(1, &frame(host(9), host(2), None, 60));
+    let mut out = Vec::new();
+    let mut waiting = arrivals.iter().peekable();
+    let end = arrivals.last().unwrap().0 + Duration::from_millis(2);
+    while lab.now < end {
+        while let Some((_, port, octets)) = waiting.next_if(|(at, ..)| *at <= lab.now) {
+            lab.inject(*port, octets);
+        }
+        let deadline = lab.settle();
+        for n in 0..3 {
+            out.extend(lab.sent(n).into_iter().map(|octets| (lab.now, n, octets)));
+        }
+        let mut next = waiting.peek().map_or(end, |(at, ..)| *at).min(deadline.max(lab.now));
+        next = next.max(lab.now + Duration::from_picos(1));
+        if let Some(dice) = &mut dice {
+            let early = lab.now + Duration::from_picos(1 + u64::from(dice.roll()) * 7);
+            next = next.min(early);
+        }
+        lab.now = next;
+    }
+    lab.check();
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn more_polls_change_nothing(seed in any::<u64>(), extra in any::<u64>()) {
+        let arrivals = arrivals(seed);
+        let needed = trace(&arrivals, None);
+        prop_assert!(needed.len() > 100, "the run means something: {} frames", needed.len());
+        prop_assert_eq!(needed, trace(&arrivals, Some(extra)));
+    }
+}
