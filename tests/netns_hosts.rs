@@ -101,9 +101,13 @@ fn the_longest_frame_is_what_the_file_says() {
         let hosts: Vec<_> = (0..2).map(|n| Host::with_mtu(n, 9_001)).collect();
         let device = |n: u8| {
             port(n, "")
-                .replace(&format!("iface=s{n}"), &format!("iface=s{n},framesz=9216,blocksz=36864"))
+                .replace(&format!("iface=s{n}"), &format!("iface=s{n},framesz=16384,blocksz=16384"))
         };
-        let file = format!("switch: {{max_frame: 9018}}\nports:\n{}{}", device(0), device(1));
+        let file = format!(
+            "switch: {{max_frame: 9018}}\nbuffer: {{cell: 4KiB}}\nports:\n{}{}",
+            device(0),
+            device(1)
+        );
         let switch = Switch::start(&dir, "jumbo", &file, &[]);
         hosts[0].address("eth0", "10.0.0.1/24");
         hosts[1].address("eth0", "10.0.0.2/24");

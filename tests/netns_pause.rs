@@ -4,8 +4,6 @@
 mod netns;
 mod run;
 
-use std::time::{Duration, Instant};
-
 use netns::isolated;
 use netns::paced::{Paced, median, pause_ns};
 use run::Dir;
@@ -33,11 +31,12 @@ fn pause_stops_all_priorities_for_its_time_and_pfc_is_not_obeyed_beside_it() {
         let (switch, seen) = paced.end(|_, _| 0);
         let starts = seen.pauses();
         assert_eq!(starts.len(), 10);
-        let (said, pfc) = (pause_ns(30_000), starts[9]);
+        let said = pause_ns(30_000);
         for priority in [0, 3] {
-            // Nothing flows while a link is paused, so the floor is that of the time after.
-            let floor = seen.longest_gap(priority, pfc, u64::MAX);
-            assert!(floor < pause_ns(65_535) / 2, "PFC stopped priority {priority}");
+            // Nothing flows while a link is paused, so the floor is that of all other times.
+            let floor = seen.longest_gap_clear_of(priority, &starts[..9]);
+            let after = seen.longest_gap(priority, starts[9], u64::MAX);
+            assert!(after < pause_ns(65_535) / 2, "PFC stopped priority {priority}");
             let of = |start: &u64| seen.stopped_for(priority, *start, floor.min(said / 2));
             let measured: Vec<_> = starts.iter().step_by(3).take(3).map(of).collect();
             println!("{said} ns said, {measured:?} measured, floor {floor}: priority {priority}");
@@ -54,21 +53,6 @@ fn pause_stops_all_priorities_for_its_time_and_pfc_is_not_obeyed_beside_it() {
     });
 }
 
-/// Pauses priority 3 without end, until the switch is as wanted; returns how many pauses it took.
-fn storm(paced: &mut Paced, what: &str, wanted: impl Fn(&Value) -> bool) -> u64 {
-    let start = Instant::now();
-    for sent in 1.. {
-        paced.pause("pfc 3:65535");
-        let shown = paced.switch.show();
-        if wanted(&shown) {
-            return sent;
-        }
-        assert!(start.elapsed() < Duration::from_secs(15), "never {what}: {shown:#}");
-        paced.run_on(20);
-    }
-    unreachable!("a storm without end")
-}
-
 fn tx_frames(shown: &Value, priority: usize) -> u64 {
     shown["ports"][1]["priorities"][priority]["tx_frames"].as_u64().unwrap()
 }
@@ -83,12 +67,13 @@ fn stormed(name: &str, action: &str, meanwhile: impl Fn(&Value, &Value) -> bool)
     paced.run_on(150);
     assert_eq!(paced.switch.show()["storms"]["detected"], 0);
 
-    let mut sent = 1 + storm(&mut paced, "detected", |s| s["storms"]["detected"] == 1);
-    let at_detection = paced.switch.show();
-    sent += storm(&mut paced, "acted upon", |s| {
+    paced.pause("storm 3:65535");
+    let at_detection = paced.switch.wait("detected", |s| s["storms"]["detected"] == 1);
+    paced.switch.wait("acted upon", |s| {
         tx_frames(s, 0) > tx_frames(&at_detection, 0) + 50 && meanwhile(&at_detection, s)
     });
     assert_eq!(paced.switch.show()["storms"]["restored"], 0, "restored in the storm");
+    let sent = 1 + paced.pauses.tell("calm").as_u64().unwrap();
     paced.switch.wait("restored", |s| s["storms"]["restored"] == 1);
     let restored = paced.switch.show();
     paced.switch.wait("flowing again", |s| tx_frames(s, 3) > tx_frames(&restored, 3) + 50);

@@ -146,6 +146,9 @@ impl Drop for Device {
     }
 }
 
+/// The octets of a slot of net_af_packet's ring when its argument `framesz` does not say.
+pub(super) const AF_PACKET_SLOT: u32 = 2_048;
+
 /// A device's name and arguments.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Spec {
@@ -369,6 +372,22 @@ impl Drop for Claim {
     }
 }
 
+/// The octets for which every frame that this device receives into must have room, however long the
+/// longest frame is that is wanted of it; 0 where the driver demands nothing. net_af_packet wants to
+/// be able to take whatever fits into a slot of its ring (`framesz`).
+#[must_use]
+pub fn receive_room(device: &str) -> u32 {
+    /// What the driver takes off a slot before it compares: the kernel's header in front of it.
+    const SLOT_HEADER: u32 = 32;
+    match Spec::parse(device) {
+        Ok(spec) if spec.virtual_driver() == Some("net_af_packet") => {
+            let slot = spec.number("framesz").unwrap_or(AF_PACKET_SLOT);
+            slot.saturating_sub(SLOT_HEADER)
+        }
+        _ => 0,
+    }
+}
+
 /// Whether `name` is a PCI address, with or without its domain.
 #[must_use]
 pub fn is_pci_address(name: &str) -> bool {
@@ -449,6 +468,14 @@ mod tests {
         assert_eq!(spec.interface(), Some("veth0"));
         assert_eq!(spec.number("framecnt"), Some(1024));
         assert!(Spec::parse("").is_err() && Spec::parse(",iface=x").is_err());
+    }
+
+    #[test]
+    fn a_ring_of_packet_slots_wants_room_for_a_slot() {
+        assert_eq!(receive_room("net_af_packet0,iface=x"), 2_016);
+        assert_eq!(receive_room("net_af_packet0,iface=x,framesz=16384"), 16_352);
+        assert_eq!(receive_room("net_null0"), 0);
+        assert_eq!(receive_room("0000:03:00.0"), 0);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dpdk_sys as sys;
 
 use super::control::{Link, MacControl, PortControl, PortInfo, PortStats};
-use super::device::{self, Device, Spec};
+use super::device::{self, AF_PACKET_SLOT, Device, Spec};
 use super::eal::Eal;
 use super::error::{Error, Logged, strerror};
 use super::mbuf::Mbuf;
@@ -358,7 +358,7 @@ fn queues_behind(driver: &str, spec: &Spec, rx: u32, tx: u32) -> (u32, u32, Opti
         // for its own header.
         "net_af_packet" => {
             let slots = or("framecnt", 512);
-            (slots, slots, Some(or("framesz", 2_048).saturating_sub(80) + FCS_BYTES))
+            (slots, slots, Some(or("framesz", AF_PACKET_SLOT).saturating_sub(80) + FCS_BYTES))
         }
         // The socket's rings are as long as the larger of ours and the library's default.
         "net_af_xdp" => (rx.max(2_048), tx.max(2_048), None),

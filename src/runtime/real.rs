@@ -72,12 +72,19 @@ impl RealSwitch {
         self.pool_frames.saturating_add(workers.saturating_mul(CACHE * 3 / 2))
     }
 
+    /// The longest frame that its pool has room for: the longest that is forwarded, or the longest
+    /// that one of its devices wants room for all the same.
+    fn frame_room(&self) -> u32 {
+        let wanted = self.ports.iter().map(|port| dpdk::receive_room(&port.device));
+        wanted.fold(self.plan.max_frame, u32::max)
+    }
+
     /// The memory in MiB that its pool and its ports need, to start DPDK with.
     #[must_use]
     pub fn memory_mib(&self) -> u32 {
         // A frame has room in whole KiB, the headroom that DPDK gives it, and what DPDK and the
         // pool keep of it; rings, control frames and DPDK's own tables are small beside that.
-        let frame = u64::from(self.plan.max_frame).next_multiple_of(1_024) + 128 + 256;
+        let frame = u64::from(self.frame_room()).next_multiple_of(1_024) + 128 + 256;
         let mib = (u64::from(self.frames()) * frame).div_ceil(1 << 20);
         let ports = self.ports.len() as u64;
         u32::try_from(mib + mib / 16 + 64 + 4 * ports).unwrap_or(u32::MAX)
@@ -155,14 +162,14 @@ const CACHE: u32 = 256;
 /// # Panics
 /// When `what` has no worker, or a port in none or in two.
 pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
-    let frames = what.frames();
+    let (frames, room) = (what.frames(), what.frame_room());
     let RealSwitch { plan, ports, workers, idle, .. } = what;
     let owners = owners(ports.len(), &workers);
     let need = slack_for(&plan, &owners);
     if plan.buffer.slack < need {
         return Err(RealError::Slack { workers: workers.len(), need, has: plan.buffer.slack });
     }
-    let pool = pool(eal, &plan, frames)?;
+    let pool = pool(eal, frames, room)?;
     let (mut opened, mut devices, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for (index, (port, RealPort { device, options, rate_max })) in
         plan.ports.iter().zip(&ports).enumerate()
@@ -218,8 +225,7 @@ fn owners(ports: usize, workers: &[RealWorker]) -> Vec<usize> {
     owners.into_iter().map(|o| o.expect("every port belongs to a worker")).collect()
 }
 
-fn pool(eal: &Eal, plan: &SwitchPlan, frames: u32) -> Result<Pool, RealError> {
-    let max_frame = plan.max_frame;
+fn pool(eal: &Eal, frames: u32, max_frame: u32) -> Result<Pool, RealError> {
     let options = PoolOptions { name: "frames".into(), frames, max_frame, cache: CACHE };
     let what = || "eal.memory, buffer.total: the frame pool".into();
     Pool::new(eal, &options).map_err(|error| RealError::Dpdk { what: what(), error })

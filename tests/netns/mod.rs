@@ -32,54 +32,53 @@ pub fn isolated(name: &str, tools: &[&str], test: impl FnOnce()) {
         return test();
     }
     let _alone = ONE_BY_ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(why) = able(tools) {
-        let ci = std::env::var("CI").is_ok_and(|v| v == "true");
-        assert!(!ci, "{why}, and CI needs it");
-        return eprintln!("skipped: {why}");
-    }
-    let status = unshare()
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture"])
-        .env(INSIDE, name)
-        .status()
-        .unwrap();
+    let mut alone = match able(tools) {
+        Ok(command) => command,
+        Err(why) => {
+            let ci = std::env::var("CI").is_ok_and(|v| v == "true");
+            assert!(!ci, "{why}, and CI needs it");
+            return eprintln!("skipped: {why}");
+        }
+    };
+    let alone = alone.arg(std::env::current_exe().unwrap());
+    let status = alone.args(["--exact", name, "--nocapture"]).env(INSIDE, name).status().unwrap();
     assert!(status.success(), "{name} failed, see above");
 }
 
-/// What starts a program in a network namespace of its own.
-fn unshare() -> Command {
+/// What starts a program in a network namespace of its own; `as_user` with rights in it alone.
+fn unshare(as_user: bool) -> Command {
     let mut command = Command::new("unshare");
+    if as_user {
+        command.args(["--user", "--map-current-user", "--keep-caps"]);
+    }
     command.args(["--net", "--"]);
     command
 }
 
-fn able(tools: &[&str]) -> Result<(), String> {
-    let works = |program: &str, args: &[&str]| {
-        let mut command = Command::new(program);
-        let quiet = command.args(args).stdout(Stdio::null()).stderr(Stdio::null());
+/// What can start the test, if all that it needs is there.
+fn able(tools: &[&str]) -> Result<Command, String> {
+    let works = |command: &mut Command| {
+        let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
         quiet.status().is_ok_and(|status| status.success())
     };
-    if !works("unshare", &["--net", "--", "ip", "link", "add", "v0", "type", "veth"]) {
-        return Err("network namespaces and veth pairs need root, unshare and iproute2".into());
-    }
-    for (tool, args) in [
-        ("nsenter", "-V"),
-        ("ethtool", "--version"),
-        ("tcpdump", "--version"),
-        ("ping", "-V"),
-        ("tshark", "-v"),
-        ("python3", "-V"),
-    ] {
-        if (tools.contains(&tool) || ["nsenter", "ethtool"].contains(&tool))
-            && !works(tool, &[args])
-        {
-            return Err(format!("{tool} is not installed"));
+    let links = |as_user: &bool| {
+        let mut pair = unshare(*as_user);
+        works(pair.args(["ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1"]))
+    };
+    let as_user = [false, true].into_iter().find(links).ok_or(
+        "network namespaces and veth pairs need root (or user namespaces), unshare and iproute2",
+    )?;
+    for tool in ["nsenter", "ethtool"].iter().chain(tools) {
+        let found = match *tool {
+            "scapy" | "python3" => script::python(*tool == "scapy").is_some(),
+            "ping" | "nsenter" => works(Command::new(tool).arg("-V")),
+            _ => works(Command::new(tool).arg("--version")),
+        };
+        if !found {
+            return Err(format!("{tool} is not installed (`./dev setup` does it)"));
         }
     }
-    if tools.contains(&"scapy") && script::python().is_none() {
-        return Err("scapy is not installed (on Debian: apt install python3-scapy)".into());
-    }
-    Ok(())
+    Ok(unshare(as_user))
 }
 
 /// Runs a command that has to succeed.
@@ -110,7 +109,7 @@ impl Host {
 
     pub fn with_mtu(number: u8, mtu: u32) -> Self {
         // It ends when its input does, which is when the test does.
-        let mut holder = unshare()
+        let mut holder = unshare(false)
             .args(["sh", "-c", "echo ready; exec cat"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

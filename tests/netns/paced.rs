@@ -31,7 +31,11 @@ impl Paced {
     pub fn start(dir: &Dir, defaults: &str, more: &str) -> Self {
         let hosts = [Host::new(0), Host::new(1)];
         let file = format!(
-            "defaults: {{rate: 100M, {defaults}, link: {{poll_gap: 50ms, peer_response: 10ms}}}}\n\
+            "defaults:\n\
+             \x20 rate: 100M\n\
+             \x20 {defaults}\n\
+             \x20 link: {{poll_gap: 50ms, peer_response: 10ms}}\n\
+             \x20 queues: {{0: {{weight: 50}}, 3: {{weight: 50}}}}\n\
              buffer: {{cell: 2KiB}}\nports:\n{}{}",
             port(0, ""),
             port(1, more)
@@ -118,6 +122,16 @@ impl Seen1 {
     pub fn longest_gap(&self, priority: u8, from: u64, until: u64) -> u64 {
         let times: Vec<_> = self.stream(priority).map(|(at, _)| at).collect();
         let gaps = times.windows(2).filter(|t| (from..until).contains(&t[0]));
+        gaps.map(|t| t[1] - t[0]).max().expect("frames of the stream")
+    }
+
+    /// The longest time without a frame of a stream that none of these pauses brought about.
+    pub fn longest_gap_clear_of(&self, priority: u8, pauses: &[u64]) -> u64 {
+        /// The longest that a pause may take to be obeyed, on a bad day.
+        const REACTION_NS: u64 = 20_000_000;
+        let times: Vec<_> = self.stream(priority).map(|(at, _)| at).collect();
+        let paused = |t: &[u64]| pauses.iter().any(|p| t[0] < p + REACTION_NS && t[1] > *p);
+        let gaps = times.windows(2).filter(|t| !paused(t));
         gaps.map(|t| t[1] - t[0]).max().expect("frames of the stream")
     }
 

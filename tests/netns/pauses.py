@@ -4,10 +4,14 @@ usage: pauses.py SOURCE
 
     pfc PRIORITY:QUANTA ...    pause QUANTA    opcode    short    address    tagged
 
-Each line is answered by the number of octets that were sent.
+    storm PRIORITY:QUANTA          calm
+
+Each line is answered by the number of octets that were sent. A storm is a PFC frame every 20 ms
+until calm, which is answered by the number of frames.
 """
 
 import sys
+import threading
 
 from scapy.all import Dot1Q, Ether, Raw, conf
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl, MACControlPause
@@ -46,6 +50,32 @@ def frame(kind, *words):
     raise ValueError(kind)
 
 
+class Storm(threading.Thread):
+    def __init__(self, pauses):
+        super().__init__(daemon=True)
+        self.frame, self.sent, self.over = frame("pfc", pauses), 0, threading.Event()
+
+    def run(self):
+        while not self.over.is_set():
+            link.send(self.frame)
+            self.sent += 1
+            self.over.wait(0.02)
+
+    def calm(self):
+        self.over.set()
+        self.join()
+        return self.sent
+
+
 print('"ready"', flush=True)
+storm = None
 for line in sys.stdin:
-    print(link.send(frame(*line.split())), flush=True)
+    kind, *words = line.split()
+    if kind == "storm":
+        storm = Storm(*words)
+        storm.start()
+        print(0, flush=True)
+    elif kind == "calm":
+        print(storm.calm(), flush=True)
+    else:
+        print(link.send(frame(kind, *words)), flush=True)

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::Host;
 
-/// A Python that has scapy: Debian's own before whatever the path finds first.
-pub fn python() -> Option<&'static str> {
+/// A Python, which has scapy if that is wanted: Debian's own before whatever the path finds first.
+pub fn python(scapy: bool) -> Option<&'static str> {
     ["/usr/bin/python3", "python3"].into_iter().find(|python| {
         let mut probe = Command::new(python);
-        probe.args(["-c", "import scapy"]).stderr(Stdio::null());
+        probe.args(["-c", if scapy { "import scapy" } else { "" }]).stderr(Stdio::null());
         probe.status().is_ok_and(|s| s.success())
     })
 }
@@ -29,7 +29,7 @@ impl Script {
     /// Starts `name` with arguments between spaces, and waits until it says that it is ready.
     pub fn start(host: &Host, name: &str, args: &str) -> Self {
         let mut child = host
-            .command(python().unwrap_or("python3"))
+            .command(python(false).expect("the test has asked for it"))
             .arg(format!("{}/tests/netns/{name}", env!("CARGO_MANIFEST_DIR")))
             .args(args.split_whitespace())
             .stdin(Stdio::piped())
