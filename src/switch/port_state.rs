@@ -78,6 +78,7 @@ impl<W: World> PortState<W> {
             && self.up
             && self.scheduler.is_empty()
             && !self.staged.is_full()
+            && !self.watchdog.any_stormed()
             && !self.receiver.paused(now).contains(priority)
     }
 
@@ -144,7 +145,6 @@ fn direct(plan: &PortPlan) -> PrioritySet {
         let class = plan.classify.class[p.index()].index();
         plan.queue_limits[class] == SharedLimit::Unlimited
             && plan.ecn[class].is_none_or(|ecn| passes_empty_queues(&ecn))
-            && plan.watchdog[class].is_none()
     };
     if plan.shaped { PrioritySet::EMPTY } else { Priority::ALL.into_iter().filter(of).collect() }
 }

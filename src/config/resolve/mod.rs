@@ -95,10 +95,10 @@ impl Cx {
         instead
     }
 
-    /// The MAC address of a station.
+    /// The MAC address of a station. All zeros is one too, which devices of nothing but zeros have.
     fn mac(&mut self, at: &Place<'_>, text: &str) -> Option<Mac> {
         match text.parse::<Mac>() {
-            Ok(mac) if mac.is_multicast() || mac == Mac::default() => {
+            Ok(mac) if mac.is_multicast() => {
                 self.error(at, format!("{mac} is no address of a single station"));
                 None
             }
