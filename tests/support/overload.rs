@@ -49,6 +49,8 @@ impl<W: World, M: FnMut(&[u8]) -> Option<W::Frame>> Overload<W, M> {
             self.send_data(from);
         }
         match self.steps % 1_024 {
+            // The switch learns where the third host's addresses are.
+            0 => self.send_answers(),
             // As long as this, the rings and the buffer fill up and the switch sends XOFF.
             100 => self.send_pause(Quanta::MAX),
             300 => self.send_pause(Quanta(0)),
@@ -68,7 +70,8 @@ impl<W: World, M: FnMut(&[u8]) -> Option<W::Frame>> Overload<W, M> {
     }
 
     /// A burst to the third host, half of it lossless unless that is paused. One in some hundred
-    /// frames goes to everyone, and one comes from a host that was never seen before.
+    /// frames comes from a host that was never seen before, and one, which is lossy, goes to
+    /// everyone: headroom is for what arrives and not for what flooding makes of it.
     fn send_data(&mut self, from: u8) {
         let lossless = if self.hosts[usize::from(from)].paused { 0 } else { SHARE };
         for n in 0..lossless + SHARE {
@@ -76,15 +79,22 @@ impl<W: World, M: FnMut(&[u8]) -> Option<W::Frame>> Overload<W, M> {
             if n >= lossless {
                 octets[14] = 0;
             }
-            if n == 0 && self.steps % 8 == 0 {
+            if n == lossless && self.steps % 8 == 0 {
                 octets[..6].copy_from_slice(&Mac::BROADCAST.0);
             }
-            if n == 1 && self.steps % 8 == 1 {
+            if n == 0 && self.steps % 8 == 1 {
                 octets[7..11].copy_from_slice(&self.steps.to_be_bytes());
             }
             self.burst.extend((self.make)(&octets));
         }
         self.send(from.into());
+    }
+
+    fn send_answers(&mut self) {
+        for n in 0..2 * SHARE {
+            self.burst.extend((self.make)(&template(2, 0, n as u8)));
+        }
+        self.send(2);
     }
 
     fn send_pause(&mut self, time: Quanta) {
