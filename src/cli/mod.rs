@@ -1,6 +1,6 @@
 //! The commands. Results go to standard output, everything else to standard error.
 //!
-//! A command is a module with `Args` (clap's) and `run`, and a line in [`Command`]. `run` returns
+//! A command is a module with `Args` (clap's) and `run`, and a line in `Command`. `run` returns
 //! the exit status of its verdict: 0 good, 1 bad. An error is bad input, status 2, where it was
 //! made by [`bad_input`]; any other means that the machine lacks something, status 3.
 

@@ -63,7 +63,7 @@ pub struct Args {
     /// How long to go on sending what is held when stopped.
     #[arg(long, value_name = "TIME", default_value = "1s")]
     drain: Span,
-    /// The control socket for `sluice ctl`, or `none`. Default: <name>.sock below
+    /// The control socket for `sluice ctl`, or `none`. Default: NAME.sock below
     /// $XDG_RUNTIME_DIR/sluice, /run/sluice (root), or the temporary directory.
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
