@@ -41,8 +41,10 @@ pub fn isolated(name: &str, tools: &[&str], test: impl FnOnce()) {
         }
     };
     let alone = alone.arg(std::env::current_exe().unwrap());
-    let status = alone.args(["--exact", name, "--nocapture"]).env(INSIDE, name).status().unwrap();
-    assert!(status.success(), "{name} failed, see above");
+    let output = alone.args(["--exact", name, "--nocapture"]).env(INSIDE, name).output().unwrap();
+    // As if it had been said here: shown when the test fails, or when all is to be shown.
+    print!("{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{name} failed, see above");
 }
 
 /// What starts a program in a network namespace of its own; `as_user` with rights in it alone.
