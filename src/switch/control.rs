@@ -16,30 +16,50 @@ impl<W: World> Switch<W> {
     #[cold]
     pub(super) fn mac_control(&mut self, now: Instant, at: usize, frame: &W::Frame) {
         let port = &mut self.ports[at];
-        let obeyed = match mac_control::Repr::parse(frame.head(), self.tables[port.id.index()].mac)
-        {
-            Ok(mac_control::Repr::Pfc(pfc)) => self.pfc_received(now, at, &pfc),
+        let parsed = mac_control::Repr::parse(frame.head(), self.tables[port.id.index()].mac);
+        let obeyed = match &parsed {
+            Ok(mac_control::Repr::Pfc(pfc)) => self.pfc_received(now, at, pfc),
             Ok(mac_control::Repr::Pause(pause)) => self.pause_received(now, at, pause.time),
             Err(WireError::BadOpcode) => Err(DropReason::MacControlOpcode),
             Err(WireError::BadAddress) => Err(DropReason::MacControlAddress),
             Err(_) => Err(DropReason::MacControlShort),
         };
         match obeyed {
-            Ok(()) => self.ports[at].counters.consumed += 1,
+            Ok(()) => {
+                let port = &mut self.ports[at];
+                port.counters.consumed += 1;
+                port.undated = parsed.ok();
+            }
             Err(reason) => self.count_drop(now, at, None, reason),
+        }
+    }
+
+    /// Dates the last pause again. `now` was read before it was received, and a thread that lost
+    /// its processor in between would resume that much too early; a poll later, it is resumed a
+    /// poll too late at most. Where time stands still between the two polls nothing changes.
+    #[cold]
+    pub(super) fn date_again(&mut self, now: Instant, at: usize) {
+        let port = &mut self.ports[at];
+        let receiver = &mut port.receiver;
+        match port.undated.take() {
+            None => {}
+            Some(mac_control::Repr::Pfc(pfc)) => {
+                let mut vector = vector_of(&pfc);
+                let resumed = vector.enabled.iter().filter(|p| vector.time[p.index()].0 == 0);
+                let resumed: PrioritySet = resumed.collect();
+                vector.enabled.0 &= !resumed.0;
+                receiver.on_pfc(now, &vector);
+            }
+            Some(mac_control::Repr::Pause(pause)) => {
+                receiver.on_pause(now, pause.time);
+            }
         }
     }
 
     /// PFC: each named priority is paused, paused anew, or resumed (802.1Q 36.1.3.3).
     fn pfc_received(&mut self, now: Instant, at: usize, pfc: &pfc::Repr) -> Result<(), DropReason> {
         let port = &mut self.ports[at];
-        let mut vector = PauseVector { enabled: PrioritySet::EMPTY, time: [Quanta(0); PRIORITIES] };
-        for p in Priority::ALL {
-            if let Some(time) = pfc.time(p) {
-                vector.enabled.insert(p);
-                vector.time[p.index()] = time;
-            }
-        }
+        let vector = vector_of(pfc);
         if !port.receiver.on_pfc(now, &vector) {
             return Err(DropReason::PfcNotEnabled);
         }
@@ -175,4 +195,16 @@ impl<W: World> Switch<W> {
             self.flush_queue(now, at, class, DropReason::Watchdog);
         }
     }
+}
+
+/// What a PFC frame asks for.
+fn vector_of(pfc: &pfc::Repr) -> PauseVector {
+    let mut vector = PauseVector { enabled: PrioritySet::EMPTY, time: [Quanta(0); PRIORITIES] };
+    for p in Priority::ALL {
+        if let Some(time) = pfc.time(p) {
+            vector.enabled.insert(p);
+            vector.time[p.index()] = time;
+        }
+    }
+    vector
 }

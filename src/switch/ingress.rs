@@ -20,6 +20,9 @@ impl<W: World> Switch<W> {
             return false;
         }
         let mut burst: Burst<W::Frame> = Burst::new();
+        if self.ports[at].undated.is_some() {
+            self.date_again(now, at);
+        }
         let port = &mut self.ports[at];
         port.port.rx_burst(&mut burst);
         if burst.is_empty() {

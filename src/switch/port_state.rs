@@ -11,6 +11,7 @@ use crate::schedule::{Scheduler, Shaper};
 use crate::stats::PortCounters;
 use crate::time::Instant;
 use crate::units::{BitsPerSec, Bytes, PRIORITIES, PortId, Priority, PrioritySet, TrafficClass};
+use crate::wire::mac_control;
 use crate::world::World;
 
 /// A frame in an egress queue with what it holds.
@@ -44,6 +45,9 @@ pub(super) struct PortState<W: World> {
     pub(super) shortcuts: Shortcuts,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
+    /// The pause that the last poll received: it arrived some time after that poll's `now`, so it
+    /// is dated again by the next one, and never ends before its time.
+    pub(super) undated: Option<mac_control::Repr>,
     pub(super) watchdog: Watchdog,
     pub(super) counters: PortCounters,
 }
@@ -65,6 +69,7 @@ impl<W: World> PortState<W> {
             shortcuts: Shortcuts::new(),
             sender: Sender::new(plan.pfc, plan.rate),
             receiver: Receiver::new(plan.pfc.mode, plan.rate),
+            undated: None,
             watchdog: Watchdog::new(&plan.watchdog),
             counters: PortCounters::default(),
         }

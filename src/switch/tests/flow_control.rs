@@ -131,6 +131,24 @@ fn a_pause_stops_its_priority_for_exactly_its_quanta() {
 }
 
 #[test]
+fn a_pause_is_dated_by_the_poll_after_the_one_that_received_it() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    learn(&mut lab);
+    lab.inject(1, &pfc(P3, 100));
+    // The thread reads the clock, loses its processor for a millisecond, and then receives.
+    assert!(lab.switch.poll(lab.now).progressed);
+    lab.now += Duration::from_millis(1);
+    lab.inject(0, &data(3, 60));
+    let deadline = lab.settle();
+    assert!(lab.sent(1).is_empty(), "it has just arrived");
+    assert_eq!(deadline, lab.now + Duration::from_nanos(5_120));
+    lab.now = deadline;
+    lab.settle();
+    assert_eq!(lab.sent(1).len(), 1);
+    lab.check();
+}
+
+#[test]
 fn zero_quanta_resume_at_once() {
     let mut lab: Lab = Lab::new(&plan(3));
     learn(&mut lab);
