@@ -8,6 +8,8 @@ use netns::capture::Capture;
 use netns::script::Script;
 use netns::{Counted, Host, isolated, port};
 use run::{Dir, Switch};
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 /// Three hosts on one bridge, with addresses 10.0.0.N and fd00::N.
@@ -50,21 +52,44 @@ fn hosts_find_each_other_and_a_third_sees_none_of_it() {
     });
 }
 
-/// What the switch counted is what the kernel of each host counted.
-fn balances(hosts: &[Host], before: &[Counted], switch: Switch) {
-    let (status, summary) = switch.stop();
-    assert_eq!(status, Some(0), "{summary:#}");
-    let number = |port: usize, name: &str| summary["ports"][port][name].as_u64().unwrap();
-    let all = |name: &str| -> u64 { (0..hosts.len()).map(|port| number(port, name)).sum() };
+/// Whether a summary has, port by port, the frames and octets that the hosts' kernels have.
+fn agree(hosts: &[Host], before: &[Counted], summary: &Value) -> Result<(), String> {
     for (n, (host, before)) in hosts.iter().zip(before).enumerate() {
         let now = host.counted();
-        let (sent, octets) = (now.tx_frames - before.tx_frames, now.tx_bytes - before.tx_bytes);
-        assert_eq!(number(n, "rx_frames"), sent, "port {n}: {summary:#}");
-        assert_eq!(number(n, "rx_bytes"), octets + 4 * sent, "a check sequence per frame");
-        let (got, octets) = (now.rx_frames - before.rx_frames, now.rx_bytes - before.rx_bytes);
-        assert_eq!(number(n, "tx_frames"), got, "port {n}: {summary:#}");
-        assert_eq!(number(n, "tx_bytes"), octets + 4 * got, "a check sequence per frame");
+        let (sent, got) = (now.tx_frames - before.tx_frames, now.rx_frames - before.rx_frames);
+        // The switch counts a check sequence per frame, the kernel none.
+        let sent_octets = now.tx_bytes - before.tx_bytes + 4 * sent;
+        let got_octets = now.rx_bytes - before.rx_bytes + 4 * got;
+        for (name, kernel) in [
+            ("rx_frames", sent),
+            ("rx_bytes", sent_octets),
+            ("tx_frames", got),
+            ("tx_bytes", got_octets),
+        ] {
+            let counted = summary["ports"][n][name].as_u64();
+            if counted != Some(kernel) {
+                return Err(format!(
+                    "port {n}: {name} {counted:?}, the kernel has {kernel}: {summary:#}"
+                ));
+            }
+        }
     }
+    Ok(())
+}
+
+/// What the switch counts is what the kernel of each host counts. Looked at while it runs, until
+/// both agree: kernels send of their own accord (MLD, ND), also after the switch has stopped.
+fn balances(hosts: &[Host], before: &[Counted], switch: Switch) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while let Err(why) = agree(hosts, before, &switch.show()) {
+        assert!(Instant::now() < deadline, "{why}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (status, summary) = switch.stop();
+    assert_eq!(status, Some(0), "{summary:#}");
+    let all = |name: &str| -> u64 {
+        (0..hosts.len()).map(|port| summary["ports"][port][name].as_u64().unwrap()).sum()
+    };
     let drops: u64 = summary["drops"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
     assert_eq!(
         all("rx_frames") + all("copied_frames"),
