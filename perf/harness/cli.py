@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 
 from .cases import CASES
@@ -83,8 +84,15 @@ def table(rows):
     return "\n".join("  ".join(cell(n, t) for n, t in enumerate(line)).rstrip() for line in lines)
 
 
+def _end(number, _frame):
+    sys.exit(128 + number)
+
+
 def main(words):
     settings = _arguments(words)
+    # Ended from outside, it still ends its children and puts the hugepages back.
+    for number in [signal.SIGTERM, signal.SIGHUP]:
+        signal.signal(number, _end)
     gate = Gate(FOREIGN_MAX, settings.patience, say)
     rows, skipped = [], {}
     for name in settings.cases or CASES:
