@@ -12,7 +12,7 @@ use crate::time::Instant;
 use crate::units::{PortId, Priority, PriorityGroup};
 
 /// Slots per port, a power of two.
-const SLOTS: usize = 1024;
+const SLOTS: usize = 4096;
 
 /// What identifies a flow: the octets of a frame from its destination address through its
 /// EtherType, or through the EtherType behind one C-tag.
@@ -46,11 +46,11 @@ impl Flow {
     #[inline(always)]
     const fn slot(&self) -> usize {
         let mixed = (self.first ^ self.second.rotate_left(23)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 54) as usize
+        (mixed >> 52) as usize
     }
 }
 
-const _: () = assert!(SLOTS == 1 << (64 - 54), "a slot number is the upper bits of a product");
+const _: () = assert!(SLOTS == 1 << (64 - 52), "a slot number is the upper bits of a product");
 
 /// A decision for a frame that leaves as it came, by a port of this worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
