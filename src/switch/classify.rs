@@ -140,12 +140,16 @@ pub(super) fn classify(tables: &Tables, head: &[u8], wire_len: u32, max_frame: u
     })
 }
 
-/// The DSCP of a packet, if it is IP.
+/// The DSCP of a packet, if it is IP: its version is right and its fixed header is there. What
+/// else may be wrong with it is the router's business.
 #[inline]
 fn dscp(ethertype: EtherType, packet: &[u8]) -> Option<Dscp> {
-    match ethertype {
-        EtherType::IPV4 => ipv4::View::new(packet).ok().map(|ip| ip.dscp()),
-        EtherType::IPV6 => ipv6::View::new(packet).ok().map(|ip| ip.dscp()),
+    let [first, second, ..] = *packet else { return None };
+    match (ethertype, first >> 4) {
+        (EtherType::IPV4, 4) if packet.len() >= ipv4::HEADER_LEN => Dscp::new(second >> 2),
+        (EtherType::IPV6, 6) if packet.len() >= ipv6::HEADER_LEN => {
+            Dscp::new((first & 0xf) << 2 | second >> 6)
+        }
         _ => None,
     }
 }

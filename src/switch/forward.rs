@@ -32,7 +32,7 @@ impl<W: World> Switch<W> {
     }
 
     /// Delivers a frame to its one egress port. What was decided holds for the next frames of its
-    /// flow too, if the frame leaves as it came and its addresses and tag alone decided.
+    /// flow too, if the frame leaves as it came.
     #[inline]
     fn unicast(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta, egress: PortId) {
         let ingress = self.ports[at].id;
@@ -40,7 +40,7 @@ impl<W: World> Switch<W> {
         let as_it_came = leaves_as_it_came(meta, self.tables[egress.index()].is_tagged(meta.vid));
         if let Some(to) = self.index[egress.index()] {
             let owned_and_up = self.ports[usize::from(to)].up;
-            if as_it_came && owned_and_up && !tables.looks_at_dscp(meta.tag != UNTAGGED) {
+            if as_it_came && owned_and_up {
                 if let Some(flow) = Flow::of(frame.head()) {
                     let decision = Decision {
                         egress,

@@ -1,11 +1,11 @@
 //! What was decided for the last frames of a port, so that the next frame of the same flow need
 //! not be classified, learnt and looked up again (what Open vSwitch calls an exact-match cache).
 //!
-//! A shortcut says what the full way would say: it holds for frames with the same addresses, tag
-//! and EtherType, only where these alone decided, until anything that it was derived from changes
-//! (the table's version), and for a 64th of the ageing time at most, after which the full way takes
-//! note again that the source is in use and whether the destination still is. It is direct-mapped; flows that
-//! fall on the same slot take turns on the full way.
+//! A shortcut says what the full way would say: it holds for frames with the same addresses, tag,
+//! EtherType and DSCP, until anything that it was derived from changes (the table's version), and
+//! for a 64th of the ageing time at most, after which the full way takes note again that the source
+//! is in use and whether the destination still is. It is direct-mapped; flows that fall on the same
+//! slot take turns on the full way.
 
 use super::classify::{Meta, UNTAGGED};
 use crate::time::Instant;
@@ -15,31 +15,46 @@ use crate::units::{PortId, Priority, PriorityGroup};
 const SLOTS: usize = 4096;
 
 /// What identifies a flow: the octets of a frame from its destination address through its
-/// EtherType, or through the EtherType behind one C-tag.
+/// EtherType, or through the EtherType behind one C-tag; and of IP the first two octets, which have
+/// the version and the DSCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Flow {
     first: u64,
     second: u64,
-    third: u16,
+    third: u32,
+}
+
+/// The shortest frame that has room for a C-tag and an IPv6 header: in one that is no shorter, the
+/// octets above decide whether it is IP.
+const WHOLE: usize = 18 + 40;
+
+/// Whether an EtherType, as it stands in a frame, is IP.
+#[inline(always)]
+const fn is_ip(ethertype: [u8; 2]) -> bool {
+    matches!(ethertype, [0x08, 0x00] | [0x86, 0xdd])
 }
 
 impl Flow {
-    /// The flow of a frame; nothing for one that is too short to have a payload, and for one with a
-    /// service tag, whose priority is in octets that are not looked at here.
+    /// The flow of a frame; nothing for one that is too short to tell, and for one with a service
+    /// tag, whose priority is in octets that are not looked at here.
     #[inline(always)]
     pub(super) fn of(head: &[u8]) -> Option<Self> {
-        let h = head.first_chunk::<18>()?;
-        let word = |at: usize| {
-            u64::from_le_bytes(*h[at..].first_chunk().expect("within the first eighteen octets"))
-        };
+        let h = head.first_chunk::<WHOLE>()?;
+        let word =
+            |at: usize| u64::from_le_bytes(*h[at..].first_chunk().expect("within the header"));
         let (first, second) = (word(0), word(8));
         if h[12..14] == [0x81, 0x00] {
-            return Some(Self { first, second, third: u16::from_le_bytes([h[16], h[17]]) });
+            let ip = if is_ip([h[16], h[17]]) { [h[18], h[19]] } else { [0, 0] };
+            let third = u32::from_le_bytes([h[16], h[17], ip[0], ip[1]]);
+            return Some(Self { first, second, third });
+        }
+        if is_ip([h[12], h[13]]) {
+            return Some(Self { first, second, third: 0 });
         }
         if h[12..14] == [0x88, 0xa8] {
             return None;
         }
-        // Untagged: the last two octets of the second word are payload already.
+        // The last two octets of the second word are payload already.
         Some(Self { first, second: second & 0x0000_ffff_ffff_ffff, third: 0 })
     }
 

@@ -91,15 +91,6 @@ impl Tables {
         .unwrap_or(self.default)
     }
 
-    /// Whether the DSCP may decide for a frame with or without a C-tag.
-    pub(super) fn looks_at_dscp(&self, tagged: bool) -> bool {
-        match self.trust {
-            Trust::Pcp | Trust::Port => false,
-            Trust::PcpThenDscp => !tagged,
-            Trust::Dscp | Trust::DscpThenPcp => true,
-        }
-    }
-
     /// The VLAN of frames without a VLAN identifier.
     #[inline]
     pub(super) const fn pvid(&self) -> Option<Vid> {

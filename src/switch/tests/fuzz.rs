@@ -55,6 +55,17 @@ fn seeds() -> Vec<Vec<u8>> {
         f[12..14].copy_from_slice(&[0x88, 0xa8]);
         out.push(f);
     }
+    for tag in [None, Some((3, 1))] {
+        for (ethertype, octets) in
+            [(0x0800u16, [0x45, 0xb8]), (0x0800, [0x65, 0xb8]), (0x86dd, [0x6b, 0x80])]
+        {
+            let mut f = frame(host(2), host(1), tag, 90);
+            let at = f.len().min(if tag.is_some() { 16 } else { 12 });
+            f[at..at + 2].copy_from_slice(&ethertype.to_be_bytes());
+            f[at + 2..at + 4].copy_from_slice(&octets);
+            out.push(f);
+        }
+    }
     for (ethertype, first) in [(0x0800u16, 0x45u8), (0x86dd, 0x60), (0x0806, 0)] {
         for dst in [host(200), host(2)] {
             let mut f = frame(dst, host(1), None, 120);
