@@ -3,7 +3,7 @@
 //! The kernel stamps a frame where the other end of the pair sends it, not where the capturing
 //! program wakes up, so a busy machine delays the reading and not the stamps.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -92,10 +92,11 @@ impl Capture {
         let path = dir.path(&format!("{name}.pcap"));
         let mut child = host
             .command("tcpdump")
-            // As root, or it may not write there.
-            .args(["-i", "eth0", "-n", "-U", "-Z", "root", "-B", "16384", "--immediate-mode"])
-            .args(["--time-stamp-precision=nano", "-s", &KEPT.to_string(), "-w"])
-            .arg(&path)
+            .args(["-i", "eth0", "-n", "-U", "-B", "16384", "--immediate-mode"])
+            // It gives up root, and then may not open a file here; what is open it may write. (To
+            // stay root with -Z crashes in Ubuntu 24.04.)
+            .args(["--time-stamp-precision=nano", "-s", &KEPT.to_string(), "-w", "-"])
+            .stdout(File::create(&path).unwrap())
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
