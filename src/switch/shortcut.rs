@@ -36,7 +36,7 @@ const fn is_ip(ethertype: [u8; 2]) -> bool {
 
 impl Flow {
     /// The flow of a frame; nothing for one that is too short to tell, and for one with a service
-    /// tag, whose priority is in octets that are not looked at here.
+    /// tag or several tags, whose priority is in octets that are not looked at here.
     #[inline(always)]
     pub(super) fn of(head: &[u8]) -> Option<Self> {
         let h = head.first_chunk::<WHOLE>()?;
@@ -44,6 +44,9 @@ impl Flow {
             |at: usize| u64::from_le_bytes(*h[at..].first_chunk().expect("within the header"));
         let (first, second) = (word(0), word(8));
         if h[12..14] == [0x81, 0x00] {
+            if matches!([h[16], h[17]], [0x81, 0x00] | [0x88, 0xa8]) {
+                return None;
+            }
             let ip = if is_ip([h[16], h[17]]) { [h[18], h[19]] } else { [0, 0] };
             let third = u32::from_le_bytes([h[16], h[17], ip[0], ip[1]]);
             return Some(Self { first, second, third });

@@ -152,3 +152,27 @@ fn an_address_that_was_not_heard_of_for_the_ageing_time_is_forgotten() {
     lab.settle();
     assert_eq!(lab.sent(2).len(), 2, "flooded before and after");
 }
+
+#[test]
+fn a_dscp_behind_two_tags_decides_for_each_frame() {
+    let mut p = plan(2);
+    for port in &mut p.ports {
+        port.classify.trust = crate::switch::Trust::Dscp;
+        port.vlan.members[0].tagged = true;
+    }
+    let mut lab: Lab = Lab::new(&p);
+    let twice_tagged = |tos: u8| {
+        let mut f = frame(host(1), host(0), Some((0, 1)), 90);
+        f[16..24].copy_from_slice(&[0x81, 0, 0, 1, 0x08, 0, 0x45, tos]);
+        f
+    };
+    lab.inject(1, &frame(host(0), host(1), Some((0, 1)), 60));
+    lab.settle();
+    for tos in [26 << 2, 46 << 2] {
+        lab.inject(0, &twice_tagged(tos));
+    }
+    lab.settle();
+    let now = lab.now;
+    let counted = lab.switch.snapshot(now).ports[0].counters.priorities.clone();
+    assert_eq!((counted[3].rx_frames, counted[5].rx_frames), (1, 1));
+}
