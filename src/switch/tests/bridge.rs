@@ -173,6 +173,6 @@ fn a_dscp_behind_two_tags_decides_for_each_frame() {
     }
     lab.settle();
     let now = lab.now;
-    let counted = lab.switch.snapshot(now).ports[0].counters.priorities.clone();
+    let counted = lab.switch.snapshot(now).ports[0].counters.priorities;
     assert_eq!((counted[3].rx_frames, counted[5].rx_frames), (1, 1));
 }
