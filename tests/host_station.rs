@@ -11,6 +11,7 @@ use sluice::host::{
     StationPlan, Tag, Udp,
 };
 use sluice::pfc::FlowControl;
+use sluice::schedule::LinePlan;
 use sluice::time::{Duration, Instant};
 use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, Pcp, Priority, PrioritySet, Quanta, Vid};
 use sluice::wire::ip::{self, Ecn};
@@ -52,6 +53,7 @@ fn plan(flows: Vec<FlowPlan>) -> StationPlan {
             obey: [3, 4].map(priority).into_iter().collect(),
         },
         shaper_burst: Bytes(0),
+        line: LinePlan::ETHERNET,
         backlog: Duration::ZERO,
         flows,
         expects: vec![],

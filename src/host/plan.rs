@@ -3,8 +3,9 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::probe::PROBE_LEN;
-use crate::frame::{FCS_BYTES, LINE_OVERHEAD_BYTES};
+use crate::frame::FCS_BYTES;
 use crate::pfc::FlowControl;
+use crate::schedule::{Line, LinePlan};
 use crate::time::{Duration, Instant};
 use crate::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
@@ -148,6 +149,8 @@ pub struct StationPlan {
     /// How far the link may catch up, in octets, after a poll that came late. 0 is exact: no frame
     /// ever starts before the one before it has left.
     pub shaper_burst: Bytes,
+    /// What a frame takes on the line.
+    pub line: LinePlan,
     /// How far a flow that was paused, or found the link busy with others, may catch up with its
     /// schedule. What it is further behind is never sent.
     pub backlog: Duration,
@@ -227,13 +230,13 @@ impl FlowPlan {
         if len < FRAME_MIN { FRAME_MIN } else { len }
     }
 
-    /// The time from one frame to the next on a link of `link`.
+    /// The time from one frame to the next on a link.
     ///
     /// # Errors
     /// [`PlanError::Rate`] for a rate of zero or above the link's.
-    pub fn interval(&self, link: BitsPerSec) -> Result<Duration, PlanError> {
+    pub fn interval(&self, link: &Line) -> Result<Duration, PlanError> {
         let error = PlanError::Rate(self.id.0);
-        let line = link.time_for(Bytes(u64::from(self.size + LINE_OVERHEAD_BYTES)));
+        let line = link.time_for(self.size);
         let interval = match self.rate {
             Rate::LineShare(0 | 1_000_001..) | Rate::Frames(0) => return Err(error),
             Rate::LineShare(ppm) => (u128::from(line.as_picos()) * 1_000_000).div_ceil(ppm.into()),
@@ -262,7 +265,7 @@ impl StationPlan {
             if size > FRAME_MAX {
                 return Err(PlanError::Long { flow, size });
             }
-            f.interval(self.rate)?;
+            f.interval(&Line::new(self.rate, self.line))?;
         }
         if self.pauses.iter().any(|p| p.every == Duration::ZERO) {
             return Err(PlanError::PauseInterval);

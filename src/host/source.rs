@@ -6,8 +6,9 @@ use std::collections::binary_heap::PeekMut;
 
 use super::plan::{FlowId, FlowPlan, PlanError};
 use super::template::Template;
+use crate::schedule::Line;
 use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet};
+use crate::units::{PRIORITIES, Priority, PrioritySet};
 
 /// What was sent of one flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,13 +49,13 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Prepares the flows of a checked plan on a link of `rate`.
+    /// Prepares the flows of a checked plan on a link.
     ///
     /// # Errors
     /// As [`FlowPlan::interval`].
     pub(super) fn new(
         plans: &[FlowPlan],
-        rate: BitsPerSec,
+        line: &Line,
         backlog: Duration,
     ) -> Result<Self, PlanError> {
         let mut heaps: [BinaryHeap<Due>; PRIORITIES] = Default::default();
@@ -73,7 +74,7 @@ impl Sources {
                     dry: 0,
                 },
                 template: Template::new(plan),
-                interval: plan.interval(rate)?,
+                interval: plan.interval(line)?,
                 stop: plan.stop,
                 left,
             });

@@ -4,12 +4,12 @@ use super::plan::{FRAME_MIN, FlowId, PauseAsk, PausePlan, PlanError, StationPlan
 use super::probe::Arrival;
 use super::sink::{Sink, SinkCounters};
 use super::source::{SourceCounters, Sources};
-use crate::frame::{BURST, Burst, Frame, LINE_OVERHEAD_BYTES};
+use crate::frame::{BURST, Burst, Frame};
 use crate::pfc::{FlowControl, PauseVector, Receiver};
 use crate::port::Source;
-use crate::schedule::Shaper;
+use crate::schedule::{Line, Shaper};
 use crate::time::{Duration, Instant};
-use crate::units::{Bytes, Mac, PRIORITIES, Priority, PrioritySet};
+use crate::units::{Mac, PRIORITIES, Priority, PrioritySet};
 use crate::wire::{EtherType, group, mac_control, pause, pfc, vlan};
 use crate::world::Next;
 
@@ -128,10 +128,10 @@ impl<P: Source> Station<P> {
             name: plan.name.clone(),
             mac: plan.mac,
             port,
-            slot: plan.rate.time_for(Bytes(u64::from(FRAME_MIN + LINE_OVERHEAD_BYTES))),
-            shaper: Shaper::new(plan.rate, plan.shaper_burst),
+            slot: Line::new(plan.rate, plan.line).time_for(FRAME_MIN),
+            shaper: Shaper::new(plan.rate, plan.shaper_burst, plan.line),
             receiver: Receiver::new(plan.flow_control, plan.rate),
-            sources: Sources::new(&plan.flows, plan.rate, plan.backlog)?,
+            sources: Sources::new(&plan.flows, &Line::new(plan.rate, plan.line), plan.backlog)?,
             pauses: plan.pauses.iter().map(|p| PauseSource::new(p, plan.mac)).collect(),
             hand: Burst::new(),
             retry: Instant::ZERO,
@@ -351,7 +351,7 @@ impl<P: Source> Station<P> {
 /// Takes note of a frame that starts on the line now.
 #[inline]
 fn charge(shaper: &mut Shaper, counters: &mut StationCounters, now: Instant, wire_len: u32) {
-    shaper.charge(now, u64::from(wire_len + LINE_OVERHEAD_BYTES));
+    shaper.charge(now, wire_len);
     counters.tx_frames += 1;
     counters.tx_bytes += u64::from(wire_len);
 }

@@ -5,11 +5,13 @@
 //! of ports and classes; with its capacity set aside at start nothing here allocates.
 
 mod arena;
+mod line;
 mod plan;
 mod scheduler;
 mod shaper;
 
 pub use arena::Arena;
+pub use line::{Line, LinePlan};
 pub use plan::*;
 pub use scheduler::{Popped, Scheduler};
 pub use shaper::Shaper;

@@ -1,5 +1,6 @@
 //! What the egress scheduler of one port is told.
 
+use super::LinePlan;
 use crate::units::{Bytes, PRIORITIES};
 
 /// How a traffic class is chosen (802.1Q 8.6.8).
@@ -24,4 +25,6 @@ pub struct SchedulePlan {
     /// How far the shaper may catch up, in octets, after a poll that came late. 0 is exact: no
     /// frame ever starts before the one before it has left a link of the configured rate.
     pub shaper_burst: Bytes,
+    /// What a frame takes on the line.
+    pub line: LinePlan,
 }

@@ -1,5 +1,6 @@
 //! The shaper: keeps a port from sending faster than its link.
 
+use super::{Line, LinePlan};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes};
 
@@ -8,7 +9,7 @@ use crate::units::{BitsPerSec, Bytes};
 /// most that much.
 #[derive(Clone, Debug)]
 pub struct Shaper {
-    rate: BitsPerSec,
+    line: Line,
     burst: Bytes,
     slack: Duration,
     free_at: Instant,
@@ -17,8 +18,9 @@ pub struct Shaper {
 impl Shaper {
     /// A shaper for a link of `rate` that may catch up by `burst` octets.
     #[must_use]
-    pub const fn new(rate: BitsPerSec, burst: Bytes) -> Self {
-        Self { rate, burst, slack: rate.time_for(burst), free_at: Instant::ZERO }
+    pub const fn new(rate: BitsPerSec, burst: Bytes, line: LinePlan) -> Self {
+        let line = Line::new(rate, line);
+        Self { line, burst, slack: rate.time_for(burst), free_at: Instant::ZERO }
     }
 
     /// Whether a frame may start now.
@@ -34,16 +36,22 @@ impl Shaper {
         self.free_at
     }
 
-    /// Takes note of a frame of `octets` on the line (overhead included) that starts now.
+    /// The line it keeps to.
+    #[must_use]
+    pub const fn line(&self) -> &Line {
+        &self.line
+    }
+
+    /// Takes note of a frame of `wire_len` octets (FCS included) that starts now.
     #[inline]
-    pub fn charge(&mut self, now: Instant, octets: u64) {
+    pub fn charge(&mut self, now: Instant, wire_len: u32) {
         let earliest = now.saturating_sub(self.slack);
-        self.free_at = self.free_at.max(earliest) + self.rate.time_for(Bytes(octets));
+        self.free_at = self.free_at.max(earliest) + self.line.time_for(wire_len);
     }
 
     /// The link has a new rate.
     pub const fn set_rate(&mut self, rate: BitsPerSec) {
-        self.rate = rate;
+        self.line.set_rate(rate);
         self.slack = rate.time_for(self.burst);
     }
 }
@@ -54,11 +62,11 @@ mod tests {
 
     #[test]
     fn frames_follow_each_other_without_a_gap_and_without_overlap() {
-        let mut shaper = Shaper::new(BitsPerSec::gbps(100), Bytes(0));
+        let mut shaper = Shaper::new(BitsPerSec::gbps(100), Bytes(0), LinePlan::ETHERNET);
         let mut now = Instant::ZERO;
         for _ in 0..1000 {
             assert!(shaper.ready(now));
-            shaper.charge(now, 84);
+            shaper.charge(now, 64);
             assert!(!shaper.ready(now));
             now = shaper.free_at();
         }
@@ -67,11 +75,11 @@ mod tests {
 
     #[test]
     fn an_idle_link_saves_up_no_more_than_the_burst() {
-        let mut shaper = Shaper::new(BitsPerSec::gbps(1), Bytes(3000));
+        let mut shaper = Shaper::new(BitsPerSec::gbps(1), Bytes(3000), LinePlan::ETHERNET);
         let late = Instant::ZERO + Duration::from_millis(5);
         let mut sent = 0;
         while shaper.ready(late) {
-            shaper.charge(late, 1000);
+            shaper.charge(late, 980);
             sent += 1;
         }
         // Three from the allowance, and the one that may start now.

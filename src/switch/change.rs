@@ -74,6 +74,7 @@ impl<W: World> Switch<W> {
     /// [`ChangeError`], and nothing was changed.
     pub fn apply(&mut self, now: Instant, change: Change) -> Result<(), ChangeError> {
         self.fdb.invalidate();
+        self.wake_all();
         match change {
             Change::Link { port, up, rate } => self.set_link(now, port, up, rate)?,
             Change::Group { port, group, plan } => {

@@ -79,6 +79,7 @@ impl<W: World> Switch<W> {
         let class = self.tables[port.id.index()].class(priority);
         let len = item.frame.wire_len();
         port.scheduler.push(&mut self.arena, class, priority, len, item);
+        self.awake.insert(to);
         self.events.enqueued(now, port.id, class, port.scheduler.bytes(class));
     }
 

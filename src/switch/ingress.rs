@@ -119,6 +119,7 @@ impl<W: World> Switch<W> {
             return self.queue(now, at, frame, ingress, to, priority, group);
         }
         self.events.sent(now, egress, priority, wire_len);
+        self.awake.insert(to);
         if port.straight && lossy {
             return port.staged.push(frame, None, ingress, priority);
         }
@@ -317,6 +318,7 @@ impl<W: World> Switch<W> {
     ) {
         let Some(at) = self.local(port) else { return };
         let xoff = crossing == Crossing::Xoff;
+        self.awake.insert(at);
         for p in self.tables[port.index()].priorities_of_group(group).iter() {
             self.ports[at].sender.want(now, p, xoff);
         }

@@ -8,6 +8,7 @@
 //!
 //! Poll invariance: polling more often than [`Next`] asks for never changes what happens.
 
+mod awake;
 mod change;
 mod classify;
 mod control;
@@ -37,6 +38,7 @@ use crate::schedule::Arena;
 use crate::time::{Duration, Instant};
 use crate::units::{Cells, PortId, Priority};
 use crate::world::{Events, Handoff, Next, World};
+use awake::Awake;
 use port_state::{PortState, Queued};
 use route::Router;
 use tables::Tables;
@@ -65,6 +67,7 @@ pub struct Switch<W: World> {
     given: u64,
     taken: u64,
     exchange_at: Instant,
+    awake: Awake,
 }
 
 /// Why a switch could not be built.
@@ -113,7 +116,7 @@ impl<W: World> Switch<W> {
         for (id, port) in ports {
             let slot = index.get_mut(id.index()).filter(|slot| slot.is_none());
             *slot.ok_or(SwitchError::Port(id))? = Some(owned.len() as u16);
-            owned.push(PortState::new(id, port, &plan.ports[id.index()]));
+            owned.push(PortState::new(id, port, &plan.ports[id.index()], plan.bridge.shortcuts));
         }
         Ok(Self {
             name: plan.name.clone(),
@@ -134,6 +137,7 @@ impl<W: World> Switch<W> {
             given: 0,
             taken: 0,
             exchange_at: Instant::ZERO,
+            awake: Awake::none(),
         })
     }
 

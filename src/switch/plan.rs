@@ -116,8 +116,16 @@ pub struct BridgePlan {
     pub table_size: usize,
     /// How long a learnt address lives without a frame from it (802.1Q 8.8.3: 300 s).
     pub ageing: Duration,
+    /// How many flows each port remembers the way of (a power of two, 1 to 65536), which spares
+    /// their frames the full way. [`BridgePlan::SHORTCUTS`] unless memory is short.
+    pub shortcuts: usize,
     /// Addresses that are configured, never learnt or aged.
     pub statics: Vec<StaticEntry>,
+}
+
+impl BridgePlan {
+    /// Flows whose way a port remembers, usually: 160 KiB for each port.
+    pub const SHORTCUTS: usize = 4096;
 }
 
 /// A static filtering entry (802.1Q 8.8.1).

@@ -5,7 +5,7 @@ use super::shortcut::Shortcuts;
 use super::staging::Staging;
 use crate::buffer::{Charge, SharedLimit};
 use crate::congestion::EcnPlan;
-use crate::frame::{Burst, LINE_OVERHEAD_BYTES};
+use crate::frame::Burst;
 use crate::pfc::{FlowControl, Receiver, Sender, StormAction, Watchdog};
 use crate::schedule::{Scheduler, Shaper};
 use crate::stats::PortCounters;
@@ -53,20 +53,22 @@ pub(super) struct PortState<W: World> {
 }
 
 impl<W: World> PortState<W> {
-    pub(super) fn new(id: PortId, port: W::Port, plan: &PortPlan) -> Self {
+    pub(super) fn new(id: PortId, port: W::Port, plan: &PortPlan, shortcuts: usize) -> Self {
         Self {
             id,
             port,
             up: true,
             rate: plan.rate,
             scheduler: Scheduler::new(&plan.schedule),
-            shaper: plan.shaped.then(|| Shaper::new(plan.rate, plan.schedule.shaper_burst)),
+            shaper: plan
+                .shaped
+                .then(|| Shaper::new(plan.rate, plan.schedule.shaper_burst, plan.schedule.line)),
             limits: plan.queue_limits,
             control: Burst::new(),
             staged: Staging::new(),
             direct: direct(plan),
             straight: obeys_nothing(plan),
-            shortcuts: Shortcuts::new(),
+            shortcuts: Shortcuts::new(shortcuts),
             sender: Sender::new(plan.pfc, plan.rate),
             receiver: Receiver::new(plan.pfc.mode, plan.rate),
             undated: None,
@@ -102,7 +104,7 @@ impl<W: World> PortState<W> {
     #[inline]
     pub(super) fn occupy_link(&mut self, now: Instant, wire_len: u32) {
         if let Some(shaper) = &mut self.shaper {
-            shaper.charge(now, u64::from(wire_len + LINE_OVERHEAD_BYTES));
+            shaper.charge(now, wire_len);
         }
     }
 

@@ -11,9 +11,6 @@ use super::classify::{Meta, UNTAGGED};
 use crate::time::Instant;
 use crate::units::{PortId, Priority, PriorityGroup};
 
-/// Slots per port, a power of two.
-const SLOTS: usize = 4096;
-
 /// What identifies a flow: the octets of a frame from its destination address through its
 /// EtherType, or through the EtherType behind one C-tag; and of IP the first two octets, which have
 /// the version and the DSCP.
@@ -62,13 +59,11 @@ impl Flow {
     }
 
     #[inline(always)]
-    const fn slot(&self) -> usize {
+    const fn hash(&self) -> usize {
         let mixed = (self.first ^ self.second.rotate_left(23)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 52) as usize
+        (mixed >> 48) as usize
     }
 }
-
-const _: () = assert!(SLOTS == 1 << (64 - 52), "a slot number is the upper bits of a product");
 
 /// A decision for a frame that leaves as it came, by a port of this worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,7 +92,8 @@ pub(super) struct Shortcuts {
 }
 
 impl Shortcuts {
-    pub(super) fn new() -> Self {
+    /// As many slots as the power of two that is not below `slots`, at most 65,536.
+    pub(super) fn new(slots: usize) -> Self {
         let decision = Decision {
             egress: PortId::MIN,
             to: 0,
@@ -107,20 +103,28 @@ impl Shortcuts {
         };
         // Valid until the start of time: never.
         let entry = Entry { flow: Flow::default(), until: Instant::ZERO, version: 0, decision };
-        Self { entries: vec![entry; SLOTS].into_boxed_slice() }
+        Self {
+            entries: vec![entry; slots.clamp(1, 1 << 16).next_power_of_two()].into_boxed_slice(),
+        }
+    }
+
+    #[inline(always)]
+    const fn slot(&self, flow: &Flow) -> usize {
+        flow.hash() & (self.entries.len() - 1)
     }
 
     /// What was decided for this flow, if that still holds.
     #[inline(always)]
     pub(super) fn find(&self, now: Instant, version: u32, flow: Flow) -> Option<Decision> {
-        let entry = &self.entries[flow.slot()];
+        let entry = &self.entries[self.slot(&flow)];
         let holds = entry.flow == flow && entry.version == version && now < entry.until;
         holds.then_some(entry.decision)
     }
 
     /// Takes note of a decision.
     pub(super) fn note(&mut self, until: Instant, version: u32, flow: Flow, decision: Decision) {
-        self.entries[flow.slot()] = Entry { flow, until, version, decision };
+        let at = self.slot(&flow);
+        self.entries[at] = Entry { flow, until, version, decision };
     }
 }
 

@@ -8,7 +8,7 @@ use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use crate::frame::{Burst, FCS_BYTES, Frame};
 use crate::pfc::{FlowControl, PfcPlan};
 use crate::port::{Port, PortCaps};
-use crate::schedule::{ClassPlan, SchedulePlan};
+use crate::schedule::{ClassPlan, LinePlan, SchedulePlan};
 use crate::time::{Duration, Instant};
 use crate::units::*;
 use crate::world::{Alone, Events, World};
@@ -133,6 +133,7 @@ pub(crate) fn port_plan(n: u16) -> PortPlan {
         schedule: SchedulePlan {
             classes: [ClassPlan::Dwrr { weight: 10 }; 8],
             shaper_burst: Bytes(0),
+            line: LinePlan::ETHERNET,
         },
         ecn: [None; 8],
         queue_limits: [SharedLimit::Unlimited; 8],
@@ -167,7 +168,12 @@ pub(crate) fn plan(n: u16) -> SwitchPlan {
             groups: (0..n).map(|_| groups(200)).collect(),
             slack: Cells(0),
         },
-        bridge: BridgePlan { table_size: 256, ageing: Duration::from_secs(300), statics: vec![] },
+        bridge: BridgePlan {
+            shortcuts: BridgePlan::SHORTCUTS,
+            table_size: 256,
+            ageing: Duration::from_secs(300),
+            statics: vec![],
+        },
         routing: RoutingPlan::default(),
         max_frame: 1522,
         seed: 1,

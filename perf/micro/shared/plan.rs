@@ -3,7 +3,7 @@
 use sluice::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use sluice::congestion::{EcnPlan, MarkAt, NotEct};
 use sluice::pfc::{FlowControl, PfcPlan};
-use sluice::schedule::{ClassPlan, SchedulePlan};
+use sluice::schedule::{ClassPlan, LinePlan, SchedulePlan};
 use sluice::switch::*;
 use sluice::time::Duration;
 use sluice::units::*;
@@ -35,7 +35,12 @@ pub fn plan(ports: u16, pipeline: Pipeline, workers: u16) -> SwitchPlan {
             groups: vec![groups; ports.into()],
             slack: if workers > 1 { SLACK } else { Cells(0) },
         },
-        bridge: BridgePlan { table_size: 4096, ageing: Duration::from_secs(300), statics: vec![] },
+        bridge: BridgePlan {
+            shortcuts: BridgePlan::SHORTCUTS,
+            table_size: 4096,
+            ageing: Duration::from_secs(300),
+            statics: vec![],
+        },
         routing: RoutingPlan::default(),
         max_frame: 1522,
         seed: 1,
@@ -95,6 +100,7 @@ fn port(n: u8, worker: u16, pipeline: Pipeline) -> PortPlan {
         schedule: SchedulePlan {
             classes: [ClassPlan::Dwrr { weight: 12 }; 8],
             shaper_burst: Bytes(0),
+            line: LinePlan::ETHERNET,
         },
         ecn: [lossless.then_some(ecn); 8],
         queue_limits: [SharedLimit::Unlimited; 8],

@@ -5,7 +5,7 @@ use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use crate::frame::{BURST, LINE_OVERHEAD_BYTES};
 use crate::host::{COMMITTED_MAX, FlowId, FlowPlan, Headers, Rate, StationPlan, Tag, Udp};
 use crate::pfc::{FlowControl, PfcPlan};
-use crate::schedule::{ClassPlan, SchedulePlan};
+use crate::schedule::{ClassPlan, LinePlan, SchedulePlan};
 use crate::switch::{
     BridgePlan, ClassifyPlan, PortPlan, RoutingPlan, StaticEntry, SwitchPlan, Trust, VlanMember,
     VlanPlan,
@@ -172,6 +172,7 @@ impl Setup {
                 slack: Cells(0),
             },
             bridge: BridgePlan {
+                shortcuts: BridgePlan::SHORTCUTS,
                 table_size: 64,
                 ageing: Duration::from_secs(300),
                 // The receiver never speaks, so its address could not be learnt.
@@ -205,6 +206,7 @@ impl Setup {
                 // Every priority that has something to send gets the same.
                 classes: [ClassPlan::Dwrr { weight: 1 }; PRIORITIES],
                 shaper_burst: self.shaper_burst(),
+                line: LinePlan::ETHERNET,
             },
             ecn: [None; PRIORITIES],
             queue_limits: [SharedLimit::Unlimited; PRIORITIES],
@@ -243,6 +245,7 @@ impl Setup {
             rate: self.rate,
             flow_control: if pfc { obeys } else { FlowControl::Off },
             shaper_burst: self.shaper_burst(),
+            line: LinePlan::ETHERNET,
             backlog: self.leash(),
             flows: if receives { vec![] } else { self.flows(n) },
             expects: if receives { (0..self.senders).flat_map(flow_ids).collect() } else { vec![] },

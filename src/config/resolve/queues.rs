@@ -6,7 +6,7 @@ use crate::buffer::{Alpha, BufferPlan, SharedLimit};
 use crate::config::quantity::{Size, octets};
 use crate::config::raw;
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
-use crate::schedule::{ClassPlan, SchedulePlan};
+use crate::schedule::{ClassPlan, LinePlan, SchedulePlan};
 use crate::units::{BitsPerSec, Bytes, Cells, PRIORITIES};
 
 /// The default of Kmin is rate / 250,000: 4 KB per Gb/s.
@@ -27,7 +27,11 @@ pub struct Queues {
 /// The queues of a port.
 pub fn queues(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, rate: BitsPerSec, cell: u32) -> Queues {
     let mut out = Queues {
-        schedule: SchedulePlan { classes: [ClassPlan::Strict; PRIORITIES], shaper_burst: Bytes(0) },
+        schedule: SchedulePlan {
+            classes: [ClassPlan::Strict; PRIORITIES],
+            shaper_burst: Bytes(0),
+            line: LinePlan::ETHERNET,
+        },
         ecn: [None; PRIORITIES],
         limits: [SharedLimit::Unlimited; PRIORITIES],
     };

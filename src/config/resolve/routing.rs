@@ -44,7 +44,7 @@ pub fn bridge(cx: &mut Cx, at: &Place<'_>, raw: &raw::Bridge, drafts: &[Draft<'_
         let what = format!("{} static addresses in a table of {table_size}", statics.len());
         cx.error(&at.key("table_size"), what);
     }
-    BridgePlan { table_size, ageing, statics }
+    BridgePlan { shortcuts: BridgePlan::SHORTCUTS, table_size, ageing, statics }
 }
 
 /// The port of a name, which must belong to the VLAN.

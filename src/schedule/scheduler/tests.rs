@@ -4,7 +4,7 @@ use super::*;
 use crate::units::Bytes;
 
 fn plan(classes: [ClassPlan; PRIORITIES]) -> SchedulePlan {
-    SchedulePlan { classes, shaper_burst: Bytes(0) }
+    SchedulePlan { classes, shaper_burst: Bytes(0), line: crate::schedule::LinePlan::ETHERNET }
 }
 
 fn dwrr(weights: [u16; PRIORITIES]) -> [ClassPlan; PRIORITIES] {

@@ -1,0 +1,106 @@
+//! The line: how long a frame occupies it.
+
+use crate::time::Duration;
+use crate::units::{BitsPerSec, Bytes};
+
+/// What a line takes for a frame, and how finely its time is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinePlan {
+    /// Octets that every frame takes besides itself.
+    pub overhead: u32,
+    /// The unit of time on this line: a frame's time is cut down to whole steps. One picosecond
+    /// is exact. Longer steps are for comparison with simulators that count so.
+    pub step: Duration,
+}
+
+impl LinePlan {
+    /// Ethernet: preamble and start delimiter (8) and interpacket gap (12), IEEE 802.3 4.4.2.
+    pub const ETHERNET: Self = Self { overhead: 20, step: Duration::from_picos(1) };
+}
+
+impl Default for LinePlan {
+    fn default() -> Self {
+        Self::ETHERNET
+    }
+}
+
+/// A line of some rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    plan: LinePlan,
+    rate: BitsPerSec,
+    /// Picoseconds per octet where that is a whole number, else 0: a division of 128 bits costs
+    /// as much as half of everything else that happens to a frame.
+    per_octet: u64,
+}
+
+/// Picoseconds that eight bits take at one bit per second.
+const PICOS_PER_OCTET_BPS: u64 = 8_000_000_000_000;
+
+impl Line {
+    /// A line of `rate`.
+    #[must_use]
+    pub const fn new(rate: BitsPerSec, plan: LinePlan) -> Self {
+        let exact = PICOS_PER_OCTET_BPS % rate.get() == 0;
+        Self { plan, rate, per_octet: if exact { PICOS_PER_OCTET_BPS / rate.get() } else { 0 } }
+    }
+
+    /// Its rate.
+    #[must_use]
+    pub const fn rate(&self) -> BitsPerSec {
+        self.rate
+    }
+
+    /// Octets on the line for a frame of `wire_len` octets.
+    #[must_use]
+    pub const fn octets(&self, wire_len: u32) -> u64 {
+        wire_len as u64 + self.plan.overhead as u64
+    }
+
+    /// How long a frame of `wire_len` octets (FCS included) occupies the line, overhead included,
+    /// rounded up to the picosecond and then cut to whole steps.
+    #[inline]
+    #[must_use]
+    pub fn time_for(&self, wire_len: u32) -> Duration {
+        let octets = self.octets(wire_len);
+        let time = match self.per_octet {
+            0 => self.rate.time_for(Bytes(octets)),
+            ps => Duration::from_picos(octets * ps),
+        };
+        let step = self.plan.step.as_picos();
+        if step <= 1 { time } else { Duration::from_picos(time.as_picos() / step * step) }
+    }
+
+    /// The line comes up with another rate.
+    pub const fn set_rate(&mut self, rate: BitsPerSec) {
+        *self = Self::new(rate, self.plan);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_takes_its_octets_and_the_overhead() {
+        let line = Line::new(BitsPerSec::gbps(100), LinePlan::ETHERNET);
+        assert_eq!(line.time_for(1048), Duration::from_picos(1068 * 80));
+        assert_eq!(line.time_for(64), Duration::from_picos(6_720));
+    }
+
+    #[test]
+    fn rates_that_do_not_divide_are_rounded_up() {
+        let line = Line::new(BitsPerSec::gbps(3), LinePlan { overhead: 0, ..LinePlan::ETHERNET });
+        // 1 octet: 2666.67 ps.
+        assert_eq!(line.time_for(1), Duration::from_picos(2_667));
+        assert_eq!(line.time_for(3), Duration::from_picos(8_000));
+    }
+
+    #[test]
+    fn whole_nanoseconds_are_cut_as_simulators_cut_them() {
+        let plan = LinePlan { overhead: 0, step: Duration::from_nanos(1) };
+        let line = Line::new(BitsPerSec::gbps(100), plan);
+        assert_eq!(line.time_for(1048), Duration::from_nanos(83));
+        assert_eq!(line.time_for(64), Duration::from_nanos(5));
+    }
+}
