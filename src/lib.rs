@@ -25,6 +25,7 @@ pub mod port;
 pub mod report;
 pub mod runtime;
 pub mod schedule;
+pub mod sim;
 pub mod stats;
 pub mod switch;
 pub mod time;

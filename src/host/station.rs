@@ -110,6 +110,7 @@ pub struct Station<P: Source> {
     /// The priorities that may not send in this poll.
     paused: PrioritySet,
     counters: StationCounters,
+    up: bool,
 }
 
 impl<P: Source> Station<P> {
@@ -144,6 +145,7 @@ impl<P: Source> Station<P> {
             },
             paused: PrioritySet::EMPTY,
             counters: StationCounters::default(),
+            up: true,
         })
     }
 
@@ -152,8 +154,16 @@ impl<P: Source> Station<P> {
         let received = self.receive(now);
         self.paused = self.receiver.paused(now);
         self.sources.expire(now);
-        let sent = self.send(now);
+        let sent = self.up && self.send(now);
         Next { progressed: received || sent, deadline: self.deadline() }
+    }
+
+    /// The link goes down, and what the port has not taken is dropped, or it comes up: no pause
+    /// outlives that.
+    pub fn set_link(&mut self, now: Instant, up: bool) {
+        self.up = up;
+        self.receiver.clear(now);
+        self.hand.clear();
     }
 
     /// Ends all flows and planned pauses. What the port has refused so far is still sent.
@@ -337,6 +347,9 @@ impl<P: Source> Station<P> {
 
     /// When to poll again if nothing arrives.
     fn deadline(&self) -> Instant {
+        if !self.up {
+            return Instant::NEVER;
+        }
         let timers = self.receiver.next_deadline();
         if !self.hand.is_empty() {
             return self.retry.min(timers);

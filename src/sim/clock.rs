@@ -1,0 +1,92 @@
+//! The clock of one node: what time it is there.
+
+use crate::time::{Duration, Instant};
+
+/// How a node's clock stands to the network's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ClockPlan {
+    /// What it shows at the network's time 0.
+    pub offset: Duration,
+    /// How much faster it runs, in parts per thousand million; slower if negative. Ethernet
+    /// allows 100,000 (100 ppm). More than -500,000,000 and less than 500,000,000.
+    pub drift_ppb: i32,
+}
+
+/// Parts that a drift is counted in.
+const PARTS: i128 = 1_000_000_000;
+
+impl ClockPlan {
+    /// Whether it shows the network's own time.
+    #[inline]
+    #[must_use]
+    pub const fn is_exact(&self) -> bool {
+        self.offset.as_picos() == 0 && self.drift_ppb == 0
+    }
+
+    /// What the clock shows at the network's time `at`.
+    #[inline]
+    #[must_use]
+    pub fn local(&self, at: Instant) -> Instant {
+        if self.is_exact() || at == Instant::NEVER {
+            return at;
+        }
+        let at = i128::from(at.as_picos());
+        let shown = at + (at * i128::from(self.drift_ppb)).div_euclid(PARTS);
+        to_instant(shown + i128::from(self.offset.as_picos()))
+    }
+
+    /// The first time of the network at which the clock shows `shown` or more.
+    #[inline]
+    #[must_use]
+    pub fn network(&self, shown: Instant) -> Instant {
+        if self.is_exact() || shown == Instant::NEVER {
+            return shown;
+        }
+        let since = i128::from(shown.as_picos()) - i128::from(self.offset.as_picos());
+        let mut at = (since * PARTS).div_euclid(PARTS + i128::from(self.drift_ppb)).max(0);
+        // The two roundings together are off by a picosecond or two, never by more.
+        while at > 0 && self.local(to_instant(at - 1)) >= shown {
+            at -= 1;
+        }
+        while self.local(to_instant(at)) < shown {
+            at += 1;
+        }
+        to_instant(at)
+    }
+}
+
+fn to_instant(ps: i128) -> Instant {
+    u64::try_from(ps).map_or(Instant::NEVER, Instant::from_picos)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_hundred_ppm_are_a_hundred_nanoseconds_in_a_millisecond() {
+        let clock = ClockPlan { offset: Duration::from_micros(5), drift_ppb: -100_000 };
+        let shown = clock.local(Instant::ZERO + Duration::from_millis(1));
+        assert_eq!(shown.as_picos(), 1_000_000_000 + 5_000_000 - 100_000);
+    }
+
+    proptest! {
+        #[test]
+        fn a_deadline_is_met_as_soon_as_the_clock_shows_it(
+            offset in 0_u64..1_000_000_000_000,
+            drift_ppb in -400_000_000_i32..400_000_000,
+            shown in 0_u64..1_000_000_000_000_000,
+        ) {
+            let clock = ClockPlan { offset: Duration::from_picos(offset), drift_ppb };
+            let shown = Instant::from_picos(shown);
+            let at = clock.network(shown);
+            prop_assert!(clock.local(at) >= shown);
+            if at > Instant::ZERO {
+                let before = Instant::from_picos(at.as_picos() - 1);
+                prop_assert!(clock.local(before) < shown);
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Frames and ports of the virtual world: real header octets in a box, and a length on the wire.
+
+use std::collections::VecDeque;
+
+use crate::frame::{Burst, FCS_BYTES, Frame};
+use crate::port::{Port, PortCaps, Source};
+use crate::units::Bytes;
+
+/// Octets kept free in front for what `prepend` adds.
+const ROOM: usize = 8;
+/// First octets that are kept: what the data plane may look at, and what `trim_front` may take.
+const KEPT: usize = 128 + ROOM;
+
+/// A frame in flight: its first octets, and how long it is on the wire. A frame of 9 KB costs no
+/// more memory than one of 140 octets; what is not kept is zero.
+#[derive(Clone, Debug)]
+pub struct VirtualFrame(Box<Body>);
+
+#[derive(Clone, Debug)]
+struct Body {
+    octets: [u8; ROOM + KEPT],
+    wire_len: u32,
+    start: u8,
+    end: u8,
+    damaged: bool,
+}
+
+impl VirtualFrame {
+    /// A frame of `wire_len` octets, FCS included, that begins with `head` and is zero from there
+    /// on. What of `head` is longer than the frame without FCS, or than what is kept, is left out.
+    #[must_use]
+    pub fn new(head: &[u8], wire_len: u32) -> Self {
+        let content = wire_len.saturating_sub(FCS_BYTES) as usize;
+        let end = ROOM + content.min(KEPT);
+        let mut octets = [0; ROOM + KEPT];
+        let given = head.len().min(end - ROOM);
+        octets[ROOM..ROOM + given].copy_from_slice(&head[..given]);
+        let (start, end) = (ROOM as u8, end as u8);
+        Self(Box::new(Body { octets, wire_len, start, end, damaged: false }))
+    }
+
+    /// Whether its FCS no longer fits what it covers.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.0.damaged
+    }
+
+    /// A bit of it flipped on the way.
+    pub fn damage(&mut self) {
+        self.0.damaged = true;
+    }
+}
+
+const _: () = assert!(ROOM + KEPT <= u8::MAX as usize, "places in a frame's octets are a byte");
+
+impl Frame for VirtualFrame {
+    #[inline]
+    fn head(&self) -> &[u8] {
+        &self.0.octets[usize::from(self.0.start)..usize::from(self.0.end)]
+    }
+
+    #[inline]
+    fn head_mut(&mut self) -> &mut [u8] {
+        let Body { octets, start, end, .. } = &mut *self.0;
+        &mut octets[usize::from(*start)..usize::from(*end)]
+    }
+
+    #[inline]
+    fn wire_len(&self) -> u32 {
+        self.0.wire_len
+    }
+
+    fn prepend(&mut self, n: usize) -> bool {
+        let fits = usize::from(self.0.start) >= n;
+        if fits {
+            self.0.start -= n as u8;
+            self.0.wire_len += n as u32;
+        }
+        fits
+    }
+
+    fn trim_front(&mut self, n: usize) -> bool {
+        let there = self.head().len() >= n;
+        if there {
+            self.0.start += n as u8;
+            self.0.wire_len -= n as u32;
+        }
+        there
+    }
+
+    fn duplicate(&mut self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// A port whose other side is the network: it takes what the node sends, and gives what arrived.
+#[derive(Debug)]
+pub struct VirtualPort {
+    arrived: VecDeque<VirtualFrame>,
+    sent: Vec<VirtualFrame>,
+    /// The length on the wire that control frames are said to have, if not their own.
+    control_len: Option<u32>,
+}
+
+impl VirtualPort {
+    /// A port on which nothing has arrived. `control_len` gives MAC control frames another length
+    /// on the wire than the 64 octets they have, for comparison with simulators that do.
+    #[must_use]
+    pub const fn new(control_len: Option<u32>) -> Self {
+        Self { arrived: VecDeque::new(), sent: Vec::new(), control_len }
+    }
+
+    /// A frame has arrived.
+    pub(super) fn deliver(&mut self, frame: VirtualFrame) {
+        self.arrived.push_back(frame);
+    }
+
+    /// Takes what the node has sent, in order.
+    pub(super) fn take_sent(&mut self) -> std::vec::Drain<'_, VirtualFrame> {
+        self.sent.drain(..)
+    }
+}
+
+impl Port for VirtualPort {
+    type Frame = VirtualFrame;
+
+    #[inline]
+    fn rx_burst(&mut self, out: &mut Burst<VirtualFrame>) {
+        while !out.is_full() {
+            let Some(frame) = self.arrived.pop_front() else { break };
+            out.push(frame);
+        }
+    }
+
+    #[inline]
+    fn tx_burst(&mut self, out: &mut Burst<VirtualFrame>) {
+        self.sent.extend(out.drain(..));
+    }
+
+    fn control_frame(&mut self, octets: &[u8]) -> Option<VirtualFrame> {
+        let mut frame = VirtualFrame::new(octets, octets.len() as u32 + FCS_BYTES);
+        if let Some(len) = self.control_len {
+            frame.0.wire_len = len;
+        }
+        Some(frame)
+    }
+
+    fn caps(&self) -> &PortCaps {
+        &PortCaps { link_rate: None, rx_backlog_max: Bytes(0), tx_committed_max: Bytes(0) }
+    }
+}
+
+impl Source for VirtualPort {
+    #[inline]
+    fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<VirtualFrame> {
+        Some(VirtualFrame::new(head, wire_len))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_frame_keeps_its_first_octets_and_its_length() {
+        let head: Vec<u8> = (0..200).map(|n| n as u8).collect();
+        let mut frame = VirtualFrame::new(&head, 9018);
+        assert_eq!(frame.wire_len(), 9018);
+        assert_eq!(frame.head(), &head[..KEPT]);
+        assert!(frame.prepend(4) && frame.wire_len() == 9022);
+        frame.head_mut()[..4].fill(7);
+        assert!(frame.trim_front(4) && frame.head() == &head[..KEPT]);
+        assert!(frame.trim_front(4) && frame.head().len() >= 128, "the contract of Frame::head");
+    }
+
+    #[test]
+    fn a_short_frame_is_whole_and_has_no_more_than_its_octets() {
+        let frame = VirtualFrame::new(&[1, 2, 3], 64);
+        assert_eq!(frame.head().len(), 60);
+        assert_eq!(frame.head()[..4], [1, 2, 3, 0]);
+        assert_eq!(VirtualFrame::new(&[9; 300], 64).head().len(), 60);
+    }
+
+    #[test]
+    fn more_than_the_room_in_front_is_refused() {
+        let mut frame = VirtualFrame::new(&[0; 60], 64);
+        assert!(frame.prepend(8) && !frame.prepend(1));
+        assert_eq!(frame.wire_len(), 72);
+    }
+}

@@ -1,0 +1,183 @@
+//! The engine against what can be reckoned by hand.
+
+use super::*;
+use crate::frame::Frame;
+use crate::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Tag};
+use crate::pfc::FlowControl;
+use crate::schedule::LinePlan;
+use crate::switch::StaticEntry;
+use crate::switch::testworld::{self, host};
+use crate::time::{Duration, Instant};
+use crate::units::*;
+
+const RATE: BitsPerSec = BitsPerSec::gbps(100);
+const LOSSLESS: Priority = Priority::ALL[3];
+
+/// A host that blasts `frames` frames of 1,048 octets at `to`, or only receives.
+fn station(n: u8, to: Option<u8>, frames: u64, expects: Vec<FlowId>) -> StationPlan {
+    let flow = |to: u8| FlowPlan {
+        id: FlowId(n.into()),
+        src: host(n),
+        dst: host(to),
+        tag: Some(Tag { vid: None, pcp: Pcp::new(3).unwrap() }),
+        priority: LOSSLESS,
+        headers: Headers::Ethernet,
+        size: 1048,
+        rate: Rate::LineShare(1_000_000),
+        start: Instant::ZERO,
+        stop: Instant::NEVER,
+        frames: Some(frames),
+    };
+    StationPlan {
+        name: format!("h{n}"),
+        mac: host(n),
+        rate: RATE,
+        flow_control: FlowControl::Pfc {
+            send: PrioritySet::EMPTY,
+            obey: PrioritySet::of(LOSSLESS),
+        },
+        shaper_burst: Bytes(0),
+        line: LinePlan::ETHERNET,
+        backlog: Duration::MAX,
+        flows: to.map(flow).into_iter().collect(),
+        expects,
+        pauses: vec![],
+    }
+}
+
+/// `senders` hosts at one switch, all blasting at one more.
+fn incast(senders: u8, frames: u64) -> NetworkPlan {
+    let ports = u16::from(senders) + 1;
+    let mut switch = testworld::plan(ports);
+    switch.buffer.total = Cells(4096 + 400 * u32::from(ports));
+    switch.max_frame = 1522;
+    for (n, port) in switch.ports.iter_mut().enumerate() {
+        (port.rate, port.shaped) = (RATE, true);
+        port.pfc.refresh = Duration::from_micros(100);
+        let (vid, mac, port) = (Vid::MIN, host(n as u8), PortId::new(n as u16).unwrap());
+        switch.bridge.statics.push(StaticEntry { vid, mac, port });
+    }
+    for groups in &mut switch.buffer.groups {
+        *groups = testworld::groups(400);
+    }
+    let receiver = senders;
+    let mut nodes = vec![NodePlan::new(NodeKind::Switch(switch))];
+    let expects = (0..senders).map(|n| FlowId(n.into())).collect();
+    for n in 0..senders {
+        let host = station(n, Some(receiver), frames, vec![]);
+        nodes.push(NodePlan::new(NodeKind::Host(host)));
+    }
+    nodes.push(NodePlan::new(NodeKind::Host(station(receiver, None, 0, expects))));
+    let direction = DirectionPlan { delay: Duration::from_nanos(500), ..Default::default() };
+    let links = (0..ports).map(|n| LinkPlan {
+        name: format!("l{n}"),
+        a: End { node: NodeId(0), port: PortId::new(n).unwrap() },
+        b: End { node: NodeId(u32::from(n) + 1), port: PortId::MIN },
+        rate: RATE,
+        line: LinePlan::ETHERNET,
+        ab: direction,
+        ba: direction,
+    });
+    NetworkPlan {
+        nodes,
+        links: links.collect(),
+        faults: vec![],
+        seed: 1,
+        shuffle: None,
+        sample_every: None,
+    }
+}
+
+/// Everything that was seen, as text.
+#[derive(Default)]
+struct Seen(Vec<(Instant, String)>);
+
+impl Witness for Seen {
+    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        self.0.push((at, format!("{} {}", direction.0, frame.wire_len())));
+    }
+    fn lost(&mut self, at: Instant, direction: Direction, _: &VirtualFrame, cause: Loss) {
+        self.0.push((at, format!("{} {cause:?}", direction.0)));
+    }
+    fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {
+        if let Note::Dropped { .. } = note {
+            self.0.push((at, format!("{node:?} {note:?}")));
+        }
+    }
+}
+
+fn run(plan: &NetworkPlan) -> Network<Seen> {
+    let mut network = Network::new(plan, Seen::default()).unwrap();
+    for ms in 1..50 {
+        network.run_until(Instant::ZERO + Duration::from_millis(ms));
+        if network.is_quiet() {
+            break;
+        }
+    }
+    network
+}
+
+#[test]
+fn one_frame_takes_its_time_on_each_line() {
+    let network = run(&incast(1, 1));
+    // 8 octets of preamble and 1,048 of frame at 80 ps each, 500 ns of cable, twice.
+    let hop = Duration::from_picos(1056 * 80 + 500_000);
+    let expected: Vec<(Instant, String)> =
+        vec![(Instant::ZERO + hop, "1 1048".into()), (Instant::ZERO + hop + hop, "2 1048".into())];
+    assert_eq!(network.finish().0.0, expected);
+}
+
+#[test]
+fn an_incast_loses_nothing_and_keeps_the_receiver_busy() {
+    let mut network = run(&incast(4, 2_000));
+    assert!(network.is_quiet());
+    let NodeSnapshot { received, last } = received(&mut network, 5);
+    assert_eq!(received, 8_000);
+    // The receiver's line is never idle: 8,000 frames back to back behind the first.
+    let line = Duration::from_picos(1064 * 80);
+    let first = Duration::from_picos((1056 + 1052) * 80 + 2 * 500_000);
+    assert_eq!(last, Instant::ZERO + first + line.saturating_mul(7_999));
+    assert!(!network.finish().0.0.iter().any(|(_, what)| what.contains("Dropped")));
+}
+
+struct NodeSnapshot {
+    received: u64,
+    last: Instant,
+}
+
+/// What a host received, and when its last frame came.
+fn received(network: &mut Network<Seen>, node: u32) -> NodeSnapshot {
+    let now = network.now();
+    let Node::Host(host) = network.nodes_mut().get_mut(NodeId(node)) else { panic!("no host") };
+    let received = host.snapshot(now).sinks.iter().map(|sink| sink.frames).sum();
+    let to = format!("{} 1044", 2 * (node - 1));
+    let seen = &network.witness_mut().0;
+    let last = seen.iter().rev().find(|(_, what)| *what == to).unwrap().0;
+    NodeSnapshot { received, last }
+}
+
+#[test]
+fn the_same_plan_gives_the_same_trace_and_no_order_of_nodes_matters() {
+    let plan = incast(4, 500);
+    let of = |plan: &NetworkPlan| {
+        let network = run(plan);
+        (network.trace_hash(), network.tally().frames)
+    };
+    let first = of(&plan);
+    assert_eq!(first, of(&plan));
+    assert_ne!(first.0, of(&incast(4, 501)).0);
+}
+
+#[test]
+fn a_link_that_goes_down_takes_its_frames_along() {
+    let mut plan = incast(1, 100);
+    let at = Instant::ZERO + Duration::from_micros(2);
+    let (down, up) = (FaultKind::Link { link: LinkId(0), up: false }, Duration::from_micros(1));
+    plan.faults.push(Fault { at: at + up, kind: FaultKind::Link { link: LinkId(0), up: true } });
+    plan.faults.push(Fault { at, kind: down });
+    let mut network = run(&plan);
+    assert!(network.is_quiet());
+    let lost = network.tally().lost;
+    assert!(lost > 0, "what is on a line of 500 ns is lost");
+    assert_eq!(received(&mut network, 2).received + lost, 100);
+}

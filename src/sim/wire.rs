@@ -1,0 +1,234 @@
+//! One direction of a link: what is on it, and what happens to it there.
+
+use std::collections::VecDeque;
+
+use super::frame::VirtualFrame;
+use super::plan::{DirectionPlan, End, ErrorPlan, Which};
+use super::witness::Loss;
+use crate::congestion::Dice;
+use crate::frame::{FCS_BYTES, Frame};
+use crate::schedule::Line;
+use crate::time::{Duration, Instant};
+use crate::units::PortId;
+
+/// Octets on the line before a frame's first: preamble and start delimiter.
+const PREAMBLE: u64 = 8;
+
+/// Octets that a port needs of a frame before it can pass it on: what the switch looks at.
+const HEADER: u32 = 64;
+
+/// What of a frame has to be there before it is given to its receiver.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Delivery {
+    /// All of it.
+    Stored,
+    /// So much that a line of the receiver's fastest port never has to wait for the rest.
+    CutThrough(Line),
+}
+
+/// The state of one direction.
+#[derive(Debug)]
+pub(super) struct Wire {
+    line: Line,
+    /// What of the line's time of a frame is after its last bit: the interpacket gap.
+    gap: Duration,
+    plan: DirectionPlan,
+    pub(super) to: End,
+    pub(super) from: End,
+    delivery: Delivery,
+    pub(super) up: bool,
+    dice: Dice,
+    /// Frames still to be lost by faults, of each kind.
+    lose: [u64; 3],
+    /// What is on the way, by time of arrival. Pauses apart, as they are given later than the data
+    /// behind them.
+    data: VecDeque<(Instant, VirtualFrame)>,
+    control: VecDeque<(Instant, VirtualFrame)>,
+}
+
+/// Whether a frame is MAC control, which the MAC itself takes.
+pub(super) fn is_control(frame: &VirtualFrame) -> bool {
+    frame.head().get(12..14) == Some(&[0x88, 0x08])
+}
+
+impl Wire {
+    pub(super) fn new(
+        line: Line,
+        plan: DirectionPlan,
+        (from, to): (End, End),
+        delivery: Delivery,
+        seed: u64,
+    ) -> Self {
+        // The line's own overhead is preamble and gap; a shorter one has no preamble to speak of.
+        let after = line.octets(0).saturating_sub(PREAMBLE);
+        let gap = line.rate().time_for(crate::units::Bytes(after));
+        Self {
+            line,
+            gap,
+            plan,
+            to,
+            from,
+            delivery,
+            up: true,
+            dice: Dice::new(seed),
+            lose: [0; 3],
+            data: VecDeque::new(),
+            control: VecDeque::new(),
+        }
+    }
+
+    /// How long a frame occupies the line, on the sender's clock.
+    #[inline]
+    pub(super) fn time_for(&self, frame: &VirtualFrame) -> Duration {
+        self.line.time_for(frame.wire_len())
+    }
+
+    pub(super) fn set_errors(&mut self, errors: ErrorPlan) {
+        self.plan.errors = errors;
+    }
+
+    /// The next `frames` of a kind are to be lost.
+    pub(super) fn set_loss(&mut self, which: Which, frames: u64) {
+        self.lose[which as usize] += frames;
+    }
+
+    /// Takes a frame that starts now and leaves the line at `end`; gives it back if it gets lost.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        at: Instant,
+        end: Instant,
+        mut frame: VirtualFrame,
+    ) -> Result<(), (VirtualFrame, Loss)> {
+        if !self.up {
+            return Err((frame, Loss::LinkDown));
+        }
+        let control = is_control(&frame);
+        if self.lose != [0; 3] && self.loses(control) {
+            return Err((frame, Loss::Fault));
+        }
+        if self.plan.errors != ErrorPlan::default() {
+            if self.draw() < self.plan.errors.frame {
+                return Err((frame, Loss::Fault));
+            }
+            let bits = u64::from(frame.wire_len()) * 8;
+            if self.draw() < any_of(self.plan.errors.bit, bits) {
+                frame.damage();
+            }
+        }
+        let last_bit = end.saturating_sub(self.gap) + self.plan.delay;
+        if control {
+            self.control.push_back((last_bit + self.plan.response, frame));
+            return Ok(());
+        }
+        let given = match self.delivery {
+            Delivery::Stored => last_bit,
+            Delivery::CutThrough(fastest) => {
+                let line = end.since(at);
+                let header = self.line.time_for(HEADER.min(frame.wire_len()));
+                let ahead = line - fastest.time_for(frame.wire_len()).min(line);
+                at + header.max(ahead) + self.plan.delay
+            }
+        };
+        self.data.push_back((given.min(last_bit), frame));
+        Ok(())
+    }
+
+    /// Whether a planned loss meets this frame.
+    fn loses(&mut self, control: bool) -> bool {
+        let which = if control { Which::Control } else { Which::Data };
+        for which in [which, Which::Any] {
+            let left = &mut self.lose[which as usize];
+            if *left > 0 {
+                *left -= 1;
+                return true;
+            }
+        }
+        false
+    }
+
+    fn draw(&mut self) -> u64 {
+        u64::from(self.dice.roll()) << 32 | u64::from(self.dice.roll())
+    }
+
+    /// When the next frame is to be given to the receiver.
+    #[inline]
+    pub(super) fn next(&self) -> Instant {
+        let first = |of: &VecDeque<(Instant, VirtualFrame)>| of.front().map(|(at, _)| *at);
+        let data = first(&self.data).unwrap_or(Instant::NEVER);
+        if self.control.is_empty() {
+            return data;
+        }
+        data.min(first(&self.control).unwrap_or(Instant::NEVER))
+    }
+
+    /// The next frame that has arrived by `at`; pauses first.
+    #[inline]
+    pub(super) fn arrival(&mut self, at: Instant) -> Option<VirtualFrame> {
+        let of = [&mut self.control, &mut self.data];
+        for queue in of {
+            if queue.front().is_some_and(|(due, _)| *due <= at) {
+                return queue.pop_front().map(|(_, frame)| frame);
+            }
+        }
+        None
+    }
+
+    /// Whether a damaged frame is noticed here: a port that passes frames on before their end has
+    /// passed them on by then, and leaves it to the next that waits for the end.
+    pub(super) fn notices_damage(&self, frame: &VirtualFrame) -> bool {
+        matches!(self.delivery, Delivery::Stored) || is_control(frame)
+    }
+
+    /// Takes what is on the line away.
+    pub(super) fn clear(&mut self) -> Vec<VirtualFrame> {
+        let all = self.data.drain(..).chain(self.control.drain(..));
+        all.map(|(_, frame)| frame).collect()
+    }
+
+    /// Frames on the line, data and pauses.
+    pub(super) fn in_flight(&self) -> usize {
+        self.data.len() + self.control.len()
+    }
+
+    pub(super) const fn port(&self) -> PortId {
+        self.to.port
+    }
+}
+
+const _: () = assert!(HEADER > FCS_BYTES);
+
+/// How likely any of `n` is, each of which is as likely as `each`, in 2^-64ths: by squaring, in
+/// integers, so that it is the same on every machine.
+fn any_of(each: u64, mut n: u64) -> u64 {
+    let (mut none, mut power) = (u64::MAX, u64::MAX - each);
+    let product = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
+    while each > 0 && n > 0 {
+        if n & 1 == 1 {
+            none = product(none, power);
+        }
+        power = product(power, power);
+        n >>= 1;
+    }
+    u64::MAX - none
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2^-64ths of one.
+    fn of(p: f64) -> u64 {
+        (p * 2f64.powi(64)) as u64
+    }
+
+    #[test]
+    fn frames_are_as_likely_damaged_as_any_of_their_bits() {
+        assert_eq!(any_of(0, 12_000), 0);
+        for (ber, bits) in [(1e-12, 12_000), (1e-5, 12_144), (1e-3, 512), (0.5, 1)] {
+            let exact = -f64::exp_m1(f64::from(bits) * f64::ln_1p(-ber));
+            let found = any_of(of(ber), bits as u64) as f64 / 2f64.powi(64);
+            assert!((found - exact).abs() < exact * 1e-4 + 1e-15, "{ber} {bits}: {found} {exact}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What can be seen of a network from outside, as it happens: for checkers, recorders and reports.
+
+use super::frame::VirtualFrame;
+use super::network::Nodes;
+use super::plan::{Direction, LinkId, NodeId};
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::units::{PortId, Priority, PriorityGroup, PrioritySet, TrafficClass};
+use crate::world::Events;
+
+/// Someone who watches a network. All times are the network's. Methods default to nothing and
+/// cost nothing then.
+#[allow(unused_variables)]
+pub trait Witness {
+    /// Whether switches take notes at all.
+    const NOTES: bool = true;
+
+    /// A frame starts on a line, which it leaves at `end`.
+    #[inline]
+    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {}
+
+    /// A frame has arrived and is given to the node. A pause is given when it is obeyed.
+    #[inline]
+    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {}
+
+    /// A frame ends on its way.
+    #[inline]
+    fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {}
+
+    /// A switch says what it did. After the poll in which it did so; notes of one poll are in
+    /// order.
+    #[inline]
+    fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {}
+
+    /// A link went down or came up.
+    #[inline]
+    fn link(&mut self, at: Instant, link: LinkId, up: bool) {}
+
+    /// A moment at which the nodes may be looked at: every `sample_every` of the plan.
+    #[inline]
+    fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {}
+}
+
+impl Witness for () {
+    const NOTES: bool = false;
+}
+
+/// Why a frame ended on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// The frame check sequence did not fit: a bit was received wrong.
+    Damaged,
+    /// It was lost by the link's rate of loss, or by a planned fault.
+    Fault,
+    /// The link is down, or went down while the frame was on it.
+    LinkDown,
+}
+
+/// What a switch did that is not seen on its lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// It dropped a frame.
+    Dropped {
+        /// Where it is counted.
+        port: PortId,
+        /// The frame's, if it was classified.
+        priority: Option<Priority>,
+        /// Why.
+        reason: DropReason,
+    },
+    /// It sent a frame with CE set here.
+    Marked {
+        /// Where it leaves.
+        port: PortId,
+        /// Its class.
+        class: TrafficClass,
+    },
+    /// An ingress group crossed its limit.
+    Crossed {
+        /// Its port.
+        port: PortId,
+        /// The group.
+        group: PriorityGroup,
+        /// XOFF, or else XON.
+        xoff: bool,
+    },
+    /// It made a PFC or PAUSE frame.
+    PauseSent {
+        /// Where it leaves.
+        port: PortId,
+        /// The priorities it names.
+        named: PrioritySet,
+        /// Those of them that it pauses.
+        paused: PrioritySet,
+    },
+    /// It obeyed a PFC or PAUSE frame.
+    PauseObeyed {
+        /// Where it came in.
+        port: PortId,
+        /// The priorities that may not be sent there now.
+        paused: PrioritySet,
+    },
+    /// Its watchdog found a storm, or released a queue.
+    Storm {
+        /// Where.
+        port: PortId,
+        /// The queue.
+        class: TrafficClass,
+        /// Found, or else released.
+        detected: bool,
+    },
+}
+
+/// The observer in every switch of the virtual world: keeps what happened until it is taken.
+#[derive(Debug, Default)]
+pub struct Notes {
+    pub(super) taken: Vec<Note>,
+    pub(super) enabled: bool,
+}
+
+impl Notes {
+    #[inline]
+    fn note(&mut self, note: Note) {
+        if self.enabled {
+            self.taken.push(note);
+        }
+    }
+}
+
+impl Events for Notes {
+    fn dropped(
+        &mut self,
+        _: Instant,
+        port: PortId,
+        priority: Option<Priority>,
+        reason: DropReason,
+    ) {
+        self.note(Note::Dropped { port, priority, reason });
+    }
+    fn marked(&mut self, _: Instant, port: PortId, class: TrafficClass) {
+        self.note(Note::Marked { port, class });
+    }
+    fn crossed(&mut self, _: Instant, port: PortId, group: PriorityGroup, xoff: bool) {
+        self.note(Note::Crossed { port, group, xoff });
+    }
+    fn pause_sent(&mut self, _: Instant, port: PortId, named: PrioritySet, paused: PrioritySet) {
+        self.note(Note::PauseSent { port, named, paused });
+    }
+    fn pause_obeyed(&mut self, _: Instant, port: PortId, paused: PrioritySet) {
+        self.note(Note::PauseObeyed { port, paused });
+    }
+    fn storm(&mut self, _: Instant, port: PortId, class: TrafficClass, detected: bool) {
+        self.note(Note::Storm { port, class, detected });
+    }
+}
