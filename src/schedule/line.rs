@@ -8,8 +8,10 @@ use crate::units::{BitsPerSec, Bytes};
 pub struct LinePlan {
     /// Octets that every frame takes besides itself.
     pub overhead: u32,
-    /// The unit of time on this line: a frame's time is cut down to whole steps. One picosecond
-    /// is exact. Longer steps are for comparison with simulators that count so.
+    /// The unit of time on this line. One picosecond is exact. With longer steps, which are for
+    /// comparison with simulators that count so, a frame's time is cut down to whole steps; one
+    /// that is a whole number of steps loses one too, because ns-3 cuts a floating-point number
+    /// that lies just below it (1,500 octets at 100 Gb/s are 119 ns there, not 120).
     pub step: Duration,
 }
 
@@ -58,7 +60,7 @@ impl Line {
     }
 
     /// How long a frame of `wire_len` octets (FCS included) occupies the line, overhead included,
-    /// rounded up to the picosecond and then cut to whole steps.
+    /// rounded up to the picosecond, or cut to steps as the plan says.
     #[inline]
     #[must_use]
     pub fn time_for(&self, wire_len: u32) -> Duration {
@@ -68,7 +70,11 @@ impl Line {
             ps => Duration::from_picos(octets * ps),
         };
         let step = self.plan.step.as_picos();
-        if step <= 1 { time } else { Duration::from_picos(time.as_picos() / step * step) }
+        if step <= 1 {
+            time
+        } else {
+            Duration::from_picos(time.as_picos().saturating_sub(1) / step * step)
+        }
     }
 
     /// The line comes up with another rate.
@@ -102,5 +108,6 @@ mod tests {
         let line = Line::new(BitsPerSec::gbps(100), plan);
         assert_eq!(line.time_for(1048), Duration::from_nanos(83));
         assert_eq!(line.time_for(64), Duration::from_nanos(5));
+        assert_eq!(line.time_for(1500), Duration::from_nanos(119));
     }
 }

@@ -30,7 +30,7 @@ pub use error::NetworkError;
 pub use frame::{VirtualFrame, VirtualPort};
 pub use network::{Network, Node, Nodes, Tally};
 pub use plan::*;
-pub use queue::Queue;
+pub use queue::{Class, Queue};
 pub use witness::{Loss, Note, Notes, Witness};
 
 use crate::world::{Alone, World};

@@ -7,7 +7,7 @@ use super::hash::TraceHash;
 use super::plan::{
     CpuPlan, Direction, End, Fault, FaultKind, LinkId, NetworkPlan, NodeId, NodeKind, NodePlan,
 };
-use super::queue::Queue;
+use super::queue::{Class, Queue};
 use super::wire::{Delivery, Wire};
 use super::witness::{Loss, Notes, Witness};
 use super::{ClockPlan, VirtualWorld};
@@ -188,7 +188,7 @@ impl Wires {
             Ok(()) => {
                 self.on_the_way += 1;
                 let next = wire.next();
-                self.queue.set(self.slots.arrival(direction), next);
+                self.queue.set(self.slots.arrival(direction), Class::Arrival, next);
             }
             Err((frame, cause)) => {
                 self.tally.lost += 1;
@@ -219,15 +219,19 @@ impl<W: Witness> Network<W> {
         let slots = Slots { directions: wires.len() as u32, nodes: nodes.len() as u32 };
         let mut queue = Queue::new(slots.count());
         for n in 0..slots.directions {
-            queue.set(slots.wake(Direction(n)), Instant::ZERO);
+            queue.set(slots.wake(Direction(n)), Class::Timer, Instant::ZERO);
         }
         let mut faults = plan.faults.clone();
         // The sort is stable: faults at the same time happen in the order of the plan.
         faults.sort_by_key(|fault| fault.at);
         faults.reverse();
-        queue.set(Slots::FAULT, faults.last().map_or(Instant::NEVER, |fault| fault.at));
+        queue.set(
+            Slots::FAULT,
+            Class::Fault,
+            faults.last().map_or(Instant::NEVER, |fault| fault.at),
+        );
         if plan.sample_every.is_some() {
-            queue.set(slots.sample(), Instant::ZERO);
+            queue.set(slots.sample(), Class::Sample, Instant::ZERO);
         }
         let (hash, tally) = (TraceHash::default(), Tally::default());
         Ok(Self {
@@ -270,18 +274,18 @@ impl<W: Witness> Network<W> {
             match self.wires.slots.event(slot) {
                 Event::Arrival(direction) => self.arrive(at, direction),
                 Event::Wake(direction) => {
-                    self.wires.queue.set(slot, Instant::NEVER);
+                    self.wires.queue.set(slot, Class::Timer, Instant::NEVER);
                     let End { node, port } = self.wires.wires[direction.index()].from;
                     self.rouse(node, Some(port));
                 }
                 Event::Node(node) => {
-                    self.wires.queue.set(slot, Instant::NEVER);
+                    self.wires.queue.set(slot, Class::Timer, Instant::NEVER);
                     self.rouse(node, None);
                 }
                 Event::Fault => self.fail(at),
                 Event::Sample => {
                     let every = self.sample_every.unwrap_or(Duration::MAX);
-                    self.wires.queue.set(slot, at.saturating_add(every));
+                    self.wires.queue.set(slot, Class::Sample, at.saturating_add(every));
                     sample = true;
                 }
             }
@@ -297,7 +301,7 @@ impl<W: Witness> Network<W> {
     fn rouse(&mut self, id: NodeId, port: Option<PortId>) {
         let node = &mut self.nodes.0[id.index()];
         if let Some(port) = port {
-            if node.due.last() != Some(&port) {
+            if !node.due.contains(&port) {
                 node.due.push(port);
             }
         }
@@ -326,20 +330,17 @@ impl<W: Witness> Network<W> {
             state.port_mut(wire.port()).deliver(frame);
         }
         let (next, port) = (wire.next(), wire.port());
-        self.wires.queue.set(self.wires.slots.arrival(direction), next);
+        self.wires.queue.set(self.wires.slots.arrival(direction), Class::Arrival, next);
         self.rouse(id, Some(port));
     }
 
-    /// Polls the nodes that have something to do, in the order of their numbers. Which comes first
-    /// makes no difference, as every frame is on its line for some time.
+    /// Polls the nodes that have something to do, in the order in which it happened to them. What
+    /// a node sends does not reach another at the same time, as every frame takes some.
     #[inline]
     fn poll_ready(&mut self, at: Instant) {
         let mut ready = core::mem::take(&mut self.ready);
-        if ready.len() > 1 {
-            match &mut self.shuffle {
-                None => ready.sort_unstable(),
-                Some(dice) => shuffle(dice, &mut ready),
-            }
+        if let Some(dice) = &mut self.shuffle {
+            shuffle(dice, &mut ready);
         }
         for id in ready.drain(..) {
             self.poll(at, id);
@@ -354,17 +355,13 @@ impl<W: Witness> Network<W> {
         let state = &mut nodes.0[id.index()];
         state.ready = false;
         if at < state.busy_until {
-            wires.queue.set(wires.slots.node(id), state.busy_until);
+            wires.queue.set(wires.slots.node(id), Class::Timer, state.busy_until);
             return;
         }
         *polls += 1;
         let NodeState { node, clock, out, due, .. } = state;
-        if due.len() > 1 {
-            due.sort_unstable();
-            due.dedup();
-            if let Some(dice) = dice {
-                shuffle(dice, due);
-            }
+        if let Some(dice) = dice {
+            shuffle(dice, due);
         }
         let local = clock.local(at);
         let later = |deadline: Instant| {
@@ -378,9 +375,9 @@ impl<W: Witness> Network<W> {
                     for frame in sent.take_sent() {
                         wires.send(at, local, clock, direction, frame, witness);
                     }
-                    wires.queue.set(wires.slots.wake(direction), later(deadline));
+                    wires.queue.set(wires.slots.wake(direction), Class::Timer, later(deadline));
                 });
-                wires.queue.set(wires.slots.node(id), later(whole));
+                wires.queue.set(wires.slots.node(id), Class::Timer, later(whole));
                 for note in switch.events_mut().taken.drain(..) {
                     witness.noted(at, id, &note);
                 }
@@ -395,7 +392,7 @@ impl<W: Witness> Network<W> {
                 for frame in station.port_mut().take_sent() {
                     wires.send(at, local, clock, out[0], frame, witness);
                 }
-                wires.queue.set(wires.slots.wake(out[0]), later(deadline));
+                wires.queue.set(wires.slots.wake(out[0]), Class::Timer, later(deadline));
             }
         }
         due.clear();
@@ -422,7 +419,7 @@ impl<W: Witness> Network<W> {
             }
         }
         let next = self.faults.last().map_or(Instant::NEVER, |fault| fault.at);
-        self.wires.queue.set(Slots::FAULT, next);
+        self.wires.queue.set(Slots::FAULT, Class::Fault, next);
     }
 
     /// A link goes down, with what is on it, or comes up.
@@ -437,7 +434,11 @@ impl<W: Witness> Network<W> {
                 self.wires.tally.lost += 1;
                 self.witness.lost(at, direction, &frame, Loss::LinkDown);
             }
-            self.wires.queue.set(self.wires.slots.arrival(direction), Instant::NEVER);
+            self.wires.queue.set(
+                self.wires.slots.arrival(direction),
+                Class::Arrival,
+                Instant::NEVER,
+            );
             let state = &mut self.nodes.0[node.index()];
             if let Node::Host(station) = &mut state.node {
                 station.set_link(state.clock.local(at), up);

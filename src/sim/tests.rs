@@ -120,10 +120,11 @@ fn run(plan: &NetworkPlan) -> Network<Seen> {
 #[test]
 fn one_frame_takes_its_time_on_each_line() {
     let network = run(&incast(1, 1));
-    // 8 octets of preamble and 1,048 of frame at 80 ps each, 500 ns of cable, twice.
-    let hop = Duration::from_picos(1056 * 80 + 500_000);
-    let expected: Vec<(Instant, String)> =
-        vec![(Instant::ZERO + hop, "1 1048".into()), (Instant::ZERO + hop + hop, "2 1048".into())];
+    // 8 octets of preamble and 1,048 of frame at 80 ps each, 500 ns of cable; then the same without
+    // the priority tag.
+    let first = Instant::ZERO + Duration::from_picos(1056 * 80 + 500_000);
+    let second = first + Duration::from_picos(1052 * 80 + 500_000);
+    let expected = vec![(first, "1 1048".into()), (second, "2 1044".into())];
     assert_eq!(network.finish().0.0, expected);
 }
 
