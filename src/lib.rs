@@ -20,6 +20,7 @@ pub mod dpdk;
 pub mod frame;
 pub mod headroom;
 pub mod host;
+pub mod lab;
 pub mod pfc;
 pub mod port;
 pub mod report;

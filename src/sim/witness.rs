@@ -45,6 +45,40 @@ impl Witness for () {
     const NOTES: bool = false;
 }
 
+/// Two who watch, the first one first.
+impl<A: Witness, B: Witness> Witness for (A, B) {
+    const NOTES: bool = A::NOTES || B::NOTES;
+
+    #[inline]
+    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
+        self.0.sent(at, direction, frame, end);
+        self.1.sent(at, direction, frame, end);
+    }
+    #[inline]
+    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        self.0.arrived(at, direction, frame);
+        self.1.arrived(at, direction, frame);
+    }
+    #[inline]
+    fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
+        self.0.lost(at, direction, frame, cause);
+        self.1.lost(at, direction, frame, cause);
+    }
+    #[inline]
+    fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {
+        self.0.noted(at, node, note);
+        self.1.noted(at, node, note);
+    }
+    fn link(&mut self, at: Instant, link: LinkId, up: bool) {
+        self.0.link(at, link, up);
+        self.1.link(at, link, up);
+    }
+    fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {
+        self.0.sampled(at, nodes);
+        self.1.sampled(at, nodes);
+    }
+}
+
 /// Why a frame ended on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {

@@ -36,7 +36,7 @@ use crate::buffer::{BufferError, Ledger};
 use crate::congestion::Dice;
 use crate::schedule::Arena;
 use crate::time::{Duration, Instant};
-use crate::units::{Cells, PortId, Priority};
+use crate::units::{Cells, PortId, Priority, TrafficClass};
 use crate::world::{Events, Handoff, Next, World};
 use awake::Awake;
 use port_state::{PortState, Queued};
@@ -212,6 +212,12 @@ impl<W: World> Switch<W> {
     /// The buffer's ledger, to look at.
     pub const fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    /// Octets that wait in one queue of an owned port, FCS included.
+    #[must_use]
+    pub fn queue_bytes(&self, id: PortId, class: TrafficClass) -> u64 {
+        self.local(id).map_or(0, |at| self.ports[at].scheduler.bytes(class))
     }
 
     /// Where a port is in `ports`, if this worker owns it.
