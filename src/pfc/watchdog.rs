@@ -23,6 +23,8 @@ pub enum StormEvent {
 #[derive(Clone, Debug)]
 pub struct Watchdog {
     queues: [Option<Queue>; PRIORITIES],
+    /// Whether any of them is watched.
+    configured: bool,
     /// The earliest deadline of all queues.
     earliest: Instant,
     stormed: u8,
@@ -72,6 +74,7 @@ impl Watchdog {
         });
         Self {
             queues,
+            configured: queues.iter().any(Option::is_some),
             earliest: Instant::NEVER,
             stormed: 0,
             detections: [0; PRIORITIES],
@@ -80,9 +83,10 @@ impl Watchdog {
     }
 
     /// Whether any queue is watched.
+    #[inline]
     #[must_use]
-    pub fn is_configured(&self) -> bool {
-        self.queues.iter().any(Option::is_some)
+    pub const fn is_configured(&self) -> bool {
+        self.configured
     }
 
     /// Whether the queue of `class` is paused with frames waiting. A frame that it sends, and the

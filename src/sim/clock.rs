@@ -24,24 +24,26 @@ impl ClockPlan {
     }
 
     /// What the clock shows at the network's time `at`.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn local(&self, at: Instant) -> Instant {
-        if self.is_exact() || at == Instant::NEVER {
-            return at;
-        }
+        if self.is_exact() || at == Instant::NEVER { at } else { self.shown(at) }
+    }
+
+    fn shown(&self, at: Instant) -> Instant {
         let at = i128::from(at.as_picos());
         let shown = at + (at * i128::from(self.drift_ppb)).div_euclid(PARTS);
         to_instant(shown + i128::from(self.offset.as_picos()))
     }
 
     /// The first time of the network at which the clock shows `shown` or more.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn network(&self, shown: Instant) -> Instant {
-        if self.is_exact() || shown == Instant::NEVER {
-            return shown;
-        }
+        if self.is_exact() || shown == Instant::NEVER { shown } else { self.found(shown) }
+    }
+
+    fn found(&self, shown: Instant) -> Instant {
         let since = i128::from(shown.as_picos()) - i128::from(self.offset.as_picos());
         let mut at = (since * PARTS).div_euclid(PARTS + i128::from(self.drift_ppb)).max(0);
         // The two roundings together are off by a picosecond or two, never by more.

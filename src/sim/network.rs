@@ -271,12 +271,17 @@ impl<W: Witness> Network<W> {
                 break;
             }
             self.wires.tally.events += 1;
+            // What is polled below is given a new time, so the last event need not be taken out.
+            let last = self.wires.queue.second_at() > at;
             match self.wires.slots.event(slot) {
                 Event::Arrival(direction) => self.arrive(at, direction),
                 Event::Wake(direction) => {
-                    self.wires.queue.set(slot, Class::Timer, Instant::NEVER);
                     let End { node, port } = self.wires.wires[direction.index()].from;
                     self.rouse(node, Some(port));
+                    if last && self.nodes.0[node.index()].busy_until <= at {
+                        break;
+                    }
+                    self.wires.queue.set(slot, Class::Timer, Instant::NEVER);
                 }
                 Event::Node(node) => {
                     self.wires.queue.set(slot, Class::Timer, Instant::NEVER);

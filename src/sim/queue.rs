@@ -1,5 +1,4 @@
-//! The event queue: one slot for each thing that can have an event pending, and a tournament among
-//! them.
+//! The event queue: one slot for each thing that can have an event pending.
 //!
 //! Every direction of a link, every port and every node has at most one event pending, so the
 //! queue has as many slots as the network has parts and never allocates. Its order is total: by
@@ -20,11 +19,6 @@ const fn key(at: Instant, class: Class, sequence: u64, slot: u32) -> Key {
     (at.as_picos() as u128) << 64 | order as u128
 }
 
-/// The key of a slot in which nothing is pending.
-const fn idle(slot: u32) -> Key {
-    key(Instant::NEVER, Class::Timer, 0, slot)
-}
-
 /// What comes first at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
@@ -38,13 +32,27 @@ pub enum Class {
     Sample,
 }
 
-/// A winner tree: the leaf of slot `n` is at `leaves + n`, the parent of node `i` is at `i / 2`,
-/// and each inner node has the smaller key of its two children.
+/// How many children a node of the heap has: four keys fill a cache line.
+const ARITY: usize = 4;
+
+/// Where a slot is that is not in the heap.
+const NOWHERE: u32 = u32::MAX;
+
+/// A heap of keys in which every slot knows its place.
 #[derive(Debug)]
 pub struct Queue {
-    tree: Vec<Key>,
-    leaves: usize,
+    heap: Vec<Key>,
+    /// By slot: where its key is in `heap`.
+    place: Vec<u32>,
     sequence: u64,
+}
+
+const fn time_of(key: Key) -> Instant {
+    Instant::from_picos((key >> 64) as u64)
+}
+
+const fn slot_of(key: Key) -> u32 {
+    key as u32 & ((1 << SLOT_BITS) - 1)
 }
 
 impl Queue {
@@ -54,57 +62,116 @@ impl Queue {
     /// With more than 2^24 slots.
     #[must_use]
     pub fn new(slots: usize) -> Self {
-        let leaves = slots.max(1).next_power_of_two();
-        assert!(leaves <= 1 << SLOT_BITS, "slots are numbered by {SLOT_BITS} bits");
-        let mut tree = vec![0; 2 * leaves];
-        for i in 0..leaves {
-            tree[leaves + i] = idle(i as u32);
-        }
-        for i in (1..leaves).rev() {
-            tree[i] = tree[2 * i].min(tree[2 * i + 1]);
-        }
-        Self { tree, leaves, sequence: 0 }
+        assert!(slots <= 1 << SLOT_BITS, "slots are numbered by {SLOT_BITS} bits");
+        Self { heap: Vec::with_capacity(slots), place: vec![NOWHERE; slots], sequence: 0 }
     }
 
     /// When the slot's event is due; NEVER when none is pending.
     #[inline]
     #[must_use]
     pub fn at(&self, slot: u32) -> Instant {
-        Instant::from_picos((self.tree[self.leaves + slot as usize] >> 64) as u64)
+        match self.place[slot as usize] {
+            NOWHERE => Instant::NEVER,
+            place => time_of(self.heap[place as usize]),
+        }
     }
 
     /// Sets when the slot's event is due, in place of what was pending. One that stays due at the
     /// same time keeps its place.
     #[inline]
     pub fn set(&mut self, slot: u32, class: Class, at: Instant) {
-        if self.at(slot) == at {
-            return;
-        }
-        let mut new = idle(slot);
-        if at != Instant::NEVER {
-            new = key(at, class, self.sequence, slot);
-            self.sequence += 1;
-            assert!(self.sequence < 1 << SEQUENCE_BITS, "too many events for one run");
-        }
-        let mut i = self.leaves + slot as usize;
-        self.tree[i] = new;
-        while i > 1 {
-            new = new.min(self.tree[i ^ 1]);
-            i /= 2;
-            if self.tree[i] == new {
-                return;
-            }
-            self.tree[i] = new;
+        if self.at(slot) != at {
+            self.change(slot, class, at);
         }
     }
 
-    /// The event that comes first: its time and slot.
+    fn change(&mut self, slot: u32, class: Class, at: Instant) {
+        let place = self.place[slot as usize] as usize;
+        if at == Instant::NEVER {
+            return self.remove(place);
+        }
+        let new = key(at, class, self.sequence, slot);
+        self.sequence += 1;
+        assert!(self.sequence < 1 << SEQUENCE_BITS, "too many events for one run");
+        if place == NOWHERE as usize {
+            self.heap.push(new);
+            self.rise(self.heap.len() - 1, new);
+        } else if new < self.heap[place] {
+            self.rise(place, new);
+        } else {
+            self.sink(place, new);
+        }
+    }
+
+    fn remove(&mut self, place: usize) {
+        self.place[slot_of(self.heap[place]) as usize] = NOWHERE;
+        let last = self.heap.pop().expect("what is removed is there");
+        match self.heap.get(place) {
+            None => {}
+            Some(removed) if last < *removed => self.rise(place, last),
+            Some(_) => self.sink(place, last),
+        }
+    }
+
+    /// Puts `key` at `place` or further up.
+    fn rise(&mut self, mut place: usize, key: Key) {
+        while place > 0 {
+            let above = (place - 1) / ARITY;
+            if self.heap[above] < key {
+                break;
+            }
+            self.put(place, self.heap[above]);
+            place = above;
+        }
+        self.put(place, key);
+    }
+
+    /// Puts `key` at `place` or further down.
+    #[inline]
+    fn sink(&mut self, mut place: usize, key: Key) {
+        loop {
+            let first = place * ARITY + 1;
+            let Some((least, found)) = self.least(first) else { break };
+            if key < found {
+                break;
+            }
+            self.put(place, found);
+            place = least;
+        }
+        self.put(place, key);
+    }
+
+    /// The least of the siblings from `first` on, and where it is.
+    #[inline(always)]
+    fn least(&self, first: usize) -> Option<(usize, Key)> {
+        if let Some(four) = self.heap.get(first..first + ARITY) {
+            let (a, b) = (usize::from(four[1] < four[0]), usize::from(four[3] < four[2]) + 2);
+            let least = if four[b] < four[a] { b } else { a };
+            return Some((first + least, four[least]));
+        }
+        let rest = self.heap.get(first..)?.iter().enumerate();
+        rest.min_by_key(|(_, key)| **key).map(|(n, key)| (first + n, *key))
+    }
+
+    #[inline(always)]
+    fn put(&mut self, place: usize, key: Key) {
+        self.heap[place] = key;
+        self.place[slot_of(key) as usize] = place as u32;
+    }
+
+    /// The event that comes first: its time and slot; NEVER and no slot when there is none.
     #[inline]
     #[must_use]
     pub fn first(&self) -> (Instant, u32) {
-        let first = self.tree[1];
-        let slot = first as u32 & ((1 << SLOT_BITS) - 1);
-        (Instant::from_picos((first >> 64) as u64), slot)
+        let key = self.heap.first();
+        key.map_or((Instant::NEVER, NOWHERE), |key| (time_of(*key), slot_of(*key)))
+    }
+
+    /// When the event behind the first one is due.
+    #[inline]
+    #[must_use]
+    pub fn second_at(&self) -> Instant {
+        self.least(1).map_or(Instant::NEVER, |(_, key)| time_of(key))
     }
 }
 
@@ -149,6 +216,9 @@ mod tests {
                 prop_assert_eq!(queue.first().0, least.1.0);
                 if least.1.0 != Instant::NEVER {
                     prop_assert_eq!(queue.first().1, least.0 as u32);
+                    let others = model.iter().enumerate().filter(|(n, _)| *n != least.0);
+                    let second = others.map(|(_, due)| due.0).min();
+                    prop_assert_eq!(queue.second_at(), second.unwrap_or(Instant::NEVER));
                 }
                 prop_assert_eq!(queue.at(slot as u32), at);
             }

@@ -10,37 +10,38 @@ use crate::time::Instant;
 use crate::units::PortId;
 use crate::world::World;
 
-const WORDS: usize = (PortId::MAX.index() + 1).div_ceil(64);
-
 /// A set of ports, by their place among this worker's.
 #[derive(Clone, Debug)]
 pub(super) struct Awake {
-    words: [u64; WORDS],
+    /// As many words as the ports need: one, for most switches.
+    words: Box<[u64]>,
 }
 
 impl Awake {
-    pub(super) const fn none() -> Self {
-        Self { words: [0; WORDS] }
+    pub(super) fn none(ports: usize) -> Self {
+        Self { words: vec![0; ports.div_ceil(64).max(1)].into_boxed_slice() }
     }
 
-    #[inline]
-    pub(super) const fn insert(&mut self, at: usize) {
-        self.words[at / 64] |= 1 << (at % 64);
+    /// Whether it was not there before.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, at: usize) -> bool {
+        let word = &mut self.words[at / 64];
+        let new = *word & 1 << (at % 64) == 0;
+        *word |= 1 << (at % 64);
+        new
     }
 
     /// Takes out the first port at or behind `from`.
-    #[inline]
+    #[inline(always)]
     fn pop_from(&mut self, from: usize) -> Option<usize> {
-        let mut word = from / 64;
         let mut mask = u64::MAX << (from % 64);
-        while word < WORDS {
-            let found = self.words[word] & mask;
+        for (word, bits) in self.words.iter_mut().enumerate().skip(from / 64) {
+            let found = *bits & mask;
             if found != 0 {
                 let bit = found.trailing_zeros() as usize;
-                self.words[word] &= !(1 << bit);
+                *bits &= !(1 << bit);
                 return Some(word * 64 + bit);
             }
-            word += 1;
             mask = u64::MAX;
         }
         None
@@ -66,7 +67,6 @@ impl<W: World> Switch<W> {
             while self.receive(now, at) {}
             self.awake.insert(at);
         }
-        let mut looked_at = Awake::none();
         let mut from = 0;
         loop {
             let Some(at) = self.awake.pop_from(from) else {
@@ -76,14 +76,14 @@ impl<W: World> Switch<W> {
                 from = 0;
                 continue;
             };
-            looked_at.insert(at);
+            self.looked_at.insert(at);
             from = at + 1;
             if self.transmit(now, at) && self.ports[at].link_free(now) {
                 self.awake.insert(at);
             }
         }
         let mut next = 0;
-        while let Some(at) = looked_at.pop_from(next) {
+        while let Some(at) = self.looked_at.pop_from(next) {
             let port = &mut self.ports[at];
             after(port.id, port.next_deadline(now), &mut port.port);
             next = at + 1;
@@ -96,6 +96,8 @@ impl<W: World> Switch<W> {
 
     /// Takes note that something happened to every port.
     pub(super) fn wake_all(&mut self) {
-        (0..self.ports.len()).for_each(|at| self.awake.insert(at));
+        for at in 0..self.ports.len() {
+            self.awake.insert(at);
+        }
     }
 }

@@ -67,7 +67,9 @@ pub struct Switch<W: World> {
     given: u64,
     taken: u64,
     exchange_at: Instant,
+    /// Ports to which something happened, and those that the present poll has looked at.
     awake: Awake,
+    looked_at: Awake,
 }
 
 /// Why a switch could not be built.
@@ -118,6 +120,7 @@ impl<W: World> Switch<W> {
             *slot.ok_or(SwitchError::Port(id))? = Some(owned.len() as u16);
             owned.push(PortState::new(id, port, &plan.ports[id.index()], plan.bridge.shortcuts));
         }
+        let count = owned.len();
         Ok(Self {
             name: plan.name.clone(),
             max_frame: plan.max_frame,
@@ -137,7 +140,8 @@ impl<W: World> Switch<W> {
             given: 0,
             taken: 0,
             exchange_at: Instant::ZERO,
-            awake: Awake::none(),
+            awake: Awake::none(count),
+            looked_at: Awake::none(count),
         })
     }
 
