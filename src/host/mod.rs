@@ -21,8 +21,9 @@ mod station;
 pub mod template;
 
 pub use plan::{
-    FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PlanError,
-    Rate, StationPlan, Tag, Udp,
+    FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, IN_FLIGHT_MAX, Marking, Message,
+    Operation, PauseAsk, PausePlan, PlanError, Rate, Recovery, RocePlan, StationPlan, Tag, TcpPlan,
+    Transport, TransportPlan, Udp,
 };
 pub use sink::{Latency, SinkCounters};
 pub use source::SourceCounters;
