@@ -240,8 +240,14 @@ impl PrioritySet {
     }
 
     /// The priorities in the set, lowest first.
+    #[inline]
     pub fn iter(self) -> impl Iterator<Item = Priority> {
-        Priority::ALL.into_iter().filter(move |p| self.contains(*p))
+        let mut left = self.0;
+        core::iter::from_fn(move || {
+            let first = Priority::ALL.get(left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some(*first)
+        })
     }
 }
 

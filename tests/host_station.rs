@@ -57,6 +57,8 @@ fn plan(flows: Vec<FlowPlan>) -> StationPlan {
         backlog: Duration::ZERO,
         flows,
         expects: vec![],
+        senders: vec![],
+        receivers: vec![],
         pauses: vec![],
     }
 }

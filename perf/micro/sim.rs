@@ -114,6 +114,8 @@ fn host(n: u16, to: Option<u16>, frames: u64, expects: Vec<FlowId>) -> StationPl
         backlog: Duration::MAX,
         flows: to.map(flow).into_iter().collect(),
         expects,
+        senders: vec![],
+        receivers: vec![],
         pauses: vec![],
     }
 }

@@ -13,17 +13,23 @@
 //! [`plan`] says what a station does, `source` paces, [`template`] makes the octets, [`probe`]
 //! finds them again, [`sink`] counts.
 
+mod arrived;
+mod order;
+mod pauses;
 pub mod plan;
 pub mod probe;
 pub mod sink;
 mod source;
 mod station;
 pub mod template;
+mod transport;
 
 pub use plan::{
-    FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PlanError,
-    Rate, StationPlan, Tag, Udp,
+    FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, IN_FLIGHT_MAX, Marking, Message,
+    Operation, PauseAsk, PausePlan, PlanError, Rate, Recovery, RocePlan, StationPlan, Tag, TcpPlan,
+    Transport, TransportPlan, Udp,
 };
 pub use sink::{Latency, SinkCounters};
 pub use source::SourceCounters;
 pub use station::{COMMITTED_MAX, PriorityPauses, Station, StationCounters, StationSnapshot};
+pub use transport::{Completions, ReceiverCounters, SenderCounters};

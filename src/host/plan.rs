@@ -1,5 +1,11 @@
 //! What a station is told: its link, its flows, and the pauses it sends by itself.
 
+mod error;
+mod transport;
+
+pub use error::PlanError;
+pub use transport::*;
+
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::probe::PROBE_LEN;
@@ -156,45 +162,14 @@ pub struct StationPlan {
     pub backlog: Duration,
     /// What it sends.
     pub flows: Vec<FlowPlan>,
-    /// The flows whose frames it counts; all others are foreign to it.
+    /// The flows whose frames it counts and does not answer; all others are foreign to it.
     pub expects: Vec<FlowId>,
+    /// The flows that it sends and whose receivers answer.
+    pub senders: Vec<TransportPlan>,
+    /// The flows that it counts and answers.
+    pub receivers: Vec<TransportPlan>,
     /// The pauses it sends by itself.
     pub pauses: Vec<PausePlan>,
-}
-
-/// Why a station plan cannot be run.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum PlanError {
-    /// A flow number is too high.
-    #[error("flow {0}: flows are numbered 0 to {FLOW_ID_MAX}")]
-    FlowId(u32),
-    /// Two flows of the station, or two that it expects, have the same number.
-    #[error("flow {0} is there twice")]
-    Twice(u32),
-    /// Frames of this size do not hold the headers and the probe.
-    #[error("flow {flow}: {size} octets are too few, its headers and probe take {min}")]
-    Short {
-        /// The flow.
-        flow: u32,
-        /// What it asks for.
-        size: u32,
-        /// What it needs.
-        min: u32,
-    },
-    /// Frames of this size are longer than any port takes.
-    #[error("flow {flow}: {size} octets are more than the longest frame, {FRAME_MAX}")]
-    Long {
-        /// The flow.
-        flow: u32,
-        /// What it asks for.
-        size: u32,
-    },
-    /// A rate of nothing, or of more than the link.
-    #[error("flow {0}: its rate is zero or above that of the link")]
-    Rate(u32),
-    /// Pauses that follow each other without any time between them.
-    #[error("pauses have to be some time apart")]
-    PauseInterval,
 }
 
 impl Headers {
@@ -228,6 +203,18 @@ impl FlowPlan {
     pub const fn size_min(&self) -> u32 {
         let len = (self.probe_at() + PROBE_LEN) as u32 + FCS_BYTES;
         if len < FRAME_MIN { FRAME_MIN } else { len }
+    }
+
+    /// Octets of payload in a frame, the probe among them: what follows the headers.
+    #[must_use]
+    pub const fn payload(&self) -> u32 {
+        self.size - FCS_BYTES - self.probe_at() as u32
+    }
+
+    /// How many frames a message of `bytes` octets takes. The last is as long as the others.
+    #[must_use]
+    pub const fn frames_for(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.payload() as u64)
     }
 
     /// The time from one frame to the next on a link.
@@ -270,8 +257,33 @@ impl StationPlan {
         if self.pauses.iter().any(|p| p.every == Duration::ZERO) {
             return Err(PlanError::PauseInterval);
         }
-        distinct(self.flows.iter().map(|f| f.id))?;
-        distinct(self.expects.iter().copied())
+        for t in self.senders.iter().chain(&self.receivers) {
+            t.check()?;
+        }
+        let lost = self.senders.iter().find(|t| t.src != self.mac);
+        if let Some(t) = lost.or_else(|| self.receivers.iter().find(|t| t.dst != self.mac)) {
+            return Err(PlanError::NotHere(t.id.0));
+        }
+        self.check_ends()?;
+        let ids = |plans: &[TransportPlan]| plans.iter().map(|t| t.id).collect::<Vec<_>>();
+        distinct(self.flows.iter().map(|f| f.id).chain(ids(&self.senders)))?;
+        distinct(self.expects.iter().copied().chain(ids(&self.receivers)))
+    }
+
+    /// Whether every answer and every datum finds one flow: no queue pair and no pair of ports is
+    /// there twice.
+    fn check_ends(&self) -> Result<(), PlanError> {
+        let mut ends: Vec<_> = self
+            .senders
+            .iter()
+            .map(|t| (t.answer_key(), t.id.0))
+            .chain(self.receivers.iter().map(|t| (t.data_key(), t.id.0)))
+            .collect();
+        ends.sort_unstable();
+        match ends.windows(2).find(|w| w[0].0 == w[1].0) {
+            Some(w) => Err(PlanError::SameEnd(w[0].1, w[1].1)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -2,10 +2,11 @@
 //! was sent. Octets from its start: magic (4), flow (4), sequence (8), time in picoseconds (8), all
 //! big-endian.
 
+use super::arrived::Arrived;
 use super::plan::FlowId;
 use crate::time::Instant;
-use crate::wire::ip::{self, Ecn, Fragment, Protocol};
-use crate::wire::{EtherType, udp, vlan};
+use crate::wire::ip::Ecn;
+use crate::wire::{EtherType, vlan};
 
 /// Octets of a probe.
 pub const PROBE_LEN: usize = 24;
@@ -75,16 +76,9 @@ impl Arrival {
     #[must_use]
     #[inline]
     pub fn find(frame: &[u8], walk: &vlan::Walk) -> Option<Self> {
-        let payload = &frame[walk.l3..];
-        if walk.ethertype == PROBE_ETHERTYPE {
-            return Probe::parse(payload).map(|probe| Self { probe, ecn: Ecn::NotEct });
+        match Arrived::read(frame, walk) {
+            Arrived::Data(arrival, _) => Some(arrival),
+            Arrived::Answer(..) | Arrived::Other => None,
         }
-        let packet = ip::View::new(walk.ethertype, payload).ok()?;
-        let upper = packet.upper().ok()?;
-        if upper.protocol != Protocol::UDP || upper.fragment != Fragment::Whole {
-            return None;
-        }
-        let probe = Probe::parse(udp::View::new(upper.payload).ok()?.payload())?;
-        Some(Self { probe, ecn: packet.ecn() })
     }
 }

@@ -3,16 +3,20 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::plan::{FlowPlan, Headers, Udp};
+use super::plan::{FlowPlan, Headers, Tag, Udp};
 use super::probe::{PROBE_ETHERTYPE, PROBE_LEN, Probe, SEQUENCE_AT};
 use crate::frame::FCS_BYTES;
 use crate::time::Instant;
+use crate::units::Mac;
 use crate::wire::checksum::Sum;
 use crate::wire::ip::Protocol;
 use crate::wire::{EtherType, ethernet, ipv4, ipv6, udp, vlan};
 
 /// Hops that a flow's packets may take.
-const TTL: u8 = 64;
+pub(super) const TTL: u8 = 64;
+
+/// Why writing a header cannot fail.
+pub(super) const ROOM: &str = "the head was made long enough for all headers";
 
 /// Where the checksum is in a UDP header.
 const UDP_CHECKSUM_AT: usize = 6;
@@ -41,7 +45,7 @@ impl Template {
         };
         let probe = Probe { flow: flow.id, sequence: 0, sent: Instant::ZERO };
         head[probe_at..].copy_from_slice(&probe.octets());
-        let l3 = layer2(flow, ethertype, &mut head);
+        let l3 = layer2(flow.dst, flow.src, flow.tag, ethertype, &mut head);
         let len = (flow.size - FCS_BYTES) as usize - l3;
         let udp = match flow.headers {
             Headers::Ethernet => None,
@@ -75,11 +79,16 @@ impl Template {
 }
 
 /// Writes addresses, tag and EtherType; says where the network header goes.
-fn layer2(flow: &FlowPlan, ethertype: EtherType, head: &mut [u8]) -> usize {
-    const ROOM: &str = "the head was made long enough for all headers";
-    let outer = if flow.tag.is_some() { EtherType::C_TAG } else { ethertype };
-    ethernet::Repr { dst: flow.dst, src: flow.src, ethertype: outer }.emit(head).expect(ROOM);
-    let Some(tag) = flow.tag else { return ethernet::HEADER_LEN };
+pub(super) fn layer2(
+    dst: Mac,
+    src: Mac,
+    tag: Option<Tag>,
+    ethertype: EtherType,
+    head: &mut [u8],
+) -> usize {
+    let outer = if tag.is_some() { EtherType::C_TAG } else { ethertype };
+    ethernet::Repr { dst, src, ethertype: outer }.emit(head).expect(ROOM);
+    let Some(tag) = tag else { return ethernet::HEADER_LEN };
     let tag_at = ethernet::HEADER_LEN - 2;
     let tag = vlan::Repr { tpid: vlan::Tpid::C, pcp: tag.pcp, dei: false, vid: tag.vid };
     tag.emit(&mut head[tag_at..]).expect(ROOM);
@@ -88,10 +97,14 @@ fn layer2(flow: &FlowPlan, ethertype: EtherType, head: &mut [u8]) -> usize {
     l3
 }
 
-/// Writes IPv4 and UDP for a packet of `len` octets; gives the sum of the UDP checksum.
-fn udp4(udp: &Udp<Ipv4Addr>, len: usize, out: &mut [u8]) -> Sum {
-    let payload_len = (len - ipv4::HEADER_LEN) as u16;
-    let ip = ipv4::Repr {
+/// The IPv4 header of a packet with `payload_len` octets behind it, between the addresses of `udp`
+/// and marked as it says.
+pub(super) const fn ipv4_header(
+    udp: &Udp<Ipv4Addr>,
+    protocol: Protocol,
+    payload_len: u16,
+) -> ipv4::Repr<'static> {
+    ipv4::Repr {
         dscp: udp.dscp,
         ecn: udp.ecn,
         identification: 0,
@@ -99,13 +112,18 @@ fn udp4(udp: &Udp<Ipv4Addr>, len: usize, out: &mut [u8]) -> Sum {
         more_fragments: false,
         fragment_offset: 0,
         ttl: TTL,
-        protocol: Protocol::UDP,
+        protocol,
         src: udp.src,
         dst: udp.dst,
         options: &[],
         payload_len,
-    };
-    ip.emit(out).expect("a frame is shorter than the longest packet");
+    }
+}
+
+/// Writes IPv4 and UDP for a packet of `len` octets; gives the sum of the UDP checksum.
+fn udp4(udp: &Udp<Ipv4Addr>, len: usize, out: &mut [u8]) -> Sum {
+    let payload_len = (len - ipv4::HEADER_LEN) as u16;
+    ipv4_header(udp, Protocol::UDP, payload_len).emit(out).expect(ROOM);
     datagram(udp, payload_len, &mut out[ipv4::HEADER_LEN..])
 }
 
@@ -122,7 +140,7 @@ fn udp6(udp: &Udp<Ipv6Addr>, len: usize, out: &mut [u8]) -> Sum {
         src: udp.src,
         dst: udp.dst,
     };
-    ip.emit(out).expect("the head was made long enough for all headers");
+    ip.emit(out).expect(ROOM);
     datagram(udp, payload_len, &mut out[ipv6::HEADER_LEN..])
 }
 

@@ -30,10 +30,15 @@ pub(super) struct Fifo {
     tail: u32,
     frames: u32,
     bytes: u64,
+    /// Length and priority of the first item, if there is one. Kept here because the node itself
+    /// is out of the caches after a long wait: it is read when the one before leaves, and nobody
+    /// waits for that.
+    first: (u32, Priority),
 }
 
 impl Fifo {
-    pub(super) const EMPTY: Self = Self { head: NIL, tail: NIL, frames: 0, bytes: 0 };
+    pub(super) const EMPTY: Self =
+        Self { head: NIL, tail: NIL, frames: 0, bytes: 0, first: (0, Priority::MIN) };
 
     pub(super) const fn frames(&self) -> u32 {
         self.frames
@@ -45,12 +50,8 @@ impl Fifo {
 
     /// Length and priority of the item that comes next.
     #[inline]
-    pub(super) fn peek<H>(&self, arena: &Arena<H>) -> Option<(u32, Priority)> {
-        if self.head == NIL {
-            return None;
-        }
-        let node = &arena.nodes[self.head as usize];
-        Some((node.len, node.priority))
+    pub(super) fn peek(&self) -> Option<(u32, Priority)> {
+        (self.head != NIL).then_some(self.first)
     }
 
     #[inline]
@@ -58,6 +59,7 @@ impl Fifo {
         let at = arena.take(Node { item: Some(item), next: NIL, len, priority });
         if self.tail == NIL {
             self.head = at;
+            self.first = (len, priority);
         } else {
             arena.nodes[self.tail as usize].next = at;
         }
@@ -76,8 +78,9 @@ impl Fifo {
         let (len, priority) = (node.len, node.priority);
         let item = node.item.take().expect("a linked node holds an item");
         self.head = node.next;
-        if self.head == NIL {
-            self.tail = NIL;
+        match arena.nodes.get(self.head as usize) {
+            Some(next) => self.first = (next.len, next.priority),
+            None => self.tail = NIL,
         }
         arena.give(at);
         self.frames -= 1;

@@ -104,8 +104,8 @@ impl Scheduler {
 
     /// The priority of a class's first frame.
     #[must_use]
-    pub fn head_priority<H>(&self, arena: &Arena<H>, class: TrafficClass) -> Option<Priority> {
-        self.queues[class.index()].peek(arena).map(|(_, priority)| priority)
+    pub fn head_priority(&self, class: TrafficClass) -> Option<Priority> {
+        self.queues[class.index()].peek().map(|(_, priority)| priority)
     }
 
     /// Adds an item of `len` octets to the end of a class.
@@ -127,7 +127,7 @@ impl Scheduler {
     /// Takes the item that goes next, given which priorities are paused.
     #[inline]
     pub fn next<H>(&mut self, arena: &mut Arena<H>, paused: PrioritySet) -> Option<Popped<H>> {
-        let ready = self.ready(arena, paused);
+        let ready = self.ready(paused);
         if ready == 0 {
             return None;
         }
@@ -135,9 +135,9 @@ impl Scheduler {
         let class = if strict != 0 {
             7 - strict.leading_zeros() as usize
         } else if ready & (ready - 1) == 0 {
-            self.alone(arena, ready.trailing_zeros() as usize)
+            self.alone(ready.trailing_zeros() as usize)
         } else {
-            self.round_robin(arena, ready)
+            self.round_robin(ready)
         };
         self.take(arena, TrafficClass::ALL[class])
     }
@@ -160,13 +160,13 @@ impl Scheduler {
 
     /// The classes that may send now, one bit each.
     #[inline]
-    fn ready<H>(&self, arena: &Arena<H>, paused: PrioritySet) -> u8 {
+    fn ready(&self, paused: PrioritySet) -> u8 {
         if paused.is_empty() {
             return self.backlog;
         }
         let mut ready = 0;
         for class in TrafficClass::ALL {
-            if let Some(priority) = self.head_priority(arena, class) {
+            if let Some(priority) = self.head_priority(class) {
                 ready |= u8::from(!paused.contains(priority)) << class.get();
             }
         }
@@ -176,16 +176,16 @@ impl Scheduler {
     /// The only DWRR class with something to send goes, whatever its deficit: nobody waits for
     /// it. Its deficit is spent as in its turn, but never owed.
     #[inline]
-    fn alone<H>(&mut self, arena: &Arena<H>, class: usize) -> usize {
-        let len = self.queues[class].peek(arena).map_or(0, |(len, _)| len);
+    fn alone(&mut self, class: usize) -> usize {
+        let len = self.queues[class].peek().map_or(0, |(len, _)| len);
         self.deficit[class] = self.deficit[class].saturating_sub(u64::from(len));
         class
     }
 
     /// Deficit round robin over the `ready` classes (at least two): a class gets its quantum once
     /// per turn and sends while its deficit covers the next frame.
-    fn round_robin<H>(&mut self, arena: &Arena<H>, ready: u8) -> usize {
-        self.skip_idle_rounds(arena, ready);
+    fn round_robin(&mut self, ready: u8) -> usize {
+        self.skip_idle_rounds(ready);
         loop {
             let i = self.turn;
             if ready & (1 << i) != 0 {
@@ -193,7 +193,7 @@ impl Scheduler {
                     self.deficit[i] += u64::from(self.quantum[i]);
                     self.served = true;
                 }
-                let len = self.queues[i].peek(arena).map_or(0, |(len, _)| u64::from(len));
+                let len = self.queues[i].peek().map_or(0, |(len, _)| u64::from(len));
                 if len <= self.deficit[i] {
                     self.deficit[i] -= len;
                     return i;
@@ -206,10 +206,10 @@ impl Scheduler {
 
     /// When no class can send within one more round, all are given the rounds in between at once,
     /// so that a small weight costs no loop per round.
-    fn skip_idle_rounds<H>(&mut self, arena: &Arena<H>, ready: u8) {
+    fn skip_idle_rounds(&mut self, ready: u8) {
         let classes = (0..PRIORITIES).filter(|i| ready & (1 << i) != 0);
         let short = |i: usize, s: &Self| {
-            let len = s.queues[i].peek(arena).map_or(0, |(len, _)| u64::from(len));
+            let len = s.queues[i].peek().map_or(0, |(len, _)| u64::from(len));
             len.saturating_sub(s.deficit[i]).div_ceil(u64::from(s.quantum[i]))
         };
         let rounds = classes.clone().map(|i| short(i, self)).min().unwrap_or(0);

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::hash::Mix;
 use crate::frame::{Burst, FCS_BYTES, Frame};
 use crate::port::{Port, PortCaps, Source};
 use crate::units::Bytes;
@@ -13,17 +14,31 @@ const KEPT: usize = 128 + ROOM;
 
 /// A frame in flight: its first octets, and how long it is on the wire. A frame of 9 KB costs no
 /// more memory than one of 140 octets; what is not kept is zero.
+///
+/// What a line has to know of it is beside the octets, not in them: a frame that has waited long
+/// is out of the caches, and is sent without being read.
 #[derive(Clone, Debug)]
-pub struct VirtualFrame(Box<Body>);
+pub struct VirtualFrame {
+    body: Box<Body>,
+    /// Of the octets, when they were last looked at.
+    digest: u64,
+    wire_len: u32,
+    damaged: bool,
+    control: bool,
+    /// Whether the octets have changed since.
+    changed: bool,
+}
 
+/// The octets that are kept, with some room in front, and where they begin and end.
 #[derive(Clone, Debug)]
 struct Body {
     octets: [u8; ROOM + KEPT],
-    wire_len: u32,
     start: u8,
     end: u8,
-    damaged: bool,
 }
+
+/// Octets of a frame that its digest covers: all headers, and the probe behind them.
+const DIGESTED: usize = 96;
 
 impl VirtualFrame {
     /// A frame of `wire_len` octets, FCS included, that begins with `head` and is zero from there
@@ -32,23 +47,65 @@ impl VirtualFrame {
     pub fn new(head: &[u8], wire_len: u32) -> Self {
         let content = wire_len.saturating_sub(FCS_BYTES) as usize;
         let end = ROOM + content.min(KEPT);
-        let mut octets = [0; ROOM + KEPT];
         let given = head.len().min(end - ROOM);
-        octets[ROOM..ROOM + given].copy_from_slice(&head[..given]);
         let (start, end) = (ROOM as u8, end as u8);
-        Self(Box::new(Body { octets, wire_len, start, end, damaged: false }))
+        let mut body = Box::new(Body { octets: [0; ROOM + KEPT], start, end });
+        body.octets[ROOM..ROOM + given].copy_from_slice(&head[..given]);
+        let (digest, damaged, control) = (0, false, false);
+        let mut frame = Self { body, digest, wire_len, damaged, control, changed: true };
+        frame.look();
+        frame
+    }
+
+    /// Looks at the octets again if they have changed.
+    #[inline]
+    pub(super) fn look(&mut self) {
+        if self.changed {
+            self.changed = false;
+            self.control = self.head().get(12..14) == Some(&[0x88, 0x08]);
+            self.digest = digest(self.head());
+        }
+    }
+
+    /// What tells its first octets from others, as of the last look.
+    #[inline]
+    pub(super) const fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// Whether it is MAC control, which the MAC itself takes, as of the last look.
+    #[inline]
+    #[must_use]
+    pub const fn is_control(&self) -> bool {
+        self.control
     }
 
     /// Whether its FCS no longer fits what it covers.
     #[must_use]
-    pub fn is_damaged(&self) -> bool {
-        self.0.damaged
+    pub const fn is_damaged(&self) -> bool {
+        self.damaged
     }
 
     /// A bit of it flipped on the way.
-    pub fn damage(&mut self) {
-        self.0.damaged = true;
+    pub const fn damage(&mut self) {
+        self.damaged = true;
     }
+}
+
+/// The digest of a frame that begins with `head`.
+fn digest(head: &[u8]) -> u64 {
+    let mut mix = Mix::default();
+    let head = &head[..head.len().min(DIGESTED)];
+    let pairs = head.chunks_exact(16);
+    let mut last = [0; 16];
+    last[..pairs.remainder().len()].copy_from_slice(pairs.remainder());
+    for pair in pairs {
+        mix.octets(pair.try_into().expect("the chunks are exact"));
+    }
+    if head.len() < DIGESTED {
+        mix.octets(&last);
+    }
+    mix.value()
 }
 
 const _: () = assert!(ROOM + KEPT <= u8::MAX as usize, "places in a frame's octets are a byte");
@@ -56,25 +113,27 @@ const _: () = assert!(ROOM + KEPT <= u8::MAX as usize, "places in a frame's octe
 impl Frame for VirtualFrame {
     #[inline]
     fn head(&self) -> &[u8] {
-        &self.0.octets[usize::from(self.0.start)..usize::from(self.0.end)]
+        &self.body.octets[usize::from(self.body.start)..usize::from(self.body.end)]
     }
 
     #[inline]
     fn head_mut(&mut self) -> &mut [u8] {
-        let Body { octets, start, end, .. } = &mut *self.0;
+        self.changed = true;
+        let Body { octets, start, end } = &mut *self.body;
         &mut octets[usize::from(*start)..usize::from(*end)]
     }
 
     #[inline]
     fn wire_len(&self) -> u32 {
-        self.0.wire_len
+        self.wire_len
     }
 
     fn prepend(&mut self, n: usize) -> bool {
-        let fits = usize::from(self.0.start) >= n;
+        let fits = usize::from(self.body.start) >= n;
         if fits {
-            self.0.start -= n as u8;
-            self.0.wire_len += n as u32;
+            self.body.start -= n as u8;
+            self.changed = true;
+            self.wire_len += n as u32;
         }
         fits
     }
@@ -82,8 +141,9 @@ impl Frame for VirtualFrame {
     fn trim_front(&mut self, n: usize) -> bool {
         let there = self.head().len() >= n;
         if there {
-            self.0.start += n as u8;
-            self.0.wire_len -= n as u32;
+            self.body.start += n as u8;
+            self.changed = true;
+            self.wire_len -= n as u32;
         }
         there
     }
@@ -140,7 +200,7 @@ impl Port for VirtualPort {
     fn control_frame(&mut self, octets: &[u8]) -> Option<VirtualFrame> {
         let mut frame = VirtualFrame::new(octets, octets.len() as u32 + FCS_BYTES);
         if let Some(len) = self.control_len {
-            frame.0.wire_len = len;
+            frame.wire_len = len;
         }
         Some(frame)
     }

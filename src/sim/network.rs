@@ -175,9 +175,10 @@ impl Wires {
         local: Instant,
         clock: &ClockPlan,
         direction: Direction,
-        frame: VirtualFrame,
+        mut frame: VirtualFrame,
         witness: &mut W,
     ) {
+        frame.look();
         let wire = &mut self.wires[direction.index()];
         let time = wire.time_for(&frame);
         let end = if clock.is_exact() { at + time } else { clock.network(local + time) };
@@ -446,7 +447,7 @@ impl<W: Witness> Network<W> {
             );
             let state = &mut self.nodes.0[node.index()];
             if let Node::Host(station) = &mut state.node {
-                station.set_link(state.clock.local(at), up);
+                station.set_link(state.clock.local(at), up, None);
                 self.rouse(node, Some(port));
             } else {
                 self.change(at, node, Change::Link { port, up, rate: None });

@@ -41,6 +41,8 @@ fn station(n: u8, to: Option<u8>, frames: u64, expects: Vec<FlowId>) -> StationP
         backlog: Duration::MAX,
         flows: to.map(flow).into_iter().collect(),
         expects,
+        senders: vec![],
+        receivers: vec![],
         pauses: vec![],
     }
 }

@@ -46,11 +46,6 @@ pub(super) struct Wire {
     control: VecDeque<(Instant, VirtualFrame)>,
 }
 
-/// Whether a frame is MAC control, which the MAC itself takes.
-pub(super) fn is_control(frame: &VirtualFrame) -> bool {
-    frame.head().get(12..14) == Some(&[0x88, 0x08])
-}
-
 impl Wire {
     pub(super) fn new(
         line: Line,
@@ -103,7 +98,7 @@ impl Wire {
         if !self.up {
             return Err((frame, Loss::LinkDown));
         }
-        let control = is_control(&frame);
+        let control = frame.is_control();
         if self.lose != [0; 3] && self.loses(control) {
             return Err((frame, Loss::Fault));
         }
@@ -177,7 +172,7 @@ impl Wire {
     /// Whether a damaged frame is noticed here: a port that passes frames on before their end has
     /// passed them on by then, and leaves it to the next that waits for the end.
     pub(super) fn notices_damage(&self, frame: &VirtualFrame) -> bool {
-        matches!(self.delivery, Delivery::Stored) || is_control(frame)
+        matches!(self.delivery, Delivery::Stored) || frame.is_control()
     }
 
     /// Takes what is on the line away.

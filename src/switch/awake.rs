@@ -6,6 +6,7 @@
 //! the two.
 
 use super::Switch;
+use crate::frame::BURST;
 use crate::time::Instant;
 use crate::units::PortId;
 use crate::world::World;
@@ -51,7 +52,7 @@ impl Awake {
 impl<W: World> Switch<W> {
     /// Polls until nothing more happens at `now`, looking only at the ports `due` (where frames
     /// have arrived or whose deadline has come) and at those to which something happens meanwhile.
-    /// `after` is told of each port that was looked at when it has to be looked at again. Gives
+    /// `after` is told of each port to which something happened when it has to be looked at again. Gives
     /// when the switch as a whole has to be: it is `due` without ports then.
     ///
     /// Does what [`Self::poll`] would, repeated until it made no progress. For one worker alone,
@@ -64,8 +65,12 @@ impl<W: World> Switch<W> {
     ) -> Instant {
         for id in due {
             let at = self.local(*id).expect("a port that is due is one of this switch");
-            while self.receive(now, at) {}
-            self.awake.insert(at);
+            while self.receive(now, at) == BURST {}
+            // Time stood still since the pause was received.
+            self.ports[at].undated = None;
+            if self.ports[at].deadline <= now {
+                self.awake.insert(at);
+            }
         }
         let mut from = 0;
         loop {
@@ -85,7 +90,8 @@ impl<W: World> Switch<W> {
         let mut next = 0;
         while let Some(at) = self.looked_at.pop_from(next) {
             let port = &mut self.ports[at];
-            after(port.id, port.next_deadline(now), &mut port.port);
+            port.deadline = port.next_deadline(now);
+            after(port.id, port.deadline, &mut port.port);
             next = at + 1;
         }
         if now >= self.fdb.next_deadline() {

@@ -28,6 +28,7 @@ impl<W: World> Switch<W> {
             Ok(()) => {
                 let port = &mut self.ports[at];
                 port.counters.consumed += 1;
+                self.awake.insert(at);
                 port.undated = parsed.ok();
             }
             Err(reason) => self.count_drop(now, at, None, reason),
@@ -168,11 +169,10 @@ impl<W: World> Switch<W> {
     }
 
     fn watch_queues(&mut self, now: Instant, at: usize) {
-        let Self { ports, arena, .. } = self;
-        let port = &mut ports[at];
+        let port = &mut self.ports[at];
         let paused = port.receiver.paused(now);
         for class in TrafficClass::ALL {
-            let head = port.scheduler.head_priority(arena, class);
+            let head = port.scheduler.head_priority(class);
             port.watchdog.on_queue(now, class, head.is_some_and(|p| paused.contains(p)));
         }
         while let Some((class, event)) = self.ports[at].watchdog.on_timeout(now) {

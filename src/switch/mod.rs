@@ -150,7 +150,7 @@ impl<W: World> Switch<W> {
     pub fn poll(&mut self, now: Instant) -> Next {
         let mut progressed = self.take_over(now);
         for at in 0..self.ports.len() {
-            progressed |= self.receive(now, at);
+            progressed |= self.receive(now, at) > 0;
         }
         for at in 0..self.ports.len() {
             progressed |= self.transmit(now, at);

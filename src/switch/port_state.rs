@@ -49,6 +49,8 @@ pub(super) struct PortState<W: World> {
     /// is dated again by the next one, and never ends before its time.
     pub(super) undated: Option<mac_control::Repr>,
     pub(super) watchdog: Watchdog,
+    /// When a driver that polls ports by their deadlines was told to look at this one again.
+    pub(super) deadline: Instant,
     pub(super) counters: PortCounters,
 }
 
@@ -73,6 +75,7 @@ impl<W: World> PortState<W> {
             receiver: Receiver::new(plan.pfc.mode, plan.rate),
             undated: None,
             watchdog: Watchdog::new(&plan.watchdog),
+            deadline: Instant::ZERO,
             counters: PortCounters::default(),
         }
     }

@@ -14,6 +14,9 @@ pub const LEN: usize = 4;
 /// The CRC-32 of the eight leading octets of ones.
 const SEED: u32 = 0x2144_df1c;
 
+/// The last octets of a BTH, behind the one of FECN and BECN, which nothing masks.
+const MASK_END: usize = roce::BTH_LEN - 5;
+
 /// The longest headers whose fields are masked: IPv4 with all options, UDP, BTH.
 const MASKED_MAX: usize = ipv4::HEADER_LEN_MAX + udp::HEADER_LEN + roce::BTH_LEN;
 
@@ -49,6 +52,41 @@ pub fn seal(packet: &mut [u8]) -> Result<(), WireError> {
     let crc = span.crc(packet);
     packet[span.end..span.end + LEN].copy_from_slice(&crc);
     Ok(())
+}
+
+/// The ICRC begun: for packets that are alike up to some octet behind their headers' changeable
+/// fields, and that are to be closed by what follows from there.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun(u32);
+
+impl Begun {
+    /// Takes the octets of a whole packet up to `at`, which lies behind the octet of FECN and BECN
+    /// and before the ICRC.
+    ///
+    /// # Errors
+    /// As [`compute`], and [`WireError::OutOfRange`] for an `at` that lies elsewhere.
+    pub fn new(packet: &[u8], at: usize) -> Result<Self, WireError> {
+        let span = Span::of(packet)?;
+        let masked = span.masked();
+        if !(masked - MASK_END..=span.end).contains(&at) {
+            return Err(WireError::OutOfRange);
+        }
+        let mut buffer = [0; MASKED_MAX];
+        let head = span.mask(packet, &mut buffer);
+        let mut crc = crc32fast::Hasher::new_with_initial(SEED);
+        crc.update(&head[..at.min(masked)]);
+        crc.update(&packet[masked..at.max(masked)]);
+        Ok(Self(crc.finalize()))
+    }
+
+    /// The ICRC field of the packet that goes on with `rest` up to its ICRC.
+    #[must_use]
+    #[inline]
+    pub fn close(self, rest: &[u8]) -> [u8; LEN] {
+        let mut crc = crc32fast::Hasher::new_with_initial(self.0);
+        crc.update(rest);
+        crc.finalize().to_le_bytes()
+    }
 }
 
 /// Where the parts of a checked packet are.
@@ -88,10 +126,14 @@ impl Span {
         Ok(Self { v6, l4, end: l4 + udp_len - LEN })
     }
 
-    /// The CRC of the packet that this span was made of.
-    fn crc(&self, packet: &[u8]) -> [u8; LEN] {
-        let masked = self.l4 + udp::HEADER_LEN + roce::BTH_LEN;
-        let mut buffer = [0; MASKED_MAX];
+    /// Where the headers with changeable fields end.
+    const fn masked(&self) -> usize {
+        self.l4 + udp::HEADER_LEN + roce::BTH_LEN
+    }
+
+    /// The headers with the changeable fields set to ones.
+    fn mask<'a>(&self, packet: &[u8], buffer: &'a mut [u8; MASKED_MAX]) -> &'a [u8] {
+        let masked = self.masked();
         let head = &mut buffer[..masked];
         head.copy_from_slice(&packet[..masked]);
         if self.v6 {
@@ -106,9 +148,15 @@ impl Span {
         }
         head[self.l4 + 6..self.l4 + 8].fill(0xff); // UDP checksum.
         head[self.l4 + udp::HEADER_LEN + 4] = 0xff; // FECN, BECN and reserved bits.
+        head
+    }
+
+    /// The CRC of the packet that this span was made of.
+    fn crc(&self, packet: &[u8]) -> [u8; LEN] {
+        let mut buffer = [0; MASKED_MAX];
         let mut crc = crc32fast::Hasher::new_with_initial(SEED);
-        crc.update(head);
-        crc.update(&packet[masked..self.end]);
+        crc.update(self.mask(packet, &mut buffer));
+        crc.update(&packet[self.masked()..self.end]);
         crc.finalize().to_le_bytes()
     }
 }

@@ -17,6 +17,7 @@
 //! gave, [`flow::FiveTuple`] where a flow is asked for; and changes it with [`ip::mark_ce`],
 //! [`ip::decrement_ttl`], [`vlan::insert`], [`vlan::remove`].
 
+pub mod aeth;
 pub mod arp;
 pub mod checksum;
 pub mod cnp;
@@ -29,7 +30,9 @@ pub mod ipv6;
 pub mod mac_control;
 pub mod pause;
 pub mod pfc;
+pub mod reth;
 pub mod roce;
+pub mod segment;
 pub mod tcp;
 pub mod udp;
 pub mod vlan;

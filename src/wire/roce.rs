@@ -30,6 +30,12 @@ const ACK_REQUEST: u8 = 0x80;
 pub struct Opcode(pub u8);
 
 impl Opcode {
+    /// Reliable connection, first packet of a SEND.
+    pub const RC_SEND_FIRST: Self = Self(0x00);
+    /// Reliable connection, a packet in the middle of a SEND.
+    pub const RC_SEND_MIDDLE: Self = Self(0x01);
+    /// Reliable connection, last packet of a SEND.
+    pub const RC_SEND_LAST: Self = Self(0x02);
     /// Reliable connection, SEND of one packet.
     pub const RC_SEND_ONLY: Self = Self(0x04);
     /// Reliable connection, first packet of an RDMA WRITE.
@@ -64,6 +70,20 @@ impl U24 {
         if n <= Self::MAX.0 { Some(Self(n)) } else { None }
     }
 
+    /// The 24 low bits of a count that goes on for ever.
+    #[must_use]
+    pub const fn wrapping(n: u64) -> Self {
+        Self(n as u32 & Self::MAX.0)
+    }
+
+    /// The count, of those whose low bits this number is, that is nearest to `near`; for one that
+    /// is 2^23 away from two of them the lower.
+    #[must_use]
+    pub const fn unwrap_near(self, near: u64) -> Option<u64> {
+        let ahead = (self.0.wrapping_sub(near as u32) & Self::MAX.0) as u64;
+        if ahead < 1 << 23 { near.checked_add(ahead) } else { (near + ahead).checked_sub(1 << 24) }
+    }
+
     /// The bare number.
     #[must_use]
     pub const fn get(self) -> u32 {
@@ -79,12 +99,21 @@ impl U24 {
     /// The three octets at `at`.
     #[inline(always)]
     const fn at<const N: usize>(octets: &[u8; N], at: usize) -> Self {
-        Self(u32::from_be_bytes([0, octets[at], octets[at + 1], octets[at + 2]]))
+        Self::from_octets([octets[at], octets[at + 1], octets[at + 2]])
+    }
+
+    /// The number that three octets are on the wire.
+    #[must_use]
+    #[inline(always)]
+    pub const fn from_octets(octets: [u8; 3]) -> Self {
+        let [a, b, c] = octets;
+        Self(u32::from_be_bytes([0, a, b, c]))
     }
 
     /// The number on the wire.
+    #[must_use]
     #[inline(always)]
-    const fn octets(self) -> [u8; 3] {
+    pub const fn octets(self) -> [u8; 3] {
         let [_, a, b, c] = self.0.to_be_bytes();
         [a, b, c]
     }

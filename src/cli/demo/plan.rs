@@ -249,6 +249,8 @@ impl Setup {
             backlog: self.leash(),
             flows: if receives { vec![] } else { self.flows(n) },
             expects: if receives { (0..self.senders).flat_map(flow_ids).collect() } else { vec![] },
+            senders: vec![],
+            receivers: vec![],
             pauses: vec![],
         }
     }

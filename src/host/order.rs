@@ -1,0 +1,81 @@
+//! Who is due first among a fixed number of things, each with a time that may change at any moment.
+
+use crate::time::Instant;
+
+/// A tournament: each pair of neighbours has a winner, each pair of winners too, and so on up to
+/// the first of all. A new time costs as many matches as there are rounds, looking costs nothing.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    /// The times, padded with NEVER to a power of two.
+    times: Vec<Instant>,
+    /// Node 1 is the final, nodes 2n and 2n + 1 are those whose winners meet at n; the leaves are
+    /// the last `times.len()`.
+    winners: Vec<u32>,
+}
+
+impl Order {
+    /// `n` things that are never due.
+    pub(super) fn new(n: usize) -> Self {
+        let size = n.next_power_of_two();
+        let mut winners = vec![0; 2 * size];
+        for node in (1..2 * size).rev() {
+            winners[node] = if node < size { winners[2 * node] } else { (node - size) as u32 };
+        }
+        Self { times: vec![Instant::NEVER; size], winners }
+    }
+
+    /// The first that is due and when; ties go to the lower number.
+    #[inline]
+    pub(super) fn first(&self) -> (Instant, usize) {
+        let first = self.winners[1] as usize;
+        (self.times[first], first)
+    }
+
+    /// When `i` is due.
+    #[inline]
+    pub(super) fn time(&self, i: usize) -> Instant {
+        self.times[i]
+    }
+
+    /// `i` is due at `time`.
+    #[inline]
+    pub(super) fn set(&mut self, i: usize, time: Instant) {
+        if self.times[i] == time {
+            return;
+        }
+        self.times[i] = time;
+        let mut node = (self.times.len() + i) / 2;
+        while node > 0 {
+            let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
+            let later = self.times[right as usize] < self.times[left as usize];
+            self.winners[node] = if later { right } else { left };
+            node /= 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_is_always_the_earliest_and_of_those_the_lowest(
+            n in 1_usize..40, changes in prop::collection::vec((0_usize..40, 0_u64..20), 1..200)
+        ) {
+            let mut order = Order::new(n);
+            let mut model = vec![Instant::NEVER; n];
+            for (i, time) in changes {
+                let (i, time) = (i % n, Instant::from_picos(time));
+                let time = if time == Instant::ZERO { Instant::NEVER } else { time };
+                order.set(i, time);
+                model[i] = time;
+                let want = model.iter().enumerate().map(|(i, t)| (*t, i)).min().unwrap();
+                prop_assert_eq!(order.first(), want);
+                prop_assert_eq!(order.time(i), time);
+            }
+        }
+    }
+}

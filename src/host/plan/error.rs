@@ -1,0 +1,56 @@
+//! What may be wrong with a plan.
+
+use super::{FLOW_ID_MAX, FRAME_MAX};
+
+/// Why a station plan cannot be run.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PlanError {
+    /// A flow number is too high.
+    #[error("flow {0}: flows are numbered 0 to {FLOW_ID_MAX}")]
+    FlowId(u32),
+    /// Two flows of the station, or two that it expects, have the same number.
+    #[error("flow {0} is there twice")]
+    Twice(u32),
+    /// Frames of this size do not hold the headers and the probe.
+    #[error("flow {flow}: {size} octets are too few, its headers and probe take {min}")]
+    Short {
+        /// The flow.
+        flow: u32,
+        /// What it asks for.
+        size: u32,
+        /// What it needs.
+        min: u32,
+    },
+    /// Frames of this size are longer than any port takes.
+    #[error("flow {flow}: {size} octets are more than the longest frame, {FRAME_MAX}")]
+    Long {
+        /// The flow.
+        flow: u32,
+        /// What it asks for.
+        size: u32,
+    },
+    /// A rate of nothing, or of more than the link.
+    #[error("flow {0}: its rate is zero or above that of the link")]
+    Rate(u32),
+    /// A message, or a number of messages, of nothing.
+    #[error("flow {0}: a message has at least one octet, and there is at least one")]
+    Message(u32),
+    /// A window below one frame, or an acknowledgement for every zero frames.
+    #[error("flow {0}: its window is below one frame's payload, or it acknowledges no frame")]
+    Window(u32),
+    /// A timeout of no time.
+    #[error("flow {0}: a retransmission timeout has to last")]
+    Timeout(u32),
+    /// DCQCN with a number out of its range.
+    #[error("flow {0}: a number of its reaction point is out of range")]
+    Dcqcn(u32),
+    /// A flow that neither starts nor ends here.
+    #[error("flow {0}: the station has neither end of it")]
+    NotHere(u32),
+    /// Two flows whose frames could not be told apart.
+    #[error("flows {0} and {1} have the same queue pair or the same ports at this station")]
+    SameEnd(u32, u32),
+    /// Pauses that follow each other without any time between them.
+    #[error("pauses have to be some time apart")]
+    PauseInterval,
+}

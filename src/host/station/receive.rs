@@ -1,0 +1,119 @@
+//! What comes in: pauses, data, answers, and what is nobody's.
+
+use super::Station;
+use crate::frame::{Burst, Frame};
+use crate::host::arrived::Arrived;
+use crate::host::plan::EndKey;
+use crate::host::probe::Arrival;
+use crate::host::transport::receiver::Data;
+use crate::pfc::PauseVector;
+use crate::port::Source;
+use crate::time::Instant;
+use crate::units::PrioritySet;
+use crate::wire::{EtherType, mac_control, vlan};
+
+/// Bursts read in one poll before anything is sent. Reading stops at the first burst that is not
+/// full, so that this bound is met only by a peer that sends faster than it is read.
+const RX_BURSTS: usize = 64;
+
+impl<P: Source> Station<P> {
+    /// Reads the port until a burst is not full.
+    pub(super) fn receive(&mut self, now: Instant) -> bool {
+        let mut inbox = Burst::new();
+        let mut progressed = false;
+        for _ in 0..RX_BURSTS {
+            self.port.rx_burst(&mut inbox);
+            let full = inbox.is_full();
+            progressed |= !inbox.is_empty();
+            for frame in inbox.drain(..) {
+                self.counters.rx_frames += 1;
+                self.counters.rx_bytes += u64::from(frame.wire_len());
+                self.take(now, &frame);
+            }
+            if !full {
+                break;
+            }
+        }
+        progressed
+    }
+
+    /// One received frame: a pause, a flow's, or nobody's.
+    #[inline]
+    fn take(&mut self, now: Instant, frame: &P::Frame) {
+        let head = frame.head();
+        let Ok(walk) = vlan::walk(head) else {
+            self.counters.unexpected += 1;
+            return;
+        };
+        if walk.ethertype == EtherType::MAC_CONTROL {
+            self.take_control(now, head);
+            return;
+        }
+        if walk.dst != self.mac && !walk.dst.is_multicast() {
+            self.counters.foreign += 1;
+            return;
+        }
+        let expected = match Arrived::read(head, &walk) {
+            Arrived::Data(arrival, data) => self.take_data(now, &arrival, data, frame.wire_len()),
+            Arrived::Answer(key, answer) => {
+                let sender = self.sender_of(key);
+                sender.is_some_and(|n| self.sources.on_answer(now, n, &answer))
+            }
+            Arrived::Other => false,
+        };
+        self.counters.unexpected += u64::from(!expected);
+    }
+
+    /// Data with a probe: it is counted, and answered if its flow has a receiver here. False when
+    /// the flow is none of this station's.
+    #[inline]
+    fn take_data(
+        &mut self,
+        now: Instant,
+        arrival: &Arrival,
+        data: Option<Data>,
+        wire_len: u32,
+    ) -> bool {
+        let place = self.lookup.get(arrival.probe.flow.0 as usize);
+        let Some(i) = place.and_then(|i| (*i as usize).checked_sub(1)) else { return false };
+        if let Some(n) = i.checked_sub(self.expects) {
+            // A receiver takes what its own sender sends and nothing else.
+            let taken = data.is_some_and(|data| self.answers.on_data(now, n, &data));
+            if !taken {
+                return false;
+            }
+        }
+        self.sinks[i].take(now, arrival, wire_len);
+        true
+    }
+
+    /// The sender whose answers have this key.
+    #[inline]
+    fn sender_of(&self, key: EndKey) -> Option<usize> {
+        let place = self.ends.binary_search_by_key(&key, |(key, _)| *key).ok()?;
+        Some(self.ends[place].1 as usize)
+    }
+
+    /// One received MAC control frame.
+    fn take_control(&mut self, now: Instant, head: &[u8]) {
+        let (names, obeyed) = match mac_control::Repr::parse(head, self.mac) {
+            Ok(mac_control::Repr::Pfc(pfc)) => {
+                let vector = PauseVector { enabled: pfc.enabled, time: pfc.times };
+                (pfc.enabled, self.receiver.on_pfc(now, &vector))
+            }
+            Ok(mac_control::Repr::Pause(pause)) => {
+                (PrioritySet::ALL, self.receiver.on_pause(now, pause.time))
+            }
+            Err(_) => {
+                self.counters.malformed += 1;
+                return;
+            }
+        };
+        self.counters.pauses_received += 1;
+        for p in names.iter() {
+            let c = &mut self.counters.priorities[p.index()];
+            c.received += 1;
+            c.obeyed += u64::from(obeyed && self.obeys.contains(p));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Whose turn it is to answer: first come, first served among those whose priority is not paused.
+
+use std::collections::VecDeque;
+
+use super::receiver::{AnswerKind, Data, Receiver, ReceiverCounters, Turn};
+use crate::host::plan::TransportPlan;
+use crate::time::Instant;
+use crate::units::{PRIORITIES, Priority, PrioritySet};
+
+/// A turn: when it was asked for, counted in turns, and by which receiver.
+type Ticket = (u64, u32, AnswerKind);
+
+/// All receivers of a station that answer.
+#[derive(Debug)]
+pub(in crate::host) struct Answers {
+    receivers: Vec<Receiver>,
+    /// By priority. No receiver has two turns of one kind, so none ever grows.
+    turns: [VecDeque<Ticket>; PRIORITIES],
+    /// The priorities in which somebody has a turn.
+    waiting: PrioritySet,
+    asked: u64,
+}
+
+impl Answers {
+    /// The receivers of checked plans.
+    pub(in crate::host) fn new(plans: &[TransportPlan]) -> Self {
+        let mut turns: [VecDeque<Ticket>; PRIORITIES] = Default::default();
+        let receivers: Vec<_> = plans.iter().map(Receiver::new).collect();
+        for (n, ring) in turns.iter_mut().enumerate() {
+            let kinds = [AnswerKind::Ack, AnswerKind::Cnp];
+            let has = |r: &Receiver| kinds.iter().filter(|k| r.priority(**k).index() == n).count();
+            ring.reserve_exact(receivers.iter().map(has).sum());
+        }
+        Self { receivers, turns, waiting: PrioritySet::EMPTY, asked: 0 }
+    }
+
+    /// Data of receiver `i` came in. False for data that is not its.
+    #[inline]
+    pub(in crate::host) fn on_data(&mut self, now: Instant, i: usize, data: &Data) -> bool {
+        let receiver = &mut self.receivers[i];
+        if !receiver.on_data(now, data) {
+            return false;
+        }
+        for kind in [AnswerKind::Ack, AnswerKind::Cnp] {
+            if receiver.asks_for_turn(kind) {
+                let p = receiver.priority(kind);
+                self.turns[p.index()].push_back((self.asked, i as u32, kind));
+                self.waiting.insert(p);
+                self.asked += 1;
+            }
+        }
+        true
+    }
+
+    /// Whether anybody may answer now.
+    #[inline]
+    pub(in crate::host) const fn ready(&self, paused: PrioritySet) -> bool {
+        self.waiting.0 & !paused.0 != 0
+    }
+
+    /// Whether everything was said.
+    pub(in crate::host) const fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// The next answer among priorities that are not paused: `give` gets the whole frame and its
+    /// length and says whether it took them. Only while [`Self::ready`].
+    #[inline]
+    pub(in crate::host) fn next(
+        &mut self,
+        paused: PrioritySet,
+        give: impl FnOnce(&[u8], u32) -> bool,
+    ) -> Turn {
+        let free = PrioritySet(self.waiting.0 & !paused.0);
+        let front = |p: &Priority| self.turns[p.index()][0].0;
+        let p = free.iter().min_by_key(front).expect("somebody is waiting");
+        let ring = &mut self.turns[p.index()];
+        let (_, i, kind) = ring[0];
+        let turn = self.receivers[i as usize].answer(kind, give);
+        if turn == Turn::Dry {
+            return turn;
+        }
+        ring.pop_front();
+        if let Turn::Said { more: true, .. } = turn {
+            ring.push_back((self.asked, i, kind));
+            self.asked += 1;
+        }
+        if ring.is_empty() {
+            self.waiting.remove(p);
+        }
+        turn
+    }
+
+    /// What each saw and said, in the order of the plans.
+    pub(in crate::host) fn counters(&self) -> impl Iterator<Item = ReceiverCounters> {
+        self.receivers.iter().map(Receiver::counters)
+    }
+}

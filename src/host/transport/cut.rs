@@ -1,0 +1,163 @@
+//! How a flow's messages are cut into packets. Packets are numbered from 0 on, without end.
+
+use crate::host::plan::{Message, TransportPlan};
+use crate::host::probe::PROBE_LEN;
+use crate::time::{Duration, Instant};
+
+/// The packets of all messages of one flow.
+///
+/// A message's last packet carries at least a probe, so a message may be a little longer on the wire
+/// than it says; what is counted as delivered and acknowledged is what it says.
+#[derive(Clone, Debug)]
+pub(in crate::host) struct Cut {
+    /// Octets of a full packet.
+    full: u32,
+    /// Octets of a message's last packet on the wire.
+    tail: u32,
+    /// Packets of a message; `u64::MAX` where there is one without end.
+    packets: u64,
+    message: Option<Message>,
+    start: Instant,
+}
+
+/// One packet of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::host) struct Place {
+    /// Its number in the flow.
+    pub(super) index: u64,
+    /// The number of its message.
+    pub(super) message: u64,
+    /// Its number in that message.
+    pub(super) within: u64,
+}
+
+impl Place {
+    /// Whether a message begins with this packet.
+    #[inline]
+    pub(super) const fn is_first(self) -> bool {
+        self.within == 0
+    }
+}
+
+impl Cut {
+    /// Cuts what a checked plan has to send.
+    pub(super) fn new(plan: &TransportPlan) -> Self {
+        let full = plan.payload();
+        let (packets, tail) = match plan.message {
+            None => (u64::MAX, full),
+            Some(m) => {
+                let packets = m.bytes.div_ceil(full.into());
+                (packets, (m.bytes - (packets - 1) * u64::from(full)) as u32)
+            }
+        };
+        let (message, start) = (plan.message, plan.start);
+        Self { full, tail: tail.max(PROBE_LEN as u32), packets, message, start }
+    }
+
+    /// Octets of a full packet.
+    pub(super) const fn full(&self) -> u32 {
+        self.full
+    }
+
+    /// Packets of one message.
+    pub(super) const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// How many packets there are in all.
+    pub(super) fn total(&self) -> u64 {
+        self.packets.saturating_mul(self.message.map_or(1, |m| m.count))
+    }
+
+    /// When message number `n` is due.
+    pub(super) fn due(&self, n: u64) -> Instant {
+        let every = self.message.map_or(Duration::ZERO, |m| m.every);
+        self.start.saturating_add(every.saturating_mul(n))
+    }
+
+    /// Where packet `index` belongs.
+    pub(super) const fn place(&self, index: u64) -> Place {
+        Place { index, message: index / self.packets, within: index % self.packets }
+    }
+
+    /// The packet after `place`.
+    #[inline]
+    pub(super) const fn after(&self, place: Place) -> Place {
+        let Place { index, message, within } = place;
+        if self.is_last(place) {
+            Place { index: index + 1, message: message + 1, within: 0 }
+        } else {
+            Place { index: index + 1, message, within: within + 1 }
+        }
+    }
+
+    /// Whether a message ends with this packet.
+    #[inline]
+    pub(super) const fn is_last(&self, place: Place) -> bool {
+        place.within + 1 == self.packets
+    }
+
+    /// Octets of payload in this packet on the wire.
+    #[inline]
+    pub(super) const fn payload(&self, place: Place) -> u32 {
+        if self.is_last(place) { self.tail } else { self.full }
+    }
+
+    /// Octets on the wire of all packets before number `index`.
+    pub(super) const fn octets_before(&self, index: u64) -> u64 {
+        let place = self.place(index);
+        let whole = match self.message {
+            Some(_) => (self.packets - 1) * self.full as u64 + self.tail as u64,
+            None => 0,
+        };
+        place.message * whole + place.within * self.full as u64
+    }
+
+    /// The packet that starts at octet `at` of what is on the wire, if one does.
+    pub(super) fn starting_at(&self, at: u64) -> Option<u64> {
+        let whole = self.octets_before(self.packets);
+        let (message, rest) =
+            if self.message.is_some() { (at / whole, at % whole) } else { (0, at) };
+        let within = rest / u64::from(self.full);
+        let starts = rest % u64::from(self.full) == 0 && within < self.packets;
+        starts.then(|| message * self.packets + within)
+    }
+
+    /// Octets that the messages themselves have in the packets before number `index`.
+    pub(super) fn delivered_by(&self, index: u64) -> u64 {
+        let place = self.place(index);
+        let rest = place.within * u64::from(self.full);
+        self.message.map_or(rest, |m| place.message * m.bytes + rest.min(m.bytes))
+    }
+}
+
+/// How messages of a flow were completed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Completions {
+    /// How many were.
+    pub messages: u64,
+    /// How long the last one took, from being due to its last octet's acknowledgement.
+    pub fct: Option<Duration>,
+    /// The shortest.
+    pub fct_min: Option<Duration>,
+    /// The longest.
+    pub fct_max: Option<Duration>,
+    /// All together.
+    pub fct_total: Duration,
+}
+
+impl Completions {
+    /// Everything before packet `upto` is acknowledged.
+    #[inline]
+    pub(super) fn advance(&mut self, cut: &Cut, now: Instant, upto: u64) {
+        // The first comparison is false for all packets but a message's last.
+        while upto >= (self.messages + 1).saturating_mul(cut.packets) {
+            let took = now.since(cut.due(self.messages));
+            self.messages += 1;
+            self.fct = Some(took);
+            self.fct_min = Some(self.fct_min.map_or(took, |d| d.min(took)));
+            self.fct_max = Some(self.fct_max.map_or(took, |d| d.max(took)));
+            self.fct_total += took;
+        }
+    }
+}

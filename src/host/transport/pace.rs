@@ -1,0 +1,161 @@
+//! How fast a flow may send, whatever its window allows.
+
+use crate::congestion::Dcqcn;
+use crate::time::{Duration, Instant};
+use crate::units::{BitsPerSec, Bytes};
+
+/// What separates two frames of a flow that is bound by nothing but its link: enough for flows that
+/// share a link to take turns, too little to be seen otherwise.
+const TURN: Duration = Duration::from_picos(1);
+
+/// The pace of one flow: a fixed bound, DCQCN's, both, or none.
+#[derive(Clone, Debug)]
+pub(super) struct Pace {
+    cap: Option<BitsPerSec>,
+    line: BitsPerSec,
+    dcqcn: Option<Dcqcn>,
+    /// Octets of a full frame, and how long one lasts at the rate now.
+    full: u32,
+    full_time: Duration,
+    /// When the last frame counts as sent, and how long it was; nothing before the first.
+    last: Option<(Instant, u32)>,
+    due: Instant,
+}
+
+impl Pace {
+    /// A pace on a link of `line`, for frames that are mostly of `full` octets, from `start` on.
+    pub(super) fn new(
+        cap: Option<BitsPerSec>,
+        dcqcn: Option<Dcqcn>,
+        line: BitsPerSec,
+        full: u32,
+        start: Instant,
+    ) -> Self {
+        let mut pace = Self { cap, line, dcqcn, full, full_time: TURN, last: None, due: start };
+        pace.refresh();
+        pace
+    }
+
+    /// When the next frame is due.
+    #[inline]
+    pub(super) const fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// The rate now, in bits of frames.
+    pub(super) fn rate(&self) -> BitsPerSec {
+        let dcqcn = self.dcqcn.as_ref().map_or(self.line, Dcqcn::rate);
+        self.cap.map_or(dcqcn, |cap| cap.min(dcqcn)).min(self.line)
+    }
+
+    /// A frame of `wire_len` octets was sent now. What the flow is behind its schedule it may catch
+    /// up with, by at most `backlog`.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Instant, wire_len: u32, backlog: Duration) {
+        let counts = if self.full_time == TURN { now } else { now.saturating_sub(backlog) };
+        self.last = Some((self.due.max(counts), wire_len));
+        if let Some(dcqcn) = &mut self.dcqcn {
+            let before = dcqcn.rate();
+            dcqcn.on_sent(wire_len);
+            if dcqcn.rate() != before {
+                return self.refresh();
+            }
+        }
+        self.find_due();
+    }
+
+    /// A congestion notification came in.
+    pub(super) fn on_cnp(&mut self, now: Instant) {
+        if let Some(dcqcn) = &mut self.dcqcn {
+            dcqcn.on_cnp(now);
+            self.refresh();
+        }
+    }
+
+    /// When [`Self::on_timeout`] is due.
+    #[inline]
+    pub(super) fn deadline(&self) -> Instant {
+        self.dcqcn.as_ref().map_or(Instant::NEVER, Dcqcn::next_deadline)
+    }
+
+    /// Time has come to the deadline, or not yet.
+    pub(super) fn on_timeout(&mut self, now: Instant) {
+        if let Some(dcqcn) = self.dcqcn.as_mut().filter(|d| d.next_deadline() <= now) {
+            dcqcn.on_timeout(now);
+            self.refresh();
+        }
+    }
+
+    /// The link has another rate.
+    pub(super) fn set_line(&mut self, line: BitsPerSec) {
+        self.line = line;
+        if let Some(dcqcn) = &mut self.dcqcn {
+            dcqcn.set_line(line);
+        }
+        self.refresh();
+    }
+
+    /// The rate may have changed: the frame that is next is due accordingly, earlier or later.
+    fn refresh(&mut self) {
+        let rate = self.rate();
+        let free = rate == self.line;
+        self.full_time = if free { TURN } else { rate.time_for(Bytes(self.full.into())) };
+        self.find_due();
+    }
+
+    #[inline]
+    fn find_due(&mut self) {
+        let Some((last, wire_len)) = self.last else { return };
+        let time = if wire_len == self.full || self.full_time == TURN {
+            self.full_time
+        } else {
+            self.rate().time_for(Bytes(wire_len.into()))
+        };
+        self.due = last.saturating_add(time);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::DcqcnPlan;
+
+    const LINE: BitsPerSec = BitsPerSec::gbps(100);
+
+    fn at(ps: u64) -> Instant {
+        Instant::from_picos(ps)
+    }
+
+    #[test]
+    fn a_flow_that_nothing_bounds_takes_turns_only() {
+        let mut pace = Pace::new(None, None, LINE, 1000, at(5));
+        assert_eq!(pace.due(), at(5));
+        pace.on_sent(at(100), 1000, Duration::from_millis(1));
+        assert_eq!(pace.due(), at(101));
+    }
+
+    #[test]
+    fn a_cap_is_kept_and_what_is_late_is_caught_up_with_within_the_backlog() {
+        let cap = BitsPerSec::gbps(10);
+        let mut pace = Pace::new(Some(cap), None, LINE, 1000, Instant::ZERO);
+        pace.on_sent(at(0), 1000, Duration::ZERO);
+        assert_eq!(pace.due(), at(800_000));
+        pace.on_sent(at(1_000_000), 500, Duration::ZERO);
+        assert_eq!(pace.due(), at(1_400_000));
+        pace.on_sent(at(2_000_000), 1000, Duration::from_nanos(100));
+        assert_eq!(pace.due(), at(2_000_000 - 100_000 + 800_000));
+    }
+
+    #[test]
+    fn a_new_rate_counts_from_the_last_frame_on() {
+        let dcqcn = Dcqcn::new(DcqcnPlan::sigcomm15(), LINE);
+        let mut pace = Pace::new(None, Some(dcqcn), LINE, 1000, Instant::ZERO);
+        pace.on_sent(at(1_000), 1000, Duration::ZERO);
+        pace.on_cnp(at(2_000));
+        assert_eq!(pace.rate(), BitsPerSec::gbps(50));
+        assert_eq!(pace.due(), at(1_000 + 160_000));
+        assert_eq!(pace.deadline(), at(2_000) + Duration::from_micros(55));
+        pace.on_timeout(pace.deadline());
+        assert_eq!(pace.due(), at(1_000 + 1_000_000_000 / 9375 + 1));
+    }
+}

@@ -1,0 +1,298 @@
+//! The receiving end of a flow: its machine, its answers, its counters.
+//!
+//! Answers are not queued one by one: what is to be said is kept, and a frame says what is true when
+//! it leaves. An acknowledgement that had to wait so gives way to a newer one, and nothing here
+//! grows however long a pause lasts.
+
+use super::{roce, tcp};
+use crate::host::plan::{FlowId, Transport, TransportPlan};
+use crate::time::Instant;
+use crate::units::Priority;
+use crate::wire::aeth::Syndrome;
+use crate::wire::roce::U24;
+
+/// What the receiver of one flow saw and said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceiverCounters {
+    /// The flow.
+    pub id: FlowId,
+    /// Octets of its messages that arrived in order.
+    pub delivered: u64,
+    /// Messages that arrived whole.
+    pub messages: u64,
+    /// Packets that had arrived before.
+    pub duplicates: u64,
+    /// Packets that came behind a gap, whether they were kept or dropped.
+    pub out_of_order: u64,
+    /// Acknowledgements sent.
+    pub acks: u64,
+    /// Negative ones sent.
+    pub naks: u64,
+    /// Congestion notifications sent.
+    pub cnps: u64,
+}
+
+/// The kinds of answers, each of which waits for its turn by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::host) enum AnswerKind {
+    /// An acknowledgement, negative or not.
+    Ack,
+    /// A congestion notification.
+    Cnp,
+}
+
+/// Data of a flow, as a frame brought it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::host) enum Data {
+    /// A RoCEv2 packet.
+    Roce { qp: U24, psn: U24, ack_request: bool, marked: bool },
+    /// A TCP segment.
+    Tcp { sequence: u32 },
+}
+
+/// What became of an answer's turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::host) enum Turn {
+    /// A frame of this length was taken, and whether there is more to say.
+    Said { wire_len: u32, more: bool },
+    /// There was nothing left to say.
+    Silent,
+    /// There was no memory for a frame.
+    Dry,
+}
+
+/// What differs by kind.
+#[derive(Clone, Debug)]
+enum Kind {
+    Roce(Roce),
+    Tcp(Tcp),
+}
+
+#[derive(Clone, Debug)]
+struct Roce {
+    machine: roce::Receiver,
+    qp: U24,
+    acks: Box<roce::AckFrames>,
+    cnp: Box<roce::CnpFrame>,
+    ack_due: bool,
+    missing: Option<(u64, u64)>,
+    cnp_due: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Tcp {
+    machine: tcp::Receiver,
+    acks: Box<tcp::AckFrames>,
+    /// Whether more has arrived in order than was acknowledged.
+    fresh: bool,
+    /// How often the same is to be acknowledged again, behind that: the sender counts them.
+    again: u32,
+}
+
+/// The receiving end of one flow.
+#[derive(Clone, Debug)]
+pub(in crate::host) struct Receiver {
+    kind: Kind,
+    ack_priority: Priority,
+    cnp_priority: Priority,
+    /// Which kinds wait for a turn.
+    ack_waits: bool,
+    cnp_waits: bool,
+    counters: ReceiverCounters,
+}
+
+impl Receiver {
+    /// The receiver of a checked plan.
+    pub(in crate::host) fn new(plan: &TransportPlan) -> Self {
+        let (kind, ack, cnp) = match &plan.kind {
+            Transport::Roce(r) => {
+                let roce = Roce {
+                    machine: roce::Receiver::new(plan, r),
+                    qp: r.dst_qp,
+                    acks: Box::new(roce::AckFrames::new(plan, r)),
+                    cnp: Box::new(roce::CnpFrame::new(plan, r)),
+                    ack_due: false,
+                    missing: None,
+                    cnp_due: false,
+                };
+                (Kind::Roce(roce), r.ack, r.cnp.priority)
+            }
+            Transport::TcpLike(t) => {
+                let tcp = Tcp {
+                    machine: tcp::Receiver::new(plan),
+                    acks: Box::new(tcp::AckFrames::new(plan, t)),
+                    fresh: false,
+                    again: 0,
+                };
+                (Kind::Tcp(tcp), t.ack, plan.priority)
+            }
+        };
+        let counters = ReceiverCounters {
+            id: plan.id,
+            delivered: 0,
+            messages: 0,
+            duplicates: 0,
+            out_of_order: 0,
+            acks: 0,
+            naks: 0,
+            cnps: 0,
+        };
+        Self {
+            kind,
+            ack_priority: ack.map_or(plan.priority, |m| m.priority),
+            cnp_priority: cnp,
+            ack_waits: false,
+            cnp_waits: false,
+            counters,
+        }
+    }
+
+    /// The priority that pauses answers of this kind.
+    pub(in crate::host) const fn priority(&self, kind: AnswerKind) -> Priority {
+        match kind {
+            AnswerKind::Ack => self.ack_priority,
+            AnswerKind::Cnp => self.cnp_priority,
+        }
+    }
+
+    /// Data came in. False for data of another kind or queue pair.
+    #[inline]
+    pub(in crate::host) fn on_data(&mut self, now: Instant, data: &Data) -> bool {
+        match (&mut self.kind, data) {
+            (Kind::Roce(roce), Data::Roce { qp, psn, ack_request, marked }) if *qp == roce.qp => {
+                let reply = roce.machine.on_data(now, *psn, *ack_request, *marked);
+                roce.ack_due |= reply.ack;
+                roce.cnp_due |= reply.cnp;
+                if let Some((from, to)) = reply.missing {
+                    let (first, last) = roce.missing.unwrap_or((from, to));
+                    roce.missing = Some((first.min(from), last.max(to)));
+                }
+                true
+            }
+            (Kind::Tcp(tcp), Data::Tcp { sequence }) => {
+                if tcp.machine.on_data(*sequence) {
+                    (tcp.fresh, tcp.again) = (true, 0);
+                } else {
+                    tcp.again = tcp.again.saturating_add(1);
+                }
+                true
+            }
+            (Kind::Roce(_) | Kind::Tcp(_), _) => false,
+        }
+    }
+
+    /// Whether answers of this kind are to get a turn and have none yet; they have one from now on.
+    #[inline]
+    pub(in crate::host) fn asks_for_turn(&mut self, kind: AnswerKind) -> bool {
+        let (due, waits) = match (&self.kind, kind) {
+            (Kind::Roce(r), AnswerKind::Ack) => {
+                (r.ack_due || r.missing.is_some(), &mut self.ack_waits)
+            }
+            (Kind::Roce(r), AnswerKind::Cnp) => (r.cnp_due, &mut self.cnp_waits),
+            (Kind::Tcp(t), AnswerKind::Ack) => (t.fresh || t.again > 0, &mut self.ack_waits),
+            (Kind::Tcp(_), AnswerKind::Cnp) => return false,
+        };
+        let asks = due && !*waits;
+        *waits |= due;
+        asks
+    }
+
+    /// It is the turn of this kind of answer: `give` gets the whole frame and its length and says
+    /// whether it took them.
+    #[inline]
+    pub(in crate::host) fn answer(
+        &mut self,
+        kind: AnswerKind,
+        give: impl FnOnce(&[u8], u32) -> bool,
+    ) -> Turn {
+        let c = &mut self.counters;
+        let turn = match (&mut self.kind, kind) {
+            (Kind::Roce(roce), AnswerKind::Ack) => roce.acknowledge(c, give),
+            (Kind::Roce(roce), AnswerKind::Cnp) => {
+                let (octets, wire_len) = roce.cnp.octets();
+                if give(octets, wire_len) {
+                    roce.cnp_due = false;
+                    c.cnps += 1;
+                    Turn::Said { wire_len, more: false }
+                } else {
+                    Turn::Dry
+                }
+            }
+            (Kind::Tcp(tcp), _) => tcp.acknowledge(c, give),
+        };
+        if let Turn::Said { more: false, .. } | Turn::Silent = turn {
+            match kind {
+                AnswerKind::Ack => self.ack_waits = false,
+                AnswerKind::Cnp => self.cnp_waits = false,
+            }
+        }
+        turn
+    }
+
+    /// What it saw and said.
+    pub(in crate::host) fn counters(&self) -> ReceiverCounters {
+        let (delivered, messages, duplicates, out_of_order) = match &self.kind {
+            Kind::Roce(Roce { machine: m, .. }) => {
+                (m.delivered(), m.messages(), m.duplicates(), m.out_of_order())
+            }
+            Kind::Tcp(Tcp { machine: m, .. }) => {
+                (m.delivered(), m.messages(), m.duplicates(), m.out_of_order())
+            }
+        };
+        ReceiverCounters { delivered, messages, duplicates, out_of_order, ..self.counters }
+    }
+}
+
+impl Roce {
+    /// Says what is missing, else what has arrived.
+    #[inline]
+    fn acknowledge(
+        &mut self,
+        c: &mut ReceiverCounters,
+        give: impl FnOnce(&[u8], u32) -> bool,
+    ) -> Turn {
+        let nak = self.missing.and_then(|missing| self.machine.refuse(missing));
+        if let Some(numbers) = nak {
+            let (octets, wire_len) = self.acks.stamp(Syndrome::SEQUENCE_ERROR, numbers);
+            if !give(octets, wire_len) {
+                return Turn::Dry;
+            }
+            c.naks += 1;
+            self.missing = None;
+            self.ack_due &= !self.machine.nak_acknowledges();
+            return Turn::Said { wire_len, more: self.ack_due };
+        }
+        self.missing = None;
+        if !self.ack_due {
+            return Turn::Silent;
+        }
+        let (octets, wire_len) = self.acks.stamp(Syndrome::ACK, self.machine.acknowledge());
+        if !give(octets, wire_len) {
+            return Turn::Dry;
+        }
+        c.acks += 1;
+        self.ack_due = false;
+        Turn::Said { wire_len, more: false }
+    }
+}
+
+impl Tcp {
+    #[inline]
+    fn acknowledge(
+        &mut self,
+        c: &mut ReceiverCounters,
+        give: impl FnOnce(&[u8], u32) -> bool,
+    ) -> Turn {
+        if !self.fresh && self.again == 0 {
+            return Turn::Silent;
+        }
+        let (octets, wire_len) = self.acks.stamp(self.machine.acknowledgement());
+        if !give(octets, wire_len) {
+            return Turn::Dry;
+        }
+        c.acks += 1;
+        self.again -= u32::from(!self.fresh);
+        self.fresh = false;
+        Turn::Said { wire_len, more: self.again > 0 }
+    }
+}

@@ -1,0 +1,214 @@
+//! The octets of a RoCEv2 flow: data, acknowledgements, notifications.
+//!
+//! What is the same in all frames is written once. A frame whose octets are all within the first
+//! 128 has its right ICRC. Of a longer one only the first octets are made here and zeros follow, its
+//! ICRC among them: whoever checks ICRCs of data has to be told so. UDP goes without a checksum, as
+//! RoCEv2 does, because the ICRC covers more.
+
+use super::sender::Packet;
+use crate::frame::FCS_BYTES;
+use crate::host::plan::{FlowId, Operation, RocePlan, TransportPlan};
+use crate::host::probe::{PROBE_LEN, Probe};
+use crate::host::template::ROOM;
+use crate::host::transport::frames::{HEAD, Headers, padded};
+use crate::time::Instant;
+use crate::wire::aeth::{self, Syndrome};
+use crate::wire::ip::{Ecn, Protocol};
+use crate::wire::roce::{self, Opcode, U24};
+use crate::wire::{cnp, icrc, ipv4, reth, udp};
+
+/// Octets from the IP header to the BTH.
+const TO_BTH: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
+
+/// Octet of the BTH from which on acknowledgements of one flow differ.
+const VARIES: usize = 8;
+
+/// The data frames of one flow.
+#[derive(Clone, Debug)]
+pub(in crate::host) struct DataFrames {
+    headers: Headers,
+    operation: Operation,
+    flow: FlowId,
+    /// Octets of the message, for its RETH.
+    message: u32,
+    dst_qp: U24,
+    head: [u8; HEAD],
+    l3: usize,
+    /// Octets behind the BTH and before the ICRC that the lengths in `head` are right for.
+    fits: usize,
+}
+
+impl DataFrames {
+    pub(in crate::host) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
+        let headers = Headers::of_data(plan, roce.src_port, roce::UDP_PORT);
+        let mut head = [0; HEAD];
+        let l3 = headers.emit_ethernet(&mut head);
+        let message = plan.message.map_or(0, |m| u32::try_from(m.bytes).unwrap_or(u32::MAX));
+        let bth = roce::Repr::new(Opcode::RC_SEND_ONLY, roce.dst_qp, U24::default());
+        bth.emit(&mut head[l3 + TO_BTH..]).expect(ROOM);
+        let (operation, dst_qp) = (roce.operation, roce.dst_qp);
+        Self { headers, operation, flow: plan.id, message, dst_qp, head, l3, fits: usize::MAX }
+    }
+
+    /// The first octets of the frame of `packet`, which carries probe number `sequence` and leaves
+    /// now, and its length with FCS.
+    #[inline]
+    pub(in crate::host) fn stamp(
+        &mut self,
+        packet: &Packet,
+        sequence: u64,
+        now: Instant,
+        full: u32,
+    ) -> (&[u8], u32) {
+        let first = packet.place.is_first();
+        // Full frames have the length that was planned; a shorter one is padded as 9.2.3 wants it.
+        let pad = if packet.payload == full {
+            0
+        } else {
+            packet.payload.next_multiple_of(4) - packet.payload
+        };
+        let has_reth = first && self.operation == Operation::Write;
+        let extra = if has_reth { reth::RETH_LEN } else { 0 };
+        let behind = extra + (packet.payload + pad) as usize;
+        if behind != self.fits {
+            self.resize(behind);
+        }
+        let bth = self.l3 + TO_BTH;
+        let probe_at = bth + roce::BTH_LEN + extra;
+        let b: &mut [u8; roce::BTH_LEN] =
+            (&mut self.head[bth..bth + roce::BTH_LEN]).try_into().expect(ROOM);
+        b[0] = opcode(self.operation, first, packet.last).0;
+        b[1] = (pad as u8) << 4;
+        b[VARIES] = if packet.ack_request { 0x80 } else { 0 };
+        b[9..].copy_from_slice(&packet.psn.octets());
+        if has_reth {
+            self.emit_reth();
+        }
+        let probe = Probe { flow: self.flow, sequence, sent: now };
+        self.head[probe_at..probe_at + PROBE_LEN].copy_from_slice(&probe.octets());
+        let len = bth + roce::BTH_LEN + behind + icrc::LEN;
+        let shown = if len <= HEAD {
+            self.head[probe_at + PROBE_LEN..len].fill(0);
+            icrc::seal(&mut self.head[self.l3..len]).expect("a whole packet");
+            len
+        } else {
+            probe_at + PROBE_LEN
+        };
+        (&self.head[..shown], len as u32 + FCS_BYTES)
+    }
+
+    /// Writes the lengths for `behind` octets between BTH and ICRC.
+    fn resize(&mut self, behind: usize) {
+        let len = udp::HEADER_LEN + roce::BTH_LEN + behind + icrc::LEN;
+        let l4 = self.l3 + ipv4::HEADER_LEN;
+        self.headers.emit_ip(&mut self.head[self.l3..], Protocol::UDP, len);
+        emit_udp(&self.headers, len, &mut self.head[l4..]);
+        self.fits = behind;
+    }
+
+    /// Writes the RETH: where the data goes is nobody's memory.
+    fn emit_reth(&mut self) {
+        let at = self.l3 + TO_BTH + roce::BTH_LEN;
+        let reth =
+            reth::Repr { virtual_address: 0, r_key: self.dst_qp.get(), dma_len: self.message };
+        reth.emit(&mut self.head[at..]).expect(ROOM);
+    }
+}
+
+/// The opcode of a packet by its place in its message (IBA Table 38).
+const fn opcode(operation: Operation, first: bool, last: bool) -> Opcode {
+    match (operation, first, last) {
+        (Operation::Send, true, true) => Opcode::RC_SEND_ONLY,
+        (Operation::Send, true, false) => Opcode::RC_SEND_FIRST,
+        (Operation::Send, false, false) => Opcode::RC_SEND_MIDDLE,
+        (Operation::Send, false, true) => Opcode::RC_SEND_LAST,
+        (Operation::Write, true, true) => Opcode::RC_WRITE_ONLY,
+        (Operation::Write, true, false) => Opcode::RC_WRITE_FIRST,
+        (Operation::Write, false, false) => Opcode::RC_WRITE_MIDDLE,
+        (Operation::Write, false, true) => Opcode::RC_WRITE_LAST,
+    }
+}
+
+/// Writes the UDP header of a datagram of `len` octets.
+fn emit_udp(headers: &Headers, len: usize, out: &mut [u8]) {
+    let payload_len = (len - udp::HEADER_LEN) as u16;
+    let (src_port, dst_port) = (headers.ip().src_port, headers.ip().dst_port);
+    udp::Repr { src_port, dst_port, payload_len, checksum: 0 }.emit(out).expect(ROOM);
+}
+
+/// The acknowledgements of one flow, negative ones among them.
+#[derive(Clone, Debug)]
+pub(in crate::host) struct AckFrames {
+    head: [u8; HEAD],
+    len: usize,
+    bth: usize,
+    begun: icrc::Begun,
+}
+
+impl AckFrames {
+    pub(in crate::host) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
+        let (ports, ecn) = ((roce.src_port, roce::UDP_PORT), plan.ecn);
+        let headers = Headers::of_answers(plan, roce.ack, ports.0, ports.1, ecn);
+        let mut head = [0; HEAD];
+        let l3 = headers.emit_ethernet(&mut head);
+        let len = udp::HEADER_LEN + roce::BTH_LEN + aeth::AETH_LEN + icrc::LEN;
+        headers.emit_ip(&mut head[l3..], Protocol::UDP, len);
+        emit_udp(&headers, len, &mut head[l3 + ipv4::HEADER_LEN..]);
+        let bth = l3 + TO_BTH;
+        let repr = roce::Repr::new(Opcode::RC_ACKNOWLEDGE, roce.src_qp, U24::default());
+        repr.emit(&mut head[bth..]).expect(ROOM);
+        let begun = icrc::Begun::new(&head[l3..], TO_BTH + VARIES).expect("a whole packet");
+        Self { head, len: padded(l3, ipv4::HEADER_LEN + len), bth, begun }
+    }
+
+    /// The whole frame that says this, and its length with FCS.
+    #[inline]
+    pub(in crate::host) fn stamp(
+        &mut self,
+        syndrome: Syndrome,
+        (psn, msn): (U24, U24),
+    ) -> (&[u8], u32) {
+        let ([a, b, c], [d, e, f]) = (psn.octets(), msn.octets());
+        let syndrome = syndrome.octet().expect("no credits are counted");
+        let rest = [0, a, b, c, syndrome, d, e, f];
+        let at = self.bth + VARIES;
+        let end = at + rest.len();
+        self.head[at..end].copy_from_slice(&rest);
+        self.head[end..end + icrc::LEN].copy_from_slice(&self.begun.close(&rest));
+        (&self.head[..self.len], self.len as u32 + FCS_BYTES)
+    }
+}
+
+/// The congestion notifications of one flow, which are all the same.
+#[derive(Clone, Debug)]
+pub(in crate::host) struct CnpFrame {
+    head: [u8; HEAD],
+    len: usize,
+}
+
+impl CnpFrame {
+    pub(in crate::host) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
+        let (marking, ecn) = (Some(roce.cnp), Ecn::Ect0);
+        let headers = Headers::of_answers(plan, marking, roce.src_port, roce::UDP_PORT, ecn);
+        let mut head = [0; HEAD];
+        let l3 = headers.emit_ethernet(&mut head);
+        let repr = cnp::Repr {
+            src: headers.ip().src.into(),
+            dst: headers.ip().dst.into(),
+            dscp: headers.dscp(),
+            ecn,
+            ttl: crate::host::template::TTL,
+            identification: 0,
+            src_port: roce.src_port,
+            p_key: roce::DEFAULT_P_KEY,
+            dest_qp: roce.src_qp,
+        };
+        repr.emit(&mut head[l3..]).expect(ROOM);
+        Self { head, len: padded(l3, repr.buffer_len()) }
+    }
+
+    /// The whole frame and its length with FCS.
+    pub(in crate::host) fn octets(&self) -> (&[u8], u32) {
+        (&self.head[..self.len], self.len as u32 + FCS_BYTES)
+    }
+}

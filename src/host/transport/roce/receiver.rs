@@ -1,0 +1,172 @@
+//! The responder of a reliable connection: what arrived in order, and what to answer.
+
+use crate::congestion::CnpGate;
+use crate::host::plan::{IN_FLIGHT_MAX, Recovery, RocePlan, TransportPlan};
+use crate::host::transport::bits::Bits;
+use crate::host::transport::cut::Cut;
+use crate::time::Instant;
+use crate::wire::roce::U24;
+
+/// What a packet is answered with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in crate::host) struct Reply {
+    /// An acknowledgement of all that has arrived in order.
+    pub(in crate::host) ack: bool,
+    /// The packets that are missing: the first, and the one behind the last.
+    pub(in crate::host) missing: Option<(u64, u64)>,
+    /// A congestion notification.
+    pub(in crate::host) cnp: bool,
+}
+
+/// The receiving end of a flow, without its frames.
+#[derive(Clone, Debug)]
+pub(in crate::host) struct Receiver {
+    cut: Cut,
+    first_psn: u64,
+    ack_every: u32,
+    /// The packet that is expected: all before it have arrived.
+    expected: u64,
+    /// Where a gap does not stop what follows: the packets that came early.
+    early: Option<Bits>,
+    /// One more than the highest that was ever seen.
+    high: u64,
+    /// Whether the sender was told that `expected` is missing.
+    told: bool,
+    since_ack: u32,
+    messages: u64,
+    gate: Option<CnpGate>,
+    duplicates: u64,
+    out_of_order: u64,
+}
+
+impl Receiver {
+    pub(in crate::host) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
+        Self {
+            cut: Cut::new(plan),
+            first_psn: roce.first_psn.get().into(),
+            ack_every: roce.ack_every,
+            expected: 0,
+            early: (roce.recovery == Recovery::SelectiveRepeat).then(Bits::new),
+            high: 0,
+            told: false,
+            since_ack: 0,
+            messages: 0,
+            gate: roce.cnp_interval.map(CnpGate::new),
+            duplicates: 0,
+            out_of_order: 0,
+        }
+    }
+
+    /// A packet came in, with what its BTH says and whether it was marked.
+    #[inline]
+    pub(in crate::host) fn on_data(
+        &mut self,
+        now: Instant,
+        psn: U24,
+        ack_request: bool,
+        marked: bool,
+    ) -> Reply {
+        let cnp = marked && self.gate.as_mut().is_some_and(|g| g.on_marked(now));
+        let index = psn.unwrap_near(self.first_psn + self.expected);
+        let index = index.and_then(|n| n.checked_sub(self.first_psn));
+        match index {
+            Some(index) if index == self.expected => {
+                let filled = self.in_order();
+                let ack = ack_request || filled || self.since_ack >= self.ack_every;
+                Reply { ack, missing: None, cnp }
+            }
+            Some(index) if index > self.expected => Reply { cnp, ..self.ahead(index, ack_request) },
+            _ => {
+                self.duplicates += 1;
+                Reply { ack: ack_request, missing: None, cnp }
+            }
+        }
+    }
+
+    /// The packet that was expected: it counts, and with it what waited for it. Says whether
+    /// anything did.
+    #[inline]
+    fn in_order(&mut self) -> bool {
+        let mut filled = false;
+        self.expected += 1;
+        self.since_ack += 1;
+        self.told = false;
+        if self.expected < self.high {
+            while self.early.as_mut().is_some_and(|early| early.take(self.expected)) {
+                self.expected += 1;
+                filled = true;
+            }
+        }
+        self.high = self.high.max(self.expected);
+        while self.expected >= (self.messages + 1).saturating_mul(self.cut.packets()) {
+            self.messages += 1;
+        }
+        filled
+    }
+
+    /// A packet behind a gap.
+    fn ahead(&mut self, index: u64, ack_request: bool) -> Reply {
+        let Some(early) = self.early.as_mut().filter(|_| index < self.expected + IN_FLIGHT_MAX)
+        else {
+            // It is dropped, and one answer to a gap is enough (IBA 9.7.5.2.2).
+            self.out_of_order += 1;
+            let missing = (!self.told).then_some((self.expected, index));
+            self.told = true;
+            return Reply { missing, ..Reply::default() };
+        };
+        if !early.put(index) {
+            self.duplicates += 1;
+            return Reply { ack: ack_request, ..Reply::default() };
+        }
+        self.out_of_order += 1;
+        let gap = self.high.max(self.expected);
+        self.high = self.high.max(index + 1);
+        Reply { ack: ack_request, missing: (index > gap).then_some((gap, index)), cnp: false }
+    }
+
+    /// An acknowledgement is about to leave: the sequence number and the count of messages in it.
+    #[inline]
+    pub(in crate::host) fn acknowledge(&mut self) -> (U24, U24) {
+        self.since_ack = 0;
+        let last = (self.first_psn + self.expected).wrapping_sub(1);
+        (U24::wrapping(last), U24::wrapping(self.messages))
+    }
+
+    /// A NAK is about to leave: the same of it, or nothing if what was missing has come meanwhile.
+    pub(in crate::host) fn refuse(&mut self, (from, to): (u64, u64)) -> Option<(U24, U24)> {
+        let psn = U24::wrapping(self.first_psn + from.max(self.expected));
+        if self.early.is_some() {
+            return (to > self.expected).then(|| (psn, U24::wrapping(self.first_psn + to)));
+        }
+        if from < self.expected {
+            return None;
+        }
+        self.since_ack = 0;
+        Some((psn, U24::wrapping(self.messages)))
+    }
+
+    /// Whether a NAK also acknowledges all before the missing packet.
+    pub(in crate::host) const fn nak_acknowledges(&self) -> bool {
+        self.early.is_none()
+    }
+
+    /// Octets of messages that arrived in order.
+    pub(in crate::host) fn delivered(&self) -> u64 {
+        self.cut.delivered_by(self.expected)
+    }
+
+    /// Messages that arrived whole.
+    pub(in crate::host) const fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// Packets that had arrived before.
+    pub(in crate::host) const fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// Packets that came behind a gap.
+    pub(in crate::host) const fn out_of_order(&self) -> u64 {
+        self.out_of_order
+    }
+}

@@ -1,0 +1,262 @@
+//! The requester of a reliable connection: what to send next, and what to make of answers.
+
+use crate::host::plan::{IN_FLIGHT_MAX, Recovery, RocePlan, TransportPlan};
+use crate::host::transport::bits::Bits;
+use crate::host::transport::cut::{Completions, Cut, Place};
+use crate::time::{Duration, Instant};
+use crate::wire::aeth::{NakCode, Syndrome};
+use crate::wire::roce::U24;
+
+/// The next packet of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::host) struct Packet {
+    pub(in crate::host) place: Place,
+    /// Its sequence number on the wire.
+    pub(in crate::host) psn: U24,
+    /// Whether it ends its message.
+    pub(in crate::host) last: bool,
+    /// Octets of payload.
+    pub(in crate::host) payload: u32,
+    /// Whether it was sent before.
+    pub(in crate::host) repeated: bool,
+    /// Whether the receiver is to acknowledge it at once.
+    pub(in crate::host) ack_request: bool,
+}
+
+/// What was lost and is to be sent again, where only that is.
+#[derive(Clone, Debug)]
+struct Lost {
+    packets: Bits,
+    count: u64,
+    /// No packet before this one is in the set.
+    from: u64,
+}
+
+/// The sending end of a flow, without its frames and its pace.
+#[derive(Clone, Debug)]
+pub(in crate::host) struct Sender {
+    cut: Cut,
+    /// What is added to a packet's number to give its sequence number.
+    first_psn: u64,
+    /// The most packets in flight.
+    window: u64,
+    total: u64,
+    timeout: Duration,
+    /// The first packet that is not acknowledged.
+    una: u64,
+    /// The next one to send that is not in `lost`.
+    next: Place,
+    /// One more than the highest that was sent.
+    high: u64,
+    lost: Option<Lost>,
+    /// Whether the next packet is to be acknowledged at once: what was repeated first.
+    ask: bool,
+    timer: Instant,
+    completions: Completions,
+}
+
+impl Sender {
+    pub(in crate::host) fn new(plan: &TransportPlan, roce: &RocePlan) -> Self {
+        let cut = Cut::new(plan);
+        let window = roce.window.map_or(IN_FLIGHT_MAX, |w| w.0 / u64::from(cut.full()));
+        let lost = || Lost { packets: Bits::new(), count: 0, from: 0 };
+        Self {
+            first_psn: roce.first_psn.get().into(),
+            window: window.min(IN_FLIGHT_MAX),
+            total: cut.total(),
+            timeout: roce.timeout,
+            una: 0,
+            next: cut.place(0),
+            high: 0,
+            lost: (roce.recovery == Recovery::SelectiveRepeat).then(lost),
+            ask: false,
+            timer: Instant::NEVER,
+            completions: Completions::default(),
+            cut,
+        }
+    }
+
+    /// When the next packet may be sent, pace aside; NEVER before something is acknowledged or a
+    /// timeout.
+    #[inline]
+    pub(in crate::host) fn ready_at(&self) -> Instant {
+        if self.lost.as_ref().is_some_and(|l| l.count > 0) {
+            return Instant::ZERO;
+        }
+        let Place { index, message, within } = self.next;
+        if index >= self.una + self.window || index >= self.total {
+            return Instant::NEVER;
+        }
+        if within == 0 { self.cut.due(message) } else { Instant::ZERO }
+    }
+
+    /// The next packet. Only while [`Self::ready_at`] has come.
+    #[inline]
+    pub(in crate::host) fn next(&self) -> Packet {
+        let place = match &self.lost {
+            Some(lost) if lost.count > 0 => self.cut.place(lost.first(self.una, self.high)),
+            _ => self.next,
+        };
+        let (index, last) = (place.index, self.cut.is_last(place));
+        let closes = index + 1 == self.una + self.window;
+        let repeated = index < self.high;
+        Packet {
+            place,
+            psn: U24::wrapping(self.first_psn + index),
+            last,
+            payload: self.cut.payload(place),
+            repeated,
+            ack_request: last || closes || self.ask || (repeated && self.lost.is_some()),
+        }
+    }
+
+    /// The packet that [`Self::next`] gave was sent.
+    #[inline]
+    pub(in crate::host) fn on_sent(&mut self, now: Instant, packet: &Packet) {
+        self.ask = false;
+        let index = packet.place.index;
+        if index == self.next.index {
+            self.next = self.cut.after(self.next);
+        } else if let Some(lost) = &mut self.lost {
+            // The first of the lost ones; what is next has not been sent yet and cannot be lost.
+            assert!(lost.packets.take(index), "a packet that is neither next nor lost");
+            lost.count -= 1;
+            lost.from = index + 1;
+        }
+        self.high = self.high.max(index + 1);
+        if self.timer == Instant::NEVER {
+            self.timer = now.saturating_add(self.timeout);
+        }
+    }
+
+    /// An acknowledgement came in, with the sequence number of its BTH and the content of its AETH.
+    /// Answers that make no sense, such as those that come late, change nothing.
+    #[inline]
+    pub(in crate::host) fn on_answer(
+        &mut self,
+        now: Instant,
+        psn: U24,
+        syndrome: Syndrome,
+        msn: U24,
+    ) {
+        match syndrome {
+            Syndrome::Ack { .. } => {
+                // The number that it acknowledges may be the one before the first.
+                if let Some(upto) = self.index(psn.next()) {
+                    self.acknowledge(now, upto);
+                }
+            }
+            Syndrome::Nak(NakCode::SequenceError) => self.on_nak(now, psn, msn),
+            // Of receivers that do not run out of buffers and flows that are allowed, these are
+            // not expected.
+            Syndrome::NotReady { .. } | Syndrome::Nak(_) => {}
+        }
+    }
+
+    fn on_nak(&mut self, now: Instant, psn: U24, msn: U24) {
+        let Some(missing) = self.index(psn) else { return };
+        let Some(lost) = &mut self.lost else {
+            // Everything before the missing packet has arrived (IBA 9.7.5.2.2).
+            if missing >= self.una && missing < self.high {
+                self.acknowledge(now, missing);
+                self.rewind(missing);
+                self.restart(now);
+            }
+            return;
+        };
+        let end = msn.unwrap_near(self.first_psn + missing).map(|n| n - self.first_psn);
+        let end = end.unwrap_or(missing).min(self.high);
+        for index in missing.max(self.una)..end {
+            lost.count += u64::from(lost.packets.put(index));
+            lost.from = lost.from.min(index);
+        }
+        self.restart(now);
+    }
+
+    /// The timer has run out if its time has come: what is not acknowledged is sent again. Says
+    /// whether it had.
+    pub(in crate::host) fn on_timeout(&mut self, now: Instant) -> bool {
+        if now < self.timer {
+            return false;
+        }
+        match &mut self.lost {
+            None => self.rewind(self.una),
+            Some(lost) => {
+                for index in self.una..self.high {
+                    lost.count += u64::from(lost.packets.put(index));
+                }
+                lost.from = self.una;
+                self.ask = true;
+            }
+        }
+        self.restart(now);
+        true
+    }
+
+    /// When [`Self::on_timeout`] is due; NEVER while everything is acknowledged.
+    #[inline]
+    pub(in crate::host) const fn deadline(&self) -> Instant {
+        self.timer
+    }
+
+    /// Whether everything was acknowledged that there is.
+    pub(in crate::host) const fn is_done(&self) -> bool {
+        self.una == self.total
+    }
+
+    /// Octets of messages that were acknowledged.
+    pub(in crate::host) fn acknowledged(&self) -> u64 {
+        self.cut.delivered_by(self.una)
+    }
+
+    pub(in crate::host) const fn completions(&self) -> &Completions {
+        &self.completions
+    }
+
+    /// The number of the packet with this sequence number, of those near the first that is not
+    /// acknowledged.
+    #[inline]
+    fn index(&self, psn: U24) -> Option<u64> {
+        psn.unwrap_near(self.first_psn + self.una)?.checked_sub(self.first_psn)
+    }
+
+    /// Everything before packet `upto` has arrived.
+    #[inline]
+    fn acknowledge(&mut self, now: Instant, upto: u64) {
+        if upto <= self.una || upto > self.high {
+            return;
+        }
+        if let Some(lost) = self.lost.as_mut().filter(|l| l.count > 0) {
+            for index in self.una..upto {
+                lost.count -= u64::from(lost.packets.take(index));
+            }
+            lost.from = lost.from.max(upto);
+        }
+        self.una = upto;
+        if self.next.index < upto {
+            self.next = self.cut.place(upto);
+        }
+        self.completions.advance(&self.cut, now, upto);
+        self.restart(now);
+    }
+
+    /// Goes back to packet `index`.
+    fn rewind(&mut self, index: u64) {
+        self.next = self.cut.place(index);
+        self.ask = true;
+    }
+
+    /// Sets the timer anew, for the first packet that is not acknowledged now.
+    #[inline]
+    fn restart(&mut self, now: Instant) {
+        let flying = self.una < self.high;
+        self.timer = if flying { now.saturating_add(self.timeout) } else { Instant::NEVER };
+    }
+}
+
+impl Lost {
+    /// The first of the set, which is not empty and lies from `una` up to `end`.
+    fn first(&self, una: u64, end: u64) -> u64 {
+        (self.from.max(una)..end).find(|index| self.packets.has(*index)).expect("one is in the set")
+    }
+}

@@ -1,0 +1,257 @@
+//! The sending end of a flow: its machine, its frames, its pace, its counters.
+
+use super::cut::Completions;
+use super::pace::Pace;
+use super::{roce, tcp};
+use crate::congestion::Dcqcn;
+use crate::host::plan::{FlowId, Transport, TransportPlan};
+use crate::time::{Duration, Instant};
+use crate::units::{BitsPerSec, Priority};
+use crate::wire::aeth::{self, Syndrome};
+use crate::wire::roce::U24;
+
+/// What the sender of one flow did and saw.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SenderCounters {
+    /// The flow.
+    pub id: FlowId,
+    /// The priority that pauses it.
+    pub priority: Priority,
+    /// Data frames given to the port, repetitions among them.
+    pub frames: u64,
+    /// Their octets, FCS included.
+    pub bytes: u64,
+    /// Times that a frame was due and there was no memory for it. It is sent later.
+    pub dry: u64,
+    /// Frames that had been sent before.
+    pub retransmitted: u64,
+    /// Timeouts that ran out.
+    pub timeouts: u64,
+    /// Acknowledgements received.
+    pub acks: u64,
+    /// Negative ones received.
+    pub naks: u64,
+    /// Congestion notifications received.
+    pub cnps: u64,
+    /// Octets of its messages that were acknowledged.
+    pub acknowledged: u64,
+    /// The rate that it is kept to now, in bits of frames per second: its reaction point's, its
+    /// plan's, or its link's.
+    pub rate: BitsPerSec,
+    /// Octets in flight that a TCP-like sender allows itself now; nothing for RoCEv2.
+    pub window: Option<u64>,
+    /// Its messages that were acknowledged whole.
+    pub completions: Completions,
+    /// Whether it has nothing more to send: all is acknowledged, or its time is over.
+    pub done: bool,
+}
+
+/// An answer to a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::host) enum Answer {
+    /// A RoCEv2 acknowledgement or its refusal.
+    Roce { psn: U24, aeth: aeth::Repr },
+    /// A congestion notification.
+    Cnp,
+    /// A TCP acknowledgement.
+    Tcp(u32),
+}
+
+/// What differs by kind.
+#[derive(Clone, Debug)]
+enum Kind {
+    Roce(roce::Sender, Box<roce::DataFrames>),
+    Tcp(tcp::Sender, Box<tcp::DataFrames>),
+}
+
+/// The sending end of one flow.
+#[derive(Clone, Debug)]
+pub(in crate::host) struct Sender {
+    kind: Kind,
+    pace: Pace,
+    stop: Instant,
+    ended: bool,
+    /// Octets of payload in a full frame.
+    full: u32,
+    counters: SenderCounters,
+}
+
+impl Sender {
+    /// The sender of a checked plan on a link of `line`.
+    pub(in crate::host) fn new(plan: &TransportPlan, line: BitsPerSec) -> Self {
+        let (kind, dcqcn) = match &plan.kind {
+            Transport::Roce(r) => {
+                let frames = Box::new(roce::DataFrames::new(plan, r));
+                (Kind::Roce(roce::Sender::new(plan, r), frames), r.dcqcn)
+            }
+            Transport::TcpLike(t) => {
+                let frames = Box::new(tcp::DataFrames::new(plan, t));
+                (Kind::Tcp(tcp::Sender::new(plan, t), frames), None)
+            }
+        };
+        let dcqcn = dcqcn.map(|d| Dcqcn::new(d, line));
+        Self {
+            kind,
+            pace: Pace::new(plan.rate, dcqcn, line, plan.size, plan.start),
+            stop: plan.stop,
+            ended: false,
+            full: plan.payload(),
+            counters: SenderCounters {
+                id: plan.id,
+                priority: plan.priority,
+                frames: 0,
+                bytes: 0,
+                dry: 0,
+                retransmitted: 0,
+                timeouts: 0,
+                acks: 0,
+                naks: 0,
+                cnps: 0,
+                acknowledged: 0,
+                rate: line,
+                window: None,
+                completions: Completions::default(),
+                done: false,
+            },
+        }
+    }
+
+    /// When its next frame is due; NEVER while it waits for answers, and when it is done.
+    #[inline]
+    pub(in crate::host) fn next_at(&self) -> Instant {
+        let ready = match &self.kind {
+            Kind::Roce(machine, _) => machine.ready_at(),
+            Kind::Tcp(machine, _) => machine.ready_at(),
+        };
+        let at = ready.max(self.pace.due());
+        if at < self.stop && !self.ended { at } else { Instant::NEVER }
+    }
+
+    /// Makes its next frame: `give` gets the first octets and the length and says whether it took
+    /// them. If so the flow moves on.
+    #[inline]
+    pub(in crate::host) fn send(
+        &mut self,
+        now: Instant,
+        backlog: Duration,
+        give: impl FnOnce(&[u8], u32) -> bool,
+    ) -> bool {
+        let c = &mut self.counters;
+        let (wire_len, repeated) = match &mut self.kind {
+            Kind::Roce(machine, frames) => {
+                let packet = machine.next();
+                let (head, wire_len) = frames.stamp(&packet, c.frames, now, self.full);
+                if !give(head, wire_len) {
+                    c.dry += 1;
+                    return false;
+                }
+                machine.on_sent(now, &packet);
+                (wire_len, packet.repeated)
+            }
+            Kind::Tcp(machine, frames) => {
+                let segment = machine.next();
+                let (head, wire_len) = frames.stamp(&segment, c.frames, now);
+                if !give(head, wire_len) {
+                    c.dry += 1;
+                    return false;
+                }
+                machine.on_sent(now, &segment);
+                (wire_len, segment.repeated)
+            }
+        };
+        c.frames += 1;
+        c.bytes += u64::from(wire_len);
+        c.retransmitted += u64::from(repeated);
+        self.pace.on_sent(now, wire_len, backlog);
+        true
+    }
+
+    /// An answer came in. False for one that this kind of flow does not get.
+    #[inline]
+    pub(in crate::host) fn on_answer(&mut self, now: Instant, answer: &Answer) -> bool {
+        let c = &mut self.counters;
+        match (&mut self.kind, answer) {
+            (Kind::Roce(machine, _), Answer::Roce { psn, aeth }) => {
+                match aeth.syndrome {
+                    Syndrome::Ack { .. } => c.acks += 1,
+                    Syndrome::Nak(_) | Syndrome::NotReady { .. } => c.naks += 1,
+                }
+                machine.on_answer(now, *psn, aeth.syndrome, aeth.msn);
+            }
+            (Kind::Roce(..), Answer::Cnp) => {
+                c.cnps += 1;
+                self.pace.on_cnp(now);
+            }
+            (Kind::Tcp(machine, _), Answer::Tcp(number)) => {
+                c.acks += 1;
+                machine.on_ack(now, *number);
+            }
+            (Kind::Roce(..), Answer::Tcp(_)) | (Kind::Tcp(..), _) => return false,
+        }
+        true
+    }
+
+    /// When [`Self::on_timeout`] is due.
+    #[inline]
+    pub(in crate::host) fn deadline(&self) -> Instant {
+        let machine = match &self.kind {
+            Kind::Roce(machine, _) => machine.deadline(),
+            Kind::Tcp(machine, _) => machine.deadline(),
+        };
+        let at = machine.min(self.pace.deadline());
+        if at < self.stop && !self.ended { at } else { Instant::NEVER }
+    }
+
+    /// Time has come to the deadline, or not yet.
+    pub(in crate::host) fn on_timeout(&mut self, now: Instant) {
+        let ran_out = match &mut self.kind {
+            Kind::Roce(machine, _) => machine.on_timeout(now),
+            Kind::Tcp(machine, _) => machine.on_timeout(now),
+        };
+        self.counters.timeouts += u64::from(ran_out);
+        self.pace.on_timeout(now);
+    }
+
+    /// The link has another rate.
+    pub(in crate::host) fn set_line(&mut self, line: BitsPerSec) {
+        self.pace.set_line(line);
+    }
+
+    /// Nothing more is sent of it.
+    pub(in crate::host) fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// When it ends, done or not.
+    pub(in crate::host) const fn stop(&self) -> Instant {
+        self.stop
+    }
+
+    /// Whether it has nothing more to send.
+    pub(in crate::host) fn is_done(&self) -> bool {
+        let done = match &self.kind {
+            Kind::Roce(machine, _) => machine.is_done(),
+            Kind::Tcp(machine, _) => machine.is_done(),
+        };
+        done || self.ended
+    }
+
+    /// What it did and saw.
+    pub(in crate::host) fn counters(&self) -> SenderCounters {
+        let (acknowledged, completions, window) = match &self.kind {
+            Kind::Roce(machine, _) => (machine.acknowledged(), machine.completions(), None),
+            Kind::Tcp(machine, _) => {
+                (machine.acknowledged(), machine.completions(), Some(machine.window()))
+            }
+        };
+        let (rate, done) = (self.pace.rate(), self.is_done());
+        SenderCounters {
+            acknowledged,
+            completions: *completions,
+            window,
+            rate,
+            done,
+            ..self.counters
+        }
+    }
+}

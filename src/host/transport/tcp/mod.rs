@@ -1,0 +1,9 @@
+//! TCP-like flows: lossy background whose senders give way.
+
+mod frames;
+mod receiver;
+mod sender;
+
+pub(super) use frames::{AckFrames, DataFrames};
+pub(super) use receiver::Receiver;
+pub(super) use sender::Sender;

@@ -1,0 +1,100 @@
+//! The receiving end of a TCP-like flow: each segment is acknowledged at once.
+
+use crate::host::plan::{IN_FLIGHT_MAX, TransportPlan};
+use crate::host::transport::bits::Bits;
+use crate::host::transport::cut::{Cut, Place};
+
+/// The receiving end of a flow, without its frames.
+#[derive(Clone, Debug)]
+pub(in crate::host) struct Receiver {
+    cut: Cut,
+    /// The segment that is expected, and the number of its first octet.
+    expected: Place,
+    octet: u64,
+    /// Segments that came early.
+    early: Bits,
+    /// How many those are.
+    waiting: u64,
+    duplicates: u64,
+    out_of_order: u64,
+}
+
+impl Receiver {
+    pub(in crate::host) fn new(plan: &TransportPlan) -> Self {
+        let cut = Cut::new(plan);
+        Self {
+            expected: cut.place(0),
+            octet: 0,
+            early: Bits::new(),
+            waiting: 0,
+            duplicates: 0,
+            out_of_order: 0,
+            cut,
+        }
+    }
+
+    /// A segment came in. Says whether more has arrived in order than before; else its
+    /// acknowledgement is a duplicate.
+    #[inline]
+    pub(in crate::host) fn on_data(&mut self, sequence: u32) -> bool {
+        match sequence.wrapping_sub(self.octet as u32) {
+            0 => {
+                self.step();
+                while self.waiting > 0 && self.early.take(self.expected.index) {
+                    self.waiting -= 1;
+                    self.step();
+                }
+                true
+            }
+            ahead if ahead < 1 << 31 => {
+                let index = self.cut.starting_at(self.octet + u64::from(ahead));
+                let near = index.filter(|i| *i < self.expected.index + IN_FLIGHT_MAX);
+                match near.map(|index| self.early.put(index)) {
+                    Some(true) => {
+                        self.waiting += 1;
+                        self.out_of_order += 1;
+                    }
+                    Some(false) => self.duplicates += 1,
+                    None => {} // No segment of this flow starts there.
+                }
+                false
+            }
+            _ => {
+                self.duplicates += 1;
+                false
+            }
+        }
+    }
+
+    #[inline]
+    fn step(&mut self) {
+        self.octet += u64::from(self.cut.payload(self.expected));
+        self.expected = self.cut.after(self.expected);
+    }
+
+    /// The number of the octet that is expected next.
+    #[inline]
+    pub(in crate::host) const fn acknowledgement(&self) -> u32 {
+        self.octet as u32
+    }
+
+    /// Octets of messages that arrived in order.
+    pub(in crate::host) fn delivered(&self) -> u64 {
+        self.cut.delivered_by(self.expected.index)
+    }
+
+    /// Messages that arrived whole.
+    pub(in crate::host) const fn messages(&self) -> u64 {
+        self.expected.message
+    }
+
+    /// Segments that had arrived before.
+    pub(in crate::host) const fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// Segments that came behind a gap.
+    pub(in crate::host) const fn out_of_order(&self) -> u64 {
+        self.out_of_order
+    }
+}

@@ -1,0 +1,292 @@
+//! A sender whose window goes as TCP NewReno's does (RFC 5681, 6582, 6298).
+
+use crate::host::plan::{IN_FLIGHT_MAX, TcpPlan, TransportPlan};
+use crate::host::transport::cut::{Completions, Cut, Place};
+use crate::time::{Duration, Instant};
+
+/// Acknowledgements of the same octet that mean a loss (RFC 5681 3.2).
+const DUPLICATES: u32 = 3;
+
+/// How often a timeout is doubled at most. A choice; RFC 6298 2.5 allows any bound above 60 s.
+const BACKOFF_MAX: u32 = 6;
+
+/// The next segment of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::host) struct Segment {
+    place: Place,
+    /// The number of its first octet.
+    pub(in crate::host) sequence: u64,
+    /// Octets of payload.
+    pub(in crate::host) payload: u32,
+    /// Whether it ends its message.
+    pub(in crate::host) last: bool,
+    /// Whether it was sent before.
+    pub(in crate::host) repeated: bool,
+}
+
+/// A place in the flow, and the number of its first octet.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    place: Place,
+    octet: u64,
+}
+
+/// How long a round trip takes (RFC 6298), measured by one segment at a time.
+#[derive(Clone, Debug)]
+struct RoundTrip {
+    smoothed: Option<Duration>,
+    variation: Duration,
+    least: Duration,
+    doubled: u32,
+    /// The segment that measures: the octet behind it, and when it was sent.
+    probe: Option<(u64, Instant)>,
+}
+
+/// The sending end of a flow, without its frames and its pace.
+#[derive(Clone, Debug)]
+pub(in crate::host) struct Sender {
+    cut: Cut,
+    total: u64,
+    /// Octets in flight that the receiver has room for.
+    room: u64,
+    una: Mark,
+    next: Mark,
+    /// The octet behind the highest that was sent.
+    high: u64,
+    /// Octets in flight that the network is trusted with.
+    window: u64,
+    threshold: u64,
+    duplicates: u32,
+    /// The octet whose acknowledgement ends the recovery that goes on.
+    recovery: Option<u64>,
+    /// Losses below this octet were seen to already.
+    recovered: Option<u64>,
+    /// Whether the first unacknowledged segment is to be sent again now.
+    resend: bool,
+    trip: RoundTrip,
+    timer: Instant,
+    completions: Completions,
+}
+
+impl Sender {
+    pub(in crate::host) fn new(plan: &TransportPlan, tcp: &TcpPlan) -> Self {
+        let cut = Cut::new(plan);
+        let segment = u64::from(cut.full());
+        let start = Mark { place: cut.place(0), octet: 0 };
+        let most = IN_FLIGHT_MAX * segment;
+        Self {
+            total: cut.total(),
+            room: tcp.window.map_or(most, |w| w.0).min(most),
+            una: start,
+            next: start,
+            high: 0,
+            window: segment * u64::from(tcp.initial_window),
+            threshold: u64::MAX,
+            duplicates: 0,
+            recovery: None,
+            recovered: None,
+            resend: false,
+            trip: RoundTrip::new(tcp.timeout_min),
+            timer: Instant::NEVER,
+            completions: Completions::default(),
+            cut,
+        }
+    }
+
+    /// When the next segment may be sent, pace aside; NEVER before an acknowledgement or a timeout.
+    #[inline]
+    pub(in crate::host) fn ready_at(&self) -> Instant {
+        if self.resend {
+            return Instant::ZERO;
+        }
+        let Place { index, message, within } = self.next.place;
+        let flight = self.next.octet - self.una.octet;
+        let payload = u64::from(self.cut.payload(self.next.place));
+        if index >= self.total || flight + payload > self.window.min(self.room) {
+            return Instant::NEVER;
+        }
+        if within == 0 { self.cut.due(message) } else { Instant::ZERO }
+    }
+
+    /// The next segment. Only while [`Self::ready_at`] has come.
+    #[inline]
+    pub(in crate::host) fn next(&self) -> Segment {
+        let Mark { place, octet } = if self.resend { self.una } else { self.next };
+        Segment {
+            place,
+            sequence: octet,
+            payload: self.cut.payload(place),
+            last: self.cut.is_last(place),
+            repeated: octet < self.high,
+        }
+    }
+
+    /// The segment that [`Self::next`] gave was sent.
+    #[inline]
+    pub(in crate::host) fn on_sent(&mut self, now: Instant, segment: &Segment) {
+        let end = segment.sequence + u64::from(segment.payload);
+        if segment.repeated {
+            self.trip.probe = None; // Karn: an answer would not say to which of the two.
+        } else if self.trip.probe.is_none() {
+            self.trip.probe = Some((end, now));
+        }
+        self.resend = false;
+        // A repetition of the first may also be what was next after a timeout.
+        if segment.place == self.next.place {
+            self.next = Mark { place: self.cut.after(segment.place), octet: end };
+        }
+        self.high = self.high.max(end);
+        if self.timer == Instant::NEVER {
+            self.timer = now.saturating_add(self.trip.timeout());
+        }
+    }
+
+    /// An acknowledgement came in: everything before this octet, of which it has the low 32 bits,
+    /// has arrived.
+    pub(in crate::host) fn on_ack(&mut self, now: Instant, acknowledgement: u32) {
+        let ahead = u64::from(acknowledgement.wrapping_sub(self.una.octet as u32));
+        let upto = self.una.octet + ahead;
+        if ahead == 0 {
+            if self.high > self.una.octet {
+                self.on_duplicate();
+            }
+        } else if upto <= self.high {
+            self.on_progress(now, upto);
+        } // Else it is an old one, or nonsense.
+    }
+
+    fn on_duplicate(&mut self) {
+        let segment = u64::from(self.cut.full());
+        self.duplicates += 1;
+        if self.recovery.is_some() {
+            // A segment has left the network (RFC 5681 3.2, step 4).
+            self.window += segment;
+        } else if self.duplicates == DUPLICATES
+            && self.recovered.is_none_or(|octet| self.una.octet > octet)
+        {
+            self.threshold = self.halved();
+            self.window = self.threshold + u64::from(DUPLICATES) * segment;
+            self.recovery = Some(self.high);
+            self.recovered = Some(self.high);
+            self.resend = true;
+        }
+    }
+
+    fn on_progress(&mut self, now: Instant, upto: u64) {
+        let segment = u64::from(self.cut.full());
+        let acked = upto - self.una.octet;
+        while self.una.octet < upto {
+            self.una.octet += u64::from(self.cut.payload(self.una.place));
+            self.una.place = self.cut.after(self.una.place);
+        }
+        if self.next.octet < self.una.octet {
+            self.next = self.una;
+        }
+        self.duplicates = 0;
+        self.trip.on_ack(now, upto);
+        match self.recovery {
+            None if self.window < self.threshold => self.window += acked.min(segment),
+            None => self.window += (segment * segment / self.window).max(1),
+            Some(end) if upto >= end => {
+                self.recovery = None;
+                self.window = self.threshold;
+            }
+            Some(_) => {
+                // Another segment of the same window is missing (RFC 6582 3.2, step 3).
+                self.resend = true;
+                self.window = self.window.saturating_sub(acked).max(segment);
+                if acked >= segment {
+                    self.window += segment;
+                }
+            }
+        }
+        // More would be of no use, and would overflow some day.
+        self.window = self.window.min(self.room);
+        self.completions.advance(&self.cut, now, self.una.place.index);
+        let flying = self.una.octet < self.high;
+        self.timer = if flying { now.saturating_add(self.trip.timeout()) } else { Instant::NEVER };
+    }
+
+    /// The timer has run out if its time has come: everything begins anew with one segment. Says
+    /// whether it had.
+    pub(in crate::host) fn on_timeout(&mut self, now: Instant) -> bool {
+        if now < self.timer {
+            return false;
+        }
+        if self.trip.doubled == 0 {
+            self.threshold = self.halved();
+        }
+        self.window = self.cut.full().into();
+        self.next = self.una;
+        (self.duplicates, self.recovery, self.resend) = (0, None, false);
+        self.recovered = Some(self.high);
+        self.trip.on_timeout();
+        self.timer = now.saturating_add(self.trip.timeout());
+        true
+    }
+
+    /// When [`Self::on_timeout`] is due; NEVER while everything is acknowledged.
+    #[inline]
+    pub(in crate::host) const fn deadline(&self) -> Instant {
+        self.timer
+    }
+
+    /// Whether everything was acknowledged that there is.
+    pub(in crate::host) const fn is_done(&self) -> bool {
+        self.una.place.index == self.total
+    }
+
+    /// Octets of messages that were acknowledged.
+    pub(in crate::host) fn acknowledged(&self) -> u64 {
+        self.cut.delivered_by(self.una.place.index)
+    }
+
+    /// Octets in flight that the network is trusted with now.
+    pub(in crate::host) const fn window(&self) -> u64 {
+        self.window
+    }
+
+    pub(in crate::host) const fn completions(&self) -> &Completions {
+        &self.completions
+    }
+
+    /// Half of what is in flight, at least two segments (RFC 5681, equation 4).
+    fn halved(&self) -> u64 {
+        ((self.high - self.una.octet) / 2).max(2 * u64::from(self.cut.full()))
+    }
+}
+
+impl RoundTrip {
+    const fn new(least: Duration) -> Self {
+        Self { smoothed: None, variation: Duration::ZERO, least, doubled: 0, probe: None }
+    }
+
+    /// How long to wait for an acknowledgement. Before anything is measured the least there is, as
+    /// RFC 6298 has one second for both.
+    fn timeout(&self) -> Duration {
+        let measured = self.smoothed.map_or(self.least, |s| {
+            s + self.variation.saturating_mul(4).max(Duration::from_nanos(1))
+        });
+        measured.max(self.least).saturating_mul(1 << self.doubled)
+    }
+
+    fn on_timeout(&mut self) {
+        self.probe = None;
+        self.doubled = (self.doubled + 1).min(BACKOFF_MAX);
+    }
+
+    /// Everything before `upto` is acknowledged.
+    fn on_ack(&mut self, now: Instant, upto: u64) {
+        self.doubled = 0;
+        let Some((_, sent)) = self.probe.filter(|(end, _)| *end <= upto) else { return };
+        self.probe = None;
+        let sample = now.since(sent);
+        let Some(smoothed) = self.smoothed else {
+            (self.smoothed, self.variation) = (Some(sample), sample.div(2));
+            return;
+        };
+        let off = if smoothed > sample { smoothed - sample } else { sample - smoothed };
+        self.variation = self.variation.saturating_mul(3).div(4) + off.div(4);
+        self.smoothed = Some(smoothed.saturating_mul(7).div(8) + sample.div(8));
+    }
+}

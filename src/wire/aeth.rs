@@ -1,0 +1,236 @@
+//! RoCEv2's ACK extended transport header, AETH (InfiniBand Architecture 9.7.5.2), behind the BTH of
+//! an acknowledgement.
+
+use core::fmt;
+
+use super::roce::U24;
+use super::{WireError, room};
+
+/// Octets of the header.
+pub const AETH_LEN: usize = 4;
+
+/// The kind of a syndrome: its bits 6 and 5. Bit 7 is reserved.
+const KIND: u8 = 0x60;
+const ACK: u8 = 0x00;
+const RNR_NAK: u8 = 0x20;
+const NAK: u8 = 0x60;
+
+/// The value of a syndrome: its low five bits.
+const VALUE: u8 = 0x1f;
+
+/// What the responder says (Table 45).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Syndrome {
+    /// Everything up to the PSN of the BTH has arrived. The credits are encoded, 31 says that none
+    /// are counted.
+    Ack {
+        /// Range 0 to 31.
+        credits: u8,
+    },
+    /// The responder was not ready; try again after the encoded time.
+    NotReady {
+        /// Range 0 to 31.
+        timer: u8,
+    },
+    /// The responder refuses.
+    Nak(NakCode),
+}
+
+/// Why a responder refuses (Table 46).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NakCode {
+    /// A packet behind the one that was expected, whose PSN is that of the BTH.
+    SequenceError,
+    /// A request that makes no sense.
+    InvalidRequest,
+    /// An access that is not allowed.
+    RemoteAccess,
+    /// The responder cannot go on.
+    RemoteOperational,
+    /// A reliable datagram that makes no sense.
+    InvalidDatagram,
+}
+
+impl NakCode {
+    const ALL: [Self; 5] = [
+        Self::SequenceError,
+        Self::InvalidRequest,
+        Self::RemoteAccess,
+        Self::RemoteOperational,
+        Self::InvalidDatagram,
+    ];
+}
+
+impl Syndrome {
+    /// An acknowledgement without credits, as where nothing but the network bounds the sender.
+    pub const ACK: Self = Self::Ack { credits: VALUE };
+    /// A packet is missing.
+    pub const SEQUENCE_ERROR: Self = Self::Nak(NakCode::SequenceError);
+
+    /// Reads the octet.
+    ///
+    /// # Errors
+    /// [`WireError::BadOpcode`] for a kind or code that is reserved.
+    #[inline]
+    pub fn from_octet(octet: u8) -> Result<Self, WireError> {
+        let value = octet & VALUE;
+        match octet & KIND {
+            ACK => Ok(Self::Ack { credits: value }),
+            RNR_NAK => Ok(Self::NotReady { timer: value }),
+            NAK => {
+                let code = NakCode::ALL.get(usize::from(value));
+                code.map(|code| Self::Nak(*code)).ok_or(WireError::BadOpcode)
+            }
+            _ => Err(WireError::BadOpcode),
+        }
+    }
+
+    /// The octet, or nothing when a value does not fit.
+    #[must_use]
+    #[inline]
+    pub const fn octet(self) -> Option<u8> {
+        match self {
+            Self::Ack { credits: value @ 0..=VALUE } => Some(ACK | value),
+            Self::NotReady { timer: value @ 0..=VALUE } => Some(RNR_NAK | value),
+            Self::Nak(code) => Some(NAK | code as u8),
+            _ => None,
+        }
+    }
+}
+
+/// The header of an acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    aeth: &'a [u8; AETH_LEN],
+    payload: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// Takes what follows the BTH of an acknowledgement.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] below 4 octets, and as [`Syndrome::from_octet`].
+    #[inline]
+    pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
+        let (aeth, payload) = octets.split_first_chunk::<AETH_LEN>().ok_or(WireError::Truncated)?;
+        Syndrome::from_octet(aeth[0])?;
+        Ok(Self { aeth, payload })
+    }
+
+    /// What the responder says.
+    #[must_use]
+    #[inline]
+    pub fn syndrome(&self) -> Syndrome {
+        Syndrome::from_octet(self.aeth[0]).expect("the constructor has read it")
+    }
+
+    /// The message sequence number: how many messages the responder has completed.
+    #[must_use]
+    #[inline]
+    pub const fn msn(&self) -> U24 {
+        U24::from_octets([self.aeth[1], self.aeth[2], self.aeth[3]])
+    }
+
+    /// What follows the header, ICRC included.
+    #[must_use]
+    #[inline]
+    pub const fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+}
+
+/// The header of an acknowledgement. The reserved bit is sent as 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr {
+    /// What the responder says.
+    pub syndrome: Syndrome,
+    /// The message sequence number.
+    pub msn: U24,
+}
+
+impl Repr {
+    /// The header at the front of `octets`.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    #[inline]
+    pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
+        let v = View::new(octets)?;
+        Ok(Self { syndrome: v.syndrome(), msn: v.msn() })
+    }
+
+    /// Octets that [`Repr::emit`] writes.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        AETH_LEN
+    }
+
+    /// Writes the header at the front of `buf`.
+    ///
+    /// # Errors
+    /// [`WireError::OutOfRange`] for credits or a timer above 31, [`WireError::NoRoom`].
+    #[inline]
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        let octet = self.syndrome.octet().ok_or(WireError::OutOfRange)?;
+        let [a, b, c] = self.msn.octets();
+        *room(buf)? = [octet, a, b, c];
+        Ok(())
+    }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.syndrome {
+            Syndrome::Ack { .. } => write!(f, "ack msn {}", self.msn),
+            Syndrome::NotReady { timer } => write!(f, "not ready {timer} msn {}", self.msn),
+            Syndrome::Nak(code) => write!(f, "nak {code:?} msn {}", self.msn),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn golden_bytes() {
+        let msn = U24::new(0x01_0203).unwrap();
+        let cases = [
+            (Syndrome::ACK, [0x1f, 1, 2, 3], "ack msn 66051"),
+            (Syndrome::SEQUENCE_ERROR, [0x60, 1, 2, 3], "nak SequenceError msn 66051"),
+            (Syndrome::NotReady { timer: 14 }, [0x2e, 1, 2, 3], "not ready 14 msn 66051"),
+        ];
+        for (syndrome, octets, text) in cases {
+            let (repr, mut out) = (Repr { syndrome, msn }, [0; AETH_LEN]);
+            repr.emit(&mut out).unwrap();
+            assert_eq!((out, repr.to_string().as_str()), (octets, text));
+        }
+    }
+
+    #[test]
+    fn every_truncation_and_every_reserved_code_is_refused() {
+        let repr = Repr { syndrome: Syndrome::ACK, msn: U24::MAX };
+        for n in 0..AETH_LEN {
+            assert_eq!(Repr::parse(&[0; 4][..n]), Err(WireError::Truncated));
+            assert_eq!(repr.emit(&mut [0; 4][..n]), Err(WireError::NoRoom));
+        }
+        for octet in (0x40..0x60).chain(0x65..0x80) {
+            assert_eq!(Repr::parse(&[octet, 0, 0, 0]), Err(WireError::BadOpcode), "{octet}");
+        }
+        let much = Repr { syndrome: Syndrome::Ack { credits: 32 }, ..repr };
+        assert_eq!(much.emit(&mut [0; 4]), Err(WireError::OutOfRange));
+    }
+
+    proptest! {
+        #[test]
+        fn what_parses_is_emitted_as_it_was_but_for_the_reserved_bit(octets in any::<[u8; 4]>()) {
+            if let Ok(repr) = Repr::parse(&octets) {
+                let mut out = [0; AETH_LEN];
+                repr.emit(&mut out).unwrap();
+                prop_assert_eq!(out, [octets[0] & 0x7f, octets[1], octets[2], octets[3]]);
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! RoCEv2's RDMA extended transport header, RETH (InfiniBand Architecture 9.3.2): where the data of
+//! an RDMA WRITE goes, behind the BTH of its first packet.
+
+use core::fmt;
+
+use super::{WireError, room};
+
+/// Octets of the header.
+pub const RETH_LEN: usize = 16;
+
+/// The header of an RDMA WRITE's first packet.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    reth: &'a [u8; RETH_LEN],
+    payload: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// Takes what follows the BTH of the first packet.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] below 16 octets.
+    #[inline]
+    pub fn new(octets: &'a [u8]) -> Result<Self, WireError> {
+        let (reth, payload) = octets.split_first_chunk::<RETH_LEN>().ok_or(WireError::Truncated)?;
+        Ok(Self { reth, payload })
+    }
+
+    /// The first address written to, in the responder's memory.
+    #[must_use]
+    pub fn virtual_address(&self) -> u64 {
+        u64::from_be_bytes(*self.reth.first_chunk().expect("8 of 16 octets"))
+    }
+
+    /// The key of that memory.
+    #[must_use]
+    pub const fn r_key(&self) -> u32 {
+        self.word(8)
+    }
+
+    /// Octets of the whole message.
+    #[must_use]
+    pub const fn dma_len(&self) -> u32 {
+        self.word(12)
+    }
+
+    /// What follows the header, ICRC included.
+    #[must_use]
+    #[inline]
+    pub const fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+
+    const fn word(&self, at: usize) -> u32 {
+        let r = self.reth;
+        u32::from_be_bytes([r[at], r[at + 1], r[at + 2], r[at + 3]])
+    }
+}
+
+/// The header of an RDMA WRITE's first packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr {
+    /// The first address written to.
+    pub virtual_address: u64,
+    /// The key of that memory.
+    pub r_key: u32,
+    /// Octets of the whole message.
+    pub dma_len: u32,
+}
+
+impl Repr {
+    /// The header at the front of `octets`.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
+        let v = View::new(octets)?;
+        let (virtual_address, r_key) = (v.virtual_address(), v.r_key());
+        Ok(Self { virtual_address, r_key, dma_len: v.dma_len() })
+    }
+
+    /// Octets that [`Repr::emit`] writes.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        RETH_LEN
+    }
+
+    /// Writes the header at the front of `buf`.
+    ///
+    /// # Errors
+    /// [`WireError::NoRoom`] below 16 octets.
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        let out: &mut [u8; RETH_LEN] = room(buf)?;
+        out[..8].copy_from_slice(&self.virtual_address.to_be_bytes());
+        out[8..12].copy_from_slice(&self.r_key.to_be_bytes());
+        out[12..].copy_from_slice(&self.dma_len.to_be_bytes());
+        Ok(())
+    }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { virtual_address, r_key, dma_len } = self;
+        write!(f, "write {dma_len} octets at {virtual_address:#x} key {r_key:#x}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn golden_bytes() {
+        let repr = Repr { virtual_address: 0x0102_0304_0506_0708, r_key: 0xa0b, dma_len: 4096 };
+        let octets = [1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0x0a, 0x0b, 0, 0, 0x10, 0];
+        let mut out = [0xff; RETH_LEN];
+        repr.emit(&mut out).unwrap();
+        assert_eq!(out, octets);
+        assert_eq!(repr.to_string(), "write 4096 octets at 0x102030405060708 key 0xa0b");
+    }
+
+    #[test]
+    fn every_truncation_is_refused() {
+        let repr = Repr { virtual_address: 0, r_key: 0, dma_len: 0 };
+        for n in 0..RETH_LEN {
+            assert_eq!(Repr::parse(&[0; RETH_LEN][..n]), Err(WireError::Truncated));
+            assert_eq!(repr.emit(&mut [0; RETH_LEN][..n]), Err(WireError::NoRoom));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_parses_is_emitted_as_it_was(octets in any::<[u8; RETH_LEN]>()) {
+            let mut out = [0; RETH_LEN];
+            Repr::parse(&octets).unwrap().emit(&mut out).unwrap();
+            prop_assert_eq!(out, octets);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The whole header of a TCP segment (RFC 9293 3.1), without options. [`super::tcp`] has its ports
+//! alone, which are all that a switch looks at.
+
+use core::fmt;
+use core::net::IpAddr;
+
+use super::checksum::Sum;
+use super::ip::Protocol;
+use super::{WireError, be16, room};
+
+/// Octets of a header without options, the only one that is emitted.
+pub const HEADER_LEN: usize = 20;
+
+/// Where the checksum is.
+pub const CHECKSUM_AT: usize = 16;
+
+/// The flags of a segment that are used here.
+pub mod flag {
+    /// The acknowledgement number counts.
+    pub const ACK: u8 = 0x10;
+    /// The receiver is not to wait for more before it hands the data on.
+    pub const PUSH: u8 = 0x08;
+}
+
+/// A TCP segment whose header is whole.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    header: &'a [u8; HEADER_LEN],
+    segment: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// Takes a segment from its source port on. The checksum is not looked at.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] when the header with its options is not all there,
+    /// [`WireError::BadLength`] for a data offset below 20 octets.
+    #[inline]
+    pub fn new(segment: &'a [u8]) -> Result<Self, WireError> {
+        let header: &[u8; HEADER_LEN] = segment.first_chunk().ok_or(WireError::Truncated)?;
+        let v = Self { header, segment };
+        if v.header_len() < HEADER_LEN {
+            return Err(WireError::BadLength);
+        }
+        if segment.len() < v.header_len() { Err(WireError::Truncated) } else { Ok(v) }
+    }
+
+    /// The source port.
+    #[must_use]
+    #[inline]
+    pub const fn src_port(&self) -> u16 {
+        be16(self.header, 0)
+    }
+
+    /// The destination port.
+    #[must_use]
+    #[inline]
+    pub const fn dst_port(&self) -> u16 {
+        be16(self.header, 2)
+    }
+
+    /// The number of the first octet of payload.
+    #[must_use]
+    #[inline]
+    pub const fn sequence(&self) -> u32 {
+        self.word(4)
+    }
+
+    /// The number of the octet that the sender of this segment expects next.
+    #[must_use]
+    #[inline]
+    pub const fn acknowledgement(&self) -> u32 {
+        self.word(8)
+    }
+
+    /// Octets of the header with its options. Range 20 to 60.
+    #[must_use]
+    #[inline]
+    pub const fn header_len(&self) -> usize {
+        (self.header[12] >> 4) as usize * 4
+    }
+
+    /// The eight flags, [`flag`]'s among them.
+    #[must_use]
+    #[inline]
+    pub const fn flags(&self) -> u8 {
+        self.header[13]
+    }
+
+    /// The window, unscaled.
+    #[must_use]
+    #[inline]
+    pub const fn window(&self) -> u16 {
+        be16(self.header, 14)
+    }
+
+    /// The octets behind the header that are at hand.
+    #[must_use]
+    #[inline]
+    pub fn payload(&self) -> &'a [u8] {
+        &self.segment[self.header_len()..]
+    }
+
+    /// Whether the checksum is right. The segment has to be all at hand, and nothing behind it.
+    #[must_use]
+    pub fn checksum_ok(&self, src: IpAddr, dst: IpAddr) -> bool {
+        let len = self.segment.len() as u16;
+        Sum::default().pseudo(src, dst, Protocol::TCP.0, len).octets(self.segment).finish() == 0
+    }
+
+    #[inline]
+    const fn word(&self, at: usize) -> u32 {
+        let h = self.header;
+        u32::from_be_bytes([h[at], h[at + 1], h[at + 2], h[at + 3]])
+    }
+}
+
+/// A header without options and urgent data. Reserved bits are sent as 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr {
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// The number of the first octet of payload.
+    pub sequence: u32,
+    /// The number of the octet that is expected next.
+    pub acknowledgement: u32,
+    /// The eight flags.
+    pub flags: u8,
+    /// The window, unscaled.
+    pub window: u16,
+    /// The checksum; 0 until the payload is known.
+    pub checksum: u16,
+}
+
+impl Repr {
+    /// The header of a segment; options are left out.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    pub fn parse(segment: &[u8]) -> Result<Self, WireError> {
+        let v = View::new(segment)?;
+        Ok(Self {
+            src_port: v.src_port(),
+            dst_port: v.dst_port(),
+            sequence: v.sequence(),
+            acknowledgement: v.acknowledgement(),
+            flags: v.flags(),
+            window: v.window(),
+            checksum: be16(v.header, CHECKSUM_AT),
+        })
+    }
+
+    /// Octets that [`Repr::emit`] writes.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        HEADER_LEN
+    }
+
+    /// Writes the header at the front of `buf`.
+    ///
+    /// # Errors
+    /// [`WireError::NoRoom`] below 20 octets.
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        let out: &mut [u8; HEADER_LEN] = room(buf)?;
+        out[..2].copy_from_slice(&self.src_port.to_be_bytes());
+        out[2..4].copy_from_slice(&self.dst_port.to_be_bytes());
+        out[4..8].copy_from_slice(&self.sequence.to_be_bytes());
+        out[8..12].copy_from_slice(&self.acknowledgement.to_be_bytes());
+        out[12] = (HEADER_LEN as u8 / 4) << 4;
+        out[13] = self.flags;
+        out[14..16].copy_from_slice(&self.window.to_be_bytes());
+        out[CHECKSUM_AT..18].copy_from_slice(&self.checksum.to_be_bytes());
+        out[18..].fill(0);
+        Ok(())
+    }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { src_port, dst_port, sequence, acknowledgement, .. } = self;
+        write!(f, "tcp {src_port} > {dst_port} seq {sequence} ack {acknowledgement}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn golden() -> Repr {
+        Repr {
+            src_port: 0x1234,
+            dst_port: 443,
+            sequence: 0x0102_0304,
+            acknowledgement: 0xa0b0_c0d0,
+            flags: flag::ACK | flag::PUSH,
+            window: 0xfffe,
+            checksum: 0x5566,
+        }
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let mut out = [0xff; HEADER_LEN];
+        golden().emit(&mut out).unwrap();
+        let octets = [
+            0x12, 0x34, 0x01, 0xbb, 1, 2, 3, 4, 0xa0, 0xb0, 0xc0, 0xd0, 0x50, 0x18, 0xff, 0xfe,
+            0x55, 0x66, 0, 0,
+        ];
+        assert_eq!(out, octets);
+        assert_eq!(Repr::parse(&octets), Ok(golden()));
+        assert_eq!(golden().to_string(), "tcp 4660 > 443 seq 16909060 ack 2696986832");
+    }
+
+    #[test]
+    fn every_truncation_and_every_impossible_offset_is_refused() {
+        let mut octets = [0; 60];
+        golden().emit(&mut octets).unwrap();
+        for n in 0..HEADER_LEN {
+            assert_eq!(Repr::parse(&octets[..n]), Err(WireError::Truncated));
+            assert_eq!(golden().emit(&mut [0; 20][..n]), Err(WireError::NoRoom));
+        }
+        for words in 0..16 {
+            octets[12] = words << 4;
+            let len = usize::from(words) * 4;
+            let want = if words < 5 { Err(WireError::BadLength) } else { Ok(60 - len) };
+            assert_eq!(View::new(&octets).map(|v| v.payload().len()), want);
+            if words > 5 {
+                let cut = View::new(&octets[..len - 1]).map(|v| v.header_len());
+                assert_eq!(cut, Err(WireError::Truncated));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reserved_bits_and_urgency_are_ignored(octets in any::<[u8; HEADER_LEN]>()) {
+            let mut octets = octets;
+            octets[12] = 0x50 | octets[12] & 0x0f;
+            let mut out = [0; HEADER_LEN];
+            Repr::parse(&octets).unwrap().emit(&mut out).unwrap();
+            octets[12] &= 0xf0;
+            octets[18..].fill(0);
+            prop_assert_eq!(out, octets);
+        }
+    }
+}
