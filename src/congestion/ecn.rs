@@ -23,14 +23,20 @@ impl Dice {
         Self(seed)
     }
 
-    /// A number from 0 to 65535, all equally likely (splitmix64, Steele et al. 2014).
+    /// A number from 0 to 65535, all equally likely.
     #[inline]
     pub const fn roll(&mut self) -> u32 {
+        (self.draw() >> 48) as u32
+    }
+
+    /// Any number of 64 bits, all equally likely (splitmix64, Steele et al. 2014).
+    #[inline]
+    pub const fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 48) as u32
+        z ^ (z >> 31)
     }
 }
 

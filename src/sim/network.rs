@@ -591,6 +591,6 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> Wire {
 /// Fisher and Yates.
 fn shuffle<T>(dice: &mut Dice, items: &mut [T]) {
     for n in (1..items.len()).rev() {
-        items.swap(n, dice.roll() as usize % (n + 1));
+        items.swap(n, (dice.draw() % (n as u64 + 1)) as usize);
     }
 }

@@ -10,6 +10,8 @@ use crate::switch::testworld::{self, host};
 use crate::time::{Duration, Instant};
 use crate::units::*;
 
+mod timing;
+
 const RATE: BitsPerSec = BitsPerSec::gbps(100);
 const LOSSLESS: Priority = Priority::ALL[3];
 

@@ -103,11 +103,11 @@ impl Wire {
             return Err((frame, Loss::Fault));
         }
         if self.plan.errors != ErrorPlan::default() {
-            if self.draw() < self.plan.errors.frame {
+            if self.dice.draw() < self.plan.errors.frame {
                 return Err((frame, Loss::Fault));
             }
             let bits = u64::from(frame.wire_len()) * 8;
-            if self.draw() < any_of(self.plan.errors.bit, bits) {
+            if self.dice.draw() < any_of(self.plan.errors.bit, bits) {
                 frame.damage();
             }
         }
@@ -140,10 +140,6 @@ impl Wire {
             }
         }
         false
-    }
-
-    fn draw(&mut self) -> u64 {
-        u64::from(self.dice.roll()) << 32 | u64::from(self.dice.roll())
     }
 
     /// When the next frame is to be given to the receiver.
