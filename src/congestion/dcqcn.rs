@@ -203,3 +203,6 @@ impl Dcqcn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,6 +37,12 @@ pub struct SinkCounters {
     pub ce_marked: u64,
     /// Frames whose time of sending lay ahead of the sink's clock. They have no latency.
     pub ahead: u64,
+    /// When the first of its frames was sent, of those that arrived, on the sender's clock; nothing
+    /// before one has.
+    pub first_sent: Option<Instant>,
+    /// When the last one arrived that had not arrived before. From the first to here is how long
+    /// a message took that nobody acknowledges.
+    pub last_arrival: Option<Instant>,
     /// From handing a frame to the sender's port to finding it at the sink's.
     pub latency: Latency,
 }
@@ -134,6 +140,8 @@ impl Sink {
             stale: 0,
             ce_marked: 0,
             ahead: 0,
+            first_sent: None,
+            last_arrival: None,
             latency: Latency::default(),
         };
         Self { counters, next: 0, seen: Box::new([0; (WINDOW / 64) as usize]) }
@@ -155,6 +163,9 @@ impl Sink {
         c.frames += 1;
         c.bytes += u64::from(wire_len);
         c.ce_marked += u64::from(arrival.ecn == Ecn::Ce);
+        let sent = arrival.probe.sent;
+        c.first_sent = Some(c.first_sent.map_or(sent, |first| first.min(sent)));
+        c.last_arrival = Some(now);
         if arrival.probe.sent > now {
             c.ahead += 1;
         } else {

@@ -14,6 +14,8 @@ pub(super) mod receiver;
 mod roce;
 pub(super) mod sender;
 mod tcp;
+#[cfg(test)]
+mod tests;
 
 pub use cut::Completions;
 pub use receiver::ReceiverCounters;

@@ -164,7 +164,8 @@ impl Sender {
             }
             return;
         };
-        let end = msn.unwrap_near(self.first_psn + missing).map(|n| n - self.first_psn);
+        let end = msn.unwrap_near(self.first_psn + missing);
+        let end = end.and_then(|n| n.checked_sub(self.first_psn));
         let end = end.unwrap_or(missing).min(self.high);
         for index in missing.max(self.una)..end {
             lost.count += u64::from(lost.packets.put(index));

@@ -1,0 +1,133 @@
+//! The machines on a network that loses, reorders and repeats, with nothing else around them.
+
+mod cuts;
+mod roce;
+mod tcp;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::congestion::Dice;
+use crate::host::plan::{FlowId, Message, Tag, Transport, TransportPlan};
+use crate::time::{Duration, Instant};
+use crate::units::{Dscp, Mac, Pcp, Priority};
+use crate::wire::ip::Ecn;
+
+/// How long a frame takes to leave.
+const FRAME: Duration = Duration::from_nanos(100);
+
+/// A flow of frames with 1000 octets of payload.
+fn plan(message: Option<Message>, kind: Transport) -> TransportPlan {
+    let mut plan = TransportPlan {
+        id: FlowId(7),
+        src: Mac([2, 0, 0, 0, 0, 1]),
+        dst: Mac([2, 0, 0, 0, 0, 2]),
+        src_ip: [10, 0, 0, 1].into(),
+        dst_ip: [10, 0, 0, 2].into(),
+        tag: Some(Tag { vid: None, pcp: Pcp::new(3).unwrap() }),
+        priority: Priority::new(3).unwrap(),
+        dscp: Dscp::new(26).unwrap(),
+        ecn: Ecn::Ect0,
+        size: 0,
+        rate: None,
+        start: Instant::ZERO,
+        stop: Instant::NEVER,
+        message,
+        kind,
+    };
+    plan.size = plan.overhead() + 1000;
+    plan.check().unwrap();
+    plan
+}
+
+/// What a network does to frames.
+#[derive(Clone, Copy, Debug)]
+struct Network {
+    seed: u64,
+    /// Of 100 frames, how many are lost, and how many come twice.
+    lost: u32,
+    twice: u32,
+    /// How much later than others a frame may come, in nanoseconds.
+    jitter: u64,
+    /// The least that a frame takes, in nanoseconds.
+    delay: u64,
+}
+
+/// Frames on their way.
+struct Wire<F> {
+    network: Network,
+    dice: Dice,
+    /// When a frame comes, its number, and where in `frames` it is.
+    queue: BinaryHeap<Reverse<(Instant, usize)>>,
+    frames: Vec<F>,
+    lost: u64,
+}
+
+impl<F: Copy> Wire<F> {
+    fn new(network: Network, salt: u64) -> Self {
+        let dice = Dice::new(network.seed.wrapping_mul(2).wrapping_add(salt));
+        Self { network, dice, queue: BinaryHeap::new(), frames: vec![], lost: 0 }
+    }
+
+    fn send(&mut self, now: Instant, frame: F) {
+        let Network { lost, twice, .. } = self.network;
+        let copies = match self.dice.roll() % 100 {
+            n if n < lost => 0,
+            n if n < lost + twice => 2,
+            _ => 1,
+        };
+        self.lost += u64::from(copies == 0);
+        for _ in 0..copies {
+            let late = u64::from(self.dice.roll()) % (self.network.jitter + 1);
+            let at = now + Duration::from_nanos(self.network.delay + late);
+            self.queue.push(Reverse((at, self.frames.len())));
+            self.frames.push(frame);
+        }
+    }
+
+    fn next_at(&self) -> Instant {
+        self.queue.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
+    }
+
+    fn receive(&mut self, now: Instant) -> Option<F> {
+        if self.next_at() > now {
+            return None;
+        }
+        let Reverse((_, n)) = self.queue.pop()?;
+        Some(self.frames[n])
+    }
+}
+
+/// Two machines and what is between them.
+trait Flow {
+    /// When the sender has something to send.
+    fn ready_at(&self) -> Instant;
+    /// When its timer runs out.
+    fn deadline(&self) -> Instant;
+    /// When the next frame comes in anywhere.
+    fn arrival(&self) -> Instant;
+    fn send(&mut self, now: Instant);
+    fn on_timeout(&mut self, now: Instant);
+    fn receive(&mut self, now: Instant);
+    fn is_done(&self) -> bool;
+}
+
+/// Runs until the sender is done, at most until `end`; says when that was.
+fn run(flow: &mut impl Flow, end: Instant) -> Instant {
+    let (mut now, mut free) = (Instant::ZERO, Instant::ZERO);
+    loop {
+        flow.receive(now);
+        if flow.is_done() || now >= end {
+            return now;
+        }
+        if flow.deadline() <= now {
+            flow.on_timeout(now);
+        }
+        if flow.ready_at() <= now && free <= now {
+            flow.send(now);
+            free = now + FRAME;
+        }
+        let send = flow.ready_at().max(free);
+        now = now.max(flow.arrival().min(flow.deadline()).min(send));
+    }
+}

@@ -1,0 +1,61 @@
+//! How messages are cut into packets.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::host::plan::TcpPlan;
+use crate::host::probe::PROBE_LEN;
+use crate::host::transport::cut::{Completions, Cut};
+
+fn cut(bytes: u64, count: u64) -> Cut {
+    let message = Message { bytes, count, every: Duration::from_micros(10) };
+    Cut::new(&plan(Some(message), Transport::TcpLike(TcpPlan::new(1, 2))))
+}
+
+proptest! {
+    #[test]
+    fn every_octet_of_every_message_is_in_one_packet(bytes in 1_u64..5_000, count in 1_u64..5) {
+        let cut = cut(bytes, count);
+        let (mut place, mut wire, mut own) = (cut.place(0), 0, 0);
+        while place.index < cut.total() {
+            prop_assert_eq!(place, cut.place(place.index));
+            prop_assert_eq!(cut.octets_before(place.index), wire);
+            prop_assert_eq!(cut.starting_at(wire), Some(place.index));
+            prop_assert_eq!(cut.starting_at(wire + 1), None);
+            prop_assert_eq!(cut.delivered_by(place.index), own);
+            let payload = u64::from(cut.payload(place));
+            prop_assert!((PROBE_LEN as u64..=1000).contains(&payload));
+            wire += payload;
+            own += if cut.is_last(place) { bytes - place.within * 1000 } else { payload };
+            place = cut.after(place);
+        }
+        prop_assert_eq!((own, cut.delivered_by(cut.total())), (bytes * count, bytes * count));
+        let short = bytes % 1000;
+        let more = if (1..24).contains(&short) { 24 - short } else { 0 };
+        prop_assert_eq!(wire, (bytes + more) * count);
+    }
+}
+
+#[test]
+fn data_without_end_is_one_message_that_never_ends() {
+    let cut = Cut::new(&plan(None, Transport::TcpLike(TcpPlan::new(1, 2))));
+    assert_eq!((cut.total(), cut.octets_before(1 << 40)), (u64::MAX, 1000 << 40));
+    assert_eq!((cut.starting_at(5_000), cut.starting_at(5_001)), (Some(5), None));
+    assert!(!cut.is_last(cut.place(1 << 50)));
+}
+
+#[test]
+fn completion_counts_from_when_a_message_was_due() {
+    let cut = cut(2_500, 3);
+    let at = |us| Instant::ZERO + Duration::from_micros(us);
+    let mut completions = Completions::default();
+    completions.advance(&cut, at(4), 2);
+    assert_eq!(completions, Completions::default());
+    completions.advance(&cut, at(5), 4);
+    completions.advance(&cut, at(37), 9);
+    // The first took 5 us, the second 27, the third, due at 20, took 17.
+    assert_eq!((completions.messages, completions.fct), (3, Some(Duration::from_micros(17))));
+    assert_eq!(completions.fct_min, Some(Duration::from_micros(5)));
+    assert_eq!(completions.fct_max, Some(Duration::from_micros(27)));
+    assert_eq!(completions.fct_total, Duration::from_micros(49));
+}

@@ -1,0 +1,649 @@
+//! Stations that answer each other over a link with a length, in virtual time.
+
+mod common;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use common::{MemFrame, MemPort};
+use proptest::prelude::*;
+use sluice::congestion::DcqcnPlan;
+use sluice::frame::Frame;
+use sluice::host::{
+    FlowId, FlowPlan, Headers, Marking, Message, Operation, PlanError, Rate, Recovery, RocePlan,
+    Station, StationPlan, StationSnapshot, Tag, TcpPlan, Transport, TransportPlan,
+};
+use sluice::pfc::FlowControl;
+use sluice::schedule::{Line, LinePlan};
+use sluice::time::{Duration, Instant};
+use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, Pcp, Priority, PrioritySet, Quanta, Vid};
+use sluice::wire::ip::{self, Ecn};
+use sluice::wire::roce::{Opcode, U24};
+use sluice::wire::{
+    EtherType, aeth, cnp, icrc, ipv4, mac_control, pfc, reth, roce, segment, udp, vlan,
+};
+
+const LINK: BitsPerSec = BitsPerSec::gbps(10);
+const DELAY: Duration = Duration::from_micros(1);
+const A: usize = 0;
+const B: usize = 1;
+
+fn mac(n: usize) -> Mac {
+    Mac([2, 0, 0, 0, 0, 1 + n as u8])
+}
+
+fn priority(n: u8) -> Priority {
+    Priority::new(n).unwrap()
+}
+
+fn at(us: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(us)
+}
+
+/// A flow from station A to station B, of frames with 1000 octets of payload.
+fn flow(id: u32, kind: Transport) -> TransportPlan {
+    let mut plan = TransportPlan {
+        id: FlowId(id),
+        src: mac(A),
+        dst: mac(B),
+        src_ip: [10, 0, 0, 1].into(),
+        dst_ip: [10, 0, 0, 2].into(),
+        tag: Some(Tag { vid: Vid::new(100), pcp: Pcp::new(3).unwrap() }),
+        priority: priority(3),
+        dscp: Dscp::new(26).unwrap(),
+        ecn: Ecn::Ect0,
+        size: 0,
+        rate: None,
+        start: Instant::ZERO,
+        stop: Instant::NEVER,
+        message: None,
+        kind,
+    };
+    plan.size = plan.overhead() + 1000;
+    plan
+}
+
+fn roce(id: u32) -> RocePlan {
+    RocePlan::new(U24::new(0x100 + id).unwrap(), U24::new(0x200 + id).unwrap())
+}
+
+fn roce_flow(id: u32) -> TransportPlan {
+    flow(id, Transport::Roce(roce(id)))
+}
+
+fn tcp_flow(id: u32) -> TransportPlan {
+    flow(id, Transport::TcpLike(TcpPlan::new(50_000 + id as u16, 9)))
+}
+
+fn reversed(mut plan: TransportPlan) -> TransportPlan {
+    (plan.src, plan.dst) = (plan.dst, plan.src);
+    (plan.src_ip, plan.dst_ip) = (plan.dst_ip, plan.src_ip);
+    plan
+}
+
+/// How long a frame of `size` octets takes on the link.
+fn on_line(size: u32) -> Duration {
+    Line::new(LINK, LinePlan::ETHERNET).time_for(size)
+}
+
+fn station(n: usize, senders: &[TransportPlan], receivers: &[TransportPlan]) -> StationPlan {
+    StationPlan {
+        name: format!("host{n}"),
+        mac: mac(n),
+        rate: LINK,
+        flow_control: FlowControl::Pfc { send: PrioritySet::EMPTY, obey: PrioritySet::ALL },
+        shaper_burst: Bytes(0),
+        line: LinePlan::ETHERNET,
+        backlog: Duration::ZERO,
+        flows: vec![],
+        expects: vec![],
+        senders: senders.to_vec(),
+        receivers: receivers.to_vec(),
+        pauses: vec![],
+    }
+}
+
+/// What happens to a frame on its way: whether it goes on.
+type Fate = Box<dyn FnMut(usize, &mut MemFrame) -> bool>;
+
+/// Two stations on one link.
+struct World {
+    hosts: [Station<MemPort>; 2],
+    far: [MemPort; 2],
+    now: Instant,
+    /// When a frame arrives, in which order it left, where, and where in `sent` it is.
+    wire: BinaryHeap<Reverse<(Instant, usize, usize)>>,
+    /// What left when, and from where.
+    sent: Vec<(Instant, usize, MemFrame)>,
+    fate: Fate,
+    deadlines: [Instant; 2],
+}
+
+impl World {
+    fn new(plans: [StationPlan; 2]) -> Self {
+        let ports = [(); 2].map(|()| MemPort::pair(1024));
+        let far = [0, 1].map(|n: usize| ports[n].1.clone());
+        let mut near = ports.into_iter().map(|(near, _)| near);
+        let hosts = plans.map(|plan| Station::new(&plan, near.next().unwrap()).unwrap());
+        let fate = Box::new(|_: usize, _: &mut MemFrame| true);
+        let deadlines = [Instant::ZERO; 2];
+        Self {
+            hosts,
+            far,
+            now: Instant::ZERO,
+            wire: BinaryHeap::new(),
+            sent: vec![],
+            fate,
+            deadlines,
+        }
+    }
+
+    /// Flows from A to B.
+    fn of(flows: &[TransportPlan]) -> Self {
+        Self::new([station(A, flows, &[]), station(B, &[], flows)])
+    }
+
+    fn settle(&mut self) {
+        loop {
+            let mut progressed = false;
+            for n in [A, B] {
+                let next = self.hosts[n].poll(self.now);
+                assert!(next.progressed || next.deadline > self.now, "a deadline that has passed");
+                progressed |= next.progressed;
+                self.deadlines[n] = next.deadline;
+                for mut frame in self.far[n].take() {
+                    let arrival = self.now + on_line(frame.wire_len()) + DELAY;
+                    if (self.fate)(n, &mut frame) {
+                        self.wire.push(Reverse((arrival, self.sent.len(), 1 - n)));
+                    }
+                    self.sent.push((self.now, n, frame));
+                }
+            }
+            if !progressed {
+                return;
+            }
+        }
+    }
+
+    /// Runs up to `end`, where the stations are polled as well.
+    fn run_to(&mut self, end: Instant) {
+        loop {
+            while let Some(&Reverse((time, i, n))) = self.wire.peek() {
+                if time > self.now {
+                    break;
+                }
+                self.wire.pop();
+                self.far[n].give(self.sent[i].2.clone());
+            }
+            self.settle();
+            if self.now >= end {
+                return;
+            }
+            let arrival = self.wire.peek().map_or(Instant::NEVER, |Reverse((time, ..))| *time);
+            self.now = arrival.min(self.deadlines[A]).min(self.deadlines[B]).min(end);
+        }
+    }
+
+    fn pfc(&mut self, n: usize, p: u8, quanta: u16) {
+        let mut repr = pfc::Repr::new(mac(1 - n));
+        repr.set(priority(p), Quanta(quanta));
+        let mut octets = [0; mac_control::FRAME_LEN];
+        mac_control::Repr::Pfc(repr).emit(&mut octets).unwrap();
+        self.far[n].give(MemFrame::new(&octets));
+    }
+
+    fn snapshots(&self) -> [StationSnapshot; 2] {
+        [A, B].map(|n| self.hosts[n].snapshot(self.now))
+    }
+
+    /// What left `n` with this RoCEv2 opcode.
+    fn with_opcode(&self, n: usize, opcode: Opcode) -> Vec<(Instant, Vec<u8>)> {
+        let of = |f: &MemFrame| bth(f.head()).is_some_and(|b| b.opcode == opcode);
+        let found = self.sent.iter().filter(|(_, from, f)| *from == n && of(f));
+        found.map(|(t, _, f)| (*t, f.head().to_vec())).collect()
+    }
+}
+
+/// The UDP payload of a frame.
+fn datagram(frame: &[u8]) -> Option<&[u8]> {
+    let walk = vlan::walk(frame).ok()?;
+    let packet = ip::View::new(walk.ethertype, &frame[walk.l3..]).ok()?;
+    let upper = packet.upper().ok()?;
+    let datagram = (upper.protocol == ip::Protocol::UDP).then(|| udp::View::new(upper.payload))?;
+    Some(datagram.ok()?.payload())
+}
+
+fn bth(frame: &[u8]) -> Option<roce::Repr> {
+    roce::Repr::parse(datagram(frame)?).ok()
+}
+
+#[test]
+fn a_message_takes_its_frames_and_a_round_trip() {
+    for bytes in [1, 24, 1000, 1001, 250_000] {
+        let mut f = roce_flow(1);
+        f.message = Some(Message::once(bytes));
+        let (size, overhead) = (f.size, f.overhead());
+        let mut world = World::of(&[f]);
+        world.run_to(at(10_000));
+        let full = bytes.div_ceil(1000) - 1;
+        // The last frame holds a probe at least, and is padded to a multiple of four.
+        let tail = (bytes - full * 1000).max(24).next_multiple_of(4) as u32;
+        let there = on_line(size).saturating_mul(full) + on_line(overhead + tail) + DELAY;
+        let ack = world.with_opcode(B, Opcode::RC_ACKNOWLEDGE).pop().unwrap();
+        let back = on_line(ack.1.len() as u32 + 4) + DELAY;
+        let [a, b] = world.snapshots();
+        let (s, r) = (&a.senders[0], &b.receivers[0]);
+        assert_eq!(s.completions.fct, Some(there + back), "{bytes}");
+        assert_eq!((s.frames, s.acknowledged, r.delivered), (full + 1, bytes, bytes));
+        assert_eq!((s.retransmitted, s.timeouts, s.acks, r.acks), (0, 0, full + 1, full + 1));
+        assert_eq!((r.messages, s.done, b.sinks[0].frames), (1, true, full + 1));
+        assert!(world.hosts.iter().all(Station::is_done));
+        let sink = &b.sinks[0];
+        let took = sink.last_arrival.unwrap().since(sink.first_sent.unwrap());
+        assert_eq!(took, there);
+        assert_eq!((a.counters.unexpected, b.counters.unexpected), (0, 0));
+    }
+}
+
+#[test]
+fn frames_are_what_the_standards_say_octet_for_octet() {
+    let mut kind = roce(1);
+    (kind.src_port, kind.first_psn) = (0xd001, U24::new(0xff_ffff).unwrap());
+    let mut f = flow(1, Transport::Roce(kind));
+    f.message = Some(Message::once(2_030));
+    let mut world = World::of(&[f]);
+    world.fate = Box::new(|n, f| {
+        let second = bth(f.head()).is_some_and(|b| b.opcode == Opcode::RC_SEND_MIDDLE);
+        if n == A && second {
+            ip::mark_ce_in_frame(f.head_mut());
+        }
+        true
+    });
+    world.run_to(at(40));
+    let first = &world.with_opcode(A, Opcode::RC_SEND_FIRST)[0].1;
+    let want = "020000000002 020000000001 8100 6064 0800 \
+                456a0414 00004000 4011 226d 0a000001 0a000002 d001 12b7 0400 0000 \
+                0000ffff 00000201 00ffffff 534c5549 00000001 0000000000000000 0000000000000000";
+    assert_eq!(hex(&first[..82]), want.replace(' ', ""));
+    let last = &world.with_opcode(A, Opcode::RC_SEND_LAST)[0].1;
+    // 30 octets of payload and two that pad it: the whole frame is short enough for its ICRC.
+    assert_eq!((last.len(), bth(last).unwrap().pad_count), (18 + 20 + 8 + 12 + 32 + 4, 2));
+    assert_eq!(icrc::verify(&last[18..]), Ok(()));
+    let acks = world.with_opcode(B, Opcode::RC_ACKNOWLEDGE);
+    let want = "020000000001 020000000002 8100 6064 0800 \
+                456a0030 00004000 4011 2651 0a000002 0a000001 d001 12b7 001c 0000 \
+                1100ffff 00000101 00ffffff 1f000000";
+    assert_eq!(hex(&acks[0].1[..62]), want.replace(' ', ""));
+    for (n, (_, ack)) in acks.iter().enumerate() {
+        assert_eq!((ack.len(), icrc::verify(&ack[18..])), (66, Ok(())));
+        let (b, a) = (bth(ack).unwrap(), aeth::Repr::parse(&datagram(ack).unwrap()[12..]).unwrap());
+        assert_eq!(b.psn.get(), (0xff_ffff + n as u32) & 0xff_ffff);
+        assert_eq!(
+            a,
+            aeth::Repr { syndrome: aeth::Syndrome::ACK, msn: U24::wrapping(n as u64 / 2) }
+        );
+    }
+    let notice = &world.with_opcode(B, Opcode::CNP)[0].1;
+    let repr = cnp::Repr::parse(EtherType::IPV4, &notice[18..]).unwrap();
+    assert_eq!((repr.dest_qp.get(), repr.dscp.get(), repr.ecn), (0x101, 48, Ecn::Ect0));
+    assert_eq!(vlan::walk(notice).unwrap().outer.unwrap().pcp.get(), 6);
+    assert_eq!(world.snapshots()[A].senders[0].cnps, 1);
+}
+
+fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|o| format!("{o:02x}")).collect()
+}
+
+#[test]
+fn a_lost_packet_is_refused_by_its_number_and_repeated() {
+    for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        let kind = RocePlan { recovery, ..roce(1) };
+        let mut f = flow(1, Transport::Roce(kind));
+        f.message = Some(Message::once(20_000));
+        let mut world = World::of(&[f]);
+        let mut lost = false;
+        world.fate = Box::new(move |n, f| {
+            let fifth = bth(f.head()).is_some_and(|b| b.psn.get() == 5);
+            let goes_on = n == B || !fifth || lost;
+            lost |= !goes_on;
+            goes_on
+        });
+        world.run_to(at(1_000));
+        let answers = world.with_opcode(B, Opcode::RC_ACKNOWLEDGE);
+        let read = |(_, f): &(Instant, Vec<u8>)| {
+            (bth(f).unwrap().psn.get(), aeth::Repr::parse(&datagram(f).unwrap()[12..]).unwrap())
+        };
+        let naks: Vec<_> =
+            answers.iter().map(read).filter(|(_, a)| a.syndrome != aeth::Syndrome::ACK).collect();
+        // The architecture's NAK counts messages; selective repeat says how far the gap goes.
+        let msn = if recovery == Recovery::GoBackN { 0 } else { 6 };
+        let nak = aeth::Repr { syndrome: aeth::Syndrome::SEQUENCE_ERROR, msn: U24::wrapping(msn) };
+        assert_eq!(naks, [(5, nak)]);
+        let [a, b] = world.snapshots();
+        let (s, r) = (&a.senders[0], &b.receivers[0]);
+        assert_eq!((s.naks, r.naks, s.timeouts, r.delivered), (1, 1, 0, 20_000));
+        // Sent, lost, arrived: nothing else becomes of a frame.
+        assert_eq!(s.frames, b.sinks[0].frames + 1);
+        let repeated = if recovery == Recovery::GoBackN { r.out_of_order + 1 } else { 1 };
+        assert_eq!((s.retransmitted, s.frames), (repeated, 20 + repeated));
+    }
+}
+
+#[test]
+fn an_rdma_write_says_where_it_goes_in_its_first_frame() {
+    let kind = RocePlan { operation: Operation::Write, ..roce(1) };
+    let mut f = flow(1, Transport::Roce(kind));
+    f.message = Some(Message { bytes: 2_500, count: 2, every: Duration::ZERO });
+    let size = f.size as usize - 4;
+    let mut world = World::of(&[f]);
+    world.run_to(at(100));
+    let lens =
+        |opcode| -> Vec<_> { world.with_opcode(A, opcode).iter().map(|(_, f)| f.len()).collect() };
+    assert_eq!(lens(Opcode::RC_WRITE_FIRST), [size + 16; 2]);
+    assert_eq!(lens(Opcode::RC_WRITE_MIDDLE), [size; 2]);
+    assert_eq!(lens(Opcode::RC_WRITE_LAST), [size - 500; 2]);
+    let first = &world.with_opcode(A, Opcode::RC_WRITE_FIRST)[1].1;
+    assert_eq!(reth::Repr::parse(&datagram(first).unwrap()[12..]).unwrap().dma_len, 2_500);
+    let [a, b] = world.snapshots();
+    assert_eq!((b.receivers[0].messages, b.sinks[0].frames), (2, 6));
+    assert_eq!((a.senders[0].completions.messages, b.counters.unexpected), (2, 0));
+}
+
+#[test]
+fn marks_slow_a_flow_down_by_at_most_one_notification_per_interval() {
+    let kind = RocePlan { dcqcn: Some(DcqcnPlan::sigcomm15()), ..roce(1) };
+    let mut world = World::of(&[flow(1, Transport::Roce(kind))]);
+    world.fate = Box::new(|n, f| {
+        if n == A {
+            ip::mark_ce_in_frame(f.head_mut());
+        }
+        true
+    });
+    world.run_to(at(1_000));
+    let cnps = world.with_opcode(B, Opcode::CNP);
+    assert!(cnps.windows(2).all(|w| w[1].0.since(w[0].0) >= Duration::from_micros(50)));
+    let [a, b] = world.snapshots();
+    let (s, r) = (&a.senders[0], &b.receivers[0]);
+    assert_eq!((cnps.len() as u64, r.cnps), (r.cnps, s.cnps));
+    assert!((10..=20).contains(&r.cnps), "{}", r.cnps);
+    // Halved with each notification, down to the least rate.
+    assert_eq!(s.rate, BitsPerSec::new(100_000_000).unwrap());
+    let sent: Vec<_> =
+        world.sent.iter().filter(|(_, n, f)| *n == A && bth(f.head()).is_some()).collect();
+    let last = sent[sent.len() - 1].0.since(sent[sent.len() - 2].0);
+    let at_rate = s.rate.time_for(Bytes(1066));
+    assert!(last >= at_rate.div(2) && last <= at_rate, "{last} of {at_rate}");
+}
+
+#[test]
+fn flows_without_a_bound_take_turns_and_one_that_waits_stops_nobody() {
+    let mut flows: Vec<_> = (1..=4).map(roce_flow).collect();
+    // The third waits for its pace most of the time, the fourth for its window.
+    flows[2].rate = Some(BitsPerSec::gbps(1));
+    let window = RocePlan { window: Some(Bytes(1_000)), ..roce(4) };
+    flows[3].kind = Transport::Roce(window);
+    let mut plans = [station(A, &flows, &[]), station(B, &[], &flows)];
+    plans[A].backlog = Duration::from_micros(5);
+    let mut world = World::new(plans);
+    world.run_to(at(10_000));
+    let [a, _] = world.snapshots();
+    let sent = |n: usize| a.senders[n].bytes * 8 / 10_000;
+    // A window of one frame per round trip: 3.6 us or so.
+    assert!(a.senders[0].frames.abs_diff(a.senders[1].frames) <= 1);
+    // Megabits per second.
+    assert!((990..=1_000).contains(&sent(2)), "{}", sent(2));
+    assert!(a.senders[3].frames > 2_000, "{}", a.senders[3].frames);
+    let total: u64 = a.senders.iter().map(|s| s.frames).sum();
+    assert_eq!(total, 10_000_000_000 / on_line(1066).as_picos() + 1, "the link is never idle");
+}
+
+#[test]
+fn a_pause_stops_data_and_acknowledgements_of_its_priority_and_no_notification() {
+    let mut f = roce_flow(1);
+    f.message = Some(Message::once(100_000));
+    let mut world = World::of(&[f]);
+    world.fate = Box::new(|n, f| {
+        if n == A {
+            ip::mark_ce_in_frame(f.head_mut());
+        }
+        true
+    });
+    world.pfc(B, 3, 65_535);
+    world.run_to(at(500));
+    // All data has come, its notifications have gone, and nothing was acknowledged.
+    let [a, b] = world.snapshots();
+    assert_eq!((b.receivers[0].delivered, b.receivers[0].acks), (100_000, 0));
+    assert_eq!(b.receivers[0].cnps, a.senders[0].cnps);
+    assert!(a.senders[0].cnps > 0);
+    world.pfc(B, 3, 0);
+    world.run_to(at(510));
+    // One acknowledgement for all.
+    let [a, b] = world.snapshots();
+    assert_eq!((b.receivers[0].acks, a.senders[0].acknowledged), (1, 100_000));
+    // And data stops at the sender.
+    let mut world = World::of(&[roce_flow(1)]);
+    world.run_to(at(10));
+    world.pfc(A, 3, 1_000);
+    world.run_to(at(30));
+    let late = |(t, n, _): &&(Instant, usize, MemFrame)| *n == A && *t > at(10);
+    assert_eq!(world.sent.iter().filter(late).count(), 0);
+    world.run_to(at(100));
+    assert!(world.sent.iter().filter(late).count() > 0);
+}
+
+#[test]
+fn acknowledgements_may_have_a_priority_of_their_own() {
+    let ack = Some(Marking { priority: priority(5), dscp: Dscp::new(40).unwrap() });
+    let mut world = World::of(&[flow(1, Transport::Roce(RocePlan { ack, ..roce(1) }))]);
+    world.pfc(B, 3, 65_535);
+    world.run_to(at(20));
+    let acks = world.with_opcode(B, Opcode::RC_ACKNOWLEDGE);
+    let walk = vlan::walk(&acks[0].1).unwrap();
+    let outer = walk.outer.unwrap();
+    assert_eq!((outer.pcp.get(), outer.vid), (5, Vid::new(100)));
+    assert_eq!(ipv4::View::new(&acks[0].1[walk.l3..]).unwrap().dscp().get(), 40);
+}
+
+#[test]
+fn a_link_that_goes_down_takes_what_is_in_hand_and_a_timeout_repeats_it() {
+    let mut f = roce_flow(1);
+    f.message = Some(Message::once(100_000));
+    let size = f.size;
+    let mut world = World::of(&[f]);
+    world.run_to(at(20));
+    world.hosts[A].port_mut().capacity = 0;
+    world.run_to(at(30));
+    world.pfc(A, 3, 65_535);
+    world.run_to(at(31));
+    world.hosts[A].set_link(world.now, false, None);
+    world.hosts[A].port_mut().capacity = 64;
+    let before = world.sent.len();
+    world.run_to(at(500));
+    assert_eq!(world.hosts[A].counters().flushed, 1);
+    assert!(world.sent[before..].iter().all(|(_, n, _)| *n == B), "nothing leaves");
+    // It comes up slower, and not paused.
+    world.hosts[A].set_link(world.now, true, Some(BitsPerSec::gbps(1)));
+    world.run_to(at(10_000));
+    let [a, b] = world.snapshots();
+    assert_eq!((b.receivers[0].delivered, a.senders[0].done), (100_000, true));
+    assert_eq!(a.senders[0].rate, BitsPerSec::gbps(1));
+    let times: Vec<_> =
+        world.sent.iter().filter(|(t, n, _)| *n == A && *t > at(500)).map(|(t, ..)| *t).collect();
+    let slow = Line::new(BitsPerSec::gbps(1), LinePlan::ETHERNET).time_for(size);
+    assert!(times.windows(2).all(|w| w[1].since(w[0]) >= slow), "{times:?}");
+}
+
+#[test]
+fn segments_and_their_acknowledgements_have_the_right_checksums() {
+    let mut f = tcp_flow(1);
+    f.message = Some(Message { bytes: 10_300, count: 3, every: Duration::from_micros(7) });
+    let mut world = World::of(&[f]);
+    world.run_to(at(1_000));
+    let mut sequence = 0;
+    for (_, n, frame) in &world.sent {
+        let walk = vlan::walk(frame.head()).unwrap();
+        let packet = ipv4::View::new(&frame.head()[walk.l3..]).unwrap();
+        assert!(packet.checksum_ok());
+        let tcp = segment::View::new(packet.payload()).unwrap();
+        assert!(tcp.checksum_ok(packet.src().into(), packet.dst().into()));
+        if *n == A {
+            assert_eq!(tcp.sequence(), sequence);
+            sequence += tcp.payload().len() as u32;
+            let pushes = tcp.flags() & segment::flag::PUSH != 0;
+            assert_eq!(pushes, sequence % 10_300 == 0);
+        } else {
+            assert_eq!(frame.wire_len(), 64);
+        }
+    }
+    let [a, b] = world.snapshots();
+    assert_eq!((sequence, b.receivers[0].delivered, b.receivers[0].messages), (30_900, 30_900, 3));
+    assert_eq!((a.senders[0].completions.messages, a.senders[0].retransmitted), (3, 0));
+}
+
+#[test]
+fn a_flow_ends_at_its_time_and_its_station_with_it() {
+    let mut f = roce_flow(1);
+    (f.start, f.stop) = (at(5), at(20));
+    let mut world = World::of(&[f]);
+    world.fate = Box::new(|n, _| n == A); // Nothing is ever acknowledged.
+    world.run_to(at(5_000));
+    let times: Vec<_> = world.sent.iter().filter(|(_, n, _)| *n == A).map(|(t, ..)| *t).collect();
+    assert_eq!(times.first(), Some(&at(5)));
+    assert!(times.iter().all(|t| *t < at(20)));
+    let [a, _] = world.snapshots();
+    assert!(a.senders[0].done && a.senders[0].timeouts == 0 && world.hosts[A].is_done());
+    let mut world = World::of(&[roce_flow(1), tcp_flow(2)]);
+    world.run_to(at(50));
+    world.hosts[A].stop();
+    world.run_to(at(5_000));
+    assert!(world.hosts[A].is_done() && world.sent.iter().all(|(t, ..)| *t < at(60)));
+}
+
+#[test]
+fn plans_that_cannot_be_run_are_refused() {
+    let refused = |change: fn(&mut TransportPlan)| {
+        let mut f = roce_flow(5);
+        change(&mut f);
+        station(A, &[f], &[]).check().unwrap_err()
+    };
+    fn kind(f: &mut TransportPlan) -> &mut RocePlan {
+        match &mut f.kind {
+            Transport::Roce(roce) => roce,
+            Transport::TcpLike(_) => unreachable!(),
+        }
+    }
+    let short = PlanError::Short { flow: 5, size: 85, min: 90 };
+    assert_eq!(refused(|f| f.size = 85), short);
+    assert_eq!(refused(|f| f.size = 16_385), PlanError::Long { flow: 5, size: 16_385 });
+    assert_eq!(refused(|f| f.message = Some(Message::once(0))), PlanError::Message(5));
+    assert_eq!(refused(|f| kind(f).window = Some(Bytes(999))), PlanError::Window(5));
+    assert_eq!(refused(|f| kind(f).ack_every = 0), PlanError::Window(5));
+    assert_eq!(refused(|f| kind(f).timeout = Duration::ZERO), PlanError::Timeout(5));
+    assert_eq!(refused(|f| f.src = mac(7)), PlanError::NotHere(5));
+    let bad = DcqcnPlan { gain: 0, ..DcqcnPlan::ns3() };
+    let mut f = roce_flow(5);
+    kind(&mut f).dcqcn = Some(bad);
+    assert_eq!(station(A, &[f], &[]).check(), Err(PlanError::Dcqcn(5)));
+    let mut twin = roce_flow(6);
+    kind(&mut twin).src_qp = roce(5).src_qp;
+    let twins = station(A, &[roce_flow(5), twin], &[]);
+    assert_eq!(twins.check(), Err(PlanError::SameEnd(5, 6)));
+    let twice = station(A, &[roce_flow(5), tcp_flow(5)], &[]);
+    assert_eq!(twice.check(), Err(PlanError::Twice(5)));
+}
+
+/// A background flow that nobody answers, whose frames all have the same length.
+fn open_loop(id: u32) -> FlowPlan {
+    FlowPlan {
+        id: FlowId(id),
+        src: mac(A),
+        dst: mac(B),
+        tag: None,
+        priority: priority(0),
+        headers: Headers::Ethernet,
+        size: 300,
+        rate: Rate::LineShare(200_000),
+        start: Instant::ZERO,
+        stop: Instant::NEVER,
+        frames: None,
+    }
+}
+
+/// Everything that a station can have at once, both ways, on a link that loses and marks.
+fn busy(seed: u64) -> World {
+    let dcqcn =
+        RocePlan { dcqcn: Some(DcqcnPlan::ns3()), timeout: Duration::from_micros(80), ..roce(1) };
+    let selective = RocePlan { recovery: Recovery::SelectiveRepeat, ack_every: 3, ..roce(2) };
+    let mut there =
+        vec![flow(1, Transport::Roce(dcqcn)), flow(2, Transport::Roce(selective)), tcp_flow(3)];
+    there[1].message = Some(Message { bytes: 3_333, count: 9, every: Duration::from_micros(11) });
+    (there[2].priority, there[2].rate) = (priority(0), Some(BitsPerSec::gbps(3)));
+    let back = vec![reversed(roce_flow(11)), reversed(tcp_flow(12))];
+    let mut plans = [station(A, &there, &back), station(B, &back, &there)];
+    plans[A].flows.push(open_loop(20));
+    plans[B].expects.push(FlowId(20));
+    let mut world = World::new(plans);
+    let mut dice = sluice::congestion::Dice::new(seed);
+    world.fate = Box::new(move |_, frame| {
+        let roll = dice.roll() % 100;
+        if roll > 90 {
+            ip::mark_ce_in_frame(frame.head_mut());
+        }
+        roll > 2
+    });
+    world
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn polling_more_often_changes_nothing(
+        seed in any::<u64>(), extra in prop::collection::vec(0_u64..300_000_000, 1..80),
+        pauses in prop::collection::vec((0_u64..300, 0_usize..2, 0_u16..200), 0..8),
+    ) {
+        let run = |extra: &[u64]| {
+            let mut world = busy(seed);
+            let pauses: Vec<_> = pauses.iter().map(|(us, n, quanta)| (at(*us), *n, *quanta)).collect();
+            let mut stops: Vec<_> = extra.iter().map(|ps| Instant::from_picos(*ps)).collect();
+            stops.extend(pauses.iter().map(|(t, ..)| *t));
+            stops.push(at(300));
+            stops.sort_unstable();
+            for stop in stops {
+                world.run_to(stop);
+                // A pause comes behind everything else of its instant.
+                for (_, n, quanta) in pauses.iter().filter(|(t, ..)| *t == stop) {
+                    world.pfc(*n, 3, *quanta);
+                }
+            }
+            world.run_to(at(300));
+            world.sent
+        };
+        prop_assert_eq!(run(&extra), run(&[]));
+    }
+
+    #[test]
+    fn every_frame_is_received_or_lost_and_no_octet_is_delivered_that_was_not_sent(
+        seed in any::<u64>()
+    ) {
+        let mut world = busy(seed);
+        world.run_to(at(2_000));
+        for n in [A, B] {
+            world.hosts[n].stop();
+        }
+        world.run_to(at(4_000));
+        let snapshots = world.snapshots();
+        for (n, here) in snapshots.iter().enumerate() {
+            let peer = &snapshots[1 - n];
+            for s in &here.senders {
+                let r = peer.receiver(s.id).unwrap();
+                let arrived = peer.sink(s.id).unwrap();
+                prop_assert!(s.acknowledged <= r.delivered);
+                prop_assert!(arrived.frames <= s.frames && arrived.duplicates == 0);
+                prop_assert!(r.duplicates + r.out_of_order <= arrived.frames);
+                prop_assert!(s.acks <= r.acks && s.naks <= r.naks && s.cnps <= r.cnps);
+            }
+            prop_assert_eq!(here.counters.unexpected + here.counters.foreign, 0);
+            prop_assert_eq!(here.counters.tx_frames, world.sent.iter().filter(|s| s.1 == n).count() as u64);
+        }
+    }
+}
