@@ -19,22 +19,17 @@ const KEPT: usize = 128 + ROOM;
 /// is out of the caches, and is sent without being read.
 #[derive(Clone, Debug)]
 pub struct VirtualFrame {
-    body: Box<Body>,
+    /// Some room in front, and what is kept.
+    octets: Box<[u8]>,
     /// Of the octets, when they were last looked at.
     digest: u64,
     wire_len: u32,
+    /// Where the frame begins in its octets.
+    start: u8,
     damaged: bool,
     control: bool,
     /// Whether the octets have changed since.
     changed: bool,
-}
-
-/// The octets that are kept, with some room in front, and where they begin and end.
-#[derive(Clone, Debug)]
-struct Body {
-    octets: [u8; ROOM + KEPT],
-    start: u8,
-    end: u8,
 }
 
 /// Octets of a frame that its digest covers: all headers, and the probe behind them.
@@ -45,16 +40,26 @@ impl VirtualFrame {
     /// on. What of `head` is longer than the frame without FCS, or than what is kept, is left out.
     #[must_use]
     pub fn new(head: &[u8], wire_len: u32) -> Self {
-        let content = wire_len.saturating_sub(FCS_BYTES) as usize;
-        let end = ROOM + content.min(KEPT);
-        let given = head.len().min(end - ROOM);
-        let (start, end) = (ROOM as u8, end as u8);
-        let mut body = Box::new(Body { octets: [0; ROOM + KEPT], start, end });
-        body.octets[ROOM..ROOM + given].copy_from_slice(&head[..given]);
-        let (digest, damaged, control) = (0, false, false);
-        let mut frame = Self { body, digest, wire_len, damaged, control, changed: true };
+        let kept = (wire_len.saturating_sub(FCS_BYTES) as usize).min(KEPT);
+        let mut octets = Vec::with_capacity(ROOM + kept);
+        octets.extend_from_slice(&[0; ROOM]);
+        octets.extend_from_slice(&head[..head.len().min(kept)]);
+        octets.resize(ROOM + kept, 0);
+        let (digest, start, damaged, control) = (0, ROOM as u8, false, false);
+        let octets = octets.into_boxed_slice();
+        let mut frame = Self { octets, digest, wire_len, start, damaged, control, changed: true };
         frame.look();
         frame
+    }
+
+    /// Has the octets read, so that they are in the caches when the receiver asks for them; nobody
+    /// waits for what is read here.
+    #[inline]
+    pub(super) fn touch(&self) {
+        const LINE: usize = 64;
+        for at in [0, LINE] {
+            core::hint::black_box(self.octets.get(at).copied());
+        }
     }
 
     /// Looks at the octets again if they have changed.
@@ -113,14 +118,13 @@ const _: () = assert!(ROOM + KEPT <= u8::MAX as usize, "places in a frame's octe
 impl Frame for VirtualFrame {
     #[inline]
     fn head(&self) -> &[u8] {
-        &self.body.octets[usize::from(self.body.start)..usize::from(self.body.end)]
+        &self.octets[usize::from(self.start)..]
     }
 
     #[inline]
     fn head_mut(&mut self) -> &mut [u8] {
         self.changed = true;
-        let Body { octets, start, end } = &mut *self.body;
-        &mut octets[usize::from(*start)..usize::from(*end)]
+        &mut self.octets[usize::from(self.start)..]
     }
 
     #[inline]
@@ -129,9 +133,9 @@ impl Frame for VirtualFrame {
     }
 
     fn prepend(&mut self, n: usize) -> bool {
-        let fits = usize::from(self.body.start) >= n;
+        let fits = usize::from(self.start) >= n;
         if fits {
-            self.body.start -= n as u8;
+            self.start -= n as u8;
             self.changed = true;
             self.wire_len += n as u32;
         }
@@ -141,7 +145,7 @@ impl Frame for VirtualFrame {
     fn trim_front(&mut self, n: usize) -> bool {
         let there = self.head().len() >= n;
         if there {
-            self.body.start += n as u8;
+            self.start += n as u8;
             self.changed = true;
             self.wire_len -= n as u32;
         }
@@ -194,7 +198,11 @@ impl Port for VirtualPort {
 
     #[inline]
     fn tx_burst(&mut self, out: &mut Burst<VirtualFrame>) {
-        self.sent.extend(out.drain(..));
+        // One frame at a time is what a shaped port sends.
+        match out.len() {
+            1 => self.sent.extend(out.pop()),
+            _ => self.sent.extend(out.drain(..)),
+        }
     }
 
     fn control_frame(&mut self, octets: &[u8]) -> Option<VirtualFrame> {

@@ -179,6 +179,7 @@ impl Wires {
         witness: &mut W,
     ) {
         frame.look();
+        frame.touch();
         let wire = &mut self.wires[direction.index()];
         let time = wire.time_for(&frame);
         let end = if clock.is_exact() { at + time } else { clock.network(local + time) };
@@ -272,14 +273,15 @@ impl<W: Witness> Network<W> {
                 break;
             }
             self.wires.tally.events += 1;
-            // What is polled below is given a new time, so the last event need not be taken out.
-            let last = self.wires.queue.second_at() > at;
             match self.wires.slots.event(slot) {
                 Event::Arrival(direction) => self.arrive(at, direction),
                 Event::Wake(direction) => {
                     let End { node, port } = self.wires.wires[direction.index()].from;
                     self.rouse(node, Some(port));
-                    if last && self.nodes.0[node.index()].busy_until <= at {
+                    // What is polled below is given a new time, so that the last event of this
+                    // time need not be taken out.
+                    let is_polled = self.nodes.0[node.index()].busy_until <= at;
+                    if is_polled && self.wires.queue.second_at() > at {
                         break;
                     }
                     self.wires.queue.set(slot, Class::Timer, Instant::NEVER);
