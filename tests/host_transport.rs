@@ -1,221 +1,24 @@
-//! Stations that answer each other over a link with a length, in virtual time.
+//! Stations that answer each other: what their frames are, and when they send them.
 
 mod common;
+#[path = "support/link.rs"]
+mod link;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use common::{MemFrame, MemPort};
+use common::MemFrame;
+use link::*;
 use proptest::prelude::*;
 use sluice::congestion::DcqcnPlan;
 use sluice::frame::Frame;
 use sluice::host::{
     FlowId, FlowPlan, Headers, Marking, Message, Operation, PlanError, Rate, Recovery, RocePlan,
-    Station, StationPlan, StationSnapshot, Tag, TcpPlan, Transport, TransportPlan,
+    Station, Transport, TransportPlan,
 };
-use sluice::pfc::FlowControl;
 use sluice::schedule::{Line, LinePlan};
 use sluice::time::{Duration, Instant};
-use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, Pcp, Priority, PrioritySet, Quanta, Vid};
+use sluice::units::{BitsPerSec, Bytes, Dscp, Vid};
 use sluice::wire::ip::{self, Ecn};
 use sluice::wire::roce::{Opcode, U24};
-use sluice::wire::{
-    EtherType, aeth, cnp, icrc, ipv4, mac_control, pfc, reth, roce, segment, udp, vlan,
-};
-
-const LINK: BitsPerSec = BitsPerSec::gbps(10);
-const DELAY: Duration = Duration::from_micros(1);
-const A: usize = 0;
-const B: usize = 1;
-
-fn mac(n: usize) -> Mac {
-    Mac([2, 0, 0, 0, 0, 1 + n as u8])
-}
-
-fn priority(n: u8) -> Priority {
-    Priority::new(n).unwrap()
-}
-
-fn at(us: u64) -> Instant {
-    Instant::ZERO + Duration::from_micros(us)
-}
-
-/// A flow from station A to station B, of frames with 1000 octets of payload.
-fn flow(id: u32, kind: Transport) -> TransportPlan {
-    let mut plan = TransportPlan {
-        id: FlowId(id),
-        src: mac(A),
-        dst: mac(B),
-        src_ip: [10, 0, 0, 1].into(),
-        dst_ip: [10, 0, 0, 2].into(),
-        tag: Some(Tag { vid: Vid::new(100), pcp: Pcp::new(3).unwrap() }),
-        priority: priority(3),
-        dscp: Dscp::new(26).unwrap(),
-        ecn: Ecn::Ect0,
-        size: 0,
-        rate: None,
-        start: Instant::ZERO,
-        stop: Instant::NEVER,
-        message: None,
-        kind,
-    };
-    plan.size = plan.overhead() + 1000;
-    plan
-}
-
-fn roce(id: u32) -> RocePlan {
-    RocePlan::new(U24::new(0x100 + id).unwrap(), U24::new(0x200 + id).unwrap())
-}
-
-fn roce_flow(id: u32) -> TransportPlan {
-    flow(id, Transport::Roce(roce(id)))
-}
-
-fn tcp_flow(id: u32) -> TransportPlan {
-    flow(id, Transport::TcpLike(TcpPlan::new(50_000 + id as u16, 9)))
-}
-
-fn reversed(mut plan: TransportPlan) -> TransportPlan {
-    (plan.src, plan.dst) = (plan.dst, plan.src);
-    (plan.src_ip, plan.dst_ip) = (plan.dst_ip, plan.src_ip);
-    plan
-}
-
-/// How long a frame of `size` octets takes on the link.
-fn on_line(size: u32) -> Duration {
-    Line::new(LINK, LinePlan::ETHERNET).time_for(size)
-}
-
-fn station(n: usize, senders: &[TransportPlan], receivers: &[TransportPlan]) -> StationPlan {
-    StationPlan {
-        name: format!("host{n}"),
-        mac: mac(n),
-        rate: LINK,
-        flow_control: FlowControl::Pfc { send: PrioritySet::EMPTY, obey: PrioritySet::ALL },
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
-        backlog: Duration::ZERO,
-        flows: vec![],
-        expects: vec![],
-        senders: senders.to_vec(),
-        receivers: receivers.to_vec(),
-        pauses: vec![],
-    }
-}
-
-/// What happens to a frame on its way: whether it goes on.
-type Fate = Box<dyn FnMut(usize, &mut MemFrame) -> bool>;
-
-/// Two stations on one link.
-struct World {
-    hosts: [Station<MemPort>; 2],
-    far: [MemPort; 2],
-    now: Instant,
-    /// When a frame arrives, in which order it left, where, and where in `sent` it is.
-    wire: BinaryHeap<Reverse<(Instant, usize, usize)>>,
-    /// What left when, and from where.
-    sent: Vec<(Instant, usize, MemFrame)>,
-    fate: Fate,
-    deadlines: [Instant; 2],
-}
-
-impl World {
-    fn new(plans: [StationPlan; 2]) -> Self {
-        let ports = [(); 2].map(|()| MemPort::pair(1024));
-        let far = [0, 1].map(|n: usize| ports[n].1.clone());
-        let mut near = ports.into_iter().map(|(near, _)| near);
-        let hosts = plans.map(|plan| Station::new(&plan, near.next().unwrap()).unwrap());
-        let fate = Box::new(|_: usize, _: &mut MemFrame| true);
-        let deadlines = [Instant::ZERO; 2];
-        Self {
-            hosts,
-            far,
-            now: Instant::ZERO,
-            wire: BinaryHeap::new(),
-            sent: vec![],
-            fate,
-            deadlines,
-        }
-    }
-
-    /// Flows from A to B.
-    fn of(flows: &[TransportPlan]) -> Self {
-        Self::new([station(A, flows, &[]), station(B, &[], flows)])
-    }
-
-    fn settle(&mut self) {
-        loop {
-            let mut progressed = false;
-            for n in [A, B] {
-                let next = self.hosts[n].poll(self.now);
-                assert!(next.progressed || next.deadline > self.now, "a deadline that has passed");
-                progressed |= next.progressed;
-                self.deadlines[n] = next.deadline;
-                for mut frame in self.far[n].take() {
-                    let arrival = self.now + on_line(frame.wire_len()) + DELAY;
-                    if (self.fate)(n, &mut frame) {
-                        self.wire.push(Reverse((arrival, self.sent.len(), 1 - n)));
-                    }
-                    self.sent.push((self.now, n, frame));
-                }
-            }
-            if !progressed {
-                return;
-            }
-        }
-    }
-
-    /// Runs up to `end`, where the stations are polled as well.
-    fn run_to(&mut self, end: Instant) {
-        loop {
-            while let Some(&Reverse((time, i, n))) = self.wire.peek() {
-                if time > self.now {
-                    break;
-                }
-                self.wire.pop();
-                self.far[n].give(self.sent[i].2.clone());
-            }
-            self.settle();
-            if self.now >= end {
-                return;
-            }
-            let arrival = self.wire.peek().map_or(Instant::NEVER, |Reverse((time, ..))| *time);
-            self.now = arrival.min(self.deadlines[A]).min(self.deadlines[B]).min(end);
-        }
-    }
-
-    fn pfc(&mut self, n: usize, p: u8, quanta: u16) {
-        let mut repr = pfc::Repr::new(mac(1 - n));
-        repr.set(priority(p), Quanta(quanta));
-        let mut octets = [0; mac_control::FRAME_LEN];
-        mac_control::Repr::Pfc(repr).emit(&mut octets).unwrap();
-        self.far[n].give(MemFrame::new(&octets));
-    }
-
-    fn snapshots(&self) -> [StationSnapshot; 2] {
-        [A, B].map(|n| self.hosts[n].snapshot(self.now))
-    }
-
-    /// What left `n` with this RoCEv2 opcode.
-    fn with_opcode(&self, n: usize, opcode: Opcode) -> Vec<(Instant, Vec<u8>)> {
-        let of = |f: &MemFrame| bth(f.head()).is_some_and(|b| b.opcode == opcode);
-        let found = self.sent.iter().filter(|(_, from, f)| *from == n && of(f));
-        found.map(|(t, _, f)| (*t, f.head().to_vec())).collect()
-    }
-}
-
-/// The UDP payload of a frame.
-fn datagram(frame: &[u8]) -> Option<&[u8]> {
-    let walk = vlan::walk(frame).ok()?;
-    let packet = ip::View::new(walk.ethertype, &frame[walk.l3..]).ok()?;
-    let upper = packet.upper().ok()?;
-    let datagram = (upper.protocol == ip::Protocol::UDP).then(|| udp::View::new(upper.payload))?;
-    Some(datagram.ok()?.payload())
-}
-
-fn bth(frame: &[u8]) -> Option<roce::Repr> {
-    roce::Repr::parse(datagram(frame)?).ok()
-}
+use sluice::wire::{EtherType, aeth, cnp, icrc, ipv4, reth, segment, vlan};
 
 #[test]
 fn a_message_takes_its_frames_and_a_round_trip() {

@@ -8,12 +8,19 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use sluice::frame::Frame;
+use sluice::host::{Message, Operation, RocePlan, Station, Transport};
+use sluice::time::Duration;
 use sluice::units::Vid;
 use sluice::wire::{
-    EtherType, arp, cnp, ethernet, group, icrc, ip, ipv4, mac_control, roce, tcp, udp, vlan,
+    EtherType, aeth, arp, cnp, ethernet, group, icrc, ip, ipv4, mac_control, roce, tcp, udp, vlan,
 };
 use wire_frames::{KINDS, Rng};
 
+mod common;
+#[allow(dead_code)] // the stations' own tests use more of it
+#[path = "support/link.rs"]
+mod link;
 #[path = "support/wire_frames.rs"]
 mod wire_frames;
 
@@ -138,6 +145,11 @@ fn describe_roce(ethertype: EtherType, packet: &[u8], payload: &[u8], out: &mut 
         bit(icrc::verify(packet).is_ok()),
     )
     .unwrap();
+    if b.opcode == roce::Opcode::RC_ACKNOWLEDGE {
+        let aeth = aeth::Repr::parse(&payload[roce::BTH_LEN..]).expect("AETH");
+        let syndrome = aeth.syndrome.octet().expect("what was read can be written");
+        write!(out, " | aeth {syndrome:02x} {}", aeth.msn).unwrap();
+    }
     if cnp::Repr::parse(ethertype, packet).is_ok() {
         out.push_str(" | cnp");
     }
@@ -202,6 +214,51 @@ fn scapy_reads_in_our_frames_what_we_put_there() {
             ["ip4", "udp", "icrc"].iter().any(|p| part.starts_with(p)) && part.ends_with(" 0")
         });
         assert!(!wrong, "{kind}, seed {SEED}: {words}");
+    }
+}
+
+/// What two stations say to each other where every seventh frame is lost and all data is marked: the
+/// frames that are whole.
+fn said_by_stations() -> Vec<(&'static str, Vec<u8>)> {
+    let flows = [Operation::Send, Operation::Write].map(|operation| {
+        let id = operation as u32 + 1;
+        let mut flow = link::flow(id, Transport::Roce(RocePlan { operation, ..link::roce(id) }));
+        flow.size = flow.size_min() + 12;
+        flow.message = Some(Message { bytes: 101, count: 20, every: Duration::ZERO });
+        flow
+    });
+    let mut tcp = link::tcp_flow(3);
+    tcp.message = Some(Message::once(5_000));
+    let mut world = link::World::of(&[&flows[..], &[tcp]].concat());
+    let mut n = 0;
+    world.fate = Box::new(move |from, frame| {
+        n += 1;
+        if from == link::A {
+            ip::mark_ce_in_frame(frame.head_mut());
+        }
+        n % 7 != 0
+    });
+    world.run_to(link::at(20_000));
+    assert!(world.hosts.iter().all(Station::is_done));
+    let snapshot = &world.snapshots()[link::B];
+    assert!(snapshot.receivers[..2].iter().all(|r| r.naks > 0 && r.cnps > 0));
+    world.sent.iter().map(|(_, _, frame)| ("said", frame.head().to_vec())).collect()
+}
+
+#[test]
+fn scapy_and_tshark_read_what_stations_say_to_each_other() {
+    let frames = said_by_stations();
+    let Some(lines) = faulted("said.pcap", &frames) else { return missing("tshark") };
+    assert!(lines.is_empty(), "{lines:#?}");
+    let Some(python) = python() else { return missing("scapy") };
+    let input: String = frames.iter().map(|(_, f)| hex(f) + "\n").collect();
+    let words = scapy(python, &["describe"], &input);
+    assert_eq!(words.len(), frames.len());
+    for ((_, frame), words) in frames.iter().zip(&words) {
+        assert_eq!(&describe(frame), words, "{}", hex(frame));
+    }
+    for part in ["aeth 1f", "aeth 60", "| cnp", "bth 0 ", "bth 2 ", "bth 6 ", "bth 8 ", "| tcp "] {
+        assert!(words.iter().any(|w| w.contains(part)), "{part}");
     }
 }
 

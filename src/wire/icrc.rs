@@ -163,12 +163,55 @@ impl Span {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::units::Dscp;
+    use crate::wire::cnp;
+    use crate::wire::ip::Ecn;
+    use crate::wire::roce::U24;
 
     #[test]
     fn the_seed_is_the_crc_of_eight_octets_of_ones() {
         assert_eq!(crc32fast::hash(&[0xff; 8]), SEED);
         // The register behind the final inversion, as hardware and drivers state it.
         assert_eq!(!SEED, 0xdebb_20e3);
+    }
+
+    proptest! {
+        #[test]
+        fn begun_and_closed_it_is_what_it_is_at_once(
+            v6 in any::<bool>(), at in 0_usize..100, (qp, port) in (0_u32..1 << 24, any::<u16>()),
+            rest in any::<[u8; 16]>(),
+        ) {
+            let address = |n| if v6 { format!("fd00::{n}") } else { format!("10.0.0.{n}") };
+            let repr = cnp::Repr {
+                src: address(1).parse().unwrap(),
+                dst: address(2).parse().unwrap(),
+                dscp: Dscp::MAX,
+                ecn: Ecn::Ce,
+                ttl: 7,
+                identification: 0,
+                src_port: port,
+                p_key: 1,
+                dest_qp: U24::new(qp).unwrap(),
+            };
+            let mut packet = vec![0; repr.buffer_len()];
+            repr.emit(&mut packet).unwrap();
+            let end = packet.len() - LEN;
+            packet[end - 16..end].copy_from_slice(&rest);
+            // From behind the octet of FECN and BECN, which is the fifth of the BTH's twelve.
+            let first = end - 16 - 7;
+            match Begun::new(&packet, at) {
+                Ok(begun) => {
+                    prop_assert!((first..=end).contains(&at));
+                    prop_assert_eq!(begun.close(&packet[at..end]), compute(&packet).unwrap());
+                }
+                Err(error) => {
+                    prop_assert_eq!(error, WireError::OutOfRange);
+                    prop_assert!(!(first..=end).contains(&at));
+                }
+            }
+        }
     }
 }

@@ -391,6 +391,23 @@ mod tests {
 
     proptest! {
         #[test]
+        fn a_count_is_known_again_by_its_low_bits_within_half_their_range(
+            near in any::<u64>(), off in 0_u64..1 << 23, behind in any::<bool>()
+        ) {
+            let count = if behind { near.checked_sub(off) } else { near.checked_add(off) };
+            if let Some(count) = count {
+                prop_assert_eq!(U24::wrapping(count).unwrap_near(near), Some(count));
+            }
+        }
+
+        #[test]
+        fn below_zero_there_is_no_count(near in 0_u64..1 << 23, off in 1_u64..1 << 23) {
+            let low = U24::wrapping(0_u64.wrapping_sub(off));
+            let ahead = (near + off > 1 << 23).then(|| (1 << 24) - off);
+            prop_assert_eq!(low.unwrap_near(near), ahead);
+        }
+
+        #[test]
         fn what_is_emitted_parses_to_the_same(
             (opcode, pad_count, p_key) in (any::<u8>(), 0_u8..4, any::<u16>()),
             (solicited, migrated, fecn, becn, ack_request) in any::<(bool, bool, bool, bool, bool)>(),

@@ -212,7 +212,7 @@ mod tests {
         ];
         assert_eq!(out, octets);
         assert_eq!(Repr::parse(&octets), Ok(golden()));
-        assert_eq!(golden().to_string(), "tcp 4660 > 443 seq 16909060 ack 2696986832");
+        assert_eq!(golden().to_string(), "tcp 4660 > 443 seq 16909060 ack 2695938256");
     }
 
     #[test]

@@ -21,7 +21,7 @@ from scapy.contrib.mac_control import (  # noqa: E402
     MACControlClassBasedFlowControl,
     MACControlPause,
 )
-from scapy.contrib.roce import BTH, CNPPadding, cnp  # noqa: E402
+from scapy.contrib.roce import AETH, BTH, CNPPadding, cnp  # noqa: E402
 from scapy.layers.inet import IP, TCP, UDP, IPOption_NOP  # noqa: E402
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, PadN  # noqa: E402
 from scapy.layers.l2 import ARP, Dot1AD, Dot1Q, Ether  # noqa: E402
@@ -81,6 +81,8 @@ def describe_roce(ip, out):
     else:
         right = want == bth.icrc.to_bytes(4, "big")
     out.append("icrc " + bit(right))
+    if AETH in ip:
+        out.append(f"aeth {ip[AETH].syndrome:02x} {ip[AETH].msn}")
     if right and bth.opcode == 0x81 and CNPPadding in ip:
         out.append("cnp")
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use sluice::frame::{Burst, FCS_BYTES, Frame};
-use sluice::port::{Port, PortCaps};
+use sluice::port::{Port, PortCaps, Source};
 use sluice::units::Bytes;
 
 /// Octets in front of a frame for tags, as an mbuf has them.
@@ -138,5 +138,16 @@ impl Port for MemPort {
     }
     fn caps(&self) -> &PortCaps {
         &PortCaps { link_rate: None, rx_backlog_max: Bytes(0), tx_committed_max: Bytes(0) }
+    }
+}
+
+impl Source for MemPort {
+    fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<MemFrame> {
+        let mut frame = MemFrame::new(head)?;
+        let slot = frame.slot_mut();
+        let end = ROOM + (wire_len - FCS_BYTES) as usize;
+        slot.octets[slot.end..end].fill(0);
+        slot.end = end;
+        Some(frame)
     }
 }
