@@ -30,6 +30,8 @@ struct Port {
     told: u8,
     /// Since when the two differ, by priority; never where they do not.
     since: [Instant; PRIORITIES],
+    /// Whether it was a pause that was to be told then, and not a resumption.
+    owes_pause: u8,
     /// When each pause was told first and last, and how long it is then.
     first: [Instant; PRIORITIES],
     last: [Instant; PRIORITIES],
@@ -43,6 +45,7 @@ impl Asked {
             wanted: 0,
             told: 0,
             since: [Instant::NEVER; PRIORITIES],
+            owes_pause: 0,
             first: [Instant::ZERO; PRIORITIES],
             last: [Instant::ZERO; PRIORITIES],
             time: [Duration::ZERO; PRIORITIES],
@@ -136,17 +139,22 @@ impl Asked {
         };
         let differ = target ^ state.told;
         for p in Priority::ALL {
+            let bit = 1 << p.get();
             let since = &mut state.since[p.index()];
-            if differ >> p.get() & 1 == 1 {
-                *since = (*since).min(at);
+            if differ & bit != 0 {
+                if *since == Instant::NEVER {
+                    *since = at;
+                    state.owes_pause = state.owes_pause & !bit | target & bit;
+                }
                 continue;
             }
             let late = at.since(*since);
             *since = Instant::NEVER;
             if late > most(facts, port) {
-                let what = if target >> p.get() & 1 == 1 { "pause" } else { "resumption" };
-                self.told
-                    .see(at, || format!("{} told a {what} of priority {p} {late} late", of.name));
+                let what = what(state.owes_pause & bit != 0);
+                self.told.see(at, || {
+                    format!("{} owed its peer a {what} of priority {p} for {late}", of.name)
+                });
             }
         }
     }
@@ -188,9 +196,9 @@ impl Asked {
                 let n = p.index();
                 let late = now.since(state.since[n]);
                 if late > most(facts, port) {
+                    let what = what(state.owes_pause >> n & 1 == 1);
                     self.told.see(now, || {
-                        let what = if state.told >> n & 1 == 1 { "resumption" } else { "pause" };
-                        format!("{} has not told a {what} of priority {p} for {late}", of.name)
+                        format!("{} owes its peer a {what} of priority {p} for {late}", of.name)
                     });
                 }
                 if state.told >> n & 1 == 0 {
@@ -216,6 +224,10 @@ impl Asked {
             open.finding(Check::PausesEnd, || format!("{ended} pauses ended{longest}")),
         ]
     }
+}
+
+const fn what(pause: bool) -> &'static str {
+    if pause { "pause" } else { "resumption" }
 }
 
 /// How long a port may take to tell what it wants.

@@ -5,7 +5,7 @@
 
 use super::look::{Data, NONE};
 use crate::buffer::{GroupKind, GroupPlan};
-use crate::host::{Headers, StationPlan};
+use crate::host::{Headers, Marking, StationPlan, Transport};
 use crate::pfc::{FlowControl, StormAction};
 use crate::schedule::Line;
 use crate::sim::{
@@ -101,7 +101,7 @@ impl Maps {
         }
     }
 
-    /// A host knows the priorities of its flows, and no others.
+    /// A host knows the priorities of what it sends, and no others.
     fn of_host(plan: &StationPlan) -> Self {
         let mut maps =
             Self { trust: Trust::DscpThenPcp, pcp: [NONE; 8], dscp: [NONE; 64], default: NONE };
@@ -111,12 +111,24 @@ impl Maps {
                 Headers::Udp4(udp) => Some(udp.dscp),
                 Headers::Udp6(udp) => Some(udp.dscp),
             };
-            let entry = match (dscp, flow.tag) {
-                (Some(dscp), _) => &mut maps.dscp[dscp.index()],
-                (None, Some(tag)) => &mut maps.pcp[tag.pcp.index()],
-                (None, None) => &mut maps.default,
+            match (dscp, flow.tag) {
+                (Some(dscp), _) => learn(&mut maps.dscp[dscp.index()], flow.priority),
+                (None, Some(tag)) => learn(&mut maps.pcp[tag.pcp.index()], flow.priority),
+                (None, None) => learn(&mut maps.default, flow.priority),
+            }
+        }
+        for sent in &plan.senders {
+            learn(&mut maps.dscp[sent.dscp.index()], sent.priority);
+        }
+        for received in &plan.receivers {
+            let data = Marking { priority: received.priority, dscp: received.dscp };
+            let (ack, cnp) = match &received.kind {
+                Transport::Roce(roce) => (roce.ack, Some(roce.cnp)),
+                Transport::TcpLike(tcp) => (tcp.ack, None),
             };
-            *entry = flow.priority.get();
+            for marking in [Some(ack.unwrap_or(data)), cnp].into_iter().flatten() {
+                learn(&mut maps.dscp[marking.dscp.index()], marking.priority);
+            }
         }
         maps
     }
@@ -135,6 +147,13 @@ impl Maps {
         };
         found.unwrap_or(self.default)
     }
+}
+
+/// Takes note of a priority. Where a host gives frames that look alike two, none is known.
+fn learn(entry: &mut u8, priority: Priority) {
+    const TWO: u8 = NONE - 1;
+    let known = [NONE, priority.get()].contains(entry);
+    *entry = if known { priority.get() } else { TWO };
 }
 
 impl Facts {

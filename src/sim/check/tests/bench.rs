@@ -2,6 +2,7 @@
 
 use core::net::Ipv4Addr;
 
+use crate::buffer::GroupKind;
 use crate::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Udp};
 use crate::pfc::FlowControl;
 use crate::schedule::LinePlan;
@@ -35,6 +36,9 @@ pub(super) fn switch(name: &str, ports: u16, limit: u32) -> SwitchPlan {
     for groups in &mut plan.buffer.groups {
         *groups = testworld::groups(400);
         groups[3].limit = limit;
+        if let GroupKind::Lossless { xon_offset, .. } = &mut groups[3].kind {
+            *xon_offset = Cells(50);
+        }
     }
     plan.buffer.total = Cells((400 + 1000) * u32::from(ports));
     plan
@@ -72,6 +76,8 @@ pub(super) fn station(n: u8, to: &[u8], frames: u64, from: &[u8]) -> StationPlan
         backlog: Duration::MAX,
         flows: to.iter().map(flow).collect(),
         expects: from.iter().map(|from| self::flow(*from, n)).collect(),
+        senders: vec![],
+        receivers: vec![],
         pauses: vec![],
     }
 }

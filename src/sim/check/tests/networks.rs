@@ -114,13 +114,19 @@ fn links_that_go_down_and_frames_that_get_lost_are_accounted_for() {
 
 #[test]
 fn a_pause_lost_on_its_way_excuses_the_loss_that_follows() {
-    let mut plan = incast(2, 500);
+    let mut plan = incast(4, 500);
+    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!() };
+    // Just enough for what comes in one round trip.
+    for groups in &mut switch.buffer.groups {
+        let GroupKind::Lossless { headroom, .. } = &mut groups[3].kind else { panic!() };
+        *headroom = Cells(250);
+    }
     let lose = FaultKind::Lose { direction: LinkId(0).ab(), which: Which::Control, frames: 1 };
     plan.faults.push(Fault { at: Instant::ZERO, kind: lose });
     let findings = run(&plan, 400);
     let lossless = of(&findings, Check::Lossless);
     assert_eq!(lossless.verdict, Verdict::Excused, "{findings:#?}");
-    assert!(lossless.detail.contains("headroom_full, from h0 to h2"), "{lossless:?}");
+    assert!(lossless.detail.contains("headroom_full, from h0 to h4"), "{lossless:?}");
     assert_eq!(of(&findings, Check::Frames).verdict, Verdict::Good);
     assert_eq!(of(&findings, Check::Cells).verdict, Verdict::Good);
 }
@@ -172,7 +178,7 @@ fn shares_are_measured_where_flows_arrive() {
     network.run_until(at(200));
     let (shares, _) = network.finish();
     let flows = [flow(0, 3), flow(1, 3), flow(2, 3)];
-    let finding = shares.finding(&flows, 0.02);
+    let finding = shares.finding(&flows, 0.05);
     assert_eq!(finding.verdict, Verdict::Good, "{finding:?}");
     let sum: u64 = flows.iter().map(|flow| shares.octets(*flow)).sum();
     // 100 us at 100 Gb/s, less preambles and gaps.
