@@ -179,6 +179,12 @@ impl VirtualPort {
         self.arrived.push_back(frame);
     }
 
+    /// Frames that have arrived and that the node has not taken.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.arrived.len()
+    }
+
     /// Takes what the node has sent, in order.
     pub(super) fn take_sent(&mut self) -> std::vec::Drain<'_, VirtualFrame> {
         self.sent.drain(..)

@@ -15,6 +15,7 @@
 //!
 //! It knows nothing of files, checks and reports; `lab` does.
 
+pub mod check;
 mod clock;
 mod error;
 mod frame;

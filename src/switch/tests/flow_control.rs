@@ -269,3 +269,24 @@ fn the_watchdog_ends_a_storm_as_it_was_told() {
     assert_eq!(detected(&mut lab), 1);
     assert_eq!(lab.switch.held(), 5, "only reported");
 }
+
+#[test]
+fn a_pause_that_ends_while_nothing_waits_is_no_deadline() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    learn(&mut lab);
+    lab.inject(1, &pfc(P3, 100));
+    lab.settle();
+    for _ in 0..3 {
+        // 100 quanta at 10 Gb/s are 5.12 us.
+        lab.now += Duration::from_micros(4);
+        let deadline = lab.settle();
+        assert!(deadline > lab.now, "{deadline:?} is over at {:?}", lab.now);
+    }
+    // One that somebody waits for is.
+    lab.inject(1, &pfc(P3, 100));
+    lab.inject(0, &data(3, 60));
+    let end = lab.now + Duration::from_nanos(5_120);
+    assert_eq!(lab.settle(), end);
+    lab.advance(Duration::from_nanos(5_120));
+    assert_eq!(lab.sent(1).len(), 1);
+}

@@ -1,0 +1,238 @@
+//! What switches ask of their peers: told in time, kept up, and ended.
+//!
+//! A switch says when a group crosses its limit, and its lines show what it told. The two may
+//! differ for no longer than a pause may have to wait for the line: one frame of the longest kind.
+//! While a pause is wanted it must never run out at the peer, so it has to be told again in time.
+
+use super::facts::Facts;
+use super::finding::{Check, Finding, First};
+use super::look::Ask;
+use crate::sim::{Direction, LinkId};
+use crate::time::{Duration, Instant};
+use crate::units::{PRIORITIES, Priority, PrioritySet};
+
+/// What is wanted and what was told, by port.
+#[derive(Debug)]
+pub(super) struct Asked {
+    ports: Vec<Port>,
+    told: First,
+    /// Pauses that ended, and the longest of them.
+    ended: u64,
+    longest: Option<(Duration, Direction, usize)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Port {
+    down: bool,
+    /// Priorities whose groups are over their limits.
+    wanted: u8,
+    /// Priorities that the peer was told to pause and not told to resume.
+    told: u8,
+    /// Since when the two differ, by priority; never where they do not.
+    since: [Instant; PRIORITIES],
+    /// Whether it was a pause that was to be told then, and not a resumption.
+    owes_pause: u8,
+    /// When each pause was told first and last, and how long it is then.
+    first: [Instant; PRIORITIES],
+    last: [Instant; PRIORITIES],
+    time: [Duration; PRIORITIES],
+}
+
+impl Asked {
+    pub(super) fn new(facts: &Facts) -> Self {
+        let port = Port {
+            down: false,
+            wanted: 0,
+            told: 0,
+            since: [Instant::NEVER; PRIORITIES],
+            owes_pause: 0,
+            first: [Instant::ZERO; PRIORITIES],
+            last: [Instant::ZERO; PRIORITIES],
+            time: [Duration::ZERO; PRIORITIES],
+        };
+        let ports = vec![port; facts.ports.len()];
+        Self { ports, told: First::default(), ended: 0, longest: None }
+    }
+
+    /// A group of a port crossed its limit.
+    pub(super) fn crossed(
+        &mut self,
+        facts: &Facts,
+        at: Instant,
+        port: Direction,
+        group: u8,
+        xoff: bool,
+    ) {
+        let of = facts.from(port);
+        let set = of.of_group(group).0 & of.asks.0;
+        if !xoff {
+            self.kept_up(facts, at, port, PrioritySet(set));
+        }
+        let state = &mut self.ports[port.index()];
+        state.wanted = if xoff { state.wanted | set } else { state.wanted & !set };
+        self.compare(facts, at, port);
+    }
+
+    /// A MAC control frame starts.
+    pub(super) fn sent(&mut self, facts: &Facts, at: Instant, port: Direction, ask: &Ask) {
+        let of = facts.from(port);
+        let (named, paused) = ask.sets();
+        self.kept_up(facts, at, port, named);
+        for p in named.iter() {
+            let n = p.index();
+            let state = &mut self.ports[port.index()];
+            let was = state.told >> n & 1 == 1;
+            if paused.contains(p) {
+                if !was {
+                    state.first[n] = at;
+                }
+                state.told |= 1 << n;
+                state.last[n] = at;
+                state.time[n] = ask.time(n).at(of.rate);
+            } else if was {
+                self.end(at, port, n);
+            }
+        }
+        self.compare(facts, at, port);
+    }
+
+    /// A pause is over.
+    fn end(&mut self, at: Instant, port: Direction, p: usize) {
+        let state = &mut self.ports[port.index()];
+        state.told &= !(1 << p);
+        let length = at.since(state.first[p]);
+        self.ended += 1;
+        if self.longest.is_none_or(|(longest, ..)| longest < length) {
+            self.longest = Some((length, port, p));
+        }
+    }
+
+    /// None of these has run out at the peer while it was wanted, up to now.
+    fn kept_up(&mut self, facts: &Facts, at: Instant, port: Direction, set: PrioritySet) {
+        let state = &self.ports[port.index()];
+        let slack = facts.node(facts.from(port).node).slack;
+        let clock = facts.node(facts.to(port).node).clock;
+        for p in PrioritySet(set.0 & state.wanted & state.told).iter() {
+            let held = clock.local(at).since(clock.local(state.last[p.index()]));
+            let most = Duration::from_picos(
+                state.time[p.index()].as_picos().saturating_add(slack.as_picos()),
+            );
+            if held > most {
+                self.told.see(at, || {
+                    let name = &facts.from(port).name;
+                    format!("{name} wants priority {p} paused and did not say so for {held}; its pauses last {most}")
+                });
+            }
+        }
+    }
+
+    /// Takes note of how long what is wanted and what was told have differed.
+    fn compare(&mut self, facts: &Facts, at: Instant, port: Direction) {
+        let of = facts.from(port);
+        let state = &mut self.ports[port.index()];
+        if state.down {
+            return;
+        }
+        let target = match (of.link_wide, state.wanted) {
+            (true, 1..) => u8::MAX,
+            (_, wanted) => wanted,
+        };
+        let differ = target ^ state.told;
+        for p in Priority::ALL {
+            let bit = 1 << p.get();
+            let since = &mut state.since[p.index()];
+            if differ & bit != 0 {
+                if *since == Instant::NEVER {
+                    *since = at;
+                    state.owes_pause = state.owes_pause & !bit | target & bit;
+                }
+                continue;
+            }
+            let late = at.since(*since);
+            *since = Instant::NEVER;
+            if late > most(facts, port) {
+                let what = what(state.owes_pause & bit != 0);
+                self.told.see(at, || {
+                    format!("{} owed its peer a {what} of priority {p} for {late}", of.name)
+                });
+            }
+        }
+    }
+
+    /// A link went down, and its peers forget every pause; or it came up.
+    pub(super) fn link(&mut self, facts: &Facts, at: Instant, link: LinkId, up: bool) {
+        for port in [link.ab(), link.ba()] {
+            if !up {
+                self.kept_up(facts, at, port, PrioritySet::ALL);
+                let told = self.ports[port.index()].told;
+                PrioritySet(told).iter().for_each(|p| self.end(at, port, p.index()));
+            }
+            let state = &mut self.ports[port.index()];
+            state.down = !up;
+            state.since = [Instant::NEVER; PRIORITIES];
+            self.compare(facts, at, port);
+        }
+    }
+
+    /// Whether a port wants a priority paused now.
+    pub(super) fn wants(&self, port: Direction, p: usize) -> bool {
+        self.ports[port.index()].wanted >> p & 1 == 1
+    }
+
+    /// Since when a port has told its peer to pause a priority; never if it has not.
+    pub(super) fn since(&self, port: Direction, p: usize) -> Instant {
+        let state = &self.ports[port.index()];
+        if state.told >> p & 1 == 1 { state.first[p] } else { Instant::NEVER }
+    }
+
+    /// Whether what was told, and whether what was asked for has ended.
+    pub(super) fn finish(mut self, facts: &Facts, now: Instant) -> [Finding; 2] {
+        let mut open = First::default();
+        for port in facts.directions() {
+            self.kept_up(facts, now, port, PrioritySet::ALL);
+            let of = facts.from(port);
+            let state = self.ports[port.index()];
+            for p in Priority::ALL {
+                let n = p.index();
+                let late = now.since(state.since[n]);
+                if late > most(facts, port) {
+                    let what = what(state.owes_pause >> n & 1 == 1);
+                    self.told.see(now, || {
+                        format!("{} owes its peer a {what} of priority {p} for {late}", of.name)
+                    });
+                }
+                if state.told >> n & 1 == 0 {
+                    continue;
+                }
+                let until = state.last[n] + of.wait + of.delay + of.response + state.time[n];
+                if until < now {
+                    self.end(until, port, n);
+                } else {
+                    let since = state.first[n].since(Instant::ZERO);
+                    open.see(now, || format!("{} has priority {p} paused since {since}", of.name));
+                }
+            }
+        }
+        let Self { told, ended, longest, .. } = self;
+        let longest = longest.map_or_else(String::new, |(length, port, p)| {
+            format!(", the longest after {length}: {} priority {p}", facts.from(port).name)
+        });
+        [
+            told.finding(Check::PausesTold, || {
+                format!("{ended} pauses were told and kept up in time")
+            }),
+            open.finding(Check::PausesEnd, || format!("{ended} pauses ended{longest}")),
+        ]
+    }
+}
+
+const fn what(pause: bool) -> &'static str {
+    if pause { "pause" } else { "resumption" }
+}
+
+/// How long a port may take to tell what it wants.
+fn most(facts: &Facts, port: Direction) -> Duration {
+    let of = facts.from(port);
+    let slack = facts.node(of.node).slack;
+    Duration::from_picos(of.wait.as_picos().saturating_add(slack.as_picos()))
+}

@@ -1,0 +1,235 @@
+//! Deadlock: queues that wait for each other in a circle (circular buffer dependency).
+//!
+//! A queue waits if the next switch pauses it, because a group there is over its limit, because the
+//! frames in that group wait in queues of that switch. Where each of those waits in the same way,
+//! and so on without end, nothing in that set of queues can ever move again: the set is found by
+//! taking out of all queues that wait those with a way out, until no more can be taken out. What a
+//! host pauses has a way out, as a host may resume. A set counts once its pauses have lasted for
+//! longer than any frame or pause can still be on its way. It ends only by what planned faults,
+//! watchdogs and lost pauses do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::asked::Asked;
+use super::facts::Facts;
+use super::finding::Verdict;
+use super::finding::{Check, Finding};
+use super::passages::Passages;
+use super::pauses::Pauses;
+use crate::sim::{Direction, Node, NodeId, Nodes};
+use crate::time::{Duration, Instant};
+use crate::units::{PRIORITIES, PortId, TrafficClass};
+
+/// A circle of queues that wait for each other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Deadlock {
+    /// When it was found.
+    pub at: Instant,
+    /// When the last frame left any of its queues.
+    pub since: Instant,
+    /// When it was found broken up.
+    pub ended: Option<Instant>,
+    /// The queues, each of which waits for the next, and the last for the first.
+    pub cycle: Vec<(NodeId, PortId, TrafficClass)>,
+    /// The same for people: `s1:p2 -> s2:p3 -> s1:p2`.
+    pub name: String,
+}
+
+/// A queue: a port, as the direction that leaves it, and a class.
+type Queue = (Direction, u8);
+
+/// Looks for deadlocks, whenever the nodes may be looked at.
+#[derive(Debug)]
+pub(super) struct Deadlocks {
+    found: Vec<Deadlock>,
+    /// The queues of each.
+    queues: Vec<Vec<Queue>>,
+    /// By port and class: when a frame was last sent.
+    moved: Vec<[Instant; PRIORITIES]>,
+    /// How long a pause has to have lasted.
+    patience: Duration,
+    looked: u64,
+}
+
+impl Deadlocks {
+    pub(super) fn new(facts: &Facts) -> Self {
+        let round = |port: &super::facts::PortFacts| {
+            (port.delay + port.response + port.wait).saturating_mul(4)
+        };
+        Self {
+            found: vec![],
+            queues: vec![],
+            moved: vec![[Instant::ZERO; PRIORITIES]; facts.ports.len()],
+            patience: facts.ports.iter().map(round).max().unwrap_or(Duration::ZERO),
+            looked: 0,
+        }
+    }
+
+    /// A data frame of a class starts.
+    #[inline]
+    pub(super) fn sent(&mut self, at: Instant, port: Direction, class: u8) {
+        self.moved[port.index()][usize::from(class)] = at;
+    }
+
+    /// Looks at all queues, after all that happens at `at`.
+    pub(super) fn look(
+        &mut self,
+        facts: &Facts,
+        (passages, pauses, asked): (&Passages, &Pauses, &Asked),
+        at: Instant,
+        nodes: &mut Nodes,
+    ) {
+        self.looked += 1;
+        let mut waiting = BTreeMap::new();
+        for port in facts.directions() {
+            let (of, peer) = (facts.from(port), facts.to(port));
+            if !facts.node(of.node).is_switch || !facts.node(peer.node).is_switch {
+                continue;
+            }
+            for class in 0..PRIORITIES as u8 {
+                if passages.queued(port, usize::from(class)) == 0 {
+                    continue;
+                }
+                let held_back = |p: &usize| {
+                    let since = asked.since(port.reverse(), *p);
+                    of.class[*p] == class
+                        && asked.wants(port.reverse(), *p)
+                        && since.saturating_add(self.patience) <= at
+                        && pauses.is_paused(facts, at, port, *p)
+                };
+                let groups: u8 =
+                    (0..PRIORITIES).filter(held_back).fold(0, |set, p| set | 1 << peer.group[p]);
+                if groups != 0 && is_queued(nodes, of.node, of.port, class) {
+                    waiting.insert((port, class), groups);
+                }
+            }
+        }
+        let ways =
+            if waiting.is_empty() { BTreeMap::new() } else { closed(facts, passages, &waiting) };
+        self.compare(facts, at, &ways);
+    }
+
+    /// Takes note of what is new, and of what is over.
+    fn compare(&mut self, facts: &Facts, at: Instant, ways: &BTreeMap<Queue, BTreeSet<Queue>>) {
+        for (deadlock, queues) in self.found.iter_mut().zip(&self.queues) {
+            if deadlock.ended.is_none() && !queues.iter().all(|queue| ways.contains_key(queue)) {
+                deadlock.ended = Some(at);
+            }
+        }
+        let known = |queue: &Queue| {
+            let open = self.found.iter().zip(&self.queues);
+            open.filter(|(d, _)| d.ended.is_none()).any(|(_, queues)| reaches(ways, *queue, queues))
+        };
+        let Some(start) = ways.keys().find(|queue| !known(queue)) else { return };
+        let cycle = circle(ways, *start);
+        let moved = cycle.iter().map(|(port, class)| self.moved[port.index()][usize::from(*class)]);
+        let name = |(port, _): &Queue| facts.from(*port).name.clone();
+        let mut names: Vec<String> = cycle.iter().map(name).collect();
+        names.extend(cycle.first().map(name));
+        let queue = |(port, class): &Queue| {
+            let of = facts.from(*port);
+            (of.node, of.port, TrafficClass::new(*class).expect("a class is one of eight"))
+        };
+        self.found.push(Deadlock {
+            at,
+            since: moved.max().unwrap_or(at),
+            ended: None,
+            cycle: cycle.iter().map(queue).collect(),
+            name: names.join(" -> "),
+        });
+        self.queues.push(cycle);
+    }
+
+    /// All that were found, in the order of time.
+    pub(super) fn found(&self) -> &[Deadlock] {
+        &self.found
+    }
+
+    pub(super) fn finish(&self) -> Finding {
+        let Some(first) = self.found.first() else {
+            let detail = format!("{} looks found no circle of queues that wait", self.looked);
+            return Finding { check: Check::Deadlock, verdict: Verdict::Good, detail };
+        };
+        let time = |at: Instant| at.since(Instant::ZERO);
+        let mut detail = format!("since {}: {}", time(first.since), first.name);
+        if let Some(ended) = first.ended {
+            detail += &format!(", broken up by {}", time(ended));
+        }
+        if self.found.len() > 1 {
+            detail += &format!("; {} more", self.found.len() - 1);
+        }
+        Finding { check: Check::Deadlock, verdict: Verdict::Bad, detail }
+    }
+}
+
+/// Whether frames wait in a queue, as the switch says.
+fn is_queued(nodes: &mut Nodes, node: NodeId, port: PortId, class: u8) -> bool {
+    let class = TrafficClass::new(class).expect("a class is one of eight");
+    match nodes.get_mut(node) {
+        Node::Switch(switch) => switch.queue_bytes(port, class) > 0,
+        Node::Host(_) => false,
+    }
+}
+
+/// Of the queues that wait (and the groups that they wait for), those without a way out, each with
+/// the queues that it waits for.
+fn closed(
+    facts: &Facts,
+    passages: &Passages,
+    waiting: &BTreeMap<Queue, u8>,
+) -> BTreeMap<Queue, BTreeSet<Queue>> {
+    let mut inside: BTreeMap<(Direction, u8), BTreeSet<Queue>> = BTreeMap::new();
+    for passage in passages.held() {
+        let priority = usize::from(passage.priority);
+        let group = facts.from(passage.ingress).group[priority];
+        let class = facts.from(passage.egress).class[priority];
+        inside.entry((passage.ingress, group)).or_default().insert((passage.egress, class));
+    }
+    let mut ways: BTreeMap<Queue, BTreeSet<Queue>> = BTreeMap::new();
+    for ((port, class), groups) in waiting {
+        let of = (0..PRIORITIES as u8).filter(|group| groups >> group & 1 == 1);
+        let next = of.filter_map(|group| inside.get(&(port.reverse(), group)));
+        ways.insert((*port, *class), next.flatten().copied().collect());
+    }
+    loop {
+        let stuck: BTreeSet<Queue> = ways
+            .iter()
+            .filter(|(_, next)| {
+                !next.is_empty() && next.iter().all(|queue| ways.contains_key(queue))
+            })
+            .map(|(queue, _)| *queue)
+            .collect();
+        if stuck.len() == ways.len() {
+            return ways;
+        }
+        ways.retain(|queue, _| stuck.contains(queue));
+    }
+}
+
+/// Whether following who waits for whom from `queue` comes to one of `queues`.
+fn reaches(ways: &BTreeMap<Queue, BTreeSet<Queue>>, queue: Queue, queues: &[Queue]) -> bool {
+    let (mut seen, mut next) = (BTreeSet::from([queue]), vec![queue]);
+    while let Some(queue) = next.pop() {
+        if queues.contains(&queue) {
+            return true;
+        }
+        next.extend(ways[&queue].iter().filter(|queue| seen.insert(**queue)));
+    }
+    false
+}
+
+/// A circle that is reached from `start`, from its smallest queue on.
+fn circle(ways: &BTreeMap<Queue, BTreeSet<Queue>>, start: Queue) -> Vec<Queue> {
+    let mut path = vec![start];
+    loop {
+        let last = path[path.len() - 1];
+        let next = *ways[&last].first().expect("a queue without a way out waits for another");
+        if let Some(from) = path.iter().position(|queue| *queue == next) {
+            let mut cycle = path.split_off(from);
+            let smallest = (0..cycle.len()).min_by_key(|n| cycle[*n]).unwrap_or(0);
+            cycle.rotate_left(smallest);
+            return cycle;
+        }
+        path.push(next);
+    }
+}

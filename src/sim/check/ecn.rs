@@ -1,0 +1,56 @@
+//! ECN before PFC: a switch that marks sends a marked frame before it first pauses anyone.
+
+use super::facts::Facts;
+use super::finding::{Check, Finding, First};
+use crate::sim::NodeId;
+use crate::time::Instant;
+
+/// The first mark and the first pause of each switch that marks.
+#[derive(Debug)]
+pub(super) struct EcnFirst {
+    switches: Vec<Firsts>,
+    first: First,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Firsts {
+    marks: bool,
+    marked: Option<Instant>,
+    paused: Option<Instant>,
+}
+
+impl EcnFirst {
+    pub(super) fn new(facts: &Facts) -> Self {
+        let mut switches = vec![Firsts::default(); facts.nodes.len()];
+        for port in &facts.ports {
+            switches[port.node.index()].marks |= port.marks;
+        }
+        Self { switches, first: First::default() }
+    }
+
+    pub(super) fn marked(&mut self, at: Instant, node: NodeId) {
+        self.switches[node.index()].marked.get_or_insert(at);
+    }
+
+    pub(super) fn paused(&mut self, facts: &Facts, at: Instant, node: NodeId) {
+        let Firsts { marks, marked, paused } = &mut self.switches[node.index()];
+        if *marks && marked.is_none() && paused.is_none() {
+            self.first.see(at, || {
+                format!(
+                    "{} paused a sender and had not sent any marked frame",
+                    facts.node(node).name
+                )
+            });
+        }
+        paused.get_or_insert(at);
+    }
+
+    pub(super) fn finish(self) -> Finding {
+        let Self { switches, first } = self;
+        let marking = switches.iter().filter(|s| s.marks).count();
+        let marked = switches.iter().filter(|s| s.marked.is_some()).count();
+        first.finding(Check::EcnBeforePfc, || {
+            format!("{marked} of {marking} switches that mark did, none after its first pause")
+        })
+    }
+}

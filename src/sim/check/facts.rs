@@ -1,0 +1,361 @@
+//! What the plan says, in the form in which the checkers ask.
+//!
+//! A port is known by the direction that leaves it: its state is at that direction's place in a
+//! list of all directions, and the port at the other end at that of [`Direction::reverse`].
+
+use super::look::{Data, NONE};
+use crate::buffer::{GroupKind, GroupPlan};
+use crate::host::{Headers, Marking, StationPlan, Transport};
+use crate::pfc::{FlowControl, StormAction};
+use crate::schedule::Line;
+use crate::sim::{
+    ClockPlan, CpuPlan, Direction, DirectionPlan, End, FaultKind, LinkId, NetworkPlan, NodeId,
+    NodeKind,
+};
+use crate::switch::{ClassifyPlan, PortPlan, SwitchPlan, Trust};
+use crate::time::{Duration, Instant};
+use crate::units::{
+    BitsPerSec, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass,
+};
+
+/// All facts of a network.
+#[derive(Debug)]
+pub(super) struct Facts {
+    /// By direction: the port that it leaves.
+    pub(super) ports: Vec<PortFacts>,
+    /// By node.
+    pub(super) nodes: Vec<NodeFacts>,
+}
+
+/// A node.
+#[derive(Debug)]
+pub(super) struct NodeFacts {
+    pub(super) name: String,
+    pub(super) is_switch: bool,
+    pub(super) clock: ClockPlan,
+    /// By port: the direction that leaves it.
+    pub(super) out: Vec<Direction>,
+    /// Octets of a cell of its buffer, 0 for a host.
+    pub(super) cell: u32,
+    /// For how long in all it may do nothing by planned stalls; for ever, if its processor takes
+    /// time.
+    pub(super) slack: Duration,
+    /// When the stalls begin.
+    pub(super) stalls: Vec<Instant>,
+    /// Whether it forwards by addresses alone.
+    pub(super) bridges: bool,
+    /// Destination addresses and the ports behind which they are.
+    pub(super) statics: Vec<(u64, u16)>,
+}
+
+/// A port, and the direction that leaves it.
+#[derive(Debug)]
+pub(super) struct PortFacts {
+    pub(super) node: NodeId,
+    pub(super) port: PortId,
+    /// `s1:p2`, or the host's name.
+    pub(super) name: String,
+    pub(super) rate: BitsPerSec,
+    /// From the last bit's start to its arrival, and to a pause's being obeyed.
+    pub(super) delay: Duration,
+    pub(super) response: Duration,
+    /// The time of the longest frame and a few pauses: what a pause may have to wait for.
+    pub(super) wait: Duration,
+    /// Whether it speaks PAUSE and not PFC.
+    pub(super) link_wide: bool,
+    /// What it pauses its peer for, and what it lets its peer pause.
+    pub(super) asks: PrioritySet,
+    pub(super) obeys: PrioritySet,
+    pub(super) maps: Maps,
+    /// Priorities to groups and classes.
+    pub(super) group: [u8; PRIORITIES],
+    pub(super) class: [u8; PRIORITIES],
+    /// The priorities of lossless groups.
+    pub(super) lossless: PrioritySet,
+    /// Classes whose watchdog ignores pauses, or drops, once they are stormed.
+    pub(super) forwards: u8,
+    pub(super) flushes: u8,
+    /// Classes that mark.
+    pub(super) marks: bool,
+    /// VLANs that leave it tagged, and the one of untagged frames.
+    tagged: Vec<u16>,
+    pub(super) pvid: u16,
+}
+
+/// From a frame's fields to its priority; [`NONE`] where the plan says nothing.
+#[derive(Clone, Debug)]
+pub(super) struct Maps {
+    trust: Trust,
+    pcp: [u8; 8],
+    dscp: [u8; 64],
+    default: u8,
+}
+
+impl Maps {
+    fn of_switch(plan: &ClassifyPlan) -> Self {
+        Self {
+            trust: plan.trust,
+            pcp: plan.pcp.map(Priority::get),
+            dscp: plan.dscp.map(Priority::get),
+            default: plan.default.get(),
+        }
+    }
+
+    /// A host knows the priorities of what it sends, and no others.
+    fn of_host(plan: &StationPlan) -> Self {
+        let mut maps =
+            Self { trust: Trust::DscpThenPcp, pcp: [NONE; 8], dscp: [NONE; 64], default: NONE };
+        for flow in &plan.flows {
+            let dscp = match flow.headers {
+                Headers::Ethernet => None,
+                Headers::Udp4(udp) => Some(udp.dscp),
+                Headers::Udp6(udp) => Some(udp.dscp),
+            };
+            match (dscp, flow.tag) {
+                (Some(dscp), _) => learn(&mut maps.dscp[dscp.index()], flow.priority),
+                (None, Some(tag)) => learn(&mut maps.pcp[tag.pcp.index()], flow.priority),
+                (None, None) => learn(&mut maps.default, flow.priority),
+            }
+        }
+        for sent in &plan.senders {
+            learn(&mut maps.dscp[sent.dscp.index()], sent.priority);
+        }
+        for received in &plan.receivers {
+            let data = Marking { priority: received.priority, dscp: received.dscp };
+            let (ack, cnp) = match &received.kind {
+                Transport::Roce(roce) => (roce.ack, Some(roce.cnp)),
+                Transport::TcpLike(tcp) => (tcp.ack, None),
+            };
+            for marking in [Some(ack.unwrap_or(data)), cnp].into_iter().flatten() {
+                learn(&mut maps.dscp[marking.dscp.index()], marking.priority);
+            }
+        }
+        maps
+    }
+
+    /// The priority of a frame, or [`NONE`].
+    #[inline]
+    pub(super) fn priority(&self, data: &Data) -> u8 {
+        let pcp = || self.pcp.get(usize::from(data.pcp)).copied();
+        let dscp = || self.dscp.get(usize::from(data.dscp)).copied();
+        let found = match self.trust {
+            Trust::Pcp => pcp(),
+            Trust::Dscp => dscp(),
+            Trust::PcpThenDscp => pcp().or_else(dscp),
+            Trust::DscpThenPcp => dscp().or_else(pcp),
+            Trust::Port => None,
+        };
+        found.unwrap_or(self.default)
+    }
+}
+
+/// Takes note of a priority. Where a host gives frames that look alike two, none is known.
+fn learn(entry: &mut u8, priority: Priority) {
+    const TWO: u8 = NONE - 1;
+    let known = [NONE, priority.get()].contains(entry);
+    *entry = if known { priority.get() } else { TWO };
+}
+
+impl Facts {
+    pub(super) fn new(plan: &NetworkPlan) -> Self {
+        let mut nodes: Vec<NodeFacts> = plan.nodes.iter().map(NodeFacts::new).collect();
+        for fault in &plan.faults {
+            if let FaultKind::Stall { node, span } = fault.kind {
+                let node = &mut nodes[node.index()];
+                node.slack =
+                    Duration::from_picos(node.slack.as_picos().saturating_add(span.as_picos()));
+                node.stalls.push(fault.at);
+            }
+        }
+        let directions =
+            (0..plan.links.len() as u32).flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()]);
+        let ports: Vec<PortFacts> =
+            directions.map(|direction| PortFacts::new(plan, direction)).collect();
+        for (n, port) in ports.iter().enumerate() {
+            nodes[port.node.index()].out[port.port.index()] = Direction(n as u32);
+        }
+        Self { ports, nodes }
+    }
+
+    /// The port that a direction leaves.
+    #[inline]
+    pub(super) fn from(&self, direction: Direction) -> &PortFacts {
+        &self.ports[direction.index()]
+    }
+
+    /// The port at which a direction arrives.
+    #[inline]
+    pub(super) fn to(&self, direction: Direction) -> &PortFacts {
+        &self.ports[direction.reverse().index()]
+    }
+
+    #[inline]
+    pub(super) fn node(&self, id: NodeId) -> &NodeFacts {
+        &self.nodes[id.index()]
+    }
+
+    /// The direction that leaves a port of a node.
+    #[inline]
+    pub(super) fn out(&self, node: NodeId, port: PortId) -> Direction {
+        self.nodes[node.index()].out[port.index()]
+    }
+
+    /// All directions.
+    pub(super) fn directions(&self) -> impl Iterator<Item = Direction> + use<> {
+        (0..self.ports.len() as u32).map(Direction)
+    }
+
+    /// The name of the node with an address, as far as the plan knows it.
+    pub(super) fn who(&self, mac: u64) -> String {
+        let [_, _, octets @ ..] = mac.to_be_bytes();
+        let known = self.nodes.iter().find(|node| {
+            !node.is_switch && node.statics.first().is_some_and(|(own, _)| *own == mac)
+        });
+        known.map_or_else(|| crate::units::Mac(octets).to_string(), |node| node.name.clone())
+    }
+}
+
+impl NodeFacts {
+    fn new(plan: &crate::sim::NodePlan) -> Self {
+        let slack = if plan.cpu == CpuPlan::default() { Duration::ZERO } else { Duration::MAX };
+        let (cell, bridges, statics) = match &plan.kind {
+            NodeKind::Switch(switch) => (
+                switch.buffer.cell_bytes,
+                switch.routing.interfaces.is_empty(),
+                switch.bridge.statics.iter().map(|e| (e.mac.to_u64(), e.port.get())).collect(),
+            ),
+            NodeKind::Host(host) => (0, false, vec![(host.mac.to_u64(), 0)]),
+        };
+        Self {
+            name: plan.name().to_owned(),
+            is_switch: matches!(plan.kind, NodeKind::Switch(_)),
+            clock: plan.clock,
+            out: vec![Direction(u32::MAX); plan.ports()],
+            cell,
+            slack,
+            stalls: vec![],
+            bridges,
+            statics,
+        }
+    }
+
+    /// Whether it looks at everything the moment it arrives.
+    pub(super) fn is_prompt(&self) -> bool {
+        self.slack == Duration::ZERO
+    }
+
+    /// The one port behind which an address is, if it is configured and there is one.
+    pub(super) fn behind(&self, dst: u64) -> Option<u16> {
+        let mut found = self.statics.iter().filter(|(mac, _)| *mac == dst).map(|(_, port)| *port);
+        let first = found.next()?;
+        found.all(|other| other == first).then_some(first)
+    }
+}
+
+impl PortFacts {
+    fn new(plan: &NetworkPlan, direction: Direction) -> Self {
+        let link = &plan.links[direction.link().index()];
+        let End { node, port } = link.from(direction);
+        let dir = if direction == direction.link().ab() { link.ab } else { link.ba };
+        let line = Line::new(link.rate, link.line);
+        let own = match &plan.nodes[node.index()].kind {
+            NodeKind::Switch(switch) => Self::of_switch(switch, port, dir, &line),
+            NodeKind::Host(host) => Self::of_host(host, dir, &line),
+        };
+        Self { node, port, ..own }
+    }
+
+    fn of_switch(switch: &SwitchPlan, port: PortId, dir: DirectionPlan, line: &Line) -> Self {
+        let plan: &PortPlan = &switch.ports[port.index()];
+        let groups: &[GroupPlan; PRIORITIES] = &switch.buffer.groups[port.index()];
+        let (asks, obeys) = flow_control(plan.pfc.mode);
+        let group = plan.classify.group.map(PriorityGroup::get);
+        let class = plan.classify.class.map(TrafficClass::get);
+        let is_lossless = |p: &Priority| {
+            matches!(groups[usize::from(group[p.index()])].kind, GroupKind::Lossless { .. })
+        };
+        let watched = |action| {
+            let found = plan.watchdog.iter().enumerate();
+            let found = found.filter(|(_, dog)| dog.is_some_and(|dog| dog.action == action));
+            found.fold(0, |set, (class, _)| set | 1 << class)
+        };
+        Self {
+            name: format!("{}:{}", switch.name, plan.name),
+            link_wide: matches!(plan.pfc.mode, FlowControl::Pause { .. }),
+            asks,
+            obeys,
+            maps: Maps::of_switch(&plan.classify),
+            group,
+            class,
+            lossless: Priority::ALL.into_iter().filter(is_lossless).collect(),
+            forwards: watched(StormAction::Forward),
+            flushes: watched(StormAction::Drop),
+            marks: plan.ecn.iter().any(Option::is_some),
+            tagged: plan.vlan.members.iter().filter(|m| m.tagged).map(|m| m.vid.get()).collect(),
+            pvid: plan.vlan.pvid.map_or(0, |vid| vid.get()),
+            ..Self::plain(dir, line, switch.max_frame)
+        }
+    }
+
+    fn of_host(plan: &StationPlan, dir: DirectionPlan, line: &Line) -> Self {
+        let longest = plan.flows.iter().map(|flow| flow.size).max().unwrap_or(64);
+        let (_, obeys) = flow_control(plan.flow_control);
+        Self {
+            name: plan.name.clone(),
+            link_wide: matches!(plan.flow_control, FlowControl::Pause { .. }),
+            obeys,
+            maps: Maps::of_host(plan),
+            ..Self::plain(dir, line, longest)
+        }
+    }
+
+    /// A port that knows its line and nothing more.
+    fn plain(dir: DirectionPlan, line: &Line, longest: u32) -> Self {
+        const PAUSE: u32 = 64;
+        const ROUNDING: Duration = Duration::from_nanos(10);
+        let wait = line.time_for(longest + 4) + line.time_for(PAUSE).saturating_mul(3);
+        // Clocks are allowed to be off by far less than this.
+        let wait = wait + wait.div(500) + ROUNDING;
+        Self {
+            node: NodeId(0),
+            port: PortId::MIN,
+            name: String::new(),
+            rate: line.rate(),
+            delay: dir.delay,
+            response: dir.response,
+            wait,
+            link_wide: false,
+            asks: PrioritySet::EMPTY,
+            obeys: PrioritySet::EMPTY,
+            maps: Maps { trust: Trust::Port, pcp: [NONE; 8], dscp: [NONE; 64], default: NONE },
+            group: core::array::from_fn(|p| p as u8),
+            class: core::array::from_fn(|p| p as u8),
+            lossless: PrioritySet::EMPTY,
+            forwards: 0,
+            flushes: 0,
+            marks: false,
+            tagged: vec![],
+            pvid: 0,
+        }
+    }
+
+    /// Whether frames of a VLAN leave this port with a tag.
+    pub(super) fn tags(&self, vid: u16) -> bool {
+        self.tagged.contains(&vid)
+    }
+
+    /// The priorities that share a group.
+    pub(super) fn of_group(&self, group: u8) -> PrioritySet {
+        Priority::ALL.into_iter().filter(|p| self.group[p.index()] == group).collect()
+    }
+}
+
+/// What a port asks of its peer, and what it obeys.
+fn flow_control(mode: FlowControl) -> (PrioritySet, PrioritySet) {
+    let all = |on| if on { PrioritySet::ALL } else { PrioritySet::EMPTY };
+    match mode {
+        FlowControl::Off => (PrioritySet::EMPTY, PrioritySet::EMPTY),
+        FlowControl::Pfc { send, obey } => (send, obey),
+        FlowControl::Pause { send, obey } => (all(send), all(obey)),
+    }
+}

@@ -1,0 +1,111 @@
+//! What a checker says in the end.
+
+use crate::time::Instant;
+
+/// What was checked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Check {
+    /// Conservation of frames, on every line and in every node.
+    Frames,
+    /// Conservation of buffer cells.
+    Cells,
+    /// No loss on lossless priorities.
+    Lossless,
+    /// No frame starts while its priority is paused.
+    PauseLegality,
+    /// What a switch wants paused is told in time, kept paused, and resumed in time.
+    PausesTold,
+    /// Every pause ends.
+    PausesEnd,
+    /// No circle of queues waits for itself.
+    Deadlock,
+    /// No line is idle while frames wait for it that nobody pauses.
+    IdleLines,
+    /// Switches mark before they pause.
+    EcnBeforePfc,
+    /// Flows get equal shares.
+    Fairness,
+}
+
+/// How it went.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Verdict {
+    /// As it should.
+    Good,
+    /// Not as it should, and each time a planned fault is the reason.
+    Excused,
+    /// Not as it should.
+    Bad,
+}
+
+/// What a checker found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// What was checked.
+    pub check: Check,
+    /// How it went.
+    pub verdict: Verdict,
+    /// A sentence: what was seen, or what was wrong first, where and when.
+    pub detail: String,
+}
+
+impl Check {
+    /// Its name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Frames => "frames",
+            Self::Cells => "cells",
+            Self::Lossless => "lossless",
+            Self::PauseLegality => "pause_legality",
+            Self::PausesTold => "pauses_told",
+            Self::PausesEnd => "pauses_end",
+            Self::Deadlock => "no_deadlock",
+            Self::IdleLines => "idle_lines",
+            Self::EcnBeforePfc => "ecn_before_pfc",
+            Self::Fairness => "fairness",
+        }
+    }
+}
+
+/// The first of what is wrong, in words, and how often there was more.
+#[derive(Debug, Default)]
+pub(super) struct First {
+    what: Option<String>,
+    times: u64,
+}
+
+impl First {
+    /// Something is wrong.
+    #[cold]
+    pub(super) fn see(&mut self, at: Instant, what: impl FnOnce() -> String) {
+        self.times += 1;
+        if self.what.is_none() {
+            self.what = Some(format!("at {}: {}", at.since(Instant::ZERO), what()));
+        }
+    }
+
+    pub(super) fn is_none(&self) -> bool {
+        self.times == 0
+    }
+
+    /// Good with `seen`, or bad with what was wrong.
+    pub(super) fn finding(self, check: Check, seen: impl FnOnce() -> String) -> Finding {
+        self.finding_as(check, Verdict::Bad, seen)
+    }
+
+    /// Good with `seen`, or `otherwise` with what was wrong.
+    pub(super) fn finding_as(
+        self,
+        check: Check,
+        otherwise: Verdict,
+        seen: impl FnOnce() -> String,
+    ) -> Finding {
+        let (verdict, detail) = match (self.what, self.times) {
+            (None, _) => (Verdict::Good, seen()),
+            (Some(what), 1) => (otherwise, what),
+            (Some(what), n) => (otherwise, format!("{what}; {} times more", n - 1)),
+        };
+        Finding { check, verdict, detail }
+    }
+}

@@ -1,0 +1,206 @@
+//! Conservation of frames: every frame that starts on a line ends there, and what goes into a node
+//! comes out, is held, or is dropped under a name.
+
+use super::facts::Facts;
+use super::finding::{Check, Finding, First};
+use crate::frame::Frame;
+use crate::sim::{Direction, Node, NodeId, Nodes, Note, VirtualFrame};
+use crate::time::Instant;
+use crate::units::PortId;
+
+/// Counts frames on lines and through nodes.
+#[derive(Debug)]
+pub(super) struct Frames {
+    lines: Vec<Line>,
+    nodes: Vec<Through>,
+    first: First,
+}
+
+/// One direction.
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    /// Frames and octets that started and have not ended.
+    frames: u64,
+    octets: u64,
+    /// By when the last that started must have ended.
+    last: Instant,
+}
+
+/// One node.
+#[derive(Clone, Copy, Debug, Default)]
+struct Through {
+    arrived: u64,
+    sent: u64,
+    dropped: u64,
+    obeyed: u64,
+    asked: u64,
+}
+
+impl Frames {
+    pub(super) fn new(facts: &Facts) -> Self {
+        Self {
+            lines: vec![Line { last: Instant::ZERO, ..Line::default() }; facts.ports.len()],
+            nodes: vec![Through::default(); facts.nodes.len()],
+            first: First::default(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn sent(
+        &mut self,
+        facts: &Facts,
+        direction: Direction,
+        frame: &VirtualFrame,
+        end: Instant,
+    ) {
+        let port = facts.from(direction);
+        let line = &mut self.lines[direction.index()];
+        line.frames += 1;
+        line.octets += u64::from(frame.wire_len());
+        line.last = end.saturating_add(port.delay).saturating_add(port.response);
+        self.nodes[port.node.index()].sent += 1;
+    }
+
+    #[inline]
+    pub(super) fn arrived(
+        &mut self,
+        facts: &Facts,
+        at: Instant,
+        direction: Direction,
+        frame: &VirtualFrame,
+    ) {
+        self.ended(facts, at, direction, frame);
+        self.nodes[facts.to(direction).node.index()].arrived += 1;
+    }
+
+    /// A frame is on its line no longer.
+    #[inline]
+    pub(super) fn ended(
+        &mut self,
+        facts: &Facts,
+        at: Instant,
+        direction: Direction,
+        frame: &VirtualFrame,
+    ) {
+        let line = &mut self.lines[direction.index()];
+        let octets = u64::from(frame.wire_len());
+        if line.frames == 0 || line.octets < octets {
+            self.first.see(at, || {
+                format!(
+                    "a frame ended on the line from {} that never started there",
+                    facts.from(direction).name
+                )
+            });
+            return;
+        }
+        line.frames -= 1;
+        line.octets -= octets;
+    }
+
+    pub(super) fn noted(&mut self, node: NodeId, note: &Note) {
+        let through = &mut self.nodes[node.index()];
+        match note {
+            Note::Dropped { .. } => through.dropped += 1,
+            Note::PauseObeyed { .. } => through.obeyed += 1,
+            Note::PauseSent { .. } => through.asked += 1,
+            Note::Marked { .. } | Note::Crossed { .. } | Note::Storm { .. } => {}
+        }
+    }
+
+    /// A switch sent a frame that it never got.
+    #[cold]
+    pub(super) fn strange(&mut self, facts: &Facts, at: Instant, direction: Direction) {
+        self.first.see(at, || {
+            format!(
+                "{} sent a frame that never came in, or by a wrong port",
+                facts.from(direction).name
+            )
+        });
+    }
+
+    pub(super) fn finish(mut self, facts: &Facts, now: Instant, nodes: &mut Nodes) -> Finding {
+        for direction in facts.directions() {
+            let line = self.lines[direction.index()];
+            let over = line.frames == 0 && line.octets > 0;
+            if over || (line.frames > 0 && line.last < now) {
+                let Line { frames, octets, last } = line;
+                self.first.see(now, || {
+                    let name = &facts.from(direction).name;
+                    format!("{frames} frames of {octets} octets on the line from {name} never ended; the last was due at {last:?}")
+                });
+            }
+        }
+        for (n, through) in self.nodes.iter().enumerate() {
+            let id = NodeId(n as u32);
+            if let Some(what) = imbalance(facts, now, id, through, nodes) {
+                self.first.see(now, || what);
+            }
+        }
+        let (sent, dropped): (u64, u64) =
+            self.nodes.iter().fold((0, 0), |(s, d), n| (s + n.sent, d + n.dropped));
+        self.first.finding(Check::Frames, || {
+            format!(
+                "{sent} frames sent on {} lines, {dropped} dropped by switches",
+                self.lines.len()
+            )
+        })
+    }
+}
+
+/// What does not add up in one node.
+fn imbalance(
+    facts: &Facts,
+    now: Instant,
+    id: NodeId,
+    through: &Through,
+    nodes: &mut Nodes,
+) -> Option<String> {
+    let name = &facts.node(id).name;
+    let local = nodes.local(id, now);
+    let waiting = waiting(facts, id, nodes);
+    let Through { arrived, sent, dropped, obeyed, asked } = *through;
+    match nodes.get_mut(id) {
+        Node::Switch(switch) => {
+            let snapshot = switch.snapshot(local);
+            // What a router answers and takes in is known to itself alone.
+            let sum = |of: fn(&crate::stats::PortCounters) -> u64| -> u64 {
+                snapshot.ports.iter().map(|port| of(&port.counters)).sum()
+            };
+            let (answers, taken) = if facts.node(id).bridges {
+                (asked, obeyed)
+            } else {
+                (sum(|c| c.originated), sum(|c| c.consumed))
+            };
+            let came = arrived + answers + sum(|c| c.copied);
+            let went = sent + taken + dropped + snapshot.held + waiting;
+            (came != went).then(|| {
+                format!(
+                    "{name}: {arrived} frames arrived, {answers} were made, {} copied; \
+                     {sent} were sent, {taken} obeyed, {dropped} dropped, {} are held, \
+                     {waiting} not looked at: {came} are not {went}",
+                    sum(|c| c.copied),
+                    snapshot.held
+                )
+            })
+        }
+        Node::Host(host) => {
+            let counters = host.counters();
+            let (rx, tx) = (counters.rx_frames, counters.tx_frames);
+            (rx + waiting != arrived || tx != sent).then(|| {
+                format!(
+                    "{name}: {arrived} frames arrived and {sent} started; it counted {rx} and {tx}"
+                )
+            })
+        }
+    }
+}
+
+/// Frames that have arrived at a node and that it has not looked at.
+fn waiting(facts: &Facts, id: NodeId, nodes: &mut Nodes) -> u64 {
+    let ports = facts.node(id).out.len() as u16;
+    let of = |port| match nodes.get_mut(id) {
+        Node::Switch(switch) => switch.port_mut(port).map_or(0, |port| port.waiting()),
+        Node::Host(host) => host.port_mut().waiting(),
+    };
+    (0..ports).filter_map(PortId::new).map(of).sum::<usize>() as u64
+}

@@ -1,0 +1,89 @@
+//! No line is idle while frames wait for it that nobody pauses.
+
+use super::facts::Facts;
+use super::finding::{Check, Finding, First};
+use super::passages::Passages;
+use super::pauses::Pauses;
+use crate::sim::{Direction, LinkId, Node, Nodes};
+use crate::time::Instant;
+use crate::units::{PRIORITIES, TrafficClass};
+
+/// When each line is free again.
+#[derive(Debug)]
+pub(super) struct Idle {
+    lines: Vec<Line>,
+    first: First,
+    looked: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    free: Instant,
+    down: bool,
+    /// Classes that a watchdog found stormed.
+    stormed: u8,
+}
+
+impl Idle {
+    pub(super) fn new(facts: &Facts) -> Self {
+        let line = Line { free: Instant::ZERO, down: false, stormed: 0 };
+        Self { lines: vec![line; facts.ports.len()], first: First::default(), looked: 0 }
+    }
+
+    #[inline]
+    pub(super) fn sent(&mut self, direction: Direction, end: Instant) {
+        self.lines[direction.index()].free = end;
+    }
+
+    pub(super) fn link(&mut self, link: LinkId, up: bool) {
+        for direction in [link.ab(), link.ba()] {
+            self.lines[direction.index()].down = !up;
+        }
+    }
+
+    pub(super) fn storm(&mut self, port: Direction, class: u8, detected: bool) {
+        let stormed = &mut self.lines[port.index()].stormed;
+        *stormed = *stormed & !(1 << class) | u8::from(detected) << class;
+    }
+
+    /// Looks at every port of every switch, after all that happens at `at`.
+    pub(super) fn look(
+        &mut self,
+        facts: &Facts,
+        passages: &Passages,
+        pauses: &Pauses,
+        at: Instant,
+        nodes: &mut Nodes,
+    ) {
+        for direction in facts.directions() {
+            let of = facts.from(direction);
+            let node = facts.node(of.node);
+            let line = self.lines[direction.index()];
+            if line.free > at || line.down || !node.is_switch || !node.is_prompt() {
+                continue;
+            }
+            self.looked += 1;
+            let waits = |class: &TrafficClass| {
+                let mut own = (0..PRIORITIES).filter(|p| of.class[*p] == class.get());
+                line.stormed >> class.get() & 1 == 0
+                    && passages.queued(direction, class.index()) > 0
+                    && own.all(|p| !pauses.is_paused(facts, at, direction, p))
+            };
+            let Some(class) = TrafficClass::ALL.into_iter().find(waits) else { continue };
+            let Node::Switch(switch) = nodes.get_mut(of.node) else { continue };
+            let octets = switch.queue_bytes(of.port, class);
+            if octets > 0 {
+                self.first.see(at, || {
+                    format!("{} is idle and nobody pauses it while {octets} octets wait in class {class}", of.name)
+                });
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> Finding {
+        let Self { first, looked, .. } = self;
+        first.finding(Check::IdleLines, || {
+            format!("{looked} looks at idle lines found nothing that waits")
+        })
+    }
+}

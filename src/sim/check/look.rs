@@ -1,0 +1,157 @@
+//! What the checkers read of a frame: a few octets, by their own few lines.
+
+use crate::frame::Frame;
+use crate::sim::VirtualFrame;
+use crate::units::{PRIORITIES, PrioritySet, Quanta};
+
+/// No such field in the frame, and no such entry in a map.
+pub(super) const NONE: u8 = u8::MAX;
+
+/// A frame as it is on a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Look {
+    /// MAC control.
+    Control(Ask),
+    /// Any other.
+    Data(Data),
+}
+
+/// What a MAC control frame asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ask {
+    /// PFC: the priorities that it names and how long each is to pause.
+    Pfc {
+        /// The enable vector.
+        named: PrioritySet,
+        /// The times.
+        times: [Quanta; PRIORITIES],
+    },
+    /// PAUSE, for the whole link.
+    Pause(Quanta),
+    /// Something that nobody has to obey.
+    Other,
+}
+
+/// The fields of a data frame that say whose it is and how urgent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Data {
+    /// Destination and source, as numbers below 2^48.
+    pub(super) dst: u64,
+    pub(super) src: u64,
+    /// The PCP of its tag, or [`NONE`].
+    pub(super) pcp: u8,
+    /// The VLAN of its tag, 0 for a priority tag or without one.
+    pub(super) vid: u16,
+    /// The DSCP of its packet, or [`NONE`].
+    pub(super) dscp: u8,
+    /// Octets, FCS included.
+    pub(super) len: u32,
+}
+
+impl Ask {
+    /// The priorities that are named, and those of them that are to pause.
+    pub(super) fn sets(&self) -> (PrioritySet, PrioritySet) {
+        match self {
+            Self::Pfc { named, times } => {
+                (*named, named.iter().filter(|p| times[p.index()].0 > 0).collect())
+            }
+            Self::Pause(Quanta(0)) => (PrioritySet::ALL, PrioritySet::EMPTY),
+            Self::Pause(_) => (PrioritySet::ALL, PrioritySet::ALL),
+            Self::Other => (PrioritySet::EMPTY, PrioritySet::EMPTY),
+        }
+    }
+
+    /// The time that is asked for a priority, by its number.
+    pub(super) const fn time(&self, p: usize) -> Quanta {
+        match self {
+            Self::Pfc { times, .. } => times[p],
+            Self::Pause(time) => *time,
+            Self::Other => Quanta(0),
+        }
+    }
+}
+
+impl Look {
+    /// Reads a frame. What is shorter than the shortest frame has the fields that it has.
+    #[inline]
+    pub(super) fn at(frame: &VirtualFrame) -> Self {
+        let head = frame.head();
+        let Some(h) = head.first_chunk::<34>() else {
+            return Self::Data(Data {
+                dst: 0,
+                src: 0,
+                pcp: NONE,
+                vid: 0,
+                dscp: NONE,
+                len: frame.wire_len(),
+            });
+        };
+        let be16 = |at: usize| u16::from_be_bytes([h[at], h[at + 1]]);
+        let be48 = |at: usize| {
+            u64::from(be16(at)) << 32 | u64::from(be16(at + 2)) << 16 | u64::from(be16(at + 4))
+        };
+        let mut ethertype = be16(12);
+        if ethertype == 0x8808 {
+            return Self::Control(control(head));
+        }
+        let (mut pcp, mut vid, mut tos) = (NONE, 0, (h[14], h[15]));
+        if ethertype == 0x8100 {
+            (pcp, vid) = (h[14] >> 5, be16(14) & 0xfff);
+            ethertype = be16(16);
+            tos = (h[18], h[19]);
+        }
+        let dscp = match (ethertype, tos.0 >> 4) {
+            (0x0800, 4) => tos.1 >> 2,
+            (0x86dd, 6) => (tos.0 & 0xf) << 2 | tos.1 >> 6,
+            _ => NONE,
+        };
+        Self::Data(Data { dst: be48(0), src: be48(6), pcp, vid, dscp, len: frame.wire_len() })
+    }
+}
+
+/// Reads a MAC control frame (802.3 Annexes 31B and 31D).
+#[cold]
+fn control(head: &[u8]) -> Ask {
+    const GROUP: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x01];
+    let Some(h) = head.first_chunk::<60>() else { return Ask::Other };
+    let be16 = |at: usize| u16::from_be_bytes([h[at], h[at + 1]]);
+    match be16(14) {
+        0x0001 => Ask::Pause(Quanta(be16(16))),
+        0x0101 if h[..6] == GROUP => Ask::Pfc {
+            named: PrioritySet(h[17]),
+            times: core::array::from_fn(|p| Quanta(be16(18 + 2 * p))),
+        },
+        _ => Ask::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{Mac, Priority};
+    use crate::wire::{mac_control, pfc};
+
+    #[test]
+    fn a_pause_frame_reads_as_the_wire_format_wrote_it() {
+        let mut repr = pfc::Repr::new(Mac([2, 0, 0, 0, 0, 1]));
+        repr.set(Priority::ALL[3], Quanta(700));
+        repr.set(Priority::ALL[5], Quanta(0));
+        let mut octets = [0; mac_control::FRAME_LEN];
+        repr.emit(&mut octets).unwrap();
+        let Look::Control(ask) = Look::at(&VirtualFrame::new(&octets, 64)) else { panic!() };
+        assert_eq!((ask.time(3), ask.time(5)), (Quanta(700), Quanta(0)));
+        let (named, paused) = ask.sets();
+        assert_eq!((named.0, paused.0), (0b10_1000, 0b1000));
+    }
+
+    #[test]
+    fn the_fields_of_a_tagged_packet_are_found_behind_the_tag() {
+        let mut octets = [0; 80];
+        octets[5] = 7;
+        octets[11] = 9;
+        octets[12..20].copy_from_slice(&[0x81, 0, 0x60, 5, 8, 0, 0x45, 26 << 2]);
+        let Look::Data(data) = Look::at(&VirtualFrame::new(&octets, 1000)) else { panic!() };
+        let expected = Data { dst: 7, src: 9, pcp: 3, vid: 5, dscp: 26, len: 1000 };
+        assert_eq!(data, expected);
+    }
+}

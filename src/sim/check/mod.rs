@@ -1,0 +1,220 @@
+//! Checkers: what must hold in every network, judged from outside.
+//!
+//! They read the octets of frames on lines, by a few lines of their own, and the notes of the
+//! switches; of what the switches keep themselves they look at the totals of ledger and queues
+//! alone, to compare them with their own. A checker never changes what happens.
+//!
+//! [`Checkers`] is a [`Witness`] with all of them but [`Shares`]; [`Checkers::finish`] says what
+//! they found. It costs a few tens of nanoseconds for each frame on a line, and more at samples:
+//! without `sample_every` in the plan, ledgers, idle lines and deadlocks are looked at once, at
+//! the end.
+
+mod asked;
+mod cells;
+mod deadlock;
+mod ecn;
+mod facts;
+mod finding;
+mod frames;
+mod idle;
+mod look;
+mod lossless;
+mod passages;
+mod pauses;
+mod shares;
+
+pub use deadlock::Deadlock;
+pub use finding::{Check, Finding, Verdict};
+pub use shares::Shares;
+
+use super::{Direction, LinkId, Loss, NetworkPlan, NodeId, Nodes, Note, VirtualFrame, Witness};
+use crate::time::Instant;
+use asked::Asked;
+use cells::Cells;
+use deadlock::Deadlocks;
+use ecn::EcnFirst;
+use facts::Facts;
+use frames::Frames;
+use idle::Idle;
+use look::Look;
+use lossless::Lossless;
+use passages::Passages;
+use pauses::Pauses;
+
+/// See the module's head.
+#[derive(Debug)]
+pub struct Checkers {
+    facts: Facts,
+    passages: Passages,
+    frames: Frames,
+    cells: Cells,
+    lossless: Lossless,
+    pauses: Pauses,
+    asked: Asked,
+    deadlocks: Deadlocks,
+    idle: Idle,
+    ecn: EcnFirst,
+}
+
+impl Checkers {
+    /// Checkers of a network that has not run yet.
+    #[must_use]
+    pub fn new(plan: &NetworkPlan) -> Self {
+        let facts = Facts::new(plan);
+        Self {
+            passages: Passages::new(&facts),
+            frames: Frames::new(&facts),
+            cells: Cells::default(),
+            lossless: Lossless::new(&facts),
+            pauses: Pauses::new(&facts),
+            asked: Asked::new(&facts),
+            deadlocks: Deadlocks::new(&facts),
+            idle: Idle::new(&facts),
+            ecn: EcnFirst::new(&facts),
+            facts,
+        }
+    }
+
+    /// The deadlocks found so far, in the order of time.
+    #[must_use]
+    pub fn deadlocks(&self) -> &[Deadlock] {
+        self.deadlocks.found()
+    }
+
+    /// A last look at the nodes, and what was found: one finding for each check.
+    #[must_use]
+    pub fn finish(mut self, now: Instant, nodes: &mut Nodes) -> Vec<Finding> {
+        self.sampled(now, nodes);
+        let [told, ends] = self.asked.finish(&self.facts, now);
+        vec![
+            self.frames.finish(&self.facts, now, nodes),
+            self.cells.finish(),
+            self.lossless.finish(),
+            self.pauses.finish(&self.facts),
+            told,
+            ends,
+            self.deadlocks.finish(),
+            self.idle.finish(),
+            self.ecn.finish(),
+        ]
+    }
+}
+
+impl Witness for Checkers {
+    #[inline]
+    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
+        let facts = &self.facts;
+        self.frames.sent(facts, direction, frame, end);
+        self.idle.sent(direction, end);
+        let of = facts.from(direction);
+        let is_switch = facts.node(of.node).is_switch;
+        let data = match Look::at(frame) {
+            Look::Data(data) => data,
+            Look::Control(ask) if is_switch => return self.asked.sent(facts, at, direction, &ask),
+            Look::Control(_) => return,
+        };
+        let priority = if is_switch {
+            match self.passages.left(facts, direction, &data) {
+                Ok(priority) => priority,
+                Err(()) => return self.frames.strange(facts, at, direction),
+            }
+        } else {
+            of.maps.priority(&data)
+        };
+        self.pauses.sent(facts, at, direction, priority);
+        if let Some(class) = of.class.get(usize::from(priority)) {
+            self.deadlocks.sent(at, direction, *class);
+        }
+    }
+
+    #[inline]
+    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        let facts = &self.facts;
+        self.frames.arrived(facts, at, direction, frame);
+        match Look::at(frame) {
+            Look::Data(data) => {
+                if facts.node(facts.to(direction).node).is_switch {
+                    self.passages.arrived(facts, direction, &data);
+                }
+            }
+            Look::Control(ask) => self.pauses.arrived(facts, at, direction, &ask),
+        }
+    }
+
+    fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
+        let facts = &self.facts;
+        self.frames.ended(facts, at, direction, frame);
+        match Look::at(frame) {
+            Look::Control(_) => self.lossless.excuse(direction),
+            Look::Data(data) => {
+                // At one of its ends is a switch, and that knows what is lossless.
+                let of = |port: &facts::PortFacts| {
+                    let priority = port.maps.priority(&data);
+                    port.lossless.0.checked_shr(priority.into()).unwrap_or(0) & 1 == 1
+                };
+                if of(facts.from(direction)) || of(facts.to(direction)) {
+                    self.lossless.lost(cause);
+                }
+            }
+        }
+    }
+
+    fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {
+        let facts = &self.facts;
+        self.frames.noted(node, note);
+        match *note {
+            Note::Dropped { port, priority, reason } => {
+                let priority = priority.map(|p| p.get());
+                let whose = self.passages.dropped(facts, (node, port), priority, reason);
+                if let Some(p) = priority {
+                    let port = facts.out(node, port);
+                    self.lossless.dropped(facts, at, port, p, reason, whose);
+                }
+            }
+            Note::Marked { .. } => self.ecn.marked(at, node),
+            Note::Crossed { port, group, xoff } => {
+                let port = facts.out(node, port);
+                self.asked.crossed(facts, at, port, group.get(), xoff);
+                if !xoff {
+                    self.lossless.relieved(port);
+                }
+            }
+            Note::PauseSent { paused, .. } => {
+                if !paused.is_empty() {
+                    self.ecn.paused(facts, at, node);
+                }
+            }
+            Note::PauseObeyed { .. } => {}
+            Note::Storm { port, class, detected } => {
+                let (port, class) = (facts.out(node, port), class.get());
+                self.pauses.storm(facts, at, port, class, detected);
+                self.idle.storm(port, class, detected);
+                if detected && facts.from(port).flushes >> class & 1 == 1 {
+                    self.passages.flushed(facts, port, 1 << class);
+                }
+            }
+        }
+    }
+
+    fn link(&mut self, at: Instant, link: LinkId, up: bool) {
+        self.asked.link(&self.facts, at, link, up);
+        self.idle.link(link, up);
+        for port in [link.ab(), link.ba()] {
+            self.pauses.link(port);
+            self.lossless.excuse(port);
+            if !up && self.facts.node(self.facts.from(port).node).is_switch {
+                self.passages.flushed(&self.facts, port, u8::MAX);
+            }
+        }
+    }
+
+    fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {
+        let Self { facts, passages, pauses, asked, .. } = self;
+        self.cells.look(facts, passages, at, nodes);
+        self.idle.look(facts, passages, pauses, at, nodes);
+        self.deadlocks.look(facts, (passages, pauses, asked), at, nodes);
+    }
+}
+
+#[cfg(test)]
+mod tests;

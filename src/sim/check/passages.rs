@@ -1,0 +1,299 @@
+//! What is in each switch, by who came in where: counted from the lines and from nothing else.
+//!
+//! Frames of one source, destination and DSCP come into a switch by one port, have one priority
+//! there, and leave by one port, in order. Their passage remembers each frame's cells until it
+//! leaves or is dropped. What a switch floods, routes, or drops without saying which frame it was
+//! cannot be followed: such a switch is no longer [exact](Passages::is_exact), and what is
+//! concluded from the sums of an exact one is not concluded for it.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::facts::Facts;
+use super::look::{Data, NONE};
+use crate::sim::{Direction, NodeId};
+use crate::stats::DropReason;
+use crate::units::{PRIORITIES, PortId};
+
+/// Frames of one source, destination and DSCP in one switch.
+#[derive(Debug)]
+pub(super) struct Passage {
+    /// Source and destination address.
+    pub(super) ends: (u64, u64),
+    /// The port it comes in by and the one it leaves by, each as the direction that leaves it.
+    pub(super) ingress: Direction,
+    pub(super) egress: Direction,
+    /// What the switch takes it for.
+    pub(super) priority: u8,
+    /// Whether it leaves with a tag.
+    tagged: bool,
+    /// The cells of each frame that is inside.
+    held: VecDeque<u32>,
+}
+
+/// See the module's head.
+#[derive(Debug)]
+pub(super) struct Passages {
+    all: Vec<Passage>,
+    known: HashMap<u128, u32, BuildHasherDefault<KeyHasher>>,
+    /// By direction: the passage that was last seen there, which most often is the next too.
+    arriving: Vec<(u128, u32)>,
+    leaving: Vec<(u128, u32)>,
+    /// By port and priority: the passage whose frame arrived last.
+    latest: Vec<[u32; PRIORITIES]>,
+    /// By port and group: the cells of what came in there and is still inside.
+    cells: Vec<[u64; PRIORITIES]>,
+    /// By port and class: the frames that are to leave there.
+    queued: Vec<[u64; PRIORITIES]>,
+    /// By port: frames taken out already whose drops are still to be told.
+    announced: Vec<u64>,
+    /// By node.
+    exact: Vec<bool>,
+}
+
+const UNKNOWN: u32 = u32::MAX;
+
+/// Multiplies and folds: keys are addresses, which differ in few bits.
+#[derive(Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, octets: &[u8]) {
+        for octet in octets {
+            self.write_u128(u128::from(*octet));
+        }
+    }
+    #[inline]
+    fn write_u128(&mut self, n: u128) {
+        let folded = (n as u64 ^ self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ ((n >> 64) as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        self.0 = folded ^ (folded >> 29);
+    }
+}
+
+/// A frame's passage through a node.
+#[inline]
+fn key(node: NodeId, data: &Data) -> u128 {
+    u128::from(data.dst) << 80
+        | u128::from(data.src) << 32
+        | u128::from(data.dscp & 0x7f) << 24
+        | u128::from(node.0)
+}
+
+impl Passages {
+    pub(super) fn new(facts: &Facts) -> Self {
+        let ports = facts.ports.len();
+        Self {
+            all: vec![],
+            known: HashMap::default(),
+            arriving: vec![(0, UNKNOWN); ports],
+            leaving: vec![(0, UNKNOWN); ports],
+            latest: vec![[UNKNOWN; PRIORITIES]; ports],
+            cells: vec![[0; PRIORITIES]; ports],
+            queued: vec![[0; PRIORITIES]; ports],
+            announced: vec![0; ports],
+            exact: facts.nodes.iter().map(|node| node.is_switch && node.bridges).collect(),
+        }
+    }
+
+    /// A data frame comes into a switch.
+    #[inline]
+    pub(super) fn arrived(&mut self, facts: &Facts, direction: Direction, data: &Data) {
+        let node = facts.to(direction).node;
+        if !self.exact[node.index()] {
+            return;
+        }
+        let key = key(node, data);
+        let (last, mut at) = self.arriving[direction.index()];
+        if last != key || at == UNKNOWN {
+            at = match self.known.get(&key) {
+                Some(at) => *at,
+                None => self.discover(facts, direction, key, data),
+            };
+            self.arriving[direction.index()] = (key, at);
+        }
+        if at == UNKNOWN {
+            self.exact[node.index()] = false;
+            return;
+        }
+        let port = facts.to(direction);
+        let passage = &mut self.all[at as usize];
+        if passage.ingress != direction.reverse() || passage.priority != port.maps.priority(data) {
+            self.exact[node.index()] = false;
+            return;
+        }
+        let untagged = data.len - if data.pcp == NONE { 0 } else { 4 };
+        let len = untagged + if passage.tagged { 4 } else { 0 };
+        let cells = len.div_ceil(facts.node(node).cell).max(1);
+        let priority = usize::from(passage.priority);
+        passage.held.push_back(cells);
+        let class = facts.from(passage.egress).class[priority];
+        self.queued[passage.egress.index()][usize::from(class)] += 1;
+        let ingress = direction.reverse().index();
+        self.cells[ingress][usize::from(port.group[priority])] += u64::from(cells);
+        self.latest[ingress][priority] = at;
+    }
+
+    /// The first frame of its kind in a switch: where it will leave.
+    fn discover(&mut self, facts: &Facts, direction: Direction, key: u128, data: &Data) -> u32 {
+        let port = facts.to(direction);
+        let node = facts.node(port.node);
+        let priority = port.maps.priority(data);
+        let egress = node.behind(data.dst).and_then(|n| node.out.get(usize::from(n)));
+        let Some(egress) = egress.filter(|_| usize::from(priority) < PRIORITIES) else {
+            return UNKNOWN;
+        };
+        let vid = if data.vid == 0 { port.pvid } else { data.vid };
+        self.all.push(Passage {
+            ends: (data.src, data.dst),
+            ingress: direction.reverse(),
+            egress: *egress,
+            priority,
+            tagged: facts.from(*egress).tags(vid),
+            held: VecDeque::new(),
+        });
+        let at = self.all.len() as u32 - 1;
+        self.known.insert(key, at);
+        at
+    }
+
+    /// A data frame leaves a switch. Gives its priority there, or [`NONE`]; an error if it never
+    /// came in.
+    #[inline]
+    pub(super) fn left(
+        &mut self,
+        facts: &Facts,
+        direction: Direction,
+        data: &Data,
+    ) -> Result<u8, ()> {
+        let port = facts.from(direction);
+        let node = port.node;
+        let key = key(node, data);
+        let (last, mut at) = self.leaving[direction.index()];
+        if last != key || at == UNKNOWN {
+            at = self.known.get(&key).copied().unwrap_or(UNKNOWN);
+            self.leaving[direction.index()] = (key, at);
+        }
+        if at == UNKNOWN {
+            return if self.exact[node.index()] { Err(()) } else { Ok(port.maps.priority(data)) };
+        }
+        let priority = self.all[at as usize].priority;
+        if self.exact[node.index()] {
+            let known = self.all[at as usize].egress == direction && self.take(facts, at);
+            if !known {
+                return Err(());
+            }
+        }
+        Ok(priority)
+    }
+
+    /// Takes the first frame of a passage out of the sums; false if there is none.
+    #[inline]
+    fn take(&mut self, facts: &Facts, at: u32) -> bool {
+        let passage = &mut self.all[at as usize];
+        let Some(cells) = passage.held.pop_front() else { return false };
+        let priority = usize::from(passage.priority);
+        let group = facts.from(passage.ingress).group[priority];
+        let class = facts.from(passage.egress).class[priority];
+        self.cells[passage.ingress.index()][usize::from(group)] -= u64::from(cells);
+        self.queued[passage.egress.index()][usize::from(class)] -= 1;
+        true
+    }
+
+    /// Takes the last frame of a passage out of the sums, which never got into a queue.
+    fn take_back(&mut self, facts: &Facts, at: u32) -> bool {
+        let Some(passage) = self.all.get_mut(at as usize) else { return false };
+        // The first leaves the sums and the last one leaves the list.
+        let Some(last) = passage.held.pop_back() else { return false };
+        passage.held.push_front(last);
+        self.take(facts, at)
+    }
+
+    /// A switch dropped a frame. Gives source and destination of the frame, if they are known.
+    pub(super) fn dropped(
+        &mut self,
+        facts: &Facts,
+        (node, port): (NodeId, PortId),
+        priority: Option<u8>,
+        reason: DropReason,
+    ) -> Option<(u64, u64)> {
+        use DropReason as R;
+        let port = facts.out(node, port).index();
+        if matches!(reason, R::Flushed | R::Watchdog) && self.announced[port] > 0 {
+            self.announced[port] -= 1;
+            return None;
+        }
+        let on_arrival = matches!(
+            reason,
+            R::SameSegment
+                | R::NoEgress
+                | R::EgressDown
+                | R::SharedLimit
+                | R::HeadroomFull
+                | R::QueueLimit
+                | R::Watchdog
+                | R::NoTagRoom
+        );
+        let is_control = matches!(
+            reason,
+            R::MacControlOpcode
+                | R::MacControlShort
+                | R::MacControlAddress
+                | R::PauseNotEnabled
+                | R::PfcNotEnabled
+        );
+        if is_control {
+            return None;
+        }
+        let latest = priority.map_or(UNKNOWN, |p| self.latest[port][usize::from(p)]);
+        let prompt = facts.node(node).is_prompt();
+        if !on_arrival || !prompt || !self.take_back(facts, latest) {
+            self.exact[node.index()] = false;
+            return None;
+        }
+        Some(self.all[latest as usize].ends)
+    }
+
+    /// The queues of these classes of a port are about to be emptied. Frames that have arrived and
+    /// were not looked at are none of them, but only a switch that is never busy has none.
+    pub(super) fn flushed(&mut self, facts: &Facts, port: Direction, classes: u8) {
+        let node = facts.from(port).node;
+        if !facts.node(node).is_prompt() {
+            self.exact[node.index()] = false;
+        }
+        for at in 0..self.all.len() as u32 {
+            let passage = &self.all[at as usize];
+            let class = facts.from(port).class[usize::from(passage.priority)];
+            while self.all[at as usize].egress == port
+                && classes >> class & 1 == 1
+                && self.take(facts, at)
+            {
+                self.announced[port.index()] += 1;
+            }
+        }
+    }
+
+    /// Whether all that is said of a switch is as it is.
+    #[inline]
+    pub(super) fn is_exact(&self, node: NodeId) -> bool {
+        self.exact[node.index()]
+    }
+
+    /// Cells of what came in by a port in one group and is still inside.
+    pub(super) fn cells(&self, port: Direction, group: usize) -> u64 {
+        self.cells[port.index()][group]
+    }
+
+    /// Frames that wait to leave by a port in one class.
+    pub(super) fn queued(&self, port: Direction, class: usize) -> u64 {
+        self.queued[port.index()][class]
+    }
+
+    /// The passages that have frames inside.
+    pub(super) fn held(&self) -> impl Iterator<Item = &Passage> {
+        self.all.iter().filter(|passage| !passage.held.is_empty())
+    }
+}

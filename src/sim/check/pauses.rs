@@ -1,0 +1,144 @@
+//! Pause legality: no frame of a priority starts while that is paused, reckoned from the pauses
+//! that arrived, in the clock of the node that has to obey them.
+
+use super::facts::Facts;
+use super::finding::{Check, Finding, First};
+use super::look::Ask;
+use crate::sim::Direction;
+use crate::time::{Duration, Instant};
+use crate::units::{PRIORITIES, Priority};
+
+/// Until when each priority of each port is paused.
+#[derive(Debug)]
+pub(super) struct Pauses {
+    ports: Vec<Port>,
+    /// What looks illegal and may turn out to be a watchdog's doing at the same time.
+    suspects: Vec<Suspect>,
+    first: First,
+    obeyed: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Port {
+    /// Priorities with an `until`, whether it is over or not.
+    paused: u8,
+    /// Classes that a watchdog lets ignore pauses now.
+    ignoring: u8,
+    /// On the node's clock.
+    until: [Instant; PRIORITIES],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Suspect {
+    at: Instant,
+    port: Direction,
+    priority: u8,
+    left: Duration,
+}
+
+impl Pauses {
+    pub(super) fn new(facts: &Facts) -> Self {
+        let port = Port { paused: 0, ignoring: 0, until: [Instant::ZERO; PRIORITIES] };
+        Self {
+            ports: vec![port; facts.ports.len()],
+            suspects: vec![],
+            first: First::default(),
+            obeyed: 0,
+        }
+    }
+
+    /// A MAC control frame arrived by `direction`, and counts from now on.
+    #[cold]
+    pub(super) fn arrived(&mut self, facts: &Facts, at: Instant, direction: Direction, ask: &Ask) {
+        let facts_of = facts.to(direction);
+        let (named, _) = ask.sets();
+        if matches!(ask, Ask::Pause(_)) != facts_of.link_wide {
+            return;
+        }
+        let local = facts.node(facts_of.node).clock.local(at);
+        let port = &mut self.ports[direction.reverse().index()];
+        for p in
+            Priority::ALL.into_iter().filter(|p| named.contains(*p) && facts_of.obeys.contains(*p))
+        {
+            let time = ask.time(p.index()).at(facts_of.rate);
+            port.until[p.index()] = local.saturating_add(time);
+            port.paused |= 1 << p.get();
+        }
+        self.obeyed += 1;
+    }
+
+    /// A data frame of `priority` starts.
+    #[inline]
+    pub(super) fn sent(&mut self, facts: &Facts, at: Instant, direction: Direction, priority: u8) {
+        let port = &mut self.ports[direction.index()];
+        if port.paused.checked_shr(priority.into()).unwrap_or(0) & 1 == 0 {
+            return;
+        }
+        let p = usize::from(priority);
+        let of = facts.from(direction);
+        let left = port.until[p].since(facts.node(of.node).clock.local(at));
+        if left == Duration::ZERO {
+            port.paused &= !(1 << p);
+        } else if port.ignoring >> of.class[p] & 1 == 0 {
+            self.settle(facts, at);
+            self.suspects.push(Suspect { at, port: direction, priority, left });
+        }
+    }
+
+    /// Watchdogs speak after the poll in which they act: what was suspected before this time is
+    /// known to be illegal now.
+    #[cold]
+    fn settle(&mut self, facts: &Facts, at: Instant) {
+        self.suspects.retain(|suspect| {
+            let Suspect { at: then, port, priority, left } = *suspect;
+            if then < at {
+                self.first.see(then, || {
+                    let name = &facts.from(port).name;
+                    format!("{name} started a frame of priority {priority}, which is paused for {left} more")
+                });
+            }
+            then >= at
+        });
+    }
+
+    /// A watchdog found a storm on some classes of a port and ignores its pauses, or stopped.
+    pub(super) fn storm(
+        &mut self,
+        facts: &Facts,
+        at: Instant,
+        port: Direction,
+        class: u8,
+        detected: bool,
+    ) {
+        self.settle(facts, at);
+        let of = facts.from(port);
+        let state = &mut self.ports[port.index()];
+        state.ignoring &= !(1 << class);
+        if detected && of.forwards >> class & 1 == 1 {
+            state.ignoring |= 1 << class;
+            self.suspects.retain(|s| s.port != port || of.class[usize::from(s.priority)] != class);
+        }
+    }
+
+    /// The link went down or came up: no pause outlives that.
+    pub(super) fn link(&mut self, port: Direction) {
+        self.ports[port.index()].paused = 0;
+    }
+
+    /// Whether a priority may not be sent by a port.
+    pub(super) fn is_paused(&self, facts: &Facts, at: Instant, port: Direction, p: usize) -> bool {
+        let state = &self.ports[port.index()];
+        let of = facts.from(port);
+        state.paused >> p & 1 == 1
+            && state.ignoring >> of.class[p] & 1 == 0
+            && state.until[p] > facts.node(of.node).clock.local(at)
+    }
+
+    pub(super) fn finish(mut self, facts: &Facts) -> Finding {
+        self.settle(facts, Instant::NEVER);
+        let obeyed = self.obeyed;
+        self.first.finding(Check::PauseLegality, || {
+            format!("{obeyed} pauses and resumptions arrived, and no frame started against them")
+        })
+    }
+}

@@ -1,0 +1,5 @@
+//! Good networks pass, and each checker objects to a stream of events that was doctored.
+
+mod bench;
+mod doctored;
+mod networks;

@@ -1,0 +1,208 @@
+//! The checkers on networks as they are.
+
+use super::bench::*;
+use crate::buffer::{GroupKind, SharedLimit};
+use crate::host::{PauseAsk, PausePlan};
+use crate::pfc::{StormAction, WatchdogPlan};
+use crate::sim::check::*;
+use crate::sim::*;
+use crate::time::{Duration, Instant};
+use crate::units::*;
+
+#[test]
+fn an_incast_and_a_ring_with_a_way_out_pass_every_check() {
+    let findings = run(&incast(4, 500), 400);
+    all_good(&findings);
+    assert!(of(&findings, Check::PausesEnd).detail.contains("the longest after"), "{findings:?}");
+    all_good(&run(&ring(4, 1, 500), 400));
+    // In the middle of it, too, but for pauses, which are not over then.
+    let mut findings = run(&incast(4, 500), 50);
+    findings.retain(|finding| finding.check != Check::PausesEnd);
+    all_good(&findings);
+}
+
+#[test]
+fn clocks_and_the_order_of_ties_make_no_difference_to_a_verdict() {
+    for seed in 0..4 {
+        let mut plan = incast(5, 200);
+        plan.shuffle = Some(seed);
+        for (n, node) in plan.nodes.iter_mut().enumerate() {
+            let drift_ppb = [100_000, -100_000, 37_000][(n + seed as usize) % 3];
+            node.clock = ClockPlan { offset: Duration::from_micros(n as u64 * 7), drift_ppb };
+        }
+        all_good(&run(&plan, 400));
+    }
+}
+
+#[test]
+fn a_ring_that_waits_for_itself_is_found_and_named() {
+    let plan = ring(3, 2, 2_000);
+    let mut network = Network::new(&plan, Checkers::new(&plan)).unwrap();
+    network.run_until(at(1_000));
+    assert!(!network.is_quiet());
+    let (checkers, mut nodes) = network.finish();
+    let [deadlock] = checkers.deadlocks() else { panic!("{:?}", checkers.deadlocks()) };
+    assert_eq!(deadlock.name, "s0:p1 -> s1:p1 -> s2:p1 -> s0:p1");
+    assert_eq!(deadlock.cycle.len(), 3);
+    assert!(deadlock.ended.is_none() && deadlock.since < deadlock.at && deadlock.at < at(200));
+    let findings = checkers.finish(at(1_000), &mut nodes);
+    objects(&findings, Check::Deadlock, &["s0:p1 -> s1:p1 -> s2:p1 -> s0:p1"]);
+    objects(&findings, Check::PausesEnd, &["paused since"]);
+    for check in [Check::Frames, Check::Cells, Check::Lossless, Check::PausesTold] {
+        assert_eq!(of(&findings, check).verdict, Verdict::Good, "{findings:#?}");
+    }
+}
+
+#[test]
+fn a_watchdog_breaks_a_deadlock_up_and_that_is_seen() {
+    let mut plan = ring(3, 2, 2_000);
+    let NodeKind::Switch(first) = &mut plan.nodes[0].kind else { panic!() };
+    first.ports[1].watchdog[3] = Some(WatchdogPlan {
+        detection: Duration::from_micros(200),
+        restoration: Duration::from_micros(50),
+        action: StormAction::Drop,
+    });
+    let mut network = Network::new(&plan, Checkers::new(&plan)).unwrap();
+    network.run_until(at(1_000));
+    let (checkers, mut nodes) = network.finish();
+    assert!(checkers.deadlocks()[0].ended.is_some(), "{:?}", checkers.deadlocks());
+    let findings = checkers.finish(at(1_000), &mut nodes);
+    for check in [Check::Frames, Check::Cells, Check::Lossless, Check::IdleLines] {
+        assert_eq!(of(&findings, check).verdict, Verdict::Good, "{findings:#?}");
+    }
+    assert!(!of(&findings, Check::Lossless).detail.contains(" 0 by watchdogs"), "{findings:#?}");
+}
+
+#[test]
+fn a_storm_is_no_deadlock_and_a_queue_that_ignores_it_is_legal() {
+    for action in [None, Some(StormAction::Forward), Some(StormAction::Drop)] {
+        let mut plan = incast(2, 500);
+        let NodeKind::Host(receiver) = &mut plan.nodes[3].kind else { panic!() };
+        receiver.pauses.push(PausePlan {
+            ask: PauseAsk::pfc(PrioritySet::of(P3), Quanta(40_000)),
+            start: at(10),
+            every: Duration::from_micros(100),
+            frames: 10,
+        });
+        let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!() };
+        switch.ports[2].watchdog[3] = action.map(|action| WatchdogPlan {
+            detection: Duration::from_micros(150),
+            restoration: Duration::from_micros(150),
+            action,
+        });
+        all_good(&run(&plan, 3_000));
+    }
+}
+
+#[test]
+fn links_that_go_down_and_frames_that_get_lost_are_accounted_for() {
+    let mut plan = incast(4, 500);
+    let fault = |us, kind| Fault { at: at(us), kind };
+    for (n, link) in [LinkId(1), LinkId(4), LinkId(2)].into_iter().enumerate() {
+        let us = 20 + 30 * n as u64;
+        plan.faults.push(fault(us, FaultKind::Link { link, up: false }));
+        plan.faults.push(fault(us + 10, FaultKind::Link { link, up: true }));
+    }
+    let lose = FaultKind::Lose { direction: LinkId(3).ba(), which: Which::Data, frames: 5 };
+    plan.faults.push(fault(30, lose));
+    let findings = run(&plan, 400);
+    let others: Vec<_> = findings.iter().filter(|f| f.check != Check::Lossless).cloned().collect();
+    all_good(&others);
+    let lossless = of(&findings, Check::Lossless);
+    assert_ne!(lossless.verdict, Verdict::Bad, "{lossless:?}");
+}
+
+#[test]
+fn a_pause_lost_on_its_way_excuses_the_loss_that_follows() {
+    let mut plan = incast(4, 500);
+    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!() };
+    // Just enough for what comes in one round trip.
+    for groups in &mut switch.buffer.groups {
+        let GroupKind::Lossless { headroom, .. } = &mut groups[3].kind else { panic!() };
+        *headroom = Cells(250);
+    }
+    let lose = FaultKind::Lose { direction: LinkId(0).ab(), which: Which::Control, frames: 1 };
+    plan.faults.push(Fault { at: Instant::ZERO, kind: lose });
+    let findings = run(&plan, 400);
+    let lossless = of(&findings, Check::Lossless);
+    assert_eq!(lossless.verdict, Verdict::Excused, "{findings:#?}");
+    assert!(lossless.detail.contains("headroom_full, from h0 to h4"), "{lossless:?}");
+    assert_eq!(of(&findings, Check::Frames).verdict, Verdict::Good);
+    assert_eq!(of(&findings, Check::Cells).verdict, Verdict::Good);
+}
+
+#[test]
+fn headroom_that_is_too_small_is_seen() {
+    let mut plan = incast(4, 500);
+    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!() };
+    for groups in &mut switch.buffer.groups {
+        let GroupKind::Lossless { headroom, .. } = &mut groups[3].kind else { panic!() };
+        *headroom = Cells(100);
+    }
+    objects(&run(&plan, 400), Check::Lossless, &["s:p", "dropped", "headroom_full", "to h4"]);
+}
+
+#[test]
+fn marks_before_pauses_are_told_from_pauses_before_marks() {
+    let mut plan = incast(4, 500);
+    let ecn = |kmin| crate::congestion::EcnPlan {
+        kmin: Bytes(kmin),
+        kmax: Bytes(kmin),
+        pmax: 65_536,
+        at: crate::congestion::MarkAt::Enqueue,
+        not_ect: crate::congestion::NotEct::Pass,
+    };
+    for (kmin, verdict) in [(2_000, Verdict::Good), (10_000_000, Verdict::Bad)] {
+        for node in &mut plan.nodes {
+            match &mut node.kind {
+                NodeKind::Switch(switch) => switch.ports[4].ecn[3] = Some(ecn(kmin)),
+                NodeKind::Host(host) => {
+                    for flow in &mut host.flows {
+                        let crate::host::Headers::Udp4(udp) = &mut flow.headers else { panic!() };
+                        udp.ecn = crate::wire::ip::Ecn::Ect0;
+                    }
+                }
+            }
+        }
+        let findings = run(&plan, 400);
+        assert_eq!(of(&findings, Check::EcnBeforePfc).verdict, verdict, "{findings:#?}");
+    }
+}
+
+#[test]
+fn shares_are_measured_where_flows_arrive() {
+    let mut plan = incast(3, 100_000);
+    let shares = Shares::new(&plan, at(50), at(150));
+    plan.sample_every = None;
+    let mut network = Network::new(&plan, shares).unwrap();
+    network.run_until(at(200));
+    let (shares, _) = network.finish();
+    let flows = [flow(0, 3), flow(1, 3), flow(2, 3)];
+    let finding = shares.finding(&flows, 0.05);
+    assert_eq!(finding.verdict, Verdict::Good, "{finding:?}");
+    let sum: u64 = flows.iter().map(|flow| shares.octets(*flow)).sum();
+    // 100 us at 100 Gb/s, less preambles and gaps.
+    assert!(sum.abs_diff(1_250_000 * 1000 / 1020) <= 1000, "{sum}");
+    let unfair = shares.finding(&[flow(0, 3), flow(9, 3)], 0.02);
+    assert_eq!(unfair.verdict, Verdict::Bad, "{unfair:?}");
+}
+
+#[test]
+fn a_dynamic_limit_and_lossy_neighbours_are_followed_to_the_cell() {
+    let mut plan = incast(4, 500);
+    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!() };
+    for groups in &mut switch.buffer.groups {
+        groups[3].limit = SharedLimit::Dynamic(crate::buffer::Alpha::new(-3).unwrap());
+        groups[3].reserved = Cells(5);
+        groups[2].limit = SharedLimit::Static(Cells(50));
+    }
+    let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!() };
+    let mut lossy = host.flows[0].clone();
+    let crate::host::Headers::Udp4(udp) = &mut lossy.headers else { panic!() };
+    udp.dscp = Dscp::new(16).unwrap();
+    (lossy.id, lossy.priority) = (crate::host::FlowId(7), Priority::ALL[2]);
+    host.flows.push(lossy);
+    let findings = run(&plan, 400);
+    all_good(&findings);
+    assert!(!of(&findings, Check::Frames).detail.contains(" 0 dropped"), "{findings:#?}");
+}
