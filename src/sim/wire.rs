@@ -142,8 +142,9 @@ impl Wire {
         false
     }
 
+    /// A number below 2^64, all equally likely.
     fn draw(&mut self) -> u64 {
-        u64::from(self.dice.roll()) << 32 | u64::from(self.dice.roll())
+        (0..4).fold(0, |n, _| n << 16 | u64::from(self.dice.roll()))
     }
 
     /// When the next frame is to be given to the receiver.
