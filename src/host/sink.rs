@@ -37,6 +37,10 @@ pub struct SinkCounters {
     pub ce_marked: u64,
     /// Frames whose time of sending lay ahead of the sink's clock. They have no latency.
     pub ahead: u64,
+    /// One more than the highest number that arrived: so many frames had been sent by then.
+    pub numbered: u64,
+    /// When the last one arrived that had not before, on the sink's clock.
+    pub last: Option<Instant>,
     /// From handing a frame to the sender's port to finding it at the sink's.
     pub latency: Latency,
 }
@@ -134,6 +138,8 @@ impl Sink {
             stale: 0,
             ce_marked: 0,
             ahead: 0,
+            numbered: 0,
+            last: None,
             latency: Latency::default(),
         };
         Self { counters, next: 0, seen: Box::new([0; (WINDOW / 64) as usize]) }
@@ -153,6 +159,8 @@ impl Sink {
         }
         let c = &mut self.counters;
         c.frames += 1;
+        c.numbered = self.next;
+        c.last = Some(now);
         c.bytes += u64::from(wire_len);
         c.ce_marked += u64::from(arrival.ecn == Ecn::Ce);
         if arrival.probe.sent > now {
