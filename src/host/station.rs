@@ -8,9 +8,10 @@ pub use counters::{PriorityPauses, StationCounters, StationSnapshot};
 
 use super::pauses::PauseSource;
 use super::plan::{EndKey, FRAME_MIN, PlanError, StationPlan};
-use super::sink::Sink;
-use super::source::Sources;
+use super::sink::{Sink, SinkCounters};
+use super::source::{SourceCounters, Sources};
 use super::transport::answers::Answers;
+use super::transport::{ReceiverCounters, SenderCounters};
 use crate::frame::{BURST, Burst};
 use crate::pfc::{FlowControl, Receiver};
 use crate::port::Source;

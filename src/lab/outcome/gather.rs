@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::flows::flows;
 use super::nodes::{self, Far};
 use super::*;
-use crate::host::{Latency, Station};
-use crate::lab::ends::{Ends, ends, flow_plan};
-use crate::lab::plan::{LabFlow, LabPlan};
+use crate::host::Station;
+use crate::lab::ends::{Ends, Source};
+use crate::lab::plan::LabPlan;
 use crate::lab::record::Recorder;
 use crate::sim::{
     Direction, Fault, FaultKind, LinkId, Node, NodeId, NodePlan, Nodes, Tally, VirtualPort, Which,
@@ -16,8 +17,10 @@ use crate::units::BitsPerSec;
 /// What had arrived of a flow at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::lab) struct Counted {
-    frames: u64,
-    bytes: u64,
+    pub(super) frames: u64,
+    pub(super) bytes: u64,
+    /// Octets of its messages that had arrived in order, if its receiver answers.
+    pub(super) delivered: Option<u64>,
 }
 
 /// From when to when rates are measured, and what had arrived of each flow at both.
@@ -41,14 +44,24 @@ pub(in crate::lab) struct Ended {
 
 /// What has arrived of all flows.
 pub(in crate::lab) fn flow_counts(ends: &[Ends], nodes: &mut Nodes) -> Vec<Counted> {
-    let count = |ends: &Ends| match nodes.get_mut(ends.sink.0) {
-        Node::Host(host) => {
-            let sink = host.sinks().nth(ends.sink.1);
-            sink.map_or(Counted::default(), |s| Counted { frames: s.frames, bytes: s.bytes })
-        }
-        Node::Switch(_) => Counted::default(),
+    let count = |ends: &Ends| {
+        let host = station(nodes, ends.to);
+        let delivered = match ends.source {
+            Source::OpenLoop(_) => None,
+            Source::Answered(_, n) => host.receivers().nth(n).map(|r| r.delivered),
+        };
+        let sink = host.sinks().nth(ends.sink);
+        sink.map_or(Counted::default(), |s| Counted { frames: s.frames, bytes: s.bytes, delivered })
     };
     ends.iter().map(count).collect()
+}
+
+/// A host that is an end of a flow.
+pub(super) fn station(nodes: &mut Nodes, id: NodeId) -> &Station<VirtualPort> {
+    match nodes.get_mut(id) {
+        Node::Host(host) => host,
+        Node::Switch(_) => unreachable!("a flow's ends are hosts"),
+    }
 }
 
 /// The results, without any checks.
@@ -109,113 +122,6 @@ pub(in crate::lab) fn gather(
             polls: ended.tally.polls,
         },
     }
-}
-
-/// The two ends of a flow, as its hosts counted them.
-#[derive(Clone, Debug)]
-struct Halves {
-    tx_frames: u64,
-    tx_bytes: u64,
-    rx_frames: u64,
-    rx_bytes: u64,
-    duplicates: u64,
-    reordered: u64,
-    ce_marked: u64,
-    /// How many frames had been sent when the newest that arrived was.
-    numbered: u64,
-    /// When the last one arrived, by the network's time.
-    last: Option<Instant>,
-    latency: LatencyOutcome,
-}
-
-/// What both hosts of a flow counted.
-fn halves(
-    plan: &LabPlan,
-    place: usize,
-    ends: &Ends,
-    recorder: &Recorder,
-    nodes: &mut Nodes,
-) -> Halves {
-    let source = station(nodes, ends.source.0).sources().nth(ends.source.1);
-    let source = source.expect("a host counts every flow that it was told to send");
-    let sink = station(nodes, ends.sink.0).sinks().nth(ends.sink.1);
-    let sink = sink.expect("a host counts every flow that it was told to expect");
-    let clock = plan.network.nodes[ends.sink.0.index()].clock;
-    Halves {
-        tx_frames: source.frames,
-        tx_bytes: source.bytes,
-        rx_frames: sink.frames,
-        rx_bytes: sink.bytes,
-        duplicates: sink.duplicates,
-        reordered: sink.reordered,
-        ce_marked: sink.ce_marked,
-        numbered: sink.numbered,
-        last: sink.last.map(|last| clock.network(last)),
-        latency: latency(recorder.latency(plan.flows[place].id.0).unwrap_or(&sink.latency)),
-    }
-}
-
-fn station(nodes: &mut Nodes, id: NodeId) -> &Station<VirtualPort> {
-    match nodes.get_mut(id) {
-        Node::Host(host) => host,
-        Node::Switch(_) => unreachable!("a flow's ends are hosts"),
-    }
-}
-
-fn latency(latency: &Latency) -> LatencyOutcome {
-    let percentile = |p| Nanos(latency.percentile(p));
-    LatencyOutcome {
-        min: Nanos(latency.min()),
-        p50: percentile(50.0),
-        p99: percentile(99.0),
-        p999: percentile(99.9),
-        max: Nanos(latency.max()),
-    }
-}
-
-/// All flows.
-fn flows(
-    plan: &LabPlan,
-    ended: &Ended,
-    window: &Window,
-    recorder: &Recorder,
-    nodes: &mut Nodes,
-) -> Vec<FlowOutcome> {
-    let name = |id: NodeId| plan.network.nodes[id.index()].name().to_owned();
-    let seconds = window.to.0.since(window.from.0).as_secs_f64();
-    let rate = |bytes: u64| if seconds > 0.0 { 8.0 * bytes as f64 / seconds } else { 0.0 };
-    let flow = |(n, (flow, ends)): (usize, (&LabFlow, &Ends))| {
-        let h = halves(plan, n, ends, recorder, nodes);
-        let (from, to) = (window.from.1[n], window.to.1[n]);
-        let missing = h.tx_frames.saturating_sub(h.rx_frames);
-        let overtaken = h.numbered.saturating_sub(h.rx_frames);
-        let loss = if ended.quiet { missing } else { overtaken.min(missing) };
-        let start = flow_plan(plan, ends).start;
-        let start = plan.network.nodes[flow.from.index()].clock.network(start);
-        let complete = ended.quiet && missing == 0;
-        FlowOutcome {
-            name: flow.name.clone(),
-            from: name(flow.from),
-            to: name(flow.to),
-            priority: flow.priority.get(),
-            lossless: flow.lossless,
-            frame_bytes: flow.frame_len,
-            tx_frames: h.tx_frames,
-            rx_frames: h.rx_frames,
-            loss_frames: loss,
-            pending_frames: missing - loss,
-            tx_bytes: h.tx_bytes,
-            rx_bytes: h.rx_bytes,
-            duplicate_frames: h.duplicates,
-            reordered_frames: h.reordered,
-            ce_frames: h.ce_marked,
-            rx_bps: rate(to.bytes - from.bytes),
-            payload_bps: rate((to.frames - from.frames) * u64::from(flow.payload_len)),
-            latency_ns: h.latency,
-            fct_ns: h.last.filter(|_| complete).map(|last| Nanos(last.since(start))),
-        }
-    };
-    plan.flows.iter().zip(&ends(plan)).enumerate().map(flow).collect()
 }
 
 /// All nodes.

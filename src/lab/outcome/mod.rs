@@ -4,8 +4,10 @@
 //! Field names are an interface. Everything follows from the lab and its seed alone: nothing here
 //! depends on the machine, on how long the run took, or on what else was recorded of it.
 
+mod flows;
 mod gather;
 mod nodes;
+mod transport;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +21,7 @@ pub(super) use gather::{Ended, Window, flow_counts, gather};
 pub use nodes::{
     GroupOutcome, HostOutcome, HostPort, HostPriority, NodeOutcome, SwitchOutcome, SwitchPort,
 };
+pub use transport::TransportOutcome;
 
 /// A time in nanoseconds: a whole number in JSON where it is one, else with up to three decimals,
 /// which are picoseconds.
@@ -130,8 +133,13 @@ pub struct FlowOutcome {
     pub payload_bps: f64,
     /// From handing a frame to the sender's port to its last bit at the receiver's.
     pub latency_ns: LatencyOutcome,
-    /// From the flow's start to its last frame's arrival, if it ended and all of it arrived.
+    /// From the flow's start to its last frame's arrival, if it ended and all of it arrived. Of a
+    /// flow that is acknowledged: from a message being due to the acknowledgement of its last
+    /// octet, the mean of all that were completed.
     pub fct_ns: Option<Nanos>,
+    /// What its two ends said to each other, if its receiver answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<TransportOutcome>,
 }
 
 /// How long frames took. Percentiles are exact to three digits.

@@ -20,8 +20,7 @@ pub(super) use capture::Captures;
 use super::LabPlan;
 use crate::buffer::GroupKind;
 use crate::frame::Frame;
-use crate::host::Latency;
-use crate::host::probe::Arrival;
+use crate::host::{Latency, probe_of};
 use crate::pfc::FlowControl;
 use crate::runtime::LossWatch;
 use crate::sim::{
@@ -32,7 +31,7 @@ use crate::stats::{DropReason, Drops};
 use crate::switch::{Change, ClassifyPlan};
 use crate::time::{Duration, Instant};
 use crate::units::{Mac, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet};
-use crate::wire::{mac_control, vlan};
+use crate::wire::mac_control;
 use crate::world::Events;
 use pauses::Receiver;
 
@@ -251,13 +250,9 @@ impl Recorder {
 
     /// A data frame of a flow between hosts whose clocks differ.
     fn time(&mut self, at: Instant, head: &[u8]) {
-        let Some(arrival) = vlan::walk(head).ok().and_then(|w| Arrival::find(head, &w)) else {
-            return;
-        };
-        let place = arrival.probe.flow.0 as usize;
-        if let Some(Some(clocks)) = self.clocks.get_mut(place) {
-            let sent = clocks.from.network(arrival.probe.sent);
-            clocks.latency.record(at.since(sent));
+        let Some(probe) = probe_of(head) else { return };
+        if let Some(Some(clocks)) = self.clocks.get_mut(probe.flow.0 as usize) {
+            clocks.latency.record(at.since(clocks.from.network(probe.sent)));
         }
     }
 

@@ -100,7 +100,7 @@ impl Looks {
             left_out: 0,
             step: plan.record.sample_every.unwrap_or(FIRST_STEP).max(Duration::from_picos(1)),
             next: Instant::ZERO,
-            sinks: ends(plan).iter().map(|ends| ends.sink).collect(),
+            sinks: ends(plan).iter().map(|ends| (ends.to, ends.sink)).collect(),
             switches: switches.collect(),
         }
     }

@@ -54,6 +54,8 @@ fn station(n: u8, name: String, to: Option<u8>, frames: u64, expects: Vec<FlowId
         backlog: Duration::MAX,
         flows: to.map(flow).into_iter().collect(),
         expects,
+        senders: vec![],
+        receivers: vec![],
         pauses: vec![],
     }
 }
