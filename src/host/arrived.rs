@@ -38,6 +38,16 @@ impl Arrived {
     }
 }
 
+/// The probe in a frame, if it is one of a flow: for whoever watches a network from outside.
+#[must_use]
+pub fn probe_of(frame: &[u8]) -> Option<Probe> {
+    let walk = vlan::walk(frame).ok()?;
+    match Arrived::read(frame, &walk) {
+        Arrived::Data(arrival, _) => Some(arrival.probe),
+        Arrived::Answer(..) | Arrived::Other => None,
+    }
+}
+
 #[inline]
 fn read_ip(ethertype: EtherType, packet: &[u8]) -> Option<Arrived> {
     let ip = ip::View::new(ethertype, packet).ok()?;

@@ -24,6 +24,7 @@ mod station;
 pub mod template;
 mod transport;
 
+pub use arrived::probe_of;
 pub use plan::{
     FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, IN_FLIGHT_MAX, Marking, Message,
     Operation, PauseAsk, PausePlan, PlanError, Rate, Recovery, RocePlan, StationPlan, Tag, TcpPlan,

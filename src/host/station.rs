@@ -8,9 +8,10 @@ pub use counters::{PriorityPauses, StationCounters, StationSnapshot};
 
 use super::pauses::PauseSource;
 use super::plan::{EndKey, FRAME_MIN, PlanError, StationPlan};
-use super::sink::Sink;
-use super::source::Sources;
+use super::sink::{Sink, SinkCounters};
+use super::source::{SourceCounters, Sources};
 use super::transport::answers::Answers;
+use super::transport::{ReceiverCounters, SenderCounters};
 use crate::frame::{BURST, Burst};
 use crate::pfc::{FlowControl, Receiver};
 use crate::port::Source;
@@ -151,18 +152,45 @@ impl<P: Source> Station<P> {
         &self.counters
     }
 
-    /// All counters, with the time paused so far counted in.
+    /// What has arrived so far, by flow: those that it was told to expect, then those of its
+    /// receivers. Costs nothing to look at.
+    pub fn sinks(&self) -> impl ExactSizeIterator<Item = &SinkCounters> {
+        self.sinks.iter().map(Sink::counters)
+    }
+
+    /// What has been sent so far of the flows that nobody answers, in the order of the plan.
+    pub fn sources(&self) -> impl Iterator<Item = SourceCounters> {
+        self.sources.counters()
+    }
+
+    /// What its senders did and saw so far, in the order of the plan.
+    pub fn senders(&self) -> impl Iterator<Item = SenderCounters> {
+        self.sources.senders()
+    }
+
+    /// What its receivers saw and said so far, in the order of the plan.
+    pub fn receivers(&self) -> impl Iterator<Item = ReceiverCounters> {
+        self.answers.counters()
+    }
+
+    /// The plain counters, with the time paused so far counted in.
     #[must_use]
-    pub fn snapshot(&self, now: Instant) -> StationSnapshot {
+    pub fn counters_at(&self, now: Instant) -> StationCounters {
         let mut counters = self.counters.clone();
         for (p, c) in Priority::ALL.into_iter().zip(&mut counters.priorities) {
             c.paused = self.receiver.paused_time(now, p);
             c.transitions = self.receiver.transitions(p);
         }
+        counters
+    }
+
+    /// All counters, with the time paused so far counted in.
+    #[must_use]
+    pub fn snapshot(&self, now: Instant) -> StationSnapshot {
         StationSnapshot {
             name: self.name.clone(),
             at: now,
-            counters,
+            counters: self.counters_at(now),
             sources: self.sources.counters().collect(),
             senders: self.sources.senders().collect(),
             receivers: self.answers.counters().collect(),

@@ -1,6 +1,21 @@
 //! Labs: one file that says which nodes, links, flows, faults and checks there are, run in the
 //! virtual or in the real world.
 
+mod ends;
+mod outcome;
+mod path;
 mod plan;
+pub mod record;
+mod verdict;
+mod virtual_run;
+mod world;
 
+pub use outcome::*;
+pub use path::find;
 pub use plan::*;
+pub use verdict::{CheckOutcome, Verdict};
+pub use virtual_run::{Options, Progress, Recording, Run};
+pub use world::{RunError, World, run};
+
+#[cfg(test)]
+mod tests;

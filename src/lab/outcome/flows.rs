@@ -1,0 +1,135 @@
+//! What each flow sent and received.
+
+use super::gather::{Counted, Ended, Window, station};
+use super::*;
+use crate::host::{Latency, SinkCounters, SourceCounters, Transport};
+use crate::lab::ends::{self, Ends, Source, ends};
+use crate::lab::plan::{LabFlow, LabPlan};
+use crate::lab::record::Recorder;
+use crate::sim::{NodeId, Nodes};
+
+/// All flows.
+pub(super) fn flows(
+    plan: &LabPlan,
+    ended: &Ended,
+    window: &Window,
+    recorder: &Recorder,
+    nodes: &mut Nodes,
+) -> Vec<FlowOutcome> {
+    let flow = |(n, (flow, ends)): (usize, (&LabFlow, &Ends))| {
+        let rates = Rates::new(flow, window, n);
+        one(plan, flow, ends, ended, rates, recorder, nodes)
+    };
+    plan.flows.iter().zip(&ends(plan)).enumerate().map(flow).collect()
+}
+
+/// How fast a flow arrived.
+struct Rates {
+    rx_bps: f64,
+    payload_bps: f64,
+}
+
+impl Rates {
+    fn new(flow: &LabFlow, window: &Window, n: usize) -> Self {
+        let seconds = window.to.0.since(window.from.0).as_secs_f64();
+        let rate = |octets: u64| if seconds > 0.0 { 8.0 * octets as f64 / seconds } else { 0.0 };
+        let (from, to) = (&window.from.1[n], &window.to.1[n]);
+        let payload = |c: &Counted| c.delivered.unwrap_or(c.frames * u64::from(flow.payload_len));
+        Self {
+            rx_bps: rate(to.bytes - from.bytes),
+            payload_bps: rate(payload(to).saturating_sub(payload(from))),
+        }
+    }
+}
+
+fn one(
+    plan: &LabPlan,
+    flow: &LabFlow,
+    ends: &Ends,
+    ended: &Ended,
+    rates: Rates,
+    recorder: &Recorder,
+    nodes: &mut Nodes,
+) -> FlowOutcome {
+    let sender = station(nodes, ends.from);
+    let (sent, sender) = match ends.source {
+        Source::OpenLoop(n) => (sender.sources().nth(n), None),
+        Source::Answered(n, _) => {
+            let c = sender.senders().nth(n);
+            let (id, priority) = (flow.id, flow.priority);
+            let sent = c.map(|c| SourceCounters {
+                id,
+                priority,
+                frames: c.frames,
+                bytes: c.bytes,
+                dry: c.dry,
+            });
+            (sent, c)
+        }
+    };
+    let sent = sent.expect("a host counts every flow that it was told to send");
+    let receiver = station(nodes, ends.to);
+    let receiver_counters = match ends.source {
+        Source::OpenLoop(_) => None,
+        Source::Answered(_, n) => receiver.receivers().nth(n),
+    };
+    let sink = receiver.sinks().nth(ends.sink);
+    let sink = sink.expect("a host counts every flow that it was told to expect");
+    let missing = sent.frames.saturating_sub(sink.frames);
+    let overtaken = sink.numbered.saturating_sub(sink.frames);
+    let loss = if ended.quiet { missing } else { overtaken.min(missing) };
+    let transport = ends::transport(plan, ends).zip(sender).zip(receiver_counters).map(
+        |((plan, sender), receiver)| {
+            let kind = match plan.kind {
+                Transport::Roce(_) => "roce",
+                Transport::TcpLike(_) => "tcp",
+            };
+            TransportOutcome::new(kind, &sender, &receiver)
+        },
+    );
+    let fct = match &transport {
+        Some(t) => t.fct_mean_ns,
+        None => (ended.quiet && missing == 0).then(|| lasted(plan, ends, sink)).flatten(),
+    };
+    let name = |id: NodeId| plan.network.nodes[id.index()].name().to_owned();
+    FlowOutcome {
+        name: flow.name.clone(),
+        from: name(flow.from),
+        to: name(flow.to),
+        priority: flow.priority.get(),
+        lossless: flow.lossless,
+        frame_bytes: flow.frame_len,
+        tx_frames: sent.frames,
+        rx_frames: sink.frames,
+        loss_frames: loss,
+        pending_frames: missing - loss,
+        tx_bytes: sent.bytes,
+        rx_bytes: sink.bytes,
+        duplicate_frames: sink.duplicates,
+        reordered_frames: sink.reordered,
+        ce_frames: sink.ce_marked,
+        rx_bps: rates.rx_bps,
+        payload_bps: rates.payload_bps,
+        latency_ns: latency(recorder.latency(flow.id.0).unwrap_or(&sink.latency)),
+        fct_ns: fct,
+        transport,
+    }
+}
+
+/// From a flow's start to its last frame's arrival, by the network's time.
+fn lasted(plan: &LabPlan, ends: &Ends, sink: &SinkCounters) -> Option<Nanos> {
+    let clock = |id: NodeId| plan.network.nodes[id.index()].clock;
+    let start = clock(ends.from).network(ends::start(plan, ends));
+    sink.last_arrival.map(|last| Nanos(clock(ends.to).network(last).since(start)))
+}
+
+fn latency(latency: &Latency) -> LatencyOutcome {
+    let percentile = |p| Nanos(latency.percentile(p));
+    LatencyOutcome {
+        min: Nanos(latency.min()),
+        p50: percentile(50.0),
+        p99: percentile(99.0),
+        p999: percentile(99.9),
+        max: Nanos(latency.max()),
+    }
+}

@@ -1,0 +1,231 @@
+//! From a network that has run to its results.
+
+use std::collections::BTreeMap;
+
+use super::flows::flows;
+use super::nodes::{self, Far};
+use super::*;
+use crate::host::Station;
+use crate::lab::ends::{Ends, Source};
+use crate::lab::plan::LabPlan;
+use crate::lab::record::Recorder;
+use crate::sim::{
+    Direction, Fault, FaultKind, LinkId, Node, NodeId, NodePlan, Nodes, Tally, VirtualPort, Which,
+};
+use crate::units::BitsPerSec;
+
+/// What had arrived of a flow at some time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in crate::lab) struct Counted {
+    pub(super) frames: u64,
+    pub(super) bytes: u64,
+    /// Octets of its messages that had arrived in order, if its receiver answers.
+    pub(super) delivered: Option<u64>,
+}
+
+/// From when to when rates are measured, and what had arrived of each flow at both.
+#[derive(Clone, Debug)]
+pub(in crate::lab) struct Window {
+    pub(in crate::lab) from: (Instant, Vec<Counted>),
+    pub(in crate::lab) to: (Instant, Vec<Counted>),
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::lab) struct Ended {
+    /// The network's time.
+    pub(in crate::lab) now: Instant,
+    /// When the results say that it ended.
+    pub(in crate::lab) at: Instant,
+    pub(in crate::lab) quiet: bool,
+    pub(in crate::lab) trace_hash: u64,
+    pub(in crate::lab) tally: Tally,
+}
+
+/// What has arrived of all flows.
+pub(in crate::lab) fn flow_counts(ends: &[Ends], nodes: &mut Nodes) -> Vec<Counted> {
+    let count = |ends: &Ends| {
+        let host = station(nodes, ends.to);
+        let delivered = match ends.source {
+            Source::OpenLoop(_) => None,
+            Source::Answered(_, n) => host.receivers().nth(n).map(|r| r.delivered),
+        };
+        let sink = host.sinks().nth(ends.sink);
+        sink.map_or(Counted::default(), |s| Counted { frames: s.frames, bytes: s.bytes, delivered })
+    };
+    ends.iter().map(count).collect()
+}
+
+/// A host that is an end of a flow.
+pub(super) fn station(nodes: &mut Nodes, id: NodeId) -> &Station<VirtualPort> {
+    match nodes.get_mut(id) {
+        Node::Host(host) => host,
+        Node::Switch(_) => unreachable!("a flow's ends are hosts"),
+    }
+}
+
+/// The results, without any checks.
+pub(in crate::lab) fn gather(
+    plan: &LabPlan,
+    ended: &Ended,
+    window: &Window,
+    recorder: &Recorder,
+    nodes: &mut Nodes,
+) -> Outcome {
+    let elapsed = ended.at.since(Instant::ZERO);
+    let flows = flows(plan, ended, window, recorder, nodes);
+    let nodes = look(plan, ended, elapsed, recorder, nodes);
+    let counts = recorder.counts();
+    let name = |id: NodeId| plan.network.nodes[id.index()].name().to_owned();
+    let first_drop = counts.first_drop.map(|drop| DropOutcome {
+        at_ns: Nanos::at(drop.at),
+        node: name(drop.node),
+        port: port_name(&nodes[drop.node.index()], drop.port.index()),
+        priority: drop.priority.map(|p| p.get()),
+        reason: drop.reason.name(),
+    });
+    let drops = counts.drops.iter().map(|(reason, n)| (reason.name().into(), n));
+    Outcome {
+        version: env!("CARGO_PKG_VERSION").into(),
+        lab: plan.name.clone(),
+        world: crate::lab::World::Virtual.name(),
+        seed: plan.network.seed,
+        shuffle: plan.network.shuffle,
+        trace_hash: format!("{:016x}", ended.trace_hash),
+        elapsed_ns: Nanos(elapsed),
+        done: ended.quiet,
+        verdict: Verdict::Good,
+        checks: Vec::new(),
+        measured: Measured { from_ns: Nanos::at(window.from.0), to_ns: Nanos::at(window.to.0) },
+        flows,
+        pauses: pauses(plan, recorder, &nodes),
+        marks: counts.marks,
+        first_mark_ns: counts.first_mark.map(Nanos::at),
+        drops: drops.collect::<BTreeMap<_, _>>(),
+        lossless_drops: (0..plan.network.nodes.len() as u32)
+            .map(|n| recorder.lossless_lost(NodeId(n)))
+            .sum(),
+        first_drop,
+        line_losses: LineLosses {
+            damaged: counts.damaged,
+            lost: counts.lost,
+            link_down: counts.link_down,
+        },
+        storms: StormOutcome { detected: counts.storms_detected, restored: counts.storms_restored },
+        faults: faults(plan, ended.at),
+        deadlocks: Vec::new(),
+        nodes,
+        engine: EngineOutcome {
+            events: ended.tally.events,
+            frames: ended.tally.frames,
+            lost: ended.tally.lost,
+            polls: ended.tally.polls,
+        },
+    }
+}
+
+/// All nodes.
+fn look(
+    plan: &LabPlan,
+    ended: &Ended,
+    elapsed: Duration,
+    recorder: &Recorder,
+    nodes: &mut Nodes,
+) -> Vec<NodeOutcome> {
+    let peers = peers(plan);
+    let look = |(n, node): (u32, &NodePlan)| {
+        let id = NodeId(n);
+        let local = nodes.local(id, ended.now);
+        let far = |port: usize| peers[id.index()][port];
+        match nodes.get_mut(id) {
+            Node::Switch(switch) => {
+                let snapshot = switch.snapshot(local);
+                NodeOutcome::Switch(nodes::switch(id, snapshot, elapsed, recorder, &far))
+            }
+            Node::Host(host) => {
+                NodeOutcome::Host(nodes::host(node, &host.counters_at(local), far(0)))
+            }
+        }
+    };
+    (0..).zip(&plan.network.nodes).map(look).collect()
+}
+
+/// What is at the other end of every port.
+fn peers(plan: &LabPlan) -> Vec<Vec<Far<'_>>> {
+    let network = &plan.network;
+    let open = Far { link: "", node: "", rate: BitsPerSec::gbps(1) };
+    let mut peers: Vec<_> = network.nodes.iter().map(|node| vec![open; node.ports()]).collect();
+    for link in &network.links {
+        for (near, far) in [(link.a, link.b), (link.b, link.a)] {
+            let node = network.nodes[far.node.index()].name();
+            let far = Far { link: &link.name, node, rate: link.rate };
+            peers[near.node.index()][near.port.index()] = far;
+        }
+    }
+    peers
+}
+
+fn port_name(node: &NodeOutcome, port: usize) -> String {
+    match node {
+        NodeOutcome::Switch(switch) => switch.ports[port].counters.name.clone(),
+        NodeOutcome::Host(host) => host.ports[port].name.clone(),
+    }
+}
+
+fn pauses(plan: &LabPlan, recorder: &Recorder, nodes: &[NodeOutcome]) -> PauseOutcome {
+    let counts = recorder.counts();
+    let hosts = nodes.iter().filter_map(|node| match node {
+        NodeOutcome::Host(host) => Some(&host.ports[0].priorities),
+        NodeOutcome::Switch(_) => None,
+    });
+    let (mut received, mut paused) = (0, Duration::ZERO);
+    for priority in hosts.flatten() {
+        received += priority.pfc_rx_transitions;
+        paused += priority.pfc_rx_paused_ns.0;
+    }
+    let directions =
+        (0..plan.network.links.len() as u32).flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()]);
+    let longest = directions.flat_map(|d| recorder.pauses(d)).map(|(_, line)| line.longest).max();
+    PauseOutcome {
+        first_ns: counts.first_xoff.map(Nanos::at),
+        first_received_ns: counts.first_at_host.map(Nanos::at),
+        xoffs: counts.xoffs,
+        xons: counts.xons,
+        received_xoffs: received,
+        frames_sent: counts.pauses_sent,
+        paused_ns: Nanos(paused),
+        longest_ns: Nanos(longest.unwrap_or(Duration::ZERO)),
+    }
+}
+
+/// The planned faults that have happened, in the order of time.
+fn faults(plan: &LabPlan, end: Instant) -> Vec<FaultOutcome> {
+    let network = &plan.network;
+    let link = |id: LinkId| network.links[id.index()].name.as_str();
+    let node = |id: NodeId| network.nodes[id.index()].name();
+    let way = |d: Direction| {
+        let link = &network.links[d.link().index()];
+        format!("{} to {}", node(link.from(d).node), node(link.to(d).node))
+    };
+    let mut happened: Vec<_> = network.faults.iter().filter(|fault| fault.at <= end).collect();
+    happened.sort_by_key(|fault| fault.at);
+    let words = |kind: &FaultKind| match *kind {
+        FaultKind::Link { link: id, up: false } => format!("link {} goes down", link(id)),
+        FaultKind::Link { link: id, up: true } => format!("link {} comes up", link(id)),
+        FaultKind::Lose { direction, which, frames } => {
+            let which = match which {
+                Which::Any => "",
+                Which::Control => "pause ",
+                Which::Data => "data ",
+            };
+            format!("the next {frames} {which}frames from {} are lost", way(direction))
+        }
+        FaultKind::Errors { direction, .. } => {
+            format!("other error rates from {}", way(direction))
+        }
+        FaultKind::Stall { node: id, span } => format!("{} stalls for {span}", node(id)),
+        FaultKind::Change { node: id, change } => format!("{} is changed: {change:?}", node(id)),
+    };
+    let fault = |f: &&Fault| FaultOutcome { at_ns: Nanos::at(f.at), what: words(&f.kind) };
+    happened.iter().map(fault).collect()
+}

@@ -1,0 +1,139 @@
+//! Captures of links as pcapng files: what a tap at both ends' transmitters would see, with
+//! nanosecond stamps of each frame's start.
+//!
+//! Each direction is an interface of its own, named after the way it goes. Only a frame's first
+//! octets exist in the virtual world; its length on the wire is put down as the original length.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::time::Duration as StdDuration;
+
+use pcap_file::DataLink;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+
+use crate::frame::{FCS_BYTES, Frame};
+use crate::lab::LabPlan;
+use crate::sim::{Direction, LinkId, VirtualFrame};
+use crate::time::Instant;
+
+/// A capture that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the capture {}: {why}", path.display())]
+pub struct CaptureError {
+    path: PathBuf,
+    why: String,
+}
+
+/// One file.
+struct Capture {
+    path: PathBuf,
+    writer: PcapNgWriter<BufWriter<File>>,
+    /// The first error; nothing is written from there on.
+    failed: Option<String>,
+}
+
+/// All files, by direction.
+#[derive(Default)]
+pub(in crate::lab) struct Captures {
+    files: Vec<Capture>,
+    /// By direction: the file; empty when nothing is captured.
+    of: Vec<Option<u16>>,
+}
+
+impl core::fmt::Debug for Captures {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} captures", self.files.len())
+    }
+}
+
+impl Captures {
+    /// Creates the files that the lab asks for.
+    ///
+    /// # Errors
+    /// The first file that cannot be created.
+    pub(in crate::lab) fn create(plan: &LabPlan) -> Result<Self, CaptureError> {
+        let mut captures = Self::default();
+        if plan.record.pcapng.is_empty() {
+            return Ok(captures);
+        }
+        captures.of = vec![None; 2 * plan.network.links.len()];
+        for (link, path) in &plan.record.pcapng {
+            for direction in [link.ab(), link.ba()] {
+                captures.of[direction.index()] = Some(captures.files.len() as u16);
+            }
+            captures.files.push(Capture::create(plan, *link, path.clone())?);
+        }
+        Ok(captures)
+    }
+
+    /// A frame starts.
+    #[inline]
+    pub(super) fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        if let Some(Some(file)) = self.of.get(direction.index()) {
+            self.files[usize::from(*file)].write(at, direction, frame);
+        }
+    }
+
+    /// Writes what is left.
+    pub(super) fn finish(&mut self) -> Result<(), CaptureError> {
+        for mut file in self.files.drain(..) {
+            if file.failed.is_none() {
+                file.failed = file.writer.get_mut().flush().err().map(|e| e.to_string());
+            }
+            if let Some(why) = file.failed {
+                return Err(CaptureError { path: file.path, why });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Capture {
+    fn create(plan: &LabPlan, link: LinkId, path: PathBuf) -> Result<Self, CaptureError> {
+        let error = |why: String| CaptureError { path: path.clone(), why };
+        let file = File::create(&path).map_err(|e| error(e.to_string()))?;
+        let mut writer =
+            PcapNgWriter::new(BufWriter::new(file)).map_err(|e| error(e.to_string()))?;
+        let network = &plan.network;
+        for direction in [link.ab(), link.ba()] {
+            let link = &network.links[link.index()];
+            let name = |end: crate::sim::End| network.nodes[end.node.index()].name().to_owned();
+            let way = format!("{} to {}", name(link.from(direction)), name(link.to(direction)));
+            let interface = InterfaceDescriptionBlock {
+                linktype: DataLink::ETHERNET,
+                snaplen: 0,
+                options: vec![
+                    InterfaceDescriptionOption::IfName(Cow::Owned(way)),
+                    InterfaceDescriptionOption::IfDescription(Cow::Owned(format!(
+                        "link {} in the virtual world",
+                        link.name
+                    ))),
+                    InterfaceDescriptionOption::IfTsResol(9),
+                ],
+            };
+            writer.write_pcapng_block(interface).map_err(|e| error(e.to_string()))?;
+        }
+        Ok(Self { path, writer, failed: None })
+    }
+
+    fn write(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        if self.failed.is_some() {
+            return;
+        }
+        let block = EnhancedPacketBlock {
+            interface_id: direction.0 % 2,
+            timestamp: StdDuration::from_nanos(at.as_picos() / 1_000),
+            // As every tap of the kind: the check sequence is not in the file.
+            original_len: frame.wire_len().saturating_sub(FCS_BYTES),
+            data: Cow::Borrowed(frame.head()),
+            options: vec![],
+        };
+        self.failed = self.writer.write_pcapng_block(block).err().map(|e| e.to_string());
+    }
+}

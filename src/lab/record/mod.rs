@@ -1,0 +1,425 @@
+//! The recorder: what results and plots are made of, noted while a network runs.
+//!
+//! A [`Recorder`] watches: pauses at whoever receives them, crossings, marks and drops, losses on
+//! lines. What it keeps of pauses is bounded, however many there are. [`Looks`] are the other half,
+//! queues and rates at regular moments. Neither changes anything that it sees, and both are told
+//! only what is on the lines and in the notes of switches.
+
+mod capture;
+mod onset;
+mod pauses;
+mod series;
+
+pub use capture::CaptureError;
+pub use onset::{Moment, Onset};
+pub use pauses::{PIECES_MAX, Piece, Timeline};
+pub use series::{Looks, MOMENTS_MAX, Place, SERIES_MAX, Series, SeriesSet};
+
+pub(super) use capture::Captures;
+
+use super::LabPlan;
+use crate::buffer::GroupKind;
+use crate::frame::Frame;
+use crate::host::{Latency, probe_of};
+use crate::pfc::FlowControl;
+use crate::runtime::LossWatch;
+use crate::sim::{
+    ClockPlan, Direction, FaultKind, LinkId, LinkPlan, Loss, NetworkPlan, NodeId, NodeKind, Note,
+    VirtualFrame, Witness,
+};
+use crate::stats::{DropReason, Drops};
+use crate::switch::{Change, ClassifyPlan};
+use crate::time::{Duration, Instant};
+use crate::units::{Mac, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet};
+use crate::wire::mac_control;
+use crate::world::Events;
+use pauses::Receiver;
+
+/// How much of a run is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Detail {
+    /// Whether plots are to be drawn of it: pauses with their times, and [`Looks`].
+    pub plots: bool,
+}
+
+/// What switches did, and lines, in numbers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// XOFF crossings of ingress groups.
+    pub xoffs: u64,
+    /// XON crossings.
+    pub xons: u64,
+    /// The first XOFF crossing.
+    pub first_xoff: Option<Instant>,
+    /// PFC and PAUSE frames that switches made.
+    pub pauses_sent: u64,
+    /// When the last bit of the first pause was at a host, whatever it then takes to obey.
+    pub first_at_host: Option<Instant>,
+    /// Frames marked by switches.
+    pub marks: u64,
+    /// The first of them.
+    pub first_mark: Option<Instant>,
+    /// Frames dropped by switches.
+    pub drops: Drops,
+    /// The first of them.
+    pub first_drop: Option<FirstDrop>,
+    /// Frames whose check sequence did not fit.
+    pub damaged: u64,
+    /// Frames lost by a link's rate of loss or by a planned fault.
+    pub lost: u64,
+    /// Frames that were on a link that went down, or started on one that was.
+    pub link_down: u64,
+    /// Storms found by watchdogs.
+    pub storms_detected: u64,
+    /// Storms that ended.
+    pub storms_restored: u64,
+}
+
+/// The first frame that a switch dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FirstDrop {
+    /// When.
+    pub at: Instant,
+    /// The switch.
+    pub node: NodeId,
+    /// Where it is counted.
+    pub port: PortId,
+    /// Its priority, if it had one.
+    pub priority: Option<Priority>,
+    /// Why.
+    pub reason: DropReason,
+}
+
+/// Where a direction leads.
+#[derive(Debug)]
+struct Towards {
+    /// For PAUSE frames to the port's own address.
+    mac: Mac,
+    host: bool,
+    response: Duration,
+    /// The port of a switch whose groups are watched: its place in `groups`.
+    groups: Option<u32>,
+    receiver: Receiver,
+}
+
+/// The groups of one port.
+#[derive(Debug)]
+struct Groups {
+    node: NodeId,
+    classify: ClassifyPlan,
+    onsets: [Onset; PRIORITIES],
+}
+
+/// A group that is changed while the network runs.
+#[derive(Debug)]
+struct KindChange {
+    at: Instant,
+    node: NodeId,
+    port: PortId,
+    group: PriorityGroup,
+    kind: GroupKind,
+}
+
+/// Latency between hosts whose clocks do not show the network's time.
+#[derive(Debug)]
+struct Clocks {
+    from: ClockPlan,
+    latency: Latency,
+}
+
+/// Who notes what happens.
+#[derive(Debug)]
+pub struct Recorder {
+    detail: Detail,
+    counts: Counts,
+    towards: Vec<Towards>,
+    groups: Vec<Groups>,
+    /// By node: where its first port is in `ports`.
+    first_port: Vec<u32>,
+    /// By port of every node: its place in `groups`.
+    ports: Vec<Option<u32>>,
+    losses: Vec<Option<LossWatch>>,
+    changes: Vec<KindChange>,
+    /// By flow number.
+    clocks: Vec<Option<Box<Clocks>>>,
+    captures: Captures,
+    last: Instant,
+}
+
+impl Recorder {
+    /// A recorder of what has not begun.
+    pub(super) fn new(plan: &LabPlan, detail: Detail, captures: Captures) -> Self {
+        let network = &plan.network;
+        let mut groups = Vec::new();
+        let (mut first_port, mut ports) = (Vec::new(), Vec::new());
+        for (id, node) in (0u32..).map(NodeId).zip(&network.nodes) {
+            first_port.push(ports.len() as u32);
+            for port in 0..node.ports() {
+                ports.push(watched(&node.kind, port).map(|classify| {
+                    let (classify, onsets) = (classify.clone(), Default::default());
+                    groups.push(Groups { node: id, classify, onsets });
+                    groups.len() as u32 - 1
+                }));
+            }
+        }
+        let place =
+            |node: NodeId, port: PortId| ports[first_port[node.index()] as usize + port.index()];
+        let towards = network.links.iter().zip(0u32..).flat_map(|(link, n)| {
+            [LinkId(n).ab(), LinkId(n).ba()].map(|d| towards(network, link, d, &place))
+        });
+        let towards = towards.collect();
+        let losses = network.nodes.iter().map(|node| match &node.kind {
+            NodeKind::Switch(plan) => Some(LossWatch::new(plan)),
+            NodeKind::Host(_) => None,
+        });
+        Self {
+            detail,
+            counts: Counts::default(),
+            towards,
+            losses: losses.collect(),
+            changes: changes(network),
+            clocks: clocks(plan),
+            groups,
+            first_port,
+            ports,
+            captures,
+            last: Instant::ZERO,
+        }
+    }
+
+    /// The run is over: pauses end, files are written to their end.
+    pub(super) fn end(&mut self, at: Instant) -> Result<(), CaptureError> {
+        for towards in &mut self.towards {
+            towards.receiver.end(at, self.detail.plots);
+        }
+        self.captures.finish()
+    }
+
+    /// When the last frame arrived or was lost.
+    #[must_use]
+    pub const fn last(&self) -> Instant {
+        self.last
+    }
+
+    /// The numbers.
+    #[must_use]
+    pub const fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Frames of lossless groups that a switch lost to congestion.
+    #[must_use]
+    pub fn lossless_lost(&self, node: NodeId) -> u64 {
+        self.losses[node.index()].as_ref().map_or(0, LossWatch::lost)
+    }
+
+    /// The firsts of the groups of a switch's port, if any of its groups is lossless.
+    #[must_use]
+    pub fn onsets(&self, node: NodeId, port: PortId) -> Option<&[Onset; PRIORITIES]> {
+        let place = self.ports[self.first_port[node.index()] as usize + port.index()]?;
+        Some(&self.groups[place as usize].onsets)
+    }
+
+    /// The priorities that were ever paused by pauses on a direction, at the end to which it leads.
+    pub fn pauses(&self, direction: Direction) -> impl Iterator<Item = (Priority, &Timeline)> {
+        self.towards[direction.index()].receiver.lines()
+    }
+
+    /// The latency of a flow by the network's own time, if the clocks of its hosts are not that.
+    pub(super) fn latency(&self, flow: u32) -> Option<&Latency> {
+        self.clocks.get(flow as usize)?.as_ref().map(|c| &c.latency)
+    }
+
+    fn control(&mut self, at: Instant, direction: Direction, head: &[u8]) {
+        let towards = &mut self.towards[direction.index()];
+        let (keep, pfc) = (self.detail.plots, towards.receiver.pfc);
+        let begun = match mac_control::Repr::parse(head, towards.mac) {
+            Ok(mac_control::Repr::Pfc(r)) if pfc => {
+                towards.receiver.take(at, r.enabled, |p| r.times[p.index()], keep)
+            }
+            Ok(mac_control::Repr::Pause(r)) if !pfc => {
+                towards.receiver.take(at, PrioritySet::ALL, |_| r.time, keep)
+            }
+            Ok(_) | Err(_) => return,
+        };
+        if towards.host && !begun.is_empty() {
+            let last_bit = at.saturating_sub(towards.response);
+            self.counts.first_at_host.get_or_insert(last_bit);
+        }
+    }
+
+    /// A data frame of a flow between hosts whose clocks differ.
+    fn time(&mut self, at: Instant, head: &[u8]) {
+        let Some(probe) = probe_of(head) else { return };
+        if let Some(Some(clocks)) = self.clocks.get_mut(probe.flow.0 as usize) {
+            clocks.latency.record(at.since(clocks.from.network(probe.sent)));
+        }
+    }
+
+    fn dropped(
+        &mut self,
+        at: Instant,
+        node: NodeId,
+        port: PortId,
+        priority: Option<Priority>,
+        reason: DropReason,
+    ) {
+        while self.changes.last().is_some_and(|change| change.at <= at) {
+            let Some(c) = self.changes.pop() else { break };
+            if let Some(watch) = &mut self.losses[c.node.index()] {
+                watch.set_kind(c.port, c.group, c.kind);
+            }
+        }
+        self.counts.drops.count(reason);
+        let first = FirstDrop { at, node, port, priority, reason };
+        self.counts.first_drop.get_or_insert(first);
+        if let Some(watch) = &mut self.losses[node.index()] {
+            watch.dropped(at, port, priority, reason);
+        }
+        if let (Some(p), Some(groups)) = (priority, self.groups_of(node, port)) {
+            groups.onsets[groups.classify.group[p.index()].index()].drop(at);
+        }
+    }
+
+    #[inline]
+    fn groups_of(&mut self, node: NodeId, port: PortId) -> Option<&mut Groups> {
+        let place = self.ports[self.first_port[node.index()] as usize + port.index()]?;
+        let groups = &mut self.groups[place as usize];
+        debug_assert_eq!(groups.node, node);
+        Some(groups)
+    }
+}
+
+impl Witness for Recorder {
+    #[inline]
+    fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, _: Instant) {
+        self.captures.sent(at, direction, frame);
+    }
+
+    #[inline]
+    fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        self.last = at;
+        let head = frame.head();
+        if head.get(12..14) == Some(&[0x88, 0x08]) {
+            return self.control(at, direction, head);
+        }
+        let towards = &self.towards[direction.index()];
+        if let Some(place) = towards.groups {
+            let groups = &mut self.groups[place as usize];
+            let p = onset::priority(&groups.classify, head);
+            groups.onsets[groups.classify.group[p.index()].index()].frames += 1;
+        } else if towards.host && !self.clocks.is_empty() {
+            self.time(at, head);
+        }
+    }
+
+    fn lost(&mut self, at: Instant, _: Direction, _: &VirtualFrame, cause: Loss) {
+        self.last = at;
+        let count = match cause {
+            Loss::Damaged => &mut self.counts.damaged,
+            Loss::Fault => &mut self.counts.lost,
+            Loss::LinkDown => &mut self.counts.link_down,
+        };
+        *count += 1;
+    }
+
+    fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {
+        let c = &mut self.counts;
+        match *note {
+            Note::Dropped { port, priority, reason } => {
+                self.dropped(at, node, port, priority, reason);
+            }
+            Note::Marked { .. } => {
+                c.marks += 1;
+                c.first_mark.get_or_insert(at);
+            }
+            Note::Crossed { port, group, xoff: true } => {
+                c.xoffs += 1;
+                c.first_xoff.get_or_insert(at);
+                if let Some(groups) = self.groups_of(node, port) {
+                    groups.onsets[group.index()].pause(at);
+                }
+            }
+            Note::Crossed { xoff: false, .. } => c.xons += 1,
+            Note::PauseSent { .. } => c.pauses_sent += 1,
+            Note::PauseObeyed { .. } => {}
+            Note::Storm { detected: true, .. } => c.storms_detected += 1,
+            Note::Storm { detected: false, .. } => c.storms_restored += 1,
+        }
+    }
+
+    fn link(&mut self, at: Instant, link: LinkId, _: bool) {
+        for direction in [link.ab(), link.ba()] {
+            self.towards[direction.index()].receiver.end(at, self.detail.plots);
+        }
+    }
+}
+
+/// How a switch's port classifies, if any of its groups is lossless.
+fn watched(kind: &NodeKind, port: usize) -> Option<&ClassifyPlan> {
+    let NodeKind::Switch(plan) = kind else { return None };
+    let lossless = |g: &crate::buffer::GroupPlan| matches!(g.kind, GroupKind::Lossless { .. });
+    plan.buffer.groups[port].iter().any(lossless).then(|| &plan.ports[port].classify)
+}
+
+fn towards(
+    network: &NetworkPlan,
+    link: &LinkPlan,
+    direction: Direction,
+    place: &impl Fn(NodeId, PortId) -> Option<u32>,
+) -> Towards {
+    let end = link.to(direction);
+    let (mac, mode, host) = match &network.nodes[end.node.index()].kind {
+        NodeKind::Switch(plan) => {
+            let port = &plan.ports[end.port.index()];
+            (port.mac, port.pfc.mode, false)
+        }
+        NodeKind::Host(plan) => (plan.mac, plan.flow_control, true),
+    };
+    let (obeys, pfc) = match mode {
+        FlowControl::Pfc { obey, .. } => (obey, true),
+        FlowControl::Pause { obey: true, .. } => (PrioritySet::ALL, false),
+        FlowControl::Pause { obey: false, .. } | FlowControl::Off => (PrioritySet::EMPTY, false),
+    };
+    let dir = if direction.0 % 2 == 0 { link.ab } else { link.ba };
+    Towards {
+        mac,
+        host,
+        response: dir.response,
+        groups: place(end.node, end.port),
+        receiver: Receiver::new(obeys, pfc, link.rate),
+    }
+}
+
+/// The groups that faults change, the first one last.
+fn changes(network: &NetworkPlan) -> Vec<KindChange> {
+    let mut changes: Vec<_> = network
+        .faults
+        .iter()
+        .filter_map(|fault| match fault.kind {
+            FaultKind::Change { node, change: Change::Group { port, group, plan } } => {
+                Some(KindChange { at: fault.at, node, port, group, kind: plan.kind })
+            }
+            _ => None,
+        })
+        .collect();
+    changes.sort_by_key(|change| change.at);
+    changes.reverse();
+    changes
+}
+
+/// By flow number, those whose hosts' clocks are not both the network's; nothing if there are none.
+fn clocks(plan: &LabPlan) -> Vec<Option<Box<Clocks>>> {
+    let clock = |node: NodeId| plan.network.nodes[node.index()].clock;
+    let differ = plan.flows.iter().filter(|f| !clock(f.from).is_exact() || !clock(f.to).is_exact());
+    let mut clocks = Vec::new();
+    for flow in differ {
+        let place = flow.id.0 as usize;
+        if clocks.len() <= place {
+            clocks.resize_with(place + 1, || None);
+        }
+        let from = clock(flow.from);
+        clocks[place] = Some(Box::new(Clocks { from, latency: Latency::default() }));
+    }
+    clocks
+}

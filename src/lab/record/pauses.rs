@@ -1,0 +1,192 @@
+//! Who was paused, from when to when, told from the pauses that arrived: each lasts until it is
+//! taken back, replaced, or its own time is over (802.3 31D.3).
+
+use crate::time::{Duration, Instant};
+use crate::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
+
+/// Pieces of a timeline that are kept apart. A choice: more than a plot can show.
+pub const PIECES_MAX: usize = 1_000;
+
+/// A piece of a timeline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// Where it begins.
+    pub from: Instant,
+    /// Where it ends.
+    pub to: Instant,
+    /// How much of it was paused: all, unless short gaps were left out.
+    pub paused: Duration,
+    /// How many pauses it is.
+    pub pauses: u64,
+}
+
+/// The pauses of one priority at one receiver.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    pieces: Vec<Piece>,
+    /// The pause that is on: since when and until when at the latest.
+    now: Option<(Instant, Instant)>,
+    /// How often it was paused while it was running.
+    pub pauses: u64,
+    /// How long all of them were.
+    pub total: Duration,
+    /// How long the longest was.
+    pub longest: Duration,
+}
+
+impl Timeline {
+    /// A pause of `span` arrives; none takes it back. True if it begins one.
+    fn pause(&mut self, at: Instant, span: Duration, keep: bool) -> bool {
+        self.expire(at, keep);
+        if span == Duration::ZERO {
+            self.end(at, keep);
+            return false;
+        }
+        let (since, begins) = match self.now {
+            Some((since, _)) => (since, false),
+            None => (at, true),
+        };
+        self.now = Some((since, at.saturating_add(span)));
+        self.pauses += u64::from(begins);
+        begins
+    }
+
+    /// Ends a pause whose time is over.
+    fn expire(&mut self, at: Instant, keep: bool) {
+        if let Some((_, until)) = self.now.filter(|(_, until)| *until <= at) {
+            self.end(until, keep);
+        }
+    }
+
+    fn end(&mut self, at: Instant, keep: bool) {
+        let Some((from, _)) = self.now.take() else { return };
+        let paused = at.since(from);
+        self.total += paused;
+        self.longest = self.longest.max(paused);
+        if keep {
+            if self.pieces.len() == PIECES_MAX {
+                merge(&mut self.pieces);
+            }
+            self.pieces.push(Piece { from, to: at, paused, pauses: 1 });
+        }
+    }
+
+    /// The pieces, in order.
+    #[must_use]
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+}
+
+/// Joins the pieces that are closest to each other, half of all.
+fn merge(pieces: &mut Vec<Piece>) {
+    let mut gaps: Vec<Duration> = pieces.windows(2).map(|w| w[1].from.since(w[0].to)).collect();
+    let middle = gaps.len() / 2;
+    let (_, &mut widest, _) = gaps.select_nth_unstable(middle);
+    let mut joined: Vec<Piece> = Vec::with_capacity(PIECES_MAX);
+    for piece in pieces.drain(..) {
+        match joined.last_mut() {
+            Some(last) if piece.from.since(last.to) <= widest => {
+                last.to = piece.to;
+                last.paused += piece.paused;
+                last.pauses += piece.pauses;
+            }
+            _ => joined.push(piece),
+        }
+    }
+    *pieces = joined;
+}
+
+/// The pauses that one end of a link receives.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    /// The priorities whose pauses it obeys.
+    pub(super) obeys: PrioritySet,
+    /// Whether it obeys PFC, or else PAUSE.
+    pub(super) pfc: bool,
+    pub(super) rate: BitsPerSec,
+    lines: Option<Box<[Timeline; PRIORITIES]>>,
+}
+
+impl Receiver {
+    pub(super) const fn new(obeys: PrioritySet, pfc: bool, rate: BitsPerSec) -> Self {
+        Self { obeys, pfc, rate, lines: None }
+    }
+
+    /// A frame arrives that asks for these times; the priorities whose pause begins with it.
+    pub(super) fn take(
+        &mut self,
+        at: Instant,
+        named: PrioritySet,
+        time: impl Fn(Priority) -> Quanta,
+        keep: bool,
+    ) -> PrioritySet {
+        let lines = self.lines.get_or_insert_default();
+        let named = named.iter().filter(|p| self.obeys.contains(*p));
+        named.filter(|p| lines[p.index()].pause(at, time(*p).at(self.rate), keep)).collect()
+    }
+
+    /// Every pause ends: the link went down, or the run is over.
+    pub(super) fn end(&mut self, at: Instant, keep: bool) {
+        for line in self.lines.iter_mut().flat_map(|lines| lines.iter_mut()) {
+            line.expire(at, keep);
+            line.end(at, keep);
+        }
+    }
+
+    /// The priorities that were ever paused, with their timelines.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (Priority, &Timeline)> {
+        let lines = self.lines.iter().flat_map(|lines| lines.iter());
+        Priority::ALL.into_iter().zip(lines).filter(|(_, line)| line.pauses > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUANTUM: u64 = 5_120;
+
+    fn at(ns: u64) -> Instant {
+        Instant::from_picos(ns * 1_000)
+    }
+
+    fn receiver() -> Receiver {
+        Receiver::new(PrioritySet::of(Priority::ALL[3]), true, BitsPerSec::gbps(100))
+    }
+
+    fn take(r: &mut Receiver, ns: u64, quanta: u16) -> bool {
+        !r.take(at(ns), PrioritySet::ALL, |_| Quanta(quanta), true).is_empty()
+    }
+
+    #[test]
+    fn a_pause_lasts_until_it_is_taken_back_or_its_time_is_over() {
+        let mut r = receiver();
+        assert!(take(&mut r, 100, 10), "it begins");
+        assert!(!take(&mut r, 120, 10), "it is renewed");
+        assert!(!take(&mut r, 130, 0), "it ends");
+        assert!(take(&mut r, 200, 1), "another one begins");
+        assert!(take(&mut r, 300, 1), "which had ended by itself");
+        r.end(at(1_000), true);
+        let (_, line) = r.lines().next().unwrap();
+        let lengths: Vec<_> = line.pieces().iter().map(|p| p.paused.as_picos()).collect();
+        assert_eq!(lengths, [30_000, QUANTUM, QUANTUM]);
+        assert_eq!((line.pauses, line.longest), (3, Duration::from_nanos(30)));
+        assert_eq!(r.lines().count(), 1, "nothing is paused that is not obeyed");
+    }
+
+    #[test]
+    fn however_many_pauses_there_are_memory_is_bounded_and_no_time_is_lost() {
+        let mut r = receiver();
+        for n in 0..50_000 {
+            assert!(take(&mut r, 100 * n, 5));
+            assert!(!take(&mut r, 100 * n + 10 + n % 7, 0));
+        }
+        let (_, line) = r.lines().next().unwrap();
+        assert!((PIECES_MAX / 4..=PIECES_MAX).contains(&line.pieces().len()));
+        let total: u64 = line.pieces().iter().map(|p| p.paused.as_picos()).sum();
+        assert_eq!((total, line.pauses), (line.total.as_picos(), 50_000));
+        assert_eq!(line.pieces().iter().map(|p| p.pauses).sum::<u64>(), 50_000);
+        assert!(line.pieces().windows(2).all(|w| w[0].to <= w[1].from));
+    }
+}

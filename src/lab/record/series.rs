@@ -1,0 +1,212 @@
+//! Numbers over time with bounded memory: when there are too many moments, every second one goes,
+//! and from then on moments are twice as far apart.
+
+use std::collections::BTreeMap;
+
+use crate::lab::LabPlan;
+use crate::lab::ends::ends;
+use crate::sim::{Network, Node, NodeId, NodeKind, Nodes, Witness};
+use crate::switch::{PortPlan, SwitchPlan};
+use crate::time::{Duration, Instant};
+use crate::units::{PRIORITIES, PortId, Priority, PriorityGroup, TrafficClass};
+
+/// Moments that are kept at most.
+pub const MOMENTS_MAX: usize = 1_000;
+
+/// Series of each kind that are kept at most; those that never were high go first.
+pub const SERIES_MAX: usize = 512;
+
+/// How far apart moments are to begin with, unless the lab says so: a few frames at 100 Gb/s.
+const FIRST_STEP: Duration = Duration::from_nanos(250);
+
+/// What a series is of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Place {
+    /// The switch.
+    pub node: NodeId,
+    /// Its port.
+    pub port: PortId,
+    /// The traffic class or the priority group, 0 to 7.
+    pub index: u8,
+}
+
+/// Octets at every moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Series {
+    /// One for every moment, `u32::MAX` for that and more.
+    pub octets: Vec<u32>,
+    /// The most of them.
+    pub peak: u32,
+}
+
+/// The series of one kind, by where they are.
+pub type SeriesSet = BTreeMap<Place, Series>;
+
+/// What was looked at, at regular moments.
+#[derive(Clone, Debug)]
+pub struct Looks {
+    /// The moments.
+    pub moments: Vec<Instant>,
+    /// Octets in the egress queues that ever held any at a moment.
+    pub queues: SeriesSet,
+    /// Octets that ingress groups hold of the buffer, reserve and headroom included.
+    pub groups: SeriesSet,
+    /// Octets of each flow that had arrived by then, in the order of the lab.
+    pub arrived: Vec<Vec<u64>>,
+    /// How many series were let go.
+    pub left_out: usize,
+    step: Duration,
+    next: Instant,
+    /// By flow: the host that receives it, and its place among what that host expects.
+    sinks: Vec<(NodeId, usize)>,
+    switches: Vec<Switch>,
+}
+
+/// What of a switch is looked at.
+#[derive(Clone, Debug)]
+struct Switch {
+    node: NodeId,
+    /// By port: the classes and the groups that any priority uses.
+    ports: Vec<[u8; 2]>,
+}
+
+impl Switch {
+    fn new(node: NodeId, plan: &SwitchPlan) -> Self {
+        let bits = |index: &dyn Fn(usize) -> usize| {
+            (0..PRIORITIES).fold(0u8, |set, p| set | 1 << index(p))
+        };
+        let port = |p: &PortPlan| {
+            let classify = &p.classify;
+            [bits(&|p| classify.class[p].index()), bits(&|p| classify.group[p].index())]
+        };
+        Self { node, ports: plan.ports.iter().map(port).collect() }
+    }
+}
+
+impl Looks {
+    /// A record in which nothing has been looked at.
+    #[must_use]
+    pub fn new(plan: &LabPlan) -> Self {
+        let nodes = (0u32..).map(NodeId).zip(&plan.network.nodes);
+        let switches = nodes.filter_map(|(id, node)| match &node.kind {
+            NodeKind::Switch(plan) => Some(Switch::new(id, plan)),
+            NodeKind::Host(_) => None,
+        });
+        Self {
+            moments: Vec::new(),
+            queues: SeriesSet::new(),
+            groups: SeriesSet::new(),
+            arrived: vec![Vec::new(); plan.flows.len()],
+            left_out: 0,
+            step: plan.record.sample_every.unwrap_or(FIRST_STEP).max(Duration::from_picos(1)),
+            next: Instant::ZERO,
+            sinks: ends(plan).iter().map(|ends| (ends.to, ends.sink)).collect(),
+            switches: switches.collect(),
+        }
+    }
+
+    /// When to look next.
+    #[must_use]
+    pub const fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// Looks at the nodes.
+    pub fn look<W: Witness>(&mut self, network: &mut Network<W>) {
+        let at = network.now();
+        if self.moments.len() == MOMENTS_MAX {
+            self.halve();
+        }
+        let seen = self.moments.len();
+        self.moments.push(at);
+        self.next = at + self.step;
+        let nodes = network.nodes_mut();
+        self.look_at_switches(nodes, seen);
+        for (arrived, (node, sink)) in self.arrived.iter_mut().zip(&self.sinks) {
+            let Node::Host(station) = nodes.get_mut(*node) else { continue };
+            arrived.push(station.sinks().nth(*sink).map_or(0, |sink| sink.bytes));
+        }
+        for set in [&mut self.queues, &mut self.groups] {
+            for series in set.values_mut() {
+                // What was not put down in this look is nothing.
+                series.octets.resize(seen + 1, 0);
+            }
+            self.left_out += trim(set);
+        }
+    }
+
+    fn look_at_switches(&mut self, nodes: &mut Nodes, seen: usize) {
+        for Switch { node, ports } in &self.switches {
+            let Node::Switch(switch) = nodes.get_mut(*node) else { continue };
+            if switch.held() == 0 {
+                continue;
+            }
+            let cell = u64::from(switch.ledger().cell_bytes());
+            for (port, [classes, groups]) in (0u16..).zip(ports) {
+                let port = PortId::new(port).expect("a switch's ports have ids");
+                for p in Priority::ALL {
+                    let index = p.index() as u8;
+                    let place = Place { node: *node, port, index };
+                    if classes >> index & 1 == 1 {
+                        let class = TrafficClass::ALL[p.index()];
+                        put(&mut self.queues, place, switch.queue_bytes(port, class), seen);
+                    }
+                    if groups >> index & 1 == 1 {
+                        let use_ = switch.ledger().usage(port, PriorityGroup::ALL[p.index()]);
+                        let cells = u64::from(use_.used.0) + u64::from(use_.headroom.0);
+                        put(&mut self.groups, place, cells * cell, seen);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets every second moment go. Of two looks the higher one stays; of what only grows, the
+    /// later one, which is at the moment that stays.
+    fn halve(&mut self) {
+        let last_of_two = |n: usize| n % 2 == 1;
+        let mut n = 0;
+        self.moments.retain(|_| {
+            n += 1;
+            last_of_two(n - 1)
+        });
+        for series in self.queues.values_mut().chain(self.groups.values_mut()) {
+            let pairs = series.octets.chunks(2).map(|two| two.iter().copied().max().unwrap_or(0));
+            series.octets = pairs.collect();
+        }
+        for arrived in &mut self.arrived {
+            *arrived = arrived.chunks(2).filter_map(|two| two.last().copied()).collect();
+        }
+        self.step = self.step.saturating_mul(2);
+    }
+}
+
+/// Puts one look down; a series begins with the first that is not nothing.
+#[inline]
+fn put(set: &mut SeriesSet, place: Place, octets: u64, seen: usize) {
+    if octets == 0 {
+        return;
+    }
+    let octets = u32::try_from(octets).unwrap_or(u32::MAX);
+    let series = set.entry(place).or_insert(Series { octets: Vec::new(), peak: 0 });
+    series.octets.resize(seen, 0);
+    series.octets.push(octets);
+    series.peak = series.peak.max(octets);
+}
+
+/// Lets the lowest series go when there are twice too many; says how many.
+fn trim(set: &mut SeriesSet) -> usize {
+    if set.len() <= 2 * SERIES_MAX {
+        return 0;
+    }
+    let mut peaks: Vec<u32> = set.values().map(|series| series.peak).collect();
+    let excess = set.len() - SERIES_MAX;
+    let (lower, &mut middle, _) = peaks.select_nth_unstable(excess);
+    let mut equal = lower.iter().filter(|peak| **peak == middle).count();
+    set.retain(|_, series| {
+        let goes = series.peak < middle || (series.peak == middle && equal > 0);
+        equal -= usize::from(goes && series.peak == middle);
+        !goes
+    });
+    excess
+}

@@ -1,0 +1,195 @@
+//! Labs in the virtual world, against what can be reckoned by hand.
+
+mod star;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::host::{PauseAsk, PausePlan};
+use crate::sim::{ClockPlan, DirectionPlan, ErrorPlan, Fault, FaultKind, LinkId, Which};
+use crate::switch::testworld;
+use crate::time::{Duration, Instant};
+use crate::units::{Priority, PrioritySet, Quanta};
+use star::{RATE, incast};
+
+fn run_it(plan: &LabPlan) -> Outcome {
+    run(plan, World::Virtual, Options::default(), |_| {}).unwrap().outcome
+}
+
+fn value(path: &str, expect: Expectation) -> Check {
+    let path = path.to_owned();
+    Check { name: path.clone(), kind: CheckKind::Value { path, expect }, source: None }
+}
+
+fn exactly(value: f64) -> Expectation {
+    Expectation { value: Some(value), ..Expectation::default() }
+}
+
+#[test]
+fn one_frame_gives_the_latency_of_its_way() {
+    let mut plan = incast(1, 1);
+    // Preamble and 1,048 octets at 80 ps and 500 ns of cable, then the same without the tag.
+    let latency = Duration::from_picos((1056 + 1052) * 80 + 2 * 500_000);
+    plan.checks = vec![
+        value("flows.f0.latency_ns.p50", exactly(1168.64)),
+        value("flows.f0.latency_ns.max", exactly(1168.64)),
+        value("flows.f0.fct_ns", exactly(1168.64)),
+        value("elapsed_ns", exactly(1168.64)),
+        value("nodes.s.ports.to_r.tx_frames", exactly(1.0)),
+    ];
+    let outcome = run_it(&plan);
+    assert_eq!(outcome.flows[0].fct_ns, Some(Nanos(latency)));
+    assert!(outcome.is_good(), "{:#?}", outcome.checks);
+    assert!(outcome.done && outcome.pauses == PauseOutcome::default());
+}
+
+#[test]
+fn an_incast_pauses_its_senders_and_fills_the_link() {
+    let mut plan = incast(4, 3_000);
+    plan.measure_from = Duration::from_micros(20);
+    plan.measure_to = Some(Duration::from_micros(200));
+    let flows = (0..4).collect();
+    let kind = CheckKind::Fairness { flows, tolerance: 0.05 };
+    plan.checks = vec![
+        Check { name: "shares".into(), kind, source: None },
+        value("lossless_drops", exactly(0.0)),
+        value("pauses.xoffs", Expectation { at_least: Some(4.0), ..Expectation::default() }),
+    ];
+    let outcome = run_it(&plan);
+    assert!(outcome.is_good(), "{:#?}", outcome.checks);
+    let p = &outcome.pauses;
+    assert!(p.first_ns < p.first_received_ns && p.received_xoffs == p.xoffs, "{p:?}");
+    assert!(p.xoffs == p.xons && p.longest_ns.0 > Duration::ZERO && p.frames_sent >= 2 * p.xoffs);
+    // 1,044 of every 1,064 octets on the line are the frame's.
+    let sum: f64 = outcome.flows.iter().map(|f| f.rx_bps).sum();
+    let full = RATE.get() as f64 * 1044.0 / 1064.0;
+    assert!((sum - full).abs() < full * 1e-3, "{sum} of {full}");
+    assert!(outcome.flows.iter().all(|f| f.rx_frames == 3_000 && f.loss_frames == 0));
+}
+
+#[test]
+fn what_is_recorded_on_the_way_changes_no_result() {
+    let plan = incast(4, 2_000);
+    let once = run_it(&plan);
+    assert_eq!(once, run_it(&plan));
+    let with = run(&plan, World::Virtual, Options { plots: true }, |_| {}).unwrap();
+    assert_eq!(once, with.outcome);
+    let Recording { events, looks } = with.recording.unwrap();
+    assert!(looks.moments.len() > record::MOMENTS_MAX / 4);
+    let peaks = looks.queues.values().map(|series| series.peak).max();
+    assert!(peaks > Some(100_000), "{peaks:?}");
+    let lengths = |s: &record::Series| s.octets.len() == looks.moments.len();
+    assert!(looks.queues.values().chain(looks.groups.values()).all(lengths));
+    let last: Vec<_> = looks.arrived.iter().map(|a| a.last().copied()).collect();
+    assert!(last.iter().all(|n| *n > Some(1_500 * 1044)), "{last:?}");
+    assert!(
+        events.pauses(LinkId(0).ab()).next().is_some_and(|(_, line)| !line.pieces().is_empty())
+    );
+}
+
+#[test]
+fn too_little_headroom_is_told_to_the_frame() {
+    let mut plan = incast(1, 1_000);
+    // The receiver lets nothing through, so that nothing leaves the buffer.
+    let pfc = PauseAsk::pfc(PrioritySet::of(Priority::ALL[3]), Quanta::MAX);
+    let every = Duration::from_micros(100);
+    let storm = PausePlan { ask: pfc, start: Instant::ZERO, every, frames: 10 };
+    let star::Parts { switch, receiver } = star::parts(&mut plan);
+    receiver.pauses.push(storm);
+    // A frame takes 17 cells: 4 less than 8 of them.
+    for groups in &mut switch.buffer.groups {
+        *groups = testworld::groups(8 * 17 - 4);
+    }
+    plan.checks = vec![
+        value("nodes.s.ports.to_h0.groups.3.frames_from_first_pause_to_first_drop", exactly(7.0)),
+        value("first_drop.reason", exactly(0.0)),
+    ];
+    let outcome = run_it(&plan);
+    assert!(outcome.lossless_drops > 0 && !outcome.is_good());
+    assert_eq!(outcome.checks[0].verdict, Verdict::Good, "{:?}", outcome.checks[0]);
+    assert_eq!(outcome.checks[1].detail, "first_drop.reason is no number");
+    let drop = outcome.first_drop.unwrap();
+    assert_eq!((drop.node.as_str(), drop.reason, drop.priority), ("s", "headroom_full", Some(3)));
+    let lost: u64 = outcome.flows.iter().map(|f| f.loss_frames).sum();
+    assert_eq!(lost, outcome.lossless_drops);
+    assert_eq!(outcome.drops["headroom_full"], lost);
+}
+
+#[test]
+fn losses_and_faults_are_told_apart_from_drops() {
+    let mut plan = incast(1, 100);
+    let at = |us| Instant::ZERO + Duration::from_micros(us);
+    let lose = FaultKind::Lose { direction: LinkId(0).ba(), which: Which::Data, frames: 3 };
+    plan.network.faults = vec![
+        Fault { at: at(1), kind: lose },
+        Fault { at: at(2), kind: FaultKind::Link { link: LinkId(0), up: false } },
+        Fault { at: at(3), kind: FaultKind::Link { link: LinkId(0), up: true } },
+    ];
+    let outcome = run_it(&plan);
+    let losses = outcome.line_losses;
+    assert_eq!((losses.lost, outcome.lossless_drops, outcome.drops.len()), (3, 0, 0));
+    assert!(losses.link_down > 0);
+    assert_eq!(outcome.flows[0].loss_frames, losses.lost + losses.link_down);
+    assert_eq!(outcome.flows[0].fct_ns, None);
+    let what: Vec<_> = outcome.faults.iter().map(|f| f.what.as_str()).collect();
+    let expected =
+        ["the next 3 data frames from h0 to s are lost", "link l0 goes down", "link l0 comes up"];
+    assert_eq!(what, expected);
+}
+
+#[test]
+fn latency_does_not_depend_on_what_clocks_show() {
+    let exact = run_it(&incast(1, 10));
+    let mut plan = incast(1, 10);
+    plan.network.nodes[1].clock =
+        ClockPlan { offset: Duration::from_millis(5), ..ClockPlan::default() };
+    // The flow begins when the sender's own clock says so, which is at once.
+    let outcome = run_it(&plan);
+    assert_eq!(outcome.flows[0].latency_ns, exact.flows[0].latency_ns);
+    assert_eq!(outcome.flows[0].rx_frames, 10);
+}
+
+#[test]
+fn a_run_that_is_cut_short_says_what_is_still_on_its_way() {
+    let mut plan = incast(1, 1_000);
+    plan.duration = Duration::from_micros(10);
+    let outcome = run_it(&plan);
+    let flow = &outcome.flows[0];
+    assert!(!outcome.done && flow.pending_frames > 0 && flow.loss_frames == 0, "{flow:?}");
+    assert_eq!(flow.tx_frames, flow.rx_frames + flow.pending_frames);
+    assert_eq!(outcome.elapsed_ns, Nanos(plan.duration));
+}
+
+#[test]
+fn errors_on_lines_are_counted_by_kind() {
+    let mut plan = incast(1, 2_000);
+    let errors = ErrorPlan { bit: u64::MAX / 100_000, frame: u64::MAX / 100 };
+    plan.network.links[0].ba = DirectionPlan { errors, ..plan.network.links[0].ba };
+    let outcome = run_it(&plan);
+    let LineLosses { damaged, lost, .. } = outcome.line_losses;
+    assert!((50..350).contains(&damaged) && (5..50).contains(&lost), "{damaged} {lost}");
+    assert_eq!(outcome.flows[0].loss_frames, damaged + lost);
+}
+
+#[test]
+fn the_json_has_the_promised_fields_in_the_order_of_the_lab() {
+    let outcome = run_it(&incast(2, 10));
+    let json = serde_json::to_value(&outcome).unwrap();
+    assert_eq!(json["world"], "virtual");
+    assert_eq!(json["trace_hash"].as_str().map(str::len), Some(16));
+    let flow = json["flows"][1].as_object().unwrap();
+    for field in ["name", "tx_frames", "rx_frames", "loss_frames", "rx_bps", "payload_bps"] {
+        assert!(flow.contains_key(field), "{field}");
+    }
+    for field in ["min", "p50", "p99", "p999", "max"] {
+        assert!(flow["latency_ns"][field].is_number(), "{field}");
+    }
+    assert_eq!(json["nodes"]["s"]["ports"][0]["priorities"][3]["priority"], 3);
+    assert_eq!(json["nodes"]["h0"]["ports"][0]["peer"], "s");
+    assert_eq!(json["nodes"]["h0"]["kind"], "host");
+    let text = serde_json::to_string(&outcome).unwrap();
+    let order = ["\"s\":", "\"h0\":", "\"h1\":", "\"r\":"].map(|name| text.find(name).unwrap());
+    assert!(order.is_sorted(), "{order:?}");
+    assert_eq!(json["checks"], json!([]));
+    assert!(json["pauses"]["first_ns"] == Value::Null);
+}

@@ -1,0 +1,141 @@
+//! What was asked of a run, against what it gave.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::path::find;
+use super::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
+
+/// Whether something is as it should be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// It is.
+    Good,
+    /// It is not.
+    Bad,
+}
+
+/// A check and what it found.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CheckOutcome {
+    /// Its name in the lab.
+    pub name: String,
+    /// Whether the lab passed it.
+    pub verdict: Verdict,
+    /// What was found, in a sentence.
+    pub detail: String,
+    /// Where the expectation comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+impl Verdict {
+    /// Good if `good`.
+    #[must_use]
+    pub const fn of(good: bool) -> Self {
+        if good { Self::Good } else { Self::Bad }
+    }
+
+    /// Whether it is good.
+    #[must_use]
+    pub const fn is_good(self) -> bool {
+        matches!(self, Self::Good)
+    }
+
+    /// Its name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+/// What a check that looks at numbers found in the results.
+pub(super) fn of_numbers(check: &Check, plan: &LabPlan, results: &Value) -> Option<(bool, String)> {
+    match &check.kind {
+        CheckKind::Value { path, expect } => Some(value(results, path, expect)),
+        CheckKind::Fairness { flows, tolerance } => {
+            let names: Vec<&str> = flows.iter().map(|n| plan.flows[*n].name.as_str()).collect();
+            Some(fairness(results, &names, *tolerance))
+        }
+        _ => None,
+    }
+}
+
+fn value(results: &Value, path: &str, expect: &Expectation) -> (bool, String) {
+    let found = match find(results, path) {
+        Ok(Value::Bool(b)) => f64::from(u8::from(*b)),
+        Ok(Value::Null) => return (false, format!("{path} has no value: it never happened")),
+        Ok(v) => match v.as_f64() {
+            Some(n) => n,
+            None => return (false, format!("{path} is no number")),
+        },
+        Err(error) => return (false, error),
+    };
+    let (mut good, mut wanted) = (true, Vec::new());
+    if let Some(value) = expect.value {
+        let (bound, text) = match expect.tolerance {
+            Tolerance::Exact => (0.0, "exactly".to_owned()),
+            Tolerance::Relative(part) => {
+                ((value * part).abs(), format!("within {} % of", number(100.0 * part)))
+            }
+            Tolerance::Absolute(by) => (by, format!("within {} of", number(by))),
+        };
+        good &= (found - value).abs() <= bound;
+        let off = match (found == value, value == 0.0) {
+            (true, _) => String::new(),
+            (_, true) => format!(" (off by {})", number(found)),
+            _ => format!(" (off by {:+.3} %)", 100.0 * (found - value) / value),
+        };
+        wanted.push(format!("{text} {}{off}", number(value)));
+    }
+    if let Some(least) = expect.at_least {
+        good &= found >= least;
+        wanted.push(format!("at least {}", number(least)));
+    }
+    if let Some(most) = expect.at_most {
+        good &= found <= most;
+        wanted.push(format!("at most {}", number(most)));
+    }
+    (good, format!("{path} is {}, expected {}", number(found), wanted.join(" and ")))
+}
+
+fn fairness(results: &Value, names: &[&str], tolerance: f64) -> (bool, String) {
+    let mut shares = Vec::new();
+    for name in names {
+        match find(results, &format!("flows.{name}.payload_bps")).map(Value::as_f64) {
+            Ok(Some(share)) => shares.push((share, *name)),
+            Ok(None) => return (false, format!("flow {name} has no rate")),
+            Err(error) => return (false, error),
+        }
+    }
+    let mean = shares.iter().map(|(share, _)| share).sum::<f64>() / shares.len().max(1) as f64;
+    if mean <= 0.0 {
+        return (false, "nothing arrived of these flows while shares were measured".into());
+    }
+    let off = |share: &f64| (share - mean) / mean;
+    let worst = shares.iter().max_by(|a, b| off(&a.0).abs().total_cmp(&off(&b.0).abs()));
+    let Some((share, name)) = worst else { return (false, "no flows are compared".into()) };
+    let detail = format!(
+        "{} flows share {} on average; {name} has {} ({:+.2} %), {} % is allowed",
+        shares.len(),
+        crate::report::scaled(mean, "b/s"),
+        crate::report::scaled(*share, "b/s"),
+        100.0 * off(share),
+        number(100.0 * tolerance),
+    );
+    (off(share).abs() <= tolerance, detail)
+}
+
+/// A number without digits that say nothing.
+fn number(n: f64) -> String {
+    if n.fract() == 0.0 && n.abs() < 1e15 {
+        let digits = crate::report::count(n.abs() as u64);
+        return if n < 0.0 { format!("-{digits}") } else { digits };
+    }
+    let text = format!("{n:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

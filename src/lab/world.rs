@@ -1,0 +1,76 @@
+//! The two worlds, and the door to them.
+
+use core::fmt;
+use core::str::FromStr;
+
+use super::plan::LabPlan;
+use super::record::CaptureError;
+use super::virtual_run::{self, Options, Progress, Run};
+use crate::sim::NetworkError;
+
+/// Where a lab is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum World {
+    /// In exact time, with nothing real but the data plane.
+    #[default]
+    Virtual,
+    /// On DPDK ports and with real frames.
+    Real,
+}
+
+/// Why a lab could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The plan of its network contradicts itself.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// A capture could not be written.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// There is no such world here.
+    #[error("this build runs labs in the virtual world only; try `--world virtual`")]
+    NoRealWorld,
+}
+
+impl World {
+    /// Its name in results and on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Virtual => "virtual",
+            Self::Real => "real",
+        }
+    }
+}
+
+impl fmt::Display for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for World {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Self::Virtual, Self::Real]
+            .into_iter()
+            .find(|world| world.name() == text)
+            .ok_or_else(|| format!("{text} is neither virtual nor real"))
+    }
+}
+
+/// Runs a lab and says what happened. `progress` is called now and then.
+///
+/// # Errors
+/// What cannot be run in that world, or written.
+pub fn run(
+    plan: &LabPlan,
+    world: World,
+    options: Options,
+    progress: impl FnMut(Progress),
+) -> Result<Run, RunError> {
+    match world {
+        World::Virtual => virtual_run::run(plan, options, progress),
+        World::Real => Err(RunError::NoRealWorld),
+    }
+}
