@@ -2,52 +2,16 @@
 //! they send.
 
 use super::error::NetworkError;
-use super::frame::{VirtualFrame, VirtualPort};
-use super::hash::TraceHash;
-use super::plan::{
-    CpuPlan, Direction, End, Fault, FaultKind, LinkId, NetworkPlan, NodeId, NodeKind, NodePlan,
-};
-use super::queue::{Class, Queue};
-use super::wire::{Delivery, Wire};
-use super::witness::{Loss, Notes, Witness};
-use super::{ClockPlan, VirtualWorld};
+use super::node::{Node, NodeState, Nodes};
+use super::plan::{Direction, End, Fault, FaultKind, LinkId, NetworkPlan, NodeId};
+use super::queue::Class;
+use super::wires::{Event, Slots, Wires};
+use super::witness::{Loss, Witness};
 use crate::congestion::Dice;
 use crate::frame::Frame;
-use crate::host::Station;
-use crate::schedule::Line;
-use crate::switch::{Change, Switch};
+use crate::switch::Change;
 use crate::time::{Duration, Instant};
 use crate::units::PortId;
-use crate::world::Alone;
-
-/// A node as a witness may look at it.
-pub enum Node {
-    /// A switch.
-    Switch(Box<Switch<VirtualWorld>>),
-    /// A host.
-    Host(Box<Station<VirtualPort>>),
-}
-
-/// All nodes, by [`NodeId`].
-pub struct Nodes(Vec<NodeState>);
-
-/// A node and what the engine keeps of it.
-struct NodeState {
-    node: Node,
-    clock: ClockPlan,
-    cpu: CpuPlan,
-    /// The directions that start at its ports.
-    out: Vec<Direction>,
-    /// The ports at which something has arrived, or whose deadline has come.
-    due: Vec<PortId>,
-    /// Whether it is among those that are ready.
-    ready: bool,
-    /// What has arrived since it was last polled.
-    frames: u64,
-    bytes: u64,
-    /// Its processor has other work until then.
-    busy_until: Instant,
-}
 
 /// How many of what happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -60,22 +24,6 @@ pub struct Tally {
     pub lost: u64,
     /// Polls of nodes.
     pub polls: u64,
-}
-
-/// Where each class of events has its slots; see [`Queue`] for the order.
-#[derive(Clone, Copy, Debug)]
-struct Slots {
-    directions: u32,
-    nodes: u32,
-}
-
-/// What an event is.
-enum Event {
-    Fault,
-    Arrival(Direction),
-    Wake(Direction),
-    Node(NodeId),
-    Sample,
 }
 
 /// A running network.
@@ -92,114 +40,6 @@ pub struct Network<W: Witness = ()> {
     witness: W,
 }
 
-/// The lines and the queue: what a node's poll changes beside the node.
-struct Wires {
-    wires: Vec<Wire>,
-    queue: Queue,
-    slots: Slots,
-    hash: TraceHash,
-    tally: Tally,
-    on_the_way: u64,
-}
-
-impl Slots {
-    const FAULT: u32 = 0;
-
-    const fn arrival(self, direction: Direction) -> u32 {
-        1 + direction.0
-    }
-    const fn wake(self, direction: Direction) -> u32 {
-        1 + self.directions + direction.0
-    }
-    const fn node(self, node: NodeId) -> u32 {
-        1 + 2 * self.directions + node.0
-    }
-    const fn sample(self) -> u32 {
-        1 + 2 * self.directions + self.nodes
-    }
-    const fn count(self) -> usize {
-        self.sample() as usize + 1
-    }
-
-    #[inline]
-    const fn event(self, slot: u32) -> Event {
-        if slot == Self::FAULT {
-            return Event::Fault;
-        }
-        let n = slot - 1;
-        if n < self.directions {
-            return Event::Arrival(Direction(n));
-        }
-        if n < 2 * self.directions {
-            return Event::Wake(Direction(n - self.directions));
-        }
-        let n = n - 2 * self.directions;
-        if n < self.nodes { Event::Node(NodeId(n)) } else { Event::Sample }
-    }
-}
-
-impl Nodes {
-    /// A node.
-    ///
-    /// # Panics
-    /// If there is none of that number.
-    pub fn get_mut(&mut self, id: NodeId) -> &mut Node {
-        &mut self.0[id.index()].node
-    }
-
-    /// What a node's clock shows at the network's time `at`.
-    #[must_use]
-    pub fn local(&self, id: NodeId, at: Instant) -> Instant {
-        self.0[id.index()].clock.local(at)
-    }
-
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl Wires {
-    /// Puts a frame on its line, at `at`, when the sender's clock shows `local`.
-    #[inline]
-    fn send<W: Witness>(
-        &mut self,
-        at: Instant,
-        local: Instant,
-        clock: &ClockPlan,
-        direction: Direction,
-        mut frame: VirtualFrame,
-        witness: &mut W,
-    ) {
-        frame.look();
-        frame.touch();
-        let wire = &mut self.wires[direction.index()];
-        let time = wire.time_for(&frame);
-        let end = if clock.is_exact() { at + time } else { clock.network(local + time) };
-        self.hash.frame(at, direction, &frame);
-        self.tally.frames += 1;
-        witness.sent(at, direction, &frame, end);
-        match wire.take(at, end, frame) {
-            Ok(()) => {
-                self.on_the_way += 1;
-                let next = wire.next();
-                self.queue.set(self.slots.arrival(direction), Class::Arrival, next);
-            }
-            Err((frame, cause)) => {
-                self.tally.lost += 1;
-                witness.lost(at, direction, &frame, cause);
-            }
-        }
-    }
-}
-
 impl<W: Witness> Network<W> {
     /// A network in which nothing has happened yet.
     ///
@@ -211,34 +51,19 @@ impl<W: Witness> Network<W> {
         for node in &plan.nodes {
             nodes.push(NodeState::new(node, W::NOTES)?);
         }
-        let wires: Vec<Wire> = (0..plan.links.len() as u32)
-            .flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()])
-            .map(|direction| wire(plan, direction))
-            .collect();
-        for (n, wire) in wires.iter().enumerate() {
+        let mut wires = Wires::new(plan);
+        for (n, wire) in wires.wires.iter().enumerate() {
             nodes[wire.from.node.index()].out[wire.from.port.index()] = Direction(n as u32);
-        }
-        let slots = Slots { directions: wires.len() as u32, nodes: nodes.len() as u32 };
-        let mut queue = Queue::new(slots.count());
-        for n in 0..slots.directions {
-            queue.set(slots.wake(Direction(n)), Class::Timer, Instant::ZERO);
         }
         let mut faults = plan.faults.clone();
         // The sort is stable: faults at the same time happen in the order of the plan.
         faults.sort_by_key(|fault| fault.at);
         faults.reverse();
-        queue.set(
-            Slots::FAULT,
-            Class::Fault,
-            faults.last().map_or(Instant::NEVER, |fault| fault.at),
-        );
-        if plan.sample_every.is_some() {
-            queue.set(slots.sample(), Class::Sample, Instant::ZERO);
-        }
-        let (hash, tally) = (TraceHash::default(), Tally::default());
+        let first = faults.last().map_or(Instant::NEVER, |fault| fault.at);
+        wires.queue.set(Slots::FAULT, Class::Fault, first);
         Ok(Self {
             nodes: Nodes(nodes),
-            wires: Wires { wires, queue, slots, hash, tally, on_the_way: 0 },
+            wires,
             faults,
             ready: Vec::new(),
             shuffle: plan.shuffle.map(Dice::new),
@@ -527,67 +352,6 @@ impl<W: Witness> Network<W> {
     pub fn finish(self) -> (W, Nodes) {
         (self.witness, self.nodes)
     }
-}
-
-impl NodeState {
-    fn new(plan: &NodePlan, notes: bool) -> Result<Self, NetworkError> {
-        let port = || VirtualPort::new(plan.control_len);
-        let node = match &plan.kind {
-            NodeKind::Switch(switch) => {
-                let ids = (0..switch.ports.len() as u16).filter_map(PortId::new);
-                let ports = ids.map(|id| (id, port())).collect();
-                let watch = Notes { enabled: notes, ..Notes::default() };
-                Node::Switch(Box::new(Switch::new(switch, ports, Alone::default(), watch)?))
-            }
-            NodeKind::Host(host) => Node::Host(Box::new(Station::new(host, port())?)),
-        };
-        Ok(Self {
-            node,
-            clock: plan.clock,
-            cpu: plan.cpu,
-            out: vec![Direction(u32::MAX); plan.ports()],
-            due: Vec::new(),
-            ready: false,
-            frames: 0,
-            bytes: 0,
-            busy_until: Instant::ZERO,
-        })
-    }
-
-    #[inline]
-    fn port_mut(&mut self, id: PortId) -> &mut VirtualPort {
-        match &mut self.node {
-            Node::Host(station) => station.port_mut(),
-            Node::Switch(switch) => switch.port_mut(id).expect("a wire ends at a port"),
-        }
-    }
-
-    /// Takes note of what a poll took the processor.
-    #[inline]
-    fn work(&mut self, at: Instant) {
-        let (frames, bytes) = (core::mem::take(&mut self.frames), core::mem::take(&mut self.bytes));
-        if self.cpu != CpuPlan::default() {
-            let per_frame = self.cpu.frame.saturating_mul(frames);
-            self.busy_until = at + self.cpu.poll + per_frame + self.cpu.byte.saturating_mul(bytes);
-        }
-    }
-}
-
-/// One direction, as planned.
-fn wire(plan: &NetworkPlan, direction: Direction) -> Wire {
-    let link = &plan.links[direction.link().index()];
-    let to = link.to(direction);
-    let towards = &plan.nodes[to.node.index()];
-    let fastest = (0..towards.ports() as u16)
-        .filter_map(|n| towards.line(PortId::new(n)?))
-        .max_by_key(|(rate, ..)| rate.get());
-    let delivery = match fastest {
-        Some((rate, line, _)) if towards.cut_through => Delivery::CutThrough(Line::new(rate, line)),
-        _ => Delivery::Stored,
-    };
-    let dir = if direction.0 % 2 == 0 { link.ab } else { link.ba };
-    let seed = plan.seed ^ (u64::from(direction.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    Wire::new(Line::new(link.rate, link.line), dir, (link.from(direction), to), delivery, seed)
 }
 
 /// Fisher and Yates.

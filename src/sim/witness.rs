@@ -1,7 +1,7 @@
 //! What can be seen of a network from outside, as it happens: for checkers, recorders and reports.
 
 use super::frame::VirtualFrame;
-use super::network::Nodes;
+use super::node::Nodes;
 use super::plan::{Direction, LinkId, NodeId};
 use crate::stats::DropReason;
 use crate::time::Instant;
