@@ -1,4 +1,5 @@
-//! The end station: paced sources that obey pauses, and sinks that miss nothing.
+//! The end station: paced sources that obey pauses, senders and receivers that answer each other,
+//! and sinks that miss nothing.
 //!
 //! A [`Station`] owns one port. It is polled like a switch, and promises:
 //! - The link is never overdriven: with no shaper burst allowed, no frame starts before the one
@@ -11,7 +12,7 @@
 //! No clock is read, and nothing is allocated per frame. Time must not run backwards.
 //!
 //! [`plan`] says what a station does, `source` paces, [`template`] makes the octets, [`probe`]
-//! finds them again, [`sink`] counts.
+//! finds them again, [`sink`] counts; `transport` has the flows whose receivers answer.
 
 mod arrived;
 mod order;
