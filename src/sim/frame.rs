@@ -52,16 +52,6 @@ impl VirtualFrame {
         frame
     }
 
-    /// Has the octets read, so that they are in the caches when the receiver asks for them; nobody
-    /// waits for what is read here.
-    #[inline]
-    pub(super) fn touch(&self) {
-        const LINE: usize = 64;
-        for at in [0, LINE] {
-            core::hint::black_box(self.octets.get(at).copied());
-        }
-    }
-
     /// Looks at the octets again if they have changed.
     #[inline]
     pub(super) fn look(&mut self) {

@@ -105,7 +105,6 @@ impl Wires {
         witness: &mut W,
     ) {
         frame.look();
-        frame.touch();
         let wire = &mut self.wires[direction.index()];
         let time = wire.time_for(&frame);
         let end = if clock.is_exact() { at + time } else { clock.network(local + time) };
