@@ -60,6 +60,8 @@ pub(super) fn host(
         backlog: said.backlog.map_or(Duration::MAX, |s| s.0),
         flows: Vec::new(),
         expects: Vec::new(),
+        senders: Vec::new(),
+        receivers: Vec::new(),
         pauses,
     };
     let kind = NodeKind::Host(station);

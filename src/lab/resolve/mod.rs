@@ -208,6 +208,8 @@ fn nobody() -> StationPlan {
         backlog: Duration::ZERO,
         flows: Vec::new(),
         expects: Vec::new(),
+        senders: Vec::new(),
+        receivers: Vec::new(),
         pauses: Vec::new(),
     }
 }
