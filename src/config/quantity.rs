@@ -17,7 +17,7 @@ use crate::time::Duration;
 use crate::units::BitsPerSec;
 
 /// A size in octets, `9216`, `64KB`, `16MiB`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Size(pub u64);
 
 /// A rate, `10G`, `100Gbps`, `1 Gb/s`; above zero and at most 10 Tb/s.

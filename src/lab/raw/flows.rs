@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{Many, Short, Wanted};
+use super::{Many, Short, Transport, Wanted};
 use crate::config::quantity::{Rate, Ratio, Size, Span};
 
 /// A flow, or as many alike as its ends make. One flow is called as it is here; of several each
@@ -36,12 +36,12 @@ pub struct Flow {
     /// `{percentage: 50}`, `{bps: 40000000000}`, `{pps: 1000}`. Default: `100%`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<FlowRate>,
-    /// Octets of its frames, FCS included: 70 (64 without IP) to 16384. Default: `1518`, a packet
+    /// Octets of its full frames, FCS included: 70 (64 without IP) to 16384. Default: `1518`, a packet
     /// of 1500 octets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// How much of it there is: `{frames: 20000}`, `{seconds: 1ms}`, `{bytes: 20MB}` of payload in
-    /// whole frames, or `continuous`. Default: `continuous`, until the run ends.
+    /// How much of it there is: `{frames: 20000}`, `{seconds: 1ms}`, `{bytes: 20MB}` of payload (in
+    /// whole frames, where nothing is answered), or `continuous`. Default: `continuous`, until the run ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<FlowDuration>,
     /// When it starts. Default: `0s`.
@@ -58,13 +58,16 @@ pub struct Flow {
     /// eight times the priority if that does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
-    /// What its packets say about ECN: `not_ect`, `ect0` or `ect1`. Default: `not_ect` for UDP.
+    /// What its packets say about ECN: `not_ect`, `ect0` or `ect1`. Default: `not_ect`, and ect0 for
+    /// RoCE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnName>,
-    /// What carries it: `udp` over IPv4, or `ethernet`, frames without IP, whose priority is the
-    /// default of the switch's port. Default: `udp`.
+    /// What carries it: `udp` over IPv4; `ethernet`, frames without IP, whose priority is the
+    /// default of the switch's port; `roce`, a reliable connection of RoCEv2; `tcp`, a window that
+    /// goes as TCP's does; or the last two with more to it: `{roce: {dcqcn: sigcomm15}}`. Default:
+    /// `udp`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub transport: Option<TransportName>,
+    pub transport: Option<Transport>,
 }
 
 /// Who sends to whom.
@@ -92,17 +95,6 @@ pub enum EcnName {
     Ect0,
     /// ECT(1).
     Ect1,
-}
-
-/// What carries a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TransportName {
-    /// UDP over IPv4.
-    #[default]
-    Udp,
-    /// Nothing but Ethernet.
-    Ethernet,
 }
 
 /// How fast a flow is offered.

@@ -14,12 +14,12 @@ mod over;
 mod profile;
 mod short;
 mod topology;
+mod transport;
 
 pub use checks::{Allowance, Capture, Check, CheckLong, CheckWord, Fairness, Record, Value};
 pub use faults::{EcnFault, ErrorsFault, Fault, Flap, GroupFault, LoseFault, Stall, WhichName};
 pub use flows::{
     Amount, EcnName, Flow, FlowDuration, FlowRate, FlowRateLong, FlowRateText, Pattern,
-    TransportName,
 };
 pub use links::{Back, Errors, Link, Route};
 pub use nodes::{Clock, Cpu, Host, HostEntry, Nodes, Obey, Storm, Switch, SwitchEntry};
@@ -27,6 +27,10 @@ pub use numbers::{Chance, Drift, NsPerMetre};
 pub use profile::{HeadroomCheckName, PortDefaults, Profile};
 pub use short::{Many, Members, Short, Wanted};
 pub use topology::{FatTree, LeafSpine, ParkingLot, Ring, Star, Topology};
+pub use transport::{
+    Dcqcn, DcqcnName, Messages, OperationName, RecoveryName, Roce, Tcp, Transport, TransportLong,
+    TransportName,
+};
 
 use std::collections::BTreeMap;
 
