@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
+use crate::lab;
 use view::SwitchView;
 
 /// The exit status for input that is no good.
@@ -19,7 +20,7 @@ const BAD_INPUT: u8 = 2;
 /// Check switch files: print what each comes to, or everything that is wrong with it.
 #[derive(Args, Clone, Debug)]
 pub struct CheckArgs {
-    /// The switch files, YAML or JSON.
+    /// The switch and lab files, YAML or JSON; which kind each is shows from its fields.
     #[arg(value_name = "FILE", required_unless_present = "schema")]
     pub files: Vec<PathBuf>,
 
@@ -27,13 +28,28 @@ pub struct CheckArgs {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
-    /// Print the JSON Schema of switch files and do nothing else.
-    #[arg(long, conflicts_with = "files")]
-    pub schema: bool,
+    /// Print the JSON Schema of a kind of file and do nothing else.
+    #[arg(
+        long,
+        conflicts_with = "files",
+        value_enum,
+        num_args = 0..=1,
+        default_missing_value = "switch"
+    )]
+    pub schema: Option<Kind>,
 
     /// The files are for another machine: do not ask whether their cores exist here.
     #[arg(long)]
     pub elsewhere: bool,
+}
+
+/// Kinds of files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Kind {
+    /// Switch files.
+    Switch,
+    /// Lab files.
+    Lab,
 }
 
 /// How results are printed.
@@ -91,8 +107,12 @@ fn run_to(
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
-    if args.schema {
-        writeln!(out, "{}", serde_json::to_string_pretty(&config::switch_schema())?)?;
+    if let Some(kind) = args.schema {
+        let schema = match kind {
+            Kind::Switch => config::switch_schema(),
+            Kind::Lab => lab::lab_schema(),
+        };
+        writeln!(out, "{}", serde_json::to_string_pretty(&schema)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let machine = if args.elsewhere { Machine::any() } else { Machine::this() };

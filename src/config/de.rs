@@ -312,7 +312,7 @@ impl<'de> de::MapAccess<'de> for Entries<'de, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::read;
+    use super::super::tree;
     use super::*;
     use serde::Deserialize;
 
@@ -327,14 +327,14 @@ mod tests {
     }
 
     fn fails(text: &str) -> String {
-        let e = from_tree::<Thing>(&read(text).unwrap()).unwrap_err();
+        let e = from_tree::<Thing>(&tree::read(text, "").unwrap()).unwrap_err();
         e.line("f")
     }
 
     #[test]
     fn values_are_read_by_what_the_field_is() {
-        let root =
-            read("name: 12\ncounts: [1, 0x10]\non: ~\nsub: {name: 'true', on: true}").unwrap();
+        let text = "name: 12\ncounts: [1, 0x10]\non: ~\nsub: {name: 'true', on: true}";
+        let root = tree::read(text, "").unwrap();
         let thing: Thing = from_tree(&root).unwrap();
         assert_eq!((thing.name.as_str(), thing.counts, thing.on), ("12", vec![1, 16], None));
         assert_eq!(thing.sub.unwrap().on, Some(true));

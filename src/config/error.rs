@@ -25,7 +25,7 @@ pub struct Finding {
 /// Something that works but is rarely meant.
 pub type Warning = Finding;
 
-/// Why a file makes no switch: everything found wrong with it, in the order of its lines.
+/// Why a file makes no switch or lab: everything found wrong with it, in the order of its lines.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct ConfigError {
     /// The file, as it was named.
@@ -67,7 +67,7 @@ impl fmt::Display for ConfigError {
 
 impl ConfigError {
     /// An error about `file` with one finding.
-    pub(super) fn one(file: &str, finding: Finding) -> Self {
+    pub(crate) fn one(file: &str, finding: Finding) -> Self {
         Self { file: file.to_owned(), findings: vec![finding] }
     }
 }

@@ -9,20 +9,25 @@
 //! field and remedy. The YAML reader is a tree built on `granit-parser`, the parser inside
 //! serde-saphyr, which itself needs a newer compiler than Debian 13 has.
 
-mod de;
+pub(crate) mod de;
 mod error;
 mod plan;
 pub mod quantity;
 pub mod raw;
 mod resolve;
 mod schema;
-mod tree;
+pub(crate) mod tree;
 
 #[cfg(test)]
 mod tests;
 
 pub use error::{ConfigError, Finding, Mark, Warning};
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
+pub(crate) use resolve::{
+    Cx, HeadroomRule, Place, VirtualPort, VirtualSwitch, ecn_plan, group_plan, named_interface,
+    unknown_name, virtual_switch,
+};
+pub(crate) use schema::schema_of;
 pub use schema::switch_schema;
 
 use std::io::Read;
@@ -34,11 +39,24 @@ use tree::{Kind, Node};
 /// has less than a hundredth of it.
 const FILE_MAX: u64 = 16 << 20;
 
+/// What is said about a switch file without anything in it.
+const EMPTY: &str = "the file is empty; the shortest switch is a list of ports: \
+                     `ports: [{device: \"net_af_packet0,iface=v0\"}, {device: \"net_af_packet1,iface=v1\"}]`";
+
 /// Reads a switch file.
 ///
 /// # Errors
 /// Everything that is wrong with it, or that it could not be read.
 pub fn load(path: &Path, machine: &Machine) -> Result<(SwitchFile, Vec<Warning>), ConfigError> {
+    let (name, text) = read_text(path, "switch file")?;
+    parse(&name, &text, machine)
+}
+
+/// The name and the text of a file that is said to be a `kind` (`switch file`).
+///
+/// # Errors
+/// That it could not be read.
+pub(crate) fn read_text(path: &Path, kind: &str) -> Result<(String, String), ConfigError> {
     let name = path.display().to_string();
     let unreadable =
         |what: String| ConfigError::one(&name, Finding { mark: None, path: String::new(), what });
@@ -47,11 +65,11 @@ pub fn load(path: &Path, machine: &Machine) -> Result<(SwitchFile, Vec<Warning>)
         .map_err(|e| unreadable(format!("cannot be opened: {e}; check the name and its rights")))?;
     file.take(FILE_MAX + 1)
         .read_to_string(&mut text)
-        .map_err(|e| unreadable(format!("cannot be read: {e}; a switch file is UTF-8 text")))?;
+        .map_err(|e| unreadable(format!("cannot be read: {e}; a {kind} is UTF-8 text")))?;
     if text.len() as u64 > FILE_MAX {
-        return Err(unreadable(format!("is longer than {FILE_MAX} octets, so no switch file")));
+        return Err(unreadable(format!("is longer than {FILE_MAX} octets, so no {kind}")));
     }
-    parse(&name, &text, machine)
+    Ok((name, text))
 }
 
 /// Reads the text of a switch file; `name` is what errors call it.
@@ -64,7 +82,7 @@ pub fn parse(
     machine: &Machine,
 ) -> Result<(SwitchFile, Vec<Warning>), ConfigError> {
     let one = |finding| ConfigError::one(name, finding);
-    let mut root = tree::read(text).map_err(one)?;
+    let mut root = tree::read(text, EMPTY).map_err(one)?;
     // Once as written, so that errors in `defaults` are reported there, and once as meant.
     let written: raw::File = de::from_tree(&root).map_err(one)?;
     inherit_defaults(&mut root);

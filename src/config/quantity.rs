@@ -4,6 +4,8 @@
 //! one. Where the unit could be misread (`64K`, `10GB/s`, `5m` for minutes) it is refused and the
 //! message says how to write what was meant. Arithmetic is on integers, so `0.1us` is exact.
 
+mod written;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,7 +17,7 @@ use crate::time::Duration;
 use crate::units::BitsPerSec;
 
 /// A size in octets, `9216`, `64KB`, `16MiB`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Size(pub u64);
 
 /// A rate, `10G`, `100Gbps`, `1 Gb/s`; above zero and at most 10 Tb/s.
@@ -23,7 +25,7 @@ pub struct Size(pub u64);
 pub struct Rate(pub BitsPerSec);
 
 /// A span of time, `300s`, `100us`, `1.5ms`; at most 100 days.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Span(pub Duration);
 
 /// A part of the whole in millionths, `5%`, `0.05`; 0 to 1,000,000.

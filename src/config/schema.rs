@@ -20,8 +20,13 @@ impl Transform for OneLine {
 /// The JSON Schema (2020-12) of a switch file. Editors that know it complete and check fields.
 #[must_use]
 pub fn switch_schema() -> serde_json::Value {
-    let mut schema = schemars::schema_for!(raw::File);
-    schema.insert("title".into(), "Sluice switch file".into());
+    schema_of::<raw::File>("Sluice switch file")
+}
+
+/// The schema of a type, with its descriptions on one line each.
+pub(crate) fn schema_of<T: schemars::JsonSchema>(title: &str) -> serde_json::Value {
+    let mut schema = schemars::schema_for!(T);
+    schema.insert("title".into(), title.into());
     OneLine.transform(&mut schema);
     schema.to_value()
 }

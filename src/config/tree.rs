@@ -110,11 +110,11 @@ struct Open {
     key: Option<Key>,
 }
 
-/// Reads one YAML document.
+/// Reads one YAML document; `empty` is what is said about a text that has none.
 ///
 /// # Errors
 /// The first thing that is not YAML, or not YAML as it is used here.
-pub fn read(text: &str) -> Result<Node, Finding> {
+pub fn read(text: &str, empty: &str) -> Result<Node, Finding> {
     let mut builder = Builder::default();
     let mut documents = 0;
     for next in Parser::new_from_str(text) as Parser<'_, StrInput<'_>> {
@@ -125,7 +125,7 @@ pub fn read(text: &str) -> Result<Node, Finding> {
             Event::DocumentStart(..) => {
                 documents += 1;
                 if documents > 1 {
-                    return Err(finding(at, "a second document; one file holds one switch"));
+                    return Err(finding(at, "a second document; put it into a file of its own"));
                 }
             }
             Event::Scalar(value, style, anchor, tag) => {
@@ -149,12 +149,9 @@ pub fn read(text: &str) -> Result<Node, Finding> {
             _ => {}
         }
     }
-    let nothing = Finding { mark: None, path: String::new(), what: EMPTY.into() };
+    let nothing = Finding { mark: None, path: String::new(), what: empty.into() };
     builder.root.filter(|n| !n.is_null()).ok_or(nothing)
 }
-
-const EMPTY: &str = "the file is empty; the shortest switch is a list of ports: \
-                     `ports: [{device: \"net_af_packet0,iface=v0\"}, {device: \"net_af_packet1,iface=v1\"}]`";
 
 /// Puts nodes together in the order of their events.
 #[derive(Default)]
@@ -247,6 +244,10 @@ fn finding(mark: Mark, what: impl Into<String>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read(text: &str) -> Result<Node, Finding> {
+        super::read(text, "empty")
+    }
 
     #[test]
     fn every_node_knows_its_line_and_column() {

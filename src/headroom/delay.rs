@@ -11,10 +11,10 @@ use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
 
 /// Preamble, start delimiter (8) and interpacket gap (12) of a frame (802.3 4.4.2).
-pub(super) const LINE_OVERHEAD_OCTETS: u64 = 20;
+const LINE_OVERHEAD_OCTETS: u64 = 20;
 
-/// A PFC frame with what it takes on the line: 64 + 20 octets.
-const PFC_FRAME_BITS: u64 = (64 + LINE_OVERHEAD_OCTETS) * 8;
+/// A PFC frame, FCS included.
+const PFC_FRAME_OCTETS: u64 = 64;
 
 /// What the delay value of a link depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +31,9 @@ pub struct DelayInputs {
     /// From a pause having been received to no further frame being started (802.1Q calls it the
     /// higher layer delay of the peer).
     pub higher_layer: Duration,
+    /// Octets that every frame takes on the line besides itself: 20 on Ethernet. Others are for
+    /// comparison with simulators.
+    pub line_overhead: u32,
 }
 
 impl DelayInputs {
@@ -53,6 +56,7 @@ impl DelayInputs {
             cable_ps_per_m: Self::PS_PER_METRE,
             max_frame: Self::MAX_FRAME,
             higher_layer: Self::HIGHER_LAYER,
+            line_overhead: LINE_OVERHEAD_OCTETS as u32,
         }
     }
 
@@ -118,11 +122,12 @@ pub fn delay_value(inputs: &DelayInputs) -> DelayValue {
     const ANNEX_N: &str = "802.1Q Annex N";
     let rate = inputs.rate();
     let cable_ps = u64::from(inputs.cable_m) * u64::from(inputs.cable_ps_per_m);
-    let frame = (inputs.max_frame.0 + LINE_OVERHEAD_OCTETS) * 8;
+    let overhead = u64::from(inputs.line_overhead);
+    let frame = (inputs.max_frame.0 + overhead) * 8;
     let term = |name, bits, source| Term { name, bits, source };
     let mut terms = vec![
         term("frame begun before the PFC frame", frame, ANNEX_N),
-        term("PFC frame", PFC_FRAME_BITS, ANNEX_N),
+        term("PFC frame", (PFC_FRAME_OCTETS + overhead) * 8, ANNEX_N),
         term("cable both ways", bits_in(rate, 2 * cable_ps), "length and velocity"),
     ];
     for s in inputs.interface.sublayers() {

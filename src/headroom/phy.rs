@@ -8,6 +8,7 @@ use core::fmt;
 
 use thiserror::Error;
 
+use crate::time::Duration;
 use crate::units::BitsPerSec;
 
 /// A physical layer, by the name that 802.3 gives it; the speed is in the name, in Gb/s.
@@ -211,6 +212,14 @@ impl Interface {
         self.phy
     }
 
+    /// The interface delay of one node, transmit and receive together: what the interfaces add in
+    /// one direction of a link with equal ends.
+    #[must_use]
+    pub fn delay(self) -> Duration {
+        let bits = self.sublayers().iter().map(|s| s.bits).sum();
+        self.phy.rate().time_for_bits(bits)
+    }
+
     /// What each sublayer of one node adds, transmit and receive together. Sublayers that add
     /// nothing are left out, except that a virtual link has its one entry of 0.
     pub(super) fn sublayers(self) -> Vec<Sublayer> {
@@ -255,6 +264,13 @@ mod tests {
         assert_eq!(quanta(Phy::Base100Cr10, F::BaseR, E::None), 394);
         assert_eq!(quanta(Phy::Base200R, F::None, E::None), 453);
         assert_eq!(quanta(Phy::Base400R, F::None, E::None), 905);
+    }
+
+    #[test]
+    fn the_interfaces_of_100g_take_711_nanoseconds_one_way() {
+        let delay = |phy| Interface::plain(phy).delay();
+        assert_eq!(delay(Phy::Base100R), Duration::from_picos(711_680));
+        assert_eq!(delay(Phy::of_rate(BitsPerSec::gbps(1))), Duration::ZERO);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use super::delay::{DelayInputs, DelayValue, LINE_OVERHEAD_OCTETS, Term, bits_in, delay_value};
+use super::delay::{DelayInputs, DelayValue, Term, bits_in, delay_value};
 use crate::time::Duration;
 use crate::units::{Bytes, Cells};
 
@@ -77,9 +77,9 @@ pub fn required(link: &DelayInputs, software: &SoftwareTerms, cell_bytes: u32) -
     const SOFTWARE: &str = "the port's own figure";
     assert!(cell_bytes > 0, "a cell has at least one octet");
     let cell = u64::from(cell_bytes);
-    let max_frame = link.max_frame.0;
+    let (max_frame, overhead) = (link.max_frame.0, u64::from(link.line_overhead));
     // Frames that come over the line bring its overhead along; those in a ring do not.
-    let on_line = Density::worst(cell, max_frame, LINE_OVERHEAD_OCTETS);
+    let on_line = Density::worst(cell, max_frame, overhead);
     let in_ring = Density::worst(cell, max_frame, 0);
 
     let mut sum = delay_value(link);
@@ -99,8 +99,8 @@ pub fn required(link: &DelayInputs, software: &SoftwareTerms, cell_bytes: u32) -
 
     // The delay value has one longest frame in front of the PFC frame. A ring of short frames
     // takes longer than its octets: each frame has its overhead, while as much arrives.
-    let counted = (max_frame + LINE_OVERHEAD_OCTETS) * 8;
-    let shortest = (MIN_FRAME_OCTETS + LINE_OVERHEAD_OCTETS) * 8;
+    let counted = (max_frame + overhead) * 8;
+    let shortest = (MIN_FRAME_OCTETS + overhead) * 8;
     let ahead = software.tx_committed.0.saturating_mul(shortest).div_ceil(MIN_FRAME_OCTETS);
     let ahead = ahead.saturating_sub(counted);
     add("frames sent before the PFC frame", ahead, on_line.cells_in_bits(ahead));

@@ -2,17 +2,24 @@
 //! virtual or in the real world.
 
 mod ends;
+mod file;
 mod outcome;
 mod path;
 mod plan;
+pub mod raw;
 pub mod record;
+mod resolve;
+mod schema;
 mod verdict;
 mod virtual_run;
 mod world;
 
+pub use file::{examine, is_lab, load, parse, resolve_raw};
 pub use outcome::*;
 pub use path::find;
 pub use plan::*;
+pub use resolve::{LinkView, PortHeadroom, Resolved};
+pub use schema::lab_schema;
 pub use verdict::{CheckOutcome, Verdict};
 pub use virtual_run::{Options, Progress, Recording, Run};
 pub use world::{RunError, World, run};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::buffer::Shared;
 use super::keys::{Range, VlanRange};
@@ -113,7 +113,7 @@ pub struct Link {
 }
 
 /// A physical layer, by the name that IEEE 802.3 gives it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub enum PhyName {
     /// By the device and its rate.
     #[default]
@@ -152,7 +152,7 @@ pub enum PhyName {
 }
 
 /// Forward error correction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FecName {
     /// None, or the one that the physical layer always has.
@@ -180,7 +180,7 @@ pub struct Vlan {
 }
 
 /// Which field of a frame decides its priority.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
     /// The PCP of the VLAN tag, else the port's default.
@@ -198,76 +198,86 @@ pub enum Trust {
 
 /// The maps of a port, as `{from: to}`; a range may stand for `from`, and what is not named keeps
 /// its default.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Maps {
     /// PCP (0 to 7) to priority. Default: the same number (SONiC's DOT1P_TO_TC_MAP).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pcp_to_priority: BTreeMap<Range, u8>,
     /// DSCP (0 to 63) to priority. Default: the class selector, the upper three of its six bits
     /// (RFC 2474 4.2.2), so RoCE's usual 24 and 26 go to 3 and its CNPs' 48 to 6.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dscp_to_priority: BTreeMap<Range, u8>,
     /// Priority to ingress priority group. Default: the same number; all to 0 with `pause`, which
     /// cannot tell them apart.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub priority_to_group: BTreeMap<Range, u8>,
     /// Priority to egress queue (traffic class). Default: the same number.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub priority_to_queue: BTreeMap<Range, u8>,
 }
 
 /// Priority-based flow control (IEEE 802.1Q clause 36).
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pfc {
     /// Priorities for which PFC is sent and obeyed, 0 to 7. Default: `[3, 4]`, as SONiC has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub enable: Option<Vec<u8>>,
     /// Priorities for which PFC is sent, where that differs from `enable`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub send: Option<Vec<u8>>,
     /// Priorities for which PFC is obeyed, where that differs from `enable`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub obey: Option<Vec<u8>>,
     /// The pause time of every XOFF in quanta of 512 bit times, 1 to 65535. Default: `65535`, so
     /// that a lost refresh does the least harm; XON ends it early.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub quanta: Option<u16>,
     /// How long after an XOFF the next one is sent while the group is still full, or `auto` for
     /// half the pause time. Default: `auto`. With `link.poll_gap` it must be below the pause time.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Refresh::is_auto")]
     pub refresh: Refresh,
 }
 
 /// Link-wide PAUSE.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
     /// Whether this port sends PAUSE. Default: `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub send: Option<bool>,
     /// Whether this port obeys PAUSE. Default: `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub obey: Option<bool>,
     /// The pause time in quanta of 512 bit times, 1 to 65535. Default: `65535`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub quanta: Option<u16>,
     /// When PAUSE is sent again, as for PFC. Default: `auto`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Refresh::is_auto")]
     pub refresh: Refresh,
 }
 
 /// The storm watchdog (SONiC's pfcwd).
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Watchdog {
     /// How long a queue with frames must be paused without sending one. Default: `200ms`; SONiC
     /// takes 100 ms to 5 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub detection: Option<Span>,
     /// How long no pause must have come in before the queue is released. Default: twice
     /// `detection`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub restoration: Option<Span>,
     /// What is done in between: `drop` the queue's frames, `forward` them in spite of the pause,
     /// or `alert` only. Default: `drop`, which keeps a storm from spreading.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
 }
 
 /// What the watchdog does to a stormed queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     /// Drops its frames.
@@ -280,42 +290,51 @@ pub enum Action {
 }
 
 /// An egress queue.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Queue {
     /// Strict priority (802.1Q 8.6.8.1). Default: `true` unless `weight` is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
     /// The queue's share, 1 to 65535, of what strict queues leave, relative to the other weights;
     /// write percent if you like (ETS, 802.1Q 8.6.8.4). Default: none; the queue is strict.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<u16>,
     /// ECN marking. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<Ecn>,
     /// How much of the shared pool the queue may hold. Default: `{unlimited: true}`; the ingress
     /// groups are limited already. Refused on a queue of a lossless priority, as it would drop.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Shared>,
 }
 
 /// RED-like ECN marking (RFC 3168), the switch's part of DCQCN.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ecn {
     /// Queue length in octets below which nothing is marked. Default: 4 KB per Gb/s of the port's
     /// rate (40 KB at 10G, 400 KB at 100G), as HPCC's DCQCN set-up has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kmin: Option<Size>,
     /// Queue length in octets above which everything is marked. Default: four times `kmin`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kmax: Option<Size>,
     /// The probability just below `kmax`. Default: `20%`, of the same source.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pmax: Option<Ratio>,
     /// Whether a frame is marked by the queue it joins (`enqueue`) or by the one it leaves behind
     /// (`dequeue`), which tells the sender sooner. Default: `enqueue`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<MarkPoint>,
     /// What becomes of a frame that is not ECN-capable when the curve picks it: `pass` or `drop`.
     /// Default: `pass`, and the only choice on a queue of a lossless priority.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_ect: Option<NotEctAction>,
 }
 
 /// When a frame is marked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MarkPoint {
     /// By the queue it joins.
@@ -326,7 +345,7 @@ pub enum MarkPoint {
 }
 
 /// What becomes of a picked frame that is not ECN-capable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NotEctAction {
     /// It passes.
@@ -344,6 +363,21 @@ pub enum Refresh {
     Auto,
     /// As given.
     After(Span),
+}
+
+impl Refresh {
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
+}
+
+impl Serialize for Refresh {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => s.serialize_str("auto"),
+            Self::After(span) => span.serialize(s),
+        }
+    }
 }
 
 struct RefreshReader;

@@ -12,26 +12,45 @@ use crate::headroom::required;
 use crate::pfc::FlowControl;
 use crate::units::{Cells, PRIORITIES, PortId, PriorityGroup, PrioritySet};
 
-/// The sizes of a cell. A frame of 64 octets, the shortest there is, never takes less than a cell.
-const CELL: (u64, u64) = (64, 16_384);
+/// The smallest cell of a switch with real ports: a frame of 64 octets, the shortest there is, then
+/// never takes less than a cell, so that the pool of frames cannot run dry.
+pub const CELL_MIN: u64 = 64;
+const CELL_MAX: u64 = 16_384;
 const CELL_DEFAULT: u64 = 256;
 /// The most memory one buffer can have.
 const TOTAL_MAX: u64 = 4 << 30;
 /// What is left to share when the file does not say how large the buffer is.
 const SHARED_DEFAULT: u64 = 4 << 20;
 
-/// What workers may do between two looks at each other's use of the buffer.
+/// What is done about headroom that is given and is less than the round trip asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HeadroomRule {
+    /// It is an error.
+    Refuse,
+    /// It is a warning.
+    Warn,
+    /// Nothing: losses are what is to be seen.
+    Off,
+}
+
+/// What holds for a whole buffer.
 #[derive(Clone, Copy)]
-pub struct Load {
+pub struct Rules {
+    /// The longest frame, in octets.
+    pub max_frame: u32,
+    /// Octets per cell.
+    pub cell: u32,
+    /// Workers know of each other's use of the buffer a poll late.
     pub workers: usize,
     /// The most frames one worker charges in one poll, copies of flooded frames included.
     pub frames_per_poll: usize,
+    pub headroom: HeadroomRule,
 }
 
 /// Octets per cell.
-pub fn cell(cx: &mut Cx, at: &Place<'_>, raw: &raw::Buffer) -> u32 {
+pub fn cell(cx: &mut Cx, at: &Place<'_>, raw: &raw::Buffer, min: u64) -> u32 {
     let cell = raw.cell.map_or(CELL_DEFAULT, |s| s.0);
-    cx.ranged(&at.key("cell"), cell, CELL, CELL_DEFAULT) as u32
+    cx.ranged(&at.key("cell"), cell, (min, CELL_MAX), CELL_DEFAULT) as u32
 }
 
 /// Octets in whole cells, rounded down, no more than a `u32` holds.
@@ -58,6 +77,32 @@ pub fn protected(draft: &Draft<'_>) -> [PrioritySet; PRIORITIES] {
     groups
 }
 
+/// The plan of a group that gets another profile of `buffer` while the switch runs. Headroom that
+/// is `auto` stays what it `was`.
+pub(crate) fn group_plan(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    (buffer, name): (&raw::Buffer, &str),
+    (max_frame, cell): (u32, u32),
+    was: GroupPlan,
+) -> Option<GroupPlan> {
+    let profiles = Profiles::new(at.clone(), &buffer.profiles);
+    let Some(profile) = profiles.get(name) else {
+        cx.error(at, unknown_name("buffer profile", name, &profiles.names()));
+        return None;
+    };
+    let mut plan = group(profile, max_frame, cell);
+    let auto = profile.lossless.as_ref().is_some_and(|l| l.xoff == Xoff::Auto);
+    if let (GroupKind::Lossless { headroom, .. }, GroupKind::Lossless { headroom: old, .. }) =
+        (&mut plan.kind, was.kind)
+    {
+        if auto {
+            *headroom = old;
+        }
+    }
+    Some(plan)
+}
+
 /// Everything about profiles that does not depend on the port.
 struct Profiles<'a> {
     at: Place<'a>,
@@ -70,6 +115,16 @@ const LOSSLESS: &str = "lossless";
 const LOSSY: &str = "lossy";
 
 impl<'a> Profiles<'a> {
+    fn new(at: Place<'a>, said: &'a BTreeMap<String, raw::Profile>) -> Self {
+        let lossless = Some(raw::Lossless::default());
+        Profiles {
+            at,
+            said,
+            lossless: raw::Profile { lossless, ..Default::default() },
+            lossy: raw::Profile::default(),
+        }
+    }
+
     fn get(&self, name: &str) -> Option<&raw::Profile> {
         self.said.get(name).or(match name {
             LOSSLESS => Some(&self.lossless),
@@ -88,29 +143,24 @@ impl<'a> Profiles<'a> {
 pub fn buffer(
     cx: &mut Cx,
     at: &Place<'_>,
-    file: &raw::File,
+    raw: &raw::Buffer,
     drafts: &[Draft<'_>],
-    (max_frame, cell): (u32, u32),
-    load: Load,
+    rules: Rules,
 ) -> (BufferPlan, Vec<HeadroomCheck>) {
     let at = at.key("buffer");
-    let profiles = Profiles {
-        at: at.key("profiles"),
-        said: &file.buffer.profiles,
-        lossless: raw::Profile { lossless: Some(raw::Lossless::default()), ..Default::default() },
-        lossy: raw::Profile::default(),
-    };
+    let (max_frame, cell) = (rules.max_frame, rules.cell);
+    let profiles = Profiles::new(at.key("profiles"), &raw.profiles);
     check_profiles(cx, &profiles, max_frame, cell);
     let mut plan =
         BufferPlan { cell_bytes: cell, total: Cells(0), groups: Vec::new(), slack: Cells(0) };
     let mut checks = Vec::new();
     for (draft, port) in drafts.iter().zip((0..).map_while(PortId::new)) {
-        let groups = port_groups(cx, draft, port, &profiles, (max_frame, cell), &mut checks);
+        let groups = port_groups(cx, draft, port, &profiles, rules, &mut checks);
         plan.groups.push(groups);
     }
     let frame = u64::from(plan.cells_for(max_frame).0);
-    let slack = load.workers.saturating_sub(1) as u64 * load.frames_per_poll as u64 * frame;
-    total(cx, &at, &file.buffer, &mut plan, (slack, frame));
+    let slack = rules.workers.saturating_sub(1) as u64 * rules.frames_per_poll as u64 * frame;
+    total(cx, &at, raw, &mut plan, (slack, frame));
     check_xon(cx, &profiles, &plan);
     (plan, checks)
 }
@@ -121,13 +171,15 @@ fn port_groups(
     draft: &Draft<'_>,
     port: PortId,
     profiles: &Profiles<'_>,
-    (max_frame, cell): (u32, u32),
+    rules: Rules,
     checks: &mut Vec<HeadroomCheck>,
 ) -> [GroupPlan; PRIORITIES] {
+    let (max_frame, cell) = (rules.max_frame, rules.cell);
     let at = draft.at.key("priority_groups");
     let said = by_number(cx, &at, &draft.raw.priority_groups, 7);
     let protected = protected(draft);
-    let link = super::link::inputs(cx, draft, max_frame);
+    // The same for all groups of a port, and costly with long frames.
+    let mut needs = None;
     std::array::from_fn(|g| {
         let default = if protected[g].is_empty() { LOSSY } else { LOSSLESS };
         let (here, name) = match said.get(&(g as u16)) {
@@ -142,12 +194,18 @@ fn port_groups(
         if let (GroupKind::Lossless { headroom, .. }, Some(lossless)) =
             (&mut plan.kind, &profile.lossless)
         {
-            let needs = required(&link.0, &link.1, cell);
+            let (link, software) = &draft.link;
+            let needs = needs.get_or_insert_with(|| required(link, software, cell)).clone();
             match lossless.xoff {
                 Xoff::Auto => *headroom = needs.cells,
                 Xoff::Size(_) if *headroom < needs.cells => {
-                    let xoff_at = profiles.at.key(name).key("lossless").key("xoff");
-                    cx.error(&xoff_at, too_little(draft, g, *headroom, &needs, cell));
+                    let at = profiles.at.key(name).key("lossless").key("xoff");
+                    let what = || too_little(draft, g, *headroom, &needs, cell);
+                    match rules.headroom {
+                        HeadroomRule::Refuse => cx.error(&at, what()),
+                        HeadroomRule::Warn => cx.warn(&at, what()),
+                        HeadroomRule::Off => {}
+                    }
                 }
                 Xoff::Size(_) => {}
             }

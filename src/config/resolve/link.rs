@@ -1,11 +1,13 @@
 //! The link of a port, in the terms of the headroom arithmetic.
 
-use super::{Cx, Draft};
+use super::{Cx, Place};
+use crate::config::plan::DevicePlan;
 use crate::config::raw;
 use crate::frame::BURST;
 use crate::headroom::{DelayInputs, Extender, Fec, Interface, Phy, SoftwareTerms};
+use crate::switch::PortPlan;
 use crate::time::Duration;
-use crate::units::Bytes;
+use crate::units::{BitsPerSec, Bytes};
 
 /// The longest gap between polls that is reckoned with, and the response of a peer in software.
 /// A choice: a core with nothing else to do keeps to it nearly always, and 10 Gb/s bring 125 KB
@@ -15,18 +17,24 @@ const POLL_GAP_DEFAULT: Duration = Duration::from_micros(100);
 const VIRTUAL_RING: u64 = 2048;
 
 /// What decides the headroom of a port's lossless groups.
-pub fn inputs(cx: &mut Cx, draft: &Draft<'_>, max_frame: u32) -> (DelayInputs, SoftwareTerms) {
-    let (at, raw) = (draft.at.key("link"), &draft.raw.link);
-    let mut link = DelayInputs::standard(interface(cx, draft));
+pub fn inputs(
+    cx: &mut Cx,
+    port_at: &Place<'_>,
+    port: &raw::Port,
+    (plan, device): (&PortPlan, &DevicePlan),
+    max_frame: u32,
+) -> (DelayInputs, SoftwareTerms) {
+    let (at, raw) = (port_at.key("link"), &port.link);
+    let mut link = DelayInputs::standard(interface(cx, &at, raw, plan.rate, device.is_virtual));
     link.max_frame = Bytes(u64::from(max_frame));
     link.cable_m = match raw.length {
         Some(length) => u32::try_from(length.0.div_ceil(1_000)).unwrap_or(u32::MAX),
-        None if draft.is_virtual => 0,
+        None if device.is_virtual => 0,
         None => DelayInputs::CABLE_M,
     };
     link.higher_layer = match raw.peer_response {
         Some(span) => span.0,
-        None if draft.is_virtual => POLL_GAP_DEFAULT,
+        None if device.is_virtual => POLL_GAP_DEFAULT,
         None => DelayInputs::HIGHER_LAYER,
     };
     let poll_gap = poll_gap(raw);
@@ -36,14 +44,13 @@ pub fn inputs(cx: &mut Cx, draft: &Draft<'_>, max_frame: u32) -> (DelayInputs, S
         }
     }
     let frames = u64::from(max_frame);
-    let ring = u64::from(draft.device.rx_descriptors);
-    let ring = if draft.is_virtual { ring.max(VIRTUAL_RING) } else { ring };
+    let ring = u64::from(device.rx_descriptors);
+    let ring = if device.is_virtual { ring.max(VIRTUAL_RING) } else { ring };
     // A shaped port gives its device a frame when the one before it has left, so nothing piles up
     // there. Any other fills the transmit ring, and a PFC frame waits behind it.
     // Unshaped, a burst may be on its way to the device when the pause comes, besides what the
     // device holds.
-    let committed =
-        if draft.plan.shaped { 0 } else { u64::from(draft.device.tx_descriptors) + BURST as u64 };
+    let committed = if plan.shaped { 0 } else { u64::from(device.tx_descriptors) + BURST as u64 };
     let software = SoftwareTerms {
         rx_backlog: Bytes(ring * frames),
         tx_committed: Bytes(committed * frames),
@@ -54,15 +61,33 @@ pub fn inputs(cx: &mut Cx, draft: &Draft<'_>, max_frame: u32) -> (DelayInputs, S
 }
 
 /// The longest time between two polls of a port.
-pub fn poll_gap(raw: &raw::Link) -> Duration {
+fn poll_gap(raw: &raw::Link) -> Duration {
     raw.poll_gap.map_or(POLL_GAP_DEFAULT, |s| s.0)
 }
 
 /// The physical layer at both ends.
-fn interface(cx: &mut Cx, draft: &Draft<'_>) -> Interface {
-    let (at, raw, rate) = (draft.at.key("link"), &draft.raw.link, draft.plan.rate);
-    let default = if draft.is_virtual { Phy::Virtual(rate) } else { Phy::of_rate(rate) };
-    let phy = match raw.phy.unwrap_or_default() {
+fn interface(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &raw::Link,
+    rate: BitsPerSec,
+    is_virtual: bool,
+) -> Interface {
+    let default = if is_virtual { Phy::Virtual(rate) } else { Phy::of_rate(rate) };
+    named_interface(cx, at, raw.phy.unwrap_or_default(), raw.fec.unwrap_or_default(), default)
+}
+
+/// The interface of a physical layer and its FEC, by their names; `auto` is `default`, whose rate
+/// is the link's.
+pub(crate) fn named_interface(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    phy: raw::PhyName,
+    fec: raw::FecName,
+    default: Phy,
+) -> Interface {
+    let rate = default.rate();
+    let phy = match phy {
         raw::PhyName::Auto => default,
         raw::PhyName::None => Phy::Virtual(rate),
         raw::PhyName::Base10R => Phy::Base10R,
@@ -80,7 +105,7 @@ fn interface(cx: &mut Cx, draft: &Draft<'_>) -> Interface {
         cx.error(&at.key("phy"), what);
         return Interface::plain(default);
     }
-    let fec = match raw.fec.unwrap_or_default() {
+    let fec = match fec {
         raw::FecName::None => Fec::None,
         raw::FecName::BaseR => Fec::BaseR,
         raw::FecName::Rs => Fec::Rs,

@@ -1,6 +1,6 @@
 //! What must agree for a priority to be lossless: PFC, group and queue, on every port.
 
-use super::{Cx, Draft, groups, link};
+use super::{Cx, Draft, groups};
 use crate::buffer::{BufferPlan, GroupKind, SharedLimit};
 use crate::congestion::NotEct;
 use crate::pfc::FlowControl;
@@ -69,7 +69,7 @@ fn refresh(cx: &mut Cx, draft: &Draft<'_>) {
         FlowControl::Pause { send, .. } => ("pause", send),
         FlowControl::Off => ("pfc", false),
     };
-    let (pause, gap) = (pfc.quanta.at(draft.plan.rate), link::poll_gap(&draft.raw.link));
+    let (pause, gap) = (pfc.quanta.at(draft.plan.rate), draft.link.1.poll_gap);
     // A refresh at or above the pause time was reported on its own.
     if sends && pfc.refresh < pause && pfc.refresh.as_picos() + gap.as_picos() >= pause.as_picos() {
         let what = format!(

@@ -12,15 +12,22 @@ mod link;
 mod lossless;
 mod queues;
 mod routing;
+mod virtual_switch;
 
 use std::collections::BTreeMap;
 
+pub(crate) use groups::{HeadroomRule, group_plan};
+pub(crate) use link::named_interface;
+pub(crate) use queues::ecn as ecn_plan;
+pub(crate) use virtual_switch::{VirtualPort, VirtualSwitch, virtual_switch};
+
 use super::error::{Finding, Mark, Warning, nearest};
-use super::plan::{DevicePlan, Machine, SwitchFile};
+use super::plan::{Machine, SwitchFile};
 use super::quantity::Size;
 use super::raw::{self, Range};
 use super::tree::{Kind, Node};
 use crate::frame::BURST;
+use crate::headroom::{DelayInputs, SoftwareTerms};
 use crate::switch::{PortPlan, SwitchPlan};
 use crate::units::{BitsPerSec, Mac};
 
@@ -32,24 +39,29 @@ const FRAME_DEFAULT: u64 = 1_526;
 
 /// A field and where it stands; or, for a field that is not written, where it would belong.
 #[derive(Clone, Debug)]
-pub(super) struct Place<'a> {
+pub(crate) struct Place<'a> {
     node: Option<&'a Node>,
     mark: Option<Mark>,
     path: String,
 }
 
 impl<'a> Place<'a> {
-    fn root(node: &'a Node) -> Self {
+    pub(crate) fn root(node: &'a Node) -> Self {
         Self { node: Some(node), mark: Some(node.mark), path: String::new() }
     }
 
-    /// No place, for what is reported elsewhere.
-    const fn nowhere() -> Self {
+    /// No place, for what is reported elsewhere or was never in a file.
+    pub(crate) const fn nowhere() -> Self {
         Self { node: None, mark: None, path: String::new() }
     }
 
+    /// Whether this is a mapping with that field.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.node.is_some_and(|n| n.get(name).is_some())
+    }
+
     /// The place of a field of this mapping.
-    fn key(&self, name: &str) -> Self {
+    pub(crate) fn key(&self, name: &str) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
         let node = self.node.and_then(|n| n.get(name));
         let mark = node.map(|n| n.mark).or(self.mark);
@@ -57,7 +69,7 @@ impl<'a> Place<'a> {
     }
 
     /// The place of an item of this list.
-    fn index(&self, i: usize) -> Self {
+    pub(crate) fn index(&self, i: usize) -> Self {
         let node = match self.node.map(|n| &n.kind) {
             Some(Kind::Seq(items)) => items.get(i),
             _ => None,
@@ -69,22 +81,22 @@ impl<'a> Place<'a> {
 
 /// Collects what is found.
 #[derive(Default)]
-pub(super) struct Cx {
+pub(crate) struct Cx {
     errors: Vec<Finding>,
     warnings: Vec<Warning>,
 }
 
 impl Cx {
-    fn error(&mut self, at: &Place<'_>, what: impl Into<String>) {
+    pub(crate) fn error(&mut self, at: &Place<'_>, what: impl Into<String>) {
         push(&mut self.errors, at, what.into());
     }
 
-    fn warn(&mut self, at: &Place<'_>, what: impl Into<String>) {
+    pub(crate) fn warn(&mut self, at: &Place<'_>, what: impl Into<String>) {
         push(&mut self.warnings, at, what.into());
     }
 
     /// `value`, or `instead` and an error when it is not in `range`.
-    fn ranged<T>(&mut self, at: &Place<'_>, value: T, range: (T, T), instead: T) -> T
+    pub(crate) fn ranged<T>(&mut self, at: &Place<'_>, value: T, range: (T, T), instead: T) -> T
     where
         T: PartialOrd + std::fmt::Display,
     {
@@ -93,6 +105,18 @@ impl Cx {
         }
         self.error(at, format!("{value} is out of range; choose {} to {}", range.0, range.1));
         instead
+    }
+
+    /// What was found: the warnings, or the errors if there are any, in the order of their lines.
+    pub(crate) fn finish(mut self) -> Result<Vec<Warning>, Vec<Finding>> {
+        let found = if self.errors.is_empty() { &mut self.warnings } else { &mut self.errors };
+        found.sort_by_key(|f| f.mark);
+        if self.errors.is_empty() { Ok(self.warnings) } else { Err(self.errors) }
+    }
+
+    /// How many things were reported that make a plan impossible.
+    pub(crate) fn count(&self) -> usize {
+        self.errors.len()
     }
 
     /// The MAC address of a station. All zeros is one too, which devices of nothing but zeros have.
@@ -150,7 +174,7 @@ fn by_number<'m, T>(
 }
 
 /// What to say about a name that is none of `known`.
-fn unknown_name(what: &str, name: &str, known: &[&str]) -> String {
+pub(crate) fn unknown_name(what: &str, name: &str, known: &[&str]) -> String {
     let hint = nearest(name, known.iter().copied())
         .map_or(String::new(), |k| format!("did you mean `{k}`? "));
     format!("there is no {what} `{name}`; {hint}there are: {}", known.join(", "))
@@ -161,8 +185,9 @@ pub(super) struct Draft<'a> {
     pub raw: &'a raw::Port,
     pub at: Place<'a>,
     pub plan: PortPlan,
-    pub device: DevicePlan,
     pub is_virtual: bool,
+    /// What decides the headroom of its lossless groups.
+    pub link: (DelayInputs, SoftwareTerms),
 }
 
 /// Makes the plan of a file.
@@ -186,22 +211,30 @@ pub(super) fn resolve(
     let max_frame = cx.ranged(&frame_at, max_frame, frames, FRAME_DEFAULT) as u32;
 
     device::check_defaults(&mut cx, &at.key("defaults"), written.defaults.as_ref());
-    let cell = groups::cell(&mut cx, &at.key("buffer"), &meant.buffer);
+    let cell = groups::cell(&mut cx, &at.key("buffer"), &meant.buffer, groups::CELL_MIN);
     let (devices, names) = device::devices(&mut cx, &at, meant, machine);
     let workers = device::workers(&mut cx, &at, meant, machine);
     let mut drafts: Vec<Draft<'_>> = Vec::new();
     for (i, raw) in meant.ports.iter().enumerate().take(machine.ports_max) {
         let at = at.key("ports").index(i);
-        let device = devices[i].clone();
-        let is_virtual = device.is_virtual;
-        let who = Who { index: i, switch: &name, name: &names[i], is_virtual, cell };
+        let is_virtual = devices[i].is_virtual;
+        let (rate, shaped) =
+            (raw.rate.map_or(RATE_DEFAULT, |r| r.0), device::is_shaped(raw, is_virtual));
+        let who = Who { index: i, switch: &name, name: &names[i], rate, shaped, cell };
         let plan = port(&mut cx, &at, raw, &who);
-        drafts.push(Draft { raw, at, plan, device, is_virtual });
+        let link = link::inputs(&mut cx, &at, raw, (&plan, &devices[i]), max_frame);
+        drafts.push(Draft { raw, at, plan, is_virtual, link });
     }
     let busiest = workers.iter().map(|w| w.ports.len()).max().unwrap_or(0);
     let frames_per_poll = busiest * BURST * copies_max(&drafts);
-    let load = groups::Load { workers: workers.len(), frames_per_poll };
-    let (buffer, headroom) = groups::buffer(&mut cx, &at, meant, &drafts, (max_frame, cell), load);
+    let rules = groups::Rules {
+        max_frame,
+        cell,
+        workers: workers.len(),
+        frames_per_poll,
+        headroom: HeadroomRule::Refuse,
+    };
+    let (buffer, headroom) = groups::buffer(&mut cx, &at, &meant.buffer, &drafts, rules);
     lossless::check(&mut cx, &drafts, &buffer);
     queues::check_against_buffer(&mut cx, &drafts, &buffer);
     let bridge = routing::bridge(&mut cx, &at.key("bridge"), &meant.bridge, &drafts);
@@ -210,18 +243,14 @@ pub(super) fn resolve(
     let listen = device::listen(&mut cx, &observe_at, meant.observe.prometheus.as_deref());
     let eal = device::eal(&mut cx, &at.key("eal"), &meant.eal);
 
-    if !cx.errors.is_empty() {
-        cx.errors.sort_by_key(|f| f.mark);
-        return Err(cx.errors);
-    }
-    cx.warnings.sort_by_key(|f| f.mark);
+    let warnings = cx.finish()?;
     let pool_frames = device::pool_frames(&buffer, &devices);
     let ports = drafts.into_iter().map(|d| d.plan).collect();
     let seed = meant.switch.seed;
     let plan = SwitchPlan { name, ports, buffer, bridge, routing, max_frame, seed };
     let telemetry = meant.observe.telemetry;
     let file = SwitchFile { plan, devices, workers, eal, listen, telemetry, pool_frames, headroom };
-    Ok((file, cx.warnings))
+    Ok((file, warnings))
 }
 
 /// How many ports a flooded frame goes to at most: each takes a copy, and each copy buffer.
@@ -241,12 +270,13 @@ struct Who<'a> {
     index: usize,
     switch: &'a str,
     name: &'a str,
-    is_virtual: bool,
+    rate: BitsPerSec,
+    shaped: bool,
     cell: u32,
 }
 
 fn port(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, who: &Who<'_>) -> PortPlan {
-    let rate = raw.rate.map_or(RATE_DEFAULT, |r| r.0);
+    let rate = who.rate;
     let mac = raw.mac.as_deref().and_then(|m| cx.mac(&at.key("mac"), m));
     let pfc = flow::pfc(cx, at, raw, rate);
     let classify = classify::classify(cx, at, raw);
@@ -256,7 +286,7 @@ fn port(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, who: &Who<'_>) -> PortPlan
         name: who.name.to_owned(),
         mac: mac.unwrap_or_else(|| device::made_up_mac(who.switch, who.index as u16 + 1)),
         rate,
-        shaped: device::is_shaped(raw, who.is_virtual),
+        shaped: who.shaped,
         vlan: classify::vlan(cx, &at.key("vlan"), &raw.vlan),
         classify,
         pfc,

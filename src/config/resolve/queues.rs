@@ -65,7 +65,8 @@ fn class(cx: &mut Cx, at: &Place<'_>, queue: &raw::Queue) -> ClassPlan {
     }
 }
 
-fn ecn(cx: &mut Cx, at: &Place<'_>, raw: &raw::Ecn, rate: BitsPerSec) -> EcnPlan {
+/// A marking curve.
+pub(crate) fn ecn(cx: &mut Cx, at: &Place<'_>, raw: &raw::Ecn, rate: BitsPerSec) -> EcnPlan {
     let kmin = raw.kmin.map_or(rate.get() / KMIN_RATE_DIVISOR, |s| s.0);
     let kmax = raw.kmax.map_or(kmin.saturating_mul(4), |s| s.0);
     if kmin > kmax {

@@ -39,7 +39,7 @@ fn every_example_is_good_and_warns_of_nothing() {
 #[test]
 fn the_same_in_json_gives_the_same_plan() {
     for (name, text) in all() {
-        let tree = tree::read(&text).unwrap();
+        let tree = tree::read(&text, "").unwrap();
         let value: serde_json::Value = de::from_tree(&tree).unwrap();
         let json = serde_json::to_string_pretty(&value).unwrap();
         let (a, b) = (good(&text).0, good(&json).0);

@@ -1,0 +1,124 @@
+//! Quantities on their way back into a file: the shortest text that reads back as the same value.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::{Length, Rate, Ratio, Size, Span};
+
+/// `n` in the largest of `units` (largest first, each with its size) that it is a whole number of.
+fn whole(n: u64, units: &[(u64, &str)]) -> String {
+    let unit = units.iter().find(|(scale, _)| n >= *scale && n % scale == 0);
+    unit.map_or_else(|| n.to_string(), |(scale, name)| format!("{}{name}", n / scale))
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 5] = [
+            (1 << 30, "GiB"),
+            (1_000_000, "MB"),
+            (1 << 20, "MiB"),
+            (1_000, "KB"),
+            (1 << 10, "KiB"),
+        ];
+        f.write_str(&whole(self.0, &UNITS))
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 3] = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
+        f.write_str(&whole(self.0.get(), &UNITS))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 5] = [
+            (1_000_000_000_000, "s"),
+            (1_000_000_000, "ms"),
+            (1_000_000, "us"),
+            (1_000, "ns"),
+            (1, "ps"),
+        ];
+        f.write_str(&whole(self.0.as_picos(), &UNITS))
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", decimal(self.0.into(), 4))
+    }
+}
+
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}m", decimal(self.0, 3))
+    }
+}
+
+/// `n` with the point before its last `places` digits, and no zeros that say nothing.
+fn decimal(n: u64, places: u32) -> String {
+    let scale = 10_u64.pow(places);
+    let (whole, rest) = (n / scale, n % scale);
+    if rest == 0 {
+        return whole.to_string();
+    }
+    let rest = format!("{rest:0width$}", width = places as usize);
+    format!("{whole}.{}", rest.trim_end_matches('0'))
+}
+
+/// Every quantity is written as text, with its unit.
+macro_rules! written {
+    ($($name:ty),*) => {$(
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_str(self)
+            }
+        }
+    )*};
+}
+
+written!(Size, Rate, Span, Ratio, Length);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::time::Duration;
+    use crate::units::BitsPerSec;
+
+    #[test]
+    fn what_is_written_is_what_people_would_write() {
+        assert_eq!(Size(16 << 20).to_string(), "16MiB");
+        assert_eq!(Size(20_000_000).to_string(), "20MB");
+        assert_eq!(Size(1048).to_string(), "1048");
+        assert_eq!(Rate(BitsPerSec::gbps(100)).to_string(), "100G");
+        assert_eq!(Span(Duration::from_nanos(500)).to_string(), "500ns");
+        assert_eq!(Span(Duration::from_picos(614_400)).to_string(), "614400ps");
+        assert_eq!(Span(Duration::ZERO).to_string(), "0");
+        assert_eq!(Ratio(12_500).to_string(), "1.25%");
+        assert_eq!(Length(100_000).to_string(), "100m");
+        assert_eq!(Length(50).to_string(), "0.05m");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back_as_the_same(
+            size: u64,
+            rate in 1_u64..10_000_000_000_000,
+            ps in 0_u64..8_640_000_000_000_000_000,
+            ppm in 0_u32..=1_000_000,
+            mm in 0_u64..=1_000_000_000,
+        ) {
+            prop_assert_eq!(Size(size).to_string().parse(), Ok(Size(size)));
+            let rate = Rate(BitsPerSec::new(rate).unwrap());
+            prop_assert_eq!(rate.to_string().parse(), Ok(rate));
+            let span = Span(Duration::from_picos(ps));
+            prop_assert_eq!(span.to_string().parse(), Ok(span));
+            prop_assert_eq!(Ratio(ppm).to_string().parse(), Ok(Ratio(ppm)));
+            prop_assert_eq!(Length(mm).to_string().parse(), Ok(Length(mm)));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A switch of a virtual network: its ports have links that are known exactly, and no devices, so
+//! nothing of software is in its headroom.
+
+use super::groups::{self, HeadroomRule, Rules};
+use super::{Cx, Draft, FRAME_DEFAULT, FRAME_MAX, FRAME_MIN, Place, Who, lossless, port, queues};
+use crate::buffer::BufferPlan;
+use crate::config::plan::HeadroomCheck;
+use crate::config::quantity::Size;
+use crate::config::raw;
+use crate::headroom::{DelayInputs, SoftwareTerms};
+use crate::schedule::LinePlan;
+use crate::switch::PortPlan;
+use crate::units::Bytes;
+
+/// A port and its link.
+pub(crate) struct VirtualPort<'a> {
+    /// Its name in results.
+    pub name: &'a str,
+    /// What its link takes for a frame.
+    pub line: LinePlan,
+    /// The round trip of its link; the longest frame is filled in here.
+    pub link: DelayInputs,
+}
+
+/// A whole switch but for its addresses.
+pub(crate) struct VirtualSwitch {
+    /// The ports, as they were given.
+    pub ports: Vec<PortPlan>,
+    /// The buffer.
+    pub buffer: BufferPlan,
+    /// The longest frame.
+    pub max_frame: u32,
+    /// What each lossless group needs and has.
+    pub headroom: Vec<HeadroomCheck>,
+}
+
+/// Makes a switch of what is said in `at`, which holds `max_frame`, `buffer` and `defaults`. Cells
+/// may be as small as an octet: a virtual world has no pool of frames that could run dry.
+pub(crate) fn virtual_switch(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    (max_frame, buffer, defaults): (Option<Size>, &raw::Buffer, &raw::Port),
+    ports: &[VirtualPort<'_>],
+    rule: HeadroomRule,
+) -> VirtualSwitch {
+    let said = max_frame.map_or(FRAME_DEFAULT, |s| s.0);
+    let max_at = at.key("max_frame");
+    let max_frame = cx.ranged(&max_at, said, (FRAME_MIN, FRAME_MAX), FRAME_DEFAULT) as u32;
+    let cell = groups::cell(cx, &at.key("buffer"), buffer, 1);
+    let port_at = at.key("defaults");
+    let mut drafts = Vec::with_capacity(ports.len());
+    for (index, p) in ports.iter().enumerate() {
+        let rate = p.link.rate();
+        let who = Who { index, switch: "", name: p.name, rate, shaped: true, cell };
+        let mut plan = port(cx, &port_at, defaults, &who);
+        plan.schedule.line = p.line;
+        let max_frame = Bytes(max_frame.into());
+        let link = (DelayInputs { max_frame, ..p.link }, SoftwareTerms::default());
+        drafts.push(Draft { raw: defaults, at: port_at.clone(), plan, is_virtual: true, link });
+    }
+    let rules = Rules { max_frame, cell, workers: 1, frames_per_poll: 0, headroom: rule };
+    let (buffer, headroom) = groups::buffer(cx, at, buffer, &drafts, rules);
+    lossless::check(cx, &drafts, &buffer);
+    queues::check_against_buffer(cx, &drafts, &buffer);
+    VirtualSwitch {
+        ports: drafts.into_iter().map(|d| d.plan).collect(),
+        buffer,
+        max_frame,
+        headroom,
+    }
+}

@@ -1,0 +1,71 @@
+//! Lab files: text to plan. Everything that is wrong with a file is said at once, each thing with
+//! file, line, column, field and remedy.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use super::resolve::{self, Resolved};
+use super::{LabPlan, raw};
+use crate::config::{self, ConfigError, Place, Warning};
+
+/// What is said about a file without anything in it.
+const EMPTY: &str = "the file is empty; the shortest lab is a topology and a flow: \
+                     `topology: {star: {hosts: 3}}` and `flows: [{to: h3, priority: 3}]`";
+
+/// The name of a lab that has none, and no file either.
+const NAMELESS: &str = "lab";
+
+/// Reads a lab file.
+///
+/// # Errors
+/// Everything that is wrong with it, or that it could not be read.
+pub fn load(path: &Path) -> Result<(LabPlan, Vec<Warning>), ConfigError> {
+    let (name, text) = config::read_text(path, "lab file")?;
+    parse(&name, &text)
+}
+
+/// Reads the text of a lab file; `name` is what errors call it.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn parse(name: &str, text: &str) -> Result<(LabPlan, Vec<Warning>), ConfigError> {
+    examine(name, text).map(|(resolved, warnings)| (resolved.plan, warnings))
+}
+
+/// The same as [`parse`], with what else is known of the lab.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn examine(name: &str, text: &str) -> Result<(Resolved, Vec<Warning>), ConfigError> {
+    let one = |finding| ConfigError::one(name, finding);
+    let root = config::tree::read(text, EMPTY).map_err(one)?;
+    let lab: raw::Lab = config::de::from_tree(&root).map_err(one)?;
+    let stem = Path::new(name).file_stem().and_then(|s| s.to_str()).unwrap_or(NAMELESS);
+    resolve::resolve(&lab, &Place::root(&root), stem)
+        .map_err(|findings| ConfigError { file: name.to_owned(), findings })
+}
+
+/// Makes the plan of a lab that was never in a file.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn resolve_raw(lab: &raw::Lab) -> Result<(LabPlan, Vec<Warning>), ConfigError> {
+    match resolve::resolve(lab, &Place::nowhere(), NAMELESS) {
+        Ok((resolved, warnings)) => Ok((resolved.plan, warnings)),
+        Err(findings) => Err(ConfigError { file: NAMELESS.to_owned(), findings }),
+    }
+}
+
+/// Whether a text is that of a lab rather than of a switch: by the fields at its top. A text that
+/// is neither is taken for no lab.
+#[must_use]
+pub fn is_lab(text: &str) -> bool {
+    const FIELDS: [&str; 8] =
+        ["topology", "nodes", "links", "flows", "profiles", "faults", "checks", "routes"];
+    let root = config::tree::read(text, EMPTY);
+    root.is_ok_and(|root| {
+        FIELDS.iter().any(|f| root.get(f).is_some()) && root.get("ports").is_none()
+    })
+}

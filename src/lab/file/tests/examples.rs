@@ -1,0 +1,53 @@
+//! The examples of configs/labs: each is read, can be run, and is the same when written back.
+
+use super::*;
+use crate::sim::Network;
+
+/// Every example with its name.
+pub(super) fn all() -> Vec<(String, String)> {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs");
+    let mut out: Vec<(String, String)> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "yaml"))
+        .map(|p| (p.display().to_string(), std::fs::read_to_string(&p).unwrap()))
+        .collect();
+    out.sort();
+    out
+}
+
+fn raw_of(text: &str) -> raw::Lab {
+    config::de::from_tree(&config::tree::read(text, EMPTY).unwrap()).unwrap()
+}
+
+#[test]
+fn every_example_is_good_and_warns_of_nothing() {
+    for (name, text) in all() {
+        let (lab, warnings) = good(&text);
+        assert_eq!(warnings, Vec::<String>::new(), "{name}");
+        assert!(Network::new(&lab.plan.network, ()).is_ok(), "{name}");
+        assert!(is_lab(&text), "{name}");
+    }
+}
+
+#[test]
+fn what_is_written_back_is_the_same_lab() {
+    for (name, text) in all() {
+        let lab = raw_of(&text);
+        let json = serde_json::to_string_pretty(&lab).unwrap();
+        assert_eq!(raw_of(&json), lab, "{name}\n{json}");
+        let (a, b) = (resolve_raw(&lab).unwrap().0, parse("lab.json", &json).unwrap().0);
+        assert_eq!(format!("{:?}", a.network), format!("{:?}", b.network), "{name}");
+    }
+}
+
+#[test]
+fn an_incast_runs_and_loses_nothing() {
+    let (_, text) = all().into_iter().find(|(n, _)| n.ends_with("incast.yaml")).unwrap();
+    let (lab, _) = good(&text);
+    let mut network = Network::new(&lab.plan.network, ()).unwrap();
+    network.run_until(crate::time::Instant::ZERO + lab.plan.duration);
+    assert!(network.is_quiet());
+    assert_eq!(lab.plan.flows.len(), 8);
+    assert!(lab.plan.flows.iter().all(|f| f.lossless && f.name.starts_with("incast_h")));
+}

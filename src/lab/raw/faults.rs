@@ -1,0 +1,152 @@
+//! What goes wrong, and when.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Errors;
+use crate::config::quantity::Span;
+use crate::config::raw;
+
+/// Something that goes wrong: a time, and exactly one of the rest.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// When, in time of the lab.
+    pub at: Span,
+    /// The link of this name goes down; what is on it is lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_down: Option<String>,
+    /// The link of this name comes up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_up: Option<String>,
+    /// A link goes down and comes up again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flap: Option<Flap>,
+    /// The next frames of a kind are lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lose: Option<LoseFault>,
+    /// A link has other errors from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<ErrorsFault>,
+    /// A node does nothing for a while, as if its processor had been taken away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stall: Option<Stall>,
+    /// A queue of a switch gets another marking curve, or none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<EcnFault>,
+    /// A priority group of a switch gets another buffer profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupFault>,
+}
+
+/// A link goes down and comes up again.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flap {
+    /// The link.
+    pub link: String,
+    /// How long it is down.
+    pub down_for: Span,
+    /// How many times it does so, 1 to 10000. Default: `1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<u32>,
+    /// From one time to the next, longer than `down_for`. Default: twice `down_for`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<Span>,
+}
+
+/// Frames that are lost.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoseFault {
+    /// The link.
+    pub link: String,
+    /// The node that sends them. Default: both ends, each so many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// How many. Default: `1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<u64>,
+    /// Which: `any`, `pause` (MAC control) or `data` (all else). Default: `any`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub which: Option<WhichName>,
+}
+
+/// Kinds of frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WhichName {
+    /// All.
+    #[default]
+    Any,
+    /// MAC control: PFC and PAUSE.
+    Pause,
+    /// All but MAC control.
+    Data,
+}
+
+/// Errors from now on.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorsFault {
+    /// The link.
+    pub link: String,
+    /// The node whose frames suffer. Default: both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// How likely a bit is to be received wrong. Default: `0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ber: Option<super::Chance>,
+    /// How likely a frame is to be lost. Default: `0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<super::Chance>,
+}
+
+impl ErrorsFault {
+    /// The errors alone.
+    pub(in crate::lab) const fn errors(&self) -> Errors {
+        Errors { ber: self.ber, loss: self.loss }
+    }
+}
+
+/// A node that does nothing for a while.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stall {
+    /// The node.
+    pub node: String,
+    /// For how long.
+    #[serde(rename = "for")]
+    pub span: Span,
+}
+
+/// Another marking curve.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EcnFault {
+    /// The switch.
+    pub switch: String,
+    /// The node at the other end of the port, or the name of its link. Default: all ports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
+    /// The queue, 0 to 7.
+    pub queue: u8,
+    /// The curve. Default: none; nothing is marked any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub curve: Option<raw::Ecn>,
+}
+
+/// Another buffer profile.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupFault {
+    /// The switch.
+    pub switch: String,
+    /// The node at the other end of the port, or the name of its link. Default: all ports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
+    /// The priority group, 0 to 7.
+    pub group: u8,
+    /// A buffer profile of the switch's profile. Headroom that is `auto` stays what it was.
+    pub profile: String,
+}

@@ -1,0 +1,281 @@
+//! Flows, in the words of the Open Traffic Generator's model.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::{Many, Short, Transport, Wanted};
+use crate::config::quantity::{Rate, Ratio, Size, Span};
+
+/// A flow, or as many alike as its ends make. One flow is called as it is here; of several each
+/// has its ends in its name: `name_from` when they all go to one host, else `name_from_to`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Its name in results: letters, digits, `_` and `-`. Default: `f1` for the first, and so on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The host that sends, a list of hosts, or `all`. Default: `all`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Many<String>>,
+    /// The host that receives, a list of hosts, or `all`. Default: `all`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Many<String>>,
+    /// Who of them sends to whom, never a host to itself: `all_to_all` (every sender to every
+    /// receiver; with one receiver that is an incast), `pairs` (the first to the first, and so on)
+    /// or `permutation` (every sender to one receiver and none twice, drawn by chance). Default:
+    /// `all_to_all`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
+    /// How fast each is offered: a share of the sender's link (`100%`, preamble and gap counted),
+    /// bits of frames per second (`40G`), frames per second (`1000pps`), or one of these as
+    /// `{percentage: 50}`, `{bps: 40000000000}`, `{pps: 1000}`. Default: `100%`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<FlowRate>,
+    /// Octets of its full frames, FCS included: 70 (64 without IP) to 16384. Default: `1518`, a packet
+    /// of 1500 octets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// How much of it there is: `{frames: 20000}`, `{seconds: 1ms}`, `{bytes: 20MB}` of payload (in
+    /// whole frames, where nothing is answered), or `continuous`. Default: `continuous`, until the run ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<FlowDuration>,
+    /// When it starts. Default: `0s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Span>,
+    /// How much later each of several starts than the one before it. Default: `0s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stagger: Option<Span>,
+    /// Its priority, 0 to 7: what pauses it at its host, and what the switches are to take it for.
+    /// Default: what the first switch makes of `dscp`, or 0 without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
+    /// The DSCP of its packets, 0 to 63. Default: one that the first switch maps to `priority`,
+    /// eight times the priority if that does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<u8>,
+    /// What its packets say about ECN: `not_ect`, `ect0` or `ect1`. Default: `not_ect`, and ect0 for
+    /// RoCE.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<EcnName>,
+    /// What carries it: `udp` over IPv4; `ethernet`, frames without IP, whose priority is the
+    /// default of the switch's port; `roce`, a reliable connection of RoCEv2; `tcp`, a window that
+    /// goes as TCP's does; or the last two with more to it: `{roce: {dcqcn: sigcomm15}}`. Default:
+    /// `udp`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Transport>,
+}
+
+/// Who sends to whom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// Every sender to every receiver.
+    #[default]
+    #[serde(alias = "incast")]
+    AllToAll,
+    /// The first to the first, and so on.
+    Pairs,
+    /// Every sender to one receiver and none twice, drawn by chance.
+    Permutation,
+}
+
+/// What packets say about ECN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EcnName {
+    /// Not ECN-capable.
+    #[default]
+    NotEct,
+    /// ECT(0).
+    Ect0,
+    /// ECT(1).
+    Ect1,
+}
+
+/// How fast a flow is offered.
+pub type FlowRate = Short<FlowRateText, FlowRateLong>;
+
+/// How fast, as text with a unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlowRateText {
+    /// A share of the link.
+    Share(Ratio),
+    /// Bits of frames per second.
+    Bits(Rate),
+    /// Frames per second.
+    Frames(u64),
+}
+
+/// How fast: exactly one of these.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowRateLong {
+    /// A share of the link in percent, above 0 and up to 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub percentage: Option<f64>,
+    /// Bits of frames (FCS included, preamble and gap not) per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bps: Option<Rate>,
+    /// Frames per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pps: Option<u64>,
+}
+
+impl Wanted for FlowRateLong {
+    const WANTED: &'static str = "a rate; write 100%, 40G, 1000pps or {percentage: 50}";
+}
+
+/// How much of a flow there is.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum FlowDuration {
+    /// Until the run ends.
+    #[default]
+    Continuous,
+    /// As much as is said.
+    Amount(Amount),
+}
+
+/// How much of a flow there is: exactly one of these.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Amount {
+    /// Frames, at least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<u64>,
+    /// Time, from the start on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<Span>,
+    /// Octets of payload, at least 1, sent in whole frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Size>,
+}
+
+impl fmt::Display for FlowRateText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Share(ratio) => ratio.fmt(f),
+            Self::Bits(rate) => write!(f, "{rate}bps"),
+            Self::Frames(n) => write!(f, "{n}pps"),
+        }
+    }
+}
+
+impl std::str::FromStr for FlowRateText {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text.ends_with('%') {
+            return text.parse().map(Self::Share);
+        }
+        if let Some(number) = text.strip_suffix("pps") {
+            // A rate has the prefixes, and is above zero.
+            let rate = number.parse::<Rate>().map_err(|_| {
+                format!("`{text}` is no number of frames per second; write 1000pps or 1.5Mpps")
+            })?;
+            return Ok(Self::Frames(rate.0.get()));
+        }
+        if text.ends_with(|c: char| c.is_ascii_digit()) {
+            return Err(format!(
+                "`{text}` has no unit; write a share (100%), bits (40G) or frames (1000pps)"
+            ));
+        }
+        text.parse().map(Self::Bits)
+    }
+}
+
+struct RateReader;
+
+impl Visitor<'_> for RateReader {
+    type Value = FlowRateText;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(FlowRateLong::WANTED)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<FlowRateText, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_u64<E: de::Error>(self, n: u64) -> Result<FlowRateText, E> {
+        self.visit_str(&n.to_string())
+    }
+
+    fn visit_f64<E: de::Error>(self, n: f64) -> Result<FlowRateText, E> {
+        self.visit_str(&n.to_string())
+    }
+}
+
+impl<'de> Deserialize<'de> for FlowRateText {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_any(RateReader)
+    }
+}
+
+impl Serialize for FlowRateText {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl JsonSchema for FlowRateText {
+    fn schema_name() -> Cow<'static, str> {
+        "FlowRateText".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": r"^[0-9][0-9_]*(\.[0-9]+)? *(%|[kKMGT]?(bps|b/s|pps)?)$" })
+    }
+}
+
+struct DurationReader;
+
+impl<'de> Visitor<'de> for DurationReader {
+    type Value = FlowDuration;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`continuous`, {frames: 1000}, {seconds: 1ms} or {bytes: 20MB}")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<FlowDuration, E> {
+        match text {
+            "continuous" => Ok(FlowDuration::Continuous),
+            _ => Err(E::invalid_type(de::Unexpected::Str(text), &self)),
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<FlowDuration, A::Error> {
+        Amount::deserialize(MapAccessDeserializer::new(map)).map(FlowDuration::Amount)
+    }
+}
+
+impl<'de> Deserialize<'de> for FlowDuration {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_any(DurationReader)
+    }
+}
+
+impl Serialize for FlowDuration {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Continuous => s.serialize_str("continuous"),
+            Self::Amount(amount) => amount.serialize(s),
+        }
+    }
+}
+
+impl JsonSchema for FlowDuration {
+    fn schema_name() -> Cow<'static, str> {
+        "FlowDuration".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let amount = generator.subschema_for::<Amount>();
+        json_schema!({ "anyOf": [{ "const": "continuous" }, amount] })
+    }
+}

@@ -1,0 +1,27 @@
+//! What is said of one thing, over what holds for all of its kind.
+
+use super::{Flow, Host, Link, Switch};
+
+/// Every named field of the one, or of the other where the first says nothing.
+macro_rules! over {
+    ($($name:ident: $($field:ident),*;)*) => {$(
+        impl $name {
+            /// This, with `defaults` where it says nothing. Names and ends are its own.
+            #[must_use]
+            pub(in crate::lab) fn over(&self, defaults: &Self) -> Self {
+                let mut all = self.clone();
+                $(if all.$field.is_none() {
+                    all.$field.clone_from(&defaults.$field);
+                })*
+                all
+            }
+        }
+    )*};
+}
+
+over! {
+    Switch: profile, clock, cpu, cut_through, control_frame;
+    Host: obey, storms, backlog, clock, cpu;
+    Link: rate, length, ns_per_m, delay, phy, fec, response, errors, back, line_overhead, time_step;
+    Flow: pattern, rate, size, duration, start, stagger, priority, dscp, ecn, transport;
+}

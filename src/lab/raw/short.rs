@@ -1,0 +1,208 @@
+//! Fields with a short and a long form: a word or a mapping, one or a list, a number or a list.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{F64Deserializer, I64Deserializer, U64Deserializer};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, Deserialize, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Serialize, Serializer};
+
+/// Says what can be written, for messages: `a name or a mapping`.
+pub trait Wanted {
+    /// What can be written.
+    const WANTED: &'static str;
+}
+
+/// A scalar, or a mapping that can say more.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Short<S, L> {
+    /// The scalar.
+    Short(S),
+    /// The mapping.
+    Long(L),
+}
+
+/// One, or a list of them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Many<T>(pub Vec<T>);
+
+/// How many there are, or a list of them.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Members<T> {
+    /// How many.
+    Count(u32),
+    /// Each by itself.
+    List(Vec<T>),
+}
+
+impl<T> Default for Members<T> {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
+}
+
+impl<T> Members<T> {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Count(n) => *n == 0,
+            Self::List(list) => list.is_empty(),
+        }
+    }
+}
+
+impl<T> From<T> for Many<T> {
+    fn from(one: T) -> Self {
+        Self(vec![one])
+    }
+}
+
+/// Hands a scalar on to another type's own reading.
+macro_rules! scalars {
+    ($to:ty, $wrap:expr) => {
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+            <$to>::deserialize(text.into_deserializer()).map($wrap)
+        }
+
+        fn visit_u64<E: de::Error>(self, n: u64) -> Result<Self::Value, E> {
+            <$to>::deserialize(U64Deserializer::new(n)).map($wrap)
+        }
+
+        fn visit_i64<E: de::Error>(self, n: i64) -> Result<Self::Value, E> {
+            <$to>::deserialize(I64Deserializer::new(n)).map($wrap)
+        }
+
+        fn visit_f64<E: de::Error>(self, n: f64) -> Result<Self::Value, E> {
+            <$to>::deserialize(F64Deserializer::new(n)).map($wrap)
+        }
+    };
+}
+
+struct ShortReader<S, L>(PhantomData<(S, L)>);
+
+impl<'de, S: Deserialize<'de>, L: Deserialize<'de> + Wanted> Visitor<'de> for ShortReader<S, L> {
+    type Value = Short<S, L>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(L::WANTED)
+    }
+
+    scalars!(S, Short::Short);
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        L::deserialize(MapAccessDeserializer::new(map)).map(Short::Long)
+    }
+}
+
+struct ManyReader<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ManyReader<T> {
+    type Value = Many<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one, or a list such as `[h1, h2]`")
+    }
+
+    scalars!(T, Many::from);
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Many::from)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Many)
+    }
+}
+
+struct MembersReader<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for MembersReader<T> {
+    type Value = Members<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number or a list, such as `4` or `[h1, h2]`")
+    }
+
+    fn visit_u64<E: de::Error>(self, n: u64) -> Result<Self::Value, E> {
+        u32::try_from(n).map(Members::Count).map_err(|_| E::custom(format!("{n} are too many")))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Members::List)
+    }
+}
+
+impl<'de, S: Deserialize<'de>, L: Deserialize<'de> + Wanted> Deserialize<'de> for Short<S, L> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_any(ShortReader(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Many<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_any(ManyReader(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_any(MembersReader(PhantomData))
+    }
+}
+
+impl<A: Serialize, B: Serialize> Serialize for Short<A, B> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Short(short) => short.serialize(s),
+            Self::Long(long) => long.serialize(s),
+        }
+    }
+}
+
+impl<T: Serialize> Serialize for Many<T> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [one] => one.serialize(s),
+            list => list.serialize(s),
+        }
+    }
+}
+
+impl<T: Serialize> Serialize for Members<T> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Count(n) => n.serialize(s),
+            Self::List(list) => list.serialize(s),
+        }
+    }
+}
+
+/// Implements the schema of a type that is one of two, where it is used.
+macro_rules! either {
+    ($([$($param:ident),*] $name:ty: $a:ty, $b:ty;)*) => {$(
+        impl<$($param: JsonSchema),*> JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                format!("{}Or{}", <$a>::schema_name(), <$b>::schema_name()).into()
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let (a, b) = (generator.subschema_for::<$a>(), generator.subschema_for::<$b>());
+                json_schema!({ "anyOf": [a, b] })
+            }
+        }
+    )*};
+}
+
+either! {
+    [S, L] Short<S, L>: S, L;
+    [T] Many<T>: T, Vec<T>;
+    [T] Members<T>: u32, Vec<T>;
+}

@@ -1,0 +1,105 @@
+//! Common topologies.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Many;
+use crate::config::quantity::{Length, Rate};
+
+/// A common topology: exactly one of these. Its links are those of `defaults.links`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Topology {
+    /// One switch `s1` and hosts `h1`, `h2` ... at it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub star: Option<Star>,
+    /// A row of switches `s1`, `s2` ... with hosts at each, and a receiver `r` at the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parking_lot: Option<ParkingLot>,
+    /// Leaves `leaf1` ... with hosts, and spines `spine1` ..., every leaf linked to every spine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leaf_spine: Option<LeafSpine>,
+    /// A fat tree of switches with k ports each: k pods with k/2 edge switches (`e1_1` is the first
+    /// of pod 1) and k/2 aggregation switches (`a1_1`), (k/2)^2 cores (`c1`) and k^3/4 hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fat_tree: Option<FatTree>,
+    /// Switches in a ring, `s1` to `s2` and so on to `s1`, with hosts at each. Frames go round it
+    /// in that direction alone, so that its buffers can wait for each other in a circle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ring: Option<Ring>,
+}
+
+/// One switch and its hosts.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Star {
+    /// How many hosts, 1 to 1024.
+    pub hosts: u32,
+}
+
+/// Switches in a row.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ParkingLot {
+    /// How many switches, at least 1.
+    pub switches: u32,
+    /// How many hosts at each switch, or a list with the number of each; the receiver not counted.
+    /// They are numbered on from switch to switch. Default: `1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts_per_switch: Option<Many<u32>>,
+    /// The rate of links between switches. Default: that of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_rate: Option<Rate>,
+    /// The length of links between switches. Default: that of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_length: Option<Length>,
+}
+
+/// Leaves and spines.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LeafSpine {
+    /// How many leaves, at least 1.
+    pub leaves: u32,
+    /// How many spines, at least 1.
+    pub spines: u32,
+    /// How many hosts at each leaf, numbered on from leaf to leaf.
+    pub hosts_per_leaf: u32,
+    /// The rate of links between leaves and spines. Default: that of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_rate: Option<Rate>,
+    /// The length of links between leaves and spines. Default: that of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_length: Option<Length>,
+}
+
+/// A fat tree.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FatTree {
+    /// Ports of each switch, even, 2 to 32: 16 hosts with 4, 128 with 8, 1024 with 16.
+    pub k: u32,
+    /// The rate of links between switches. Default: that of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_rate: Option<Rate>,
+    /// The length of links between switches. Default: that of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_length: Option<Length>,
+}
+
+/// Switches in a ring.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ring {
+    /// How many switches, at least 3.
+    pub switches: u32,
+    /// How many hosts at each switch, numbered on from switch to switch. Default: `1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts_per_switch: Option<u32>,
+    /// The rate of links between switches. Default: that of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_rate: Option<Rate>,
+    /// The length of links between switches. Default: that of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_length: Option<Length>,
+}

@@ -1,0 +1,167 @@
+//! What is asked of the run, and what is recorded.
+
+use super::flows::Flows;
+use super::graph::Graph;
+use super::raw::{self, Allowance, CheckLong, CheckWord, Many, Short};
+use crate::config::{Cx, Place, unknown_name};
+use crate::lab::{Check, CheckKind, Expectation, Record, Tolerance};
+use crate::sim::LinkId;
+use crate::time::Duration;
+
+/// What is asked when the file says nothing.
+const DEFAULT: [CheckWord; 4] =
+    [CheckWord::Conservation, CheckWord::Lossless, CheckWord::PauseLegality, CheckWord::NoDeadlock];
+
+/// How far a flow may be from its fair share.
+const FAIR: f64 = 0.01;
+
+/// Resolves the checks.
+pub(super) fn checks(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab, flows: &Flows) -> Vec<Check> {
+    let at = at.key("checks");
+    let Some(said) = &lab.checks else { return DEFAULT.into_iter().map(word).collect() };
+    let mut out: Vec<Check> = Vec::new();
+    for (i, said) in said.iter().enumerate() {
+        let at = at.index(i);
+        let check = match said {
+            Short::Short(said) => Some(word(*said)),
+            Short::Long(said) => long(cx, &at, said, flows),
+        };
+        let Some(mut check) = check else { continue };
+        let taken = |name: &str| out.iter().any(|c| c.name == name);
+        if taken(&check.name) {
+            let base = check.name.clone();
+            let named = matches!(said, Short::Short(_))
+                || matches!(said, Short::Long(CheckLong { name: Some(_), .. }));
+            if named {
+                cx.error(&at, format!("`{base}` is there twice"));
+            }
+            let free = (2..).map(|n| format!("{base} {n}")).find(|n| !taken(n));
+            check.name = free.unwrap_or(base);
+        }
+        out.push(check);
+    }
+    out
+}
+
+fn word(said: CheckWord) -> Check {
+    let (name, kind) = match said {
+        CheckWord::Conservation => ("conservation", CheckKind::Conservation),
+        CheckWord::Lossless => ("lossless", CheckKind::LosslessDelivery),
+        CheckWord::PauseLegality => ("pause_legality", CheckKind::PauseLegality),
+        CheckWord::PausesEnd => ("pauses_end", CheckKind::PausesEnd),
+        CheckWord::NoDeadlock => ("no_deadlock", CheckKind::NoDeadlock),
+        CheckWord::EcnBeforePfc => ("ecn_before_pfc", CheckKind::EcnBeforePfc),
+    };
+    Check { name: name.into(), kind, source: None }
+}
+
+fn long(cx: &mut Cx, at: &Place<'_>, said: &CheckLong, flows: &Flows) -> Option<Check> {
+    let name = |default: &str| said.name.clone().unwrap_or_else(|| default.into());
+    match (&said.fairness, &said.value) {
+        (Some(fair), None) => {
+            let kind = fairness(cx, &at.key("fairness"), fair, flows);
+            Some(Check { name: name("fairness"), kind, source: None })
+        }
+        (None, Some(said)) => {
+            let kind = value(cx, &at.key("value"), said);
+            Some(Check { name: name(&said.path), kind, source: said.source.clone() })
+        }
+        _ => {
+            cx.error(at, "needs exactly one of `fairness` and `value`");
+            None
+        }
+    }
+}
+
+fn fairness(cx: &mut Cx, at: &Place<'_>, said: &raw::Fairness, all: &Flows) -> CheckKind {
+    let mut flows = Vec::new();
+    let list = match &said.flows {
+        Some(Many(list)) => list.as_slice(),
+        None => {
+            flows.extend(0..all.list.len());
+            &[]
+        }
+    };
+    for (i, name) in list.iter().enumerate() {
+        let entry = all.entries.iter().find(|(n, _)| n == name).map(|(_, range)| range.clone());
+        let single = || all.list.iter().position(|f| f.name == *name).map(|n| n..n + 1);
+        match entry.or_else(single) {
+            Some(range) => flows.extend(range),
+            None => {
+                let names: Vec<&str> = all.entries.iter().map(|(n, _)| n.as_str()).collect();
+                let here = at.key("flows");
+                let here = if list.len() == 1 { here } else { here.index(i) };
+                cx.error(&here, unknown_name("flow", name, &names));
+            }
+        }
+    }
+    flows.sort_unstable();
+    flows.dedup();
+    if flows.len() < 2 {
+        cx.error(&at.key("flows"), "fairness is between two flows or more");
+    }
+    let tolerance = match said.tolerance {
+        None => FAIR,
+        Some(Allowance::Percent(n)) => n / 100.0,
+        Some(Allowance::Number(n)) => {
+            let what = format!("shares are compared in parts of the mean; write {}%", n * 100.0);
+            cx.error(&at.key("tolerance"), what);
+            FAIR
+        }
+    };
+    CheckKind::Fairness { flows, tolerance }
+}
+
+fn value(cx: &mut Cx, at: &Place<'_>, said: &raw::Value) -> CheckKind {
+    if said.path.is_empty() || said.path.split('.').any(str::is_empty) {
+        let what = format!(
+            "`{}` leads nowhere; write names with dots between, such as flows.f1.rx_frames",
+            said.path
+        );
+        cx.error(&at.key("path"), what);
+    }
+    if said.expect.is_none() && said.at_least.is_none() && said.at_most.is_none() {
+        cx.error(at, "expects nothing; add `expect`, `at_least` or `at_most`");
+    }
+    if said.tolerance.is_some() && said.expect.is_none() {
+        cx.error(&at.key("tolerance"), "there is nothing it is a tolerance of; add `expect`");
+    }
+    if let (Some(least), Some(most)) = (said.at_least, said.at_most) {
+        if least > most {
+            cx.error(&at.key("at_least"), format!("{least} is above `at_most`, {most}"));
+        }
+    }
+    let tolerance = match said.tolerance {
+        None => Tolerance::Exact,
+        Some(Allowance::Percent(n)) => Tolerance::Relative(n / 100.0),
+        Some(Allowance::Number(n)) => Tolerance::Absolute(n),
+    };
+    let expect = Expectation {
+        value: said.expect,
+        tolerance,
+        at_least: said.at_least,
+        at_most: said.at_most,
+    };
+    CheckKind::Value { path: said.path.clone(), expect }
+}
+
+/// Resolves what is recorded.
+pub(super) fn record(cx: &mut Cx, at: &Place<'_>, said: &raw::Record, graph: &Graph<'_>) -> Record {
+    let at = at.key("record");
+    let every = said.sample_every.map(|s| s.0);
+    if every.is_some_and(|d| d < Duration::from_nanos(1)) {
+        cx.error(&at.key("sample_every"), "is less than 1ns");
+    }
+    let mut pcapng = Vec::new();
+    for (i, capture) in said.pcapng.iter().enumerate() {
+        let at = at.key("pcapng").index(i);
+        if pcapng.iter().any(|(_, file)| *file == capture.file) {
+            let what = format!("two links would be written to {}", capture.file.display());
+            cx.error(&at.key("file"), what);
+        }
+        if let Some(link) = graph.find_link(cx, &at.key("link"), &capture.link) {
+            pcapng.push((LinkId(link as u32), capture.file.clone()));
+        }
+    }
+    Record { sample_every: every, pcapng }
+}

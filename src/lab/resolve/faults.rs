@@ -1,0 +1,252 @@
+//! Faults: names to numbers, flaps to downs and ups, and changes that a switch will take.
+
+use super::graph::Graph;
+use super::links::errors;
+use super::raw::{self, WhichName};
+use super::switches::{Profiles, Switches};
+use crate::buffer::Ledger;
+use crate::config::{Cx, Place, ecn_plan, group_plan};
+use crate::sim::{Direction, Fault, FaultKind, LinkId, NodeId, Which};
+use crate::switch::{Change, SwitchPlan};
+use crate::time::{Duration, Instant};
+use crate::units::{PortId, PriorityGroup, TrafficClass};
+
+/// The most times a link flaps by one entry.
+const FLAPS_MAX: u32 = 10_000;
+
+/// What the faults are about.
+pub(super) struct Around<'r, 'g> {
+    pub graph: &'r Graph<'g>,
+    pub switches: &'r Switches,
+    pub profiles: &'r Profiles<'g>,
+}
+
+/// Resolves all faults.
+pub(super) fn faults(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    lab: &raw::Lab,
+    around: &Around<'_, '_>,
+) -> Vec<Fault> {
+    let mut out = Vec::new();
+    for (i, said) in lab.faults.iter().enumerate() {
+        fault(cx, &at.key("faults").index(i), said, around, &mut out);
+    }
+    check_changes(cx, &at.key("faults"), around, &out);
+    out
+}
+
+fn fault(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::Fault,
+    around: &Around<'_, '_>,
+    out: &mut Vec<Fault>,
+) {
+    let when = Instant::ZERO.saturating_add(said.at.0);
+    let before = out.len();
+    let mut entries = 0;
+    let mut push = |at: Instant, kind| out.push(Fault { at, kind });
+    for (field, name, up) in
+        [("link_down", &said.link_down, false), ("link_up", &said.link_up, true)]
+    {
+        let Some(name) = name else { continue };
+        entries += 1;
+        if let Some(link) = link(cx, &at.key(field), around, name) {
+            push(when, FaultKind::Link { link, up });
+        }
+    }
+    if let Some(said) = &said.flap {
+        entries += 1;
+        flap(cx, &at.key("flap"), said, around, when, &mut push);
+    }
+    if let Some(said) = &said.lose {
+        entries += 1;
+        let at = at.key("lose");
+        let which = match said.which.unwrap_or_default() {
+            WhichName::Any => Which::Any,
+            WhichName::Pause => Which::Control,
+            WhichName::Data => Which::Data,
+        };
+        for direction in directions(cx, &at, around, &said.link, said.from.as_deref()) {
+            push(when, FaultKind::Lose { direction, which, frames: said.frames.unwrap_or(1) });
+        }
+    }
+    if let Some(said) = &said.errors {
+        entries += 1;
+        let errors = errors(said.errors());
+        for direction in directions(cx, &at.key("errors"), around, &said.link, said.from.as_deref())
+        {
+            push(when, FaultKind::Errors { direction, errors });
+        }
+    }
+    if let Some(said) = &said.stall {
+        entries += 1;
+        if let Some(node) = around.graph.find(cx, &at.key("stall").key("node"), &said.node) {
+            push(when, FaultKind::Stall { node: NodeId(node as u32), span: said.span.0 });
+        }
+    }
+    if let Some(said) = &said.ecn {
+        entries += 1;
+        ecn(cx, &at.key("ecn"), said, around, |kind| push(when, kind));
+    }
+    if let Some(said) = &said.group {
+        entries += 1;
+        group(cx, &at.key("group"), said, around, |kind| push(when, kind));
+    }
+    if entries != 1 {
+        out.truncate(before);
+        let what = "needs exactly one of `link_down`, `link_up`, `flap`, `lose`, `errors`, `stall`, \
+                    `ecn` and `group` beside `at`";
+        cx.error(at, what);
+    }
+}
+
+fn link(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, name: &str) -> Option<LinkId> {
+    around.graph.find_link(cx, at, name).map(|l| LinkId(l as u32))
+}
+
+/// One direction of a link, by the node that sends, or both.
+fn directions(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    around: &Around<'_, '_>,
+    name: &str,
+    from: Option<&str>,
+) -> Vec<Direction> {
+    let Some(id) = link(cx, &at.key("link"), around, name) else { return Vec::new() };
+    let Some(from) = from else { return vec![id.ab(), id.ba()] };
+    let graph = around.graph;
+    let ends = &graph.links[id.index()];
+    match graph.node(from) {
+        Some(node) if node == ends.a.0 => vec![id.ab()],
+        Some(node) if node == ends.b.0 => vec![id.ba()],
+        _ => {
+            let (a, b) = (&graph.nodes[ends.a.0].name, &graph.nodes[ends.b.0].name);
+            let what = format!("`{from}` is not at link `{name}`; its ends are {a} and {b}");
+            cx.error(&at.key("from"), what);
+            Vec::new()
+        }
+    }
+}
+
+fn flap(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::Flap,
+    around: &Around<'_, '_>,
+    when: Instant,
+    push: &mut impl FnMut(Instant, FaultKind),
+) {
+    let Some(link) = link(cx, &at.key("link"), around, &said.link) else { return };
+    let down_for = said.down_for.0;
+    let every = said.every.map_or(down_for.saturating_mul(2), |s| s.0);
+    let times = cx.ranged(&at.key("times"), said.times.unwrap_or(1), (1, FLAPS_MAX), 1);
+    if down_for == Duration::ZERO {
+        cx.error(&at.key("down_for"), "must be above zero");
+    }
+    if times > 1 && every <= down_for {
+        let what = format!("the link would not come up for {down_for} between; choose more");
+        cx.error(&at.key("every"), what);
+    }
+    for n in 0..u64::from(times) {
+        let down = when.saturating_add(every.saturating_mul(n));
+        push(down, FaultKind::Link { link, up: false });
+        push(down.saturating_add(down_for), FaultKind::Link { link, up: true });
+    }
+}
+
+/// A switch and the ports of it that are meant.
+fn ports<'r>(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    around: &'r Around<'_, '_>,
+    switch: &str,
+    port: Option<&str>,
+) -> Option<(usize, &'r SwitchPlan, Vec<usize>)> {
+    let node = around.graph.find_switch(cx, &at.key("switch"), switch)?;
+    let plan = around.switches.plans[node].as_ref()?;
+    let Some(name) = port else { return Some((node, plan, (0..plan.ports.len()).collect())) };
+    let ports = around.graph.ports_to(node, name);
+    if ports.is_empty() {
+        cx.error(&at.key("port"), format!("`{switch}` has no link to `{name}`"));
+    }
+    Some((node, plan, ports))
+}
+
+fn ecn(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::EcnFault,
+    around: &Around<'_, '_>,
+    mut push: impl FnMut(FaultKind),
+) {
+    let Some((node, switch, ports)) = ports(cx, at, around, &said.switch, said.port.as_deref())
+    else {
+        return;
+    };
+    let Some(class) = TrafficClass::new(said.queue) else {
+        return cx.error(&at.key("queue"), format!("there is no queue {}; 0 to 7", said.queue));
+    };
+    for port in ports {
+        let rate = switch.ports[port].rate;
+        let plan = said.curve.as_ref().map(|c| ecn_plan(cx, &at.key("curve"), c, rate));
+        let Some(port) = PortId::new(port as u16) else { continue };
+        let change = Change::Ecn { port, class, plan };
+        push(FaultKind::Change { node: NodeId(node as u32), change });
+    }
+}
+
+fn group(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::GroupFault,
+    around: &Around<'_, '_>,
+    mut push: impl FnMut(FaultKind),
+) {
+    let Some((node, switch, ports)) = ports(cx, at, around, &said.switch, said.port.as_deref())
+    else {
+        return;
+    };
+    let Some(group) = PriorityGroup::new(said.group) else {
+        return cx.error(&at.key("group"), format!("there is no group {}; 0 to 7", said.group));
+    };
+    let Some(profile) = around.switches.profile_of[node] else { return };
+    let (buffer, _) = around.profiles.buffer(profile);
+    for port in ports {
+        let was = switch.buffer.groups[port][group.index()];
+        let made = group_plan(
+            cx,
+            &at.key("profile"),
+            (buffer, &said.profile),
+            (switch.max_frame, switch.buffer.cell_bytes),
+            was,
+        );
+        let (Some(plan), Some(port)) = (made, PortId::new(port as u16)) else { return };
+        let change = Change::Group { port, group, plan };
+        push(FaultKind::Change { node: NodeId(node as u32), change });
+    }
+}
+
+/// A switch refuses what its buffer cannot hold; that is found out here, in the order of time.
+fn check_changes(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, faults: &[Fault]) {
+    let mut order: Vec<&Fault> = faults.iter().collect();
+    order.sort_by_key(|f| f.at);
+    let mut ledgers: Vec<(NodeId, Ledger)> = Vec::new();
+    for fault in order {
+        let FaultKind::Change { node, change: Change::Group { port, group, plan } } = fault.kind
+        else {
+            continue;
+        };
+        let known = ledgers.iter().position(|(n, _)| *n == node);
+        let place = known.or_else(|| {
+            let switch = around.switches.plans[node.index()].as_ref()?;
+            ledgers.push((node, Ledger::new(&switch.buffer).ok()?));
+            Some(ledgers.len() - 1)
+        });
+        let Some((_, ledger)) = place.and_then(|p| ledgers.get_mut(p)) else { continue };
+        if let Err(e) = ledger.set_group(port, group, plan) {
+            return cx.error(at, format!("a group cannot be changed so: {e}"));
+        }
+    }
+}

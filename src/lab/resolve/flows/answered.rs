@@ -1,0 +1,122 @@
+//! Flows whose receivers answer: RoCEv2 and TCP-like.
+
+use super::carrier::Carrier;
+use super::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times};
+use crate::config::Cx;
+use crate::host::{
+    Message, PlanError, Rate, RocePlan, StationPlan, TcpPlan, Transport, TransportPlan,
+};
+use crate::lab::raw::Messages;
+use crate::lab::resolve::graph;
+use crate::lab::resolve::hosts::{ip, mac};
+use crate::schedule::Line;
+use crate::time::Duration;
+use crate::units::BitsPerSec;
+use crate::wire::roce::U24;
+
+/// The receiver's port of the first flows; from flow 16384 on the next one, and so on.
+const TCP_PORT: u16 = 5_001;
+/// Messages of a flow that has no end: more than any run sends.
+const ENDLESS: u64 = u32::MAX as u64;
+
+/// Plans a flow, if its station can send it.
+pub(super) fn plan(
+    cx: &mut Cx,
+    at: &graph::Source<'_>,
+    kind: &KindOf,
+    one: One,
+    marked: Marked,
+    times: Times,
+    station: &StationPlan,
+) -> Option<TransportPlan> {
+    let (id, spread) = (one.id.0, (one.id.0 % PORTS) as u16);
+    let (transport, messages) = match &kind.carrier {
+        Carrier::Roce(roce, messages) => {
+            // Both numbers are unique in the lab, so at every station too; 0 and 1 are special.
+            let qp = |n: u32| U24::wrapping(2 + 2 * u64::from(id) + u64::from(n));
+            let (src_qp, dst_qp) = (qp(0), qp(1));
+            let RocePlan { src_port, .. } = RocePlan::new(src_qp, dst_qp);
+            let roce = RocePlan { src_qp, dst_qp, src_port, ..(**roce).clone() };
+            (Transport::Roce(roce), *messages)
+        }
+        Carrier::Tcp(tcp, messages) => {
+            let dst_port = TCP_PORT + (id / PORTS) as u16;
+            let tcp = TcpPlan { src_port: PORT_FIRST + spread, dst_port, ..tcp.clone() };
+            (Transport::TcpLike(tcp), *messages)
+        }
+        Carrier::Udp | Carrier::Ethernet => return None,
+    };
+    let mut plan = TransportPlan {
+        id: one.id,
+        src: mac(one.from),
+        dst: mac(one.to),
+        src_ip: ip(one.from),
+        dst_ip: ip(one.to),
+        tag: None,
+        priority: marked.priority,
+        dscp: marked.dscp,
+        ecn: kind.ecn,
+        size: kind.size,
+        rate: rate(kind.rate, kind.size, station),
+        start: times.start,
+        stop: times.stop,
+        message: None,
+        kind: transport,
+    };
+    if plan.size < plan.size_min() {
+        let what = format!(
+            "{} octets do not hold the headers and the probe of a flow; take {} or more",
+            plan.size,
+            plan.size_min()
+        );
+        cx.error(&at.key("size"), what);
+        return None;
+    }
+    plan.message = message(kind.bound, messages, plan.payload());
+    if let Err(e) = plan.check() {
+        let field = match e {
+            PlanError::Short { .. } | PlanError::Long { .. } => "size",
+            PlanError::Message(_) => "duration",
+            _ => "transport",
+        };
+        cx.error(&at.key(field), what_of(&e));
+        return None;
+    }
+    Some(plan)
+}
+
+/// An error of a plan without the flow's number, which nobody has written.
+fn what_of(e: &PlanError) -> String {
+    let text = e.to_string();
+    text.split_once(": ").map_or(text.clone(), |(_, what)| what.to_owned())
+}
+
+/// The rate that a flow is kept below, in bits of frames per second; none for all of the link.
+fn rate(rate: Rate, size: u32, station: &StationPlan) -> Option<BitsPerSec> {
+    let bits = match rate {
+        Rate::LineShare(1_000_000) => return None,
+        Rate::LineShare(ppm) => {
+            let line = Line::new(station.rate, station.line);
+            let whole = u128::from(station.rate.get()) * u128::from(size)
+                / u128::from(line.octets(size).max(1));
+            whole * u128::from(ppm) / 1_000_000
+        }
+        Rate::FrameBits(rate) => return Some(rate),
+        Rate::Frames(n) => u128::from(n) * u128::from(size) * 8,
+    };
+    BitsPerSec::new(u64::try_from(bits.max(1)).unwrap_or(u64::MAX))
+}
+
+/// The messages of a flow: those that are asked for, or one of all there is.
+fn message(bound: Bound, said: Option<Messages>, payload: u32) -> Option<Message> {
+    let all = match bound {
+        Bound::Bytes(n) => Some(n),
+        Bound::Frames(n) => Some(n.saturating_mul(payload.into())),
+        Bound::None | Bound::Time(_) => None,
+    };
+    let Some(said) = said else { return all.map(Message::once) };
+    let bytes = said.bytes.0;
+    let fit = all.map_or(ENDLESS, |all| all.div_ceil(bytes.max(1)));
+    let every = said.every.map_or(Duration::ZERO, |s| s.0);
+    Some(Message { bytes, count: said.count.unwrap_or(fit), every })
+}

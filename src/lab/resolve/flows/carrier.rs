@@ -1,0 +1,186 @@
+//! What carries the flows of an entry: RoCE's and TCP's settings without the numbers that each flow
+//! has of its own.
+
+use crate::config::quantity::{Ratio, Span};
+use crate::config::{Cx, Place};
+use crate::congestion::DcqcnPlan;
+use crate::host::{Marking, Operation, Recovery, RocePlan, TcpPlan};
+use crate::lab::raw::{
+    self, DcqcnName, Messages, OperationName, RecoveryName, Short, TransportLong, TransportName,
+};
+use crate::time::Duration;
+use crate::units::{Bytes, Dscp, Priority};
+use crate::wire::reth::RETH_LEN;
+use crate::wire::roce::U24;
+
+/// What carries a flow. Queue pairs and ports are filled in for each.
+pub(super) enum Carrier {
+    Udp,
+    Ethernet,
+    Roce(Box<RocePlan>, Option<Messages>),
+    Tcp(TcpPlan, Option<Messages>),
+}
+
+impl Carrier {
+    /// Whether the receiver answers.
+    pub const fn is_answered(&self) -> bool {
+        matches!(self, Self::Roce(..) | Self::Tcp(..))
+    }
+
+    /// By how much a frame may be longer than a full one.
+    pub fn longer(&self) -> u32 {
+        match self {
+            Self::Roce(plan, _) if plan.operation == Operation::Write => RETH_LEN as u32,
+            _ => 0,
+        }
+    }
+}
+
+/// Resolves what carries a flow.
+pub(super) fn carrier(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: Option<&raw::Transport>,
+) -> (TransportName, Carrier) {
+    let name = match said {
+        None => TransportName::Udp,
+        Some(Short::Short(name)) => *name,
+        Some(Short::Long(long)) => match (&long.roce, &long.tcp) {
+            (Some(_), None) => TransportName::Roce,
+            (None, Some(_)) => TransportName::Tcp,
+            _ => {
+                cx.error(at, "needs exactly one of `roce` and `tcp`");
+                TransportName::Udp
+            }
+        },
+    };
+    let long = match said {
+        Some(Short::Long(long)) => long.clone(),
+        _ => TransportLong::default(),
+    };
+    let carrier = match name {
+        TransportName::Udp => Carrier::Udp,
+        TransportName::Ethernet => Carrier::Ethernet,
+        TransportName::Roce => {
+            let said = long.roce.unwrap_or_default();
+            Carrier::Roce(Box::new(roce(cx, &at.key("roce"), &said)), said.messages)
+        }
+        TransportName::Tcp => {
+            let said = long.tcp.unwrap_or_default();
+            Carrier::Tcp(tcp(cx, &at.key("tcp"), &said), said.messages)
+        }
+    };
+    (name, carrier)
+}
+
+fn roce(cx: &mut Cx, at: &Place<'_>, said: &raw::Roce) -> RocePlan {
+    let default = RocePlan::new(U24::default(), U24::default());
+    check_messages(cx, &at.key("messages"), said.messages);
+    let cnp_interval = match said.cnp_interval {
+        None => default.cnp_interval,
+        Some(Span(Duration::ZERO)) => None,
+        Some(Span(span)) => Some(span),
+    };
+    RocePlan {
+        operation: match said.operation.unwrap_or_default() {
+            OperationName::Send => Operation::Send,
+            OperationName::Write => Operation::Write,
+        },
+        recovery: match said.recovery.unwrap_or_default() {
+            RecoveryName::GoBackN => Recovery::GoBackN,
+            RecoveryName::SelectiveRepeat => Recovery::SelectiveRepeat,
+        },
+        window: said.window.map(|s| Bytes(s.0)),
+        ack_every: at_least_one(cx, &at.key("ack_every"), said.ack_every, default.ack_every),
+        timeout: above_zero(cx, &at.key("timeout"), said.timeout, default.timeout),
+        dcqcn: said.dcqcn.as_ref().and_then(|d| dcqcn(cx, &at.key("dcqcn"), d)),
+        cnp_interval,
+        ack: said.ack_priority.and_then(|n| priority(cx, &at.key("ack_priority"), n)),
+        cnp: said
+            .cnp_priority
+            .and_then(|n| priority(cx, &at.key("cnp_priority"), n))
+            .unwrap_or(default.cnp),
+        ..default
+    }
+}
+
+fn tcp(cx: &mut Cx, at: &Place<'_>, said: &raw::Tcp) -> TcpPlan {
+    let default = TcpPlan::new(0, 0);
+    check_messages(cx, &at.key("messages"), said.messages);
+    let window_at = at.key("initial_window");
+    TcpPlan {
+        initial_window: at_least_one(cx, &window_at, said.initial_window, default.initial_window),
+        window: said.window.map(|s| Bytes(s.0)),
+        timeout_min: above_zero(cx, &at.key("timeout_min"), said.timeout_min, default.timeout_min),
+        ack: said.ack_priority.and_then(|n| priority(cx, &at.key("ack_priority"), n)),
+        ..default
+    }
+}
+
+fn check_messages(cx: &mut Cx, at: &Place<'_>, said: Option<Messages>) {
+    let Some(messages) = said else { return };
+    for (field, n) in [("bytes", messages.bytes.0), ("count", messages.count.unwrap_or(1))] {
+        if n == 0 {
+            cx.error(&at.key(field), "must be at least 1");
+        }
+    }
+}
+
+fn at_least_one(cx: &mut Cx, at: &Place<'_>, said: Option<u32>, default: u32) -> u32 {
+    cx.ranged(at, said.unwrap_or(default), (1, u32::MAX), default)
+}
+
+fn above_zero(cx: &mut Cx, at: &Place<'_>, said: Option<Span>, default: Duration) -> Duration {
+    let span = said.map_or(default, |s| s.0);
+    if span == Duration::ZERO {
+        cx.error(at, format!("must be above zero, such as {default}"));
+        return default;
+    }
+    span
+}
+
+/// The marking of answers of a priority.
+fn priority(cx: &mut Cx, at: &Place<'_>, n: u8) -> Option<Marking> {
+    let found = Priority::new(n).zip(Dscp::new(n.saturating_mul(8)));
+    if found.is_none() {
+        cx.error(at, format!("there is no priority {n}; choose 0 to 7"));
+    }
+    found.map(|(priority, dscp)| Marking { priority, dscp })
+}
+
+/// The reaction point.
+fn dcqcn(cx: &mut Cx, at: &Place<'_>, said: &Short<DcqcnName, raw::Dcqcn>) -> Option<DcqcnPlan> {
+    let (preset, said) = match said {
+        Short::Short(name) => (*name, raw::Dcqcn::default()),
+        Short::Long(said) => (said.preset.unwrap_or_default(), said.clone()),
+    };
+    let set = match preset {
+        DcqcnName::None => return None,
+        DcqcnName::Sigcomm15 => DcqcnPlan::sigcomm15(),
+        DcqcnName::Ns3 => DcqcnPlan::ns3(),
+        DcqcnName::Mellanox => DcqcnPlan::mellanox(),
+    };
+    let one = f64::from(DcqcnPlan::GAIN_ONE);
+    let alpha = |r: Ratio| (f64::from(r.0) / 1e6 * one).round() as u32;
+    let span = |s: Option<Span>, set: Duration| s.map_or(set, |s| s.0);
+    let plan = DcqcnPlan {
+        gain: said.gain.map_or(set.gain, |g| (g * one).round() as u32),
+        initial_alpha: said.initial_alpha.map_or(set.initial_alpha, alpha),
+        alpha_period: span(said.alpha_period, set.alpha_period),
+        increase_period: span(said.increase_period, set.increase_period),
+        increase_bytes: said.increase_bytes.map_or(set.increase_bytes, |s| Bytes(s.0)),
+        recoveries: said.recoveries.unwrap_or(set.recoveries),
+        additive: said.additive.map_or(set.additive, |r| r.0),
+        hyper: said.hyper.map(|r| r.0).or(set.hyper),
+        min_rate: said.min_rate.map_or(set.min_rate, |r| r.0),
+        decrease_period: span(said.decrease_period, set.decrease_period),
+        decrease_max: said.decrease_max.map_or(set.decrease_max, |r| (r.0 / 10_000) as u8),
+        clamp_target: said.clamp_target.unwrap_or(set.clamp_target),
+    };
+    if said.gain.is_some_and(|g| !(g > 0.0 && g <= 1.0)) || !plan.is_sound() {
+        let what = "is out of range: gain above 0 up to 1, periods and octets above 0, \
+                    decrease_max 1% to 100%";
+        cx.error(at, what);
+    }
+    Some(plan)
+}

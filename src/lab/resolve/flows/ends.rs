@@ -1,0 +1,115 @@
+//! Who sends to whom.
+
+use super::Around;
+use crate::config::{Cx, Place};
+use crate::congestion::Dice;
+use crate::host::FLOW_ID_MAX;
+use crate::lab::raw::{self, Many, Pattern};
+use crate::lab::resolve::graph::{self, Graph};
+use crate::lab::resolve::mix;
+
+/// The numbers of the hosts at both ends of each flow of an entry.
+pub(super) fn ends(
+    cx: &mut Cx,
+    at: &graph::Source<'_>,
+    said: &raw::Flow,
+    around: &Around<'_, '_>,
+    room: usize,
+    entry: usize,
+) -> Vec<(usize, usize)> {
+    let (from_at, to_at) = (at.key("from"), at.key("to"));
+    let from = hosts(cx, &from_at, said.from.as_ref(), around.graph);
+    let to = hosts(cx, &to_at, said.to.as_ref(), around.graph);
+    if from.is_empty() || to.is_empty() {
+        return Vec::new();
+    }
+    let pairs: Vec<(usize, usize)> = match said.pattern.unwrap_or_default() {
+        Pattern::AllToAll if from.len() * to.len() > room + to.len().min(from.len()) => {
+            let what = format!(
+                "comes to {} flows; a lab has up to {}",
+                from.len() * to.len(),
+                FLOW_ID_MAX + 1
+            );
+            cx.error(&at.own, what);
+            return Vec::new();
+        }
+        Pattern::AllToAll => {
+            let pairs = from.iter().flat_map(|f| to.iter().map(move |t| (*f, *t)));
+            pairs.filter(|(f, t)| f != t).collect()
+        }
+        Pattern::Pairs if from.len() != to.len() => {
+            let what = format!("{} senders and {} receivers are no pairs", from.len(), to.len());
+            cx.error(&at.own, what);
+            return Vec::new();
+        }
+        Pattern::Pairs => from.into_iter().zip(to).collect(),
+        Pattern::Permutation => {
+            if to.len() < from.len() || to.len() < 2 {
+                let what = format!(
+                    "{} receivers are too few for a permutation of {} senders",
+                    to.len(),
+                    from.len()
+                );
+                cx.error(&at.own, what);
+                return Vec::new();
+            }
+            permutation(from, to, mix(around.seed, entry as u64))
+        }
+    };
+    if pairs.is_empty() || pairs.iter().any(|(f, t)| f == t) {
+        cx.error(&at.own, "a host would send to itself; name others");
+        return Vec::new();
+    }
+    if pairs.len() > room {
+        cx.error(&at.own, format!("more than {} flows", FLOW_ID_MAX + 1));
+        return Vec::new();
+    }
+    pairs
+}
+
+/// The numbers of the hosts that are named; all if none is.
+fn hosts(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: Option<&Many<String>>,
+    graph: &Graph<'_>,
+) -> Vec<usize> {
+    let all = || (0..graph.hosts.len()).collect();
+    let Some(Many(list)) = said else { return all() };
+    if let [one] = list.as_slice() {
+        if one == "all" {
+            return all();
+        }
+    }
+    if list.is_empty() {
+        cx.error(at, "names no host; write `all`, a host or a list of hosts");
+    }
+    let mut out: Vec<usize> = Vec::new();
+    for (i, name) in list.iter().enumerate() {
+        let here = if list.len() == 1 { at.clone() } else { at.index(i) };
+        let Some(node) = graph.find_host(cx, &here, name) else { continue };
+        let number = graph.host_number(node);
+        if out.contains(&number) {
+            cx.error(&here, format!("`{name}` is named twice"));
+        }
+        out.push(number);
+    }
+    out
+}
+
+/// Every sender with one receiver, none twice and none itself.
+fn permutation(from: Vec<usize>, mut to: Vec<usize>, seed: u64) -> Vec<(usize, usize)> {
+    let mut dice = Dice::new(seed);
+    let mut below = |n: usize| ((dice.roll() as usize) << 16 | dice.roll() as usize) % n;
+    for i in (1..to.len()).rev() {
+        to.swap(i, below(i + 1));
+    }
+    // Who drew itself takes its neighbour's, which then is not the neighbour's own either.
+    for i in 0..from.len() {
+        if from[i] == to[i] {
+            let next = (i + 1) % to.len();
+            to.swap(i, next);
+        }
+    }
+    from.into_iter().zip(to).collect()
+}

@@ -1,0 +1,101 @@
+//! Priority and DSCP of a flow, and whether its way is lossless.
+
+use super::carrier::Carrier;
+use super::{Around, KindOf, Marked};
+use crate::buffer::GroupKind;
+use crate::config::Cx;
+use crate::lab::resolve::graph;
+use crate::lab::resolve::routes::Hop;
+use crate::pfc::FlowControl;
+use crate::switch::{ClassifyPlan, Trust};
+use crate::units::{Dscp, Priority};
+
+/// What a switch takes a frame of a flow for: by its DSCP, or without a tag by the port's default.
+fn taken_for(classify: &ClassifyPlan, carrier: &Carrier, dscp: Dscp) -> Priority {
+    let by_dscp = matches!(classify.trust, Trust::Dscp | Trust::PcpThenDscp | Trust::DscpThenPcp);
+    if by_dscp && !matches!(carrier, Carrier::Ethernet) {
+        classify.dscp[dscp.index()]
+    } else {
+        classify.default
+    }
+}
+
+/// The priority and the DSCP of a flow.
+pub(super) fn marking(
+    cx: &mut Cx,
+    at: &graph::Source<'_>,
+    kind: &KindOf,
+    way: &[Hop],
+    around: &Around<'_, '_>,
+) -> Marked {
+    let of = |p: Priority| Dscp::new(p.get() * 8).unwrap_or(Dscp::MIN);
+    let usual = kind.dscp.or(kind.priority.map(of)).unwrap_or(Dscp::MIN);
+    let first = way.first().and_then(|hop| Some((around.switch(hop)?, hop.input)));
+    let Some((switch, port)) = first else {
+        let by_dscp = Priority::ALL[usual.index() / 8];
+        return Marked { priority: kind.priority.unwrap_or(by_dscp), dscp: usual };
+    };
+    let classify = &switch.ports[port].classify;
+    let taken = |dscp| taken_for(classify, &kind.carrier, dscp);
+    let Some(priority) = kind.priority else {
+        return Marked { priority: taken(usual), dscp: usual };
+    };
+    if kind.dscp.is_some() {
+        if taken(usual) != priority {
+            let what = format!(
+                "`{}` takes frames with DSCP {usual} for priority {}, not {priority}, so its pauses \
+                 of them do not stop this flow",
+                switch.name,
+                taken(usual)
+            );
+            cx.warn(&at.key("dscp"), what);
+        }
+        return Marked { priority, dscp: usual };
+    }
+    let all = (0..=Dscp::MAX.get()).filter_map(Dscp::new);
+    let fits = std::iter::once(usual).chain(all).find(|dscp| taken(*dscp) == priority);
+    let dscp = fits.unwrap_or_else(|| {
+        let what = format!(
+            "no frame of this flow is priority {priority} to `{}`, but {}: see `trust`, `maps` and \
+             `default_priority` of its profile",
+            switch.name,
+            taken(usual)
+        );
+        cx.error(&at.key("priority"), what);
+        usual
+    });
+    Marked { priority, dscp }
+}
+
+/// Whether a port, or a host, stops a priority when it is told to.
+pub(super) fn obeys(mode: &FlowControl, priority: Priority) -> bool {
+    match mode {
+        FlowControl::Pfc { obey, .. } => obey.contains(priority),
+        FlowControl::Pause { obey, .. } => *obey,
+        FlowControl::Off => false,
+    }
+}
+
+/// Whether every switch on the way pauses rather than drops, and each is listened to by the one
+/// before it.
+pub(super) fn is_lossless(
+    marked: Marked,
+    way: &[Hop],
+    carrier: &Carrier,
+    around: &Around<'_, '_>,
+) -> bool {
+    way.iter().enumerate().all(|(i, hop)| {
+        let Some(switch) = around.switch(hop) else { return false };
+        let classify = &switch.ports[hop.input].classify;
+        let priority = taken_for(classify, carrier, marked.dscp);
+        let group = classify.group[priority.index()];
+        let kind = switch.buffer.groups[hop.input][group.index()].kind;
+        let heard = match i.checked_sub(1).map(|before| &way[before]) {
+            None => priority == marked.priority,
+            Some(before) => around
+                .switch(before)
+                .is_some_and(|s| obeys(&s.ports[before.output].pfc.mode, priority)),
+        };
+        heard && matches!(kind, GroupKind::Lossless { .. })
+    })
+}

@@ -1,0 +1,335 @@
+//! Flows: who sends what to whom, and what the switches take it for.
+
+mod answered;
+mod carrier;
+mod ends;
+mod marking;
+mod open;
+
+use std::ops::Range;
+
+use super::graph::{self, Graph};
+use super::raw::{self, Amount, EcnName, FlowDuration, FlowRateText, Many, Short, TransportName};
+use super::routes::{Hop, Routes};
+use super::switches::Switches;
+use crate::config::quantity::Span;
+use crate::config::{Cx, Place};
+use crate::host::{FLOW_ID_MAX, FRAME_MAX, FlowId, Rate, StationPlan};
+use crate::lab::LabFlow;
+use crate::sim::{ClockPlan, NodeId, NodeKind, NodePlan};
+use crate::switch::SwitchPlan;
+use crate::time::{Duration, Instant};
+use crate::units::{Dscp, Priority};
+use crate::wire::ip::Ecn;
+use carrier::Carrier;
+use ends::ends;
+use marking::{is_lossless, marking, obeys};
+
+/// A packet of 1500 octets, with Ethernet header and FCS.
+const SIZE_DEFAULT: u64 = 1_518;
+/// The first of the dynamic ports (RFC 6335), and how many there are.
+const PORT_FIRST: u16 = 49_152;
+const PORTS: u32 = 16_384;
+
+/// The flows of a lab, and which of them each entry of the file came to.
+#[derive(Default)]
+pub(super) struct Flows {
+    pub list: Vec<LabFlow>,
+    pub entries: Vec<(String, Range<usize>)>,
+}
+
+/// What all parts of a flow's resolution look at.
+pub(super) struct Around<'r, 'g> {
+    pub graph: &'r Graph<'g>,
+    pub routes: &'r Routes,
+    pub switches: &'r Switches,
+    pub seed: u64,
+}
+
+/// Adds every flow to the stations at both of its ends.
+pub(super) fn flows(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    lab: &raw::Lab,
+    around: &Around<'_, '_>,
+    nodes: &mut [NodePlan],
+) -> Flows {
+    let mut out = Flows::default();
+    for (i, said) in lab.flows.iter().enumerate() {
+        let own = at.key("flows").index(i);
+        let source = graph::Source { own, defaults: at.key("defaults").key("flows") };
+        let name = said.name.clone().unwrap_or_else(|| format!("f{}", i + 1));
+        if said.name.is_some() {
+            graph::check_name(cx, &source.own.key("name"), &name);
+        }
+        if out.entries.iter().any(|(other, _)| *other == name) {
+            cx.error(&source.own.key("name"), format!("there are two flows called `{name}`"));
+        }
+        let said = said.over(&lab.defaults.flows);
+        let first = out.list.len();
+        let pairs = ends(cx, &source, &said, around, (FLOW_ID_MAX as usize + 1) - first, i);
+        let kind = kind(cx, &source, &said);
+        // A field that is wrong for one of many is wrong for the others, and said once.
+        let errors = cx.count();
+        for (k, (from, to)) in pairs.iter().enumerate() {
+            let name = flow_name(&name, &said, around.graph, (*from, *to), pairs.len());
+            let id = FlowId(out.list.len() as u32);
+            let one = One { id, from: *from, to: *to, start: start(&said, k as u64) };
+            if let Some(flow) = add(cx, &source, &kind, one, around, nodes) {
+                out.list.push(LabFlow { name, ..flow });
+            }
+            if cx.count() > errors {
+                break;
+            }
+        }
+        out.entries.push((name, first..out.list.len()));
+    }
+    check_names(cx, at, &out);
+    out
+}
+
+/// The name of a flow, alone or among others of its entry.
+fn flow_name(
+    base: &str,
+    said: &raw::Flow,
+    graph: &Graph<'_>,
+    (from, to): (usize, usize),
+    of: usize,
+) -> String {
+    let name = |host: usize| &graph.nodes[graph.hosts[host]].name;
+    let one = said.to.as_ref().is_some_and(|Many(list)| list.len() == 1 && list[0] != "all");
+    match (of, one) {
+        (1, _) => base.to_owned(),
+        (_, true) => format!("{base}_{}", name(from)),
+        _ => format!("{base}_{}_{}", name(from), name(to)),
+    }
+}
+
+/// Names in results are unique.
+fn check_names(cx: &mut Cx, at: &Place<'_>, flows: &Flows) {
+    let mut names: Vec<&str> = flows.list.iter().map(|f| f.name.as_str()).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|w| w[0] == w[1]) {
+        let what = format!("two flows would be called `{}` in results; name them", twice[0]);
+        cx.error(&at.key("flows"), what);
+    }
+}
+
+/// When one of several starts, in the lab's time.
+fn start(said: &raw::Flow, number: u64) -> Instant {
+    let span = |s: Option<Span>| s.map_or(Duration::ZERO, |s| s.0);
+    let first = Instant::ZERO.saturating_add(span(said.start));
+    first.saturating_add(span(said.stagger).saturating_mul(number))
+}
+
+/// What is the same for all flows of an entry.
+struct KindOf {
+    carrier: Carrier,
+    size: u32,
+    rate: Rate,
+    ecn: Ecn,
+    priority: Option<Priority>,
+    dscp: Option<Dscp>,
+    bound: Bound,
+}
+
+/// How much there is of each flow.
+#[derive(Clone, Copy)]
+enum Bound {
+    None,
+    Frames(u64),
+    Bytes(u64),
+    Time(Duration),
+}
+
+/// One flow of an entry; its ends are numbers of hosts.
+#[derive(Clone, Copy)]
+struct One {
+    id: FlowId,
+    from: usize,
+    to: usize,
+    start: Instant,
+}
+
+/// When a flow starts and stops, by its sender's clock.
+struct Times {
+    start: Instant,
+    stop: Instant,
+}
+
+/// How a flow is marked, and what its switches make of that.
+#[derive(Clone, Copy)]
+struct Marked {
+    priority: Priority,
+    dscp: Dscp,
+}
+
+fn kind(cx: &mut Cx, at: &graph::Source<'_>, said: &raw::Flow) -> KindOf {
+    let (name, carrier) = carrier::carrier(cx, &at.key("transport"), said.transport.as_ref());
+    let size = said.size.map_or(SIZE_DEFAULT, |s| s.0);
+    let priority = said.priority.and_then(|n| {
+        let p = Priority::new(n);
+        if p.is_none() {
+            cx.error(&at.key("priority"), format!("there is no priority {n}; choose 0 to 7"));
+        }
+        p
+    });
+    let dscp = said.dscp.and_then(|n| {
+        let dscp = Dscp::new(n);
+        if dscp.is_none() {
+            cx.error(&at.key("dscp"), format!("there is no DSCP {n}; choose 0 to 63"));
+        }
+        dscp
+    });
+    for (field, given) in [("dscp", said.dscp.is_some()), ("ecn", said.ecn.is_some())] {
+        if given && name == TransportName::Ethernet && at.own.has(field) {
+            cx.error(&at.key(field), "frames without IP have none; take it out");
+        }
+    }
+    let ecn = match (said.ecn, name) {
+        (Some(EcnName::Ect0), _) | (None, TransportName::Roce) => Ecn::Ect0,
+        (Some(EcnName::Ect1), _) => Ecn::Ect1,
+        (Some(EcnName::NotEct) | None, _) => Ecn::NotEct,
+    };
+    KindOf {
+        carrier,
+        size: cx.ranged(&at.key("size"), size, (64, FRAME_MAX.into()), SIZE_DEFAULT) as u32,
+        rate: rate(cx, at, said.rate.as_ref()),
+        ecn,
+        priority,
+        dscp,
+        bound: bound(cx, &at.key("duration"), said.duration.as_ref()),
+    }
+}
+
+/// How much of a flow there is.
+fn bound(cx: &mut Cx, at: &Place<'_>, said: Option<&FlowDuration>) -> Bound {
+    let Some(FlowDuration::Amount(amount)) = said else { return Bound::None };
+    let Amount { frames, seconds, bytes } = *amount;
+    match (frames, seconds, bytes) {
+        (Some(frames), None, None) if frames > 0 => Bound::Frames(frames),
+        (None, Some(Span(span)), None) if span > Duration::ZERO => Bound::Time(span),
+        (None, None, Some(bytes)) if bytes.0 > 0 => Bound::Bytes(bytes.0),
+        _ => {
+            let what = "needs exactly one of `frames`, `seconds` and `bytes`, above 0; or write \
+                        `continuous`";
+            cx.error(at, what);
+            Bound::None
+        }
+    }
+}
+
+fn rate(cx: &mut Cx, at: &graph::Source<'_>, said: Option<&raw::FlowRate>) -> Rate {
+    const WHOLE: u32 = 1_000_000;
+    let at = at.key("rate");
+    let share = |cx: &mut Cx, ppm: u32| Rate::LineShare(cx.ranged(&at, ppm, (1, WHOLE), WHOLE));
+    match said {
+        None => Rate::LineShare(WHOLE),
+        Some(Short::Short(FlowRateText::Share(ratio))) => share(cx, ratio.0),
+        Some(Short::Short(FlowRateText::Bits(rate))) => Rate::FrameBits(rate.0),
+        Some(Short::Short(FlowRateText::Frames(n))) => Rate::Frames(*n),
+        Some(Short::Long(long)) => match (long.percentage, long.bps, long.pps) {
+            (Some(percent), None, None) => {
+                if !(percent > 0.0 && percent <= 100.0) {
+                    let what = format!("{percent} is out of range; choose above 0 to 100");
+                    cx.error(&at.key("percentage"), what);
+                    return Rate::LineShare(WHOLE);
+                }
+                share(cx, (percent * 1e4).round() as u32)
+            }
+            (None, Some(rate), None) => Rate::FrameBits(rate.0),
+            (None, None, Some(n)) => Rate::Frames(n),
+            _ => {
+                cx.error(&at, "needs exactly one of `percentage`, `bps` and `pps`");
+                Rate::LineShare(WHOLE)
+            }
+        },
+    }
+}
+
+/// Plans one flow, and tells both stations of it.
+fn add(
+    cx: &mut Cx,
+    at: &graph::Source<'_>,
+    kind: &KindOf,
+    one: One,
+    around: &Around<'_, '_>,
+    nodes: &mut [NodePlan],
+) -> Option<LabFlow> {
+    let (source, target) = (around.graph.hosts[one.from], around.graph.hosts[one.to]);
+    let Some(way) = around.routes.way(around.graph, one.from, one.to) else {
+        let name = |node: usize| &around.graph.nodes[node].name;
+        let what = format!("there is no way from `{}` to `{}`", name(source), name(target));
+        cx.error(&at.own, what);
+        return None;
+    };
+    check_size(cx, at, kind, &way, around);
+    let marked = marking(cx, at, kind, &way, around);
+    let times = times(nodes[source].clock, one.start, kind.bound);
+    let station = station(nodes, source)?;
+    let obeys = obeys(&station.flow_control, marked.priority);
+    let payload_len = if kind.carrier.is_answered() {
+        let plan = answered::plan(cx, at, kind, one, marked, times, station)?;
+        let payload = plan.payload();
+        station.senders.push(plan.clone());
+        self::station(nodes, target)?.receivers.push(plan);
+        payload
+    } else {
+        let plan = open::plan(cx, at, kind, one, marked, times, station)?;
+        let payload = open::payload(&plan);
+        station.flows.push(plan);
+        self::station(nodes, target)?.expects.push(one.id);
+        payload
+    };
+    Some(LabFlow {
+        name: String::new(),
+        id: one.id,
+        from: NodeId(source as u32),
+        to: NodeId(target as u32),
+        priority: marked.priority,
+        lossless: obeys && is_lossless(marked, &way, &kind.carrier, around),
+        frame_len: kind.size,
+        payload_len,
+    })
+}
+
+fn times(clock: ClockPlan, start: Instant, bound: Bound) -> Times {
+    let stop = match bound {
+        Bound::Time(span) => clock.local(start.saturating_add(span)),
+        Bound::None | Bound::Frames(_) | Bound::Bytes(_) => Instant::NEVER,
+    };
+    Times { start: clock.local(start), stop }
+}
+
+fn station(nodes: &mut [NodePlan], node: usize) -> Option<&mut StationPlan> {
+    match &mut nodes[node].kind {
+        NodeKind::Host(station) => Some(station),
+        NodeKind::Switch(_) => None,
+    }
+}
+
+/// No switch on the way refuses frames of this length.
+fn check_size(
+    cx: &mut Cx,
+    at: &graph::Source<'_>,
+    kind: &KindOf,
+    way: &[Hop],
+    around: &Around<'_, '_>,
+) {
+    let longest = kind.size + kind.carrier.longer();
+    let mut switches = way.iter().filter_map(|hop| around.switch(hop));
+    if let Some(switch) = switches.find(|s| s.max_frame < longest) {
+        let what = format!(
+            "`{}` forwards frames of up to {} octets, not {longest}; raise `max_frame` of its \
+             profile",
+            switch.name, switch.max_frame
+        );
+        cx.error(&at.key("size"), what);
+    }
+}
+
+impl Around<'_, '_> {
+    fn switch(&self, hop: &Hop) -> Option<&SwitchPlan> {
+        self.switches.plans[hop.node].as_ref()
+    }
+}

@@ -1,0 +1,86 @@
+//! Flows that nothing answers.
+
+use super::carrier::Carrier;
+use super::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times};
+use crate::config::Cx;
+use crate::frame::FCS_BYTES;
+use crate::host::{FlowPlan, Headers, StationPlan, Udp};
+use crate::lab::resolve::graph;
+use crate::lab::resolve::hosts::{ip, mac};
+use crate::schedule::Line;
+use crate::units::BitsPerSec;
+
+/// The discard service (RFC 863).
+const UDP_PORT: u16 = 9;
+
+/// Plans a flow, if its station can send it.
+pub(super) fn plan(
+    cx: &mut Cx,
+    at: &graph::Source<'_>,
+    kind: &KindOf,
+    one: One,
+    marked: Marked,
+    times: Times,
+    station: &StationPlan,
+) -> Option<FlowPlan> {
+    let headers = match kind.carrier {
+        Carrier::Ethernet => Headers::Ethernet,
+        _ => Headers::Udp4(Udp {
+            src: ip(one.from),
+            dst: ip(one.to),
+            src_port: PORT_FIRST + (one.id.0 % PORTS) as u16,
+            dst_port: UDP_PORT,
+            dscp: marked.dscp,
+            ecn: kind.ecn,
+        }),
+    };
+    let mut plan = FlowPlan {
+        id: one.id,
+        src: mac(one.from),
+        dst: mac(one.to),
+        tag: None,
+        priority: marked.priority,
+        headers,
+        size: kind.size,
+        rate: kind.rate,
+        start: times.start,
+        stop: times.stop,
+        frames: None,
+    };
+    if plan.size < plan.size_min() {
+        let what = format!(
+            "{} octets do not hold the headers and the probe of a flow; take {} or more",
+            plan.size,
+            plan.size_min()
+        );
+        cx.error(&at.key("size"), what);
+        return None;
+    }
+    plan.frames = match kind.bound {
+        Bound::Frames(n) => Some(n),
+        Bound::Bytes(n) => Some(n.div_ceil(payload(&plan).into())),
+        Bound::None | Bound::Time(_) => None,
+    };
+    check_rate(cx, at, &plan, station);
+    Some(plan)
+}
+
+/// Octets behind the headers, the probe among them.
+pub(super) const fn payload(plan: &FlowPlan) -> u32 {
+    plan.size - FCS_BYTES - plan.probe_at() as u32
+}
+
+/// A flow is not faster than its link.
+fn check_rate(cx: &mut Cx, at: &graph::Source<'_>, plan: &FlowPlan, station: &StationPlan) {
+    let line = Line::new(station.rate, station.line);
+    if plan.interval(&line).is_err() {
+        let most = u128::from(station.rate.get()) * u128::from(plan.size)
+            / u128::from(line.octets(plan.size).max(1));
+        let most = BitsPerSec::new(most as u64).unwrap_or(station.rate);
+        let what = format!(
+            "a link of {} carries {most} of frames of {} octets, no more; write 100% for all of it",
+            station.rate, plan.size
+        );
+        cx.error(&at.key("rate"), what);
+    }
+}

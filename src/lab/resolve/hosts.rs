@@ -1,0 +1,146 @@
+//! Hosts: a station for each, without its flows yet.
+
+use core::net::Ipv4Addr;
+
+use super::graph::{Graph, Kind};
+use super::links::LinkSpec;
+use super::raw::{self, Obey};
+use super::switches::Switches;
+use super::{clock, cpu};
+use crate::config::quantity::Span;
+use crate::config::{Cx, Place};
+use crate::host::{PauseAsk, PausePlan, StationPlan};
+use crate::pfc::FlowControl;
+use crate::sim::{NodeKind, NodePlan};
+use crate::time::{Duration, Instant};
+use crate::units::{Bytes, Mac, PRIORITIES, Priority, PrioritySet, Quanta};
+
+/// The address of a host by its number, from `02:00:00:00:00:01` on.
+pub(super) fn mac(number: usize) -> Mac {
+    let [a, b, c, d] = (number as u32 + 1).to_be_bytes();
+    Mac([0x02, 0x00, a, b, c, d])
+}
+
+/// The IPv4 address of a host by its number, from 10.0.0.1 on.
+pub(super) fn ip(number: usize) -> Ipv4Addr {
+    let [_, b, c, d] = (number as u32 + 1).to_be_bytes();
+    Ipv4Addr::new(10, b, c, d)
+}
+
+/// Plans one host; nothing if it has no link to plan it for.
+pub(super) fn host(
+    cx: &mut Cx,
+    graph: &Graph<'_>,
+    node: usize,
+    specs: &[LinkSpec],
+    switches: &Switches,
+    lab: &raw::Lab,
+    end: Duration,
+) -> Option<NodePlan> {
+    let (n, at) = (&graph.nodes[node], &graph.nodes[node].at);
+    let Kind::Host(said, number) = &n.kind else { return None };
+    let said = said.over(&lab.defaults.hosts);
+    let spec = &specs[graph.links[*n.ports.first()?].kind];
+    let clock = clock(said.clock);
+    let flow_control = flow_control(cx, &at.key("obey"), graph, node, switches, said.obey.as_ref());
+    let mut pauses = Vec::new();
+    for (i, storm) in said.storms.iter().flatten().enumerate() {
+        let at = at.key("storms").index(i);
+        let mut plan = storm_plan(cx, &at, storm, Quanta::MAX.at(spec.rate), end);
+        plan.start = clock.local(plan.start);
+        pauses.push(plan);
+    }
+    let station = StationPlan {
+        name: n.name.clone(),
+        mac: mac(*number as usize),
+        rate: spec.rate,
+        flow_control,
+        shaper_burst: Bytes(0),
+        line: spec.line,
+        backlog: said.backlog.map_or(Duration::MAX, |s| s.0),
+        flows: Vec::new(),
+        expects: Vec::new(),
+        senders: Vec::new(),
+        receivers: Vec::new(),
+        pauses,
+    };
+    let kind = NodeKind::Host(station);
+    Some(NodePlan { clock, cpu: cpu(said.cpu), ..NodePlan::new(kind) })
+}
+
+/// What a host obeys: what the file says, or what the switch at its link may send.
+fn flow_control(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    graph: &Graph<'_>,
+    node: usize,
+    switches: &Switches,
+    said: Option<&Obey>,
+) -> FlowControl {
+    const NONE: PrioritySet = PrioritySet::EMPTY;
+    match said.unwrap_or(&Obey::Auto) {
+        Obey::None => FlowControl::Off,
+        Obey::List(list) => {
+            let mut obey = PrioritySet::EMPTY;
+            for (i, n) in list.iter().enumerate() {
+                match Priority::new(*n) {
+                    Some(p) => obey.insert(p),
+                    None => cx.error(&at.index(i), format!("there is no priority {n}; 0 to 7")),
+                }
+            }
+            FlowControl::Pfc { send: NONE, obey }
+        }
+        Obey::Auto => {
+            let (peer, port) = graph.peer(node, 0);
+            let sends = switches.plans[peer].as_ref().map(|s| s.ports[port].pfc.mode);
+            match sends {
+                Some(FlowControl::Pfc { send, .. }) => FlowControl::Pfc { send: NONE, obey: send },
+                Some(FlowControl::Pause { send, .. }) => {
+                    FlowControl::Pause { send: false, obey: send }
+                }
+                Some(FlowControl::Off) => FlowControl::Off,
+                // Two hosts on one link: whatever storm the other may send is obeyed.
+                None => FlowControl::Pfc { send: NONE, obey: PrioritySet::ALL },
+            }
+        }
+    }
+}
+
+/// The pauses of a storm.
+fn storm_plan(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::Storm,
+    longest: Duration,
+    end: Duration,
+) -> PausePlan {
+    let quanta = Quanta(said.quanta.unwrap_or(u16::MAX));
+    let mut asked = [None; PRIORITIES];
+    for (i, n) in said.priorities.iter().enumerate() {
+        match asked.get_mut(usize::from(*n)) {
+            Some(slot) => *slot = Some(quanta),
+            None => {
+                let what = format!("there is no priority {n}; choose 0 to 7");
+                cx.error(&at.key("priorities").index(i), what);
+            }
+        }
+    }
+    let all_of_it = said.priorities.is_empty();
+    let lasts = Duration::from_picos(
+        (u128::from(longest.as_picos()) * u128::from(quanta.0) / u128::from(u16::MAX)) as u64,
+    );
+    let every = said.every.map_or(lasts.div(2), |Span(d)| d);
+    if every == Duration::ZERO {
+        let what = "pauses need time between them; say `every`, such as 100us";
+        cx.error(&at.key("every"), what);
+    }
+    let start = said.start.map_or(Duration::ZERO, |s| s.0);
+    let rest = end.as_picos().saturating_sub(start.as_picos());
+    let fit = rest.div_ceil(every.as_picos().max(1));
+    PausePlan {
+        ask: if all_of_it { PauseAsk::Pause(quanta) } else { PauseAsk::Pfc(asked) },
+        start: Instant::ZERO.saturating_add(start),
+        every,
+        frames: said.frames.unwrap_or(fit),
+    }
+}

@@ -1,0 +1,248 @@
+//! From what a lab file says to what a world may run.
+//!
+//! Each part takes what is said, adds defaults, checks, and reports what is wrong with its place,
+//! going on with something harmless so that one run finds everything. A plan leaves here only if
+//! nothing was reported.
+
+mod checks;
+mod faults;
+mod flows;
+mod graph;
+mod hosts;
+mod links;
+mod routes;
+mod switches;
+mod topology;
+mod view;
+
+use super::plan::LabPlan;
+use super::raw;
+use crate::config::{Cx, Finding, Place, Warning};
+use crate::host::StationPlan;
+use crate::sim::{
+    ClockPlan, CpuPlan, DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan,
+};
+use crate::switch::StaticEntry;
+use crate::time::Duration;
+use crate::units::{Mac, PortId, Vid};
+use graph::{Graph, Kind};
+use links::LinkSpec;
+use routes::Routes;
+use switches::{Profiles, Switches};
+
+pub use view::{LinkView, PortHeadroom, Resolved};
+
+/// When a run ends that does not say.
+const DURATION_DEFAULT: Duration = Duration::from_millis(10);
+
+/// A number that depends on two others in no way that shows (splitmix64's finish).
+fn mix(a: u64, b: u64) -> u64 {
+    let mut z = a.wrapping_add(b.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The address of a switch's port.
+fn switch_port_mac(node: usize, port: usize) -> Mac {
+    let [_, _, a, b] = (node as u32).to_be_bytes();
+    let [c, d] = (port as u16).to_be_bytes();
+    Mac([0x02, 0x01, a, b, c, d])
+}
+
+fn clock(said: Option<raw::Clock>) -> ClockPlan {
+    let said = said.unwrap_or_default();
+    ClockPlan {
+        offset: said.offset.map_or(Duration::ZERO, |s| s.0),
+        drift_ppb: said.drift.map_or(0, |d| d.0),
+    }
+}
+
+fn cpu(said: Option<raw::Cpu>) -> CpuPlan {
+    let said = said.unwrap_or_default();
+    let span = |s: Option<crate::config::quantity::Span>| s.map_or(Duration::ZERO, |s| s.0);
+    CpuPlan { poll: span(said.poll), frame: span(said.frame), byte: span(said.byte) }
+}
+
+/// Makes the plan of a lab; `name` is what it is called if it does not say.
+///
+/// # Errors
+/// Everything that is wrong, in the order of its lines.
+pub(super) fn resolve(
+    lab: &raw::Lab,
+    at: &Place<'_>,
+    name: &str,
+) -> Result<(Resolved, Vec<Warning>), Vec<Finding>> {
+    let mut cx = Cx::default();
+    let times = times(&mut cx, at, lab);
+    check_defaults(&mut cx, at, &lab.defaults);
+    let graph = graph::build(&mut cx, at, lab);
+    let specs: Vec<LinkSpec> = graph.kinds.iter().map(|k| links::spec(&mut cx, k)).collect();
+    let profiles = Profiles::new(at, lab);
+    let mut switches = switches::switches(&mut cx, &graph, &specs, &profiles, lab);
+    let routes = routes::routes(&mut cx, at, &graph, lab);
+    let mut nodes = nodes(&mut cx, &graph, &specs, &switches, lab, times.end);
+    let around =
+        flows::Around { graph: &graph, routes: &routes, switches: &switches, seed: lab.seed };
+    let flows = flows::flows(&mut cx, at, lab, &around, &mut nodes);
+    let around = faults::Around { graph: &graph, switches: &switches, profiles: &profiles };
+    let faults = faults::faults(&mut cx, at, lab, &around);
+    let checks = checks::checks(&mut cx, at, lab, &flows);
+    let record = checks::record(&mut cx, at, &lab.record, &graph);
+    let warnings = cx.finish()?;
+
+    let headroom = view::headroom(&switches);
+    place_switches(&graph, &routes, &mut switches, &mut nodes);
+    let network = NetworkPlan {
+        nodes,
+        links: links(&graph, &specs),
+        faults,
+        seed: lab.seed,
+        shuffle: lab.shuffle,
+        sample_every: None,
+    };
+    let plan = LabPlan {
+        name: lab.name.clone().unwrap_or_else(|| name.to_owned()),
+        network,
+        flows: flows.list,
+        duration: times.end,
+        until_done: lab.until_done,
+        measure_from: times.from,
+        measure_to: times.to,
+        checks,
+        record,
+    };
+    Ok((Resolved { plan, headroom }, warnings))
+}
+
+/// When the run ends and when it is measured.
+struct Times {
+    end: Duration,
+    from: Duration,
+    to: Option<Duration>,
+}
+
+fn times(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab) -> Times {
+    let end = lab.duration.map_or(DURATION_DEFAULT, |s| s.0);
+    if end == Duration::ZERO {
+        cx.error(&at.key("duration"), "must be above zero");
+    }
+    let from = lab.measure.from.map_or(Duration::ZERO, |s| s.0);
+    let to = lab.measure.to.map(|s| s.0);
+    let measure = at.key("measure");
+    if from >= end && end > Duration::ZERO {
+        let what = format!("{from} is not before the end of the run at {end} (`duration`)");
+        cx.error(&measure.key("from"), what);
+    }
+    if to.is_some_and(|to| to <= from || to > end) {
+        let what = format!("must be after {from} and up to the end of the run at {end}");
+        cx.error(&measure.key("to"), what);
+    }
+    if let Some(name) = &lab.name {
+        if name.trim().is_empty() {
+            cx.error(&at.key("name"), "a name has letters; or leave it out");
+        }
+    }
+    Times { end, from, to }
+}
+
+/// Defaults may not say what only one thing can have.
+fn check_defaults(cx: &mut Cx, at: &Place<'_>, defaults: &raw::Defaults) {
+    let at = at.key("defaults");
+    let raw::Defaults { switches, hosts, links, flows } = defaults;
+    let single = [
+        ("switches", "name", switches.name.is_some()),
+        ("hosts", "name", hosts.name.is_some()),
+        ("links", "name", links.name.is_some()),
+        ("links", "from", links.from.is_some()),
+        ("links", "to", links.to.is_some()),
+        ("flows", "name", flows.name.is_some()),
+        ("flows", "from", flows.from.is_some()),
+        ("flows", "to", flows.to.is_some()),
+    ];
+    for (kind, field, given) in single {
+        if given {
+            let what = format!("each has a `{field}` of its own; give it there");
+            cx.error(&at.key(kind).key(field), what);
+        }
+    }
+}
+
+/// All nodes; switches are put in place later, so that all can look at them until then.
+fn nodes(
+    cx: &mut Cx,
+    graph: &Graph<'_>,
+    specs: &[LinkSpec],
+    switches: &Switches,
+    lab: &raw::Lab,
+    end: Duration,
+) -> Vec<NodePlan> {
+    let mut out = Vec::with_capacity(graph.nodes.len());
+    for (n, node) in graph.nodes.iter().enumerate() {
+        let planned = hosts::host(cx, graph, n, specs, switches, lab, end);
+        let mut plan = planned.unwrap_or_else(|| NodePlan::new(NodeKind::Host(nobody())));
+        if let Kind::Switch(said) = &node.kind {
+            let said = said.over(&lab.defaults.switches);
+            plan.clock = clock(said.clock);
+            plan.cpu = cpu(said.cpu);
+            plan.cut_through = said.cut_through.unwrap_or(false);
+            plan.control_len = said.control_frame.map(|size| {
+                let at = node.at.key("control_frame");
+                cx.ranged(&at, size.0, (18, 1_518), 64) as u32
+            });
+        }
+        out.push(plan);
+    }
+    out
+}
+
+/// A host that stands where a switch will be.
+fn nobody() -> StationPlan {
+    StationPlan {
+        name: String::new(),
+        mac: Mac::default(),
+        rate: crate::units::BitsPerSec::gbps(1),
+        flow_control: crate::pfc::FlowControl::Off,
+        shaper_burst: crate::units::Bytes(0),
+        line: crate::schedule::LinePlan::ETHERNET,
+        backlog: Duration::ZERO,
+        flows: Vec::new(),
+        expects: Vec::new(),
+        senders: Vec::new(),
+        receivers: Vec::new(),
+        pauses: Vec::new(),
+    }
+}
+
+/// Gives the switches their addresses and their places.
+fn place_switches(
+    graph: &Graph<'_>,
+    routes: &Routes,
+    switches: &mut Switches,
+    nodes: &mut [NodePlan],
+) {
+    for (n, plan) in switches.plans.iter_mut().enumerate() {
+        let Some(mut plan) = plan.take() else { continue };
+        plan.bridge.statics = (0..graph.hosts.len())
+            .filter_map(|host| {
+                let port = PortId::new(routes.port(n, host)? as u16)?;
+                Some(StaticEntry { vid: Vid::MIN, mac: hosts::mac(host), port })
+            })
+            .collect();
+        nodes[n].kind = NodeKind::Switch(plan);
+    }
+}
+
+fn links(graph: &Graph<'_>, specs: &[LinkSpec]) -> Vec<LinkPlan> {
+    let end = |(node, port): (usize, usize)| End {
+        node: NodeId(node as u32),
+        port: PortId::new(port as u16).unwrap_or(PortId::MIN),
+    };
+    let link = |link: &graph::Link| {
+        let spec = &specs[link.kind];
+        let LinkSpec { rate, line, ab, ba, .. } = *spec;
+        let (ab, ba): (DirectionPlan, DirectionPlan) = (ab, ba);
+        LinkPlan { name: link.name.clone(), a: end(link.a), b: end(link.b), rate, line, ab, ba }
+    };
+    graph.links.iter().map(link).collect()
+}

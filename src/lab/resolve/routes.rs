@@ -1,0 +1,268 @@
+//! The way to every host from every switch: a shortest one, or what is forced. It becomes static
+//! addresses, as flooding in a network with circles would never end.
+
+use std::collections::VecDeque;
+
+use super::graph::Graph;
+use super::{mix, raw};
+use crate::config::{Cx, Place};
+
+/// No way.
+const NONE: u16 = u16::MAX;
+/// The most static addresses of all switches together: 160 MiB of plan.
+const STATICS_MAX: usize = 16 << 20;
+
+/// The port towards each host, by switch and number of the host.
+pub(super) struct Routes {
+    hosts: usize,
+    ports: Vec<u16>,
+    /// The place of a node's row, nothing for hosts.
+    row_of: Vec<Option<usize>>,
+}
+
+impl Routes {
+    /// The port of a switch towards a host.
+    pub fn port(&self, node: usize, host: usize) -> Option<usize> {
+        let row = self.row_of[node]?;
+        let port = self.ports[row * self.hosts + host];
+        (port != NONE).then_some(usize::from(port))
+    }
+
+    fn set(&mut self, node: usize, host: usize, port: usize) {
+        if let Some(row) = self.row_of[node] {
+            self.ports[row * self.hosts + host] = port as u16;
+        }
+    }
+
+    /// The switches on the way from one host to another, each with the ports in and out, or
+    /// nothing if there is no way.
+    pub fn way(&self, graph: &Graph<'_>, from: usize, to: usize) -> Option<Vec<Hop>> {
+        let (source, target) = (*graph.hosts.get(from)?, *graph.hosts.get(to)?);
+        let mut hops = Vec::new();
+        if graph.nodes[source].ports.is_empty() {
+            return None;
+        }
+        let (mut node, mut input) = graph.peer(source, 0);
+        while node != target {
+            let output = self.port(node, to)?;
+            hops.push(Hop { node, input, output });
+            if hops.len() > graph.nodes.len() {
+                return None;
+            }
+            (node, input) = graph.peer(node, output);
+        }
+        Some(hops)
+    }
+}
+
+/// A switch on a way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hop {
+    pub node: usize,
+    pub input: usize,
+    pub output: usize,
+}
+
+/// Finds the ways.
+pub(super) fn routes(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, lab: &raw::Lab) -> Routes {
+    let mut row_of = vec![None; graph.nodes.len()];
+    let switches: Vec<usize> = (0..graph.nodes.len()).filter(|n| !graph.is_host(*n)).collect();
+    for (row, node) in switches.iter().enumerate() {
+        row_of[*node] = Some(row);
+    }
+    let hosts = graph.hosts.len();
+    let mut routes = Routes { hosts, ports: Vec::new(), row_of };
+    let entries = switches.len() * hosts;
+    if entries > STATICS_MAX {
+        let what = format!(
+            "{} switches would have {entries} addresses of {hosts} hosts; {STATICS_MAX} is as much \
+             as a lab can have",
+            switches.len()
+        );
+        cx.error(at, what);
+        routes.row_of.fill(None);
+        return routes;
+    }
+    routes.ports = vec![NONE; entries];
+    let mut by_switch: Vec<Vec<usize>> = vec![Vec::new(); graph.nodes.len()];
+    for (number, host) in graph.hosts.iter().enumerate() {
+        if !graph.nodes[*host].ports.is_empty() {
+            by_switch[graph.peer(*host, 0).0].push(number);
+        }
+    }
+    let mut distance = vec![u32::MAX; graph.nodes.len()];
+    for target in &switches {
+        if !by_switch[*target].is_empty() {
+            shortest(graph, *target, &by_switch[*target], &switches, &mut distance, &mut routes);
+        }
+    }
+    one_way(graph, &by_switch, &mut routes);
+    let forced = lab.routes.iter().enumerate().fold(!graph.one_way.is_empty(), |_, (i, said)| {
+        force(cx, &at.key("routes").index(i), said, graph, &mut routes);
+        true
+    });
+    if forced {
+        find_circles(cx, at, graph, &routes);
+    }
+    routes
+}
+
+/// The shortest ways to the hosts of one switch; among equals a hash of host and switch decides.
+fn shortest(
+    graph: &Graph<'_>,
+    target: usize,
+    hosts: &[usize],
+    switches: &[usize],
+    distance: &mut [u32],
+    routes: &mut Routes,
+) {
+    distance.fill(u32::MAX);
+    distance[target] = 0;
+    let mut queue = VecDeque::from([target]);
+    while let Some(node) = queue.pop_front() {
+        for port in 0..graph.nodes[node].ports.len() {
+            let (peer, _) = graph.peer(node, port);
+            if !graph.is_host(peer) && distance[peer] == u32::MAX {
+                distance[peer] = distance[node] + 1;
+                queue.push_back(peer);
+            }
+        }
+    }
+    for host in hosts {
+        let node = graph.hosts[*host];
+        routes.set(target, *host, graph.peer(node, 0).1);
+    }
+    let mut nearer: Vec<usize> = Vec::new();
+    for node in switches.iter().filter(|n| **n != target && distance[**n] != u32::MAX) {
+        nearer.clear();
+        nearer.extend((0..graph.nodes[*node].ports.len()).filter(|port| {
+            let (peer, _) = graph.peer(*node, *port);
+            !graph.is_host(peer) && distance[peer] + 1 == distance[*node]
+        }));
+        for host in hosts {
+            let drawn = mix(*host as u64, *node as u64) >> 32;
+            routes.set(*node, *host, nearer[drawn as usize % nearer.len()]);
+        }
+    }
+}
+
+/// Sends everything round a ring in its one direction.
+fn one_way(graph: &Graph<'_>, by_switch: &[Vec<usize>], routes: &mut Routes) {
+    for (node, link) in &graph.one_way {
+        let Some(port) = graph.nodes[*node].ports.iter().position(|l| l == link) else { continue };
+        let others = graph.one_way.iter().filter(|(other, _)| other != node);
+        for host in others.flat_map(|(other, _)| &by_switch[*other]) {
+            routes.set(*node, *host, port);
+        }
+    }
+}
+
+/// Applies a route of the file.
+fn force(cx: &mut Cx, at: &Place<'_>, said: &raw::Route, graph: &Graph<'_>, routes: &mut Routes) {
+    if let Some(path) = &said.path {
+        if said.at.is_some() || said.to.is_some() || said.via.is_some() {
+            cx.error(at, "a route is a `path`, or has `at`, `to` and `via`; take one out");
+        }
+        return force_path(cx, &at.key("path"), path, graph, routes);
+    }
+    let (Some(switch), Some(to), Some(via)) = (&said.at, &said.to, &said.via) else {
+        return cx.error(at, "needs `path`, or all of `at`, `to` and `via`");
+    };
+    let Some(switch) = graph.find_switch(cx, &at.key("at"), switch) else { return };
+    let Some(port) = port_via(cx, &at.key("via"), graph, switch, via) else { return };
+    for (i, name) in to.0.iter().enumerate() {
+        let to_at = if to.0.len() == 1 { at.key("to") } else { at.key("to").index(i) };
+        if name == "all" {
+            for host in 0..graph.hosts.len() {
+                let of_switch = graph.peer_of_host(host) == Some(switch);
+                if !of_switch {
+                    routes.set(switch, host, port);
+                }
+            }
+        } else if let Some(host) = graph.find_host(cx, &to_at, name) {
+            routes.set(switch, graph.host_number(host), port);
+        }
+    }
+}
+
+/// Applies a route that is given node by node.
+fn force_path(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    path: &[String],
+    graph: &Graph<'_>,
+    routes: &mut Routes,
+) {
+    let Some((last, way)) = path.split_last().filter(|(_, way)| !way.is_empty()) else {
+        return cx.error(at, "a path has at least two nodes, and ends at a host");
+    };
+    let Some(target) = graph.find_host(cx, &at.index(way.len()), last) else { return };
+    for (i, name) in way.iter().enumerate() {
+        let here = at.index(i);
+        let Some(node) = graph.find(cx, &here, name) else { continue };
+        if graph.is_host(node) {
+            if i > 0 {
+                cx.error(&here, format!("`{name}` is a host, through which nothing goes"));
+            } else if graph.ports_to(node, &path[1]).is_empty() {
+                cx.error(&here, format!("`{name}` has no link to `{}`", path[1]));
+            }
+            continue;
+        }
+        if let Some(port) = port_via(cx, &at.index(i + 1), graph, node, &path[i + 1]) {
+            routes.set(node, graph.host_number(target), port);
+        }
+    }
+}
+
+/// The port of a switch that leads to a node, or over a link.
+fn port_via(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    graph: &Graph<'_>,
+    switch: usize,
+    via: &str,
+) -> Option<usize> {
+    let port = graph.ports_to(switch, via).first().copied();
+    if port.is_none() {
+        let name = &graph.nodes[switch].name;
+        cx.error(at, format!("`{name}` has no link to `{via}`"));
+    }
+    port
+}
+
+/// Frames to a host must get there from every switch that knows it.
+fn find_circles(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, routes: &Routes) {
+    const SEEN: usize = usize::MAX;
+    let mut good = vec![SEEN; graph.nodes.len()];
+    for (host, target) in graph.hosts.iter().enumerate() {
+        for start in 0..graph.nodes.len() {
+            let mut walked = Vec::new();
+            let mut node = start;
+            while node != *target && good[node] != host {
+                if walked.contains(&node) {
+                    let from = walked.iter().position(|n| *n == node).unwrap_or(0);
+                    let circle: Vec<&str> =
+                        walked[from..].iter().map(|n| graph.nodes[*n].name.as_str()).collect();
+                    let what = format!(
+                        "frames to `{}` would go in a circle: {} -> {}",
+                        graph.nodes[*target].name,
+                        circle.join(" -> "),
+                        circle[0]
+                    );
+                    return cx.error(&at.key("routes"), what);
+                }
+                walked.push(node);
+                match routes.port(node, host) {
+                    Some(port) => node = graph.peer(node, port).0,
+                    None => break,
+                }
+                if graph.is_host(node) && node != *target {
+                    break;
+                }
+            }
+            for node in walked {
+                good[node] = host;
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Switches: a plan for each, of its profile and its links. Switches with the same profile and the
+//! same links are resolved once.
+
+use std::collections::HashMap;
+
+use super::graph::{Graph, Kind, Node};
+use super::links::LinkSpec;
+use super::raw::{self, HeadroomCheckName};
+use super::{mix, switch_port_mac};
+use crate::config::raw::Port;
+use crate::config::{
+    Cx, HeadroomCheck, HeadroomRule, Place, VirtualPort, VirtualSwitch, unknown_name,
+    virtual_switch,
+};
+use crate::switch::{BridgePlan, RoutingPlan, SwitchPlan};
+use crate::time::Duration;
+
+/// Addresses live for ever: 100 days, which no run lasts. Nothing is learnt anyway.
+const AGEING: Duration = Duration::from_secs(100 * 86_400);
+/// From how many switch ports on a lab spares memory.
+const MANY_PORTS: usize = 64;
+/// Flows whose way a port remembers, in a lab of many ports.
+const SHORTCUTS_FEW: usize = 256;
+
+/// A profile, and where it stands.
+struct Profile<'a> {
+    raw: raw::Profile,
+    ports: Port,
+    at: Place<'a>,
+}
+
+/// All profiles.
+pub(super) struct Profiles<'a> {
+    list: Vec<Profile<'a>>,
+    names: Vec<String>,
+    /// The one of switches that name none.
+    default: usize,
+}
+
+/// What switches that are alike share: the profile, and the kind and the end of each link.
+type Shape = (usize, Vec<(usize, bool)>);
+
+/// The switches of a lab.
+#[derive(Default)]
+pub(super) struct Switches {
+    /// By node; nothing for hosts.
+    pub plans: Vec<Option<SwitchPlan>>,
+    /// The headroom of each shape, and the shape of each node.
+    pub headroom: Vec<Vec<HeadroomCheck>>,
+    pub shape_of: Vec<Option<usize>>,
+    /// The profile of each node.
+    pub profile_of: Vec<Option<usize>>,
+}
+
+impl<'a> Profiles<'a> {
+    pub fn new(at: &Place<'a>, lab: &raw::Lab) -> Self {
+        let at = at.key("profiles");
+        let profile = |raw: raw::Profile, at| Profile { ports: raw.defaults.as_port(), raw, at };
+        let mut list: Vec<_> =
+            lab.profiles.iter().map(|(name, raw)| profile(raw.clone(), at.key(name))).collect();
+        let names: Vec<String> = lab.profiles.keys().cloned().collect();
+        let default = if list.len() == 1 { 0 } else { list.len() };
+        // With none in the file the built-in one comes last; with several it is never used.
+        let mut built_in = raw::Profile::default();
+        built_in.defaults.pfc = Some(crate::config::raw::Pfc::default());
+        list.push(profile(built_in, at));
+        Self { list, names, default }
+    }
+
+    /// The profile of a switch.
+    fn of(&self, cx: &mut Cx, node: &Node<'_>, said: Option<&String>) -> usize {
+        let at = node.at.key("profile");
+        match said {
+            Some(name) => self.names.iter().position(|n| n == name).unwrap_or_else(|| {
+                let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+                cx.error(&at, unknown_name("profile", name, &names));
+                self.list.len() - 1
+            }),
+            None => {
+                if self.names.len() > 1 {
+                    let what = format!(
+                        "the file has several profiles; say which one `{}` has, here or in \
+                         `defaults.switches`: {}",
+                        node.name,
+                        self.names.join(", ")
+                    );
+                    cx.error(&at, what);
+                }
+                self.default
+            }
+        }
+    }
+
+    /// The buffer section of a profile, and where the profile stands.
+    pub fn buffer(&self, profile: usize) -> (&crate::config::raw::Buffer, &Place<'a>) {
+        (&self.list[profile].raw.buffer, &self.list[profile].at)
+    }
+}
+
+/// Plans all switches but for their addresses.
+pub(super) fn switches(
+    cx: &mut Cx,
+    graph: &Graph<'_>,
+    specs: &[LinkSpec],
+    profiles: &Profiles<'_>,
+    lab: &raw::Lab,
+) -> Switches {
+    let nodes = graph.nodes.len();
+    let mut out = Switches {
+        plans: vec![None; nodes],
+        shape_of: vec![None; nodes],
+        profile_of: vec![None; nodes],
+        ..Switches::default()
+    };
+    let mut shapes: HashMap<Shape, usize> = HashMap::new();
+    let mut templates: Vec<VirtualSwitch> = Vec::new();
+    let ports: usize = graph
+        .nodes
+        .iter()
+        .filter(|n| matches!(n.kind, Kind::Switch(_)))
+        .map(|n| n.ports.len())
+        .sum();
+    let shortcuts = if ports > MANY_PORTS { SHORTCUTS_FEW } else { BridgePlan::SHORTCUTS };
+    for (n, node) in graph.nodes.iter().enumerate() {
+        let Kind::Switch(raw) = &node.kind else { continue };
+        let raw = raw.over(&lab.defaults.switches);
+        let profile = profiles.of(cx, node, raw.profile.as_ref());
+        let ends = node.ports.iter().map(|l| {
+            let link = &graph.links[*l];
+            (link.kind, link.a.0 == n)
+        });
+        let shape = (profile, ends.collect());
+        let names = port_names(graph, n);
+        let index = *shapes.entry(shape).or_insert_with_key(|(_, ends)| {
+            let template = template(cx, &profiles.list[profile], ends, &names, specs);
+            out.headroom.push(template.headroom.clone());
+            templates.push(template);
+            templates.len() - 1
+        });
+        let bridge = BridgePlan {
+            table_size: graph.hosts.len().max(1),
+            ageing: AGEING,
+            shortcuts,
+            statics: Vec::new(),
+        };
+        out.plans[n] = Some(plan(n, node, &templates[index], names, bridge, lab.seed));
+        (out.shape_of[n], out.profile_of[n]) = (Some(index), Some(profile));
+    }
+    out
+}
+
+/// `to_h1`, and `to_h1_2` for a second link.
+fn port_names(graph: &Graph<'_>, node: usize) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut seen: HashMap<usize, u32> = HashMap::new();
+    for port in 0..graph.nodes[node].ports.len() {
+        let (peer, _) = graph.peer(node, port);
+        let times = seen.entry(peer).or_default();
+        *times += 1;
+        let base = format!("to_{}", graph.nodes[peer].name);
+        names.push(if *times == 1 { base } else { format!("{base}_{times}") });
+    }
+    names
+}
+
+fn template(
+    cx: &mut Cx,
+    profile: &Profile<'_>,
+    ends: &[(usize, bool)],
+    names: &[String],
+    specs: &[LinkSpec],
+) -> VirtualSwitch {
+    let port = |(name, (kind, is_a)): (&'_ String, &(usize, bool))| {
+        let spec = &specs[*kind];
+        let link = spec.round_trip[usize::from(!is_a)];
+        (name.clone(), spec.line, link)
+    };
+    let ports: Vec<_> = names.iter().zip(ends).map(port).collect();
+    let ports: Vec<VirtualPort<'_>> = ports
+        .iter()
+        .map(|(name, line, link)| VirtualPort { name, line: *line, link: *link })
+        .collect();
+    let rule = match profile.raw.headroom_check.unwrap_or_default() {
+        HeadroomCheckName::Refuse => HeadroomRule::Refuse,
+        HeadroomCheckName::Warn => HeadroomRule::Warn,
+        HeadroomCheckName::Off => HeadroomRule::Off,
+    };
+    let said = (profile.raw.max_frame, &profile.raw.buffer, &profile.ports);
+    virtual_switch(cx, &profile.at, said, &ports, rule)
+}
+
+/// The plan of one switch of a shape.
+fn plan(
+    number: usize,
+    node: &Node<'_>,
+    template: &VirtualSwitch,
+    names: Vec<String>,
+    bridge: BridgePlan,
+    seed: u64,
+) -> SwitchPlan {
+    let mut ports = template.ports.clone();
+    for ((i, port), name) in ports.iter_mut().enumerate().zip(names) {
+        port.name = name;
+        port.mac = switch_port_mac(number, i);
+    }
+    SwitchPlan {
+        name: node.name.clone(),
+        ports,
+        buffer: template.buffer.clone(),
+        bridge,
+        routing: RoutingPlan::default(),
+        max_frame: template.max_frame,
+        seed: mix(seed, number as u64),
+    }
+}

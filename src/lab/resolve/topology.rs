@@ -1,0 +1,225 @@
+//! Common topologies: nodes, links, and for the ring the ways.
+
+use super::graph::{Graph, NODES_MAX, Source};
+use super::raw::{self, Defaults, Many};
+use crate::config::quantity::{Length, Rate};
+use crate::config::{Cx, Place};
+use crate::units::PortId;
+
+/// The most ports of a switch.
+const PORTS_MAX: u32 = PortId::MAX.get() as u32 + 1;
+
+/// Adds nodes and links to the graph.
+struct Builder<'g, 'a> {
+    graph: &'g mut Graph<'a>,
+    /// Where the topology is, for what is said of its nodes.
+    at: Place<'a>,
+    defaults_at: Place<'a>,
+    edge: usize,
+    uplink: usize,
+}
+
+impl<'a> Builder<'_, 'a> {
+    fn source(&self, key: &str) -> Source<'a> {
+        Source { own: self.at.clone(), defaults: self.defaults_at.key(key) }
+    }
+
+    fn switch(&mut self, name: String) -> usize {
+        let at = self.source("switches");
+        self.graph.add_switch(name, raw::Switch::default(), at)
+    }
+
+    /// Adds the next `n` hosts at a switch.
+    fn hosts(&mut self, switch: usize, n: u32) {
+        for _ in 0..n {
+            let name = format!("h{}", self.graph.hosts.len() + 1);
+            self.host(name, switch);
+        }
+    }
+
+    fn host(&mut self, name: String, switch: usize) {
+        let at = self.source("hosts");
+        let host = self.graph.add_host(name, raw::Host::default(), at);
+        self.graph.add_link(None, host, switch, self.edge);
+    }
+
+    fn link(&mut self, a: usize, b: usize) -> usize {
+        self.graph.add_link(None, a, b, self.uplink)
+    }
+}
+
+/// The rate and length of links between switches.
+type Uplink = (Option<Rate>, Option<Length>);
+
+/// Adds the nodes and links of a topology, if it is one that can be.
+pub(super) fn generate<'a>(
+    cx: &mut Cx,
+    root: &Place<'a>,
+    said: &raw::Topology,
+    defaults: &Defaults,
+    graph: &mut Graph<'a>,
+) {
+    let at = root.key("topology");
+    let named: [(&str, Option<Uplink>); 5] = [
+        ("star", said.star.as_ref().map(|_| (None, None))),
+        ("parking_lot", said.parking_lot.as_ref().map(|t| (t.uplink_rate, t.uplink_length))),
+        ("leaf_spine", said.leaf_spine.as_ref().map(|t| (t.uplink_rate, t.uplink_length))),
+        ("fat_tree", said.fat_tree.as_ref().map(|t| (t.uplink_rate, t.uplink_length))),
+        ("ring", said.ring.as_ref().map(|t| (t.uplink_rate, t.uplink_length))),
+    ];
+    let mut given = named.iter().filter_map(|(name, uplink)| uplink.map(|u| (*name, u)));
+    let (Some((name, (rate, length))), None) = (given.next(), given.next()) else {
+        let what = "needs exactly one of `star`, `parking_lot`, `leaf_spine`, `fat_tree` and \
+                    `ring`; nodes and links beside it go to `nodes` and `links`";
+        return cx.error(&at, what);
+    };
+    let (at, defaults_at) = (at.key(name), root.key("defaults"));
+    let source = Source { own: at.clone(), defaults: defaults_at.key("links") };
+    let mut uplink = defaults.links.clone();
+    uplink.rate = rate.or(uplink.rate);
+    if length.is_some() {
+        (uplink.length, uplink.delay) = (length, None);
+    }
+    let edge = graph.add_kind(defaults.links.clone(), source.clone());
+    let uplink = graph.add_kind(uplink, source);
+    let mut b = Builder { graph, at: at.clone(), defaults_at, edge, uplink };
+    match said {
+        raw::Topology { star: Some(t), .. } => make_star(cx, &at, t, &mut b),
+        raw::Topology { parking_lot: Some(t), .. } => make_parking_lot(cx, &at, t, &mut b),
+        raw::Topology { leaf_spine: Some(t), .. } => make_leaf_spine(cx, &at, t, &mut b),
+        raw::Topology { fat_tree: Some(t), .. } => make_fat_tree(cx, &at, t, &mut b),
+        raw::Topology { ring: Some(t), .. } => make_ring(cx, &at, t, &mut b),
+        _ => {}
+    }
+}
+
+/// Whether a number is in range; if not, it is said.
+fn within(cx: &mut Cx, at: &Place<'_>, field: &str, n: u32, range: (u32, u32)) -> bool {
+    cx.ranged(&at.key(field), u64::from(n), (range.0.into(), range.1.into()), u64::MAX) != u64::MAX
+}
+
+/// Whether there are not too many nodes altogether.
+fn room(cx: &mut Cx, at: &Place<'_>, nodes: u64) -> bool {
+    let fits = nodes <= u64::from(NODES_MAX);
+    if !fits {
+        cx.error(at, format!("comes to {nodes} nodes; a lab has up to {NODES_MAX}"));
+    }
+    fits
+}
+
+fn make_star(cx: &mut Cx, at: &Place<'_>, t: &raw::Star, b: &mut Builder<'_, '_>) {
+    if within(cx, at, "hosts", t.hosts, (1, PORTS_MAX)) {
+        let switch = b.switch("s1".into());
+        b.hosts(switch, t.hosts);
+    }
+}
+
+fn make_parking_lot(cx: &mut Cx, at: &Place<'_>, t: &raw::ParkingLot, b: &mut Builder<'_, '_>) {
+    if !within(cx, at, "switches", t.switches, (1, 1024)) {
+        return;
+    }
+    let said = t.hosts_per_switch.clone().unwrap_or(Many(vec![1])).0;
+    let hosts: Vec<u32> = match said.as_slice() {
+        [n] => vec![*n; t.switches as usize],
+        list => list.to_vec(),
+    };
+    let hosts_at = at.key("hosts_per_switch");
+    if hosts.len() != t.switches as usize {
+        let what = format!("{} numbers for {} switches", hosts.len(), t.switches);
+        return cx.error(&hosts_at, what);
+    }
+    // Two ports lead to the neighbours, one to the receiver.
+    let all: u64 = hosts.iter().map(|n| u64::from(*n)).sum();
+    let fits = hosts.iter().all(|n| within(cx, at, "hosts_per_switch", *n, (0, PORTS_MAX - 3)));
+    if !fits || !room(cx, &hosts_at, all + u64::from(t.switches) + 1) {
+        return;
+    }
+    let mut last = None;
+    for (i, n) in (1..).zip(hosts) {
+        let switch = b.switch(format!("s{i}"));
+        b.hosts(switch, n);
+        if let Some(last) = last {
+            b.link(last, switch);
+        }
+        last = Some(switch);
+    }
+    if let Some(last) = last {
+        b.host("r".into(), last);
+    }
+}
+
+fn make_leaf_spine(cx: &mut Cx, at: &Place<'_>, t: &raw::LeafSpine, b: &mut Builder<'_, '_>) {
+    let ranges = [
+        within(cx, at, "leaves", t.leaves, (1, PORTS_MAX)),
+        within(cx, at, "spines", t.spines, (1, PORTS_MAX)),
+        within(cx, at, "hosts_per_leaf", t.hosts_per_leaf, (1, PORTS_MAX)),
+    ];
+    if ranges.contains(&false) {
+        return;
+    }
+    if t.hosts_per_leaf + t.spines > PORTS_MAX {
+        let ports = t.hosts_per_leaf + t.spines;
+        return cx.error(at, format!("a leaf would have {ports} ports; there are {PORTS_MAX}"));
+    }
+    let hosts = u64::from(t.leaves) * u64::from(t.hosts_per_leaf);
+    if !room(cx, at, hosts + u64::from(t.leaves + t.spines)) {
+        return;
+    }
+    let spines: Vec<usize> = (1..=t.spines).map(|i| b.switch(format!("spine{i}"))).collect();
+    for i in 1..=t.leaves {
+        let leaf = b.switch(format!("leaf{i}"));
+        b.hosts(leaf, t.hosts_per_leaf);
+        for spine in &spines {
+            b.link(leaf, *spine);
+        }
+    }
+}
+
+fn make_fat_tree(cx: &mut Cx, at: &Place<'_>, t: &raw::FatTree, b: &mut Builder<'_, '_>) {
+    if !within(cx, at, "k", t.k, (2, 32)) {
+        return;
+    }
+    if t.k % 2 != 0 {
+        return cx.error(&at.key("k"), format!("{} is odd; half of the ports lead up", t.k));
+    }
+    let half = t.k / 2;
+    let cores: Vec<usize> = (1..=half * half).map(|i| b.switch(format!("c{i}"))).collect();
+    for pod in 1..=t.k {
+        let aggregation: Vec<usize> = (1..=half).map(|i| b.switch(format!("a{pod}_{i}"))).collect();
+        for i in 1..=half {
+            let edge = b.switch(format!("e{pod}_{i}"));
+            b.hosts(edge, half);
+            for a in &aggregation {
+                b.link(edge, *a);
+            }
+        }
+        for (a, cores) in aggregation.iter().zip(cores.chunks(half as usize)) {
+            for core in cores {
+                b.link(*a, *core);
+            }
+        }
+    }
+}
+
+fn make_ring(cx: &mut Cx, at: &Place<'_>, t: &raw::Ring, b: &mut Builder<'_, '_>) {
+    let hosts = t.hosts_per_switch.unwrap_or(1);
+    let ranges = [
+        within(cx, at, "switches", t.switches, (3, 1024)),
+        within(cx, at, "hosts_per_switch", hosts, (1, PORTS_MAX - 2)),
+    ];
+    let nodes = u64::from(t.switches) * (u64::from(hosts) + 1);
+    if ranges.contains(&false) || !room(cx, at, nodes) {
+        return;
+    }
+    let mut switches = Vec::new();
+    for i in 1..=t.switches {
+        let switch = b.switch(format!("s{i}"));
+        b.hosts(switch, hosts);
+        switches.push(switch);
+    }
+    for (i, switch) in switches.iter().enumerate() {
+        let next = switches[(i + 1) % switches.len()];
+        let link = b.link(*switch, next);
+        b.graph.one_way.push((*switch, link));
+    }
+}

@@ -1,0 +1,10 @@
+//! The published JSON Schema, generated from the raw model.
+
+use super::raw;
+use crate::config;
+
+/// The JSON Schema (2020-12) of a lab file. Editors that know it complete and check fields.
+#[must_use]
+pub fn lab_schema() -> serde_json::Value {
+    config::schema_of::<raw::Lab>("Sluice lab file")
+}
