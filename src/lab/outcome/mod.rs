@@ -9,6 +9,7 @@ mod gather;
 mod nodes;
 mod transport;
 
+use core::fmt;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -255,6 +256,12 @@ impl Nanos {
     #[must_use]
     pub fn as_f64(self) -> f64 {
         self.0.as_picos() as f64 / 1e3
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
     }
 }
 
