@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::lines::{COLOURS, Line, Plot};
-use super::rows::{Bar, Dot, Row, Rows, log_axis, time_axis};
-use super::{Report, scale};
-use crate::lab::record::{Piece, SeriesSet, Timeline};
+use super::Report;
+use super::lines::{COLOURS, Line, Plot, variable};
+use super::rows::{Bar, Dot, LogAxis, Row, Rows, time_axis};
+use super::scale::{self, written};
+use crate::lab::record::{Piece, Place, Series, SeriesSet, Timeline};
 use crate::lab::{FlowOutcome, Nanos};
 use crate::sim::{Direction, LinkId, NodeId, NodeKind};
 use crate::time::Instant;
@@ -16,7 +17,7 @@ const LINES_MAX: usize = 6;
 /// Rows in a picture.
 const ROWS_MAX: usize = 16;
 /// Parts of the time for which a rate is shown: short enough to see pauses, long enough for frames.
-const RATE_BINS: usize = 120;
+const RATE_BINS: usize = 48;
 
 fn ns(at: Instant) -> f64 {
     at.as_picos() as f64 / 1e3
@@ -39,15 +40,15 @@ pub(super) fn charts(r: &Report<'_>) -> Markup {
     let looks = &r.recording.looks;
     html! {
         (card("Egress queues", octets(r, &looks.queues, "q", "queue depth"),
-            "What waits to be sent, by switch port and traffic class: the fullest queues."))
+            "What waits to be sent, by switch port and traffic class: the fullest queues. A band is \
+             from the lowest to the highest, its line the mean."))
         (card("Pauses", gantt(r).draw(),
             "When each port was kept from sending a priority. Paler bars are many short pauses."))
         (card("Ingress buffer", octets(r, &looks.groups, "pg", "buffer held"),
             "What each port's priority group holds of the shared buffer, headroom included."))
         (card("Throughput", rates(r).draw(), &rates_caption(r)))
-        (card("Latency", latencies(r).draw(),
-            "From the sender's port to the receiver's: the shortest and the longest frame, and \
-             between them the median, 99 % and 99.9 %."))
+        (card("Latency", latencies(r).draw().map(|rows| html! { (rows) (percentiles()) }),
+            "From the sender's port to the receiver's; lines are from the shortest to the longest."))
     }
 }
 
@@ -76,13 +77,10 @@ fn octets(r: &Report<'_>, set: &SeriesSet, index: &str, what: &'static str) -> O
     highest.sort_by_key(|(place, series)| (core::cmp::Reverse(series.peak), **place));
     highest.truncate(LINES_MAX);
     let moments = &r.recording.looks.moments;
-    let line = |(place, series): &(&crate::lab::record::Place, &crate::lab::record::Series)| Line {
-        name: format!("{} {index}{}", port_name(r, place.node, place.port), place.index),
-        points: moments
-            .iter()
-            .zip(&series.octets)
-            .map(|(at, n)| (ns(*at), f64::from(*n)))
-            .collect(),
+    let line = |(place, series): &(&Place, &Series)| {
+        let seen = moments.iter().zip(&series.octets).map(|(at, n)| (ns(*at), f64::from(*n)));
+        let name = format!("{} {index}{}", port_name(r, place.node, place.port), place.index);
+        Line::through(name, &seen.collect::<Vec<_>>())
     };
     let peak = highest.first().map_or(0.0, |(_, series)| f64::from(series.peak));
     let about = format!("Lines over time: {what} of the {} fullest", highest.len());
@@ -115,7 +113,11 @@ fn gantt(r: &Report<'_>) -> Rows {
             from: from / end,
             to: to / end,
             share: piece.paused.as_picos() as f64 / span,
-            about: format!("{} for {}", Nanos::at(piece.from), piece.paused),
+            about: format!(
+                "{} for {}",
+                written(Nanos::at(piece.from)),
+                written(Nanos(piece.paused))
+            ),
         }
     };
     let row = |(d, p, line): &(Direction, Priority, &Timeline)| {
@@ -164,11 +166,13 @@ fn rates(r: &Report<'_>) -> Plot {
         .map(|n| Line {
             name: flows[*n].name.clone(),
             points: rate(&looks.moments, |at| looks.arrived[*n][at]),
+            ..Line::default()
         })
         .collect();
-    if flows.len() > shown.len() {
+    if flows.len() > 1 {
         let all = |at: usize| looks.arrived.iter().map(|flow| flow[at]).sum();
-        lines.push(Line { name: "all flows".into(), points: rate(&looks.moments, all) });
+        let (name, points) = ("all flows".to_owned(), rate(&looks.moments, all));
+        lines.push(Line { name, points, sum: true, ..Line::default() });
     }
     debug_assert!(lines.len() <= COLOURS);
     let all = lines.iter().flat_map(|line| &line.points);
@@ -183,20 +187,34 @@ fn rates(r: &Report<'_>) -> Plot {
     }
 }
 
-/// The rate in each part of the time, as steps.
+/// The rate in each part of the time.
 fn rate(moments: &[Instant], octets: impl Fn(usize) -> u64) -> Vec<(f64, f64)> {
     let every = moments.len().div_ceil(RATE_BINS).max(1);
     let ends: Vec<usize> = (0..moments.len()).step_by(every).collect();
-    let mut points = Vec::with_capacity(2 * ends.len());
+    let mut points = Vec::with_capacity(ends.len());
     for two in ends.windows(2) {
         let (from, to) = (moments[two[0]], moments[two[1]]);
         let seconds = to.since(from).as_secs_f64();
         if seconds > 0.0 {
             let rate = 8.0 * octets(two[1]).saturating_sub(octets(two[0])) as f64 / seconds;
-            points.extend([(ns(from), rate), (ns(to), rate)]);
+            points.push((f64::midpoint(ns(from), ns(to)), rate));
         }
     }
     points
+}
+
+/// The percentiles that are shown, and their colours.
+const PERCENTILES: [(&str, usize); 3] = [("median", 0), ("99 %", 1), ("99.9 %", 5)];
+
+/// What the dots of latencies are.
+fn percentiles() -> Markup {
+    html! {
+        ul.legend {
+            @for (name, colour) in PERCENTILES {
+                li { i style={ "background:" (variable(colour)) } {} (name) }
+            }
+        }
+    }
 }
 
 /// How long frames took, the slowest flows first.
@@ -210,31 +228,28 @@ fn latencies(r: &Report<'_>) -> Rows {
     }
     let least = flows.iter().map(|f| f.latency_ns.min.as_f64()).fold(f64::MAX, f64::min);
     let most = flows.iter().map(|f| f.latency_ns.max.as_f64()).fold(0.0, f64::max);
-    let (low, high) = scale::decades(least.min(most), most);
-    let part = |t: Nanos| {
-        let log = t.as_f64().max(1e-3).log10();
-        (log - f64::from(low)) / f64::from(high - low)
-    };
+    let axis = LogAxis::new(least.min(most), most);
+    let part = |t: Nanos| axis.part(t.as_f64());
     let row = |f: &&FlowOutcome| {
         let l = &f.latency_ns;
-        let named = [("median", l.p50, 0), ("99 %", l.p99, 1), ("99.9 %", l.p999, 5)];
-        let dot = |(name, t, colour): (&str, Nanos, usize)| Dot {
+        let dot = |(t, (name, colour)): (Nanos, (&str, usize))| Dot {
             at: part(t),
             colour,
-            about: format!("{}: {name} {t}", f.name),
+            about: format!("{}: {name} {}", f.name, written(t)),
         };
+        let times = [l.p50, l.p99, l.p999].into_iter().zip(PERCENTILES);
         Row {
             name: f.name.clone(),
             bars: vec![],
             line: Some((part(l.min), part(l.max))),
-            dots: named.map(dot).into(),
+            dots: times.map(dot).collect(),
         }
     };
     let which = if slow_first { "the slowest " } else { "" };
     Rows {
         about: format!("Latency of {which}{} flows on a logarithmic axis", flows.len()),
         axis: "latency (logarithmic)".into(),
-        ticks: log_axis(low, high),
+        ticks: axis.labels(),
         rows: flows.iter().map(row).collect(),
         marks: vec![],
     }

@@ -43,15 +43,45 @@ pub(super) struct Plot {
 }
 
 /// A line.
+#[derive(Default)]
 pub(super) struct Line {
     pub(super) name: String,
     /// Nanoseconds, and what is shown in its base unit.
     pub(super) points: Vec<(f64, f64)>,
+    /// Nanoseconds, the lowest and the highest there: a band behind the line.
+    pub(super) band: Vec<(f64, f64, f64)>,
+    /// The sum of the others, in the colour of letters.
+    pub(super) sum: bool,
+}
+
+/// Parts of the time in which what goes up and down is shown by a mean and a band.
+const PARTS: usize = 130;
+
+impl Line {
+    /// A line through numbers at moments, as they are or, if they are too many to be told apart,
+    /// with a band from the lowest to the highest of a part of the time and their mean.
+    pub(super) fn through(name: String, numbers: &[(f64, f64)]) -> Self {
+        if numbers.len() <= 2 * PARTS {
+            return Self { name, points: numbers.to_vec(), ..Self::default() };
+        }
+        let (mut points, mut band) = (Vec::new(), Vec::new());
+        for part in numbers.chunks(numbers.len().div_ceil(PARTS)) {
+            let all = || part.iter().map(|(_, y)| *y);
+            let at = f64::midpoint(part[0].0, part[part.len() - 1].0);
+            points.push((at, all().sum::<f64>() / part.len() as f64));
+            band.push((at, all().fold(f64::MAX, f64::min), all().fold(f64::MIN, f64::max)));
+        }
+        Self { name, points, band, sum: false }
+    }
 }
 
 /// The variable of a colour.
 pub(super) fn variable(n: usize) -> String {
     format!("var(--c{})", n % COLOURS)
+}
+
+fn colour(n: usize, line: &Line) -> String {
+    if line.sum { "var(--ink)".into() } else { variable(n) }
 }
 
 impl Plot {
@@ -66,7 +96,7 @@ impl Plot {
             @if self.lines.len() > 1 || !self.lines[0].name.is_empty() {
                 ul.legend {
                     @for (n, line) in self.lines.iter().enumerate() {
-                        li { i style={ "background:" (variable(n)) } {} (line.name) }
+                        li { i style={ "background:" (colour(n, line)) } {} (line.name) }
                     }
                 }
             }
@@ -77,7 +107,9 @@ impl Plot {
         let time = scale::time(self.end_ns);
         let x_max = self.end_ns / time.size;
         let all = self.lines.iter().flat_map(|line| &line.points);
-        let highest = all.map(|(_, y)| y / self.unit.size).fold(0.0, f64::max);
+        let bands = self.lines.iter().flat_map(|line| &line.band).map(|(.., high)| high);
+        let highest = all.map(|(_, y)| y).chain(bands).fold(0.0, |a: f64, b| a.max(*b));
+        let highest = highest / self.unit.size;
         let y_max = if highest > 0.0 { highest * 1.06 } else { 1.0 };
         let mut svg = String::new();
         {
@@ -115,7 +147,14 @@ impl Plot {
                 chart.plotting_area().draw(&label)?;
             }
             for (n, line) in self.lines.iter().enumerate() {
-                let colour = RGBColor(1, 3, (n % COLOURS) as u8);
+                let colour = if line.sum { INK } else { RGBColor(1, 3, (n % COLOURS) as u8) };
+                if !line.band.is_empty() {
+                    let (unit, band) = (self.unit.size, line.band.iter());
+                    let low = band.clone().rev().map(|(x, low, _)| (x / time.size, low / unit));
+                    let high = band.map(|(x, _, high)| (x / time.size, high / unit));
+                    let around = Polygon::new(high.chain(low).collect::<Vec<_>>(), colour.mix(0.2));
+                    chart.draw_series([around])?;
+                }
                 let points = line.points.iter().map(|(x, y)| (x / time.size, y / self.unit.size));
                 let points = thinned(points, 0.0..x_max);
                 let series = LineSeries::new(points, colour.stroke_width(3));

@@ -54,8 +54,8 @@ pub fn html(r: &Report<'_>) -> String {
                 div.cards {
                     section.card { h2 { "Checks" } (checks(o)) }
                     (network(r))
+                    (charts::charts(r))
                 }
-                div.cards { (charts::charts(r)) }
                 (tables_of(o))
                 (reproduce(r))
             } }
@@ -76,7 +76,7 @@ fn head(o: &Outcome) -> Markup {
         header {
             h1 { (o.lab) }
             p.soft {
-                "Lossless-Ethernet lab in the " (o.world) " world, " (o.elapsed_ns)
+                "Lossless-Ethernet lab in the " (o.world) " world, " (scale::written(o.elapsed_ns))
                 @if o.done { ", all done" } @else { ", cut off" }
             }
         }
@@ -91,15 +91,15 @@ fn tiles(o: &Outcome) -> Markup {
     let rate: f64 = o.flows.iter().map(|f| f.rx_bps).sum();
     let lost: u64 = o.flows.iter().map(|f| f.loss_frames).sum();
     let slowest = o.flows.iter().map(|f| f.latency_ns.p99).max().unwrap_or_default();
-    let first = |t: Option<Nanos>| t.map_or_else(|| "none".into(), |t| t.to_string());
+    let first = |t: Option<Nanos>| t.map_or_else(|| "none".into(), scale::written);
     let tiles = [
         ("throughput, all flows", scaled(rate, "b/s")),
-        ("p99 latency, slowest flow", slowest.to_string()),
+        ("p99 latency, slowest flow", scale::written(slowest)),
         ("frames lost, all flows", count(lost)),
         ("lossless frames dropped", count(o.lossless_drops)),
         ("pauses (XOFF)", count(o.pauses.xoffs)),
         ("first pause", first(o.pauses.first_ns)),
-        ("longest pause", o.pauses.longest_ns.to_string()),
+        ("longest pause", scale::written(o.pauses.longest_ns)),
         ("frames marked CE", count(o.marks)),
     ];
     html! {

@@ -7,7 +7,7 @@ use super::scale;
 /// The width of a picture, and of what is left of its axis.
 const WIDTH: f64 = 520.0;
 const LEFT: f64 = 118.0;
-const RIGHT: f64 = 14.0;
+const RIGHT: f64 = 26.0;
 /// The height of a row.
 const ROW: f64 = 24.0;
 /// What is below the last row: ticks and the axis' title.
@@ -82,7 +82,7 @@ impl Rows {
                 font-size=(TEXT) {
                 @for (at, text) in &self.ticks {
                     line x1=(x(*at)) x2=(x(*at)) y1=(top) y2=(bottom) stroke="var(--rule)" {}
-                    text x=(x(*at)) y=(bottom + 17.0) text-anchor="middle" fill="var(--soft)" {
+                    text x=(x(*at)) y=(bottom + 18.0) text-anchor="middle" fill="var(--soft)" {
                         (text)
                     }
                 }
@@ -138,8 +138,29 @@ pub(super) fn time_axis(end_ns: f64) -> (String, Vec<(f64, String)>) {
     (format!("time ({})", unit.name), ticks.collect())
 }
 
-/// A logarithmic axis of times in nanoseconds, from one power of ten to another.
-pub(super) fn log_axis(low: i32, high: i32) -> Vec<(f64, String)> {
-    let at = |n: i32| f64::from(n - low) / f64::from(high - low);
-    (low..=high).map(|n| (at(n), scale::nanoseconds(10f64.powi(n)))).collect()
+/// A logarithmic axis of times in nanoseconds.
+pub(super) struct LogAxis {
+    ticks: Vec<f64>,
+}
+
+impl LogAxis {
+    /// The axis for times from `min` to `max`.
+    pub(super) fn new(min: f64, max: f64) -> Self {
+        Self { ticks: scale::log_ticks(min, max) }
+    }
+
+    /// Where a time is on it.
+    pub(super) fn part(&self, ns: f64) -> f64 {
+        let ends = [self.ticks[0], self.ticks[self.ticks.len() - 1], ns.max(1e-3)];
+        let [low, high, at] = ends.map(f64::log10);
+        (at - low) / (high - low)
+    }
+
+    /// Its ticks, so few that what is written there has room.
+    pub(super) fn labels(&self) -> Vec<(f64, String)> {
+        let long = self.ticks.len() > 7;
+        let is_power = |t: &f64| (t.log10() - t.log10().round()).abs() < 1e-9;
+        let shown = self.ticks.iter().filter(|t| !long || is_power(t));
+        shown.map(|t| (self.part(*t), scale::nanoseconds(*t))).collect()
+    }
 }

@@ -1,5 +1,7 @@
 //! Axes: in which unit a number is shown, where ticks are, and how they are written.
 
+use crate::lab::Nanos;
+
 /// A unit and how much of the base unit it is.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Unit {
@@ -71,22 +73,35 @@ pub(super) fn label(n: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
-/// The powers of ten around a range of positive numbers, ends included.
-pub(super) fn decades(min: f64, max: f64) -> (i32, i32) {
-    let low = min.max(1e-3).log10().floor() as i32;
-    let high = max.max(1e-3).log10().ceil() as i32;
-    (low, high.max(low + 1))
+/// The round numbers (1, 2 and 5 times a power of ten) from the last one up to `min` to the first
+/// one from `max` on.
+pub(super) fn log_ticks(min: f64, max: f64) -> Vec<f64> {
+    let (min, max) = (min.max(1e-3), max.max(1e-3));
+    let power = min.log10().floor() as i32;
+    let all: Vec<f64> =
+        (power..=power + 30).flat_map(|n| [1.0, 2.0, 5.0].map(|m| m * 10f64.powi(n))).collect();
+    let first = all.iter().rposition(|t| *t <= min * 1.000_001).unwrap_or(0);
+    let last = all.iter().position(|t| *t >= max * 0.999_999).unwrap_or(all.len() - 1);
+    all[first..=last.max(first + 1)].to_vec()
 }
 
-/// A number of nanoseconds in its natural unit, for ticks at powers of ten.
+/// A number of nanoseconds in its natural unit, for ticks.
 pub(super) fn nanoseconds(ns: f64) -> String {
-    let unit = TIMES.into_iter().find(|unit| ns >= unit.size).unwrap_or(TIMES[3]);
+    let unit = TIMES.into_iter().find(|unit| ns >= unit.size * 0.999_999).unwrap_or(TIMES[3]);
     format!("{} {}", label(ns / unit.size), unit.name)
+}
+
+/// A time as it is written in the page.
+pub(super) fn written(time: Nanos) -> String {
+    let text = time.to_string();
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    format!("{} {}", &text[..unit], text[unit..].replace("us", "µs"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Duration;
 
     #[test]
     fn ticks_are_round_and_few() {
@@ -105,7 +120,10 @@ mod tests {
         assert_eq!(octets(242_208.0).name, "kB");
         assert_eq!(rate(1e11).name, "Gb/s");
         assert_eq!([0.25, 2.0, 12.5, 1200.0].map(label), ["0.25", "2", "12.5", "1200"]);
-        assert_eq!(decades(1_168.0, 20_000.0), (3, 5));
+        assert_eq!(log_ticks(1_168.0, 19_000.0), [1e3, 2e3, 5e3, 1e4, 2e4]);
+        assert_eq!(log_ticks(7.0, 7.0), [5.0, 10.0]);
+        let time = Nanos(Duration::from_picos(148_079_250));
+        assert_eq!(written(time), "148.079 µs");
         assert_eq!([1e2, 1e3, 1e5].map(nanoseconds), ["100 ns", "1 µs", "100 µs"]);
     }
 }

@@ -3,6 +3,7 @@
 
 use maud::{Markup, html};
 
+use super::scale::written;
 use crate::lab::{FlowOutcome, HostOutcome, Nanos, NodeOutcome, Outcome, SwitchOutcome};
 use crate::report::{count, scaled};
 use crate::stats::DropReason;
@@ -75,11 +76,11 @@ pub(super) fn word(good: bool) -> Markup {
 }
 
 fn optional(time: Option<Nanos>) -> String {
-    time.map_or_else(|| "–".into(), |t| t.to_string())
+    time.map_or_else(|| "–".into(), written)
 }
 
 fn span(ns: u64) -> String {
-    if ns == 0 { "–".into() } else { Duration::from_nanos(ns).to_string() }
+    if ns == 0 { "–".into() } else { written(Nanos(Duration::from_nanos(ns))) }
 }
 
 /// The flows.
@@ -95,11 +96,11 @@ pub(super) fn flows(o: &Outcome) -> Markup {
             count(f.ce_frames),
             scaled(f.rx_bps, "b/s"),
             scaled(f.payload_bps, "b/s"),
-            f.latency_ns.min.to_string(),
-            f.latency_ns.p50.to_string(),
-            f.latency_ns.p99.to_string(),
-            f.latency_ns.p999.to_string(),
-            f.latency_ns.max.to_string(),
+            written(f.latency_ns.min),
+            written(f.latency_ns.p50),
+            written(f.latency_ns.p99),
+            written(f.latency_ns.p999),
+            written(f.latency_ns.max),
             optional(f.fct_ns),
         ]
     };
@@ -237,7 +238,7 @@ fn one_host(h: &HostOutcome) -> Markup {
                 p.priority.to_string(),
                 count(p.pfc_rx_frames),
                 count(p.pfc_rx_transitions),
-                p.pfc_rx_paused_ns.to_string(),
+                written(p.pfc_rx_paused_ns),
                 count(p.pfc_tx_frames),
             ]);
         }
@@ -271,9 +272,9 @@ pub(super) fn drops(o: &Outcome) -> Option<Markup> {
 /// What went wrong by plan, and what came of it.
 pub(super) fn faults(o: &Outcome) -> Option<Markup> {
     let mut rows: Vec<_> =
-        o.faults.iter().map(|f| vec![f.at_ns.to_string(), f.what.clone()]).collect();
+        o.faults.iter().map(|f| vec![written(f.at_ns), f.what.clone()]).collect();
     rows.extend(
-        o.deadlocks.iter().map(|d| vec![d.at_ns.to_string(), format!("deadlock: {}", d.cycle)]),
+        o.deadlocks.iter().map(|d| vec![written(d.at_ns), format!("deadlock: {}", d.cycle)]),
     );
     (!rows.is_empty()).then(|| table(&["#at", "what"], &rows))
 }

@@ -46,8 +46,11 @@ pub(super) fn draw(plan: &LabPlan, recording: &Recording, end: Instant) -> Marku
     let sketch = Sketch::new(plan, recording, end);
     let height = sketch.layers as f64 * LAYER;
     let y = |layer: usize| (sketch.layers - layer) as f64 * LAYER - LAYER / 2.0;
-    let crowded = |layer: usize| {
-        sketch.shapes.iter().filter(|shape| shape.layer == layer).count() > NAMES_MAX
+    let boxes = |layer: usize| sketch.shapes.iter().filter(|s| s.layer == layer).count();
+    // Where there is no room for names: how large the dots are.
+    let dot = |layer: usize| {
+        let n = boxes(layer);
+        (n > NAMES_MAX).then(|| (WIDTH / n as f64 * 0.42).min(6.0))
     };
     let about = format!(
         "The network: {} nodes and {} links",
@@ -68,17 +71,17 @@ pub(super) fn draw(plan: &LabPlan, recording: &Recording, end: Instant) -> Marku
                 }
             }
             @for shape in &sketch.shapes {
-                (one(shape, y(shape.layer), crowded(shape.layer)))
+                (one(shape, y(shape.layer), dot(shape.layer)))
             }
         }
     }
 }
 
-fn one(shape: &Shape, y: f64, crowded: bool) -> Markup {
+fn one(shape: &Shape, y: f64, dot: Option<f64>) -> Markup {
     let width = 14.0 + 7.6 * shape.name.chars().count() as f64;
     html! {
-        @if crowded {
-            circle cx=(shape.x) cy=(y) r="5" stroke="var(--ink)" stroke-width="1.5"
+        @if let Some(radius) = dot {
+            circle cx=(shape.x) cy=(y) r=(radius) stroke="var(--ink)" stroke-width="1.5"
                 fill=(if shape.host { "var(--card)" } else { "var(--c0)" }) {
                 title { (shape.name) }
             }
