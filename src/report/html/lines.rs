@@ -20,7 +20,7 @@ pub(super) const COLOURS: usize = 8;
 const SIZE: (u32, u32) = (1040, 620);
 
 /// The height of letters, of which about half is shown.
-const TEXT: i32 = 30;
+const TEXT: i32 = 32;
 
 const INK: RGBColor = RGBColor(1, 2, 100);
 const SOFT: RGBColor = RGBColor(1, 2, 101);
@@ -152,7 +152,10 @@ impl Plot {
                     let (unit, band) = (self.unit.size, line.band.iter());
                     let low = band.clone().rev().map(|(x, low, _)| (x / time.size, low / unit));
                     let high = band.map(|(x, _, high)| (x / time.size, high / unit));
-                    let around = Polygon::new(high.chain(low).collect::<Vec<_>>(), colour.mix(0.2));
+                    let around = Polygon::new(
+                        high.chain(low).collect::<Vec<_>>(),
+                        colour.mix(0.24 / self.lines.len() as f64),
+                    );
                     chart.draw_series([around])?;
                 }
                 let points = line.points.iter().map(|(x, y)| (x / time.size, y / self.unit.size));
