@@ -11,6 +11,7 @@ pub mod ctl;
 pub mod demo;
 #[cfg(feature = "dpdk")]
 pub mod doctor;
+pub mod run;
 #[cfg(feature = "dpdk")]
 pub mod switch;
 
@@ -36,6 +37,7 @@ EXAMPLES:
   sluice switch configs/switch/bump.yaml          run it until Ctrl-C
   sluice ctl show                                 look at it from another terminal
   sluice ctl link port1 down
+  sluice run configs/labs/incast.yaml             a lab at 100 Gb/s, in exact virtual time
 
 EXIT STATUS:
   0  the verdict is good        2  the input is bad (a file, a field, an argument)
@@ -68,6 +70,7 @@ enum Command {
     /// Look at a running switch, or change it.
     Ctl(ctl::Args),
     Check(check::CheckArgs),
+    Run(run::RunArgs),
 }
 
 /// How results are printed.
@@ -117,6 +120,7 @@ pub fn main() -> ExitCode {
         Command::Switch(args) => switch::run(args),
         Command::Ctl(args) => ctl::run(args),
         Command::Check(args) => check::run(&args),
+        Command::Run(args) => run::run(&args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("sluice: {error:#}");

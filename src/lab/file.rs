@@ -26,6 +26,18 @@ pub fn load(path: &Path) -> Result<(LabPlan, Vec<Warning>), ConfigError> {
     parse(&name, &text)
 }
 
+/// Reads a lab file in which some fields are to say something else, as arguments of a command do.
+///
+/// # Errors
+/// Everything that is wrong with it then, or that it could not be read.
+pub fn load_changed(
+    path: &Path,
+    change: impl FnOnce(&mut raw::Lab),
+) -> Result<(LabPlan, Vec<Warning>), ConfigError> {
+    let (name, text) = config::read_text(path, "lab file")?;
+    examine_changed(&name, &text, change).map(|(resolved, warnings)| (resolved.plan, warnings))
+}
+
 /// Reads the text of a lab file; `name` is what errors call it.
 ///
 /// # Errors
@@ -39,9 +51,18 @@ pub fn parse(name: &str, text: &str) -> Result<(LabPlan, Vec<Warning>), ConfigEr
 /// # Errors
 /// Everything that is wrong with it.
 pub fn examine(name: &str, text: &str) -> Result<(Resolved, Vec<Warning>), ConfigError> {
+    examine_changed(name, text, |_| {})
+}
+
+fn examine_changed(
+    name: &str,
+    text: &str,
+    change: impl FnOnce(&mut raw::Lab),
+) -> Result<(Resolved, Vec<Warning>), ConfigError> {
     let one = |finding| ConfigError::one(name, finding);
     let root = config::tree::read(text, EMPTY).map_err(one)?;
-    let lab: raw::Lab = config::de::from_tree(&root).map_err(one)?;
+    let mut lab: raw::Lab = config::de::from_tree(&root).map_err(one)?;
+    change(&mut lab);
     let stem = Path::new(name).file_stem().and_then(|s| s.to_str()).unwrap_or(NAMELESS);
     resolve::resolve(&lab, &Place::root(&root), stem)
         .map_err(|findings| ConfigError { file: name.to_owned(), findings })

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::path::find;
 use super::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
+use crate::sim::check::{self, Finding};
 
 /// Whether something is as it should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -53,22 +54,50 @@ impl Verdict {
     }
 }
 
-/// What a check that looks at numbers found in the results.
-pub(super) fn of_numbers(check: &Check, plan: &LabPlan, results: &Value) -> Option<(bool, String)> {
-    match &check.kind {
-        CheckKind::Value { path, expect } => Some(value(results, path, expect)),
+/// The check's verdict: from what checkers found, or from the numbers of the results.
+pub(super) fn outcome(
+    check: &Check,
+    plan: &LabPlan,
+    findings: &[Finding],
+    results: &Value,
+) -> CheckOutcome {
+    let of = |asked: &[check::Check]| of_findings(findings, asked);
+    let (good, detail) = match &check.kind {
+        CheckKind::Conservation => of(&[check::Check::Frames, check::Check::Cells]),
+        CheckKind::LosslessDelivery => of(&[check::Check::Lossless]),
+        CheckKind::PauseLegality => of(&[check::Check::PauseLegality, check::Check::PausesTold]),
+        CheckKind::PausesEnd => of(&[check::Check::PausesEnd]),
+        CheckKind::NoDeadlock => of(&[check::Check::Deadlock]),
+        CheckKind::EcnBeforePfc => of(&[check::Check::EcnBeforePfc]),
+        CheckKind::Value { path, expect } => value(results, path, expect),
         CheckKind::Fairness { flows, tolerance } => {
             let names: Vec<&str> = flows.iter().map(|n| plan.flows[*n].name.as_str()).collect();
-            Some(fairness(results, &names, *tolerance))
+            fairness(results, &names, *tolerance)
         }
-        _ => None,
-    }
+    };
+    let verdict = Verdict::of(good);
+    CheckOutcome { name: check.name.clone(), verdict, detail, source: check.source.clone() }
+}
+
+/// What checkers found: all of it if all is good, else what is not.
+fn of_findings(findings: &[Finding], asked: &[check::Check]) -> (bool, String) {
+    let found: Vec<&Finding> = findings.iter().filter(|f| asked.contains(&f.check)).collect();
+    let is_bad = |f: &&Finding| f.verdict == check::Verdict::Bad;
+    let good = !found.iter().any(is_bad);
+    let told = found.into_iter().filter(|f| good || is_bad(f)).map(|f| match f.verdict {
+        check::Verdict::Excused => format!("by a planned fault: {}", f.detail),
+        check::Verdict::Good | check::Verdict::Bad => f.detail.clone(),
+    });
+    (good, told.collect::<Vec<_>>().join("; "))
 }
 
 fn value(results: &Value, path: &str, expect: &Expectation) -> (bool, String) {
     let found = match find(results, path) {
         Ok(Value::Bool(b)) => f64::from(u8::from(*b)),
         Ok(Value::Null) => return (false, format!("{path} has no value: it never happened")),
+        // What there is of a list or an object is how long it is.
+        Ok(Value::Array(list)) => list.len() as f64,
+        Ok(Value::Object(fields)) => fields.len() as f64,
         Ok(v) => match v.as_f64() {
             Some(n) => n,
             None => return (false, format!("{path} is no number")),

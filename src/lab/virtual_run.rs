@@ -1,14 +1,13 @@
 //! A lab in the virtual world, from its first picosecond to its verdicts.
 
-use serde_json::Value;
-
 use super::ends::ends;
-use super::outcome::{Ended, Outcome, Window, flow_counts, gather};
-use super::plan::{CheckKind, LabPlan};
+use super::outcome::{DeadlockOutcome, Ended, Outcome, Window, flow_counts, gather};
+use super::plan::LabPlan;
 use super::record::{Captures, Detail, Looks, Recorder};
-use super::verdict::{self, CheckOutcome, Verdict};
+use super::verdict::{self, Verdict};
 use super::world::RunError;
-use crate::sim::{Network, Nodes};
+use crate::sim::Network;
+use crate::sim::check::{Checkers, Finding};
 use crate::time::{Duration, Instant};
 
 /// How many times a run is asked how far it is.
@@ -48,6 +47,8 @@ pub struct Recording {
 pub struct Run {
     /// Its results.
     pub outcome: Outcome,
+    /// What the checkers found, whether it was asked for or not.
+    pub findings: Vec<Finding>,
     /// What was kept for plots, if it was to be.
     pub recording: Option<Recording>,
 }
@@ -60,16 +61,30 @@ pub(super) fn run(
 ) -> Result<Run, RunError> {
     let detail = Detail { plots: options.plots };
     let recorder = Recorder::new(plan, detail, Captures::create(plan)?);
-    let network = Network::new(&plan.network, recorder)?;
+    let mut network = plan.network.clone();
+    let every = network.sample_every.or(plan.record.sample_every);
+    network.sample_every = Some(every.unwrap_or_else(|| sample_every(plan.duration)));
+    let network = Network::new(&network, (recorder, Checkers::new(&plan.network)))?;
     let mut looks = options.plots.then(|| Looks::new(plan));
     let (network, ended, window) = drive(plan, network, looks.as_mut(), progress);
-    let (mut recorder, mut nodes) = network.finish();
+    let ((mut recorder, checkers), mut nodes) = network.finish();
     recorder.end(ended.now)?;
     let mut outcome = gather(plan, &ended, &window, &recorder, &mut nodes);
-    judge(plan, &mut outcome, &mut nodes);
+    outcome.deadlocks = checkers.deadlocks().iter().map(DeadlockOutcome::from).collect();
+    let findings = checkers.finish(ended.now, &mut nodes);
+    judge(plan, &findings, &mut outcome);
     let recording = looks.map(|looks| Recording { events: recorder, looks });
-    Ok(Run { outcome, recording })
+    Ok(Run { outcome, findings, recording })
 }
+
+/// How often checkers look at the nodes if the lab does not say: often enough to see a circle of
+/// waiting ports soon, seldom enough to cost little.
+fn sample_every(duration: Duration) -> Duration {
+    duration.div(SLICES).clamp(Duration::from_micros(10), Duration::from_millis(1))
+}
+
+/// Who watches.
+type Watchers = (Recorder, Checkers);
 
 /// The times at which a run stops for a moment.
 struct Stops {
@@ -101,10 +116,10 @@ impl Stops {
 /// that is recorded on the way changes the results.
 fn drive(
     plan: &LabPlan,
-    mut network: Network<Recorder>,
+    mut network: Network<Watchers>,
     mut looks: Option<&mut Looks>,
     mut progress: impl FnMut(Progress),
-) -> (Network<Recorder>, Ended, Window) {
+) -> (Network<Watchers>, Ended, Window) {
     let ends = ends(plan);
     let mut stops = Stops::new(plan);
     let (mut from, mut to) = (None, None);
@@ -134,7 +149,7 @@ fn drive(
     };
     let now = network.now();
     let over = quiet && plan.until_done;
-    let at = if over { network.witness_mut().last() } else { now };
+    let at = if over { network.witness_mut().0.last() } else { now };
     let end = flow_counts(&ends, network.nodes_mut());
     let from = (stops.from.min(at), from.unwrap_or_else(|| end.clone()));
     let to = (stops.to.min(at), to.unwrap_or(end));
@@ -143,21 +158,9 @@ fn drive(
 }
 
 /// Holds the results against what was asked.
-fn judge(plan: &LabPlan, outcome: &mut Outcome, _: &mut Nodes) {
-    let results = serde_json::to_value(&*outcome).unwrap_or(Value::Null);
-    let checks = plan.checks.iter().map(|check| {
-        let (good, detail) = verdict::of_numbers(check, plan, &results).unwrap_or_else(|| {
-            let good =
-                matches!(check.kind, CheckKind::LosslessDelivery) && outcome.lossless_drops == 0;
-            (good, String::new())
-        });
-        CheckOutcome {
-            name: check.name.clone(),
-            verdict: Verdict::of(good),
-            detail,
-            source: check.source.clone(),
-        }
-    });
+fn judge(plan: &LabPlan, findings: &[Finding], outcome: &mut Outcome) {
+    let results = serde_json::to_value(&*outcome).expect("results have names for keys");
+    let checks = plan.checks.iter().map(|c| verdict::outcome(c, plan, findings, &results));
     outcome.checks = checks.collect();
     outcome.verdict = Verdict::of(outcome.checks.iter().all(|check| check.verdict.is_good()));
 }

@@ -1,7 +1,8 @@
 //! The two worlds, and the door to them.
 
 use core::fmt;
-use core::str::FromStr;
+
+use clap::ValueEnum;
 
 use super::plan::LabPlan;
 use super::record::CaptureError;
@@ -9,7 +10,7 @@ use super::virtual_run::{self, Options, Progress, Run};
 use crate::sim::NetworkError;
 
 /// Where a lab is run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum World {
     /// In exact time, with nothing real but the data plane.
     #[default]
@@ -46,16 +47,6 @@ impl World {
 impl fmt::Display for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-impl FromStr for World {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        [Self::Virtual, Self::Real]
-            .into_iter()
-            .find(|world| world.name() == text)
-            .ok_or_else(|| format!("{text} is neither virtual nor real"))
     }
 }
 

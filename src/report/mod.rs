@@ -1,8 +1,11 @@
 //! What people and programs are shown: the JSON summary, tables, the live view and the metrics.
 //!
-//! Everything is made from one [`Summary`], so no two of them can disagree. Nothing here runs on a
+//! Everything is made from one [`Summary`], or of a lab from its one
+//! [`Outcome`](crate::lab::Outcome), so no two of them can disagree. Nothing here runs on a
 //! worker's core or keeps one waiting.
 
+mod html;
+mod lab;
 mod live;
 mod metrics;
 mod scrape;
@@ -10,6 +13,8 @@ mod summary;
 mod table;
 mod text;
 
+pub use html::{Report, html};
+pub use lab::lab_text;
 pub use live::Live;
 pub use metrics::metrics;
 pub use scrape::{Scrape, serve};

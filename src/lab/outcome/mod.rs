@@ -9,12 +9,14 @@ mod gather;
 mod nodes;
 mod transport;
 
+use core::fmt;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::verdict::{CheckOutcome, Verdict};
+use crate::sim::check::Deadlock;
 use crate::time::{Duration, Instant};
 
 pub(super) use gather::{Ended, Window, flow_counts, gather};
@@ -75,7 +77,7 @@ pub struct Outcome {
     pub storms: StormOutcome,
     /// The planned faults that happened.
     pub faults: Vec<FaultOutcome>,
-    /// Circles of ports that waited for each other.
+    /// Circles of queues that waited for each other.
     pub deadlocks: Vec<DeadlockOutcome>,
     /// The nodes by name, in the order of the lab.
     #[serde(serialize_with = "by_name")]
@@ -222,13 +224,28 @@ pub struct FaultOutcome {
     pub what: String,
 }
 
-/// A circle of ports that waited for each other.
+/// A circle of queues that waited for each other.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct DeadlockOutcome {
     /// When it was found.
     pub at_ns: Nanos,
-    /// The ports, each of which waits for the next one.
+    /// When the last frame left any of its queues.
+    pub since_ns: Nanos,
+    /// When it was found broken up, by a watchdog or a fault.
+    pub ended_ns: Option<Nanos>,
+    /// The queues, each of which waits for the next one.
     pub cycle: String,
+}
+
+impl From<&Deadlock> for DeadlockOutcome {
+    fn from(d: &Deadlock) -> Self {
+        Self {
+            at_ns: Nanos::at(d.at),
+            since_ns: Nanos::at(d.since),
+            ended_ns: d.ended.map(Nanos::at),
+            cycle: d.name.clone(),
+        }
+    }
 }
 
 /// What the engine did.
@@ -255,6 +272,12 @@ impl Nanos {
     #[must_use]
     pub fn as_f64(self) -> f64 {
         self.0.as_picos() as f64 / 1e3
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
     }
 }
 

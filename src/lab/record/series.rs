@@ -35,7 +35,7 @@ pub struct Place {
 pub struct Series {
     /// One for every moment, `u32::MAX` for that and more.
     pub octets: Vec<u32>,
-    /// The most of them.
+    /// The most of them, those that were let go among them.
     pub peak: u32,
 }
 
@@ -161,24 +161,24 @@ impl Looks {
         }
     }
 
-    /// Lets every second moment go. Of two looks the higher one stays; of what only grows, the
-    /// later one, which is at the moment that stays.
+    /// Lets every second moment go, and what was seen at it.
     fn halve(&mut self) {
-        let last_of_two = |n: usize| n % 2 == 1;
-        let mut n = 0;
-        self.moments.retain(|_| {
-            n += 1;
-            last_of_two(n - 1)
-        });
+        thin(&mut self.moments);
         for series in self.queues.values_mut().chain(self.groups.values_mut()) {
-            let pairs = series.octets.chunks(2).map(|two| two.iter().copied().max().unwrap_or(0));
-            series.octets = pairs.collect();
+            thin(&mut series.octets);
         }
-        for arrived in &mut self.arrived {
-            *arrived = arrived.chunks(2).filter_map(|two| two.last().copied()).collect();
-        }
+        self.arrived.iter_mut().for_each(thin);
         self.step = self.step.saturating_mul(2);
     }
+}
+
+/// Keeps the second of every two.
+fn thin<T>(of: &mut Vec<T>) {
+    let mut keep = true;
+    of.retain(|_| {
+        keep = !keep;
+        keep
+    });
 }
 
 /// Puts one look down; a series begins with the first that is not nothing.

@@ -1,0 +1,256 @@
+//! What is drawn: from a recording to plots.
+
+use maud::{Markup, html};
+
+use super::Report;
+use super::lines::{COLOURS, Line, Plot, variable};
+use super::rows::{Bar, Dot, LogAxis, Row, Rows, time_axis};
+use super::scale::{self, written};
+use crate::lab::record::{Piece, Place, Series, SeriesSet, Timeline};
+use crate::lab::{FlowOutcome, Nanos};
+use crate::sim::{Direction, LinkId, NodeId, NodeKind};
+use crate::time::Instant;
+use crate::units::{PortId, Priority};
+
+/// Lines in a plot: more cannot be told apart.
+const LINES_MAX: usize = 6;
+/// Rows in a picture.
+const ROWS_MAX: usize = 16;
+/// Parts of the time for which a rate is shown: short enough to see pauses, long enough for frames.
+const RATE_BINS: usize = 48;
+
+fn ns(at: Instant) -> f64 {
+    at.as_picos() as f64 / 1e3
+}
+
+fn card(title: &str, drawing: Option<Markup>, caption: &str) -> Markup {
+    html! {
+        @if let Some(drawing) = drawing {
+            figure.card {
+                h2 { (title) }
+                (drawing)
+                figcaption { (caption) }
+            }
+        }
+    }
+}
+
+/// All pictures that there is something to show in.
+pub(super) fn charts(r: &Report<'_>) -> Markup {
+    let looks = &r.recording.looks;
+    html! {
+        (card("Egress queues", octets(r, &looks.queues, "q", "queue depth"),
+            "What waits to be sent, by switch port and traffic class: the fullest queues. A band is \
+             from the lowest to the highest, its line the mean."))
+        (card("Pauses", gantt(r).draw(),
+            "When each port was kept from sending a priority. Paler bars are many short pauses."))
+        (card("Ingress buffer", octets(r, &looks.groups, "pg", "buffer held"),
+            "What each port's priority group holds of the shared buffer, headroom included."))
+        (card("Throughput", rates(r).draw(), &rates_caption(r)))
+        (card("Latency", latencies(r).draw().map(|rows| html! { (rows) (percentiles()) }),
+            "From the sender's port to the receiver's; lines are from the shortest to the longest."))
+    }
+}
+
+fn end_ns(r: &Report<'_>) -> f64 {
+    r.outcome.elapsed_ns.as_f64()
+}
+
+/// Times that matter for all plots.
+fn marks(r: &Report<'_>) -> Vec<(f64, &'static str)> {
+    let mut marks = Vec::new();
+    if let Some(drop) = &r.outcome.first_drop {
+        marks.push((drop.at_ns.as_f64(), "first drop"));
+    }
+    if let Some(deadlock) = r.outcome.deadlocks.first() {
+        marks.push((deadlock.at_ns.as_f64(), "deadlock"));
+    }
+    if let (true, Some(fault)) = (marks.is_empty(), r.outcome.faults.first()) {
+        marks.push((fault.at_ns.as_f64(), "first fault"));
+    }
+    marks
+}
+
+/// Octets over time, the highest of a set.
+fn octets(r: &Report<'_>, set: &SeriesSet, index: &str, what: &'static str) -> Option<Markup> {
+    let mut highest: Vec<_> = set.iter().collect();
+    highest.sort_by_key(|(place, series)| (core::cmp::Reverse(series.peak), **place));
+    highest.truncate(LINES_MAX);
+    let moments = &r.recording.looks.moments;
+    let line = |(place, series): &(&Place, &Series)| {
+        let seen = moments.iter().zip(&series.octets).map(|(at, n)| (ns(*at), f64::from(*n)));
+        let name = format!("{} {index}{}", port_name(r, place.node, place.port), place.index);
+        Line::through(name, &seen.collect::<Vec<_>>())
+    };
+    let peak = highest.first().map_or(0.0, |(_, series)| f64::from(series.peak));
+    let about = format!("Lines over time: {what} of the {} fullest", highest.len());
+    let lines = highest.iter().map(line).collect();
+    let unit = scale::octets(peak);
+    Plot { about, what, unit, end_ns: end_ns(r), lines, marks: marks(r) }.draw()
+}
+
+/// A port of a switch as `switch:port`.
+fn port_name(r: &Report<'_>, node: NodeId, port: PortId) -> String {
+    match &r.plan.network.nodes[node.index()].kind {
+        NodeKind::Switch(plan) => format!("{}:{}", plan.name, plan.ports[port.index()].name),
+        NodeKind::Host(plan) => plan.name.clone(),
+    }
+}
+
+/// Who was paused and when; the longest paused first.
+fn gantt(r: &Report<'_>) -> Rows {
+    let links = 0..r.plan.network.links.len() as u32;
+    let directions = links.flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()]);
+    let of = |d: Direction| r.recording.events.pauses(d).map(move |(p, line)| (d, p, line));
+    let mut paused: Vec<(Direction, Priority, &Timeline)> = directions.flat_map(of).collect();
+    paused.sort_by_key(|(d, p, line)| (core::cmp::Reverse(line.total), *d, *p));
+    let shown = paused.len().min(ROWS_MAX);
+    let end = end_ns(r);
+    let bar = |piece: &Piece| {
+        let (from, to) = (ns(piece.from), ns(piece.to));
+        let span = piece.to.since(piece.from).as_picos().max(1) as f64;
+        Bar {
+            from: from / end,
+            to: to / end,
+            share: piece.paused.as_picos() as f64 / span,
+            about: format!(
+                "{} for {}",
+                written(Nanos::at(piece.from)),
+                written(Nanos(piece.paused))
+            ),
+        }
+    };
+    let row = |(d, p, line): &(Direction, Priority, &Timeline)| {
+        let link = &r.plan.network.links[d.link().index()];
+        let at = link.to(*d);
+        let name = format!("{} p{p}", port_name(r, at.node, at.port));
+        let bars = line.pieces().iter().map(bar).collect();
+        Row { name, bars, line: None, dots: vec![] }
+    };
+    let (axis, ticks) = time_axis(end);
+    let left = paused.len() - shown;
+    let more = if left > 0 { format!(", {left} more had shorter pauses") } else { String::new() };
+    Rows {
+        about: format!("Pauses over time, a row for each of {shown} ports and priorities{more}"),
+        axis,
+        ticks,
+        rows: paused.iter().take(ROWS_MAX).map(row).collect(),
+        marks: marks(r).into_iter().map(|(at, word)| (at / end, word)).collect(),
+    }
+}
+
+/// The flows that are shown one by one: all, or the first ones of those that received anything.
+fn shown_flows(r: &Report<'_>, most: usize) -> Vec<usize> {
+    let flows = &r.outcome.flows;
+    let with = (0..flows.len()).filter(|n| flows[*n].rx_frames > 0);
+    with.take(most).collect()
+}
+
+fn rates_caption(r: &Report<'_>) -> String {
+    let (shown, all) = (shown_flows(r, LINES_MAX).len(), r.outcome.flows.len());
+    let most = "Frames that arrived, by flow, with their headers and FCS";
+    if shown < all {
+        format!("{most}: {shown} of {all} flows, and all together.")
+    } else {
+        format!("{most}.")
+    }
+}
+
+/// How fast flows arrived.
+fn rates(r: &Report<'_>) -> Plot {
+    let looks = &r.recording.looks;
+    let flows = &r.outcome.flows;
+    let shown = shown_flows(r, LINES_MAX);
+    let mut lines: Vec<Line> = shown
+        .iter()
+        .map(|n| Line {
+            name: flows[*n].name.clone(),
+            points: rate(&looks.moments, |at| looks.arrived[*n][at]),
+            ..Line::default()
+        })
+        .collect();
+    if flows.len() > 1 {
+        let all = |at: usize| looks.arrived.iter().map(|flow| flow[at]).sum();
+        let (name, points) = ("all flows".to_owned(), rate(&looks.moments, all));
+        lines.push(Line { name, points, sum: true, ..Line::default() });
+    }
+    debug_assert!(lines.len() <= COLOURS);
+    let all = lines.iter().flat_map(|line| &line.points);
+    let highest = all.map(|(_, rate)| *rate).fold(0.0, f64::max);
+    Plot {
+        about: format!("Lines over time: throughput of {} flows", shown.len()),
+        what: "throughput",
+        unit: scale::rate(highest),
+        end_ns: end_ns(r),
+        lines,
+        marks: marks(r),
+    }
+}
+
+/// The rate in each part of the time.
+fn rate(moments: &[Instant], octets: impl Fn(usize) -> u64) -> Vec<(f64, f64)> {
+    let every = moments.len().div_ceil(RATE_BINS).max(1);
+    let ends: Vec<usize> = (0..moments.len()).step_by(every).collect();
+    let mut points = Vec::with_capacity(ends.len());
+    for two in ends.windows(2) {
+        let (from, to) = (moments[two[0]], moments[two[1]]);
+        let seconds = to.since(from).as_secs_f64();
+        if seconds > 0.0 {
+            let rate = 8.0 * octets(two[1]).saturating_sub(octets(two[0])) as f64 / seconds;
+            points.push((f64::midpoint(ns(from), ns(to)), rate));
+        }
+    }
+    points
+}
+
+/// The percentiles that are shown, and their colours.
+const PERCENTILES: [(&str, usize); 3] = [("median", 0), ("99 %", 1), ("99.9 %", 5)];
+
+/// What the dots of latencies are.
+fn percentiles() -> Markup {
+    html! {
+        ul.legend {
+            @for (name, colour) in PERCENTILES {
+                li { i style={ "background:" (variable(colour)) } {} (name) }
+            }
+        }
+    }
+}
+
+/// How long frames took, the slowest flows first.
+fn latencies(r: &Report<'_>) -> Rows {
+    let mut flows: Vec<&FlowOutcome> =
+        r.outcome.flows.iter().filter(|f| f.latency_ns.max > Nanos::default()).collect();
+    let slow_first = flows.len() > ROWS_MAX;
+    if slow_first {
+        flows.sort_by_key(|f| core::cmp::Reverse(f.latency_ns.p99));
+        flows.truncate(ROWS_MAX);
+    }
+    let least = flows.iter().map(|f| f.latency_ns.min.as_f64()).fold(f64::MAX, f64::min);
+    let most = flows.iter().map(|f| f.latency_ns.max.as_f64()).fold(0.0, f64::max);
+    let axis = LogAxis::new(least.min(most), most);
+    let part = |t: Nanos| axis.part(t.as_f64());
+    let row = |f: &&FlowOutcome| {
+        let l = &f.latency_ns;
+        let dot = |(t, (name, colour)): (Nanos, (&str, usize))| Dot {
+            at: part(t),
+            colour,
+            about: format!("{}: {name} {}", f.name, written(t)),
+        };
+        let times = [l.p50, l.p99, l.p999].into_iter().zip(PERCENTILES);
+        Row {
+            name: f.name.clone(),
+            bars: vec![],
+            line: Some((part(l.min), part(l.max))),
+            dots: times.map(dot).collect(),
+        }
+    };
+    let which = if slow_first { "the slowest " } else { "" };
+    Rows {
+        about: format!("Latency of {which}{} flows on a logarithmic axis", flows.len()),
+        axis: "latency (logarithmic)".into(),
+        ticks: axis.labels(),
+        rows: flows.iter().map(row).collect(),
+        marks: vec![],
+    }
+}

@@ -1,0 +1,203 @@
+//! Lines over time.
+//!
+//! Colours are not known when a plot is drawn: each is drawn in a colour that stands for a variable
+//! of the page's style sheet, and is replaced by it, so that plots are as light or dark as the page.
+
+use core::fmt::Write;
+use core::ops::Range;
+
+use maud::{Markup, PreEscaped, html};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::scale::{self, Unit};
+
+/// Colours of lines that there are.
+pub(super) const COLOURS: usize = 8;
+
+/// How large a plot is drawn. Places in it are whole numbers, so that it is drawn large and shown
+/// at about half of that.
+const SIZE: (u32, u32) = (1040, 620);
+
+/// The height of letters, of which about half is shown.
+const TEXT: i32 = 32;
+
+const INK: RGBColor = RGBColor(1, 2, 100);
+const SOFT: RGBColor = RGBColor(1, 2, 101);
+const RULE: RGBColor = RGBColor(1, 2, 102);
+const ALERT: RGBColor = RGBColor(1, 2, 103);
+
+/// A plot.
+pub(super) struct Plot {
+    /// What it shows, for those who do not see it.
+    pub(super) about: String,
+    /// What the vertical axis shows, without the unit.
+    pub(super) what: &'static str,
+    /// Its unit.
+    pub(super) unit: Unit,
+    /// The end of the time axis, in nanoseconds.
+    pub(super) end_ns: f64,
+    pub(super) lines: Vec<Line>,
+    /// Times to mark, with a word, in nanoseconds.
+    pub(super) marks: Vec<(f64, &'static str)>,
+}
+
+/// A line.
+#[derive(Default)]
+pub(super) struct Line {
+    pub(super) name: String,
+    /// Nanoseconds, and what is shown in its base unit.
+    pub(super) points: Vec<(f64, f64)>,
+    /// Nanoseconds, the lowest and the highest there: a band behind the line.
+    pub(super) band: Vec<(f64, f64, f64)>,
+    /// The sum of the others, in the colour of letters.
+    pub(super) sum: bool,
+}
+
+/// Parts of the time in which what goes up and down is shown by a mean and a band.
+const PARTS: usize = 130;
+
+impl Line {
+    /// A line through numbers at moments, as they are or, if they are too many to be told apart,
+    /// with a band from the lowest to the highest of a part of the time and their mean.
+    pub(super) fn through(name: String, numbers: &[(f64, f64)]) -> Self {
+        if numbers.len() <= 2 * PARTS {
+            return Self { name, points: numbers.to_vec(), ..Self::default() };
+        }
+        let (mut points, mut band) = (Vec::new(), Vec::new());
+        for part in numbers.chunks(numbers.len().div_ceil(PARTS)) {
+            let all = || part.iter().map(|(_, y)| *y);
+            let at = f64::midpoint(part[0].0, part[part.len() - 1].0);
+            points.push((at, all().sum::<f64>() / part.len() as f64));
+            band.push((at, all().fold(f64::MAX, f64::min), all().fold(f64::MIN, f64::max)));
+        }
+        Self { name, points, band, sum: false }
+    }
+}
+
+/// The variable of a colour.
+pub(super) fn variable(n: usize) -> String {
+    format!("var(--c{})", n % COLOURS)
+}
+
+fn colour(n: usize, line: &Line) -> String {
+    if line.sum { "var(--ink)".into() } else { variable(n) }
+}
+
+impl Plot {
+    /// The plot and its legend; nothing if there is nothing to show.
+    pub(super) fn draw(&self) -> Option<Markup> {
+        if self.lines.is_empty() || self.end_ns <= 0.0 {
+            return None;
+        }
+        let svg = self.svg().ok()?;
+        Some(html! {
+            (PreEscaped(themed(&svg, &self.about)))
+            @if self.lines.len() > 1 || !self.lines[0].name.is_empty() {
+                ul.legend {
+                    @for (n, line) in self.lines.iter().enumerate() {
+                        li { i style={ "background:" (colour(n, line)) } {} (line.name) }
+                    }
+                }
+            }
+        })
+    }
+
+    fn svg(&self) -> Result<String, DrawingAreaErrorKind<std::io::Error>> {
+        let time = scale::time(self.end_ns);
+        let x_max = self.end_ns / time.size;
+        let all = self.lines.iter().flat_map(|line| &line.points);
+        let bands = self.lines.iter().flat_map(|line| &line.band).map(|(.., high)| high);
+        let highest = all.map(|(_, y)| y).chain(bands).fold(0.0, |a: f64, b| a.max(*b));
+        let highest = highest / self.unit.size;
+        let y_max = if highest > 0.0 { highest * 1.06 } else { 1.0 };
+        let mut svg = String::new();
+        {
+            let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+            let mut chart = ChartBuilder::on(&root)
+                .margin(10)
+                .margin_right(34)
+                .x_label_area_size(86)
+                .y_label_area_size(132)
+                .build_cartesian_2d(0.0..x_max, 0.0..y_max)?;
+            let text = |colour: &RGBColor| ("sans-serif", TEXT).into_font().color(colour);
+            chart
+                .configure_mesh()
+                .disable_x_mesh()
+                .light_line_style(TRANSPARENT)
+                .bold_line_style(RULE)
+                .axis_style(SOFT)
+                .x_labels(scale::ticks(x_max, 6).len())
+                .y_labels(6)
+                .label_style(text(&SOFT))
+                .x_label_formatter(&|x| scale::label(*x))
+                .y_label_formatter(&|y| scale::label(*y))
+                .axis_desc_style(text(&INK))
+                .x_desc(format!("time ({})", time.name))
+                .y_desc(format!("{} ({})", self.what, self.unit.name))
+                .draw()?;
+            for (at, word) in &self.marks {
+                let x = at / time.size;
+                let line = vec![(x, 0.0), (x, y_max)];
+                let style = ALERT.stroke_width(3);
+                chart.draw_series(LineSeries::new(line, style))?;
+                let side = if x > x_max * 0.6 { HPos::Right } else { HPos::Left };
+                let place = text(&ALERT).pos(Pos::new(side, VPos::Top));
+                let label = Text::new(format!(" {word} "), (x, y_max), place);
+                chart.plotting_area().draw(&label)?;
+            }
+            for (n, line) in self.lines.iter().enumerate() {
+                let colour = if line.sum { INK } else { RGBColor(1, 3, (n % COLOURS) as u8) };
+                if !line.band.is_empty() {
+                    let (unit, band) = (self.unit.size, line.band.iter());
+                    let low = band.clone().rev().map(|(x, low, _)| (x / time.size, low / unit));
+                    let high = band.map(|(x, _, high)| (x / time.size, high / unit));
+                    let around = Polygon::new(
+                        high.chain(low).collect::<Vec<_>>(),
+                        colour.mix(0.24 / self.lines.len() as f64),
+                    );
+                    chart.draw_series([around])?;
+                }
+                let points = line.points.iter().map(|(x, y)| (x / time.size, y / self.unit.size));
+                let points = thinned(points, 0.0..x_max);
+                let series = LineSeries::new(points, colour.stroke_width(3));
+                chart.draw_series(series)?;
+            }
+            root.present()?;
+        }
+        Ok(svg)
+    }
+}
+
+/// Leaves out points between equal ones, which no eye would miss.
+fn thinned(points: impl Iterator<Item = (f64, f64)>, x: Range<f64>) -> Vec<(f64, f64)> {
+    let mut kept: Vec<(f64, f64)> = Vec::new();
+    for point in points.filter(|(at, _)| x.contains(at) || *at == x.end) {
+        if let [.., (_, before), last] = &mut kept[..] {
+            if *before == last.1 && last.1 == point.1 {
+                *last = point;
+                continue;
+            }
+        }
+        kept.push(point);
+    }
+    kept
+}
+
+/// The drawing with the page's colours, its size, and words about it.
+fn themed(svg: &str, about: &str) -> String {
+    let body = svg.find('>').map_or("", |end| &svg[end + 1..]);
+    let mut out = String::new();
+    let (width, height) = SIZE;
+    let about = html! { (about) }.into_string();
+    let _ = write!(out, r#"<svg viewBox="0 0 {width} {height}" role="img" aria-label="{about}">"#);
+    out += body;
+    let named = [("64", "--ink"), ("65", "--soft"), ("66", "--rule"), ("67", "--pause")];
+    for (n, variable) in named {
+        out = out.replace(&format!("#0102{n}"), &format!("var({variable})"));
+    }
+    for n in 0..COLOURS {
+        out = out.replace(&format!("#01030{n}"), &variable(n));
+    }
+    out.replace(" font-family=\"sans-serif\"", "")
+}

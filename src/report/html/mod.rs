@@ -1,0 +1,175 @@
+//! The report of a lab: one page that needs nothing but a browser.
+//!
+//! No script, no font, no picture from elsewhere: the style sheet and all plots are in the page,
+//! which reads well on a phone and is as light or dark as its reader has chosen. Everything in it
+//! comes from the results and what was recorded beside them.
+
+mod charts;
+mod lines;
+mod rows;
+mod scale;
+mod tables;
+mod topology;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::{count, scaled};
+use crate::lab::{LabPlan, Nanos, Outcome, Recording};
+use crate::time::Instant;
+
+const STYLE: &str = include_str!("style.css");
+
+/// What a report is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// The lab.
+    pub plan: &'a LabPlan,
+    /// Its results.
+    pub outcome: &'a Outcome,
+    /// What was recorded beside them.
+    pub recording: &'a Recording,
+    /// The command that gives the same results again.
+    pub command: &'a str,
+}
+
+/// The page.
+#[must_use]
+pub fn html(r: &Report<'_>) -> String {
+    let o = r.outcome;
+    let title = format!("{}: {}", o.lab, o.verdict.name());
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content=(format!("sluice {}", o.version));
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body { main {
+                (head(o))
+                (tiles(o))
+                div.cards {
+                    section.card { h2 { "Checks" } (checks(o)) }
+                    (network(r))
+                    (charts::charts(r))
+                }
+                (tables_of(o))
+                (reproduce(r))
+            } }
+        }
+    }
+    .into_string()
+}
+
+fn head(o: &Outcome) -> Markup {
+    let bad = o.checks.iter().filter(|check| !check.verdict.is_good()).count();
+    let words = match (o.checks.len(), bad) {
+        (0, _) => "nothing was asked of this run".to_owned(),
+        (1, 0) => "the one check was passed".to_owned(),
+        (n, 0) => format!("all {n} checks were passed"),
+        (n, bad) => format!("{bad} of {n} checks were not passed"),
+    };
+    html! {
+        header {
+            h1 { (o.lab) }
+            p.soft {
+                "Lossless-Ethernet lab in the " (o.world) " world, " (scale::written(o.elapsed_ns))
+                @if o.done { ", all done" } @else { ", cut off" }
+            }
+        }
+        div class={ "verdict " (o.verdict.name()) } role="status" {
+            strong { (tables::word(o.is_good())) } " " (words)
+        }
+    }
+}
+
+/// The numbers that are looked for first.
+fn tiles(o: &Outcome) -> Markup {
+    let rate: f64 = o.flows.iter().map(|f| f.rx_bps).sum();
+    let lost: u64 = o.flows.iter().map(|f| f.loss_frames).sum();
+    let slowest = o.flows.iter().map(|f| f.latency_ns.p99).max().unwrap_or_default();
+    let first = |t: Option<Nanos>| t.map_or_else(|| "none".into(), scale::written);
+    let tiles = [
+        ("throughput, all flows", scaled(rate, "b/s")),
+        ("p99 latency, slowest flow", scale::written(slowest)),
+        ("frames lost, all flows", count(lost)),
+        ("lossless frames dropped", count(o.lossless_drops)),
+        ("pauses (XOFF)", count(o.pauses.xoffs)),
+        ("first pause", first(o.pauses.first_ns)),
+        ("longest pause", scale::written(o.pauses.longest_ns)),
+        ("frames marked CE", count(o.marks)),
+    ];
+    html! {
+        dl.tiles {
+            @for (name, value) in tiles {
+                div.tile { dt { (name) } dd { (value) } }
+            }
+        }
+    }
+}
+
+fn checks(o: &Outcome) -> Markup {
+    html! {
+        @if o.checks.is_empty() {
+            p.soft { "The lab asks for no checks." }
+        } @else {
+            (tables::checks(o))
+        }
+    }
+}
+
+fn network(r: &Report<'_>) -> Markup {
+    let end = Instant::ZERO + r.outcome.elapsed_ns.0;
+    let network = &r.plan.network;
+    let mut rates: Vec<u64> = network.links.iter().map(|link| link.rate.get()).collect();
+    rates.sort_unstable();
+    rates.dedup();
+    let rates: Vec<_> = rates.into_iter().map(|rate| scaled(rate as f64, "b/s")).collect();
+    html! {
+        figure.card {
+            h2 { "Network" }
+            (topology::draw(r.plan, r.recording, end))
+            figcaption {
+                (network.nodes.len()) " nodes, " (network.links.len()) " links of "
+                (rates.join(", ")) ". The redder a link, the longer it was paused."
+            }
+        }
+    }
+}
+
+fn tables_of(o: &Outcome) -> Markup {
+    html! {
+        section.card { h2 { "Flows" } (tables::flows(o)) }
+        @if let Some(table) = tables::transports(o) {
+            section.card { h2 { "Transport" } (table) }
+        }
+        @if let Some(table) = tables::drops(o) {
+            section.card { h2 { "Drops" } (table) }
+        }
+        @if let Some(table) = tables::faults(o) {
+            section.card { h2 { "Faults" } (table) }
+        }
+        section.card { h2 { "Nodes" } (tables::nodes(o)) }
+    }
+}
+
+fn reproduce(r: &Report<'_>) -> Markup {
+    let o = r.outcome;
+    html! {
+        section.card {
+            h2 { "Reproduce" }
+            p { "The same lab and the same seed give the same trace, on every machine:" }
+            pre { code { (r.command) } }
+            p.small.soft {
+                "sluice " (o.version) ", seed " (o.seed)
+                @if let Some(shuffle) = o.shuffle { ", shuffled by " (shuffle) }
+                ", trace hash " code { (o.trace_hash) } "; "
+                (count(o.engine.events)) " events, " (count(o.engine.frames)) " frame-hops, "
+                (count(o.engine.polls)) " polls"
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Pictures with a row for each thing: pauses over time, latencies on a logarithmic axis.
+
+use maud::{Markup, html};
+
+use super::scale;
+
+/// The width of a picture, and of what is left of its axis.
+const WIDTH: f64 = 520.0;
+const LEFT: f64 = 118.0;
+const RIGHT: f64 = 26.0;
+/// The height of a row.
+const ROW: f64 = 24.0;
+/// What is below the last row: ticks and the axis' title.
+const BELOW: f64 = 44.0;
+/// The size of letters.
+const TEXT: f64 = 14.0;
+/// Letters that fit left of the axis.
+const LETTERS: usize = 15;
+
+/// A bar in a row, in parts of the axis from 0 to 1.
+pub(super) struct Bar {
+    pub(super) from: f64,
+    pub(super) to: f64,
+    /// How much of it is filled, 0 to 1.
+    pub(super) share: f64,
+    pub(super) about: String,
+}
+
+/// A dot in a row.
+pub(super) struct Dot {
+    pub(super) at: f64,
+    pub(super) colour: usize,
+    pub(super) about: String,
+}
+
+/// A row.
+pub(super) struct Row {
+    pub(super) name: String,
+    pub(super) bars: Vec<Bar>,
+    /// A thin line behind the dots.
+    pub(super) line: Option<(f64, f64)>,
+    pub(super) dots: Vec<Dot>,
+}
+
+/// A picture.
+pub(super) struct Rows {
+    pub(super) about: String,
+    pub(super) axis: String,
+    /// Places on the axis and what is written there.
+    pub(super) ticks: Vec<(f64, String)>,
+    pub(super) rows: Vec<Row>,
+    /// Moments that matter for all rows.
+    pub(super) marks: Vec<(f64, &'static str)>,
+}
+
+fn x(part: f64) -> f64 {
+    let x = LEFT + part.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT);
+    (x * 100.0).round() / 100.0
+}
+
+/// A name that fits left of the axis, its end kept.
+fn short(name: &str) -> String {
+    let letters = name.chars().count();
+    if letters <= LETTERS {
+        return name.to_owned();
+    }
+    let end: String = name.chars().skip(letters - LETTERS + 1).collect();
+    format!("…{end}")
+}
+
+impl Rows {
+    /// The picture; nothing if there are no rows.
+    pub(super) fn draw(&self) -> Option<Markup> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        let top = if self.marks.is_empty() { 4.0 } else { 20.0 };
+        let bottom = top + ROW * self.rows.len() as f64;
+        let height = bottom + BELOW;
+        Some(html! {
+            svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(self.about)
+                font-size=(TEXT) {
+                @for (at, text) in &self.ticks {
+                    line x1=(x(*at)) x2=(x(*at)) y1=(top) y2=(bottom) stroke="var(--rule)" {}
+                    text x=(x(*at)) y=(bottom + 18.0) text-anchor="middle" fill="var(--soft)" {
+                        (text)
+                    }
+                }
+                text x=(x(0.5)) y=(bottom + 37.0) text-anchor="middle" fill="var(--ink)" {
+                    (self.axis)
+                }
+                @for (n, row) in self.rows.iter().enumerate() {
+                    (self.row(row, top + ROW * n as f64))
+                }
+                @for (at, word) in &self.marks {
+                    line x1=(x(*at)) x2=(x(*at)) y1=(top) y2=(bottom) stroke="var(--ink)"
+                        stroke-width="1.5" stroke-dasharray="4 3" {}
+                    text x=(x(*at)) y="14" fill="var(--ink)"
+                        text-anchor=(if *at > 0.6 { "end" } else { "start" }) { (word) }
+                }
+            }
+        })
+    }
+
+    fn row(&self, row: &Row, y: f64) -> Markup {
+        let middle = y + ROW / 2.0;
+        html! {
+            text x=(LEFT - 8.0) y=(middle + 5.0) text-anchor="end" fill="var(--ink)" {
+                title { (row.name) }
+                (short(&row.name))
+            }
+            @for bar in &row.bars {
+                // A pause that is shorter than a hair is drawn as wide as one.
+                rect x=(x(bar.from)) y=(y + 4.0) width=((x(bar.to) - x(bar.from)).max(0.6))
+                    height=(ROW - 8.0) fill="var(--pause)"
+                    fill-opacity=(format!("{:.2}", bar.share.clamp(0.25, 1.0))) {
+                    title { (bar.about) }
+                }
+            }
+            @if let Some((from, to)) = row.line {
+                line x1=(x(from)) x2=(x(to)) y1=(middle) y2=(middle) stroke="var(--soft)"
+                    stroke-width="2" {}
+            }
+            @for dot in &row.dots {
+                circle cx=(x(dot.at)) cy=(middle) r="5" fill=(super::lines::variable(dot.colour)) {
+                    title { (dot.about) }
+                }
+            }
+        }
+    }
+}
+
+/// A time axis up to `end_ns`: its title and ticks.
+pub(super) fn time_axis(end_ns: f64) -> (String, Vec<(f64, String)>) {
+    let unit = scale::time(end_ns);
+    let end = end_ns / unit.size;
+    let ticks = scale::ticks(end, 5).into_iter().map(|t| (t / end, scale::label(t)));
+    (format!("time ({})", unit.name), ticks.collect())
+}
+
+/// A logarithmic axis of times in nanoseconds.
+pub(super) struct LogAxis {
+    ticks: Vec<f64>,
+}
+
+impl LogAxis {
+    /// The axis for times from `min` to `max`.
+    pub(super) fn new(min: f64, max: f64) -> Self {
+        Self { ticks: scale::log_ticks(min, max) }
+    }
+
+    /// Where a time is on it.
+    pub(super) fn part(&self, ns: f64) -> f64 {
+        let ends = [self.ticks[0], self.ticks[self.ticks.len() - 1], ns.max(1e-3)];
+        let [low, high, at] = ends.map(f64::log10);
+        (at - low) / (high - low)
+    }
+
+    /// Its ticks, so few that what is written there has room.
+    pub(super) fn labels(&self) -> Vec<(f64, String)> {
+        let long = self.ticks.len() > 7;
+        let is_power = |t: &f64| (t.log10() - t.log10().round()).abs() < 1e-9;
+        let shown = self.ticks.iter().filter(|t| !long || is_power(t));
+        shown.map(|t| (self.part(*t), scale::nanoseconds(*t))).collect()
+    }
+}
