@@ -1,6 +1,6 @@
 //! The published schema.
 
-use super::*;
+use crate::lab::lab_schema;
 
 #[test]
 fn the_published_schema_is_the_one_of_the_code() {
