@@ -1,0 +1,299 @@
+//! Small networks, built from the inputs that the numbers from outside come with: hosts at one or
+//! two switches that have one lossless priority.
+
+use sluice::buffer::{BufferPlan, GroupKind, GroupPlan, GroupUsage, SharedLimit};
+use sluice::host::{FlowId, FlowPlan, Headers, PauseAsk, PausePlan, Rate, StationPlan, Udp};
+use sluice::pfc::{FlowControl, PfcPlan};
+use sluice::schedule::{ClassPlan, LinePlan, SchedulePlan};
+use sluice::sim::{
+    DirectionPlan, End, LinkPlan, Network, NetworkPlan, Node, NodeId, NodeKind, NodePlan,
+};
+use sluice::switch::{
+    BridgePlan, ClassifyPlan, PortPlan, RoutingPlan, StaticEntry, SwitchPlan, Trust, VlanMember,
+    VlanPlan,
+};
+use sluice::time::{Duration, Instant};
+use sluice::units::{
+    BitsPerSec, Bytes, Cells, Dscp, Mac, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet,
+    Quanta, TrafficClass, Vid,
+};
+use sluice::wire::ip::Ecn;
+
+use crate::seen::Seen;
+
+/// The lossless priority: what frames without IP have here.
+pub const LOSSLESS: Priority = Priority::ALL[3];
+
+/// A line whose frames take nothing but their own octets, as in simulators.
+pub const BARE: LinePlan = LinePlan { overhead: 0, step: Duration::from_picos(1) };
+
+/// A network. Host `n` is at end `b` of link `n`; behind those is the trunk, if there is one.
+#[derive(Clone, Debug)]
+pub struct Net {
+    /// All lines are equal.
+    pub line: LinePlan,
+    /// Octets of a pause on the line, if not its own.
+    pub pause: Option<u32>,
+    /// Octets of a cell.
+    pub cell: u32,
+    /// The buffer of each switch.
+    pub total: Cells,
+    /// The group of the lossless priority at every port; the others are lossy and reserve nothing.
+    pub group: GroupPlan,
+    /// The hosts.
+    pub hosts: Vec<Host>,
+    /// The link between switches 0 and 1.
+    pub trunk: Option<(BitsPerSec, Duration)>,
+}
+
+/// A host and its link.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The switch it is at.
+    pub switch: usize,
+    /// The rate of its link.
+    pub rate: BitsPerSec,
+    /// What a bit takes, one way.
+    pub delay: Duration,
+    /// What the host takes to obey a pause.
+    pub response: Duration,
+    /// Whether it obeys pauses.
+    pub obeys: bool,
+    /// Whether it pauses the lossless priority all the time, from the start.
+    pub blocks: bool,
+    /// What it sends.
+    pub flow: Option<Flow>,
+}
+
+/// Equal frames, as many as the line takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// The host they go to.
+    pub to: usize,
+    /// Whether they have the lossless priority, or else priority 0.
+    pub lossless: bool,
+    /// Octets of each.
+    pub len: u32,
+    /// How many, if there is an end.
+    pub frames: Option<u64>,
+    /// When the first starts.
+    pub start: Instant,
+}
+
+impl Host {
+    /// A host that sends nothing.
+    pub fn new(rate: BitsPerSec, delay: Duration) -> Self {
+        let response = Duration::ZERO;
+        Self { switch: 0, rate, delay, response, obeys: true, blocks: false, flow: None }
+    }
+
+    /// With a lossless flow of `len` octets a frame to host `to`, from the start.
+    pub fn sends(self, to: usize, len: u32, frames: Option<u64>) -> Self {
+        let flow = Flow { to, lossless: true, len, frames, start: Instant::ZERO };
+        Self { flow: Some(flow), ..self }
+    }
+}
+
+impl Net {
+    fn switches(&self) -> usize {
+        1 + usize::from(self.trunk.is_some())
+    }
+
+    /// The links at the ports of a switch, in the order of the ports.
+    fn links_of(&self, switch: usize) -> Vec<usize> {
+        let hosts = (0..self.hosts.len()).filter(|n| self.hosts[*n].switch == switch);
+        hosts.chain(self.trunk.map(|_| self.hosts.len())).collect()
+    }
+
+    /// The port of a switch at which the way to a host begins.
+    fn towards(&self, switch: usize, host: usize) -> PortId {
+        let link = if self.hosts[host].switch == switch { host } else { self.hosts.len() };
+        let port = self.links_of(switch).iter().position(|l| *l == link).unwrap();
+        PortId::new(port as u16).unwrap()
+    }
+
+    fn rate_of(&self, link: usize) -> BitsPerSec {
+        self.hosts.get(link).map_or_else(|| self.trunk.unwrap().0, |host| host.rate)
+    }
+
+    fn groups(&self) -> [GroupPlan; PRIORITIES] {
+        let (limit, kind) = (SharedLimit::Unlimited, GroupKind::Lossy);
+        let mut groups = [GroupPlan { reserved: Cells(0), limit, kind }; PRIORITIES];
+        groups[LOSSLESS.index()] = self.group;
+        groups
+    }
+
+    fn port(&self, n: usize, rate: BitsPerSec) -> PortPlan {
+        let (vid, only) = (Vid::MIN, PrioritySet::of(LOSSLESS));
+        PortPlan {
+            name: format!("p{n}"),
+            mac: Mac([2, 0, 0, 1, (n >> 8) as u8, n as u8]),
+            rate,
+            shaped: true,
+            classify: ClassifyPlan {
+                trust: Trust::Dscp,
+                pcp: Priority::ALL,
+                dscp: [Priority::MIN; 64],
+                default: LOSSLESS,
+                group: PriorityGroup::ALL,
+                class: TrafficClass::ALL,
+            },
+            pfc: PfcPlan {
+                mode: FlowControl::Pfc { send: only, obey: only },
+                quanta: Quanta::MAX,
+                // Late, so that pauses without quanta, as simulators have them, can be counted.
+                refresh: Quanta::MAX.at(rate).div(4).saturating_mul(3),
+            },
+            watchdog: [None; PRIORITIES],
+            schedule: SchedulePlan {
+                classes: [ClassPlan::Dwrr { weight: 10 }; PRIORITIES],
+                shaper_burst: Bytes(0),
+                line: self.line,
+            },
+            ecn: [None; PRIORITIES],
+            queue_limits: [SharedLimit::Unlimited; PRIORITIES],
+            vlan: VlanPlan { pvid: Some(vid), members: vec![VlanMember { vid, tagged: false }] },
+        }
+    }
+
+    fn switch(&self, switch: usize) -> NodePlan {
+        let links = self.links_of(switch);
+        let statics = (0..self.hosts.len()).map(|n| {
+            let port = self.towards(switch, n);
+            StaticEntry { vid: Vid::MIN, mac: mac(n), port }
+        });
+        let plan = SwitchPlan {
+            name: format!("s{switch}"),
+            ports: links.iter().enumerate().map(|(n, l)| self.port(n, self.rate_of(*l))).collect(),
+            buffer: BufferPlan {
+                cell_bytes: self.cell,
+                total: self.total,
+                groups: vec![self.groups(); links.len()],
+                slack: Cells(0),
+            },
+            bridge: BridgePlan {
+                shortcuts: 64,
+                table_size: 1_024,
+                ageing: Duration::from_secs(300),
+                statics: statics.collect(),
+            },
+            routing: RoutingPlan::default(),
+            max_frame: 9_216,
+            seed: 1,
+        };
+        let mut node = NodePlan::new(NodeKind::Switch(plan));
+        node.control_len = self.pause;
+        node
+    }
+
+    fn host(&self, n: usize) -> NodePlan {
+        let host = &self.hosts[n];
+        let obey = if host.obeys { PrioritySet::of(LOSSLESS) } else { PrioritySet::EMPTY };
+        let blocks = PausePlan {
+            ask: PauseAsk::pfc(PrioritySet::of(LOSSLESS), Quanta::MAX),
+            start: Instant::ZERO,
+            every: Quanta::MAX.at(host.rate).div(2),
+            frames: u64::MAX,
+        };
+        let to_here = |m: &usize| self.hosts[*m].flow.is_some_and(|f| f.to == n);
+        let mut node = NodePlan::new(NodeKind::Host(StationPlan {
+            name: format!("h{n}"),
+            mac: mac(n),
+            rate: host.rate,
+            flow_control: FlowControl::Pfc { send: PrioritySet::EMPTY, obey },
+            shaper_burst: Bytes(0),
+            line: self.line,
+            backlog: Duration::ZERO,
+            flows: host.flow.map(|flow| flow_plan(n, flow)).into_iter().collect(),
+            expects: (0..self.hosts.len()).filter(to_here).map(|m| FlowId(m as u32)).collect(),
+            senders: vec![],
+            receivers: vec![],
+            pauses: if host.blocks { vec![blocks] } else { vec![] },
+        }));
+        node.control_len = self.pause;
+        node
+    }
+
+    /// What the virtual world is told: switches first, then hosts.
+    pub fn plan(&self) -> NetworkPlan {
+        let switches = self.switches();
+        let links = (0..self.hosts.len() + switches - 1).map(|l| {
+            let end = |switch: usize| {
+                let port = self.links_of(switch).iter().position(|of| *of == l).unwrap();
+                End { node: NodeId(switch as u32), port: PortId::new(port as u16).unwrap() }
+            };
+            let both = |delay| DirectionPlan { delay, ..DirectionPlan::default() };
+            let (name, rate, line) = (format!("l{l}"), self.rate_of(l), self.line);
+            let Some(host) = self.hosts.get(l) else {
+                let way = both(self.trunk.unwrap().1);
+                return LinkPlan { name, a: end(0), b: end(1), rate, line, ab: way, ba: way };
+            };
+            let b = End { node: NodeId((switches + l) as u32), port: PortId::MIN };
+            let ba = both(host.delay);
+            let ab = DirectionPlan { response: host.response, ..ba };
+            LinkPlan { name, a: end(host.switch), b, rate, line, ab, ba }
+        });
+        let links = links.collect();
+        let hosts = (0..self.hosts.len()).map(|n| self.host(n));
+        let nodes = (0..switches).map(|n| self.switch(n)).chain(hosts).collect();
+        NetworkPlan { nodes, links, faults: vec![], seed: 1, shuffle: None, sample_every: None }
+    }
+
+    /// The network at its start.
+    pub fn build(&self) -> Network<Seen> {
+        let links = (0..self.switches()).map(|n| self.links_of(n)).collect();
+        Network::new(&self.plan(), Seen::new(links, self.hosts.len())).unwrap()
+    }
+
+    /// Runs for some time.
+    pub fn run_for(&self, time: Duration) -> Network<Seen> {
+        let mut network = self.build();
+        network.run_until(Instant::ZERO + time);
+        network
+    }
+
+    /// What the lossless group of the port towards a host holds and held.
+    pub fn usage(&self, network: &mut Network<Seen>, host: usize) -> GroupUsage {
+        let switch = self.hosts[host].switch;
+        let node = network.nodes_mut().get_mut(NodeId(switch as u32));
+        let Node::Switch(node) = node else { panic!("switches come first") };
+        node.ledger().usage(self.towards(switch, host), PriorityGroup::ALL[LOSSLESS.index()])
+    }
+
+    /// Octets that a host received of each flow that goes to it, in the order of their senders.
+    pub fn received(&self, network: &mut Network<Seen>, host: usize) -> Vec<u64> {
+        let now = network.now();
+        let node = network.nodes_mut().get_mut(NodeId((self.switches() + host) as u32));
+        let Node::Host(node) = node else { panic!("hosts come behind switches") };
+        node.snapshot(now).sinks.iter().map(|sink| sink.bytes).collect()
+    }
+}
+
+fn mac(n: usize) -> Mac {
+    Mac([2, 0, 0, 0, (n >> 8) as u8, n as u8])
+}
+
+fn flow_plan(from: usize, flow: Flow) -> FlowPlan {
+    let address = |n: usize| [10, 0, (n >> 8) as u8, n as u8].into();
+    let lossy = Udp {
+        src: address(from),
+        dst: address(flow.to),
+        src_port: 1,
+        dst_port: 2,
+        dscp: Dscp::MIN,
+        ecn: Ecn::NotEct,
+    };
+    FlowPlan {
+        id: FlowId(from as u32),
+        src: mac(from),
+        dst: mac(flow.to),
+        tag: None,
+        priority: if flow.lossless { LOSSLESS } else { Priority::MIN },
+        headers: if flow.lossless { Headers::Ethernet } else { Headers::Udp4(lossy) },
+        size: flow.len,
+        rate: Rate::LineShare(1_000_000),
+        start: flow.start,
+        stop: Instant::NEVER,
+        frames: flow.frames,
+    }
+}
