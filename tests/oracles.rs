@@ -7,6 +7,8 @@ mod chip;
 mod crossing;
 #[path = "oracles/headroom.rs"]
 mod headroom;
+#[path = "oracles/labs.rs"]
+mod labs;
 #[path = "oracles/net.rs"]
 mod net;
 #[path = "oracles/overshoot.rs"]

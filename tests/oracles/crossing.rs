@@ -154,26 +154,6 @@ fn the_measured_incasts_are_paused_when_the_closed_form_says() {
     }
 }
 
-/// In the simulator's own units, whole nanoseconds and pauses of 43 octets, nothing differs: when
-/// the first pause comes, how many come until 20 MB of payload from each host have arrived, and
-/// that nothing is lost.
-#[test]
-fn the_measured_incasts_are_paused_as_often() {
-    for (senders, first_ns, pauses) in [(4, 148_079, 2_870), (16, 59_020, 12_975)] {
-        let frames = 20_000;
-        let mut net = Incast::hpcc(senders).net();
-        (net.line.step, net.pause) = (Duration::from_nanos(1), Some(43));
-        let receiver = senders as usize;
-        net.hosts.iter_mut().filter_map(|h| h.flow.as_mut()).for_each(|f| f.frames = Some(frames));
-        // 83 ns a frame, one after the other, and half a millisecond for all that is not that.
-        let all = u64::from(senders) * frames;
-        let time = Duration::from_nanos(83 * all) + Duration::from_micros(500);
-        let (seen, _) = net.run_for(time).finish();
-        assert_eq!(seen.first_pause, Some(Instant::ZERO + Duration::from_nanos(first_ns)));
-        assert_eq!((seen.pauses, seen.drops, seen.delivered(receiver)), (pauses, 0, all));
-    }
-}
-
 #[test]
 fn other_incasts_are_paused_to_the_picosecond_when_counted_by_hand() {
     for senders in [2, 3, 5, 8, 11, 24] {

@@ -75,21 +75,17 @@ impl ParkingLot {
     }
 }
 
+/// The lab file has it in whole nanoseconds, as it was measured; exact time is 0.3 % slower.
 #[test]
 fn the_measured_parking_lot_is_shared_three_to_one() {
-    let (from, to) = (Duration::from_millis(1), Duration::from_millis(4));
-    let whole_ns = LinePlan { step: Duration::from_nanos(1), ..BARE };
-    // The figures are those of whole nanoseconds; exact time is 0.3 % slower.
-    for line in [BARE, whole_ns] {
-        let lot = ParkingLot { line, ..ParkingLot::MEASURED };
-        lot.check(&[6.38, 6.38, 6.38, 19.14], from, to);
-    }
+    let (from, to) = (Duration::from_millis(1), Duration::from_millis(3));
+    ParkingLot::MEASURED.check(&[6.38, 6.38, 6.38, 19.14], from, to);
     ParkingLot::MEASURED.check(&ParkingLot::MEASURED.expected(), from, to);
 }
 
 #[test]
 fn other_parking_lots_are_shared_by_ports_too() {
-    let (from, to) = (Duration::from_millis(2), Duration::from_millis(6));
+    let (from, to) = (Duration::from_millis(2), Duration::from_millis(4));
     let measured = ParkingLot::MEASURED;
     for (far, near) in [(1, 1), (2, 1), (5, 1), (3, 2), (2, 3)] {
         let lot = ParkingLot { far, near, ..measured };
