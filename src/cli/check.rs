@@ -1,23 +1,26 @@
-//! `sluice check`: what a switch file comes to, before any frame is sent.
+//! `sluice check`: what a switch file or a lab file comes to, before any frame is sent.
 
+mod lab_text;
+mod lab_view;
 mod text;
 mod view;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
-use crate::lab;
+use crate::lab::{self, Resolved};
+use lab_view::LabView;
 use view::SwitchView;
 
 /// The exit status for input that is no good.
 const BAD_INPUT: u8 = 2;
 
-/// Check switch files: print what each comes to, or everything that is wrong with it.
+/// Check switch and lab files: print what each comes to, or everything that is wrong with it.
 #[derive(Args, Clone, Debug)]
 pub struct CheckArgs {
     /// The switch and lab files, YAML or JSON; which kind each is shows from its fields.
@@ -70,6 +73,8 @@ struct Verdict {
     warnings: Vec<Remark>,
     #[serde(skip_serializing_if = "Option::is_none")]
     switch: Option<SwitchView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lab: Option<LabView>,
 }
 
 /// A finding, for JSON.
@@ -116,11 +121,8 @@ fn run_to(
         return Ok(ExitCode::SUCCESS);
     }
     let machine = if args.elsewhere { Machine::any() } else { Machine::this() };
-    let results: Vec<_> = args
-        .files
-        .iter()
-        .map(|file| (file.display().to_string(), config::load(file, &machine)))
-        .collect();
+    let results: Vec<_> =
+        args.files.iter().map(|file| (file.display().to_string(), load(file, &machine))).collect();
     match args.format {
         Format::Json => {
             let all: Vec<Verdict> = results.iter().map(|(file, r)| verdict(file, r)).collect();
@@ -139,26 +141,46 @@ fn run_to(
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(BAD_INPUT) })
 }
 
-type Loaded = Result<(SwitchFile, Vec<Warning>), ConfigError>;
+/// What a good file is.
+enum Content {
+    Switch(Box<SwitchFile>),
+    Lab(Box<Resolved>),
+}
+
+type Loaded = Result<(Content, Vec<Warning>), ConfigError>;
+
+/// Reads a file of either kind.
+fn load(path: &Path, machine: &Machine) -> Loaded {
+    let (name, text) = config::read_text(path, "switch or lab file")?;
+    if lab::is_lab(&text) {
+        let (lab, warnings) = lab::examine(&name, &text)?;
+        return Ok((Content::Lab(Box::new(lab)), warnings));
+    }
+    let (switch, warnings) = config::parse(&name, &text, machine)?;
+    Ok((Content::Switch(Box::new(switch)), warnings))
+}
 
 fn verdict(file: &str, result: &Loaded) -> Verdict {
     let remarks = |findings: &[Finding]| findings.iter().map(Remark::from).collect();
+    let mut verdict = Verdict {
+        file: file.to_owned(),
+        good: result.is_ok(),
+        errors: Vec::new(),
+        warnings: Vec::new(),
+        switch: None,
+        lab: None,
+    };
     match result {
-        Ok((switch, warnings)) => Verdict {
-            file: file.to_owned(),
-            good: true,
-            errors: Vec::new(),
-            warnings: remarks(warnings),
-            switch: Some(SwitchView::new(switch)),
-        },
-        Err(e) => Verdict {
-            file: file.to_owned(),
-            good: false,
-            errors: remarks(&e.findings),
-            warnings: Vec::new(),
-            switch: None,
-        },
+        Ok((content, warnings)) => {
+            verdict.warnings = remarks(warnings);
+            match content {
+                Content::Switch(switch) => verdict.switch = Some(SwitchView::new(switch)),
+                Content::Lab(lab) => verdict.lab = Some(LabView::new(lab)),
+            }
+        }
+        Err(e) => verdict.errors = remarks(&e.findings),
     }
+    verdict
 }
 
 fn print(
@@ -168,8 +190,13 @@ fn print(
     err: &mut impl Write,
 ) -> std::io::Result<()> {
     match result {
-        Ok((switch, warnings)) => {
-            write!(out, "{}", text::Text(&SwitchView::new(switch)))?;
+        Ok((content, warnings)) => {
+            match content {
+                Content::Switch(switch) => {
+                    write!(out, "{}", text::Text(&SwitchView::new(switch)))?;
+                }
+                Content::Lab(lab) => write!(out, "{}", lab_text::Text(&LabView::new(lab)))?,
+            }
             for w in warnings {
                 writeln!(err, "warning: {}", w.line(file))?;
             }
@@ -233,10 +260,27 @@ mod tests {
         assert!(!good && out.ends_with("bad, 1 error\n") && err.contains("cannot be opened"));
     }
 
+    const INCAST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs/incast.yaml");
+
+    #[test]
+    fn a_lab_is_told_from_a_switch_and_shown_with_its_headroom() {
+        let (good, out, err) = check(&[INCAST, TOR, "--elsewhere"]);
+        assert!(good && err.is_empty(), "{err}");
+        for part in ["lab incast: 1 switch, 9 hosts", "h1-s1 to h9-s1 (9)", "1.212us", "lossless"] {
+            assert!(out.contains(part), "{part} in\n{out}");
+        }
+        let (_, out, _) = check(&[INCAST, "--format", "json"]);
+        let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let ends = &all[0]["lab"]["links"][0]["headroom"];
+        assert_eq!(ends[0]["headroom_bytes"], ends[0]["headroom_required_bytes"], "{out}");
+    }
+
     #[test]
     fn the_schema_needs_no_file_and_a_check_needs_one() {
-        let (good, out, _) = check(&["--schema"]);
-        assert!(good && out.contains("json-schema.org"), "{out}");
+        for (args, title) in [(&["--schema"][..], "switch"), (&["--schema", "lab"], "lab")] {
+            let (good, out, _) = check(args);
+            assert!(good && out.contains("json-schema.org") && out.contains(title), "{out}");
+        }
         assert!(Cli::try_parse_from(["check"]).is_err());
     }
 }

@@ -183,7 +183,7 @@ fn watchdog(q: &QueueView) -> String {
 }
 
 /// Items that look the same, together, in the order of the first of each.
-fn gather<'a, T, K: PartialEq>(
+pub(super) fn gather<'a, T, K: PartialEq>(
     items: impl Iterator<Item = &'a T>,
     key: impl Fn(&T) -> K,
 ) -> Vec<(K, Vec<&'a T>)> {

@@ -1,6 +1,7 @@
 //! The examples of configs/labs: each is read, can be run, and is the same when written back.
 
 use super::*;
+use crate::lab::{Options, World, run};
 use crate::sim::Network;
 
 /// Every example with its name.
@@ -50,4 +51,30 @@ fn an_incast_runs_and_loses_nothing() {
     assert!(network.is_quiet());
     assert_eq!(lab.plan.flows.len(), 8);
     assert!(lab.plan.flows.iter().all(|f| f.lossless && f.name.starts_with("incast_h")));
+}
+
+#[test]
+fn every_example_runs_to_its_verdicts() {
+    for (name, text) in all() {
+        let (lab, _) = good(&text);
+        let run = run(&lab.plan, World::Virtual, Options::default(), |_| ()).unwrap();
+        println!("{name}: {:?}", run.outcome.engine);
+        for check in &run.outcome.checks {
+            println!("   {check:?}");
+        }
+        println!(
+            "   {:?} {:?} {} {:?} {:?}",
+            run.outcome.pauses,
+            run.outcome.drops,
+            run.outcome.marks,
+            run.outcome.line_losses,
+            run.outcome.storms
+        );
+        for f in &run.outcome.flows {
+            println!(
+                "   {} tx {} rx {} {} {:?}",
+                f.name, f.tx_frames, f.rx_frames, f.payload_bps, f.latency_ns
+            );
+        }
+    }
 }

@@ -1,0 +1,157 @@
+//! A resolved lab as tables. What is alike shares a row.
+
+use std::fmt;
+
+use super::lab_view::{FlowRow, LabView, LinkRow, SwitchRow};
+use super::text::gather;
+use crate::config::quantity::octets;
+use crate::report::{Align, Table};
+use crate::time::Duration;
+use crate::units::BitsPerSec;
+
+/// Prints a lab as tables.
+pub struct Text<'a>(pub &'a LabView);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lab = self.0;
+        let end = if lab.until_done { " or until all is done" } else { "" };
+        writeln!(
+            f,
+            "lab {}: {}, {}, {}, {}, {}; runs for {}{end}",
+            lab.name,
+            count(lab.switches.len(), "switch", "switches"),
+            count(lab.hosts.len(), "host", "hosts"),
+            count(lab.links.len(), "link", "links"),
+            count(lab.flows.len(), "flow", "flows"),
+            count(lab.faults, "fault", "faults"),
+            span(lab.duration_ns),
+        )?;
+        writeln!(f, "checks: {}\n", lab.checks.join(", "))?;
+        if !lab.switches.is_empty() {
+            writeln!(f, "{}", switches(&lab.switches))?;
+        }
+        writeln!(f, "{}", links(&lab.links))?;
+        if !lab.flows.is_empty() {
+            writeln!(f, "{}", flows(&lab.flows))?;
+        }
+        Ok(())
+    }
+}
+
+fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+fn span(ns: f64) -> String {
+    Duration::from_picos((ns * 1e3).round() as u64).to_string()
+}
+
+/// `h1-s1 to h9-s1 (9)`.
+fn names(all: &[&str]) -> String {
+    match all {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [a, b] => format!("{a}, {b}"),
+        [first, .., last] => format!("{first} to {last} ({})", all.len()),
+    }
+}
+
+fn switches(all: &[SwitchRow]) -> Table {
+    let mut table = Table::new([
+        ("switch", Align::Left),
+        ("ports", Align::Right),
+        ("buffer", Align::Right),
+        ("cell", Align::Right),
+        ("frames up to", Align::Right),
+        ("forwards", Align::Left),
+    ]);
+    let key = |s: &SwitchRow| {
+        [
+            s.ports.to_string(),
+            octets(s.buffer_bytes),
+            octets(s.cell_bytes.into()),
+            octets(s.max_frame.into()),
+            if s.cut_through { "cut through" } else { "whole frames" }.into(),
+        ]
+    };
+    for ([ports, buffer, cell, frames, forwards], alike) in gather(all.iter(), key) {
+        let who: Vec<&str> = alike.iter().map(|s| s.name.as_str()).collect();
+        table.row([names(&who), ports, buffer, cell, frames, forwards]);
+    }
+    table
+}
+
+fn links(all: &[LinkRow]) -> Table {
+    let mut table = Table::new([
+        ("link", Align::Left),
+        ("rate", Align::Right),
+        ("one way", Align::Right),
+        ("response", Align::Right),
+        ("group", Align::Left),
+        ("headroom needed", Align::Right),
+        ("given", Align::Right),
+    ]);
+    let key = |l: &LinkRow| {
+        let delay = if l.delay_ns == l.delay_back_ns {
+            span(l.delay_ns)
+        } else {
+            format!("{}, back {}", span(l.delay_ns), span(l.delay_back_ns))
+        };
+        let rate = BitsPerSec::new(l.rate_bps).map_or(String::new(), |r| r.to_string());
+        let [groups, needed, given] = headroom(l);
+        [rate, delay, span(l.response_ns), groups, needed, given]
+    };
+    for ([rate, delay, response, groups, needed, given], alike) in gather(all.iter(), key) {
+        let who: Vec<&str> = alike.iter().map(|l| l.name.as_str()).collect();
+        table.row([names(&who), rate, delay, response, groups, needed, given]);
+    }
+    table
+}
+
+/// Groups, headroom needed and given of a link; each figure once.
+fn headroom(link: &LinkRow) -> [String; 3] {
+    let list = |mut all: Vec<String>| {
+        all.dedup();
+        if all.is_empty() { "-".into() } else { all.join(", ") }
+    };
+    let mut groups: Vec<usize> = link.headroom.iter().map(|h| h.group).collect();
+    groups.sort_unstable();
+    let bytes = |of: fn(&super::lab_view::HeadroomRow) -> u64| {
+        let mut all: Vec<u64> = link.headroom.iter().map(of).collect();
+        all.sort_unstable();
+        list(all.into_iter().map(octets).collect())
+    };
+    [
+        list(groups.into_iter().map(|g| g.to_string()).collect()),
+        bytes(|h| h.headroom_required_bytes),
+        bytes(|h| h.headroom_bytes),
+    ]
+}
+
+fn flows(all: &[FlowRow]) -> Table {
+    let mut table = Table::new([
+        ("flow", Align::Left),
+        ("from", Align::Left),
+        ("to", Align::Left),
+        ("priority", Align::Right),
+        ("kind", Align::Left),
+        ("frames of", Align::Right),
+    ]);
+    let key = |f: &FlowRow| {
+        let base = f.name.split('_').next().unwrap_or(&f.name).to_owned();
+        let kind = if f.lossless { "lossless" } else { "lossy" };
+        [base, f.priority.to_string(), kind.into(), format!("{} B", f.frame_bytes)]
+    };
+    let ends = |mut all: Vec<&str>| {
+        all.dedup();
+        names(&all)
+    };
+    for ([_, priority, kind, size], alike) in gather(all.iter(), key) {
+        let who: Vec<&str> = alike.iter().map(|f| f.name.as_str()).collect();
+        let from = ends(alike.iter().map(|f| f.from.as_str()).collect());
+        let to = ends(alike.iter().map(|f| f.to.as_str()).collect());
+        table.row([names(&who), from, to, priority, kind, size]);
+    }
+    table
+}

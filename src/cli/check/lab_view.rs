@@ -1,0 +1,147 @@
+//! A resolved lab in the terms that people and programs are shown.
+
+use serde::Serialize;
+
+use crate::lab::{LinkView, Resolved};
+use crate::sim::{NodeKind, NodePlan};
+use crate::switch::SwitchPlan;
+
+/// One lab. Sizes are in octets, times in nanoseconds with fractions.
+#[derive(Serialize)]
+pub struct LabView {
+    pub name: String,
+    pub seed: u64,
+    pub duration_ns: f64,
+    pub until_done: bool,
+    pub switches: Vec<SwitchRow>,
+    pub hosts: Vec<String>,
+    pub links: Vec<LinkRow>,
+    pub flows: Vec<FlowRow>,
+    pub faults: usize,
+    pub checks: Vec<String>,
+}
+
+/// A switch.
+#[derive(Serialize)]
+pub struct SwitchRow {
+    pub name: String,
+    pub ports: usize,
+    pub cut_through: bool,
+    pub max_frame: u32,
+    pub cell_bytes: u32,
+    pub buffer_bytes: u64,
+}
+
+/// A link.
+#[derive(Serialize)]
+pub struct LinkRow {
+    pub name: String,
+    pub from: String,
+    pub to: String,
+    pub rate_bps: u64,
+    /// From a bit's start at one MAC to its arrival at the other.
+    pub delay_ns: f64,
+    pub delay_back_ns: f64,
+    pub response_ns: f64,
+    pub headroom: Vec<HeadroomRow>,
+}
+
+/// The headroom of a lossless group at one end of a link.
+#[derive(Serialize)]
+pub struct HeadroomRow {
+    pub switch: String,
+    pub group: usize,
+    pub headroom_bytes: u64,
+    pub headroom_required_bytes: u64,
+}
+
+/// A flow.
+#[derive(Serialize)]
+pub struct FlowRow {
+    pub name: String,
+    pub from: String,
+    pub to: String,
+    pub priority: u8,
+    pub lossless: bool,
+    pub frame_bytes: u32,
+}
+
+impl LabView {
+    pub fn new(lab: &Resolved) -> Self {
+        let plan = &lab.plan;
+        let nodes = &plan.network.nodes;
+        let name = |n: crate::sim::NodeId| nodes[n.index()].name().to_owned();
+        let is_host = |n: &&NodePlan| matches!(n.kind, NodeKind::Host(_));
+        Self {
+            name: plan.name.clone(),
+            seed: plan.network.seed,
+            duration_ns: nanos(plan.duration),
+            until_done: plan.until_done,
+            switches: nodes.iter().filter_map(switch_row).collect(),
+            hosts: nodes.iter().filter(is_host).map(|n| n.name().to_owned()).collect(),
+            links: lab.links().map(|link| link_row(&link, nodes)).collect(),
+            flows: plan
+                .flows
+                .iter()
+                .map(|f| FlowRow {
+                    name: f.name.clone(),
+                    from: name(f.from),
+                    to: name(f.to),
+                    priority: f.priority.get(),
+                    lossless: f.lossless,
+                    frame_bytes: f.frame_len,
+                })
+                .collect(),
+            faults: plan.network.faults.len(),
+            checks: plan.checks.iter().map(|c| c.name.clone()).collect(),
+        }
+    }
+}
+
+fn nanos(d: crate::time::Duration) -> f64 {
+    d.as_picos() as f64 / 1e3
+}
+
+fn switch_of(node: &NodePlan) -> Option<&SwitchPlan> {
+    match &node.kind {
+        NodeKind::Switch(plan) => Some(plan),
+        NodeKind::Host(_) => None,
+    }
+}
+
+fn switch_row(node: &NodePlan) -> Option<SwitchRow> {
+    let plan = switch_of(node)?;
+    let cell_bytes = plan.buffer.cell_bytes;
+    Some(SwitchRow {
+        name: plan.name.clone(),
+        ports: plan.ports.len(),
+        cut_through: node.cut_through,
+        max_frame: plan.max_frame,
+        cell_bytes,
+        buffer_bytes: u64::from(plan.buffer.total.0) * u64::from(cell_bytes),
+    })
+}
+
+fn link_row(view: &LinkView<'_>, nodes: &[NodePlan]) -> LinkRow {
+    let link = view.link;
+    let headroom = view.headroom.iter().map(|h| {
+        let node = &nodes[h.node.index()];
+        let cell = switch_of(node).map_or(0, |s| u64::from(s.buffer.cell_bytes));
+        HeadroomRow {
+            switch: node.name().to_owned(),
+            group: h.group.index(),
+            headroom_bytes: u64::from(h.given.0) * cell,
+            headroom_required_bytes: u64::from(h.required.0) * cell,
+        }
+    });
+    LinkRow {
+        name: link.name.clone(),
+        from: nodes[link.a.node.index()].name().to_owned(),
+        to: nodes[link.b.node.index()].name().to_owned(),
+        rate_bps: link.rate.get(),
+        delay_ns: nanos(link.ab.delay),
+        delay_back_ns: nanos(link.ba.delay),
+        response_ns: nanos(link.ab.response.max(link.ba.response)),
+        headroom: headroom.collect(),
+    }
+}
