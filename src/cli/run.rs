@@ -149,7 +149,7 @@ fn quoted(path: &Path) -> String {
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// The progress: a bar on a terminal, a line every few seconds elsewhere.
+/// The progress: a bar on a terminal, a line every second elsewhere.
 struct Show {
     bar: Option<ProgressBar>,
     begun: StdInstant,
@@ -157,7 +157,7 @@ struct Show {
 }
 
 /// From one line to the next where there is no terminal.
-const LINE_EVERY: StdDuration = StdDuration::from_secs(2);
+const LINE_EVERY: StdDuration = StdDuration::from_secs(1);
 
 /// Steps of the bar.
 const STEPS: u64 = 1_000;

@@ -211,18 +211,3 @@ fn the_json_has_the_promised_fields_in_the_order_of_the_lab() {
     assert_eq!(json["checks"], json!([]));
     assert!(json["pauses"]["first_ns"] == Value::Null);
 }
-
-#[test]
-fn show() {
-    let mut plan = incast(4, 3_000);
-    plan.checks = vec![value("lossless_drops", exactly(0.0))];
-    let run = run(&plan, World::Virtual, Options { plots: true }, |_| {}).unwrap();
-    let recording = run.recording.unwrap();
-    let report = crate::report::Report {
-        plan: &plan,
-        outcome: &run.outcome,
-        recording: &recording,
-        command: "sluice run x",
-    };
-    std::fs::write("/tmp/run_report.html", crate::report::html(&report)).unwrap();
-}

@@ -47,7 +47,7 @@ pub struct Outcome {
     /// What identifies all that happened: equal for equal labs and seeds. 16 hexadecimal digits.
     pub trace_hash: String,
     /// How long it ran, in the network's time. A run that was over before its time ends with the
-    /// last frame that arrived or was lost.
+    /// last data frame that arrived or was lost.
     pub elapsed_ns: Nanos,
     /// Whether everything that was to be sent had been sent and had arrived or was lost.
     pub done: bool,

@@ -143,7 +143,8 @@ pub struct Recorder {
     /// By flow number.
     clocks: Vec<Option<Box<Clocks>>>,
     captures: Captures,
-    last: Instant,
+    /// When the last data frame arrived or was lost, and when the last pause did.
+    last: [Instant; 2],
 }
 
 impl Recorder {
@@ -183,7 +184,7 @@ impl Recorder {
             first_port,
             ports,
             captures,
-            last: Instant::ZERO,
+            last: [Instant::ZERO; 2],
         }
     }
 
@@ -195,10 +196,11 @@ impl Recorder {
         self.captures.finish()
     }
 
-    /// When the last frame arrived or was lost.
+    /// When the last data frame arrived or was lost; without any, the last pause.
     #[must_use]
-    pub const fn last(&self) -> Instant {
-        self.last
+    pub fn last(&self) -> Instant {
+        let [data, pause] = self.last;
+        if data == Instant::ZERO { pause } else { data }
     }
 
     /// The numbers.
@@ -298,11 +300,12 @@ impl Witness for Recorder {
 
     #[inline]
     fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
-        self.last = at;
         let head = frame.head();
-        if head.get(12..14) == Some(&[0x88, 0x08]) {
+        if is_control(head) {
+            self.last[1] = at;
             return self.control(at, direction, head);
         }
+        self.last[0] = at;
         let towards = &self.towards[direction.index()];
         if let Some(place) = towards.groups {
             let groups = &mut self.groups[place as usize];
@@ -313,8 +316,8 @@ impl Witness for Recorder {
         }
     }
 
-    fn lost(&mut self, at: Instant, _: Direction, _: &VirtualFrame, cause: Loss) {
-        self.last = at;
+    fn lost(&mut self, at: Instant, _: Direction, frame: &VirtualFrame, cause: Loss) {
+        self.last[usize::from(is_control(frame.head()))] = at;
         let count = match cause {
             Loss::Damaged => &mut self.counts.damaged,
             Loss::Fault => &mut self.counts.lost,
@@ -353,6 +356,12 @@ impl Witness for Recorder {
             self.towards[direction.index()].receiver.end(at, self.detail.plots);
         }
     }
+}
+
+/// Whether a frame is MAC control.
+#[inline]
+fn is_control(head: &[u8]) -> bool {
+    head.get(12..14) == Some(&[0x88, 0x08])
 }
 
 /// How a switch's port classifies, if any of its groups is lossless.

@@ -14,6 +14,8 @@ use crate::units::{PortId, Priority};
 
 /// Lines in a plot: more cannot be told apart.
 const LINES_MAX: usize = 6;
+/// Moments that are marked in a plot.
+const MARKS_MAX: usize = 3;
 /// Rows in a picture.
 const ROWS_MAX: usize = 16;
 /// Parts of the time for which a rate is shown: short enough to see pauses, long enough for frames.
@@ -43,7 +45,8 @@ pub(super) fn charts(r: &Report<'_>) -> Markup {
             "What waits to be sent, by switch port and traffic class: the fullest queues. A band is \
              from the lowest to the highest, its line the mean."))
         (card("Pauses", gantt(r).draw(),
-            "When each port was kept from sending a priority. Paler bars are many short pauses."))
+            "When each port was kept from sending a priority (p3: priority 3). Paler bars are many \
+             short pauses."))
         (card("Ingress buffer", octets(r, &looks.groups, "pg", "buffer held"),
             "What each port's priority group holds of the shared buffer, headroom included."))
         (card("Throughput", rates(r).draw(), &rates_caption(r)))
@@ -59,15 +62,19 @@ fn end_ns(r: &Report<'_>) -> f64 {
 /// Times that matter for all plots.
 fn marks(r: &Report<'_>) -> Vec<(f64, &'static str)> {
     let mut marks = Vec::new();
+    if let Some(pause) = r.outcome.pauses.first_ns {
+        marks.push((pause.as_f64(), "first pause"));
+    }
     if let Some(drop) = &r.outcome.first_drop {
         marks.push((drop.at_ns.as_f64(), "first drop"));
     }
     if let Some(deadlock) = r.outcome.deadlocks.first() {
         marks.push((deadlock.at_ns.as_f64(), "deadlock"));
     }
-    if let (true, Some(fault)) = (marks.is_empty(), r.outcome.faults.first()) {
+    if let Some(fault) = r.outcome.faults.first() {
         marks.push((fault.at_ns.as_f64(), "first fault"));
     }
+    marks.truncate(MARKS_MAX);
     marks
 }
 
@@ -139,11 +146,14 @@ fn gantt(r: &Report<'_>) -> Rows {
     }
 }
 
-/// The flows that are shown one by one: all, or the first ones of those that received anything.
+/// The flows that are shown one by one: those that received most, in the order of the lab.
 fn shown_flows(r: &Report<'_>, most: usize) -> Vec<usize> {
     let flows = &r.outcome.flows;
-    let with = (0..flows.len()).filter(|n| flows[*n].rx_frames > 0);
-    with.take(most).collect()
+    let mut shown: Vec<usize> = (0..flows.len()).filter(|n| flows[*n].rx_frames > 0).collect();
+    shown.sort_by_key(|n| core::cmp::Reverse(flows[*n].rx_bytes));
+    shown.truncate(most);
+    shown.sort_unstable();
+    shown
 }
 
 fn rates_caption(r: &Report<'_>) -> String {

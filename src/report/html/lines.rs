@@ -25,7 +25,6 @@ const TEXT: i32 = 32;
 const INK: RGBColor = RGBColor(1, 2, 100);
 const SOFT: RGBColor = RGBColor(1, 2, 101);
 const RULE: RGBColor = RGBColor(1, 2, 102);
-const ALERT: RGBColor = RGBColor(1, 2, 103);
 
 /// A plot.
 pub(super) struct Plot {
@@ -110,7 +109,11 @@ impl Plot {
         let bands = self.lines.iter().flat_map(|line| &line.band).map(|(.., high)| high);
         let highest = all.map(|(_, y)| y).chain(bands).fold(0.0, |a: f64, b| a.max(*b));
         let highest = highest / self.unit.size;
-        let y_max = if highest > 0.0 { highest * 1.06 } else { 1.0 };
+        let y_max = if highest > 0.0 {
+            highest * if self.marks.is_empty() { 1.06 } else { 1.25 }
+        } else {
+            1.0
+        };
         let mut svg = String::new();
         {
             let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
@@ -127,7 +130,7 @@ impl Plot {
                 .light_line_style(TRANSPARENT)
                 .bold_line_style(RULE)
                 .axis_style(SOFT)
-                .x_labels(scale::ticks(x_max, 6).len())
+                .x_labels(8)
                 .y_labels(6)
                 .label_style(text(&SOFT))
                 .x_label_formatter(&|x| scale::label(*x))
@@ -136,15 +139,17 @@ impl Plot {
                 .x_desc(format!("time ({})", time.name))
                 .y_desc(format!("{} ({})", self.what, self.unit.name))
                 .draw()?;
-            for (at, word) in &self.marks {
+            for (n, (at, word)) in self.marks.iter().enumerate() {
                 let x = at / time.size;
-                let line = vec![(x, 0.0), (x, y_max)];
-                let style = ALERT.stroke_width(3);
-                chart.draw_series(LineSeries::new(line, style))?;
+                let line =
+                    DashedLineSeries::new([(x, 0.0), (x, y_max)], 10, 8, SOFT.stroke_width(2));
+                chart.draw_series(line)?;
+                // Words of marks that are close to each other stand below each other.
                 let side = if x > x_max * 0.6 { HPos::Right } else { HPos::Left };
-                let place = text(&ALERT).pos(Pos::new(side, VPos::Top));
-                let label = Text::new(format!(" {word} "), (x, y_max), place);
-                chart.plotting_area().draw(&label)?;
+                let place = text(&INK).pos(Pos::new(side, VPos::Top));
+                let beside = x + x_max * if x > x_max * 0.6 { -0.012 } else { 0.012 };
+                let height = y_max * (1.0 - 0.075 * n as f64);
+                chart.plotting_area().draw(&Text::new(*word, (beside, height), place))?;
             }
             for (n, line) in self.lines.iter().enumerate() {
                 let colour = if line.sum { INK } else { RGBColor(1, 3, (n % COLOURS) as u8) };
@@ -192,7 +197,7 @@ fn themed(svg: &str, about: &str) -> String {
     let about = html! { (about) }.into_string();
     let _ = write!(out, r#"<svg viewBox="0 0 {width} {height}" role="img" aria-label="{about}">"#);
     out += body;
-    let named = [("64", "--ink"), ("65", "--soft"), ("66", "--rule"), ("67", "--pause")];
+    let named = [("64", "--ink"), ("65", "--soft"), ("66", "--rule")];
     for (n, variable) in named {
         out = out.replace(&format!("#0102{n}"), &format!("var({variable})"));
     }

@@ -6,7 +6,7 @@ use super::scale;
 
 /// The width of a picture, and of what is left of its axis.
 const WIDTH: f64 = 520.0;
-const LEFT: f64 = 118.0;
+const LEFT: f64 = 146.0;
 const RIGHT: f64 = 26.0;
 /// The height of a row.
 const ROW: f64 = 24.0;
@@ -15,7 +15,7 @@ const BELOW: f64 = 44.0;
 /// The size of letters.
 const TEXT: f64 = 14.0;
 /// Letters that fit left of the axis.
-const LETTERS: usize = 15;
+const LETTERS: usize = 18;
 
 /// A bar in a row, in parts of the axis from 0 to 1.
 pub(super) struct Bar {
@@ -74,7 +74,8 @@ impl Rows {
         if self.rows.is_empty() {
             return None;
         }
-        let top = if self.marks.is_empty() { 4.0 } else { 20.0 };
+        // A line of words for each mark, below each other as they may be close.
+        let top = 4.0 + 17.0 * self.marks.len() as f64;
         let bottom = top + ROW * self.rows.len() as f64;
         let height = bottom + BELOW;
         Some(html! {
@@ -92,11 +93,14 @@ impl Rows {
                 @for (n, row) in self.rows.iter().enumerate() {
                     (self.row(row, top + ROW * n as f64))
                 }
-                @for (at, word) in &self.marks {
-                    line x1=(x(*at)) x2=(x(*at)) y1=(top) y2=(bottom) stroke="var(--ink)"
-                        stroke-width="1.5" stroke-dasharray="4 3" {}
-                    text x=(x(*at)) y="14" fill="var(--ink)"
-                        text-anchor=(if *at > 0.6 { "end" } else { "start" }) { (word) }
+                @for (n, (at, word)) in self.marks.iter().enumerate() {
+                    line x1=(x(*at)) x2=(x(*at)) y1=(17.0 * n as f64 + 4.0) y2=(bottom)
+                        stroke="var(--soft)" stroke-dasharray="5 4" {}
+                    @let right = *at > 0.6;
+                    text x=(x(*at) + if right { -5.0 } else { 5.0 }) y=(17.0 * n as f64 + 14.0)
+                        text-anchor=(if right { "end" } else { "start" }) fill="var(--ink)" {
+                        (word)
+                    }
                 }
             }
         })
@@ -134,7 +138,7 @@ impl Rows {
 pub(super) fn time_axis(end_ns: f64) -> (String, Vec<(f64, String)>) {
     let unit = scale::time(end_ns);
     let end = end_ns / unit.size;
-    let ticks = scale::ticks(end, 5).into_iter().map(|t| (t / end, scale::label(t)));
+    let ticks = scale::ticks(end, 7).into_iter().map(|t| (t / end, scale::label(t)));
     (format!("time ({})", unit.name), ticks.collect())
 }
 

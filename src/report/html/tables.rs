@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use super::scale::written;
-use crate::lab::{FlowOutcome, HostOutcome, Nanos, NodeOutcome, Outcome, SwitchOutcome};
+use crate::lab::{FlowOutcome, Nanos, NodeOutcome, Outcome, SwitchOutcome};
 use crate::report::{count, scaled};
 use crate::stats::DropReason;
 use crate::time::Duration;
@@ -12,22 +12,27 @@ use crate::time::Duration;
 /// Rows and nodes that are shown at most; JSON has them all.
 const MOST: usize = 200;
 
-/// A table with this head; columns whose name begins with `#` are numbers.
+/// A table with this head. Columns whose name begins with `#` are numbers, with `~` sentences.
 fn table(head: &[&str], rows: &[Vec<String>]) -> Markup {
-    let numeric: Vec<bool> = head.iter().map(|name| name.starts_with('#')).collect();
+    let class = |name: &&str| match name.chars().next() {
+        Some('#') => Some("n"),
+        Some('~') => Some("wide"),
+        _ => None,
+    };
+    let classes: Vec<_> = head.iter().map(class).collect();
     html! {
         div.scroll tabindex="0" role="region" aria-label="table" {
             table {
                 thead { tr {
-                    @for name in head {
-                        th.n[name.starts_with('#')] scope="col" { (name.trim_start_matches('#')) }
+                    @for (name, class) in head.iter().zip(&classes) {
+                        th class=[*class] scope="col" { (name.trim_start_matches(['#', '~'])) }
                     }
                 } }
                 tbody {
                     @for row in rows.iter().take(MOST) {
                         tr {
-                            @for (cell, numeric) in row.iter().zip(&numeric) {
-                                td.n[*numeric] { (cell) }
+                            @for (cell, class) in row.iter().zip(&classes) {
+                                td class=[*class] { (cell) }
                             }
                         }
                     }
@@ -163,17 +168,27 @@ pub(super) fn transports(o: &Outcome) -> Option<Markup> {
     (!rows.is_empty()).then(|| table(&head, &rows))
 }
 
-/// Every node, folded.
+/// Every switch, folded where there are many, and all hosts.
 pub(super) fn nodes(o: &Outcome) -> Markup {
+    const OPEN_MAX: usize = 3;
+    let switches: Vec<&SwitchOutcome> = o
+        .nodes
+        .iter()
+        .filter_map(|node| match node {
+            NodeOutcome::Switch(switch) => Some(switch),
+            NodeOutcome::Host(_) => None,
+        })
+        .collect();
     html! {
-        @for node in o.nodes.iter().take(MOST) {
-            @match node {
-                NodeOutcome::Switch(switch) => { (one_switch(switch, o.nodes.len() < 8)) }
-                NodeOutcome::Host(host) => { (one_host(host)) }
-            }
+        @for switch in switches.iter().take(MOST) {
+            (one_switch(switch, switches.len() <= OPEN_MAX))
         }
-        @if o.nodes.len() > MOST {
-            p.small.soft { "and " (o.nodes.len() - MOST) " more nodes, in the JSON" }
+        @if switches.len() > MOST {
+            p.small.soft { "and " (switches.len() - MOST) " more switches, in the JSON" }
+        }
+        details open[o.nodes.len() - switches.len() <= MOST / 10] {
+            summary { "hosts" }
+            (hosts(o))
         }
     }
 }
@@ -229,34 +244,51 @@ fn one_switch(s: &SwitchOutcome, open: bool) -> Markup {
     }
 }
 
-fn one_host(h: &HostOutcome) -> Markup {
-    let active = |p: &&crate::lab::HostPriority| p.pfc_rx_frames + p.pfc_tx_frames > 0;
+/// A row for each host, and for each priority of it that was paused or that paused others.
+fn hosts(o: &Outcome) -> Markup {
     let mut rows = Vec::new();
-    for port in &h.ports {
-        for p in port.priorities.iter().filter(active) {
-            rows.push(vec![
-                p.priority.to_string(),
-                count(p.pfc_rx_frames),
-                count(p.pfc_rx_transitions),
-                written(p.pfc_rx_paused_ns),
-                count(p.pfc_tx_frames),
-            ]);
-        }
-    }
-    let head = ["#prio", "#PFC frames got", "#XOFF obeyed", "#paused for", "#PFC frames sent"];
-    html! {
-        details {
-            summary { "host " (h.name) }
-            @for port in &h.ports {
-                p.small.soft {
-                    (scaled(port.rate_bps as f64, "b/s")) " to " (port.peer) ": "
-                    (count(port.tx_frames)) " frames (" (count(port.tx_bytes)) " B) sent, "
-                    (count(port.rx_frames)) " (" (count(port.rx_bytes)) " B) received"
-                }
+    for node in &o.nodes {
+        let NodeOutcome::Host(host) = node else { continue };
+        for port in &host.ports {
+            let active = port.priorities.iter().filter(|p| p.pfc_rx_frames + p.pfc_tx_frames > 0);
+            let pauses: Vec<_> = active.collect();
+            let cells = |pauses: [String; 5]| {
+                let head = [
+                    host.name.clone(),
+                    port.peer.clone(),
+                    scaled(port.rate_bps as f64, "b/s"),
+                    count(port.tx_frames),
+                    count(port.rx_frames),
+                ];
+                head.into_iter().chain(pauses).collect::<Vec<_>>()
+            };
+            if pauses.is_empty() {
+                rows.push(cells(["–"; 5].map(String::from)));
             }
-            @if !rows.is_empty() { (table(&head, &rows)) }
+            rows.extend(pauses.into_iter().map(|p| {
+                cells([
+                    p.priority.to_string(),
+                    count(p.pfc_rx_frames),
+                    count(p.pfc_rx_transitions),
+                    written(p.pfc_rx_paused_ns),
+                    count(p.pfc_tx_frames),
+                ])
+            }));
         }
     }
+    let head = [
+        "host",
+        "to",
+        "#link",
+        "#tx frames",
+        "#rx frames",
+        "#prio",
+        "#PFC frames got",
+        "#XOFF obeyed",
+        "#paused for",
+        "#PFC frames sent",
+    ];
+    table(&head, &rows)
 }
 
 /// Drops by reason.
@@ -266,7 +298,7 @@ pub(super) fn drops(o: &Outcome) -> Option<Markup> {
         Some(vec![reason.name().to_owned(), count(*n), reason.doc().trim().to_owned()])
     };
     let rows: Vec<_> = DropReason::ALL.iter().filter_map(row).collect();
-    (!rows.is_empty()).then(|| table(&["dropped for", "#frames", "meaning"], &rows))
+    (!rows.is_empty()).then(|| table(&["dropped for", "#frames", "~meaning"], &rows))
 }
 
 /// What went wrong by plan, and what came of it.
@@ -276,5 +308,5 @@ pub(super) fn faults(o: &Outcome) -> Option<Markup> {
     rows.extend(
         o.deadlocks.iter().map(|d| vec![written(d.at_ns), format!("deadlock: {}", d.cycle)]),
     );
-    (!rows.is_empty()).then(|| table(&["#at", "what"], &rows))
+    (!rows.is_empty()).then(|| table(&["at", "~what"], &rows))
 }

@@ -1,0 +1,276 @@
+//! `sluice run` as people and programs use it: a lab file in, results, a page and captures out.
+
+mod run;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Output};
+
+use run::{Dir, SLUICE};
+use serde_json::Value;
+
+/// Three hosts send to one at 100 Gb/s through a switch, little enough for a debug build.
+const LAB: &str = "\
+name: tiny <incast>
+topology: {star: {hosts: 4}}
+duration: 1ms
+until_done: true
+profiles:
+  small:
+    buffer:
+      total: 512KiB
+      profiles:
+        roce: {shared: {dynamic_th: -3}, lossless: {xoff: auto}}
+    defaults: {pfc: {enable: [3]}, priority_groups: {3: roce}}
+defaults:
+  switches: {profile: small}
+  links: {rate: 100G, length: 100m}
+flows:
+  - {name: in, to: h4, priority: 3, size: 1000, duration: {frames: 400}}
+checks:
+  - conservation
+  - lossless
+  - pause_legality
+  - pauses_end
+  - no_deadlock
+  - fairness: {tolerance: 5%}
+  - value: {path: pauses.received_xoffs, at_least: 1}
+";
+
+fn sluice(dir: &Dir, args: &[&str]) -> Output {
+    Command::new(SLUICE).arg("run").args(args).current_dir(&dir.0).output().unwrap()
+}
+
+fn text(octets: &[u8]) -> &str {
+    std::str::from_utf8(octets).unwrap()
+}
+
+/// Runs a lab to its end with a good verdict, as JSON.
+fn json(dir: &Dir, file: &str, args: &[&str]) -> Value {
+    let output = sluice(dir, &[&[file, "--format", "json"], args].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_results_and_another_way_to_show_them_the_same_numbers() {
+    let dir = Dir::new("lab-same");
+    dir.write("tiny.yaml", LAB);
+    let once = json(&dir, "tiny.yaml", &[]);
+    assert_eq!(once, json(&dir, "tiny.yaml", &["--report", "out.html"]));
+    assert_eq!(once["verdict"], "good");
+    assert_eq!(once["flows"].as_array().unwrap().len(), 3);
+    let table = sluice(&dir, &["tiny.yaml"]);
+    let table = text(&table.stdout);
+    assert!(table.contains(once["trace_hash"].as_str().unwrap()), "{table}");
+    for flow in once["flows"].as_array().unwrap() {
+        let name = flow["name"].as_str().unwrap();
+        let row = table.lines().find(|line| line.starts_with(name)).unwrap();
+        let cells: Vec<_> = row.split_whitespace().collect();
+        assert_eq!(cells[1..4], [flow["from"].as_str().unwrap(), "h4", "3"]);
+        assert_eq!(cells[4..7], ["400", "400", "0"], "{row}");
+    }
+    let xoffs = format!("{} XOFF", once["pauses"]["xoffs"]);
+    assert!(table.contains(&xoffs), "{xoffs} in {table}");
+    for check in once["checks"].as_array().unwrap() {
+        let detail = check["detail"].as_str().unwrap();
+        assert!(table.lines().any(|line| line.starts_with("ok ") && line.ends_with(detail)));
+    }
+}
+
+#[test]
+fn a_seed_and_a_duration_replace_those_of_the_file() {
+    let dir = Dir::new("lab-replaced");
+    dir.write("tiny.yaml", LAB);
+    let seeded = json(&dir, "tiny.yaml", &["--seed", "77", "--shuffle", "5"]);
+    assert_eq!((&seeded["seed"], &seeded["shuffle"]), (&77.into(), &5.into()));
+    let output = sluice(&dir, &["tiny.yaml", "--duration", "20us", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1), "pauses have not ended by then");
+    let cut: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&cut["elapsed_ns"], &cut["done"]), (&20_000.into(), &false.into()));
+}
+
+/// Takes out what never happened: numbers that are 0, and what has nothing else in it.
+fn prune(value: &mut Value) -> bool {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, value| prune(value) && name != "priority" && name != "rate_bps");
+            !fields.is_empty()
+        }
+        Value::Array(list) => {
+            list.retain_mut(prune);
+            !list.is_empty()
+        }
+        Value::Number(n) => n.as_f64() != Some(0.0),
+        Value::Null => false,
+        Value::Bool(_) | Value::String(_) => true,
+    }
+}
+
+/// What a run comes to, to the picosecond: whoever changes it has changed what all labs come to.
+#[test]
+fn the_results_of_a_small_lab_are_these() {
+    let dir = Dir::new("lab-golden");
+    dir.write("tiny.yaml", LAB);
+    let mut found = json(&dir, "tiny.yaml", &[]);
+    // The work it took is no result, and versions change.
+    for field in ["engine", "version"] {
+        found.as_object_mut().unwrap().remove(field);
+    }
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/lab_tiny.json");
+    prune(&mut found);
+    let found = serde_json::to_string_pretty(&found).unwrap() + "\n";
+    let expected = fs::read_to_string(golden).unwrap_or_default();
+    if found != expected {
+        let path = std::env::temp_dir().join("sluice-lab_tiny.json");
+        fs::write(&path, &found).unwrap();
+        let line = found.lines().zip(expected.lines()).position(|(a, b)| a != b).unwrap_or(0);
+        panic!(
+            "line {} differs from {golden}; the new results are in {}",
+            line + 1,
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn bad_input_and_a_missing_world_have_their_own_exit_status() {
+    let dir = Dir::new("lab-bad");
+    dir.write("tiny.yaml", LAB);
+    dir.write("broken.yaml", "topology: {star: {hosts: 3}}\nflows: [{to: h9}]\n");
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&["missing.yaml"], 2, "missing.yaml"),
+        (&["broken.yaml"], 2, "h9"),
+        (&["tiny.yaml", "--pcapng", "h9-s1=x.pcapng"], 2, "there is no link h9-s1"),
+        (&["tiny.yaml", "--pcapng", "h9"], 2, "write the name of a link"),
+        (&["tiny.yaml", "--report", "no/such/place.html"], 2, "no/such/place.html"),
+        (&["tiny.yaml", "--world", "real"], 3, "--world virtual"),
+    ];
+    for (args, code, words) in cases {
+        let output = sluice(&dir, args);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
+        assert!(error.contains(words), "{args:?}: {error}");
+    }
+    let asked = LAB.replace("at_least: 1}", "at_most: 0}");
+    dir.write("asks.yaml", &asked);
+    let output = sluice(&dir, &["asks.yaml"]);
+    assert_eq!(output.status.code(), Some(1), "a check that is not good");
+    assert!(text(&output.stdout).contains("FAILED  pauses.received_xoffs"));
+}
+
+#[test]
+fn a_run_without_a_terminal_says_what_it_does_in_plain_lines() {
+    let dir = Dir::new("lab-progress");
+    // Long enough for a debug build to take a few seconds, however fast the machine.
+    let long = LAB.replace("frames: 400", "frames: 400000").replace("1ms", "30ms");
+    dir.write("long.yaml", &long);
+    let output = sluice(&dir, &["long.yaml"]);
+    let error = text(&output.stderr);
+    let lines: Vec<_> = error.lines().collect();
+    assert!(
+        lines[0].ends_with("5 nodes, 4 links and 3 flows in the virtual world, for up to 30ms")
+    );
+    assert!(lines.last().unwrap().contains("frame-hops/s"), "{error}");
+    assert!(lines.len() > 2 || cfg!(not(debug_assertions)), "a line now and then: {error}");
+    assert!(!error.contains('\u{1b}') && !error.contains('\r'), "no terminal, no escapes");
+    assert!(text(&output.stdout).starts_with("tiny <incast> in the virtual world: "));
+}
+
+/// Whether every element is closed, in order; and all of them, by name.
+fn elements(page: &str) -> BTreeMap<String, usize> {
+    const VOID: [&str; 2] = ["meta", "!doctype"];
+    let (mut open, mut seen) = (Vec::<String>::new(), BTreeMap::new());
+    let mut rest = page;
+    while let Some(start) = rest.find('<') {
+        let end = start + rest[start..].find('>').expect("a tag ends");
+        let tag = &rest[start + 1..end];
+        let name = tag.trim_start_matches('/').split([' ', '/', '\n']).next().unwrap();
+        let name = name.to_lowercase();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop().as_ref(), Some(&name), "</{name}> closes what is open");
+        } else {
+            *seen.entry(name.clone()).or_insert(0) += 1;
+            if !tag.ends_with('/') && !VOID.contains(&name.as_str()) {
+                open.push(name);
+            }
+        }
+        rest = &rest[end + 1..];
+    }
+    assert!(open.is_empty(), "left open: {open:?}");
+    seen
+}
+
+#[test]
+fn the_report_is_one_page_that_needs_nothing_else() {
+    let dir = Dir::new("lab-report");
+    dir.write("tiny.yaml", LAB);
+    json(&dir, "tiny.yaml", &["--report", "out.html"]);
+    let page = fs::read_to_string(dir.path("out.html")).unwrap();
+    let seen = elements(&page);
+    assert!(seen["svg"] >= 6 && seen["table"] >= 4, "{seen:?}");
+    for outside in ["script", "link", "img", "iframe", "object", "a"] {
+        assert!(!seen.contains_key(outside), "{outside}");
+    }
+    for outside in ["http:", "https:", "src=", "href=", "url(", "@import"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    for part in [
+        "width=device-width",
+        "prefers-color-scheme: dark",
+        "tiny &lt;incast&gt;",
+        "sluice run tiny.yaml --world virtual --seed 0",
+        "queue depth (kB)",
+        "time (µs)",
+        "throughput (Gb/s)",
+        "latency (logarithmic)",
+        "aria-label=\"Pauses over time",
+        "all 7 checks were passed",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let svgs = page.matches("<svg ").count();
+    assert_eq!(page.matches("role=\"img\" aria-label=\"").count(), svgs, "words for all pictures");
+    assert!(!page.contains("#01020") && !page.contains("#01030"), "every colour is the page's");
+    assert!(page.len() < 400_000, "{} octets", page.len());
+}
+
+/// Rows of what tshark reads in a capture.
+fn tshark(dir: &Dir, file: &str, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(dir.path(file)).args(["-Y", filter, "-T", "fields", "-E", "separator=|"]);
+    for field in fields {
+        command.args(["-e", field]);
+    }
+    let output = command.output().expect("tshark is installed");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let row = |line: &str| line.split('|').map(String::from).collect();
+    text(&output.stdout).lines().map(row).collect()
+}
+
+#[test]
+fn captures_have_both_directions_and_nanoseconds_as_tshark_reads_them() {
+    let dir = Dir::new("lab-capture");
+    dir.write("tiny.yaml", LAB);
+    let results = json(&dir, "tiny.yaml", &["--pcapng", "h1-s1=h1.pcapng"]);
+    let fields = ["frame.time_epoch", "frame.interface_name", "frame.len", "frame.cap_len"];
+    let data = tshark(&dir, "h1.pcapng", "udp", &fields);
+    assert_eq!(data.len(), 400);
+    for row in &data {
+        assert_eq!(row[1..3], ["h1 to s1", "996"], "1,000 octets less the check sequence");
+        assert!(row[3].parse::<u32>().unwrap() < 200, "the first octets alone");
+    }
+    // 1,020 octets at 80 ps: two frames start 81.6 ns apart, cut to whole nanoseconds.
+    let nanos = |row: &[String]| {
+        let (seconds, fraction) = row[0].split_once('.').unwrap();
+        assert_eq!((seconds, fraction.len()), ("0", 9), "stamps in nanoseconds: {}", row[0]);
+        fraction.parse::<u64>().unwrap()
+    };
+    assert_eq!(data[..4].iter().map(|row| nanos(row)).collect::<Vec<_>>(), [0, 81, 163, 244]);
+    let pauses = tshark(&dir, "h1.pcapng", "macc.opcode == 0x0101", &fields);
+    let received = &results["nodes"]["h1"]["ports"][0]["pauses_received"];
+    assert_eq!(pauses.len() as u64, received.as_u64().unwrap());
+    assert!(pauses.iter().all(|row| row[1..3] == ["s1 to h1", "60"]), "{pauses:?}");
+    let all = tshark(&dir, "h1.pcapng", "frame", &fields);
+    assert!(all.is_sorted_by_key(|row| nanos(row)) && all.len() == data.len() + pauses.len());
+}
