@@ -12,7 +12,7 @@ mod trouble;
 use crate::buffer::GroupKind;
 use crate::config::ConfigError;
 use crate::config::quantity::{Size, Span};
-use crate::config::raw::Shared;
+use crate::config::raw::{Lossless, Shared};
 use crate::lab::raw::{Cpu, Defaults, Host, HostEntry, Lab, Members, Nodes, Short, Switch};
 use crate::lab::{LabPlan, resolve_raw};
 use crate::schedule::Line;
@@ -116,6 +116,9 @@ fn finish(chance: &mut Chance, lab: &mut Lab) -> Result<(), ConfigError> {
             // A fixed limit above the whole buffer would be no limit.
             if let Some(Shared { static_th: Some(most), .. }) = &mut group.shared {
                 most.0 = most.0.min(pool);
+                if let Some(Lossless { xon: Some(xon), .. }) = &mut group.lossless {
+                    xon.0 = xon.0.min(most.0);
+                }
             }
         }
     }
