@@ -12,6 +12,7 @@ pub mod demo;
 #[cfg(feature = "dpdk")]
 pub mod doctor;
 pub mod run;
+pub mod swarm;
 #[cfg(feature = "dpdk")]
 pub mod switch;
 
@@ -71,6 +72,7 @@ enum Command {
     Ctl(ctl::Args),
     Check(check::CheckArgs),
     Run(run::RunArgs),
+    Swarm(swarm::SwarmArgs),
 }
 
 /// How results are printed.
@@ -121,6 +123,7 @@ pub fn main() -> ExitCode {
         Command::Ctl(args) => ctl::run(args),
         Command::Check(args) => check::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Swarm(args) => swarm::run(&args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("sluice: {error:#}");

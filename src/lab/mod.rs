@@ -10,6 +10,7 @@ pub mod raw;
 pub mod record;
 mod resolve;
 mod schema;
+pub mod swarm;
 mod verdict;
 mod virtual_run;
 mod world;

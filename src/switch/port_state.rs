@@ -132,10 +132,15 @@ impl<W: World> PortState<W> {
 
     /// When this port has something to do though no frame arrives.
     pub(super) fn next_deadline(&self, now: Instant) -> Instant {
-        let mut at = self.sender.next_deadline().min(self.watchdog.next_deadline());
-        let waiting = !self.scheduler.is_empty() || self.sender.due(now).is_some();
-        if waiting && !self.link_free(now) {
+        let mut at = self.watchdog.next_deadline();
+        let pause = self.sender.due(now).is_some();
+        let busy = !self.link_free(now);
+        if busy && (pause || !self.scheduler.is_empty()) {
             at = at.min(self.shaper.as_ref().map_or(Instant::NEVER, Shaper::free_at));
+        }
+        // A pause that is due waits for the line, and not for the time at which it was due.
+        if !(busy && pause) {
+            at = at.min(self.sender.next_deadline());
         }
         // The end of a pause lets a frame go that waits. Where none does nothing happens then, and
         // nobody asks the receiver, which would go on to name a time that has passed.

@@ -2,20 +2,23 @@
 //!
 //! What planned faults take (frames on lines that fail, queues of links that go down, what a
 //! watchdog drops) is counted apart. A drop for want of buffer is excused where a planned fault is
-//! its reason: the pause was lost on its way, the link was down and its pauses were forgotten, or
-//! the switch stood still when the pause was due.
+//! its reason: the pause was lost on its way, the link was down and its pauses were forgotten, the
+//! peer's watchdog ignores pauses, or the switch stood still or was busy when the pause was due
+//! (headroom is reckoned for switches that are neither).
 
 use super::facts::Facts;
 use super::finding::{Check, Finding, First, Verdict};
 use crate::sim::{Direction, Loss};
 use crate::stats::DropReason;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 
 /// Counts losses, by reason.
 #[derive(Debug)]
 pub(super) struct Lossless {
-    /// By port: whether a fault has met its pauses since it last had none to want.
+    /// By port: whether a fault has met its pauses since it last had none to want, and whether its
+    /// peer ignores them.
     excused: Vec<bool>,
+    ignored: Vec<bool>,
     first_excused: First,
     first: First,
     /// Frames of lossless priorities: lost on lines, dropped because of links that went down, by
@@ -24,18 +27,22 @@ pub(super) struct Lossless {
     links: u64,
     watchdogs: u64,
     buffer: u64,
+    /// Those of the last that are excused.
+    excused_drops: u64,
 }
 
 impl Lossless {
     pub(super) fn new(facts: &Facts) -> Self {
         Self {
             excused: vec![false; facts.ports.len()],
+            ignored: vec![false; facts.ports.len()],
             first_excused: First::default(),
             first: First::default(),
             lines: 0,
             links: 0,
             watchdogs: 0,
             buffer: 0,
+            excused_drops: 0,
         }
     }
 
@@ -87,8 +94,10 @@ impl Lossless {
             | R::NoTagRoom => return,
         }
         self.buffer += 1;
-        let stood_still = facts.node(of.node).stalls.iter().any(|stall| *stall <= at);
-        let excused = self.excused[port.index()] || stood_still;
+        let node = facts.node(of.node);
+        let busy = node.slack == Duration::MAX || node.stalls.iter().any(|stall| *stall <= at);
+        let excused = self.excused[port.index()] || self.ignored[port.index()] || busy;
+        self.excused_drops += u64::from(excused);
         let first = if excused { &mut self.first_excused } else { &mut self.first };
         first.see(at, || {
             let whose = whose.map_or_else(String::new, |(src, dst)| {
@@ -115,6 +124,17 @@ impl Lossless {
     /// A port wants nothing paused any more: what happens from now on has other reasons.
     pub(super) fn relieved(&mut self, port: Direction) {
         self.excused[port.index()] = false;
+    }
+
+    /// The peer of a port ignores its pauses from now on, or obeys them again.
+    pub(super) fn ignored(&mut self, port: Direction, ignored: bool) {
+        self.ignored[port.index()] = ignored;
+        self.excused[port.index()] |= ignored;
+    }
+
+    /// Frames dropped for want of buffer that no fault explains, and those that one does.
+    pub(super) const fn drops(&self) -> (u64, u64) {
+        (self.buffer - self.excused_drops, self.excused_drops)
     }
 
     pub(super) fn finish(self) -> Finding {

@@ -54,6 +54,29 @@ pub struct Checkers {
     deadlocks: Deadlocks,
     idle: Idle,
     ecn: EcnFirst,
+    totals: Totals,
+}
+
+/// How much of what there was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Pauses that switches sent, refreshed ones too.
+    pub pauses: u64,
+    /// Resumptions that switches sent.
+    pub resumptions: u64,
+    /// Frames that switches marked.
+    pub marks: u64,
+    /// Frames that switches dropped.
+    pub drops: u64,
+    /// Frames lost on lines.
+    pub lost: u64,
+    /// Storms that watchdogs found.
+    pub storms: u64,
+    /// Frames of lossless priorities that switches dropped for want of buffer without a planned
+    /// fault that explains it.
+    pub lossless_drops: u64,
+    /// The same, with one.
+    pub excused_drops: u64,
 }
 
 impl Checkers {
@@ -71,6 +94,7 @@ impl Checkers {
             deadlocks: Deadlocks::new(&facts),
             idle: Idle::new(&facts),
             ecn: EcnFirst::new(&facts),
+            totals: Totals::default(),
             facts,
         }
     }
@@ -79,6 +103,13 @@ impl Checkers {
     #[must_use]
     pub fn deadlocks(&self) -> &[Deadlock] {
         self.deadlocks.found()
+    }
+
+    /// How much was seen so far.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let (lossless_drops, excused_drops) = self.lossless.drops();
+        Totals { lossless_drops, excused_drops, ..self.totals }
     }
 
     /// A last look at the nodes, and what was found: one finding for each check.
@@ -144,6 +175,7 @@ impl Witness for Checkers {
     fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
         let facts = &self.facts;
         self.frames.ended(facts, at, direction, frame);
+        self.totals.lost += 1;
         match Look::at(frame) {
             Look::Control(_) => self.lossless.excuse(direction),
             Look::Data(data) => {
@@ -164,6 +196,7 @@ impl Witness for Checkers {
         self.frames.noted(node, note);
         match *note {
             Note::Dropped { port, priority, reason } => {
+                self.totals.drops += 1;
                 let priority = priority.map(|p| p.get());
                 let whose = self.passages.dropped(facts, (node, port), priority, reason);
                 if let Some(p) = priority {
@@ -171,7 +204,10 @@ impl Witness for Checkers {
                     self.lossless.dropped(facts, at, port, p, reason, whose);
                 }
             }
-            Note::Marked { .. } => self.ecn.marked(at, node),
+            Note::Marked { .. } => {
+                self.totals.marks += 1;
+                self.ecn.marked(at, node);
+            }
             Note::Crossed { port, group, xoff } => {
                 let port = facts.out(node, port);
                 self.asked.crossed(facts, at, port, group.get(), xoff);
@@ -180,13 +216,19 @@ impl Witness for Checkers {
                 }
             }
             Note::PauseSent { paused, .. } => {
+                self.totals.resumptions += u64::from(paused.is_empty());
                 if !paused.is_empty() {
+                    self.totals.pauses += 1;
                     self.ecn.paused(facts, at, node);
                 }
             }
             Note::PauseObeyed { .. } => {}
             Note::Storm { port, class, detected } => {
                 let (port, class) = (facts.out(node, port), class.get());
+                self.totals.storms += u64::from(detected);
+                if facts.from(port).forwards >> class & 1 == 1 {
+                    self.lossless.ignored(port.reverse(), detected);
+                }
                 self.pauses.storm(facts, at, port, class, detected);
                 self.idle.storm(port, class, detected);
                 if detected && facts.from(port).flushes >> class & 1 == 1 {

@@ -290,3 +290,34 @@ fn a_pause_that_ends_while_nothing_waits_is_no_deadline() {
     lab.advance(Duration::from_nanos(5_120));
     assert_eq!(lab.sent(1).len(), 1);
 }
+
+#[test]
+fn a_refresh_that_finds_the_line_busy_waits_for_the_line() {
+    let mut p = plan(3);
+    for port in &mut p.ports {
+        port.shaped = true;
+        port.pfc.refresh = Duration::from_nanos(1_500);
+    }
+    let mut lab: Lab = Lab::new(&p);
+    learn(&mut lab);
+    lab.advance(Duration::from_micros(1));
+    // Host 2 may not be sent to, so what comes for it fills the group of port 0.
+    lab.inject(1, &pfc(P3, u16::MAX));
+    let mut pauses = 0;
+    while pauses == 0 {
+        lab.inject(0, &data(3, 1_500));
+        lab.settle();
+        pauses = lab.sent(0).len();
+    }
+    // A frame of 1,000 octets is 816 ns on the line of port 0, and the refresh falls into it.
+    lab.now += Duration::from_nanos(1_000);
+    lab.inject(1, &frame(host(1), host(2), None, 996));
+    let end = lab.now + Duration::from_nanos(816);
+    lab.settle();
+    lab.now += Duration::from_nanos(500);
+    assert_eq!(lab.settle(), end);
+    assert_eq!(lab.sent(0).len(), 1, "the frame alone");
+    lab.now = end;
+    lab.settle();
+    assert_eq!(lab.sent(0).len(), 1, "the refresh");
+}

@@ -1,0 +1,246 @@
+//! `sluice swarm`: labs by chance, with every checker.
+
+use std::fs;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::{Format, bad_input, verdict};
+use crate::lab::swarm::{self, Failed, Failure, Shrunk, Summary, Swarm};
+use crate::report::{Align, Table, count};
+
+const EXAMPLES: &str = "\
+EXAMPLES:
+  sluice swarm --count 10000                 a night's worth, in minutes
+  sluice swarm --count 10000 --keep failed   and what fails, made small, as lab files
+  sluice swarm --seed 7 --count 1            the one lab of a seed that was reported
+  sluice swarm --replay failed/swarm-7.yaml  a lab file, judged as the swarm judges
+
+The same seed and count give the same swarm, whatever the number of jobs. Exit status 0 says that
+no lab failed, 1 that one did.";
+
+/// For how long a failure is made small.
+const SHRINKING: StdDuration = StdDuration::from_secs(60);
+/// How many failures are made small; the others are said and no more.
+const SHRUNK_MOST: usize = 8;
+
+/// Draw labs by chance (topologies, profiles, loads, faults) and run them with every checker.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct SwarmArgs {
+    /// How many labs.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    count: u64,
+    /// The seed of all of them.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many are run at the same time. Default: as many as there are cores.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Where lab files of failures go, made small. Default: nowhere; their seeds are said.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Run this lab file, judged as the swarm judges, and nothing else.
+    #[arg(long, value_name = "LAB", conflicts_with_all = ["count", "seed", "jobs"])]
+    replay: Option<PathBuf>,
+    /// What the results look like on standard output.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Results<'a> {
+    verdict: &'static str,
+    #[serde(flatten)]
+    summary: &'a Summary,
+    kept: Vec<Kept>,
+}
+
+/// A failure that was made small.
+#[derive(Serialize)]
+struct Kept {
+    lab: u64,
+    file: String,
+    check: &'static str,
+    detail: String,
+}
+
+/// Runs the swarm and prints its summary. Exit status 1 says that a lab failed.
+///
+/// # Errors
+/// What is wrong with an argument, or that a file cannot be written.
+pub fn run(args: &SwarmArgs) -> Result<ExitCode> {
+    if let Some(file) = &args.replay {
+        return replay(file);
+    }
+    if let Some(dir) = &args.keep {
+        let made = fs::create_dir_all(dir);
+        made.with_context(|| format!("making {}", dir.display())).map_err(bad_input)?;
+    }
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.map_or_else(cores, usize::from);
+    let mut show = Show::new(args.count);
+    // A panic is a lab's failure and is said as that.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let plan = Swarm { count: args.count, seed: args.seed, jobs };
+    let summary = swarm::run(plan, |done, failed| show.update(done, failed));
+    show.finish();
+    let kept = keep(args, &summary);
+    std::panic::set_hook(hook);
+    print(args, &summary, kept?)?;
+    Ok(verdict(summary.is_good()))
+}
+
+/// Runs one lab file.
+fn replay(file: &Path) -> Result<ExitCode> {
+    let mut lab = None;
+    crate::lab::load_changed(file, |raw| lab = Some(raw.clone())).map_err(bad_input)?;
+    let trial = swarm::run_lab(&lab.context("the file was read").map_err(bad_input)?);
+    let mut out = std::io::stdout().lock();
+    let frames = count(trial.frames);
+    match &trial.failure {
+        None => writeln!(out, "good: {frames} frames, trace {:016x}", trial.trace_hash)?,
+        Some(Failure { check, detail }) => {
+            writeln!(out, "{check}: {detail}")?;
+            writeln!(out, "{frames} frames, trace {:016x}", trial.trace_hash)?;
+        }
+    }
+    Ok(verdict(trial.failure.is_none()))
+}
+
+/// Makes failures small and writes them to files.
+fn keep(args: &SwarmArgs, summary: &Summary) -> Result<Vec<Kept>> {
+    let mut kept = vec![];
+    let Some(dir) = &args.keep else { return Ok(kept) };
+    for failed in summary.failed.iter().take(SHRUNK_MOST) {
+        eprintln!("lab {} (seed {}): {}; making it small", failed.lab, failed.seed, failed.check);
+        let Ok(lab) = swarm::draw(failed.seed) else { continue };
+        let failure = Failure { check: failed.check, detail: failed.detail.clone() };
+        let shrunk = swarm::shrink(&lab, &failure, SHRINKING);
+        let file = dir.join(format!("swarm-{}.yaml", failed.seed));
+        let written = fs::write(&file, text(failed, &shrunk, &file));
+        written.with_context(|| format!("writing {}", file.display())).map_err(bad_input)?;
+        let Failure { check, detail } = shrunk.failure;
+        kept.push(Kept { lab: failed.lab, file: file.display().to_string(), check, detail });
+    }
+    Ok(kept)
+}
+
+/// The file of a failure.
+fn text(failed: &Failed, shrunk: &Shrunk, file: &Path) -> String {
+    let Failure { check, detail } = &shrunk.failure;
+    format!(
+        "# Found by `sluice swarm --seed {} --count 1`, made small in {} steps.\n\
+         # `sluice swarm --replay {}` says:\n\
+         # {check}: {}\n{}",
+        failed.seed,
+        shrunk.tried,
+        file.display(),
+        detail.replace('\n', "\n# "),
+        swarm::as_yaml(&shrunk.lab)
+    )
+}
+
+fn print(args: &SwarmArgs, summary: &Summary, kept: Vec<Kept>) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    if args.format == Format::Json {
+        let verdict = if summary.is_good() { "good" } else { "bad" };
+        let results = Results { verdict, summary, kept };
+        writeln!(out, "{}", serde_json::to_string_pretty(&results)?)?;
+        return Ok(());
+    }
+    write!(out, "{}", table(summary))?;
+    for failed in &summary.failed {
+        writeln!(
+            out,
+            "\nlab {} failed, seed {}: {}\n  {}",
+            failed.lab, failed.seed, failed.check, failed.detail
+        )?;
+    }
+    for kept in kept {
+        writeln!(
+            out,
+            "\nlab {} made small: {}\n  {}: {}",
+            kept.lab, kept.file, kept.check, kept.detail
+        )?;
+    }
+    Ok(())
+}
+
+fn table(summary: &Summary) -> String {
+    let mut table = Table::new([("what", Align::Left), ("how many", Align::Right)]);
+    let faults = &summary.faults;
+    for (name, n) in [
+        ("labs", summary.labs),
+        ("labs that failed", summary.failed.len() as u64),
+        ("lossless drops", summary.lossless_drops),
+        ("lossless drops that a fault explains", summary.excused_drops),
+        ("frames", summary.frames),
+        ("pauses sent", summary.pauses),
+        ("resumptions sent", summary.resumptions),
+        ("frames marked", summary.marks),
+        ("frames dropped, lossy ones too", summary.drops),
+        ("frames lost on lines", summary.line_losses),
+        ("deadlocks, in circles", summary.deadlocks),
+        ("storms that watchdogs found", summary.watchdog_storms),
+        ("faults: links down", faults.flaps),
+        ("faults: pauses to be lost", faults.lost_pauses),
+        ("faults: frames to be lost", faults.lost_frames),
+        ("faults: lines with errors", faults.errors),
+        ("faults: nodes standing still", faults.stalls),
+        ("faults: hosts that storm", faults.storms),
+    ] {
+        table.row([name.to_owned(), count(n)]);
+    }
+    let slowest = summary.slowest.map_or_else(String::new, |slowest| {
+        format!("; lab {} took longest, {:.0} ms", slowest.lab, slowest.milliseconds)
+    });
+    let (seed, hash, seconds) = (summary.seed, &summary.trace_hash, summary.seconds);
+    format!("{table}\nseed {seed}, trace {hash}, {seconds:.1} s{slowest}\n")
+}
+
+/// The progress: a bar on a terminal, a line every few seconds elsewhere.
+struct Show {
+    bar: Option<ProgressBar>,
+    count: u64,
+    next_line: StdInstant,
+}
+
+/// From one line to the next where there is no terminal.
+const LINE_EVERY: StdDuration = StdDuration::from_secs(5);
+
+impl Show {
+    fn new(count: u64) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{bar:32} {pos}/{len} labs, {eta} left{msg}");
+            let style = style.expect("the template is well formed").progress_chars("=> ");
+            ProgressBar::new(count).with_style(style)
+        });
+        Self { bar, count, next_line: StdInstant::now() + LINE_EVERY }
+    }
+
+    fn update(&mut self, done: u64, failed: u64) {
+        let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+        if let Some(bar) = &self.bar {
+            bar.set_position(done);
+            bar.set_message(failed);
+        } else if StdInstant::now() >= self.next_line {
+            eprintln!("{done} of {} labs{failed}", self.count);
+            self.next_line += LINE_EVERY;
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

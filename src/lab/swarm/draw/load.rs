@@ -1,0 +1,78 @@
+//! Loads by chance.
+
+use super::chance::Chance;
+use super::profile::Drawn;
+use crate::config::quantity::{Ratio, Size, Span};
+use crate::lab::raw::{
+    Amount, EcnName, Flow, FlowDuration, FlowRateText, Many, Pattern, Short, Storm,
+};
+
+/// Frames that all hosts together send, about.
+const FRAMES: u64 = 2_500;
+
+/// Draws what the hosts send to each other.
+pub(super) fn flows(chance: &mut Chance, hosts: &[String], drawn: &Drawn) -> Vec<Flow> {
+    let kinds = chance.between(1, 4);
+    (0..kinds).map(|_| flow(chance, hosts, drawn, FRAMES / kinds)).collect()
+}
+
+fn flow(chance: &mut Chance, hosts: &[String], drawn: &Drawn, frames: u64) -> Flow {
+    let (pattern, from, to) = ends(chance, hosts);
+    let pairs = match pattern {
+        Pattern::AllToAll => from.len() * to.len(),
+        Pattern::Pairs | Pattern::Permutation => from.len(),
+    };
+    let lossy = !drawn.lossy.is_empty() && chance.percent(30);
+    let priority = chance.pick(if lossy { &drawn.lossy } else { &drawn.lossless });
+    let most = (frames / pairs as u64).max(1);
+    let sizes = [70, 128, 257, 512, 1_000, 1_048, 1_518, drawn.max_frame, drawn.max_frame];
+    let sizes: Vec<u64> = sizes.into_iter().filter(|size| *size <= drawn.max_frame).collect();
+    let rate = match chance.between(0, 3) {
+        0..=2 => Ratio(1_000_000),
+        _ => Ratio(chance.between(50_000, 1_000_000) as u32),
+    };
+    // A burst is short and at full speed.
+    let burst = chance.percent(25);
+    let frames = if burst { chance.between(1, 20).min(most) } else { chance.scale(1, most) };
+    Flow {
+        from: Some(Many(from)),
+        to: Some(Many(to)),
+        pattern: Some(pattern),
+        rate: Some(Short::Short(FlowRateText::Share(if burst { Ratio(1_000_000) } else { rate }))),
+        size: Some(Size(chance.pick(&sizes))),
+        duration: Some(FlowDuration::Amount(Amount { frames: Some(frames), ..Amount::default() })),
+        start: chance.percent(60).then(|| Span(chance.span(1, 50_000))),
+        stagger: chance.percent(30).then(|| Span(chance.span(1, 10_000))),
+        priority: Some(priority),
+        ecn: chance.percent(50).then_some(EcnName::Ect0),
+        ..Flow::default()
+    }
+}
+
+/// Who sends to whom: an incast, a permutation, or some to some.
+fn ends(chance: &mut Chance, hosts: &[String]) -> (Pattern, Vec<String>, Vec<String>) {
+    let others = |of: &str| hosts.iter().filter(|h| *h != of).cloned().collect::<Vec<_>>();
+    match chance.between(0, 5) {
+        0..=2 => {
+            let to = chance.pick(hosts);
+            (Pattern::AllToAll, chance.some(&others(&to)), vec![to])
+        }
+        3..=4 if hosts.len() > 2 => (Pattern::Permutation, hosts.to_vec(), hosts.to_vec()),
+        _ => {
+            let from = chance.pick(hosts);
+            let to = chance.some(&others(&from));
+            (Pattern::AllToAll, vec![from], to)
+        }
+    }
+}
+
+/// Draws a storm of pauses.
+pub(super) fn storm(chance: &mut Chance, drawn: &Drawn, link_wide: bool) -> Storm {
+    Storm {
+        priorities: if link_wide { vec![] } else { chance.some(&drawn.lossless) },
+        quanta: Some(chance.scale(10, 65_535) as u16),
+        start: Some(Span(chance.span(1, 100_000))),
+        every: Some(Span(chance.span(500, 100_000))),
+        frames: Some(chance.scale(1, 20)),
+    }
+}

@@ -1,0 +1,173 @@
+//! Labs by chance: a seed in, a lab file's content out.
+//!
+//! Everything that is drawn is written into the lab, so that the lab alone says what happens, and
+//! can be made smaller piece by piece. Loads are small: a lab takes milliseconds.
+
+mod chance;
+mod load;
+mod profile;
+mod shape;
+mod trouble;
+
+use crate::buffer::GroupKind;
+use crate::config::ConfigError;
+use crate::config::quantity::{Size, Span};
+use crate::config::raw::{Lossless, Shared};
+use crate::lab::raw::{Cpu, Defaults, Host, HostEntry, Lab, Members, Nodes, Short, Switch};
+use crate::lab::{LabPlan, resolve_raw};
+use crate::schedule::Line;
+use crate::sim::NodeKind;
+use crate::time::Duration;
+use chance::Chance;
+
+/// The name of the one profile of every lab.
+const PROFILE: &str = "drawn";
+
+/// Draws a lab.
+///
+/// # Errors
+/// What is wrong with what was drawn: nothing, or the drawing is.
+pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
+    let mut chance = Chance::new(seed);
+    let chance = &mut chance;
+    let mut shape = shape::shape(chance);
+    let drawn = profile::profile(chance, shape.slowest);
+    let hosts = shape.host_names();
+    let link_wide = drawn.profile.defaults.pause.is_some();
+    let mut lab = Lab {
+        name: Some(format!("swarm-{seed}")),
+        seed: chance.any(),
+        shuffle: chance.percent(30).then(|| chance.any()),
+        until_done: true,
+        duration: Some(Span(Duration::from_secs(1))),
+        flows: load::flows(chance, &hosts, &drawn),
+        routes: core::mem::take(&mut shape.routes),
+        ..Lab::default()
+    };
+    lab.defaults = Defaults { switches: switches(chance), ..Defaults::default() };
+    lab.nodes = nodes(chance, &shape, &hosts);
+    if chance.percent(if drawn.watchdog { 70 } else { 10 }) {
+        let storm = load::storm(chance, &drawn, link_wide);
+        let name = chance.pick(&hosts);
+        entry(&mut lab.nodes, &name).storms = Some(vec![storm]);
+    }
+    if chance.percent(45) {
+        let switches = (1..=shape.switches).map(|n| format!("s{n}"));
+        let nodes: Vec<String> = switches.chain(hosts).collect();
+        lab.faults = trouble::faults(chance, &mut shape.links, &nodes);
+    }
+    lab.links = shape.links;
+    lab.profiles.insert(PROFILE.into(), drawn.profile);
+    finish(chance, &mut lab)?;
+    Ok(lab)
+}
+
+/// What all switches have in common.
+fn switches(chance: &mut Chance) -> Switch {
+    let cpu = chance.percent(5).then(|| Cpu {
+        poll: Some(Span(chance.span(20, 500))),
+        frame: Some(Span(chance.span(1, 100))),
+        byte: None,
+    });
+    Switch {
+        cut_through: chance.percent(15).then_some(true),
+        control_frame: chance.percent(5).then(|| Size(chance.between(43, 80))),
+        cpu,
+        ..Switch::default()
+    }
+}
+
+/// Switches and hosts, some with clocks of their own.
+fn nodes(chance: &mut Chance, shape: &shape::Shape, hosts: &[String]) -> Nodes {
+    let clocks = chance.percent(50);
+    let clock = |chance: &mut Chance| clocks.then(|| shape::clock(chance));
+    let switches = (1..=shape.switches).map(|n| {
+        let clock = clock(chance);
+        let name = Some(format!("s{n}"));
+        Short::Long(Switch { name, clock, ..Switch::default() })
+    });
+    let switches = Members::List(switches.collect());
+    let hosts = hosts.iter().map(|name| {
+        let clock = clock(chance);
+        Short::Long(Host { name: Some(name.clone()), clock, ..Host::default() })
+    });
+    Nodes { switches, hosts: Members::List(hosts.collect()) }
+}
+
+/// A host by its name.
+fn entry<'a>(nodes: &'a mut Nodes, name: &str) -> &'a mut Host {
+    let Members::List(hosts) = &mut nodes.hosts else { unreachable!("hosts are drawn as a list") };
+    let found = hosts.iter_mut().find_map(|entry: &mut HostEntry| match entry {
+        Short::Long(host) if host.name.as_deref() == Some(name) => Some(host),
+        _ => None,
+    });
+    found.expect("a host is drawn with its name")
+}
+
+/// Gives the lab a buffer that its links need, with a little to share, and the time that its flows
+/// take at worst.
+fn finish(chance: &mut Chance, lab: &mut Lab) -> Result<(), ConfigError> {
+    let (plan, _) = resolve_raw(lab)?;
+    let pool = chance.scale(16_384, 1 << 20);
+    let total = Size(set_aside(&plan) + pool);
+    for profile in lab.profiles.values_mut() {
+        profile.buffer.total = Some(total);
+        for group in profile.buffer.profiles.values_mut() {
+            // A fixed limit above the whole buffer would be no limit.
+            if let Some(Shared { static_th: Some(most), .. }) = &mut group.shared {
+                most.0 = most.0.min(pool);
+                if let Some(Lossless { xon: Some(xon), .. }) = &mut group.lossless {
+                    xon.0 = xon.0.min(most.0);
+                }
+            }
+        }
+    }
+    lab.duration = Some(Span(time(&plan)));
+    Ok(())
+}
+
+/// The octets that are reserved and headroom in the switch with most of it.
+fn set_aside(plan: &LabPlan) -> u64 {
+    let of_switch = |kind: &NodeKind| {
+        let NodeKind::Switch(switch) = kind else { return 0 };
+        let groups = switch.buffer.groups.iter().flatten();
+        let cells: u64 = groups
+            .map(|group| {
+                let headroom = match group.kind {
+                    GroupKind::Lossless { headroom, .. } => headroom.0,
+                    GroupKind::Lossy => 0,
+                };
+                u64::from(group.reserved.0) + u64::from(headroom)
+            })
+            .sum();
+        cells * u64::from(switch.buffer.cell_bytes)
+    };
+    plan.network.nodes.iter().map(|node| of_switch(&node.kind)).max().unwrap_or(0)
+}
+
+/// A time in which all is done unless something waits for ever: everything over the slowest link,
+/// several times, and all that storms and faults can hold up.
+fn time(plan: &LabPlan) -> Duration {
+    let slowest = plan.network.links.iter().map(|link| link.rate).min_by_key(|rate| rate.get());
+    let mut octets = 0;
+    let mut span = Duration::from_millis(5);
+    for node in &plan.network.nodes {
+        let NodeKind::Host(host) = &node.kind else { continue };
+        for flow in &host.flows {
+            let frames = flow.frames.unwrap_or(0);
+            octets += frames * u64::from(flow.size + 20);
+            let line = Line::new(host.rate, host.line);
+            span += flow.interval(&line).map_or(Duration::ZERO, |each| each.saturating_mul(frames));
+        }
+        for pause in &host.pauses {
+            span += pause.every.saturating_mul(pause.frames);
+            span += crate::units::Quanta::MAX.at(host.rate);
+        }
+    }
+    let Some(slowest) = slowest else { return span };
+    let last = plan.network.faults.iter().map(|fault| fault.at.since(crate::time::Instant::ZERO));
+    span += last.max().unwrap_or(Duration::ZERO);
+    // Pauses that are lost hold a line up for as long as they last.
+    span += crate::units::Quanta::MAX.at(slowest).saturating_mul(8);
+    span + slowest.time_for(crate::units::Bytes(octets * 4))
+}

@@ -1,0 +1,144 @@
+//! Switch profiles by chance.
+
+use std::collections::BTreeMap;
+
+use super::chance::Chance;
+use crate::config::quantity::{Ratio, Size, Span};
+use crate::config::raw::{
+    self, Action, Buffer, Ecn, Lossless, MarkPoint, Pause, Pfc, Queue, Range, Refresh, Shared,
+    Watchdog,
+};
+use crate::lab::raw::{PortDefaults, Profile};
+use crate::units::{BitsPerSec, Quanta};
+
+/// A profile and what loads have to know of it.
+pub(super) struct Drawn {
+    pub(super) profile: Profile,
+    pub(super) max_frame: u64,
+    /// The priorities that are lossless, and some that are not.
+    pub(super) lossless: Vec<u8>,
+    pub(super) lossy: Vec<u8>,
+    pub(super) watchdog: bool,
+}
+
+/// Draws a profile for a network whose slowest link has this rate.
+pub(super) fn profile(chance: &mut Chance, slowest: BitsPerSec) -> Drawn {
+    let max_frame = chance.pick(&[1_526, 1_526, 2_000, 4_200, 9_216]);
+    let frames = |chance: &mut Chance, most| chance.scale(1, most) * max_frame;
+    let link_wide = chance.percent(8);
+    let lossless: Vec<u8> = match link_wide {
+        true => (0..8).collect(),
+        false => chance.pick(&[vec![3], vec![3], vec![3, 4], vec![2, 5, 6], vec![0]]),
+    };
+    let lossy: Vec<u8> = (0..8).filter(|p| !lossless.contains(p)).collect();
+    let limit = match chance.between(0, 9) {
+        0..=4 => Shared { static_th: Some(Size(frames(chance, 40))), ..Shared::default() },
+        5..=8 => dynamic(chance.between(0, 8) as i8 - 6),
+        _ => Shared { unlimited: Some(true), ..Shared::default() },
+    };
+    let xon = match limit.static_th {
+        Some(Size(most)) if chance.percent(30) => Some(Size(chance.between(0, most / 2))),
+        _ => None,
+    };
+    let protected = raw::Profile {
+        reserved: chance.percent(40).then(|| Size(frames(chance, 4))),
+        shared: Some(limit),
+        lossless: Some(Lossless {
+            xon,
+            xon_offset: chance.percent(60).then(|| Size(frames(chance, 16))),
+            ..Lossless::default()
+        }),
+    };
+    let exposed = raw::Profile {
+        reserved: chance.percent(20).then(|| Size(frames(chance, 2))),
+        shared: Some(dynamic(chance.between(0, 6) as i8 - 6)),
+        lossless: None,
+    };
+    let profiles = [("lossless", protected), ("lossy", exposed)];
+    let watchdog = chance.percent(15);
+    let (quanta, refresh) = pauses(chance, max_frame, slowest);
+    let mut defaults = PortDefaults {
+        watchdog: (watchdog && !link_wide).then(|| dog(chance)),
+        queues: queues(chance, &lossless, &lossy),
+        ..PortDefaults::default()
+    };
+    if link_wide {
+        defaults.pause = Some(Pause { quanta: Some(quanta), refresh, ..Pause::default() });
+    } else {
+        let enable = Some(lossless.clone());
+        defaults.pfc = Some(Pfc { enable, quanta: Some(quanta), refresh, ..Pfc::default() });
+    }
+    let cells = [1, 64, 80, 96, 128, 160, 192, 208, 254, 256, 512, 1_024, 4_096];
+    let buffer = Buffer {
+        cell: Some(Size(chance.pick(&cells))),
+        total: None,
+        profiles: profiles.map(|(name, profile)| (name.to_owned(), profile)).into(),
+    };
+    let max_frame_said = Some(Size(max_frame));
+    let profile = Profile { max_frame: max_frame_said, buffer, defaults, ..Profile::default() };
+    Drawn { profile, max_frame, lossless, lossy, watchdog }
+}
+
+const fn dynamic(n: i8) -> Shared {
+    Shared { dynamic_th: Some(n), static_th: None, unlimited: None }
+}
+
+/// The pause time and when a pause is told again: in time, however long a frame is in the way.
+fn pauses(chance: &mut Chance, max_frame: u64, slowest: BitsPerSec) -> (u16, Refresh) {
+    // Forty frames of the longest kind, in quanta of 64 octets.
+    let least = max_frame * 40 / 64;
+    let quanta = if chance.percent(40) { u64::from(u16::MAX) } else { chance.scale(least, 65_535) };
+    let quanta = quanta as u16;
+    if chance.percent(50) {
+        return (quanta, Refresh::Auto);
+    }
+    // The pause is shortest on the fastest link; what is below half of it everywhere will do.
+    let fastest = BitsPerSec::gbps(400).get().max(slowest.get());
+    let pause = Quanta(quanta).at(BitsPerSec::new(fastest).unwrap_or(slowest));
+    let part = chance.between(200, 500);
+    (
+        quanta,
+        Refresh::After(Span(crate::time::Duration::from_picos(pause.as_picos() / 1_000 * part))),
+    )
+}
+
+fn dog(chance: &mut Chance) -> Watchdog {
+    Watchdog {
+        detection: Some(Span(chance.span(20_000, 500_000))),
+        restoration: Some(Span(chance.span(20_000, 500_000))),
+        action: Some(chance.pick(&[Action::Drop, Action::Forward, Action::Alert])),
+    }
+}
+
+/// Weights, marking, and limits of lossy queues.
+fn queues(chance: &mut Chance, lossless: &[u8], lossy: &[u8]) -> BTreeMap<Range, Queue> {
+    let mut queues: BTreeMap<Range, Queue> = BTreeMap::new();
+    let key = |p: u8| Range { first: p.into(), last: p.into() };
+    if chance.percent(50) {
+        for p in 0..8 {
+            if chance.percent(70) {
+                let weight = Some(chance.scale(1, 100) as u16);
+                queues.entry(key(p)).or_default().weight = weight;
+            }
+        }
+    }
+    if chance.percent(40) {
+        let all: Vec<u8> = lossless.iter().chain(lossy).copied().collect();
+        for p in chance.some(&all) {
+            let kmin = chance.scale(500, 200_000);
+            let ecn = Ecn {
+                kmin: Some(Size(kmin)),
+                kmax: Some(Size(kmin * chance.between(1, 8))),
+                pmax: Some(Ratio(chance.between(0, 1_000_000) as u32)),
+                at: Some(chance.pick(&[MarkPoint::Enqueue, MarkPoint::Dequeue])),
+                not_ect: None,
+            };
+            queues.entry(key(p)).or_default().ecn = Some(ecn);
+        }
+    }
+    if !lossy.is_empty() && chance.percent(20) {
+        let limit = Some(dynamic(chance.between(0, 6) as i8 - 6));
+        queues.entry(key(chance.pick(lossy))).or_default().limit = limit;
+    }
+    queues
+}

@@ -1,0 +1,157 @@
+//! Topologies by chance. All nodes and links are written out, so that each can be left out when a
+//! failure is made small.
+
+use super::chance::Chance;
+use crate::config::quantity::{Length, Rate, Span};
+use crate::config::raw::FecName;
+use crate::lab::raw::{Back, Drift, Link, Many, NsPerMetre, Route};
+use crate::time::Duration;
+use crate::units::BitsPerSec;
+
+/// Switches and hosts, and how they are linked.
+pub(super) struct Shape {
+    /// How many switches there are: `s1`, `s2` ...
+    pub(super) switches: u64,
+    /// The switch of each host: `h1`, `h2` ...
+    pub(super) hosts: Vec<u64>,
+    pub(super) links: Vec<Link>,
+    pub(super) routes: Vec<Route>,
+    /// The slowest rate of all links.
+    pub(super) slowest: BitsPerSec,
+}
+
+impl Shape {
+    /// The names of all hosts.
+    pub(super) fn host_names(&self) -> Vec<String> {
+        (1..=self.hosts.len()).map(|n| format!("h{n}")).collect()
+    }
+}
+
+/// How the switches are linked: star, parking lot, leaves and spines, ring, or any tree.
+fn trunks(chance: &mut Chance) -> (u64, Vec<u64>, Vec<(u64, u64)>, bool) {
+    let each = |switches: std::ops::RangeInclusive<u64>, n: u64| -> Vec<u64> {
+        switches.flat_map(|s| (0..n).map(move |_| s)).collect()
+    };
+    match chance.between(0, 13) {
+        0..=3 => (1, each(1..=1, chance.between(2, 10)), vec![], false),
+        4..=6 => {
+            let n = chance.between(2, 4);
+            let mut hosts = each(1..=n, chance.between(1, 3));
+            hosts.push(n);
+            (n, hosts, (1..n).map(|s| (s, s + 1)).collect(), false)
+        }
+        7..=9 => {
+            let (leaves, spines) = (chance.between(2, 4), chance.between(1, 3));
+            let hosts = each(1..=leaves, chance.between(1, 4));
+            let up = (1..=leaves).flat_map(|l| (1..=spines).map(move |s| (l, leaves + s)));
+            (leaves + spines, hosts, up.collect(), false)
+        }
+        10..=11 => {
+            let n = chance.between(3, 6);
+            let hosts = each(1..=n, chance.between(1, 2));
+            (n, hosts, (1..=n).map(|s| (s, s % n + 1)).collect(), true)
+        }
+        _ => {
+            let n = chance.between(2, 7);
+            let up = (2..=n).map(|s| (s, chance.between(1, s - 1))).collect();
+            let hosts = (0..chance.between(2, 10)).map(|_| chance.between(1, n));
+            (n, hosts.collect(), up, false)
+        }
+    }
+}
+
+/// Draws a topology.
+pub(super) fn shape(chance: &mut Chance) -> Shape {
+    let (switches, hosts, trunks, ring) = trunks(chance);
+    let rates = [1, 10, 25, 40, 50, 100, 100, 100, 200, 400];
+    let base = chance.pick(&rates[1..]);
+    let trunk = if chance.percent(60) { base } else { chance.pick(&rates[1..]) };
+    let kind = Kind::draw(chance);
+    let mut links = vec![];
+    let mut slowest = 400;
+    let mut link = |chance: &mut Chance, from: String, to: String, rate: u64| {
+        slowest = slowest.min(rate);
+        links.push(kind.link(chance, from, to, rate));
+    };
+    for (n, switch) in (1..).zip(&hosts) {
+        let rate = if chance.percent(15) { chance.pick(&rates) } else { base };
+        link(chance, format!("h{n}"), format!("s{switch}"), rate);
+    }
+    for (a, b) in trunks {
+        link(chance, format!("s{a}"), format!("s{b}"), trunk);
+    }
+    let clockwise = |s: u64| {
+        let far = hosts.iter().zip(1..).filter(|(at, _)| **at != s);
+        Route {
+            at: Some(format!("s{s}")),
+            to: Some(Many(far.map(|(_, n): (_, u64)| format!("h{n}")).collect())),
+            via: Some(format!("s{}", s % switches + 1)),
+            ..Route::default()
+        }
+    };
+    let routes = if ring { (1..=switches).map(clockwise).collect() } else { vec![] };
+    Shape { switches, hosts, links, routes, slowest: BitsPerSec::gbps(slowest) }
+}
+
+/// What the links of a lab have in common.
+struct Kind {
+    /// With a cable and PHYs, or else with a delay alone.
+    cable: bool,
+    metres: u64,
+    delay: Duration,
+    mixed: bool,
+    lopsided: bool,
+    fec: bool,
+    response: Option<Duration>,
+    ns_per_m: Option<NsPerMetre>,
+}
+
+impl Kind {
+    fn draw(chance: &mut Chance) -> Self {
+        Self {
+            cable: chance.percent(60),
+            metres: chance.scale(1, 2_000),
+            delay: chance.span(1, 5_000),
+            mixed: chance.percent(40),
+            lopsided: chance.percent(15),
+            fec: chance.percent(20),
+            response: chance.percent(40).then(|| chance.span(1, 2_000)),
+            ns_per_m: chance.percent(20).then_some(NsPerMetre::COPPER),
+        }
+    }
+
+    fn link(&self, chance: &mut Chance, from: String, to: String, rate: u64) -> Link {
+        let mut link = Link {
+            from: Some(from),
+            to: Some(to),
+            rate: Some(Rate(BitsPerSec::gbps(rate))),
+            response: self.response.map(Span),
+            ..Link::default()
+        };
+        if self.cable {
+            let metres = if self.mixed { chance.scale(1, 2_000) } else { self.metres };
+            link.length = Some(Length(metres * 1_000));
+            link.ns_per_m = self.ns_per_m;
+            link.fec = (self.fec && [25, 100].contains(&rate)).then_some(FecName::Rs);
+        } else {
+            let delay = if self.mixed { chance.span(1, 5_000) } else { self.delay };
+            link.delay = Some(Span(delay));
+        }
+        if self.lopsided {
+            link.back = Some(Back {
+                response: chance.percent(50).then(|| Span(chance.span(1, 2_000))),
+                delay: (!self.cable).then(|| Span(chance.span(1, 5_000))),
+                errors: None,
+            });
+        }
+        link
+    }
+}
+
+/// A clock within what Ethernet allows.
+pub(super) fn clock(chance: &mut Chance) -> crate::lab::raw::Clock {
+    crate::lab::raw::Clock {
+        offset: Some(Span(chance.span(1, 1_000_000))),
+        drift: Some(Drift(chance.between(0, 200_000) as i32 - 100_000)),
+    }
+}

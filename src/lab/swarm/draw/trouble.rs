@@ -1,0 +1,70 @@
+//! Faults by chance.
+
+use super::chance::Chance;
+use crate::config::quantity::Span;
+use crate::lab::raw::{Chance as Odds, Errors, Fault, Flap, Link, LoseFault, Stall, WhichName};
+
+/// Draws up to four faults, and errors on links.
+pub(super) fn faults(chance: &mut Chance, links: &mut [Link], nodes: &[String]) -> Vec<Fault> {
+    let names: Vec<String> = links.iter().map(name).collect();
+    let n = chance.between(1, 4);
+    let mut faults = vec![];
+    for _ in 0..n {
+        let at = Span(chance.span(1, 200_000));
+        let fault = Fault { at, ..Fault::default() };
+        let link = chance.pick(&names);
+        faults.push(match chance.between(0, 9) {
+            0..=2 => Fault { flap: Some(flap(chance, link)), ..fault },
+            3..=6 => Fault { lose: Some(lose(chance, link)), ..fault },
+            7 => {
+                let (node, span) = (chance.pick(nodes), Span(chance.span(500, 100_000)));
+                Fault { stall: Some(Stall { node, span }), ..fault }
+            }
+            _ => {
+                let at = chance.between(0, links.len() as u64 - 1) as usize;
+                links[at].errors = Some(errors(chance));
+                continue;
+            }
+        });
+    }
+    faults
+}
+
+/// What a link is called that has no name.
+fn name(link: &Link) -> String {
+    let end = |end: &Option<String>| end.clone().unwrap_or_default();
+    format!("{}-{}", end(&link.from), end(&link.to))
+}
+
+fn flap(chance: &mut Chance, link: String) -> Flap {
+    Flap {
+        link,
+        down_for: Span(chance.span(10, 50_000)),
+        times: chance.percent(30).then(|| chance.between(1, 3) as u32),
+        every: None,
+    }
+}
+
+fn lose(chance: &mut Chance, link: String) -> LoseFault {
+    LoseFault {
+        link,
+        from: None,
+        frames: Some(chance.scale(1, 8)),
+        which: Some(chance.pick(&[
+            WhichName::Any,
+            WhichName::Pause,
+            WhichName::Pause,
+            WhichName::Data,
+        ])),
+    }
+}
+
+fn errors(chance: &mut Chance) -> Errors {
+    let odds = |chance: &mut Chance, exponents: (u64, u64)| {
+        Odds::new(10f64.powi(-(chance.between(exponents.0, exponents.1) as i32)))
+    };
+    match chance.percent(50) {
+        true => Errors { loss: odds(chance, (2, 4)), ber: None },
+        false => Errors { ber: odds(chance, (6, 9)), loss: None },
+    }
+}

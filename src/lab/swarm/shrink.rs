@@ -1,0 +1,272 @@
+//! Making a lab that fails small: pieces are left out and numbers made smaller for as long as the
+//! same check objects.
+
+use std::time::{Duration as WallSpan, Instant as Wall};
+
+use super::trial::{self, Failure, Trial};
+use crate::config::quantity::Span;
+use crate::lab::raw::{
+    Defaults, Fault, Flow, FlowDuration, HostEntry, Lab, Link, Many, Members, Pattern, Short,
+    SwitchEntry,
+};
+
+/// A lab that was made small.
+#[derive(Clone, Debug)]
+pub struct Shrunk {
+    /// What is left of it.
+    pub lab: Lab,
+    /// How that fails.
+    pub failure: Failure,
+    /// How many labs were tried on the way.
+    pub tried: u64,
+}
+
+/// Makes a lab smaller that fails with `failure`, for at most about `most` of wall time.
+#[must_use]
+pub fn shrink(lab: &Lab, failure: &Failure, most: WallSpan) -> Shrunk {
+    shrink_with(lab, failure, most, trial::run)
+}
+
+/// The same, with a way to run labs.
+pub(super) fn shrink_with(
+    lab: &Lab,
+    failure: &Failure,
+    most: WallSpan,
+    run: impl Fn(&Lab) -> Trial,
+) -> Shrunk {
+    let start = Wall::now();
+    let mut best = Shrunk { lab: lab.clone(), failure: failure.clone(), tried: 0 };
+    loop {
+        let before = best.lab.clone();
+        let mut n = 0;
+        while start.elapsed() < most {
+            let Some(smaller) = candidate(&best.lab, n) else { break };
+            n += 1;
+            if smaller == best.lab {
+                continue;
+            }
+            best.tried += 1;
+            let found = run(&smaller).failure;
+            if let Some(failure) = found.filter(|found| found.check == failure.check) {
+                (best.lab, best.failure) = (smaller, failure);
+                // What stands at this place now is another piece.
+                n -= 1;
+            }
+        }
+        if best.lab == before || start.elapsed() >= most {
+            return best;
+        }
+    }
+}
+
+/// The `n`th way to make a lab smaller; nothing if there are no more.
+fn candidate(lab: &Lab, n: usize) -> Option<Lab> {
+    let mut left = n;
+    for kind in KINDS {
+        let places = (kind.places)(lab);
+        if left < places {
+            let mut smaller = lab.clone();
+            (kind.apply)(&mut smaller, left);
+            return Some(smaller);
+        }
+        left -= places;
+    }
+    None
+}
+
+/// A way to make a lab smaller: at how many places it can be tried, and how it is done at one.
+struct Kind {
+    places: fn(&Lab) -> usize,
+    apply: fn(&mut Lab, usize),
+}
+
+/// The large pieces first.
+const KINDS: &[Kind] = &[
+    Kind { places: |lab| lab.faults.len(), apply: |lab, n| drop(lab.faults.remove(n)) },
+    Kind { places: |lab| lab.flows.len(), apply: |lab, n| drop(lab.flows.remove(n)) },
+    Kind { places: |lab| hosts(lab).len(), apply: without_host },
+    Kind { places: |lab| switches(lab).len(), apply: without_switch },
+    Kind { places: |lab| lab.flows.len(), apply: |lab, n| fewer_senders(&mut lab.flows[n], true) },
+    Kind { places: |lab| lab.flows.len(), apply: |lab, n| fewer_senders(&mut lab.flows[n], false) },
+    Kind { places: |lab| lab.flows.len(), apply: |lab, n| fewer_frames(&mut lab.flows[n]) },
+    Kind { places: |_| PLAINER.len(), apply: |lab, n| PLAINER[n](lab) },
+    Kind { places: |lab| lab.links.len(), apply: |lab, n| plainer_link(&mut lab.links[n]) },
+    Kind { places: |lab| lab.links.len(), apply: |lab, n| lab.links[n].errors = None },
+    Kind { places: |lab| lab.flows.len(), apply: |lab, n| plainer_flow(&mut lab.flows[n]) },
+    Kind { places: |lab| lab.faults.len(), apply: |lab, n| milder(&mut lab.faults[n]) },
+];
+
+/// Things to leave out of the lab as a whole.
+const PLAINER: &[fn(&mut Lab)] = &[
+    |lab| lab.defaults = Defaults::default(),
+    |lab| lab.shuffle = None,
+    |lab| for_hosts(lab, |host| host.storms = None),
+    |lab| for_hosts(lab, |host| host.clock = None),
+    |lab| for_switches(lab, |switch| switch.clock = None),
+    |lab| lab.profiles.values_mut().for_each(|p| p.defaults.queues.clear()),
+    |lab| lab.profiles.values_mut().for_each(|p| p.defaults.watchdog = None),
+    |lab| {
+        for profile in lab.profiles.values_mut().flat_map(|p| p.buffer.profiles.values_mut()) {
+            profile.reserved = None;
+        }
+    },
+    |lab| lab.seed = 0,
+];
+
+/// The hosts, which a drawn lab has as a list.
+fn hosts(lab: &Lab) -> Vec<String> {
+    match &lab.nodes.hosts {
+        Members::List(list) => list.iter().filter_map(host_name).collect(),
+        Members::Count(_) => vec![],
+    }
+}
+
+fn switches(lab: &Lab) -> Vec<String> {
+    match &lab.nodes.switches {
+        Members::List(list) => list.iter().filter_map(switch_name).collect(),
+        Members::Count(_) => vec![],
+    }
+}
+
+fn host_name(entry: &HostEntry) -> Option<String> {
+    match entry {
+        Short::Short(name) => Some(name.clone()),
+        Short::Long(host) => host.name.clone(),
+    }
+}
+
+fn switch_name(entry: &SwitchEntry) -> Option<String> {
+    match entry {
+        Short::Short(name) => Some(name.clone()),
+        Short::Long(switch) => switch.name.clone(),
+    }
+}
+
+fn for_hosts(lab: &mut Lab, change: impl Fn(&mut crate::lab::raw::Host)) {
+    if let Members::List(list) = &mut lab.nodes.hosts {
+        for entry in list {
+            if let Short::Long(host) = entry {
+                change(host);
+            }
+        }
+    }
+}
+
+fn for_switches(lab: &mut Lab, change: impl Fn(&mut crate::lab::raw::Switch)) {
+    if let Members::List(list) = &mut lab.nodes.switches {
+        for entry in list {
+            if let Short::Long(switch) = entry {
+                change(switch);
+            }
+        }
+    }
+}
+
+/// Leaves a host out, with its link and all that is said of either.
+fn without_host(lab: &mut Lab, n: usize) {
+    let name = hosts(lab).swap_remove(n);
+    if let Members::List(list) = &mut lab.nodes.hosts {
+        list.retain(|entry| host_name(entry).as_ref() != Some(&name));
+    }
+    let others = |many: &mut Option<Many<String>>| {
+        if let Some(Many(list)) = many {
+            list.retain(|host| *host != name);
+        }
+    };
+    for flow in &mut lab.flows {
+        others(&mut flow.from);
+        others(&mut flow.to);
+    }
+    lab.flows.retain(|flow| !is_empty(&flow.from) && !is_empty(&flow.to));
+    for route in &mut lab.routes {
+        others(&mut route.to);
+    }
+    lab.routes.retain(|route| !is_empty(&route.to));
+    without_links(lab, &name);
+}
+
+/// Leaves a switch out, with its links. Its hosts have to be gone already.
+fn without_switch(lab: &mut Lab, n: usize) {
+    let name = switches(lab).swap_remove(n);
+    if let Members::List(list) = &mut lab.nodes.switches {
+        list.retain(|entry| switch_name(entry).as_ref() != Some(&name));
+    }
+    lab.routes
+        .retain(|route| route.at.as_ref() != Some(&name) && route.via.as_ref() != Some(&name));
+    without_links(lab, &name);
+}
+
+fn is_empty(many: &Option<Many<String>>) -> bool {
+    many.as_ref().is_some_and(|Many(list)| list.is_empty())
+}
+
+/// Leaves out the links of a node, and the faults of the node and of them.
+fn without_links(lab: &mut Lab, node: &str) {
+    let is_its = |end: &Option<String>| end.as_deref() == Some(node);
+    lab.links.retain(|link| !is_its(&link.from) && !is_its(&link.to));
+    let of_it = |link: &String| link.split('-').any(|end| end == node);
+    lab.faults.retain(|fault| {
+        let Fault { flap, lose, stall, errors, .. } = fault;
+        !flap.as_ref().is_some_and(|flap| of_it(&flap.link))
+            && !lose.as_ref().is_some_and(|lose| of_it(&lose.link))
+            && !errors.as_ref().is_some_and(|errors| of_it(&errors.link))
+            && stall.as_ref().is_none_or(|stall| stall.node != node)
+    });
+}
+
+/// Leaves out the first or second half of the senders, or of the receivers if there is one sender.
+fn fewer_senders(flow: &mut Flow, first: bool) {
+    if flow.pattern == Some(Pattern::Permutation) {
+        return;
+    }
+    let half = |many: &mut Option<Many<String>>| {
+        let Some(Many(list)) = many else { return };
+        let middle = list.len() / 2;
+        if first {
+            list.drain(..middle);
+        } else {
+            list.truncate(list.len() - middle);
+        }
+    };
+    let several = flow.from.as_ref().is_some_and(|Many(list)| list.len() > 1);
+    half(if several { &mut flow.from } else { &mut flow.to });
+}
+
+/// Half of the frames.
+fn fewer_frames(flow: &mut Flow) {
+    if let Some(FlowDuration::Amount(amount)) = &mut flow.duration {
+        amount.frames = amount.frames.map(|n| n.div_ceil(2));
+    }
+}
+
+/// Only what a link must have.
+fn plainer_link(link: &mut Link) {
+    *link = Link {
+        from: link.from.take(),
+        to: link.to.take(),
+        rate: link.rate,
+        length: link.length,
+        delay: link.delay,
+        errors: link.errors,
+        ..Link::default()
+    };
+}
+
+fn plainer_flow(flow: &mut Flow) {
+    (flow.start, flow.stagger, flow.ecn, flow.rate) = (None, None, None, None);
+}
+
+/// Half as long, or half as many.
+fn milder(fault: &mut Fault) {
+    let half = |span: &mut Span| span.0 = span.0.div(2).max(crate::time::Duration::from_nanos(1));
+    if let Some(flap) = &mut fault.flap {
+        half(&mut flap.down_for);
+        flap.times = None;
+    }
+    if let Some(lose) = &mut fault.lose {
+        lose.frames = lose.frames.map(|n| n.div_ceil(2));
+    }
+    if let Some(stall) = &mut fault.stall {
+        half(&mut stall.span);
+    }
+}

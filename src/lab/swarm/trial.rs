@@ -1,0 +1,216 @@
+//! One lab, run with all checkers, and what comes of it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::circles::has_circle;
+use crate::lab::{LabPlan, raw, resolve_raw};
+use crate::sim::check::{Check, Checkers, Deadlock, Finding, Totals, Verdict};
+use crate::sim::{FaultKind, Network, NetworkPlan, NodeKind, Which};
+use crate::time::{Duration, Instant};
+use crate::units::Quanta;
+
+/// How often the checkers look at the nodes.
+const SAMPLE: Duration = Duration::from_micros(10);
+/// How often a run is asked whether it is done.
+const SLICE: Duration = Duration::from_micros(50);
+/// For how long a deadlock is given the chance to be broken up, by a watchdog or a fault.
+const STANDING: Duration = Duration::from_millis(2);
+/// Flows whose way a port remembers: memory that is not needed need not be made.
+const SHORTCUTS: usize = 64;
+
+/// What came of a lab.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Trial {
+    /// What identifies all that happened.
+    pub trace_hash: u64,
+    /// Frames that started on a line.
+    pub frames: u64,
+    /// What else there was.
+    pub totals: Totals,
+    /// The planned faults.
+    pub faults: Faults,
+    /// Deadlocks found, whether they had to be expected or not.
+    pub deadlocks: u64,
+    /// What is wrong, if anything.
+    pub failure: Option<Failure>,
+}
+
+/// Planned faults by kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct Faults {
+    /// Links that went down.
+    pub flaps: u64,
+    /// Times that pauses were to be lost.
+    pub lost_pauses: u64,
+    /// Times that other frames, or any, were to be lost.
+    pub lost_frames: u64,
+    /// Directions with bit or frame errors.
+    pub errors: u64,
+    /// Nodes that stood still.
+    pub stalls: u64,
+    /// Hosts that sent storms.
+    pub storms: u64,
+}
+
+/// What is wrong with a lab's run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// The check that objects, `finished`, `same_trace`, `panic` or `resolve`.
+    pub check: &'static str,
+    /// In words.
+    pub detail: String,
+}
+
+/// Runs a lab as it is.
+pub fn run(lab: &raw::Lab) -> Trial {
+    run_with(lab, |_| (), |_| ())
+}
+
+/// Runs a lab in which `plan` has changed what is run, and `built` what was made of it; the
+/// checkers know of neither. A panic on the way is a failure like others.
+pub(super) fn run_with(
+    lab: &raw::Lab,
+    plan: impl FnOnce(&mut NetworkPlan),
+    built: impl FnOnce(&mut Network<Checkers>),
+) -> Trial {
+    let resolved = match resolve_raw(lab) {
+        Ok((resolved, _)) => resolved,
+        Err(error) => return Trial::failed("resolve", error.to_string()),
+    };
+    // Nothing of what is unwound over is looked at again.
+    let done = catch_unwind(AssertUnwindSafe(|| drive(resolved, plan, built)));
+    done.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Trial::failed("panic", text.unwrap_or("without a message").to_owned())
+    })
+}
+
+impl Trial {
+    fn failed(check: &'static str, detail: String) -> Self {
+        Self { failure: Some(Failure { check, detail }), ..Self::default() }
+    }
+}
+
+fn drive(
+    mut lab: LabPlan,
+    plan: impl FnOnce(&mut NetworkPlan),
+    built: impl FnOnce(&mut Network<Checkers>),
+) -> Trial {
+    let network = &mut lab.network;
+    network.sample_every = Some(SAMPLE);
+    for node in &mut network.nodes {
+        if let NodeKind::Switch(switch) = &mut node.kind {
+            switch.bridge.shortcuts = switch.bridge.shortcuts.min(SHORTCUTS);
+        }
+    }
+    let faults = Faults::of(network);
+    let circle = has_circle(network);
+    let checkers = Checkers::new(network);
+    plan(network);
+    let mut network = match Network::new(network, checkers) {
+        Ok(network) => network,
+        Err(error) => return Trial::failed("resolve", error.to_string()),
+    };
+    built(&mut network);
+    let finished = finish(&mut network, &lab);
+    let (trace_hash, frames, now) = (network.trace_hash(), network.tally().frames, network.now());
+    let (checkers, mut nodes) = network.finish();
+    let totals = checkers.totals();
+    let deadlocks = checkers.deadlocks().to_vec();
+    let findings = checkers.finish(now, &mut nodes);
+    let failure = judge(&findings, finished, circle, &deadlocks, now);
+    Trial { trace_hash, frames, totals, faults, deadlocks: deadlocks.len() as u64, failure }
+}
+
+/// Lets a network run until nothing more will happen and its last pause is over, or a deadlock
+/// stands, or its time is up; whether it came to an end.
+fn finish(network: &mut Network<Checkers>, lab: &LabPlan) -> bool {
+    let end = Instant::ZERO + lab.duration;
+    while network.now() < end {
+        let now = network.now();
+        network.run_until((now + SLICE).min(end));
+        if network.is_quiet() {
+            let slowest = lab.network.links.iter().map(|link| link.rate).min_by_key(|r| r.get());
+            let pause = slowest.map_or(Duration::ZERO, |rate| Quanta::MAX.at(rate));
+            let rest = network.now() + pause + SLICE;
+            network.run_until(rest);
+            return true;
+        }
+        let stands = |d: &Deadlock| d.ended.is_none() && d.at + STANDING < now;
+        if network.witness_mut().deadlocks().iter().any(stands) {
+            return false;
+        }
+    }
+    false
+}
+
+/// What of the findings is wrong in a lab such as this.
+fn judge(
+    findings: &[Finding],
+    finished: bool,
+    circle: bool,
+    deadlocks: &[Deadlock],
+    now: Instant,
+) -> Option<Failure> {
+    let wrong = findings.iter().find(|finding| {
+        finding.verdict == Verdict::Bad
+            && match finding.check {
+                Check::Deadlock => !circle,
+                // Pauses last as long as what they are for.
+                Check::PausesEnd => finished,
+                // A matter of thresholds, which are drawn.
+                Check::EcnBeforePfc | Check::Fairness => false,
+                Check::Frames
+                | Check::Cells
+                | Check::Lossless
+                | Check::PauseLegality
+                | Check::PausesTold
+                | Check::IdleLines => true,
+            }
+    });
+    if let Some(finding) = wrong {
+        return Some(Failure { check: finding.check.name(), detail: finding.detail.clone() });
+    }
+    let stands = deadlocks.iter().any(|deadlock| deadlock.ended.is_none());
+    (!finished && !stands).then(|| {
+        let detail = format!("not all was sent and received by {}", now.since(Instant::ZERO));
+        Failure { check: "finished", detail }
+    })
+}
+
+impl Faults {
+    fn of(plan: &NetworkPlan) -> Self {
+        let mut faults = Self::default();
+        for fault in &plan.faults {
+            match fault.kind {
+                FaultKind::Link { up, .. } => faults.flaps += u64::from(!up),
+                FaultKind::Lose { which: Which::Control, .. } => faults.lost_pauses += 1,
+                FaultKind::Lose { .. } => faults.lost_frames += 1,
+                FaultKind::Errors { .. } => faults.errors += 1,
+                FaultKind::Stall { .. } => faults.stalls += 1,
+                FaultKind::Change { .. } => {}
+            }
+        }
+        for link in &plan.links {
+            let wrong = [link.ab, link.ba].into_iter().filter(|d| d.errors != Default::default());
+            faults.errors += wrong.count() as u64;
+        }
+        let storms = plan.nodes.iter().filter(|node| match &node.kind {
+            NodeKind::Host(host) => !host.pauses.is_empty(),
+            NodeKind::Switch(_) => false,
+        });
+        faults.storms = storms.count() as u64;
+        faults
+    }
+
+    /// Adds another's.
+    pub(super) const fn add(&mut self, other: &Self) {
+        self.flaps += other.flaps;
+        self.lost_pauses += other.lost_pauses;
+        self.lost_frames += other.lost_frames;
+        self.errors += other.errors;
+        self.stalls += other.stalls;
+        self.storms += other.storms;
+    }
+}

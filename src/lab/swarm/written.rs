@@ -1,0 +1,78 @@
+//! A lab as a file: the YAML of its fields.
+
+use serde_json::Value;
+
+use crate::lab::raw::Lab;
+
+/// The lab as YAML that reads back as the same lab.
+///
+/// # Panics
+/// Never: all fields of a lab can be written.
+#[must_use]
+pub fn as_yaml(lab: &Lab) -> String {
+    let value = serde_json::to_value(lab).expect("every field of a lab can be written");
+    let mut out = String::new();
+    block(&value, 0, &mut out);
+    out
+}
+
+/// How wide a mapping or a list may be to stand in one line.
+const WIDE: usize = 88;
+
+/// Writes the members of a mapping or a list, each on lines of its own.
+fn block(value: &Value, depth: usize, out: &mut String) {
+    let indent = "  ".repeat(depth);
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                out.push_str(&format!("{indent}{}:", scalar(key)));
+                member(value, depth, out);
+            }
+        }
+        Value::Array(list) => {
+            for value in list {
+                out.push_str(&format!("{indent}-"));
+                member(value, depth, out);
+            }
+        }
+        other => out.push_str(&format!("{indent}{}\n", flow(other))),
+    }
+}
+
+/// Writes what stands behind a key or a dash: in the same line if there is room.
+fn member(value: &Value, depth: usize, out: &mut String) {
+    let line = flow(value);
+    let nested = matches!(value, Value::Object(map) if !map.is_empty())
+        || matches!(value, Value::Array(list) if !list.is_empty());
+    if nested && line.len() + 2 * depth > WIDE {
+        out.push('\n');
+        block(value, depth + 1, out);
+    } else {
+        out.push_str(&format!(" {line}\n"));
+    }
+}
+
+/// A value in one line.
+fn flow(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let members = map.iter().map(|(k, v)| format!("{}: {}", scalar(k), flow(v)));
+            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+        }
+        Value::Array(list) => {
+            format!("[{}]", list.iter().map(flow).collect::<Vec<_>>().join(", "))
+        }
+        Value::String(text) => scalar(text),
+        other => other.to_string(),
+    }
+}
+
+/// Text, in quotes unless it is plainly a word or a quantity that is no number.
+fn scalar(text: &str) -> String {
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "_-.%".contains(c))
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().any(|c| c.is_ascii_alphabetic())
+        && text.parse::<f64>().is_err()
+        && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&text);
+    if plain { text.to_owned() } else { Value::from(text).to_string() }
+}
