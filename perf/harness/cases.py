@@ -2,7 +2,7 @@
 
 import tempfile
 
-from . import frames, instructions
+from . import frames, instructions, sim
 from .contestants import Ovs, Sluice, SluiceSwitch, Testpmd, build
 from .machine import Broken, cpus, hugepages
 from .measure import at_least, at_most, compare, rate_ratio, rounds, time_ratio
@@ -110,5 +110,6 @@ CASES = {
     "pcap-ovs": pcap_ovs,
     "nohuge": nohuge,
     "workers": workers,
+    "sim": sim.run,
     "instructions": instructions.run,
 }

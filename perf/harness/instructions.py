@@ -8,6 +8,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from . import sim
 from .contestants import ROOT, build
 from .machine import Broken
 from .measure import Row
@@ -108,6 +109,9 @@ def run(settings, _gate, say):
         say(f"{name}: {counts[name]} instructions per frame")
         if settings.by_file:
             _explain(steps, name, costs, say)
+    name = "virtual incast, per frame-hop"
+    counts[name] = round(sim.instructions(), 1)
+    say(f"{name}: {counts[name]} instructions")
     rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True)
     rustc = rustc.stdout.strip()
     if settings.update:

@@ -1,0 +1,97 @@
+"""How fast the virtual world is: alone, against its targets, and as networks grow."""
+
+import json
+import math
+import re
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+from .contestants import build
+from .machine import Broken
+from .measure import Row
+
+# What the virtual world is to reach, on one core.
+HOPS, EVENTS, MEMORY_MIB = 5e6, 20e6, 1024
+
+INCAST = ["incast", "16", "20000"]
+TREES = [(4, 2000), (8, 200), (16, 40)]
+
+
+def _once(executable, arguments):
+    done = subprocess.run([executable, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Broken(f"sim {' '.join(arguments)}: {done.stderr.strip()[-400:]}")
+    return json.loads(done.stdout)
+
+
+def instructions():
+    """Instructions per frame-hop of the incast, by the difference of two runs under callgrind."""
+    executable = build("sim", lambda _: None)
+    counted = []
+    for frames in ["500", "1500"]:
+        with tempfile.TemporaryDirectory(prefix="sluice-perf-") as directory:
+            out = Path(directory) / "callgrind"
+            command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", executable,
+                       "incast", "16", frames]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise Broken(f"callgrind could not run sim: {done.stderr.strip()[-400:]}")
+            total = re.search(r"^(?:summary|totals): (\d+)", out.read_text(), re.MULTILINE)
+            counted.append((int(total[1]), json.loads(done.stdout)["frames"]))
+    (first, frames), (second, more) = counted
+    return (second - first) / (more - frames)
+
+
+def _row(subject, base, samples, base_value, unit, target, better):
+    """A row whose value is the median of its samples, against a number or another median."""
+    ratios = sorted(s / base_value for s in samples)
+    ratio = statistics.median(ratios)
+    low, high = ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4]
+    met = None if not target else (ratio >= 1 if better == "more" else ratio <= 1)
+    return Row("sim", subject, base, statistics.median(samples), base_value, unit, ratio, low, high,
+               0, len(samples), target=target, met=met, samples=samples)
+
+
+def run(settings, gate, say):
+    """The virtual world: an incast against its targets, fat trees as they grow, a bare heap."""
+    executable = build("sim", say)
+    runs = {"incast": INCAST, "hold": ["hold", "40", "5000000"]}
+    runs |= {f"tree {k}": ["fat-tree", str(k), str(micros)] for k, micros in TREES}
+    results = {name: [] for name in runs}
+    for n in range(1 if settings.quick else max(3, settings.rounds)):
+        for name, arguments in runs.items():
+            gate.wait()
+            results[name].append(_once(executable, arguments))
+        say(f"round {n + 1}")
+    for name, found in results.items():
+        hashes = {r["hash"] for r in found if "hash" in r}
+        if len(hashes) > 1:
+            raise Broken(f"{name}: the same plan gave several traces, {hashes}")
+
+    def per_second(name, what):
+        return [r[what] / r["seconds"] for r in results[name]]
+
+    def per_event(name):
+        return [1e9 * r["seconds"] / r["events"] for r in results[name]]
+
+    million = [v / 1e6 for v in per_second("incast", "frames")]
+    rows = [_row("incast 16, frame-hops/s", "target", million, HOPS / 1e6, "M/s", ">= 1", "more")]
+    million = [v / 1e6 for v in per_second("incast", "events")]
+    rows.append(_row("incast 16, events/s", "target", million, EVENTS / 1e6, "M/s", ">= 1", "more"))
+    heap = statistics.median(per_event("hold"))
+    rows.append(_row("incast 16, time per event", "a bare heap of 40", per_event("incast"), heap,
+                     "ns", "", "less"))
+    memory = [r["peak_kib"] / 1024 for r in results["tree 16"]]
+    rows.append(_row("fat tree of 1,024 hosts, memory", "target", memory, MEMORY_MIB, "MiB",
+                     "<= 1", "less"))
+    base = statistics.median(per_event("tree 4"))
+    first = results["tree 4"][0]["nodes"]
+    for k, _ in TREES[1:]:
+        nodes = results[f"tree {k}"][0]["nodes"]
+        allowed = math.log2(nodes) / math.log2(first)
+        rows.append(_row(f"fat tree of {nodes} nodes, time per event",
+                         f"{first} nodes, times the logarithm", per_event(f"tree {k}"),
+                         base * allowed, "ns", "<= 1", "less"))
+    return rows
