@@ -132,11 +132,15 @@ impl<W: World> PortState<W> {
 
     /// When this port has something to do though no frame arrives.
     pub(super) fn next_deadline(&self, now: Instant) -> Instant {
-        let mut at = self.sender.next_deadline().min(self.watchdog.next_deadline());
+        let mut at = self.sender.next_deadline();
         let waiting = !self.scheduler.is_empty() || self.sender.due(now).is_some();
         if waiting && !self.link_free(now) {
+            // A pause that is to be sent again waits for the line as a frame does: the time at
+            // which it was due is none to be woken at any more.
+            at = if at > now { at } else { Instant::NEVER };
             at = at.min(self.shaper.as_ref().map_or(Instant::NEVER, Shaper::free_at));
         }
+        let at = at.min(self.watchdog.next_deadline());
         // The end of a pause lets a frame go that waits. Where none does nothing happens then, and
         // nobody asks the receiver, which would go on to name a time that has passed.
         if self.scheduler.is_empty() { at } else { at.min(self.receiver.next_deadline()) }
