@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A place in a file, both counted from 1.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Mark {
     /// The line.
     pub line: u32,

@@ -14,7 +14,7 @@ mod queues;
 mod routing;
 mod virtual_switch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 pub(crate) use groups::{HeadroomRule, group_plan};
 pub(crate) use link::named_interface;
@@ -112,6 +112,25 @@ impl Cx {
         let found = if self.errors.is_empty() { &mut self.warnings } else { &mut self.errors };
         found.sort_by_key(|f| f.mark);
         if self.errors.is_empty() { Ok(self.warnings) } else { Err(self.errors) }
+    }
+
+    /// Keeps of what was found since `before` only the first of what is the same but for one of
+    /// these names of ports.
+    fn merge_alike(&mut self, before: (usize, usize), names: &[&str]) {
+        let names: HashSet<&str> = names.iter().copied().collect();
+        let bare = |what: &str| {
+            let parts = what.split_once("port ").and_then(|(a, b)| Some((a, b.split_once(' ')?)));
+            match parts {
+                Some((before, (name, rest))) if names.contains(name) => format!("{before}{rest}"),
+                _ => what.to_owned(),
+            }
+        };
+        for (list, from) in [(&mut self.errors, before.0), (&mut self.warnings, before.1)] {
+            let mut seen = HashSet::new();
+            let new = list.split_off(from);
+            let first = |f: &Finding| seen.insert((f.mark, f.path.clone(), bare(&f.what)));
+            list.extend(new.into_iter().filter(first));
+        }
     }
 
     /// How many things were reported that make a plan impossible.

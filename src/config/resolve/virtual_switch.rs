@@ -43,6 +43,7 @@ pub(crate) fn virtual_switch(
     ports: &[VirtualPort<'_>],
     rule: HeadroomRule,
 ) -> VirtualSwitch {
+    let before = (cx.errors.len(), cx.warnings.len());
     let said = max_frame.map_or(FRAME_DEFAULT, |s| s.0);
     let max_at = at.key("max_frame");
     let max_frame = cx.ranged(&max_at, said, (FRAME_MIN, FRAME_MAX), FRAME_DEFAULT) as u32;
@@ -62,6 +63,9 @@ pub(crate) fn virtual_switch(
     let (buffer, headroom) = groups::buffer(cx, at, buffer, &drafts, rules);
     lossless::check(cx, &drafts, &buffer);
     queues::check_against_buffer(cx, &drafts, &buffer);
+    // Ports are many and alike here, and all have the same few lines of the file.
+    let names: Vec<&str> = ports.iter().map(|p| p.name).collect();
+    cx.merge_alike(before, &names);
     VirtualSwitch {
         ports: drafts.into_iter().map(|d| d.plan).collect(),
         buffer,

@@ -1,7 +1,11 @@
 //! The whole way from text to plan: examples, refusals, defaults, topologies, texts of any kind.
 
+mod defaults;
 mod examples;
+mod random;
+mod refusals;
 mod schema;
+mod topologies;
 
 use super::*;
 

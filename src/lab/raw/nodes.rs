@@ -16,11 +16,11 @@ use crate::config::quantity::{Size, Span};
 #[serde(deny_unknown_fields)]
 pub struct Nodes {
     /// Switches: how many (`s1`, `s2` ...), or a list of names and of mappings with a name. Default:
-    /// `0`.
+    /// none.
     #[serde(default, skip_serializing_if = "silent")]
     pub switches: Members<SwitchEntry>,
     /// Hosts: how many (`h1`, `h2` ...), or a list of names and of mappings with a name. Default:
-    /// `0`.
+    /// none.
     #[serde(default, skip_serializing_if = "silent")]
     pub hosts: Members<HostEntry>,
 }
@@ -52,8 +52,8 @@ pub struct Switch {
     /// Default: `false`; it stores and forwards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_through: Option<bool>,
-    /// The length of the pauses it sends as they are on the line, in octets, FCS included. Default:
-    /// `64`; others are for comparison with simulators.
+    /// The length of the pauses it sends as they are on the line, in octets, FCS included, 18 to
+    /// 1518. Default: `64`; others are for comparison with simulators.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_frame: Option<Size>,
 }
@@ -74,7 +74,7 @@ pub struct Host {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storms: Option<Vec<Storm>>,
     /// How far a flow that was paused may catch up with its schedule, in time; what it is further
-    /// behind is never sent. Default: `100d`, without bound.
+    /// behind is never sent. Default: without bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Span>,
     /// Its clock.

@@ -260,7 +260,7 @@ pub(super) fn build<'a>(cx: &mut Cx, at: &Place<'a>, lab: &raw::Lab) -> Graph<'a
         let source = Source { own, defaults: at.key("defaults").key("links") };
         link(cx, &mut graph, source, said, &lab.defaults.links, &mut told);
     }
-    check_ports(cx, at, &graph);
+    check_ports(cx, at, &graph, lab.topology.is_some());
     graph
 }
 
@@ -426,8 +426,9 @@ fn link<'a>(
 }
 
 /// A host has one link, a switch as many as it has ports.
-fn check_ports(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>) {
-    if graph.nodes.is_empty() {
+fn check_ports(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, has_topology: bool) {
+    // A topology that came to nothing was reported.
+    if graph.nodes.is_empty() && !has_topology {
         let what = "a lab needs nodes: write a `topology`, or `nodes` and `links`";
         cx.error(at, what);
     }

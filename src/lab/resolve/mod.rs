@@ -35,6 +35,9 @@ pub use view::{LinkView, PortHeadroom, Resolved};
 /// When a run ends that does not say.
 const DURATION_DEFAULT: Duration = Duration::from_millis(10);
 
+/// The length of a pause, FCS included: the shortest frame of Ethernet.
+const CONTROL_FRAME: u64 = 64;
+
 /// A number that depends on two others in no way that shows (splitmix64's finish).
 fn mix(a: u64, b: u64) -> u64 {
     let mut z = a.wrapping_add(b.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -186,10 +189,10 @@ fn nodes(
             plan.clock = clock(said.clock);
             plan.cpu = cpu(said.cpu);
             plan.cut_through = said.cut_through.unwrap_or(false);
-            plan.control_len = said.control_frame.map(|size| {
-                let at = node.at.key("control_frame");
-                cx.ranged(&at, size.0, (18, 1_518), 64) as u32
-            });
+            let own = said.control_frame.map_or(CONTROL_FRAME, |s| s.0);
+            let at = node.at.key("control_frame");
+            let len = cx.ranged(&at, own, (18, 1_518), CONTROL_FRAME);
+            plan.control_len = (len != CONTROL_FRAME).then_some(len as u32);
         }
         out.push(plan);
     }

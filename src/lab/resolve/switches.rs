@@ -79,12 +79,12 @@ impl<'a> Profiles<'a> {
             None => {
                 if self.names.len() > 1 {
                     let what = format!(
-                        "the file has several profiles; say which one `{}` has, here or in \
+                        "the file has several profiles; say which one `{}` has, in `profile` or in \
                          `defaults.switches`: {}",
                         node.name,
                         self.names.join(", ")
                     );
-                    cx.error(&at, what);
+                    cx.error(&node.at.own, what);
                 }
                 self.default
             }

@@ -54,27 +54,13 @@ fn an_incast_runs_and_loses_nothing() {
 }
 
 #[test]
-fn every_example_runs_to_its_verdicts() {
+fn every_example_runs_to_good_verdicts() {
     for (name, text) in all() {
         let (lab, _) = good(&text);
         let run = run(&lab.plan, World::Virtual, Options::default(), |_| ()).unwrap();
-        println!("{name}: {:?}", run.outcome.engine);
-        for check in &run.outcome.checks {
-            println!("   {check:?}");
-        }
-        println!(
-            "   {:?} {:?} {} {:?} {:?}",
-            run.outcome.pauses,
-            run.outcome.drops,
-            run.outcome.marks,
-            run.outcome.line_losses,
-            run.outcome.storms
-        );
-        for f in &run.outcome.flows {
-            println!(
-                "   {} tx {} rx {} {} {:?}",
-                f.name, f.tx_frames, f.rx_frames, f.payload_bps, f.latency_ns
-            );
-        }
+        let outcome = run.outcome;
+        assert!(outcome.verdict.is_good(), "{name}: {:#?}", outcome.checks);
+        let received: u64 = outcome.flows.iter().map(|f| f.rx_frames).sum();
+        assert!(received > 0 && (!lab.plan.until_done || outcome.done), "{name}");
     }
 }

@@ -181,6 +181,7 @@ fn dcqcn(cx: &mut Cx, at: &Place<'_>, said: &Short<DcqcnName, raw::Dcqcn>) -> Op
         let what = "is out of range: gain above 0 up to 1, periods and octets above 0, \
                     decrease_max 1% to 100%";
         cx.error(at, what);
+        return None;
     }
     Some(plan)
 }

@@ -54,7 +54,7 @@ pub(super) fn flows(
     around: &Around<'_, '_>,
     nodes: &mut [NodePlan],
 ) -> Flows {
-    let mut out = Flows::default();
+    let (mut out, before) = (Flows::default(), cx.count());
     for (i, said) in lab.flows.iter().enumerate() {
         let own = at.key("flows").index(i);
         let source = graph::Source { own, defaults: at.key("defaults").key("flows") };
@@ -84,7 +84,9 @@ pub(super) fn flows(
         }
         out.entries.push((name, first..out.list.len()));
     }
-    check_names(cx, at, &out);
+    if cx.count() == before {
+        check_names(cx, at, &out);
+    }
     out
 }
 
@@ -222,21 +224,21 @@ fn bound(cx: &mut Cx, at: &Place<'_>, said: Option<&FlowDuration>) -> Bound {
 fn rate(cx: &mut Cx, at: &graph::Source<'_>, said: Option<&raw::FlowRate>) -> Rate {
     const WHOLE: u32 = 1_000_000;
     let at = at.key("rate");
-    let share = |cx: &mut Cx, ppm: u32| Rate::LineShare(cx.ranged(&at, ppm, (1, WHOLE), WHOLE));
+    let share = |cx: &mut Cx, ppm: u32| match ppm {
+        1..=WHOLE => Rate::LineShare(ppm),
+        _ => {
+            cx.error(&at, "is out of range; choose above 0% up to 100%, or leave it out for 100%");
+            Rate::LineShare(WHOLE)
+        }
+    };
     match said {
         None => Rate::LineShare(WHOLE),
         Some(Short::Short(FlowRateText::Share(ratio))) => share(cx, ratio.0),
         Some(Short::Short(FlowRateText::Bits(rate))) => Rate::FrameBits(rate.0),
         Some(Short::Short(FlowRateText::Frames(n))) => Rate::Frames(*n),
         Some(Short::Long(long)) => match (long.percentage, long.bps, long.pps) {
-            (Some(percent), None, None) => {
-                if !(percent > 0.0 && percent <= 100.0) {
-                    let what = format!("{percent} is out of range; choose above 0 to 100");
-                    cx.error(&at.key("percentage"), what);
-                    return Rate::LineShare(WHOLE);
-                }
-                share(cx, (percent * 1e4).round() as u32)
-            }
+            // What is no number, negative or above the range saturates to what is refused.
+            (Some(percent), None, None) => share(cx, (percent * 1e4).round() as u32),
             (None, Some(rate), None) => Rate::FrameBits(rate.0),
             (None, None, Some(n)) => Rate::Frames(n),
             _ => {

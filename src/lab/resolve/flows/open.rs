@@ -76,7 +76,8 @@ fn check_rate(cx: &mut Cx, at: &graph::Source<'_>, plan: &FlowPlan, station: &St
     if plan.interval(&line).is_err() {
         let most = u128::from(station.rate.get()) * u128::from(plan.size)
             / u128::from(line.octets(plan.size).max(1));
-        let most = BitsPerSec::new(most as u64).unwrap_or(station.rate);
+        // To the megabit, downwards.
+        let most = BitsPerSec::new(most as u64 / 1_000_000 * 1_000_000).unwrap_or(station.rate);
         let what = format!(
             "a link of {} carries {most} of frames of {} octets, no more; write 100% for all of it",
             station.rate, plan.size

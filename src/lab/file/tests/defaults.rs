@@ -1,0 +1,210 @@
+//! What the documentation calls a default is what the code does: every default that the schema
+//! states is written into a file, and the file comes to the same plan as one that says nothing.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::lab::lab_schema;
+
+/// A file that says nothing but what cannot be left out, in as many sections as there are.
+const SILENT: &str = "
+name: f
+topology: {ring: {switches: 3}}
+profiles: {tor: {defaults: {pfc: {enable: [3, 4]}}}}
+nodes: {switches: [x], hosts: [{name: y, storms: [{priorities: [3]}]}]}
+links: [{from: s1, to: x}, {from: x, to: y}]
+flows:
+  - {name: f1}
+  - {name: f2, from: h1, to: h2, transport: {roce: {dcqcn: {}, messages: {bytes: 10}}}}
+  - {name: f3, from: h1, to: h2, transport: {tcp: {messages: {bytes: 10, every: 1us}}}}
+  - {name: f4, from: h1, to: h2, transport: roce}
+faults:
+  - {at: 1ms, lose: {link: s1-s2}}
+  - {at: 1ms, flap: {link: s1-s2, down_for: 1us}}
+  - {at: 1ms, errors: {link: s1-s2}}
+checks: [{fairness: {flows: f1}}, {value: {path: a, expect: 1}}]
+";
+
+/// The same with every default written out; `$Type.field` stands for what the schema says.
+const SPOKEN: &str = "
+name: f
+seed: $Lab.seed
+duration: $Lab.duration
+until_done: $Lab.until_done
+measure: {from: $Measure.from}
+topology: {ring: {switches: 3, hosts_per_switch: $Ring.hosts_per_switch}}
+profiles:
+  tor:
+    max_frame: $Profile.max_frame
+    headroom_check: $Profile.headroom_check
+    defaults:
+      trust: $PortDefaults.trust
+      default_priority: $PortDefaults.default_priority
+      pfc: {enable: [3, 4]}
+defaults:
+  switches:
+    cut_through: $Switch.cut_through
+    control_frame: $Switch.control_frame
+    clock: {offset: $Clock.offset, drift: $Clock.drift}
+    cpu: {poll: $Cpu.poll, frame: $Cpu.frame, byte: $Cpu.byte}
+  hosts:
+    obey: $Host.obey
+  links:
+    rate: $Link.rate
+    length: $Link.length
+    ns_per_m: $Link.ns_per_m
+    phy: $Link.phy
+    fec: $Link.fec
+    errors: {ber: $Errors.ber, loss: $Errors.loss}
+    line_overhead: $Link.line_overhead
+    time_step: $Link.time_step
+  flows:
+    rate: $Flow.rate
+    size: $Flow.size
+    duration: $Flow.duration
+    start: $Flow.start
+    stagger: $Flow.stagger
+    pattern: $Flow.pattern
+nodes:
+  switches: [x]
+  hosts: [{name: y, storms: [{priorities: [3], start: $Storm.start, quanta: $Storm.quanta}]}]
+links: [{from: s1, to: x}, {from: x, to: y}]
+flows:
+  - {name: f1, from: $Flow.from, to: $Flow.to, transport: $Flow.transport, ecn: $Flow.ecn}
+  - name: f2
+    from: h1
+    to: h2
+    ecn: ect0
+    transport:
+      roce:
+        operation: $Roce.operation
+        recovery: $Roce.recovery
+        ack_every: $Roce.ack_every
+        timeout: $Roce.timeout
+        dcqcn: {preset: $Dcqcn.preset}
+        cnp_interval: $Roce.cnp_interval
+        cnp_priority: $Roce.cnp_priority
+        messages: {bytes: 10, every: $Messages.every}
+  - name: f3
+    from: h1
+    to: h2
+    transport:
+      tcp:
+        initial_window: $Tcp.initial_window
+        timeout_min: $Tcp.timeout_min
+        messages: {bytes: 10, every: 1us}
+  - {name: f4, from: h1, to: h2, transport: {roce: {dcqcn: $Roce.dcqcn}}}
+faults:
+  - {at: 1ms, lose: {link: s1-s2, frames: $LoseFault.frames, which: $LoseFault.which}}
+  - {at: 1ms, flap: {link: s1-s2, down_for: 1us, times: $Flap.times}}
+  - {at: 1ms, errors: {link: s1-s2, ber: $ErrorsFault.ber, loss: $ErrorsFault.loss}}
+checks:
+  - fairness: {flows: f1, tolerance: $Fairness.tolerance}
+  - value: {path: a, expect: 1, tolerance: $Value.tolerance}
+";
+
+/// Types and defaults of switch files, which have a test of their own.
+const OF_SWITCH_FILES: [&str; 10] = [
+    "Buffer.",
+    "Profile2.",
+    "Lossless.",
+    "Shared.",
+    "Maps.",
+    "Pfc.",
+    "Pause.",
+    "Watchdog.",
+    "Queue.",
+    "Ecn.",
+];
+
+/// Every field of the schema as `Type.field`, with its description and whether it must be given.
+fn fields() -> Vec<(String, String, bool)> {
+    let schema = lab_schema();
+    let mut types = vec![("Lab".to_owned(), schema.clone())];
+    for (name, t) in schema["$defs"].as_object().unwrap() {
+        types.push((name.clone(), t.clone()));
+    }
+    let mut out = Vec::new();
+    for (name, t) in types {
+        let Some(properties) = t["properties"].as_object() else { continue };
+        let required = t["required"].as_array().cloned().unwrap_or_default();
+        for (field, property) in properties {
+            let text = property["description"].as_str().unwrap_or_default().to_owned();
+            let must = required.iter().any(|r| r == field);
+            let field = format!("{name}.{field}");
+            if !OF_SWITCH_FILES.iter().any(|t| field.starts_with(t)) {
+                out.push((field, text, must));
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn every_documented_default_is_the_one_of_the_code() {
+    let mut spoken = SPOKEN.to_owned();
+    let mut stated = BTreeMap::new();
+    for (field, text, _) in fields() {
+        if let Some((_, rest)) = text.split_once("Default: `") {
+            stated.insert(field, rest.split('`').next().unwrap().to_owned());
+        }
+    }
+    // Names that are made of others.
+    for field in ["CheckLong.name", "Flow.name", "Link.name"] {
+        stated.remove(field).unwrap();
+    }
+    // What stands in place of something else has files of its own.
+    let checks = stated.remove("Lab.checks").unwrap();
+    let star = |more: &str| good(&format!("topology: {{star: {{hosts: 2}}}}\n{more}")).0;
+    assert_eq!(format!("{:?}", star("")), format!("{:?}", star(&format!("checks: {checks}"))));
+    let hosts = stated.remove("ParkingLot.hosts_per_switch").unwrap();
+    let row = |more: &str| good(&format!("topology: {{parking_lot: {{switches: 3{more}}}}}")).0;
+    let said = row(&format!(", hosts_per_switch: {hosts}"));
+    assert_eq!(format!("{:?}", row("")), format!("{said:?}"));
+    // Longer names first, so that none is taken for the start of another.
+    for (field, value) in stated.iter().rev() {
+        let name = format!("${field}");
+        assert!(spoken.contains(&name), "{field} has the default {value}: add it to SPOKEN");
+        spoken = spoken.replace(&name, value);
+    }
+    assert!(!spoken.contains('$'), "no default is documented for what is left here:\n{spoken}");
+    let (silent, spoken) = (good(SILENT).0, good(&spoken).0);
+    assert_eq!(format!("{silent:?}"), format!("{spoken:?}"));
+}
+
+#[test]
+fn every_field_is_documented_with_its_default() {
+    // What has no default of its own: sections, and alternatives of which one must be chosen.
+    const SECTIONS: [&str; 9] = [
+        "Topology.",
+        "Defaults.",
+        "Fault.",
+        "Route.",
+        "Amount.",
+        "FlowRateLong.",
+        "TransportLong.",
+        "CheckLong.",
+        "Profile.",
+    ];
+    const OTHERS: [&str; 14] = [
+        "Lab.measure",
+        "Lab.defaults",
+        "Lab.nodes",
+        "Lab.record",
+        "Switch.name",
+        "Host.name",
+        "Switch.clock",
+        "Host.clock",
+        "Link.from",
+        "Link.to",
+        "Value.expect",
+        "Value.at_least",
+        "Value.at_most",
+        "PortDefaults.maps",
+    ];
+    for (field, text, must) in fields() {
+        assert!(text.len() > 8, "{field} has no description worth the name: {text:?}");
+        let exempt = SECTIONS.iter().any(|s| field.starts_with(s)) || OTHERS.contains(&&*field);
+        assert!(must || exempt || text.contains("Default:"), "{field} states no default: {text}");
+    }
+}
