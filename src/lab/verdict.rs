@@ -94,6 +94,8 @@ fn of_findings(findings: &[Finding], asked: &[check::Check]) -> (bool, String) {
 fn value(results: &Value, path: &str, expect: &Expectation) -> (bool, String) {
     let found = match find(results, path) {
         Ok(Value::Bool(b)) => f64::from(u8::from(*b)),
+        // Of a list, such as `deadlocks`, its length.
+        Ok(Value::Array(list)) => list.len() as f64,
         Ok(Value::Null) => return (false, format!("{path} has no value: it never happened")),
         // What there is of a list or an object is how long it is.
         Ok(Value::Object(fields)) => fields.len() as f64,
