@@ -8,8 +8,9 @@
 //!   [`headroom`]: machines that take time as an argument and never see a frame.
 //! - L2 [`frame`], [`port`], [`world`], [`stats`]: what a world has to provide.
 //! - L3 [`switch`], [`host`]: the data plane, the same in every world.
-//! - L4 `dpdk`, `runtime`: the real world. `dpdk` is the only place with unsafe code.
-//! - L5 `config`, `report`, `cli`: files, results and commands.
+//! - L4 [`sim`]: the virtual world. `dpdk`, [`runtime`]: the real one. `dpdk` is the only place with
+//!   unsafe code.
+//! - L5 [`lab`], [`config`], [`report`], [`cli`]: files, results and commands.
 
 pub mod buffer;
 pub mod cli;

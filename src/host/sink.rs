@@ -43,8 +43,6 @@ pub struct SinkCounters {
     /// When the last one arrived that had not arrived before. From the first to here is how long
     /// a message took that nobody acknowledges.
     pub last_arrival: Option<Instant>,
-    /// One more than the highest number that arrived: so many frames had been sent by then.
-    pub numbered: u64,
     /// From handing a frame to the sender's port to finding it at the sink's.
     pub latency: Latency,
 }
@@ -144,7 +142,6 @@ impl Sink {
             ahead: 0,
             first_sent: None,
             last_arrival: None,
-            numbered: 0,
             latency: Latency::default(),
         };
         Self { counters, next: 0, seen: Box::new([0; (WINDOW / 64) as usize]) }
@@ -164,7 +161,6 @@ impl Sink {
         }
         let c = &mut self.counters;
         c.frames += 1;
-        c.numbered = self.next;
         c.bytes += u64::from(wire_len);
         c.ce_marked += u64::from(arrival.ecn == Ecn::Ce);
         let sent = arrival.probe.sent;

@@ -1,11 +1,15 @@
 //! A lab in the virtual world, from its first picosecond to its verdicts.
 
+use std::collections::BTreeMap;
+
 use super::ends::ends;
 use super::outcome::{DeadlockOutcome, Ended, Outcome, Window, flow_counts, gather};
 use super::plan::LabPlan;
 use super::record::{Captures, Detail, Looks, Recorder};
 use super::verdict::{self, Verdict};
 use super::world::RunError;
+use crate::frame::Frame;
+use crate::host::probe_of;
 use crate::sim::Network;
 use crate::sim::check::{Checkers, Finding};
 use crate::time::{Duration, Instant};
@@ -153,8 +157,21 @@ fn drive(
     let end = flow_counts(&ends, network.nodes_mut());
     let from = (stops.from.min(at), from.unwrap_or_else(|| end.clone()));
     let to = (stops.to.min(at), to.unwrap_or(end));
-    let ended = Ended { now, at, quiet, trace_hash: network.trace_hash(), tally: network.tally() };
+    let (trace_hash, tally) = (network.trace_hash(), network.tally());
+    let pending = pending(&mut network, plan);
+    let ended = Ended { now, at, quiet, pending, trace_hash, tally };
     (network, ended, Window { from, to })
+}
+
+/// How many frames of each flow are somewhere in the network.
+fn pending(network: &mut Network<Watchers>, plan: &LabPlan) -> Vec<u64> {
+    let mut by_id = BTreeMap::<_, u64>::new();
+    network.for_each_frame(|frame| {
+        if let Some(probe) = probe_of(frame.head()) {
+            *by_id.entry(probe.flow).or_default() += 1;
+        }
+    });
+    plan.flows.iter().map(|flow| by_id.get(&flow.id).copied().unwrap_or(0)).collect()
 }
 
 /// Holds the results against what was asked.

@@ -26,7 +26,7 @@ pub fn lab_text(outcome: &Outcome) -> String {
 
 /// What was run.
 fn scene(o: &Outcome) -> String {
-    let state = if o.done { "all done" } else { "cut off" };
+    let state = if o.done { "all done" } else { "frames still on their way" };
     let shuffle = o.shuffle.map_or(String::new(), |s| format!(", shuffled by {s}"));
     format!(
         "{} in the {} world: {} ({state}), seed {}{shuffle}, trace {}",

@@ -102,6 +102,11 @@ impl<H> Arena<H> {
         self.used
     }
 
+    /// All items, in no particular order: to look at when nothing is in a hurry.
+    pub fn items(&self) -> impl Iterator<Item = &H> {
+        self.nodes.iter().filter_map(|node| node.item.as_ref())
+    }
+
     #[inline]
     fn take(&mut self, node: Node<H>) -> u32 {
         self.used += 1;

@@ -175,6 +175,11 @@ impl VirtualPort {
         self.arrived.len()
     }
 
+    /// Those frames, in order.
+    pub(super) fn arrived(&self) -> impl Iterator<Item = &VirtualFrame> {
+        self.arrived.iter()
+    }
+
     /// Takes what the node has sent, in order.
     pub(super) fn take_sent(&mut self) -> std::vec::Drain<'_, VirtualFrame> {
         self.sent.drain(..)

@@ -2,9 +2,11 @@
 //! they send.
 
 use super::error::NetworkError;
+use super::frame::VirtualFrame;
 use super::node::{Node, NodeState, Nodes};
 use super::plan::{Direction, End, Fault, FaultKind, LinkId, NetworkPlan, NodeId};
 use super::queue::Class;
+use super::wire::Wire;
 use super::wires::{Event, Slots, Wires};
 use super::witness::{Loss, Witness};
 use crate::congestion::Dice;
@@ -308,10 +310,28 @@ impl<W: Witness> Network<W> {
     pub fn is_quiet(&self) -> bool {
         self.wires.on_the_way == 0
             && self.faults.is_empty()
-            && self.nodes.0.iter().all(|state| match &state.node {
-                Node::Switch(switch) => switch.held() == 0,
-                Node::Host(station) => station.is_done(),
+            && self.nodes.0.iter().all(|state| {
+                // What a node has not been polled for yet waits at its ports.
+                state.frames == 0
+                    && match &state.node {
+                        Node::Switch(switch) => switch.held() == 0,
+                        Node::Host(station) => station.is_done(),
+                    }
             })
+    }
+
+    /// Shows every data frame that is anywhere in the network: on a line, at a port, in a switch.
+    pub fn for_each_frame(&mut self, mut show: impl FnMut(&VirtualFrame)) {
+        self.wires.wires.iter().flat_map(Wire::data).for_each(&mut show);
+        for state in &mut self.nodes.0 {
+            for port in 0..state.out.len() {
+                let port = PortId::new(port as u16).expect("a node's ports have ids");
+                state.port_mut(port).arrived().for_each(&mut show);
+            }
+            if let Node::Switch(switch) = &state.node {
+                switch.held_frames().for_each(&mut show);
+            }
+        }
     }
 
     /// Frames on all lines.

@@ -177,6 +177,11 @@ impl Wire {
         all.map(|(_, frame)| frame).collect()
     }
 
+    /// The data frames on the line.
+    pub(super) fn data(&self) -> impl Iterator<Item = &VirtualFrame> {
+        self.data.iter().map(|(_, frame)| frame)
+    }
+
     /// Frames on the line, data and pauses.
     pub(super) fn in_flight(&self) -> usize {
         self.data.len() + self.control.len()

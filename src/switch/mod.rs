@@ -202,6 +202,13 @@ impl<W: World> Switch<W> {
         u64::from(self.arena.used()) + hands as u64
     }
 
+    /// The data frames that it holds, in no particular order: to look at when nothing is in a
+    /// hurry.
+    pub fn held_frames(&self) -> impl Iterator<Item = &W::Frame> {
+        let hands = self.ports.iter().flat_map(|port| port.staged.frames());
+        self.arena.items().map(|queued| &queued.frame).chain(hands)
+    }
+
     /// A port that this worker owns.
     pub fn port_mut(&mut self, id: PortId) -> Option<&mut W::Port> {
         let at = self.local(id)?;

@@ -48,6 +48,11 @@ impl<F: Frame> Staging<F> {
         self.frames.len()
     }
 
+    /// The frames, in order.
+    pub(super) fn frames(&self) -> &[F] {
+        &self.frames
+    }
+
     /// Adds a frame. There must be room.
     #[inline]
     pub(super) fn push(

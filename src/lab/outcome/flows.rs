@@ -18,7 +18,7 @@ pub(super) fn flows(
 ) -> Vec<FlowOutcome> {
     let flow = |(n, (flow, ends)): (usize, (&LabFlow, &Ends))| {
         let rates = Rates::new(flow, window, n);
-        one(plan, flow, ends, ended, rates, recorder, nodes)
+        one(plan, flow, ends, (ended, ended.pending[n]), rates, recorder, nodes)
     };
     plan.flows.iter().zip(&ends(plan)).enumerate().map(flow).collect()
 }
@@ -46,7 +46,7 @@ fn one(
     plan: &LabPlan,
     flow: &LabFlow,
     ends: &Ends,
-    ended: &Ended,
+    (ended, pending): (&Ended, u64),
     rates: Rates,
     recorder: &Recorder,
     nodes: &mut Nodes,
@@ -76,8 +76,7 @@ fn one(
     let sink = receiver.sinks().nth(ends.sink);
     let sink = sink.expect("a host counts every flow that it was told to expect");
     let missing = sent.frames.saturating_sub(sink.frames);
-    let overtaken = sink.numbered.saturating_sub(sink.frames);
-    let loss = if ended.quiet { missing } else { overtaken.min(missing) };
+    let pending = pending.min(missing);
     let transport = ends::transport(plan, ends).zip(sender).zip(receiver_counters).map(
         |((plan, sender), receiver)| {
             let kind = match plan.kind {
@@ -101,8 +100,8 @@ fn one(
         frame_bytes: flow.frame_len,
         tx_frames: sent.frames,
         rx_frames: sink.frames,
-        loss_frames: loss,
-        pending_frames: missing - loss,
+        loss_frames: missing - pending,
+        pending_frames: pending,
         tx_bytes: sent.bytes,
         rx_bytes: sink.bytes,
         duplicate_frames: sink.duplicates,

@@ -31,13 +31,15 @@ pub(in crate::lab) struct Window {
 }
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::lab) struct Ended {
     /// The network's time.
     pub(in crate::lab) now: Instant,
     /// When the results say that it ended.
     pub(in crate::lab) at: Instant,
     pub(in crate::lab) quiet: bool,
+    /// By flow in the order of the lab: its frames that are somewhere in the network.
+    pub(in crate::lab) pending: Vec<u64>,
     pub(in crate::lab) trace_hash: u64,
     pub(in crate::lab) tally: Tally,
 }

@@ -114,10 +114,9 @@ pub struct FlowOutcome {
     pub tx_frames: u64,
     /// Frames that arrived, duplicates left out.
     pub rx_frames: u64,
-    /// Frames that are lost: all that did not arrive once the network is quiet, until then those
-    /// that others sent after them have overtaken.
+    /// Frames that are lost: neither arrived nor anywhere in the network at the end.
     pub loss_frames: u64,
-    /// Frames that were still on their way at the end.
+    /// Frames that were on a line, at a port or in a switch at the end.
     pub pending_frames: u64,
     /// Octets sent, FCS included.
     pub tx_bytes: u64,

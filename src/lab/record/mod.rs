@@ -301,7 +301,7 @@ impl Witness for Recorder {
     #[inline]
     fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
         let head = frame.head();
-        if is_control(head) {
+        if frame.is_control() {
             self.last[1] = at;
             return self.control(at, direction, head);
         }
@@ -317,7 +317,7 @@ impl Witness for Recorder {
     }
 
     fn lost(&mut self, at: Instant, _: Direction, frame: &VirtualFrame, cause: Loss) {
-        self.last[usize::from(is_control(frame.head()))] = at;
+        self.last[usize::from(frame.is_control())] = at;
         let count = match cause {
             Loss::Damaged => &mut self.counts.damaged,
             Loss::Fault => &mut self.counts.lost,
@@ -356,12 +356,6 @@ impl Witness for Recorder {
             self.towards[direction.index()].receiver.end(at, self.detail.plots);
         }
     }
-}
-
-/// Whether a frame is MAC control.
-#[inline]
-fn is_control(head: &[u8]) -> bool {
-    head.get(12..14) == Some(&[0x88, 0x08])
 }
 
 /// How a switch's port classifies, if any of its groups is lossless.

@@ -210,3 +210,45 @@ fn trim(set: &mut SeriesSet) -> usize {
     });
     excess
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(n: u16) -> Place {
+        Place { node: NodeId(n.into()), port: PortId::MIN, index: 3 }
+    }
+
+    #[test]
+    fn what_is_let_go_is_the_lowest_and_all_else_is_kept() {
+        let mut set = SeriesSet::new();
+        let most = 2 * SERIES_MAX as u16;
+        for n in 0..most {
+            // Many equal ones among them.
+            put(&mut set, place(n), u64::from(n / 3 + 1), 0);
+        }
+        assert_eq!(trim(&mut set), 0, "there is room");
+        put(&mut set, place(most), 1, 0);
+        assert_eq!(trim(&mut set), SERIES_MAX + 1);
+        assert_eq!(set.len(), SERIES_MAX);
+        assert!(set.keys().all(|place| place.node >= NodeId(SERIES_MAX as u32)));
+    }
+
+    #[test]
+    fn a_series_that_begins_late_was_nothing_before() {
+        let mut set = SeriesSet::new();
+        put(&mut set, place(1), 0, 2);
+        assert!(set.is_empty(), "nothing begins no series");
+        put(&mut set, place(1), 7, 3);
+        put(&mut set, place(1), u64::MAX, 4);
+        let series = &set[&place(1)];
+        assert_eq!((&series.octets[..], series.peak), (&[0, 0, 0, 7, u32::MAX][..], u32::MAX));
+    }
+
+    #[test]
+    fn halving_keeps_the_later_of_two() {
+        let mut of: Vec<u32> = (0..10).collect();
+        thin(&mut of);
+        assert_eq!(of, [1, 3, 5, 7, 9]);
+    }
+}

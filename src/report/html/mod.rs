@@ -77,7 +77,7 @@ fn head(o: &Outcome) -> Markup {
             h1 { (o.lab) }
             p.soft {
                 "Lossless-Ethernet lab in the " (o.world) " world, " (scale::written(o.elapsed_ns))
-                @if o.done { ", all done" } @else { ", cut off" }
+                @if o.done { ", all done" } @else { ", with frames still on their way" }
             }
         }
         div class={ "verdict " (o.verdict.name()) } role="status" {
@@ -115,8 +115,17 @@ fn checks(o: &Outcome) -> Markup {
     html! {
         @if o.checks.is_empty() {
             p.soft { "The lab asks for no checks." }
-        } @else {
-            (tables::checks(o))
+        }
+        ul.checks {
+            @for check in &o.checks {
+                li {
+                    (tables::word(check.verdict.is_good())) " " strong { (check.name) }
+                    div.soft { (check.detail) }
+                    @if let Some(source) = &check.source {
+                        div.small.soft { "source: " (source) }
+                    }
+                }
+            }
         }
     }
 }

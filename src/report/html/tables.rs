@@ -45,34 +45,6 @@ fn table(head: &[&str], rows: &[Vec<String>]) -> Markup {
     }
 }
 
-/// The checks.
-pub(super) fn checks(o: &Outcome) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="checks" {
-            table {
-                thead { tr {
-                    th scope="col" { "verdict" } th scope="col" { "check" }
-                    th scope="col" { "what was found" }
-                } }
-                tbody {
-                    @for check in &o.checks {
-                        tr {
-                            td { (word(check.verdict.is_good())) }
-                            td { (check.name) }
-                            td.wide {
-                                (check.detail)
-                                @if let Some(source) = &check.source {
-                                    div.small.soft { "source: " (source) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
 /// A verdict that needs no colour to be read.
 pub(super) fn word(good: bool) -> Markup {
     html! {
