@@ -106,14 +106,14 @@ fn replay(file: &Path) -> Result<ExitCode> {
     let trial = swarm::run_lab(&lab.context("the file was read").map_err(bad_input)?);
     let mut out = std::io::stdout().lock();
     let frames = count(trial.frames);
-    match &trial.failure {
+    match trial.failure() {
         None => writeln!(out, "good: {frames} frames, trace {:016x}", trial.trace_hash)?,
         Some(Failure { check, detail }) => {
             writeln!(out, "{check}: {detail}")?;
             writeln!(out, "{frames} frames, trace {:016x}", trial.trace_hash)?;
         }
     }
-    Ok(verdict(trial.failure.is_none()))
+    Ok(verdict(trial.failures.is_empty()))
 }
 
 /// Makes failures small and writes them to files.

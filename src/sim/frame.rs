@@ -154,6 +154,8 @@ pub struct VirtualPort {
     sent: Vec<VirtualFrame>,
     /// The length on the wire that control frames are said to have, if not their own.
     control_len: Option<u32>,
+    #[cfg(test)]
+    saboteur: Option<super::sabotage::Saboteur>,
 }
 
 impl VirtualPort {
@@ -161,11 +163,24 @@ impl VirtualPort {
     /// on the wire than the 64 octets they have, for comparison with simulators that do.
     #[must_use]
     pub const fn new(control_len: Option<u32>) -> Self {
-        Self { arrived: VecDeque::new(), sent: Vec::new(), control_len }
+        Self {
+            arrived: VecDeque::new(),
+            sent: Vec::new(),
+            control_len,
+            #[cfg(test)]
+            saboteur: None,
+        }
     }
 
     /// A frame has arrived.
-    pub(super) fn deliver(&mut self, frame: VirtualFrame) {
+    pub(super) fn deliver(
+        &mut self,
+        #[cfg_attr(not(test), allow(unused_mut))] mut frame: VirtualFrame,
+    ) {
+        #[cfg(test)]
+        if let Some(saboteur) = &mut self.saboteur {
+            saboteur.rx(&mut frame);
+        }
         self.arrived.push_back(frame);
     }
 
@@ -180,8 +195,18 @@ impl VirtualPort {
         self.arrived.iter()
     }
 
+    /// From now on the port does something wrong.
+    #[cfg(test)]
+    pub(crate) fn sabotage(&mut self, what: super::sabotage::Sabotage) {
+        self.saboteur = Some(super::sabotage::Saboteur::new(what));
+    }
+
     /// Takes what the node has sent, in order.
     pub(super) fn take_sent(&mut self) -> std::vec::Drain<'_, VirtualFrame> {
+        #[cfg(test)]
+        if let Some(saboteur) = &mut self.saboteur {
+            saboteur.tx(&mut self.sent);
+        }
         self.sent.drain(..)
     }
 }

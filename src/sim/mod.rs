@@ -24,6 +24,8 @@ mod network;
 mod node;
 mod plan;
 mod queue;
+#[cfg(test)]
+pub(crate) mod sabotage;
 mod wire;
 mod wires;
 mod witness;

@@ -257,8 +257,11 @@ impl<W: Witness> Network<W> {
         self.wires.queue.set(Slots::FAULT, Class::Fault, next);
     }
 
-    /// A link goes down, with what is on it, or comes up.
+    /// A link goes down, with what is on it, or comes up. One that is up or down already stays so.
     fn set_link(&mut self, at: Instant, link: LinkId, up: bool) {
+        if self.wires.wires[link.ab().index()].up == up {
+            return;
+        }
         self.witness.link(at, link, up);
         for direction in [link.ab(), link.ba()] {
             let wire = &mut self.wires.wires[direction.index()];

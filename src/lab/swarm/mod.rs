@@ -63,16 +63,16 @@ fn try_seed(seed: u64, twice: bool) -> Trial {
     let lab = match draw(seed) {
         Ok(lab) => lab,
         Err(error) => {
-            let failure = Some(Failure { check: "resolve", detail: error.to_string() });
-            return Trial { failure, ..Trial::default() };
+            let failures = vec![Failure { check: "resolve", detail: error.to_string() }];
+            return Trial { failures, ..Trial::default() };
         }
     };
     let mut trial = trial::run(&lab);
-    if twice && trial.failure.is_none() {
+    if twice && trial.failures.is_empty() {
         let again = trial::run(&lab).trace_hash;
         if again != trial.trace_hash {
             let detail = format!("trace {:016x}, and {again:016x} again", trial.trace_hash);
-            trial.failure = Some(Failure { check: "same_trace", detail });
+            trial.failures.push(Failure { check: "same_trace", detail });
         }
     }
     trial
@@ -112,3 +112,6 @@ pub fn run(swarm: Swarm, mut progress: impl FnMut(u64, u64)) -> Summary {
     summary.close();
     summary
 }
+
+#[cfg(test)]
+mod tests;

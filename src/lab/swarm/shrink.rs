@@ -46,8 +46,8 @@ pub(super) fn shrink_with(
                 continue;
             }
             best.tried += 1;
-            let found = run(&smaller).failure;
-            if let Some(failure) = found.filter(|found| found.check == failure.check) {
+            let mut found = run(&smaller).failures.into_iter();
+            if let Some(failure) = found.find(|found| found.check == failure.check) {
                 (best.lab, best.failure) = (smaller, failure);
                 // What stands at this place now is another piece.
                 n -= 1;

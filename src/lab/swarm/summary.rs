@@ -115,7 +115,7 @@ impl Summary {
         self.deadlocks += u64::from(trial.deadlocks > 0);
         self.lossless_drops += totals.lossless_drops;
         self.excused_drops += totals.excused_drops;
-        if let Some(failure) = &trial.failure {
+        if let Some(failure) = trial.failure() {
             let (check, detail) = (failure.check, failure.detail.clone());
             self.failed.push(Failed { lab: n, seed, check, detail });
         }

@@ -31,8 +31,8 @@ pub struct Trial {
     pub faults: Faults,
     /// Deadlocks found, whether they had to be expected or not.
     pub deadlocks: u64,
-    /// What is wrong, if anything.
-    pub failure: Option<Failure>,
+    /// What is wrong, the most telling first.
+    pub failures: Vec<Failure>,
 }
 
 /// Planned faults by kind.
@@ -88,7 +88,13 @@ pub(super) fn run_with(
 
 impl Trial {
     fn failed(check: &'static str, detail: String) -> Self {
-        Self { failure: Some(Failure { check, detail }), ..Self::default() }
+        Self { failures: vec![Failure { check, detail }], ..Self::default() }
+    }
+
+    /// The first thing that is wrong, if anything.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failures.first()
     }
 }
 
@@ -119,8 +125,8 @@ fn drive(
     let totals = checkers.totals();
     let deadlocks = checkers.deadlocks().to_vec();
     let findings = checkers.finish(now, &mut nodes);
-    let failure = judge(&findings, finished, circle, &deadlocks, now);
-    Trial { trace_hash, frames, totals, faults, deadlocks: deadlocks.len() as u64, failure }
+    let failures = judge(&findings, finished, circle, &deadlocks, now);
+    Trial { trace_hash, frames, totals, faults, deadlocks: deadlocks.len() as u64, failures }
 }
 
 /// Lets a network run until nothing more will happen and its last pause is over, or a deadlock
@@ -145,15 +151,15 @@ fn finish(network: &mut Network<Checkers>, lab: &LabPlan) -> bool {
     false
 }
 
-/// What of the findings is wrong in a lab such as this.
+/// What of the findings is wrong in a lab such as this, in their order.
 fn judge(
     findings: &[Finding],
     finished: bool,
     circle: bool,
     deadlocks: &[Deadlock],
     now: Instant,
-) -> Option<Failure> {
-    let wrong = findings.iter().find(|finding| {
+) -> Vec<Failure> {
+    let wrong = findings.iter().filter(|finding| {
         finding.verdict == Verdict::Bad
             && match finding.check {
                 Check::Deadlock => !circle,
@@ -169,14 +175,14 @@ fn judge(
                 | Check::IdleLines => true,
             }
     });
-    if let Some(finding) = wrong {
-        return Some(Failure { check: finding.check.name(), detail: finding.detail.clone() });
-    }
+    let failure = |f: &Finding| Failure { check: f.check.name(), detail: f.detail.clone() };
+    let mut failures: Vec<Failure> = wrong.map(failure).collect();
     let stands = deadlocks.iter().any(|deadlock| deadlock.ended.is_none());
-    (!finished && !stands).then(|| {
+    if !finished && !stands {
         let detail = format!("not all was sent and received by {}", now.since(Instant::ZERO));
-        Failure { check: "finished", detail }
-    })
+        failures.push(Failure { check: "finished", detail });
+    }
+    failures
 }
 
 impl Faults {

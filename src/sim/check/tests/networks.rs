@@ -113,6 +113,16 @@ fn links_that_go_down_and_frames_that_get_lost_are_accounted_for() {
 }
 
 #[test]
+fn a_link_that_is_up_is_not_brought_up_again() {
+    let up = |us| Fault { at: at(us), kind: FaultKind::Link { link: LinkId(4), up: true } };
+    let mut plan = incast(4, 500);
+    plan.faults = vec![up(5), up(20)];
+    let findings = run(&plan, 400);
+    all_good(&findings);
+    assert!(of(&findings, Check::Lossless).detail.contains(" 0 lost on lines"), "{findings:?}");
+}
+
+#[test]
 fn a_pause_lost_on_its_way_excuses_the_loss_that_follows() {
     let mut plan = incast(4, 500);
     let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!() };

@@ -1,0 +1,220 @@
+//! Planted bugs: each is really in the run, and the checker that is made for it objects.
+//!
+//! What a port does wrong is done in the port (`sim::sabotage`); what a switch reckons wrong is
+//! done to its plan, of which the checkers are shown the right one.
+
+use crate::buffer::GroupKind;
+use crate::lab::swarm::trial::{Trial, run_with};
+use crate::lab::swarm::{draw, lab_seed};
+use crate::sim::check::Checkers;
+use crate::sim::sabotage::Sabotage;
+use crate::sim::{Fault, FaultKind, Network, NetworkPlan, Node, NodeId, NodeKind};
+use crate::switch::SwitchPlan;
+use crate::time::{Duration, Instant};
+use crate::units::{Cells, PortId};
+
+/// The swarm in which bugs are planted.
+const SEED: u64 = 2;
+/// In at most so many labs of it a bug has to be found.
+const LABS: u64 = 60;
+
+/// Runs labs with a bug until `check` objects, and says in how many it did not. Without the bug
+/// nothing objects in the lab that shows it.
+#[track_caller]
+fn is_caught_by(check: &str, bug: impl Fn(&crate::lab::raw::Lab) -> Trial) {
+    for n in 0..LABS {
+        let lab = draw(lab_seed(SEED, n)).unwrap();
+        let trial = bug(&lab);
+        let caught = trial.failures.iter().find(|failure| failure.check == check);
+        if let Some(failure) = caught {
+            println!("lab {n}: {check}: {}", failure.detail);
+            let without = run_with(&lab, |_| (), |_| ());
+            assert_eq!(without.failures, [], "lab {n}");
+            return;
+        }
+    }
+    panic!("{check} did not object in any of {LABS} labs");
+}
+
+/// Plants a bug in every port of every switch, or of every node.
+fn in_ports(what: Sabotage, hosts: bool) -> impl Fn(&mut Network<Checkers>) {
+    move |network| {
+        for n in 0..network.nodes_mut().len() as u32 {
+            match network.nodes_mut().get_mut(NodeId(n)) {
+                Node::Host(host) if hosts => host.port_mut().sabotage(what),
+                Node::Host(_) => {}
+                Node::Switch(switch) => {
+                    let ids = (0..).map_while(PortId::new);
+                    for id in
+                        ids.take_while(|id| switch.port_mut(*id).is_some()).collect::<Vec<_>>()
+                    {
+                        switch.port_mut(id).unwrap().sabotage(what);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn ports(check: &str, what: Sabotage, hosts: bool) {
+    is_caught_by(check, |lab| run_with(lab, |_| (), in_ports(what, hosts)));
+}
+
+fn plans(check: &str, bug: impl Fn(&mut NetworkPlan)) {
+    is_caught_by(check, |lab| run_with(lab, &bug, |_| ()));
+}
+
+fn switches(plan: &mut NetworkPlan) -> impl Iterator<Item = (NodeId, &mut SwitchPlan)> {
+    (0..).map(NodeId).zip(&mut plan.nodes).filter_map(|(id, node)| match &mut node.kind {
+        NodeKind::Switch(switch) => Some((id, switch)),
+        NodeKind::Host(_) => None,
+    })
+}
+
+#[test]
+fn headroom_charged_late_is_seen() {
+    // Frames lie about for 20 us before the ledger sees them, and pauses go out as much later.
+    plans("lossless", |plan| {
+        for link in &mut plan.links {
+            for (end, direction) in [(link.b, &mut link.ab), (link.a, &mut link.ba)] {
+                if matches!(plan.nodes[end.node.index()].kind, NodeKind::Switch(_)) {
+                    direction.delay += Duration::from_micros(20);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_lost_resumption_is_seen() {
+    ports("pauses_told", Sabotage::LoseResumptions, false);
+}
+
+#[test]
+fn a_refresh_that_comes_late_is_seen() {
+    ports("pauses_told", Sabotage::RefreshLate, false);
+}
+
+#[test]
+fn pauses_behind_data_are_seen() {
+    ports("pauses_told", Sabotage::PausesBehindData, false);
+}
+
+#[test]
+fn a_pause_of_the_wrong_priority_is_seen() {
+    ports("pauses_told", Sabotage::NextPriority, false);
+}
+
+#[test]
+fn quanta_read_as_octets_are_seen() {
+    ports("pause_legality", Sabotage::QuantaAsOctets, true);
+}
+
+#[test]
+fn pauses_that_never_expire_are_seen() {
+    ports("idle_lines", Sabotage::NeverExpire, true);
+}
+
+#[test]
+fn frames_that_a_switch_swallows_are_seen() {
+    ports("frames", Sabotage::SwallowData, false);
+}
+
+#[test]
+fn frames_charged_by_the_wrong_cell_are_seen() {
+    plans("cells", |plan| {
+        for (_, switch) in switches(plan) {
+            switch.buffer.cell_bytes *= 2;
+        }
+    });
+}
+
+#[test]
+fn a_switch_that_nobody_wakes_is_seen() {
+    plans("idle_lines", |plan| {
+        let ids: Vec<NodeId> = switches(plan).map(|(id, _)| id).collect();
+        for (n, node) in (0..200).flat_map(|n| ids.iter().map(move |id| (n, *id))) {
+            let at = Instant::ZERO + Duration::from_micros(15 * n);
+            let kind = FaultKind::Stall { node, span: Duration::from_micros(8) };
+            plan.faults.push(Fault { at, kind });
+        }
+    });
+}
+
+/// The headroom that each group of each switch used at most.
+type Peaks = Vec<Vec<[u32; 8]>>;
+
+/// Runs a lab and finds out how much headroom is used.
+fn peaks(lab: &crate::lab::raw::Lab) -> Peaks {
+    let (mut lab, _) = crate::lab::resolve_raw(lab).unwrap();
+    lab.network.sample_every = Some(Duration::from_micros(10));
+    let mut network = Network::new(&lab.network, ()).unwrap();
+    while network.now() < Instant::ZERO + lab.duration && !network.is_quiet() {
+        let next = network.now() + Duration::from_micros(50);
+        network.run_until(next);
+    }
+    let mut of_node = |(n, node): (usize, &crate::sim::NodePlan)| {
+        let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(n as u32)) else {
+            return vec![];
+        };
+        let port = |port: u16| {
+            let port = PortId::new(port).unwrap();
+            crate::units::PriorityGroup::ALL
+                .map(|group| switch.ledger().usage(port, group).headroom_peak.0)
+        };
+        (0..node.ports() as u16).map(port).collect()
+    };
+    lab.network.nodes.iter().enumerate().map(&mut of_node).collect()
+}
+
+/// Gives every group that used headroom `less` cells less than it used, and the pool what it had.
+fn exact(plan: &mut NetworkPlan, peaks: &Peaks, less: u32) {
+    for (id, switch) in switches(plan) {
+        let BufferPeaks { groups, total } = BufferPeaks::of(switch);
+        for (group, peak) in groups.zip(peaks[id.index()].iter().flatten()) {
+            let GroupKind::Lossless { headroom, .. } = &mut group.kind else { continue };
+            let cells = peak.saturating_sub(less).max(1);
+            total.0 = total.0 - headroom.0 + cells;
+            headroom.0 = cells;
+        }
+    }
+}
+
+struct BufferPeaks<'a, G> {
+    groups: G,
+    total: &'a mut Cells,
+}
+
+impl<'a> BufferPeaks<'a, ()> {
+    fn of(
+        switch: &'a mut SwitchPlan,
+    ) -> BufferPeaks<'a, impl Iterator<Item = &'a mut crate::buffer::GroupPlan>> {
+        let buffer = &mut switch.buffer;
+        BufferPeaks { groups: buffer.groups.iter_mut().flatten(), total: &mut buffer.total }
+    }
+}
+
+#[test]
+fn a_pause_that_comes_a_cell_late_is_seen_where_headroom_is_exact() {
+    let mut caught = 0;
+    for n in 0..LABS {
+        let lab = draw(lab_seed(SEED, n)).unwrap();
+        let peaks = peaks(&lab);
+        let used = peaks.iter().flatten().flatten().any(|peak| *peak > 1);
+        let faults = !lab.faults.is_empty() || lab.links.iter().any(|link| link.errors.is_some());
+        let busy = lab.defaults.switches.cpu.is_some();
+        if !used || faults || busy {
+            continue;
+        }
+        let fits = run_with(&lab, |plan| exact(plan, &peaks, 0), |_| ());
+        assert_eq!(fits.failures, [], "lab {n} with exactly the headroom that it uses");
+        let late = run_with(&lab, |plan| exact(plan, &peaks, 1), |_| ());
+        let lost = late.failures.iter().any(|failure| failure.check == "lossless");
+        assert!(lost, "lab {n} with a cell less than it uses: {:?}", late.failures);
+        caught += 1;
+        if caught == 5 {
+            return;
+        }
+    }
+    panic!("only {caught} labs use headroom");
+}

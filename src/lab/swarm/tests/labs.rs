@@ -1,0 +1,75 @@
+//! Labs as they are drawn, run, written and made small.
+
+use std::time::Duration as WallSpan;
+
+use crate::lab::swarm::shrink::shrink_with;
+use crate::lab::swarm::{Failure, Swarm, Trial, as_yaml, draw, lab_seed, run, run_lab};
+use crate::lab::{parse, raw::Lab};
+
+/// Reads a lab back from its file.
+fn read(lab: &Lab) -> Lab {
+    let text = as_yaml(lab);
+    let root = crate::config::tree::read(&text, "").unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+    crate::config::de::from_tree(&root).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+}
+
+#[test]
+fn every_lab_that_is_drawn_can_be_run_and_reads_back_from_its_file() {
+    for n in 0..300 {
+        let seed = lab_seed(11, n);
+        let lab = draw(seed).unwrap_or_else(|e| panic!("{seed}: {e}"));
+        assert_eq!(read(&lab), lab, "{seed}");
+        parse("drawn.yaml", &as_yaml(&lab)).unwrap_or_else(|e| panic!("{seed}: {e}"));
+        assert_eq!(draw(seed).unwrap(), lab, "the same seed draws the same lab");
+    }
+}
+
+#[test]
+fn the_number_of_jobs_makes_no_difference() {
+    let of = |jobs| {
+        let summary = run(Swarm { count: 12, seed: 5, jobs }, |_, _| ());
+        (summary.trace_hash.clone(), summary.frames, summary.pauses, summary.failed)
+    };
+    let alone = of(1);
+    assert_eq!(alone, of(3));
+    assert_eq!(alone.3, []);
+}
+
+#[test]
+fn a_swarm_of_one_is_the_lab_of_its_seed() {
+    let seed = lab_seed(5, 7);
+    let summary = run(Swarm { count: 1, seed, jobs: 1 }, |_, _| ());
+    assert_eq!(summary.frames, run_lab(&draw(seed).unwrap()).frames);
+}
+
+#[test]
+fn what_fails_is_made_small_and_still_fails() {
+    // Fails as soon as h2 sends to anyone, with more than three frames.
+    let fails = |lab: &Lab| {
+        let trial = run_lab(lab);
+        if !trial.failures.is_empty() {
+            return trial;
+        }
+        let guilty = lab.flows.iter().any(|flow| {
+            let frames = match &flow.duration {
+                Some(crate::lab::raw::FlowDuration::Amount(amount)) => amount.frames.unwrap_or(0),
+                _ => 0,
+            };
+            frames > 3 && flow.from.as_ref().is_some_and(|from| from.0.contains(&"h2".to_owned()))
+        });
+        let failure = Failure { check: "h2", detail: "h2 sends".into() };
+        let failures = if guilty { vec![failure] } else { vec![] };
+        Trial { failures, ..Trial::default() }
+    };
+    let seed = (0..).map(|n| lab_seed(3, n)).find(|seed| {
+        let lab = draw(*seed).unwrap();
+        lab.flows.len() > 1 && lab.links.len() > 5 && !fails(&lab).failures.is_empty()
+    });
+    let lab = draw(seed.unwrap()).unwrap();
+    let failure = fails(&lab).failures[0].clone();
+    let small = shrink_with(&lab, &failure, WallSpan::from_secs(60), fails);
+    assert_eq!(small.failure.check, "h2");
+    let Lab { flows, links, faults, .. } = &small.lab;
+    assert!(flows.len() == 1 && links.len() < lab.links.len() && faults.is_empty(), "{small:?}");
+    assert!(parse("small.yaml", &as_yaml(&small.lab)).is_ok());
+}

@@ -1,0 +1,116 @@
+//! Planted bugs: what a port does wrong, so that tests can see the checkers object. They are in
+//! test builds alone, and between a node and what witnesses see of its line.
+
+use super::frame::VirtualFrame;
+use crate::frame::Frame;
+
+/// What a port does wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sabotage {
+    /// Every third resumption is never sent.
+    LoseResumptions,
+    /// Of three refreshes one is sent.
+    RefreshLate,
+    /// Pauses and resumptions wait behind four data frames.
+    PausesBehindData,
+    /// Pauses name the next priority instead.
+    NextPriority,
+    /// Every tenth data frame is never sent.
+    SwallowData,
+    /// Quanta are read as octets, of which a quantum is 64: a pause lasts an eighth of its time.
+    QuantaAsOctets,
+    /// Pauses last until they are resumed, as far as one can tell.
+    NeverExpire,
+}
+
+/// A port that does something wrong, and what it remembers for that.
+#[derive(Debug)]
+pub(super) struct Saboteur {
+    what: Sabotage,
+    seen: u64,
+    /// The priorities that were last paused.
+    told: u8,
+    held: Vec<(u8, VirtualFrame)>,
+}
+
+/// Where PFC's enable vector and its times are.
+const VECTOR: usize = 17;
+const TIMES: core::ops::Range<usize> = 18..34;
+
+fn is_pfc(frame: &VirtualFrame) -> bool {
+    frame.head().get(12..16) == Some(&[0x88, 0x08, 0x01, 0x01])
+}
+
+/// The priorities that a PFC frame pauses.
+fn paused(frame: &VirtualFrame) -> u8 {
+    let times = frame.head()[TIMES].chunks(2).enumerate();
+    let on = times.filter(|(p, time)| frame.head()[VECTOR] >> p & 1 == 1 && **time != [0, 0]);
+    on.fold(0, |set, (p, _)| set | 1 << p)
+}
+
+impl Saboteur {
+    pub(super) const fn new(what: Sabotage) -> Self {
+        Self { what, seen: 0, told: 0, held: vec![] }
+    }
+
+    /// What is done to the frames that a port sends.
+    pub(super) fn tx(&mut self, sent: &mut Vec<VirtualFrame>) {
+        let mut out = vec![];
+        for mut frame in sent.drain(..) {
+            match (self.what, is_pfc(&frame)) {
+                (Sabotage::LoseResumptions, true) if paused(&frame) == 0 => {
+                    if !self.every(3) {
+                        out.push(frame);
+                    }
+                }
+                (Sabotage::RefreshLate, true) => {
+                    let again = paused(&frame) != 0 && paused(&frame) == self.told;
+                    self.told = paused(&frame);
+                    self.seen = if again { self.seen + 1 } else { 0 };
+                    if self.seen % 3 == 0 {
+                        out.push(frame);
+                    }
+                }
+                (Sabotage::PausesBehindData, true) => self.held.push((4, frame)),
+                (Sabotage::PausesBehindData, false) => {
+                    out.push(frame);
+                    for (left, _) in &mut self.held {
+                        *left -= 1;
+                    }
+                    let due = self.held.iter().take_while(|(left, _)| *left == 0).count();
+                    out.extend(self.held.drain(..due).map(|(_, pause)| pause));
+                }
+                (Sabotage::NextPriority, true) => {
+                    let head = frame.head_mut();
+                    head[VECTOR] = head[VECTOR].rotate_left(1);
+                    head[TIMES].rotate_right(2);
+                    out.push(frame);
+                }
+                (Sabotage::SwallowData, false) if self.every(10) => {}
+                _ => out.push(frame),
+            }
+        }
+        *sent = out;
+    }
+
+    /// What is done to a frame that a port receives.
+    pub(super) fn rx(&mut self, frame: &mut VirtualFrame) {
+        if !is_pfc(frame) {
+            return;
+        }
+        for time in frame.head_mut()[TIMES].chunks_exact_mut(2) {
+            let quanta = u16::from_be_bytes([time[0], time[1]]);
+            let quanta = match self.what {
+                Sabotage::QuantaAsOctets => quanta / 8,
+                Sabotage::NeverExpire if quanta > 0 => u16::MAX,
+                _ => quanta,
+            };
+            time.copy_from_slice(&quanta.to_be_bytes());
+        }
+    }
+
+    fn every(&mut self, n: u64) -> bool {
+        self.seen += 1;
+        self.seen % n == 0
+    }
+}
