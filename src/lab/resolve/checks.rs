@@ -133,9 +133,8 @@ fn value(cx: &mut Cx, at: &Place<'_>, said: &raw::Value) -> CheckKind {
         }
     }
     let tolerance = match said.tolerance {
-        None => Tolerance::Exact,
+        None | Some(Allowance::Number(0.0)) => Tolerance::Exact,
         Some(Allowance::Percent(n)) => Tolerance::Relative(n / 100.0),
-        Some(Allowance::Number(n)) if n == 0.0 => Tolerance::Exact,
         Some(Allowance::Number(n)) => Tolerance::Absolute(n),
     };
     let expect = Expectation {
