@@ -95,7 +95,7 @@ fn value(results: &Value, path: &str, expect: &Expectation) -> (bool, String) {
     let found = match find(results, path) {
         Ok(Value::Bool(b)) => f64::from(u8::from(*b)),
         Ok(Value::Null) => return (false, format!("{path} has no value: it never happened")),
-        // What there is of a list or an object is how long it is.
+        // What a list or an object comes to is how much there is in it.
         Ok(Value::Array(list)) => list.len() as f64,
         Ok(Value::Object(fields)) => fields.len() as f64,
         Ok(v) => match v.as_f64() {

@@ -104,6 +104,23 @@ fn port_name(r: &Report<'_>, node: NodeId, port: PortId) -> String {
     }
 }
 
+/// Joins pieces that together are narrower than could be told apart.
+fn joined(pieces: &[Piece], end_ns: f64) -> Vec<Piece> {
+    const PARTS: f64 = 200.0;
+    let mut joined: Vec<Piece> = Vec::new();
+    for piece in pieces {
+        match joined.last_mut() {
+            Some(last) if ns(piece.to) - ns(last.from) < end_ns / PARTS => {
+                last.to = piece.to;
+                last.paused += piece.paused;
+                last.pauses += piece.pauses;
+            }
+            _ => joined.push(*piece),
+        }
+    }
+    joined
+}
+
 /// Who was paused and when; the longest paused first.
 fn gantt(r: &Report<'_>) -> Rows {
     let links = 0..r.plan.network.links.len() as u32;
@@ -116,22 +133,18 @@ fn gantt(r: &Report<'_>) -> Rows {
     let bar = |piece: &Piece| {
         let (from, to) = (ns(piece.from), ns(piece.to));
         let span = piece.to.since(piece.from).as_picos().max(1) as f64;
-        Bar {
-            from: from / end,
-            to: to / end,
-            share: piece.paused.as_picos() as f64 / span,
-            about: format!(
-                "{} for {}",
-                written(Nanos::at(piece.from)),
-                written(Nanos(piece.paused))
-            ),
-        }
+        let [begun, paused] = [Nanos::at(piece.from), Nanos(piece.paused)].map(written);
+        let about = match piece.pauses {
+            1 => format!("{begun} for {paused}"),
+            n => format!("from {begun}, {n} times for {paused} in all"),
+        };
+        Bar { from: from / end, to: to / end, share: piece.paused.as_picos() as f64 / span, about }
     };
     let row = |(d, p, line): &(Direction, Priority, &Timeline)| {
         let link = &r.plan.network.links[d.link().index()];
         let at = link.to(*d);
         let name = format!("{} p{p}", port_name(r, at.node, at.port));
-        let bars = line.pieces().iter().map(bar).collect();
+        let bars = joined(line.pieces(), end).iter().map(bar).collect();
         Row { name, bars, line: None, dots: vec![] }
     };
     let (axis, ticks) = time_axis(end);

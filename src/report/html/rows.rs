@@ -1,5 +1,7 @@
 //! Pictures with a row for each thing: pauses over time, latencies on a logarithmic axis.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 
 use super::scale;
@@ -68,6 +70,38 @@ fn short(name: &str) -> String {
     format!("…{end}")
 }
 
+impl Bar {
+    /// A pause that is shorter than a hair is drawn as wide as one.
+    fn width(&self) -> f64 {
+        (x(self.to) - x(self.from)).max(0.6)
+    }
+
+    /// Whether it is wide enough to be pointed at.
+    fn is_wide(&self) -> bool {
+        self.width() > 4.0
+    }
+
+    /// How much of it is filled, in tenths, and never so little that it cannot be seen.
+    fn level(&self) -> u8 {
+        (self.share * 10.0).round().clamp(3.0, 9.0) as u8
+    }
+}
+
+fn tenth(n: f64) -> f64 {
+    (n * 10.0).round() / 10.0
+}
+
+/// The bars that are too narrow to be pointed at, as one path for each level.
+fn narrow(bars: &[Bar], y: f64) -> BTreeMap<u8, String> {
+    let mut paths = BTreeMap::<u8, String>::new();
+    for bar in bars.iter().filter(|bar| !bar.is_wide()) {
+        let (from, width, height) = (tenth(x(bar.from)), tenth(bar.width()), ROW - 8.0);
+        let path = paths.entry(bar.level()).or_default();
+        *path += &format!("M{from} {}h{width}v{height}h-{width}z", y + 4.0);
+    }
+    paths
+}
+
 impl Rows {
     /// The picture; nothing if there are no rows.
     pub(super) fn draw(&self) -> Option<Markup> {
@@ -113,11 +147,12 @@ impl Rows {
                 title { (row.name) }
                 (short(&row.name))
             }
-            @for bar in &row.bars {
-                // A pause that is shorter than a hair is drawn as wide as one.
-                rect x=(x(bar.from)) y=(y + 4.0) width=((x(bar.to) - x(bar.from)).max(0.6))
-                    height=(ROW - 8.0) fill="var(--pause)"
-                    fill-opacity=(format!("{:.2}", bar.share.clamp(0.25, 1.0))) {
+            @for (level, path) in narrow(&row.bars, y) {
+                path d=(path) fill="var(--pause)" fill-opacity=(format!("0.{level}")) {}
+            }
+            @for bar in row.bars.iter().filter(|bar| bar.is_wide()) {
+                rect x=(x(bar.from)) y=(y + 4.0) width=(tenth(bar.width())) height=(ROW - 8.0)
+                    fill="var(--pause)" fill-opacity=(format!("0.{}", bar.level())) {
                     title { (bar.about) }
                 }
             }

@@ -10,7 +10,7 @@ use crate::stats::DropReason;
 use crate::time::Duration;
 
 /// Rows and nodes that are shown at most; JSON has them all.
-const MOST: usize = 200;
+const MOST: usize = 64;
 
 /// A table with this head. Columns whose name begins with `#` are numbers, with `~` sentences.
 fn table(head: &[&str], rows: &[Vec<String>]) -> Markup {
@@ -158,7 +158,7 @@ pub(super) fn nodes(o: &Outcome) -> Markup {
         @if switches.len() > MOST {
             p.small.soft { "and " (switches.len() - MOST) " more switches, in the JSON" }
         }
-        details open[o.nodes.len() - switches.len() <= MOST / 10] {
+        details open[o.nodes.len() - switches.len() <= 20] {
             summary { "hosts" }
             (hosts(o))
         }
