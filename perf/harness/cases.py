@@ -2,7 +2,7 @@
 
 import tempfile
 
-from . import frames, instructions, sim
+from . import cost, frames, instructions, sim
 from .contestants import Ovs, Sluice, SluiceSwitch, Testpmd, build
 from .machine import Broken, cpus, hugepages
 from .measure import at_least, at_most, compare, rate_ratio, rounds, time_ratio
@@ -111,5 +111,6 @@ CASES = {
     "nohuge": nohuge,
     "workers": workers,
     "sim": sim.run,
+    "cpu": cost.run,
     "instructions": instructions.run,
 }
