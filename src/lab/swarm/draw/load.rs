@@ -7,13 +7,14 @@ use crate::lab::raw::{
     Amount, EcnName, Flow, FlowDuration, FlowRateText, Many, Pattern, Short, Storm,
 };
 
-/// Frames that all hosts together send, about.
-const FRAMES: u64 = 2_500;
+/// Frames that all hosts together send at most, about: in a small lab and in a large one.
+const FRAMES: (u64, u64) = (1_000, 32_000);
 
 /// Draws what the hosts send to each other.
 pub(super) fn flows(chance: &mut Chance, hosts: &[String], drawn: &Drawn) -> Vec<Flow> {
     let kinds = chance.between(1, 4);
-    (0..kinds).map(|_| flow(chance, hosts, drawn, FRAMES / kinds)).collect()
+    let each = chance.scale(FRAMES.0, FRAMES.1) / kinds;
+    (0..kinds).map(|_| flow(chance, hosts, drawn, each)).collect()
 }
 
 fn flow(chance: &mut Chance, hosts: &[String], drawn: &Drawn, frames: u64) -> Flow {
@@ -33,14 +34,17 @@ fn flow(chance: &mut Chance, hosts: &[String], drawn: &Drawn, frames: u64) -> Fl
     };
     // A burst is short and at full speed.
     let burst = chance.percent(25);
-    let frames = if burst { chance.between(1, 20).min(most) } else { chance.scale(1, most) };
+    let frames = if burst { chance.between(1, 20) } else { chance.scale((most / 16).max(1), most) };
     Flow {
         from: Some(Many(from)),
         to: Some(Many(to)),
         pattern: Some(pattern),
         rate: Some(Short::Short(FlowRateText::Share(if burst { Ratio(1_000_000) } else { rate }))),
         size: Some(Size(chance.pick(&sizes))),
-        duration: Some(FlowDuration::Amount(Amount { frames: Some(frames), ..Amount::default() })),
+        duration: Some(FlowDuration::Amount(Amount {
+            frames: Some(frames.min(most)),
+            ..Amount::default()
+        })),
         start: chance.percent(60).then(|| Span(chance.span(1, 50_000))),
         stagger: chance.percent(30).then(|| Span(chance.span(1, 10_000))),
         priority: Some(priority),

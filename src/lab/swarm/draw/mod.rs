@@ -31,7 +31,7 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
     let mut chance = Chance::new(seed);
     let chance = &mut chance;
     let mut shape = shape::shape(chance);
-    let drawn = profile::profile(chance, shape.slowest);
+    let mut drawn = profile::profile(chance, shape.slowest);
     let hosts = shape.host_names();
     let link_wide = drawn.profile.defaults.pause.is_some();
     let mut lab = Lab {
@@ -45,6 +45,9 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
         ..Lab::default()
     };
     lab.defaults = Defaults { switches: switches(chance), ..Defaults::default() };
+    if lab.defaults.switches.cpu.is_some() {
+        profile::slow(&mut drawn.profile.defaults);
+    }
     lab.nodes = nodes(chance, &shape, &hosts);
     if chance.percent(if drawn.watchdog { 70 } else { 10 }) {
         let storm = load::storm(chance, &drawn, link_wide);

@@ -102,6 +102,17 @@ fn pauses(chance: &mut Chance, max_frame: u64, slowest: BitsPerSec) -> (u16, Ref
     )
 }
 
+/// Long pauses, for a switch that takes time for every poll: one that is due again at each has no
+/// turn left for data.
+pub(super) fn slow(defaults: &mut PortDefaults) {
+    if let Some(pfc) = &mut defaults.pfc {
+        (pfc.quanta, pfc.refresh) = (None, Refresh::Auto);
+    }
+    if let Some(pause) = &mut defaults.pause {
+        (pause.quanta, pause.refresh) = (None, Refresh::Auto);
+    }
+}
+
 fn dog(chance: &mut Chance) -> Watchdog {
     Watchdog {
         detection: Some(Span(chance.span(20_000, 500_000))),
