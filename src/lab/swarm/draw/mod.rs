@@ -20,6 +20,9 @@ use crate::sim::NodeKind;
 use crate::time::Duration;
 use chance::Chance;
 
+/// What a connection is given for timeouts after losses, which grow with each that follows.
+const RECOVERIES: Duration = Duration::from_millis(200);
+
 /// The name of the one profile of every lab.
 const PROFILE: &str = "drawn";
 
@@ -161,6 +164,10 @@ fn time(plan: &LabPlan) -> Duration {
             octets += frames * u64::from(flow.size + 20);
             let line = Line::new(host.rate, host.line);
             span += flow.interval(&line).map_or(Duration::ZERO, |each| each.saturating_mul(frames));
+        }
+        for sender in &host.senders {
+            octets += sender.message.map_or(0, |message| 2 * message.bytes * message.count);
+            span += RECOVERIES;
         }
         for pause in &host.pauses {
             span += pause.every.saturating_mul(pause.frames);
