@@ -93,6 +93,7 @@ const KINDS: &[Kind] = &[
     Kind { places: |lab| lab.links.len(), apply: |lab, n| plainer_link(&mut lab.links[n]) },
     Kind { places: |lab| lab.links.len(), apply: |lab, n| lab.links[n].errors = None },
     Kind { places: |lab| lab.flows.len(), apply: |lab, n| plainer_flow(&mut lab.flows[n]) },
+    Kind { places: |lab| lab.flows.len(), apply: |lab, n| lab.flows[n].transport = None },
     Kind { places: |lab| lab.faults.len(), apply: |lab, n| milder(&mut lab.faults[n]) },
 ];
 

@@ -7,10 +7,11 @@ use crate::lab::{LabPlan, raw, resolve_raw};
 use crate::sim::check::{Check, Checkers, Deadlock, Finding, Totals, Verdict};
 use crate::sim::{FaultKind, Network, NetworkPlan, NodeKind, Which};
 use crate::time::{Duration, Instant};
-use crate::units::Quanta;
+use crate::units::{BitsPerSec, Bytes, Quanta};
 
-/// How often the checkers look at the nodes.
-const SAMPLE: Duration = Duration::from_micros(10);
+/// How often the checkers look at the nodes: whenever so many octets have passed on the slowest
+/// link, about forty frames.
+const SAMPLE: Bytes = Bytes(60_000);
 /// How often a run is asked whether it is done.
 const SLICE: Duration = Duration::from_micros(50);
 /// For how long a deadlock is given the chance to be broken up, by a watchdog or a fault.
@@ -104,7 +105,8 @@ fn drive(
     built: impl FnOnce(&mut Network<Checkers>),
 ) -> Trial {
     let network = &mut lab.network;
-    network.sample_every = Some(SAMPLE);
+    let slowest = slowest(network);
+    network.sample_every = Some(slowest.time_for(SAMPLE));
     for node in &mut network.nodes {
         if let NodeKind::Switch(switch) = &mut node.kind {
             switch.bridge.shortcuts = switch.bridge.shortcuts.min(SHORTCUTS);
@@ -119,7 +121,7 @@ fn drive(
         Err(error) => return Trial::failed("resolve", error.to_string()),
     };
     built(&mut network);
-    let finished = finish(&mut network, &lab);
+    let finished = finish(&mut network, lab.duration, Quanta::MAX.at(slowest));
     let (trace_hash, frames, now) = (network.trace_hash(), network.tally().frames, network.now());
     let (checkers, mut nodes) = network.finish();
     let totals = checkers.totals();
@@ -131,14 +133,12 @@ fn drive(
 
 /// Lets a network run until nothing more will happen and its last pause is over, or a deadlock
 /// stands, or its time is up; whether it came to an end.
-fn finish(network: &mut Network<Checkers>, lab: &LabPlan) -> bool {
-    let end = Instant::ZERO + lab.duration;
+fn finish(network: &mut Network<Checkers>, most: Duration, pause: Duration) -> bool {
+    let end = Instant::ZERO + most;
     while network.now() < end {
         let now = network.now();
         network.run_until((now + SLICE).min(end));
         if network.is_quiet() {
-            let slowest = lab.network.links.iter().map(|link| link.rate).min_by_key(|r| r.get());
-            let pause = slowest.map_or(Duration::ZERO, |rate| Quanta::MAX.at(rate));
             let rest = network.now() + pause + SLICE;
             network.run_until(rest);
             return true;
@@ -149,6 +149,12 @@ fn finish(network: &mut Network<Checkers>, lab: &LabPlan) -> bool {
         }
     }
     false
+}
+
+/// The slowest rate of all links.
+fn slowest(plan: &NetworkPlan) -> BitsPerSec {
+    let rates = plan.links.iter().map(|link| link.rate);
+    rates.min_by_key(|rate| rate.get()).unwrap_or(BitsPerSec::gbps(1))
 }
 
 /// What of the findings is wrong in a lab such as this, in their order.

@@ -104,8 +104,13 @@ impl Deadlocks {
                 }
             }
         }
-        let ways =
-            if waiting.is_empty() { BTreeMap::new() } else { closed(facts, passages, &waiting) };
+        let ways = match waiting.is_empty() {
+            true => BTreeMap::new(),
+            false => closed(facts, passages, &waiting, |(port, class)| {
+                let of = facts.from(*port);
+                is_queued(nodes, of.node, of.port, *class)
+            }),
+        };
         self.compare(facts, at, &ways);
     }
 
@@ -172,11 +177,12 @@ fn is_queued(nodes: &mut Nodes, node: NodeId, port: PortId, class: u8) -> bool {
 }
 
 /// Of the queues that wait (and the groups that they wait for), those without a way out, each with
-/// the queues that it waits for.
+/// the queues that it waits for. What a busy switch is thought to hold may be in no queue of it.
 fn closed(
     facts: &Facts,
     passages: &Passages,
     waiting: &BTreeMap<Queue, u8>,
+    mut is_queued: impl FnMut(&Queue) -> bool,
 ) -> BTreeMap<Queue, BTreeSet<Queue>> {
     let mut inside: BTreeMap<(Direction, u8), BTreeSet<Queue>> = BTreeMap::new();
     for passage in passages.held() {
@@ -189,7 +195,8 @@ fn closed(
     for ((port, class), groups) in waiting {
         let of = (0..PRIORITIES as u8).filter(|group| groups >> group & 1 == 1);
         let next = of.filter_map(|group| inside.get(&(port.reverse(), group)));
-        ways.insert((*port, *class), next.flatten().copied().collect());
+        let next = next.flatten().copied().filter(|queue| is_queued(queue));
+        ways.insert((*port, *class), next.collect());
     }
     loop {
         let stuck: BTreeSet<Queue> = ways

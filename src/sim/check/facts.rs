@@ -40,8 +40,8 @@ pub(super) struct NodeFacts {
     /// For how long in all it may do nothing by planned stalls; for ever, if its processor takes
     /// time.
     pub(super) slack: Duration,
-    /// When the stalls begin.
-    pub(super) stalls: Vec<Instant>,
+    /// When planned stalls begin and end.
+    pub(super) stalls: Vec<(Instant, Instant)>,
     /// Whether it forwards by addresses alone.
     pub(super) bridges: bool,
     /// Destination addresses and the ports behind which they are.
@@ -159,13 +159,17 @@ fn learn(entry: &mut u8, priority: Priority) {
 impl Facts {
     pub(super) fn new(plan: &NetworkPlan) -> Self {
         let mut nodes: Vec<NodeFacts> = plan.nodes.iter().map(NodeFacts::new).collect();
-        for fault in &plan.faults {
-            if let FaultKind::Stall { node, span } = fault.kind {
-                let node = &mut nodes[node.index()];
-                node.slack =
-                    Duration::from_picos(node.slack.as_picos().saturating_add(span.as_picos()));
-                node.stalls.push(fault.at);
-            }
+        let mut stalls: Vec<_> = plan
+            .faults
+            .iter()
+            .filter_map(|fault| match fault.kind {
+                FaultKind::Stall { node, span } => Some((fault.at, node, span)),
+                _ => None,
+            })
+            .collect();
+        stalls.sort_by_key(|(at, ..)| *at);
+        for (at, node, span) in stalls {
+            nodes[node.index()].stall(at, span);
         }
         let directions =
             (0..plan.links.len() as u32).flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()]);
@@ -198,6 +202,12 @@ impl Facts {
     #[inline]
     pub(super) fn out(&self, node: NodeId, port: PortId) -> Direction {
         self.nodes[node.index()].out[port.index()]
+    }
+
+    /// How long it takes at most until nothing more arrives of what a port asks its peer to pause.
+    pub(super) fn round_trip(&self, port: Direction) -> Duration {
+        let (there, back) = (self.from(port), self.to(port));
+        there.wait + there.delay + there.response + back.wait + back.delay
     }
 
     /// All directions.
@@ -237,6 +247,14 @@ impl NodeFacts {
             bridges,
             statics,
         }
+    }
+
+    /// Takes note of a stall; they come in the order of time, and one may begin in another.
+    fn stall(&mut self, at: Instant, span: Duration) {
+        let slack = self.slack.as_picos().saturating_add(span.as_picos());
+        self.slack = Duration::from_picos(slack);
+        let before = self.stalls.last().map_or(at, |(_, until)| *until);
+        self.stalls.push((at, before.max(at) + span));
     }
 
     /// Whether it looks at everything the moment it arrives.

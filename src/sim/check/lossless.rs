@@ -11,13 +11,14 @@ use super::finding::{Check, Finding, First, Verdict};
 use crate::sim::{Direction, Loss};
 use crate::stats::DropReason;
 use crate::time::{Duration, Instant};
+use crate::units::PrioritySet;
 
 /// Counts losses, by reason.
 #[derive(Debug)]
 pub(super) struct Lossless {
-    /// By port: whether a fault has met its pauses since it last had none to want, and whether its
-    /// peer ignores them.
-    excused: Vec<bool>,
+    /// By port: the priorities whose pauses a fault has met since they were last not wanted, and
+    /// whether its peer ignores them.
+    excused: Vec<PrioritySet>,
     ignored: Vec<bool>,
     first_excused: First,
     first: First,
@@ -34,7 +35,7 @@ pub(super) struct Lossless {
 impl Lossless {
     pub(super) fn new(facts: &Facts) -> Self {
         Self {
-            excused: vec![false; facts.ports.len()],
+            excused: vec![PrioritySet::EMPTY; facts.ports.len()],
             ignored: vec![false; facts.ports.len()],
             first_excused: First::default(),
             first: First::default(),
@@ -95,8 +96,11 @@ impl Lossless {
         }
         self.buffer += 1;
         let node = facts.node(of.node);
-        let busy = node.slack == Duration::MAX || node.stalls.iter().any(|stall| *stall <= at);
-        let excused = self.excused[port.index()] || self.ignored[port.index()] || busy;
+        let round = facts.round_trip(port);
+        let stalled = |(from, until): &(Instant, Instant)| *from <= at && at <= *until + round;
+        let busy = node.slack == Duration::MAX || node.stalls.iter().any(stalled);
+        let met = self.excused[port.index()].0 >> priority & 1 == 1;
+        let excused = met || self.ignored[port.index()] || busy;
         self.excused_drops += u64::from(excused);
         let first = if excused { &mut self.first_excused } else { &mut self.first };
         first.see(at, || {
@@ -116,20 +120,21 @@ impl Lossless {
         self.lines += 1;
     }
 
-    /// A pause that a port sent was lost, or its link went down or came up.
-    pub(super) fn excuse(&mut self, port: Direction) {
-        self.excused[port.index()] = true;
+    /// A pause of these priorities that a port sent was lost, or its link went down or came up.
+    pub(super) fn excuse(&mut self, port: Direction, of: PrioritySet) {
+        self.excused[port.index()].0 |= of.0;
     }
 
-    /// A port wants nothing paused any more: what happens from now on has other reasons.
-    pub(super) fn relieved(&mut self, port: Direction) {
-        self.excused[port.index()] = false;
+    /// A port wants these paused no more: what happens to them from now on has other reasons.
+    pub(super) fn relieved(&mut self, port: Direction, of: PrioritySet) {
+        self.excused[port.index()].0 &= !of.0;
     }
 
     /// The peer of a port ignores its pauses from now on, or obeys them again.
     pub(super) fn ignored(&mut self, port: Direction, ignored: bool) {
         self.ignored[port.index()] = ignored;
-        self.excused[port.index()] |= ignored;
+        // What is on its way when it obeys again comes too.
+        self.excused[port.index()] = PrioritySet::ALL;
     }
 
     /// Frames dropped for want of buffer that no fault explains, and those that one does.

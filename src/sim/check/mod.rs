@@ -29,6 +29,7 @@ pub use shares::Shares;
 
 use super::{Direction, LinkId, Loss, NetworkPlan, NodeId, Nodes, Note, VirtualFrame, Witness};
 use crate::time::Instant;
+use crate::units::PrioritySet;
 use asked::Asked;
 use cells::Cells;
 use deadlock::Deadlocks;
@@ -177,7 +178,7 @@ impl Witness for Checkers {
         self.frames.ended(facts, at, direction, frame);
         self.totals.lost += 1;
         match Look::at(frame) {
-            Look::Control(_) => self.lossless.excuse(direction),
+            Look::Control(ask) => self.lossless.excuse(direction, ask.sets().0),
             Look::Data(data) => {
                 // At one of its ends is a switch, and that knows what is lossless.
                 let of = |port: &facts::PortFacts| {
@@ -212,7 +213,7 @@ impl Witness for Checkers {
                 let port = facts.out(node, port);
                 self.asked.crossed(facts, at, port, group.get(), xoff);
                 if !xoff {
-                    self.lossless.relieved(port);
+                    self.lossless.relieved(port, facts.from(port).of_group(group.get()));
                 }
             }
             Note::PauseSent { paused, .. } => {
@@ -243,7 +244,7 @@ impl Witness for Checkers {
         self.idle.link(link, up);
         for port in [link.ab(), link.ba()] {
             self.pauses.link(port);
-            self.lossless.excuse(port);
+            self.lossless.excuse(port, PrioritySet::ALL);
             if !up && self.facts.node(self.facts.from(port).node).is_switch {
                 self.passages.flushed(&self.facts, port, u8::MAX);
             }

@@ -3,8 +3,8 @@
 //! Frames of one source, destination and DSCP come into a switch by one port, have one priority
 //! there, and leave by one port, in order. Their passage remembers each frame's cells until it
 //! leaves or is dropped. What a switch floods, routes, or drops without saying which frame it was
-//! cannot be followed: such a switch is no longer [exact](Passages::is_exact), and what is
-//! concluded from the sums of an exact one is not concluded for it.
+//! cannot be followed: such a switch is no longer [exact](Passages::is_exact). What is said of it
+//! then is about right, and what needs to be right is not concluded from it.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -103,9 +103,6 @@ impl Passages {
     #[inline]
     pub(super) fn arrived(&mut self, facts: &Facts, direction: Direction, data: &Data) {
         let node = facts.to(direction).node;
-        if !self.exact[node.index()] {
-            return;
-        }
         let key = key(node, data);
         let (last, mut at) = self.arriving[direction.index()];
         if last != key || at == UNKNOWN {
@@ -123,7 +120,6 @@ impl Passages {
         let passage = &mut self.all[at as usize];
         if passage.ingress != direction.reverse() || passage.priority != port.maps.priority(data) {
             self.exact[node.index()] = false;
-            return;
         }
         let untagged = data.len - if data.pcp == NONE { 0 } else { 4 };
         let len = untagged + if passage.tagged { 4 } else { 0 };
@@ -132,8 +128,9 @@ impl Passages {
         passage.held.push_back(cells);
         let class = facts.from(passage.egress).class[priority];
         self.queued[passage.egress.index()][usize::from(class)] += 1;
-        let ingress = direction.reverse().index();
-        self.cells[ingress][usize::from(port.group[priority])] += u64::from(cells);
+        let ingress = passage.ingress.index();
+        let group = facts.from(passage.ingress).group[priority];
+        self.cells[ingress][usize::from(group)] += u64::from(cells);
         self.latest[ingress][priority] = at;
     }
 
@@ -181,13 +178,8 @@ impl Passages {
             return if self.exact[node.index()] { Err(()) } else { Ok(port.maps.priority(data)) };
         }
         let priority = self.all[at as usize].priority;
-        if self.exact[node.index()] {
-            let known = self.all[at as usize].egress == direction && self.take(facts, at);
-            if !known {
-                return Err(());
-            }
-        }
-        Ok(priority)
+        let known = self.all[at as usize].egress == direction && self.take(facts, at);
+        if known || !self.exact[node.index()] { Ok(priority) } else { Err(()) }
     }
 
     /// Takes the first frame of a passage out of the sums; false if there is none.
@@ -249,16 +241,18 @@ impl Passages {
             return None;
         }
         let latest = priority.map_or(UNKNOWN, |p| self.latest[port][usize::from(p)]);
-        let prompt = facts.node(node).is_prompt();
-        if !on_arrival || !prompt || !self.take_back(facts, latest) {
-            self.exact[node.index()] = false;
-            return None;
+        let found = on_arrival && self.take_back(facts, latest);
+        // A busy switch may have got other frames since the one that it dropped.
+        if found && facts.node(node).is_prompt() {
+            return Some(self.all[latest as usize].ends);
         }
-        Some(self.all[latest as usize].ends)
+        self.exact[node.index()] = false;
+        None
     }
 
     /// The queues of these classes of a port are about to be emptied. Frames that have arrived and
-    /// were not looked at are none of them, but only a switch that is never busy has none.
+    /// were not looked at are none of them, but only of a switch that is never busy is it known
+    /// that there are none.
     pub(super) fn flushed(&mut self, facts: &Facts, port: Direction, classes: u8) {
         let node = facts.from(port).node;
         if !facts.node(node).is_prompt() {

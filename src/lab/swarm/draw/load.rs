@@ -4,16 +4,18 @@ use super::chance::Chance;
 use super::profile::Drawn;
 use crate::config::quantity::{Ratio, Size, Span};
 use crate::lab::raw::{
-    Amount, EcnName, Flow, FlowDuration, FlowRateText, Many, Pattern, Short, Storm,
+    Amount, DcqcnName, EcnName, Flow, FlowDuration, FlowRateText, Many, OperationName, Pattern,
+    RecoveryName, Roce, Short, Storm, Tcp, Transport, TransportLong,
 };
 
-/// Frames that all hosts together send, about.
-const FRAMES: u64 = 2_500;
+/// Frames that all hosts together send at most, about: in a small lab and in a large one.
+const FRAMES: (u64, u64) = (1_000, 32_000);
 
 /// Draws what the hosts send to each other.
 pub(super) fn flows(chance: &mut Chance, hosts: &[String], drawn: &Drawn) -> Vec<Flow> {
     let kinds = chance.between(1, 4);
-    (0..kinds).map(|_| flow(chance, hosts, drawn, FRAMES / kinds)).collect()
+    let each = chance.scale(FRAMES.0, FRAMES.1) / kinds;
+    (0..kinds).map(|_| flow(chance, hosts, drawn, each)).collect()
 }
 
 fn flow(chance: &mut Chance, hosts: &[String], drawn: &Drawn, frames: u64) -> Flow {
@@ -26,27 +28,63 @@ fn flow(chance: &mut Chance, hosts: &[String], drawn: &Drawn, frames: u64) -> Fl
     let priority = chance.pick(if lossy { &drawn.lossy } else { &drawn.lossless });
     let most = (frames / pairs as u64).max(1);
     let sizes = [70, 128, 257, 512, 1_000, 1_048, 1_518, drawn.max_frame, drawn.max_frame];
-    let sizes: Vec<u64> = sizes.into_iter().filter(|size| *size <= drawn.max_frame).collect();
+    let transport = transport(chance, lossy, drawn);
+    // A connection's headers are longer, and its first frame can be longer than the others.
+    let (least, more) = if transport.is_some() { (128, 16) } else { (0, 0) };
+    let fits = |size: &u64| *size >= least && *size + more <= drawn.max_frame;
+    let sizes: Vec<u64> = sizes.into_iter().filter(fits).collect();
     let rate = match chance.between(0, 3) {
         0..=2 => Ratio(1_000_000),
         _ => Ratio(chance.between(50_000, 1_000_000) as u32),
     };
     // A burst is short and at full speed.
     let burst = chance.percent(25);
-    let frames = if burst { chance.between(1, 20).min(most) } else { chance.scale(1, most) };
+    let frames = if burst { chance.between(1, 20) } else { chance.scale((most / 16).max(1), most) };
     Flow {
         from: Some(Many(from)),
         to: Some(Many(to)),
         pattern: Some(pattern),
         rate: Some(Short::Short(FlowRateText::Share(if burst { Ratio(1_000_000) } else { rate }))),
         size: Some(Size(chance.pick(&sizes))),
-        duration: Some(FlowDuration::Amount(Amount { frames: Some(frames), ..Amount::default() })),
+        duration: Some(FlowDuration::Amount(Amount {
+            frames: Some(frames.min(most)),
+            ..Amount::default()
+        })),
         start: chance.percent(60).then(|| Span(chance.span(1, 50_000))),
         stagger: chance.percent(30).then(|| Span(chance.span(1, 10_000))),
         priority: Some(priority),
         ecn: chance.percent(50).then_some(EcnName::Ect0),
+        transport,
         ..Flow::default()
     }
+}
+
+/// Connections that answer, for some flows: RoCE where nothing should get lost, else TCP's like.
+fn transport(chance: &mut Chance, lossy: bool, drawn: &Drawn) -> Option<Transport> {
+    if !chance.percent(35) {
+        return None;
+    }
+    let ack_priority = chance.percent(30).then(|| chance.between(0, 7) as u8);
+    let window = chance.percent(40).then(|| Size(chance.scale(1, 200) * drawn.max_frame));
+    let timeout = Some(Span(chance.span(200_000, 2_000_000)));
+    if lossy {
+        let initial_window = chance.percent(30).then(|| chance.scale(1, 50) as u32);
+        let tcp =
+            Tcp { ack_priority, window, initial_window, timeout_min: timeout, messages: None };
+        return Some(Short::Long(TransportLong { tcp: Some(tcp), roce: None }));
+    }
+    let presets = [DcqcnName::None, DcqcnName::Sigcomm15, DcqcnName::Ns3, DcqcnName::Mellanox];
+    let roce = Roce {
+        operation: Some(chance.pick(&[OperationName::Send, OperationName::Write])),
+        recovery: Some(chance.pick(&[RecoveryName::GoBackN, RecoveryName::SelectiveRepeat])),
+        window,
+        ack_every: chance.percent(50).then(|| chance.scale(1, 16) as u32),
+        timeout,
+        dcqcn: Some(Short::Short(chance.pick(&presets))),
+        ack_priority,
+        ..Roce::default()
+    };
+    Some(Short::Long(TransportLong { roce: Some(roce), tcp: None }))
 }
 
 /// Who sends to whom: an incast, a permutation, or some to some.

@@ -20,6 +20,9 @@ use crate::sim::NodeKind;
 use crate::time::Duration;
 use chance::Chance;
 
+/// What a connection is given for timeouts after losses, which grow with each that follows.
+const RECOVERIES: Duration = Duration::from_millis(200);
+
 /// The name of the one profile of every lab.
 const PROFILE: &str = "drawn";
 
@@ -31,7 +34,7 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
     let mut chance = Chance::new(seed);
     let chance = &mut chance;
     let mut shape = shape::shape(chance);
-    let drawn = profile::profile(chance, shape.slowest);
+    let mut drawn = profile::profile(chance, shape.slowest);
     let hosts = shape.host_names();
     let link_wide = drawn.profile.defaults.pause.is_some();
     let mut lab = Lab {
@@ -45,6 +48,9 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
         ..Lab::default()
     };
     lab.defaults = Defaults { switches: switches(chance), ..Defaults::default() };
+    if lab.defaults.switches.cpu.is_some() {
+        profile::slow(&mut drawn.profile.defaults);
+    }
     lab.nodes = nodes(chance, &shape, &hosts);
     if chance.percent(if drawn.watchdog { 70 } else { 10 }) {
         let storm = load::storm(chance, &drawn, link_wide);
@@ -158,6 +164,10 @@ fn time(plan: &LabPlan) -> Duration {
             octets += frames * u64::from(flow.size + 20);
             let line = Line::new(host.rate, host.line);
             span += flow.interval(&line).map_or(Duration::ZERO, |each| each.saturating_mul(frames));
+        }
+        for sender in &host.senders {
+            octets += sender.message.map_or(0, |message| 2 * message.bytes * message.count);
+            span += RECOVERIES;
         }
         for pause in &host.pauses {
             span += pause.every.saturating_mul(pause.frames);

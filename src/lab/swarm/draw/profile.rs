@@ -49,8 +49,10 @@ pub(super) fn profile(chance: &mut Chance, slowest: BitsPerSec) -> Drawn {
             ..Lossless::default()
         }),
     };
+    let cell = chance.pick(&[1, 64, 80, 96, 128, 160, 192, 208, 254, 256, 512, 1_024, 4_096]);
     let exposed = raw::Profile {
-        reserved: chance.percent(20).then(|| Size(frames(chance, 2))),
+        // One frame fits however full the pool is, or some connections would never end.
+        reserved: Some(Size(frames(chance, 2) + cell)),
         shared: Some(dynamic(chance.between(0, 6) as i8 - 6)),
         lossless: None,
     };
@@ -59,7 +61,7 @@ pub(super) fn profile(chance: &mut Chance, slowest: BitsPerSec) -> Drawn {
     let (quanta, refresh) = pauses(chance, max_frame, slowest);
     let mut defaults = PortDefaults {
         watchdog: (watchdog && !link_wide).then(|| dog(chance)),
-        queues: queues(chance, &lossless, &lossy),
+        queues: queues(chance, &lossless, &lossy, max_frame),
         ..PortDefaults::default()
     };
     if link_wide {
@@ -68,9 +70,8 @@ pub(super) fn profile(chance: &mut Chance, slowest: BitsPerSec) -> Drawn {
         let enable = Some(lossless.clone());
         defaults.pfc = Some(Pfc { enable, quanta: Some(quanta), refresh, ..Pfc::default() });
     }
-    let cells = [1, 64, 80, 96, 128, 160, 192, 208, 254, 256, 512, 1_024, 4_096];
     let buffer = Buffer {
-        cell: Some(Size(chance.pick(&cells))),
+        cell: Some(Size(cell)),
         total: None,
         profiles: profiles.map(|(name, profile)| (name.to_owned(), profile)).into(),
     };
@@ -102,6 +103,17 @@ fn pauses(chance: &mut Chance, max_frame: u64, slowest: BitsPerSec) -> (u16, Ref
     )
 }
 
+/// Long pauses, for a switch that takes time for every poll: one that is due again at each has no
+/// turn left for data.
+pub(super) fn slow(defaults: &mut PortDefaults) {
+    if let Some(pfc) = &mut defaults.pfc {
+        (pfc.quanta, pfc.refresh) = (None, Refresh::Auto);
+    }
+    if let Some(pause) = &mut defaults.pause {
+        (pause.quanta, pause.refresh) = (None, Refresh::Auto);
+    }
+}
+
 fn dog(chance: &mut Chance) -> Watchdog {
     Watchdog {
         detection: Some(Span(chance.span(20_000, 500_000))),
@@ -111,7 +123,12 @@ fn dog(chance: &mut Chance) -> Watchdog {
 }
 
 /// Weights, marking, and limits of lossy queues.
-fn queues(chance: &mut Chance, lossless: &[u8], lossy: &[u8]) -> BTreeMap<Range, Queue> {
+fn queues(
+    chance: &mut Chance,
+    lossless: &[u8],
+    lossy: &[u8],
+    max_frame: u64,
+) -> BTreeMap<Range, Queue> {
     let mut queues: BTreeMap<Range, Queue> = BTreeMap::new();
     let key = |p: u8| Range { first: p.into(), last: p.into() };
     if chance.percent(50) {
@@ -137,8 +154,9 @@ fn queues(chance: &mut Chance, lossless: &[u8], lossy: &[u8]) -> BTreeMap<Range,
         }
     }
     if !lossy.is_empty() && chance.percent(20) {
-        let limit = Some(dynamic(chance.between(0, 6) as i8 - 6));
-        queues.entry(key(chance.pick(lossy))).or_default().limit = limit;
+        let most = Some(Size(chance.scale(2, 40) * max_frame.max(8_192)));
+        let limit = Shared { static_th: most, ..Shared::default() };
+        queues.entry(key(chance.pick(lossy))).or_default().limit = Some(limit);
     }
     queues
 }

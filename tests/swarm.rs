@@ -1,0 +1,29 @@
+//! A short swarm: labs by chance, with every checker. A longer one is one command,
+//! `sluice swarm --count 10000`.
+
+use sluice::lab::swarm::{Swarm, run};
+
+/// Labs in the short swarm: some seconds in a build without optimisation.
+const LABS: u64 = 60;
+
+/// Another seed is another swarm: `SLUICE_SWARM_SEED=7 cargo test --test swarm`.
+fn seed() -> u64 {
+    let said = std::env::var("SLUICE_SWARM_SEED").ok();
+    said.map_or(2026, |text| text.parse().expect("a seed is a number"))
+}
+
+#[test]
+fn no_lab_of_a_short_swarm_fails_and_much_happens_in_it() {
+    let (seed, jobs) = (seed(), std::thread::available_parallelism().map_or(1, usize::from));
+    let summary = run(Swarm { count: LABS, seed, jobs }, |_, _| ());
+    println!("{summary:#?}");
+    for failed in &summary.failed {
+        println!("sluice swarm --count 1 --seed {} --keep DIR: {failed:?}", failed.seed);
+    }
+    assert!(summary.is_good(), "seed {seed}: {} labs failed", summary.failed.len());
+    assert_eq!((summary.labs, summary.lossless_drops), (LABS, 0));
+    // A swarm in which nothing happens says nothing.
+    assert!(summary.pauses > 1_000 && summary.resumptions > 100, "seed {seed}: {summary:?}");
+    assert!(summary.marks > 0 && summary.drops > 0, "seed {seed}: {summary:?}");
+    assert!(summary.faults.flaps > 0 && summary.faults.lost_pauses > 0, "seed {seed}: {summary:?}");
+}
