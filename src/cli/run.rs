@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Format, bad_input, verdict};
 use crate::config::quantity::Span;
-use crate::lab::{self, LabPlan, Options, Outcome, Progress, Run, RunError, World};
+use crate::lab::{self, LabPlan, Options, Outcome, Progress, Run, World};
 use crate::report::{self, Report, count, scaled};
 use crate::sim::LinkId;
 
@@ -23,12 +23,14 @@ EXAMPLES:
   sluice run LAB.yaml --format json                          and for programs
   sluice run LAB.yaml --seed 7 --duration 20ms               with other chances, for longer
   sluice run LAB.yaml --pcapng h1-s1=h1.pcapng               with the frames of a link
+  sluice run LAB.yaml --world real                           on DPDK rings, with real frames
   sluice check LAB.yaml                                      what the file comes to, without a run
 
-The same file and seed give the same trace hash, to the picosecond, on every machine. Exit status 0
-says that all checks of the lab are good, 1 that one is not.";
+In the virtual world the same file and seed give the same trace hash, to the picosecond, on every
+machine. The real one says what it does not have of a lab. Exit status 0 says that all checks of the
+lab are good, 1 that one is not.";
 
-/// Run a lab file: nodes, links, flows, faults and checks, in exact virtual time.
+/// Run a lab file: nodes, links, flows, faults and checks, in exact virtual time or on real rings.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
@@ -38,6 +40,10 @@ pub struct RunArgs {
     /// Where it is run.
     #[arg(long, value_enum, default_value_t = World::Virtual)]
     pub world: World,
+    /// In the real world, let time run so many times slower than it does, so that the machine keeps
+    /// up. Default: by as much as the lab's frame rates ask for.
+    #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..))]
+    pub slow_down: Option<u64>,
     /// The seed of all that is drawn by chance, in place of the file's.
     #[arg(long)]
     pub seed: Option<u64>,
@@ -74,12 +80,10 @@ fn capture(text: &str) -> Result<(String, PathBuf), String> {
 /// What is wrong with the file or an argument, or that there is no such world here.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
     let plan = plan(args)?;
-    let options = Options { plots: args.report.is_some() };
+    let options = Options { plots: args.report.is_some(), slow_down: args.slow_down };
     let mut show = Show::new(&plan, args.world);
-    let run = lab::run(&plan, args.world, options, |p| show.update(p)).map_err(|e| match e {
-        RunError::Network(_) | RunError::Capture(_) => bad_input(e),
-        RunError::NoRealWorld => e.into(),
-    })?;
+    let run = lab::run(&plan, args.world, options, |p| show.update(p))
+        .map_err(|e| if e.is_bad_input() { bad_input(e) } else { e.into() })?;
     show.finish(&run.outcome);
     if let Some(path) = &args.report {
         write_report(path, args, &plan, &run)?;
@@ -135,6 +139,9 @@ fn command(args: &RunArgs, outcome: &Outcome) -> String {
     command += &format!(" --seed {}", outcome.seed);
     if let Some(shuffle) = outcome.shuffle {
         command += &format!(" --shuffle {shuffle}");
+    }
+    if let Some(slow_down) = args.slow_down {
+        command += &format!(" --slow-down {slow_down}");
     }
     if let Some(Span(duration)) = args.duration {
         command += &format!(" --duration {duration}");
@@ -203,11 +210,14 @@ impl Show {
         }
         let seconds = self.begun.elapsed().as_secs_f64();
         let per_second = |n: u64, unit| scaled(n as f64 / seconds.max(1e-9), unit);
+        let work = match outcome.real {
+            None => per_second(outcome.engine.events, " events/s"),
+            Some(_) => per_second(outcome.engine.polls, " polls/s"),
+        };
         eprintln!(
-            "{} took {seconds:.2} s: {}, {}",
+            "{} took {seconds:.2} s: {}, {work}",
             outcome.elapsed_ns,
             per_second(outcome.engine.frames, " frame-hops/s"),
-            per_second(outcome.engine.events, " events/s"),
         );
     }
 }

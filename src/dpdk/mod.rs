@@ -36,6 +36,6 @@ pub use mbuf::Mbuf;
 pub use pool::{Pool, PoolOptions};
 pub use port::{CONTROL_FRAME_MAX, DpdkPort, HardwarePfc, PortOptions, Started, Stopped};
 pub use probe::{Arrival, PortProbe, Stamps};
-pub use ring::{RingOptions, ring_pair};
+pub use ring::{RING_PAIRS_MAX, RingOptions, ring_pair};
 pub use source::SourcePort;
 pub use telemetry::{TelemetryCommand, register_telemetry};

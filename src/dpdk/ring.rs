@@ -19,6 +19,10 @@ use super::port::{DpdkPort, Stopped};
 /// The most frames that one direction can hold.
 const ENTRIES_MAX: u32 = 1 << 20;
 
+/// The most pairs that there can be in a process, if it has no other ports: DPDK is built for so
+/// many ports (`RTE_MAX_ETHPORTS`, 32 as distributed).
+pub const RING_PAIRS_MAX: usize = sys::SLUICE_MAX_PORTS as usize / 2;
+
 /// What a pair is to be.
 #[derive(Clone, Debug)]
 pub struct RingOptions {

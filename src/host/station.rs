@@ -198,6 +198,11 @@ impl<P: Source> Station<P> {
         }
     }
 
+    /// The frames that it has made and its port has not taken yet.
+    pub fn held_frames(&self) -> impl Iterator<Item = &P::Frame> {
+        self.hand.iter()
+    }
+
     /// The port, for what its world has to do to it.
     pub fn port_mut(&mut self) -> &mut P {
         &mut self.port

@@ -6,7 +6,10 @@ mod file;
 mod outcome;
 mod path;
 mod plan;
+mod population;
 pub mod raw;
+#[cfg(feature = "dpdk")]
+pub mod real;
 pub mod record;
 mod resolve;
 mod schema;

@@ -87,7 +87,8 @@ fn what_is_recorded_on_the_way_changes_no_result() {
     let plan = incast(4, 2_000);
     let once = run_it(&plan);
     assert_eq!(once, run_it(&plan));
-    let with = run(&plan, World::Virtual, Options { plots: true }, |_| {}).unwrap();
+    let with =
+        run(&plan, World::Virtual, Options { plots: true, ..Options::default() }, |_| {}).unwrap();
     assert_eq!(once, with.outcome);
     let Recording { events, looks } = with.recording.unwrap();
     assert!(looks.moments.len() > record::MOMENTS_MAX / 4);

@@ -7,7 +7,7 @@ use super::outcome::{DeadlockOutcome, Ended, Outcome, Window, flow_counts, gathe
 use super::plan::LabPlan;
 use super::record::{Captures, Detail, Looks, Recorder};
 use super::verdict::{self, Verdict};
-use super::world::RunError;
+use super::world::{RunError, World};
 use crate::frame::Frame;
 use crate::host::probe_of;
 use crate::sim::Network;
@@ -22,6 +22,9 @@ const SLICES: u64 = 1_000;
 pub struct Options {
     /// Whether what plots are drawn of is kept.
     pub plots: bool,
+    /// By how much time is slowed down in the real world, 1 for not at all. Default: by as much as
+    /// the lab's frame rates ask for. Nothing slows the virtual world down.
+    pub slow_down: Option<u64>,
 }
 
 /// How far a run is.
@@ -157,9 +160,9 @@ fn drive(
     let end = flow_counts(&ends, network.nodes_mut());
     let from = (stops.from.min(at), from.unwrap_or_else(|| end.clone()));
     let to = (stops.to.min(at), to.unwrap_or(end));
-    let (trace_hash, tally) = (network.trace_hash(), network.tally());
+    let (trace_hash, tally) = (Some(network.trace_hash()), network.tally());
     let pending = pending(&mut network, plan);
-    let ended = Ended { now, at, quiet, pending, trace_hash, tally };
+    let ended = Ended { world: World::Virtual, now, at, quiet, pending, trace_hash, tally };
     (network, ended, Window { from, to })
 }
 

@@ -5,6 +5,8 @@ use core::fmt;
 use clap::ValueEnum;
 
 use super::plan::LabPlan;
+#[cfg(feature = "dpdk")]
+use super::real::{self, RealError};
 use super::record::CaptureError;
 use super::virtual_run::{self, Options, Progress, Run};
 use crate::sim::NetworkError;
@@ -28,9 +30,28 @@ pub enum RunError {
     /// A capture could not be written.
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    /// It cannot be run on rings, or not on this machine.
+    #[cfg(feature = "dpdk")]
+    #[error(transparent)]
+    Real(#[from] RealError),
     /// There is no such world here.
+    #[cfg(not(feature = "dpdk"))]
     #[error("this build runs labs in the virtual world only; try `--world virtual`")]
     NoRealWorld,
+}
+
+impl RunError {
+    /// Whether the lab or what is wanted of it is to blame, and not the machine or this build.
+    #[must_use]
+    pub const fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Network(_) | Self::Capture(_) => true,
+            #[cfg(feature = "dpdk")]
+            Self::Real(error) => error.is_bad_input(),
+            #[cfg(not(feature = "dpdk"))]
+            Self::NoRealWorld => false,
+        }
+    }
 }
 
 impl World {
@@ -62,6 +83,9 @@ pub fn run(
 ) -> Result<Run, RunError> {
     match world {
         World::Virtual => virtual_run::run(plan, options, progress),
+        #[cfg(feature = "dpdk")]
+        World::Real => Ok(real::run_alone(plan, options, progress)?),
+        #[cfg(not(feature = "dpdk"))]
         World::Real => Err(RunError::NoRealWorld),
     }
 }

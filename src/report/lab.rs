@@ -18,6 +18,10 @@ pub fn lab_text(outcome: &Outcome) -> String {
             out += &format!("\n{table}");
         }
     }
+    if !outcome.shortfalls.is_empty() {
+        out += &format!("\nWhat the {} world does not have of this lab:\n", outcome.world);
+        outcome.shortfalls.iter().for_each(|line| out += &format!("- {line}\n"));
+    }
     for line in remarks(outcome) {
         out += &format!("\n{line}");
     }
@@ -29,8 +33,12 @@ fn scene(o: &Outcome) -> String {
     let state = if o.done { "all done" } else { "frames still on their way" };
     let shuffle = o.shuffle.map_or(String::new(), |s| format!(", shuffled by {s}"));
     format!(
-        "{} in the {} world: {} ({state}), seed {}{shuffle}, trace {}",
-        o.lab, o.world, o.elapsed_ns, o.seed, o.trace_hash
+        "{} in the {} world: {} ({state}), seed {}{shuffle}{}",
+        o.lab,
+        o.world,
+        o.elapsed_ns,
+        o.seed,
+        o.trace_hash.as_ref().map_or(String::new(), |hash| format!(", trace {hash}"))
     )
 }
 

@@ -5,7 +5,9 @@
 
 pub mod control;
 mod controller;
+mod cores;
 pub mod exchange;
+mod leash;
 mod mesh;
 #[cfg(feature = "dpdk")]
 pub mod real;
@@ -17,6 +19,8 @@ mod worker;
 pub use controller::{
     Controller, Ended, NicReader, OrderError, Part, Place, StartError, Workers, start,
 };
+pub use cores::Cores;
+pub use leash::{Leash, Tether};
 pub use mesh::{Mesh, mesh};
 pub use slack::slack_for;
 pub use snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
@@ -29,5 +33,7 @@ mod sync {
     pub(super) use std::sync::atomic::{AtomicU64, Ordering, fence};
 }
 
+#[cfg(all(test, feature = "dpdk"))]
+pub(crate) mod testrings;
 #[cfg(test)]
 mod tests;

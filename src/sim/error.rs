@@ -60,8 +60,18 @@ pub enum NetworkError {
     Fault(usize),
 }
 
+impl NetworkPlan {
+    /// Whether the plan fits together, so that a network can be built of it in any world.
+    ///
+    /// # Errors
+    /// The first thing that does not.
+    pub fn check(&self) -> Result<(), NetworkError> {
+        check(self)
+    }
+}
+
 /// Whether a network can be built of the plan.
-pub(super) fn check(plan: &NetworkPlan) -> Result<(), NetworkError> {
+fn check(plan: &NetworkPlan) -> Result<(), NetworkError> {
     let mut linked: Vec<Vec<bool>> = plan.nodes.iter().map(|n| vec![false; n.ports()]).collect();
     for (n, link) in plan.links.iter().enumerate() {
         for direction in [LinkId(n as u32).ab(), LinkId(n as u32).ba()] {

@@ -48,7 +48,7 @@ impl<W: Witness> Network<W> {
     /// # Errors
     /// What contradicts itself in the plan.
     pub fn new(plan: &NetworkPlan, witness: W) -> Result<Self, NetworkError> {
-        super::error::check(plan)?;
+        plan.check()?;
         let mut nodes = Vec::with_capacity(plan.nodes.len());
         for node in &plan.nodes {
             nodes.push(NodeState::new(node, W::NOTES)?);

@@ -5,15 +5,14 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use core_affinity::CoreId;
 
-use super::leash::{Leash, Tether};
 use super::plan::{Setup, port};
 use crate::dpdk::{
     DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortOptions, RingOptions, SourcePort, Started,
     TscClock, ring_pair,
 };
 use crate::host::{Station, StationSnapshot};
+use crate::runtime::{Cores, Leash, Tether};
 use crate::stats::SwitchSnapshot;
 use crate::switch::Switch;
 use crate::time::{Duration, Instant};
@@ -33,13 +32,6 @@ impl World for Real {
     type Port = DpdkPort<Started>;
     type Events = ();
     type Handoff = Alone;
-}
-
-/// Where the two threads run.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cores {
-    /// The switch's and the hosts' CPU; nothing where there is only one for both.
-    pinned: Option<[CoreId; 2]>,
 }
 
 /// What the threads tell each other and whoever watches.
@@ -75,28 +67,6 @@ pub(super) struct Run {
     pub(super) stalled: Duration,
 }
 
-impl Cores {
-    /// The first two of the CPUs that this process may use.
-    pub(super) fn find() -> Self {
-        match core_affinity::get_core_ids().unwrap_or_default()[..] {
-            [first, second, ..] => Self { pinned: Some([second, first]) },
-            _ => Self { pinned: None },
-        }
-    }
-
-    /// Whether the two threads take turns on one CPU.
-    pub(super) const fn shared(&self) -> bool {
-        self.pinned.is_none()
-    }
-
-    /// Puts the calling thread in its place. Pinning may be refused, and then only costs speed.
-    fn pin(&self, side: usize) {
-        if let Some(cores) = self.pinned {
-            core_affinity::set_for_current(cores[side]);
-        }
-    }
-}
-
 /// The memory of all frames, for every run.
 pub(super) fn pool(eal: &Eal, setup: &Setup) -> Result<Pool> {
     // Frames in the caches of one thread are out of reach of the other.
@@ -111,12 +81,12 @@ pub(super) fn run(
     pool: &Pool,
     setup: &Setup,
     pfc: bool,
-    cores: Cores,
+    cores: &Cores,
     mut watch: impl FnMut(Progress),
 ) -> Result<Run> {
     let (mut switch, mut hosts) = build(eal, pool, setup, pfc)?;
     let shared = Shared {
-        leash: Leash::new(setup.leash()),
+        leash: Leash::new(2, setup.leash()),
         sent_all: AtomicBool::new(false),
         drained: AtomicBool::new(false),
         abort: AtomicBool::new(false),
@@ -197,7 +167,7 @@ fn run_switch(
     mut clock: Tether<'_>,
     real: &TscClock,
     shared: &Shared,
-    cores: Cores,
+    cores: &Cores,
 ) -> (SwitchSnapshot, Duration) {
     loop {
         // Looked at first: what was sent before it was set is in the rings by now.
@@ -208,7 +178,7 @@ fn run_switch(
         if sent_all && !progressed && switch.held() == 0 || shared.abort.load(Ordering::Relaxed) {
             break;
         }
-        rest(progressed, clock.waits(), cores);
+        cores.rest(progressed, clock.waits());
     }
     shared.drained.store(true, Ordering::Release);
     (switch.snapshot(clock.now()), clock.stalled())
@@ -220,7 +190,7 @@ fn run_hosts(
     mut clock: Tether<'_>,
     real: &TscClock,
     shared: &Shared,
-    cores: Cores,
+    cores: &Cores,
 ) -> (Vec<StationSnapshot>, Duration) {
     loop {
         let drained = shared.is_drained();
@@ -236,19 +206,9 @@ fn run_hosts(
         if drained && !progressed || shared.abort.load(Ordering::Relaxed) {
             break;
         }
-        rest(progressed, clock.waits(), cores);
+        cores.rest(progressed, clock.waits());
     }
     (hosts.iter().map(|h| h.snapshot(clock.now())).collect(), clock.stalled())
-}
-
-/// Between two polls: leaves the CPU to the other thread if that is what it waits for.
-#[inline]
-fn rest(progressed: bool, waits: bool, cores: Cores) {
-    if waits || cores.shared() {
-        thread::yield_now();
-    } else if !progressed {
-        std::hint::spin_loop();
-    }
 }
 
 impl Shared {

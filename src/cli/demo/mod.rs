@@ -2,10 +2,9 @@
 //!
 //! Several hosts send to one, more than its link carries, first without PFC and then with it. All
 //! runs in this process: links are rings in memory, so it needs no network card, no hugepages and
-//! no root. Frames are real, and so is time (see `leash` for what is left out of it).
+//! no root. Frames are real, and so is time (see `runtime::Leash` for what is left out of it).
 
 mod lab;
-mod leash;
 mod outcome;
 mod plan;
 #[cfg(test)]
@@ -23,9 +22,10 @@ use super::{Format, verdict};
 use crate::config::quantity::Rate;
 use crate::dpdk::{Eal, EalOptions, Memory};
 use crate::report::{count, scaled};
+use crate::runtime::Cores;
 use crate::time::Duration;
 use crate::units::BitsPerSec;
-use lab::{Cores, Progress};
+use lab::Progress;
 use outcome::Outcome;
 use plan::Setup;
 
@@ -55,7 +55,7 @@ pub struct DemoArgs {
 /// When DPDK does not start, memory is short, or the machine is too busy to finish.
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     let setup = Setup::new(args);
-    let cores = Cores::find();
+    let cores = Cores::find(2);
     let options = EalOptions {
         memory: Memory::NoHuge,
         file_prefix: "sluice-demo".into(),
@@ -65,7 +65,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     let pool = lab::pool(&eal, &setup)?;
     let run = |pfc| {
         let mut show = Show::new(&setup, pfc);
-        lab::run(&eal, &pool, &setup, pfc, cores, |progress| show.update(progress))
+        lab::run(&eal, &pool, &setup, pfc, &cores, |progress| show.update(progress))
     };
     let (off, on) = (run(false)?, run(true)?);
     let outcome = Outcome::new(&setup, cores.shared(), &off, &on);

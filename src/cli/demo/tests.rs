@@ -1,73 +1,19 @@
 //! The demo's arithmetic against the worst schedules that two threads can have.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::cell::Cell;
 use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use super::leash::{Leash, Tether};
 use super::plan::{LOSSLESS, Setup, port};
 use crate::buffer::Ledger;
-use crate::frame::{Burst, FCS_BYTES};
 use crate::host::Station;
-use crate::port::{Port, PortCaps, Source};
+use crate::runtime::testrings::{InMemory, RingPort, ring_pair};
+use crate::runtime::{Leash, Tether};
 use crate::switch::Switch;
-use crate::switch::testworld::MemFrame;
 use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, Bytes};
-use crate::world::{Alone, World};
-
-type Ring = Rc<RefCell<VecDeque<MemFrame>>>;
-
-/// One end of a link in memory, bounded as the demo's rings are.
-struct RingPort {
-    rx: Ring,
-    tx: Ring,
-    capacity: usize,
-    /// It looked just before what is now there had arrived.
-    blind: Rc<Cell<bool>>,
-}
-
-impl Port for RingPort {
-    type Frame = MemFrame;
-
-    fn rx_burst(&mut self, out: &mut Burst<MemFrame>) {
-        if !self.blind.get() {
-            let mut rx = self.rx.borrow_mut();
-            let n = rx.len().min(out.remaining_capacity());
-            out.extend(rx.drain(..n));
-        }
-    }
-    fn tx_burst(&mut self, out: &mut Burst<MemFrame>) {
-        let mut tx = self.tx.borrow_mut();
-        let n = out.len().min(self.capacity - tx.len());
-        tx.extend(out.drain(..n));
-    }
-    fn control_frame(&mut self, octets: &[u8]) -> Option<MemFrame> {
-        Some(MemFrame::new(octets))
-    }
-    fn caps(&self) -> &PortCaps {
-        &PortCaps { link_rate: None, rx_backlog_max: Bytes(0), tx_committed_max: Bytes(0) }
-    }
-}
-
-impl Source for RingPort {
-    fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<MemFrame> {
-        let mut octets = head.to_vec();
-        octets.resize((wire_len - FCS_BYTES) as usize, 0);
-        Some(MemFrame::new(&octets))
-    }
-}
-
-enum InMemory {}
-
-impl World for InMemory {
-    type Frame = MemFrame;
-    type Port = RingPort;
-    type Events = ();
-    type Handoff = Alone;
-}
+use crate::units::BitsPerSec;
+use crate::world::Alone;
 
 /// The demo without threads: the test decides who polls when.
 struct Net<'a> {
@@ -82,15 +28,8 @@ impl<'a> Net<'a> {
     fn new(setup: &Setup, pfc: bool, leash: &'a Leash) -> Self {
         let (mut at_switch, mut hosts, mut blinds) = (vec![], vec![], vec![]);
         for (n, plan) in (0..).zip(setup.stations(pfc)) {
-            let (up, down) = (Ring::default(), Ring::default());
-            let end = |rx: &Ring, tx: &Ring| RingPort {
-                rx: rx.clone(),
-                tx: tx.clone(),
-                capacity: setup.ring() as usize,
-                blind: Rc::default(),
-            };
-            at_switch.push((port(n), end(&up, &down)));
-            let far = end(&down, &up);
+            let (near, far) = ring_pair(setup.ring());
+            at_switch.push((port(n), near));
             blinds.push(far.blind.clone());
             hosts.push(Station::new(&plan, far).unwrap());
         }
@@ -157,7 +96,7 @@ proptest! {
         gbps in 1_u64..=10, turns in turns(),
     ) {
         let setup = setup(senders, BitsPerSec::gbps(gbps), size);
-        let leash = Leash::new(setup.leash());
+        let leash = Leash::new(2, setup.leash());
         let mut net = Net::new(&setup, true, &leash);
         for (hosts, polls, ns, blind) in turns {
             for n in 0..polls {
@@ -196,7 +135,7 @@ proptest! {
 fn turns_as_long_as_the_leash_fill_half_the_headroom_and_pause_without_loss() {
     let setup = setup(2, BitsPerSec::gbps(1), 1024);
     for pfc in [false, true] {
-        let leash = Leash::new(setup.leash());
+        let leash = Leash::new(2, setup.leash());
         let mut net = Net::new(&setup, pfc, &leash);
         for _ in 0..200 {
             for blind in [0xff].into_iter().chain([0; 100]) {

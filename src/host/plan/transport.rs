@@ -280,7 +280,8 @@ impl TransportPlan {
     }
 
     /// Octets of its longest frame.
-    pub(super) const fn longest(&self) -> u32 {
+    #[must_use]
+    pub const fn longest(&self) -> u32 {
         match &self.kind {
             Transport::Roce(RocePlan { operation: Operation::Write, .. }) => {
                 self.size + reth::RETH_LEN as u32

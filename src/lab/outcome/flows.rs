@@ -5,8 +5,9 @@ use super::*;
 use crate::host::{Latency, SinkCounters, SourceCounters, Transport};
 use crate::lab::ends::{self, Ends, Source, ends};
 use crate::lab::plan::{LabFlow, LabPlan};
+use crate::lab::population::{HostCounts, Population};
 use crate::lab::record::Recorder;
-use crate::sim::{NodeId, Nodes};
+use crate::sim::NodeId;
 
 /// All flows.
 pub(super) fn flows(
@@ -14,7 +15,7 @@ pub(super) fn flows(
     ended: &Ended,
     window: &Window,
     recorder: &Recorder,
-    nodes: &mut Nodes,
+    nodes: &mut impl Population,
 ) -> Vec<FlowOutcome> {
     let flow = |(n, (flow, ends)): (usize, (&LabFlow, &Ends))| {
         let rates = Rates::new(flow, window, n);
@@ -49,13 +50,13 @@ fn one(
     (ended, pending): (&Ended, u64),
     rates: Rates,
     recorder: &Recorder,
-    nodes: &mut Nodes,
+    nodes: &mut impl Population,
 ) -> FlowOutcome {
     let sender = station(nodes, ends.from);
     let (sent, sender) = match ends.source {
-        Source::OpenLoop(n) => (sender.sources().nth(n), None),
+        Source::OpenLoop(n) => (sender.source(n), None),
         Source::Answered(n, _) => {
-            let c = sender.senders().nth(n);
+            let c = sender.sender(n);
             let (id, priority) = (flow.id, flow.priority);
             let sent = c.map(|c| SourceCounters {
                 id,
@@ -71,9 +72,9 @@ fn one(
     let receiver = station(nodes, ends.to);
     let receiver_counters = match ends.source {
         Source::OpenLoop(_) => None,
-        Source::Answered(_, n) => receiver.receivers().nth(n),
+        Source::Answered(_, n) => receiver.receiver(n),
     };
-    let sink = receiver.sinks().nth(ends.sink);
+    let sink = receiver.sink(ends.sink);
     let sink = sink.expect("a host counts every flow that it was told to expect");
     let missing = sent.frames.saturating_sub(sink.frames);
     let pending = pending.min(missing);

@@ -5,22 +5,21 @@ use std::collections::BTreeMap;
 use super::flows::flows;
 use super::nodes::{self, Far};
 use super::*;
-use crate::host::Station;
+use crate::lab::World;
 use crate::lab::ends::{Ends, Source};
 use crate::lab::plan::LabPlan;
+use crate::lab::population::{HostCounts, Population};
 use crate::lab::record::Recorder;
-use crate::sim::{
-    Direction, Fault, FaultKind, LinkId, Node, NodeId, NodePlan, Nodes, Tally, VirtualPort, Which,
-};
+use crate::sim::{Direction, Fault, FaultKind, LinkId, NodeId, NodePlan, Tally, Which};
 use crate::units::BitsPerSec;
 
 /// What had arrived of a flow at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::lab) struct Counted {
-    pub(super) frames: u64,
-    pub(super) bytes: u64,
+    pub(in crate::lab) frames: u64,
+    pub(in crate::lab) bytes: u64,
     /// Octets of its messages that had arrived in order, if its receiver answers.
-    pub(super) delivered: Option<u64>,
+    pub(in crate::lab) delivered: Option<u64>,
 }
 
 /// From when to when rates are measured, and what had arrived of each flow at both.
@@ -33,6 +32,7 @@ pub(in crate::lab) struct Window {
 /// How a run ended.
 #[derive(Clone, Debug)]
 pub(in crate::lab) struct Ended {
+    pub(in crate::lab) world: World,
     /// The network's time.
     pub(in crate::lab) now: Instant,
     /// When the results say that it ended.
@@ -40,30 +40,28 @@ pub(in crate::lab) struct Ended {
     pub(in crate::lab) quiet: bool,
     /// By flow in the order of the lab: its frames that are somewhere in the network.
     pub(in crate::lab) pending: Vec<u64>,
-    pub(in crate::lab) trace_hash: u64,
+    /// In a world that has one.
+    pub(in crate::lab) trace_hash: Option<u64>,
     pub(in crate::lab) tally: Tally,
 }
 
 /// What has arrived of all flows.
-pub(in crate::lab) fn flow_counts(ends: &[Ends], nodes: &mut Nodes) -> Vec<Counted> {
+pub(in crate::lab) fn flow_counts(ends: &[Ends], nodes: &mut impl Population) -> Vec<Counted> {
     let count = |ends: &Ends| {
         let host = station(nodes, ends.to);
         let delivered = match ends.source {
             Source::OpenLoop(_) => None,
-            Source::Answered(_, n) => host.receivers().nth(n).map(|r| r.delivered),
+            Source::Answered(_, n) => host.receiver(n).map(|r| r.delivered),
         };
-        let sink = host.sinks().nth(ends.sink);
+        let sink = host.sink(ends.sink);
         sink.map_or(Counted::default(), |s| Counted { frames: s.frames, bytes: s.bytes, delivered })
     };
     ends.iter().map(count).collect()
 }
 
 /// A host that is an end of a flow.
-pub(super) fn station(nodes: &mut Nodes, id: NodeId) -> &Station<VirtualPort> {
-    match nodes.get_mut(id) {
-        Node::Host(host) => host,
-        Node::Switch(_) => unreachable!("a flow's ends are hosts"),
-    }
+pub(super) fn station<N: Population>(nodes: &mut N, id: NodeId) -> &N::Host {
+    nodes.host(id).expect("a flow's ends are hosts")
 }
 
 /// The results, without any checks.
@@ -72,7 +70,7 @@ pub(in crate::lab) fn gather(
     ended: &Ended,
     window: &Window,
     recorder: &Recorder,
-    nodes: &mut Nodes,
+    nodes: &mut impl Population,
 ) -> Outcome {
     let elapsed = ended.at.since(Instant::ZERO);
     let flows = flows(plan, ended, window, recorder, nodes);
@@ -90,10 +88,10 @@ pub(in crate::lab) fn gather(
     Outcome {
         version: env!("CARGO_PKG_VERSION").into(),
         lab: plan.name.clone(),
-        world: crate::lab::World::Virtual.name(),
+        world: ended.world.name(),
         seed: plan.network.seed,
         shuffle: plan.network.shuffle,
-        trace_hash: format!("{:016x}", ended.trace_hash),
+        trace_hash: ended.trace_hash.map(|hash| format!("{hash:016x}")),
         elapsed_ns: Nanos(elapsed),
         done: ended.quiet,
         verdict: Verdict::Good,
@@ -117,6 +115,8 @@ pub(in crate::lab) fn gather(
         faults: faults(plan, ended.at),
         deadlocks: Vec::new(),
         nodes,
+        shortfalls: Vec::new(),
+        real: None,
         engine: EngineOutcome {
             events: ended.tally.events,
             frames: ended.tally.frames,
@@ -132,22 +132,17 @@ fn look(
     ended: &Ended,
     elapsed: Duration,
     recorder: &Recorder,
-    nodes: &mut Nodes,
+    nodes: &mut impl Population,
 ) -> Vec<NodeOutcome> {
     let peers = peers(plan);
     let look = |(n, node): (u32, &NodePlan)| {
         let id = NodeId(n);
-        let local = nodes.local(id, ended.now);
         let far = |port: usize| peers[id.index()][port];
-        match nodes.get_mut(id) {
-            Node::Switch(switch) => {
-                let snapshot = switch.snapshot(local);
-                NodeOutcome::Switch(nodes::switch(id, snapshot, elapsed, recorder, &far))
-            }
-            Node::Host(host) => {
-                NodeOutcome::Host(nodes::host(node, &host.counters_at(local), far(0)))
-            }
+        if let Some(snapshot) = nodes.switch(id, ended.now) {
+            return NodeOutcome::Switch(nodes::switch(id, snapshot, elapsed, recorder, &far));
         }
+        let local = nodes.local(id, ended.now);
+        NodeOutcome::Host(nodes::host(node, &station(nodes, id).all(local), far(0)))
     };
     (0..).zip(&plan.network.nodes).map(look).collect()
 }

@@ -1,8 +1,8 @@
 //! What a run gave: the JSON that `--format json` prints, the source of tables and of the report,
 //! and the tree that checks look into by path.
 //!
-//! Field names are an interface. Everything follows from the lab and its seed alone: nothing here
-//! depends on the machine, on how long the run took, or on what else was recorded of it.
+//! Field names are an interface. In the virtual world everything follows from the lab and its seed
+//! alone: nothing depends on the machine, on how long the run took, or on what else was recorded.
 
 mod flows;
 mod gather;
@@ -19,6 +19,8 @@ use super::verdict::{CheckOutcome, Verdict};
 use crate::sim::check::Deadlock;
 use crate::time::{Duration, Instant};
 
+#[cfg(feature = "dpdk")]
+pub(super) use gather::Counted;
 pub(super) use gather::{Ended, Window, flow_counts, gather};
 pub use nodes::{
     GroupOutcome, HostOutcome, HostPort, HostPriority, NodeOutcome, SwitchOutcome, SwitchPort,
@@ -45,7 +47,8 @@ pub struct Outcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shuffle: Option<u64>,
     /// What identifies all that happened: equal for equal labs and seeds. 16 hexadecimal digits.
-    pub trace_hash: String,
+    /// Nothing in the real world, which never does the same twice.
+    pub trace_hash: Option<String>,
     /// How long it ran, in the network's time. A run that was over before its time ends with the
     /// last data frame that arrived or was lost.
     pub elapsed_ns: Nanos,
@@ -82,8 +85,27 @@ pub struct Outcome {
     /// The nodes by name, in the order of the lab.
     #[serde(serialize_with = "by_name")]
     pub nodes: Vec<NodeOutcome>,
-    /// What the engine did.
+    /// What the world could not have of the lab, and what was done instead.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shortfalls: Vec<String>,
+    /// What the machine did, in the real world.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub real: Option<RealOutcome>,
+    /// What the engine did; in the real world, the threads.
     pub engine: EngineOutcome,
+}
+
+/// What a machine did to run a lab in the real world.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct RealOutcome {
+    /// How many threads polled the nodes.
+    pub threads: usize,
+    /// By how much the lab's time, in which all results are, ran slower than real time.
+    pub slow_down: u64,
+    /// How long the run took, in real time.
+    pub wall_ns: u64,
+    /// Of the lab's time, what did not pass because a thread was not there.
+    pub stalled_ns: Nanos,
 }
 
 /// From when to when rates were measured.

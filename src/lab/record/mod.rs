@@ -6,6 +6,8 @@
 //! only what is on the lines and in the notes of switches.
 
 mod capture;
+#[cfg(feature = "dpdk")]
+mod join;
 mod onset;
 mod pauses;
 mod series;

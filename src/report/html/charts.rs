@@ -49,7 +49,9 @@ pub(super) fn charts(r: &Report<'_>) -> Markup {
              short pauses."))
         (card("Ingress buffer", octets(r, &looks.groups, "pg", "buffer held"),
             "What each port's priority group holds of the shared buffer, headroom included."))
-        (card("Throughput", rates(r).draw(), &rates_caption(r)))
+        @if !looks.moments.is_empty() {
+            (card("Throughput", rates(r).draw(), &rates_caption(r)))
+        }
         (card("Latency", latencies(r).draw().map(|rows| html! { (rows) (percentiles()) }),
             "From the sender's port to the receiver's; lines are from the shortest to the longest."))
     }

@@ -56,6 +56,7 @@ pub fn html(r: &Report<'_>) -> String {
                     (network(r))
                     (charts::charts(r))
                 }
+                (shortfalls(o))
                 (tables_of(o))
                 (reproduce(r))
             } }
@@ -149,6 +150,18 @@ fn network(r: &Report<'_>) -> Markup {
     }
 }
 
+/// What the world could not have of the lab.
+fn shortfalls(o: &Outcome) -> Markup {
+    html! {
+        @if !o.shortfalls.is_empty() {
+            section.card {
+                h2 { "What the " (o.world) " world does not have of this lab" }
+                ul { @for line in &o.shortfalls { li { (line) } } }
+            }
+        }
+    }
+}
+
 fn tables_of(o: &Outcome) -> Markup {
     html! {
         section.card { h2 { "Flows" } (tables::flows(o)) }
@@ -170,12 +183,16 @@ fn reproduce(r: &Report<'_>) -> Markup {
     html! {
         section.card {
             h2 { "Reproduce" }
-            p { "The same lab and the same seed give the same trace, on every machine:" }
+            @if o.trace_hash.is_some() {
+                p { "The same lab and the same seed give the same trace, on every machine:" }
+            } @else {
+                p { "The same lab again; no two runs in the real world are the same:" }
+            }
             pre { code { (r.command) } }
             p.small.soft {
                 "sluice " (o.version) ", seed " (o.seed)
                 @if let Some(shuffle) = o.shuffle { ", shuffled by " (shuffle) }
-                ", trace hash " code { (o.trace_hash) } "; "
+                @if let Some(hash) = &o.trace_hash { ", trace hash " code { (hash) } } "; "
                 (count(o.engine.events)) " events, " (count(o.engine.frames)) " frame-hops, "
                 (count(o.engine.polls)) " polls"
             }

@@ -1,0 +1,79 @@
+//! What results are gathered from: the nodes of either world when their run is over.
+
+use crate::host::{
+    ReceiverCounters, SenderCounters, SinkCounters, SourceCounters, Station, StationCounters,
+};
+use crate::port::Source;
+use crate::sim::{Node, NodeId, Nodes};
+use crate::stats::SwitchSnapshot;
+use crate::time::Instant;
+
+/// All nodes.
+pub(super) trait Population {
+    /// Their hosts.
+    type Host: HostCounts;
+
+    /// A host; nothing for a switch.
+    fn host(&mut self, id: NodeId) -> Option<&Self::Host>;
+
+    /// What a switch had counted at the network's time `at`; nothing for a host.
+    fn switch(&mut self, id: NodeId, at: Instant) -> Option<SwitchSnapshot>;
+
+    /// What a node's clock shows at the network's time `at`.
+    fn local(&self, id: NodeId, at: Instant) -> Instant;
+}
+
+/// What a host counted.
+pub(super) trait HostCounts {
+    /// One of the flows that nobody answers, by its place in the plan.
+    fn source(&self, n: usize) -> Option<SourceCounters>;
+    /// A sender whose receiver answers, by its place in the plan.
+    fn sender(&self, n: usize) -> Option<SenderCounters>;
+    /// A receiver that answers, by its place in the plan.
+    fn receiver(&self, n: usize) -> Option<ReceiverCounters>;
+    /// What arrived of a flow: those that are only counted first, then those of the receivers.
+    fn sink(&self, n: usize) -> Option<&SinkCounters>;
+    /// The rest, when the host's clock shows `now`.
+    fn all(&self, now: Instant) -> StationCounters;
+}
+
+impl Population for Nodes {
+    type Host = Station<crate::sim::VirtualPort>;
+
+    fn host(&mut self, id: NodeId) -> Option<&Self::Host> {
+        match self.get_mut(id) {
+            Node::Host(host) => Some(host),
+            Node::Switch(_) => None,
+        }
+    }
+
+    fn switch(&mut self, id: NodeId, at: Instant) -> Option<SwitchSnapshot> {
+        let local = Self::local(self, id, at);
+        match self.get_mut(id) {
+            Node::Switch(switch) => Some(switch.snapshot(local)),
+            Node::Host(_) => None,
+        }
+    }
+
+    fn local(&self, id: NodeId, at: Instant) -> Instant {
+        Self::local(self, id, at)
+    }
+}
+
+impl<P: Source> HostCounts for Station<P> {
+    fn source(&self, n: usize) -> Option<SourceCounters> {
+        self.sources().nth(n)
+    }
+    fn sender(&self, n: usize) -> Option<SenderCounters> {
+        self.senders().nth(n)
+    }
+    fn receiver(&self, n: usize) -> Option<ReceiverCounters> {
+        self.receivers().nth(n)
+    }
+    fn sink(&self, n: usize) -> Option<&SinkCounters> {
+        self.sinks().nth(n)
+    }
+    fn all(&self, now: Instant) -> StationCounters {
+        self.counters_at(now)
+    }
+}

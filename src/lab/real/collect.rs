@@ -1,0 +1,119 @@
+//! Puts together what the threads of a run left behind.
+
+use std::collections::BTreeMap;
+use std::time::Duration as StdDuration;
+
+use super::crew::CrewEnd;
+use super::fit::Fit;
+use super::node::{Arrivals, Over};
+use super::{Event, Happening, RealRun, shortfall};
+use crate::host::FRAME_MIN;
+use crate::lab::plan::LabPlan;
+use crate::lab::record::{Captures, Detail, Recorder};
+use crate::sim::{VirtualFrame, Witness};
+use crate::time::{Duration, Instant};
+
+/// How a lab was run.
+pub(super) struct Ran {
+    pub(super) slow_down: u64,
+    pub(super) threads: usize,
+    pub(super) wall: StdDuration,
+    pub(super) frames: u64,
+    pub(super) polls: u64,
+}
+
+/// When a switch first marked a frame, and when it first crossed a limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Firsts {
+    pub(super) mark: Option<Instant>,
+    pub(super) xoff: Option<Instant>,
+}
+
+/// What was noted of all nodes.
+struct Noted {
+    recorder: Recorder,
+    events: Vec<Event>,
+    events_left_off: u64,
+    firsts: Vec<Firsts>,
+}
+
+/// The run that the threads have ended.
+pub(super) fn collect(fit: Fit, mut ends: Vec<CrewEnd>, ran: Ran) -> RealRun {
+    let quiet = ends.iter().all(|end| end.idle)
+        && ends.iter().map(|e| e.sent).sum::<u64>() == ends.iter().map(|e| e.received).sum::<u64>();
+    let latest = |of: fn(&CrewEnd) -> Instant| ends.iter().map(of).max().unwrap_or(Instant::ZERO);
+    let (ended, last) = (latest(|end| end.at), latest(|end| end.last));
+    let stalled = ends.iter().map(|end| end.stalled).max().unwrap_or(Duration::ZERO);
+    let arrivals = arrivals(&fit.plan, &mut ends);
+    let mut pending = BTreeMap::new();
+    let mut over: Vec<Over> = Vec::new();
+    for end in ends {
+        over.extend(end.nodes.into_iter().map(|node| node.end(end.at, &mut pending)));
+    }
+    over.sort_by_key(|node| node.id);
+    let noted = noted(&fit.plan, ended, &mut over);
+    let nodes: Vec<_> = over.into_iter().map(|node| node.snapshot).collect();
+    let mut shortfalls = fit.shortfalls;
+    shortfalls.extend(shortfall::of_run(&fit.plan, &nodes, quiet, noted.events_left_off));
+    RealRun {
+        plan: fit.plan,
+        shortfalls,
+        slow_down: ran.slow_down,
+        threads: ran.threads,
+        nodes,
+        events: noted.events,
+        events_left_off: noted.events_left_off,
+        recorder: noted.recorder,
+        ended,
+        last,
+        quiet,
+        wall: ran.wall,
+        stalled,
+        frames: ran.frames,
+        polls: ran.polls,
+        firsts: noted.firsts,
+        pending,
+        arrivals,
+    }
+}
+
+/// By node: what had arrived when the measurement began, when it ended, and in all.
+fn arrivals(plan: &LabPlan, ends: &mut [CrewEnd]) -> [Vec<Arrivals>; 3] {
+    let count = plan.network.nodes.len();
+    let mut arrivals = [(); 3].map(|()| vec![Arrivals::default(); count]);
+    for end in ends {
+        let all = core::mem::take(&mut end.all);
+        let [from, to] = [&mut end.from, &mut end.to];
+        let from = from.take().unwrap_or_else(|| all.clone());
+        let to = to.take().unwrap_or_else(|| all.clone());
+        for (kept, found) in arrivals.iter_mut().zip([from, to, all]) {
+            found.into_iter().for_each(|(id, arrived)| kept[id.index()] = arrived);
+        }
+    }
+    arrivals
+}
+
+/// Joins what was noted of each node, and shows the pauses that came in to a recorder, as if they
+/// had come by lines.
+fn noted(plan: &LabPlan, ended: Instant, over: &mut [Over]) -> Noted {
+    let mut recorder = Recorder::new(plan, Detail { plots: true }, Captures::default());
+    let (mut events, mut events_left_off) = (Vec::new(), 0);
+    let mut firsts = vec![Firsts::default(); plan.network.nodes.len()];
+    for node in over {
+        events.append(&mut node.events);
+        events_left_off += node.left_off;
+        if let Some(noted) = node.recorder.take() {
+            let counts = noted.counts();
+            firsts[node.id.index()] = Firsts { mark: counts.first_mark, xoff: counts.first_xoff };
+            recorder.join(node.id, noted);
+        }
+    }
+    events.sort_by_key(|event| event.at);
+    for event in &events {
+        if let Happening::Arrived { direction, octets } = event.what {
+            recorder.arrived(event.at, direction, &VirtualFrame::new(&octets, FRAME_MIN));
+        }
+    }
+    recorder.end(ended).expect("a lab on rings has no captures that could fail");
+    Noted { recorder, events, events_left_off, firsts }
+}

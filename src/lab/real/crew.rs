@@ -1,0 +1,213 @@
+//! One thread: polls its nodes by a clock of its own, and does to them what was planned.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crossbeam::utils::CachePadded;
+
+use super::RealError;
+use super::node::{Act, Arrivals, Node};
+use crate::dpdk::TscClock;
+use crate::runtime::{Cores, Leash, Tether};
+use crate::sim::NodeId;
+use crate::time::{Duration, Instant};
+
+/// What the threads and whoever watches them tell each other.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) leash: Leash,
+    /// The run is over.
+    pub(super) stop: AtomicBool,
+    /// By thread.
+    pub(super) boards: Vec<CachePadded<Board>>,
+}
+
+/// What one thread shows. Written by that thread alone, in the order of the fields.
+#[derive(Debug, Default)]
+pub(super) struct Board {
+    /// Its nodes do nothing more unless frames come in, and nothing is planned for them.
+    idle: AtomicBool,
+    /// Frames that its nodes sent.
+    sent: AtomicU64,
+    /// Frames that its nodes received.
+    received: AtomicU64,
+    /// How often it polled.
+    polls: AtomicU64,
+}
+
+/// What all threads showed at one look.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Look(Vec<(bool, u64, u64)>);
+
+impl Shared {
+    pub(super) fn new(leash: Leash, threads: usize) -> Self {
+        let boards = (0..threads).map(|_| CachePadded::default()).collect();
+        Self { leash, stop: AtomicBool::new(false), boards }
+    }
+
+    pub(super) fn look(&self) -> Look {
+        let read = |board: &CachePadded<Board>| {
+            // Against the order of writing: a frame that is seen to have been received is seen to
+            // have been sent.
+            let received = board.received.load(Ordering::Acquire);
+            let sent = board.sent.load(Ordering::Acquire);
+            (board.idle.load(Ordering::Acquire), sent, received)
+        };
+        Look(self.boards.iter().map(read).collect())
+    }
+
+    /// Frames sent so far, and polls of threads.
+    pub(super) fn work(&self) -> (u64, u64) {
+        let sum = |of: fn(&Board) -> &AtomicU64| {
+            self.boards.iter().map(|board| of(board).load(Ordering::Relaxed)).sum()
+        };
+        (sum(|b| &b.sent), sum(|b| &b.polls))
+    }
+}
+
+impl Look {
+    /// Whether nothing can happen any more, if a second look some time later shows the same: at a
+    /// moment between the two, all were idle and no frame was on its way to anyone.
+    pub(super) fn is_quiet(&self) -> bool {
+        let (mut sent, mut received) = (0, 0);
+        for (idle, s, r) in &self.0 {
+            if !idle {
+                return false;
+            }
+            sent += s;
+            received += r;
+        }
+        sent == received
+    }
+}
+
+/// When a run ends, and when arrivals are counted on the way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stops {
+    pub(super) from: Instant,
+    pub(super) to: Instant,
+    pub(super) end: Instant,
+}
+
+/// The nodes of one thread, and what is planned for them.
+pub(super) struct Crew {
+    pub(super) nodes: Vec<Node>,
+    /// The next one last.
+    pub(super) acts: Vec<Act>,
+    pub(super) stops: Stops,
+}
+
+/// What a thread leaves behind.
+pub(super) struct CrewEnd {
+    pub(super) nodes: Vec<Node>,
+    /// Its time at the end.
+    pub(super) at: Instant,
+    /// When a frame last came in.
+    pub(super) last: Instant,
+    /// Time that did not count.
+    pub(super) stalled: Duration,
+    /// What had arrived at its hosts when the measurement began and ended; nothing if the run was
+    /// over before.
+    pub(super) from: Option<Vec<(NodeId, Arrivals)>>,
+    pub(super) to: Option<Vec<(NodeId, Arrivals)>>,
+    /// What has arrived in all.
+    pub(super) all: Vec<(NodeId, Arrivals)>,
+    /// Whether its nodes do nothing more, and frames sent and received.
+    pub(super) idle: bool,
+    pub(super) sent: u64,
+    pub(super) received: u64,
+}
+
+impl Crew {
+    /// Polls until the run is over.
+    pub(super) fn run(
+        mut self,
+        mut clock: Tether<'_>,
+        real: &TscClock,
+        shared: &Shared,
+        (thread, cores): (usize, &Cores),
+    ) -> Result<CrewEnd, RealError> {
+        let (mut from, mut to) = (None, None);
+        let (mut last, mut seen) = (Instant::ZERO, (0, 0));
+        let board = &shared.boards[thread];
+        let mut polls = 0;
+        let mut idle = false;
+        let mut now = clock.now();
+        loop {
+            if now >= self.stops.from && from.is_none() {
+                from = Some(self.arrivals());
+            }
+            if now >= self.stops.to && to.is_none() {
+                to = Some(self.arrivals());
+            }
+            let acted = self.act(now)?;
+            let mut progressed = false;
+            for node in &mut self.nodes {
+                progressed |= node.poll(now);
+            }
+            clock.publish();
+            polls += 1;
+            board.polls.store(polls, Ordering::Relaxed);
+            if progressed || acted || !idle {
+                let (sent, received) = self.traffic();
+                if received > seen.1 {
+                    last = now;
+                }
+                seen = (sent, received);
+                idle = self.acts.is_empty() && self.nodes.iter().all(Node::is_idle);
+                board.idle.store(idle, Ordering::Release);
+                board.sent.store(sent, Ordering::Release);
+                board.received.store(received, Ordering::Release);
+            }
+            if now >= self.stops.end || shared.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            cores.rest(progressed, clock.waits());
+            now = clock.tick_to(real.now(), self.next_stop(now));
+        }
+        let all = self.arrivals();
+        Ok(CrewEnd {
+            nodes: self.nodes,
+            at: now,
+            last,
+            stalled: clock.stalled(),
+            from,
+            to,
+            all,
+            idle,
+            sent: seen.0,
+            received: seen.1,
+        })
+    }
+
+    /// The next moment at which something is to be done, so that a poll takes place then.
+    #[inline]
+    fn next_stop(&self, now: Instant) -> Instant {
+        let Stops { from, to, end } = self.stops;
+        let act = self.acts.last().map_or(Instant::NEVER, |act| act.at);
+        let all = [from, to, act].into_iter().filter(|at| *at > now);
+        all.fold(end, Instant::min)
+    }
+
+    /// Lets happen what is due. Whether anything was.
+    #[inline]
+    fn act(&mut self, now: Instant) -> Result<bool, RealError> {
+        let mut acted = false;
+        while self.acts.last().is_some_and(|act| act.at <= now) {
+            let Some(act) = self.acts.pop() else { break };
+            for node in self.nodes.iter_mut().filter(|node| node.id == act.node) {
+                node.act(now, act.what)?;
+            }
+            acted = true;
+        }
+        Ok(acted)
+    }
+
+    fn traffic(&mut self) -> (u64, u64) {
+        let all = self.nodes.iter_mut().map(Node::traffic);
+        all.fold((0, 0), |(sent, received), (s, r)| (sent + s, received + r))
+    }
+
+    fn arrivals(&self) -> Vec<(NodeId, Arrivals)> {
+        self.nodes.iter().map(|node| (node.id, node.arrivals())).collect()
+    }
+}

@@ -1,0 +1,102 @@
+//! Starts the threads of a lab, watches them, and sees when all is done.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+
+use super::RealError;
+use super::crew::{Crew, CrewEnd, Look, Shared};
+use crate::dpdk::{Eal, TscClock};
+use crate::lab::plan::LabPlan;
+use crate::lab::virtual_run::Progress;
+use crate::runtime::Cores;
+use crate::time::Instant;
+
+/// How often the progress is looked at.
+const LOOK_EVERY: StdDuration = StdDuration::from_millis(5);
+
+/// For how long nothing may get on before the run is given up.
+pub(super) const PATIENCE: StdDuration = StdDuration::from_secs(60);
+
+/// Lets the threads run, and stops them when all is done, or when one of them cannot go on.
+pub(super) fn drive(
+    eal: &Eal,
+    crews: Vec<Crew>,
+    shared: &Shared,
+    plan: &LabPlan,
+    mut progress: impl FnMut(Progress),
+) -> Result<Vec<CrewEnd>, RealError> {
+    let (clock, cores) = (TscClock::new(), Cores::find(crews.len()));
+    let mut watcher = Watcher { at: Instant::ZERO, since: StdInstant::now(), last: None };
+    let joined = thread::scope(|s| {
+        let (clock, cores, real) = (&clock, &cores, clock.now());
+        let start = |(n, crew): (usize, Crew)| {
+            let tether = shared.leash.tether(n, real);
+            s.spawn(move || {
+                let mut bell = Bell { shared, armed: true };
+                let _worker = eal.register_worker()?;
+                cores.pin(n);
+                let end = crew.run(tether, clock, shared, (n, cores))?;
+                bell.armed = false;
+                Ok(end)
+            })
+        };
+        let threads: Vec<_> = crews.into_iter().enumerate().map(start).collect();
+        while !threads.iter().all(|thread| thread.is_finished()) {
+            thread::sleep(LOOK_EVERY);
+            progress(so_far(shared, plan));
+            if watcher.is_over(shared, plan.until_done) {
+                shared.stop.store(true, Ordering::Relaxed);
+            }
+        }
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join();
+        let ends = threads.into_iter().map(join).map(|end| end.unwrap_or(Err(RealError::Panicked)));
+        ends.collect::<Result<Vec<_>, _>>()
+    });
+    progress(so_far(shared, plan));
+    if joined.is_ok() && watcher.is_stuck() { Err(RealError::Stuck) } else { joined }
+}
+
+fn so_far(shared: &Shared, plan: &LabPlan) -> Progress {
+    let (frames, events) = shared.work();
+    let at = shared.leash.polled().since(Instant::ZERO);
+    Progress { at, of: plan.duration, frames, events }
+}
+
+/// Stops the other threads, which would wait for ever, when one fails or panics.
+struct Bell<'a> {
+    shared: &'a Shared,
+    armed: bool,
+}
+
+impl Drop for Bell<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            self.shared.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Sees whether a run is over, or gets nowhere.
+struct Watcher {
+    at: Instant,
+    since: StdInstant,
+    last: Option<Look>,
+}
+
+impl Watcher {
+    fn is_over(&mut self, shared: &Shared, until_done: bool) -> bool {
+        let at = shared.leash.polled();
+        if at > self.at {
+            (self.at, self.since) = (at, StdInstant::now());
+        }
+        let look = until_done.then(|| shared.look());
+        let quiet = look.as_ref().is_some_and(Look::is_quiet) && look == self.last;
+        self.last = look;
+        quiet || self.is_stuck()
+    }
+
+    fn is_stuck(&self) -> bool {
+        self.since.elapsed() > PATIENCE
+    }
+}

@@ -1,0 +1,247 @@
+//! A lab, fitted to links that are rings: what they cannot have is taken out and named, what they
+//! need is added and named.
+
+use super::RealError;
+use super::load::Load;
+use super::rings::{Rings, sends};
+use super::shortfall::{self, Shortfall, is_judged};
+use crate::buffer::{GroupKind, GroupPlan};
+use crate::dpdk::RING_PAIRS_MAX;
+use crate::frame::BURST;
+use crate::host::StationPlan;
+use crate::lab::plan::LabPlan;
+use crate::report::{count, scaled};
+use crate::sim::{
+    ClockPlan, CpuPlan, DirectionPlan, End, FaultKind, LinkPlan, NetworkPlan, NodeId, NodeKind,
+};
+use crate::switch::{Change, SwitchPlan};
+use crate::time::Instant;
+use crate::units::{Cells, PortId};
+
+/// Memory for frames that is set aside at most. A choice: half of what DPDK reserves without
+/// hugepages. A host that finds none waits, and the results say so.
+const POOL_BYTES_MAX: u64 = 256 << 20;
+
+/// What a frame takes in memory besides its octets: DPDK's headers and headroom.
+const FRAME_OVERHEAD: u64 = 320;
+
+/// What tags may add to a frame on its way.
+const TAGS: u32 = 8;
+
+/// A lab that rings can run.
+#[derive(Clone, Debug)]
+pub(super) struct Fit {
+    /// The lab, without what rings cannot have.
+    pub(super) plan: LabPlan,
+    pub(super) rings: Rings,
+    pub(super) load: Load,
+    pub(super) shortfalls: Vec<Shortfall>,
+    /// Frames that there may be at one time.
+    pub(super) frames: u32,
+    /// The longest frame, tags included.
+    pub(super) max_frame: u32,
+}
+
+impl Fit {
+    /// Fits a lab.
+    ///
+    /// # Errors
+    /// What rings cannot run at all.
+    pub(super) fn new(plan: &LabPlan) -> Result<Self, RealError> {
+        plan.network.check()?;
+        let links = plan.network.links.len();
+        if links > RING_PAIRS_MAX {
+            return Err(RealError::Links { links, most: RING_PAIRS_MAX });
+        }
+        let rings = Rings::new(&plan.network);
+        let mut shortfalls = shortfall::of_plan(plan, &rings);
+        if rings.outruns_pauses(&plan.network) {
+            shortfalls.push(Shortfall::new(
+                "profiles.defaults.pfc.quanta",
+                "some pauses are so short that they may run out before they are renewed",
+            ));
+        }
+        let mut plan = plan.clone();
+        strip(&mut plan);
+        shape(&mut plan.network, &rings);
+        shortfalls.extend(raise_headroom(&mut plan.network, &rings)?);
+        let (load, max_frame) = (Load::new(&plan.network), rings.longest + TAGS);
+        let frames = frames(&plan.network, &rings);
+        let most = POOL_BYTES_MAX / (u64::from(max_frame) + FRAME_OVERHEAD);
+        if frames > most {
+            shortfalls.push(Shortfall::new(
+                "profiles.buffer.total",
+                format!(
+                    "buffers and rings hold up to {} frames, there is memory for {}; a host that \
+                     finds none sends later",
+                    count(frames),
+                    count(most)
+                ),
+            ));
+        }
+        let frames = frames.min(most) as u32;
+        Ok(Self { plan, rings, load, shortfalls, frames, max_frame })
+    }
+
+    /// Says that the lab runs in slow motion.
+    pub(super) fn slowed_down(&mut self, times: u64, threads: usize) {
+        if times == 1 {
+            return;
+        }
+        let fastest = self.plan.network.links.iter().map(|l| l.rate.get()).max().unwrap_or(0);
+        let real = fastest as f64 / times as f64;
+        let instead = format!(
+            "time runs {} times slower than on the clock on the wall, so that {threads} cores carry \
+             the lab: a link of {} takes {}; all times and rates are the lab's own",
+            count(times),
+            scaled(fastest as f64, "b/s"),
+            scaled(real, "b/s")
+        );
+        self.shortfalls.insert(0, Shortfall::new("links.rate", instead));
+    }
+}
+
+/// Takes out what rings do not have.
+fn strip(plan: &mut LabPlan) {
+    let network = &mut plan.network;
+    for node in &mut network.nodes {
+        let clock = core::mem::take(&mut node.clock);
+        if let NodeKind::Host(host) = &mut node.kind {
+            retime(host, &clock);
+        }
+        (node.cpu, node.cut_through, node.control_len) = (CpuPlan::default(), false, None);
+    }
+    for link in &mut network.links {
+        (link.ab, link.ba) = (DirectionPlan::default(), DirectionPlan::default());
+    }
+    let can = |kind: &FaultKind| match kind {
+        FaultKind::Link { .. } | FaultKind::Stall { .. } | FaultKind::Change { .. } => true,
+        FaultKind::Lose { .. } | FaultKind::Errors { .. } => false,
+    };
+    network.faults.retain(|fault| can(&fault.kind));
+    (network.shuffle, network.sample_every) = (None, None);
+    plan.record.pcapng.clear();
+    plan.checks.retain(|check| is_judged(&check.kind));
+}
+
+/// Lets ports catch up after gaps between polls, as far as gaps go.
+fn shape(network: &mut NetworkPlan, rings: &Rings) {
+    for node in &mut network.nodes {
+        match &mut node.kind {
+            NodeKind::Switch(switch) => {
+                for port in &mut switch.ports {
+                    port.schedule.shaper_burst = rings.shaper_burst(port.rate);
+                }
+            }
+            NodeKind::Host(host) => {
+                host.shaper_burst = rings.shaper_burst(host.rate);
+                host.backlog = host.backlog.max(rings.step.saturating_mul(2));
+            }
+        }
+    }
+}
+
+/// A host's times, which its own clock was to show, as the clock of all shows them.
+fn retime(host: &mut StationPlan, clock: &ClockPlan) {
+    let to = |at: &mut Instant| *at = clock.network(*at);
+    for flow in &mut host.flows {
+        to(&mut flow.start);
+        to(&mut flow.stop);
+    }
+    for sender in &mut host.senders {
+        to(&mut sender.start);
+        to(&mut sender.stop);
+    }
+    host.pauses.iter_mut().for_each(|pause| to(&mut pause.start));
+}
+
+/// Gives every lossless group that pauses its peer the headroom that rings need, on top of the
+/// buffer, so that everything else is as planned.
+fn raise_headroom(
+    network: &mut NetworkPlan,
+    rings: &Rings,
+) -> Result<Option<Shortfall>, RealError> {
+    let NetworkPlan { nodes, links, faults, .. } = network;
+    let (mut raised, mut least, mut most) = (0, u64::MAX, 0);
+    for (n, node) in nodes.iter_mut().enumerate() {
+        let NodeKind::Switch(switch) = &mut node.kind else { continue };
+        let id = NodeId(n as u32);
+        let needed = |switch: &SwitchPlan, port: usize| {
+            let end = End { node: id, port: PortId::new(port as u16)? };
+            let link: &LinkPlan = links.iter().find(|l| l.a == end || l.b == end)?;
+            let pauses = sends(&switch.ports[port].pfc);
+            pauses.then(|| rings.headroom(link, switch.buffer.cell_bytes))
+        };
+        let mut more = 0_u64;
+        for port in 0..switch.ports.len() {
+            let Some(needed) = needed(switch, port) else { continue };
+            let cell = u64::from(switch.buffer.cell_bytes);
+            for group in &mut switch.buffer.groups[port] {
+                let by = raise(group, needed);
+                if by > 0 {
+                    let was = u64::from(needed.0 - by) * cell;
+                    (least, most) = (least.min(was), most.max(was));
+                    (raised, more) = (raised + 1, more + u64::from(by));
+                }
+            }
+            for fault in faults.iter_mut() {
+                if let FaultKind::Change { node, change: Change::Group { port: at, plan, .. } } =
+                    &mut fault.kind
+                {
+                    if (*node, at.index()) == (id, port) {
+                        raise(plan, needed);
+                    }
+                }
+            }
+        }
+        let total = u64::from(switch.buffer.total.0) + more;
+        let name = || switch.name.clone();
+        switch.buffer.total =
+            Cells(u32::try_from(total).map_err(|_| RealError::Buffer { node: name() })?);
+    }
+    let say = || {
+        let from = match least == most {
+            true => count(most),
+            false => format!("{} to {}", count(least), count(most)),
+        };
+        Shortfall::new(
+            "profiles.buffer.profiles.lossless.xoff",
+            format!(
+                "a ring holds {} frames and its ends are polled {} apart, so {raised} lossless \
+                 groups get headroom for that instead of {from} octets, and the buffer grows by it",
+                rings.entries, rings.span
+            ),
+        )
+    };
+    Ok((raised > 0).then(say))
+}
+
+/// Raises the headroom of a lossless group; by how many cells.
+fn raise(plan: &mut GroupPlan, needed: Cells) -> u32 {
+    let GroupKind::Lossless { headroom, .. } = &mut plan.kind else { return 0 };
+    let by = needed.0.saturating_sub(headroom.0);
+    headroom.0 += by;
+    by
+}
+
+/// The most frames that there can be at one time: all that buffers admit, full rings, and what is
+/// in hands; but no more than are ever sent.
+fn frames(network: &NetworkPlan, rings: &Rings) -> u64 {
+    let mut held = 0;
+    let mut sent = Some(0_u64);
+    for node in &network.nodes {
+        match &node.kind {
+            NodeKind::Switch(plan) => {
+                let cells = u64::from(plan.buffer.total.0);
+                held += cells / u64::from(plan.buffer.cells_for(rings.shortest).0);
+            }
+            NodeKind::Host(host) => {
+                let of = |sum: Option<u64>, flow: Option<u64>| sum?.checked_add(flow?);
+                sent = host.flows.iter().fold(sent, |sum, flow| of(sum, flow.frames));
+                sent = sent.filter(|_| host.senders.is_empty());
+            }
+        }
+    }
+    let hands = network.links.len() as u64 * 2 * u64::from(rings.entries + 8 * BURST as u32);
+    held.min(sent.unwrap_or(u64::MAX)) + hands
+}

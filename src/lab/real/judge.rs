@@ -1,0 +1,138 @@
+//! What was asked of a run on rings, against what its nodes counted.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::RealRun;
+use super::collect::Firsts;
+use super::log::Happening;
+use super::node::Snapshot;
+use crate::lab::outcome::Outcome;
+use crate::lab::plan::CheckKind;
+use crate::lab::verdict::{self, CheckOutcome, Verdict};
+use crate::report::count;
+use crate::sim::{NodeKind, Note};
+
+impl RealRun {
+    /// Holds the results against what was asked, as far as it can be judged here.
+    pub(super) fn judge(&self, outcome: &mut Outcome) {
+        let results = serde_json::to_value(&*outcome).unwrap_or(Value::Null);
+        let checks = self.plan.checks.iter().filter_map(|check| {
+            let (good, detail) = match check.kind {
+                CheckKind::Conservation => self.conservation(),
+                CheckKind::LosslessDelivery => lossless(outcome),
+                CheckKind::PausesEnd => self.pauses_end(),
+                CheckKind::EcnBeforePfc => self.ecn_before_pfc(),
+                CheckKind::NoDeadlock if self.quiet => {
+                    (true, "nothing was held and nothing waited in the end".to_owned())
+                }
+                CheckKind::Fairness { .. } | CheckKind::Value { .. } => {
+                    return Some(verdict::outcome(check, &self.plan, &[], &results));
+                }
+                // Named among what falls short.
+                CheckKind::PauseLegality | CheckKind::NoDeadlock => return None,
+            };
+            let (name, source) = (check.name.clone(), check.source.clone());
+            Some(CheckOutcome { name, verdict: Verdict::of(good), detail, source })
+        });
+        outcome.checks = checks.collect();
+        outcome.verdict = Verdict::of(outcome.checks.iter().all(|check| check.verdict.is_good()));
+    }
+
+    /// Every switch accounts for its frames; and if nobody answers or floods and all is over, what
+    /// hosts miss is what switches dropped or hosts lost with their links.
+    fn conservation(&self) -> (bool, String) {
+        let (mut switches, mut dropped, mut unknown, mut copied) = (0, 0, 0, 0);
+        let (mut sent, mut arrived, mut flushed, mut answered) = (0, 0, 0, false);
+        for node in &self.nodes {
+            match node {
+                Snapshot::Switch(switch) => {
+                    let balance = switch.balance();
+                    if !balance.holds() {
+                        return (false, format!("{}: {balance:?}", switch.name));
+                    }
+                    switches += 1;
+                    for port in &switch.ports {
+                        let by_priority = port.counters.priorities.iter();
+                        let data = by_priority.map(|p| p.dropped).sum::<u64>();
+                        dropped += data;
+                        unknown += port.counters.drops.total() - data;
+                        copied += port.counters.copied;
+                    }
+                }
+                Snapshot::Host(host) => {
+                    sent += host.sources.iter().map(|s| s.frames).sum::<u64>();
+                    arrived += host.sinks.iter().map(|s| s.frames).sum::<u64>();
+                    flushed += host.counters.flushed;
+                    answered |= !host.senders.is_empty();
+                }
+            }
+        }
+        let all = format!("every frame is accounted for, switch by switch ({switches})");
+        if !self.quiet || answered || copied > 0 {
+            return (true, all);
+        }
+        let lost = sent.saturating_sub(arrived);
+        let known = dropped + flushed;
+        let dropped = match unknown {
+            0 => count(known),
+            n => format!("{} to {}", count(known), count(known + n)),
+        };
+        let detail = format!(
+            "{all}; of {} sent, {} arrived and {dropped} were dropped",
+            count(sent),
+            count(arrived)
+        );
+        // What is dropped at a port that is down may have been data, and may have been a pause.
+        (sent >= arrived && (known..=known + unknown).contains(&lost), detail)
+    }
+
+    /// The last crossing of every group is an XON.
+    fn pauses_end(&self) -> (bool, String) {
+        let mut last = BTreeMap::new();
+        for event in &self.events {
+            if let Happening::Noted(Note::Crossed { port, group, xoff }) = event.what {
+                last.insert((event.node, port, group), xoff);
+            }
+        }
+        let name = |id: crate::sim::NodeId| self.plan.network.nodes[id.index()].name();
+        match last.iter().find(|(_, xoff)| **xoff) {
+            Some(((node, port, group), _)) => {
+                let detail = format!(
+                    "group {} of port {port} of {} still pauses its peer",
+                    group.get(),
+                    name(*node)
+                );
+                (false, detail)
+            }
+            None => (true, format!("{} groups paused their peers, none still does", last.len())),
+        }
+    }
+
+    /// No switch that marks pauses before it has marked.
+    fn ecn_before_pfc(&self) -> (bool, String) {
+        let mut marked = 0;
+        for (node, Firsts { mark, xoff }) in self.plan.network.nodes.iter().zip(&self.firsts) {
+            let NodeKind::Switch(plan) = &node.kind else { continue };
+            if plan.ports.iter().all(|port| port.ecn.iter().all(Option::is_none)) {
+                continue;
+            }
+            marked += u64::from(mark.is_some());
+            if let Some(xoff) = xoff.filter(|xoff| mark.is_none_or(|mark| *xoff < mark)) {
+                let at = xoff.since(crate::time::Instant::ZERO);
+                return (false, format!("{} paused at {at} and had marked nothing", plan.name));
+            }
+        }
+        (true, format!("{marked} switches marked, none paused before it had"))
+    }
+}
+
+fn lossless(outcome: &Outcome) -> (bool, String) {
+    let lost = outcome.lossless_drops;
+    let detail = match lost {
+        0 => "no frame of a lossless priority was dropped".to_owned(),
+        n => format!("{} frames of lossless priorities were dropped", count(n)),
+    };
+    (lost == 0, detail)
+}

@@ -1,0 +1,248 @@
+//! One node: a switch or a host on rings, as its thread polls it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::RealError;
+use super::log::Event;
+use super::tap::{Moment, Tap};
+use super::watch::Watch;
+use crate::dpdk::{DpdkPort, Mbuf, SourcePort, Started};
+use crate::frame::{Burst, Frame};
+use crate::host::{FlowId, Station, StationSnapshot, probe_of};
+use crate::lab::record::Recorder;
+use crate::port::Port;
+use crate::sim::NodeId;
+use crate::stats::SwitchSnapshot;
+use crate::switch::{Change, Switch};
+use crate::time::{Duration, Instant};
+use crate::units::PortId;
+use crate::world::{Alone, World};
+
+/// The world of a switch on rings.
+pub(super) enum Rings {}
+
+impl World for Rings {
+    type Frame = Mbuf;
+    type Port = Tap<DpdkPort<Started>>;
+    type Events = Watch;
+    type Handoff = Alone;
+}
+
+/// A host on a ring.
+pub(super) type Host = Station<Tap<SourcePort>>;
+
+/// What a node is.
+pub(super) enum Kind {
+    Switch(Box<Switch<Rings>>),
+    Host(Box<Host>),
+}
+
+/// A node.
+pub(super) struct Node {
+    pub(super) id: NodeId,
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    /// How many ports it has.
+    pub(super) ports: u16,
+    /// When it is polled, for its ports to know.
+    pub(super) moment: Arc<Moment>,
+    /// It is not polled until then: a planned stall.
+    pub(super) stalled_until: Instant,
+}
+
+/// What is done to a node at some time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Act {
+    pub(super) at: Instant,
+    pub(super) node: NodeId,
+    pub(super) what: Deed,
+}
+
+/// What can be done to a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Deed {
+    /// One of its links goes down or comes up.
+    Link { port: PortId, up: bool },
+    /// It is not polled for a while.
+    Stall(Duration),
+    /// It is a switch, and is changed.
+    Change(Change),
+}
+
+/// A node when its run is over.
+#[derive(Debug)]
+pub(super) struct Over {
+    pub(super) id: NodeId,
+    pub(super) snapshot: Snapshot,
+    /// What was noted of it, if it is a switch.
+    pub(super) recorder: Option<Recorder>,
+    pub(super) events: Vec<Event>,
+    /// Events that were not kept.
+    pub(super) left_off: u64,
+}
+
+/// What a node counted.
+#[derive(Clone, Debug)]
+pub enum Snapshot {
+    /// A switch.
+    Switch(SwitchSnapshot),
+    /// A host.
+    Host(Box<StationSnapshot>),
+}
+
+/// What had arrived at a host at some time, by sinks and by receivers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arrivals {
+    /// Frames and octets.
+    pub(super) sinks: Vec<(u64, u64)>,
+    /// Octets of messages in order.
+    pub(super) delivered: Vec<u64>,
+}
+
+/// Takes the frames that are in a port's ring.
+fn empty(port: &mut impl Port<Frame = Mbuf>, mut show: impl FnMut(&Mbuf)) {
+    let mut burst = Burst::new();
+    loop {
+        port.rx_burst(&mut burst);
+        if burst.is_empty() {
+            return;
+        }
+        burst.drain(..).for_each(|frame| show(&frame));
+    }
+}
+
+/// Polls at one time, at most: as many as empty the longest ring, a burst at a time.
+const POLLS_MAX: u32 = 32;
+
+/// Polls until nothing happens any more; how often that was.
+#[inline]
+pub(super) fn until_quiet(mut poll: impl FnMut() -> bool) -> u32 {
+    (1..=POLLS_MAX).find(|_| !poll()).unwrap_or(POLLS_MAX)
+}
+
+impl Node {
+    /// Receives and sends, until there is nothing more to do at this time. Whether anything was.
+    #[inline]
+    pub(super) fn poll(&mut self, now: Instant) -> bool {
+        if now < self.stalled_until {
+            return false;
+        }
+        self.moment.set(now);
+        let polls = until_quiet(|| match &mut self.kind {
+            Kind::Switch(switch) => switch.poll(now).progressed,
+            Kind::Host(host) => host.poll(now).progressed,
+        });
+        polls > 1
+    }
+
+    /// Frames that its ports have sent and received.
+    pub(super) fn traffic(&mut self) -> (u64, u64) {
+        match &mut self.kind {
+            Kind::Host(host) => (host.port_mut().sent, host.port_mut().received),
+            Kind::Switch(switch) => {
+                let ids = (0..self.ports).filter_map(PortId::new);
+                ids.fold((0, 0), |(sent, received), id| match switch.port_mut(id) {
+                    Some(port) => (sent + port.sent, received + port.received),
+                    None => (sent, received),
+                })
+            }
+        }
+    }
+
+    /// Whether it will do nothing more unless a frame comes in.
+    pub(super) fn is_idle(&self) -> bool {
+        match &self.kind {
+            Kind::Switch(switch) => switch.held() == 0,
+            Kind::Host(host) => host.is_done(),
+        }
+    }
+
+    /// Lets happen what was planned.
+    pub(super) fn act(&mut self, now: Instant, deed: Deed) -> Result<(), RealError> {
+        let change = match (deed, &mut self.kind) {
+            (Deed::Stall(span), _) => {
+                self.stalled_until = self.stalled_until.max(now).saturating_add(span);
+                return Ok(());
+            }
+            (Deed::Link { up, .. }, Kind::Host(host)) => {
+                host.set_link(now, up, None);
+                return Ok(());
+            }
+            (Deed::Link { port, up }, Kind::Switch(_)) => Change::Link { port, up, rate: None },
+            (Deed::Change(change), _) => change,
+        };
+        let Kind::Switch(switch) = &mut self.kind else { return Ok(()) };
+        let refused = |source| RealError::Change { node: self.name.clone(), source };
+        switch.apply(now, change).map_err(refused)
+    }
+
+    /// What has arrived, if it is a host.
+    pub(super) fn arrivals(&self) -> Arrivals {
+        match &self.kind {
+            Kind::Switch(_) => Arrivals::default(),
+            Kind::Host(host) => Arrivals {
+                sinks: host.sinks().map(|s| (s.frames, s.bytes)).collect(),
+                delivered: host.receivers().map(|r| r.delivered).collect(),
+            },
+        }
+    }
+
+    /// Takes what is still in its rings, and shows every data frame that is there or in the node.
+    /// To be called when nobody polls any more.
+    fn for_each_frame(&mut self, mut show: impl FnMut(&Mbuf)) {
+        match &mut self.kind {
+            Kind::Switch(switch) => {
+                for port in (0..self.ports).filter_map(PortId::new) {
+                    if let Some(port) = switch.port_mut(port) {
+                        empty(port, &mut show);
+                    }
+                }
+                switch.held_frames().for_each(&mut show);
+            }
+            Kind::Host(host) => {
+                empty(host.port_mut(), &mut show);
+                host.held_frames().for_each(&mut show);
+            }
+        }
+    }
+
+    /// Hands over what was noted at its ports and in it; how much was left off.
+    fn hand_over(&mut self, events: &mut Vec<Event>) -> u64 {
+        let id = self.id;
+        match &mut self.kind {
+            Kind::Host(host) => host.port_mut().log.hand_over(id, events),
+            Kind::Switch(switch) => {
+                let mut left_off = switch.events_mut().log.hand_over(id, events);
+                for port in (0..self.ports).filter_map(PortId::new) {
+                    if let Some(port) = switch.port_mut(port) {
+                        left_off += port.log.hand_over(id, events);
+                    }
+                }
+                left_off
+            }
+        }
+    }
+
+    /// What it counted and what was noted, at the end. `pending` counts the frames of each flow
+    /// that have not arrived.
+    pub(super) fn end(mut self, now: Instant, pending: &mut BTreeMap<FlowId, u64>) -> Over {
+        let mut events = Vec::new();
+        let left_off = self.hand_over(&mut events);
+        // Each observer's are in order; a stable sort puts them together.
+        events.sort_by_key(|event| event.at);
+        let (snapshot, recorder) = match &mut self.kind {
+            Kind::Host(host) => (Snapshot::Host(Box::new(host.snapshot(now))), None),
+            Kind::Switch(switch) => {
+                (Snapshot::Switch(switch.snapshot(now)), switch.events_mut().recorder.take())
+            }
+        };
+        // Last, because ports count and note what they bring.
+        self.for_each_frame(|frame| {
+            if let Some(probe) = probe_of(frame.head()) {
+                *pending.entry(probe.flow).or_default() += 1;
+            }
+        });
+        Over { id: self.id, snapshot, recorder, events, left_off }
+    }
+}

@@ -1,0 +1,117 @@
+//! From a run on rings to results, the same as those of the virtual world.
+
+use super::RealRun;
+use super::node::{Arrivals, Snapshot};
+use crate::host::{
+    ReceiverCounters, SenderCounters, SinkCounters, SourceCounters, StationCounters,
+    StationSnapshot,
+};
+use crate::lab::World;
+use crate::lab::ends::{Ends, Source, ends};
+use crate::lab::outcome::{Counted, Ended, Nanos, Outcome, RealOutcome, Window, gather};
+use crate::lab::plan::LabFlow;
+use crate::lab::population::{HostCounts, Population};
+use crate::sim::{NodeId, Tally};
+use crate::stats::SwitchSnapshot;
+use crate::time::Instant;
+
+impl RealRun {
+    /// The results, with the verdicts of all checks that can be judged here.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        let over = self.quiet && self.plan.until_done;
+        let at = if over { self.last } else { self.ended };
+        let ended = Ended {
+            world: World::Real,
+            now: self.ended,
+            at,
+            quiet: self.quiet,
+            pending: self.pending(),
+            trace_hash: None,
+            tally: Tally { events: 0, frames: self.frames, lost: 0, polls: self.polls },
+        };
+        let mut nodes = Over(&self.nodes);
+        let window = self.window(at);
+        let mut outcome = gather(&self.plan, &ended, &window, &self.recorder, &mut nodes);
+        outcome.shortfalls = self.shortfalls.iter().map(ToString::to_string).collect();
+        outcome.real = Some(RealOutcome {
+            threads: self.threads,
+            slow_down: self.slow_down,
+            wall_ns: u64::try_from(self.wall.as_nanos()).unwrap_or(u64::MAX),
+            stalled_ns: Nanos(self.stalled),
+        });
+        self.judge(&mut outcome);
+        outcome
+    }
+
+    /// Frames of each flow that had not arrived.
+    fn pending(&self) -> Vec<u64> {
+        let of = |flow: &LabFlow| self.pending.get(&flow.id).copied().unwrap_or(0);
+        self.plan.flows.iter().map(of).collect()
+    }
+
+    /// What had arrived of each flow when rates began and ended to be measured.
+    fn window(&self, end: Instant) -> Window {
+        let plan = &self.plan;
+        let at = |after| Instant::ZERO.saturating_add(after).min(end);
+        let from = at(plan.measure_from);
+        let to = plan.measure_to.map_or(end, at).max(from);
+        let ends = ends(plan);
+        let counted = |arrived: &[Arrivals]| ends.iter().map(|e| one(e, arrived)).collect();
+        Window { from: (from, counted(&self.arrivals[0])), to: (to, counted(&self.arrivals[1])) }
+    }
+}
+
+/// What had arrived of one flow.
+fn one(ends: &Ends, arrived: &[Arrivals]) -> Counted {
+    let at = &arrived[ends.to.index()];
+    let (frames, bytes) = at.sinks.get(ends.sink).copied().unwrap_or_default();
+    let delivered = match ends.source {
+        Source::OpenLoop(_) => None,
+        Source::Answered(_, n) => at.delivered.get(n).copied(),
+    };
+    Counted { frames, bytes, delivered }
+}
+
+/// The nodes of a run that is over.
+struct Over<'a>(&'a [Snapshot]);
+
+impl Population for Over<'_> {
+    type Host = StationSnapshot;
+
+    fn host(&mut self, id: NodeId) -> Option<&StationSnapshot> {
+        match &self.0[id.index()] {
+            Snapshot::Host(host) => Some(host),
+            Snapshot::Switch(_) => None,
+        }
+    }
+
+    fn switch(&mut self, id: NodeId, _: Instant) -> Option<SwitchSnapshot> {
+        match &self.0[id.index()] {
+            Snapshot::Switch(switch) => Some(switch.clone()),
+            Snapshot::Host(_) => None,
+        }
+    }
+
+    fn local(&self, _: NodeId, at: Instant) -> Instant {
+        at
+    }
+}
+
+impl HostCounts for StationSnapshot {
+    fn source(&self, n: usize) -> Option<SourceCounters> {
+        self.sources.get(n).copied()
+    }
+    fn sender(&self, n: usize) -> Option<SenderCounters> {
+        self.senders.get(n).copied()
+    }
+    fn receiver(&self, n: usize) -> Option<ReceiverCounters> {
+        self.receivers.get(n).copied()
+    }
+    fn sink(&self, n: usize) -> Option<&SinkCounters> {
+        self.sinks.get(n)
+    }
+    fn all(&self, _: Instant) -> StationCounters {
+        self.counters.clone()
+    }
+}

@@ -1,0 +1,124 @@
+//! Puts a fitted lab together: pool, rings, nodes, and which thread has which.
+
+use std::sync::Arc;
+
+use super::RealError;
+use super::crew::{Crew, Stops};
+use super::fit::Fit;
+use super::node::{Act, Deed, Kind, Node};
+use super::tap::{Moment, Tap};
+use super::watch::Watch;
+use crate::dpdk::{
+    DpdkPort, Eal, Pool, PoolOptions, PortOptions, RingOptions, SourcePort, Started, ring_pair,
+};
+use crate::host::Station;
+use crate::lab::record::{Captures, Detail, Recorder};
+use crate::sim::{Direction, FaultKind, LinkId, NodeId, NodeKind};
+use crate::switch::Switch;
+use crate::time::Instant;
+use crate::units::PortId;
+use crate::world::Alone;
+
+/// Free frames that each thread keeps at hand.
+const CACHE: u32 = 64;
+
+/// A port of a node, and the direction that ends there.
+type Port = (Direction, DpdkPort<Started>);
+
+/// The threads of a lab, ready to run.
+pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, RealError> {
+    // Frames in the caches of one thread are out of reach of the others.
+    let frames = fit.frames + (threads as u32 + 1) * CACHE * 3 / 2;
+    let options =
+        PoolOptions { name: "lab".into(), frames, max_frame: fit.max_frame, cache: CACHE };
+    let pool = Pool::new(eal, &options)?;
+    let mut ports = ports(eal, fit, &pool)?;
+    let places = fit.load.spread(threads);
+    let stops = stops(fit);
+    let mut crews: Vec<Crew> =
+        (0..threads).map(|_| Crew { nodes: Vec::new(), acts: Vec::new(), stops }).collect();
+    for (n, plan) in fit.plan.network.nodes.iter().enumerate() {
+        let id = NodeId(n as u32);
+        let moment = Arc::<Moment>::default();
+        let ports: Vec<Port> = core::mem::take(&mut ports[n]).into_iter().flatten().collect();
+        let count = ports.len() as u16;
+        let kind = match &plan.kind {
+            NodeKind::Switch(plan) => {
+                let tap = |(n, (direction, port)): (u16, Port)| {
+                    Some((PortId::new(n)?, Tap::new(port, direction, &moment)))
+                };
+                let ports = (0..).zip(ports).filter_map(tap).collect();
+                let recorder = Recorder::new(&fit.plan, Detail::default(), Captures::default());
+                let watch = Watch::new(id, recorder);
+                Kind::Switch(Box::new(Switch::new(plan, ports, Alone::default(), watch)?))
+            }
+            NodeKind::Host(plan) => {
+                let Some((direction, port)) = ports.into_iter().next() else { continue };
+                let port = Tap::new(SourcePort::new(port, pool.clone()), direction, &moment);
+                Kind::Host(Box::new(Station::new(plan, port)?))
+            }
+        };
+        let (name, stalled_until) = (plan.name().to_owned(), Instant::ZERO);
+        crews[places[n]].nodes.push(Node { id, name, kind, ports: count, moment, stalled_until });
+    }
+    for act in acts(fit) {
+        crews[places[act.node.index()]].acts.push(act);
+    }
+    Ok(crews)
+}
+
+/// The ports of all nodes, by node and port, each with its half of a link.
+fn ports(eal: &Eal, fit: &Fit, pool: &Pool) -> Result<Vec<Vec<Option<Port>>>, RealError> {
+    let network = &fit.plan.network;
+    let mut ports: Vec<Vec<Option<Port>>> = Vec::new();
+    for node in &network.nodes {
+        ports.push((0..node.ports()).map(|_| None).collect());
+    }
+    let options = PortOptions::default();
+    for (n, link) in network.links.iter().enumerate() {
+        let (name, entries) = (format!("lab{n}"), fit.rings.entries);
+        let (near, far) = ring_pair(eal, &RingOptions { name, entries })?;
+        let id = LinkId(n as u32);
+        for (end, arriving, port) in [(link.a, id.ba(), near), (link.b, id.ab(), far)] {
+            let started = port.start(&options, pool)?;
+            ports[end.node.index()][end.port.index()] = Some((arriving, started));
+        }
+    }
+    Ok(ports)
+}
+
+fn stops(fit: &Fit) -> Stops {
+    let plan = &fit.plan;
+    let end = Instant::ZERO.saturating_add(plan.duration);
+    let to = plan.measure_to.map_or(end, |to| Instant::ZERO.saturating_add(to)).min(end);
+    Stops { from: Instant::ZERO.saturating_add(plan.measure_from).min(to), to, end }
+}
+
+/// What is done to which node, the first one last. At the same time in the order of the plan.
+fn acts(fit: &Fit) -> Vec<Act> {
+    let network = &fit.plan.network;
+    let mut acts = Vec::new();
+    for fault in &network.faults {
+        let at = fault.at;
+        match fault.kind {
+            FaultKind::Link { link, up } => {
+                let link = &network.links[link.index()];
+                for end in [link.a, link.b] {
+                    let what = Deed::Link { port: end.port, up };
+                    acts.push(Act { at, node: end.node, what });
+                }
+            }
+            FaultKind::Stall { node, span } => {
+                acts.push(Act { at, node, what: Deed::Stall(span) });
+            }
+            FaultKind::Change { node, change } => {
+                acts.push(Act { at, node, what: Deed::Change(change) });
+            }
+            // Taken out when the lab was fitted.
+            FaultKind::Lose { .. } | FaultKind::Errors { .. } => {}
+        }
+    }
+    acts.sort_by_key(|act| act.at);
+    acts.reverse();
+    acts
+}

@@ -1,0 +1,246 @@
+//! What of a lab rings in one process cannot have, said plainly.
+
+use core::fmt;
+use std::collections::BTreeSet;
+
+use serde::{Serialize, Serializer};
+
+use super::node::Snapshot;
+use super::rings::Rings;
+use crate::lab::plan::{CheckKind, LabPlan};
+use crate::report::count;
+use crate::sim::{CpuPlan, DirectionPlan, ErrorPlan, FaultKind, LinkPlan, NodePlan};
+use crate::time::Duration;
+
+/// Something that a lab asks for and does not get, and what is done instead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shortfall {
+    /// Where the lab asks for it, by the names of its file.
+    pub field: &'static str,
+    /// What is done instead, in a sentence.
+    pub instead: String,
+}
+
+impl Shortfall {
+    pub(super) fn new(field: &'static str, instead: impl Into<String>) -> Self {
+        Self { field, instead: instead.into() }
+    }
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.instead)
+    }
+}
+
+impl Serialize for Shortfall {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+/// Everything that falls short in a lab by its plan alone.
+pub(super) fn of_plan(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
+    let mut found = vec![Shortfall::new(
+        "seed",
+        format!(
+            "the order of what happens at about the same time is the machine's, so there is no \
+             trace hash and no two runs are the same; times are good to about {}",
+            rings.span
+        ),
+    )];
+    found.extend(of_links(plan, rings));
+    found.extend(of_nodes(plan));
+    found.extend(of_faults(plan, rings));
+    found.extend(of_records(plan));
+    found.extend(of_checks(plan));
+    found
+}
+
+/// What fell short while a lab ran.
+pub(super) fn of_run(
+    plan: &LabPlan,
+    nodes: &[Snapshot],
+    quiet: bool,
+    events_left_off: u64,
+) -> Vec<Shortfall> {
+    let mut found = Vec::new();
+    if !quiet && plan.checks.iter().any(|check| check.kind == CheckKind::NoDeadlock) {
+        let instead = "the run was cut off while frames waited, and nobody looks for circles of \
+                       ports that do: there is no verdict on no_deadlock";
+        found.push(Shortfall::new("checks", instead));
+    }
+    let dry: u64 = nodes
+        .iter()
+        .map(|node| match node {
+            Snapshot::Host(host) => {
+                let open = host.sources.iter().map(|s| s.dry).sum::<u64>();
+                open + host.senders.iter().map(|s| s.dry).sum::<u64>()
+            }
+            Snapshot::Switch(_) => 0,
+        })
+        .sum();
+    if dry > 0 {
+        let instead = format!(
+            "{} times a host found no memory for a frame that was due, and sent it later",
+            count(dry)
+        );
+        found.push(Shortfall::new("profiles.buffer.total", instead));
+    }
+    if events_left_off > 0 {
+        let instead = format!(
+            "{} pauses were too many to be kept; counts have them, timelines have not",
+            count(events_left_off)
+        );
+        found.push(Shortfall::new("record", instead));
+    }
+    found
+}
+
+fn of_links(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
+    let links = &plan.network.links;
+    let with = |wanted: fn(&DirectionPlan) -> bool| {
+        names(links.iter().filter(|l| wanted(&l.ab) || wanted(&l.ba)).map(|l| l.name.as_str()))
+    };
+    let mut found = Vec::new();
+    if let Some(names) = names(links.iter().map(|l| l.name.as_str())) {
+        let instead = format!(
+            "a ring has no length, no PHY and no line: a frame has arrived when its receiver looks, \
+             so latencies lack what {names} take, and have waiting alone"
+        );
+        found.push(Shortfall::new("links.length, delay, phy", instead));
+    }
+    if let Some(names) = with(|d| d.response > Duration::ZERO) {
+        let instead =
+            format!("a pause is obeyed as soon as it is read, at the ends of {names} too");
+        found.push(Shortfall::new("links.response", instead));
+    }
+    if let Some(names) = with(|d| d.errors != ErrorPlan::default()) {
+        let instead = format!("memory loses nothing: {names} bring every frame whole");
+        found.push(Shortfall::new("links.errors", instead));
+    }
+    let steps = |l: &&LinkPlan| l.line.step > Duration::from_picos(1);
+    if let Some(names) = names(links.iter().filter(steps).map(|l| l.name.as_str())) {
+        let instead = format!(
+            "frames of {names} take whole steps, but start up to {} late or early, so counts that \
+             rest on them are not those of the virtual world",
+            rings.step
+        );
+        found.push(Shortfall::new("links.time_step", instead));
+    }
+    found
+}
+
+fn of_nodes(plan: &LabPlan) -> Vec<Shortfall> {
+    let with = |wanted: fn(&NodePlan) -> bool| {
+        names(plan.network.nodes.iter().filter(|n| wanted(n)).map(NodePlan::name))
+    };
+    let mut found = Vec::new();
+    let mut say = |field, names: Option<String>, instead: &str| {
+        found.extend(names.map(|n| Shortfall::new(field, instead.replace("{}", &n))));
+    };
+    say(
+        "nodes.clock",
+        with(|n| !n.clock.is_exact()),
+        "all nodes go by the clock of the process; offset and drift of {} are left out",
+    );
+    say(
+        "nodes.cpu",
+        with(|n| n.cpu != CpuPlan::default()),
+        "a real processor takes the time it takes; what {} were to take is left out",
+    );
+    say(
+        "nodes.cut_through",
+        with(|n| n.cut_through),
+        "a ring hands over whole frames, so {} store and forward",
+    );
+    say(
+        "nodes.control_frame",
+        with(|n| n.control_len.is_some()),
+        "the pauses of {} have the 64 octets that real ones have",
+    );
+    found
+}
+
+fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
+    let any = |wanted: fn(&FaultKind) -> bool| {
+        plan.network.faults.iter().filter(|fault| wanted(&fault.kind)).count()
+    };
+    let mut found = Vec::new();
+    let lost = any(|k| matches!(k, FaultKind::Lose { .. } | FaultKind::Errors { .. }));
+    if lost > 0 {
+        let instead = format!("memory loses nothing: {lost} of the faults are left out");
+        found.push(Shortfall::new("faults.lose, errors", instead));
+    }
+    if any(|k| matches!(k, FaultKind::Link { up: false, .. })) > 0 {
+        let instead = format!(
+            "each end of a link goes down when its own thread gets there; what is in the ring then, \
+             at most {} frames, still arrives: a host takes it, a switch drops it as link_down",
+            rings.entries
+        );
+        found.push(Shortfall::new("faults.link_down, flap", instead));
+    }
+    if any(|k| matches!(k, FaultKind::Stall { .. })) > 0 {
+        let instead = format!(
+            "the rings of a node that stalls hold {} frames; what they do not hold waits where it \
+             is sent",
+            rings.entries
+        );
+        found.push(Shortfall::new("faults.stall", instead));
+    }
+    found
+}
+
+fn of_records(plan: &LabPlan) -> Vec<Shortfall> {
+    let mut found = Vec::new();
+    if !plan.record.pcapng.is_empty() {
+        found.push(Shortfall::new("record.pcapng", "rings are not captured: no file is written"));
+    }
+    if plan.record.sample_every.is_some() {
+        let instead = "queues and rates are not sampled: there are no plots of them";
+        found.push(Shortfall::new("record.sample_every", instead));
+    }
+    found
+}
+
+fn of_checks(plan: &LabPlan) -> Vec<Shortfall> {
+    let unseen: BTreeSet<_> =
+        plan.checks.iter().filter(|check| !is_judged(&check.kind)).map(|c| &c.name).collect();
+    let unseen = names(unseen.into_iter().map(String::as_str));
+    let say = |names| {
+        let instead = format!(
+            "nobody watches the lines of rings, and they take no time: there is no verdict on {names}"
+        );
+        Shortfall::new("checks", instead)
+    };
+    unseen.map(say).into_iter().collect()
+}
+
+/// Whether a check can be judged by what nodes count.
+pub(super) fn is_judged(check: &CheckKind) -> bool {
+    match check {
+        CheckKind::Conservation
+        | CheckKind::LosslessDelivery
+        | CheckKind::PausesEnd
+        | CheckKind::NoDeadlock
+        | CheckKind::EcnBeforePfc
+        | CheckKind::Fairness { .. } => true,
+        CheckKind::PauseLegality => false,
+        CheckKind::Value { path, .. } => {
+            let unknown = ["deadlocks", "line_losses", "trace_hash", "engine", "latency_ns"];
+            !path.split('.').any(|name| unknown.contains(&name))
+        }
+    }
+}
+
+/// The first few names, and how many more there are.
+pub(super) fn names<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    /// As many as a sentence can take.
+    const FEW: usize = 4;
+    let names: Vec<_> = names.collect();
+    match names.len() {
+        0 => None,
+        n if n <= FEW => Some(names.join(", ")),
+        n => Some(format!("{} and {} more", names[..FEW].join(", "), n - FEW)),
+    }
+}

@@ -1,0 +1,231 @@
+//! The arithmetic of rings against the worst schedules that threads can have, without DPDK.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use proptest::prelude::*;
+
+use super::fit::Fit;
+use super::node::until_quiet;
+use super::*;
+use crate::host::Station;
+use crate::lab::parse;
+use crate::runtime::Tether;
+use crate::runtime::testrings::{InMemory, RingPort, ring_pair};
+use crate::sim::NodeKind;
+use crate::stats::DropReason;
+use crate::switch::Switch;
+use crate::units::PortId;
+use crate::world::Alone;
+
+enum Polled {
+    Switch(Box<Switch<InMemory>>),
+    Host(Box<Station<RingPort>>),
+}
+
+/// A fitted lab without threads: the test decides whose turn it is.
+struct Net<'a> {
+    nodes: Vec<Polled>,
+    /// By node: whether what has come into its rings is not there yet.
+    blind: Vec<Vec<Rc<Cell<bool>>>>,
+    /// By node.
+    places: Vec<usize>,
+    clocks: Vec<Tether<'a>>,
+    real: Instant,
+}
+
+fn fit(text: &str) -> Fit {
+    let (plan, _) = parse("lab", text).unwrap_or_else(|e| panic!("{e}"));
+    Fit::new(&plan).unwrap()
+}
+
+fn leash(fit: &Fit, threads: usize) -> Leash {
+    Leash::new(threads, fit.rings.span).with_step(fit.rings.step)
+}
+
+impl<'a> Net<'a> {
+    fn new(fit: &Fit, leash: &'a Leash, threads: usize) -> Self {
+        let network = &fit.plan.network;
+        let mut ports: Vec<Vec<Option<RingPort>>> =
+            network.nodes.iter().map(|n| (0..n.ports()).map(|_| None).collect()).collect();
+        for link in &network.links {
+            let (near, far) = ring_pair(fit.rings.entries);
+            ports[link.a.node.index()][link.a.port.index()] = Some(near);
+            ports[link.b.node.index()][link.b.port.index()] = Some(far);
+        }
+        let mut blind = Vec::new();
+        let mut nodes = Vec::new();
+        for (node, ports) in network.nodes.iter().zip(ports) {
+            let mut ports: Vec<RingPort> = ports.into_iter().flatten().collect();
+            blind.push(ports.iter().map(|port| port.blind.clone()).collect());
+            nodes.push(match &node.kind {
+                NodeKind::Switch(plan) => {
+                    let ids = (0..).filter_map(PortId::new);
+                    let ports = ids.zip(ports).collect();
+                    let switch = Switch::new(plan, ports, Alone::default(), ());
+                    Polled::Switch(Box::new(switch.unwrap()))
+                }
+                NodeKind::Host(plan) => {
+                    let port = ports.pop().unwrap();
+                    Polled::Host(Box::new(Station::new(plan, port).unwrap()))
+                }
+            });
+        }
+        let places = fit.load.spread(threads);
+        let clocks = (0..threads).map(|n| leash.tether(n, Instant::ZERO)).collect();
+        Self { nodes, blind, places, clocks, real: Instant::ZERO }
+    }
+
+    /// One round of a thread. The nodes in `late` read their rings before what others have just
+    /// sent was there, and send after it.
+    fn round(&mut self, thread: usize, late: u64) {
+        let now = self.clocks[thread].tick(self.real);
+        for (n, node) in self.nodes.iter_mut().enumerate() {
+            if self.places[n] != thread {
+                continue;
+            }
+            let blind = &self.blind[n];
+            blind.iter().for_each(|b| b.set(late >> (n % 64) & 1 == 1));
+            until_quiet(|| match node {
+                Polled::Switch(switch) => switch.poll(now).progressed,
+                Polled::Host(host) => host.poll(now).progressed,
+            });
+            blind.iter().for_each(|b| b.set(false));
+        }
+        self.clocks[thread].publish();
+    }
+
+    /// The most headroom of any port, in percent of what it has, and how many pauses were sent.
+    fn check(&mut self, fit: &Fit) -> (u64, u64) {
+        let (mut headroom, mut pauses) = (0, 0);
+        for (n, node) in self.nodes.iter_mut().enumerate() {
+            let Polled::Switch(switch) = node else { continue };
+            let now = self.clocks[self.places[n]].now();
+            let snapshot = switch.snapshot(now);
+            assert!(snapshot.balance().holds(), "{:?}", snapshot.balance());
+            let drops = snapshot.drops();
+            assert_eq!(drops.iter().filter(|(r, _)| *r == DropReason::HeadroomFull).count(), 0);
+            for (port, counted) in snapshot.ports.iter().enumerate() {
+                let id = PortId::new(port as u16).unwrap();
+                let node = crate::sim::NodeId(n as u32);
+                let end = crate::sim::End { node, port: id };
+                let links = &fit.plan.network.links;
+                let link = links.iter().find(|l| l.a == end || l.b == end).unwrap();
+                let NodeKind::Switch(plan) = &fit.plan.network.nodes[n].kind else { continue };
+                let cell = plan.buffer.cell_bytes;
+                let room = u64::from(fit.rings.headroom(link, cell).0) * u64::from(cell);
+                for p in &counted.counters.priorities {
+                    assert!(p.headroom_peak_bytes <= room, "{} of {room}", p.headroom_peak_bytes);
+                    headroom = headroom.max(p.headroom_peak_bytes * 100 / room.max(1));
+                    pauses += p.pfc_tx_frames;
+                }
+                assert_eq!(counted.counters.priorities[3].dropped, 0);
+            }
+        }
+        (headroom, pauses)
+    }
+}
+
+/// Labs in which pauses have to hold: an incast, hosts across switches, and a tree.
+fn lab(topology: usize, size: u32, rate: &str, quanta: u32, transport: &str) -> String {
+    let (topology, to) = [
+        ("{star: {hosts: 4}}", "h4"),
+        ("{parking_lot: {switches: 3, hosts_per_switch: 2}}", "h6"),
+        ("{leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2}}", "h1"),
+    ][topology];
+    format!(
+        "duration: 1s
+profiles:
+  tor:
+    max_frame: 9018
+    buffer: {{profiles: {{roce: {{shared: {{static_th: 64kB}}, lossless: {{}}}}}}}}
+    defaults: {{pfc: {{enable: [3], quanta: {quanta}}}, priority_groups: {{3: roce}}}}
+topology: {topology}
+defaults:
+  links: {{rate: {rate}, length: 10m, phy: none}}
+flows: [{{name: f, from: all, to: {to}, priority: 3, size: {size}, transport: {transport}}}]
+"
+    )
+}
+
+/// A turn: whose, how many rounds, how long each takes in real time in steps of the leash by 16,
+/// which nodes are late.
+type Turn = (usize, u8, u64, u64);
+
+fn turns() -> impl Strategy<Value = Vec<Turn>> {
+    let length = prop_oneof![1_u64..8, 8_u64..64, 64_u64..1_000];
+    prop::collection::vec((any::<usize>(), 1_u8..30, length, any::<u64>()), 100..300)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn no_schedule_of_threads_costs_a_lossless_frame(
+        topology in 0_usize..3,
+        size in prop_oneof![Just(70_u32), 71_u32..2_000, Just(9_000_u32)],
+        rate in prop_oneof![Just("1G"), Just("100G"), Just("400G")],
+        quanta in prop_oneof![Just(65_535_u32), 200_u32..2_000],
+        transport in prop_oneof![3 => Just("udp"), 1 => Just("roce")],
+        threads in 1_usize..5,
+        turns in turns(),
+    ) {
+        let fit = fit(&lab(topology, size.max(90), rate, quanta, transport));
+        let leash = leash(&fit, threads);
+        let mut net = Net::new(&fit, &leash, threads);
+        for (thread, rounds, length, late) in turns {
+            for n in 0..rounds {
+                let step = fit.rings.step.saturating_mul(length).div(16);
+                net.real += step;
+                // Only the first round of a turn can have begun before the others' last.
+                net.round(thread % threads, if n == 0 { late } else { 0 });
+            }
+        }
+        net.check(&fit);
+    }
+}
+
+#[test]
+fn turns_as_long_as_the_leash_use_headroom_and_never_all_of_it() {
+    for topology in 0..3 {
+        let fit = fit(&lab(topology, 1_000, "100G", 65_535, "udp"));
+        let leash = leash(&fit, 2);
+        let mut net = Net::new(&fit, &leash, 2);
+        for _ in 0..300 {
+            for thread in 0..2 {
+                for round in 0..5 {
+                    net.real += fit.rings.step;
+                    net.round(thread, if round == 0 { u64::MAX } else { 0 });
+                }
+            }
+        }
+        let (percent, pauses) = net.check(&fit);
+        assert!((5..=50).contains(&percent), "{percent} %");
+        assert!(pauses > 20, "{pauses}");
+    }
+}
+
+#[test]
+fn a_lab_is_slowed_down_by_what_it_offers() {
+    let times = |rate: &str, size: u32, threads: usize| {
+        fit(&lab(0, size, rate, 65_535, "udp")).load.slow_down(threads)
+    };
+    // Three hosts fill 100 Gb/s each, and every frame is sent, forwarded and received.
+    let hops = 3.0 * 3.0 * 1e11 / (8.0 * 1_020.0);
+    let expected = hops / 400_000.0;
+    assert!((times("100G", 1_000, 2) as f64 / expected - 1.0).abs() < 0.01);
+    assert_eq!(times("100G", 1_000, 1), (2.0 * expected).ceil() as u64);
+    assert!(times("400G", 70, 2) > 40 * times("100G", 1_000, 2));
+    assert_eq!(times("10M", 1_000, 1), 1);
+}
+
+#[test]
+fn nodes_are_spread_over_threads_by_what_they_carry() {
+    let fit = fit(&lab(0, 1_000, "100G", 65_535, "udp"));
+    let places = fit.load.spread(2);
+    // The switch and the receiver carry as much as the three senders together.
+    assert_ne!(places[0], places[4], "{places:?}");
+    let senders = places[1..4].iter().filter(|place| **place == places[0]).count();
+    assert!((1..=2).contains(&senders), "{places:?}");
+    assert!(fit.load.spread(1).iter().all(|place| *place == 0));
+}

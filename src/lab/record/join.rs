@@ -1,0 +1,49 @@
+//! Several recorders of one network, each of which has seen one switch.
+
+use super::{Counts, Recorder};
+use crate::sim::NodeId;
+use crate::time::Instant;
+use crate::units::{PortId, Priority};
+
+impl Recorder {
+    /// A data frame came in at a switch that takes it for this priority.
+    #[inline]
+    pub(in crate::lab) fn received(&mut self, node: NodeId, port: PortId, priority: Priority) {
+        if let Some(groups) = self.groups_of(node, port) {
+            let group = groups.classify.group[priority.index()];
+            groups.onsets[group.index()].frames += 1;
+        }
+    }
+
+    /// Takes over what another one has noted of a switch, and of nothing else.
+    pub(in crate::lab) fn join(&mut self, node: NodeId, mut other: Self) {
+        self.counts.add(&other.counts);
+        self.losses[node.index()] = other.losses[node.index()].take();
+        for (own, their) in self.groups.iter_mut().zip(other.groups) {
+            if own.node == node {
+                own.onsets = their.onsets;
+            }
+        }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: &Self) {
+        let first = |a: Option<Instant>, b: Option<Instant>| a.into_iter().chain(b).min();
+        self.xoffs += other.xoffs;
+        self.xons += other.xons;
+        self.first_xoff = first(self.first_xoff, other.first_xoff);
+        self.pauses_sent += other.pauses_sent;
+        self.first_at_host = first(self.first_at_host, other.first_at_host);
+        self.marks += other.marks;
+        self.first_mark = first(self.first_mark, other.first_mark);
+        self.drops.add(&other.drops);
+        let drops = self.first_drop.into_iter().chain(other.first_drop);
+        self.first_drop = drops.min_by_key(|drop| drop.at);
+        self.damaged += other.damaged;
+        self.lost += other.lost;
+        self.link_down += other.link_down;
+        self.storms_detected += other.storms_detected;
+        self.storms_restored += other.storms_restored;
+    }
+}

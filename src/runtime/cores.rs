@@ -1,0 +1,63 @@
+//! Where the threads of a lab in one process run.
+
+use std::thread;
+
+use core_affinity::CoreId;
+
+/// The CPUs of some threads that poll.
+#[derive(Clone, Debug)]
+pub struct Cores {
+    threads: usize,
+    /// By thread; nothing where there are too few CPUs for each to have its own.
+    pinned: Vec<CoreId>,
+}
+
+impl Cores {
+    /// Places for `threads` threads: a CPU each if this process may use so many, else none in
+    /// particular. The first CPU, which has most of the system's own work, is the last thread's.
+    #[must_use]
+    pub fn find(threads: usize) -> Self {
+        let mut pinned = core_affinity::get_core_ids().unwrap_or_default();
+        pinned.truncate(threads);
+        pinned.reverse();
+        if pinned.len() < threads {
+            pinned.clear();
+        }
+        Self { threads, pinned }
+    }
+
+    /// How many CPUs this process may use.
+    #[must_use]
+    pub fn available() -> usize {
+        core_affinity::get_core_ids().map_or(1, |ids| ids.len().max(1))
+    }
+
+    /// How many threads there are.
+    #[must_use]
+    pub const fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Whether the threads take turns on fewer CPUs.
+    #[must_use]
+    pub fn shared(&self) -> bool {
+        self.pinned.is_empty() && self.threads > 1
+    }
+
+    /// Puts the calling thread in its place. Pinning may be refused, and then only costs speed.
+    pub fn pin(&self, thread: usize) {
+        if let Some(core) = self.pinned.get(thread) {
+            core_affinity::set_for_current(*core);
+        }
+    }
+
+    /// Between two polls: leaves the CPU to another thread if that is what it `waits` for.
+    #[inline]
+    pub fn rest(&self, progressed: bool, waits: bool) {
+        if waits || self.shared() {
+            thread::yield_now();
+        } else if !progressed {
+            std::hint::spin_loop();
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Rings without DPDK, for tests that decide themselves who polls when.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use crate::frame::{Burst, FCS_BYTES};
+use crate::port::{Port, PortCaps, Source};
+use crate::switch::testworld::MemFrame;
+use crate::units::Bytes;
+use crate::world::{Alone, World};
+
+/// One direction.
+type Ring = Rc<RefCell<VecDeque<MemFrame>>>;
+
+/// One end of a link in memory, bounded as real rings are.
+pub(crate) struct RingPort {
+    rx: Ring,
+    tx: Ring,
+    capacity: usize,
+    /// It looked just before what is now there had arrived.
+    pub(crate) blind: Rc<Cell<bool>>,
+}
+
+impl Port for RingPort {
+    type Frame = MemFrame;
+
+    fn rx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        if !self.blind.get() {
+            let mut rx = self.rx.borrow_mut();
+            let n = rx.len().min(out.remaining_capacity());
+            out.extend(rx.drain(..n));
+        }
+    }
+    fn tx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        let mut tx = self.tx.borrow_mut();
+        let n = out.len().min(self.capacity - tx.len());
+        tx.extend(out.drain(..n));
+    }
+    fn control_frame(&mut self, octets: &[u8]) -> Option<MemFrame> {
+        Some(MemFrame::new(octets))
+    }
+    fn caps(&self) -> &PortCaps {
+        &PortCaps { link_rate: None, rx_backlog_max: Bytes(0), tx_committed_max: Bytes(0) }
+    }
+}
+
+impl Source for RingPort {
+    fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<MemFrame> {
+        let mut octets = head.to_vec();
+        octets.resize((wire_len - FCS_BYTES) as usize, 0);
+        Some(MemFrame::new(&octets))
+    }
+}
+
+/// The world of a switch on such ports.
+pub(crate) enum InMemory {}
+
+impl World for InMemory {
+    type Frame = MemFrame;
+    type Port = RingPort;
+    type Events = ();
+    type Handoff = Alone;
+}
+
+/// Both ends of a link whose rings hold so many frames each.
+pub(crate) fn ring_pair(entries: u32) -> (RingPort, RingPort) {
+    let (there, back) = (Ring::default(), Ring::default());
+    let end = |rx: &Ring, tx: &Ring| RingPort {
+        rx: rx.clone(),
+        tx: tx.clone(),
+        capacity: entries as usize,
+        blind: Rc::default(),
+    };
+    (end(&back, &there), end(&there, &back))
+}
