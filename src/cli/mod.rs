@@ -11,6 +11,7 @@ pub mod ctl;
 pub mod demo;
 #[cfg(feature = "dpdk")]
 pub mod doctor;
+pub mod headroom;
 pub mod run;
 pub mod swarm;
 #[cfg(feature = "dpdk")]
@@ -39,6 +40,7 @@ EXAMPLES:
   sluice ctl show                                 look at it from another terminal
   sluice ctl link port1 down
   sluice run configs/labs/incast.yaml             a lab at 100 Gb/s, in exact virtual time
+  sluice headroom compare --rate 100G --length 100m  what a cable needs, by every model
 
 EXIT STATUS:
   0  the verdict is good        2  the input is bad (a file, a field, an argument)
@@ -71,6 +73,7 @@ enum Command {
     /// Look at a running switch, or change it.
     Ctl(ctl::Args),
     Check(check::CheckArgs),
+    Headroom(headroom::HeadroomArgs),
     Run(run::RunArgs),
     Swarm(swarm::SwarmArgs),
 }
@@ -122,6 +125,7 @@ pub fn main() -> ExitCode {
         Command::Switch(args) => switch::run(args),
         Command::Ctl(args) => ctl::run(args),
         Command::Check(args) => check::run(&args),
+        Command::Headroom(args) => headroom::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Swarm(args) => swarm::run(&args),
     };

@@ -119,16 +119,21 @@ pub(super) const fn bits_in(rate: BitsPerSec, ps: u64) -> u64 {
 /// The delay value of a link with equal ends.
 #[must_use]
 pub fn delay_value(inputs: &DelayInputs) -> DelayValue {
+    let cable_ps = u64::from(inputs.cable_m) * u64::from(inputs.cable_ps_per_m);
+    with_cable(inputs, bits_in(inputs.rate(), 2 * cable_ps))
+}
+
+/// The same with a cable that holds `cable_bits` both ways, whatever the inputs say of it.
+pub(super) fn with_cable(inputs: &DelayInputs, cable_bits: u64) -> DelayValue {
     const ANNEX_N: &str = "802.1Q Annex N";
     let rate = inputs.rate();
-    let cable_ps = u64::from(inputs.cable_m) * u64::from(inputs.cable_ps_per_m);
     let overhead = u64::from(inputs.line_overhead);
     let frame = (inputs.max_frame.0 + overhead) * 8;
     let term = |name, bits, source| Term { name, bits, source };
     let mut terms = vec![
         term("frame begun before the PFC frame", frame, ANNEX_N),
         term("PFC frame", (PFC_FRAME_OCTETS + overhead) * 8, ANNEX_N),
-        term("cable both ways", bits_in(rate, 2 * cable_ps), "length and velocity"),
+        term("cable both ways", cable_bits, "length and velocity"),
     ];
     for s in inputs.interface.sublayers() {
         terms.push(term(s.name, 2 * s.bits, s.source));

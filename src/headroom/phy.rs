@@ -72,7 +72,7 @@ pub struct Interface {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum InterfaceError {
     /// This PHY does not have this FEC.
-    #[error("{phy} has no delay figure for {fec:?} FEC: choose one of {}", choices(*phy))]
+    #[error("{phy} has no delay figure for FEC `{fec}`: choose one of {}", choices(*phy))]
     Fec {
         /// The PHY.
         phy: Phy,
@@ -80,7 +80,7 @@ pub enum InterfaceError {
         fec: Fec,
     },
     /// This PHY does not have this extender.
-    #[error("{phy} has no {extender:?}: that is an option of 10 Gb/s alone")]
+    #[error("{phy} has no {extender}: that is an option of 10 Gb/s alone")]
     Extender {
         /// The PHY.
         phy: Phy,
@@ -98,6 +98,19 @@ pub(super) struct Sublayer {
 }
 
 impl Phy {
+    /// All that the delay tables have, the slowest first.
+    pub const ALL: [Self; 9] = [
+        Self::Base10R,
+        Self::Base10T,
+        Self::Base25R,
+        Self::Base40R,
+        Self::Base40Cr4,
+        Self::Base100R,
+        Self::Base100Cr10,
+        Self::Base200R,
+        Self::Base400R,
+    ];
+
     /// The PHY that a link of `rate` has unless it says otherwise.
     #[must_use]
     pub const fn of_rate(rate: BitsPerSec) -> Self {
@@ -186,7 +199,27 @@ impl fmt::Display for Phy {
 fn choices(phy: Phy) -> String {
     let all = [Fec::None, Fec::BaseR, Fec::Rs];
     let has = all.into_iter().filter(|fec| phy.fec_bits(*fec).is_some());
-    has.map(|fec| format!("{fec:?}")).collect::<Vec<_>>().join(", ")
+    has.map(|fec| fec.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for Fec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::BaseR => "base_r",
+            Self::Rs => "rs",
+        })
+    }
+}
+
+impl fmt::Display for Extender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "extender",
+            Self::Xaui => "XAUI",
+            Self::Wis => "WIS",
+        })
+    }
 }
 
 impl Interface {
@@ -276,7 +309,7 @@ mod tests {
     #[test]
     fn combinations_that_do_not_exist_are_refused() {
         let e = Interface::new(Phy::Base40R, Fec::Rs, Extender::None).unwrap_err().to_string();
-        assert!(e.contains("40GBASE-R") && e.contains("None, BaseR"), "{e}");
+        assert!(e.contains("40GBASE-R") && e.contains("none, base_r"), "{e}");
         let e = Interface::new(Phy::Base25R, Fec::None, Extender::Xaui).unwrap_err().to_string();
         assert!(e.contains("10 Gb/s alone"), "{e}");
         let virt = Phy::of_rate(BitsPerSec::gbps(1));

@@ -1,0 +1,168 @@
+//! `sluice headroom calc`: the headroom of a link by one model, term by term.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::inputs::LinkArgs;
+use crate::cli::{Format, bad_input};
+use crate::headroom::models::{Estimate, Model};
+use crate::report::{Align, Table, count};
+use crate::units::Bytes;
+
+const EXAMPLES: &str = "\
+EXAMPLES:
+  sluice headroom calc --model ieee --rate 100G --length 100m               IEEE 802.1Q Annex N
+  sluice headroom calc --model ieee --rate 100G --length 100m --explain     with every term
+  sluice headroom calc --model ieee --rate 100G --length 2km --fec rs --max-frame 9216 --cell 208
+  sluice headroom calc --model ieee --rate 100G --length 100m --macsec 32 --macsec-pfc
+  sluice headroom calc --model cisco --rate 10G --length 300m --complete
+  sluice headroom calc --model sonic --asic spectrum4 --rate 400G --length 40m --lanes 8
+  sluice headroom calc --model mlx5 --rate 100G --length 7m --format json
+
+Models: ieee, the delay value of the standard; cisco, five factors, as printed or complete; sonic, the
+dynamic model of SONiC's switches (its headroom is xoff); mlx5, Linux's driver of ConnectX NICs.";
+
+/// Reckon the headroom of a link by one model.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct CalcArgs {
+    /// The model.
+    #[arg(long, value_enum)]
+    model: ModelName,
+    #[command(flatten)]
+    link: LinkArgs,
+    /// Show the sum, term by term, each with its source.
+    #[arg(long)]
+    explain: bool,
+    /// What the result looks like on standard output.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// Names of models.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ModelName {
+    /// The delay value of IEEE 802.1Q Annex N.
+    Ieee,
+    /// Cisco's five factors.
+    Cisco,
+    /// SONiC's dynamic buffer model.
+    Sonic,
+    /// The driver of NVIDIA's ConnectX NICs.
+    Mlx5,
+}
+
+impl From<ModelName> for Model {
+    fn from(name: ModelName) -> Self {
+        match name {
+            ModelName::Ieee => Self::Ieee,
+            ModelName::Cisco => Self::Cisco,
+            ModelName::Sonic => Self::Sonic,
+            ModelName::Mlx5 => Self::Mlx5,
+        }
+    }
+}
+
+/// The result as JSON: octets and bits, the terms, the model's own figures by name.
+#[derive(Serialize)]
+struct View {
+    model: String,
+    bits: u64,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cells: Option<u64>,
+    formula: &'static str,
+    terms: Vec<TermView>,
+    #[serde(flatten)]
+    figures: BTreeMap<&'static str, u64>,
+}
+
+/// A term as JSON.
+#[derive(Serialize)]
+struct TermView {
+    name: &'static str,
+    bits: u64,
+    source: &'static str,
+}
+
+impl View {
+    fn new(estimate: &Estimate, cell: Option<u32>) -> Self {
+        let terms = estimate.terms.iter();
+        Self {
+            model: estimate.model.to_string(),
+            bits: estimate.bits(),
+            bytes: estimate.bytes().0,
+            cell,
+            cells: cell.map(|cell| estimate.cells(cell)),
+            formula: estimate.formula,
+            terms: terms
+                .map(|t| TermView { name: t.name, bits: t.bits, source: t.source })
+                .collect(),
+            figures: estimate.figures.iter().map(|(name, Bytes(n))| (*name, *n)).collect(),
+        }
+    }
+}
+
+/// Reckons and prints.
+///
+/// # Errors
+/// What is wrong with an argument.
+pub fn run(args: &CalcArgs) -> Result<ExitCode> {
+    let model = args.model.into();
+    let reckoned = || {
+        args.link.refuse_others(model)?;
+        Ok((args.link.estimate(model)?, args.link.cell()?))
+    };
+    let (estimate, cell) = reckoned().map_err(|e: anyhow::Error| bad_input(e))?;
+    let view = View::new(&estimate, cell);
+    let mut out = std::io::stdout().lock();
+    match args.format {
+        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&view)?)?,
+        Format::Table => write!(out, "{}", text(args, &view))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(args: &CalcArgs, view: &View) -> String {
+    let (link, model) = (&args.link, args.model.into());
+    let (rate, length, frame) = (link.rate, link.length, link.frame(model).0);
+    let mut out = format!("{model}: {rate}, {length}, frames to {frame} B\n");
+    out += &format!("headroom: {} B, {} bits", count(view.bytes), count(view.bits));
+    if let (Some(cells), Some(cell)) = (view.cells, view.cell) {
+        out += &format!(", {} cells of {cell} B", count(cells));
+    }
+    out.push('\n');
+    for (name, octets) in &view.figures {
+        out += &format!("{}: {} B\n", name.replace('_', " "), count(*octets));
+    }
+    if args.explain {
+        out += &format!("\n= {}\n\n{}", view.formula, terms(view));
+    }
+    out
+}
+
+/// The sum as a table.
+fn terms(view: &View) -> Table {
+    use Align::{Left, Right};
+    let mut table =
+        Table::new([("term", Left), ("bits", Right), ("octets", Right), ("source", Left)]);
+    for t in &view.terms {
+        table.row([t.name.into(), count(t.bits), octets(t.bits), t.source.into()]);
+    }
+    table.row(["sum".into(), count(view.bits), octets(view.bits), String::new()]);
+    table
+}
+
+/// Bits as octets, with eighths where there are any.
+fn octets(bits: u64) -> String {
+    let eighths = bits % 8;
+    let rest = if eighths == 0 { String::new() } else { format!(".{:03}", eighths * 125) };
+    count(bits / 8) + &rest
+}

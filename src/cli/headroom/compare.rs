@@ -1,0 +1,167 @@
+//! `sluice headroom compare`: all models side by side, and a measurement beside them.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+
+use super::inputs::LinkArgs;
+use crate::cli::{Format, bad_input};
+use crate::config::quantity::Size;
+use crate::headroom::models::Model;
+use crate::report::{Align, Table, count};
+use crate::units::Bytes;
+
+const EXAMPLES: &str = "\
+EXAMPLES:
+  sluice headroom compare --rate 100G --length 100m
+  sluice headroom compare --rate 100G --length 100m --max-frame 9216      the same frames in all
+  sluice headroom compare --rate 100G --length 100m --measured 40.5KB     beside a measurement
+  sluice headroom compare --rate 400G --length 40m --asic spectrum4 --cell 192 --format json
+
+An option of one model counts for that model. Models differ in what they count (frames, cells, the
+reaction of the peer), not only in numbers: `sluice headroom calc --explain` shows each sum.";
+
+/// Put all models side by side, and a measurement.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct CompareArgs {
+    #[command(flatten)]
+    link: LinkArgs,
+    /// A headroom that was measured on the link, to compare the models with.
+    #[arg(long, value_name = "SIZE")]
+    measured: Option<Size>,
+    /// What the result looks like on standard output.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// What a model says, or why it says nothing.
+#[derive(Serialize)]
+struct Row {
+    model: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_frame: Option<u64>,
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+/// Numbers or the reason why there are none.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    Sum(Sum),
+    None { refused: String },
+}
+
+/// A headroom, and how it stands to the one that all are compared with.
+#[derive(Serialize)]
+struct Sum {
+    bytes: u64,
+    bits: u64,
+    /// How long the link takes for it.
+    nanoseconds: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cells: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    percent: Option<f64>,
+}
+
+/// Reckons all and prints.
+///
+/// # Errors
+/// What is wrong with an argument that all models share.
+pub fn run(args: &CompareArgs) -> Result<ExitCode> {
+    let rows = rows(args).map_err(bad_input)?;
+    let mut out = std::io::stdout().lock();
+    match args.format {
+        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&rows)?)?,
+        Format::Table => write!(out, "{}", text(args, &rows))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn rows(args: &CompareArgs) -> Result<Vec<Row>> {
+    let (link, complete) = (&args.link, args.link.complete());
+    let cell = link.cell()?;
+    let sum = |bits: u64| {
+        let bytes = bits.div_ceil(8);
+        let cells = cell.map(|cell| bytes.div_ceil(u64::from(cell)));
+        let nanoseconds = link.rate.0.time_for(Bytes(bytes)).as_nanos();
+        Answer::Sum(Sum { bytes, bits, nanoseconds, cells, percent: None })
+    };
+    let mut rows = vec![];
+    if let Some(Size(bytes)) = args.measured {
+        let most = u64::from(u32::MAX);
+        anyhow::ensure!(bytes <= most, "--measured: is more than 4 GiB, which no buffer has");
+        rows.push(Row { model: "measured".into(), max_frame: None, answer: sum(bytes * 8) });
+    }
+    let both = [
+        (Model::Ieee, "ieee", link),
+        (Model::Cisco, "cisco", link),
+        (Model::Cisco, "cisco complete", &complete),
+        (Model::Sonic, "sonic", link),
+        (Model::Mlx5, "mlx5", link),
+    ];
+    for (model, name, link) in both {
+        let answer = match link.estimate(model) {
+            Ok(estimate) => sum(estimate.bits()),
+            Err(error) => Answer::None { refused: error.to_string() },
+        };
+        rows.push(Row { model: name.into(), max_frame: Some(link.frame(model).0), answer });
+    }
+    relate(&mut rows);
+    Ok(rows)
+}
+
+/// Relates all sums to the first: the measurement, or the standard's.
+fn relate(rows: &mut [Row]) {
+    let Some(Answer::Sum(Sum { bytes: base @ 1.., .. })) = rows.first().map(|r| &r.answer) else {
+        return;
+    };
+    let base = *base as f64;
+    for row in rows {
+        if let Answer::Sum(sum) = &mut row.answer {
+            sum.percent = Some((sum.bytes as f64 / base * 1000.0).round() / 10.0);
+        }
+    }
+}
+
+fn text(args: &CompareArgs, rows: &[Row]) -> String {
+    use Align::{Left, Right};
+    let base = rows.first().map_or("", |row| row.model.as_str());
+    let of = format!("of {base}");
+    let mut table = Table::new([
+        ("model", Left),
+        ("frame", Right),
+        ("bytes", Right),
+        ("bits", Right),
+        ("time", Right),
+        ("cells", Right),
+        (&of, Right),
+    ]);
+    let mut refused = String::new();
+    let none = || "-".to_owned();
+    for row in rows {
+        let frame = row.max_frame.map_or_else(none, count);
+        let cells = match &row.answer {
+            Answer::Sum(sum) => [
+                count(sum.bytes),
+                count(sum.bits),
+                format!("{} ns", count(sum.nanoseconds)),
+                sum.cells.map_or_else(none, count),
+                sum.percent.map_or_else(none, |p| format!("{p:.1} %")),
+            ],
+            Answer::None { refused: why } => {
+                refused += &format!("{}: {why}\n", row.model);
+                [none(), none(), none(), none(), none()]
+            }
+        };
+        let [bytes, bits, time, cells, percent] = cells;
+        table.row([row.model.clone(), frame, bytes, bits, time, cells, percent]);
+    }
+    let gap = if refused.is_empty() { "" } else { "\n" };
+    format!("{}, {}\n\n{table}{gap}{refused}", args.link.rate, args.link.length)
+}

@@ -1,0 +1,422 @@
+//! The link and the options of the models, as arguments, and the models' inputs made of them.
+
+use anyhow::{Result, anyhow};
+use clap::{Args, ValueEnum};
+
+use crate::config::quantity::{Length, Rate, Ratio, Size, Span};
+use crate::headroom::models::{Estimate, Model, ModelError, cisco, ieee, mlx5, sonic};
+use crate::headroom::{Extender, Fec, Phy};
+use crate::units::Bytes;
+
+/// The link, and what models want to know besides.
+#[derive(Args, Clone, Debug)]
+pub struct LinkArgs {
+    /// The link's rate, such as 100G.
+    #[arg(long)]
+    pub rate: Rate,
+    /// The cable's length, one way, such as 100m.
+    #[arg(long)]
+    pub length: Length,
+    /// The longest frame. Default: what the model has, 2000 (ieee), 9216 (cisco), 9100 (sonic),
+    /// and for mlx5 the MTU, 1500.
+    #[arg(long, value_name = "SIZE", visible_aliases = ["mtu", "port-mtu"])]
+    pub max_frame: Option<Size>,
+    /// The buffer's cell: the sum is rounded up to whole cells. sonic: the chip's cell, which is
+    /// part of the model.
+    #[arg(long, value_name = "SIZE")]
+    pub cell: Option<Size>,
+    /// ieee, cisco: what a signal takes for a metre. Default: 5ns (ieee), 5.13ns (cisco; copper
+    /// 4.76ns).
+    #[arg(long, value_name = "TIME")]
+    pub delay_per_metre: Option<Span>,
+    /// ieee, cisco: from a pause received to no further frame begun. Default: 614.4ns (ieee), what
+    /// 802.3 31B allows at the rate (cisco, with --complete).
+    #[arg(long, value_name = "TIME")]
+    pub reaction_delay: Option<Span>,
+    #[command(flatten)]
+    ieee: IeeeArgs,
+    #[command(flatten)]
+    cisco: CiscoArgs,
+    #[command(flatten)]
+    sonic: SonicArgs,
+    #[command(flatten)]
+    mlx5: Mlx5Args,
+}
+
+/// Options of the delay value.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Options of ieee")]
+struct IeeeArgs {
+    /// The physical layer, such as 100GBASE-R, or none. Default: the BASE-R of the rate.
+    #[arg(long, value_parser = phy)]
+    phy: Option<PhyChoice>,
+    /// Forward error correction, where it is an option: rs at 25G and 100G, `base_r` at 40G and 100G.
+    /// Default: none.
+    #[arg(long, value_enum)]
+    fec: Option<FecName>,
+    /// A sublayer between MAC and PHY that 10G may have. Default: none.
+    #[arg(long, value_enum)]
+    extender: Option<ExtenderName>,
+    /// What the interfaces of one node add besides, transmit and receive together. With --phy none
+    /// it is all they add. Default: 0.
+    #[arg(long, value_name = "TIME")]
+    interface_delay: Option<Span>,
+    /// Frames are protected by MACsec, whose `SecTAG` and ICV have so many octets (32 with SCI).
+    #[arg(long, value_enum, value_name = "OCTETS")]
+    macsec: Option<MacsecName>,
+    /// PFC frames are protected too.
+    #[arg(long, requires = "macsec")]
+    macsec_pfc: bool,
+    /// What MACsec adds in one direction, transmit and receive together. Default: 0.
+    #[arg(long, value_name = "TIME", requires = "macsec")]
+    shim_delay: Option<Span>,
+}
+
+/// Options of Cisco's factors.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Options of cisco")]
+struct CiscoArgs {
+    /// All five factors. Default: the four that are added up in print, without the reaction.
+    #[arg(long)]
+    complete: bool,
+    /// The cable counts both ways, as the standard has it. Default: one way, as printed.
+    #[arg(long)]
+    both_ways: bool,
+    /// The latency of the transceivers in one direction. Default: 512ns.
+    #[arg(long, value_name = "TIME")]
+    transceiver_delay: Option<Span>,
+}
+
+/// Options of SONiC's model.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Options of sonic")]
+struct SonicArgs {
+    /// The switch chip, with its cell, latencies and peer response. Default: spectrum1.
+    #[arg(long, value_enum)]
+    asic: Option<AsicName>,
+    /// The sum, by release. Default: current, or barefoot with tofino2.
+    #[arg(long, value_enum)]
+    formula: Option<FormulaName>,
+    /// The latency of the pipeline, such as 19KiB. Default: the chip's.
+    #[arg(long, value_name = "KIB", value_parser = kib)]
+    pipeline_latency: Option<f64>,
+    /// The delay of MAC and PHY, such as 0.8KiB. Default: the chip's.
+    #[arg(long, value_name = "KIB", value_parser = kib)]
+    mac_phy_delay: Option<f64>,
+    /// The response of a peer at rates that 802.3 31B has no figure for, such as 3.8KiB. Default:
+    /// the chip's.
+    #[arg(long, value_name = "KIB", value_parser = kib)]
+    peer_response: Option<f64>,
+    /// The delay of a gearbox, such as 400ns (SN3800). Default: 0.
+    #[arg(long, value_name = "TIME")]
+    gearbox_delay: Option<Span>,
+    /// How many lanes the port has; 8 are special. Default: 4.
+    #[arg(long)]
+    lanes: Option<u8>,
+    /// The MTU of lossless packets. Default: 1500.
+    #[arg(long, value_name = "SIZE")]
+    lossless_mtu: Option<Size>,
+    /// How many of the packets are small. Default: 100%.
+    #[arg(long, value_name = "PART")]
+    small_packets: Option<Ratio>,
+    /// There is a shared headroom pool.
+    #[arg(long)]
+    shp: bool,
+}
+
+/// Options of the NIC driver.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Options of mlx5")]
+struct Mlx5Args {
+    /// The receive buffer to give thresholds for. Default: no thresholds.
+    #[arg(long, value_name = "SIZE")]
+    buffer: Option<Size>,
+    /// The largest MTU that the interface can have; below 9216 counts as 9216.
+    #[arg(long, value_name = "SIZE", requires = "buffer")]
+    max_mtu: Option<Size>,
+}
+
+/// A physical layer, or that there is none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum PhyChoice {
+    None,
+    Of(Phy),
+}
+
+/// Reads the name of a physical layer.
+fn phy(text: &str) -> Result<PhyChoice, String> {
+    if text == "none" {
+        return Ok(PhyChoice::None);
+    }
+    let named = Phy::ALL.into_iter().find(|phy| phy.to_string().eq_ignore_ascii_case(text));
+    named.map(PhyChoice::Of).ok_or_else(|| {
+        let names: Vec<_> = Phy::ALL.iter().map(ToString::to_string).collect();
+        format!("there are none and {}", names.join(", "))
+    })
+}
+
+/// Reads KiB with a fraction, which SONiC's tables have.
+fn kib(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix("KiB").map(str::trim_end);
+    let digits = |n: &&str| n.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let value = number.filter(digits).and_then(|n| n.parse().ok());
+    value.ok_or_else(|| "write KiB, such as 0.8KiB".into())
+}
+
+/// Names of FEC.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FecName {
+    /// None, or the one in the PCS.
+    None,
+    /// BASE-R FEC (clause 74).
+    #[value(name = "base_r", alias = "base-r")]
+    BaseR,
+    /// RS-FEC (clauses 91 and 108).
+    Rs,
+}
+
+/// Names of extenders.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ExtenderName {
+    /// None.
+    None,
+    /// XGXS and XAUI.
+    Xaui,
+    /// The WAN interface sublayer.
+    Wis,
+}
+
+/// What MACsec adds to a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum MacsecName {
+    /// Without SCI.
+    #[value(name = "24")]
+    NoSci,
+    /// With SCI.
+    #[value(name = "32")]
+    Sci,
+}
+
+/// Switch chips.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum AsicName {
+    /// Spectrum.
+    Spectrum1,
+    /// Spectrum-2.
+    Spectrum2,
+    /// Spectrum-3.
+    Spectrum3,
+    /// Spectrum-4.
+    Spectrum4,
+    /// Spectrum-5.
+    Spectrum5,
+    /// Spectrum-6.
+    Spectrum6,
+    /// Tofino 2.
+    Tofino2,
+    /// The virtual switch.
+    Vs,
+}
+
+/// Sums of SONiC.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FormulaName {
+    /// Mellanox and the virtual switch since 202605.
+    Current,
+    /// Mellanox from 202405 to 202511.
+    #[value(name = "202405")]
+    From202405,
+    /// Mellanox to 202311.
+    #[value(name = "202311")]
+    To202311,
+    /// Barefoot.
+    Barefoot,
+}
+
+impl AsicName {
+    fn figures(self) -> sonic::Asic {
+        match self {
+            Self::Tofino2 => sonic::Asic::TOFINO_2,
+            Self::Vs => sonic::Asic::VS,
+            spectrum => sonic::Asic::spectrum(spectrum as u8 - Self::Spectrum1 as u8 + 1)
+                .expect("there are six generations"),
+        }
+    }
+}
+
+impl LinkArgs {
+    /// What `model` says; a refusal names the option.
+    ///
+    /// # Errors
+    /// What is wrong with an option.
+    pub fn estimate(&self, model: Model) -> Result<Estimate> {
+        let estimate = match model {
+            Model::Ieee => self.ieee().and_then(|inputs| ieee::estimate(&inputs)),
+            Model::Cisco => cisco::estimate(&self.cisco()),
+            Model::Sonic => sonic::estimate(&self.sonic()?),
+            Model::Mlx5 => mlx5::estimate(&self.mlx5()?),
+        };
+        let mut estimate = estimate.map_err(|e| anyhow!("--{}: {e}", e.field()))?;
+        // SONiC's own rounding is to KiB; its cell is an input, not a unit of the result.
+        if let Some(cell) = self.cell()?.filter(|_| model != Model::Sonic) {
+            estimate.round_to_cells(cell);
+        }
+        Ok(estimate)
+    }
+
+    /// All of Cisco's factors, whether they were asked for or not.
+    pub fn complete(&self) -> Self {
+        let mut all = self.clone();
+        all.cisco.complete = true;
+        all
+    }
+
+    /// The octets of a cell, if one is given.
+    ///
+    /// # Errors
+    /// When no buffer has such cells.
+    pub fn cell(&self) -> Result<Option<u32>> {
+        let Some(Size(octets)) = self.cell else { return Ok(None) };
+        let fits = (1..=65_536).contains(&octets);
+        if fits {
+            Ok(Some(octets as u32))
+        } else {
+            Err(anyhow!("--cell: must be 1 to 65536 octets"))
+        }
+    }
+
+    /// The longest frame by `model`: the one given or the model's own.
+    pub fn frame(&self, model: Model) -> Bytes {
+        let own = match model {
+            Model::Ieee => ieee::Inputs::new(self.rate.0, 0).max_frame,
+            Model::Cisco => cisco::Inputs::MAX_FRAME,
+            Model::Sonic => sonic::Inputs::new(self.rate.0, 0, sonic::Asic::VS).port_mtu,
+            Model::Mlx5 => mlx5::Inputs::MTU,
+        };
+        self.max_frame.map_or(own, |size| Bytes(size.0))
+    }
+
+    /// The first option that was given and that `model` does not have.
+    ///
+    /// # Errors
+    /// Its name, and the models that have it.
+    pub fn refuse_others(&self, model: Model) -> Result<()> {
+        let (i, c, s, m) = (&self.ieee, &self.cisco, &self.sonic, &self.mlx5);
+        let given = [
+            ("delay-per-metre", "ieee and cisco", self.delay_per_metre.is_some()),
+            ("reaction-delay", "ieee and cisco", self.reaction_delay.is_some()),
+            ("phy", "ieee", i.phy.is_some()),
+            ("fec", "ieee", i.fec.is_some()),
+            ("extender", "ieee", i.extender.is_some()),
+            ("interface-delay", "ieee", i.interface_delay.is_some()),
+            ("macsec", "ieee", i.macsec.is_some()),
+            ("complete", "cisco", c.complete),
+            ("both-ways", "cisco", c.both_ways),
+            ("transceiver-delay", "cisco", c.transceiver_delay.is_some()),
+            ("asic", "sonic", s.asic.is_some()),
+            ("formula", "sonic", s.formula.is_some()),
+            ("pipeline-latency", "sonic", s.pipeline_latency.is_some()),
+            ("mac-phy-delay", "sonic", s.mac_phy_delay.is_some()),
+            ("peer-response", "sonic", s.peer_response.is_some()),
+            ("gearbox-delay", "sonic", s.gearbox_delay.is_some()),
+            ("lanes", "sonic", s.lanes.is_some()),
+            ("lossless-mtu", "sonic", s.lossless_mtu.is_some()),
+            ("small-packets", "sonic", s.small_packets.is_some()),
+            ("shp", "sonic", s.shp),
+            ("buffer", "mlx5", m.buffer.is_some()),
+        ];
+        let name = model.to_string();
+        let other = given.iter().find(|(_, of, given)| *given && !of.contains(&name));
+        other.map_or(Ok(()), |(option, of, _)| {
+            Err(anyhow!("--{option}: {model} has no such input; leave it out, it is one of {of}"))
+        })
+    }
+
+    fn ieee(&self) -> Result<ieee::Inputs, ModelError> {
+        let args = &self.ieee;
+        let phy = args.phy.map(|choice| match choice {
+            PhyChoice::None => Phy::Virtual(self.rate.0),
+            PhyChoice::Of(phy) => phy,
+        });
+        let fec = args.fec.map_or(Fec::None, |name| match name {
+            FecName::None => Fec::None,
+            FecName::BaseR => Fec::BaseR,
+            FecName::Rs => Fec::Rs,
+        });
+        let extender = args.extender.map_or(Extender::None, |name| match name {
+            ExtenderName::None => Extender::None,
+            ExtenderName::Xaui => Extender::Xaui,
+            ExtenderName::Wis => Extender::Wis,
+        });
+        let link = ieee::Inputs::new(self.rate.0, self.length.0).on(phy, fec, extender)?;
+        Ok(ieee::Inputs {
+            max_frame: self.frame(Model::Ieee),
+            ps_per_metre: self.delay_per_metre.map_or(link.ps_per_metre, |s| s.0.as_picos()),
+            reaction: self.reaction_delay.map_or(link.reaction, |s| s.0),
+            interface_delay: args.interface_delay.unwrap_or_default().0,
+            macsec: args.macsec.map(|octets| ieee::Macsec {
+                sci: octets == MacsecName::Sci,
+                protects_pfc: args.macsec_pfc,
+                shim: args.shim_delay.unwrap_or_default().0,
+            }),
+            ..link
+        })
+    }
+
+    fn cisco(&self) -> cisco::Inputs {
+        let args = &self.cisco;
+        let link = cisco::Inputs::new(self.rate.0, self.length.0);
+        cisco::Inputs {
+            max_frame: self.frame(Model::Cisco),
+            ps_per_metre: self.delay_per_metre.map_or(link.ps_per_metre, |s| s.0.as_picos()),
+            reaction: self.reaction_delay.map(|s| s.0),
+            transceiver: args.transceiver_delay.map_or(link.transceiver, |s| s.0),
+            both_ways: args.both_ways,
+            sum: if args.complete { cisco::Sum::Complete } else { cisco::Sum::AsPrinted },
+            ..link
+        }
+    }
+
+    fn sonic(&self) -> Result<sonic::Inputs> {
+        let args = &self.sonic;
+        let name = args.asic.unwrap_or(AsicName::Spectrum1);
+        let known = name.figures();
+        let asic = sonic::Asic {
+            cell: self.cell()?.unwrap_or(known.cell),
+            pipeline_kib: args.pipeline_latency.unwrap_or(known.pipeline_kib),
+            mac_phy_kib: args.mac_phy_delay.unwrap_or(known.mac_phy_kib),
+            peer_kib: args.peer_response.unwrap_or(known.peer_kib),
+            ..known
+        };
+        let formula = match args.formula {
+            Some(FormulaName::From202405) => sonic::Formula::From202405,
+            Some(FormulaName::To202311) => sonic::Formula::To202311,
+            Some(FormulaName::Barefoot) => sonic::Formula::Barefoot,
+            None if name == AsicName::Tofino2 => sonic::Formula::Barefoot,
+            Some(FormulaName::Current) | None => sonic::Formula::Current,
+        };
+        let port = sonic::Inputs::new(self.rate.0, self.length.0, asic);
+        Ok(sonic::Inputs {
+            port_mtu: self.frame(Model::Sonic),
+            lanes: args.lanes.unwrap_or(port.lanes),
+            gearbox_ns: args.gearbox_delay.unwrap_or_default().0.as_picos() as f64 / 1000.0,
+            lossless_mtu: args.lossless_mtu.map_or(port.lossless_mtu, |size| Bytes(size.0)),
+            small_packets: args.small_packets.map_or(port.small_packets, |r| f64::from(r.0) / 1e4),
+            shared_pool: args.shp,
+            formula,
+            ..port
+        })
+    }
+
+    fn mlx5(&self) -> Result<mlx5::Inputs> {
+        let cell = self.cell()?.unwrap_or(mlx5::Buffer::CELL);
+        let max_mtu = self.mlx5.max_mtu.map_or(mlx5::Buffer::MAX_MTU, |size| Bytes(size.0));
+        let buffer = |size: Size| mlx5::Buffer { size: Bytes(size.0), max_mtu, cell };
+        let link = mlx5::Inputs::new(self.rate.0, self.length.0);
+        Ok(mlx5::Inputs {
+            mtu: self.frame(Model::Mlx5),
+            buffer: self.mlx5.buffer.map(buffer),
+            ..link
+        })
+    }
+}

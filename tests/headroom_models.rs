@@ -1,0 +1,225 @@
+//! The headroom models against numbers from outside, in the library and through the command.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use sluice::headroom::models::sonic::{Asic, Formula};
+use sluice::headroom::models::{Estimate, cisco, ieee, mlx5, sonic};
+use sluice::headroom::{Extender, Fec, Phy};
+use sluice::units::{BitsPerSec, Bytes};
+
+fn gbps(n: u64) -> BitsPerSec {
+    BitsPerSec::gbps(n)
+}
+
+fn adds_up(e: &Estimate) {
+    assert_eq!(e.terms.iter().map(|t| t.bits).sum::<u64>(), e.bits());
+    assert!(e.terms.iter().all(|t| !t.name.is_empty() && !t.source.is_empty()), "{e:?}");
+}
+
+/// The table of the 802.1Qdt proposals and of 802.3's delay tables: 2000-octet frames, 5 ns/m.
+#[test]
+fn the_delay_values_of_the_standard() {
+    for (rate, metres, fec, bytes) in [
+        (100, 20, Fec::None, 32_096),
+        (100, 100, Fec::None, 42_096),
+        (100, 500, Fec::None, 92_096),
+        (100, 100, Fec::Rs, 52_336),
+        (10, 100, Fec::None, 9_214),
+        (25, 100, Fec::None, 13_265),
+        (25, 100, Fec::Rs, 19_409),
+        (40, 100, Fec::None, 20_388),
+        (200, 100, Fec::None, 102_468),
+        (400, 100, Fec::None, 200_684),
+    ] {
+        let link = ieee::Inputs::new(gbps(rate), metres * 1_000);
+        let link = link.on(None, fec, Extender::None).unwrap();
+        let e = ieee::estimate(&link).unwrap();
+        assert_eq!(e.bytes(), Bytes(bytes), "{rate}G {metres} m {fec}");
+        adds_up(&e);
+    }
+    let xaui = ieee::Inputs::new(gbps(10), 100_000);
+    let xaui = xaui.on(Some(Phy::Base10T), Fec::None, Extender::Xaui).unwrap();
+    assert_eq!(ieee::estimate(&xaui).unwrap().bytes(), Bytes(15_614));
+}
+
+#[test]
+fn ciscos_five_factors_as_printed_and_complete() {
+    let link = cisco::Inputs::new(gbps(10), 300_000);
+    let printed = cisco::estimate(&link).unwrap();
+    assert_eq!(printed.bytes(), Bytes(21_635));
+    let complete = cisco::Inputs { sum: cisco::Sum::Complete, ..link };
+    let complete = cisco::estimate(&complete).unwrap();
+    assert_eq!(complete.bytes(), Bytes(25_475));
+    assert_eq!(printed.figures, complete.figures);
+    adds_up(&printed);
+    adds_up(&complete);
+    // The factors one by one: 9216 twice, 641 per 100 m, 640 twice.
+    let short = cisco::estimate(&cisco::Inputs { length_mm: 100_000, ..link }).unwrap();
+    assert_eq!(short.bytes(), Bytes(9_216 * 2 + 641 + 640 * 2));
+    let both = cisco::estimate(&cisco::Inputs { both_ways: true, ..link }).unwrap();
+    assert_eq!(both.bytes(), Bytes(21_635 + 3 * 641));
+    // 476 ns for 100 m of copper are 595 octets.
+    let copper = cisco::estimate(&cisco::Inputs { ps_per_metre: 4_760, ..link }).unwrap();
+    assert_eq!(copper.bytes(), Bytes(21_635 - 3 * (641 - 595)));
+}
+
+#[test]
+fn the_nic_drivers_formula() {
+    for (rate, mtu, metres, bytes) in
+        [(100, 1_500, 7, 35_692), (100, 1_500, 100, 55_780), (400, 9_000, 100, 231_280)]
+    {
+        let link =
+            mlx5::Inputs { mtu: Bytes(mtu), ..mlx5::Inputs::new(gbps(rate), metres * 1_000) };
+        let e = mlx5::estimate(&link).unwrap();
+        assert_eq!(e.bytes(), Bytes(bytes), "{rate}G {mtu} B {metres} m");
+        adds_up(&e);
+    }
+}
+
+/// One row of the table, by column.
+struct Row<'a> {
+    names: Vec<&'a str>,
+    cells: Vec<&'a str>,
+}
+
+impl Row<'_> {
+    fn get(&self, name: &str) -> u64 {
+        let at = self.names.iter().position(|n| *n == name).expect("a column");
+        self.cells[at].parse().expect("a number")
+    }
+}
+
+fn rows() -> Vec<Row<'static>> {
+    let mut lines = include_str!("headroom/sonic_dynamic.csv").lines();
+    let split = |line: &'static str| line.trim().split(',').collect::<Vec<_>>();
+    let names = split(lines.next().expect("a head"));
+    lines.map(|line| Row { names: names.clone(), cells: split(line) }).collect()
+}
+
+#[test]
+fn every_row_of_sonics_dynamic_model() {
+    let rows = rows();
+    assert_eq!(rows.len(), 210);
+    for (n, row) in rows.iter().enumerate() {
+        let generation = row.get("spectrum") as u8;
+        let known = Asic::spectrum(generation).unwrap();
+        let asic = Asic {
+            cell: row.get("cell_B") as u32,
+            pipeline_kib: row.get("pipeline_KB") as f64,
+            ..known
+        };
+        assert_eq!(asic, known, "the chip's own figures are those of the table");
+        let rate = BitsPerSec::new(row.get("speed_mbps") * 1_000_000).unwrap();
+        let e = sonic::estimate(&sonic::Inputs {
+            port_mtu: Bytes(row.get("port_mtu")),
+            lanes: row.get("lanes") as u8,
+            lossless_mtu: Bytes(row.get("lossless_mtu")),
+            small_packets: row.get("small_pkt_pct") as f64,
+            shared_pool: row.get("shp") == 1,
+            formula: Formula::Current,
+            ..sonic::Inputs::new(rate, row.get("cable_m") * 1_000, asic)
+        })
+        .unwrap();
+        let expected = ["xon", "xoff", "size"].map(|name| (name, Bytes(row.get(name))));
+        assert_eq!(e.figures, expected, "row {}", n + 2);
+        assert_eq!(e.bytes(), expected[1].1);
+        adds_up(&e);
+    }
+}
+
+fn sluice(args: &str) -> Output {
+    let args = args.split_whitespace();
+    Command::new(env!("CARGO_BIN_EXE_sluice")).arg("headroom").args(args).output().unwrap()
+}
+
+fn json(args: &str) -> Value {
+    let out = sluice(&format!("{args} --format json"));
+    assert!(out.status.success(), "{args}: {}", String::from_utf8_lossy(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+fn calc(args: &str) -> u64 {
+    let out = json(&format!("calc {args}"));
+    let bits: u64 =
+        out["terms"].as_array().unwrap().iter().map(|t| t["bits"].as_u64().unwrap()).sum();
+    assert_eq!(out["bits"].as_u64(), Some(bits), "{out}");
+    assert_eq!(out["model"].as_str(), args.split_whitespace().nth(1), "{out}");
+    out["bytes"].as_u64().unwrap()
+}
+
+#[test]
+fn the_command_gives_the_same_numbers() {
+    assert_eq!(calc("--model ieee --rate 100G --length 100m"), 42_096);
+    assert_eq!(calc("--model ieee --rate 100G --length 0.5km --max-frame 2000B"), 92_096);
+    assert_eq!(calc("--model ieee --rate 100G --length 100m --fec rs"), 52_336);
+    assert_eq!(
+        calc("--model ieee --rate 10G --length 100m --phy 10GBASE-T --extender xaui"),
+        15_614
+    );
+    assert_eq!(calc("--model ieee --rate 100G --length 100m --macsec 32 --macsec-pfc"), 42_192);
+    assert_eq!(calc("--model cisco --rate 10G --length 300m --mtu 9216"), 21_635);
+    assert_eq!(calc("--model cisco --rate 10G --length 300m --complete"), 25_475);
+    assert_eq!(calc("--model mlx5 --rate 100G --length 7m"), 35_692);
+    assert_eq!(calc("--model mlx5 --rate 400Gbps --length 100m --mtu 9000"), 231_280);
+    let row = "--model sonic --asic spectrum6 --rate 400G --length 100m --lanes 8 \
+               --lossless-mtu 1024 --small-packets 50%";
+    assert_eq!(calc(row), 182_272);
+    let all = json(&format!("calc {row}"));
+    assert_eq!((all["xon"].as_u64(), all["size"].as_u64()), (Some(86_016), Some(277_504)));
+}
+
+#[test]
+fn a_cell_rounds_the_sum_up() {
+    let out = json("calc --model ieee --rate 100G --length 100m --cell 208");
+    assert_eq!(out["cells"], 203);
+    assert_eq!(out["bytes"], 203 * 208);
+    assert_eq!(out["cell"], 208);
+}
+
+#[test]
+fn the_explanation_has_every_term() {
+    let out = sluice("calc --model ieee --rate 100G --length 100m --explain");
+    let text = String::from_utf8(out.stdout).unwrap();
+    for part in ["42,096", "100,000", "cable both ways", "PCS", "802.1Q Annex N", "2 x interface"] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+}
+
+#[test]
+fn models_stand_side_by_side_with_a_measurement() {
+    let out = json("compare --rate 100G --length 100m --measured 41000");
+    let rows = out.as_array().unwrap();
+    let of = |name: &str| rows.iter().find(|r| r["model"] == name).expect(name)["bytes"].as_u64();
+    assert_eq!(of("ieee"), Some(42_096));
+    assert_eq!(of("mlx5"), Some(55_780));
+    assert_eq!(of("measured"), Some(41_000));
+    assert!(of("cisco") < of("cisco complete") && of("sonic").is_some());
+    // A model without an answer says why, and the others still answer.
+    let out = sluice("compare --rate 50G --length 100m");
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(out.status.success() && text.contains("no delay table"), "{text}");
+}
+
+#[test]
+fn refusals_name_the_option_and_the_remedy() {
+    for (args, parts) in [
+        ("calc --model ieee --rate 50G --length 1m", ["--rate", "phy none"]),
+        ("calc --model ieee --rate 40G --length 1m --fec rs", ["--fec", "base_r"]),
+        ("calc --model ieee --rate 25G --length 1m --phy 100GBASE-R", ["--phy", "25GBASE-R"]),
+        ("calc --model ieee --rate 25G --length 1m --phy 25GBASE-X", ["--phy", "25GBASE-R"]),
+        ("calc --model cisco --rate 50G --length 1m --complete", ["--rate", "reaction delay"]),
+        ("calc --model sonic --rate 10G --length 1m --fec rs", ["--fec", "ieee"]),
+        ("calc --model sonic --rate 10G --length 1m --lossless-mtu 20", ["--lossless-mtu", "64"]),
+        ("calc --model mlx5 --rate 10G --length 1m --buffer 1KiB", ["--buffer", "too small"]),
+        ("calc --model ieee --rate 10GB --length 1m", ["--rate", "bits"]),
+        ("calc --model ieee --rate 10G --length 1m --macsec-pfc", ["--macsec", "required"]),
+    ] {
+        let out = sluice(args);
+        let text = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{args}: {text}");
+        for part in parts {
+            assert!(text.contains(part), "{args}: {part} in {text}");
+        }
+    }
+}
