@@ -34,14 +34,14 @@ pub struct CalcArgs {
     /// The model.
     #[arg(long, value_enum)]
     model: ModelName,
-    #[command(flatten)]
-    link: LinkArgs,
     /// Show the sum, term by term, each with its source.
     #[arg(long)]
     explain: bool,
     /// What the result looks like on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    #[command(flatten)]
+    link: LinkArgs,
 }
 
 /// Names of models.

@@ -28,14 +28,14 @@ reaction of the peer), not only in numbers: `sluice headroom calc --explain` sho
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
-    #[command(flatten)]
-    link: LinkArgs,
     /// A headroom that was measured on the link, to compare the models with.
     #[arg(long, value_name = "SIZE")]
     measured: Option<Size>,
     /// What the result looks like on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    #[command(flatten)]
+    link: LinkArgs,
 }
 
 /// What a model says, or why it says nothing.

@@ -50,7 +50,7 @@ struct IeeeArgs {
     /// The physical layer, such as 100GBASE-R, or none. Default: the BASE-R of the rate.
     #[arg(long, value_parser = phy)]
     phy: Option<PhyChoice>,
-    /// Forward error correction, where it is an option: rs at 25G and 100G, `base_r` at 40G and 100G.
+    /// Forward error correction, where it is an option: rs at 25G and 100G, base_r at 40G and 100G.
     /// Default: none.
     #[arg(long, value_enum)]
     fec: Option<FecName>,
@@ -61,7 +61,7 @@ struct IeeeArgs {
     /// it is all they add. Default: 0.
     #[arg(long, value_name = "TIME")]
     interface_delay: Option<Span>,
-    /// Frames are protected by MACsec, whose `SecTAG` and ICV have so many octets (32 with SCI).
+    /// Frames are protected by MACsec, whose SecTAG and ICV have so many octets (32 with SCI).
     #[arg(long, value_enum, value_name = "OCTETS")]
     macsec: Option<MacsecName>,
     /// PFC frames are protected too.
@@ -122,6 +122,37 @@ struct SonicArgs {
     /// There is a shared headroom pool.
     #[arg(long)]
     shp: bool,
+    /// How many times the shared headroom pool is promised: there is one, and its size is shown.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    over_subscribe_ratio: Option<u16>,
+    /// The lossless groups of a port: what the port needs in all is shown. Default: 2.
+    #[arg(long, value_name = "N")]
+    groups: Option<u8>,
+    /// The lossy groups of a port that have a profile. Default: 0.
+    #[arg(long, value_name = "N")]
+    lossy_groups: Option<u8>,
+    /// The most that a port may have (SONiC: max_headroom_size): more is refused.
+    #[arg(long, value_name = "SIZE")]
+    max_headroom: Option<Size>,
+    /// The ports with lossless groups, for the shared headroom pool. Default: 1.
+    #[arg(long, value_name = "N")]
+    ports: Option<u16>,
+}
+
+impl SonicArgs {
+    /// The switch, if anything was said of it.
+    fn switch(&self) -> Option<sonic::Switch> {
+        let default = sonic::Switch::DEFAULT;
+        let switch = sonic::Switch {
+            groups: self.groups.unwrap_or(default.groups),
+            lossy_groups: self.lossy_groups.unwrap_or(default.lossy_groups),
+            max_headroom: self.max_headroom.map(|size| Bytes(size.0)),
+            ports: self.ports.unwrap_or(default.ports),
+            over_subscribe_ratio: self.over_subscribe_ratio.unwrap_or_default(),
+        };
+        let said = switch != default || self.groups.is_some();
+        said.then_some(switch)
+    }
 }
 
 /// Options of the NIC driver.
@@ -323,6 +354,11 @@ impl LinkArgs {
             ("lossless-mtu", "sonic", s.lossless_mtu.is_some()),
             ("small-packets", "sonic", s.small_packets.is_some()),
             ("shp", "sonic", s.shp),
+            ("over-subscribe-ratio", "sonic", s.over_subscribe_ratio.is_some()),
+            ("groups", "sonic", s.groups.is_some()),
+            ("lossy-groups", "sonic", s.lossy_groups.is_some()),
+            ("max-headroom", "sonic", s.max_headroom.is_some()),
+            ("ports", "sonic", s.ports.is_some()),
             ("buffer", "mlx5", m.buffer.is_some()),
         ];
         let name = model.to_string();
@@ -402,7 +438,8 @@ impl LinkArgs {
             gearbox_ns: args.gearbox_delay.unwrap_or_default().0.as_picos() as f64 / 1000.0,
             lossless_mtu: args.lossless_mtu.map_or(port.lossless_mtu, |size| Bytes(size.0)),
             small_packets: args.small_packets.map_or(port.small_packets, |r| f64::from(r.0) / 1e4),
-            shared_pool: args.shp,
+            shared_pool: args.shp || args.over_subscribe_ratio.is_some(),
+            switch: args.switch(),
             formula,
             ..port
         })

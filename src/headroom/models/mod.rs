@@ -137,6 +137,14 @@ pub enum ModelError {
         /// The least that would do.
         needed: Bytes,
     },
+    /// The port's groups need more than a port may have.
+    #[error("{max} is too small: the port's groups come to {needed}, which must be less")]
+    Port {
+        /// The most.
+        max: Bytes,
+        /// What they come to.
+        needed: Bytes,
+    },
 }
 
 impl ModelError {
@@ -150,6 +158,7 @@ impl ModelError {
             Self::Interface(InterfaceError::Fec { .. }) => "fec",
             Self::Interface(InterfaceError::Extender { .. }) => "extender",
             Self::Buffer { .. } => "buffer",
+            Self::Port { .. } => "max-headroom",
         }
     }
 }

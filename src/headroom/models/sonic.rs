@@ -7,6 +7,10 @@
 //!
 //! A release is a way to reckon: what changed between releases is in [`Formula`].
 
+mod switch;
+
+pub use switch::Switch;
+
 use super::{Estimate, Model, ModelError, frame, length};
 use crate::headroom::delay::Term;
 use crate::units::{BitsPerSec, Bytes};
@@ -99,6 +103,8 @@ pub struct Inputs {
     pub asic: Asic,
     /// The sum.
     pub formula: Formula,
+    /// The port's groups and the switch's ports, if what they come to is wanted.
+    pub switch: Option<Switch>,
 }
 
 impl Inputs {
@@ -116,6 +122,7 @@ impl Inputs {
             shared_pool: false,
             asic,
             formula: Formula::Current,
+            switch: None,
         }
     }
 
@@ -134,6 +141,8 @@ impl Inputs {
         within("peer-response", "0 to 1 GiB", kib(a.peer_kib))?;
         within("gearbox-delay", "0 to 1 s", (0.0..=1e9).contains(&self.gearbox_ns))?;
         within("small-packets", "0 to 100 %", (0.0..=100.0).contains(&self.small_packets))?;
+        let groups = |of: Switch| of.groups <= 8 && of.lossy_groups <= 8;
+        within("groups", "0 to 8 of each kind", self.switch.is_none_or(groups))?;
         within("lanes", "1 to 16", (1..=16).contains(&self.lanes))
     }
 }
@@ -259,12 +268,18 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     add("accounting of the packet buffer", spectrum_6, "Spectrum-6");
     add("compensation for a reduced share", compensation, "2 KiB, small packets below 100 %");
     let figure = |name, octets: f64| (name, Bytes(octets as u64));
+    let mut figures = vec![figure("xon", xon), figure("xoff", xoff), figure("size", size)];
+    if let Some(of) = &i.switch {
+        let shared = (xon + xoff - size).max(0.0) as u64;
+        figures.push(("port_headroom", switch::port_headroom(i, of, size as u64)?));
+        figures.extend(switch::pool(of, shared).map(|pool| ("shared_pool", pool)));
+    }
     Ok(Estimate {
         model: Model::Sonic,
         formula: "ceil to 1 KiB of lossless MTU + (port MTU + 2 x cable + 2 x gearbox + MAC and \
                   PHY + peer + tile) x occupancy of cells",
         terms,
-        figures: vec![figure("xon", xon), figure("xoff", xoff), figure("size", size)],
+        figures,
     })
 }
 

@@ -1,0 +1,106 @@
+//! What SONiC does with a group's headroom: is there room for a port's groups, and how large is
+//! the pool that groups share.
+
+use super::{Inputs, KIB};
+use crate::headroom::models::ModelError;
+use crate::units::Bytes;
+
+/// The groups of a port and the ports of a switch, all with the same profile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Switch {
+    /// The lossless groups of a port. 0 to 8.
+    pub groups: u8,
+    /// The lossy groups of a port that SONiC has a profile for; each takes a pipeline. 0 to 8.
+    pub lossy_groups: u8,
+    /// The most that a port may have (`max_headroom_size`), if it is to be checked.
+    pub max_headroom: Option<Bytes>,
+    /// The ports with lossless groups, for the shared pool.
+    pub ports: u16,
+    /// How many times the shared pool is promised; 0 is no shared pool by ratio.
+    pub over_subscribe_ratio: u16,
+}
+
+impl Switch {
+    /// Two lossless groups (3 and 4), as SONiC's default has them, on one port.
+    pub const DEFAULT: Self =
+        Self { groups: 2, lossy_groups: 0, max_headroom: None, ports: 1, over_subscribe_ratio: 0 };
+}
+
+/// Absorbs what the reckoning leaves out.
+const DEVIATION: u64 = 4_096;
+/// Two longest frames of 10 KiB, for the egress mirror.
+const MIRROR: u64 = 20 * 1_024;
+/// What a lossless port keeps private of a shared pool.
+const PRIVATE: u64 = 10 * 1_024;
+/// The shared pool when the sum comes to nothing.
+const POOL_DEFAULT: u64 = 655_360;
+
+/// The private headroom of a port, whose groups have `size` octets each.
+///
+/// # Errors
+/// When the port may not have so much.
+pub(super) fn port_headroom(i: &Inputs, of: &Switch, size: u64) -> Result<Bytes, ModelError> {
+    let eight = i.lanes == 8;
+    let pipeline = if eight { i.asic.pipeline_kib * 2.0 - 1.0 } else { i.asic.pipeline_kib };
+    let pipeline = (pipeline * KIB).max(0.0).ceil() as u64;
+    let mirror = if eight { 2 * MIRROR } else { MIRROR };
+    let groups = size * u64::from(of.groups) + pipeline * u64::from(of.lossy_groups);
+    let needed = Bytes(DEVIATION + pipeline + mirror + groups);
+    match of.max_headroom {
+        Some(max) if needed >= max => Err(ModelError::Port { max, needed }),
+        _ => Ok(needed),
+    }
+}
+
+/// The shared headroom pool, which every group leans on with `shared` octets.
+pub(super) fn pool(of: &Switch, shared: u64) -> Option<Bytes> {
+    let ratio = u64::from(of.over_subscribe_ratio);
+    let ports = u64::from(of.ports);
+    let sum = shared * u64::from(of.groups) * ports;
+    let pool = sum.saturating_sub(PRIVATE * ports).checked_next_multiple_of(ratio.max(1))?;
+    match (ratio, pool) {
+        (0, _) => None,
+        (_, 0) => Some(Bytes(POOL_DEFAULT)),
+        (ratio, pool) => Some(Bytes(pool / ratio)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::headroom::models::sonic::{Asic, estimate};
+    use crate::units::BitsPerSec;
+
+    fn port(switch: Switch) -> Inputs {
+        let asic = Asic::spectrum(1).unwrap();
+        let port = Inputs::new(BitsPerSec::gbps(100), 40_000, asic);
+        Inputs { shared_pool: switch.over_subscribe_ratio > 0, switch: Some(switch), ..port }
+    }
+
+    fn figure(i: &Inputs, name: &str) -> u64 {
+        let figures = estimate(i).unwrap().figures;
+        figures.iter().find(|(n, _)| *n == name).unwrap().1.0
+    }
+
+    #[test]
+    fn a_port_has_to_have_room_for_its_groups() {
+        // Size 81,920 + 19,456 twice, pipeline 19,456, mirror 20,480, deviation 4,096.
+        let needed = 2 * (81_920 + 19_456) + 19_456 + 20_480 + 4_096;
+        assert_eq!(figure(&port(Switch::DEFAULT), "port_headroom"), needed);
+        let with =
+            |max| estimate(&port(Switch { max_headroom: Some(Bytes(max)), ..Switch::DEFAULT }));
+        assert!(with(needed + 1).is_ok());
+        assert_eq!(with(needed).unwrap_err().field(), "max-headroom");
+    }
+
+    #[test]
+    fn a_shared_pool_is_what_groups_lean_on_by_the_ratio() {
+        let shared = Switch { ports: 32, over_subscribe_ratio: 3, ..Switch::DEFAULT };
+        let i = port(shared);
+        let sum: u64 = 32 * (2 * 81_920 - 10_240);
+        assert_eq!(figure(&i, "shared_pool"), sum.div_ceil(3));
+        assert_eq!(figure(&i, "size"), 19_456);
+        let idle = port(Switch { groups: 0, ..shared });
+        assert_eq!(figure(&idle, "shared_pool"), 655_360);
+    }
+}
