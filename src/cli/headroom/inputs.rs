@@ -1,8 +1,9 @@
 //! The link and the options of the models, as arguments, and the models' inputs made of them.
 
 use anyhow::{Result, anyhow};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
+use super::names::{AsicName, ExtenderName, FecName, FormulaName, MacsecName, PhyChoice, kib, phy};
 use crate::config::quantity::{Length, Rate, Ratio, Size, Span};
 use crate::headroom::models::{Estimate, Model, ModelError, cisco, ieee, mlx5, sonic};
 use crate::headroom::{Extender, Fec, Phy};
@@ -165,114 +166,6 @@ struct Mlx5Args {
     /// The largest MTU that the interface can have; below 9216 counts as 9216.
     #[arg(long, value_name = "SIZE", requires = "buffer")]
     max_mtu: Option<Size>,
-}
-
-/// A physical layer, or that there is none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum PhyChoice {
-    None,
-    Of(Phy),
-}
-
-/// Reads the name of a physical layer.
-fn phy(text: &str) -> Result<PhyChoice, String> {
-    if text == "none" {
-        return Ok(PhyChoice::None);
-    }
-    let named = Phy::ALL.into_iter().find(|phy| phy.to_string().eq_ignore_ascii_case(text));
-    named.map(PhyChoice::Of).ok_or_else(|| {
-        let names: Vec<_> = Phy::ALL.iter().map(ToString::to_string).collect();
-        format!("there are none and {}", names.join(", "))
-    })
-}
-
-/// Reads KiB with a fraction, which SONiC's tables have.
-fn kib(text: &str) -> Result<f64, String> {
-    let number = text.trim().strip_suffix("KiB").map(str::trim_end);
-    let digits = |n: &&str| n.chars().all(|c| c.is_ascii_digit() || c == '.');
-    let value = number.filter(digits).and_then(|n| n.parse().ok());
-    value.ok_or_else(|| "write KiB, such as 0.8KiB".into())
-}
-
-/// Names of FEC.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum FecName {
-    /// None, or the one in the PCS.
-    None,
-    /// BASE-R FEC (clause 74).
-    #[value(name = "base_r", alias = "base-r")]
-    BaseR,
-    /// RS-FEC (clauses 91 and 108).
-    Rs,
-}
-
-/// Names of extenders.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ExtenderName {
-    /// None.
-    None,
-    /// XGXS and XAUI.
-    Xaui,
-    /// The WAN interface sublayer.
-    Wis,
-}
-
-/// What MACsec adds to a frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum MacsecName {
-    /// Without SCI.
-    #[value(name = "24")]
-    NoSci,
-    /// With SCI.
-    #[value(name = "32")]
-    Sci,
-}
-
-/// Switch chips.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum AsicName {
-    /// Spectrum.
-    Spectrum1,
-    /// Spectrum-2.
-    Spectrum2,
-    /// Spectrum-3.
-    Spectrum3,
-    /// Spectrum-4.
-    Spectrum4,
-    /// Spectrum-5.
-    Spectrum5,
-    /// Spectrum-6.
-    Spectrum6,
-    /// Tofino 2.
-    Tofino2,
-    /// The virtual switch.
-    Vs,
-}
-
-/// Sums of SONiC.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum FormulaName {
-    /// Mellanox and the virtual switch since 202605.
-    Current,
-    /// Mellanox from 202405 to 202511.
-    #[value(name = "202405")]
-    From202405,
-    /// Mellanox to 202311.
-    #[value(name = "202311")]
-    To202311,
-    /// Barefoot.
-    Barefoot,
-}
-
-impl AsicName {
-    fn figures(self) -> sonic::Asic {
-        match self {
-            Self::Tofino2 => sonic::Asic::TOFINO_2,
-            Self::Vs => sonic::Asic::VS,
-            spectrum => sonic::Asic::spectrum(spectrum as u8 - Self::Spectrum1 as u8 + 1)
-                .expect("there are six generations"),
-        }
-    }
 }
 
 impl LinkArgs {

@@ -3,6 +3,7 @@
 mod calc;
 mod compare;
 mod inputs;
+mod names;
 
 use std::process::ExitCode;
 

@@ -91,7 +91,7 @@ pub struct Inputs {
     pub port_mtu: Bytes,
     /// How many lanes the port has; 8 are special.
     pub lanes: u8,
-    /// The delay of a gearbox, in nanoseconds (SN3800: 400). 0 to 1e9.
+    /// The delay of a gearbox, in nanoseconds (SN3800: 400). 0 to 1e6.
     pub gearbox_ns: f64,
     /// The MTU of lossless packets. 64 to 65535 octets.
     pub lossless_mtu: Bytes,
@@ -139,7 +139,7 @@ impl Inputs {
         within("pipeline-latency", "0 to 1 GiB", kib(a.pipeline_kib))?;
         within("mac-phy-delay", "0 to 1 GiB", kib(a.mac_phy_kib))?;
         within("peer-response", "0 to 1 GiB", kib(a.peer_kib))?;
-        within("gearbox-delay", "0 to 1 s", (0.0..=1e9).contains(&self.gearbox_ns))?;
+        within("gearbox-delay", "0 to 1 ms", (0.0..=1e6).contains(&self.gearbox_ns))?;
         within("small-packets", "0 to 100 %", (0.0..=100.0).contains(&self.small_packets))?;
         let groups = |of: Switch| of.groups <= 8 && of.lossy_groups <= 8;
         within("groups", "0 to 8 of each kind", self.switch.is_none_or(groups))?;

@@ -52,17 +52,17 @@ pub(super) fn port_headroom(i: &Inputs, of: &Switch, size: u64) -> Result<Bytes,
     }
 }
 
-/// The shared headroom pool, which every group leans on with `shared` octets.
+/// The shared headroom pool, which every group leans on with `shared` octets; more than
+/// `u64::MAX` comes out as that.
 pub(super) fn pool(of: &Switch, shared: u64) -> Option<Bytes> {
-    let ratio = u64::from(of.over_subscribe_ratio);
-    let ports = u64::from(of.ports);
-    let sum = shared * u64::from(of.groups) * ports;
-    let pool = sum.saturating_sub(PRIVATE * ports).checked_next_multiple_of(ratio.max(1))?;
-    match (ratio, pool) {
-        (0, _) => None,
-        (_, 0) => Some(Bytes(POOL_DEFAULT)),
-        (ratio, pool) => Some(Bytes(pool / ratio)),
+    if of.over_subscribe_ratio == 0 {
+        return None;
     }
+    let ports = u128::from(of.ports);
+    let sum = u128::from(shared) * u128::from(of.groups) * ports;
+    let pool = sum.saturating_sub(u128::from(PRIVATE) * ports);
+    let pool = u64::try_from(pool.div_ceil(of.over_subscribe_ratio.into())).unwrap_or(u64::MAX);
+    Some(Bytes(if pool == 0 { POOL_DEFAULT } else { pool }))
 }
 
 #[cfg(test)]
