@@ -225,9 +225,10 @@ impl Port for VirtualPort {
     #[inline]
     fn tx_burst(&mut self, out: &mut Burst<VirtualFrame>) {
         // One frame at a time is what a shaped port sends.
-        match out.len() {
-            1 => self.sent.extend(out.pop()),
-            _ => self.sent.extend(out.drain(..)),
+        if out.len() > 1 {
+            self.sent.extend(out.drain(..));
+        } else if let Some(frame) = out.pop() {
+            self.sent.push(frame);
         }
     }
 
