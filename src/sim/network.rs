@@ -301,6 +301,17 @@ impl<W: Witness> Network<W> {
         }
     }
 
+    /// When something happens next; never, if nothing will.
+    #[must_use]
+    pub fn next_at(&self) -> Instant {
+        self.wires.queue.first().0
+    }
+
+    /// Shows the witness the nodes as they are now, as every `sample_every` of the plan would.
+    pub fn look(&mut self) {
+        self.witness.sampled(self.now, &mut self.nodes);
+    }
+
     /// The network's time.
     #[must_use]
     pub const fn now(&self) -> Instant {

@@ -9,13 +9,16 @@ use crate::sim::{FaultKind, Network, NetworkPlan, NodeKind, Which};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes, Quanta};
 
-/// How often the checkers look at the nodes: whenever so many octets have passed on the slowest
-/// link, about forty frames.
-const SAMPLE: Bytes = Bytes(60_000);
-/// How often a run is asked whether it is done.
-const SLICE: Duration = Duration::from_micros(50);
+/// How often the checkers look at the nodes, if anything happens: whenever so many octets have
+/// passed on the slowest link, about forty frames.
+const LOOK: Bytes = Bytes(60_000);
+/// Deadlocks after which a lab is given up: one that is broken up again and again, by watchdogs
+/// that drop what senders repeat, need never end.
+const DEADLOCKS_MOST: usize = 8;
 /// For how long a deadlock is given the chance to be broken up, by a watchdog or a fault.
 const STANDING: Duration = Duration::from_millis(2);
+/// Frames after which a lab is given up: a hundred times what a large one has.
+const FRAMES_MOST: u64 = 10_000_000;
 /// Flows whose way a port remembers: memory that is not needed need not be made.
 const SHORTCUTS: usize = 64;
 
@@ -106,7 +109,6 @@ fn drive(
 ) -> Trial {
     let network = &mut lab.network;
     let slowest = slowest(network);
-    network.sample_every = Some(slowest.time_for(SAMPLE));
     for node in &mut network.nodes {
         if let NodeKind::Switch(switch) = &mut node.kind {
             switch.bridge.shortcuts = switch.bridge.shortcuts.min(SHORTCUTS);
@@ -121,30 +123,37 @@ fn drive(
         Err(error) => return Trial::failed("resolve", error.to_string()),
     };
     built(&mut network);
-    let finished = finish(&mut network, lab.duration, Quanta::MAX.at(slowest));
+    let finished = finish(&mut network, lab.duration, slowest);
     let (trace_hash, frames, now) = (network.trace_hash(), network.tally().frames, network.now());
     let (checkers, mut nodes) = network.finish();
     let totals = checkers.totals();
-    let deadlocks = checkers.deadlocks().to_vec();
+    let deadlocks = checkers.deadlocks().len();
     let findings = checkers.finish(now, &mut nodes);
-    let failures = judge(&findings, finished, circle, &deadlocks, now);
-    Trial { trace_hash, frames, totals, faults, deadlocks: deadlocks.len() as u64, failures }
+    let end = End { finished, now, frames };
+    let failures = judge(&findings, end, circle, deadlocks);
+    Trial { trace_hash, frames, totals, faults, deadlocks: deadlocks as u64, failures }
 }
 
 /// Lets a network run until nothing more will happen and its last pause is over, or a deadlock
 /// stands, or its time is up; whether it came to an end.
-fn finish(network: &mut Network<Checkers>, most: Duration, pause: Duration) -> bool {
+fn finish(network: &mut Network<Checkers>, most: Duration, slowest: BitsPerSec) -> bool {
     let end = Instant::ZERO + most;
+    let step = slowest.time_for(LOOK);
     while network.now() < end {
-        let now = network.now();
-        network.run_until((now + SLICE).min(end));
+        // Where nothing happens for long there is nothing to look at.
+        let next = network.next_at().max(network.now() + step);
+        network.run_until(next.min(end));
+        network.look();
         if network.is_quiet() {
-            let rest = network.now() + pause + SLICE;
+            let rest = network.now() + Quanta::MAX.at(slowest) + step;
             network.run_until(rest);
             return true;
         }
+        let now = network.now();
         let stands = |d: &Deadlock| d.ended.is_none() && d.at + STANDING < now;
-        if network.witness_mut().deadlocks().iter().any(stands) {
+        let endless = network.tally().frames > FRAMES_MOST;
+        let deadlocks = network.witness_mut().deadlocks();
+        if endless || deadlocks.len() >= DEADLOCKS_MOST || deadlocks.iter().any(stands) {
             return false;
         }
     }
@@ -157,13 +166,19 @@ fn slowest(plan: &NetworkPlan) -> BitsPerSec {
     rates.min_by_key(|rate| rate.get()).unwrap_or(BitsPerSec::gbps(1))
 }
 
+/// How a run ended.
+struct End {
+    finished: bool,
+    now: Instant,
+    frames: u64,
+}
+
 /// What of the findings is wrong in a lab such as this, in their order.
 fn judge(
     findings: &[Finding],
-    finished: bool,
+    End { finished, now, frames }: End,
     circle: bool,
-    deadlocks: &[Deadlock],
-    now: Instant,
+    deadlocks: usize,
 ) -> Vec<Failure> {
     let wrong = findings.iter().filter(|finding| {
         finding.verdict == Verdict::Bad
@@ -183,9 +198,9 @@ fn judge(
     });
     let failure = |f: &Finding| Failure { check: f.check.name(), detail: f.detail.clone() };
     let mut failures: Vec<Failure> = wrong.map(failure).collect();
-    let stands = deadlocks.iter().any(|deadlock| deadlock.ended.is_none());
-    if !finished && !stands {
-        let detail = format!("not all was sent and received by {}", now.since(Instant::ZERO));
+    if !finished && deadlocks == 0 {
+        let by = now.since(Instant::ZERO);
+        let detail = format!("not all was sent and received by {by}, after {frames} frames");
         failures.push(Failure { check: "finished", detail });
     }
     failures

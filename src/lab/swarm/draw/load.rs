@@ -28,7 +28,7 @@ fn flow(chance: &mut Chance, hosts: &[String], drawn: &Drawn, frames: u64) -> Fl
     let priority = chance.pick(if lossy { &drawn.lossy } else { &drawn.lossless });
     let most = (frames / pairs as u64).max(1);
     let sizes = [70, 128, 257, 512, 1_000, 1_048, 1_518, drawn.max_frame, drawn.max_frame];
-    let transport = transport(chance, lossy, drawn);
+    let transport = transport(chance, priority, lossy, drawn);
     // A connection's headers are longer, and its first frame can be longer than the others.
     let (least, more) = if transport.is_some() { (128, 16) } else { (0, 0) };
     let fits = |size: &u64| *size >= least && *size + more <= drawn.max_frame;
@@ -60,11 +60,18 @@ fn flow(chance: &mut Chance, hosts: &[String], drawn: &Drawn, frames: u64) -> Fl
 }
 
 /// Connections that answer, for some flows: RoCE where nothing should get lost, else TCP's like.
-fn transport(chance: &mut Chance, lossy: bool, drawn: &Drawn) -> Option<Transport> {
-    if !chance.percent(35) {
+///
+/// Answers are never held up by what strict data goes before, be it by their class or by link-wide
+/// pauses: data that is repeated because no answer comes, and keeps the answers from coming, would
+/// go on for ever.
+fn transport(chance: &mut Chance, priority: u8, lossy: bool, drawn: &Drawn) -> Option<Transport> {
+    let link_wide = drawn.profile.defaults.pause.is_some();
+    if link_wide || !chance.percent(35) {
         return None;
     }
-    let ack_priority = chance.percent(30).then(|| chance.between(0, 7) as u8);
+    let weighted = drawn.profile.defaults.queues.values().any(|queue| queue.weight.is_some());
+    let marked = chance.percent(30) && !weighted;
+    let ack_priority = marked.then(|| chance.between(priority.into(), 7) as u8);
     let window = chance.percent(40).then(|| Size(chance.scale(1, 200) * drawn.max_frame));
     let timeout = Some(Span(chance.span(200_000, 2_000_000)));
     if lossy {

@@ -20,8 +20,9 @@ use crate::sim::NodeKind;
 use crate::time::Duration;
 use chance::Chance;
 
-/// What a connection is given for timeouts after losses, which grow with each that follows.
-const RECOVERIES: Duration = Duration::from_millis(200);
+/// What a connection is given for timeouts after losses, each of which lasts twice as long as the
+/// one before: a dozen in a row.
+const RECOVERIES: Duration = Duration::from_secs(10);
 
 /// The name of the one profile of every lab.
 const PROFILE: &str = "drawn";

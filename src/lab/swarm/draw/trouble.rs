@@ -49,7 +49,7 @@ fn lose(chance: &mut Chance, link: String) -> LoseFault {
     LoseFault {
         link,
         from: None,
-        frames: Some(chance.scale(1, 8)),
+        frames: Some(chance.between(1, 3)),
         which: Some(chance.pick(&[
             WhichName::Any,
             WhichName::Pause,
