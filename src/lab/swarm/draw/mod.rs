@@ -156,18 +156,20 @@ fn set_aside(plan: &LabPlan) -> u64 {
 /// several times, and all that storms and faults can hold up.
 fn time(plan: &LabPlan) -> Duration {
     let slowest = plan.network.links.iter().map(|link| link.rate).min_by_key(|rate| rate.get());
-    let mut octets = 0;
+    let (mut octets, mut sent) = (0, 0);
     let mut span = Duration::from_millis(5);
     for node in &plan.network.nodes {
         let NodeKind::Host(host) = &node.kind else { continue };
         for flow in &host.flows {
             let frames = flow.frames.unwrap_or(0);
             octets += frames * u64::from(flow.size + 20);
+            sent += frames;
             let line = Line::new(host.rate, host.line);
             span += flow.interval(&line).map_or(Duration::ZERO, |each| each.saturating_mul(frames));
         }
         for sender in &host.senders {
             octets += sender.message.map_or(0, |message| 2 * message.bytes * message.count);
+            sent += sender.message.map_or(0, |m| m.count * (m.bytes / 64 + 1));
             span += RECOVERIES;
         }
         for pause in &host.pauses {
@@ -175,6 +177,9 @@ fn time(plan: &LabPlan) -> Duration {
             span += crate::units::Quanta::MAX.at(host.rate);
         }
     }
+    // A processor that is busy with each frame passes them on one by one.
+    let busy = plan.network.nodes.iter().map(|node| node.cpu.poll + node.cpu.frame);
+    span += busy.max().unwrap_or(Duration::ZERO).saturating_mul(4 * sent);
     let Some(slowest) = slowest else { return span };
     let last = plan.network.faults.iter().map(|fault| fault.at.since(crate::time::Instant::ZERO));
     span += last.max().unwrap_or(Duration::ZERO);
