@@ -129,7 +129,8 @@ fn drive(
     let totals = checkers.totals();
     let deadlocks = checkers.deadlocks().len();
     let findings = checkers.finish(now, &mut nodes);
-    let end = End { finished, now, frames, deadlocks, storms: totals.storms };
+    let (storms, excused) = (totals.storms, totals.excused_drops);
+    let end = End { finished, now, frames, deadlocks, storms, excused };
     let failures = judge(&findings, &end, &lawless);
     Trial { trace_hash, frames, totals, faults, deadlocks: deadlocks as u64, failures }
 }
@@ -188,6 +189,7 @@ struct End {
     frames: u64,
     deadlocks: usize,
     storms: u64,
+    excused: u64,
 }
 
 /// What of the findings is wrong in a lab such as this, in their order.
@@ -210,8 +212,9 @@ fn judge(findings: &[Finding], end: &End, lawless: &Lawless) -> Vec<Failure> {
     });
     let failure = |f: &Finding| Failure { check: f.check.name(), detail: f.detail.clone() };
     let mut failures: Vec<Failure> = wrong.map(failure).collect();
-    // What watchdogs take out of the way and senders repeat may be in the way again for ever.
-    let repeated = lawless.answered && end.storms > 0;
+    // What watchdogs and overrun processors take out of the way and senders repeat may be in the way
+    // again for ever.
+    let repeated = lawless.answered && (end.storms > 0 || end.excused > 0);
     if !end.finished && end.deadlocks == 0 && !repeated {
         let End { now, frames, .. } = end;
         let by = now.since(Instant::ZERO);
