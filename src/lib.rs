@@ -10,7 +10,7 @@
 //! - L3 [`switch`], [`host`]: the data plane, the same in every world.
 //! - L4 [`sim`]: the virtual world. `dpdk`, [`runtime`]: the real one. `dpdk` is the only place with
 //!   unsafe code.
-//! - L5 [`lab`], [`config`], [`report`], [`cli`]: files, results and commands.
+//! - L5 [`lab`], [`config`], [`otg`], [`tester`], [`report`], [`cli`]: files, results and commands.
 
 pub mod buffer;
 pub mod cli;
@@ -22,6 +22,7 @@ pub mod frame;
 pub mod headroom;
 pub mod host;
 pub mod lab;
+pub mod otg;
 pub mod pfc;
 pub mod port;
 pub mod report;
@@ -30,6 +31,7 @@ pub mod schedule;
 pub mod sim;
 pub mod stats;
 pub mod switch;
+pub mod tester;
 pub mod time;
 pub mod units;
 pub mod wire;

@@ -60,6 +60,7 @@ fn plan(flows: Vec<FlowPlan>) -> StationPlan {
         senders: vec![],
         receivers: vec![],
         pauses: vec![],
+        tester: Default::default(),
     }
 }
 

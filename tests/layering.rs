@@ -16,7 +16,7 @@ const MACHINES: &[&str] =
     &["buffer", "pfc", "schedule", "congestion", "headroom", "discovery", "secure"];
 const CONTRACTS: &[&str] = &["frame", "port", "world", "stats"];
 const DATA_PLANE: &[&str] = &["switch", "host"];
-const OUTERMOST: &[&str] = &["lab", "config", "otg", "report", "cli", "main"];
+const OUTERMOST: &[&str] = &["lab", "config", "otg", "tester", "report", "cli", "main"];
 
 /// What the contracts name of the machines: receipts and reasons, never a machine.
 const NAMES: &[&str] = &["buffer::Charge"];

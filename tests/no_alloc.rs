@@ -114,6 +114,7 @@ fn no_answer_costs_an_allocation_either() {
         senders: senders.to_vec(),
         receivers: receivers.to_vec(),
         pauses: vec![],
+        tester: Default::default(),
     };
     let (here, mut out) = MemPort::pair(256);
     let (mut back, there) = MemPort::pair(256);

@@ -71,6 +71,7 @@ fn host(n: u16, senders: Vec<TransportPlan>, receivers: Vec<TransportPlan>) -> N
         senders,
         receivers,
         pauses: vec![],
+        tester: Default::default(),
     })
 }
 

@@ -29,7 +29,7 @@ pub use arrived::probe_of;
 pub use plan::{
     FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, IN_FLIGHT_MAX, Marking, Message,
     Operation, PauseAsk, PausePlan, PlanError, Rate, Recovery, RocePlan, StationPlan, Tag, TcpPlan,
-    Transport, TransportPlan, Udp,
+    TesterPlan, Transport, TransportPlan, Udp,
 };
 pub use sink::{Latency, SinkCounters};
 pub use source::SourceCounters;

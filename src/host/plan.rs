@@ -1,9 +1,11 @@
 //! What a station is told: its link, its flows, and the pauses it sends by itself.
 
 mod error;
+pub mod stream;
 mod transport;
 
 pub use error::PlanError;
+pub use stream::TesterPlan;
 pub use transport::*;
 
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -170,6 +172,8 @@ pub struct StationPlan {
     pub receivers: Vec<TransportPlan>,
     /// The pauses it sends by itself.
     pub pauses: Vec<PausePlan>,
+    /// What makes it a traffic generator.
+    pub tester: TesterPlan,
 }
 
 impl Headers {

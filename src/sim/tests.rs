@@ -46,6 +46,7 @@ fn station(n: u8, to: Option<u8>, frames: u64, expects: Vec<FlowId>) -> StationP
         senders: vec![],
         receivers: vec![],
         pauses: vec![],
+        tester: Default::default(),
     }
 }
 

@@ -209,6 +209,7 @@ impl Net {
             senders: vec![],
             receivers: vec![],
             pauses: if host.blocks { vec![blocks] } else { vec![] },
+            tester: Default::default(),
         }));
         node.control_len = self.pause;
         node

@@ -94,6 +94,7 @@ pub fn station(n: usize, senders: &[TransportPlan], receivers: &[TransportPlan])
         senders: senders.to_vec(),
         receivers: receivers.to_vec(),
         pauses: vec![],
+        tester: Default::default(),
     }
 }
 

@@ -252,6 +252,7 @@ impl Setup {
             senders: vec![],
             receivers: vec![],
             pauses: vec![],
+            tester: Default::default(),
         }
     }
 

@@ -63,6 +63,7 @@ pub(super) fn host(
         senders: Vec::new(),
         receivers: Vec::new(),
         pauses,
+        tester: Default::default(),
     };
     let kind = NodeKind::Host(station);
     Some(NodePlan { clock, cpu: cpu(said.cpu), ..NodePlan::new(kind) })

@@ -214,6 +214,7 @@ fn nobody() -> StationPlan {
         senders: Vec::new(),
         receivers: Vec::new(),
         pauses: Vec::new(),
+        tester: Default::default(),
     }
 }
 

@@ -57,6 +57,7 @@ fn station(n: u8, name: String, to: Option<u8>, frames: u64, expects: Vec<FlowId
         senders: vec![],
         receivers: vec![],
         pauses: vec![],
+        tester: Default::default(),
     }
 }
 
