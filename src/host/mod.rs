@@ -15,6 +15,7 @@
 //! finds them again, [`sink`] counts; `transport` has the flows whose receivers answer.
 
 mod arrived;
+pub mod meter;
 mod order;
 mod pauses;
 pub mod plan;
@@ -26,6 +27,7 @@ pub mod template;
 mod transport;
 
 pub use arrived::probe_of;
+pub use meter::{ControlCounters, MeterCounters, PauseTimes};
 pub use plan::{
     FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, IN_FLIGHT_MAX, Marking, Message,
     Operation, PauseAsk, PausePlan, PlanError, Rate, Recovery, RocePlan, StationPlan, Tag, TcpPlan,

@@ -1,15 +1,15 @@
-//! The pauses that a station sends by itself.
+//! The pauses that a station sends by itself, and what any pause says.
 
 use super::plan::{PauseAsk, PausePlan};
+use crate::pfc::PauseVector;
 use crate::time::{Duration, Instant};
-use crate::units::{Mac, Priority, PrioritySet};
+use crate::units::{Mac, PRIORITIES, Priority, PrioritySet};
 use crate::wire::{group, mac_control, pause, pfc};
 
 /// Pauses that are sent by plan.
 #[derive(Debug)]
 pub(super) struct PauseSource {
     pub(super) octets: [u8; mac_control::FRAME_LEN],
-    pub(super) names: PrioritySet,
     pub(super) due: Instant,
     pub(super) every: Duration,
     pub(super) left: u64,
@@ -19,7 +19,7 @@ impl PauseSource {
     /// Prepares the pauses of a checked plan.
     pub(super) fn new(plan: &PausePlan, mac: Mac) -> Self {
         let mut octets = [0; mac_control::FRAME_LEN];
-        let (repr, names) = match plan.ask {
+        let repr = match plan.ask {
             PauseAsk::Pfc(times) => {
                 let mut repr = pfc::Repr::new(mac);
                 for (p, time) in Priority::ALL.into_iter().zip(times) {
@@ -27,14 +27,24 @@ impl PauseSource {
                         repr.set(p, time);
                     }
                 }
-                (mac_control::Repr::Pfc(repr), repr.enabled)
+                mac_control::Repr::Pfc(repr)
             }
             PauseAsk::Pause(time) => {
-                let repr = pause::Repr { dst: group::MAC_CONTROL, src: mac, time };
-                (mac_control::Repr::Pause(repr), PrioritySet::ALL)
+                mac_control::Repr::Pause(pause::Repr { dst: group::MAC_CONTROL, src: mac, time })
             }
         };
         repr.emit(&mut octets).expect("the buffer has the length of the frame");
-        Self { octets, names, due: plan.start, every: plan.every, left: plan.frames }
+        Self { octets, due: plan.start, every: plan.every, left: plan.frames }
+    }
+}
+
+/// What a MAC control frame asks of each priority. PAUSE asks all of them.
+#[inline]
+pub(super) const fn vector(repr: &mac_control::Repr) -> PauseVector {
+    match repr {
+        mac_control::Repr::Pfc(pfc) => PauseVector { enabled: pfc.enabled, time: pfc.times },
+        mac_control::Repr::Pause(pause) => {
+            PauseVector { enabled: PrioritySet::ALL, time: [pause.time; PRIORITIES] }
+        }
     }
 }

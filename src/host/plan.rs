@@ -10,6 +10,7 @@ pub use transport::*;
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
+use super::meter::Meter;
 use super::probe::PROBE_LEN;
 use crate::frame::FCS_BYTES;
 use crate::pfc::FlowControl;
@@ -269,6 +270,9 @@ impl StationPlan {
             return Err(PlanError::NotHere(t.id.0));
         }
         self.check_ends()?;
+        if let Some(meter) = &self.tester.meter {
+            Meter::check(meter, &self.expects)?;
+        }
         let ids = |plans: &[TransportPlan]| plans.iter().map(|t| t.id).collect::<Vec<_>>();
         distinct(self.flows.iter().map(|f| f.id).chain(ids(&self.senders)))?;
         distinct(self.expects.iter().copied().chain(ids(&self.receivers)))

@@ -5,6 +5,7 @@ use hdrhistogram::Histogram;
 use super::plan::FlowId;
 use super::probe::Arrival;
 use crate::time::{Duration, Instant};
+use crate::units::Priority;
 use crate::wire::ip::Ecn;
 
 /// How far behind the newest frame a late one is still told from a duplicate, in frames. A choice,
@@ -33,6 +34,8 @@ pub struct SinkCounters {
     /// Those of the reordered that came more than [`WINDOW`] frames late, which are counted as
     /// arrived though they may be duplicates.
     pub stale: u64,
+    /// Frames of before the last clearing. They count for nothing else.
+    pub old: u64,
     /// Frames that arrived with CE set.
     pub ce_marked: u64,
     /// Frames whose time of sending lay ahead of the sink's clock. They have no latency.
@@ -40,6 +43,8 @@ pub struct SinkCounters {
     /// When the first of its frames was sent, of those that arrived, on the sender's clock; nothing
     /// before one has.
     pub first_sent: Option<Instant>,
+    /// When the first one arrived.
+    pub first_arrival: Option<Instant>,
     /// When the last one arrived that had not arrived before. From the first to here is how long
     /// a message took that nobody acknowledges.
     pub last_arrival: Option<Instant>,
@@ -52,6 +57,8 @@ pub struct SinkCounters {
 pub struct Latency {
     /// Nanoseconds, rounded to the nearest.
     histogram: Histogram<u64>,
+    /// Of all, exactly, in picoseconds.
+    sum: u128,
     min: Duration,
     max: Duration,
 }
@@ -60,7 +67,7 @@ impl Default for Latency {
     fn default() -> Self {
         let histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS)
             .expect("the bounds are in order and the digits few");
-        Self { histogram, min: Duration::MAX, max: Duration::ZERO }
+        Self { histogram, sum: 0, min: Duration::MAX, max: Duration::ZERO }
     }
 }
 
@@ -68,6 +75,7 @@ impl Latency {
     /// Counts one frame. Allocates nothing: the histogram has its full size from the start.
     #[inline]
     pub fn record(&mut self, latency: Duration) {
+        self.sum += u128::from(latency.as_picos());
         self.min = self.min.min(latency);
         self.max = self.max.max(latency);
         self.histogram.saturating_record((latency.as_picos() + 500) / 1_000);
@@ -75,6 +83,7 @@ impl Latency {
 
     /// Adds what another has counted.
     pub fn add(&mut self, other: &Self) {
+        self.sum += other.sum;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         self.histogram.add(&other.histogram).expect("all have the same bounds");
@@ -106,6 +115,19 @@ impl Latency {
         self.max
     }
 
+    /// The mean of all, rounded down to the picosecond; zero when there were none.
+    #[must_use]
+    pub fn mean(&self) -> Duration {
+        let mean = self.sum / u128::from(self.count().max(1));
+        Duration::from_picos(mean as u64)
+    }
+
+    /// Forgets all frames. Allocates nothing.
+    pub fn clear(&mut self) {
+        self.histogram.reset();
+        (self.sum, self.min, self.max) = (0, Duration::MAX, Duration::ZERO);
+    }
+
     /// The distribution in nanoseconds, for reports.
     #[must_use]
     pub const fn histogram(&self) -> &Histogram<u64> {
@@ -117,6 +139,10 @@ impl Latency {
 #[derive(Clone, Debug)]
 pub(super) struct Sink {
     counters: SinkCounters,
+    /// Whose pauses are to stop it, if that is known.
+    priority: Option<Priority>,
+    /// Lower numbers are of before the last clearing.
+    floor: u64,
     /// One more than the highest sequence number that arrived.
     next: u64,
     /// Bit n % WINDOW: whether n has arrived, for n from `next - WINDOW` to `next - 1`.
@@ -130,7 +156,7 @@ const fn bit(sequence: u64) -> (usize, u64) {
 
 impl Sink {
     /// A sink that has seen nothing.
-    pub(super) fn new(id: FlowId) -> Self {
+    pub(super) fn new(id: FlowId, priority: Option<Priority>) -> Self {
         let counters = SinkCounters {
             id,
             frames: 0,
@@ -138,13 +164,32 @@ impl Sink {
             duplicates: 0,
             reordered: 0,
             stale: 0,
+            old: 0,
             ce_marked: 0,
             ahead: 0,
             first_sent: None,
+            first_arrival: None,
             last_arrival: None,
             latency: Latency::default(),
         };
-        Self { counters, next: 0, seen: Box::new([0; (WINDOW / 64) as usize]) }
+        Self { counters, priority, floor: 0, next: 0, seen: Box::new([0; (WINDOW / 64) as usize]) }
+    }
+
+    /// Forgets all frames that have arrived. Their numbers stay known: what comes late of them is
+    /// old.
+    pub(super) fn clear(&mut self) {
+        let c = &mut self.counters;
+        (c.frames, c.bytes, c.duplicates, c.reordered) = (0, 0, 0, 0);
+        (c.stale, c.old, c.ce_marked, c.ahead) = (0, 0, 0, 0);
+        (c.first_sent, c.first_arrival, c.last_arrival) = (None, None, None);
+        c.latency.clear();
+        self.floor = self.next;
+    }
+
+    /// The priority whose pauses are to stop it.
+    #[inline]
+    pub(super) const fn priority(&self) -> Option<Priority> {
+        self.priority
     }
 
     /// What arrived so far.
@@ -156,7 +201,6 @@ impl Sink {
     #[inline]
     pub(super) fn take(&mut self, now: Instant, arrival: &Arrival, wire_len: u32) {
         if !self.is_new(arrival.probe.sequence) {
-            self.counters.duplicates += 1;
             return;
         }
         let c = &mut self.counters;
@@ -165,6 +209,7 @@ impl Sink {
         c.ce_marked += u64::from(arrival.ecn == Ecn::Ce);
         let sent = arrival.probe.sent;
         c.first_sent = Some(c.first_sent.map_or(sent, |first| first.min(sent)));
+        c.first_arrival = c.first_arrival.or(Some(now));
         c.last_arrival = Some(now);
         if arrival.probe.sent > now {
             c.ahead += 1;
@@ -173,7 +218,8 @@ impl Sink {
         }
     }
 
-    /// Whether this sequence number has not arrived before; takes note of it and of its order.
+    /// Whether this sequence number has not arrived before; counts it by its order, or as what it is
+    /// if it is not new.
     #[inline]
     fn is_new(&mut self, sequence: u64) -> bool {
         if sequence >= self.next {
@@ -183,6 +229,9 @@ impl Sink {
                 self.seen[word] &= !mask;
             }
             self.next = sequence.saturating_add(1);
+        } else if sequence < self.floor {
+            self.counters.old += 1;
+            return false;
         } else if self.next - sequence > WINDOW {
             self.counters.reordered += 1;
             self.counters.stale += 1;
@@ -190,6 +239,7 @@ impl Sink {
         } else {
             let (word, mask) = bit(sequence);
             if self.seen[word] & mask != 0 {
+                self.counters.duplicates += 1;
                 return false;
             }
             self.counters.reordered += 1;
@@ -220,7 +270,7 @@ mod tests {
         fn every_sequence_number_counts_once_within_the_window(
             numbers in prop::collection::vec(0..WINDOW, 1..300)
         ) {
-            let mut sink = Sink::new(FlowId(0));
+            let mut sink = Sink::new(FlowId(0), None);
             let (mut seen, mut highest, mut reordered) = (HashSet::new(), None, 0);
             for n in &numbers {
                 take(&mut sink, *n);
@@ -237,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_gap_of_any_width_leaves_no_old_bit_behind() {
-        let mut sink = Sink::new(FlowId(0));
+        let mut sink = Sink::new(FlowId(0), None);
         for n in [0, 1, WINDOW + 1, WINDOW, 10 * WINDOW, u64::MAX - 1, u64::MAX] {
             take(&mut sink, n);
         }

@@ -6,8 +6,9 @@ mod send;
 
 pub use counters::{PriorityPauses, StationCounters, StationSnapshot};
 
+use super::meter::Meter;
 use super::pauses::PauseSource;
-use super::plan::{EndKey, FRAME_MIN, PlanError, StationPlan};
+use super::plan::{EndKey, FRAME_MIN, FlowId, PlanError, StationPlan};
 use super::sink::{Sink, SinkCounters};
 use super::source::{SourceCounters, Sources};
 use super::transport::answers::Answers;
@@ -51,6 +52,8 @@ pub struct Station<P: Source> {
     lookup: Vec<u32>,
     /// The senders by what their answers say, in that order.
     ends: Vec<(EndKey, u32)>,
+    /// What a traffic generator measures.
+    meter: Option<Box<Meter>>,
     /// The priorities whose pauses are obeyed.
     obeys: PrioritySet,
     /// The priorities that may not send in this poll.
@@ -75,6 +78,8 @@ impl<P: Source> Station<P> {
             (0..).zip(&plan.senders).map(|(n, plan)| (plan.answer_key(), n)).collect();
         ends.sort_unstable();
         let line = Line::new(plan.rate, plan.line);
+        let meter = Meter::of(plan);
+        let priority = |id| meter.as_ref().and_then(|m| m.priority_of(id));
         Ok(Self {
             name: plan.name.clone(),
             mac: plan.mac,
@@ -87,9 +92,10 @@ impl<P: Source> Station<P> {
             pauses: plan.pauses.iter().map(|p| PauseSource::new(p, plan.mac)).collect(),
             hand: Burst::new(),
             retry: Instant::ZERO,
-            sinks: ids.iter().map(|id| Sink::new(*id)).collect(),
+            sinks: ids.iter().map(|id| Sink::new(*id, priority(*id))).collect(),
             expects: plan.expects.len(),
             answers: Answers::new(&plan.receivers),
+            meter,
             lookup,
             ends,
             obeys: match plan.flow_control {
@@ -120,9 +126,15 @@ impl<P: Source> Station<P> {
             self.receiver.clear(now);
             self.counters.flushed += self.hand.len() as u64;
             self.hand.clear();
+            if let Some(meter) = &mut self.meter {
+                meter.link_down(now);
+            }
         }
         if let Some(rate) = rate {
             self.receiver.set_rate(now, rate);
+            if let Some(meter) = &mut self.meter {
+                meter.set_rate(now, rate);
+            }
             self.shaper.set_rate(rate);
             let line = *self.shaper.line();
             self.slot = line.time_for(FRAME_MIN);
@@ -135,6 +147,21 @@ impl<P: Source> Station<P> {
     pub fn stop(&mut self) {
         self.sources.stop();
         self.pauses.clear();
+    }
+
+    /// These flows start anew: what arrived of them so far is forgotten, and what was measured by
+    /// them of pauses. Their sequence numbers go on, so that what is still on its way from before
+    /// counts as neither new nor a duplicate (see [`SinkCounters::old`]).
+    pub fn clear_streams(&mut self, which: &[FlowId]) {
+        for id in which {
+            let place = self.lookup.get(id.0 as usize).and_then(|i| i.checked_sub(1));
+            if let Some(i) = place {
+                self.sinks[i as usize].clear();
+            }
+        }
+        if let Some(meter) = &mut self.meter {
+            meter.clear(which);
+        }
     }
 
     /// Whether everything planned was sent or has run out of time, everything that came in was
@@ -195,6 +222,7 @@ impl<P: Source> Station<P> {
             senders: self.sources.senders().collect(),
             receivers: self.answers.counters().collect(),
             sinks: self.sinks.iter().map(|s| s.counters().clone()).collect(),
+            meter: self.meter.as_ref().map(|m| m.counters(now)),
         }
     }
 

@@ -50,6 +50,12 @@ pub enum PlanError {
     /// Two flows whose frames could not be told apart.
     #[error("flows {0} and {1} have the same queue pair or the same ports at this station")]
     SameEnd(u32, u32),
+    /// A priority for a stream that is not expected.
+    #[error("flow {0}: its priority is given, and it is not among the flows expected")]
+    NotExpected(u32),
+    /// A control stream that nothing tells from other frames.
+    #[error("flow {0}: a control stream is known by its octets, at least one")]
+    ControlOctets(u32),
     /// Pauses that follow each other without any time between them.
     #[error("pauses have to be some time apart")]
     PauseInterval,

@@ -1,5 +1,6 @@
 //! What a station counts.
 
+use crate::host::meter::MeterCounters;
 use crate::host::plan::FlowId;
 use crate::host::sink::SinkCounters;
 use crate::host::source::SourceCounters;
@@ -66,6 +67,8 @@ pub struct StationSnapshot {
     pub receivers: Vec<ReceiverCounters>,
     /// What it received, by flow: those that it was told to expect, then those of its receivers.
     pub sinks: Vec<SinkCounters>,
+    /// What its meter measured, if it has one.
+    pub meter: Option<MeterCounters>,
 }
 
 impl StationSnapshot {

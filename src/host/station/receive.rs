@@ -3,13 +3,12 @@
 use super::Station;
 use crate::frame::{Burst, Frame};
 use crate::host::arrived::Arrived;
+use crate::host::pauses;
 use crate::host::plan::EndKey;
 use crate::host::probe::Arrival;
 use crate::host::transport::receiver::Data;
-use crate::pfc::PauseVector;
 use crate::port::Source;
 use crate::time::Instant;
-use crate::units::PrioritySet;
 use crate::wire::{EtherType, mac_control, vlan};
 
 /// Bursts read in one poll before anything is sent. Reading stops at the first burst that is not
@@ -46,10 +45,13 @@ impl<P: Source> Station<P> {
             return;
         };
         if walk.ethertype == EtherType::MAC_CONTROL {
-            self.take_control(now, head);
+            self.is_controls(now, frame);
+            self.take_control(now, frame.head());
             return;
         }
-        if walk.dst != self.mac && !walk.dst.is_multicast() {
+        // A traffic generator's flows are to whatever address is asked for.
+        let foreign = walk.dst != self.mac && !walk.dst.is_multicast();
+        if foreign && self.meter.is_none() {
             self.counters.foreign += 1;
             return;
         }
@@ -61,7 +63,18 @@ impl<P: Source> Station<P> {
             }
             Arrived::Other => false,
         };
-        self.counters.unexpected += u64::from(!expected);
+        if !expected && !self.is_controls(now, frame) {
+            let counter =
+                if foreign { &mut self.counters.foreign } else { &mut self.counters.unexpected };
+            *counter += 1;
+        }
+    }
+
+    /// Whether a frame without a probe is one of a control stream that is expected here, which it
+    /// then counts for.
+    fn is_controls(&mut self, now: Instant, frame: &P::Frame) -> bool {
+        let meter = self.meter.as_mut();
+        meter.is_some_and(|m| m.on_other(now, frame.head(), frame.wire_len()))
     }
 
     /// Data with a probe: it is counted, and answered if its flow has a receiver here. False when
@@ -83,7 +96,11 @@ impl<P: Source> Station<P> {
                 return false;
             }
         }
-        self.sinks[i].take(now, arrival, wire_len);
+        let sink = &mut self.sinks[i];
+        sink.take(now, arrival, wire_len);
+        if let (Some(p), Some(meter)) = (sink.priority(), &mut self.meter) {
+            meter.on_data(now, p);
+        }
         true
     }
 
@@ -96,21 +113,20 @@ impl<P: Source> Station<P> {
 
     /// One received MAC control frame.
     fn take_control(&mut self, now: Instant, head: &[u8]) {
-        let (names, obeyed) = match mac_control::Repr::parse(head, self.mac) {
-            Ok(mac_control::Repr::Pfc(pfc)) => {
-                let vector = PauseVector { enabled: pfc.enabled, time: pfc.times };
-                (pfc.enabled, self.receiver.on_pfc(now, &vector))
-            }
-            Ok(mac_control::Repr::Pause(pause)) => {
-                (PrioritySet::ALL, self.receiver.on_pause(now, pause.time))
-            }
-            Err(_) => {
-                self.counters.malformed += 1;
-                return;
-            }
+        let Ok(repr) = mac_control::Repr::parse(head, self.mac) else {
+            self.counters.malformed += 1;
+            return;
         };
+        let pause = pauses::vector(&repr);
+        let obeyed = match repr {
+            mac_control::Repr::Pfc(_) => self.receiver.on_pfc(now, &pause),
+            mac_control::Repr::Pause(repr) => self.receiver.on_pause(now, repr.time),
+        };
+        if let Some(meter) = &mut self.meter {
+            meter.on_pause(now, &pause);
+        }
         self.counters.pauses_received += 1;
-        for p in names.iter() {
+        for p in pause.enabled.iter() {
             let c = &mut self.counters.priorities[p.index()];
             c.received += 1;
             c.obeyed += u64::from(obeyed && self.obeys.contains(p));

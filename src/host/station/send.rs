@@ -2,10 +2,12 @@
 
 use super::{COMMITTED_MAX, Station, StationCounters};
 use crate::frame::Frame;
+use crate::host::meter::{self, Leaving, Meter};
 use crate::host::transport::receiver::Turn;
 use crate::port::Source;
 use crate::schedule::Shaper;
 use crate::time::Instant;
+use crate::units::Mac;
 
 impl<P: Source> Station<P> {
     /// Sends what was refused before, then what is due, at most [`COMMITTED_MAX`] frames in all.
@@ -13,6 +15,7 @@ impl<P: Source> Station<P> {
         let before = self.hand.len();
         if before > 0 {
             self.port.tx_burst(&mut self.hand);
+            self.gone(now);
         }
         if !self.hand.is_empty() {
             self.retry = now + self.slot;
@@ -27,6 +30,7 @@ impl<P: Source> Station<P> {
         let made = self.hand.len();
         if made > 0 {
             self.port.tx_burst(&mut self.hand);
+            self.gone(now);
         }
         if !self.hand.is_empty() {
             self.retry = now + self.slot;
@@ -50,10 +54,7 @@ impl<P: Source> Station<P> {
                 };
                 charge(&mut self.shaper, &mut self.counters, now, frame.wire_len());
                 self.hand.push(frame);
-                self.counters.pauses_sent += 1;
-                for p in pause.names.iter() {
-                    self.counters.priorities[p.index()].sent += 1;
-                }
+                control_made(&mut self.counters, &mut self.meter, self.mac, &pause.octets);
                 pause.due = pause.due.saturating_add(pause.every);
                 pause.left -= 1;
             }
@@ -74,6 +75,7 @@ impl<P: Source> Station<P> {
             });
             match turn {
                 Turn::Said { wire_len, .. } => {
+                    tell(&mut self.meter, Leaving::Other, 1);
                     charge(&mut self.shaper, &mut self.counters, now, wire_len);
                 }
                 Turn::Silent => {}
@@ -104,7 +106,16 @@ impl<P: Source> Station<P> {
                 self.retry = now + self.slot;
                 return;
             }
+            tell(&mut self.meter, Leaving::Data(p), 1);
             charge(&mut self.shaper, &mut self.counters, now, len);
+        }
+    }
+
+    /// The port has taken frames from the front of the hand.
+    #[inline]
+    fn gone(&mut self, now: Instant) {
+        if let Some(meter) = &mut self.meter {
+            meter.gone(now, self.hand.len());
         }
     }
 
@@ -136,4 +147,30 @@ fn charge(shaper: &mut Shaper, counters: &mut StationCounters, now: Instant, wir
     shaper.charge(now, wire_len);
     counters.tx_frames += 1;
     counters.tx_bytes += u64::from(wire_len);
+}
+
+/// `n` frames were made and put into the hand: tells the meter, if there is one.
+#[inline]
+fn tell(meter: &mut Option<Box<Meter>>, what: Leaving, n: usize) {
+    if let Some(meter) = meter {
+        meter.made(what, n);
+    }
+}
+
+/// A frame on the control path was made and put into the hand: counts it if it is a pause, and tells
+/// the meter.
+fn control_made(
+    counters: &mut StationCounters,
+    meter: &mut Option<Box<Meter>>,
+    mac: Mac,
+    octets: &[u8],
+) {
+    let what = meter::control_frame(octets, mac);
+    if let Leaving::Pause(pause) = &what {
+        counters.pauses_sent += 1;
+        for p in pause.enabled.iter() {
+            counters.priorities[p.index()].sent += 1;
+        }
+    }
+    tell(meter, what, 1);
 }
