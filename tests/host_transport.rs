@@ -9,6 +9,7 @@ use link::*;
 use proptest::prelude::*;
 use sluice::congestion::DcqcnPlan;
 use sluice::frame::Frame;
+use sluice::host::probe::PROBE_LEN;
 use sluice::host::{
     FlowId, FlowPlan, Headers, Marking, Message, Operation, PlanError, Rate, Recovery, RocePlan,
     Station, Transport, TransportPlan,
@@ -22,7 +23,7 @@ use sluice::wire::{EtherType, aeth, cnp, icrc, ipv4, reth, segment, vlan};
 
 #[test]
 fn a_message_takes_its_frames_and_a_round_trip() {
-    for bytes in [1, 24, 1000, 1001, 250_000] {
+    for bytes in [1, PROBE_LEN as u64, 1000, 1001, 250_000] {
         let mut f = roce_flow(1);
         f.message = Some(Message::once(bytes));
         let (size, overhead) = (f.size, f.overhead());
@@ -30,7 +31,7 @@ fn a_message_takes_its_frames_and_a_round_trip() {
         world.run_to(at(10_000));
         let full = bytes.div_ceil(1000) - 1;
         // The last frame holds a probe at least, and is padded to a multiple of four.
-        let tail = (bytes - full * 1000).max(24).next_multiple_of(4) as u32;
+        let tail = (bytes - full * 1000).max(PROBE_LEN as u64).next_multiple_of(4) as u32;
         let there = on_line(size).saturating_mul(full) + on_line(overhead + tail) + DELAY;
         let ack = world.with_opcode(B, Opcode::RC_ACKNOWLEDGE).pop().unwrap();
         let back = on_line(ack.1.len() as u32 + 4) + DELAY;
@@ -66,8 +67,8 @@ fn frames_are_what_the_standards_say_octet_for_octet() {
     let first = &world.with_opcode(A, Opcode::RC_SEND_FIRST)[0].1;
     let want = "020000000002 020000000001 8100 6064 0800 \
                 456a0414 00004000 4011 226d 0a000001 0a000002 d001 12b7 0400 0000 \
-                0000ffff 00000201 00ffffff 534c5549 00000001 0000000000000000 0000000000000000";
-    assert_eq!(hex(&first[..82]), want.replace(' ', ""));
+                0000ffff 00000201 00ffffff 534c5549 0001 000000000000 000000000000";
+    assert_eq!(hex(&first[..76]), want.replace(' ', ""));
     let last = &world.with_opcode(A, Opcode::RC_SEND_LAST)[0].1;
     // 30 octets of payload and two that pad it: the whole frame is short enough for its ICRC.
     assert_eq!((last.len(), bth(last).unwrap().pad_count), (18 + 20 + 8 + 12 + 32 + 4, 2));
@@ -335,8 +336,8 @@ fn plans_that_cannot_be_run_are_refused() {
             Transport::TcpLike(_) => unreachable!(),
         }
     }
-    let short = PlanError::Short { flow: 5, size: 85, min: 90 };
-    assert_eq!(refused(|f| f.size = 85), short);
+    let short = PlanError::Short { flow: 5, size: 83, min: 84 };
+    assert_eq!(refused(|f| f.size = 83), short);
     assert_eq!(refused(|f| f.size = 16_385), PlanError::Long { flow: 5, size: 16_385 });
     assert_eq!(refused(|f| f.message = Some(Message::once(0))), PlanError::Message(5));
     assert_eq!(refused(|f| kind(f).window = Some(Bytes(999))), PlanError::Window(5));

@@ -223,7 +223,7 @@ fn said_by_stations() -> Vec<(&'static str, Vec<u8>)> {
     let flows = [Operation::Send, Operation::Write].map(|operation| {
         let id = operation as u32 + 1;
         let mut flow = link::flow(id, Transport::Roce(RocePlan { operation, ..link::roce(id) }));
-        flow.size = flow.size_min() + 12;
+        flow.size = flow.overhead() + 36;
         flow.message = Some(Message { bytes: 101, count: 20, every: Duration::ZERO });
         flow
     });

@@ -77,7 +77,7 @@ pub struct Tag {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Headers {
     /// Nothing: the probe follows at once, under the local experimental EtherType 0x88B5
-    /// (802 9.2.3). The only choice for frames of 64 octets.
+    /// (802 9.2.3).
     Ethernet,
     /// IPv4 and UDP.
     Udp4(Udp<Ipv4Addr>),

@@ -1,6 +1,11 @@
 //! The probe that every frame of a flow carries: whose frame it is, the how manieth, and when it
-//! was sent. Octets from its start: magic (4), flow (4), sequence (8), time in picoseconds (8), all
+//! was sent. Octets from its start: magic (4), flow (2), sequence (6), time in picoseconds (6), all
 //! big-endian.
+//!
+//! Eighteen octets are what 64 leave behind the headers of Ethernet, IPv4 and UDP. They hold the
+//! numbers modulo 2^48. A sequence number comes again after 21 days at 150 million frames per
+//! second. A time comes again after 281 s: its reader takes it for the one closest to its own
+//! clock's, so that it is right for frames that took, or lie ahead, less than 140 s.
 
 use super::arrived::Arrived;
 use super::plan::FlowId;
@@ -9,7 +14,7 @@ use crate::wire::ip::Ecn;
 use crate::wire::{EtherType, vlan};
 
 /// Octets of a probe.
-pub const PROBE_LEN: usize = 24;
+pub const PROBE_LEN: usize = 18;
 
 /// The local experimental EtherType 1 (802 9.2.3), for probes without IP.
 pub const PROBE_ETHERTYPE: EtherType = EtherType(0x88b5);
@@ -18,17 +23,24 @@ pub const PROBE_ETHERTYPE: EtherType = EtherType(0x88b5);
 const MAGIC: [u8; 4] = *b"SLUI";
 
 /// Where the sequence number is, behind which the time follows.
-pub(super) const SEQUENCE_AT: usize = 8;
+pub(super) const SEQUENCE_AT: usize = 6;
+
+/// Sequence numbers and times are counted modulo this.
+pub const MODULUS: u64 = 1 << 48;
+
+/// A time as a probe holds it: picoseconds modulo [`MODULUS`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stamp(u64);
 
 /// A probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {
     /// The flow.
     pub flow: FlowId,
-    /// The number of the frame in its flow, from 0.
+    /// The number of the frame in its flow, from 0, modulo [`MODULUS`].
     pub sequence: u64,
     /// When the frame was given to the port, on the sender's clock.
-    pub sent: Instant,
+    pub sent: Stamp,
 }
 
 /// A frame with a probe, as a sink sees it.
@@ -40,20 +52,51 @@ pub struct Arrival {
     pub ecn: Ecn,
 }
 
+impl Stamp {
+    /// The stamp of a time.
+    #[must_use]
+    #[inline]
+    pub const fn of(at: Instant) -> Self {
+        Self(at.as_picos() % MODULUS)
+    }
+
+    /// The time that it is the stamp of: of those that are, the closest to `now`. It may lie ahead
+    /// of it.
+    #[must_use]
+    #[inline]
+    pub const fn near(self, now: Instant) -> Instant {
+        // The difference modulo 2^48, as a number with a sign.
+        let ahead = (self.0.wrapping_sub(now.as_picos()) << 16) as i64 >> 16;
+        match now.as_picos().checked_add_signed(ahead) {
+            Some(ps) => Instant::from_picos(ps),
+            // Before the start of the world nothing was sent.
+            None => Instant::from_picos(self.0),
+        }
+    }
+}
+
 impl Probe {
+    /// The probe of a frame sent at `now`.
+    #[must_use]
+    #[inline]
+    pub const fn new(flow: FlowId, sequence: u64, now: Instant) -> Self {
+        Self { flow, sequence: sequence % MODULUS, sent: Stamp::of(now) }
+    }
+
     /// Reads a probe at the front of `octets`, or nothing when there is none.
     #[must_use]
     #[inline]
     pub fn parse(octets: &[u8]) -> Option<Self> {
         let probe: &[u8; PROBE_LEN] = octets.first_chunk()?;
         let (magic, rest) = probe.split_first_chunk::<4>()?;
-        let (flow, rest) = rest.split_first_chunk::<4>()?;
-        let (sequence, rest) = rest.split_first_chunk::<8>()?;
-        let sent = rest.first_chunk::<8>()?;
+        let (numbers, rest) = rest.split_first_chunk::<8>()?;
+        let numbers = u64::from_be_bytes(*numbers);
+        let (high, low) = rest.split_first_chunk::<4>()?;
+        let low = u16::from_be_bytes(*low.first_chunk()?);
         (*magic == MAGIC).then(|| Self {
-            flow: FlowId(u32::from_be_bytes(*flow)),
-            sequence: u64::from_be_bytes(*sequence),
-            sent: Instant::from_picos(u64::from_be_bytes(*sent)),
+            flow: FlowId((numbers >> 48) as u32),
+            sequence: numbers % MODULUS,
+            sent: Stamp(u64::from(u32::from_be_bytes(*high)) << 16 | u64::from(low)),
         })
     }
 
@@ -61,14 +104,17 @@ impl Probe {
     #[must_use]
     #[inline]
     pub fn octets(&self) -> [u8; PROBE_LEN] {
+        let numbers = u64::from(self.flow.0) << 48 | self.sequence;
         let mut out = [0; PROBE_LEN];
         out[..4].copy_from_slice(&MAGIC);
-        out[4..SEQUENCE_AT].copy_from_slice(&self.flow.0.to_be_bytes());
-        out[SEQUENCE_AT..16].copy_from_slice(&self.sequence.to_be_bytes());
-        out[16..].copy_from_slice(&self.sent.as_picos().to_be_bytes());
+        out[4..12].copy_from_slice(&numbers.to_be_bytes());
+        out[12..16].copy_from_slice(&((self.sent.0 >> 16) as u32).to_be_bytes());
+        out[16..].copy_from_slice(&(self.sent.0 as u16).to_be_bytes());
         out
     }
 }
+
+const _: () = assert!(super::plan::FLOW_ID_MAX <= u16::MAX as u32, "a flow's number has 16 bits");
 
 impl Arrival {
     /// Finds the probe in a frame whose network header is at `walk.l3`, or nothing when the frame
@@ -80,5 +126,51 @@ impl Arrival {
             Arrived::Data(arrival, _) => Some(arrival),
             Arrived::Answer(..) | Arrived::Other => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A little less than half the modulus: how far the two clocks may be apart.
+    const FAR: i64 = (MODULUS / 2) as i64 - 1;
+
+    proptest! {
+        #[test]
+        fn flow_number_and_time_arrive_as_they_were_sent(
+            flow in 0..=super::super::plan::FLOW_ID_MAX, sequence in 0..MODULUS,
+            sent in 0..1_u64 << 63, ahead in -FAR..=FAR,
+        ) {
+            let probe = Probe::new(FlowId(flow), sequence, Instant::from_picos(sent));
+            let read = Probe::parse(&probe.octets()).unwrap();
+            prop_assert_eq!(read, probe);
+            prop_assert_eq!((read.flow, read.sequence), (FlowId(flow), sequence));
+            let now = Instant::from_picos(sent.saturating_add_signed(ahead));
+            prop_assert_eq!(read.sent.near(now), Instant::from_picos(sent));
+        }
+    }
+
+    #[test]
+    fn a_probe_is_laid_out_as_its_format_says() {
+        let probe =
+            Probe::new(FlowId(0x0102), 0x0304_0506_0708, Instant::from_picos(0xff_0a0b_0c0d_0e0f));
+        let octets = *b"SLUI\x01\x02\x03\x04\x05\x06\x07\x08\x0a\x0b\x0c\x0d\x0e\x0f";
+        assert_eq!(probe.octets(), octets);
+        for n in 0..PROBE_LEN {
+            assert_eq!(Probe::parse(&octets[..n]), None);
+        }
+        assert_eq!(
+            Probe::parse(b"SLUJ\x01\x02\x03\x04\x05\x06\x07\x08\x0a\x0b\x0c\x0d\x0e\x0f"),
+            None
+        );
+    }
+
+    #[test]
+    fn nothing_was_sent_before_the_start_of_the_world() {
+        let late = Probe::new(FlowId(0), 0, Instant::from_picos(MODULUS - 1)).sent;
+        assert_eq!(late.near(Instant::ZERO), Instant::from_picos(MODULUS - 1));
     }
 }

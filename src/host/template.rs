@@ -3,7 +3,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::plan::{FlowPlan, Headers, Tag, Udp};
+use super::plan::{FlowId, FlowPlan, Headers, Tag, Udp};
 use super::probe::{PROBE_ETHERTYPE, PROBE_LEN, Probe, SEQUENCE_AT};
 use crate::frame::FCS_BYTES;
 use crate::time::Instant;
@@ -29,7 +29,7 @@ pub struct Template {
     /// The UDP checksum's sum without what changes from frame to frame, when there is one.
     udp: Option<Sum>,
     wire_len: u32,
-    probe: Probe,
+    flow: FlowId,
 }
 
 impl Template {
@@ -43,7 +43,7 @@ impl Template {
             Headers::Udp4(_) => EtherType::IPV4,
             Headers::Udp6(_) => EtherType::IPV6,
         };
-        let probe = Probe { flow: flow.id, sequence: 0, sent: Instant::ZERO };
+        let probe = Probe::new(flow.id, 0, Instant::ZERO);
         head[probe_at..].copy_from_slice(&probe.octets());
         let l3 = layer2(flow.dst, flow.src, flow.tag, ethertype, &mut head);
         let len = (flow.size - FCS_BYTES) as usize - l3;
@@ -52,13 +52,13 @@ impl Template {
             Headers::Udp4(udp) => Some(udp4(&udp, len, &mut head[l3..])),
             Headers::Udp6(udp) => Some(udp6(&udp, len, &mut head[l3..])),
         };
-        Self { head, probe_at, udp, wire_len: flow.size, probe }
+        Self { head, probe_at, udp, wire_len: flow.size, flow: flow.id }
     }
 
     /// The first octets of frame number `sequence`, sent at `now`.
     #[inline]
     pub fn stamp(&mut self, sequence: u64, now: Instant) -> &[u8] {
-        let probe = Probe { sequence, sent: now, ..self.probe }.octets();
+        let probe = Probe::new(self.flow, sequence, now).octets();
         self.head[self.probe_at..].copy_from_slice(&probe);
         if let Some(sum) = self.udp {
             let sum = match sum.octets(&probe[SEQUENCE_AT..]).finish() {

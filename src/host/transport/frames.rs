@@ -3,6 +3,7 @@
 use core::net::Ipv4Addr;
 
 use crate::host::plan::{Marking, Tag, TransportPlan, Udp};
+use crate::host::probe::PROBE_LEN;
 use crate::host::template::{ROOM, ipv4_header, layer2};
 use crate::units::{Dscp, Mac, Pcp};
 use crate::wire::ip::{Ecn, Protocol};
@@ -75,6 +76,6 @@ pub(super) const fn padded(l3: usize, ip_len: usize) -> usize {
 }
 
 const _: () = assert!(
-    ethernet::HEADER_LEN + 4 + ipv4::HEADER_LEN + 8 + 12 + 16 + 24 <= HEAD,
+    ethernet::HEADER_LEN + 4 + ipv4::HEADER_LEN + 8 + 12 + 16 + PROBE_LEN <= HEAD,
     "tag, UDP, BTH, RETH and probe fit"
 );

@@ -256,7 +256,8 @@ impl Recorder {
     fn time(&mut self, at: Instant, head: &[u8]) {
         let Some(probe) = probe_of(head) else { return };
         if let Some(Some(clocks)) = self.clocks.get_mut(probe.flow.0 as usize) {
-            clocks.latency.record(at.since(clocks.from.network(probe.sent)));
+            let sent = probe.sent.near(clocks.from.local(at));
+            clocks.latency.record(at.since(clocks.from.network(sent)));
         }
     }
 

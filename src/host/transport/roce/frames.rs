@@ -84,7 +84,7 @@ impl DataFrames {
         if has_reth {
             self.emit_reth();
         }
-        let probe = Probe { flow: self.flow, sequence, sent: now };
+        let probe = Probe::new(self.flow, sequence, now);
         self.head[probe_at..probe_at + PROBE_LEN].copy_from_slice(&probe.octets());
         let len = bth + roce::BTH_LEN + behind + icrc::LEN;
         let shown = if len <= HEAD {

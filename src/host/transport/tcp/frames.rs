@@ -57,7 +57,7 @@ impl DataFrames {
         }
         let l4 = self.l3 + ipv4::HEADER_LEN;
         let (tcp, probe) = self.head[l4..l4 + HEADER_LEN + PROBE_LEN].split_at_mut(HEADER_LEN);
-        probe.copy_from_slice(&Probe { flow: self.flow, sequence, sent: now }.octets());
+        probe.copy_from_slice(&Probe::new(self.flow, sequence, now).octets());
         tcp[SEQUENCE].copy_from_slice(&(segment.sequence as u32).to_be_bytes());
         tcp[13] = if segment.last { flag::ACK | flag::PUSH } else { flag::ACK };
         let sum = self.sum.octets(&tcp[SEQUENCE]).octets(&tcp[OFFSET_AND_FLAGS]);
@@ -78,7 +78,7 @@ impl DataFrames {
             |sum: Sum| sum.pseudo(ip.src.into(), ip.dst.into(), Protocol::TCP.0, len as u16);
         // Sequence number, offset and flags are added with each segment; the first is 0 here.
         let fixed = Sum::default().octets(&tcp[..12]).octets(&tcp[14..]);
-        let probe = Probe { flow: self.flow, sequence: 0, sent: Instant::ZERO }.octets();
+        let probe = Probe::new(self.flow, 0, Instant::ZERO).octets();
         self.sum = pseudo(fixed).octets(&probe[..SEQUENCE_AT]);
         self.fits = payload;
     }

@@ -31,7 +31,8 @@ proptest! {
         }
         prop_assert_eq!((own, cut.delivered_by(cut.total())), (bytes * count, bytes * count));
         let short = bytes % 1000;
-        let more = if (1..24).contains(&short) { 24 - short } else { 0 };
+        let probe = PROBE_LEN as u64;
+        let more = if (1..probe).contains(&short) { probe - short } else { 0 };
         prop_assert_eq!(wire, (bytes + more) * count);
     }
 }
