@@ -36,8 +36,8 @@ pub struct Flow {
     /// `{percentage: 50}`, `{bps: 40000000000}`, `{pps: 1000}`. Default: `100%`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<FlowRate>,
-    /// Octets of its full frames, FCS included: 70 (64 without IP) to 16384. Default: `1518`, a packet
-    /// of 1500 octets.
+    /// Octets of its full frames, FCS included: 64 (76 of `tcp`, 80 of `roce`) to 16384. Default:
+    /// `1518`, a packet of 1500 octets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     /// How much of it there is: `{frames: 20000}`, `{seconds: 1ms}`, `{bytes: 20MB}` of payload (in
