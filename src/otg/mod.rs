@@ -1,5 +1,6 @@
 //! The Open Traffic Generator's model, and the server that speaks it.
 //!
-//! [`engine`] is what the server needs of whoever runs the tests.
+//! [`model`] is what clients write and are answered. [`engine`] is what the server needs of whoever runs the tests.
 
 pub mod engine;
+pub mod model;
