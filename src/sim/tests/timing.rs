@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::congestion::Dice;
+use crate::units::BitsPerSec;
 
 /// When a host's only frame arrives at the receiver.
 fn first_arrival(plan: &NetworkPlan, node: u32) -> Instant {
