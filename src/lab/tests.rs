@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::host::{PauseAsk, PausePlan};
+use crate::sim::teststar::RATE;
 use crate::sim::{ClockPlan, DirectionPlan, ErrorPlan, Fault, FaultKind, LinkId, Which};
 use crate::switch::testworld;
 use crate::time::{Duration, Instant};
 use crate::units::{Priority, PrioritySet, Quanta};
-use star::{RATE, incast};
+use star::incast;
 
 fn run_it(plan: &LabPlan) -> Outcome {
     run(plan, World::Virtual, Options::default(), |_| {}).unwrap().outcome

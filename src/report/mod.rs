@@ -9,6 +9,7 @@ mod lab;
 mod live;
 mod metrics;
 mod scrape;
+mod sheet;
 mod summary;
 mod table;
 mod text;
