@@ -91,7 +91,8 @@ impl<P: Source> Station<P> {
             up: true,
             slot: line.time_for(FRAME_MIN),
             shaper: Shaper::new(plan.rate, plan.shaper_burst, plan.line),
-            receiver: Receiver::new(plan.flow_control, plan.rate),
+            receiver: Receiver::new(plan.flow_control, plan.rate)
+                .with_delay(plan.tester.pause_delay),
             sources: Sources::new(plan, &line)?,
             pauses: plan.pauses.iter().map(|p| PauseSource::new(p, plan.mac)).collect(),
             hand: Burst::new(),
