@@ -1,6 +1,8 @@
 //! The Open Traffic Generator's model, and the server that speaks it.
 //!
-//! [`model`] is what clients write and are answered. [`engine`] is what the server needs of whoever runs the tests.
+//! [`model`] is what clients write and are answered, [`resolve`] makes a test of it. [`engine`] is
+//! what the server needs of whoever runs the tests.
 
 pub mod engine;
 pub mod model;
+pub mod resolve;
