@@ -120,14 +120,20 @@ impl Devices {
             .map(|(_, a)| a)
     }
 
-    fn first4(&self, endpoint: Endpoint) -> Option<Ipv4Addr> {
+    /// Whether the other address is on the link of an endpoint's.
+    pub(super) fn reaches(&self, endpoint: Endpoint, other: Ipv4Addr) -> bool {
+        self.addresses(endpoint).any(|a| a.reaches(other.into()))
+    }
+
+    /// The IPv4 address of an endpoint, the first if it has several.
+    pub(super) fn ipv4(&self, endpoint: Endpoint) -> Option<Ipv4Addr> {
         self.addresses(endpoint).find_map(|a| match a.ip {
             IpAddr::V4(ip) => Some(ip),
             IpAddr::V6(_) => None,
         })
     }
 
-    fn first6(&self, endpoint: Endpoint) -> Option<Ipv6Addr> {
+    fn ipv6(&self, endpoint: Endpoint) -> Option<Ipv6Addr> {
         self.addresses(endpoint).find_map(|a| match a.ip {
             IpAddr::V4(_) => None,
             IpAddr::V6(ip) => Some(ip),
@@ -147,10 +153,10 @@ impl Devices {
         End {
             src: from.plan.mac,
             dst: known,
-            src4: self.first4(tx),
-            dst4: self.first4(rx),
-            src6: self.first6(tx),
-            dst6: self.first6(rx),
+            src4: self.ipv4(tx),
+            dst4: self.ipv4(rx),
+            src6: self.ipv6(tx),
+            dst6: self.ipv6(rx),
         }
     }
 

@@ -7,12 +7,15 @@
 //! its headers and every rate within its line, as far as the line's rate is known.
 
 mod captures;
+mod dcqcn;
 mod devices;
 mod findings;
 mod flows;
 mod headers;
 mod names;
 mod ports;
+mod queue_pairs;
+mod rocev2;
 mod sizes;
 mod timing;
 mod unsupported;
@@ -62,7 +65,8 @@ pub(super) fn find(
     let mut ports = ports::Ports::read(config, link, &mut cx);
     let devices = devices::Devices::read(config, &mut ports, &mut cx);
     captures::captures(&config.captures, &mut ports, &mut cx);
-    let flows = flows::flows(&config.flows, &mut ports, &devices, &mut cx);
+    let mut flows = flows::flows(&config.flows, &mut ports, &devices, &mut cx);
+    rocev2::flows(config, &mut ports, &devices, &mut flows, &mut cx);
     if flows.len() > FLOW_ID_MAX as usize + 1 {
         let what =
             format!("{} flows are more than the {} there can be", flows.len(), FLOW_ID_MAX + 1);

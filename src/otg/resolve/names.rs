@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::findings::Findings;
 use crate::otg::model::Config;
+use crate::otg::model::rocev2::{StatefulFlow, TransmitType};
 
 /// Refuses names that are empty or there twice.
 pub(super) fn check(config: &Config, cx: &mut Findings) {
@@ -61,5 +62,15 @@ fn each<'a>(config: &'a Config, found: &mut dyn FnMut(&'a str, String)) {
     }
     for (i, flow) in config.flows.iter().enumerate() {
         found(&flow.name, format!("flows[{i}].name"));
+    }
+    let Some(StatefulFlow::Rocev2(list)) = &config.stateful_flows else { return };
+    for (i, flows) in list.iter().enumerate() {
+        for (t, tx) in flows.tx_ports.iter().enumerate() {
+            let Some(TransmitType::TargetLineRate(target)) = &tx.transmit_type else { continue };
+            let path = format!("stateful_flows.rocev2[{i}].tx_ports[{t}].transmit_type");
+            for (f, flow) in target.flows.iter().enumerate() {
+                found(&flow.name, format!("{path}.target_line_rate.flows[{f}].name"));
+            }
+        }
     }
 }
