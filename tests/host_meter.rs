@@ -171,6 +171,28 @@ fn whoever_obeys_nothing_is_found_out_at_both_ends() {
 }
 
 #[test]
+fn a_delayed_pause_lets_frames_go_for_exactly_so_long() {
+    let [mut a, mut b] = pair();
+    // 100 quanta are 512 ns.
+    a.tester.pause_delay = Quanta(100);
+    b.pauses.push(pauses(1_000, 10_000, 4_000, 3));
+    let plans = [a, b];
+    let (got, sent) = measure(&plans, at(40_000));
+    let arrival = 10_000_000 + PAUSE_THERE;
+    let last = (arrival + 512_000 - 1) / FRAME * FRAME;
+    assert_eq!(got.last_frame, Some(ps(last - arrival)));
+    assert_eq!(sent.last_frame, Some(ps(last + FRAME_THERE - 10_000_000)));
+    // It ends when it would have ended without the delay.
+    assert_eq!((got.requested, got.first_frame), (Duration::from_nanos(13_120), Some(ps(0))));
+    assert_eq!(sent.first_frame, Some(ps(PAUSE_THERE + FRAME_THERE)));
+    let mut network = network(&plans);
+    network.run_until(at(40_000));
+    let counters = snapshot(&mut network, 0, at(40_000)).counters.priorities[3];
+    assert_eq!(counters.paused, Duration::from_nanos(13_120 - 512));
+    assert_eq!(counters.transitions, 1);
+}
+
+#[test]
 fn a_storm_with_holes_is_not_continuous() {
     let [a, mut b] = pair();
     b.pauses.push(pauses(1_000, 10_000, 6_000, 4));

@@ -5,6 +5,7 @@ mod common;
 use common::{MemFrame, MemPort};
 use proptest::prelude::*;
 use sluice::frame::{BURST, Frame, LINE_OVERHEAD_BYTES};
+use sluice::host::plan::stream::MeterPlan;
 use sluice::host::probe::{Arrival, Probe};
 use sluice::host::{
     COMMITTED_MAX, FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PlanError, Rate, Station,
@@ -155,14 +156,17 @@ proptest! {
     #[test]
     fn polling_more_often_changes_nothing(
         extra in prop::collection::vec(0_u64..3_000_000, 0..60),
-        pause_at in 0_u64..2_000_000, quanta in 0_u16..40,
+        pause_at in 0_u64..2_000_000, quanta in 0_u16..40, delay in 0_u16..20,
     ) {
         let flows = vec![
             flow(1, 3, 700, Rate::LineShare(500_000)),
             flow(2, 0, 200, Rate::LineShare(300_000)),
         ];
         let run = |polls: &[u64]| {
-            let mut bench = Bench::new(&plan(flows.clone()));
+            let mut plan = plan(flows.clone());
+            plan.tester.pause_delay = Quanta(delay);
+            plan.tester.meter = Some(MeterPlan::default());
+            let mut bench = Bench::new(&plan);
             let (mut given, end) = (false, at(3_000_000));
             let mut stops: Vec<_> = polls.iter().map(|ps| at(*ps)).collect();
             stops.extend([at(pause_at), end]);
@@ -177,7 +181,8 @@ proptest! {
                 }
                 bench.run_to(stop.max(bench.now));
             }
-            bench.sent
+            let end = bench.host.snapshot(end);
+            (bench.sent, end.counters, end.meter)
         };
         prop_assert_eq!(run(&extra), run(&[]));
     }

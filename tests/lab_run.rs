@@ -33,6 +33,7 @@ checks:
   - pause_legality
   - pauses_end
   - no_deadlock
+  - work_conserving
   - fairness: {tolerance: 5%}
   - value: {path: pauses.received_xoffs, at_least: 1}
 ";
@@ -227,7 +228,7 @@ fn the_report_is_one_page_that_needs_nothing_else() {
         "throughput (Gb/s)",
         "latency (logarithmic)",
         "aria-label=\"Pauses over time",
-        "all 7 checks were passed",
+        "all 8 checks were passed",
     ] {
         assert!(page.contains(part), "{part}");
     }

@@ -13,7 +13,8 @@ use sluice::host::{Message, Operation, RocePlan, Station, Transport};
 use sluice::time::Duration;
 use sluice::units::Vid;
 use sluice::wire::{
-    EtherType, aeth, arp, cnp, ethernet, group, icrc, ip, ipv4, mac_control, roce, tcp, udp, vlan,
+    EtherType, aeth, arp, cnp, echo, ethernet, group, icrc, ip, ipv4, mac_control, neighbour, roce,
+    tcp, udp, vlan,
 };
 use wire_frames::{KINDS, Rng};
 
@@ -122,7 +123,28 @@ fn describe_ip(ethertype: EtherType, packet: &[u8], out: &mut String) {
                 describe_roce(ethertype, packet, u.payload(), out);
             }
         }
+        ip::Protocol::ICMP | ip::Protocol::ICMPV6 => describe_icmp(&view, packet, &upper, out),
         other => panic!("nobody made a packet of {other}"),
+    }
+}
+
+fn describe_icmp(view: &ip::View<'_>, packet: &[u8], upper: &ip::Upper<'_>, out: &mut String) {
+    if let Ok(e) = echo::View::new(upper.protocol, upper.payload) {
+        let right = u8::from(e.checksum_ok(view.src(), view.dst()));
+        let request = u8::from(e.operation() == echo::Operation::Request);
+        let (id, seq, data) = (e.identifier(), e.sequence(), hex(e.data()));
+        let data = if data.is_empty() { "-".into() } else { data };
+        write!(out, " | echo {request} {id} {seq} {data} {right}").unwrap();
+        return;
+    }
+    let n = neighbour::Repr::parse(packet).expect("a neighbour message");
+    let (target, mac) = (n.target.to_bits(), n.link_layer.expect("an address"));
+    match n.kind {
+        neighbour::Kind::Solicitation => write!(out, " | solicits {target:032x} {mac} 1").unwrap(),
+        neighbour::Kind::Advertisement { router, solicited, overrides } => {
+            let [r, s, o] = [router, solicited, overrides].map(u8::from);
+            write!(out, " | advertises {r}{s}{o} {target:032x} {mac} 1").unwrap();
+        }
     }
 }
 
@@ -211,7 +233,10 @@ fn scapy_reads_in_our_frames_what_we_put_there() {
         assert_eq!(&describe(frame), words, "{kind}, seed {SEED}: {}", hex(frame));
         // Neither may have found a wrong checksum or ICRC in what we made.
         let wrong = words.split(" | ").any(|part| {
-            ["ip4", "udp", "icrc"].iter().any(|p| part.starts_with(p)) && part.ends_with(" 0")
+            ["ip4", "udp", "icrc", "echo", "solicits", "advertises"]
+                .iter()
+                .any(|p| part.starts_with(p))
+                && part.ends_with(" 0")
         });
         assert!(!wrong, "{kind}, seed {SEED}: {words}");
     }
@@ -344,7 +369,8 @@ fn tshark(name: &str, frames: &[(&'static str, Vec<u8>)], args: &[&str]) -> Opti
 /// or error.
 fn faulted(name: &str, frames: &[(&'static str, Vec<u8>)]) -> Option<Vec<String>> {
     let filter = "_ws.malformed || _ws.expert.severity >= 0x400000 || ip.checksum.status == 0 \
-                  || udp.checksum.status == 0 || tcp.checksum.status == 0";
+                  || udp.checksum.status == 0 || tcp.checksum.status == 0 \
+                  || icmp.checksum.status == 0 || icmpv6.checksum.status == 0";
     let fields = ["-e", "frame.number", "-e", "frame.protocols", "-e", "_ws.expert.message"];
     tshark(name, frames, &[&["-Y", filter, "-T", "fields"], &fields[..]].concat())
 }
@@ -395,6 +421,8 @@ fn tshark_names_every_format_and_reads_the_pause_times() {
             "ipv4-tcp" => "ethertype:ip:tcp",
             "ipv6-udp" => "ethertype:ipv6:udp",
             "ipv6-tcp" => "ethertype:ipv6:tcp",
+            "echo4" => "ethertype:ip:icmp",
+            "echo6" | "solicitation" | "advertisement" => "ethertype:ipv6:icmpv6",
             "ipv6-extension" => "ethertype:ipv6:ipv6.dstopts:udp",
             _ => ":infiniband",
         };

@@ -40,6 +40,7 @@ EXAMPLES:
   sluice ctl show                                 look at it from another terminal
   sluice ctl link port1 down
   sluice run configs/labs/incast.yaml             a lab at 100 Gb/s, in exact virtual time
+  sluice swarm --count 10000 --keep failed        labs by chance, and those that fail as files
   sluice headroom compare --rate 100G --length 100m  what a cable needs, by every model
 
 EXIT STATUS:

@@ -166,7 +166,9 @@ impl Dcqcn {
         let cut =
             (u128::from(self.rate) * u128::from(self.alpha) / (2 * u128::from(ALPHA_ONE))) as u64;
         let most = (u128::from(self.rate) * u128::from(self.plan.decrease_max) / 100) as u64;
-        self.rate = (self.rate - cut.min(most)).max(self.floor());
+        let cut = self.rate - cut.min(most);
+        let first = self.plan.first_rate.filter(|_| self.is_idle());
+        self.rate = first.map_or(cut, |r| r.get().min(self.line)).max(self.floor());
         self.decreased_at = Some(now);
         (self.timed, self.counted) = (0, 0);
         self.due = now.saturating_add(self.plan.increase_period);

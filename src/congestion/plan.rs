@@ -68,6 +68,9 @@ pub struct DcqcnPlan {
     /// Whether each decrease makes the rate before it the target. Otherwise the target stays where
     /// it is while no increase has come between two decreases.
     pub clamp_target: bool,
+    /// The rate that a notification sets a flow to that uses the whole link with nothing to recover,
+    /// if it is not alpha that decides that, too.
+    pub first_rate: Option<BitsPerSec>,
 }
 
 impl DcqcnPlan {
@@ -92,6 +95,7 @@ impl DcqcnPlan {
             decrease_period: Duration::ZERO,
             decrease_max: 100,
             clamp_target: true,
+            first_rate: None,
         }
     }
 
@@ -129,6 +133,7 @@ impl DcqcnPlan {
             decrease_period: Duration::from_micros(4),
             decrease_max: 50,
             clamp_target: false,
+            first_rate: None,
         }
     }
 

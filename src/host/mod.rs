@@ -11,11 +11,13 @@
 //!
 //! No clock is read, and nothing is allocated per frame. Time must not run backwards.
 //!
+//! [`neighbours`] answers ARP, neighbour discovery and pings for the interfaces of a traffic generator.
 //! [`plan`] says what a station does, `source` paces, [`template`] makes the octets, [`probe`]
 //! finds them again, [`sink`] counts; `transport` has the flows whose receivers answer.
 
 mod arrived;
 pub mod meter;
+pub mod neighbours;
 mod order;
 mod pauses;
 pub mod plan;

@@ -11,6 +11,7 @@ pub use transport::*;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::meter::Meter;
+use super::neighbours;
 use super::probe::PROBE_LEN;
 use crate::frame::FCS_BYTES;
 use crate::pfc::FlowControl;
@@ -276,6 +277,7 @@ impl StationPlan {
         if let Some(meter) = &self.tester.meter {
             Meter::check(meter, &self.expects)?;
         }
+        neighbours::check(&self.tester.interfaces)?;
         let ids = |plans: &[TransportPlan]| plans.iter().map(|t| t.id).collect::<Vec<_>>();
         let streams = self.tester.streams.iter().map(|s| s.id);
         distinct(self.flows.iter().map(|f| f.id).chain(ids(&self.senders)).chain(streams))?;

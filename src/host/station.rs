@@ -7,7 +7,10 @@ mod streams;
 
 pub use counters::{PriorityPauses, StationCounters, StationSnapshot};
 
+use core::net::IpAddr;
+
 use super::meter::Meter;
+use super::neighbours::{NeighbourCounters, Neighbours, Ping, PingError};
 use super::pauses::PauseSource;
 use super::plan::{EndKey, FRAME_MIN, FlowId, PlanError, StationPlan};
 use super::sink::{Sink, SinkCounters};
@@ -51,6 +54,7 @@ pub struct Station<P: Source> {
     /// How many flows are only counted.
     expects: usize,
     answers: Answers,
+    neighbours: Neighbours<P::Frame>,
     /// By flow number: one more than its place in `sinks`, or 0.
     lookup: Vec<u32>,
     /// The senders by what their answers say, in that order.
@@ -91,7 +95,8 @@ impl<P: Source> Station<P> {
             up: true,
             slot: line.time_for(FRAME_MIN),
             shaper: Shaper::new(plan.rate, plan.shaper_burst, plan.line),
-            receiver: Receiver::new(plan.flow_control, plan.rate),
+            receiver: Receiver::new(plan.flow_control, plan.rate)
+                .with_delay(plan.tester.pause_delay),
             leading: 0,
             pauses: plan.pauses.iter().map(|p| PauseSource::new(p, plan.mac)).collect(),
             hand: Burst::new(),
@@ -100,6 +105,7 @@ impl<P: Source> Station<P> {
             expects: plan.expects.len(),
             answers: Answers::new(&plan.receivers),
             meter,
+            neighbours: Neighbours::new(&plan.tester.interfaces),
             lookup,
             ends,
             obeys: match plan.flow_control {
@@ -128,7 +134,7 @@ impl<P: Source> Station<P> {
         self.up = up;
         if !up {
             self.receiver.clear(now);
-            self.counters.flushed += self.hand.len() as u64;
+            self.counters.flushed += (self.hand.len() + self.neighbours.forget()) as u64;
             self.hand.clear();
             self.leading = 0;
             if let Some(meter) = &mut self.meter {
@@ -177,6 +183,31 @@ impl<P: Source> Station<P> {
             && self.sources.is_done()
             && self.pauses.is_empty()
             && self.answers.is_empty()
+            && self.neighbours.is_empty()
+    }
+
+    /// Starts a ping from an interface, at the next poll, which is due now. Gives the ping's number.
+    ///
+    /// # Errors
+    /// [`PingError`].
+    pub fn ping(&mut self, interface: &str, dst: IpAddr) -> Result<u16, PingError> {
+        self.neighbours.ping(interface, dst)
+    }
+
+    /// The pings that were started, the oldest first, and what came of them.
+    pub fn pings(&self) -> impl Iterator<Item = &Ping> {
+        self.neighbours.pings()
+    }
+
+    /// The neighbours that its interfaces ask for, by interface, and their addresses as far as they
+    /// are known.
+    pub fn neighbours(&self) -> impl Iterator<Item = (&str, IpAddr, Option<Mac>)> {
+        self.neighbours.iter()
+    }
+
+    /// What its interfaces asked and answered.
+    pub fn neighbour_counters(&self) -> &NeighbourCounters {
+        self.neighbours.counters()
     }
 
     /// The plain counters, without times and transitions of pauses: what costs nothing to look at.
@@ -229,6 +260,7 @@ impl<P: Source> Station<P> {
             receivers: self.answers.counters().collect(),
             sinks: self.sinks.iter().map(|s| s.counters().clone()).collect(),
             meter: self.meter.as_ref().map(|m| m.counters(now)),
+            neighbours: self.neighbours.snapshot(),
         }
     }
 

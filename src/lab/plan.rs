@@ -74,6 +74,9 @@ pub enum CheckKind {
     PausesEnd,
     /// No circle of ports waits for itself (circular buffer dependency).
     NoDeadlock,
+    /// No line that leaves a switch is idle while a frame waits for it that nobody pauses, looked
+    /// at as often as [`NetworkPlan::sample_every`] says.
+    WorkConserving,
     /// A marked frame leaves every switch that marks before it first pauses anyone.
     EcnBeforePfc,
     /// The flows get equal shares, up to `tolerance` (0.01 is 1 %) of the mean.

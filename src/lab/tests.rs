@@ -6,11 +6,15 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::host::{PauseAsk, PausePlan};
-use crate::sim::{ClockPlan, DirectionPlan, ErrorPlan, Fault, FaultKind, LinkId, Which};
+use crate::sim::sabotage::Sabotage;
+use crate::sim::teststar::RATE;
+use crate::sim::{
+    ClockPlan, DirectionPlan, ErrorPlan, Fault, FaultKind, LinkId, Network, Node, NodeId, Which,
+};
 use crate::switch::testworld;
 use crate::time::{Duration, Instant};
-use crate::units::{Priority, PrioritySet, Quanta};
-use star::{RATE, incast};
+use crate::units::{PortId, Priority, PrioritySet, Quanta};
+use star::incast;
 
 fn run_it(plan: &LabPlan) -> Outcome {
     run(plan, World::Virtual, Options::default(), |_| {}).unwrap().outcome
@@ -28,6 +32,7 @@ fn all_checks() -> Vec<Check> {
         ("pause_legality", CheckKind::PauseLegality),
         ("pauses_end", CheckKind::PausesEnd),
         ("no_deadlock", CheckKind::NoDeadlock),
+        ("work_conserving", CheckKind::WorkConserving),
         ("ecn_before_pfc", CheckKind::EcnBeforePfc),
     ]
     .map(|(name, kind)| Check { name: name.into(), kind, source: None })
@@ -132,6 +137,31 @@ fn too_little_headroom_is_told_to_the_frame() {
     let lost: u64 = outcome.flows.iter().map(|f| f.loss_frames).sum();
     assert_eq!(lost, outcome.lossless_drops);
     assert_eq!(outcome.drops["headroom_full"], lost);
+}
+
+#[test]
+fn a_line_that_is_idle_while_frames_wait_makes_the_verdict_bad() {
+    let mut plan = incast(2, 2_000);
+    plan.duration = Duration::from_millis(1);
+    // 100 quanta at 100 Gb/s are half a microsecond.
+    let pfc = PauseAsk::pfc(PrioritySet::of(Priority::ALL[3]), Quanta(100));
+    let (start, every) = (Instant::ZERO + Duration::from_micros(20), Duration::MAX);
+    let star::Parts { receiver, .. } = star::parts(&mut plan);
+    receiver.pauses.push(PausePlan { ask: pfc, start, every, frames: 1 });
+    plan.checks = all_checks();
+    assert!(run_it(&plan).is_good());
+    // The switch takes the pause for the longest that there is, 336 us, and is looked at every 10.
+    let deaf = |network: &mut Network<_>| {
+        let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(0)) else { unreachable!() };
+        let port = switch.port_mut(PortId::new(2).unwrap()).unwrap();
+        port.sabotage(Sabotage::NeverExpire);
+    };
+    let run = virtual_run::run_changed(&plan, Options::default(), deaf, |_| {}).unwrap();
+    let bad = run.outcome.checks.iter().filter(|check| !check.verdict.is_good());
+    let bad: Vec<_> = bad.map(|check| (check.name.as_str(), check.detail.as_str())).collect();
+    let [("work_conserving", detail)] = bad[..] else { panic!("{bad:#?}") };
+    assert!(detail.contains("s:to_r is idle and nobody pauses it"), "{detail}");
+    assert!(!run.outcome.is_good());
 }
 
 #[test]

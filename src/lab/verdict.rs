@@ -68,6 +68,7 @@ pub(super) fn outcome(
         CheckKind::PauseLegality => of(&[check::Check::PauseLegality, check::Check::PausesTold]),
         CheckKind::PausesEnd => of(&[check::Check::PausesEnd]),
         CheckKind::NoDeadlock => of(&[check::Check::Deadlock]),
+        CheckKind::WorkConserving => of(&[check::Check::IdleLines]),
         CheckKind::EcnBeforePfc => of(&[check::Check::EcnBeforePfc]),
         CheckKind::Value { path, expect } => value(results, path, expect),
         CheckKind::Fairness { flows, tolerance } => {

@@ -66,12 +66,24 @@ pub(super) fn run(
     options: Options,
     progress: impl FnMut(Progress),
 ) -> Result<Run, RunError> {
+    run_changed(plan, options, |_| (), progress)
+}
+
+/// Runs a lab whose network `change` has altered before it begins, in a way that nobody who watches
+/// is told: so tests plant what a check has to find.
+pub(super) fn run_changed(
+    plan: &LabPlan,
+    options: Options,
+    change: impl FnOnce(&mut Network<Watchers>),
+    progress: impl FnMut(Progress),
+) -> Result<Run, RunError> {
     let detail = Detail { plots: options.plots };
     let recorder = Recorder::new(plan, detail, Captures::create(plan)?);
     let mut network = plan.network.clone();
     let every = network.sample_every.or(plan.record.sample_every);
     network.sample_every = Some(every.unwrap_or_else(|| sample_every(plan.duration)));
-    let network = Network::new(&network, (recorder, Checkers::new(&plan.network)))?;
+    let mut network = Network::new(&network, (recorder, Checkers::new(&plan.network)))?;
+    change(&mut network);
     let mut looks = options.plots.then(|| Looks::new(plan));
     let (network, ended, window) = drive(plan, network, looks.as_mut(), progress);
     let ((mut recorder, checkers), mut nodes) = network.finish();
@@ -91,7 +103,7 @@ fn sample_every(duration: Duration) -> Duration {
 }
 
 /// Who watches.
-type Watchers = (Recorder, Checkers);
+pub(super) type Watchers = (Recorder, Checkers);
 
 /// The times at which a run stops for a moment.
 struct Stops {

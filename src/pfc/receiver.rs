@@ -2,6 +2,11 @@
 //!
 //! A pause ends at its own time, however late the next poll comes: the times and counts reported
 //! are those of the link, not of the polling.
+//!
+//! A receiver may be told to obey late, as devices do: a pause then begins to stop its priority a
+//! delay after its arrival. Its time counts from its arrival all the same (802.3 31B.3), one that is
+//! shorter than the delay stops nothing, and neither the pauses that prolong it nor the resume that
+//! ends it wait.
 
 use super::tally::Tally;
 use super::{FlowControl, PauseVector};
@@ -13,9 +18,14 @@ use crate::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
 pub struct Receiver {
     mode: FlowControl,
     rate: BitsPerSec,
-    /// When each pause ends; NEVER for what is not paused.
+    /// From a pause to obeying it.
+    delay: Quanta,
+    /// When each pause ends; NEVER for what is neither paused nor about to be.
     until: [Instant; PRIORITIES],
-    /// The earliest of `until`.
+    /// The priorities that are about to be paused, and when they will be.
+    pending: PrioritySet,
+    begins: [Instant; PRIORITIES],
+    /// The earliest of `until`, and of `begins` of what is pending.
     earliest: Instant,
     paused: Tally,
 }
@@ -27,10 +37,20 @@ impl Receiver {
         Self {
             mode,
             rate,
+            delay: Quanta(0),
             until: [Instant::NEVER; PRIORITIES],
+            pending: PrioritySet::EMPTY,
+            begins: [Instant::NEVER; PRIORITIES],
             earliest: Instant::NEVER,
             paused: Tally::default(),
         }
+    }
+
+    /// The same, that obeys a pause only `delay` after it has come.
+    #[must_use]
+    pub const fn with_delay(mut self, delay: Quanta) -> Self {
+        self.delay = delay;
+        self
     }
 
     /// A PFC frame came in (802.3 31D.3, 802.1Q 36.1.3.2). The latest time replaces what is left
@@ -66,13 +86,25 @@ impl Receiver {
         if time == Quanta(0) {
             if was {
                 self.end(now, p);
+            } else if self.pending.contains(p) {
+                self.forget(p);
             }
             return;
         }
-        if !was {
+        if !was && self.delay == Quanta(0) {
             self.paused.start(now, p);
+        } else if !was && !self.pending.contains(p) {
+            self.pending.insert(p);
+            self.begins[p.index()] = now.saturating_add(self.delay.at(self.rate));
         }
         self.until[p.index()] = now.saturating_add(time.at(self.rate));
+    }
+
+    /// `p` is not about to be paused after all.
+    fn forget(&mut self, p: Priority) {
+        self.pending.remove(p);
+        self.begins[p.index()] = Instant::NEVER;
+        self.until[p.index()] = Instant::NEVER;
     }
 
     fn end(&mut self, at: Instant, p: Priority) {
@@ -80,8 +112,18 @@ impl Receiver {
         self.until[p.index()] = Instant::NEVER;
     }
 
-    /// Ends what has run out by `now`, each at its own time.
+    /// Begins what has become due and ends what has run out by `now`, each at its own time.
     fn expire(&mut self, now: Instant) {
+        for p in self.pending.iter() {
+            let (begin, until) = (self.begins[p.index()], self.until[p.index()]);
+            if begin < until && begin <= now {
+                self.pending.remove(p);
+                self.begins[p.index()] = Instant::NEVER;
+                self.paused.start(begin, p);
+            } else if until <= now {
+                self.forget(p);
+            }
+        }
         for p in self.paused.running().iter() {
             let until = self.until[p.index()];
             if until <= now {
@@ -91,7 +133,8 @@ impl Receiver {
     }
 
     fn find_earliest(&mut self) {
-        self.earliest = self.until.into_iter().fold(Instant::NEVER, Instant::min);
+        let times = self.until.into_iter().chain(self.begins);
+        self.earliest = times.fold(Instant::NEVER, Instant::min);
     }
 
     /// The priorities that may not send now. A pause is over at the very instant it ends.
@@ -104,7 +147,7 @@ impl Receiver {
         self.paused.running()
     }
 
-    /// When the next pause ends; NEVER when nothing is paused.
+    /// When the next pause ends or begins to be obeyed; NEVER when there is none.
     #[inline]
     #[must_use]
     pub const fn next_deadline(&self) -> Instant {
@@ -114,7 +157,14 @@ impl Receiver {
     /// How long `priority` was paused in all.
     #[must_use]
     pub fn paused_time(&self, now: Instant, priority: Priority) -> Duration {
-        self.paused.time(now.min(self.until[priority.index()]), priority)
+        let (i, end) = (priority.index(), now.min(self.until[priority.index()]));
+        // What is due to be obeyed by now counts, whether a poll has come since or not.
+        let due = if self.pending.contains(priority) {
+            end.since(self.begins[i])
+        } else {
+            Duration::ZERO
+        };
+        self.paused.time(end, priority) + due
     }
 
     /// How often `priority` went from running to paused.
@@ -124,14 +174,15 @@ impl Receiver {
     }
 
     /// The link has another rate from `now` on. A pause that is running keeps its remaining
-    /// quanta, which last longer or shorter from now on.
+    /// quanta, which last longer or shorter from now on; so does what is left of a delay.
     pub fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {
         self.expire(now);
-        for p in self.paused.running().iter() {
-            let until = &mut self.until[p.index()];
-            let bits = u128::from(until.since(now).as_picos()) * u128::from(self.rate.get());
+        let old = self.rate;
+        let times = self.until.iter_mut().chain(&mut self.begins);
+        for time in times.filter(|t| **t != Instant::NEVER) {
+            let bits = u128::from(time.since(now).as_picos()) * u128::from(old.get());
             let left = u64::try_from(bits.div_ceil(u128::from(rate.get()))).unwrap_or(u64::MAX);
-            *until = now.saturating_add(Duration::from_picos(left));
+            *time = now.saturating_add(Duration::from_picos(left));
         }
         self.rate = rate;
         self.find_earliest();
@@ -140,6 +191,9 @@ impl Receiver {
     /// The link went down: every pause ends.
     pub fn clear(&mut self, now: Instant) {
         self.expire(now);
+        for p in self.pending.iter() {
+            self.forget(p);
+        }
         for p in self.paused.running().iter() {
             self.end(now, p);
         }

@@ -1,4 +1,5 @@
-//! What people and programs are shown: the JSON summary, tables, the live view and the metrics.
+//! What people and programs are shown: the JSON summary, tables, the live view, the metrics, and
+//! packets as files.
 //!
 //! Everything is made from one [`Summary`], or of a lab from its one
 //! [`Outcome`](crate::lab::Outcome), so no two of them can disagree. Nothing here runs on a
@@ -8,7 +9,9 @@ mod html;
 mod lab;
 mod live;
 mod metrics;
+pub mod packets;
 mod scrape;
+mod sheet;
 mod summary;
 mod table;
 mod text;

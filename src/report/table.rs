@@ -21,17 +21,18 @@ pub struct Table {
 impl Table {
     /// A table with these columns.
     #[must_use]
-    pub fn new<const N: usize>(head: [(&str, Align); N]) -> Self {
-        Self { head: head.iter().map(|(name, a)| ((*name).into(), *a)).collect(), rows: vec![] }
+    pub fn new<'a>(head: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
+        Self { head: head.into_iter().map(|(name, a)| (name.into(), a)).collect(), rows: vec![] }
     }
 
     /// Adds a row.
     ///
     /// # Panics
     /// When it does not have a cell for every column.
-    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
-        assert_eq!(N, self.head.len(), "a row has a cell for every column");
-        self.rows.push(cells.into());
+    pub fn row(&mut self, cells: impl Into<Vec<String>>) {
+        let cells = cells.into();
+        assert_eq!(cells.len(), self.head.len(), "a row has a cell for every column");
+        self.rows.push(cells);
     }
 
     /// Whether it has no rows.

@@ -1,8 +1,8 @@
 //! The summary as tables, and as one line.
 
+use super::sheet::Medium;
 use super::summary::{PortSummary, Summary};
 use super::table::{Align::Left, Align::Right, Table, count, scaled};
-use crate::stats::DropReason;
 use crate::time::Duration;
 
 /// The summary as tables. Rates are since `before`, or over the whole run when there is none.
@@ -10,7 +10,7 @@ use crate::time::Duration;
 pub fn text(now: &Summary, before: Option<&Summary>) -> String {
     let elapsed = Duration::from_nanos(now.elapsed_ns);
     let mut out = format!("{} after {elapsed}\n\n{}", now.name, ports(now, before));
-    for table in [priorities(now), drops(now)] {
+    for table in [priorities(now), Medium::Terminal.drops(&now.drops).table()] {
         if !table.is_empty() {
             out += &format!("\n{table}");
         }
@@ -128,17 +128,6 @@ fn priorities(now: &Summary) -> Table {
                 count(p.queue_peak_bytes),
                 count(p.ecn_marked),
             ]);
-        }
-    }
-    t
-}
-
-fn drops(now: &Summary) -> Table {
-    let mut t = Table::new([("dropped for", Left), ("frames", Right), ("meaning", Left)]);
-    for reason in DropReason::ALL {
-        let n = now.drops.get(reason.name()).copied().unwrap_or(0);
-        if n > 0 {
-            t.row([reason.name().into(), count(n), reason.doc().trim().into()]);
         }
     }
     t

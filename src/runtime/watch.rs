@@ -1,7 +1,7 @@
 //! What the real world watches of its data plane: whether a guarantee was broken.
 
 use crate::buffer::GroupKind;
-use crate::stats::DropReason;
+use crate::stats::{DropKind, DropReason};
 use crate::switch::SwitchPlan;
 use crate::time::Instant;
 use crate::units::{PortId, Priority, PriorityGroup, PrioritySet};
@@ -16,45 +16,6 @@ pub struct LossWatch {
     /// By port: priority to group, to follow changes of a group.
     groups: Vec<[PriorityGroup; 8]>,
     lost: u64,
-}
-
-/// Whether a drop for `reason` is what losslessness rules out. The others are about what the frame
-/// is, where it should go, or an end of the run or of a storm that somebody configured.
-const fn is_congestion(reason: DropReason) -> bool {
-    use DropReason as R;
-    match reason {
-        R::SharedLimit
-        | R::HeadroomFull
-        | R::QueueLimit
-        | R::RedNotEct
-        | R::NoMemory
-        | R::HandoffFull => true,
-        R::Runt
-        | R::Oversize
-        | R::LinkDown
-        | R::TruncatedTag
-        | R::ReservedVid
-        | R::GroupSource
-        | R::MacControlOpcode
-        | R::MacControlShort
-        | R::MacControlAddress
-        | R::MacControlTagged
-        | R::PauseNotEnabled
-        | R::PfcNotEnabled
-        | R::ReservedAddress
-        | R::IngressVlan
-        | R::SameSegment
-        | R::NoEgress
-        | R::EgressDown
-        | R::IpMalformed
-        | R::TtlExpired
-        | R::NoRoute
-        | R::NoNeighbour
-        | R::RouterNotSpoken
-        | R::Watchdog
-        | R::NoTagRoom
-        | R::Flushed => false,
-    }
 }
 
 impl LossWatch {
@@ -106,7 +67,7 @@ impl Events for LossWatch {
         reason: DropReason,
     ) {
         let Some(p) = priority else { return };
-        if is_congestion(reason) && self.lossless[port.index()].contains(p) {
+        if reason.kind() == DropKind::Congestion && self.lossless[port.index()].contains(p) {
             self.lost += 1;
         }
     }

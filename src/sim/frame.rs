@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::hash::Mix;
+use super::hash::digest;
 use crate::frame::{Burst, FCS_BYTES, Frame};
 use crate::port::{Port, PortCaps, Source};
 use crate::units::Bytes;
@@ -58,7 +58,8 @@ impl VirtualFrame {
         if self.changed {
             self.changed = false;
             self.control = self.head().get(12..14) == Some(&[0x88, 0x08]);
-            self.digest = digest(self.head());
+            let head = self.head();
+            self.digest = digest(&head[..head.len().min(DIGESTED)]);
         }
     }
 
@@ -85,22 +86,6 @@ impl VirtualFrame {
     pub const fn damage(&mut self) {
         self.damaged = true;
     }
-}
-
-/// The digest of a frame that begins with `head`.
-fn digest(head: &[u8]) -> u64 {
-    let mut mix = Mix::default();
-    let head = &head[..head.len().min(DIGESTED)];
-    let pairs = head.chunks_exact(16);
-    let mut last = [0; 16];
-    last[..pairs.remainder().len()].copy_from_slice(pairs.remainder());
-    for pair in pairs {
-        mix.octets(pair.try_into().expect("the chunks are exact"));
-    }
-    if head.len() < DIGESTED {
-        mix.octets(&last);
-    }
-    mix.value()
 }
 
 const _: () = assert!(ROOM + KEPT <= u8::MAX as usize, "places in a frame's octets are a byte");

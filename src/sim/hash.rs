@@ -1,54 +1,45 @@
 //! One number for many: the trace of a network, the octets of a frame.
+//!
+//! XXH3, which gives the same numbers on every machine. For telling traces apart, not for security.
+
+use std::fmt;
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::frame::VirtualFrame;
 use super::plan::Direction;
 use crate::frame::Frame;
 use crate::time::Instant;
 
-/// Takes words in by multiplying and folding, as wyhash does. For telling traces apart, not for
-/// security.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mix(u64);
-
-impl Default for Mix {
-    fn default() -> Self {
-        Self(0x243f_6a88_85a3_08d3)
-    }
-}
-
-impl Mix {
-    /// Takes two words in. The second goes in once more, so that no product of zero forgets what
-    /// came before.
-    #[inline(always)]
-    pub(super) fn words(&mut self, first: u64, second: u64) {
-        let product = u128::from(self.0 ^ first) * u128::from(second ^ 0x9e37_79b9_7f4a_7c15);
-        self.0 = ((product >> 64) as u64 ^ product as u64).wrapping_add(second.rotate_left(32));
-    }
-
-    #[inline(always)]
-    pub(super) fn octets(&mut self, pair: &[u8; 16]) {
-        let pair = u128::from_le_bytes(*pair);
-        self.words(pair as u64, (pair >> 64) as u64);
-    }
-
-    pub(super) const fn value(self) -> u64 {
-        self.0
-    }
+/// The digest of these octets.
+#[inline]
+pub(super) fn digest(octets: &[u8]) -> u64 {
+    xxh3_64(octets)
 }
 
 /// All that happened: every frame that started on a line, when, where, how long and what it was.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TraceHash(Mix);
+#[derive(Clone, Default)]
+pub(super) struct TraceHash(Xxh3);
 
 impl TraceHash {
     /// A frame starts on its line.
     #[inline]
     pub(super) fn frame(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
-        self.0.words(at.as_picos(), u64::from(direction.0) << 32 | u64::from(frame.wire_len()));
-        self.0.words(frame.digest(), 0);
+        let mut event = [0; 24];
+        event[..8].copy_from_slice(&at.as_picos().to_le_bytes());
+        event[8..12].copy_from_slice(&direction.0.to_le_bytes());
+        event[12..16].copy_from_slice(&frame.wire_len().to_le_bytes());
+        event[16..].copy_from_slice(&frame.digest().to_le_bytes());
+        self.0.update(&event);
     }
 
-    pub(super) const fn value(&self) -> u64 {
-        self.0.value()
+    pub(super) fn value(&self) -> u64 {
+        self.0.digest()
+    }
+}
+
+impl fmt::Debug for TraceHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TraceHash({:016x})", self.value())
     }
 }

@@ -26,6 +26,8 @@ mod plan;
 mod queue;
 #[cfg(test)]
 pub(crate) mod sabotage;
+#[cfg(test)]
+pub(crate) mod teststar;
 mod wire;
 mod wires;
 mod witness;

@@ -1,97 +1,11 @@
 //! The engine against what can be reckoned by hand.
 
+use super::teststar::incast;
 use super::*;
 use crate::frame::Frame;
-use crate::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Tag};
-use crate::pfc::FlowControl;
-use crate::schedule::LinePlan;
-use crate::switch::StaticEntry;
-use crate::switch::testworld::{self, host};
 use crate::time::{Duration, Instant};
-use crate::units::*;
 
 mod timing;
-
-const RATE: BitsPerSec = BitsPerSec::gbps(100);
-const LOSSLESS: Priority = Priority::ALL[3];
-
-/// A host that blasts `frames` frames of 1,048 octets at `to`, or only receives.
-fn station(n: u8, to: Option<u8>, frames: u64, expects: Vec<FlowId>) -> StationPlan {
-    let flow = |to: u8| FlowPlan {
-        id: FlowId(n.into()),
-        src: host(n),
-        dst: host(to),
-        tag: Some(Tag { vid: None, pcp: Pcp::new(3).unwrap() }),
-        priority: LOSSLESS,
-        headers: Headers::Ethernet,
-        size: 1048,
-        rate: Rate::LineShare(1_000_000),
-        start: Instant::ZERO,
-        stop: Instant::NEVER,
-        frames: Some(frames),
-    };
-    StationPlan {
-        name: format!("h{n}"),
-        mac: host(n),
-        rate: RATE,
-        flow_control: FlowControl::Pfc {
-            send: PrioritySet::EMPTY,
-            obey: PrioritySet::of(LOSSLESS),
-        },
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
-        backlog: Duration::MAX,
-        flows: to.map(flow).into_iter().collect(),
-        expects,
-        senders: vec![],
-        receivers: vec![],
-        pauses: vec![],
-        tester: Default::default(),
-    }
-}
-
-/// `senders` hosts at one switch, all blasting at one more.
-fn incast(senders: u8, frames: u64) -> NetworkPlan {
-    let ports = u16::from(senders) + 1;
-    let mut switch = testworld::plan(ports);
-    switch.buffer.total = Cells(4096 + 400 * u32::from(ports));
-    switch.max_frame = 1522;
-    for (n, port) in switch.ports.iter_mut().enumerate() {
-        (port.rate, port.shaped) = (RATE, true);
-        port.pfc.refresh = Duration::from_micros(100);
-        let (vid, mac, port) = (Vid::MIN, host(n as u8), PortId::new(n as u16).unwrap());
-        switch.bridge.statics.push(StaticEntry { vid, mac, port });
-    }
-    for groups in &mut switch.buffer.groups {
-        *groups = testworld::groups(400);
-    }
-    let receiver = senders;
-    let mut nodes = vec![NodePlan::new(NodeKind::Switch(switch))];
-    let expects = (0..senders).map(|n| FlowId(n.into())).collect();
-    for n in 0..senders {
-        let host = station(n, Some(receiver), frames, vec![]);
-        nodes.push(NodePlan::new(NodeKind::Host(host)));
-    }
-    nodes.push(NodePlan::new(NodeKind::Host(station(receiver, None, 0, expects))));
-    let direction = DirectionPlan { delay: Duration::from_nanos(500), ..Default::default() };
-    let links = (0..ports).map(|n| LinkPlan {
-        name: format!("l{n}"),
-        a: End { node: NodeId(0), port: PortId::new(n).unwrap() },
-        b: End { node: NodeId(u32::from(n) + 1), port: PortId::MIN },
-        rate: RATE,
-        line: LinePlan::ETHERNET,
-        ab: direction,
-        ba: direction,
-    });
-    NetworkPlan {
-        nodes,
-        links: links.collect(),
-        faults: vec![],
-        seed: 1,
-        shuffle: None,
-        sample_every: None,
-    }
-}
 
 /// Everything that was seen, as text.
 #[derive(Default)]

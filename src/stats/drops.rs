@@ -1,8 +1,24 @@
 //! Every way a frame can end other than by being sent on.
 
-/// Declares the reasons once: variant, counter name, and what it means.
+/// What kind of reason a [`DropReason`] is: what an observer has to know of it who does not care
+/// where exactly it happened.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DropKind {
+    /// What the frame is or where it wants to go: no switch could forward it, however empty.
+    Frame,
+    /// MAC control that this port cannot take in; it would never have been forwarded.
+    Control,
+    /// Want of room. This is what losslessness rules out.
+    Congestion,
+    /// A pause storm, ended as somebody configured.
+    Watchdog,
+    /// A link that was down or went down, or the end of the run.
+    Link,
+}
+
+/// Declares the reasons once: variant, kind, counter name, and what it means.
 macro_rules! drop_reasons {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident: $kind:ident = $name:literal,)+) => {
         /// Why a frame was dropped. Each is counted where it happens, per port.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u8)]
@@ -22,6 +38,12 @@ macro_rules! drop_reasons {
                 match self { $(Self::$variant => $name,)+ }
             }
 
+            /// What kind of reason it is.
+            #[must_use]
+            pub const fn kind(self) -> DropKind {
+                match self { $(Self::$variant => DropKind::$kind,)+ }
+            }
+
             /// What it means, in a sentence or two.
             #[must_use]
             pub const fn doc(self) -> &'static str {
@@ -33,68 +55,68 @@ macro_rules! drop_reasons {
 
 drop_reasons! {
     /// Shorter than an Ethernet header.
-    Runt = "runt",
+    Runt: Frame = "runt",
     /// Longer than the configured maximum frame.
-    Oversize = "oversize",
+    Oversize: Frame = "oversize",
     /// It came in while the port was down.
-    LinkDown = "link_down",
+    LinkDown: Link = "link_down",
     /// A VLAN tag was cut off by the end of the frame.
-    TruncatedTag = "truncated_tag",
+    TruncatedTag: Frame = "truncated_tag",
     /// VLAN identifier 4095, which is reserved (802.1Q table 9-2).
-    ReservedVid = "reserved_vid",
+    ReservedVid: Frame = "reserved_vid",
     /// The source address is a group address.
-    GroupSource = "group_source",
+    GroupSource: Frame = "group_source",
     /// A MAC control frame with an opcode that is neither PAUSE nor PFC.
-    MacControlOpcode = "mac_control_opcode",
+    MacControlOpcode: Control = "mac_control_opcode",
     /// A MAC control frame that is too short for its opcode.
-    MacControlShort = "mac_control_short",
+    MacControlShort: Control = "mac_control_short",
     /// A MAC control frame whose destination is not the one that its opcode demands.
-    MacControlAddress = "mac_control_address",
+    MacControlAddress: Control = "mac_control_address",
     /// A MAC control frame behind a VLAN tag; pauses are never tagged.
-    MacControlTagged = "mac_control_tagged",
+    MacControlTagged: Control = "mac_control_tagged",
     /// PAUSE on a port that does not obey PAUSE.
-    PauseNotEnabled = "pause_not_enabled",
+    PauseNotEnabled: Control = "pause_not_enabled",
     /// PFC on a port that does not obey PFC.
-    PfcNotEnabled = "pfc_not_enabled",
+    PfcNotEnabled: Control = "pfc_not_enabled",
     /// To one of the addresses 01-80-C2-00-00-0x that bridges never forward (802.1Q table 8-1).
-    ReservedAddress = "reserved_address",
+    ReservedAddress: Frame = "reserved_address",
     /// Of a VLAN that the ingress port does not belong to (802.1Q 8.6.2).
-    IngressVlan = "ingress_vlan",
+    IngressVlan: Frame = "ingress_vlan",
     /// Its destination is behind the port it came from.
-    SameSegment = "same_segment",
+    SameSegment: Frame = "same_segment",
     /// No other port belongs to its VLAN.
-    NoEgress = "no_egress",
+    NoEgress: Frame = "no_egress",
     /// Its egress port is down.
-    EgressDown = "egress_down",
+    EgressDown: Link = "egress_down",
     /// To the router, and it is not a valid IPv4 or IPv6 packet.
-    IpMalformed = "ip_malformed",
+    IpMalformed: Frame = "ip_malformed",
     /// Its TTL or hop limit has run out.
-    TtlExpired = "ttl_expired",
+    TtlExpired: Frame = "ttl_expired",
     /// No route matches its destination.
-    NoRoute = "no_route",
+    NoRoute: Frame = "no_route",
     /// The next hop has no static neighbour entry.
-    NoNeighbour = "no_neighbour",
+    NoNeighbour: Frame = "no_neighbour",
     /// To the router itself, and of a protocol that it does not answer.
-    RouterNotSpoken = "router_not_spoken",
+    RouterNotSpoken: Frame = "router_not_spoken",
     /// Its lossy priority group is at its shared limit; or it is a further copy of a flooded frame,
     /// which never uses headroom, and its group is.
-    SharedLimit = "shared_limit",
+    SharedLimit: Congestion = "shared_limit",
     /// Its lossless priority group has used up its headroom: the sender went on after XOFF.
-    HeadroomFull = "headroom_full",
+    HeadroomFull: Congestion = "headroom_full",
     /// Its egress queue is at its limit.
-    QueueLimit = "queue_limit",
+    QueueLimit: Congestion = "queue_limit",
     /// RED picked it, and it is not ECN-capable.
-    RedNotEct = "red_not_ect",
+    RedNotEct: Congestion = "red_not_ect",
     /// Its queue is stormed and the watchdog's action is drop.
-    Watchdog = "watchdog",
+    Watchdog: Watchdog = "watchdog",
     /// No memory for a copy of a flooded frame.
-    NoMemory = "no_memory",
+    NoMemory: Congestion = "no_memory",
     /// No room in front of the frame for the VLAN tag that its egress demands.
-    NoTagRoom = "no_tag_room",
+    NoTagRoom: Frame = "no_tag_room",
     /// The ring to the worker of its egress port was full.
-    HandoffFull = "handoff_full",
+    HandoffFull: Congestion = "handoff_full",
     /// Still queued when the switch was stopped, or its queue was flushed by a link that went down.
-    Flushed = "flushed",
+    Flushed: Link = "flushed",
 }
 
 /// A counter per [`DropReason`].

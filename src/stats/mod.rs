@@ -5,7 +5,7 @@
 
 mod drops;
 
-pub use drops::{DropReason, Drops};
+pub use drops::{DropKind, DropReason, Drops};
 
 use crate::time::{Duration, Instant};
 use crate::units::PRIORITIES;

@@ -14,7 +14,7 @@ use crate::stats::DropReason;
 use crate::time::Instant;
 use crate::units::{Mac, PortId};
 use crate::wire::ip::{self, Hop};
-use crate::wire::{EtherType, arp, ethernet, ipv4};
+use crate::wire::{EtherType, arp, echo, ethernet};
 use crate::world::World;
 
 /// Where a route leads: an interface, and the next hop unless the destination is the neighbour.
@@ -158,31 +158,14 @@ impl<W: World> Switch<W> {
         Ok((Meta { vid: interface.vid, ..*meta }, to.port))
     }
 
-    /// Answers an ICMP echo request to one of the router's IPv4 addresses by turning it round
-    /// (RFC 1122 3.2.2.6).
+    /// Answers an ICMP echo request to one of the router's IPv4 addresses by turning it round.
     fn echo(&self, frame: &mut W::Frame, meta: &Meta) -> Result<Meta, DropReason> {
-        const ICMP: u8 = 1;
         let mac = self.router.interface(meta).ok_or(DropReason::RouterNotSpoken)?.mac;
-        let packet = &mut frame.head_mut()[usize::from(meta.l3)..];
-        let view = ipv4::View::new(packet).map_err(|_| DropReason::RouterNotSpoken)?;
-        let (header, src, dst) = (view.header_len(), view.src(), view.dst());
-        if view.protocol().0 != ICMP || view.fragment_offset() != 0 || view.more_fragments() {
+        if meta.ethertype != EtherType::IPV4 {
             return Err(DropReason::RouterNotSpoken);
         }
-        let Some([8, 0, hi, lo]) = packet.get(header..header + 4) else {
-            return Err(DropReason::RouterNotSpoken);
-        };
-        // Type 8 becomes type 0, which the checksum covers (RFC 1624).
-        let sum = match crate::wire::checksum::update(u16::from_be_bytes([*hi, *lo]), 0x0800, 0) {
-            // The two zeros of this arithmetic are the same, except over nothing but zeros.
-            0 => 0xffff,
-            sum => sum,
-        };
-        packet[header] = 0;
-        packet[header + 2..header + 4].copy_from_slice(&sum.to_be_bytes());
-        // Swapping two addresses leaves the header's own checksum as it is.
-        packet[12..16].copy_from_slice(&dst.octets());
-        packet[16..20].copy_from_slice(&src.octets());
+        let packet = &mut frame.head_mut()[usize::from(meta.l3)..];
+        echo::answer(meta.ethertype, packet).map_err(|_| DropReason::RouterNotSpoken)?;
         readdress(frame.head_mut(), meta.src(), mac);
         Ok(*meta)
     }

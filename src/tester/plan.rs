@@ -1,6 +1,6 @@
 //! A test, validated: ports, flows and captures that either world may trust.
 
-use crate::host::plan::stream::{InterfacePlan, StreamPlan};
+use crate::host::plan::stream::{Edit, InterfacePlan, StreamPlan, Values};
 use crate::host::{FlowId, TransportPlan};
 use crate::units::{BitsPerSec, Mac, PrioritySet, Quanta};
 
@@ -100,6 +100,22 @@ pub struct FlowPlan {
     pub resolve: Vec<Resolve>,
 }
 
+impl FlowPlan {
+    /// Fills in the address of a neighbour that was found, number `which` of [`FlowPlan::resolve`].
+    pub fn found(&mut self, which: usize, mac: Mac) {
+        let Resolve { at, nth, .. } = self.resolve[which];
+        let FlowKind::Stream(stream) = &mut self.kind else { return };
+        let template = &mut stream.template;
+        if nth == 0 {
+            template.headers[usize::from(at)..][..6].copy_from_slice(&mac.0);
+        }
+        let edit = template.edits.iter_mut().find(|e| (e.at, e.skip, e.bits) == (at, 0, 48));
+        if let Some(Edit { values: Values::List(list), .. }) = edit {
+            list[nth] = mac.to_u64().into();
+        }
+    }
+}
+
 /// What a flow is.
 #[derive(Clone, PartialEq, Debug)]
 pub enum FlowKind {
@@ -114,6 +130,8 @@ pub enum FlowKind {
 pub struct Resolve {
     /// Where the address is in the template's headers.
     pub at: u16,
+    /// Which of the field's values it is, counted from 0, if the flow runs between several devices.
+    pub nth: usize,
     /// The interface that asks, by name.
     pub interface: String,
     /// Whom it asks for.

@@ -228,6 +228,14 @@ impl<'a> ViewMut<'a> {
         self.set_word(8, [left, self.0[9]]);
         Some(left)
     }
+
+    /// Makes an answer's header of a question's: source and destination swapped, which leaves the
+    /// checksum as it is, and `ttl` hops to go.
+    pub fn turn_round(&mut self, ttl: u8) {
+        let (src, dst) = self.0[12..20].split_at_mut(4);
+        src.swap_with_slice(dst);
+        self.set_word(8, [ttl, self.0[9]]);
+    }
 }
 
 /// An IPv4 header.

@@ -238,6 +238,14 @@ impl<'a> ViewMut<'a> {
         self.0[7] = left;
         Some(left)
     }
+
+    /// Makes an answer's header of a question's: source and destination swapped, and `hop_limit`
+    /// hops to go.
+    pub fn turn_round(&mut self, hop_limit: u8) {
+        let (src, dst) = self.0[8..40].split_at_mut(16);
+        src.swap_with_slice(dst);
+        self.0[7] = hop_limit;
+    }
 }
 
 /// An IPv6 fixed header.

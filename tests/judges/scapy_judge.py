@@ -22,8 +22,18 @@ from scapy.contrib.mac_control import (  # noqa: E402
     MACControlPause,
 )
 from scapy.contrib.roce import AETH, BTH, CNPPadding, cnp  # noqa: E402
-from scapy.layers.inet import IP, TCP, UDP, IPOption_NOP  # noqa: E402
-from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, PadN  # noqa: E402
+from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption_NOP  # noqa: E402
+from scapy.layers.inet6 import (  # noqa: E402
+    ICMPv6EchoReply,
+    ICMPv6EchoRequest,
+    ICMPv6ND_NA,
+    ICMPv6ND_NS,
+    ICMPv6NDOptDstLLAddr,
+    ICMPv6NDOptSrcLLAddr,
+    IPv6,
+    IPv6ExtHdrDestOpt,
+    PadN,
+)
 from scapy.layers.l2 import ARP, Dot1AD, Dot1Q, Ether  # noqa: E402
 from scapy.packet import Raw  # noqa: E402
 
@@ -87,6 +97,18 @@ def describe_roce(ip, out):
         out.append("cnp")
 
 
+def describe_echo(ip, layer, request, data, out):
+    echo = ip[layer]
+    right = refilled_in(ip, layer, "chksum" if layer is ICMP else "cksum")
+    out.append(f"echo {bit(request)} {echo.id} {echo.seq} {data.hex() or '-'} {bit(right)}")
+
+
+def describe_neighbour(ip, layer, option, word, out):
+    message = ip[layer]
+    right = bit(refilled_in(ip, layer, "cksum"))
+    out.append(f"{word} {hex6(message.tgt)} {ip[option].lladdr} {right}")
+
+
 def describe_upper(ip, out):
     if UDP in ip:
         udp = ip[UDP]
@@ -96,6 +118,18 @@ def describe_upper(ip, out):
             describe_roce(ip, out)
     elif TCP in ip:
         out.append(f"tcp {ip[TCP].sport} {ip[TCP].dport}")
+    elif ICMP in ip:
+        describe_echo(ip, ICMP, ip[ICMP].type == 8, raw(ip[ICMP].payload), out)
+    elif ICMPv6EchoRequest in ip:
+        describe_echo(ip, ICMPv6EchoRequest, True, raw(ip[ICMPv6EchoRequest])[8:], out)
+    elif ICMPv6EchoReply in ip:
+        describe_echo(ip, ICMPv6EchoReply, False, raw(ip[ICMPv6EchoReply])[8:], out)
+    elif ICMPv6ND_NS in ip:
+        describe_neighbour(ip, ICMPv6ND_NS, ICMPv6NDOptSrcLLAddr, "solicits", out)
+    elif ICMPv6ND_NA in ip:
+        na = ip[ICMPv6ND_NA]
+        word = f"advertises {na.R}{na.S}{na.O}"
+        describe_neighbour(ip, ICMPv6ND_NA, ICMPv6NDOptDstLLAddr, word, out)
 
 
 def describe(frame):

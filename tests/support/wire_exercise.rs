@@ -2,11 +2,13 @@
 //!
 //! The property tests and the fuzz targets both call [`exercise`]; a violated property is a panic.
 
+use std::net::IpAddr;
+
 use sluice::units::{Dscp, Mac, Priority};
 use sluice::wire::ip::{CeMark, Ecn, Hop};
 use sluice::wire::{
-    EtherType, arp, cnp, ethernet, flow, icrc, ip, ipv4, ipv6, mac_control, pause, pfc, roce, tcp,
-    udp, vlan,
+    EtherType, arp, cnp, echo, ethernet, flow, icrc, ip, ipv4, ipv6, mac_control, neighbour, pause,
+    pfc, roce, tcp, udp, vlan,
 };
 
 /// Emits a header and checks that what it parses to is the same header.
@@ -74,11 +76,38 @@ fn layer_3(packet: &[u8]) {
             if let Ok(udp) = udp::View::new(packet) {
                 let _ = udp.checksum_ok(v.src(), v.dst());
             }
+            answers(ethertype, packet, &v);
         }
     }
     let mut sealed = packet.to_vec();
     if icrc::seal(&mut sealed).is_ok() {
         assert_eq!(icrc::verify(&sealed), Ok(()));
+    }
+}
+
+/// Echoes and neighbour messages, and the answer that a packet is turned into.
+fn answers(ethertype: EtherType, packet: &[u8], v: &ip::View<'_>) {
+    let (src, dst) = (v.src(), v.dst());
+    let upper = v.upper().map_or(&[][..], |u| u.payload);
+    if let Ok(repr) = echo::Repr::parse(upper, src, dst) {
+        let mut out = vec![0xa5; repr.buffer_len()];
+        repr.emit(src, dst, &mut out).expect("what was parsed can be emitted");
+        assert_eq!(echo::Repr::parse(&out, src, dst), Ok(repr));
+        assert!(!repr.to_string().is_empty());
+    }
+    let mut turned = packet.to_vec();
+    if echo::answer(ethertype, &mut turned).is_err() {
+        assert_eq!(turned, packet);
+    } else {
+        let answer = ip::View::new(ethertype, &turned).expect("an answer is a packet, too");
+        assert_eq!((answer.src(), answer.dst(), answer.ttl()), (dst, src, echo::ANSWER_TTL));
+    }
+    if let Ok(repr) = neighbour::Repr::parse(packet) {
+        let (IpAddr::V6(src), IpAddr::V6(dst)) = (src, dst) else { panic!("it was IPv6") };
+        let mut out = vec![0xa5; repr.buffer_len()];
+        repr.emit(src, dst, &mut out).expect("what was parsed can be emitted");
+        assert_eq!(neighbour::Repr::parse(&out), Ok(repr));
+        assert!(!repr.to_string().is_empty());
     }
 }
 

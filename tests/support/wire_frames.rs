@@ -8,7 +8,8 @@ use sluice::wire::ip::{Ecn, Protocol};
 use sluice::wire::roce::{Opcode, U24};
 use sluice::wire::vlan::{self, Tpid};
 use sluice::wire::{
-    EtherType, arp, cnp, ethernet, group, icrc, ipv4, ipv6, pause, pfc, roce, tcp, udp,
+    EtherType, arp, cnp, echo, ethernet, group, icrc, ipv4, ipv6, neighbour, pause, pfc, roce, tcp,
+    udp,
 };
 
 /// Splitmix64: all that is asked of it is that a seed names a sequence.
@@ -58,7 +59,7 @@ impl Rng {
 }
 
 /// The formats that [`frame`] makes.
-pub const KINDS: [&str; 12] = [
+pub const KINDS: [&str; 16] = [
     "pfc",
     "pause",
     "arp",
@@ -71,6 +72,10 @@ pub const KINDS: [&str; 12] = [
     "cnp",
     "roce-ipv4",
     "roce-ipv6",
+    "echo4",
+    "echo6",
+    "solicitation",
+    "advertisement",
 ];
 
 /// A whole frame of one of [`KINDS`], padded to 60 octets and, where that is allowed, with up to
@@ -96,6 +101,14 @@ pub fn frame(kind: &str, rng: &mut Rng) -> Vec<u8> {
         "cnp" => cnp_packet(rng),
         "roce-ipv4" => (EtherType::IPV4, roce_packet(rng, false)),
         "roce-ipv6" => (EtherType::IPV6, roce_packet(rng, true)),
+        "echo4" => (EtherType::IPV4, echo_packet(rng, false)),
+        "echo6" => (EtherType::IPV6, echo_packet(rng, true)),
+        "solicitation" => (EtherType::IPV6, neighbour_packet(rng, neighbour::Kind::Solicitation)),
+        "advertisement" => {
+            let (router, solicited, overrides) = (rng.bool(), rng.bool(), rng.bool());
+            let kind = neighbour::Kind::Advertisement { router, solicited, overrides };
+            (EtherType::IPV6, neighbour_packet(rng, kind))
+        }
         _ => panic!("no such kind: {kind}"),
     };
     let header = ethernet::Repr { dst: rng.mac(), src: rng.mac(), ethertype };
@@ -230,6 +243,36 @@ fn ip_packet(
         udp::set_checksum(&mut upper, src, dst).unwrap();
     }
     out.extend(upper);
+    out
+}
+
+fn echo_packet(rng: &mut Rng, v6: bool) -> Vec<u8> {
+    let data = rng.below(100);
+    let data = rng.octets(data);
+    let operation = if rng.bool() { echo::Operation::Request } else { echo::Operation::Reply };
+    let (identifier, sequence) = (rng.next() as u16, rng.next() as u16);
+    let repr = echo::Repr { operation, identifier, sequence, data: &data };
+    let next = if v6 { Protocol::ICMPV6 } else { Protocol::ICMP };
+    let (mut out, src, dst) = ip_header(rng, v6, &[], next, repr.buffer_len());
+    let at = out.len();
+    out.resize(at + repr.buffer_len(), 0);
+    repr.emit(src, dst, &mut out[at..]).unwrap();
+    out
+}
+
+fn neighbour_packet(rng: &mut Rng, kind: neighbour::Kind) -> Vec<u8> {
+    let mut address = || match rng.address(true) {
+        IpAddr::V6(address) => address,
+        IpAddr::V4(_) => unreachable!(),
+    };
+    let (src, target, asker) = (address(), address(), address());
+    let dst = match kind {
+        neighbour::Kind::Solicitation => neighbour::solicited_node(target),
+        neighbour::Kind::Advertisement { .. } => asker,
+    };
+    let repr = neighbour::Repr { kind, target, link_layer: Some(rng.mac()) };
+    let mut out = vec![0; repr.buffer_len()];
+    repr.emit(src, dst, &mut out).unwrap();
     out
 }
 

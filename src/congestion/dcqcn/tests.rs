@@ -255,3 +255,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_first_rate_is_for_flows_that_use_the_whole_link_alone() {
+    let first_rate = BitsPerSec::new(800_000_000);
+    let mut dcqcn = Dcqcn::new(DcqcnPlan { first_rate, ..DcqcnPlan::sigcomm15() }, LINE);
+    dcqcn.on_cnp(us(100));
+    assert_eq!(dcqcn.rate().get(), 800_000_000);
+    // The next one is alpha's, as ever.
+    dcqcn.on_cnp(us(150));
+    assert_eq!(dcqcn.rate().get(), 400_000_000);
+}

@@ -1,6 +1,8 @@
 //! What may be wrong with a plan.
 
 use super::{FLOW_ID_MAX, FRAME_MAX};
+use crate::host::neighbours::NEIGHBOURS_MAX;
+use crate::wire::vlan::MAX_TAGS;
 
 /// Why a station plan cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -69,4 +71,13 @@ pub enum PlanError {
     /// Pauses that follow each other without any time between them.
     #[error("pauses have to be some time apart")]
     PauseInterval,
+    /// An interface with more tags than frames are read behind, or a priority that a tag cannot say.
+    #[error("interface {0}: it has at most {MAX_TAGS} VLANs, each with a priority of 0 to 7")]
+    InterfaceTags(String),
+    /// An interface with a prefix longer than its address.
+    #[error("interface {0}: a prefix is longer than the address (32 bits of IPv4, 128 of IPv6)")]
+    InterfacePrefix(String),
+    /// More gateways than a station asks for.
+    #[error("{0} gateways on one port: a port asks for at most {NEIGHBOURS_MAX}")]
+    Neighbours(usize),
 }

@@ -17,7 +17,8 @@ pub struct TesterPlan {
     /// What it counts of the streams that it receives, beside what every sink counts.
     pub meter: Option<MeterPlan>,
     /// From the last bit of a pause to obeying it, in quanta of 512 bit times (OTG `pfc_delay`).
-    /// Default: 0, in the poll that receives it.
+    /// Default: 0, in the poll that receives it. What a pause asks for counts from its arrival all the
+    /// same, and a resume does not wait.
     pub pause_delay: Quanta,
     /// The interfaces that it answers for and asks neighbours of.
     pub interfaces: Vec<InterfacePlan>,

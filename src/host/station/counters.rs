@@ -1,6 +1,7 @@
 //! What a station counts.
 
 use crate::host::meter::MeterCounters;
+use crate::host::neighbours::NeighbourSnapshot;
 use crate::host::plan::FlowId;
 use crate::host::sink::SinkCounters;
 use crate::host::source::SourceCounters;
@@ -72,6 +73,8 @@ pub struct StationSnapshot {
     pub sinks: Vec<SinkCounters>,
     /// What its meter measured, if it has one.
     pub meter: Option<MeterCounters>,
+    /// Its interfaces' neighbours and pings.
+    pub neighbours: NeighbourSnapshot,
 }
 
 impl StationSnapshot {

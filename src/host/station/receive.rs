@@ -27,7 +27,7 @@ impl<P: Source> Station<P> {
             for frame in inbox.drain(..) {
                 self.counters.rx_frames += 1;
                 self.counters.rx_bytes += u64::from(frame.wire_len());
-                self.take(now, &frame);
+                self.take(now, frame);
             }
             if !full {
                 break;
@@ -38,22 +38,21 @@ impl<P: Source> Station<P> {
 
     /// One received frame: a pause, a flow's, or nobody's.
     #[inline]
-    fn take(&mut self, now: Instant, frame: &P::Frame) {
+    fn take(&mut self, now: Instant, frame: P::Frame) {
         let head = frame.head();
         let Ok(walk) = vlan::walk(head) else {
             self.counters.unexpected += 1;
             return;
         };
         if walk.ethertype == EtherType::MAC_CONTROL {
-            self.is_controls(now, frame);
+            self.is_controls(now, &frame);
             self.take_control(now, frame.head());
             return;
         }
         // A traffic generator's flows are to whatever address is asked for.
         let foreign = walk.dst != self.mac && !walk.dst.is_multicast();
         if foreign && self.meter.is_none() {
-            self.counters.foreign += 1;
-            return;
+            return self.take_other(now, frame, &walk, foreign);
         }
         let expected = match Arrived::read(head, &walk) {
             Arrived::Data(arrival, data) => self.take_data(now, &arrival, data, frame.wire_len()),
@@ -63,11 +62,19 @@ impl<P: Source> Station<P> {
             }
             Arrived::Other => false,
         };
-        if !expected && !self.is_controls(now, frame) {
-            let counter =
-                if foreign { &mut self.counters.foreign } else { &mut self.counters.unexpected };
-            *counter += 1;
+        if !expected {
+            self.take_other(now, frame, &walk, foreign);
         }
+    }
+
+    /// A frame that is no flow's by its probe: a control stream's, an interface's, or nobody's.
+    fn take_other(&mut self, now: Instant, frame: P::Frame, walk: &vlan::Walk, foreign: bool) {
+        if self.is_controls(now, &frame) || self.neighbours.take(now, frame, walk).is_none() {
+            return;
+        }
+        let counter =
+            if foreign { &mut self.counters.foreign } else { &mut self.counters.unexpected };
+        *counter += 1;
     }
 
     /// Whether a frame without a probe is one of a control stream that is expected here, which it

@@ -24,7 +24,7 @@ impl<P: Source> Station<P> {
         }
         let room = (COMMITTED_MAX - before).saturating_sub(self.sources.has_control().into());
         self.make_pauses(now, room);
-        let all_said = self.make_answers(now, room);
+        let all_said = self.make_neighbours(now, room) && self.make_answers(now, room);
         if all_said {
             self.make_data(now, room);
         }
@@ -91,6 +91,27 @@ impl<P: Source> Station<P> {
             }
         }
         self.pauses.retain(|p| p.left > 0);
+    }
+
+    /// Makes what interfaces ask and answer. Says whether there is room for more behind it.
+    #[inline]
+    fn make_neighbours(&mut self, now: Instant, room: usize) -> bool {
+        self.neighbours.on_timeout(now);
+        while self.neighbours.ready(self.paused) {
+            if self.hand.len() == room || !self.shaper.ready(now) {
+                return false;
+            }
+            let port = &mut self.port;
+            let made =
+                self.neighbours.next(self.paused, |octets, len| port.data_frame(octets, len));
+            let Some(frame) = made else {
+                self.retry = now + self.slot;
+                return false;
+            };
+            charge(&mut self.shaper, &mut self.counters, now, frame.wire_len());
+            self.hand.push(frame);
+        }
+        true
     }
 
     /// Makes the answers that nothing stops. Says whether there is room for data behind them.
@@ -166,7 +187,8 @@ impl<P: Source> Station<P> {
         let data = self.sources.first(self.paused).map_or(Instant::NEVER, |(due, _)| due);
         let pauses = self.pauses.iter().map(|p| p.due).min().unwrap_or(Instant::NEVER);
         let mut due = data.min(pauses).min(self.sources.first_control());
-        if self.answers.ready(self.paused) {
+        due = due.min(self.neighbours.next_deadline());
+        if self.answers.ready(self.paused) || self.neighbours.ready(self.paused) {
             due = Instant::ZERO;
         }
         if due == Instant::NEVER {

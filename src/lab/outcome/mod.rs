@@ -319,6 +319,22 @@ impl Outcome {
     pub fn is_good(&self) -> bool {
         self.verdict.is_good()
     }
+
+    /// The switches.
+    pub fn switches(&self) -> impl Iterator<Item = &SwitchOutcome> {
+        self.nodes.iter().filter_map(|node| match node {
+            NodeOutcome::Switch(switch) => Some(switch),
+            NodeOutcome::Host(_) => None,
+        })
+    }
+
+    /// The hosts.
+    pub fn hosts(&self) -> impl Iterator<Item = &HostOutcome> {
+        self.nodes.iter().filter_map(|node| match node {
+            NodeOutcome::Host(host) => Some(host),
+            NodeOutcome::Switch(_) => None,
+        })
+    }
 }
 
 /// A list of nodes as an object, in order.

@@ -28,6 +28,9 @@ pub enum CheckWord {
     PausesEnd,
     /// No circle of ports waits for itself.
     NoDeadlock,
+    /// No line that leaves a switch is idle while a frame waits for it that nobody pauses. Switches
+    /// that stall or whose processor is charged for are not judged.
+    WorkConserving,
     /// Every switch that marks does so before it pauses anyone.
     EcnBeforePfc,
 }
@@ -49,7 +52,8 @@ pub struct CheckLong {
 
 impl Wanted for CheckLong {
     const WANTED: &'static str = "a check: conservation, lossless, pause_legality, pauses_end, \
-                                  no_deadlock, ecn_before_pfc, {fairness: ...} or {value: ...}";
+                                  no_deadlock, work_conserving, ecn_before_pfc, \
+                                  {fairness: ...} or {value: ...}";
 }
 
 /// Flows get equal shares.

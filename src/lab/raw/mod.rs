@@ -97,7 +97,8 @@ pub struct Lab {
     /// What goes wrong, and when. Default: nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
-    /// What is asked of the run. Default: `[conservation, lossless, pause_legality, no_deadlock]`.
+    /// What is asked of the run. Default: `[conservation, lossless, pause_legality, no_deadlock,
+    /// work_conserving]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<Vec<Check>>,
     /// What is recorded beyond counters.

@@ -225,7 +225,7 @@ pub(super) fn is_judged(check: &CheckKind) -> bool {
         | CheckKind::NoDeadlock
         | CheckKind::EcnBeforePfc
         | CheckKind::Fairness { .. } => true,
-        CheckKind::PauseLegality => false,
+        CheckKind::PauseLegality | CheckKind::WorkConserving => false,
         CheckKind::Value { path, .. } => {
             let unknown = ["deadlocks", "line_losses", "trace_hash", "engine", "latency_ns"];
             !path.split('.').any(|name| unknown.contains(&name))

@@ -4,22 +4,15 @@
 //! Each direction is an interface of its own, named after the way it goes. Only a frame's first
 //! octets exist in the virtual world; its length on the wire is put down as the original length.
 
-use std::borrow::Cow;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::PathBuf;
-use std::time::Duration as StdDuration;
-
-use pcap_file::DataLink;
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
+use std::time::Duration;
 
 use crate::frame::{FCS_BYTES, Frame};
 use crate::lab::LabPlan;
-use crate::sim::{Direction, LinkId, VirtualFrame};
+use crate::report::packets::{Interface, Notes, Packet, Pcapng};
+use crate::sim::{Direction, End, LinkId, VirtualFrame};
 use crate::time::Instant;
 
 /// A capture that could not be written.
@@ -33,7 +26,7 @@ pub struct CaptureError {
 /// One file.
 struct Capture {
     path: PathBuf,
-    writer: PcapNgWriter<BufWriter<File>>,
+    file: Pcapng<BufWriter<File>>,
     /// The first error; nothing is written from there on.
     failed: Option<String>,
 }
@@ -84,7 +77,7 @@ impl Captures {
     pub(super) fn finish(&mut self) -> Result<(), CaptureError> {
         for mut file in self.files.drain(..) {
             if file.failed.is_none() {
-                file.failed = file.writer.get_mut().flush().err().map(|e| e.to_string());
+                file.failed = file.file.flush().err().map(|e| e.to_string());
             }
             if let Some(why) = file.failed {
                 return Err(CaptureError { path: file.path, why });
@@ -96,44 +89,33 @@ impl Captures {
 
 impl Capture {
     fn create(plan: &LabPlan, link: LinkId, path: PathBuf) -> Result<Self, CaptureError> {
-        let error = |why: String| CaptureError { path: path.clone(), why };
-        let file = File::create(&path).map_err(|e| error(e.to_string()))?;
-        let mut writer =
-            PcapNgWriter::new(BufWriter::new(file)).map_err(|e| error(e.to_string()))?;
         let network = &plan.network;
-        for direction in [link.ab(), link.ba()] {
-            let link = &network.links[link.index()];
-            let name = |end: crate::sim::End| network.nodes[end.node.index()].name().to_owned();
-            let way = format!("{} to {}", name(link.from(direction)), name(link.to(direction)));
-            let interface = InterfaceDescriptionBlock {
-                linktype: DataLink::ETHERNET,
-                snaplen: 0,
-                options: vec![
-                    InterfaceDescriptionOption::IfName(Cow::Owned(way)),
-                    InterfaceDescriptionOption::IfDescription(Cow::Owned(format!(
-                        "link {} in the virtual world",
-                        link.name
-                    ))),
-                    InterfaceDescriptionOption::IfTsResol(9),
-                ],
-            };
-            writer.write_pcapng_block(interface).map_err(|e| error(e.to_string()))?;
+        let link = &network.links[link.index()];
+        let name = |end: End| network.nodes[end.node.index()].name().to_owned();
+        let way =
+            |direction| format!("{} to {}", name(link.from(direction)), name(link.to(direction)));
+        let description = format!("link {} in the virtual world", link.name);
+        let ways = [way(Direction(0)), way(Direction(1))];
+        let interface = |name| Interface { name, description: &description, rate: None };
+        let file = File::create(&path).and_then(|file| {
+            Pcapng::new(BufWriter::new(file), None, &[interface(&ways[0]), interface(&ways[1])])
+        });
+        match file {
+            Ok(file) => Ok(Self { path, file, failed: None }),
+            Err(why) => Err(CaptureError { path, why: why.to_string() }),
         }
-        Ok(Self { path, writer, failed: None })
     }
 
     fn write(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
         if self.failed.is_some() {
             return;
         }
-        let block = EnhancedPacketBlock {
-            interface_id: direction.0 % 2,
-            timestamp: StdDuration::from_nanos(at.as_picos() / 1_000),
-            // As every tap of the kind: the check sequence is not in the file.
-            original_len: frame.wire_len().saturating_sub(FCS_BYTES),
-            data: Cow::Borrowed(frame.head()),
-            options: vec![],
+        let packet = Packet {
+            at: Duration::from_nanos(at.as_picos() / 1_000),
+            octets: frame.head(),
+            len: frame.wire_len().saturating_sub(FCS_BYTES),
         };
-        self.failed = self.writer.write_pcapng_block(block).err().map(|e| e.to_string());
+        let notes = Notes { interface: direction.0 % 2, ..Default::default() };
+        self.failed = self.file.packet(&packet, &notes).err().map(|e| e.to_string());
     }
 }

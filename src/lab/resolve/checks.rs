@@ -9,8 +9,13 @@ use crate::sim::LinkId;
 use crate::time::Duration;
 
 /// What is asked when the file says nothing.
-const DEFAULT: [CheckWord; 4] =
-    [CheckWord::Conservation, CheckWord::Lossless, CheckWord::PauseLegality, CheckWord::NoDeadlock];
+const DEFAULT: [CheckWord; 5] = [
+    CheckWord::Conservation,
+    CheckWord::Lossless,
+    CheckWord::PauseLegality,
+    CheckWord::NoDeadlock,
+    CheckWord::WorkConserving,
+];
 
 /// How far a flow may be from its fair share.
 const FAIR: f64 = 0.01;
@@ -50,6 +55,7 @@ fn word(said: CheckWord) -> Check {
         CheckWord::PauseLegality => ("pause_legality", CheckKind::PauseLegality),
         CheckWord::PausesEnd => ("pauses_end", CheckKind::PausesEnd),
         CheckWord::NoDeadlock => ("no_deadlock", CheckKind::NoDeadlock),
+        CheckWord::WorkConserving => ("work_conserving", CheckKind::WorkConserving),
         CheckWord::EcnBeforePfc => ("ecn_before_pfc", CheckKind::EcnBeforePfc),
     };
     Check { name: name.into(), kind, source: None }

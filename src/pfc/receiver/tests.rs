@@ -100,7 +100,91 @@ fn a_link_that_goes_down_ends_all_pauses() {
     assert_eq!(r.paused_time(at(900), p(4)), Quanta(1).at(RATE), "it had run out before");
 }
 
+/// 100 quanta are 512 ns.
+#[test]
+fn a_delayed_pause_is_obeyed_late_and_ends_in_time() {
+    let mut r = pfc().with_delay(Quanta(100));
+    assert!(r.on_pfc(at(0), &vector(&[(3, 300), (4, 100)])));
+    assert_eq!((r.paused(at(511)), r.next_deadline()), (PrioritySet::EMPTY, at(512)));
+    // Priority 4 runs out as it would begin.
+    assert_eq!((r.paused(at(512)), r.next_deadline()), (PrioritySet::of(p(3)), at(1536)));
+    // What prolongs a pause does not interrupt it, and a resume takes effect at once.
+    r.on_pfc(at(1000), &vector(&[(3, 300)]));
+    assert_eq!((r.paused(at(1600)), r.next_deadline()), (PrioritySet::of(p(3)), at(2536)));
+    r.on_pfc(at(2000), &vector(&[(3, 0)]));
+    assert_eq!((r.paused(at(2000)), r.next_deadline()), (PrioritySet::EMPTY, Instant::NEVER));
+    assert_eq!(r.paused_time(at(9000), p(3)), Duration::from_nanos(2000 - 512));
+    assert_eq!((r.transitions(p(3)), r.transitions(p(4))), (1, 0));
+    // One that is resumed in time stops nothing; the next has a delay of its own.
+    r.on_pfc(at(3000), &vector(&[(3, 300)]));
+    r.on_pfc(at(3400), &vector(&[(3, 0)]));
+    r.on_pfc(at(3500), &vector(&[(3, 300)]));
+    assert_eq!((r.paused(at(4011)), r.next_deadline()), (PrioritySet::EMPTY, at(4012)));
+    assert_eq!(r.paused_time(at(4112), p(3)), Duration::from_nanos(2000 - 512 + 100), "unpolled");
+}
+
+#[test]
+fn what_is_left_of_a_delay_keeps_its_quanta_too() {
+    let mut r = pfc().with_delay(Quanta(100));
+    r.on_pfc(at(0), &vector(&[(3, 300)]));
+    r.set_rate(at(256), BitsPerSec::gbps(25));
+    assert_eq!(r.next_deadline(), at(256 + 4 * 256));
+    assert_eq!(r.paused(at(1280)), PrioritySet::of(p(3)));
+    assert_eq!(r.next_deadline(), at(256 + 4 * 1280));
+    r.clear(at(1280));
+    r.on_pfc(at(2000), &vector(&[(3, 300)]));
+    r.clear(at(2001));
+    assert_eq!((r.paused(at(9000)), r.next_deadline()), (PrioritySet::EMPTY, Instant::NEVER));
+}
+
 proptest! {
+    /// With a delay, a priority is paused when a pause runs that began so long ago, and no other
+    /// poll changes that.
+    #[test]
+    fn a_delay_takes_the_front_off_every_run(
+        frames in prop::collection::vec((0_u64..2_000, 0_u16..300), 1..40),
+        polls in prop::collection::vec(0_u64..40_000, 0..60), delay in 0_u16..200,
+    ) {
+        let new = || pfc().with_delay(Quanta(delay));
+        let (mut lazy, mut busy, mut prompt) = (new(), new(), pfc());
+        let mut polls = polls;
+        polls.sort_unstable();
+        let mut polls = polls.into_iter().peekable();
+        let (mut now, mut since, mut until, mut runs) = (0, 0, 0, vec![]);
+        for (gap, time) in frames {
+            now += gap;
+            while let Some(t) = polls.next_if(|t| *t < now) {
+                busy.paused(at(t));
+                let paused = prompt.paused(at(t)).contains(p(3));
+                let late = t * 1_000 >= since + u64::from(delay) * 5_120;
+                prop_assert_eq!(busy.paused(at(t)).contains(p(3)), paused && late);
+            }
+            for r in [&mut lazy, &mut busy, &mut prompt] {
+                r.on_pfc(at(now), &vector(&[(3, time)]));
+            }
+            let ps = now * 1_000;
+            if ps >= until {
+                runs.push(until - since);
+                since = ps;
+            }
+            until = if time == 0 { until.min(ps) } else { ps + u64::from(time) * 5_120 };
+            if time == 0 && ps == since {
+                until = since;
+            }
+        }
+        runs.push(until - since);
+        let end = at(now + 100_000);
+        let delay = u64::from(delay) * 5_120;
+        let paused: u64 = runs.iter().map(|run| run.saturating_sub(delay)).sum();
+        for r in [&mut lazy, &mut busy] {
+            prop_assert_eq!(r.paused_time(end, p(3)).as_picos(), paused);
+            r.paused(end);
+            prop_assert_eq!(r.paused_time(end, p(3)).as_picos(), paused);
+            let obeyed = runs.iter().filter(|run| **run > delay).count() as u64;
+            prop_assert_eq!(r.transitions(p(3)), obeyed);
+        }
+    }
+
     /// Polling at any other times changes neither the pauses nor what is counted of them.
     #[test]
     fn polls_leave_no_trace(

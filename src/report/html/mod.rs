@@ -13,6 +13,8 @@ mod topology;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+pub(super) use scale::written;
+
 use super::{count, scaled};
 use crate::lab::{LabPlan, Nanos, Outcome, Recording};
 use crate::time::Instant;

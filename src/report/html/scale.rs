@@ -92,7 +92,7 @@ pub(super) fn nanoseconds(ns: f64) -> String {
 }
 
 /// A time as it is written in the page.
-pub(super) fn written(time: Nanos) -> String {
+pub(in crate::report) fn written(time: Nanos) -> String {
     let text = time.to_string();
     let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     format!("{} {}", &text[..unit], text[unit..].replace("us", "µs"))

@@ -66,6 +66,8 @@ pub(super) struct PortFacts {
     /// What it pauses its peer for, and what it lets its peer pause.
     pub(super) asks: PrioritySet,
     pub(super) obeys: PrioritySet,
+    /// How long it may go on with what a pause has stopped: a generator's port may be told to be slow.
+    pub(super) lets: Duration,
     pub(super) maps: Maps,
     /// Priorities to groups and classes.
     pub(super) group: [u8; PRIORITIES],
@@ -322,6 +324,7 @@ impl PortFacts {
             name: plan.name.clone(),
             link_wide: matches!(plan.flow_control, FlowControl::Pause { .. }),
             obeys,
+            lets: plan.tester.pause_delay.at(line.rate()),
             maps: Maps::of_host(plan),
             ..Self::plain(dir, line, longest)
         }
@@ -345,6 +348,7 @@ impl PortFacts {
             link_wide: false,
             asks: PrioritySet::EMPTY,
             obeys: PrioritySet::EMPTY,
+            lets: Duration::ZERO,
             maps: Maps { trust: Trust::Port, pcp: [NONE; 8], dscp: [NONE; 64], default: NONE },
             group: core::array::from_fn(|p| p as u8),
             class: core::array::from_fn(|p| p as u8),

@@ -9,7 +9,7 @@
 use super::facts::Facts;
 use super::finding::{Check, Finding, First, Verdict};
 use crate::sim::{Direction, Loss};
-use crate::stats::DropReason;
+use crate::stats::{DropKind, DropReason};
 use crate::time::{Duration, Instant};
 use crate::units::PrioritySet;
 
@@ -57,42 +57,15 @@ impl Lossless {
         reason: DropReason,
         whose: Option<(u64, u64)>,
     ) {
-        use DropReason as R;
         let of = facts.from(port);
         if of.lossless.0 >> priority & 1 == 0 {
             return;
         }
-        match reason {
-            R::SharedLimit
-            | R::HeadroomFull
-            | R::QueueLimit
-            | R::RedNotEct
-            | R::NoMemory
-            | R::HandoffFull => {}
-            R::Watchdog => return self.watchdogs += 1,
-            R::LinkDown | R::EgressDown | R::Flushed => return self.links += 1,
-            // No switch can forward these, however empty it is.
-            R::Runt
-            | R::Oversize
-            | R::TruncatedTag
-            | R::ReservedVid
-            | R::GroupSource
-            | R::MacControlOpcode
-            | R::MacControlShort
-            | R::MacControlAddress
-            | R::MacControlTagged
-            | R::PauseNotEnabled
-            | R::PfcNotEnabled
-            | R::ReservedAddress
-            | R::IngressVlan
-            | R::SameSegment
-            | R::NoEgress
-            | R::IpMalformed
-            | R::TtlExpired
-            | R::NoRoute
-            | R::NoNeighbour
-            | R::RouterNotSpoken
-            | R::NoTagRoom => return,
+        match reason.kind() {
+            DropKind::Congestion => {}
+            DropKind::Watchdog => return self.watchdogs += 1,
+            DropKind::Link => return self.links += 1,
+            DropKind::Frame | DropKind::Control => return,
         }
         self.buffer += 1;
         let node = facts.node(of.node);

@@ -12,7 +12,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::facts::Facts;
 use super::look::{Data, NONE};
 use crate::sim::{Direction, NodeId};
-use crate::stats::DropReason;
+use crate::stats::{DropKind, DropReason};
 use crate::units::{PRIORITIES, PortId};
 
 /// Frames of one source, destination and DSCP in one switch.
@@ -218,28 +218,14 @@ impl Passages {
             self.announced[port] -= 1;
             return None;
         }
-        let on_arrival = matches!(
-            reason,
-            R::SameSegment
-                | R::NoEgress
-                | R::EgressDown
-                | R::SharedLimit
-                | R::HeadroomFull
-                | R::QueueLimit
-                | R::Watchdog
-                | R::NoTagRoom
-        );
-        let is_control = matches!(
-            reason,
-            R::MacControlOpcode
-                | R::MacControlShort
-                | R::MacControlAddress
-                | R::PauseNotEnabled
-                | R::PfcNotEnabled
-        );
-        if is_control {
-            return None;
-        }
+        let on_arrival = match reason.kind() {
+            // Behind a tag it looked like data when it arrived, and is among what is inside.
+            DropKind::Control if reason != R::MacControlTagged => return None,
+            DropKind::Frame | DropKind::Control | DropKind::Watchdog => true,
+            // RED may pick a frame that leaves, and for want of memory one copy is not made.
+            DropKind::Congestion => !matches!(reason, R::RedNotEct | R::NoMemory),
+            DropKind::Link => reason != R::Flushed,
+        };
         let latest = priority.map_or(UNKNOWN, |p| self.latest[port][usize::from(p)]);
         let found = on_arrival && self.take_back(facts, latest);
         // A busy switch may have got other frames since the one that it dropped.

@@ -24,7 +24,8 @@ struct Port {
     paused: u8,
     /// Classes that a watchdog lets ignore pauses now.
     ignoring: u8,
-    /// On the node's clock.
+    /// From when on nothing may start, and until when, on the node's clock.
+    from: [Instant; PRIORITIES],
     until: [Instant; PRIORITIES],
 }
 
@@ -38,7 +39,8 @@ struct Suspect {
 
 impl Pauses {
     pub(super) fn new(facts: &Facts) -> Self {
-        let port = Port { paused: 0, ignoring: 0, until: [Instant::ZERO; PRIORITIES] };
+        let never = [Instant::ZERO; PRIORITIES];
+        let port = Port { paused: 0, ignoring: 0, from: never, until: never };
         Self {
             ports: vec![port; facts.ports.len()],
             suspects: vec![],
@@ -61,6 +63,9 @@ impl Pauses {
             Priority::ALL.into_iter().filter(|p| named.contains(*p) && facts_of.obeys.contains(*p))
         {
             let time = ask.time(p.index()).at(facts_of.rate);
+            if port.paused >> p.get() & 1 == 0 || port.until[p.index()] <= local {
+                port.from[p.index()] = local.saturating_add(facts_of.lets);
+            }
             port.until[p.index()] = local.saturating_add(time);
             port.paused |= 1 << p.get();
         }
@@ -76,7 +81,11 @@ impl Pauses {
         }
         let p = usize::from(priority);
         let of = facts.from(direction);
-        let left = port.until[p].since(facts.node(of.node).clock.local(at));
+        let local = facts.node(of.node).clock.local(at);
+        if local < port.from[p] {
+            return;
+        }
+        let left = port.until[p].since(local);
         if left == Duration::ZERO {
             port.paused &= !(1 << p);
         } else if port.ignoring >> of.class[p] & 1 == 0 {
@@ -131,7 +140,7 @@ impl Pauses {
         let of = facts.from(port);
         state.paused >> p & 1 == 1
             && state.ignoring >> of.class[p] & 1 == 0
-            && state.until[p] > facts.node(of.node).clock.local(at)
+            && (state.from[p]..state.until[p]).contains(&facts.node(of.node).clock.local(at))
     }
 
     pub(super) fn finish(mut self, facts: &Facts) -> Finding {

@@ -1,7 +1,7 @@
 //! Flows whose receivers answer: RoCEv2 and TCP-like.
 
 use super::carrier::Carrier;
-use super::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times};
+use super::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times, has_room};
 use crate::config::Cx;
 use crate::host::{
     Message, PlanError, Rate, RocePlan, StationPlan, TcpPlan, Transport, TransportPlan,
@@ -63,13 +63,7 @@ pub(super) fn plan(
         message: None,
         kind: transport,
     };
-    if plan.size < plan.size_min() {
-        let what = format!(
-            "{} octets do not hold the headers and the probe of a flow; take {} or more",
-            plan.size,
-            plan.size_min()
-        );
-        cx.error(&at.key("size"), what);
+    if !has_room(cx, at, plan.size, plan.size_min()) {
         return None;
     }
     plan.message = message(kind.bound, messages, plan.payload());

@@ -176,6 +176,7 @@ fn dcqcn(cx: &mut Cx, at: &Place<'_>, said: &Short<DcqcnName, raw::Dcqcn>) -> Op
         decrease_period: span(said.decrease_period, set.decrease_period),
         decrease_max: said.decrease_max.map_or(set.decrease_max, |r| (r.0 / 10_000) as u8),
         clamp_target: said.clamp_target.unwrap_or(set.clamp_target),
+        first_rate: set.first_rate,
     };
     if said.gain.is_some_and(|g| !(g > 0.0 && g <= 1.0)) || !plan.is_sound() {
         let what = "is out of range: gain above 0 up to 1, periods and octets above 0, \

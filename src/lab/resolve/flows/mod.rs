@@ -330,6 +330,17 @@ fn check_size(
     }
 }
 
+/// Whether a frame of `size` octets has room for what a flow's frames hold, `least` octets.
+fn has_room(cx: &mut Cx, at: &graph::Source<'_>, size: u32, least: u32) -> bool {
+    if size < least {
+        let what = format!(
+            "{size} octets do not hold the headers and the probe of a flow; take {least} or more"
+        );
+        cx.error(&at.key("size"), what);
+    }
+    size >= least
+}
+
 impl Around<'_, '_> {
     fn switch(&self, hop: &Hop) -> Option<&SwitchPlan> {
         self.switches.plans[hop.node].as_ref()

@@ -1,7 +1,7 @@
 //! Flows that nothing answers.
 
 use super::carrier::Carrier;
-use super::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times};
+use super::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times, has_room};
 use crate::config::Cx;
 use crate::frame::FCS_BYTES;
 use crate::host::{FlowPlan, Headers, StationPlan, Udp};
@@ -47,13 +47,7 @@ pub(super) fn plan(
         stop: times.stop,
         frames: None,
     };
-    if plan.size < plan.size_min() {
-        let what = format!(
-            "{} octets do not hold the headers and the probe of a flow; take {} or more",
-            plan.size,
-            plan.size_min()
-        );
-        cx.error(&at.key("size"), what);
+    if !has_room(cx, at, plan.size, plan.size_min()) {
         return None;
     }
     plan.frames = match kind.bound {

@@ -153,6 +153,21 @@ fn headroom_that_is_too_small_is_seen() {
 }
 
 #[test]
+fn whoever_obeys_late_is_legal_if_it_was_told_to_and_only_then() {
+    let prompt = incast(4, 500);
+    let mut slow = prompt.clone();
+    for node in &mut slow.nodes[1..] {
+        let NodeKind::Host(host) = &mut node.kind else { panic!("hosts follow the switch") };
+        host.tester.pause_delay = Quanta(100);
+    }
+    all_good(&run(&slow, 400));
+    let mut network = Network::new(&slow, Checkers::new(&prompt)).unwrap();
+    network.run_until(at(400));
+    let (checkers, mut nodes) = network.finish();
+    objects(&checkers.finish(at(400), &mut nodes), Check::PauseLegality, &["started a frame"]);
+}
+
+#[test]
 fn marks_before_pauses_are_told_from_pauses_before_marks() {
     let mut plan = incast(4, 500);
     let ecn = |kmin| crate::congestion::EcnPlan {

@@ -1,0 +1,160 @@
+//! An interface: its addresses, its tags, and what its messages look like.
+
+use core::net::IpAddr;
+
+use arrayvec::ArrayVec;
+
+use crate::host::plan::PlanError;
+use crate::host::plan::stream::InterfacePlan;
+use crate::units::{Mac, Pcp, Priority, Vid};
+use crate::wire::vlan::{MAX_TAGS, TAG_LEN, Tpid};
+use crate::wire::{EtherType, ethernet, ipv6, neighbour, vlan};
+
+/// Octets of the longest message that is made here: a question with its option, or a ping, over
+/// IPv6 and behind as many tags as there may be.
+const MESSAGE_MAX: usize = ethernet::HEADER_LEN
+    + MAX_TAGS * TAG_LEN
+    + ipv6::HEADER_LEN
+    + neighbour::MESSAGE_LEN
+    + neighbour::OPTION_LEN;
+
+/// A message, from its destination address on.
+pub(super) type Message = ArrayVec<u8, MESSAGE_MAX>;
+
+/// The VLANs that a frame is in, outermost first, 12 bits each; 0 for none. Priority tags are
+/// tags without a VLAN and do not count (802.1Q 6.9).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Vlans(u64);
+
+impl Vlans {
+    fn of(vids: impl Iterator<Item = u16>) -> Self {
+        Self(vids.filter(|vid| *vid != 0).fold(0, |all, vid| all << 12 | u64::from(vid)))
+    }
+
+    /// Those that a frame says.
+    pub(super) fn in_frame(head: &[u8], walk: &vlan::Walk) -> Self {
+        let tags = (0..walk.tags).map(|n| &head[ethernet::HEADER_LEN - 2 + n * TAG_LEN..]);
+        Self::of(tags.filter_map(|tag| vlan::View::new(tag).ok()).map(|tag| tag.vid_bits()))
+    }
+}
+
+/// An address of an interface.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Address {
+    pub(super) ip: IpAddr,
+    prefix_len: u8,
+    pub(super) gateway: Option<IpAddr>,
+}
+
+impl Address {
+    /// Whether `other` is on the same link.
+    fn reaches(&self, other: IpAddr) -> bool {
+        // A prefix of nothing shifts everything out, which is then alike.
+        match (self.ip, other) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => {
+                let differ = a.to_bits() ^ b.to_bits();
+                differ.checked_shr(32 - u32::from(self.prefix_len)).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(a), IpAddr::V6(b)) => {
+                let differ = a.to_bits() ^ b.to_bits();
+                differ.checked_shr(128 - u32::from(self.prefix_len)).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// An interface of a checked plan.
+#[derive(Debug)]
+pub(super) struct Interface {
+    pub(super) name: String,
+    pub(super) mac: Mac,
+    tags: ArrayVec<vlan::Repr, MAX_TAGS>,
+    pub(super) addresses: Vec<Address>,
+}
+
+impl Interface {
+    pub(super) fn new(plan: &InterfacePlan) -> Self {
+        let v4 = plan.ipv4.iter().map(|&(ip, prefix_len, gateway)| Address {
+            ip: ip.into(),
+            prefix_len,
+            gateway: gateway.map(IpAddr::from),
+        });
+        let v6 = plan.ipv6.iter().map(|&(ip, prefix_len, gateway)| Address {
+            ip: ip.into(),
+            prefix_len,
+            gateway: gateway.map(IpAddr::from),
+        });
+        let tag = |&(vid, priority): &(Vid, u8)| vlan::Repr {
+            tpid: Tpid::C,
+            pcp: Pcp::new(priority).unwrap_or(Pcp::MIN),
+            dei: false,
+            vid: Some(vid),
+        };
+        Self {
+            name: plan.name.clone(),
+            mac: plan.mac,
+            tags: plan.vlans.iter().take(MAX_TAGS).map(tag).collect(),
+            addresses: v4.chain(v6).collect(),
+        }
+    }
+
+    /// Whether the plan can be run as it is.
+    pub(super) fn check(plan: &InterfacePlan) -> Result<(), PlanError> {
+        let tags = plan.vlans.len() <= MAX_TAGS;
+        if !tags || plan.vlans.iter().any(|(_, priority)| Pcp::new(*priority).is_none()) {
+            return Err(PlanError::InterfaceTags(plan.name.clone()));
+        }
+        let long = plan.ipv4.iter().any(|a| a.1 > 32) || plan.ipv6.iter().any(|a| a.1 > 128);
+        if long { Err(PlanError::InterfacePrefix(plan.name.clone())) } else { Ok(()) }
+    }
+
+    pub(super) fn vlans(&self) -> Vlans {
+        Vlans::of(self.tags.iter().filter_map(|tag| tag.vid).map(Vid::get))
+    }
+
+    /// The priority of its frames: that of the outermost tag (802.1Q 6.9.3), 0 without one.
+    pub(super) fn priority(&self) -> Priority {
+        self.tags.first().map_or(Priority::MIN, |tag| priority_of(tag.pcp))
+    }
+
+    /// From which of its addresses `to` is reached, and by way of whom: `to` itself on the link,
+    /// else a gateway; nothing where there is none.
+    pub(super) fn route(&self, to: IpAddr) -> Option<(IpAddr, IpAddr)> {
+        let near = self.addresses.iter().find(|a| a.reaches(to)).map(|a| (a.ip, to));
+        let same = |a: &&Address| a.ip.is_ipv4() == to.is_ipv4();
+        let by = |a: &Address| a.gateway.map(|gateway| (a.ip, gateway));
+        near.or_else(|| self.addresses.iter().filter(same).find_map(by))
+    }
+
+    /// A frame from the interface to `dst`, whose packet `write` writes into the `len` octets that
+    /// it gets.
+    pub(super) fn frame(
+        &self,
+        dst: Mac,
+        ethertype: EtherType,
+        len: usize,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Message {
+        let l3 = ethernet::HEADER_LEN + self.tags.len() * TAG_LEN;
+        let mut out = Message::new();
+        out.extend(core::iter::repeat_n(0, l3 + len));
+        let outer = self.tags.first().map_or(ethertype, |tag| tag.tpid.ethertype());
+        let header = ethernet::Repr { dst, src: self.mac, ethertype: outer };
+        header.emit(&mut out).expect(ROOM);
+        for (n, tag) in self.tags.iter().enumerate() {
+            tag.emit(&mut out[ethernet::HEADER_LEN - 2 + n * TAG_LEN..]).expect(ROOM);
+        }
+        out[l3 - 2..l3].copy_from_slice(&ethertype.0.to_be_bytes());
+        write(&mut out[l3..]);
+        out
+    }
+}
+
+/// Why writing a header cannot fail.
+pub(super) const ROOM: &str = "a message has room for all of its headers";
+
+/// The priority that a tag's code point says: they are numbered alike.
+pub(super) fn priority_of(pcp: Pcp) -> Priority {
+    Priority::new(pcp.get()).expect("there are as many priorities as code points")
+}

@@ -1,0 +1,431 @@
+//! The interfaces of a station: they answer ARP requests, neighbour solicitations and pings for
+//! their addresses, ask for their gateways, and ping when told to.
+//!
+//! - What comes in is given here when no flow claims it; what is no interface's is given back.
+//! - A frame that answers another is the other turned round where that can be: pings of any length
+//!   go back as they came, in their own memory.
+//! - Answers and questions wait in one queue of [`WAITING_MAX`]; what finds it full is refused and
+//!   counted. They are data to the link: a pause of their priority stops them.
+//! - Gateways are asked for until they answer, first [`ASK_TRIES`] times at [`ASK_EVERY`], then at
+//!   [`ASK_SLOWLY`]. What is known is kept until somebody says otherwise or the link goes down.
+//!
+//! Interfaces join no multicast groups (MLD): a switch that snoops has to flood solicitations.
+
+mod interface;
+mod ping;
+mod questions;
+mod table;
+
+pub use ping::{PING_EVERY, PING_TRIES, PINGS_MAX, Ping, PingError, PingState};
+pub use table::{ASK_EVERY, ASK_SLOWLY, ASK_TRIES, NEIGHBOURS_MAX};
+
+use core::net::{IpAddr, Ipv6Addr};
+use std::collections::{BTreeMap, VecDeque};
+
+use self::interface::{Interface, Message, ROOM, Vlans, priority_of};
+use self::ping::Asking;
+use self::questions::{PING_IDENTIFIER, echo_request, question};
+use self::table::Table;
+use super::plan::PlanError;
+use super::plan::stream::InterfacePlan;
+use crate::frame::{FCS_BYTES, Frame};
+use crate::time::Instant;
+use crate::units::{Mac, Priority, PrioritySet};
+use crate::wire::ip::{self, Fragment};
+use crate::wire::{EtherType, arp, echo, ethernet, ipv6, neighbour, vlan};
+
+/// How many answers and questions may wait to be sent. A choice: two bursts.
+pub const WAITING_MAX: usize = 64;
+
+/// A neighbour that an interface asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Neighbour {
+    /// The interface.
+    pub interface: String,
+    /// The neighbour.
+    pub ip: IpAddr,
+    /// Its Ethernet address, if it has said.
+    pub mac: Option<Mac>,
+}
+
+/// What interfaces did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NeighbourCounters {
+    /// Questions asked: ARP requests and neighbour solicitations.
+    pub asked: u64,
+    /// Answers taken in, gratuitous ones among them.
+    pub told: u64,
+    /// ARP requests and neighbour solicitations answered.
+    pub answered: u64,
+    /// Pings answered.
+    pub echoed: u64,
+    /// Questions of others that found the queue full.
+    pub refused: u64,
+}
+
+/// Everything about the interfaces of a station at one moment.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NeighbourSnapshot {
+    /// What they did.
+    pub counters: NeighbourCounters,
+    /// Whom they ask for, and what they know.
+    pub neighbours: Vec<Neighbour>,
+    /// Pings, the oldest first.
+    pub pings: Vec<Ping>,
+}
+
+/// Something to be sent.
+#[derive(Debug)]
+enum Waiting<F> {
+    /// A frame that was received and is the answer now.
+    Turned(F),
+    /// A message that no frame has been made for.
+    Made(Message),
+}
+
+/// The interfaces of a station.
+#[derive(Debug)]
+pub(super) struct Neighbours<F> {
+    interfaces: Vec<Interface>,
+    /// Whose an address is, in each VLAN.
+    own: BTreeMap<(Vlans, IpAddr), usize>,
+    table: Table,
+    pings: VecDeque<Asking>,
+    pings_begun: u16,
+    waiting: VecDeque<(Priority, Waiting<F>)>,
+    /// Nothing is due before.
+    next: Instant,
+    counters: NeighbourCounters,
+}
+
+/// Whether interfaces can be run as they are.
+///
+/// # Errors
+/// The first thing that is wrong with them.
+pub(super) fn check(plans: &[InterfacePlan]) -> Result<(), PlanError> {
+    plans.iter().try_for_each(Interface::check)?;
+    let of = |p: &InterfacePlan| p.ipv4.iter().filter(|a| a.2.is_some()).count();
+    let of6 = |p: &InterfacePlan| p.ipv6.iter().filter(|a| a.2.is_some()).count();
+    let gateways: usize = plans.iter().map(|p| of(p) + of6(p)).sum();
+    if gateways > NEIGHBOURS_MAX { Err(PlanError::Neighbours(gateways)) } else { Ok(()) }
+}
+
+impl<F: Frame> Neighbours<F> {
+    /// The interfaces of checked plans.
+    pub(super) fn new(plans: &[InterfacePlan]) -> Self {
+        let interfaces: Vec<_> = plans.iter().map(Interface::new).collect();
+        let (mut own, mut table) = (BTreeMap::new(), Table::default());
+        for (n, interface) in interfaces.iter().enumerate() {
+            for address in &interface.addresses {
+                own.entry((interface.vlans(), address.ip)).or_insert(n);
+                if let Some(gateway) = address.gateway {
+                    let asked = table.ask((n, interface.vlans()), address.ip, gateway);
+                    asked.expect("a checked plan has no more gateways than fit");
+                }
+            }
+        }
+        let room = if interfaces.is_empty() { 0 } else { WAITING_MAX };
+        Self {
+            interfaces,
+            own,
+            next: table.next_deadline(),
+            table,
+            pings: VecDeque::new(),
+            pings_begun: 0,
+            waiting: VecDeque::with_capacity(room),
+            counters: NeighbourCounters::default(),
+        }
+    }
+
+    /// A frame that is no flow's. Gives it back when it is no interface's either.
+    pub(super) fn take(&mut self, now: Instant, frame: F, walk: &vlan::Walk) -> Option<F> {
+        if self.interfaces.is_empty() {
+            return Some(frame);
+        }
+        match walk.ethertype {
+            EtherType::ARP => self.take_arp(now, frame, walk),
+            EtherType::IPV4 | EtherType::IPV6 => self.take_ip(now, frame, walk),
+            _ => Some(frame),
+        }
+    }
+
+    fn take_arp(&mut self, now: Instant, mut frame: F, walk: &vlan::Walk) -> Option<F> {
+        let head = frame.head_mut();
+        let Ok(said) = arp::Repr::parse(&head[walk.l3..]) else { return Some(frame) };
+        let vlans = Vlans::in_frame(head, walk);
+        let told = self.told(now, vlans, said.sender_ip.into(), said.sender_mac, true);
+        let Some(&n) = self.own.get(&(vlans, said.target_ip.into())) else {
+            return (!told).then_some(frame);
+        };
+        if let Some(answer) = said.answer(self.interfaces[n].mac) {
+            answer.emit(&mut head[walk.l3..]).expect("the answer is as long as the question");
+            readdress(head, answer.target_mac, answer.sender_mac);
+            let sent = self.push(priority_in(walk), Waiting::Turned(frame));
+            self.counters.answered += u64::from(sent);
+            self.counters.refused += u64::from(!sent);
+        }
+        None
+    }
+
+    fn take_ip(&mut self, now: Instant, mut frame: F, walk: &vlan::Walk) -> Option<F> {
+        let vlans = Vlans::in_frame(frame.head(), walk);
+        if walk.ethertype == EtherType::IPV6 {
+            if let Ok(said) = neighbour::Repr::parse(&frame.head()[walk.l3..]) {
+                let src = ipv6::View::new(&frame.head()[walk.l3..]).map(|v| v.src());
+                let src = src.unwrap_or(Ipv6Addr::UNSPECIFIED);
+                let taken = self.on_neighbour(now, vlans, walk, src, &said);
+                return (!taken).then_some(frame);
+            }
+        }
+        let head = frame.head_mut();
+        let Ok(view) = ip::View::new(walk.ethertype, &head[walk.l3..]) else { return Some(frame) };
+        let (src, own) = (view.src(), self.own.get(&(vlans, view.dst())));
+        let Some(&n) = own.filter(|n| walk.dst == self.interfaces[**n].mac) else {
+            return Some(frame);
+        };
+        let damaged = matches!(&view, ip::View::V4(v4) if !v4.checksum_ok());
+        let Some(upper) = view.upper().ok().filter(|u| !damaged && u.fragment == Fragment::Whole)
+        else {
+            return Some(frame);
+        };
+        if let Ok(reply) = echo::Repr::parse(upper.payload, src, view.dst()) {
+            if reply.operation == echo::Operation::Reply {
+                return (!self.on_reply(now, src, &reply)).then_some(frame);
+            }
+        }
+        if echo::answer(walk.ethertype, &mut head[walk.l3..]).is_err() {
+            return Some(frame);
+        }
+        readdress(head, walk.src, self.interfaces[n].mac);
+        let sent = self.push(priority_in(walk), Waiting::Turned(frame));
+        self.counters.echoed += u64::from(sent);
+        self.counters.refused += u64::from(!sent);
+        None
+    }
+
+    /// A solicitation or an advertisement. False when it is nobody's here.
+    fn on_neighbour(
+        &mut self,
+        now: Instant,
+        vlans: Vlans,
+        walk: &vlan::Walk,
+        src: Ipv6Addr,
+        said: &neighbour::Repr,
+    ) -> bool {
+        let target = said.target;
+        if let neighbour::Kind::Advertisement { overrides, .. } = said.kind {
+            let mac = said.link_layer;
+            return mac.is_some_and(|mac| self.told(now, vlans, target.into(), mac, overrides));
+        }
+        if let Some(mac) = said.link_layer {
+            self.told(now, vlans, src.into(), mac, true);
+        }
+        let Some(&n) = self.own.get(&(vlans, target.into())) else { return false };
+        let interface = &self.interfaces[n];
+        // Who has no address yet is told with all others (RFC 4861 7.2.4).
+        let nobody = src.is_unspecified();
+        let (dst, mac) = if nobody {
+            (neighbour::ALL_NODES, neighbour::group_mac(neighbour::ALL_NODES))
+        } else {
+            (src, said.link_layer.unwrap_or(walk.src))
+        };
+        let kind =
+            neighbour::Kind::Advertisement { router: false, solicited: !nobody, overrides: true };
+        let answer = neighbour::Repr { kind, target, link_layer: Some(interface.mac) };
+        let message = interface.frame(mac, EtherType::IPV6, answer.buffer_len(), |out| {
+            answer.emit(target, dst, out).expect(ROOM);
+        });
+        let sent = self.push(interface.priority(), Waiting::Made(message));
+        self.counters.answered += u64::from(sent);
+        self.counters.refused += u64::from(!sent);
+        true
+    }
+
+    /// Somebody says where a neighbour is.
+    fn told(&mut self, now: Instant, vlans: Vlans, ip: IpAddr, mac: Mac, replace: bool) -> bool {
+        let told = self.table.told(vlans, ip, mac, replace);
+        if told {
+            self.counters.told += 1;
+            // Pings that waited for it need not wait for their turn.
+            for asking in &mut self.pings {
+                let waits = asking.ping.state == PingState::Waiting && asking.sent.is_none();
+                if waits && self.table.mac(asking.by).is_some() {
+                    asking.due = now;
+                    self.next = self.next.min(now);
+                }
+            }
+        }
+        told
+    }
+
+    /// An answer to a ping. False when nobody waits for it.
+    fn on_reply(&mut self, now: Instant, src: IpAddr, reply: &echo::Repr<'_>) -> bool {
+        let number = |a: &&mut Asking| a.ping.number == reply.sequence;
+        reply.identifier == PING_IDENTIFIER
+            && self.pings.iter_mut().find(number).is_some_and(|a| a.on_reply(now, src))
+    }
+
+    /// Puts something at the end of the queue, if there is room.
+    fn push(&mut self, priority: Priority, what: Waiting<F>) -> bool {
+        let room = self.waiting.len() < WAITING_MAX;
+        if room {
+            self.waiting.push_back((priority, what));
+        }
+        room
+    }
+
+    /// Starts a ping, at the next poll.
+    pub(super) fn ping(&mut self, interface: &str, dst: IpAddr) -> Result<u16, PingError> {
+        let name = || interface.to_owned();
+        let n = self.interfaces.iter().position(|i| i.name == interface);
+        let n = n.ok_or_else(|| PingError::NoInterface(name()))?;
+        let route = self.interfaces[n].route(dst);
+        let (src, hop) = route.ok_or_else(|| PingError::NoRoute(name(), dst))?;
+        if self.pings.len() == PINGS_MAX {
+            let over = self.pings.iter().position(|a| a.ping.state != PingState::Waiting);
+            self.pings.remove(over.ok_or(PingError::Busy)?);
+        }
+        let vlans = self.interfaces[n].vlans();
+        let by = self.table.ask((n, vlans), src, hop).ok_or(PingError::Busy)?;
+        let number = self.pings_begun;
+        self.pings_begun = number.wrapping_add(1);
+        let ping = Ping { number, interface: name(), dst, state: PingState::Waiting };
+        let due = Instant::ZERO;
+        self.pings.push_back(Asking { ping, interface: n, src, by, tries: 0, sent: None, due });
+        self.next = Instant::ZERO;
+        Ok(number)
+    }
+
+    /// Asks what is due, as far as there is room.
+    pub(super) fn on_timeout(&mut self, now: Instant) {
+        if now < self.next {
+            return;
+        }
+        while self.waiting.len() < WAITING_MAX {
+            let Some(place) = self.table.due(now) else { break };
+            if self.table.turn(now, place) {
+                let ask = self.table.at(place);
+                let interface = &self.interfaces[ask.interface];
+                let message = question(interface, ask.src, ask.ip);
+                let priority = interface.priority();
+                self.push(priority, Waiting::Made(message));
+                self.counters.asked += 1;
+            }
+        }
+        for n in 0..self.pings.len() {
+            if self.pings[n].due <= now && self.waiting.len() < WAITING_MAX {
+                self.ping_turn(now, n);
+            }
+        }
+        let pings = self.pings.iter().map(|a| a.due).min().unwrap_or(Instant::NEVER);
+        self.next = self.table.next_deadline().min(pings);
+    }
+
+    /// A ping that is due asks, or gives up.
+    fn ping_turn(&mut self, now: Instant, n: usize) {
+        let asking = &mut self.pings[n];
+        if asking.tries == PING_TRIES {
+            (asking.ping.state, asking.due) = (PingState::Lost, Instant::NEVER);
+            return;
+        }
+        asking.tries += 1;
+        asking.due = now.saturating_add(PING_EVERY);
+        let Some(mac) = self.table.mac(asking.by) else { return };
+        asking.sent = Some(now);
+        let interface = &self.interfaces[asking.interface];
+        let message = echo_request(interface, mac, asking);
+        let priority = interface.priority();
+        self.push(priority, Waiting::Made(message));
+    }
+
+    /// Whether there is something to send now.
+    #[inline]
+    pub(super) fn ready(&self, paused: PrioritySet) -> bool {
+        !self.waiting.is_empty() && self.first(paused).is_some()
+    }
+
+    fn first(&self, paused: PrioritySet) -> Option<usize> {
+        self.waiting.iter().position(|(p, _)| !paused.contains(*p))
+    }
+
+    /// The next frame to send, made by `make` of its octets and its length where it has to be made.
+    /// Nothing when nothing is ready, or `make` has no memory.
+    pub(super) fn next(
+        &mut self,
+        paused: PrioritySet,
+        make: impl FnOnce(&[u8], u32) -> Option<F>,
+    ) -> Option<F> {
+        let n = self.first(paused)?;
+        if let Waiting::Made(octets) = &self.waiting[n].1 {
+            let len = octets.len().max(ethernet::MIN_FRAME) as u32 + FCS_BYTES;
+            let frame = make(octets, len)?;
+            self.waiting.remove(n);
+            return Some(frame);
+        }
+        match self.waiting.remove(n) {
+            Some((_, Waiting::Turned(frame))) => Some(frame),
+            _ => unreachable!("it was looked at above"),
+        }
+    }
+
+    /// When to ask next; what waits to be sent is not counted in, and while that fills the queue
+    /// nothing else is due.
+    pub(super) fn next_deadline(&self) -> Instant {
+        if self.waiting.len() < WAITING_MAX { self.next } else { Instant::NEVER }
+    }
+
+    /// Whether nothing waits to be sent.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// The link went down: what is known is known no more, and what waited is lost. Gives how much
+    /// that was.
+    pub(super) fn forget(&mut self) -> usize {
+        let lost = self.waiting.len();
+        self.waiting.clear();
+        self.table.forget();
+        self.next = Instant::ZERO;
+        lost
+    }
+
+    /// Who is asked for by which interface, and what is known.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, IpAddr, Option<Mac>)> {
+        self.table.iter().map(|(n, ip, mac)| (&*self.interfaces[n].name, ip, mac))
+    }
+
+    /// Pings, the oldest first.
+    pub(super) fn pings(&self) -> impl Iterator<Item = &Ping> {
+        self.pings.iter().map(|a| &a.ping)
+    }
+
+    /// What they did.
+    pub(super) fn counters(&self) -> &NeighbourCounters {
+        &self.counters
+    }
+
+    /// All of it.
+    pub(super) fn snapshot(&self) -> NeighbourSnapshot {
+        let neighbours = self.iter().map(|(interface, ip, mac)| Neighbour {
+            interface: interface.into(),
+            ip,
+            mac,
+        });
+        NeighbourSnapshot {
+            counters: self.counters,
+            neighbours: neighbours.collect(),
+            pings: self.pings().cloned().collect(),
+        }
+    }
+}
+
+/// The priority of a frame that is answered, and so of the answer.
+fn priority_in(walk: &vlan::Walk) -> Priority {
+    walk.outer.map_or(Priority::MIN, |tag| priority_of(tag.pcp))
+}
+
+/// Writes new addresses over a frame's.
+fn readdress(head: &mut [u8], dst: Mac, src: Mac) {
+    head[..6].copy_from_slice(&dst.0);
+    head[6..12].copy_from_slice(&src.0);
+}

@@ -1,0 +1,305 @@
+//! Headers: from what a flow says of its packet to the octets of its frames.
+//!
+//! One table of fields per header, by OTG's names. What is not said is filled in so that the frame
+//! is right: types and protocols by what follows, lengths, checksums. What is said wins, however
+//! wrong it makes the frame, because wrong frames are what negative tests are made of.
+
+mod control;
+mod draft;
+mod ethernet;
+mod finish;
+mod ipv4;
+mod ipv6;
+mod upper;
+mod writer;
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use draft::Draft;
+use writer::Writer;
+
+use super::findings::Findings;
+use crate::host::plan::FRAME_MAX;
+use crate::host::plan::stream::{Payload, TemplatePlan, Values};
+use crate::otg::model::header::{FlowCustom, FlowEthernet, FlowHeader};
+use crate::units::Mac;
+use crate::wire::EtherType;
+use crate::wire::ip::Protocol;
+
+/// The devices that a flow runs between, pair by pair: frame after frame takes the next pair. Empty
+/// for flows between ports.
+#[derive(Default)]
+pub(super) struct Ends(pub(super) Vec<End>);
+
+/// A device that sends, and one that receives from it.
+pub(super) struct End {
+    /// The sender's hardware address.
+    pub(super) src: Mac,
+    /// Where its frames go on their first link.
+    pub(super) dst: Known,
+    /// The sender's address.
+    pub(super) src4: Option<Ipv4Addr>,
+    /// The receiver's address.
+    pub(super) dst4: Option<Ipv4Addr>,
+    /// The sender's address.
+    pub(super) src6: Option<Ipv6Addr>,
+    /// The receiver's address.
+    pub(super) dst6: Option<Ipv6Addr>,
+}
+
+/// A hardware address that is known, or whom to ask for it.
+pub(super) enum Known {
+    /// This one.
+    Mac(Mac),
+    /// That of a neighbour.
+    Asked {
+        /// The interface that asks.
+        interface: String,
+        /// Whom it asks for.
+        neighbour: IpAddr,
+    },
+}
+
+impl Ends {
+    /// A value for each pair.
+    fn list(&self, value: impl Fn(&End) -> u128) -> Option<Values> {
+        (!self.0.is_empty()).then(|| Values::List(self.0.iter().map(value).collect()))
+    }
+
+    /// A value for each pair, if each has one.
+    fn each(&self, value: impl Fn(&End) -> Option<u128>) -> Option<Values> {
+        let values: Option<Vec<u128>> = self.0.iter().map(value).collect();
+        values.filter(|v| !v.is_empty()).map(Values::List)
+    }
+}
+
+/// An IP header, by where it is.
+#[derive(Clone, Copy)]
+enum Ip {
+    /// IPv4.
+    V4(u16),
+    /// IPv6.
+    V6(u16),
+}
+
+/// What headers say beside their octets.
+#[derive(Default)]
+struct Notes {
+    /// The queue that the flow asks for.
+    queue: Option<u8>,
+    /// The outermost VLAN tag: where what follows its type is.
+    tag: Option<u16>,
+    /// The outermost IP header.
+    first_ip: Option<Ip>,
+    /// The innermost IP header so far.
+    ip: Option<Ip>,
+    /// Addresses to ask for: where, which of the values, by which interface, whose.
+    asked: Vec<(u16, usize, String, IpAddr)>,
+}
+
+/// The headers of a flow.
+pub(super) struct Built {
+    /// Their octets and what changes in them.
+    draft: Draft,
+    /// The queue that the flow asks for (`pfc_queue`).
+    pub(super) queue: Option<u8>,
+    /// The priority that the frames themselves say: that of the outermost tag, else the upper bits
+    /// of the DSCP; and whether it changes from frame to frame.
+    pub(super) marked: Option<(u8, bool)>,
+    /// Whether they are MAC control frames, however wrong.
+    pub(super) control: bool,
+    /// Addresses to ask for: where, which of the values, by which interface, whose.
+    pub(super) asked: Vec<(u16, usize, String, IpAddr)>,
+}
+
+impl Built {
+    /// How many octets they have.
+    pub(super) fn len(&self) -> u32 {
+        self.draft.octets.len() as u32
+    }
+
+    /// Whether they change from frame to frame.
+    pub(super) fn changes(&self) -> bool {
+        !self.draft.edits.is_empty()
+    }
+
+    /// The template of frames of which the shortest has `len` octets without FCS, at least as many
+    /// as the headers; with a probe behind them or without.
+    pub(super) fn template(self, payload: Payload, len: usize, probe: bool) -> TemplatePlan {
+        self.draft.finish(payload, len, probe)
+    }
+}
+
+/// Builds the headers that `packet` lists; errors are noted. `path` is that of the list.
+pub(super) fn build(packet: &[FlowHeader], ends: &Ends, path: &str, cx: &mut Findings) -> Built {
+    // OTG: a packet that says nothing is Ethernet.
+    let plain = [FlowHeader::Ethernet(FlowEthernet::default())];
+    let packet = if packet.is_empty() { &plain } else { packet };
+    if !can_be_first(&packet[0]) {
+        let what = "a frame starts with ethernet, pfcpause, ethernetpause or custom; put \
+                    `{ethernet: {}}` in front";
+        cx.error(format!("{path}[0]"), what);
+    }
+    let (mut draft, mut notes) = (Draft::default(), Notes::default());
+    for (i, header) in packet.iter().enumerate() {
+        let (name, next) = (name(header), packet.get(i + 1));
+        let header_path = format!("{path}[{i}].{name}");
+        let mut w = Writer { draft: &mut draft, cx, path: header_path };
+        write(&mut w, header, next, ends, &mut notes);
+        if draft.octets.len() > FRAME_MAX as usize {
+            let what = format!("headers up to here are longer than a frame ({FRAME_MAX} octets)");
+            cx.error(format!("{path}[{i}]"), what);
+            break;
+        }
+    }
+    let first = matches!(packet[0], FlowHeader::PfcPause(_) | FlowHeader::EthernetPause(_));
+    Built {
+        control: first || is_control(&draft.octets),
+        queue: notes.queue,
+        marked: marked(&draft, &notes),
+        asked: notes.asked,
+        draft,
+    }
+}
+
+/// Writes one header.
+fn write(
+    w: &mut Writer<'_>,
+    header: &FlowHeader,
+    next: Option<&FlowHeader>,
+    ends: &Ends,
+    notes: &mut Notes,
+) {
+    // Only the outermost addresses are those of the devices.
+    let none = Ends::default();
+    let link_ends = if w.draft.octets.is_empty() { ends } else { &none };
+    let ip_ends = if notes.ip.is_none() { ends } else { &none };
+    let (kind, protocol) = (next.and_then(ether_type), next.and_then(protocol));
+    match header {
+        FlowHeader::Custom(h) => custom(w, h),
+        FlowHeader::Ethernet(h) => ethernet::ethernet(w, h, kind, link_ends, notes),
+        FlowHeader::Vlan(h) => ethernet::vlan(w, h, kind, notes),
+        FlowHeader::Ipv4(h) => ipv4::write(w, h, protocol, ip_ends, notes),
+        FlowHeader::Ipv6(h) => ipv6::write(w, h, protocol, ip_ends, notes),
+        FlowHeader::PfcPause(h) => control::pfc(w, h),
+        FlowHeader::EthernetPause(h) => control::pause(w, h),
+        FlowHeader::Tcp(h) => upper::tcp(w, h, notes),
+        FlowHeader::Udp(h) => upper::udp(w, h, notes),
+        FlowHeader::Arp(h) => control::arp(w, h),
+        // Refused by name with everything else that there is no type for.
+        FlowHeader::Other { .. } => {}
+    }
+}
+
+/// Writes octets as they are.
+fn custom(w: &mut Writer<'_>, h: &FlowCustom) {
+    if !h.metric_tags.is_empty() {
+        let what = "metrics are not split by tags here; take them out";
+        w.cx.error(format!("{}.metric_tags", w.path), what);
+    }
+    match octets(&h.bytes) {
+        Some(octets) => w.draft.octets.extend(octets),
+        None => {
+            let what = "write pairs of hexadecimal digits, such as `8808 0101` or `0x88080101`";
+            w.cx.error(format!("{}.bytes", w.path), what);
+        }
+    }
+}
+
+/// The octets that hexadecimal digits say, at least one; blanks, colons and a leading `0x` are
+/// allowed.
+pub(super) fn octets(text: &str) -> Option<Vec<u8>> {
+    let text = text.trim();
+    let text = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    let digits = text.chars().filter(|c| !matches!(c, ' ' | ':'));
+    let digits: Vec<u8> = digits.map(|c| c.to_digit(16).map(|d| d as u8)).collect::<Option<_>>()?;
+    let whole = !digits.is_empty() && digits.len() % 2 == 0;
+    whole.then(|| digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+/// Whether a frame can start with this.
+fn can_be_first(header: &FlowHeader) -> bool {
+    matches!(
+        header,
+        FlowHeader::Custom(_)
+            | FlowHeader::Ethernet(_)
+            | FlowHeader::PfcPause(_)
+            | FlowHeader::EthernetPause(_)
+            | FlowHeader::Other { .. }
+    )
+}
+
+/// A header's name in OTG.
+fn name(header: &FlowHeader) -> &str {
+    match header {
+        FlowHeader::Custom(_) => "custom",
+        FlowHeader::Ethernet(_) => "ethernet",
+        FlowHeader::Vlan(_) => "vlan",
+        FlowHeader::Ipv4(_) => "ipv4",
+        FlowHeader::Ipv6(_) => "ipv6",
+        FlowHeader::PfcPause(_) => "pfcpause",
+        FlowHeader::EthernetPause(_) => "ethernetpause",
+        FlowHeader::Tcp(_) => "tcp",
+        FlowHeader::Udp(_) => "udp",
+        FlowHeader::Arp(_) => "arp",
+        FlowHeader::Other { name, .. } => name,
+    }
+}
+
+/// The type that a header in front of this one names. Every tag is a customer's unless it is said
+/// otherwise, as in other generators.
+fn ether_type(header: &FlowHeader) -> Option<u16> {
+    let kind = match header {
+        FlowHeader::Vlan(_) => EtherType::C_TAG,
+        FlowHeader::Ipv4(_) => EtherType::IPV4,
+        FlowHeader::Ipv6(_) => EtherType::IPV6,
+        FlowHeader::Arp(_) => EtherType::ARP,
+        _ => return None,
+    };
+    Some(kind.0)
+}
+
+/// The protocol that an IP header in front of this one names.
+fn protocol(header: &FlowHeader) -> Option<u8> {
+    match header {
+        FlowHeader::Tcp(_) => Some(Protocol::TCP.0),
+        FlowHeader::Udp(_) => Some(Protocol::UDP.0),
+        // IP in IP (RFC 2003, RFC 2473).
+        FlowHeader::Ipv4(_) => Some(4),
+        FlowHeader::Ipv6(_) => Some(41),
+        _ => None,
+    }
+}
+
+/// The types of tags, older ones of service tags among them.
+const TAGS: [u16; 5] = [EtherType::C_TAG.0, EtherType::S_TAG.0, 0x9100, 0x9200, 0x9300];
+
+/// Whether octets are those of a MAC control frame, tagged or not.
+fn is_control(octets: &[u8]) -> bool {
+    let mut rest = octets.get(12..).unwrap_or_default();
+    while let Some(kind) = rest.first_chunk().map(|t| u16::from_be_bytes(*t)) {
+        if !TAGS.contains(&kind) {
+            return kind == EtherType::MAC_CONTROL.0;
+        }
+        rest = rest.get(4..).unwrap_or_default();
+    }
+    false
+}
+
+/// The priority that frames say, and whether it changes.
+fn marked(draft: &Draft, notes: &Notes) -> Option<(u8, bool)> {
+    // A tag's first three bits; a DSCP's are the upper ones of the octet of services.
+    let bit = match (notes.tag, notes.first_ip) {
+        (Some(tag), _) => u32::from(tag) * 8,
+        (None, Some(Ip::V4(ip))) => u32::from(ip) * 8 + 8,
+        (None, Some(Ip::V6(ip))) => u32::from(ip) * 8 + 4,
+        (None, None) => return None,
+    };
+    let at = (bit / 8) as usize;
+    let word = u16::from_be_bytes([draft.octets[at], draft.octets[at + 1]]);
+    let changes = draft.edits.iter().any(|e| {
+        let first = u32::from(e.at) * 8 + u32::from(e.skip);
+        first < bit + 3 && bit < first + u32::from(e.bits)
+    });
+    Some(((word << (bit % 8) >> 13) as u8, changes))
+}

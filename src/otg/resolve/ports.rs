@@ -1,0 +1,253 @@
+//! Ports, and what layer 1 says of them.
+
+use super::findings::Findings;
+use super::timing::Line;
+use crate::config::unknown_name;
+use crate::host::plan::FRAME_MAX;
+use crate::otg::model::Config;
+use crate::otg::model::config::{FlowControl, Ieee8021Qbb, Layer1, PauseKind, Speed};
+use crate::tester::plan::{Location, Obeys, PortPlan};
+use crate::units::{BitsPerSec, Mac, Priority, PrioritySet, Quanta};
+
+/// What stands for a line's rate where nobody knows it, in turning octets into time: what DPDK says
+/// of devices that have no line.
+const RATE_ASSUMED: BitsPerSec = BitsPerSec::gbps(10);
+
+/// The longest packet unless layer 1 says so, in octets (802.3 3.2.7).
+const MTU: u32 = 1500;
+
+/// The least MTU that OTG knows.
+const MTU_MIN: u32 = 64;
+
+/// Octets of a frame that its MTU does not count: Ethernet header and FCS.
+pub(super) const BESIDE_MTU: u32 = 18;
+
+/// The address that MAC control frames go to (802.3 31B.1).
+const PAUSE_ADDRESS: Mac = Mac([0x01, 0x80, 0xc2, 0, 0, 1]);
+
+/// The ports of a test, in the order of the configuration.
+pub(super) struct Ports {
+    /// Their plans.
+    pub(super) plans: Vec<PortPlan>,
+    /// Their lines.
+    pub(super) lines: Vec<Line>,
+    /// Which priority stops which of their queues, if that is not the one of the same number.
+    queues: Vec<[Option<Priority>; 8]>,
+    /// Where layer 1 speaks of them.
+    layer1: Vec<Option<String>>,
+}
+
+impl Ports {
+    /// Reads the ports; `link` knows the rate of what is at a location.
+    pub(super) fn read(
+        config: &Config,
+        link: &dyn Fn(&Location) -> Option<BitsPerSec>,
+        cx: &mut Findings,
+    ) -> Self {
+        let mut ports = Self { plans: vec![], lines: vec![], queues: vec![], layer1: vec![] };
+        for (i, port) in config.ports.iter().enumerate() {
+            let path = format!("ports[{i}].location");
+            let location = location(port.location.as_deref(), &path, cx);
+            let twin = ports.plans.iter().find(|p| p.location.place == location.place);
+            if let Some(twin) = twin.filter(|_| !location.text.is_empty()) {
+                let what = format!(
+                    "is where port `{}` is already; give each a place of its own",
+                    twin.name
+                );
+                cx.error(path, what);
+            }
+            let rate = link(&location);
+            ports.lines.push(Line { rate: rate.unwrap_or(RATE_ASSUMED), known: rate.is_some() });
+            ports.plans.push(plan(&port.name, location, i));
+            ports.queues.push(Priority::ALL.map(Some));
+            ports.layer1.push(None);
+        }
+        for (i, layer1) in config.layer1.iter().enumerate() {
+            ports.apply(layer1, &format!("layer1[{i}]"), cx);
+        }
+        ports
+    }
+
+    /// The port of this name; else it is noted.
+    pub(super) fn find(&self, name: &str, path: &str, cx: &mut Findings) -> Option<usize> {
+        let found = self.plans.iter().position(|p| p.name == name);
+        if found.is_none() {
+            let names: Vec<&str> = self.plans.iter().map(|p| p.name.as_str()).collect();
+            let what = match names.is_empty() {
+                true => format!("there is no port `{name}`, nor any other; add it to `ports`"),
+                false => unknown_name("port", name, &names),
+            };
+            cx.error(path, what);
+        }
+        found
+    }
+
+    /// The priority whose pauses stop a queue of a port; nothing if none do.
+    pub(super) fn stopped_by(&self, port: usize, queue: u8) -> Option<Priority> {
+        self.queues[port][usize::from(queue & 7)]
+    }
+
+    /// Makes sure that frames of `size` octets pass a port.
+    pub(super) fn carry(&mut self, port: usize, size: u32, flow: &str, cx: &mut Findings) {
+        let (plan, needed) = (&mut self.plans[port], size.saturating_sub(BESIDE_MTU));
+        if plan.mtu < needed {
+            if let Some(layer1) = &self.layer1[port] {
+                let what = format!(
+                    "{} octets are less than flow `{flow}` sends; port `{}` is set to {needed}",
+                    plan.mtu, plan.name
+                );
+                cx.warn(format!("{layer1}.mtu"), what);
+            }
+            plan.mtu = needed;
+        }
+    }
+
+    /// Applies what layer 1 says to the ports that it names.
+    fn apply(&mut self, layer1: &Layer1, path: &str, cx: &mut Findings) {
+        let rate = layer1.speed.and_then(|s| speed(s, path, cx));
+        let mtu_max = FRAME_MAX - BESIDE_MTU;
+        if !(MTU_MIN..=mtu_max).contains(&layer1.mtu) {
+            let what = format!("{} is no MTU here; write {MTU_MIN} to {mtu_max}", layer1.mtu);
+            cx.error(format!("{path}.mtu"), what);
+        }
+        for (name, set) in [
+            ("media", layer1.media.is_some()),
+            ("ieee_media_defaults", layer1.ieee_media_defaults.is_some()),
+            ("auto_negotiate", layer1.auto_negotiate.is_some()),
+            ("auto_negotiation", layer1.auto_negotiation.is_some()),
+        ] {
+            if set {
+                cx.warn(format!("{path}.{name}"), "is left to the device as it is set up");
+            }
+        }
+        let flow_control = layer1.flow_control.as_ref();
+        let control = flow_control.map(|f| control(f, &format!("{path}.flow_control"), cx));
+        for (n, name) in layer1.port_names.iter().enumerate() {
+            let name_path = format!("{path}.port_names[{n}]");
+            let Some(port) = self.find(name, &name_path, cx) else { continue };
+            if let Some(other) = self.layer1[port].replace(path.to_owned()) {
+                let what = format!("port `{name}` is set up by {other} already; name it once");
+                cx.error(name_path, what);
+            }
+            let plan = &mut self.plans[port];
+            (plan.mtu, plan.promiscuous) = (layer1.mtu, layer1.promiscuous);
+            plan.rate = rate;
+            if let Some(rate) = rate {
+                self.lines[port] = Line { rate, known: true };
+            }
+            if let Some(control) = &control {
+                plan.obeys = control.obeys;
+                plan.pause_delay = control.delay;
+                self.queues[port] = control.queues;
+            }
+            if let (Obeys::Pfc(set), Some(only)) = (&mut plan.obeys, plan.location.pfc) {
+                set.0 &= only.0;
+            }
+        }
+    }
+}
+
+/// A port of which nothing is said yet.
+fn plan(name: &str, location: Location, index: usize) -> PortPlan {
+    let [high, low] = (index as u16).to_be_bytes();
+    PortPlan {
+        name: name.to_owned(),
+        location,
+        rate: None,
+        mtu: MTU,
+        obeys: Obeys::Nothing,
+        pause_delay: Quanta(0),
+        promiscuous: true,
+        // Locally administered (802 8.2.2).
+        mac: Mac([0x02, 0x4f, 0x54, 0x47, high, low]),
+        interfaces: Vec::new(),
+        capture: None,
+    }
+}
+
+/// The location of a port; what is wrong with it is noted.
+fn location(text: Option<&str>, path: &str, cx: &mut Findings) -> Location {
+    Location::parse(text.unwrap_or_default()).unwrap_or_else(|what| {
+        cx.error(path, what);
+        let place = crate::tester::plan::Place::Device(String::new());
+        Location { text: String::new(), place, pfc: None, queues: 1, capture_tx: false }
+    })
+}
+
+/// The rate that a speed stands for.
+fn speed(speed: Speed, path: &str, cx: &mut Findings) -> Option<BitsPerSec> {
+    let mbps = match speed {
+        Speed::Mbps10Hd | Speed::Mbps100Hd => {
+            let what = "half duplex knows no pauses of a priority and no rate of its own; choose \
+                        full duplex";
+            cx.error(format!("{path}.speed"), what);
+            return None;
+        }
+        Speed::Mbps10Fd => 10,
+        Speed::Mbps100Fd => 100,
+        Speed::Gbps1 => 1_000,
+        Speed::Gbps10 => 10_000,
+        Speed::Gbps25 => 25_000,
+        Speed::Gbps40 => 40_000,
+        Speed::Gbps50 => 50_000,
+        Speed::Gbps100 => 100_000,
+        Speed::Gbps200 => 200_000,
+        Speed::Gbps400 => 400_000,
+        Speed::Gbps800 => 800_000,
+    };
+    BitsPerSec::new(mbps * 1_000_000)
+}
+
+/// What flow control comes to on a port.
+struct Control {
+    obeys: Obeys,
+    delay: Quanta,
+    queues: [Option<Priority>; 8],
+}
+
+fn control(control: &FlowControl, path: &str, cx: &mut Findings) -> Control {
+    let address = control.directed_address.map_or(PAUSE_ADDRESS, |a| a.0);
+    if address != PAUSE_ADDRESS {
+        let what = format!(
+            "pauses to {address} are not obeyed, only those to {PAUSE_ADDRESS} and to the port's \
+             own address; take it out"
+        );
+        cx.error(format!("{path}.directed_address"), what);
+    }
+    let own = Priority::ALL.map(Some);
+    match control.kind() {
+        PauseKind::Ieee8023x => Control { obeys: Obeys::Pause, delay: Quanta(0), queues: own },
+        PauseKind::Ieee8021Qbb => {
+            let default = Ieee8021Qbb::default();
+            let pfc = control.ieee_802_1qbb.as_ref().unwrap_or(&default);
+            priorities(pfc, &format!("{path}.ieee_802_1qbb"), cx)
+        }
+    }
+}
+
+/// The priorities that stop queues. OTG: `pfc_class_n` is the priority for queue n, and one that is
+/// left out has none. A client that sets nothing leaves all out and means its defaults, 0 to 7.
+fn priorities(pfc: &Ieee8021Qbb, path: &str, cx: &mut Findings) -> Control {
+    let delay = u16::try_from(pfc.pfc_delay).unwrap_or_else(|_| {
+        let what =
+            format!("{} quanta are more than a pause can last; write 0 to 65535", pfc.pfc_delay);
+        cx.error(format!("{path}.pfc_delay"), what);
+        0
+    });
+    let classes = pfc.classes();
+    let mut queues = Priority::ALL.map(Some);
+    if classes.iter().any(Option::is_some) {
+        for (n, class) in classes.iter().enumerate() {
+            queues[n] = class.and_then(|c| {
+                let priority = u8::try_from(c).ok().and_then(Priority::new);
+                if priority.is_none() {
+                    let what = format!("{c} is no priority; write 0 to 7");
+                    cx.error(format!("{path}.pfc_class_{n}"), what);
+                }
+                priority
+            });
+        }
+    }
+    let obeyed: PrioritySet = queues.iter().flatten().copied().collect();
+    Control { obeys: Obeys::Pfc(obeyed), delay: Quanta(delay), queues }
+}

@@ -1,0 +1,111 @@
+//! How long a flow's frames are.
+
+use super::findings::Findings;
+use crate::host::plan::stream::Sizes;
+use crate::host::plan::{FRAME_MAX, FRAME_MIN};
+use crate::otg::model::flow::{FlowSize, Mix, WeightPairs};
+
+/// The predefined mixes as OTG's model lists them, in octets with FCS and their weights.
+const IMIX: &[(u32, f64)] = &[(64, 7.0), (570, 4.0), (1518, 1.0)];
+const IPSEC: &[(u32, f64)] = &[(90, 58.67), (92, 2.0), (594, 23.66), (1418, 15.67)];
+const IPV6: &[(u32, f64)] = &[(60, 58.67), (496, 2.0), (594, 23.66), (1518, 15.67)];
+const STANDARD: &[(u32, f64)] = &[(58, 58.67), (62, 2.0), (594, 23.66), (1518, 15.67)];
+const TCP: &[(u32, f64)] = &[(90, 58.67), (92, 2.0), (594, 23.66), (1518, 15.67)];
+
+/// The sizes that a flow asks for; nothing if they make no sense, which is noted.
+pub(super) fn sizes(size: &FlowSize, path: &str, cx: &mut Findings) -> Option<Sizes> {
+    match size {
+        FlowSize::Fixed(size) => Some(Sizes::Fixed(*size)),
+        FlowSize::Increment(i) => {
+            if i.step == 0 || i.start > i.end {
+                let what = "sizes go up from `start` to `end` by `step`, so `start` is not above \
+                            `end` and `step` is at least 1";
+                cx.error(format!("{path}.increment"), what);
+                return None;
+            }
+            Some(Sizes::Increment { start: i.start, end: i.end, step: i.step })
+        }
+        FlowSize::Random(r) => {
+            if r.min > r.max {
+                let what = format!("`min` ({}) is above `max` ({}); swap them", r.min, r.max);
+                cx.error(format!("{path}.random"), what);
+                return None;
+            }
+            Some(Sizes::Random { min: r.min, max: r.max })
+        }
+        FlowSize::WeightPairs(pairs) => weighted(pairs, &format!("{path}.weight_pairs"), cx),
+        FlowSize::Other { .. } => None,
+    }
+}
+
+fn weighted(pairs: &WeightPairs, path: &str, cx: &mut Findings) -> Option<Sizes> {
+    let pairs = match pairs {
+        WeightPairs::Predefined(mix) => {
+            let table = match mix {
+                Mix::Imix => IMIX,
+                Mix::IpsecImix => IPSEC,
+                Mix::Ipv6Imix => IPV6,
+                Mix::StandardImix => STANDARD,
+                Mix::TcpImix => TCP,
+            };
+            return Some(Sizes::Weighted(table.to_vec()));
+        }
+        WeightPairs::Custom(pairs) => pairs,
+        WeightPairs::Other { .. } => return None,
+    };
+    let path = format!("{path}.custom");
+    if pairs.is_empty() {
+        cx.error(path, "an empty list of sizes; give pairs such as `{size: 64, weight: 7}`");
+        return None;
+    }
+    let before = cx.errors();
+    for (i, pair) in pairs.iter().enumerate() {
+        if !(pair.weight > 0.0 && pair.weight.is_finite()) {
+            let what = format!("{} is no weight; write a number above 0", pair.weight);
+            cx.error(format!("{path}[{i}].weight"), what);
+        }
+    }
+    let all = || pairs.iter().map(|p| (p.size, p.weight)).collect();
+    (cx.errors() == before).then(|| Sizes::Weighted(all()))
+}
+
+/// The shortest and the longest of some sizes.
+pub(super) fn bounds(sizes: &Sizes) -> (u32, u32) {
+    match sizes {
+        Sizes::Fixed(size) => (*size, *size),
+        Sizes::Increment { start, end, .. } => (*start, *end),
+        Sizes::Random { min, max } => (*min, *max),
+        Sizes::Weighted(pairs) => {
+            let sizes = || pairs.iter().map(|(size, _)| *size);
+            (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
+        }
+    }
+}
+
+/// Checks sizes against what has to fit: `needed` octets of headers, probe and FCS, of which
+/// `what` says what they are.
+pub(super) fn check(sizes: &Sizes, needed: u32, what: &str, path: &str, cx: &mut Findings) -> bool {
+    let (min, max) = bounds(sizes);
+    if min < needed {
+        let what = format!(
+            "{min} octets are less than the {needed} that this flow needs ({what}); \
+             write at least {needed}, or take something out"
+        );
+        cx.error(path, what);
+        return false;
+    }
+    if max > FRAME_MAX {
+        let what =
+            format!("{max} octets are more than a frame can have; write {FRAME_MAX} or less");
+        cx.error(path, what);
+        return false;
+    }
+    if min < FRAME_MIN {
+        let what = format!(
+            "frames of {min} octets are shorter than Ethernet's least; ports that cannot send \
+             such pad them to {FRAME_MIN}"
+        );
+        cx.warn(path, what);
+    }
+    true
+}

@@ -1,0 +1,243 @@
+//! How fast a flow is offered, when it begins and when it ends.
+
+use super::findings::Findings;
+use crate::host::Rate;
+use crate::host::plan::stream::{Burst, Limit, Pace, Sizes};
+use crate::otg::model::flow::{self, FlowDelay, FlowDuration, FlowRate, InterBurstGap};
+use crate::time::Duration;
+use crate::units::BitsPerSec;
+
+use super::sizes::bounds;
+
+/// The least gap behind a frame, in octets (802.3 4.4.2).
+const GAP_MIN: u32 = 12;
+
+/// Preamble and start delimiter in front of a frame, in octets (802.3 3.1.1).
+const PREAMBLE: u32 = 8;
+
+/// The longest time that a flow can be told of, in seconds: a day less than an instant can say.
+const SECONDS_MAX: f64 = 212.0 * 86_400.0;
+
+/// How fast, from when and until when.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Timing {
+    pub(super) pace: Pace,
+    pub(super) limit: Limit,
+    pub(super) delay: Duration,
+}
+
+/// The line that a flow leaves by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    /// Its rate.
+    pub(super) rate: BitsPerSec,
+    /// Whether that is known; else it only stands for what is not.
+    pub(super) known: bool,
+}
+
+impl Line {
+    /// How long `octets` take; nothing for no number or too long a time.
+    fn time_of(self, octets: f64) -> Option<Duration> {
+        seconds(octets * 8.0 / self.rate.get() as f64)
+    }
+}
+
+/// A time in seconds; nothing for what is none.
+fn seconds(s: f64) -> Option<Duration> {
+    (0.0..=SECONDS_MAX).contains(&s).then(|| Duration::from_picos((s * 1e12).round() as u64))
+}
+
+/// What a flow says of time; nothing if it makes no sense, which is noted. `path` is the flow's.
+pub(super) fn timing(
+    flow: &flow::Flow,
+    sizes: &Sizes,
+    line: Line,
+    path: &str,
+    cx: &mut Findings,
+) -> Option<Timing> {
+    let before = cx.errors();
+    let default = FlowRate::default();
+    let asked = flow.rate.as_ref().unwrap_or(&default);
+    let rate = rate(asked, &format!("{path}.rate"), cx);
+    let default = FlowDuration::default();
+    let duration = flow.duration.as_ref().unwrap_or(&default);
+    let (gap, delay, limit, burst) = lasting(duration, line, &format!("{path}.duration"), cx)?;
+    let pace = Pace { rate: rate?, gap: gap.max(GAP_MIN), burst };
+    if line.known {
+        fits_line(&pace, sizes, line, &format!("{path}.rate"), cx);
+    }
+    (cx.errors() == before).then_some(Timing { pace, limit, delay })
+}
+
+/// The rate that a flow asks for.
+fn rate(rate: &FlowRate, path: &str, cx: &mut Findings) -> Option<Rate> {
+    let bits = |name: &str, n: u64, unit: u64, cx: &mut Findings| {
+        let rate = n.checked_mul(unit).and_then(BitsPerSec::new).map(Rate::FrameBits);
+        if rate.is_none() {
+            let what = format!("{n} is no rate that a line could have; write 1 or more");
+            cx.error(format!("{path}.{name}"), what);
+        }
+        rate
+    };
+    match *rate {
+        FlowRate::Pps(0) => {
+            cx.error(format!("{path}.pps"), "0 frames per second are none; write 1 or more");
+            None
+        }
+        FlowRate::Pps(n) => Some(Rate::Frames(n)),
+        FlowRate::Bps(n) => bits("bps", n, 1, cx),
+        FlowRate::Kbps(n) => bits("kbps", n, 1_000, cx),
+        FlowRate::Mbps(n) => bits("mbps", n, 1_000_000, cx),
+        FlowRate::Gbps(n) => bits("gbps", n.into(), 1_000_000_000, cx),
+        FlowRate::Percentage(p) => {
+            let ppm = (p * 10_000.0).round();
+            if (1.0..=1_000_000.0).contains(&ppm) {
+                return Some(Rate::LineShare(ppm as u32));
+            }
+            let what = format!("{p} is no share of a line; write 0.0001 to 100 per cent");
+            cx.error(format!("{path}.percentage"), what);
+            None
+        }
+        FlowRate::Other { .. } => None,
+    }
+}
+
+/// Gap, delay, limit and bursts that a duration says.
+fn lasting(
+    duration: &FlowDuration,
+    line: Line,
+    path: &str,
+    cx: &mut Findings,
+) -> Option<(u32, Duration, Limit, Option<Burst>)> {
+    match duration {
+        FlowDuration::Continuous(d) => {
+            let delay = delay(&d.delay, line, &format!("{path}.continuous"), cx);
+            Some((d.gap, delay, Limit::default(), None))
+        }
+        FlowDuration::FixedPackets(d) => {
+            let path = format!("{path}.fixed_packets");
+            some_packets(d.packets, &path, cx);
+            let limit = Limit { frames: Some(d.packets.into()), time: None };
+            Some((d.gap, delay(&d.delay, line, &path, cx), limit, None))
+        }
+        FlowDuration::FixedSeconds(d) => {
+            let path = format!("{path}.fixed_seconds");
+            let time = seconds(d.seconds).filter(|t| *t > Duration::ZERO);
+            if time.is_none() {
+                let what = format!("{} s is no time to send in; write more than 0", d.seconds);
+                cx.error(format!("{path}.seconds"), what);
+            }
+            let limit = Limit { frames: None, time };
+            Some((d.gap, delay(&d.delay, line, &path, cx), limit, None))
+        }
+        FlowDuration::Burst(d) => {
+            let path = format!("{path}.burst");
+            some_packets(d.packets, &path, cx);
+            let all = u64::from(d.bursts) * u64::from(d.packets);
+            let limit = Limit { frames: (d.bursts > 0).then_some(all), time: None };
+            let gap = between(&d.inter_burst_gap, line, &path, cx);
+            let burst = Burst { frames: d.packets, gap };
+            Some((d.gap, Duration::ZERO, limit, Some(burst)))
+        }
+        FlowDuration::Other { .. } => None,
+    }
+}
+
+fn some_packets(packets: u32, path: &str, cx: &mut Findings) {
+    if packets == 0 {
+        cx.error(format!("{path}.packets"), "0 frames are none; write 1 or more");
+    }
+}
+
+/// From a flow's start to its first frame.
+fn delay(delay: &Option<FlowDelay>, line: Line, path: &str, cx: &mut Findings) -> Duration {
+    let (name, given, time) = match delay {
+        None | Some(FlowDelay::Other { .. }) => return Duration::ZERO,
+        Some(FlowDelay::Bytes(n)) => ("bytes", n, line.time_of(*n)),
+        Some(FlowDelay::Nanoseconds(n)) => ("nanoseconds", n, seconds(n * 1e-9)),
+        Some(FlowDelay::Microseconds(n)) => ("microseconds", n, seconds(n * 1e-6)),
+    };
+    if name == "bytes" && *given > 0.0 {
+        assumed(line, &format!("{path}.delay.bytes"), cx);
+    }
+    span(time, *given, &format!("{path}.delay.{name}"), cx)
+}
+
+/// From the end of a burst to the next; OTG's default is 12 octets.
+fn between(gap: &Option<InterBurstGap>, line: Line, path: &str, cx: &mut Findings) -> Duration {
+    let default = InterBurstGap::default();
+    let (name, given, time) = match gap.as_ref().unwrap_or(&default) {
+        InterBurstGap::Other { .. } => return Duration::ZERO,
+        InterBurstGap::Bytes(n) => ("bytes", n, line.time_of(*n)),
+        InterBurstGap::Nanoseconds(n) => ("nanoseconds", n, seconds(n * 1e-9)),
+        InterBurstGap::Microseconds(n) => ("microseconds", n, seconds(n * 1e-6)),
+    };
+    if name == "bytes" && *given > f64::from(GAP_MIN) {
+        assumed(line, &format!("{path}.inter_burst_gap.bytes"), cx);
+    }
+    span(time, *given, &format!("{path}.inter_burst_gap.{name}"), cx)
+}
+
+/// Says which rate octets are turned into time at, if that is a guess.
+fn assumed(line: Line, path: &str, cx: &mut Findings) {
+    if !line.known {
+        let what = format!(
+            "is taken at {}, because the line's rate is not known here; say it in nanoseconds, or \
+             the speed in layer1",
+            line.rate
+        );
+        cx.warn(path, what);
+    }
+}
+
+fn span(time: Option<Duration>, given: f64, path: &str, cx: &mut Findings) -> Duration {
+    time.unwrap_or_else(|| {
+        cx.error(path, format!("{given} is no time; write 0 or more, at most 212 days"));
+        Duration::ZERO
+    })
+}
+
+/// Refuses a rate that the line cannot carry, whatever the size of the frame.
+fn fits_line(pace: &Pace, sizes: &Sizes, line: Line, path: &str, cx: &mut Findings) {
+    let (min, max) = bounds(sizes);
+    let on_line = |size: u32, gap: u32| u64::from(size) + u64::from(PREAMBLE + gap);
+    let most_frames = |gap: u32| line.rate.get() as f64 / (on_line(max, gap) * 8) as f64;
+    let most_bits = |gap: u32| line.rate.get() as f64 * f64::from(min) / on_line(min, gap) as f64;
+    // Whole numbers of frames may stand for a line rate that is none: 14,880,952 of 64 octets.
+    let over = |gap: u32| match pace.rate {
+        Rate::Frames(n) => n as f64 > most_frames(gap),
+        Rate::FrameBits(rate) => rate.get() as f64 > most_bits(gap),
+        Rate::LineShare(ppm) => {
+            f64::from(ppm) * on_line(min, gap) as f64 > 1e6 * on_line(min, GAP_MIN) as f64
+        }
+    };
+    let most = |gap: u32| match pace.rate {
+        Rate::Frames(_) => {
+            format!("{} frames of {max} octets per second", most_frames(gap).floor())
+        }
+        Rate::FrameBits(_) => {
+            format!("{} bit/s of frames of {min} octets", most_bits(gap).floor())
+        }
+        Rate::LineShare(_) => {
+            let share = on_line(min, GAP_MIN) as f64 / on_line(min, gap) as f64;
+            format!("{:.4} per cent of it", share * 100.0)
+        }
+    };
+    if over(GAP_MIN) {
+        let what = format!(
+            "is more than a line of {} carries: at most {}, preamble and gap counted; lower the \
+             rate, or say `percentage: 100`",
+            line.rate,
+            most(GAP_MIN)
+        );
+        cx.error(path, what);
+    } else if over(pace.gap) {
+        let what = format!(
+            "is more than gaps of {} octets leave of a line of {}: {}; the gap holds it there",
+            pace.gap,
+            line.rate,
+            most(pace.gap)
+        );
+        cx.warn(path, what);
+    }
+}

@@ -1,0 +1,180 @@
+//! Who sends a flow to whom.
+
+use super::devices::{Devices, Endpoint};
+use super::findings::Findings;
+use super::headers::Ends;
+use super::ports::Ports;
+use crate::otg::model::flow::{Flow, FlowPort, FlowRouter, FlowTxRx, RouterMode};
+use crate::otg::model::header::FlowHeader;
+use crate::otg::model::pattern::{Pattern, Values};
+
+/// A part of a flow that one port sends.
+pub(super) struct Way {
+    /// The port that sends.
+    pub(super) tx: usize,
+    /// The ports that receive.
+    pub(super) rx: Vec<usize>,
+    /// The devices between which it runs.
+    pub(super) ends: Ends,
+    /// Whether it runs from the receivers to the senders.
+    pub(super) back: bool,
+}
+
+/// The parts of a flow, one per port that sends any of it, and per direction.
+pub(super) fn ways(
+    flow: &Flow,
+    ports: &Ports,
+    devices: &Devices,
+    path: &str,
+    cx: &mut Findings,
+) -> Vec<Way> {
+    let v6 = is_v6(&flow.packet);
+    match &flow.tx_rx {
+        FlowTxRx::Port(port) => {
+            let way = between_ports(port, &flow.packet, ports, devices, path, cx);
+            way.into_iter().collect()
+        }
+        FlowTxRx::Device(router) => {
+            let path = format!("{path}.tx_rx.device");
+            let Some(pairs) = pairs(router, devices, &path, cx) else { return Vec::new() };
+            let mut ways = by_port(&pairs, v6, devices, false);
+            if router.bidirectional {
+                let turned: Vec<_> = pairs.iter().map(|(tx, rx)| (*rx, *tx)).collect();
+                ways.extend(by_port(&turned, v6, devices, true));
+            }
+            ways
+        }
+        FlowTxRx::Other { .. } => Vec::new(),
+    }
+}
+
+/// Whether a packet's addresses are of IPv6.
+fn is_v6(packet: &[FlowHeader]) -> bool {
+    let ip = |h: &&FlowHeader| matches!(h, FlowHeader::Ipv4(_) | FlowHeader::Ipv6(_));
+    matches!(packet.iter().find(ip), Some(FlowHeader::Ipv6(_)))
+}
+
+/// A flow from a port to ports.
+fn between_ports(
+    port: &FlowPort,
+    packet: &[FlowHeader],
+    ports: &Ports,
+    devices: &Devices,
+    path: &str,
+    cx: &mut Findings,
+) -> Option<Way> {
+    let path = format!("{path}.tx_rx.port");
+    let tx = ports.find(&port.tx_name, &format!("{path}.tx_name"), cx);
+    let mut rx = Vec::new();
+    for (i, name) in port.receivers().enumerate() {
+        let path = match port.rx_names.len() {
+            n if i < n => format!("{path}.rx_names[{i}]"),
+            _ => format!("{path}.rx_name"),
+        };
+        match ports.find(name, &path, cx) {
+            // Clients that know the older field give both.
+            Some(port) if rx.contains(&port) => {}
+            found => rx.extend(found),
+        }
+    }
+    let tx = tx?;
+    // A flow that comes from the address of an interface goes to that interface's gateway.
+    let from_interface = match packet.first() {
+        Some(FlowHeader::Ethernet(h)) if is_auto(&h.dst) => match &h.src {
+            Some(Pattern { values: Values::One(Some(src)), .. }) => {
+                devices.gateway_of(tx, src.0, is_v6(packet))
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    Some(Way { tx, rx, ends: Ends(from_interface.into_iter().collect()), back: false })
+}
+
+/// The pairs of endpoints of a flow between devices; nothing if any is wrong, which is noted.
+fn pairs(
+    router: &FlowRouter,
+    devices: &Devices,
+    path: &str,
+    cx: &mut Findings,
+) -> Option<Vec<(Endpoint, Endpoint)>> {
+    let before = cx.errors();
+    let mut named = |names: &[String], field: &str| -> Vec<Endpoint> {
+        if names.is_empty() {
+            cx.error(format!("{path}.{field}"), "names nobody; name at least one endpoint");
+        }
+        let found = names.iter().enumerate();
+        found.filter_map(|(i, n)| devices.find(n, &format!("{path}.{field}[{i}]"), cx)).collect()
+    };
+    let (tx, rx) = (named(&router.tx_names, "tx_names"), named(&router.rx_names, "rx_names"));
+    if cx.errors() > before {
+        return None;
+    }
+    let pairs: Vec<_> = match router.mode {
+        RouterMode::Mesh => tx.iter().flat_map(|t| rx.iter().map(|r| (*t, *r))).collect(),
+        RouterMode::OneToOne if tx.len() == rx.len() => tx.into_iter().zip(rx).collect(),
+        RouterMode::OneToOne => {
+            let what = format!(
+                "one_to_one needs as many tx_names ({}) as rx_names ({}); add the missing ones, or \
+                 take `mesh`",
+                tx.len(),
+                rx.len()
+            );
+            cx.error(path, what);
+            return None;
+        }
+    };
+    if pairs.iter().any(|(tx, rx)| tx == rx) {
+        cx.error(path, "an endpoint would send to itself; take it out on one side");
+        return None;
+    }
+    Some(pairs)
+}
+
+/// Pairs of endpoints by the port that sends, in the order of the first of each.
+fn by_port(pairs: &[(Endpoint, Endpoint)], v6: bool, devices: &Devices, back: bool) -> Vec<Way> {
+    let mut ways: Vec<Way> = Vec::new();
+    for (tx, rx) in pairs {
+        let (from, to) = (devices.interface(*tx).port, devices.interface(*rx).port);
+        let at = ways.iter().position(|w| w.tx == from).unwrap_or_else(|| {
+            ways.push(Way { tx: from, rx: Vec::new(), ends: Ends::default(), back });
+            ways.len() - 1
+        });
+        let way = &mut ways[at];
+        if !way.rx.contains(&to) {
+            way.rx.push(to);
+        }
+        way.ends.0.push(devices.end(*tx, *rx, v6));
+    }
+    ways
+}
+
+/// Whether a pattern leaves its value to us.
+fn is_auto<T>(pattern: &Option<Pattern<T>>) -> bool {
+    pattern.as_ref().is_none_or(|p| matches!(p.values, Values::One(None) | Values::Auto))
+}
+
+/// The packet of the other direction: sources and destinations change places. What is left to us
+/// on one side is left to us on both.
+pub(super) fn turned(packet: &[FlowHeader]) -> Vec<FlowHeader> {
+    let mut turned = packet.to_vec();
+    for header in &mut turned {
+        match header {
+            FlowHeader::Ethernet(h) => swap(&mut h.src, &mut h.dst),
+            FlowHeader::Ipv4(h) => swap(&mut h.src, &mut h.dst),
+            FlowHeader::Ipv6(h) => swap(&mut h.src, &mut h.dst),
+            FlowHeader::Tcp(h) => core::mem::swap(&mut h.src_port, &mut h.dst_port),
+            FlowHeader::Udp(h) => core::mem::swap(&mut h.src_port, &mut h.dst_port),
+            _ => {}
+        }
+    }
+    turned
+}
+
+fn swap<T>(a: &mut Option<Pattern<T>>, b: &mut Option<Pattern<T>>) {
+    if is_auto(a) || is_auto(b) {
+        (*a, *b) = (None, None);
+    } else {
+        core::mem::swap(a, b);
+    }
+}

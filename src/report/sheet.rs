@@ -1,0 +1,290 @@
+//! The tables of a lab's results, once for the terminal and the page.
+//!
+//! A [`Field`] is a column: its name, and how its cell is made from what a row is about. Both media
+//! show the same names and numbers; columns that only the page has room for say so.
+
+use std::collections::BTreeMap;
+
+use super::html::written;
+use super::{Align, PrioritySummary, Table, count, scaled};
+use crate::lab::{
+    FlowOutcome, HostOutcome, HostPort, HostPriority, Nanos, Outcome, SwitchOutcome, SwitchPort,
+    TransportOutcome,
+};
+use crate::stats::DropReason;
+use crate::time::Duration;
+
+/// Rows of a table that are shown at most; JSON has them all.
+pub(super) const ROWS_MAX: usize = 64;
+
+/// Where a table is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Medium {
+    /// In letters of one width, and as few as possible.
+    Terminal,
+    /// In a browser, which scrolls.
+    Page,
+}
+
+/// What is in a column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// A name.
+    Word,
+    /// A number.
+    Number,
+    /// Words that may break into lines.
+    Sentence,
+}
+
+/// A table without its looks.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    /// The columns.
+    pub(super) head: Vec<(&'static str, Kind)>,
+    /// Their cells.
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// A column of rows about `T`s.
+struct Field<T> {
+    name: &'static str,
+    kind: Kind,
+    /// The one medium that shows it, if only one does.
+    only: Option<Medium>,
+    cell: fn(&T, Medium) -> String,
+}
+
+impl<T> Field<T> {
+    const fn word(name: &'static str, cell: fn(&T, Medium) -> String) -> Self {
+        Self { name, kind: Kind::Word, only: None, cell }
+    }
+
+    const fn number(name: &'static str, cell: fn(&T, Medium) -> String) -> Self {
+        Self { name, kind: Kind::Number, only: None, cell }
+    }
+
+    const fn sentence(name: &'static str, cell: fn(&T, Medium) -> String) -> Self {
+        Self { name, kind: Kind::Sentence, only: None, cell }
+    }
+
+    /// `field`, shown there and nowhere else.
+    fn only(medium: Medium, field: Self) -> Self {
+        Self { only: Some(medium), ..field }
+    }
+}
+
+impl Sheet {
+    /// The rows that are shown, and how many more there are.
+    pub(super) fn shown(&self) -> (&[Vec<String>], usize) {
+        let shown = &self.rows[..self.rows.len().min(ROWS_MAX)];
+        (shown, self.rows.len() - shown.len())
+    }
+
+    /// The table for the terminal. A last line says how many rows were left out.
+    pub(super) fn table(&self) -> Table {
+        let align = |kind| if kind == Kind::Number { Align::Right } else { Align::Left };
+        let mut table = Table::new(self.head.iter().map(|(name, kind)| (*name, align(*kind))));
+        let (shown, more) = self.shown();
+        shown.iter().for_each(|row| table.row(row.as_slice()));
+        if more > 0 {
+            let mut cells = vec![String::new(); self.head.len()];
+            cells[0] = format!("... and {more} more, in the JSON");
+            table.row(cells);
+        }
+        table
+    }
+}
+
+impl Medium {
+    /// A time.
+    fn time(self, time: Nanos) -> String {
+        match self {
+            Self::Terminal => time.to_string(),
+            Self::Page => written(time),
+        }
+    }
+
+    /// A time that may not have been.
+    fn optional(self, time: Option<Nanos>) -> String {
+        time.map_or_else(|| self.nothing(), |time| self.time(time))
+    }
+
+    /// A time in nanoseconds that is nothing when it is zero.
+    fn span(self, ns: u64) -> String {
+        self.optional((ns > 0).then(|| Nanos(Duration::from_nanos(ns))))
+    }
+
+    /// What stands where nothing is.
+    fn nothing(self) -> String {
+        match self {
+            Self::Terminal => "-".into(),
+            Self::Page => "–".into(),
+        }
+    }
+
+    fn sheet<T>(self, fields: &[Field<T>], rows: impl IntoIterator<Item = T>) -> Sheet {
+        let shown: Vec<_> =
+            fields.iter().filter(|f| f.only.is_none_or(|only| only == self)).collect();
+        Sheet {
+            head: shown.iter().map(|f| (f.name, f.kind)).collect(),
+            rows: rows
+                .into_iter()
+                .map(|row| shown.iter().map(|f| (f.cell)(&row, self)).collect())
+                .collect(),
+        }
+    }
+
+    /// The flows.
+    pub(super) fn flows(self, o: &Outcome) -> Sheet {
+        let fields: [Field<&FlowOutcome>; 17] = [
+            Field::word("flow", |f, _| f.name.clone()),
+            Field::only(Medium::Page, Field::word("way", |f, _| format!("{} → {}", f.from, f.to))),
+            Field::only(Medium::Terminal, Field::word("from", |f, _| f.from.clone())),
+            Field::only(Medium::Terminal, Field::word("to", |f, _| f.to.clone())),
+            Field::number("prio", |f, _| f.priority.to_string()),
+            Field::number("sent", |f, _| count(f.tx_frames)),
+            Field::number("arrived", |f, _| count(f.rx_frames)),
+            Field::number("lost", |f, _| count(f.loss_frames)),
+            Field::only(Medium::Page, Field::number("CE", |f, _| count(f.ce_frames))),
+            Field::number("rate", |f, _| scaled(f.rx_bps, "b/s")),
+            Field::number("payload", |f, _| scaled(f.payload_bps, "b/s")),
+            Field::only(Medium::Page, Field::number("min", |f, m| m.time(f.latency_ns.min))),
+            Field::number("p50", |f, m| m.time(f.latency_ns.p50)),
+            Field::number("p99", |f, m| m.time(f.latency_ns.p99)),
+            Field::number("p99.9", |f, m| m.time(f.latency_ns.p999)),
+            Field::number("max", |f, m| m.time(f.latency_ns.max)),
+            Field::number("completed in", |f, m| m.optional(f.fct_ns)),
+        ];
+        self.sheet(&fields, &o.flows)
+    }
+
+    /// What the ends of answered flows said to each other.
+    pub(super) fn transports(self, o: &Outcome) -> Sheet {
+        type Row<'a> = (&'a str, TransportOutcome);
+        let fields: [Field<Row<'_>>; 13] = [
+            Field::word("flow", |(name, _), _| (*name).into()),
+            Field::word("kind", |(_, t), _| t.kind.into()),
+            Field::number("delivered bytes", |(_, t), _| count(t.delivered_bytes)),
+            Field::number("sent again", |(_, t), _| count(t.retransmitted_frames)),
+            Field::number("timeouts", |(_, t), _| count(t.timeouts)),
+            Field::number("ACKs", |(_, t), _| count(t.acks_received)),
+            Field::number("NAKs", |(_, t), _| count(t.naks_received)),
+            Field::number("CNPs", |(_, t), _| count(t.cnps_received)),
+            Field::number("rate at the end", |(_, t), _| scaled(t.rate_bps as f64, "b/s")),
+            Field::number("messages", |(_, t), _| count(t.messages)),
+            Field::number("shortest", |(_, t), m| m.optional(t.fct_min_ns)),
+            Field::only(Medium::Page, Field::number("mean", |(_, t), m| m.optional(t.fct_mean_ns))),
+            Field::number("longest", |(_, t), m| m.optional(t.fct_max_ns)),
+        ];
+        self.sheet(&fields, o.flows.iter().filter_map(|f| Some((f.name.as_str(), f.transport?))))
+    }
+
+    /// The priorities of ports of these switches at which something happened.
+    pub(super) fn ports<'a>(self, switches: impl Iterator<Item = &'a SwitchOutcome>) -> Sheet {
+        type Row<'a> = (&'a SwitchOutcome, &'a SwitchPort, &'a PrioritySummary);
+        let fields: [Field<Row<'_>>; 15] = [
+            Field::only(
+                Medium::Terminal,
+                Field::word("switch", |(switch, ..), _| switch.name.clone()),
+            ),
+            Field::word("port", |(_, port, _), _| port.counters.name.clone()),
+            Field::word("to", |(_, port, _), _| port.peer.clone()),
+            Field::number("prio", |(.., p), _| p.priority.to_string()),
+            Field::number("rx frames", |(.., p), _| count(p.rx_frames)),
+            Field::number("tx frames", |(.., p), _| count(p.tx_frames)),
+            Field::number("dropped", |(.., p), _| count(p.dropped_frames)),
+            Field::number("XOFF sent", |(.., p), _| count(p.pfc_tx_transitions)),
+            Field::number("pausing for", |(.., p), m| m.span(p.pfc_tx_paused_ns)),
+            Field::number("XOFF got", |(.., p), _| count(p.pfc_rx_transitions)),
+            Field::number("paused for", |(.., p), m| m.span(p.pfc_rx_paused_ns)),
+            Field::number("buffer peak B", |(.., p), _| count(p.buffer_peak_bytes)),
+            Field::number("headroom peak B", |(.., p), _| count(p.headroom_peak_bytes)),
+            Field::number("queue peak B", |(.., p), _| count(p.queue_peak_bytes)),
+            Field::number("marked", |(.., p), _| count(p.ecn_marked)),
+        ];
+        let rows = switches.flat_map(|switch| {
+            switch.ports.iter().flat_map(move |port| {
+                let active = port.counters.priorities.iter().filter(|p| p.is_active());
+                active.map(move |p| (switch, port, p))
+            })
+        });
+        self.sheet(&fields, rows)
+    }
+
+    /// The priorities of hosts that were paused, or that sent pauses. The page has a row for each
+    /// other host too.
+    pub(super) fn hosts(self, o: &Outcome) -> Sheet {
+        type Row<'a> = (&'a HostOutcome, &'a HostPort, Option<&'a HostPriority>);
+        let fields: [Field<Row<'_>>; 10] = [
+            Field::word("host", |(host, ..), _| host.name.clone()),
+            Field::word("to", |(_, port, _), _| port.peer.clone()),
+            Field::only(
+                Medium::Page,
+                Field::number("link", |(_, port, _), _| scaled(port.rate_bps as f64, "b/s")),
+            ),
+            Field::only(
+                Medium::Page,
+                Field::number("tx frames", |(_, port, _), _| count(port.tx_frames)),
+            ),
+            Field::only(
+                Medium::Page,
+                Field::number("rx frames", |(_, port, _), _| count(port.rx_frames)),
+            ),
+            Field::number("prio", |(.., p), m| m.of(p, |p| p.priority.to_string())),
+            Field::number("PFC frames got", |(.., p), m| m.of(p, |p| count(p.pfc_rx_frames))),
+            Field::number("XOFF obeyed", |(.., p), m| m.of(p, |p| count(p.pfc_rx_transitions))),
+            Field::number("paused for", |(.., p), m| m.of(p, |p| m.time(p.pfc_rx_paused_ns))),
+            Field::number("PFC frames sent", |(.., p), m| m.of(p, |p| count(p.pfc_tx_frames))),
+        ];
+        let mut rows: Vec<Row<'_>> = Vec::new();
+        for host in o.hosts() {
+            for port in &host.ports {
+                let before = rows.len();
+                let active =
+                    port.priorities.iter().filter(|p| p.pfc_rx_frames + p.pfc_tx_frames > 0);
+                rows.extend(active.map(|p| (host, port, Some(p))));
+                if rows.len() == before && self == Self::Page {
+                    rows.push((host, port, None));
+                }
+            }
+        }
+        self.sheet(&fields, rows)
+    }
+
+    /// A cell about something that may not be.
+    fn of<T>(self, thing: &Option<&T>, cell: impl Fn(&T) -> String) -> String {
+        thing.map_or_else(|| self.nothing(), cell)
+    }
+
+    /// Drops by reason, of their counts by the reasons' names.
+    pub(super) fn drops(self, counts: &BTreeMap<String, u64>) -> Sheet {
+        type Row = (DropReason, u64);
+        let fields: [Field<Row>; 3] = [
+            Field::word("dropped for", |(reason, _), _| reason.name().into()),
+            Field::number("frames", |(_, n), _| count(*n)),
+            Field::sentence("meaning", |(reason, _), _| reason.doc().trim().into()),
+        ];
+        let counted = |reason: &DropReason| Some((*reason, *counts.get(reason.name())?));
+        let rows = DropReason::ALL.iter().filter_map(counted).filter(|(_, n)| *n > 0);
+        self.sheet(&fields, rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_medium_shows_its_own_columns_and_those_of_both() {
+        let fields: [Field<u8>; 3] = [
+            Field::number("n", |n, _| n.to_string()),
+            Field::only(Medium::Page, Field::word("page", |_, _| "p".into())),
+            Field::only(Medium::Terminal, Field::word("terminal", |_, _| "t".into())),
+        ];
+        let sheet = Medium::Page.sheet(&fields, [1, 2]);
+        assert_eq!(sheet.head, [("n", Kind::Number), ("page", Kind::Word)]);
+        assert_eq!(sheet.rows, [["1", "p"], ["2", "p"]]);
+        assert_eq!(Medium::Terminal.sheet(&fields, [1]).rows, [["1", "t"]]);
+    }
+}

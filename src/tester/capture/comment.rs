@@ -1,0 +1,70 @@
+//! What Sluice knows of a captured frame, as the comment that an analyser shows beside it.
+
+use std::fmt::Write as _;
+
+use super::About;
+use crate::host::probe_of;
+use crate::units::{Mac, Priority, Quanta};
+use crate::wire::{EtherType, WireError, ethernet, mac_control, vlan};
+
+/// What there is to say of a frame: whose it is, or what its pause means.
+pub(super) fn comment(frame: &[u8], about: &About<'_>) -> Option<String> {
+    let walk = vlan::walk(frame).ok()?;
+    if walk.ethertype == EtherType::MAC_CONTROL {
+        return Some(mac_control_comment(frame, walk.tags, about));
+    }
+    let probe = probe_of(frame)?;
+    let flow = (about.flow)(probe.flow);
+    let name =
+        flow.map_or_else(|| format!("{}, which is not of this test", probe.flow.0), str::to_owned);
+    Some(format!("flow {name}, frame {}", probe.sequence))
+}
+
+fn mac_control_comment(frame: &[u8], tags: usize, about: &About<'_>) -> String {
+    if tags > 0 {
+        return "malformed: MAC control behind a VLAN tag, which no receiver obeys".into();
+    }
+    // Any address is taken for the port's own: a pause to a station is one, though a rare one.
+    let port = ethernet::Repr::parse(frame).map_or(Mac::BROADCAST, |e| e.dst);
+    let mut text = String::new();
+    match mac_control::Repr::parse(frame, port) {
+        Ok(mac_control::Repr::Pfc(pfc)) => {
+            text.push_str("PFC:");
+            for p in Priority::ALL {
+                if let Some(quanta) = pfc.time(p) {
+                    let end = if text.ends_with(':') { "" } else { "," };
+                    let asked = asked(quanta, about);
+                    write!(text, "{end} priority {p} {asked}").expect("a string takes all");
+                }
+            }
+            if pfc.enabled.is_empty() {
+                text.push_str(" no priority");
+            }
+        }
+        Ok(mac_control::Repr::Pause(pause)) => {
+            write!(text, "PAUSE: all {}", asked(pause.time, about)).expect("a string takes all");
+        }
+        Err(error) => {
+            let why = match error {
+                WireError::Truncated => "shorter than the shortest frame",
+                WireError::BadOpcode => "neither PAUSE nor PFC",
+                WireError::BadAddress => "to an address that it is never sent to",
+                _ => "not as the format says",
+            };
+            write!(text, "malformed: MAC control, {why}").expect("a string takes all");
+        }
+    }
+    text
+}
+
+/// What a pause time asks for, in time where the rate is known.
+fn asked(quanta: Quanta, about: &About<'_>) -> String {
+    match (quanta, about.rate) {
+        (Quanta(0), _) => "resumes".into(),
+        (Quanta(n), None) => format!("stops for {n} quanta"),
+        (Quanta(n), Some(rate)) => {
+            let us = quanta.at(rate).as_picos() as f64 / 1e6;
+            format!("stops for {n} quanta, {us} us")
+        }
+    }
+}

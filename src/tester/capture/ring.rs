@@ -1,0 +1,125 @@
+//! Memory for frames: bounded, filled from the start, and when it is full either closed or used
+//! again from its oldest frame on.
+
+use crate::report::packets::Way;
+use crate::time::Instant;
+
+/// Octets in front of each frame: its time (8), its length (4), how much of it is kept and which
+/// way it went (4).
+const HEADER: usize = 16;
+
+/// The bit of a header's last word that says that the frame was sent.
+const SENT: u32 = 1 << 31;
+
+/// A frame that was kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// When it came or went.
+    pub at: Instant,
+    /// Which way it went.
+    pub way: Way,
+    /// How long it was, without check sequence.
+    pub len: u32,
+    /// Its first octets.
+    pub octets: Vec<u8>,
+}
+
+/// The memory. A frame may go round its end.
+#[derive(Clone, Debug)]
+pub(super) struct Ring {
+    memory: Vec<u8>,
+    /// Where the oldest frame starts.
+    first: usize,
+    used: usize,
+    frames: u64,
+}
+
+impl Ring {
+    /// Memory of `bytes` octets, all of them touched: whoever captures is not to wait for pages.
+    pub(super) fn new(bytes: usize) -> Self {
+        Self { memory: vec![0xff; bytes.max(1)], first: 0, used: 0, frames: 0 }
+    }
+
+    /// How many frames are kept.
+    pub(super) fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Keeps a frame if there is room; lets the oldest go for it if `overwrite` says so. Gives how
+    /// many were lost by that, this one counted where it is.
+    pub(super) fn push(
+        &mut self,
+        (at, way, len): (Instant, Way, u32),
+        octets: &[u8],
+        overwrite: bool,
+    ) -> u64 {
+        let need = HEADER + octets.len();
+        if need > self.memory.len() || (!overwrite && need > self.free()) {
+            return 1;
+        }
+        let mut lost = 0;
+        while need > self.free() {
+            let (_, kept) = self.header(self.first);
+            self.first = self.after(self.first, HEADER + kept);
+            self.used -= HEADER + kept;
+            self.frames -= 1;
+            lost += 1;
+        }
+        let mut header = [0; HEADER];
+        let kept = octets.len() as u32 | if way == Way::Out { SENT } else { 0 };
+        header[..8].copy_from_slice(&at.as_picos().to_le_bytes());
+        header[8..12].copy_from_slice(&len.to_le_bytes());
+        header[12..].copy_from_slice(&kept.to_le_bytes());
+        let place = self.after(self.first, self.used);
+        self.write(place, &header);
+        self.write(self.after(place, HEADER), octets);
+        self.used += need;
+        self.frames += 1;
+        lost
+    }
+
+    /// What is kept, the oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Kept> {
+        let mut place = self.first;
+        (0..self.frames).map(move |_| {
+            let (header, kept) = self.header(place);
+            let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|n| header[at + n]));
+            let at = u64::from(word(0)) | u64::from(word(4)) << 32;
+            let mut octets = vec![0; kept];
+            self.read(self.after(place, HEADER), &mut octets);
+            place = self.after(place, HEADER + kept);
+            let way = if word(12) & SENT == 0 { Way::In } else { Way::Out };
+            Kept { at: Instant::from_picos(at), way, len: word(8), octets }
+        })
+    }
+
+    fn free(&self) -> usize {
+        self.memory.len() - self.used
+    }
+
+    /// The place `n` octets behind another.
+    fn after(&self, place: usize, n: usize) -> usize {
+        (place + n) % self.memory.len()
+    }
+
+    /// The header at a place, and how many octets of the frame are kept.
+    fn header(&self, place: usize) -> ([u8; HEADER], usize) {
+        let mut header = [0; HEADER];
+        self.read(place, &mut header);
+        let kept = u32::from_le_bytes([12, 13, 14, 15].map(|n| header[n])) & !SENT;
+        (header, kept as usize)
+    }
+
+    fn write(&mut self, place: usize, octets: &[u8]) {
+        let (here, round) = octets.split_at(octets.len().min(self.memory.len() - place));
+        self.memory[place..place + here.len()].copy_from_slice(here);
+        self.memory[..round.len()].copy_from_slice(round);
+    }
+
+    fn read(&self, place: usize, out: &mut [u8]) {
+        let here = out.len().min(self.memory.len() - place);
+        let (first, round) = out.split_at_mut(here);
+        first.copy_from_slice(&self.memory[place..place + here]);
+        round.copy_from_slice(&self.memory[..round.len()]);
+    }
+}

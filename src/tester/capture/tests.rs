@@ -1,0 +1,131 @@
+//! Captures: what is kept is what came, the memory is bounded, and filters mean what they say.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::host::FlowId;
+use crate::tester::plan::CaptureFormat;
+use crate::units::BitsPerSec;
+
+fn plan(overwrite: bool, snap: Option<u32>) -> CapturePlan {
+    CapturePlan {
+        name: "c".into(),
+        filters: vec![],
+        overwrite,
+        snap,
+        format: CaptureFormat::Pcapng,
+    }
+}
+
+fn at(n: u64) -> Instant {
+    Instant::from_picos(n * 1_000_000)
+}
+
+proptest! {
+    /// The ring against a queue without bounds: the newest that fit, or the oldest.
+    #[test]
+    fn the_memory_has_the_newest_or_the_oldest_frames_that_fit(
+        bytes in 1_usize..2_000, overwrite in any::<bool>(),
+        frames in prop::collection::vec((0_usize..300, any::<bool>()), 0..100),
+    ) {
+        let mut ring = Ring::new(bytes);
+        let (mut model, mut lost) = (VecDeque::new(), 0);
+        let mut missed = 0;
+        let room = |m: &VecDeque<Kept>| m.iter().map(|k| 16 + k.octets.len()).sum::<usize>();
+        for (n, (len, sent)) in (0..).zip(frames) {
+            let way = if sent { Way::Out } else { Way::In };
+            let octets: Vec<u8> = (0..len).map(|i| (i as u64 + n) as u8).collect();
+            missed += ring.push((at(n), way, len as u32 + 9), &octets, overwrite);
+            let kept = Kept { at: at(n), way, len: len as u32 + 9, octets };
+            let fits = |m: &VecDeque<Kept>| room(m) + 16 + len <= bytes;
+            if 16 + len > bytes || (!overwrite && !fits(&model)) {
+                lost += 1;
+                continue;
+            }
+            while !fits(&model) {
+                model.pop_front();
+                lost += 1;
+            }
+            model.push_back(kept);
+        }
+        prop_assert_eq!(missed, lost);
+        prop_assert_eq!(ring.frames(), model.len() as u64);
+        prop_assert!(ring.iter().eq(model));
+    }
+}
+
+#[test]
+fn filters_ask_for_bits_of_frames_that_have_the_field() {
+    let mut frame = [0; 60];
+    frame[12..14].copy_from_slice(&[8, 0]);
+    frame[23] = 17;
+    let udp = Filter {
+        only: vec![(12, 0x0800)],
+        at: 23,
+        value: vec![0x11],
+        mask: vec![0xff],
+        negate: false,
+    };
+    let not_udp = Filter { negate: true, ..udp.clone() };
+    assert!(udp.passes(&frame) && !not_udp.passes(&frame));
+    frame[23] = 6;
+    assert!(!udp.passes(&frame) && not_udp.passes(&frame));
+    let some_bits = Filter { mask: vec![0x02], value: vec![0xfe], ..udp.clone() };
+    assert!(some_bits.passes(&frame));
+    frame[12] = 9;
+    assert!(!some_bits.passes(&frame), "another kind of frame");
+    assert!(not_udp.passes(&frame[..20]), "too short to have it");
+}
+
+#[test]
+fn comments_name_flows_and_say_what_pauses_mean() {
+    let flow = |id: FlowId| (id.0 == 7).then_some("seventh");
+    let about = About {
+        port: "p",
+        location: "ring:x.a",
+        rate: Some(BitsPerSec::gbps(10)),
+        stamps: "",
+        zero: Duration::ZERO,
+        flow: &flow,
+    };
+    let said = |frame: &[u8]| comment::comment(frame, &about);
+    let mac_control = |from_type: &[u8]| {
+        let mut out = [1, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 1].to_vec();
+        out.extend(from_type);
+        out.resize(60, 0);
+        out
+    };
+    let pfc = mac_control(&[0x88, 8, 1, 1, 0, 0x18, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
+    let stops = "PFC: priority 3 stops for 65535 quanta, 3355.392 us, priority 4 resumes";
+    assert_eq!(said(&pfc).as_deref(), Some(stops));
+    let nothing = mac_control(&[0x88, 8, 1, 1]);
+    assert_eq!(said(&nothing).as_deref(), Some("PFC: no priority"));
+    let pause = mac_control(&[0x88, 8, 0, 1, 0, 10]);
+    assert_eq!(said(&pause).as_deref(), Some("PAUSE: all stops for 10 quanta, 0.512 us"));
+    let unknown = mac_control(&[0x88, 8, 0, 9]);
+    let why = "malformed: MAC control, neither PAUSE nor PFC";
+    assert_eq!(said(&unknown).as_deref(), Some(why));
+    let tagged = mac_control(&[0x81, 0, 0x60, 5, 0x88, 8, 1, 1]);
+    assert!(said(&tagged).unwrap().contains("VLAN tag"));
+    let mut probe = [2; 60];
+    probe[12..14].copy_from_slice(&[0x88, 0xb5]);
+    probe[14..20].copy_from_slice(b"SLUI\0\x07");
+    probe[20..26].copy_from_slice(&[0, 0, 0, 0, 1, 0]);
+    assert_eq!(said(&probe).as_deref(), Some("flow seventh, frame 256"));
+    probe[19] = 8;
+    let foreign = "flow 8, which is not of this test, frame 256";
+    assert_eq!(said(&probe).as_deref(), Some(foreign));
+    assert_eq!(said(&[0; 60]), None);
+}
+
+#[test]
+fn a_capture_that_is_full_counts_what_it_does_not_take() {
+    let mut capture = Capture::new(&plan(false, Some(20)), false, 100);
+    for n in 0..5 {
+        capture.missed += capture.ring.push((at(n), Way::In, 60), &[0; 20], capture.overwrite);
+    }
+    assert_eq!(capture.counters(), CaptureCounters { captured: 2, missed: 3 });
+}

@@ -1,0 +1,62 @@
+//! A capture as a file.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use super::Capture;
+use super::comment::comment;
+use crate::host::FlowId;
+use crate::report::packets::{Interface, Notes, Packet, Pcap, Pcapng};
+use crate::tester::plan::CaptureFormat;
+use crate::time::Instant;
+use crate::units::BitsPerSec;
+
+/// What is known of a capture's port and test.
+pub struct About<'a> {
+    /// The port's name.
+    pub port: &'a str,
+    /// Its location.
+    pub location: &'a str,
+    /// Its rate, in which pauses count.
+    pub rate: Option<BitsPerSec>,
+    /// How its stamps were taken, and how far they can be trusted: a sentence.
+    pub stamps: &'a str,
+    /// The time of day when the test's clock was at zero, since 1970 began.
+    pub zero: Duration,
+    /// The names of the test's flows.
+    pub flow: &'a dyn Fn(FlowId) -> Option<&'a str>,
+}
+
+/// Writes a capture to `out`. Comments are pcapng's alone.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(
+    capture: &Capture,
+    format: CaptureFormat,
+    about: &About<'_>,
+    out: impl Write,
+) -> io::Result<()> {
+    let at = |at: Instant| about.zero + Duration::from_nanos(at.as_picos() / 1_000);
+    match format {
+        CaptureFormat::Pcap => {
+            let mut file = Pcap::new(out)?;
+            for kept in capture.frames() {
+                file.packet(&Packet { at: at(kept.at), octets: &kept.octets, len: kept.len })?;
+            }
+        }
+        CaptureFormat::Pcapng => {
+            let interface =
+                Interface { name: about.port, description: about.location, rate: about.rate };
+            let mut file = Pcapng::new(out, Some(about.stamps), &[interface])?;
+            for kept in capture.frames() {
+                let said = comment(&kept.octets, about);
+                let packet = Packet { at: at(kept.at), octets: &kept.octets, len: kept.len };
+                let comment = said.as_deref();
+                file.packet(&packet, &Notes { interface: 0, way: Some(kept.way), comment })?;
+            }
+            file.flush()?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! Where a port is, in words: `ring:NAME.a`, `iface:eth1`, or a device's EAL name, with options
+//! behind a question mark (`?pfc=3,4&queues=2&capture=both`). In a lab, a host's name.
+
+use core::fmt;
+
+use super::plan::{Location, Place};
+use crate::units::{Priority, PrioritySet};
+
+/// The most queues that one port sends by: a choice, more than there are cores to serve them.
+pub const QUEUES_MAX: u16 = 16;
+
+/// What can follow the question mark.
+const OPTIONS: &str = "`pfc=3,4` (the priorities whose pauses are obeyed), `queues=2` \
+                       (queues to send by), `capture=both` (captures have what is sent, too)";
+
+impl Location {
+    /// Reads a location.
+    ///
+    /// # Errors
+    /// What is wrong with it and what would help, as one sentence.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (place, options) = text.split_once('?').unwrap_or((text, ""));
+        let mut location = Self {
+            text: text.to_owned(),
+            place: place_of(place)?,
+            pfc: None,
+            queues: 1,
+            capture_tx: false,
+        };
+        for option in options.split('&').filter(|o| !o.is_empty()) {
+            location.option(option)?;
+        }
+        Ok(location)
+    }
+
+    /// Takes in one option.
+    fn option(&mut self, option: &str) -> Result<(), String> {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        match name {
+            "pfc" => self.pfc = Some(priorities(value)?),
+            "queues" => {
+                let queues = value.parse().ok().filter(|n| (1..=QUEUES_MAX).contains(n));
+                self.queues = queues
+                    .ok_or_else(|| format!("`queues={value}`: write 1 to {QUEUES_MAX} queues"))?;
+            }
+            "capture" => {
+                self.capture_tx = match value {
+                    "rx" => false,
+                    "both" => true,
+                    _ => return Err(format!("`capture={value}`: write `rx` or `both`")),
+                };
+            }
+            _ => return Err(format!("`{name}` is no option of a location; there are {OPTIONS}")),
+        }
+        Ok(())
+    }
+}
+
+/// The priorities that `text` lists: `3,4`; none for an empty text.
+fn priorities(text: &str) -> Result<PrioritySet, String> {
+    text.split(',')
+        .filter(|p| !p.is_empty())
+        .map(|p| p.trim().parse().ok().and_then(Priority::new))
+        .collect::<Option<_>>()
+        .ok_or_else(|| format!("`pfc={text}`: write priorities from 0 to 7, such as `pfc=3,4`"))
+}
+
+/// What a location without its options names.
+fn place_of(text: &str) -> Result<Place, String> {
+    const RING: &str = "the two ends of a pair of rings are `ring:NAME.a` and `ring:NAME.b`";
+    if let Some(ring) = text.strip_prefix("ring:") {
+        let (pair, end) = ring.rsplit_once('.').ok_or(RING)?;
+        let end = match end {
+            "a" => 0,
+            "b" => 1,
+            _ => return Err(RING.into()),
+        };
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if pair.is_empty() || pair.len() > 16 || !pair.chars().all(fits) {
+            return Err(format!("{RING}, NAME being 1 to 16 letters, digits, `_` and `-`"));
+        }
+        return Ok(Place::Ring { pair: pair.to_owned(), end });
+    }
+    if let Some(name) = text.strip_prefix("iface:") {
+        // The kernel's own bound (IFNAMSIZ less the zero behind it).
+        if name.is_empty() || name.len() > 15 || name.contains(['/', ' ', ',']) {
+            return Err("after `iface:` comes the name of an interface, such as `eth1`".into());
+        }
+        return Ok(Place::Interface(name.to_owned()));
+    }
+    if text.trim().is_empty() {
+        return Err("a location is `ring:NAME.a`, `iface:eth1` or a device's EAL name, such as \
+                    `0000:3b:00.0`"
+            .into());
+    }
+    Ok(Place::Device(text.to_owned()))
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ring { pair, end } => write!(f, "ring:{pair}.{}", ["a", "b"][usize::from(*end)]),
+            Self::Interface(name) => write!(f, "iface:{name}"),
+            Self::Device(name) => f.write_str(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_told_apart_by_their_beginning() {
+        let place = |text: &str| Location::parse(text).unwrap().place;
+        assert_eq!(place("ring:x-1.b"), Place::Ring { pair: "x-1".into(), end: 1 });
+        assert_eq!(place("iface:eth1"), Place::Interface("eth1".into()));
+        for device in ["0000:3b:00.0", "net_null0,size=64", "h1"] {
+            assert_eq!(place(device), Place::Device(device.into()));
+            assert_eq!(place(device).to_string(), device);
+        }
+    }
+
+    #[test]
+    fn options_follow_a_question_mark() {
+        let all = Location::parse("ring:p.a?pfc=3,4&queues=2&capture=both").unwrap();
+        assert_eq!(all.pfc, Some(PrioritySet(0x18)));
+        assert_eq!((all.queues, all.capture_tx), (2, true));
+        assert_eq!(all.place.to_string(), "ring:p.a");
+        let none = Location::parse("ring:p.a").unwrap();
+        assert_eq!((none.pfc, none.queues, none.capture_tx), (None, 1, false));
+        assert_eq!(Location::parse("h1?pfc=").unwrap().pfc, Some(PrioritySet::EMPTY));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_would_help() {
+        for (text, part) in [
+            ("", "such as"),
+            ("ring:x", "ring:NAME.a"),
+            ("ring:x.c", "ring:NAME.b"),
+            ("ring:.a", "letters"),
+            ("ring:a b.a", "letters"),
+            ("iface:", "interface"),
+            ("iface:a_name_that_is_too_long", "interface"),
+            ("x?pfc=8", "0 to 7"),
+            ("x?queues=0", "1 to 16"),
+            ("x?capture=tx", "`both`"),
+            ("x?speed=10G", "no option"),
+        ] {
+            let e = Location::parse(text).unwrap_err();
+            assert!(e.contains(part), "{text:?} gave {e:?}");
+        }
+    }
+}
