@@ -2,9 +2,10 @@
 
 import tempfile
 
-from . import cost, frames, instructions, sim
+from . import cost, frames, generate, instructions, sim
 from .contestants import Ovs, Sluice, SluiceSwitch, Testpmd, build
-from .machine import Broken, cpus, hugepages
+from .machine import hugepages
+from .machine import two_cpus as _two_cpus
 from .measure import at_least, at_most, compare, rate_ratio, rounds, time_ratio
 
 # 64 octets on the wire: the devices count without the FCS.
@@ -13,14 +14,6 @@ NULL_DEVICES = ["net_null0,size=60", "net_null1,size=60"]
 # Hugepages that a contestant needs at most; OVS takes what it gets, and does with less.
 MIB_EACH = 128
 MIB_OVS = 512
-
-
-def _two_cpus():
-    """The CPU to measure on, and one for everything else."""
-    usable = cpus()
-    if len(usable) < 2:
-        raise Broken("this takes two CPUs: one to measure on, and one for everything else")
-    return usable[-1], usable[0]
 
 
 def null_macswap(settings, gate, say):
@@ -110,6 +103,8 @@ CASES = {
     "pcap-ovs": pcap_ovs,
     "nohuge": nohuge,
     "workers": workers,
+    "gen-tx": generate.tx,
+    "gen-pace": generate.pace,
     "sim": sim.run,
     "cpu": cost.run,
     "instructions": instructions.run,

@@ -27,6 +27,14 @@ def cpus():
     return sorted(os.sched_getaffinity(0))
 
 
+def two_cpus():
+    """The CPU to measure on, and one for everything else."""
+    usable = cpus()
+    if len(usable) < 2:
+        raise Broken("this takes two CPUs: one to measure on, and one for everything else")
+    return usable[-1], usable[0]
+
+
 def _first(pattern, path, default="unknown"):
     try:
         found = re.search(pattern, Path(path).read_text(), re.M)

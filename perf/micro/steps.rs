@@ -1,24 +1,28 @@
 //! The pipeline alone, on ports in memory and in virtual time: the same instructions in every run.
 //!
-//! `cargo bench --bench steps -- plain|lossless|ports POLLS BURST`
+//! `cargo bench --bench steps -- plain|lossless|ports|stream POLLS BURST`
 //!
 //! lets `BURST` frames each way go round between two ports for `POLLS` polls, with the switch
-//! between them or (`ports`) nothing, and prints how many frames that were. `perf/run instructions`
+//! between them or (`ports`) nothing, or lets a station make a stream in such bursts that nobody
+//! takes any further (`stream`), and prints how many frames that were. `perf/run instructions`
 //! counts the instructions of two such runs of different length: their difference is the frames'.
 
 #[path = "shared/memory.rs"]
 mod memory;
 #[path = "shared/plan.rs"]
 mod plan;
+#[path = "shared/streams.rs"]
+mod streams;
 
 use memory::{MemFrame, MemPort};
 use plan::{Pipeline, template};
 use sluice::frame::Burst;
+use sluice::host::{Rate, Station};
 use sluice::port::Port;
 use sluice::runtime::{LossWatch, Mesh, mesh};
 use sluice::switch::Switch;
 use sluice::time::{Duration, Instant};
-use sluice::units::PortId;
+use sluice::units::{Bytes, PortId};
 use sluice::world::World;
 
 /// The world of the product but for its ports.
@@ -40,7 +44,7 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let [job, polls, burst] = args.as_slice() else {
         // `cargo bench` without arguments runs every bench: there is nothing to time here.
-        println!("usage: steps plain|lossless|ports POLLS BURST");
+        println!("usage: steps plain|lossless|ports|stream POLLS BURST");
         return;
     };
     let polls: u64 = polls.parse().expect("a number of polls");
@@ -53,12 +57,29 @@ fn main() {
         port.tx_burst(&mut frames);
     }
     let frames = match job.as_str() {
+        "stream" => stream(a, b, polls, burst.into()),
         "ports" => ports(a, b, polls),
         "plain" => switch(Pipeline::Plain, a, b, polls),
         "lossless" => switch(Pipeline::Lossless, a, b, polls),
-        _ => panic!("plain, lossless or ports"),
+        _ => panic!("plain, lossless, ports or stream"),
     };
     println!("{frames}");
+}
+
+/// A station makes a burst in each poll: as many frames as its line has room for since the last.
+fn stream(a: MemPort, mut b: MemPort, polls: u64, burst: u64) -> u64 {
+    let plan = streams::station(Rate::LineShare(1_000_000));
+    let step = plan.rate.time_for(Bytes(84)).saturating_mul(burst);
+    let mut station = Station::new(&plan, a).expect("a station");
+    let (mut now, mut gone) = (Instant::ZERO, Burst::new());
+    station.start_streams(now, &[streams::ID]);
+    for _ in 0..polls {
+        now += step;
+        station.poll(now);
+        b.rx_burst(&mut gone);
+        gone.clear();
+    }
+    station.counters().tx_frames
 }
 
 fn switch(pipeline: Pipeline, a: MemPort, b: MemPort, polls: u64) -> u64 {
