@@ -16,6 +16,13 @@ pub struct PortCaps {
     pub tx_committed_max: Bytes,
 }
 
+/// The shortest frame that Ethernet allows, FCS included (802.3 4A.2.3.2.4).
+pub const FRAME_MIN: u32 = 64;
+
+/// The longest frame that [`Port::control_frame`] takes, FCS included: MAC control frames are 64
+/// octets, and congestion messages that quote a frame stay below this.
+pub const CONTROL_FRAME_MAX: u32 = 644;
+
 /// A full-duplex port. Calls never block and make no system call beyond the driver's own.
 pub trait Port {
     /// The frames this port carries.
@@ -42,4 +49,10 @@ pub trait Source: Port {
     /// with `head` and is zero from there on. Nothing while that memory is used up. `head` is not
     /// longer than the frame without its FCS.
     fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<Self::Frame>;
+
+    /// The shortest frame, FCS included, that leaves as it was made. Default: [`FRAME_MIN`]; less
+    /// where runts can be sent.
+    fn frame_min(&self) -> u32 {
+        FRAME_MIN
+    }
 }

@@ -1,6 +1,6 @@
 //! The path of a frame allocates nothing: counted by an allocator, with ports in memory, while the
 //! switch floods, learns, drops, marks, pauses and is paused, and while stations send, answer and
-//! repeat.
+//! repeat, and while a traffic generator makes streams of every kind.
 
 #[path = "../perf/micro/shared/memory.rs"]
 mod memory;
@@ -15,8 +15,13 @@ use overload::Overload;
 use plan::Pipeline;
 use sluice::congestion::DcqcnPlan;
 use sluice::frame::{Burst, Frame};
+use sluice::host::plan::stream::{
+    self as pace, Checksum, Covered, Edit, LengthField, Limit, Pace, Path, Payload, Sizes,
+    StreamPlan, TemplatePlan, Values,
+};
 use sluice::host::{
-    FlowId, Message, Recovery, RocePlan, Station, StationPlan, TcpPlan, Transport, TransportPlan,
+    FlowId, Message, Rate, Recovery, RocePlan, Station, StationPlan, TcpPlan, TesterPlan,
+    Transport, TransportPlan,
 };
 use sluice::pfc::FlowControl;
 use sluice::port::Port;
@@ -91,17 +96,8 @@ fn answered(id: u32, kind: Transport) -> TransportPlan {
     }
 }
 
-#[test]
-fn no_answer_costs_an_allocation_either() {
-    memory::stock(16_384);
-    let qp = |n| U24::new(n).unwrap();
-    let dcqcn = RocePlan { dcqcn: Some(DcqcnPlan::ns3()), ..RocePlan::new(qp(1), qp(1)) };
-    let selective = RocePlan { recovery: Recovery::SelectiveRepeat, ..RocePlan::new(qp(2), qp(2)) };
-    let timeout_min = Duration::from_micros(20);
-    let tcp = TcpPlan { timeout_min, ..TcpPlan::new(1_000, 9) };
-    let flows = [Transport::Roce(dcqcn), Transport::Roce(selective), Transport::TcpLike(tcp)];
-    let flows: Vec<_> = (0..).zip(flows).map(|(n, kind)| answered(n, kind)).collect();
-    let station = |n: u8, senders: &[TransportPlan], receivers: &[TransportPlan]| StationPlan {
+fn station(n: u8, senders: &[TransportPlan], receivers: &[TransportPlan]) -> StationPlan {
+    StationPlan {
         name: "host".into(),
         mac: Mac([2, 0, 0, 0, 0, n]),
         rate: BitsPerSec::gbps(100),
@@ -114,8 +110,20 @@ fn no_answer_costs_an_allocation_either() {
         senders: senders.to_vec(),
         receivers: receivers.to_vec(),
         pauses: vec![],
-        tester: Default::default(),
-    };
+        tester: TesterPlan::default(),
+    }
+}
+
+#[test]
+fn no_answer_costs_an_allocation_either() {
+    memory::stock(16_384);
+    let qp = |n| U24::new(n).unwrap();
+    let dcqcn = RocePlan { dcqcn: Some(DcqcnPlan::ns3()), ..RocePlan::new(qp(1), qp(1)) };
+    let selective = RocePlan { recovery: Recovery::SelectiveRepeat, ..RocePlan::new(qp(2), qp(2)) };
+    let timeout_min = Duration::from_micros(20);
+    let tcp = TcpPlan { timeout_min, ..TcpPlan::new(1_000, 9) };
+    let flows = [Transport::Roce(dcqcn), Transport::Roce(selective), Transport::TcpLike(tcp)];
+    let flows: Vec<_> = (0..).zip(flows).map(|(n, kind)| answered(n, kind)).collect();
     let (here, mut out) = MemPort::pair(256);
     let (mut back, there) = MemPort::pair(256);
     let mut sender = Station::new(&station(1, &flows, &[]), here).unwrap();
@@ -148,4 +156,71 @@ fn no_answer_costs_an_allocation_either() {
         assert!(s.completions.messages > 100 && r.messages >= s.completions.messages, "{r:?}");
     }
     assert!(got.receivers[0].cnps > 10 && got.receivers[1].naks > 10, "{:?}", got.receivers);
+}
+
+/// A stream of every kind of length and field, of `rate` frames per second.
+fn stream(id: u32, path: Path, sizes: Sizes, rate: u64) -> StreamPlan {
+    let headers = [[2_u8; 12].as_slice(), &[0x88, 0xb5], &[0; 26]].concat();
+    let edit = |at, bits, values| Edit { at, skip: 3, bits, values };
+    let over = Covered::Payload4 { ip: 14, from: 34, udp: true };
+    StreamPlan {
+        id: FlowId(id),
+        path,
+        template: TemplatePlan {
+            headers,
+            payload: Payload::IncrementByte,
+            edits: vec![
+                edit(0, 11, Values::List(vec![1, 2, 3])),
+                edit(3, 17, Values::Increment { start: 5, step: 3, count: 10 }),
+                edit(16, 128, Values::Random { min: 0, max: u128::MAX, count: 7, seed: 1 }),
+            ],
+            lengths: vec![LengthField { at: 14, from: 14 }],
+            checksums: vec![Checksum { at: 36, over, bad: false }],
+            probe_at: Some(40),
+        },
+        sizes,
+        pace: Pace { rate: Rate::Frames(rate), gap: 12, burst: None },
+        limit: Limit::default(),
+        delay: Duration::ZERO,
+        seed: 1,
+    }
+}
+
+#[test]
+fn no_stream_costs_an_allocation() {
+    memory::stock(1_024);
+    let data = Path::Data(Priority::MIN);
+    let mut bursts = stream(3, data, Sizes::Fixed(100), 5_000_000);
+    bursts.pace.burst = Some(pace::Burst { frames: 5, gap: Duration::from_nanos(3_000) });
+    let streams = vec![
+        stream(1, data, Sizes::Random { min: 64, max: 200 }, 5_000_000),
+        stream(2, data, Sizes::Weighted(vec![(64, 1.0), (250, 2.0)]), 5_000_000),
+        bursts,
+        stream(4, Path::Control, Sizes::Fixed(64), 1_000_000),
+        stream(5, data, Sizes::Fixed(64), 20_000_000),
+    ];
+    let ids: Vec<_> = streams.iter().map(|s| s.id).collect();
+    let plan = StationPlan {
+        tester: TesterPlan { streams, ..TesterPlan::default() },
+        shaper_burst: Bytes(4_000),
+        backlog: Duration::from_micros(10),
+        ..station(1, &[], &[])
+    };
+    let (here, mut there) = MemPort::pair(256);
+    let mut sender = Station::new(&plan, here).unwrap();
+    let (mut now, mut burst) = (Instant::ZERO, Burst::new());
+    let counted = allocation_counter::measure(|| {
+        for step in 0..100_000 {
+            if step % 10_000 == 0 {
+                sender.start_streams(now, &ids);
+            }
+            now += Duration::from_nanos(150);
+            sender.poll(now);
+            there.rx_burst(&mut burst);
+            burst.clear();
+        }
+    });
+    assert_eq!((counted.count_total, counted.count_current), (0, 0), "{counted:?}");
+    let sent = sender.snapshot(now);
+    assert!(sent.streams.iter().all(|s| s.frames > 300), "{:?}", sent.streams);
 }

@@ -34,7 +34,7 @@ pub use eal::{Eal, EalOptions, Memory, Worker, built_against, dpdk_version};
 pub use error::{Error, Logged};
 pub use mbuf::Mbuf;
 pub use pool::{Pool, PoolOptions};
-pub use port::{CONTROL_FRAME_MAX, DpdkPort, HardwarePfc, PortOptions, Started, Stopped};
+pub use port::{DpdkPort, HardwarePfc, PortOptions, Started, Stopped};
 pub use probe::{Arrival, PortProbe, Stamps};
 pub use ring::{RING_PAIRS_MAX, RingOptions, ring_pair};
 pub use source::SourcePort;

@@ -16,12 +16,8 @@ use super::mbuf::Mbuf;
 use super::pool::{Pool, PoolOptions};
 use super::{hot, log};
 use crate::frame::{BURST, Burst, FCS_BYTES};
-use crate::port::{Port, PortCaps};
+use crate::port::{CONTROL_FRAME_MAX, Port, PortCaps};
 use crate::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
-
-/// The longest frame [`Port::control_frame`] takes, FCS included: MAC control frames are 64
-/// octets, and congestion messages that quote a frame stay below this.
-pub const CONTROL_FRAME_MAX: u32 = 644;
 
 /// How to set a port up.
 #[derive(Clone, Debug)]

@@ -4,7 +4,8 @@ use super::mbuf::Mbuf;
 use super::pool::Pool;
 use super::port::{DpdkPort, Started};
 use crate::frame::{Burst, FCS_BYTES};
-use crate::port::{Port, PortCaps, Source};
+use crate::port::{FRAME_MIN, Port, PortCaps, Source};
+use crate::wire::ethernet;
 
 /// A started port with the pool that its data frames come from.
 #[derive(Debug)]
@@ -53,5 +54,10 @@ impl Source for SourcePort {
         front.copy_from_slice(head);
         rest.fill(0);
         Some(frame)
+    }
+
+    fn frame_min(&self) -> u32 {
+        // Behind a virtual device there is no MAC that minds, or one that fills frames up itself.
+        if self.port.is_virtual() { ethernet::HEADER_LEN as u32 + FCS_BYTES } else { FRAME_MIN }
     }
 }

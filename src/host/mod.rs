@@ -25,6 +25,7 @@ pub mod probe;
 pub mod sink;
 mod source;
 mod station;
+mod stream;
 pub mod template;
 mod transport;
 
@@ -38,4 +39,5 @@ pub use plan::{
 pub use sink::{Latency, SinkCounters};
 pub use source::SourceCounters;
 pub use station::{COMMITTED_MAX, PriorityPauses, Station, StationCounters, StationSnapshot};
+pub use stream::{StreamCounters, StreamState};
 pub use transport::{Completions, ReceiverCounters, SenderCounters};

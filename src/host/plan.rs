@@ -15,6 +15,7 @@ use super::neighbours;
 use super::probe::PROBE_LEN;
 use crate::frame::FCS_BYTES;
 use crate::pfc::FlowControl;
+pub use crate::port::FRAME_MIN;
 use crate::schedule::{Line, LinePlan};
 use crate::time::{Duration, Instant};
 use crate::units::{
@@ -30,8 +31,7 @@ pub const FLOW_ID_MAX: u32 = 65_535;
 /// The longest frame of a flow, FCS included, as for a switch.
 pub const FRAME_MAX: u32 = 16_384;
 
-/// The shortest frame of a flow, FCS included (802.3 4A.2.3.2.4).
-pub const FRAME_MIN: u32 = ethernet::MIN_FRAME as u32 + FCS_BYTES;
+const _: () = assert!(ethernet::MIN_FRAME as u32 + FCS_BYTES == FRAME_MIN, "both are Ethernet's");
 
 /// The number of a flow, unique in a lab. Range 0 to [`FLOW_ID_MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -260,6 +260,9 @@ impl StationPlan {
             }
             f.interval(&Line::new(self.rate, self.line))?;
         }
+        for stream in &self.tester.streams {
+            stream.check(&Line::new(self.rate, self.line))?;
+        }
         if self.pauses.iter().any(|p| p.every == Duration::ZERO) {
             return Err(PlanError::PauseInterval);
         }
@@ -276,7 +279,8 @@ impl StationPlan {
         }
         neighbours::check(&self.tester.interfaces)?;
         let ids = |plans: &[TransportPlan]| plans.iter().map(|t| t.id).collect::<Vec<_>>();
-        distinct(self.flows.iter().map(|f| f.id).chain(ids(&self.senders)))?;
+        let streams = self.tester.streams.iter().map(|s| s.id);
+        distinct(self.flows.iter().map(|f| f.id).chain(ids(&self.senders)).chain(streams))?;
         distinct(self.expects.iter().copied().chain(ids(&self.receivers)))
     }
 

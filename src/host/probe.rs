@@ -60,6 +60,12 @@ impl Stamp {
         Self(at.as_picos() % MODULUS)
     }
 
+    /// The picoseconds that a probe holds.
+    #[inline]
+    pub(super) const fn value(self) -> u64 {
+        self.0
+    }
+
     /// The time that it is the stamp of: of those that are, the closest to `now`. It may lie ahead
     /// of it.
     #[must_use]

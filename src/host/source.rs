@@ -1,58 +1,40 @@
 //! The flows of one station, in the order in which their frames are due.
 
+mod open_loop;
+
+pub use open_loop::SourceCounters;
+
+use open_loop::OpenLoop;
+
 use super::order::Order;
-use super::plan::{FlowId, FlowPlan, PlanError, StationPlan};
-use super::template::Template;
+use super::plan::stream::Path;
+use super::plan::{FlowId, PlanError, StationPlan};
+use super::stream::{Stream, StreamCounters};
 use super::transport::sender::{Answer, Sender, SenderCounters};
 use crate::schedule::Line;
 use crate::time::{Duration, Instant};
 use crate::units::{PRIORITIES, Priority, PrioritySet};
 
-/// What was sent of one flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SourceCounters {
-    /// The flow.
-    pub id: FlowId,
-    /// The priority that pauses it.
-    pub priority: Priority,
-    /// Frames given to the port.
-    pub frames: u64,
-    /// Their octets, FCS included.
-    pub bytes: u64,
-    /// Times that a frame was due and there was no memory for it. The frame is sent later, if the
-    /// backlog allows.
-    pub dry: u64,
-}
-
-/// A flow that nobody answers.
-#[derive(Debug)]
-struct OpenLoop {
-    counters: SourceCounters,
-    template: Template,
-    plan: FlowPlan,
-    interval: Duration,
-    stop: Instant,
-    /// When the next frame is due.
-    due: Instant,
-    /// Frames still to be sent.
-    left: u64,
-}
-
 #[derive(Debug)]
 enum Kind {
     OpenLoop(Box<OpenLoop>),
     Sender(Box<Sender>),
+    Stream(Box<Stream>),
 }
 
 #[derive(Debug)]
 struct Flow {
     kind: Kind,
-    priority: Priority,
-    /// Its place among the flows of its priority.
+    /// The lane that it is in.
+    lane: usize,
+    /// Its place among the flows there.
     place: usize,
 }
 
-/// The flows of one priority.
+/// The lane of the streams on the control path; those of data have their priority's number.
+const CONTROL: usize = PRIORITIES;
+
+/// The flows of one priority, or of the control path.
 #[derive(Debug)]
 struct Lane {
     order: Order,
@@ -63,11 +45,11 @@ struct Lane {
 /// nothing.
 #[derive(Debug)]
 pub(super) struct Sources {
-    /// Those of the plan's `flows`, then its `senders`.
+    /// Those of the plan's `flows`, then its `senders`, then its streams.
     flows: Vec<Flow>,
-    /// How many of them nobody answers.
+    /// How many of them are of the first kind.
     open: usize,
-    lanes: [Lane; PRIORITIES],
+    lanes: [Lane; PRIORITIES + 1],
     /// The priorities that have flows.
     used: PrioritySet,
     /// By sender: no later than its deadline. A deadline that moves away is found out when the
@@ -79,27 +61,35 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Prepares the flows of a checked plan on its link.
+    /// Prepares the flows of a checked plan on its link, on a port that lengthens frames shorter
+    /// than `frame_min`.
     ///
     /// # Errors
-    /// As [`FlowPlan::interval`].
-    pub(super) fn new(plan: &StationPlan, line: &Line) -> Result<Self, PlanError> {
+    /// As [`crate::host::FlowPlan::interval`].
+    pub(super) fn new(plan: &StationPlan, line: &Line, frame_min: u32) -> Result<Self, PlanError> {
         let mut kinds = Vec::with_capacity(plan.flows.len() + plan.senders.len());
         for flow in &plan.flows {
-            kinds.push((flow.priority, Kind::OpenLoop(Box::new(OpenLoop::new(flow, line)?))));
+            let kind = Kind::OpenLoop(Box::new(OpenLoop::new(flow, line)?));
+            kinds.push((flow.priority.index(), kind));
         }
         for sender in &plan.senders {
             let kind = Kind::Sender(Box::new(Sender::new(sender, line.rate())));
-            kinds.push((sender.priority, kind));
+            kinds.push((sender.priority.index(), kind));
         }
-        let mut members: [Vec<u32>; PRIORITIES] = Default::default();
+        for stream in &plan.tester.streams {
+            let lane = match stream.path {
+                Path::Data(priority) => priority.index(),
+                Path::Control => CONTROL,
+            };
+            kinds.push((lane, Kind::Stream(Box::new(Stream::new(stream, line, frame_min)))));
+        }
+        let mut members: [Vec<u32>; PRIORITIES + 1] = Default::default();
         let mut flows = Vec::with_capacity(kinds.len());
-        for (i, (priority, kind)) in kinds.into_iter().enumerate() {
-            let lane = &mut members[priority.index()];
-            flows.push(Flow { kind, priority, place: lane.len() });
-            lane.push(i as u32);
+        for (i, (lane, kind)) in kinds.into_iter().enumerate() {
+            flows.push(Flow { kind, lane, place: members[lane].len() });
+            members[lane].push(i as u32);
         }
-        let used = flows.iter().map(|f| f.priority).collect();
+        let used = Priority::ALL.into_iter().filter(|p| !members[p.index()].is_empty()).collect();
         let lanes = members.map(|flows| Lane { order: Order::new(flows.len()), flows });
         let timers = Order::new(plan.senders.len());
         let (open, first_stop, backlog) = (plan.flows.len(), Instant::ZERO, plan.backlog);
@@ -123,20 +113,53 @@ impl Sources {
         first
     }
 
+    /// When the next frame of the control path is due.
+    #[inline]
+    pub(super) fn first_control(&self) -> Instant {
+        self.lanes[CONTROL].order.first().0
+    }
+
+    /// Whether any stream is on the control path.
+    pub(super) fn has_control(&self) -> bool {
+        !self.lanes[CONTROL].flows.is_empty()
+    }
+
     /// Makes the next frame of the flow that leads priority `p`: `give` gets its first octets and
-    /// its length and says whether it took them. If so the flow moves on to its next frame.
+    /// its length and says whether it took them. If so the flow moves on to its next frame. The
+    /// frame starts on the line at `start`.
     #[inline]
     pub(super) fn send(
         &mut self,
-        now: Instant,
+        (now, start): (Instant, Instant),
         p: Priority,
         give: impl FnOnce(&[u8], u32) -> bool,
     ) -> bool {
-        let lane = &self.lanes[p.index()];
+        self.send_of(p.index(), now, start, give)
+    }
+
+    /// Makes the next frame of the control path, as [`Self::send`].
+    pub(super) fn send_control(
+        &mut self,
+        (now, start): (Instant, Instant),
+        give: impl FnOnce(&[u8], u32) -> bool,
+    ) -> bool {
+        self.send_of(CONTROL, now, start, give)
+    }
+
+    #[inline]
+    fn send_of(
+        &mut self,
+        lane: usize,
+        now: Instant,
+        start: Instant,
+        give: impl FnOnce(&[u8], u32) -> bool,
+    ) -> bool {
+        let lane = &self.lanes[lane];
         let i = lane.flows[lane.order.first().1] as usize;
         let sent = match &mut self.flows[i].kind {
             Kind::OpenLoop(flow) => flow.send(now, self.backlog, give),
             Kind::Sender(sender) => sender.send(now, self.backlog, give),
+            Kind::Stream(stream) => stream.send(now, start, self.backlog, give),
         };
         if sent {
             self.settle(i);
@@ -196,6 +219,7 @@ impl Sources {
             match &mut self.flows[i].kind {
                 Kind::OpenLoop(flow) => flow.set_line(line),
                 Kind::Sender(sender) => sender.set_line(line.rate()),
+                Kind::Stream(stream) => stream.set_line(line),
             }
             self.settle(i);
         }
@@ -206,23 +230,53 @@ impl Sources {
         self.flows.iter().all(|f| match &f.kind {
             Kind::OpenLoop(flow) => flow.next_at() == Instant::NEVER,
             Kind::Sender(sender) => sender.is_done(),
+            Kind::Stream(stream) => stream.is_done(),
         })
     }
 
     /// What was sent of the flows that nobody answers, in the order of the plan.
     pub(super) fn counters(&self) -> impl Iterator<Item = SourceCounters> {
         self.flows.iter().filter_map(|f| match &f.kind {
-            Kind::OpenLoop(flow) => Some(flow.counters),
-            Kind::Sender(_) => None,
+            Kind::OpenLoop(flow) => Some(flow.counters()),
+            Kind::Sender(_) | Kind::Stream(_) => None,
         })
     }
 
     /// What the senders did and saw, in the order of the plan.
     pub(super) fn senders(&self) -> impl Iterator<Item = SenderCounters> {
         self.flows.iter().filter_map(|f| match &f.kind {
-            Kind::OpenLoop(_) => None,
             Kind::Sender(sender) => Some(sender.counters()),
+            Kind::OpenLoop(_) | Kind::Stream(_) => None,
         })
+    }
+
+    /// The streams, in the order of the plan.
+    pub(super) fn streams(&self) -> impl Iterator<Item = &StreamCounters> {
+        self.flows.iter().filter_map(|f| match &f.kind {
+            Kind::Stream(stream) => Some(stream.counters()),
+            Kind::OpenLoop(_) | Kind::Sender(_) => None,
+        })
+    }
+
+    /// As [`Self::streams`], as they are at `now`.
+    pub(super) fn streams_at(&self, now: Instant) -> impl Iterator<Item = StreamCounters> {
+        self.flows.iter().filter_map(move |f| match &f.kind {
+            Kind::Stream(stream) => Some(stream.counters_at(now)),
+            Kind::OpenLoop(_) | Kind::Sender(_) => None,
+        })
+    }
+
+    /// Does something to those of the streams `which` that are here.
+    pub(super) fn tell_streams(&mut self, which: &[FlowId], tell: impl Fn(&mut Stream)) {
+        for i in 0..self.flows.len() {
+            let Kind::Stream(stream) = &mut self.flows[i].kind else { continue };
+            if which.contains(&stream.id()) {
+                tell(stream);
+                self.settle(i);
+            }
+        }
+        // They may end earlier now than all did before.
+        self.first_stop = Instant::ZERO;
     }
 
     /// Takes flow `i`'s new times into the orders.
@@ -238,8 +292,9 @@ impl Sources {
                 }
                 sender.next_at()
             }
+            Kind::Stream(stream) => stream.next_at(),
         };
-        self.lanes[flow.priority.index()].order.set(flow.place, next);
+        self.lanes[flow.lane].order.set(flow.place, next);
     }
 
     fn end_those_that_stop(&mut self, now: Instant) {
@@ -249,7 +304,7 @@ impl Sources {
             if stop > now {
                 self.first_stop = self.first_stop.min(stop);
             } else {
-                self.flows[i].end();
+                self.flows[i].time_is_over(now);
                 self.settle(i);
             }
         }
@@ -260,65 +315,25 @@ impl Flow {
     /// Nothing more is sent of it.
     fn end(&mut self) {
         match &mut self.kind {
-            Kind::OpenLoop(flow) => flow.left = 0,
+            Kind::OpenLoop(flow) => flow.end(),
             Kind::Sender(sender) => sender.end(),
+            Kind::Stream(stream) => stream.stop(),
         }
     }
 
-    const fn stop(&self) -> Instant {
+    /// As [`Self::end`], because its time is over.
+    fn time_is_over(&mut self, now: Instant) {
+        match &mut self.kind {
+            Kind::Stream(stream) => stream.end_if_over(now),
+            Kind::OpenLoop(_) | Kind::Sender(_) => self.end(),
+        }
+    }
+
+    fn stop(&self) -> Instant {
         match &self.kind {
-            Kind::OpenLoop(flow) => flow.stop,
+            Kind::OpenLoop(flow) => flow.stop(),
             Kind::Sender(sender) => sender.stop(),
+            Kind::Stream(stream) => stream.stops_at(),
         }
-    }
-}
-
-impl OpenLoop {
-    fn new(plan: &FlowPlan, line: &Line) -> Result<Self, PlanError> {
-        Ok(Self {
-            counters: SourceCounters {
-                id: plan.id,
-                priority: plan.priority,
-                frames: 0,
-                bytes: 0,
-                dry: 0,
-            },
-            template: Template::new(plan),
-            interval: plan.interval(line)?,
-            stop: plan.stop,
-            due: plan.start,
-            left: plan.frames.unwrap_or(u64::MAX),
-            plan: plan.clone(),
-        })
-    }
-
-    /// When the next frame is due; NEVER when there is none.
-    #[inline]
-    fn next_at(&self) -> Instant {
-        if self.left > 0 && self.due < self.stop { self.due } else { Instant::NEVER }
-    }
-
-    #[inline]
-    fn send(
-        &mut self,
-        now: Instant,
-        backlog: Duration,
-        give: impl FnOnce(&[u8], u32) -> bool,
-    ) -> bool {
-        let wire_len = self.template.wire_len();
-        if !give(self.template.stamp(self.counters.frames, now), wire_len) {
-            self.counters.dry += 1;
-            return false;
-        }
-        self.counters.frames += 1;
-        self.counters.bytes += u64::from(wire_len);
-        self.left -= 1;
-        self.due = self.due.max(now.saturating_sub(backlog)).saturating_add(self.interval);
-        true
-    }
-
-    fn set_line(&mut self, line: &Line) {
-        let full = line.time_for(self.plan.size);
-        self.interval = self.plan.interval(line).unwrap_or(full);
     }
 }

@@ -3,6 +3,7 @@
 mod counters;
 mod receive;
 mod send;
+mod streams;
 
 pub use counters::{PriorityPauses, StationCounters, StationSnapshot};
 
@@ -44,6 +45,8 @@ pub struct Station<P: Source> {
     pauses: Vec<PauseSource>,
     /// Made and not yet taken by the port.
     hand: Burst<P::Frame>,
+    /// How many of those, at the front, go ahead of data that was made before them.
+    leading: usize,
     /// When to try again what the port or the pool refused, if nothing else happens.
     retry: Instant,
     /// Of the flows that are only counted, then of the receivers.
@@ -87,13 +90,14 @@ impl<P: Source> Station<P> {
         Ok(Self {
             name: plan.name.clone(),
             mac: plan.mac,
+            sources: Sources::new(plan, &line, port.frame_min())?,
             port,
             up: true,
             slot: line.time_for(FRAME_MIN),
             shaper: Shaper::new(plan.rate, plan.shaper_burst, plan.line),
             receiver: Receiver::new(plan.flow_control, plan.rate)
                 .with_delay(plan.tester.pause_delay),
-            sources: Sources::new(plan, &line)?,
+            leading: 0,
             pauses: plan.pauses.iter().map(|p| PauseSource::new(p, plan.mac)).collect(),
             hand: Burst::new(),
             retry: Instant::ZERO,
@@ -132,6 +136,7 @@ impl<P: Source> Station<P> {
             self.receiver.clear(now);
             self.counters.flushed += (self.hand.len() + self.neighbours.forget()) as u64;
             self.hand.clear();
+            self.leading = 0;
             if let Some(meter) = &mut self.meter {
                 meter.link_down(now);
             }
@@ -250,6 +255,7 @@ impl<P: Source> Station<P> {
             at: now,
             counters: self.counters_at(now),
             sources: self.sources.counters().collect(),
+            streams: self.sources.streams_at(now).collect(),
             senders: self.sources.senders().collect(),
             receivers: self.answers.counters().collect(),
             sinks: self.sinks.iter().map(|s| s.counters().clone()).collect(),

@@ -36,6 +36,14 @@ impl Shaper {
         self.free_at
     }
 
+    /// When a frame starts on the line that is sent now, if one may start. A poll that came late
+    /// sends frames that start before it, as far back as the burst allows.
+    #[inline]
+    #[must_use]
+    pub fn start(&self, now: Instant) -> Instant {
+        self.free_at.max(now.saturating_sub(self.slack))
+    }
+
     /// The line it keeps to.
     #[must_use]
     pub const fn line(&self) -> &Line {

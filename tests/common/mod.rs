@@ -62,6 +62,8 @@ pub struct MemPort {
     pub capacity: usize,
     /// How many data frames may be made before the memory is used up.
     pub pool: usize,
+    /// The shortest frame that leaves as it was made.
+    pub frame_min: u32,
     caps: PortCaps,
 }
 
@@ -79,6 +81,7 @@ impl MemPort {
             tx: Rc::clone(tx),
             capacity,
             pool: usize::MAX,
+            frame_min: 64,
             caps,
         };
         (port(&a, &b), port(&b, &a))
@@ -122,5 +125,8 @@ impl Source for MemPort {
         let mut octets = head.to_vec();
         octets.resize((wire_len - FCS_BYTES) as usize, 0);
         Some(MemFrame::new(&octets))
+    }
+    fn frame_min(&self) -> u32 {
+        self.frame_min
     }
 }

@@ -38,6 +38,26 @@ impl Hand {
         }
     }
 
+    /// One more, behind `place` others and ahead of the rest.
+    pub(super) fn insert(&mut self, what: Leaving, place: usize) {
+        let mut before = 0;
+        for i in 0..self.pieces.len() {
+            let (there, count) = self.pieces[i];
+            if place < before + count {
+                let front = place - before;
+                self.pieces[i].1 = count - front;
+                self.pieces.insert(i, (what, 1));
+                if front > 0 {
+                    self.pieces.insert(i, (there, front));
+                }
+                self.frames += 1;
+                return;
+            }
+            before += count;
+        }
+        self.push(what, 1);
+    }
+
     /// Takes out the next that is gone when only `left` are still there. Pauses come one by one,
     /// of other pieces one frame stands for all that are gone of it, since they went together.
     #[inline]

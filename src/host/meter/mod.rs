@@ -134,6 +134,11 @@ impl Meter {
         self.hand.push(what, n);
     }
 
+    /// A frame was made for the port that goes behind `place` of those made before.
+    pub(super) fn made_at(&mut self, what: Leaving, place: usize) {
+        self.hand.insert(what, place);
+    }
+
     /// The port took frames from the front of those that were made; `left` are still there.
     #[inline]
     pub(super) fn gone(&mut self, now: Instant, left: usize) {

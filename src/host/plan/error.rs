@@ -58,6 +58,16 @@ pub enum PlanError {
     /// A control stream that nothing tells from other frames.
     #[error("flow {0}: a control stream is known by its octets, at least one")]
     ControlOctets(u32),
+    /// A stream that contradicts itself.
+    #[error("flow {flow}: {field}: {why}")]
+    Stream {
+        /// The flow.
+        flow: u32,
+        /// The field of its plan.
+        field: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Pauses that follow each other without any time between them.
     #[error("pauses have to be some time apart")]
     PauseInterval,

@@ -1,6 +1,8 @@
 //! Streams: flows of a traffic generator, whose frames may be anything, of any size, at any pace,
 //! started and stopped while the station runs.
 
+mod check;
+
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{FlowId, Rate};

@@ -5,6 +5,7 @@ use crate::host::neighbours::NeighbourSnapshot;
 use crate::host::plan::FlowId;
 use crate::host::sink::SinkCounters;
 use crate::host::source::SourceCounters;
+use crate::host::stream::StreamCounters;
 use crate::host::transport::{ReceiverCounters, SenderCounters};
 use crate::time::{Duration, Instant};
 use crate::units::PRIORITIES;
@@ -62,6 +63,8 @@ pub struct StationSnapshot {
     pub counters: StationCounters,
     /// What it sent of the flows that nobody answers, in the order of the plan.
     pub sources: Vec<SourceCounters>,
+    /// What it sent of its streams, in the order of the plan.
+    pub streams: Vec<StreamCounters>,
     /// What its senders did and saw, in the order of the plan.
     pub senders: Vec<SenderCounters>,
     /// What its receivers saw and said, in the order of the plan.
@@ -85,6 +88,12 @@ impl StationSnapshot {
     #[must_use]
     pub fn receiver(&self, id: FlowId) -> Option<&ReceiverCounters> {
         self.receivers.iter().find(|r| r.id == id)
+    }
+
+    /// What was sent of a stream, if it is one of this station's.
+    #[must_use]
+    pub fn stream(&self, id: FlowId) -> Option<&StreamCounters> {
+        self.streams.iter().find(|s| s.id == id)
     }
 
     /// What arrived of a flow, if this station expects it.

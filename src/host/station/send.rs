@@ -1,10 +1,10 @@
 //! What goes out: what was refused before, then planned pauses, then answers, then data.
 
 use super::{COMMITTED_MAX, Station, StationCounters};
-use crate::frame::Frame;
+use crate::frame::{FCS_BYTES, Frame};
 use crate::host::meter::{self, Leaving, Meter};
 use crate::host::transport::receiver::Turn;
-use crate::port::Source;
+use crate::port::{CONTROL_FRAME_MAX, Source};
 use crate::schedule::Shaper;
 use crate::time::Instant;
 use crate::units::Mac;
@@ -12,16 +12,17 @@ use crate::units::Mac;
 impl<P: Source> Station<P> {
     /// Sends what was refused before, then what is due, at most [`COMMITTED_MAX`] frames in all.
     pub(super) fn send(&mut self, now: Instant) -> bool {
+        let refused = self.hand.len();
+        self.make_control(now);
         let before = self.hand.len();
         if before > 0 {
-            self.port.tx_burst(&mut self.hand);
-            self.gone(now);
+            self.hand_over(now);
         }
         if !self.hand.is_empty() {
             self.retry = now + self.slot;
-            return self.hand.len() < before;
+            return before > refused || self.hand.len() < before;
         }
-        let room = COMMITTED_MAX - before;
+        let room = (COMMITTED_MAX - before).saturating_sub(self.sources.has_control().into());
         self.make_pauses(now, room);
         let all_said = self.make_neighbours(now, room) && self.make_answers(now, room);
         if all_said {
@@ -29,13 +30,41 @@ impl<P: Source> Station<P> {
         }
         let made = self.hand.len();
         if made > 0 {
-            self.port.tx_burst(&mut self.hand);
-            self.gone(now);
+            self.hand_over(now);
         }
         if !self.hand.is_empty() {
             self.retry = now + self.slot;
         }
         before > 0 || made > 0
+    }
+
+    /// Makes the frames of the control path that are due. They go ahead of data that the port has
+    /// refused, so that one frame on the line is all that they ever wait for.
+    fn make_control(&mut self, now: Instant) {
+        while self.sources.first_control() <= now && self.shaper.ready(now) {
+            if self.hand.is_full() {
+                return;
+            }
+            let Self { sources, port, hand, leading, .. } = self;
+            let mut len = 0;
+            let start = self.shaper.start(now);
+            let made = sources.send_control((now, start), |octets, wire_len| {
+                let mut whole = [0; CONTROL_FRAME_MAX as usize];
+                let whole = &mut whole[..(wire_len - FCS_BYTES) as usize];
+                whole[..octets.len()].copy_from_slice(octets);
+                let Some(frame) = port.control_frame(whole) else { return false };
+                len = frame.wire_len();
+                control_made(&mut self.counters, &mut self.meter, self.mac, whole, *leading);
+                hand.insert(*leading, frame);
+                *leading += 1;
+                true
+            });
+            if !made {
+                self.retry = now + self.slot;
+                return;
+            }
+            charge(&mut self.shaper, &mut self.counters, now, len);
+        }
     }
 
     /// Makes the pauses that are due.
@@ -54,7 +83,9 @@ impl<P: Source> Station<P> {
                 };
                 charge(&mut self.shaper, &mut self.counters, now, frame.wire_len());
                 self.hand.push(frame);
-                control_made(&mut self.counters, &mut self.meter, self.mac, &pause.octets);
+                let place = self.hand.len() - 1;
+                let octets = &pause.octets;
+                control_made(&mut self.counters, &mut self.meter, self.mac, octets, place);
                 pause.due = pause.due.saturating_add(pause.every);
                 pause.left -= 1;
             }
@@ -119,7 +150,8 @@ impl<P: Source> Station<P> {
             };
             let (port, hand) = (&mut self.port, &mut self.hand);
             let mut len = 0;
-            let made = self.sources.send(now, p, |head, wire_len| {
+            let start = self.shaper.start(now);
+            let made = self.sources.send((now, start), p, |head, wire_len| {
                 len = wire_len;
                 port.data_frame(head, wire_len).map(|frame| hand.push(frame)).is_some()
             });
@@ -132,9 +164,12 @@ impl<P: Source> Station<P> {
         }
     }
 
-    /// The port has taken frames from the front of the hand.
+    /// Gives the port what is in the hand.
     #[inline]
-    fn gone(&mut self, now: Instant) {
+    fn hand_over(&mut self, now: Instant) {
+        let before = self.hand.len();
+        self.port.tx_burst(&mut self.hand);
+        self.leading = self.leading.saturating_sub(before - self.hand.len());
         if let Some(meter) = &mut self.meter {
             meter.gone(now, self.hand.len());
         }
@@ -151,7 +186,8 @@ impl<P: Source> Station<P> {
         }
         let data = self.sources.first(self.paused).map_or(Instant::NEVER, |(due, _)| due);
         let pauses = self.pauses.iter().map(|p| p.due).min().unwrap_or(Instant::NEVER);
-        let mut due = data.min(pauses).min(self.neighbours.next_deadline());
+        let mut due = data.min(pauses).min(self.sources.first_control());
+        due = due.min(self.neighbours.next_deadline());
         if self.answers.ready(self.paused) || self.neighbours.ready(self.paused) {
             due = Instant::ZERO;
         }
@@ -179,12 +215,13 @@ fn tell(meter: &mut Option<Box<Meter>>, what: Leaving, n: usize) {
 }
 
 /// A frame on the control path was made and put into the hand: counts it if it is a pause, and tells
-/// the meter.
+/// the meter that it is behind `place` others.
 fn control_made(
     counters: &mut StationCounters,
     meter: &mut Option<Box<Meter>>,
     mac: Mac,
     octets: &[u8],
+    place: usize,
 ) {
     let what = meter::control_frame(octets, mac);
     if let Leaving::Pause(pause) = &what {
@@ -193,5 +230,7 @@ fn control_made(
             counters.priorities[p.index()].sent += 1;
         }
     }
-    tell(meter, what, 1);
+    if let Some(meter) = meter {
+        meter.made_at(what, place);
+    }
 }

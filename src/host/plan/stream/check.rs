@@ -1,0 +1,215 @@
+//! What a stream must not say, because it contradicts itself or asks for what no port can do.
+
+use super::{Edit, Path, Payload, Sizes, StreamPlan, TemplatePlan, Values};
+use crate::frame::FCS_BYTES;
+use crate::host::plan::{FRAME_MAX, PlanError, Rate};
+use crate::host::probe::PROBE_LEN;
+use crate::host::stream::order;
+use crate::port::CONTROL_FRAME_MAX;
+use crate::schedule::Line;
+use crate::wire::ethernet;
+
+/// A field of a plan, and what is wrong with it.
+type Wrong = (&'static str, String);
+
+/// How far a rate may be above the line that was rounded to whole frames or bits.
+const ROUNDING: f64 = 1e-6;
+
+impl Sizes {
+    /// The length of the shortest frame, in octets with FCS.
+    #[must_use]
+    pub fn shortest(&self) -> u32 {
+        match *self {
+            Self::Fixed(size) => size,
+            Self::Increment { start, .. } => start,
+            Self::Random { min, .. } => min,
+            Self::Weighted(ref pairs) => pairs.iter().map(|(size, _)| *size).min().unwrap_or(0),
+        }
+    }
+
+    /// The length that no frame is longer than, in octets with FCS.
+    #[must_use]
+    pub fn longest(&self) -> u32 {
+        match *self {
+            Self::Fixed(size) => size,
+            Self::Increment { end, .. } => end,
+            Self::Random { max, .. } => max,
+            Self::Weighted(ref pairs) => pairs.iter().map(|(size, _)| *size).max().unwrap_or(0),
+        }
+    }
+
+    /// The mean length of checked sizes, in octets with FCS.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        match *self {
+            Self::Fixed(size) => size.into(),
+            Self::Increment { start, end, step } => {
+                let steps = (end - start) / step;
+                f64::from(start) + f64::from(steps) * f64::from(step) / 2.0
+            }
+            Self::Random { min, max } => f64::from(min).midpoint(max.into()),
+            Self::Weighted(ref pairs) => {
+                let total: f64 = pairs.iter().map(|(_, weight)| weight).sum();
+                pairs.iter().map(|(size, weight)| f64::from(*size) * weight / total).sum()
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), Wrong> {
+        let wrong = |why: &str| Err(("sizes", why.to_owned()));
+        match *self {
+            Self::Increment { start, end, .. } | Self::Random { min: start, max: end }
+                if start > end =>
+            {
+                wrong("the shortest frame is longer than the longest")
+            }
+            Self::Increment { step: 0, .. } => wrong("a step has at least one octet"),
+            Self::Weighted(ref pairs) if pairs.is_empty() => wrong("there are none"),
+            Self::Weighted(ref pairs)
+                if pairs.iter().any(|(_, weight)| !weight.is_finite() || *weight <= 0.0) =>
+            {
+                wrong("each weight is above 0")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl StreamPlan {
+    /// Whether the stream can be sent on a line as it is.
+    ///
+    /// # Errors
+    /// [`PlanError::Stream`] with the field.
+    pub fn check(&self, line: &Line) -> Result<(), PlanError> {
+        let checked = self
+            .sizes
+            .check()
+            .and_then(|()| self.check_room())
+            .and_then(|()| self.template.check())
+            .and_then(|()| self.check_pace(line));
+        checked.map_err(|(field, why)| PlanError::Stream { flow: self.id.0, field, why })
+    }
+
+    /// Whether every frame holds what is to be in it, and fits its port.
+    fn check_room(&self) -> Result<(), Wrong> {
+        let headers = self.template.headers.len();
+        if headers < ethernet::HEADER_LEN {
+            let why = format!("{headers} octets do not hold an Ethernet header, which takes 14");
+            return Err(("template.headers", why));
+        }
+        let probe = self.template.probe_at.map_or(0, |at| usize::from(at) + PROBE_LEN);
+        let least = headers.max(probe) + FCS_BYTES as usize;
+        let most = match self.path {
+            Path::Data(_) => FRAME_MAX,
+            Path::Control => CONTROL_FRAME_MAX,
+        };
+        let (shortest, longest) = (self.sizes.shortest(), self.sizes.longest());
+        if (shortest as usize) < least {
+            let why = format!("{shortest} octets are too few, headers, probe and FCS take {least}");
+            return Err(("sizes", why));
+        }
+        if longest > most {
+            let why = format!("{longest} octets are more than the longest frame, {most}");
+            return Err(("sizes", why));
+        }
+        Ok(())
+    }
+
+    fn check_pace(&self, line: &Line) -> Result<(), Wrong> {
+        if self.pace.burst.is_some_and(|burst| burst.frames == 0) {
+            return Err(("pace.burst", "a burst has at least one frame".into()));
+        }
+        let mean = self.sizes.mean();
+        let frames = match self.pace.rate {
+            Rate::LineShare(0 | 1_000_001..) => {
+                return Err((
+                    "pace.rate",
+                    "a share of the line is above 0, up to all of it".into(),
+                ));
+            }
+            Rate::Frames(0) => return Err(("pace.rate", "at least one frame per second".into())),
+            Rate::LineShare(_) => return Ok(()),
+            Rate::FrameBits(bits) => bits.get() as f64 / (8.0 * mean),
+            Rate::Frames(n) => n as f64,
+        };
+        let most = line.rate().get() as f64 / (8.0 * (mean + line.octets(0) as f64));
+        if frames > most * (1.0 + ROUNDING) {
+            let why = format!(
+                "{frames:.0} frames of {mean:.0} octets per second are above the line's {most:.0}"
+            );
+            return Err(("pace.rate", why));
+        }
+        Ok(())
+    }
+}
+
+impl TemplatePlan {
+    /// Whether everything is inside the headers, and nothing is said twice.
+    fn check(&self) -> Result<(), Wrong> {
+        let wrong = |field, why: &str| Err((field, why.to_owned()));
+        let headers = self.headers.len();
+        if matches!(&self.payload, Payload::Fixed { octets, .. } if octets.is_empty()) {
+            return wrong("template.payload", "a pattern has at least one octet");
+        }
+        self.edits.iter().try_for_each(Edit::check)?;
+        self.check_places()?;
+        if let Some(sum) = self.checksums.iter().find(|sum| !sum.over.is_within(headers)) {
+            let why = format!("what the one at octet {} covers is not in the headers", sum.at);
+            return Err(("template.checksums", why));
+        }
+        if self.lengths.iter().any(|l| usize::from(l.from) > headers) {
+            return wrong("template.lengths", "a length counts from somewhere in the headers");
+        }
+        if order(&self.checksums).is_none() {
+            return wrong("template.checksums", "two of them cover each other");
+        }
+        Ok(())
+    }
+
+    /// Whether what changes is in the headers, and nothing of it is where something else is.
+    fn check_places(&self) -> Result<(), Wrong> {
+        let place = |at: u16, skip: u8, bits: usize, what: &'static str| {
+            let first = usize::from(at) * 8 + usize::from(skip);
+            (first, first + bits, what)
+        };
+        let mut places: Vec<_> = self
+            .edits
+            .iter()
+            .map(|e| place(e.at, e.skip, e.bits.into(), "template.edits"))
+            .chain(self.lengths.iter().map(|l| place(l.at, 0, 16, "template.lengths")))
+            .chain(self.checksums.iter().map(|c| place(c.at, 0, 16, "template.checksums")))
+            .collect();
+        let end = self.headers.len() * 8;
+        if let Some((first, _, what)) = places.iter().find(|(_, last, _)| *last > end) {
+            return Err((what, format!("the field at octet {} is not in the headers", first / 8)));
+        }
+        places.extend(self.probe_at.map(|at| place(at, 0, 8 * PROBE_LEN, "template.probe_at")));
+        places.sort_unstable();
+        match places.windows(2).find(|w| w[1].0 < w[0].1) {
+            Some(w) => {
+                let why = format!("the field at octet {} is in another ({})", w[1].0 / 8, w[0].2);
+                Err((w[1].2, why))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Edit {
+    fn check(&self) -> Result<(), Wrong> {
+        let wrong = |why: &str| Err(("template.edits", why.to_owned()));
+        let values = match self.values {
+            Values::List(ref list) => list.len() as u64,
+            Values::Random { min, max, .. } if min > max => {
+                return wrong("the least value is above the greatest");
+            }
+            Values::Increment { count, .. }
+            | Values::Decrement { count, .. }
+            | Values::Random { count, .. } => count,
+        };
+        if !(1..=128).contains(&self.bits) || self.skip > 7 {
+            return wrong("a field has 1 to 128 bits and begins in its first octet");
+        }
+        if values == 0 { wrong("a field has at least one value") } else { Ok(()) }
+    }
+}

@@ -1,0 +1,39 @@
+//! Starting and stopping streams.
+
+use super::Station;
+use crate::host::plan::FlowId;
+use crate::host::stream::{Stream, StreamCounters};
+use crate::port::Source;
+use crate::time::Instant;
+
+impl<P: Source> Station<P> {
+    /// Starts those of the streams `which` that it sends, each from its first frame. Their times
+    /// count from `epoch`, which is best a little ahead, and the same for all stations of a test.
+    /// What was counted of them is forgotten; their sequence numbers go on.
+    pub fn start_streams(&mut self, epoch: Instant, which: &[FlowId]) {
+        self.sources.tell_streams(which, |stream| stream.start(epoch));
+    }
+
+    /// Stops those of the streams `which` that it sends. Frames that are made and not yet taken by
+    /// the port are still sent.
+    pub fn stop_streams(&mut self, which: &[FlowId]) {
+        self.sources.tell_streams(which, Stream::stop);
+    }
+
+    /// Those of the streams `which` that it sends wait until they are resumed.
+    pub fn pause_streams(&mut self, now: Instant, which: &[FlowId]) {
+        self.sources.tell_streams(which, |stream| stream.pause(now));
+    }
+
+    /// Those of the streams `which` that were paused go on where they were; they end so much later
+    /// as they were paused.
+    pub fn resume_streams(&mut self, now: Instant, which: &[FlowId]) {
+        self.sources.tell_streams(which, |stream| stream.resume(now));
+    }
+
+    /// What was sent of its streams so far, in the order of the plan. Costs nothing to look at; a
+    /// stream whose time is over is done with the next poll.
+    pub fn streams(&self) -> impl Iterator<Item = &StreamCounters> {
+        self.sources.streams()
+    }
+}

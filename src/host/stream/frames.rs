@@ -1,0 +1,275 @@
+//! The octets of a stream's frames.
+//!
+//! All that never changes is written once. What changes is written as words of at most eight
+//! octets, each of which knows the checksums that cover it. A checksum is the sum of what never
+//! changes, added up once, and of the words of this frame, so that it costs the same for frames of
+//! any length. The sum has no subtractions: it is, to the bit, what adding up the whole frame gives.
+
+use super::sizes::Lengths;
+use super::sums::{Sums, fold};
+use super::values::Cycle;
+use crate::frame::FCS_BYTES;
+use crate::host::plan::FlowId;
+use crate::host::plan::stream::{Edit, LengthField, Payload, StreamPlan, TemplatePlan};
+use crate::host::probe::{PROBE_LEN, Probe, SEQUENCE_AT};
+use crate::time::Instant;
+
+/// What differs from one frame to the next besides its fields and its length.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    /// The number of the frame.
+    pub(super) sequence: u64,
+    /// When it is given to the port.
+    pub(super) sent: Instant,
+}
+
+/// The frames of one stream.
+#[derive(Clone, Debug)]
+pub(super) struct Frames {
+    /// The longest frame without FCS; of a shorter one, what is in front.
+    octets: Vec<u8>,
+    /// How many of them may be other than zero.
+    shown: usize,
+    lengths: Lengths,
+    recipe: Recipe,
+}
+
+/// How what changes gets into a frame.
+#[derive(Clone, Debug)]
+struct Recipe {
+    id: FlowId,
+    cycles: Vec<Cycle>,
+    fields: Vec<Field>,
+    /// Where frames are of various lengths: the fields that say so.
+    sizes: Vec<(LengthField, Word)>,
+    /// The probe's sequence number and time.
+    probe: Option<[Word; 2]>,
+    sums: Sums,
+}
+
+/// Up to eight octets that change.
+#[derive(Clone, Debug)]
+pub(super) struct Word {
+    /// Where its first octet is.
+    pub(super) at: usize,
+    /// How many there are.
+    pub(super) octets: usize,
+    /// Which bits change; the last octet's are the lowest.
+    pub(super) mask: u64,
+    /// The checksums that cover it.
+    pub(super) taps: Vec<Tap>,
+}
+
+/// What a word adds to a checksum.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tap {
+    /// Which checksum.
+    pub(super) sum: usize,
+    /// The bits of the word that it covers.
+    pub(super) mask: u64,
+    /// Whether the word's last octet is the upper one of the checksum's 16 bits.
+    pub(super) swap: bool,
+}
+
+/// A part of a field that changes.
+#[derive(Clone, Debug)]
+struct Field {
+    /// Its values.
+    cycle: usize,
+    /// How far these are moved to the left, or to the right if negative, for the word.
+    shift: i32,
+    word: Word,
+}
+
+impl Frames {
+    /// Prepares the frames of a checked plan.
+    pub(super) fn new(plan: &StreamPlan) -> Self {
+        let template = &plan.template;
+        let longest = (plan.sizes.longest() - FCS_BYTES) as usize;
+        let mut octets = template.headers.clone();
+        octets.resize(longest, 0);
+        fill(&template.payload, &mut octets[template.headers.len()..]);
+        let mut shown = template.headers.len();
+        shown += match &template.payload {
+            Payload::Zero => 0,
+            Payload::Fixed { octets, repeat: false } => octets.len(),
+            _ => longest,
+        };
+        if let Some(at) = template.probe_at {
+            let end = usize::from(at) + PROBE_LEN;
+            octets[at.into()..end].copy_from_slice(&Probe::new(plan.id, 0, Instant::ZERO).octets());
+            shown = shown.max(end);
+        }
+        let lengths = Lengths::new(&plan.sizes, plan.seed);
+        let recipe = Recipe::new(plan.id, template, &mut octets, lengths.is_fixed(), shown);
+        Self { octets, shown: shown.min(longest), lengths, recipe }
+    }
+
+    /// From the first frame again.
+    pub(super) fn restart(&mut self) {
+        self.lengths.restart();
+        self.recipe.cycles.iter_mut().for_each(Cycle::restart);
+    }
+
+    /// The length of the next frame with FCS.
+    #[inline]
+    pub(super) const fn size(&self) -> u32 {
+        self.lengths.size()
+    }
+
+    /// The first octets of the next frame; what follows up to its length is zero. The same again
+    /// until [`Self::advance`].
+    #[inline]
+    pub(super) fn stamp(&mut self, numbers: Numbers) -> &[u8] {
+        let len = (self.lengths.size() - FCS_BYTES) as usize;
+        self.recipe.write(&mut self.octets, len, numbers);
+        &self.octets[..len.min(self.shown)]
+    }
+
+    /// The frame was taken.
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        self.lengths.advance();
+        self.recipe.cycles.iter_mut().for_each(Cycle::advance);
+    }
+}
+
+impl Recipe {
+    /// Clears what changes in `octets`, adds up the rest, and fixes what is the same in frames of
+    /// one length.
+    fn new(
+        id: FlowId,
+        template: &TemplatePlan,
+        octets: &mut [u8],
+        fixed: bool,
+        shown: usize,
+    ) -> Self {
+        let mut sums = Sums::order(&template.checksums);
+        let mut fields = Vec::new();
+        for (cycle, edit) in template.edits.iter().enumerate() {
+            fields.extend(parts(edit).map(|(at, octets, mask, shift)| {
+                let taps = sums.taps(at, octets, mask);
+                Field { cycle, shift, word: Word { at, octets, mask, taps } }
+            }));
+        }
+        let whole = |sums: &Sums, at: usize, octets: usize| {
+            let mask = u64::MAX >> (64 - 8 * octets);
+            Word { at, octets, mask, taps: sums.taps(at, octets, mask) }
+        };
+        let probe = template.probe_at.map(|at| {
+            let at = usize::from(at) + SEQUENCE_AT;
+            [whole(&sums, at, 6), whole(&sums, at + 6, 6)]
+        });
+        let mut sizes: Vec<_> =
+            template.lengths.iter().map(|l| (*l, whole(&sums, l.at.into(), 2))).collect();
+        let words = fields.iter().map(|f| &f.word).chain(probe.iter().flatten());
+        for word in words.chain(sizes.iter().map(|(_, word)| word)) {
+            word.clear(octets);
+        }
+        if fixed {
+            for (length, word) in sizes.drain(..) {
+                word.put(octets, (octets.len() - usize::from(length.from)) as u64);
+            }
+        }
+        sums.add_up(octets, template.headers.len(), shown, fixed);
+        let cycles = template.edits.iter().map(|e| Cycle::new(&e.values)).collect();
+        Self { id, cycles, fields, sizes, probe, sums }
+    }
+
+    /// Writes all that changes into a frame of `len` octets, FCS left out, of which `octets` are the
+    /// first.
+    #[inline]
+    fn write(&mut self, octets: &mut [u8], len: usize, numbers: Numbers) {
+        self.sums.begin(len);
+        for field in &self.fields {
+            let value = self.cycles[field.cycle].value();
+            let value =
+                if field.shift < 0 { value >> -field.shift } else { value << field.shift } as u64;
+            self.sums.put(octets, &field.word, value & field.word.mask);
+        }
+        for (length, word) in &self.sizes {
+            self.sums.put(octets, word, (len - usize::from(length.from)) as u64);
+        }
+        if let Some([sequence, time]) = &self.probe {
+            let probe = Probe::new(self.id, numbers.sequence, numbers.sent);
+            self.sums.put(octets, sequence, probe.sequence);
+            self.sums.put(octets, time, probe.sent.value());
+        }
+        self.sums.finish(octets);
+    }
+}
+
+impl Word {
+    /// Writes the bits that change, of which `value` has no others.
+    #[inline]
+    pub(super) fn put(&self, octets: &mut [u8], value: u64) {
+        let whole = self.mask.count_ones() as usize == 8 * self.octets;
+        let out = &mut octets[self.at..self.at + self.octets];
+        match (whole, out) {
+            (true, [a, b]) => [*a, *b] = (value as u16).to_be_bytes(),
+            (true, [a, b, c, d]) => [*a, *b, *c, *d] = (value as u32).to_be_bytes(),
+            (true, out) => out.copy_from_slice(&value.to_be_bytes()[8 - self.octets..]),
+            (false, out) => {
+                let (value, mask) = (value.to_be_bytes(), self.mask.to_be_bytes());
+                let first = 8 - self.octets;
+                for (n, octet) in out.iter_mut().enumerate() {
+                    *octet = *octet & !mask[first + n] | value[first + n];
+                }
+            }
+        }
+    }
+
+    /// Sets the bits that change to zero.
+    fn clear(&self, octets: &mut [u8]) {
+        self.put(octets, 0);
+    }
+}
+
+impl Tap {
+    /// What the word adds to the sum.
+    #[inline]
+    pub(super) const fn part_of(self, value: u64) -> u64 {
+        let value = value & self.mask;
+        let sum = (value >> 32) + (value & 0xffff_ffff);
+        // To have each octet in the other place is to have the sum's octets so (RFC 1071 2B).
+        if self.swap { fold(sum).swap_bytes() as u64 } else { sum }
+    }
+}
+
+/// The words that a field is in: first octet, octets, mask, and how far its values are moved to the
+/// left.
+fn parts(edit: &Edit) -> impl Iterator<Item = (usize, usize, u64, i32)> {
+    let first = usize::from(edit.at);
+    let bits = usize::from(edit.skip) + usize::from(edit.bits);
+    let end = first + bits.div_ceil(8);
+    let (skip, below) = (usize::from(edit.skip), (8 * bits.div_ceil(8) - bits) as i32);
+    (first..end).step_by(8).map(move |at| {
+        let octets = (end - at).min(8);
+        let mut mask = u64::MAX >> (64 - 8 * octets);
+        if at == first {
+            mask &= u64::MAX >> (64 - 8 * octets + skip);
+        }
+        // How many bits of the field's octets are behind this word.
+        let behind = 8 * (end - at - octets) as i32;
+        if behind == 0 {
+            mask &= u64::MAX << below;
+        }
+        (at, octets, mask, below - behind)
+    })
+}
+
+/// Fills a payload.
+fn fill(payload: &Payload, out: &mut [u8]) {
+    for (n, octet) in out.iter_mut().enumerate() {
+        let word = ((n / 2) as u16).to_be_bytes();
+        *octet = match payload {
+            Payload::Zero => 0,
+            Payload::Fixed { octets, repeat: true } => octets[n % octets.len()],
+            Payload::Fixed { octets, repeat: false } => octets.get(n).copied().unwrap_or(0),
+            Payload::IncrementByte => n as u8,
+            Payload::DecrementByte => !(n as u8),
+            Payload::IncrementWord => word[n % 2],
+            Payload::DecrementWord => !word[n % 2],
+        };
+    }
+}

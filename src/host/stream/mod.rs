@@ -1,0 +1,267 @@
+//! The streams of a traffic generator: what their frames are, when they are due, and what was sent.
+//!
+//! A stream makes no frame before it is started. All streams of one start have one epoch, from
+//! which their schedules count, so that a port, a processor or a pause that is late moves no other
+//! stream. A frame that the port has no memory for is made again later, the same frame.
+
+mod frames;
+mod pace;
+mod sizes;
+mod sums;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub(super) use sums::order;
+
+use frames::{Frames, Numbers};
+use pace::Pace;
+
+use super::plan::stream::{Path, StreamPlan};
+use super::plan::{FRAME_MAX, FlowId};
+use super::sink::Latency;
+use crate::schedule::Line;
+use crate::time::{Duration, Instant};
+
+/// What a stream is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum StreamState {
+    /// It was never started, or was stopped.
+    #[default]
+    Stopped,
+    /// It sends, or will, at its time.
+    Started,
+    /// It was started and waits to be resumed.
+    Paused,
+    /// It has sent all that it was to send, or its time is over.
+    Done,
+}
+
+/// What was sent of one stream since it was last started.
+#[derive(Clone, Debug)]
+pub struct StreamCounters {
+    /// The stream.
+    pub id: FlowId,
+    /// The way of its frames.
+    pub path: Path,
+    /// What it is doing.
+    pub state: StreamState,
+    /// Frames made for the port.
+    pub frames: u64,
+    /// Their octets as they are sent, FCS included.
+    pub bytes: u64,
+    /// Times that a frame was due and there was no memory for it.
+    pub dry: u64,
+    /// When the first frame was made for the port.
+    pub first_sent: Option<Instant>,
+    /// When the last one was.
+    pub last_sent: Option<Instant>,
+    /// From making each frame to making the next.
+    pub gaps: Latency,
+}
+
+/// One stream.
+#[derive(Debug)]
+pub(super) struct Stream {
+    counters: StreamCounters,
+    plan: StreamPlan,
+    frames: Frames,
+    pace: Pace,
+    line: Line,
+    /// The shortest frame that is sent as it is, FCS included.
+    frame_min: u32,
+    /// How far it may at least be behind its schedule and catch up: what the line takes for a frame
+    /// that it has to wait for.
+    slack: Duration,
+    /// Until when its last frame is on the line.
+    on_line: Instant,
+    /// The number of the next frame. It goes on over all starts.
+    sequence: u64,
+    /// Frames still to be sent.
+    left: u64,
+    /// When the next frame is due.
+    due: Instant,
+    /// No frame is due from here on.
+    stop: Instant,
+    /// Since when it is paused.
+    since: Instant,
+}
+
+impl Stream {
+    /// A stream of a checked plan that is stopped. `frame_min` is the shortest frame, with FCS, that
+    /// its port does not lengthen.
+    pub(super) fn new(plan: &StreamPlan, line: &Line, frame_min: u32) -> Self {
+        let counters = StreamCounters {
+            id: plan.id,
+            path: plan.path,
+            state: StreamState::Stopped,
+            frames: 0,
+            bytes: 0,
+            dry: 0,
+            first_sent: None,
+            last_sent: None,
+            gaps: Latency::default(),
+        };
+        Self {
+            counters,
+            frames: Frames::new(plan),
+            pace: Pace::new(plan.pace, line),
+            line: *line,
+            frame_min,
+            slack: slack(plan, line, frame_min),
+            on_line: Instant::ZERO,
+            sequence: 0,
+            left: 0,
+            due: Instant::NEVER,
+            stop: Instant::NEVER,
+            since: Instant::ZERO,
+            plan: plan.clone(),
+        }
+    }
+
+    pub(super) const fn id(&self) -> FlowId {
+        self.plan.id
+    }
+
+    /// Starts it from its first frame: its time counts from `epoch`. Its counters begin at zero, its
+    /// sequence numbers go on.
+    pub(super) fn start(&mut self, epoch: Instant) {
+        let c = &mut self.counters;
+        (c.frames, c.bytes, c.dry, c.first_sent, c.last_sent) = (0, 0, 0, None, None);
+        c.gaps.clear();
+        c.state = StreamState::Started;
+        self.frames.restart();
+        self.pace.restart();
+        self.left = self.plan.limit.frames.unwrap_or(u64::MAX);
+        self.due = epoch.saturating_add(self.plan.delay);
+        let time = self.plan.limit.time;
+        self.stop = time.map_or(Instant::NEVER, |time| self.due.saturating_add(time));
+        self.end_if_over(Instant::ZERO);
+    }
+
+    /// Sends nothing more of it until it is started again.
+    pub(super) const fn stop(&mut self) {
+        self.counters.state = StreamState::Stopped;
+    }
+
+    /// Sends nothing until it is resumed.
+    pub(super) fn pause(&mut self, now: Instant) {
+        self.end_if_over(now);
+        if self.counters.state == StreamState::Started {
+            self.counters.state = StreamState::Paused;
+            self.since = now;
+        }
+    }
+
+    /// Goes on where it was paused. It ends so much later as it was paused.
+    pub(super) fn resume(&mut self, now: Instant) {
+        if self.counters.state == StreamState::Paused {
+            self.counters.state = StreamState::Started;
+            let paused = now.since(self.since);
+            self.due = self.due.saturating_add(paused);
+            self.stop = self.stop.saturating_add(paused);
+        }
+    }
+
+    /// Its time may be over.
+    pub(super) fn end_if_over(&mut self, now: Instant) {
+        if self.counters.state == StreamState::Started && self.is_over(now) {
+            self.counters.state = StreamState::Done;
+        }
+    }
+
+    /// Whether a started stream has nothing more to send at `now`.
+    fn is_over(&self, now: Instant) -> bool {
+        self.left == 0 || self.due >= self.stop || now >= self.stop
+    }
+
+    /// When its time is over, if it is running.
+    pub(super) fn stops_at(&self) -> Instant {
+        if self.counters.state == StreamState::Started { self.stop } else { Instant::NEVER }
+    }
+
+    /// Whether it has nothing more to send unless it is started.
+    pub(super) const fn is_done(&self) -> bool {
+        matches!(self.counters.state, StreamState::Stopped | StreamState::Done)
+    }
+
+    /// When the next frame is due; NEVER when there is none.
+    #[inline]
+    pub(super) fn next_at(&self) -> Instant {
+        if self.counters.state == StreamState::Started { self.due } else { Instant::NEVER }
+    }
+
+    /// Makes the next frame: `give` gets its first octets and its length with FCS and says whether
+    /// it took them. `start` is when the frame starts on the line, if that is not before its time.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        start: Instant,
+        backlog: Duration,
+        give: impl FnOnce(&[u8], u32) -> bool,
+    ) -> bool {
+        let size = self.frames.size().max(self.frame_min);
+        let numbers = Numbers { sequence: self.sequence, sent: now };
+        if !give(self.frames.stamp(numbers), size) {
+            self.counters.dry += 1;
+            return false;
+        }
+        self.frames.advance();
+        self.count(now, size, 1);
+        let start = start.max(self.due);
+        // What its own frames take on the line is part of its schedule, however long they are.
+        if start > self.on_line {
+            self.due = self.due.max(now.saturating_sub(backlog.max(self.slack)));
+        }
+        self.on_line = start.saturating_add(self.line.time_for(size));
+        self.due = self.pace.after(self.due, start, size);
+        self.end_if_over(now);
+        true
+    }
+
+    /// `n` frames of `size` octets were made.
+    #[inline]
+    fn count(&mut self, now: Instant, size: u32, n: u64) {
+        self.sequence += n;
+        self.left -= n;
+        let c = &mut self.counters;
+        c.frames += n;
+        c.bytes += n * u64::from(size);
+        match c.last_sent {
+            Some(last) => c.gaps.record(now.since(last)),
+            None => c.first_sent = Some(now),
+        }
+        c.last_sent = Some(now);
+    }
+
+    /// The link has another rate.
+    pub(super) fn set_line(&mut self, line: &Line) {
+        self.line = *line;
+        self.slack = slack(&self.plan, line, self.frame_min);
+        self.pace.set_line(line);
+    }
+
+    /// What was sent, as of the last poll.
+    pub(super) const fn counters(&self) -> &StreamCounters {
+        &self.counters
+    }
+
+    /// What was sent, at `now`.
+    pub(super) fn counters_at(&self, now: Instant) -> StreamCounters {
+        let mut counters = self.counters.clone();
+        if counters.state == StreamState::Started && self.is_over(now) {
+            counters.state = StreamState::Done;
+        }
+        counters
+    }
+}
+
+/// What the line takes for the longest frame that a stream has to wait for: of its own kind, or, on
+/// the control path, of any.
+fn slack(plan: &StreamPlan, line: &Line, frame_min: u32) -> Duration {
+    line.time_for(match plan.path {
+        Path::Data(_) => plan.sizes.longest().max(frame_min),
+        Path::Control => FRAME_MAX,
+    })
+}

@@ -1,0 +1,196 @@
+//! When a stream's frames are due.
+
+use crate::host::plan::Rate;
+use crate::host::plan::stream::{Burst, Pace as PacePlan};
+use crate::schedule::Line;
+use crate::time::{Duration, Instant};
+use crate::units::Bytes;
+
+/// Octets of the gap that a line's overhead has in it (802.3 4.4.2).
+const IPG: u32 = 12;
+
+/// The pace of one stream: from one frame's due time to the next's.
+///
+/// An interval is a fraction: (octets x `per_octet` + `fixed`) / `parts` picoseconds. What is
+/// rounded off is kept and given to a later interval, so no sum of them is a picosecond off.
+#[derive(Clone, Debug)]
+pub(super) struct Pace {
+    plan: PacePlan,
+    line: Line,
+    per_octet: u128,
+    fixed: u128,
+    parts: u128,
+    /// What was rounded off so far, in parts of a picosecond; less than one.
+    rest: u128,
+    /// The last frame length asked for, with its interval in whole picoseconds and parts.
+    known: (u32, u64, u128),
+    /// The frames of the burst that are still to come; nothing where there are no bursts.
+    in_burst: u32,
+}
+
+impl Pace {
+    /// A checked plan's, on its line.
+    pub(super) fn new(plan: PacePlan, line: &Line) -> Self {
+        let mut pace = Self {
+            plan,
+            line: *line,
+            per_octet: 0,
+            fixed: 0,
+            parts: 1,
+            rest: 0,
+            known: (0, 0, 0),
+            in_burst: 0,
+        };
+        pace.set_line(line);
+        pace.restart();
+        pace
+    }
+
+    /// Begins anew, with a whole burst.
+    pub(super) fn restart(&mut self) {
+        self.rest = 0;
+        self.in_burst = self.plan.burst.map_or(0, |burst| burst.frames);
+    }
+
+    /// The line has another rate; a share of the line is now one of that.
+    pub(super) fn set_line(&mut self, line: &Line) {
+        self.line = *line;
+        let octet_second: u128 = 8_000_000_000_000;
+        let (per_octet, fixed, parts) = match self.plan.rate {
+            Rate::Frames(n) => (0, 1_000_000_000_000, u128::from(n)),
+            Rate::FrameBits(rate) => (octet_second, 0, u128::from(rate.get())),
+            Rate::LineShare(ppm) => {
+                let per_octet = octet_second * 1_000_000;
+                let overhead = u128::from(line.octets(0));
+                let parts = u128::from(line.rate().get()) * u128::from(ppm);
+                (per_octet, per_octet * overhead, parts)
+            }
+        };
+        // Small numbers divide faster.
+        let by = gcd(gcd(per_octet, fixed), parts);
+        (self.per_octet, self.fixed, self.parts) = (per_octet / by, fixed / by, parts / by);
+        (self.rest, self.known) = (0, (0, 0, 0));
+    }
+
+    /// When the frame after this one is due, which was due at `due`, has `size` octets with FCS and
+    /// starts on the line at `start`.
+    #[inline]
+    pub(super) fn after(&mut self, due: Instant, start: Instant, size: u32) -> Instant {
+        if self.in_burst == 1 {
+            return self.next_burst(start, size);
+        }
+        self.in_burst = self.in_burst.saturating_sub(1);
+        let next = due.saturating_add(self.interval(size));
+        if self.plan.gap <= IPG { next } else { next.max(self.gap_over(start, size)) }
+    }
+
+    /// The time from a frame of `size` octets to the next, what was rounded off before counted in.
+    #[inline]
+    fn interval(&mut self, size: u32) -> Duration {
+        let (whole, parts) = self.parts_of(size);
+        self.rest += parts;
+        let carry = self.rest >= self.parts;
+        self.rest -= if carry { self.parts } else { 0 };
+        Duration::from_picos(whole.saturating_add(u64::from(carry)))
+    }
+
+    /// The interval of frames of `size` octets, in whole picoseconds, rounded down, and what is left.
+    #[inline]
+    pub(super) fn parts_of(&mut self, size: u32) -> (u64, u128) {
+        if self.known.0 != size {
+            let all = self.per_octet * u128::from(size) + self.fixed;
+            let (whole, rest) = match (u64::try_from(all), u64::try_from(self.parts)) {
+                (Ok(all), Ok(parts)) => (all / parts, u128::from(all % parts)),
+                _ => (u64::try_from(all / self.parts).unwrap_or(u64::MAX), all % self.parts),
+            };
+            self.known = (size, whole, rest);
+        }
+        (self.known.1, self.known.2)
+    }
+
+    /// When the gap behind a frame that starts at `start` is over.
+    fn gap_over(&self, start: Instant, size: u32) -> Instant {
+        start.saturating_add(self.on_line(size, self.plan.gap))
+    }
+
+    /// A burst ended with a frame that starts at `start`.
+    fn next_burst(&mut self, start: Instant, size: u32) -> Instant {
+        let Burst { frames, gap } = self.plan.burst.expect("a burst's frames are counted");
+        self.in_burst = frames;
+        start.saturating_add(self.on_line(size, 0)).saturating_add(gap)
+    }
+
+    /// How long a frame and a gap of `gap` octets are on the line.
+    fn on_line(&self, size: u32, gap: u32) -> Duration {
+        let octets = self.line.octets(size).saturating_sub(IPG.into()) + u64::from(gap);
+        self.line.rate().time_for(Bytes(octets))
+    }
+}
+
+const fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::schedule::LinePlan;
+    use crate::units::BitsPerSec;
+
+    fn pace(rate: Rate, burst: Option<Burst>, gap: u32, link: BitsPerSec) -> Pace {
+        let line = Line::new(link, LinePlan::ETHERNET);
+        Pace::new(PacePlan { rate, gap, burst }, &line)
+    }
+
+    proptest! {
+        #[test]
+        fn no_sum_of_intervals_is_a_picosecond_off(
+            n in 1_u64..20_000_000, sizes in prop::collection::vec(64_u32..9_000, 1..200),
+            bps in 1_u64..400_000_000_000, ppm in 1_u32..=1_000_000,
+        ) {
+            let link = BitsPerSec::new(123_456_789_123).unwrap();
+            let octets: u128 = sizes.iter().map(|s| u128::from(*s)).sum();
+            let frames = sizes.len() as u128;
+            let second = 1_000_000_000_000_u128;
+            let share = u128::from(link.get()) * u128::from(ppm);
+            for (rate, exact) in [
+                (Rate::Frames(n), frames * second / u128::from(n)),
+                (Rate::FrameBits(BitsPerSec::new(bps).unwrap()), octets * 8 * second / u128::from(bps)),
+                (Rate::LineShare(ppm), (octets + 20 * frames) * 8 * second * 1_000_000 / share),
+            ] {
+                let mut pace = pace(rate, None, 12, link);
+                let mut due = Instant::ZERO;
+                for size in &sizes {
+                    due = pace.after(due, due, *size);
+                }
+                prop_assert_eq!(u128::from(due.as_picos()), exact, "{:?}", rate);
+            }
+        }
+    }
+
+    #[test]
+    fn a_gap_of_more_than_ethernets_keeps_frames_apart() {
+        let mut pace = pace(Rate::LineShare(1_000_000), None, 100, BitsPerSec::gbps(100));
+        let start = Instant::from_picos(500);
+        assert_eq!(pace.after(start, start, 64), Instant::from_picos(500 + (8 + 64 + 100) * 80));
+    }
+
+    #[test]
+    fn bursts_follow_each_other_after_exactly_their_gap() {
+        let burst = Burst { frames: 3, gap: Duration::from_picos(12_345) };
+        let rate = Rate::LineShare(1_000_000);
+        let mut pace = pace(rate, Some(burst), 12, BitsPerSec::gbps(100));
+        let (mut due, mut dues) = (Instant::ZERO, vec![0]);
+        for _ in 0..4 {
+            due = pace.after(due, due, 64);
+            dues.push(due.as_picos());
+        }
+        let next = 2 * 6_720 + 72 * 80 + 12_345;
+        assert_eq!(dues, [0, 6_720, 13_440, next, next + 6_720]);
+    }
+}

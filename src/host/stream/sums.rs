@@ -1,0 +1,225 @@
+//! The checksums of a stream's frames.
+
+use super::frames::{Tap, Word};
+use crate::host::plan::stream::{Checksum, Covered};
+use crate::wire::checksum::Sum;
+use crate::wire::ip::Protocol;
+
+/// The checksums of one stream, each behind those that it covers.
+#[derive(Clone, Debug)]
+pub(super) struct Sums(Vec<One>);
+
+/// One checksum.
+#[derive(Clone, Debug)]
+struct One {
+    plan: Checksum,
+    /// Where it is, and the checksums that cover it.
+    word: Word,
+    /// The sum of all that never changes in front of `varies`, if that is somewhere.
+    base: u64,
+    /// Where frames are of various lengths: from where on their octets are added by length, and
+    /// where the upper layer begins, whose length the pseudo header says.
+    varies: Option<(usize, usize)>,
+    /// By the number of octets behind `varies`: their sum. More octets than there are sums for are
+    /// zeros.
+    behind: Box<[u32]>,
+    /// What is added up of the present frame.
+    sum: u64,
+}
+
+impl Sums {
+    /// The checksums of a checked plan in the order in which they are made.
+    pub(super) fn order(plans: &[Checksum]) -> Self {
+        let order = order(plans).expect("a checked plan's checksums have an order");
+        let one = |i: usize| {
+            let (plan, at) = (plans[i], plans[i].at.into());
+            let word = Word { at, octets: 2, mask: 0xffff, taps: Vec::new() };
+            One { plan, word, base: 0, varies: None, behind: [].into(), sum: 0 }
+        };
+        let mut sums = Self(order.into_iter().map(one).collect());
+        for i in 0..sums.0.len() {
+            let mut taps = sums.taps(sums.0[i].word.at, 2, 0xffff);
+            taps.retain(|tap| tap.sum != i);
+            sums.0[i].word.taps = taps;
+        }
+        sums
+    }
+
+    /// What the bits under `mask` of the `octets` octets at `at` add to which checksums.
+    pub(super) fn taps(&self, at: usize, octets: usize, mask: u64) -> Vec<Tap> {
+        let mut taps = Vec::new();
+        for (sum, one) in self.0.iter().enumerate() {
+            for (from, to) in one.plan.over.ranges() {
+                let covered = (from.max(at), to.min(at + octets));
+                if covered.0 >= covered.1 {
+                    continue;
+                }
+                let len = 8 * (covered.1 - covered.0);
+                let bits = (u64::MAX >> (64 - len)) << (8 * (at + octets - covered.1));
+                let swap = (at + octets - from) % 2 == 1;
+                taps.push(Tap { sum, mask: mask & bits, swap });
+            }
+        }
+        taps.retain(|tap| tap.mask != 0);
+        taps
+    }
+
+    /// Adds up what never changes in `octets`, where everything else is zero but the checksums.
+    /// `headers` octets are in all frames, and from `shown` on there are only zeros.
+    pub(super) fn add_up(&mut self, octets: &mut [u8], headers: usize, shown: usize, fixed: bool) {
+        for one in &self.0 {
+            one.word.put(octets, 0);
+        }
+        for one in &mut self.0 {
+            let upper = one.plan.over.upper();
+            one.varies = upper.filter(|_| !fixed).map(|(from, _)| {
+                // Behind the headers, and at an upper octet of the checksum's 16 bits.
+                (from + (headers.max(from) - from) / 2 * 2, from)
+            });
+            let end = one.varies.map_or(octets.len(), |(varies, _)| varies);
+            let covered = one.plan.over.ranges().map(|(from, to)| (from.min(end), to.min(end)));
+            one.base = covered.iter().map(|(from, to)| sum_of(&octets[*from..*to])).sum();
+            if let Some((from, protocol)) = upper {
+                one.base += u64::from(protocol.0);
+                one.base += if fixed { (octets.len() - from) as u64 } else { 0 };
+            }
+            if let Some((varies, _)) = one.varies {
+                one.behind = sums_behind(&octets[varies..shown.clamp(varies, octets.len())]);
+            }
+        }
+    }
+
+    /// A new frame of `len` octets.
+    #[inline]
+    pub(super) fn begin(&mut self, len: usize) {
+        for one in &mut self.0 {
+            one.sum = one.base;
+            if let Some((varies, from)) = one.varies {
+                one.sum += (len - from) as u64;
+                one.sum += one.behind_up_to(len - varies);
+            }
+        }
+    }
+
+    /// Writes a word and adds it to the checksums that cover it.
+    #[inline]
+    pub(super) fn put(&mut self, octets: &mut [u8], word: &Word, value: u64) {
+        word.put(octets, value);
+        for tap in &word.taps {
+            self.0[tap.sum].sum += tap.part_of(value);
+        }
+    }
+
+    /// Writes the checksums.
+    #[inline]
+    pub(super) fn finish(&mut self, octets: &mut [u8]) {
+        for i in 0..self.0.len() {
+            let (done, rest) = self.0.split_at_mut(i + 1);
+            let one = &done[i];
+            let value = one.sent(!fold(one.sum));
+            one.word.put(octets, value.into());
+            for tap in &one.word.taps {
+                rest[tap.sum - i - 1].sum += tap.part_of(value.into());
+            }
+        }
+    }
+}
+
+impl One {
+    /// The sum of the first `len` octets behind `varies`.
+    #[inline]
+    fn behind_up_to(&self, len: usize) -> u64 {
+        self.behind[len.min(self.behind.len() - 1)].into()
+    }
+
+    /// What is sent where this is the right checksum.
+    #[inline]
+    const fn sent(&self, right: u16) -> u16 {
+        let udp = matches!(
+            self.plan.over,
+            Covered::Payload4 { udp: true, .. } | Covered::Payload6 { udp: true, .. }
+        );
+        match right.wrapping_add(self.plan.bad as u16) {
+            // 0 would say that there is none (RFC 768). The same number is 0xffff, the one after it 1.
+            0 if udp && self.plan.bad => 1,
+            0 if udp => 0xffff,
+            value => value,
+        }
+    }
+}
+
+impl Covered {
+    /// The octets that it covers, as first and end, in at most two pieces; the second may be empty.
+    fn ranges(self) -> [(usize, usize); 2] {
+        let piece = |from: u16, len: usize| (usize::from(from), usize::from(from) + len);
+        match self {
+            Self::Header(from, to) => [(from.into(), to.into()), (0, 0)],
+            Self::Payload4 { ip, from, .. } => [piece(ip + 12, 8), (from.into(), usize::MAX)],
+            Self::Payload6 { ip, from, .. } => [piece(ip + 8, 32), (from.into(), usize::MAX)],
+        }
+    }
+
+    /// Whether all that tells frames apart is in headers of so many octets.
+    pub(in crate::host) fn is_within(self, headers: usize) -> bool {
+        let header = match self {
+            Self::Header(from, to) => return from < to && usize::from(to) <= headers,
+            Self::Payload4 { .. } => 20,
+            Self::Payload6 { .. } => 40,
+        };
+        let (Self::Payload4 { ip, from, .. } | Self::Payload6 { ip, from, .. }) = self else {
+            return false;
+        };
+        usize::from(ip) + header <= usize::from(from) && usize::from(from) <= headers
+    }
+
+    /// Where the upper layer begins, and which it is, if there is a pseudo header.
+    const fn upper(self) -> Option<(usize, Protocol)> {
+        let (Self::Payload4 { from, udp, .. } | Self::Payload6 { from, udp, .. }) = self else {
+            return None;
+        };
+        Some((from as usize, if udp { Protocol::UDP } else { Protocol::TCP }))
+    }
+}
+
+/// An order in which each checksum is behind all that it covers; nothing if there is none.
+pub(in crate::host) fn order(plans: &[Checksum]) -> Option<Vec<usize>> {
+    let covers = |over: Covered, at: usize| {
+        over.ranges().iter().any(|(from, to)| *from < at + 2 && at < *to)
+    };
+    let mut left: Vec<usize> = (0..plans.len()).collect();
+    let mut order = Vec::with_capacity(plans.len());
+    while !left.is_empty() {
+        let free = left.iter().position(|i| {
+            left.iter().all(|j| i == j || !covers(plans[*i].over, plans[*j].at.into()))
+        })?;
+        order.push(left.remove(free));
+    }
+    Some(order)
+}
+
+/// The sum of octets as 16-bit words, in 16 bits: 0 if all are, and only then.
+fn sum_of(octets: &[u8]) -> u64 {
+    (!Sum::default().octets(octets).finish()).into()
+}
+
+/// By number of octets: the sum of the first so many.
+fn sums_behind(octets: &[u8]) -> Box<[u32]> {
+    let mut sum = 0;
+    let first = core::iter::once(0);
+    first
+        .chain(octets.iter().enumerate().map(|(n, octet)| {
+            sum += u32::from(*octet) << if n % 2 == 0 { 8 } else { 0 };
+            sum
+        }))
+        .collect()
+}
+
+/// The sum of all 16-bit words of `sum`, in 16 bits.
+#[inline]
+pub(super) const fn fold(sum: u64) -> u16 {
+    let mut sum = sum;
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}

@@ -1,0 +1,137 @@
+//! The values of a field that changes from frame to frame.
+
+use crate::congestion::Dice;
+use crate::host::plan::stream::Values;
+
+/// The values of one field, in turn and from the first again after the last.
+#[derive(Clone, Debug)]
+pub(super) struct Cycle {
+    kind: Kind,
+    /// What the next frame carries.
+    value: u128,
+    /// How many values of this round went before it.
+    place: u64,
+    /// How many there are in a round.
+    count: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    List(Box<[u128]>),
+    /// Decrements have the step that wraps to the same.
+    Steps {
+        start: u128,
+        step: u128,
+    },
+    Chance {
+        min: u128,
+        max: u128,
+        seed: u64,
+        dice: Dice,
+    },
+}
+
+impl Cycle {
+    /// The values of a checked plan. They are not yet cut to the field's width.
+    pub(super) fn new(values: &Values) -> Self {
+        let (kind, count) = match *values {
+            Values::List(ref list) => (Kind::List(list[..].into()), list.len() as u64),
+            Values::Increment { start, step, count } => (Kind::Steps { start, step }, count),
+            Values::Decrement { start, step, count } => {
+                (Kind::Steps { start, step: step.wrapping_neg() }, count)
+            }
+            Values::Random { min, max, count, seed } => {
+                (Kind::Chance { min, max, seed, dice: Dice::new(seed) }, count)
+            }
+        };
+        let mut cycle = Self { kind, value: 0, place: 0, count };
+        cycle.restart();
+        cycle
+    }
+
+    /// What the next frame carries.
+    #[inline]
+    pub(super) const fn value(&self) -> u128 {
+        self.value
+    }
+
+    /// From the first value again.
+    pub(super) fn restart(&mut self) {
+        self.place = 0;
+        self.value = match &mut self.kind {
+            Kind::List(list) => list[0],
+            Kind::Steps { start, .. } => *start,
+            Kind::Chance { min, max, seed, dice } => {
+                *dice = Dice::new(*seed);
+                draw(dice, *min, *max)
+            }
+        };
+    }
+
+    /// A frame carried the value.
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        self.place += 1;
+        if self.place == self.count {
+            self.restart();
+            return;
+        }
+        match &mut self.kind {
+            Kind::List(list) => self.value = list[self.place as usize],
+            Kind::Steps { step, .. } => self.value = self.value.wrapping_add(*step),
+            Kind::Chance { min, max, dice, .. } => self.value = draw(dice, *min, *max),
+        }
+    }
+}
+
+/// A number from `min` to `max`. Ranges of up to 2^64 are met evenly to 1 in 2^64, by the upper half
+/// of a product; wider ones by a remainder, of which the first numbers are a little more likely.
+#[inline]
+pub(super) fn draw(dice: &mut Dice, min: u128, max: u128) -> u128 {
+    let span = max - min;
+    if span < u128::from(u64::MAX) {
+        return min + ((u128::from(dice.draw()) * (span + 1)) >> 64);
+    }
+    let wide = u128::from(dice.draw()) << 64 | u128::from(dice.draw());
+    min + span.checked_add(1).map_or(wide, |n| wide % n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(values: &Values, n: usize) -> Vec<u128> {
+        let mut cycle = Cycle::new(values);
+        let next = || {
+            let value = cycle.value();
+            cycle.advance();
+            value
+        };
+        std::iter::repeat_with(next).take(n).collect()
+    }
+
+    #[test]
+    fn values_come_in_their_order_and_again() {
+        assert_eq!(take(&Values::List(vec![7, 3]), 5), [7, 3, 7, 3, 7]);
+        let up = Values::Increment { start: 10, step: 5, count: 3 };
+        assert_eq!(take(&up, 5), [10, 15, 20, 10, 15]);
+        let down = Values::Decrement { start: 1, step: 1, count: 3 };
+        assert_eq!(take(&down, 4), [1, 0, u128::MAX, 1]);
+    }
+
+    #[test]
+    fn what_is_drawn_repeats_with_its_count_and_its_seed_and_stays_in_its_range() {
+        let chance = |min, max, seed| Values::Random { min, max, count: 50, seed };
+        for (min, max) in [(3, 9), (0, u128::MAX), (5, 5), (1 << 70, 1 << 90)] {
+            let values = take(&chance(min, max, 1), 120);
+            assert_eq!(values[..50], values[50..100]);
+            assert!(values.iter().all(|v| (min..=max).contains(v)), "{min} to {max}");
+            assert_eq!(values, take(&chance(min, max, 1), 120));
+            assert_eq!(values == take(&chance(min, max, 2), 120), min == max);
+        }
+        let mut seen: Vec<_> = take(&chance(3, 9, 1), 50);
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen, [3, 4, 5, 6, 7, 8, 9]);
+    }
+}

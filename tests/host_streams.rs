@@ -1,0 +1,442 @@
+//! Streams of a traffic generator in virtual time: when their frames leave, and in which order.
+
+mod common;
+
+use common::{MemFrame, MemPort};
+use proptest::prelude::*;
+use sluice::frame::Frame;
+use sluice::host::plan::stream::{
+    Burst, Edit, Limit, Pace, Path, Payload, Sizes, StreamPlan, TemplatePlan, Values,
+};
+use sluice::host::probe::{Arrival, PROBE_ETHERTYPE, Probe};
+use sluice::host::{
+    FlowId, PlanError, Rate, Station, StationPlan, StationSnapshot, StreamState, TesterPlan,
+};
+use sluice::pfc::FlowControl;
+use sluice::schedule::LinePlan;
+use sluice::time::{Duration, Instant};
+use sluice::units::{BitsPerSec, Bytes, Mac, Priority, PrioritySet, Quanta};
+use sluice::wire::{mac_control, pfc, vlan};
+
+const HOST: Mac = Mac([2, 0, 0, 0, 0, 1]);
+const PEER: Mac = Mac([2, 0, 0, 0, 0, 2]);
+const LINK: BitsPerSec = BitsPerSec::gbps(10);
+const LINE: Rate = Rate::LineShare(1_000_000);
+/// Where all tests start their streams.
+const EPOCH: Instant = Instant::from_picos(1_000_000);
+
+fn priority(n: u8) -> Priority {
+    Priority::new(n).unwrap()
+}
+
+fn data(id: u32, p: u8, size: u32, rate: Rate) -> StreamPlan {
+    let ethertype = PROBE_ETHERTYPE.0.to_be_bytes();
+    StreamPlan {
+        id: FlowId(id),
+        path: Path::Data(priority(p)),
+        template: TemplatePlan {
+            headers: [&PEER.0[..], &HOST.0, &ethertype].concat(),
+            payload: Payload::Zero,
+            edits: vec![],
+            lengths: vec![],
+            checksums: vec![],
+            probe_at: Some(14),
+        },
+        sizes: Sizes::Fixed(size),
+        pace: Pace { rate, gap: 12, burst: None },
+        limit: Limit::default(),
+        delay: Duration::ZERO,
+        seed: 7,
+    }
+}
+
+/// Pauses of priority 3 on the control path.
+fn storm(id: u32, rate: Rate) -> StreamPlan {
+    let mut repr = pfc::Repr::new(HOST);
+    repr.set(priority(3), Quanta(0xffff));
+    let mut headers = vec![0; mac_control::FRAME_LEN];
+    mac_control::Repr::Pfc(repr).emit(&mut headers).unwrap();
+    let mut plan = data(id, 0, 64, rate);
+    plan.path = Path::Control;
+    plan.template.headers = headers;
+    plan.template.probe_at = None;
+    plan
+}
+
+fn plan(streams: Vec<StreamPlan>) -> StationPlan {
+    StationPlan {
+        name: "host".into(),
+        mac: HOST,
+        rate: LINK,
+        flow_control: FlowControl::Pfc {
+            send: PrioritySet::EMPTY,
+            obey: PrioritySet::of(priority(3)),
+        },
+        shaper_burst: Bytes(0),
+        line: LinePlan::ETHERNET,
+        backlog: Duration::ZERO,
+        flows: vec![],
+        expects: vec![],
+        senders: vec![],
+        receivers: vec![],
+        pauses: vec![],
+        tester: TesterPlan { streams, ..TesterPlan::default() },
+    }
+}
+
+struct Bench {
+    host: Station<MemPort>,
+    far: MemPort,
+    now: Instant,
+    ids: Vec<FlowId>,
+    sent: Vec<(Instant, MemFrame)>,
+}
+
+impl Bench {
+    fn new(plan: &StationPlan) -> Self {
+        let (near, far) = MemPort::pair(1024);
+        let ids = plan.tester.streams.iter().map(|s| s.id).collect();
+        let host = Station::new(plan, near).unwrap();
+        Self { host, far, now: Instant::ZERO, ids, sent: vec![] }
+    }
+
+    /// With all streams started.
+    fn started(plan: &StationPlan) -> Self {
+        let mut bench = Self::new(plan);
+        bench.host.start_streams(EPOCH, &bench.ids);
+        bench
+    }
+
+    fn settle(&mut self) -> Instant {
+        loop {
+            let next = self.host.poll(self.now);
+            self.sent.extend(self.far.take().into_iter().map(|f| (self.now, f)));
+            if !next.progressed {
+                assert!(next.deadline > self.now, "a deadline that has passed");
+                return next.deadline;
+            }
+        }
+    }
+
+    fn run_to(&mut self, end: Instant) {
+        loop {
+            let deadline = self.settle();
+            if self.now >= end {
+                return;
+            }
+            self.now = deadline.min(end);
+        }
+    }
+
+    fn pfc(&mut self, p: u8, quanta: u16) {
+        let mut repr = pfc::Repr::new(PEER);
+        repr.set(priority(p), Quanta(quanta));
+        let mut octets = [0; mac_control::FRAME_LEN];
+        mac_control::Repr::Pfc(repr).emit(&mut octets).unwrap();
+        self.far.give(MemFrame::new(&octets));
+    }
+
+    /// When frames of stream `id` left, in picoseconds from the epoch.
+    fn times(&self, id: u32) -> Vec<u64> {
+        let of = |f: &MemFrame| probe(f).is_some_and(|p| p.flow == FlowId(id));
+        let times = self.sent.iter().filter(|(_, f)| of(f));
+        times.map(|(t, _)| t.as_picos() - EPOCH.as_picos()).collect()
+    }
+
+    /// When frames of the control path left.
+    fn pauses(&self) -> Vec<u64> {
+        let times = self.sent.iter().filter(|(_, f)| f.head()[12..14] == [0x88, 0x08]);
+        times.map(|(t, _)| t.as_picos() - EPOCH.as_picos()).collect()
+    }
+
+    fn snapshot(&self) -> StationSnapshot {
+        self.host.snapshot(self.now)
+    }
+}
+
+fn probe(frame: &MemFrame) -> Option<Probe> {
+    Arrival::find(frame.head(), &vlan::walk(frame.head()).ok()?).map(|a| a.probe)
+}
+
+fn on_line(size: u32) -> u64 {
+    LINK.time_for(Bytes(u64::from(size + 20))).as_picos()
+}
+
+fn after(ps: u64) -> Instant {
+    EPOCH + Duration::from_picos(ps)
+}
+
+proptest! {
+    #[test]
+    fn frames_leave_at_their_pace_to_the_picosecond(
+        size in 64_u32..2000, n in 1_u64..600_000, delay in 0_u64..1_000_000, frames in 1_u64..60
+    ) {
+        let mut s = data(1, 3, size, Rate::Frames(n));
+        (s.limit.frames, s.delay) = (Some(frames), Duration::from_picos(delay));
+        let mut bench = Bench::started(&plan(vec![s]));
+        bench.run_to(Instant::ZERO + Duration::from_secs(100));
+        // The carried remainder: never more than a picosecond behind the exact time.
+        let exact = |i: u64| delay + (u128::from(i) * 1_000_000_000_000 / u128::from(n)) as u64;
+        prop_assert_eq!(bench.times(1), (0..frames).map(exact).collect::<Vec<_>>());
+        let snapshot = bench.snapshot();
+        let c = snapshot.stream(FlowId(1)).unwrap();
+        prop_assert_eq!((c.frames, c.bytes, c.dry), (frames, frames * u64::from(size), 0));
+        prop_assert_eq!(c.state, StreamState::Done);
+        prop_assert!(bench.host.is_done());
+        prop_assert_eq!(c.first_sent, Some(after(delay)));
+        prop_assert_eq!(c.last_sent, Some(after(exact(frames - 1))));
+        prop_assert_eq!(c.gaps.count(), frames - 1);
+        if frames > 1 {
+            let interval = 1_000_000_000_000 / n;
+            prop_assert!((interval..=interval + 1).contains(&c.gaps.min().as_picos()));
+            prop_assert!((interval..=interval + 1).contains(&c.gaps.max().as_picos()));
+        }
+    }
+
+    #[test]
+    fn polling_more_often_changes_nothing(
+        extra in prop::collection::vec(0_u64..6_000_000, 0..60),
+        pause_at in 1_000_000_u64..4_000_000, quanta in 0_u16..40,
+        waits in 1_000_000_u64..4_000_000, wait in 1_u64..500_000,
+    ) {
+        let mut mixed = data(2, 0, 0, Rate::LineShare(400_000));
+        mixed.sizes = Sizes::Weighted(vec![(64, 3.0), (300, 2.0), (900, 1.0)]);
+        let mut bursts = data(3, 5, 200, LINE);
+        bursts.pace.burst = Some(Burst { frames: 4, gap: Duration::from_picos(777_777) });
+        bursts.limit.time = Some(Duration::from_picos(3_000_000));
+        let mut plan =
+            plan(vec![data(1, 3, 700, Rate::LineShare(300_000)), mixed, bursts, storm(4, Rate::Frames(900_000))]);
+        plan.backlog = Duration::from_picos(400_000);
+        let (paused, resumed) = (Instant::from_picos(waits), Instant::from_picos(waits + wait));
+        let run = |polls: &[u64]| {
+            let mut bench = Bench::started(&plan);
+            let mut stops: Vec<_> = polls.iter().map(|ps| (Instant::from_picos(*ps), 0)).collect();
+            stops.extend([(Instant::from_picos(pause_at), 1), (paused, 2), (resumed, 3)]);
+            stops.push((Instant::from_picos(6_000_000), 0));
+            stops.sort_unstable();
+            for (stop, what) in stops {
+                // What is done from outside happens before the poll at its time.
+                bench.run_to(Instant::from_picos(stop.as_picos() - 1).max(bench.now));
+                bench.now = bench.now.max(stop);
+                match what {
+                    1 => bench.pfc(3, quanta),
+                    2 => bench.host.pause_streams(stop, &[FlowId(2), FlowId(4)]),
+                    3 => bench.host.resume_streams(stop, &[FlowId(2), FlowId(4)]),
+                    _ => {}
+                }
+                bench.run_to(bench.now);
+            }
+            let states: Vec<_> = bench.snapshot().streams.iter().map(|s| s.state).collect();
+            (bench.sent, states)
+        };
+        prop_assert_eq!(run(&extra), run(&[]));
+    }
+
+    #[test]
+    fn no_data_holds_the_control_path_up_by_more_than_a_frame(
+        size in 64_u32..1500, pps in 1_000_u64..2_000_000, drained in 0_usize..3,
+    ) {
+        // Data takes all of the line, and the port refuses what is more than a few frames ahead.
+        let mut plan = plan(vec![data(1, 3, size, LINE), storm(9, Rate::Frames(pps))]);
+        plan.backlog = Duration::from_millis(1);
+        plan.shaper_burst = Bytes(50_000);
+        let mut bench = Bench::started(&plan);
+        bench.host.port_mut().capacity = 3;
+        let (mut waits, mut sent) = (0, 0);
+        for step in 0..400_u64 {
+            bench.now = after(step * 500_000);
+            bench.host.poll(bench.now);
+            let mut inbox = sluice::frame::Burst::new();
+            sluice::port::Port::rx_burst(&mut bench.far, &mut inbox);
+            // What the port took in this poll: pauses are ahead of all data.
+            let kinds: Vec<bool> = inbox.iter().map(|f| probe(f).is_none()).collect();
+            prop_assert!(kinds.windows(2).all(|w| w[0] >= w[1]), "{kinds:?}");
+            sent += kinds.iter().filter(|k| **k).count() as u64;
+            let due = step * 500_000 * pps / 1_000_000_000_000 + 1;
+            waits = waits.max(due.saturating_sub(sent));
+            bench.host.port_mut().capacity = 3 + drained;
+        }
+        // A frame may be on the line, and its end lie between two polls.
+        let most = (500_000 + on_line(size)) * pps / 1_000_000_000_000 + 1;
+        prop_assert!(waits <= most, "{waits} wait, {most} may");
+    }
+}
+
+#[test]
+fn the_control_path_waits_for_one_frame_on_the_line_and_for_no_pause() {
+    let plan = plan(vec![data(1, 3, 1500, LINE), storm(9, Rate::Frames(500_000))]);
+    let mut bench = Bench::started(&plan);
+    bench.run_to(after(50_000_000));
+    bench.pfc(3, 0xffff);
+    bench.run_to(after(100_000_000));
+    let pauses = bench.pauses();
+    assert_eq!(pauses.len(), 51);
+    for (n, t) in pauses.iter().enumerate() {
+        let due = n as u64 * 2_000_000;
+        assert!(*t >= due && *t < due + on_line(1500), "pause {n} at {t}");
+    }
+    assert!(bench.times(1).iter().all(|t| *t <= 50_000_000), "data obeys");
+    let c = bench.snapshot();
+    assert_eq!((c.counters.pauses_sent, c.counters.priorities[3].sent), (51, 51));
+    assert_eq!(c.stream(FlowId(9)).unwrap().frames, 51);
+}
+
+#[test]
+fn bursts_have_exactly_their_gaps_from_the_end_of_the_last_frame() {
+    let mut s = data(1, 3, 200, LINE);
+    s.pace.burst = Some(Burst { frames: 3, gap: Duration::from_picos(1_000_001) });
+    s.limit.frames = Some(8);
+    let mut bench = Bench::started(&plan(vec![s]));
+    bench.run_to(after(100_000_000));
+    let frame = on_line(200);
+    // Preamble and frame, without the gap behind it, which the burst's gap has in it.
+    let end = LINK.time_for(Bytes(208)).as_picos();
+    let cycle = 2 * frame + end + 1_000_001;
+    let want: Vec<_> = (0..8).map(|n| n / 3 * cycle + n % 3 * frame).collect();
+    assert_eq!(bench.times(1), want);
+}
+
+#[test]
+fn a_mix_of_sizes_keeps_its_rate_though_long_frames_take_their_time() {
+    let mut s = data(1, 3, 0, Rate::Frames(1_800_000));
+    s.sizes = Sizes::Weighted(vec![(64, 7.0), (570, 4.0), (1518, 1.0)]);
+    let mut bench = Bench::started(&plan(vec![s]));
+    bench.run_to(after(10_000_000_000));
+    let n = bench.times(1).len();
+    assert!((17_995..=18_001).contains(&n), "{n}");
+}
+
+#[test]
+fn a_time_limit_ends_a_stream_even_while_it_is_paused_by_the_peer() {
+    let mut s = data(1, 3, 1000, LINE);
+    s.limit.time = Some(Duration::from_micros(10));
+    let mut plan = plan(vec![s]);
+    plan.backlog = Duration::from_secs(1);
+    let mut bench = Bench::started(&plan);
+    bench.run_to(after(5_000_000));
+    bench.pfc(3, 0xffff);
+    bench.run_to(after(9_999_999));
+    assert_eq!(bench.snapshot().streams[0].state, StreamState::Started);
+    bench.now = after(10_000_000);
+    assert_eq!(bench.snapshot().streams[0].state, StreamState::Done);
+    bench.run_to(after(5_000_000_000));
+    assert!(bench.times(1).iter().all(|t| *t <= 5_000_000));
+    assert!(bench.host.is_done());
+}
+
+#[test]
+fn streams_start_stop_wait_and_go_on_as_they_are_told() {
+    let mut limited = data(2, 0, 64, Rate::Frames(1_000_000));
+    limited.limit.time = Some(Duration::from_micros(10));
+    let mut bench = Bench::new(&plan(vec![data(1, 3, 64, Rate::Frames(1_000_000)), limited]));
+    bench.run_to(EPOCH);
+    assert!(bench.sent.is_empty() && bench.host.is_done(), "nothing before it is started");
+    bench.host.start_streams(EPOCH, &[FlowId(1), FlowId(2), FlowId(77)]);
+    bench.run_to(after(3_500_000));
+    bench.host.pause_streams(bench.now, &[FlowId(2)]);
+    bench.run_to(after(5_200_000));
+    assert_eq!(bench.snapshot().streams[1].state, StreamState::Paused);
+    bench.host.resume_streams(bench.now, &[FlowId(1), FlowId(2)]);
+    bench.host.stop_streams(&[FlowId(1)]);
+    bench.run_to(after(30_000_000));
+    // Of two that are due at once, that of the lower priority goes first, while there are two.
+    assert_eq!(
+        bench.times(1).iter().map(|t| t / 1000).collect::<Vec<_>>(),
+        [67, 1067, 2067, 3067, 4000, 5000]
+    );
+    // 1.7 us later from the fourth on, and one microsecond apart to the tenth; two may be due at once.
+    let late = bench.times(2);
+    assert_eq!(late.len(), 10);
+    assert!(late[4..].iter().zip(5..).all(|(t, n)| t - (n * 1_000_000 + 700_000) < on_line(64)));
+    let snapshot = bench.snapshot();
+    let states: Vec<_> = snapshot.streams.iter().map(|s| s.state).collect();
+    assert_eq!(states, [StreamState::Stopped, StreamState::Done]);
+    // Once more: counted from zero, numbered as before.
+    bench.sent.clear();
+    bench.host.start_streams(after(40_000_000), &[FlowId(2)]);
+    bench.run_to(after(80_000_000));
+    assert_eq!(bench.snapshot().streams[1].frames, 10);
+    let numbers: Vec<_> = bench.sent.iter().map(|(_, f)| probe(f).unwrap().sequence).collect();
+    assert_eq!(numbers, (10..20).collect::<Vec<_>>());
+    assert_eq!(bench.times(2)[0], 40_000_000);
+}
+
+#[test]
+fn a_dry_pool_delays_frames_and_changes_none() {
+    let mut s = data(1, 3, 0, LINE);
+    s.sizes = Sizes::Random { min: 64, max: 200 };
+    s.template.edits.push(Edit {
+        at: 6,
+        skip: 4,
+        bits: 40,
+        values: Values::Random { min: 0, max: 1 << 39, count: 40, seed: 3 },
+    });
+    s.limit.frames = Some(100);
+    let run = |pool: usize| {
+        let mut plan = plan(vec![s.clone()]);
+        plan.backlog = Duration::from_millis(1);
+        let mut bench = Bench::started(&plan);
+        bench.host.port_mut().pool = pool;
+        bench.run_to(after(20_000_000));
+        bench.host.port_mut().pool = usize::MAX;
+        bench.run_to(after(900_000_000));
+        let dry = bench.snapshot().streams[0].dry;
+        let octets = |f: &MemFrame| (f.head()[..26].to_vec(), f.wire_len());
+        (bench.sent.iter().map(|(_, f)| octets(f)).collect::<Vec<_>>(), dry)
+    };
+    let (whole, none) = run(usize::MAX);
+    let (late, dry) = run(33);
+    assert_eq!((whole.len(), none), (100, 0));
+    assert!(whole == late && dry > 0, "{dry}");
+}
+
+#[test]
+fn short_frames_are_filled_up_unless_the_port_sends_them_as_they_are() {
+    let mut s = data(1, 3, 20, Rate::Frames(1_000));
+    s.template.probe_at = None;
+    s.limit.frames = Some(1);
+    let run = |frame_min| {
+        let (mut near, mut far) = MemPort::pair(8);
+        near.frame_min = frame_min;
+        let mut host = Station::new(&plan(vec![s.clone()]), near).unwrap();
+        host.start_streams(Instant::ZERO, &[FlowId(1)]);
+        host.poll(Instant::ZERO);
+        (far.take()[0].head().to_vec(), host.snapshot(Instant::ZERO).streams[0].bytes)
+    };
+    let ((filled, 64), (whole, 20)) = (run(64), run(18)) else { panic!("{:?}", run(18)) };
+    assert_eq!((filled.len(), whole.len()), (60, 16));
+    assert_eq!((&filled[..16], &filled[16..]), (&whole[..], &[0; 44][..]));
+}
+
+#[test]
+fn what_is_sent_is_counted_once_at_the_sink() {
+    let mut sender = plan(vec![data(1, 3, 64, LINE), data(2, 0, 1500, Rate::Frames(100_000))]);
+    sender.backlog = Duration::from_micros(5);
+    let mut bench = Bench::started(&sender);
+    bench.run_to(after(100_000_000));
+    let mut sink_plan = plan(vec![]);
+    (sink_plan.mac, sink_plan.expects) = (PEER, [1, 2].map(FlowId).into());
+    let (near, mut far) = MemPort::pair(1 << 20);
+    let mut sink = Station::new(&sink_plan, near).unwrap();
+    for (t, frame) in &bench.sent {
+        far.give(frame.clone());
+        sink.poll(*t + Duration::from_nanos(99));
+    }
+    let (sent, got) = (bench.snapshot(), sink.snapshot(bench.now));
+    for c in &sent.streams {
+        let s = got.sink(c.id).unwrap();
+        assert_eq!((s.frames, s.bytes, s.duplicates), (c.frames, c.bytes, 0));
+        assert_eq!(s.latency.min(), Duration::from_nanos(99));
+    }
+}
+
+#[test]
+fn a_stream_with_the_number_of_another_is_refused() {
+    let twice = plan(vec![data(1, 3, 64, LINE), data(1, 0, 64, LINE)]);
+    assert_eq!(twice.check(), Err(PlanError::Twice(1)));
+    let mut wrong = plan(vec![data(1, 3, 31, LINE)]);
+    let why = "31 octets are too few, headers, probe and FCS take 36".into();
+    assert_eq!(wrong.check(), Err(PlanError::Stream { flow: 1, field: "sizes", why }));
+    wrong.tester.streams.clear();
+    assert_eq!(wrong.check(), Ok(()));
+}
