@@ -13,7 +13,6 @@ mod ipv6;
 mod upper;
 mod writer;
 
-
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use draft::Draft;
