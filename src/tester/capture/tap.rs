@@ -119,4 +119,8 @@ impl<P: Source> Source for Tap<P> {
     fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<P::Frame> {
         self.port.data_frame(head, wire_len)
     }
+
+    fn frame_min(&self) -> u32 {
+        self.port.frame_min()
+    }
 }
