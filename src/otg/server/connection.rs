@@ -61,16 +61,22 @@ pub(super) async fn accept(
         };
         // Answers are small and are waited for.
         let _ = stream.set_nodelay(true);
+        let refusal = if places.available_permits() > 0 {
+            None
+        } else {
+            // Whoever cannot even be refused at once waits in the listener's queue.
+            refusals.clone().acquire_owned().await.ok()
+        };
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
             let (tls, shared, stopped) = (tls.clone(), Arc::clone(&shared), stopped.clone());
             tokio::spawn(async move {
                 serve(stream, tls, shared, stopped).await;
                 drop(place);
             });
-        } else if let Ok(place) = Arc::clone(&refusals).try_acquire_owned() {
+        } else {
             tokio::spawn(async move {
                 let _ = timeout(REFUSAL_TIME, refuse(stream)).await;
-                drop(place);
+                drop(refusal);
             });
         }
     }

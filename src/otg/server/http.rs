@@ -5,8 +5,9 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::http::header::{ALLOW, CONTENT_TYPE, ORIGIN};
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
+use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{any, get, patch, post};
 use serde_json::{Value, json};
@@ -55,7 +56,18 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
             error(StatusCode::METHOD_NOT_ALLOWED, "validation", &[why])
         })
         .fallback(async |uri: Uri| not_found(&uri))
+        .layer(middleware::from_fn(no_pages))
         .with_state(shared)
+}
+
+/// Refuses what the pages in somebody's browser send: such a page may belong to anyone, and can
+/// reach loopback. Browsers say where a page comes from; clients of the API have nothing to say.
+async fn no_pages(request: Request, next: Next) -> Response {
+    if request.headers().contains_key(ORIGIN) {
+        let why = format!("pages of browsers are not served (they send `{ORIGIN}`)");
+        return error(StatusCode::FORBIDDEN, "validation", &[why]);
+    }
+    next.run(request).await
 }
 
 /// What a path is answered that there is not.

@@ -21,12 +21,12 @@ pub(super) const LARGE_BODIES: usize = 2;
 /// How many values a JSON body may have: as many as a configuration file.
 pub(super) const VALUES_MAX: usize = 1_000_000;
 
-/// Connections that are served at a time; with as many descriptors for everything else, a process
-/// that may have the usual 1024 has them.
+/// Connections that are served at a time: with as many more that are refused, half of the 1024 open
+/// files that a process usually may have.
 pub const CONNECTIONS_MAX: usize = 256;
 
-/// Connections beyond those that are told so; others are closed without a word.
-pub(super) const REFUSALS_MAX: usize = 64;
+/// Connections beyond those that are told so at a time; others wait for it.
+pub(super) const REFUSALS_MAX: usize = 256;
 
 /// How long telling them may take.
 pub(super) const REFUSAL_TIME: Duration = Duration::from_secs(1);
