@@ -58,6 +58,26 @@ pub trait Source: Port {
     /// longer than the frame without its FCS.
     fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<Self::Frame>;
 
+    /// Up to `n` such frames behind those in `out`, which has room for them; says how many, fewer
+    /// when the memory is used up. Each is changed by `edit`, which gets its first octets: all of
+    /// `head`, or at least 128.
+    #[inline]
+    fn data_frames(
+        &mut self,
+        n: usize,
+        head: &[u8],
+        wire_len: u32,
+        out: &mut Burst<Self::Frame>,
+        mut edit: impl FnMut(&mut [u8]),
+    ) -> usize {
+        for made in 0..n {
+            let Some(mut frame) = self.data_frame(head, wire_len) else { return made };
+            edit(frame.head_mut());
+            out.push(frame);
+        }
+        n
+    }
+
     /// The shortest frame, FCS included, that leaves as it was made. Default: [`FRAME_MIN`]; less
     /// where runts can be sent.
     fn frame_min(&self) -> u32 {

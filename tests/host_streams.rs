@@ -6,7 +6,8 @@ use common::{MemFrame, MemPort};
 use proptest::prelude::*;
 use sluice::frame::Frame;
 use sluice::host::plan::stream::{
-    Burst, Edit, Limit, Pace, Path, Payload, Sizes, StreamPlan, TemplatePlan, Values,
+    Burst, Checksum, Covered, Edit, Limit, Pace, Path, Payload, Sizes, StreamPlan, TemplatePlan,
+    Values,
 };
 use sluice::host::probe::{Arrival, PROBE_ETHERTYPE, Probe};
 use sluice::host::{
@@ -230,6 +231,57 @@ proptest! {
             (bench.sent, states)
         };
         prop_assert_eq!(run(&extra), run(&[]));
+    }
+
+    #[test]
+    fn frames_made_together_are_those_made_one_by_one(
+        gaps in prop::collection::vec(1_u64..9_000_000, 1..40), rate in 1_000_u64..12_000_000,
+        burst in 0_u64..20_000, backlog in 0_u64..20_000_000, size in 160_u32..190,
+        fields in 0_usize..3, sums in 0_usize..3, frames in 1_u64..400, pool in 1_usize..500,
+        other in any::<bool>(),
+    ) {
+        let mut s = data(1, 3, size, Rate::Frames(rate.min(LINK.get() / 8 / u64::from(size + 20))));
+        s.limit.frames = Some(frames);
+        s.template.headers.resize(136, 9);
+        s.template.probe_at = Some(136 - 18 * 6);
+        let edit = |at, skip, bits, values| Edit { at, skip, bits, values };
+        s.template.edits = vec![
+            edit(13, 3, 27, Values::Increment { start: 5, step: 77, count: 9 }),
+            edit(18, 0, 16, Values::Random { min: 0, max: 300, count: 9, seed: 2 }),
+        ];
+        s.template.edits.truncate(fields);
+        let over = [Covered::Header(0, 24), Covered::Payload4 { ip: 0, from: 24, udp: true }];
+        let sum = |(at, over)| Checksum { at, over, bad: false };
+        s.template.checksums = [22, 26].into_iter().zip(over).take(sums).map(sum).collect();
+        // A field that never changes where it cannot be changed in a burst: made one by one.
+        let mut single = s.clone();
+        single.template.edits.push(edit(131, 0, 8, Values::List(vec![9])));
+        let run = |s: &StreamPlan| {
+            let mut streams = vec![s.clone()];
+            if other {
+                streams.push(data(2, 0, 100, Rate::Frames(200_000)));
+            }
+            let mut plan = plan(streams);
+            plan.backlog = Duration::from_picos(backlog);
+            plan.shaper_burst = Bytes(burst);
+            let mut bench = Bench::started(&plan);
+            bench.host.port_mut().pool = pool;
+            for gap in &gaps {
+                bench.now += Duration::from_picos(*gap);
+                bench.settle();
+            }
+            bench.host.port_mut().pool = usize::MAX;
+            bench.run_to(bench.now + Duration::from_micros(30));
+            let c = bench.snapshot().streams[0].clone();
+            let gaps = (c.gaps.count(), c.gaps.min(), c.gaps.max(), c.gaps.mean());
+            (bench.sent, (c.frames, c.bytes, c.state, c.first_sent, c.last_sent), gaps)
+        };
+        let (one, many) = (run(&single), run(&s));
+        prop_assert_eq!(many.0.len(), one.0.len());
+        for (n, (many, one)) in many.0.iter().zip(&one.0).enumerate() {
+            prop_assert_eq!(many, one, "frame {}", n);
+        }
+        prop_assert_eq!((many.1, many.2), (one.1, one.2));
     }
 
     #[test]

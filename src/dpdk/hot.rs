@@ -128,7 +128,48 @@ unsafe fn put(m: NonNull<rte_mbuf>) {
 pub(super) unsafe fn alloc(pool: *mut rte_mempool) -> Option<NonNull<rte_mbuf>> {
     // SAFETY: passed on.
     let m = unsafe { get(pool) }?;
-    // SAFETY: just taken from the pool, so alive and ours alone.
+    // SAFETY: just taken from the pool.
+    unsafe { reset(m) };
+    Some(m)
+}
+
+/// Up to `out.len()` empty frames from `pool`, as many as it says, from the front.
+///
+/// # Safety
+/// As [`alloc`].
+#[inline(always)]
+pub(super) unsafe fn alloc_many(pool: *mut rte_mempool, out: &mut [*mut rte_mbuf]) -> usize {
+    let n = out.len();
+    // SAFETY: alive by contract.
+    let cache = unsafe { cache(pool) };
+    // SAFETY: null, or this thread's own.
+    if let Some(cache) = unsafe { cache.as_mut() } {
+        let len = cache.len as usize;
+        if len >= n {
+            for (to, from) in out.iter_mut().zip(&cache.objs[len - n..len]) {
+                *to = from.cast();
+                // SAFETY: just taken from the pool.
+                unsafe { reset(NonNull::new_unchecked(*to)) };
+            }
+            cache.len = (len - n) as u32;
+            return n;
+        }
+    }
+    for (made, to) in out.iter_mut().enumerate() {
+        // SAFETY: passed on.
+        let Some(m) = (unsafe { alloc(pool) }) else { return made };
+        *to = m.as_ptr();
+    }
+    n
+}
+
+/// Makes a frame that comes from its pool an empty one.
+///
+/// # Safety
+/// It was just taken from there.
+#[inline(always)]
+unsafe fn reset(m: NonNull<rte_mbuf>) {
+    // SAFETY: alive and the caller's alone, by contract.
     let h = unsafe { &mut *m.as_ptr() };
     debug_assert!(h.refcnt == 1 && h.nb_segs == 1 && h.next.is_null());
     h.data_off = (sys::SLUICE_HEADROOM as u16).min(h.buf_len);
@@ -140,7 +181,6 @@ pub(super) unsafe fn alloc(pool: *mut rte_mempool) -> Option<NonNull<rte_mbuf>> 
     h.vlan_tci = 0;
     h.vlan_tci_outer = 0;
     h.tx_offload = 0;
-    Some(m)
 }
 
 /// Frees a frame of any make.

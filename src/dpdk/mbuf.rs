@@ -78,6 +78,28 @@ impl Mbuf {
         Some(&mut self.head_mut()[at..])
     }
 
+    /// Makes an empty frame one of `len` octets that begins with `head` and is zero from there on.
+    /// There has to be room for it.
+    #[inline(always)]
+    pub(super) fn make(&mut self, head: &[u8], len: usize) {
+        debug_assert!(len <= self.tailroom() && head.len() <= len && len <= u16::MAX.into());
+        let h = self.header_mut();
+        h.data_len = len as u16;
+        h.pkt_len = len as u32;
+        let out = self.head_mut();
+        match (head.first_chunk::<32>(), head.last_chunk::<32>()) {
+            // Two pieces of fixed length, which may overlap, take no call.
+            (Some(first), Some(last)) if head.len() <= 64 => {
+                out[..32].copy_from_slice(first);
+                out[head.len() - 32..head.len()].copy_from_slice(last);
+            }
+            _ => out[..head.len()].copy_from_slice(head),
+        }
+        if head.len() < len {
+            out[head.len()..].fill(0);
+        }
+    }
+
     /// Shortens the frame to its first `len` octets, as taking padding off does. False, and nothing
     /// changed, when it has fewer, or is spread over several buffers.
     #[must_use]

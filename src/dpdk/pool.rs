@@ -15,7 +15,7 @@ use super::eal::Eal;
 use super::error::{Error, errno, strerror};
 use super::mbuf::Mbuf;
 use super::{hot, log};
-use crate::frame::{BURST, Burst, FCS_BYTES};
+use crate::frame::{BURST, Burst, FCS_BYTES, Frame};
 
 /// What a frame takes besides its room: DPDK's header (128) and the pool's (64).
 const OVERHEAD_BYTES: u64 = 192;
@@ -151,6 +151,33 @@ impl Pool {
         let m = unsafe { hot::alloc(self.0.pool.as_ptr()) }?;
         // SAFETY: just taken from the pool, which is not freed while a frame is out.
         Some(unsafe { Mbuf::from_raw(m) })
+    }
+
+    /// Up to `n` frames of `len` octets (FCS not among them) behind those in `out`, which has room for
+    /// them; says how many. Each begins with `head`, is zero from there on, and is then changed by
+    /// `edit`, which gets all of it.
+    #[inline]
+    pub(super) fn frames_like(
+        &self,
+        n: usize,
+        head: &[u8],
+        len: usize,
+        out: &mut Burst<Mbuf>,
+        mut edit: impl FnMut(&mut [u8]),
+    ) -> usize {
+        assert!(head.len() <= len && len <= (self.0.max_frame - FCS_BYTES) as usize);
+        let mut raw = [core::ptr::null_mut(); BURST];
+        let raw = &mut raw[..n.min(out.remaining_capacity())];
+        // SAFETY: alive while this handle is.
+        let made = unsafe { hot::alloc_many(self.0.pool.as_ptr(), raw) };
+        for m in &raw[..made] {
+            // SAFETY: just taken from the pool, which is not freed while a frame is out.
+            let mut frame = unsafe { Mbuf::from_raw(NonNull::new_unchecked(*m)) };
+            frame.make(head, len);
+            edit(frame.head_mut());
+            out.push(frame);
+        }
+        made
     }
 
     /// A frame with these octets (FCS not among them), or nothing when all are out or this is

@@ -67,6 +67,18 @@ impl Source for SourcePort {
         Some(frame)
     }
 
+    #[inline]
+    fn data_frames(
+        &mut self,
+        n: usize,
+        head: &[u8],
+        wire_len: u32,
+        out: &mut Burst<Mbuf>,
+        edit: impl FnMut(&mut [u8]),
+    ) -> usize {
+        self.pool.frames_like(n, head, (wire_len - FCS_BYTES) as usize, out, edit)
+    }
+
     fn frame_min(&self) -> u32 {
         // Behind a virtual device there is no MAC that minds, or one that fills frames up itself.
         if self.port.is_virtual() { ethernet::HEADER_LEN as u32 + FCS_BYTES } else { FRAME_MIN }

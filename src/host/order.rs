@@ -31,6 +31,19 @@ impl Order {
         (self.times[first], first)
     }
 
+    /// When the one is due that comes after the first.
+    #[inline]
+    pub(super) fn second(&self) -> Instant {
+        let mut node = self.times.len() + self.winners[1] as usize;
+        let mut second = Instant::NEVER;
+        // Whoever would be first without the first has lost against it.
+        while node > 1 {
+            second = second.min(self.times[self.winners[node ^ 1] as usize]);
+            node /= 2;
+        }
+        second
+    }
+
     /// When `i` is due.
     #[inline]
     pub(super) fn time(&self, i: usize) -> Instant {
@@ -74,6 +87,9 @@ mod tests {
                 model[i] = time;
                 let want = model.iter().enumerate().map(|(i, t)| (*t, i)).min().unwrap();
                 prop_assert_eq!(order.first(), want);
+                let others = model.iter().enumerate().filter(|(i, _)| *i != want.1);
+                let second = others.map(|(_, t)| *t).min().unwrap_or(Instant::NEVER);
+                prop_assert_eq!(order.second(), second);
                 prop_assert_eq!(order.time(i), time);
             }
         }

@@ -72,6 +72,15 @@ impl Default for Latency {
 }
 
 impl Latency {
+    /// Counts `n` frames of the same latency, at least one.
+    #[inline]
+    pub fn record_many(&mut self, latency: Duration, n: u64) {
+        self.sum += u128::from(latency.as_picos()) * u128::from(n);
+        self.min = self.min.min(latency);
+        self.max = self.max.max(latency);
+        self.histogram.saturating_record_n((latency.as_picos() + 500) / 1_000, n);
+    }
+
     /// Counts one frame. Allocates nothing: the histogram has its full size from the start.
     #[inline]
     pub fn record(&mut self, latency: Duration) {

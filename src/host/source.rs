@@ -9,9 +9,11 @@ use open_loop::OpenLoop;
 use super::order::Order;
 use super::plan::stream::Path;
 use super::plan::{FlowId, PlanError, StationPlan, TransportPlan};
-use super::stream::{Stream, StreamCounters};
+use super::stream::{Run, Stream, StreamCounters};
 use super::transport::sender::{Answer, Sender, SenderCounters};
-use crate::schedule::Line;
+use crate::frame::Burst;
+use crate::port::Source;
+use crate::schedule::{Line, Shaper};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet};
 
@@ -144,6 +146,30 @@ impl Sources {
         give: impl FnOnce(&[u8], u32) -> bool,
     ) -> bool {
         self.send_of(CONTROL, now, start, give)
+    }
+
+    /// Makes several frames of the flow that leads priority `p`, if it leads all that are not
+    /// `paused` for so long, behind those in `hand`. It makes `most` at most, and no more than fit
+    /// `shaper`'s line. Nothing if frames have to be made one by one.
+    #[inline]
+    pub(super) fn run<P: Source>(
+        &mut self,
+        now: Instant,
+        (p, paused): (Priority, PrioritySet),
+        (most, shaper): (usize, &Shaper),
+        port: &mut P,
+        hand: &mut Burst<P::Frame>,
+    ) -> Option<Run> {
+        let lane = &self.lanes[p.index()];
+        let i = lane.flows[lane.order.first().1] as usize;
+        let Kind::Stream(stream) = &mut self.flows[i].kind else { return None };
+        let mut until = lane.order.second();
+        for other in PrioritySet(self.used.0 & !paused.0).iter().filter(|other| *other != p) {
+            until = until.min(self.lanes[other.index()].order.first().0);
+        }
+        let run = stream.run(now, until, (most, shaper), self.backlog, port, hand)?;
+        self.settle(i);
+        Some(run)
     }
 
     #[inline]

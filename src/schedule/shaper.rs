@@ -57,6 +57,25 @@ impl Shaper {
         self.free_at = self.free_at.max(earliest) + self.line.time_for(wire_len);
     }
 
+    /// How many frames of `wire_len` octets may start now, one behind the other, as far as the
+    /// line is concerned.
+    #[inline]
+    #[must_use]
+    pub fn room(&self, now: Instant, wire_len: u32) -> u64 {
+        if !self.ready(now) {
+            return 0;
+        }
+        // No time at all per frame would be a line without a rate.
+        let each = self.line.time_for(wire_len).as_picos().max(1);
+        now.since(self.start(now)).as_picos() / each + 1
+    }
+
+    /// As [`Self::charge`] for `n` frames of the same length.
+    #[inline]
+    pub fn charge_many(&mut self, now: Instant, wire_len: u32, n: u64) {
+        self.free_at = self.start(now) + self.line.time_for(wire_len).saturating_mul(n);
+    }
+
     /// The link has a new rate.
     pub const fn set_rate(&mut self, rate: BitsPerSec) {
         self.line.set_rate(rate);
@@ -79,6 +98,26 @@ mod tests {
             now = shaper.free_at();
         }
         assert_eq!(now.as_picos(), 1000 * 6_720);
+    }
+
+    #[test]
+    fn many_frames_at_once_are_as_one_by_one() {
+        for (burst, from, late) in [(0, 0, 1), (3_000, 0, 5), (3_000, 900, 7), (100_000, 0, 90)] {
+            let mut one = Shaper::new(BitsPerSec::gbps(3), Bytes(burst), LinePlan::ETHERNET);
+            one.charge(Instant::from_picos(from), 700);
+            let mut many = one.clone();
+            let now = Instant::ZERO + Duration::from_micros(late);
+            let mut n = 0;
+            while one.ready(now) {
+                one.charge(now, 200);
+                n += 1;
+            }
+            assert_eq!(many.room(now, 200), n);
+            if n > 0 {
+                many.charge_many(now, 200, n);
+            }
+            assert_eq!(many.free_at(), one.free_at());
+        }
     }
 
     #[test]

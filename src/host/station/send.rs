@@ -150,6 +150,21 @@ impl<P: Source> Station<P> {
                 return;
             };
             let (port, hand) = (&mut self.port, &mut self.hand);
+            let most = room - hand.len();
+            let line = (most, &self.shaper);
+            if let Some(run) = self.sources.run(now, (p, self.paused), line, port, hand) {
+                if run.made > 0 {
+                    self.shaper.charge_many(now, run.wire_len, run.made);
+                    self.counters.tx_frames += run.made;
+                    self.counters.tx_bytes += run.made * u64::from(run.wire_len);
+                    tell(&mut self.meter, Leaving::Data(p), run.made as usize);
+                }
+                if run.dry {
+                    self.retry = now + self.slot;
+                    return;
+                }
+                continue;
+            }
             let mut len = 0;
             let start = self.shaper.start(now);
             let made = self.sources.send((now, start), p, |head, wire_len| {

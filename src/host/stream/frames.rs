@@ -5,13 +5,15 @@
 //! changes, added up once, and of the words of this frame, so that it costs the same for frames of
 //! any length. The sum has no subtractions: it is, to the bit, what adding up the whole frame gives.
 
+use super::quick::Quick;
 use super::sizes::Lengths;
 use super::sums::{Sums, fold};
 use super::values::Cycle;
-use crate::frame::FCS_BYTES;
+use crate::frame::{Burst, FCS_BYTES};
 use crate::host::plan::FlowId;
 use crate::host::plan::stream::{Edit, LengthField, Payload, StreamPlan, TemplatePlan};
-use crate::host::probe::{PROBE_LEN, Probe, SEQUENCE_AT};
+use crate::host::probe::{PROBE_LEN, Probe, SEQUENCE_AT, Stamp};
+use crate::port::Source;
 use crate::time::Instant;
 
 /// What differs from one frame to the next besides its fields and its length.
@@ -32,7 +34,13 @@ pub(super) struct Frames {
     shown: usize,
     lengths: Lengths,
     recipe: Recipe,
+    /// The usual way for bursts, where frames are as usual.
+    pub(super) quick: Option<Quick>,
 }
+
+/// The octets that a port shows of any frame ([`crate::frame::Frame::head`]): what changes has to be
+/// within them, for frames to be changed where they are.
+const HEAD: usize = 128;
 
 /// How what changes gets into a frame.
 #[derive(Clone, Debug)]
@@ -45,6 +53,8 @@ struct Recipe {
     /// The probe's sequence number and time.
     probe: Option<[Word; 2]>,
     sums: Sums,
+    /// The end of the last octet that changes.
+    reach: usize,
 }
 
 /// Up to eight octets that change.
@@ -56,6 +66,8 @@ pub(super) struct Word {
     pub(super) octets: usize,
     /// Which bits change; the last octet's are the lowest.
     pub(super) mask: u64,
+    /// Whether all do.
+    pub(super) whole: bool,
     /// The checksums that cover it.
     pub(super) taps: Vec<Tap>,
 }
@@ -102,7 +114,10 @@ impl Frames {
         }
         let lengths = Lengths::new(&plan.sizes, plan.seed);
         let recipe = Recipe::new(plan.id, template, &mut octets, lengths.is_fixed(), shown);
-        Self { octets, shown: shown.min(longest), lengths, recipe }
+        let field = recipe.fields.first().map(|field| (&field.word, field.shift));
+        let quick = Quick::new(longest, field, template.probe_at.map(usize::from), &recipe.sums);
+        let quick = quick.filter(|_| recipe.fields.len() <= 1 && lengths.is_fixed());
+        Self { octets, shown: shown.min(longest), lengths, recipe, quick }
     }
 
     /// From the first frame again.
@@ -115,6 +130,49 @@ impl Frames {
     #[inline]
     pub(super) const fn size(&self) -> u32 {
         self.lengths.size()
+    }
+
+    /// Whether frames may be made in bursts: all have one length, and what changes is in front.
+    #[inline]
+    pub(super) fn is_even(&self) -> bool {
+        self.lengths.is_fixed() && self.recipe.reach <= HEAD
+    }
+
+    /// Makes up to `n` frames, the first with number `sequence`, behind those in `hand`; says how
+    /// many. As [`Self::stamp`] and [`Self::advance`] for each, with frames for which [`is_even`]
+    /// holds, of `wire_len` octets on the wire.
+    ///
+    /// [`is_even`]: Self::is_even
+    #[inline]
+    pub(super) fn burst<P: Source>(
+        &mut self,
+        n: usize,
+        mut numbers: Numbers,
+        wire_len: u32,
+        port: &mut P,
+        hand: &mut Burst<P::Frame>,
+    ) -> usize {
+        let Self { octets, recipe, quick, .. } = self;
+        let len = octets.len();
+        let shown = self.shown;
+        let Some(quick) = quick else {
+            return port.data_frames(n, &octets[..shown], wire_len, hand, |out| {
+                recipe.write(out, len, numbers);
+                recipe.cycles.iter_mut().for_each(Cycle::advance);
+                numbers.sequence += 1;
+            });
+        };
+        recipe.begin(octets, len, numbers.sent);
+        quick.begin(octets, &recipe.sums);
+        let head = &octets[..shown];
+        let cycle = recipe.cycles.first_mut();
+        let flow = u64::from(recipe.id.0) << 48;
+        let sequence = numbers.sequence;
+        match quick.count() {
+            0 => quick.burst::<0, _>(n, cycle, (flow, sequence), (head, wire_len), port, hand),
+            1 => quick.burst::<1, _>(n, cycle, (flow, sequence), (head, wire_len), port, hand),
+            _ => quick.burst::<2, _>(n, cycle, (flow, sequence), (head, wire_len), port, hand),
+        }
     }
 
     /// The first octets of the next frame; what follows up to its length is zero. The same again
@@ -149,12 +207,12 @@ impl Recipe {
         for (cycle, edit) in template.edits.iter().enumerate() {
             fields.extend(parts(edit).map(|(at, octets, mask, shift)| {
                 let taps = sums.taps(at, octets, mask);
-                Field { cycle, shift, word: Word { at, octets, mask, taps } }
+                Field { cycle, shift, word: Word::new(at, octets, mask, taps) }
             }));
         }
         let whole = |sums: &Sums, at: usize, octets: usize| {
             let mask = u64::MAX >> (64 - 8 * octets);
-            Word { at, octets, mask, taps: sums.taps(at, octets, mask) }
+            Word::new(at, octets, mask, sums.taps(at, octets, mask))
         };
         let probe = template.probe_at.map(|at| {
             let at = usize::from(at) + SEQUENCE_AT;
@@ -162,9 +220,11 @@ impl Recipe {
         });
         let mut sizes: Vec<_> =
             template.lengths.iter().map(|l| (*l, whole(&sums, l.at.into(), 2))).collect();
-        let words = fields.iter().map(|f| &f.word).chain(probe.iter().flatten());
+        let words = fields.iter().map(|f: &Field| &f.word).chain(probe.iter().flatten());
+        let mut reach = sums.reach();
         for word in words.chain(sizes.iter().map(|(_, word)| word)) {
             word.clear(octets);
+            reach = reach.max(word.at + word.octets);
         }
         if fixed {
             for (length, word) in sizes.drain(..) {
@@ -173,7 +233,15 @@ impl Recipe {
         }
         sums.add_up(octets, template.headers.len(), shown, fixed);
         let cycles = template.edits.iter().map(|e| Cycle::new(&e.values)).collect();
-        Self { id, cycles, fields, sizes, probe, sums }
+        Self { id, cycles, fields, sizes, probe, sums, reach }
+    }
+
+    /// Writes what is the same in all frames of `len` octets that are sent at one time.
+    fn begin(&mut self, octets: &mut [u8], len: usize, sent: Instant) {
+        self.sums.begin(len);
+        if let Some([_, time]) = &self.probe {
+            self.sums.put(octets, time, Stamp::of(sent).value());
+        }
     }
 
     /// Writes all that changes into a frame of `len` octets, FCS left out, of which `octets` are the
@@ -200,16 +268,17 @@ impl Recipe {
 }
 
 impl Word {
+    pub(super) fn new(at: usize, octets: usize, mask: u64, taps: Vec<Tap>) -> Self {
+        Self { at, octets, mask, whole: mask == u64::MAX >> (64 - 8 * octets), taps }
+    }
+
     /// Writes the bits that change, of which `value` has no others.
     #[inline]
     pub(super) fn put(&self, octets: &mut [u8], value: u64) {
-        let whole = self.mask.count_ones() as usize == 8 * self.octets;
-        let out = &mut octets[self.at..self.at + self.octets];
-        match (whole, out) {
+        match (self.whole, &mut octets[self.at..self.at + self.octets]) {
             (true, [a, b]) => [*a, *b] = (value as u16).to_be_bytes(),
             (true, [a, b, c, d]) => [*a, *b, *c, *d] = (value as u32).to_be_bytes(),
-            (true, out) => out.copy_from_slice(&value.to_be_bytes()[8 - self.octets..]),
-            (false, out) => {
+            (_, out) => {
                 let (value, mask) = (value.to_be_bytes(), self.mask.to_be_bytes());
                 let first = 8 - self.octets;
                 for (n, octet) in out.iter_mut().enumerate() {

@@ -6,6 +6,7 @@
 
 mod frames;
 mod pace;
+mod quick;
 mod sizes;
 mod sums;
 #[cfg(test)]
@@ -20,7 +21,9 @@ use pace::Pace;
 use super::plan::stream::{Path, StreamPlan};
 use super::plan::{FRAME_MAX, FlowId};
 use super::sink::Latency;
-use crate::schedule::Line;
+use crate::frame::Burst;
+use crate::port::Source;
+use crate::schedule::{Line, Shaper};
 use crate::time::{Duration, Instant};
 
 /// What a stream is doing.
@@ -58,6 +61,17 @@ pub struct StreamCounters {
     pub last_sent: Option<Instant>,
     /// From making each frame to making the next.
     pub gaps: Latency,
+}
+
+/// Frames of one stream that were made together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// How many.
+    pub(super) made: u64,
+    /// Octets of each on the wire, FCS included.
+    pub(super) wire_len: u32,
+    /// Whether there was no memory for more that were due.
+    pub(super) dry: bool,
 }
 
 /// One stream.
@@ -218,15 +232,65 @@ impl Stream {
         }
         self.frames.advance();
         self.count(now, size, 1);
-        let start = start.max(self.due);
-        // What its own frames take on the line is part of its schedule, however long they are.
-        if start > self.on_line {
-            self.due = self.due.max(now.saturating_sub(backlog.max(self.slack)));
-        }
+        let due = self.caught_up(now, start, backlog);
+        let start = start.max(due);
         self.on_line = start.saturating_add(self.line.time_for(size));
-        self.due = self.pace.after(self.due, start, size);
+        self.due = self.pace.after(due, start, size);
         self.end_if_over(now);
         true
+    }
+
+    /// Makes all frames that are due now and before anything else is at `until`, `most` of them at
+    /// most and no more than fit the shaper's line: the same frames at the same times as
+    /// [`Self::send`] one by one. Nothing, and nothing done, where that is how they have to be made.
+    #[inline]
+    pub(super) fn run<P: Source>(
+        &mut self,
+        now: Instant,
+        until: Instant,
+        (most, shaper): (usize, &Shaper),
+        backlog: Duration,
+        port: &mut P,
+        hand: &mut Burst<P::Frame>,
+    ) -> Option<Run> {
+        if most < 2 || until <= now || !self.pace.is_plain() || !self.frames.is_even() {
+            return None;
+        }
+        let wire_len = self.frames.size().max(self.frame_min);
+        let due = self.caught_up(now, shaper.start(now), backlog);
+        let n = shaper.room(now, wire_len).min(most as u64).min(self.left);
+        let n = n.min(1 + self.pace.more_by(due, wire_len, now));
+        // One that is further behind than it may catch up may have to be cut short in between.
+        if n < 2 || due < now.saturating_sub(backlog.max(self.slack)) {
+            return None;
+        }
+        let numbers = Numbers { sequence: self.sequence, sent: now };
+        let made = self.frames.burst(n as usize, numbers, wire_len, port, hand) as u64;
+        if made > 0 {
+            self.count(now, wire_len, made);
+            // The last of them starts when those before it are gone, or when it is due.
+            let last = self.pace.after_many(due, wire_len, made - 1);
+            let each = self.line.time_for(wire_len);
+            let gone = shaper.start(now).saturating_add(each.saturating_mul(made - 1));
+            let start = gone.max(last);
+            self.on_line = start.saturating_add(each);
+            self.due = self.pace.after_many(last, wire_len, 1);
+            self.end_if_over(now);
+        }
+        self.counters.dry += u64::from(made < n);
+        Some(Run { made, wire_len, dry: made < n })
+    }
+
+    /// When the next frame is due if it is sent now and starts on the line at `start`, what it is
+    /// too far behind to catch up taken off.
+    #[inline]
+    fn caught_up(&self, now: Instant, start: Instant, backlog: Duration) -> Instant {
+        // What its own frames take on the line is part of its schedule, however long they are.
+        if start.max(self.due) > self.on_line {
+            self.due.max(now.saturating_sub(backlog.max(self.slack)))
+        } else {
+            self.due
+        }
     }
 
     /// `n` frames of `size` octets were made.
@@ -240,6 +304,9 @@ impl Stream {
         match c.last_sent {
             Some(last) => c.gaps.record(now.since(last)),
             None => c.first_sent = Some(now),
+        }
+        if n > 1 {
+            c.gaps.record_many(Duration::ZERO, n - 1);
         }
         c.last_sent = Some(now);
     }

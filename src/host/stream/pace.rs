@@ -84,6 +84,37 @@ impl Pace {
         if self.plan.gap <= IPG { next } else { next.max(self.gap_over(start, size)) }
     }
 
+    /// When the frame that is `n` frames after this one is due, if bursts and gaps do not matter
+    /// and frames of one size follow each other.
+    #[inline]
+    pub(super) fn after_many(&mut self, due: Instant, size: u32, n: u64) -> Instant {
+        let (whole, parts) = self.parts_of(size);
+        let sum = self.rest + parts * u128::from(n);
+        let carry = if sum < self.parts {
+            self.rest = sum;
+            0
+        } else {
+            self.rest = sum % self.parts;
+            (sum / self.parts) as u64
+        };
+        due.saturating_add(Duration::from_picos(whole.saturating_mul(n).saturating_add(carry)))
+    }
+
+    /// How many frames of `size` octets behind one that is due at `due` are surely due by `now`.
+    #[inline]
+    pub(super) fn more_by(&mut self, due: Instant, size: u32, now: Instant) -> u64 {
+        let (whole, parts) = self.parts_of(size);
+        // A part of a picosecond more each counts for a whole one, so that this is never too many.
+        let each = whole.saturating_add(u64::from(parts > 0)).max(1);
+        now.since(due).as_picos() / each
+    }
+
+    /// Whether nothing but the rate decides when frames are due.
+    #[inline]
+    pub(super) const fn is_plain(&self) -> bool {
+        self.in_burst == 0 && self.plan.gap <= IPG
+    }
+
     /// The time from a frame of `size` octets to the next, what was rounded off before counted in.
     #[inline]
     fn interval(&mut self, size: u32) -> Duration {
@@ -169,6 +200,22 @@ mod tests {
                     due = pace.after(due, due, *size);
                 }
                 prop_assert_eq!(u128::from(due.as_picos()), exact, "{:?}", rate);
+            }
+        }
+
+        #[test]
+        fn many_at_once_are_as_one_by_one(
+            n in 1_u64..20_000_000, steps in prop::collection::vec(1_u64..40, 1..50)
+        ) {
+            let link = BitsPerSec::gbps(100);
+            let (mut one, mut many) = (pace(Rate::Frames(n), None, 12, link), pace(Rate::Frames(n), None, 12, link));
+            let (mut a, mut b) = (Instant::ZERO, Instant::ZERO);
+            for step in steps {
+                for _ in 0..step {
+                    a = one.after(a, a, 64);
+                }
+                b = many.after_many(b, 64, step);
+                prop_assert_eq!(a, b);
             }
         }
     }

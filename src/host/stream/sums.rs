@@ -33,7 +33,7 @@ impl Sums {
         let order = order(plans).expect("a checked plan's checksums have an order");
         let one = |i: usize| {
             let (plan, at) = (plans[i], plans[i].at.into());
-            let word = Word { at, octets: 2, mask: 0xffff, taps: Vec::new() };
+            let word = Word::new(at, 2, 0xffff, Vec::new());
             One { plan, word, base: 0, varies: None, behind: [].into(), sum: 0 }
         };
         let mut sums = Self(order.into_iter().map(one).collect());
@@ -89,6 +89,30 @@ impl Sums {
         }
     }
 
+    /// Tells of each checksum its number, where it is, whether it is to be wrong, and whether it is
+    /// UDP's; says how many there are.
+    pub(super) fn each(&self, mut tell: impl FnMut(usize, usize, bool, bool)) -> usize {
+        for (i, one) in self.0.iter().enumerate() {
+            tell(i, one.word.at, one.plan.bad, one.plan.over.is_udp());
+        }
+        self.0.len()
+    }
+
+    /// The end of the last of them.
+    pub(super) fn reach(&self) -> usize {
+        self.0.iter().map(|one| one.word.at + 2).max().unwrap_or(0)
+    }
+
+    /// Whether none of them covers another.
+    pub(super) fn are_apart(&self) -> bool {
+        self.0.iter().all(|one| one.word.taps.is_empty())
+    }
+
+    /// What is added up of the present frame so far for checksum `i`.
+    pub(super) fn so_far(&self, i: usize) -> u64 {
+        self.0[i].sum
+    }
+
     /// A new frame of `len` octets.
     #[inline]
     pub(super) fn begin(&mut self, len: usize) {
@@ -135,10 +159,7 @@ impl One {
     /// What is sent where this is the right checksum.
     #[inline]
     const fn sent(&self, right: u16) -> u16 {
-        let udp = matches!(
-            self.plan.over,
-            Covered::Payload4 { udp: true, .. } | Covered::Payload6 { udp: true, .. }
-        );
+        let udp = self.plan.over.is_udp();
         match right.wrapping_add(self.plan.bad as u16) {
             // 0 would say that there is none (RFC 768). The same number is 0xffff, the one after it 1.
             0 if udp && self.plan.bad => 1,
@@ -149,6 +170,10 @@ impl One {
 }
 
 impl Covered {
+    const fn is_udp(self) -> bool {
+        matches!(self, Self::Payload4 { udp: true, .. } | Self::Payload6 { udp: true, .. })
+    }
+
     /// The octets that it covers, as first and end, in at most two pieces; the second may be empty.
     fn ranges(self) -> [(usize, usize); 2] {
         let piece = |from: u16, len: usize| (usize::from(from), usize::from(from) + len);
@@ -217,9 +242,9 @@ fn sums_behind(octets: &[u8]) -> Box<[u32]> {
 /// The sum of all 16-bit words of `sum`, in 16 bits.
 #[inline]
 pub(super) const fn fold(sum: u64) -> u16 {
-    let mut sum = sum;
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
+    let sum = (sum >> 32) + (sum & 0xffff_ffff);
+    // Below 2^33, so that three steps leave 16 bits: without a branch.
+    let sum = (sum >> 16) + (sum & 0xffff);
+    let sum = (sum >> 16) + (sum & 0xffff);
+    ((sum >> 16) + (sum & 0xffff)) as u16
 }

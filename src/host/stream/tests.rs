@@ -267,6 +267,7 @@ fn a_frame_of_64_octets_over_ipv4_and_udp_is_this_one() {
         values: Values::Increment { start: 5000, step: 1, count: 2 },
     });
     let mut frames = Frames::new(&stream(t, Sizes::Fixed(64)));
+    assert!(frames.is_even() && frames.quick.is_some(), "the usual frame is made quickly");
     // Sums by hand: 4500 + 002e + 4011 + 0a00 + 0001 + 0a00 + 0002 = 9942. UDP: 0a00 + 0001 +
     // 0a00 + 0002 + 0011 + 001a = 142e, 1388 + 12b7 + 001a = 2659, the probe 534c + 5549 + 0102 +
     // 0007 + 0009 = a9a7, all together e42e.

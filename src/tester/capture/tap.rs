@@ -120,6 +120,18 @@ impl<P: Source> Source for Tap<P> {
         self.port.data_frame(head, wire_len)
     }
 
+    #[inline]
+    fn data_frames(
+        &mut self,
+        n: usize,
+        head: &[u8],
+        wire_len: u32,
+        out: &mut Burst<P::Frame>,
+        edit: impl FnMut(&mut [u8]),
+    ) -> usize {
+        self.port.data_frames(n, head, wire_len, out, edit)
+    }
+
     fn frame_min(&self) -> u32 {
         self.port.frame_min()
     }

@@ -1,0 +1,160 @@
+//! How fast a station makes a stream, and how exactly it keeps its pace.
+//!
+//! `cargo bench --bench generate -- [tx|pace] [SECONDS] [RUNS] [OPTIONS]`
+//!
+//! `tx` sends frames of 64 octets (Ethernet, IPv4, UDP, a probe, a port number that changes with each
+//! frame, both checksums) as fast as it can; a line per run, of which the first warms up: frames per
+//! second, ns per frame. `pace` sends a million of them per second for SECONDS, and prints one line
+//! of JSON: the rate's error in parts per million, and the gaps between frames.
+//! Options: `--huge` or `--no-huge`; `--device NAME`, else a `net_null` that receives nothing;
+//! `--cpu N`; `--serve`, as in `forward.rs`.
+
+#[path = "shared/streams.rs"]
+mod streams;
+
+use std::io::BufRead;
+use std::process::exit;
+use std::time::{Duration, Instant as Wall};
+
+use sluice::dpdk::{
+    DpdkPort, Eal, EalOptions, Memory, Pool, PoolOptions, PortOptions, SourcePort, TscClock,
+};
+use sluice::host::{Rate, Station};
+
+/// Polls between two looks at the clock that ends a run.
+const POLLS: u32 = 4096;
+
+/// Packet buffers, as testpmd has them here.
+const POOL: u32 = 8191;
+
+struct Args {
+    pace: bool,
+    seconds: f64,
+    runs: u32,
+    memory: Memory,
+    device: String,
+    cpu: Option<usize>,
+    serve: bool,
+}
+
+fn main() {
+    let args = arguments();
+    if let Some(id) = args.cpu {
+        if !core_affinity::set_for_current(core_affinity::CoreId { id }) {
+            refuse(&format!("CPU {id} is not for this process"));
+        }
+    }
+    let eal = Eal::start(&EalOptions { memory: args.memory, ..EalOptions::default() })
+        .unwrap_or_else(|error| refuse(&error.to_string()));
+    let _worker = eal.register_worker().unwrap_or_else(|error| refuse(&error.to_string()));
+    let mut station = station(&eal, &args);
+    let clock = TscClock::start(&eal).unwrap_or_else(|error| refuse(&error.to_string()));
+    if args.pace {
+        pace(&mut station, &clock, args.seconds);
+        return;
+    }
+    station.start_streams(clock.now(), &[streams::ID]);
+    let mut measure = |seconds: f64| {
+        let before = sent(&station);
+        let start = Wall::now();
+        while start.elapsed() < Duration::from_secs_f64(seconds) {
+            for _ in 0..POLLS {
+                station.poll(clock.now());
+            }
+        }
+        (sent(&station) - before, start.elapsed())
+    };
+    if args.serve {
+        for line in std::io::stdin().lock().lines() {
+            let line = line.expect("text");
+            let Ok(seconds) = line.trim().parse() else { refuse("not a number of seconds") };
+            let (frames, time) = measure(seconds);
+            println!("{frames} {}", time.as_nanos());
+        }
+        return;
+    }
+    for _ in 0..=args.runs {
+        let (frames, time) = measure(args.seconds);
+        let (frames, seconds) = (frames as f64, time.as_secs_f64());
+        println!("tx {:.2} Mpps {:.2} ns", frames / seconds / 1e6, seconds * 1e9 / frames);
+    }
+}
+
+/// A station with the one stream, on the device.
+fn station(eal: &Eal, args: &Args) -> Station<SourcePort> {
+    let options = PoolOptions { name: "stream".into(), frames: POOL, ..PoolOptions::default() };
+    let opened = Pool::new(eal, &options).and_then(|pool| {
+        let port = DpdkPort::open(eal, &args.device)?.start(&PortOptions::default(), &pool)?;
+        Ok(SourcePort::new(port, pool))
+    });
+    let port = opened.unwrap_or_else(|error| refuse(&error.to_string()));
+    let rate = if args.pace { Rate::Frames(1_000_000) } else { Rate::LineShare(1_000_000) };
+    Station::new(&streams::station(rate), port).unwrap_or_else(|error| refuse(&error.to_string()))
+}
+
+fn sent(station: &Station<SourcePort>) -> u64 {
+    station.streams().map(|s| s.frames).sum()
+}
+
+/// Sends at the pace for so long and says how well it was kept.
+fn pace(station: &mut Station<SourcePort>, clock: &TscClock, seconds: f64) {
+    station.start_streams(clock.now(), &[streams::ID]);
+    let end = clock.now() + sluice::time::Duration::from_picos((seconds * 1e12) as u64);
+    while clock.now() < end {
+        station.poll(clock.now());
+    }
+    let snapshot = station.snapshot(clock.now());
+    let s = &snapshot.streams[0];
+    let (Some(first), Some(last)) = (s.first_sent, s.last_sent) else { refuse("nothing was sent") };
+    let rate = (s.frames - 1) as f64 / last.since(first).as_secs_f64();
+    let gap = |percent| s.gaps.percentile(percent).as_nanos();
+    println!(
+        "{{\"frames\": {}, \"pps\": {rate:.3}, \"error_ppm\": {:.3}, \"gap_ns\": {{\"min\": {}, \
+         \"p1\": {}, \"p50\": {}, \"p99\": {}, \"p99.9\": {}, \"max\": {}}}}}",
+        s.frames,
+        (rate / 1e6 - 1.0) * 1e6,
+        s.gaps.min().as_nanos(),
+        gap(1.0),
+        gap(50.0),
+        gap(99.0),
+        gap(99.9),
+        s.gaps.max().as_nanos(),
+    );
+}
+
+fn arguments() -> Args {
+    let mut args = Args {
+        pace: false,
+        seconds: 1.0,
+        runs: 3,
+        memory: Memory::Auto,
+        device: "net_null0,size=60,no-rx=1".into(),
+        cpu: None,
+        serve: false,
+    };
+    let mut numbers = Vec::new();
+    let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
+    while let Some(word) = words.next() {
+        let mut value = || words.next().unwrap_or_else(|| refuse(&format!("{word} takes a value")));
+        match word.as_str() {
+            "tx" => args.pace = false,
+            "pace" => args.pace = true,
+            "--huge" => args.memory = Memory::Huge,
+            "--no-huge" => args.memory = Memory::NoHuge,
+            "--device" => args.device = value(),
+            "--cpu" => {
+                args.cpu = Some(value().parse().unwrap_or_else(|_| refuse("not a CPU's number")));
+            }
+            "--serve" => args.serve = true,
+            _ => numbers.push(word.parse().unwrap_or_else(|_| refuse(&format!("what is {word}?")))),
+        }
+    }
+    args.seconds = numbers.first().copied().unwrap_or(args.seconds);
+    args.runs = numbers.get(1).map_or(args.runs, |n| *n as u32);
+    args
+}
+
+fn refuse(why: &str) -> ! {
+    eprintln!("{why}");
+    exit(2)
+}

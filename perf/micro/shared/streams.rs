@@ -1,0 +1,66 @@
+//! The stream that benches send: frames of 64 octets, each with a number, a time, a port number that
+//! changes, and right checksums.
+
+use sluice::host::plan::stream::{
+    Checksum, Covered, Edit, Limit, Pace, Path, Payload, Sizes, StreamPlan, TemplatePlan, Values,
+};
+use sluice::host::{FlowId, Rate, StationPlan, TesterPlan};
+use sluice::pfc::FlowControl;
+use sluice::schedule::LinePlan;
+use sluice::time::Duration;
+use sluice::units::{BitsPerSec, Bytes, Mac, Priority};
+
+/// Its number.
+pub const ID: FlowId = FlowId(1);
+
+/// A station on a link faster than any processor, that sends the stream.
+pub fn station(rate: Rate) -> StationPlan {
+    StationPlan {
+        name: "generator".into(),
+        mac: Mac([2, 0, 0, 0, 0, 1]),
+        rate: BitsPerSec::gbps(400),
+        flow_control: FlowControl::Off,
+        // It may catch up with 2.6 microseconds, which is a burst of the shortest frames and more.
+        shaper_burst: Bytes(131_072),
+        line: LinePlan::ETHERNET,
+        backlog: Duration::from_millis(5),
+        flows: vec![],
+        expects: vec![],
+        senders: vec![],
+        receivers: vec![],
+        pauses: vec![],
+        tester: TesterPlan { streams: vec![stream(rate)], ..TesterPlan::default() },
+    }
+}
+
+fn stream(rate: Rate) -> StreamPlan {
+    let mut headers = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+    headers.extend([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    headers.extend([0x13, 0x88, 0x12, 0xb8, 0, 26, 0, 0]);
+    let udp = Covered::Payload4 { ip: 14, from: 34, udp: true };
+    StreamPlan {
+        id: ID,
+        path: Path::Data(Priority::MIN),
+        template: TemplatePlan {
+            headers,
+            payload: Payload::Zero,
+            edits: vec![Edit {
+                at: 34,
+                skip: 0,
+                bits: 16,
+                values: Values::Increment { start: 5_000, step: 1, count: 1_000 },
+            }],
+            lengths: vec![],
+            checksums: vec![
+                Checksum { at: 24, over: Covered::Header(14, 34), bad: false },
+                Checksum { at: 40, over: udp, bad: false },
+            ],
+            probe_at: Some(42),
+        },
+        sizes: Sizes::Fixed(64),
+        pace: Pace { rate, gap: 12, burst: None },
+        limit: Limit::default(),
+        delay: Duration::ZERO,
+        seed: 1,
+    }
+}
