@@ -145,8 +145,10 @@ fn word(field: &FieldDescriptor, number: i32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
+    use super::super::model::{self, Config};
     use super::*;
 
     fn both_ways(name: &str, value: &Value) -> Value {
@@ -196,5 +198,42 @@ mod tests {
         // Field 2 of Config: link aggregation, with something in it.
         let config = decode(message("Config").unwrap(), vec![0x12, 2, 0x18, 1].into()).unwrap();
         assert_eq!(config, json!({"lags": [{}]}));
+    }
+
+    /// A configuration with most of what there are types for.
+    fn rich() -> Vec<u8> {
+        let config = json!({
+            "ports": [{"name": "p"}],
+            "layer1": [{"name": "l", "port_names": ["p"], "flow_control": {
+                "choice": "ieee_802_1qbb", "ieee_802_1qbb": {"pfc_class_3": 3}}}],
+            "devices": [{"name": "d", "ethernets": [{"name": "e", "connection": {
+                "choice": "port_name", "port_name": "p"}}]}],
+            "flows": [{"name": "f", "tx_rx": {"choice": "port", "port": {"tx_name": "p"}},
+                "rate": {"choice": "percentage", "percentage": 50}, "packet": [
+                {"choice": "ethernet", "ethernet": {"dst": {"choice": "value", "value": "x"}}},
+                {"choice": "udp", "udp": {"src_port": {"choice": "random", "random": {}}}}]}],
+        });
+        encode(message("Config").unwrap(), &config).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn octets_changed_anywhere_are_a_message_or_refused(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..9),
+            end in any::<prop::sample::Index>(),
+        ) {
+            let mut octets = rich();
+            for (at, octet) in changes {
+                let at = at.index(octets.len());
+                octets[at] = octet;
+            }
+            octets.truncate(octets.len() - end.index(octets.len()) / 8);
+            if let Ok(value) = decode(message("Config").unwrap(), octets.into()) {
+                if let Ok(config) = model::parse::<Config>(&value) {
+                    let written = serde_json::to_value(&config).unwrap();
+                    prop_assert_eq!(model::parse::<Config>(&written).unwrap(), config);
+                }
+            }
+        }
     }
 }
