@@ -48,7 +48,7 @@ fn main() {
         .unwrap_or_else(|error| refuse(&error.to_string()));
     let _worker = eal.register_worker().unwrap_or_else(|error| refuse(&error.to_string()));
     let mut station = station(&eal, &args);
-    let clock = TscClock::start(&eal).unwrap_or_else(|error| refuse(&error.to_string()));
+    let clock = TscClock::new();
     if args.pace {
         pace(&mut station, &clock, args.seconds);
         return;
@@ -139,7 +139,7 @@ fn arguments() -> Args {
         match word.as_str() {
             "tx" => args.pace = false,
             "pace" => args.pace = true,
-            "--huge" => args.memory = Memory::Huge,
+            "--huge" => args.memory = Memory::Hugepages,
             "--no-huge" => args.memory = Memory::NoHuge,
             "--device" => args.device = value(),
             "--cpu" => {
