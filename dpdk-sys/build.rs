@@ -52,6 +52,7 @@ const FUNCTIONS: &[&str] = &[
     "rte_get_tsc_hz",
     "rte_lcore_count",
     "rte_log_set_global_level",
+    "rte_mbuf_dyn_rx_timestamp_register",
     "rte_mempool_avail_count",
     "rte_mempool_free",
     "rte_mempool_in_use_count",

@@ -1,6 +1,7 @@
 //! What the data plane knows of a port: bursts in, bursts out, and what it promises.
 
 use crate::frame::{Burst, Frame};
+use crate::time::Instant;
 use crate::units::{BitsPerSec, Bytes};
 
 /// What a port can do and what it holds, as found out when it was opened.
@@ -41,6 +42,13 @@ pub trait Port {
 
     /// What the port can do.
     fn caps(&self) -> &PortCaps;
+
+    /// When a frame that the port received arrived, by the port's own stamp; nothing from ports
+    /// that have none, whose frames came at the latest in the poll that found them.
+    #[inline]
+    fn rx_stamp(&self, _frame: &Self::Frame) -> Option<Instant> {
+        None
+    }
 }
 
 /// A port that new data frames can be made for: what an end station needs and a switch does not.

@@ -4,10 +4,8 @@
 //! missing judge fails it.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
+use judges::{faulted, hex, missing, python, scapy, tshark, unhex};
 use sluice::frame::Frame;
 use sluice::host::{Message, Operation, RocePlan, Station, Transport};
 use sluice::time::Duration;
@@ -19,6 +17,8 @@ use sluice::wire::{
 use wire_frames::{KINDS, Rng};
 
 mod common;
+#[path = "support/judges.rs"]
+mod judges;
 #[allow(dead_code)] // the stations' own tests use more of it
 #[path = "support/link.rs"]
 mod link;
@@ -177,57 +177,12 @@ fn describe_roce(ethertype: EtherType, packet: &[u8], payload: &[u8], out: &mut 
     }
 }
 
-/// Says that a judge is missing, and fails where one must be there.
-fn missing(judge: &str) {
-    let ci = std::env::var("CI").is_ok_and(|v| v == "true");
-    assert!(!ci, "{judge} is not installed, and CI needs it");
-    eprintln!("skipped: {judge} is not installed (on Debian: apt install python3-scapy tshark)");
-}
-
-/// A Python that has scapy: Debian's own before whatever the path finds first.
-fn python() -> Option<&'static str> {
-    ["/usr/bin/python3", "python3"].into_iter().find(|python| {
-        let mut probe = Command::new(python);
-        probe.args(["-c", "import scapy.contrib.roce"]).stderr(Stdio::null());
-        probe.status().is_ok_and(|s| s.success())
-    })
-}
-
-/// Runs the scapy judge on `input` and gives its lines.
-fn scapy(python: &str, args: &[&str], input: &str) -> Vec<String> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/judges/scapy_judge.py");
-    let mut child = Command::new(python)
-        .arg(script)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("python starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    let input = input.to_owned();
-    // A writer of its own, since the judge answers while it still reads.
-    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = child.wait_with_output().expect("the judge ends");
-    assert!(output.status.success(), "the scapy judge failed: see its message above");
-    writer.join().expect("no panic").expect("the judge read everything");
-    String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
-}
-
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|o| format!("{o:02x}")).collect()
-}
-
-fn unhex(line: &str) -> Vec<u8> {
-    let digits = line.as_bytes().chunks(2);
-    digits.map(|d| u8::from_str_radix(std::str::from_utf8(d).unwrap(), 16).unwrap()).collect()
-}
-
 #[test]
 fn scapy_reads_in_our_frames_what_we_put_there() {
     let Some(python) = python() else { return missing("scapy") };
     let frames = our_frames();
     let input: String = frames.iter().map(|(_, f)| hex(f) + "\n").collect();
-    let words = scapy(python, &["describe"], &input);
+    let words = scapy(python, "scapy_judge.py", &["describe"], &input);
     assert_eq!(words.len(), frames.len());
     for ((kind, frame), words) in frames.iter().zip(&words) {
         assert_eq!(&describe(frame), words, "{kind}, seed {SEED}: {}", hex(frame));
@@ -277,7 +232,7 @@ fn scapy_and_tshark_read_what_stations_say_to_each_other() {
     assert!(lines.is_empty(), "{lines:#?}");
     let Some(python) = python() else { return missing("scapy") };
     let input: String = frames.iter().map(|(_, f)| hex(f) + "\n").collect();
-    let words = scapy(python, &["describe"], &input);
+    let words = scapy(python, "scapy_judge.py", &["describe"], &input);
     assert_eq!(words.len(), frames.len());
     for ((_, frame), words) in frames.iter().zip(&words) {
         assert_eq!(&describe(frame), words, "{}", hex(frame));
@@ -290,9 +245,10 @@ fn scapy_and_tshark_read_what_stations_say_to_each_other() {
 #[test]
 fn we_read_in_frames_of_scapy_what_scapy_does() {
     let Some(python) = python() else { return missing("scapy") };
-    let frames = scapy(python, &["build", &SEED.to_string(), &EACH.to_string()], "");
+    let frames =
+        scapy(python, "scapy_judge.py", &["build", &SEED.to_string(), &EACH.to_string()], "");
     assert_eq!(frames.len() as u64, 10 * EACH);
-    let words = scapy(python, &["describe"], &(frames.join("\n") + "\n"));
+    let words = scapy(python, "scapy_judge.py", &["describe"], &(frames.join("\n") + "\n"));
     for (frame, words) in frames.iter().zip(&words) {
         assert_eq!(&describe(&unhex(frame)), words, "seed {SEED}: {frame}");
         assert!(!words.contains("icrc 0"), "scapy disowns its own ICRC: {words}");
@@ -302,7 +258,8 @@ fn we_read_in_frames_of_scapy_what_scapy_does() {
 #[test]
 fn mac_control_frames_of_scapy_come_out_the_same_when_emitted_again() {
     let Some(python) = python() else { return missing("scapy") };
-    let frames = scapy(python, &["build", &SEED.to_string(), &EACH.to_string()], "");
+    let frames =
+        scapy(python, "scapy_judge.py", &["build", &SEED.to_string(), &EACH.to_string()], "");
     let mut seen = 0;
     for frame in frames.iter().map(|f| unhex(f)) {
         let header = ethernet::Repr::parse(&frame).unwrap();
@@ -325,54 +282,6 @@ fn mac_control_frames_of_scapy_come_out_the_same_when_emitted_again() {
         seen += 1;
     }
     assert_eq!(seen, 2 * EACH);
-}
-
-/// A capture file of `frames` in the classic format (magic, version 2.4, Ethernet), one frame per
-/// millisecond.
-fn pcap<'a>(frames: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
-    let mut out = Vec::new();
-    for word in [0xa1b2_c3d4, 2 << 16 | 4, 0, 0, 65_535, 1] {
-        out.extend(u32::to_be_bytes(word));
-    }
-    for (n, frame) in (0_u32..).zip(frames) {
-        let len = frame.len() as u32;
-        for word in [n / 1000, n % 1000 * 1000, len, len] {
-            out.extend(word.to_be_bytes());
-        }
-        out.extend(frame);
-    }
-    out
-}
-
-/// Runs tshark, with every checksum checked, on `frames` and gives its lines.
-fn tshark(name: &str, frames: &[(&'static str, Vec<u8>)], args: &[&str]) -> Option<Vec<String>> {
-    let path: PathBuf = [env!("CARGO_TARGET_TMPDIR"), name].iter().collect();
-    std::fs::write(&path, pcap(frames.iter().map(|(_, f)| &f[..]))).expect("a file is written");
-    let output = Command::new("tshark")
-        .args(["-n", "-r"])
-        .arg(&path)
-        .args(["-o", "ip.check_checksum:TRUE"])
-        .args(["-o", "udp.check_checksum:TRUE"])
-        .args(["-o", "tcp.check_checksum:TRUE"])
-        // RoCEv2 goes without a UDP checksum over IPv6 too.
-        .args(["-o", "udp.ignore_ipv6_zero_checksum:TRUE"])
-        .args(args)
-        .output()
-        .ok()?;
-    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "tshark failed: {complaint}");
-    std::fs::remove_file(&path).expect("the file goes away");
-    Some(String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect())
-}
-
-/// The frames that tshark finds fault with: malformed, a wrong checksum, or an expert note, warning
-/// or error.
-fn faulted(name: &str, frames: &[(&'static str, Vec<u8>)]) -> Option<Vec<String>> {
-    let filter = "_ws.malformed || _ws.expert.severity >= 0x400000 || ip.checksum.status == 0 \
-                  || udp.checksum.status == 0 || tcp.checksum.status == 0 \
-                  || icmp.checksum.status == 0 || icmpv6.checksum.status == 0";
-    let fields = ["-e", "frame.number", "-e", "frame.protocols", "-e", "_ws.expert.message"];
-    tshark(name, frames, &[&["-Y", filter, "-T", "fields"], &fields[..]].concat())
 }
 
 #[test]

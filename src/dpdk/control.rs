@@ -24,6 +24,8 @@ pub struct PortInfo {
     pub promiscuous: bool,
     /// Who deals with PAUSE and PFC frames.
     pub mac_control: MacControl,
+    /// Whether the device stamps received frames, or why not; nothing where it was not asked to.
+    pub rx_stamps: Option<Result<(), String>>,
 }
 
 /// What becomes of received MAC control frames (EtherType 0x8808): they have to reach software, and

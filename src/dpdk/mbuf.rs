@@ -13,6 +13,7 @@ use dpdk_sys as sys;
 use dpdk_sys::rte_mbuf;
 
 use super::hot;
+use super::stamps::StampField;
 use crate::frame::{FCS_BYTES, Frame};
 
 /// An owned DPDK packet buffer with one Ethernet frame in it.
@@ -121,6 +122,27 @@ impl Mbuf {
     /// Sets transmit flags (`RTE_MBUF_F_TX_*`) for the driver to see.
     pub(super) fn set_flags(&mut self, flags: u64) {
         self.header_mut().ol_flags |= flags;
+    }
+
+    /// The stamp that the device left in `field`, if it left one.
+    #[inline]
+    pub(super) fn rx_stamp(&self, field: &StampField) -> Option<u64> {
+        if self.header().ol_flags & field.flag == 0 {
+            return None;
+        }
+        // SAFETY: the field was registered, so it is within the structure.
+        let at = unsafe { self.0.as_ptr().cast::<u8>().add(field.offset) };
+        // SAFETY: owned, and eight octets of plain memory.
+        Some(unsafe { at.cast::<u64>().read_unaligned() })
+    }
+
+    /// Puts a stamp on the frame, as a device does that received it.
+    pub fn set_rx_stamp(&mut self, field: &StampField, ticks: u64) {
+        self.header_mut().ol_flags |= field.flag;
+        // SAFETY: the field was registered, so it is within the structure.
+        let at = unsafe { self.0.as_ptr().cast::<u8>().add(field.offset) };
+        // SAFETY: owned, and eight octets of plain memory that nobody else has registered.
+        unsafe { at.cast::<u64>().write_unaligned(ticks) };
     }
 
     /// Asks the processor to fetch the first octets, for a look at them a little later.

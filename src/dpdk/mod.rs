@@ -25,6 +25,7 @@ mod port;
 mod probe;
 mod ring;
 mod source;
+mod stamps;
 mod telemetry;
 
 pub use clock::{ClockQuality, TscClock};
@@ -38,4 +39,5 @@ pub use port::{DpdkPort, HardwarePfc, PortOptions, Started, Stopped};
 pub use probe::{Arrival, PortProbe, Stamps};
 pub use ring::{RING_PAIRS_MAX, RingOptions, ring_pair};
 pub use source::SourcePort;
+pub use stamps::{DeviceClock, StampField, StampQuality};
 pub use telemetry::{TelemetryCommand, register_telemetry};

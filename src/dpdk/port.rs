@@ -8,15 +8,18 @@ use std::sync::Arc;
 
 use dpdk_sys as sys;
 
+use super::clock::TscClock;
 use super::control::{Link, MacControl, PortControl, PortInfo, PortStats};
 use super::device::{self, AF_PACKET_SLOT, Device, Spec};
 use super::eal::Eal;
 use super::error::{Error, Logged, strerror};
 use super::mbuf::Mbuf;
 use super::pool::{Pool, PoolOptions};
+use super::stamps::{DeviceClock, StampField, StampQuality, read_device_clock};
 use super::{hot, log};
 use crate::frame::{BURST, Burst, FCS_BYTES};
 use crate::port::{CONTROL_FRAME_MAX, Port, PortCaps};
+use crate::time::Instant;
 use crate::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
 
 /// How to set a port up.
@@ -33,6 +36,9 @@ pub struct PortOptions {
     pub promiscuous: bool,
     /// Leave PFC to the device for these priorities. Default: none; Sluice does it in software.
     pub hardware_pfc: Option<HardwarePfc>,
+    /// Have the device stamp received frames, in the time of this clock. Default: no. A device that
+    /// cannot starts all the same, and [`PortInfo::rx_stamps`] says why.
+    pub rx_stamps: Option<TscClock>,
 }
 
 impl Default for PortOptions {
@@ -43,6 +49,7 @@ impl Default for PortOptions {
             max_frame: None,
             promiscuous: true,
             hardware_pfc: None,
+            rx_stamps: None,
         }
     }
 }
@@ -67,6 +74,8 @@ pub struct Started {
     caps: PortCaps,
     control: Pool,
     info: PortInfo,
+    /// How its stamps are read, if it puts any on received frames.
+    stamps: Option<(StampField, DeviceClock)>,
     /// Stops it; last, when nothing above is in use.
     _stop: StopOnDrop,
 }
@@ -168,7 +177,16 @@ impl DpdkPort<Stopped> {
     /// [`Error::Option`] when the pool or the device has no room for the longest frame,
     /// [`Error::NoHardwarePfc`], [`Error::NoMemory`], or [`Error::Device`].
     pub fn start(self, options: &PortOptions, pool: &Pool) -> Result<DpdkPort<Started>, Error> {
-        self.start_with(options, pool, 0)
+        let Some(tsc) = &options.rx_stamps else { return self.start_with(options, pool, 0) };
+        let offload = u64::from(sys::RTE_ETH_RX_OFFLOAD_TIMESTAMP);
+        let offered = device::info(self.id()).is_ok_and(|i| i.rx_offload_capa & offload != 0);
+        let mut port = self.start_with(options, pool, if offered { offload } else { 0 })?;
+        let stamps = match offered {
+            true => port.device_stamps(pool.eal(), tsc),
+            false => Err("the driver does not offer it".into()),
+        };
+        port.state.info.rx_stamps = Some(stamps);
+        Ok(port)
     }
 
     /// The same, with receive offloads (`RTE_ETH_RX_OFFLOAD_*`).
@@ -205,13 +223,15 @@ impl DpdkPort<Stopped> {
             mtu,
             promiscuous,
             mac_control,
+            rx_stamps: None,
         };
         let caps = PortCaps {
             link_rate: link_rate(&device),
             rx_backlog_max: Bytes(u64::from(limits.rx_backlog) * u64::from(max_frame)),
             tx_committed_max: Bytes(u64::from(limits.tx_committed) * u64::from(max_frame)),
         };
-        let state = Started { id: device.id, caps, control, info, _stop: started };
+        let (id, stamps) = (device.id, None);
+        let state = Started { id, caps, control, info, stamps, _stop: started };
         Ok(DpdkPort { state, device })
     }
 }
@@ -228,6 +248,39 @@ impl DpdkPort<Started> {
     pub fn stop(self) -> DpdkPort<Stopped> {
         drop(self.state);
         DpdkPort::of(self.device)
+    }
+
+    /// Finds out how to read the stamps that the device puts on frames.
+    fn device_stamps(&mut self, eal: &Eal, tsc: &TscClock) -> Result<(), String> {
+        let field = StampField::register(eal).map_err(|error| error.to_string())?;
+        let id = self.state.id;
+        let clock = DeviceClock::calibrate(tsc, || read_device_clock(id))?;
+        self.stamp_by(field, clock);
+        Ok(())
+    }
+
+    /// Takes what received frames carry in `field` for readings of `clock`: what
+    /// [`PortOptions::rx_stamps`] does by itself with a device that stamps.
+    pub fn stamp_by(&mut self, field: StampField, clock: DeviceClock) {
+        self.state.stamps = Some((field, clock));
+    }
+
+    /// How far its stamps can be trusted now; nothing where there are none.
+    #[must_use]
+    pub fn stamp_quality(&self) -> Option<StampQuality> {
+        self.state.stamps.as_ref().map(|(_, clock)| clock.quality())
+    }
+
+    /// Reads the device's clock again, where that stamps: to be done every few seconds.
+    ///
+    /// # Errors
+    /// Why it could not be read; stamps go on as they were.
+    pub fn refresh_stamps(&mut self) -> Result<(), String> {
+        let id = self.state.id;
+        match &mut self.state.stamps {
+            Some((_, clock)) => clock.refresh(|| read_device_clock(id)),
+            None => Ok(()),
+        }
     }
 
     /// Looks at the link's rate again, after it came up.
@@ -287,6 +340,12 @@ impl Port for DpdkPort<Started> {
     #[inline]
     fn caps(&self) -> &PortCaps {
         &self.state.caps
+    }
+
+    #[inline]
+    fn rx_stamp(&self, frame: &Mbuf) -> Option<Instant> {
+        let (field, clock) = self.state.stamps.as_ref()?;
+        frame.rx_stamp(field).map(|ticks| clock.at(ticks))
     }
 }
 

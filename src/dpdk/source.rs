@@ -5,6 +5,7 @@ use super::pool::Pool;
 use super::port::{DpdkPort, Started};
 use crate::frame::{Burst, FCS_BYTES};
 use crate::port::{FRAME_MIN, Port, PortCaps, Source};
+use crate::time::Instant;
 use crate::wire::ethernet;
 
 /// A started port with the pool that its data frames come from.
@@ -19,6 +20,11 @@ impl SourcePort {
     #[must_use]
     pub const fn new(port: DpdkPort<Started>, pool: Pool) -> Self {
         Self { port, pool }
+    }
+
+    /// The port, for what is done to it besides sending and receiving.
+    pub const fn port_mut(&mut self) -> &mut DpdkPort<Started> {
+        &mut self.port
     }
 }
 
@@ -42,6 +48,11 @@ impl Port for SourcePort {
     #[inline]
     fn caps(&self) -> &PortCaps {
         self.port.caps()
+    }
+
+    #[inline]
+    fn rx_stamp(&self, frame: &Mbuf) -> Option<Instant> {
+        self.port.rx_stamp(frame)
     }
 }
 

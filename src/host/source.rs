@@ -8,14 +8,14 @@ use open_loop::OpenLoop;
 
 use super::order::Order;
 use super::plan::stream::Path;
-use super::plan::{FlowId, PlanError, StationPlan};
+use super::plan::{FlowId, PlanError, StationPlan, TransportPlan};
 use super::stream::{Run, Stream, StreamCounters};
 use super::transport::sender::{Answer, Sender, SenderCounters};
 use crate::frame::Burst;
 use crate::port::Source;
 use crate::schedule::{Line, Shaper};
 use crate::time::{Duration, Instant};
-use crate::units::{PRIORITIES, Priority, PrioritySet};
+use crate::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet};
 
 #[derive(Debug)]
 enum Kind {
@@ -203,6 +203,30 @@ impl Sources {
         let taken = sender.on_answer(now, answer);
         self.settle(i);
         taken
+    }
+
+    /// The sender of a flow begins anew, as planned, on a link of `line`. Whether it is there.
+    pub(super) fn restart_sender(&mut self, plan: &TransportPlan, line: BitsPerSec) -> bool {
+        let Some(i) = self.sender(plan.id) else { return false };
+        self.flows[i].kind = Kind::Sender(Box::new(Sender::new(plan, line)));
+        // Its end is looked at in the next poll.
+        self.first_stop = Instant::ZERO;
+        self.settle(i);
+        true
+    }
+
+    /// Ends the sender of a flow, if it is there.
+    pub(super) fn end_sender(&mut self, id: FlowId) {
+        if let Some(i) = self.sender(id) {
+            self.flows[i].end();
+            self.settle(i);
+        }
+    }
+
+    /// The place of the sender of a flow.
+    fn sender(&self, id: FlowId) -> Option<usize> {
+        let is = |flow: &Flow| matches!(&flow.kind, Kind::Sender(s) if s.counters().id == id);
+        self.flows.iter().position(is)
     }
 
     /// Ends the flows whose time is over, whether they have sent all that was due or not, and

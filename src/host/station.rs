@@ -2,6 +2,7 @@
 
 mod counters;
 mod receive;
+mod restart;
 mod send;
 mod streams;
 
@@ -9,7 +10,7 @@ pub use counters::{PriorityPauses, StationCounters, StationSnapshot};
 
 use core::net::IpAddr;
 
-use super::meter::Meter;
+use super::meter::{ControlCounters, Meter};
 use super::neighbours::{NeighbourCounters, Neighbours, Ping, PingError};
 use super::pauses::PauseSource;
 use super::plan::{EndKey, FRAME_MIN, FlowId, PlanError, StationPlan};
@@ -247,18 +248,31 @@ impl<P: Source> Station<P> {
         counters
     }
 
+    /// What has arrived so far of the control streams that it was told to expect.
+    pub fn control_counters(&self) -> impl Iterator<Item = ControlCounters> {
+        self.meter.iter().flat_map(|meter| meter.control_counters())
+    }
+
     /// All counters, with the time paused so far counted in.
     #[must_use]
     pub fn snapshot(&self, now: Instant) -> StationSnapshot {
+        let streams = self.sources.streams_at(now).collect();
+        let sinks = self.sinks().cloned().collect();
+        StationSnapshot { streams, sinks, ..self.snapshot_light(now) }
+    }
+
+    /// The same without `streams` and `sinks`, whose distributions take time to copy.
+    #[must_use]
+    pub fn snapshot_light(&self, now: Instant) -> StationSnapshot {
         StationSnapshot {
             name: self.name.clone(),
             at: now,
             counters: self.counters_at(now),
             sources: self.sources.counters().collect(),
-            streams: self.sources.streams_at(now).collect(),
+            streams: Vec::new(),
             senders: self.sources.senders().collect(),
             receivers: self.answers.counters().collect(),
-            sinks: self.sinks.iter().map(|s| s.counters().clone()).collect(),
+            sinks: Vec::new(),
             meter: self.meter.as_ref().map(|m| m.counters(now)),
             neighbours: self.neighbours.snapshot(),
         }
@@ -272,5 +286,10 @@ impl<P: Source> Station<P> {
     /// The port, for what its world has to do to it.
     pub fn port_mut(&mut self) -> &mut P {
         &mut self.port
+    }
+
+    /// The port, for another station. What it had not taken yet is lost.
+    pub fn into_port(self) -> P {
+        self.port
     }
 }

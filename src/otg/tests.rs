@@ -1,6 +1,6 @@
 //! Configurations to plans: what bad ones get word for word, and what good ones come to.
 
-mod frames;
+mod plans;
 mod random;
 mod refusals;
 

@@ -5,8 +5,17 @@
 //! [`report`] is what came of it, from which every table, file and answer to a client is made.
 
 pub mod capture;
+#[cfg(feature = "dpdk")]
+pub mod engine;
 mod location;
 pub mod plan;
 pub mod report;
+#[cfg(feature = "dpdk")]
+pub mod self_test;
+#[cfg(feature = "dpdk")]
+pub mod session;
+mod stations;
+pub mod tally;
 
 pub use location::QUEUES_MAX;
+pub use stations::{Punctuality, RATE_DEFAULT, asked_rates, stations};

@@ -1,6 +1,6 @@
 //! A test, validated: ports, flows and captures that either world may trust.
 
-use crate::host::plan::stream::{Edit, InterfacePlan, StreamPlan, Values};
+use crate::host::plan::stream::{Edit, InterfacePlan, Path, StreamPlan, Values};
 use crate::host::{FlowId, TransportPlan};
 use crate::units::{BitsPerSec, Mac, PrioritySet, Quanta};
 
@@ -199,4 +199,18 @@ pub struct Filter {
     pub mask: Vec<u8>,
     /// Whether frames pass that do *not* have the value.
     pub negate: bool,
+}
+
+impl FlowPlan {
+    /// Whether its receivers tell its frames from others: they carry a probe, or are known octet by
+    /// octet, or answered.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        match &self.kind {
+            FlowKind::Stream(stream) => {
+                stream.template.probe_at.is_some() || stream.path == Path::Control
+            }
+            FlowKind::Roce(_) => true,
+        }
+    }
 }

@@ -167,6 +167,49 @@ pub struct Flow {
     /// Seconds from the start to its last frame's arrival.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_rx_s: Option<f64>,
+    /// What its two ends said to each other, if it is a connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<Connection>,
+}
+
+/// A connection of RoCEv2.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Connection {
+    /// The sender's queue pair.
+    pub src_qp: u32,
+    /// The receiver's queue pair.
+    pub dst_qp: u32,
+    /// The sender's address.
+    pub src_ip: core::net::Ipv4Addr,
+    /// The receiver's address.
+    pub dst_ip: core::net::Ipv4Addr,
+    /// Frames that had been sent before.
+    pub retransmitted: u64,
+    /// Timeouts of the sender that ran out.
+    pub timeouts: u64,
+    /// Packets that came behind a gap.
+    pub out_of_order: u64,
+    /// Messages that were acknowledged whole.
+    pub messages_tx: u64,
+    /// Messages that arrived whole.
+    pub messages_rx: u64,
+    /// How long the last of them took until it was acknowledged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion_ns: Option<f64>,
+    /// Acknowledgements that the receiver sent.
+    pub acks_tx: u64,
+    /// Acknowledgements that the sender received.
+    pub acks_rx: u64,
+    /// Negative ones that the receiver sent.
+    pub naks_tx: u64,
+    /// Negative ones that the sender received.
+    pub naks_rx: u64,
+    /// Congestion notifications that the receiver sent.
+    pub cnps_tx: u64,
+    /// Congestion notifications that the sender received.
+    pub cnps_rx: u64,
+    /// The rate that the sender is kept to now.
+    pub rate_bps: u64,
 }
 
 /// How well a flow kept its pace.

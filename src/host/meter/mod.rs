@@ -194,6 +194,11 @@ impl Meter {
         }
     }
 
+    /// What arrived of the control streams that are expected.
+    pub(super) fn control_counters(&self) -> impl Iterator<Item = ControlCounters> {
+        self.control.iter().map(ControlSink::counters)
+    }
+
     /// What was measured up to `now`.
     pub(super) fn counters(&self, now: Instant) -> MeterCounters {
         MeterCounters {

@@ -108,6 +108,7 @@ impl<P: Source> Station<P> {
                 self.retry = now + self.slot;
                 return false;
             };
+            tell(&mut self.meter, Leaving::Other, 1);
             charge(&mut self.shaper, &mut self.counters, now, frame.wire_len());
             self.hand.push(frame);
         }

@@ -1,7 +1,8 @@
 //! Starting and stopping streams.
 
 use super::Station;
-use crate::host::plan::FlowId;
+use crate::host::plan::stream::StreamPlan;
+use crate::host::plan::{FlowId, PlanError};
 use crate::host::stream::{Stream, StreamCounters};
 use crate::port::Source;
 use crate::time::Instant;
@@ -29,6 +30,18 @@ impl<P: Source> Station<P> {
     /// as they were paused.
     pub fn resume_streams(&mut self, now: Instant, which: &[FlowId]) {
         self.sources.tell_streams(which, |stream| stream.resume(now));
+    }
+
+    /// Makes the frames of a stream that it sends by another plan, from the next one on: at another
+    /// pace, of other sizes, to another address. Its number and way are those it was planned with;
+    /// what it still has to send, and when it ends, stay as they are.
+    ///
+    /// # Errors
+    /// As [`StationPlan::check`](crate::host::StationPlan::check) for that stream.
+    pub fn set_stream(&mut self, plan: &StreamPlan) -> Result<(), PlanError> {
+        plan.check(self.shaper.line())?;
+        self.sources.tell_streams(&[plan.id], |stream| stream.change(plan));
+        Ok(())
     }
 
     /// What was sent of its streams so far, in the order of the plan. Costs nothing to look at; a

@@ -158,6 +158,15 @@ impl Stream {
         self.counters.state = StreamState::Stopped;
     }
 
+    /// Makes its frames by another plan from the next one on. Its number and way are the same; what
+    /// it has counted, what it still has to send and when it ends stay.
+    pub(super) fn change(&mut self, plan: &StreamPlan) {
+        debug_assert_eq!((plan.id, plan.path), (self.plan.id, self.plan.path));
+        self.frames = Frames::new(plan);
+        self.pace = Pace::new(plan.pace, &self.line);
+        self.plan = plan.clone();
+    }
+
     /// Sends nothing until it is resumed.
     pub(super) fn pause(&mut self, now: Instant) {
         self.end_if_over(now);

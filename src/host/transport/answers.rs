@@ -34,6 +34,11 @@ impl Answers {
         Self { receivers, turns, waiting: PrioritySet::EMPTY, asked: 0 }
     }
 
+    /// Receiver `i` begins anew. A turn that it has asked for before is silent.
+    pub(in crate::host) fn restart(&mut self, i: usize, plan: &TransportPlan) {
+        self.receivers[i] = Receiver::new(plan);
+    }
+
     /// Data of receiver `i` came in. False for data that is not its.
     #[inline]
     pub(in crate::host) fn on_data(&mut self, now: Instant, i: usize, data: &Data) -> bool {

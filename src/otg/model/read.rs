@@ -36,7 +36,7 @@ pub(super) fn unknown_extra(extra: &Extra, path: &str, out: &mut Vec<String>) {
 }
 
 /// The path of a field.
-pub(super) fn join(path: &str, field: &str) -> String {
+pub(in crate::otg) fn join(path: &str, field: &str) -> String {
     if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
 }
 

@@ -1,15 +1,18 @@
 //! Emulated hosts: the interfaces of ports, and who is reached through whom.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::collections::HashMap;
 
 use super::findings::Findings;
 use super::headers::{End, Known};
 use super::ports::Ports;
-use crate::config::unknown_name;
 use crate::host::plan::stream::InterfacePlan;
 use crate::otg::model::Config;
 use crate::otg::model::device::{Connection, DeviceEthernet, DeviceVlan, GatewayMac, Tpid};
 use crate::units::{Mac, Vid};
+
+/// The most interfaces that a test has. A choice: each is compared with the others of its port.
+const INTERFACES_MAX: usize = 8192;
 
 /// An interface, and what flows and connections need to know of it.
 pub(super) struct Interface {
@@ -46,15 +49,25 @@ pub(super) struct Endpoint {
 }
 
 /// All interfaces.
+#[derive(Default)]
 pub(super) struct Devices {
     /// In the order of the configuration.
-    pub(super) interfaces: Vec<Interface>,
+    interfaces: Vec<Interface>,
+    /// Everything that has a name.
+    index: HashMap<String, Endpoint>,
+    /// Which interface has an address.
+    owners: HashMap<IpAddr, usize>,
 }
 
 impl Devices {
     /// Reads the devices and gives ports their interfaces.
     pub(super) fn read(config: &Config, ports: &mut Ports, cx: &mut Findings) -> Self {
-        let mut devices = Self { interfaces: Vec::new() };
+        let mut devices = Self::default();
+        let all: usize = config.devices.iter().map(|d| d.ethernets.len()).sum();
+        if all > INTERFACES_MAX {
+            cx.error("devices", format!("{all} interfaces are more than {INTERFACES_MAX}"));
+            return devices;
+        }
         for (d, device) in config.devices.iter().enumerate() {
             for (e, ethernet) in device.ethernets.iter().enumerate() {
                 let path = format!("devices[{d}].ethernets[{e}]");
@@ -68,10 +81,23 @@ impl Devices {
                     port.mac = interface.plan.mac;
                 }
                 port.interfaces.push(interface.plan.clone());
-                devices.interfaces.push(interface);
+                devices.add(interface);
             }
         }
         devices
+    }
+
+    /// Adds an interface under its name and those of its addresses.
+    fn add(&mut self, new: Interface) {
+        let interface = self.interfaces.len();
+        let endpoint = |address| Endpoint { interface, address };
+        // Of two with one name the first is meant; that there are two is an error elsewhere.
+        self.index.entry(new.plan.name.clone()).or_insert(endpoint(None));
+        for (i, address) in new.addresses.iter().enumerate() {
+            self.index.entry(address.name.clone()).or_insert(endpoint(Some(i)));
+            self.owners.entry(address.ip).or_insert(interface);
+        }
+        self.interfaces.push(new);
     }
 
     /// Refuses an address that another interface of the port has.
@@ -87,23 +113,14 @@ impl Devices {
 
     /// The endpoint of this name; else it is noted.
     pub(super) fn find(&self, name: &str, path: &str, cx: &mut Findings) -> Option<Endpoint> {
-        let mut names = Vec::new();
-        for (interface, i) in self.interfaces.iter().enumerate() {
-            if i.plan.name == name {
-                return Some(Endpoint { interface, address: None });
-            }
-            names.push(i.plan.name.as_str());
-            if let Some(address) = i.addresses.iter().position(|a| a.name == name) {
-                return Some(Endpoint { interface, address: Some(address) });
-            }
-            names.extend(i.addresses.iter().map(|a| a.name.as_str()));
+        let found = self.index.get(name).copied();
+        if found.is_none() {
+            let names = self.interfaces.iter().flat_map(|i| {
+                core::iter::once(&i.plan.name).chain(i.addresses.iter().map(|a| &a.name))
+            });
+            cx.unknown(path, "endpoint", name, names.map(String::as_str));
         }
-        let what = match names.is_empty() {
-            true => format!("there is no endpoint `{name}`, nor any other; add it to `devices`"),
-            false => unknown_name("endpoint", name, &names),
-        };
-        cx.error(path, what);
-        None
+        found
     }
 
     /// The interface that an endpoint is, or is on.
@@ -170,7 +187,7 @@ impl Devices {
             return Some(Known::Mac(mac));
         }
         // One of our own needs no question.
-        let ours = self.interfaces.iter().find(|i| i.addresses.iter().any(|a| a.ip == neighbour));
+        let ours = self.owners.get(&neighbour).map(|i| &self.interfaces[*i]);
         Some(match ours.filter(|_| source.reaches(neighbour)) {
             Some(ours) => Known::Mac(ours.plan.mac),
             None => Known::Asked { interface: from.plan.name.clone(), neighbour },

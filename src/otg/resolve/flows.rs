@@ -4,16 +4,17 @@ use super::devices::Devices;
 use super::findings::Findings;
 use super::headers::{self, Built};
 use super::ports::Ports;
-use super::sizes;
+use super::sizes::{self, Room};
 use super::timing;
 use super::ways::{self, Way};
 use crate::frame::FCS_BYTES;
 use crate::host::FlowId;
-use crate::host::plan::FRAME_MIN;
 use crate::host::plan::stream::{Path, Payload, Sizes, StreamPlan};
+use crate::host::plan::{FRAME_MAX, FRAME_MIN};
 use crate::host::probe::PROBE_LEN;
 use crate::otg::model::flow::{self, Flow, FlowMetrics, FlowPayload};
 use crate::otg::model::header::FlowHeader;
+use crate::port::CONTROL_FRAME_MAX;
 use crate::tester::plan::{FlowKind, FlowPlan, LatencyMode, Metrics, Resolve};
 use crate::units::Priority;
 
@@ -68,7 +69,7 @@ fn stream(
     let (Some(sizes), Some(timing), true) = (sizes, timing, cx.errors() == before) else {
         return None;
     };
-    let (shortest, longest) = sizes::bounds(&sizes);
+    let (shortest, longest) = (sizes.shortest(), sizes.longest());
     for port in way.rx.iter().chain([&way.tx]) {
         ports.carry(*port, longest, &flow.name, cx);
     }
@@ -117,7 +118,9 @@ fn sizes_of(
         true => format!("headers {headers}, sequence and time {PROBE_LEN}, FCS {FCS_BYTES}"),
         false => format!("headers {headers}, FCS {FCS_BYTES}"),
     };
-    sizes::check(&sizes, needed, &what, &path, cx).then_some(sizes)
+    let most = if built.control { CONTROL_FRAME_MAX } else { FRAME_MAX };
+    let room = Room { needed, what, most };
+    sizes::check(&sizes, &room, &path, cx).then_some(sizes)
 }
 
 fn payload(payload: Option<&FlowPayload>, path: &str, cx: &mut Findings) -> Payload {

@@ -60,6 +60,11 @@ pub(super) fn find(
     link: &dyn Fn(&Location) -> Option<BitsPerSec>,
 ) -> (Result<TestPlan, Vec<Finding>>, Vec<Finding>) {
     let mut cx = Findings::default();
+    if config.flows.len() > FLOW_ID_MAX as usize + 1 {
+        let what = format!("{} flows are more than {}", config.flows.len(), FLOW_ID_MAX + 1);
+        cx.error("flows", what);
+        return cx.settle(TestPlan::default());
+    }
     unsupported::check(config, &mut cx);
     names::check(config, &mut cx);
     let mut ports = ports::Ports::read(config, link, &mut cx);
@@ -68,8 +73,7 @@ pub(super) fn find(
     let mut flows = flows::flows(&config.flows, &mut ports, &devices, &mut cx);
     rocev2::flows(config, &mut ports, &devices, &mut flows, &mut cx);
     if flows.len() > FLOW_ID_MAX as usize + 1 {
-        let what =
-            format!("{} flows are more than the {} there can be", flows.len(), FLOW_ID_MAX + 1);
+        let what = format!("{} streams are more than {}", flows.len(), FLOW_ID_MAX + 1);
         cx.error("flows", what);
     }
     cx.settle(TestPlan { ports: ports.plans, flows })

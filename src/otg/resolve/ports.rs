@@ -1,8 +1,9 @@
 //! Ports, and what layer 1 says of them.
 
+use std::collections::HashMap;
+
 use super::findings::Findings;
 use super::timing::Line;
-use crate::config::unknown_name;
 use crate::host::plan::FRAME_MAX;
 use crate::otg::model::Config;
 use crate::otg::model::config::{FlowControl, Ieee8021Qbb, Layer1, PauseKind, Speed};
@@ -16,6 +17,9 @@ const RATE_ASSUMED: BitsPerSec = BitsPerSec::gbps(10);
 /// The longest packet unless layer 1 says so, in octets (802.3 3.2.7).
 const MTU: u32 = 1500;
 
+/// The most ports that a test has. A choice, far above what one machine drives.
+const PORTS_MAX: usize = 1024;
+
 /// The least MTU that OTG knows.
 const MTU_MIN: u32 = 64;
 
@@ -26,6 +30,7 @@ pub(super) const BESIDE_MTU: u32 = 18;
 const PAUSE_ADDRESS: Mac = Mac([0x01, 0x80, 0xc2, 0, 0, 1]);
 
 /// The ports of a test, in the order of the configuration.
+#[derive(Default)]
 pub(super) struct Ports {
     /// Their plans.
     pub(super) plans: Vec<PortPlan>,
@@ -35,6 +40,8 @@ pub(super) struct Ports {
     queues: Vec<[Option<Priority>; 8]>,
     /// Where layer 1 speaks of them.
     layer1: Vec<Option<String>>,
+    /// Where they are in these lists, by name.
+    index: HashMap<String, usize>,
 }
 
 impl Ports {
@@ -44,7 +51,12 @@ impl Ports {
         link: &dyn Fn(&Location) -> Option<BitsPerSec>,
         cx: &mut Findings,
     ) -> Self {
-        let mut ports = Self { plans: vec![], lines: vec![], queues: vec![], layer1: vec![] };
+        let mut ports = Self::default();
+        if config.ports.len() > PORTS_MAX {
+            let what = format!("{} ports are more than {PORTS_MAX}", config.ports.len());
+            cx.error("ports", what);
+            return ports;
+        }
         for (i, port) in config.ports.iter().enumerate() {
             let path = format!("ports[{i}].location");
             let location = location(port.location.as_deref(), &path, cx);
@@ -58,6 +70,8 @@ impl Ports {
             }
             let rate = link(&location);
             ports.lines.push(Line { rate: rate.unwrap_or(RATE_ASSUMED), known: rate.is_some() });
+            // Of two with one name the first is meant; that there are two is an error elsewhere.
+            ports.index.entry(port.name.clone()).or_insert(i);
             ports.plans.push(plan(&port.name, location, i));
             ports.queues.push(Priority::ALL.map(Some));
             ports.layer1.push(None);
@@ -70,16 +84,16 @@ impl Ports {
 
     /// The port of this name; else it is noted.
     pub(super) fn find(&self, name: &str, path: &str, cx: &mut Findings) -> Option<usize> {
-        let found = self.plans.iter().position(|p| p.name == name);
+        let found = self.position(name);
         if found.is_none() {
-            let names: Vec<&str> = self.plans.iter().map(|p| p.name.as_str()).collect();
-            let what = match names.is_empty() {
-                true => format!("there is no port `{name}`, nor any other; add it to `ports`"),
-                false => unknown_name("port", name, &names),
-            };
-            cx.error(path, what);
+            cx.unknown(path, "port", name, self.plans.iter().map(|p| p.name.as_str()));
         }
         found
+    }
+
+    /// The port of this name, if there is one.
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
+        self.index.get(name).copied()
     }
 
     /// The priority whose pauses stop a queue of a port; nothing if none do.

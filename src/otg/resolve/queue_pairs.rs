@@ -5,12 +5,14 @@ use core::net::Ipv4Addr;
 use super::devices::{Devices, Endpoint};
 use super::findings::Findings;
 use super::ports::Ports;
-use crate::config::unknown_name;
 use crate::host::FRAME_MAX;
 use crate::otg::model::Config;
 use crate::otg::model::rocev2::{ConnectionType, QpParameters, Rocev2Flow, V4Interface};
 use crate::units::Dscp;
 use crate::wire::roce::U24;
+
+/// The most queue pairs that a test has. A choice: each is looked for among the others.
+pub(super) const PAIRS_MAX: usize = 8192;
 
 /// A queue pair of a device.
 pub(super) struct QueuePair<'a> {
@@ -43,6 +45,12 @@ pub(super) fn read<'a>(
     cx: &mut Findings,
 ) -> Vec<QueuePair<'a>> {
     let mut pairs = Vec::new();
+    let interfaces = config.devices.iter().flat_map(|d| &d.rocev2).flat_map(|r| &r.ipv4_interfaces);
+    let all: usize = interfaces.flat_map(|i| &i.peers).map(|p| p.qps.len()).sum();
+    if all > PAIRS_MAX {
+        cx.error("devices", format!("{all} queue pairs are more than {PAIRS_MAX}"));
+        return pairs;
+    }
     for (d, device) in config.devices.iter().enumerate() {
         let interfaces = device.rocev2.iter().flat_map(|r| &r.ipv4_interfaces);
         for (i, interface) in interfaces.enumerate() {
@@ -144,14 +152,10 @@ pub(super) fn ends<'p, 'a>(
     path: &str,
     cx: &mut Findings,
 ) -> Option<(&'p QueuePair<'a>, &'p QueuePair<'a>)> {
-    let names: Vec<&str> = pairs.iter().map(|p| p.name).collect();
+    let names = || pairs.iter().map(|p| p.name);
     let named = |name: &str| pairs.iter().find(|p| p.name == name);
     let Some(from) = named(&flow.tx_endpoint) else {
-        let what = match names.is_empty() {
-            true => format!("there is no queue pair `{}`, nor any other", flow.tx_endpoint),
-            false => unknown_name("queue pair", &flow.tx_endpoint, &names),
-        };
-        cx.error(format!("{path}.tx_endpoint"), what);
+        cx.unknown(format!("{path}.tx_endpoint"), "queue pair", &flow.tx_endpoint, names());
         return None;
     };
     let rx_path = format!("{path}.rx_endpoint");
@@ -170,9 +174,9 @@ pub(super) fn ends<'p, 'a>(
                 }
                 return Some((from, to));
             }
-            let port = ports.plans.iter().position(|p| p.name == name);
+            let port = ports.position(name);
             if port.is_none() {
-                cx.error(rx_path, unknown_name("queue pair (or port)", name, &names));
+                cx.unknown(rx_path, "queue pair (or port)", name, names());
                 return None;
             }
             port

@@ -4,7 +4,7 @@ use super::dcqcn;
 use super::devices::Devices;
 use super::findings::Findings;
 use super::ports::Ports;
-use super::queue_pairs::{self, QueuePair};
+use super::queue_pairs::{self, PAIRS_MAX, QueuePair};
 use crate::host::{FlowId, Marking, Message, Operation, RocePlan, Tag, Transport, TransportPlan};
 use crate::otg::model::Config;
 use crate::otg::model::config::PortProtocol;
@@ -100,6 +100,11 @@ impl<'a> Reader<'a, '_> {
         if !(1..=100).contains(&target.value) {
             let what = format!("{} is no share of a line; write 1 to 100", target.value);
             self.cx.error(format!("{path}.value"), what);
+        }
+        if target.flows.len() > PAIRS_MAX / 2 {
+            let what = format!("{} flows are more than {}", target.flows.len(), PAIRS_MAX / 2);
+            self.cx.error(format!("{path}.flows"), what);
+            return;
         }
         for (f, flow) in target.flows.iter().enumerate() {
             let path = format!("{path}.flows[{f}]");
@@ -212,10 +217,16 @@ impl<'a> Reader<'a, '_> {
         };
         plan.size = c.from.mtu + plan.overhead();
         plan.rate = self.rate(c, plan.size, share);
-        if let Err(error) = plan.check() {
-            self.cx.error(&c.path, format!("{error}; change ib_mtu ({})", c.from.mtu));
+        if self.cx.errors() > before {
+            return None;
         }
-        (self.cx.errors() == before).then_some(plan)
+        match plan.check() {
+            Ok(()) => Some(plan),
+            Err(error) => {
+                self.cx.error(&c.path, format!("{error}; change ib_mtu ({})", c.from.mtu));
+                None
+            }
+        }
     }
 
     /// The rate of one of `flows` that share `per_cent` of a line, in bits of frames; nothing for
@@ -363,7 +374,13 @@ fn acknowledgements(how: &AckAndNak, data: Ecn, path: &str, cx: &mut Findings) -
 /// Says so where answers are sent with another ECN than was asked.
 fn sent_as(said: EcnWord, is: Ecn, path: &str, cx: &mut Findings) {
     if ecn(said) != is {
-        let what = format!("`{}` is passed over: they are sent with {is:?}", said.word());
+        let sent = match is {
+            Ecn::NotEct => EcnWord::NonEct,
+            Ecn::Ect1 => EcnWord::Ect1,
+            Ecn::Ect0 => EcnWord::Ect0,
+            Ecn::Ce => EcnWord::Ce,
+        };
+        let what = format!("`{}` is passed over: they are sent as `{}`", said.word(), sent.word());
         cx.warn(format!("{path}.ecn_value"), what);
     }
 }

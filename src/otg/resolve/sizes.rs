@@ -69,24 +69,21 @@ fn weighted(pairs: &WeightPairs, path: &str, cx: &mut Findings) -> Option<Sizes>
     (cx.errors() == before).then(|| Sizes::Weighted(all()))
 }
 
-/// The shortest and the longest of some sizes.
-pub(super) fn bounds(sizes: &Sizes) -> (u32, u32) {
-    match sizes {
-        Sizes::Fixed(size) => (*size, *size),
-        Sizes::Increment { start, end, .. } => (*start, *end),
-        Sizes::Random { min, max } => (*min, *max),
-        Sizes::Weighted(pairs) => {
-            let sizes = || pairs.iter().map(|(size, _)| *size);
-            (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
-        }
-    }
+/// What has to fit into the frames of a flow.
+pub(super) struct Room {
+    /// Octets of headers, probe and FCS.
+    pub(super) needed: u32,
+    /// What these are, in words.
+    pub(super) what: String,
+    /// The longest frame that its way takes.
+    pub(super) most: u32,
 }
 
-/// Checks sizes against what has to fit: `needed` octets of headers, probe and FCS, of which
-/// `what` says what they are.
-pub(super) fn check(sizes: &Sizes, needed: u32, what: &str, path: &str, cx: &mut Findings) -> bool {
-    let (min, max) = bounds(sizes);
-    if min < needed {
+/// Whether sizes have the room that they need; else it is noted.
+pub(super) fn check(sizes: &Sizes, room: &Room, path: &str, cx: &mut Findings) -> bool {
+    let (min, max) = (sizes.shortest(), sizes.longest());
+    let Room { needed, what, most } = room;
+    if min < *needed {
         let what = format!(
             "{min} octets are less than the {needed} that this flow needs ({what}); \
              write at least {needed}, or take something out"
@@ -94,9 +91,9 @@ pub(super) fn check(sizes: &Sizes, needed: u32, what: &str, path: &str, cx: &mut
         cx.error(path, what);
         return false;
     }
-    if max > FRAME_MAX {
-        let what =
-            format!("{max} octets are more than a frame can have; write {FRAME_MAX} or less");
+    if max > *most {
+        let kind = if *most < FRAME_MAX { "frame of MAC control" } else { "frame" };
+        let what = format!("{max} octets are more than a {kind} can have; write {most} or less");
         cx.error(path, what);
         return false;
     }

@@ -7,8 +7,6 @@ use crate::otg::model::flow::{self, FlowDelay, FlowDuration, FlowRate, InterBurs
 use crate::time::Duration;
 use crate::units::BitsPerSec;
 
-use super::sizes::bounds;
-
 /// The least gap behind a frame, in octets (802.3 4.4.2).
 const GAP_MIN: u32 = 12;
 
@@ -197,38 +195,33 @@ fn span(time: Option<Duration>, given: f64, path: &str, cx: &mut Findings) -> Du
     })
 }
 
-/// Refuses a rate that the line cannot carry, whatever the size of the frame.
+/// Refuses a rate that the line cannot carry in the mean over the frames.
 fn fits_line(pace: &Pace, sizes: &Sizes, line: Line, path: &str, cx: &mut Findings) {
-    let (min, max) = bounds(sizes);
-    let on_line = |size: u32, gap: u32| u64::from(size) + u64::from(PREAMBLE + gap);
-    let most_frames = |gap: u32| line.rate.get() as f64 / (on_line(max, gap) * 8) as f64;
-    let most_bits = |gap: u32| line.rate.get() as f64 * f64::from(min) / on_line(min, gap) as f64;
-    // Whole numbers of frames may stand for a line rate that is none: 14,880,952 of 64 octets.
-    let over = |gap: u32| match pace.rate {
-        Rate::Frames(n) => n as f64 > most_frames(gap),
-        Rate::FrameBits(rate) => rate.get() as f64 > most_bits(gap),
-        Rate::LineShare(ppm) => {
-            f64::from(ppm) * on_line(min, gap) as f64 > 1e6 * on_line(min, GAP_MIN) as f64
-        }
+    let (size, rate) = (sizes.mean(), line.rate.get() as f64);
+    let share = |gap: u32| size / (size + f64::from(PREAMBLE + gap));
+    let (asked, unit) = match pace.rate {
+        Rate::Frames(n) => (n as f64, 1.0 / (8.0 * size)),
+        Rate::FrameBits(bits) => (bits.get() as f64, 1.0),
+        Rate::LineShare(ppm) => (f64::from(ppm) / 1e4, 100.0 / rate / share(GAP_MIN)),
     };
-    let most = |gap: u32| match pace.rate {
+    let most = |gap: u32| rate * share(gap) * unit;
+    let words = |gap: u32| match pace.rate {
         Rate::Frames(_) => {
-            format!("{} frames of {max} octets per second", most_frames(gap).floor())
+            format!("{:.0} frames of {size:.0} octets per second", most(gap).floor())
         }
         Rate::FrameBits(_) => {
-            format!("{} bit/s of frames of {min} octets", most_bits(gap).floor())
+            format!("{:.0} bit/s of frames of {size:.0} octets", most(gap).floor())
         }
-        Rate::LineShare(_) => {
-            let share = on_line(min, GAP_MIN) as f64 / on_line(min, gap) as f64;
-            format!("{:.4} per cent of it", share * 100.0)
-        }
+        Rate::LineShare(_) => format!("{:.4} per cent of it", most(gap)),
     };
+    // Rates that were rounded to whole frames or bits may be a little above.
+    let over = |gap: u32| asked > most(gap) * (1.0 + 1e-6);
     if over(GAP_MIN) {
         let what = format!(
             "is more than a line of {} carries: at most {}, preamble and gap counted; lower the \
              rate, or say `percentage: 100`",
             line.rate,
-            most(GAP_MIN)
+            words(GAP_MIN)
         );
         cx.error(path, what);
     } else if over(pace.gap) {
@@ -236,7 +229,7 @@ fn fits_line(pace: &Pace, sizes: &Sizes, line: Line, path: &str, cx: &mut Findin
             "is more than gaps of {} octets leave of a line of {}: {}; the gap holds it there",
             pace.gap,
             line.rate,
-            most(pace.gap)
+            words(pace.gap)
         );
         cx.warn(path, what);
     }

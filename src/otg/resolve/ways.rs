@@ -8,6 +8,10 @@ use crate::otg::model::flow::{Flow, FlowPort, FlowRouter, FlowTxRx, RouterMode};
 use crate::otg::model::header::FlowHeader;
 use crate::otg::model::pattern::{Pattern, Values};
 
+/// The most pairs of endpoints that a flow runs between. A choice: each is a value of every address
+/// in its frames.
+const PAIRS_MAX: usize = 4096;
+
 /// A part of a flow that one port sends.
 pub(super) struct Way {
     /// The port that sends.
@@ -32,6 +36,12 @@ pub(super) fn ways(
     match &flow.tx_rx {
         FlowTxRx::Port(port) => {
             let way = between_ports(port, &flow.packet, ports, devices, path, cx);
+            let alone = way.as_ref().is_some_and(|w| w.rx.is_empty());
+            if alone && flow.metrics.as_ref().is_some_and(|m| m.enable) {
+                let what =
+                    "nobody receives this, so all of it counts as lost; name ports in rx_names";
+                cx.warn(format!("{path}.tx_rx.port"), what);
+            }
             way.into_iter().collect()
         }
         FlowTxRx::Device(router) => {
@@ -108,6 +118,15 @@ fn pairs(
     };
     let (tx, rx) = (named(&router.tx_names, "tx_names"), named(&router.rx_names, "rx_names"));
     if cx.errors() > before {
+        return None;
+    }
+    let most = match router.mode {
+        RouterMode::Mesh => tx.len().saturating_mul(rx.len()),
+        RouterMode::OneToOne => tx.len(),
+    };
+    if most > PAIRS_MAX {
+        let what = format!("{most} pairs of endpoints are more than {PAIRS_MAX}; split the flow");
+        cx.error(path, what);
         return None;
     }
     let pairs: Vec<_> = match router.mode {

@@ -63,3 +63,13 @@ fn every_refusal_names_a_line() {
         }
     }
 }
+
+#[test]
+fn of_endless_errors_a_hundred_are_said() {
+    let flow = "{name: f, tx_rx: {port: {tx_name: x}}}, ".repeat(500);
+    let text = format!("ports: [{{name: a, location: d}}]\nflows: [{flow}]\n");
+    let said = said(&text);
+    assert_eq!(said.lines().count(), 101);
+    // 499 names and 500 ports; the count has no field, so it stands at the file's beginning.
+    assert!(said.starts_with("f.yaml:1:1: 899 more like these"), "{said}");
+}

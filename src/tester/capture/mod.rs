@@ -13,7 +13,7 @@ mod write;
 
 pub use ring::Kept;
 pub use tap::Tap;
-pub use write::{About, write};
+pub use write::{About, write, write_some};
 
 use self::ring::Ring;
 use super::plan::{CapturePlan, Filter};

@@ -21,7 +21,7 @@ impl<P> Tap<P> {
     }
 
     /// Says what time it is, in front of every poll of whoever has the port: captured frames get
-    /// it as their stamp.
+    /// it as their stamp, unless the port has a better one.
     #[inline]
     pub fn at(&mut self, now: Instant) {
         self.now = now;
@@ -60,7 +60,8 @@ impl<P: Port> Tap<P> {
     fn note_received(&mut self, burst: &[P::Frame]) {
         if let Some(capture) = &mut self.capture {
             for frame in burst {
-                capture.received(self.now, frame);
+                let at = self.port.rx_stamp(frame).unwrap_or(self.now);
+                capture.received(at, frame);
             }
         }
     }
@@ -105,6 +106,11 @@ impl<P: Port> Port for Tap<P> {
     #[inline]
     fn caps(&self) -> &PortCaps {
         self.port.caps()
+    }
+
+    #[inline]
+    fn rx_stamp(&self, frame: &P::Frame) -> Option<Instant> {
+        self.port.rx_stamp(frame)
     }
 }
 

@@ -37,11 +37,27 @@ pub fn write(
     about: &About<'_>,
     out: impl Write,
 ) -> io::Result<()> {
+    write_some(capture, format, about, (0, u64::MAX), out)
+}
+
+/// Writes frames of a capture to `out`: from a number on, counted from 0, at most so many of them.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_some(
+    capture: &Capture,
+    format: CaptureFormat,
+    about: &About<'_>,
+    (first, count): (u64, u64),
+    out: impl Write,
+) -> io::Result<()> {
+    let size = |n| usize::try_from(n).unwrap_or(usize::MAX);
+    let frames = capture.frames().skip(size(first)).take(size(count));
     let at = |at: Instant| about.zero + Duration::from_nanos(at.as_picos() / 1_000);
     match format {
         CaptureFormat::Pcap => {
             let mut file = Pcap::new(out)?;
-            for kept in capture.frames() {
+            for kept in frames {
                 file.packet(&Packet { at: at(kept.at), octets: &kept.octets, len: kept.len })?;
             }
         }
@@ -49,7 +65,7 @@ pub fn write(
             let interface =
                 Interface { name: about.port, description: about.location, rate: about.rate };
             let mut file = Pcapng::new(out, Some(about.stamps), &[interface])?;
-            for kept in capture.frames() {
+            for kept in frames {
                 let said = comment(&kept.octets, about);
                 let packet = Packet { at: at(kept.at), octets: &kept.octets, len: kept.len };
                 let comment = said.as_deref();

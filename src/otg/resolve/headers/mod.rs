@@ -24,6 +24,7 @@ use crate::host::plan::stream::{Payload, TemplatePlan, Values};
 use crate::otg::model::header::{FlowCustom, FlowEthernet, FlowHeader};
 use crate::units::Mac;
 use crate::wire::EtherType;
+use crate::wire::ethernet::HEADER_LEN;
 use crate::wire::ip::Protocol;
 
 /// The devices that a flow runs between, pair by pair: frame after frame takes the next pair. Empty
@@ -140,6 +141,7 @@ pub(super) fn build(packet: &[FlowHeader], ends: &Ends, path: &str, cx: &mut Fin
                     `{ethernet: {}}` in front";
         cx.error(format!("{path}[0]"), what);
     }
+    let before = cx.errors();
     let (mut draft, mut notes) = (Draft::default(), Notes::default());
     for (i, header) in packet.iter().enumerate() {
         let (name, next) = (name(header), packet.get(i + 1));
@@ -151,6 +153,13 @@ pub(super) fn build(packet: &[FlowHeader], ends: &Ends, path: &str, cx: &mut Fin
             cx.error(format!("{path}[{i}]"), what);
             break;
         }
+    }
+    if draft.octets.len() < HEADER_LEN && cx.errors() == before {
+        let what = format!(
+            "{} octets hold no two addresses and a type; say at least {HEADER_LEN}",
+            draft.octets.len()
+        );
+        cx.error(path, what);
     }
     let first = matches!(packet[0], FlowHeader::PfcPause(_) | FlowHeader::EthernetPause(_));
     Built {

@@ -1,0 +1,212 @@
+//! Stamps that a device puts on the frames it receives, in the time of a [`TscClock`].
+//!
+//! A device counts in a clock of its own. Its count is read between two reads of ours, which gives a
+//! pair of readings and how far they may be apart; two pairs some time apart give its rate. The
+//! later the second, the better that is known, so [`DeviceClock::refresh`] keeps the first.
+
+use std::thread;
+use std::time::Duration as StdDuration;
+
+use dpdk_sys as sys;
+
+use super::clock::TscClock;
+use super::eal::Eal;
+use super::error::{Error, Logged, strerror};
+use crate::time::{Duration, Instant};
+
+/// How long the rate is measured over at first. A choice: with reads of 2 us it is known to 40 ppm
+/// then, and to 1 ppm after two seconds.
+const CALIBRATION: StdDuration = StdDuration::from_millis(50);
+
+/// How often a pair is read, of which the tightest counts.
+const ATTEMPTS: usize = 16;
+
+/// Fractional bits of a rate.
+const SHIFT: u32 = 32;
+
+/// Where drivers leave a frame's stamp, and what says that there is one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StampField {
+    pub(super) offset: usize,
+    pub(super) flag: u64,
+}
+
+impl StampField {
+    /// The field that all drivers use.
+    ///
+    /// # Errors
+    /// [`Error::Device`] when other users of DPDK have taken all of the space for such fields.
+    pub fn register(_eal: &Eal) -> Result<Self, Error> {
+        let (mut offset, mut flag) = (0, 0);
+        // SAFETY: EAL runs, and both numbers are writable.
+        let code = unsafe { sys::rte_mbuf_dyn_rx_timestamp_register(&mut offset, &mut flag) };
+        let offset = usize::try_from(offset).ok().filter(|_| code == 0);
+        let inside = |offset: &usize| offset + size_of::<u64>() <= size_of::<sys::rte_mbuf>();
+        offset.filter(inside).map(|offset| Self { offset, flag }).ok_or_else(|| Error::Device {
+            device: "every device".into(),
+            step: "find room for stamps in its frames",
+            // DPDK gives -1 and the reason beside it.
+            reason: strerror(super::error::errno()),
+            logged: Logged::default(),
+        })
+    }
+}
+
+/// A reading of a device's clock next to ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Pair {
+    ticks: u64,
+    at: Instant,
+    /// How far the two may be apart, either way.
+    apart: Duration,
+}
+
+/// A device's clock as readings of ours.
+#[derive(Clone, Debug)]
+pub struct DeviceClock {
+    tsc: TscClock,
+    first: Pair,
+    last: Pair,
+    /// Picoseconds per tick, in units of 2^-32 ps.
+    ps_per_tick: u64,
+}
+
+/// How far stamps can be trusted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StampQuality {
+    /// One tick of the device's clock.
+    pub resolution: Duration,
+    /// How far a stamp may be off in our time, either way: what the reading of the two clocks
+    /// leaves open, and what their rates can have made of that since.
+    pub uncertainty: Duration,
+}
+
+impl Pair {
+    /// The tightest of several attempts.
+    fn read(
+        tsc: &TscClock,
+        read: &mut impl FnMut() -> Result<u64, String>,
+    ) -> Result<Self, String> {
+        let mut best: Option<Self> = None;
+        for _ in 0..ATTEMPTS {
+            let before = tsc.now();
+            let ticks = read()?;
+            let apart = Duration::from_picos(tsc.now().since(before).as_picos().div_ceil(2));
+            if best.is_none_or(|b| apart < b.apart) {
+                best = Some(Self { ticks, at: before + apart, apart });
+            }
+        }
+        best.ok_or_else(|| "it was not read".into())
+    }
+}
+
+impl DeviceClock {
+    /// Finds out how the clock that `read` reads runs beside ours; takes 50 ms.
+    ///
+    /// # Errors
+    /// Why it cannot be read, or that it stands still.
+    pub fn calibrate(
+        tsc: &TscClock,
+        mut read: impl FnMut() -> Result<u64, String>,
+    ) -> Result<Self, String> {
+        let first = Pair::read(tsc, &mut read)?;
+        thread::sleep(CALIBRATION);
+        let mut clock = Self { tsc: *tsc, first, last: first, ps_per_tick: 0 };
+        clock.refresh(read)?;
+        Ok(clock)
+    }
+
+    /// Reads it again: stamps from now on go by that. To be done every few seconds, as clocks
+    /// change their rates with their temperature.
+    ///
+    /// # Errors
+    /// As [`DeviceClock::calibrate`]; it goes on as it was then.
+    pub fn refresh(&mut self, mut read: impl FnMut() -> Result<u64, String>) -> Result<(), String> {
+        let last = Pair::read(&self.tsc, &mut read)?;
+        let ticks = last.ticks.wrapping_sub(self.first.ticks);
+        let time = u128::from(last.at.since(self.first.at).as_picos());
+        if ticks == 0 || ticks > u64::MAX / 2 {
+            return Err("its clock stands still, or goes back".into());
+        }
+        let rate = (time << SHIFT) / u128::from(ticks);
+        self.ps_per_tick = u64::try_from(rate).map_err(|_| "its clock is too slow to use")?;
+        self.last = last;
+        Ok(())
+    }
+
+    /// When our clock said what the device's did at `ticks`.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, ticks: u64) -> Instant {
+        // Before or after the last reading, whichever is nearer on a counter that wraps.
+        let since = ticks.wrapping_sub(self.last.ticks) as i64;
+        let picos = (i128::from(since) * i128::from(self.ps_per_tick)) >> SHIFT;
+        let at = i128::from(self.last.at.as_picos()) + picos;
+        Instant::from_picos(u64::try_from(at).unwrap_or(0))
+    }
+
+    /// How far its stamps can be trusted now.
+    #[must_use]
+    pub fn quality(&self) -> StampQuality {
+        let span = self.last.at.since(self.first.at).as_picos().max(1);
+        let open = u128::from(self.first.apart.as_picos() + self.last.apart.as_picos());
+        let since = u128::from(self.tsc.now().since(self.last.at).as_picos());
+        let by_rate = u64::try_from(since * open / u128::from(span)).unwrap_or(u64::MAX);
+        StampQuality {
+            resolution: Duration::from_picos((self.ps_per_tick >> SHIFT).max(1)),
+            uncertainty: Duration::from_picos(self.last.apart.as_picos().saturating_add(by_rate)),
+        }
+    }
+}
+
+/// The clock that a device stamps by.
+///
+/// # Errors
+/// What DPDK says where there is none that can be read.
+pub(super) fn read_device_clock(port: u16) -> Result<u64, String> {
+    let mut ticks = 0;
+    // SAFETY: the port is started, and the number is writable.
+    match unsafe { sys::rte_eth_read_clock(port, &mut ticks) } {
+        0 => Ok(ticks),
+        code => Err(format!("its clock cannot be read: {}", strerror(code))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock of 322.265625 MHz (a MAC's) that started long before.
+    fn ticks(now: Instant) -> u64 {
+        (u128::from(now.as_picos()) * 322_265_625 / 1_000_000_000_000) as u64
+    }
+
+    #[test]
+    fn a_stamp_is_off_by_no_more_than_is_said() {
+        let tsc = TscClock::new();
+        let offset = u64::MAX - 1_000_000; // It wraps soon.
+        let read = || Ok(ticks(tsc.now()).wrapping_add(offset));
+        let mut clock = DeviceClock::calibrate(&tsc, read).unwrap();
+        for _ in 0..3 {
+            for ticks_ago in [0, 1_000, 1_000_000] {
+                let now = tsc.now();
+                let ago = (u128::from(ticks_ago) * 1_000_000_000_000 / 322_265_625) as u64;
+                let stamp = ticks(now).wrapping_add(offset).wrapping_sub(ticks_ago);
+                let (got, quality) = (clock.at(stamp).as_picos(), clock.quality());
+                let open = quality.uncertainty.as_picos() + 2 * quality.resolution.as_picos();
+                assert!(got.abs_diff(now.as_picos() - ago) <= open, "{got} {now:?} {quality:?}");
+                assert_eq!(quality.resolution.as_picos(), 3_103);
+            }
+            clock.refresh(read).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_clock_that_cannot_be_used_is_refused_with_the_reason() {
+        let tsc = TscClock::new();
+        let still = DeviceClock::calibrate(&tsc, || Ok(7)).unwrap_err();
+        assert!(still.contains("stands still"), "{still}");
+        let none = DeviceClock::calibrate(&tsc, || Err("no clock".into())).unwrap_err();
+        assert_eq!(none, "no clock");
+    }
+}

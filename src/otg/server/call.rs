@@ -1,0 +1,116 @@
+//! The calls of the API, whichever door they come by.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::otg::engine::{CaptureFile, Engine, Refusal, Warnings};
+
+/// A call of the API; the name is that of gRPC's method.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Call {
+    SetConfig,
+    GetConfig,
+    UpdateConfig,
+    AppendConfig,
+    DeleteConfig,
+    SetControlState,
+    SetControlAction,
+    GetMetrics,
+    GetStates,
+    GetCapture,
+    GetVersion,
+}
+
+/// What a call is answered with.
+pub(super) enum Reply {
+    Json(Value),
+    Octets(Vec<u8>),
+}
+
+/// The versions of OTG's model whose clients are understood: the model only ever grows within one
+/// major version, and what a client of a later one asks beyond it is refused by name. Clients check
+/// themselves against this range.
+const SPECIFICATION: &str = ">=1.0.0,<2.0.0";
+
+/// The version of the model that the messages were written by.
+const WRITTEN_BY: &str = "1.62.0";
+
+impl Call {
+    /// The call of a gRPC method.
+    pub(super) fn of_method(name: &str) -> Option<Self> {
+        Some(match name {
+            "SetConfig" => Self::SetConfig,
+            "GetConfig" => Self::GetConfig,
+            "UpdateConfig" => Self::UpdateConfig,
+            "AppendConfig" => Self::AppendConfig,
+            "DeleteConfig" => Self::DeleteConfig,
+            "SetControlState" => Self::SetControlState,
+            "SetControlAction" => Self::SetControlAction,
+            "GetMetrics" => Self::GetMetrics,
+            "GetStates" => Self::GetStates,
+            "GetCapture" => Self::GetCapture,
+            "GetVersion" => Self::GetVersion,
+            _ => return None,
+        })
+    }
+
+    /// Whether it has no request.
+    pub(super) const fn asks_nothing(self) -> bool {
+        matches!(self, Self::GetConfig | Self::GetVersion)
+    }
+
+    /// Makes the call.
+    pub(super) fn make(self, engine: &dyn Engine, request: &Value) -> Result<Reply, Refusal> {
+        let warnings = |warnings: Warnings| Reply::Json(json!({"warnings": warnings}));
+        match self {
+            Self::SetConfig => engine.set_config(request).map(warnings),
+            Self::GetConfig => Ok(Reply::Json(engine.config())),
+            Self::UpdateConfig => engine.update_config(request).map(warnings),
+            Self::AppendConfig => engine.append_config(request).map(warnings),
+            Self::DeleteConfig => engine.delete_config(request).map(warnings),
+            Self::SetControlState => engine.control_state(request).map(warnings),
+            Self::SetControlAction => engine.control_action(request).map(Reply::Json),
+            Self::GetMetrics => engine.metrics(request).map(Reply::Json),
+            Self::GetStates => engine.states(request).map(Reply::Json),
+            Self::GetCapture => engine.capture(request).map(|CaptureFile(f)| Reply::Octets(f)),
+            Self::GetVersion => Ok(Reply::Json(json!({
+                "api_spec_version": SPECIFICATION,
+                "sdk_version": WRITTEN_BY,
+                "app_version": env!("CARGO_PKG_VERSION"),
+            }))),
+        }
+        .map(|reply| match reply {
+            Reply::Json(mut value) => {
+                without_nulls(&mut value);
+                Reply::Json(value)
+            }
+            octets @ Reply::Octets(_) => octets,
+        })
+    }
+}
+
+/// Takes nulls out of objects: clients read them as text or fail over them.
+fn without_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(without_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_nulls),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Does work that may block, on a thread where that does no harm. An engine that fails is an
+/// internal error of this call and of no other.
+pub(super) async fn apart<T: Send + 'static>(
+    engine: &Arc<dyn Engine>,
+    work: impl FnOnce(&dyn Engine) -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    let engine = Arc::clone(engine);
+    tokio::task::spawn_blocking(move || work(&*engine)).await.unwrap_or_else(|failed| {
+        tracing::error!("a call has failed: {failed}");
+        Err(Refusal::internal("the call has failed in a way that is a mistake of this program"))
+    })
+}

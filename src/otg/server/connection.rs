@@ -1,0 +1,195 @@
+//! Connections: taken, told apart, watched, refused when there are too many.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{Semaphore, watch as channel};
+use tokio::time::{Duration, Instant, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use super::limits::{
+    CONNECTIONS_MAX, HEAD_MAX, HEAD_TIME, IDLE_TIME, REFUSAL_TIME, REFUSALS_MAX, STOP_TIME,
+    STREAMS_MAX,
+};
+use super::watch::{Activity, Watched};
+use super::{Shared, http};
+
+/// How many connections may wait to be taken: as many as a crowd of clients makes at once.
+const BACKLOG: u32 = 1024;
+
+/// How often a connection is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Opens the listening socket; needs a runtime around it.
+pub(super) fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A server that was just stopped leaves its port in TIME_WAIT.
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(BACKLOG)
+}
+
+/// Serves connections until `stopped` says true.
+pub(super) async fn accept(
+    listener: TcpListener,
+    tls: TlsAcceptor,
+    shared: Arc<Shared>,
+    mut stopped: channel::Receiver<bool>,
+) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
+    loop {
+        let stream = tokio::select! {
+            _ = stopped.wait_for(|stop| *stop) => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Out of file descriptors, most likely; trying again at once would spin.
+                    tracing::warn!("the OTG server cannot accept: {error}");
+                    sleep(LOOK).await;
+                    continue;
+                }
+            },
+        };
+        // Answers are small and are waited for.
+        let _ = stream.set_nodelay(true);
+        let refusal = if places.available_permits() > 0 {
+            None
+        } else {
+            // Whoever cannot even be refused at once waits in the listener's queue.
+            refusals.clone().acquire_owned().await.ok()
+        };
+        if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
+            let (tls, shared, stopped) = (tls.clone(), Arc::clone(&shared), stopped.clone());
+            tokio::spawn(async move {
+                serve(stream, tls, shared, stopped).await;
+                drop(place);
+            });
+        } else {
+            tokio::spawn(async move {
+                let _ = timeout(REFUSAL_TIME, refuse(stream)).await;
+                drop(refusal);
+            });
+        }
+    }
+    drop(listener);
+    // Connections end by themselves once they are quiet.
+    let all = u32::try_from(CONNECTIONS_MAX).expect("a few hundred");
+    let _ = timeout(STOP_TIME, places.acquire_many(all)).await;
+}
+
+/// Tells a client that there are too many. One that speaks TLS or gRPC sees the connection close.
+async fn refuse(mut stream: TcpStream) -> io::Result<()> {
+    let why = format!(
+        "{CONNECTIONS_MAX} connections are open, which is all there may be; close \
+                       some, or try again later"
+    );
+    let body = http::error_body(503, "internal", &[why]);
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\nconnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(&body).await?;
+    stream.shutdown().await?;
+    // Closing with octets unread would reset the connection, and the client not see the answer.
+    let mut octets = [0; 1024];
+    while stream.read(&mut octets).await? > 0 {}
+    Ok(())
+}
+
+/// Serves a connection until it ends, is silent for too long, or the server stops.
+async fn serve(
+    stream: TcpStream,
+    tls: TlsAcceptor,
+    shared: Arc<Shared>,
+    mut stopped: channel::Receiver<bool>,
+) {
+    let activity = Activity::new();
+    let watching = Arc::clone(&activity);
+    let hang_up = async move {
+        let stop = async { drop(stopped.wait_for(|stop| *stop).await) };
+        tokio::pin!(stop);
+        loop {
+            tokio::select! {
+                () = &mut stop => break,
+                () = sleep(LOOK) => {}
+            }
+            if watching.is_over() {
+                return;
+            }
+        }
+        let begun = Instant::now();
+        while !watching.is_quiet() && begun.elapsed() < STOP_TIME {
+            sleep(LOOK / 50).await;
+        }
+    };
+    tokio::select! {
+        // Whatever goes wrong there is the client's doing, or its going away.
+        _ = speak(stream, tls, shared, activity) => {}
+        () = hang_up => {}
+    }
+}
+
+/// Finds out whether a connection is under TLS, and serves what is inside.
+async fn speak(
+    stream: TcpStream,
+    tls: TlsAcceptor,
+    shared: Arc<Shared>,
+    activity: Arc<Activity>,
+) -> io::Result<()> {
+    /// The content type of a TLS record that opens a handshake (RFC 8446 5.1).
+    const HANDSHAKE: u8 = 0x16;
+    let mut first = [0];
+    if stream.peek(&mut first).await? == 0 {
+        return Ok(());
+    }
+    let stream = Watched::new(stream, Arc::clone(&activity));
+    if first == [HANDSHAKE] {
+        talk(tls.accept(stream).await?, shared, activity).await;
+    } else {
+        talk(stream, shared, activity).await;
+    }
+    Ok(())
+}
+
+/// Speaks HTTP of either version.
+async fn talk<S>(stream: S, shared: Arc<Shared>, activity: Arc<Activity>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let router = TowerToHyperService::new(http::router(shared));
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let open = activity.open();
+        let answer = router.call(request);
+        async move {
+            let answer = answer.await;
+            drop(open);
+            answer
+        }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_buf_size(HEAD_MAX)
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(u32::try_from(HEAD_MAX).expect("a few KiB"))
+        .max_concurrent_streams(STREAMS_MAX)
+        .keep_alive_interval(IDLE_TIME / 2)
+        .keep_alive_timeout(HEAD_TIME);
+    if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!("a connection has ended: {error}");
+    }
+}

@@ -1,0 +1,143 @@
+//! The door for HTTP: paths to calls, JSON in and out.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{ALLOW, CONTENT_TYPE, ORIGIN};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::{any, get, patch, post};
+use serde_json::{Value, json};
+
+use super::body::{self, BodyError};
+use super::call::{Call, Reply, apart};
+use super::limits::VALUES_MAX;
+use super::{Shared, grpc};
+use crate::otg::engine::{Refusal, RefusalKind};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
+
+/// Every path of the API, and gRPC's.
+pub(super) fn router(shared: Arc<Shared>) -> Router {
+    macro_rules! does {
+        ($method:ident, $call:ident) => {
+            $method(|shared, request| answer(Call::$call, shared, request))
+        };
+        ($router:expr, $method:ident, $call:ident) => {
+            $router.$method(|shared, request| answer(Call::$call, shared, request))
+        };
+    }
+    let config = does!(get, GetConfig);
+    let config = does!(config, post, SetConfig);
+    let config = does!(config, patch, UpdateConfig);
+    let append = does!(patch, AppendConfig);
+    let append = does!(append, post, AppendConfig);
+    let delete = does!(patch, DeleteConfig);
+    let delete = does!(delete, post, DeleteConfig);
+    Router::new()
+        .route("/config", config)
+        .route("/config/append", append)
+        .route("/config/delete", delete)
+        .route("/control/state", does!(post, SetControlState))
+        .route("/control/action", does!(post, SetControlAction))
+        .route("/monitor/metrics", does!(post, GetMetrics))
+        .route("/monitor/states", does!(post, GetStates))
+        .route("/monitor/capture", does!(post, GetCapture))
+        .route("/capabilities/version", does!(get, GetVersion))
+        .route("/{service}/{method}", any(grpc::answer))
+        .method_not_allowed_fallback(async |method: Method, uri: Uri| {
+            let path = uri.path();
+            let why =
+                format!("{method} does nothing on {path}; the header `{ALLOW}` says what does");
+            error(StatusCode::METHOD_NOT_ALLOWED, "validation", &[why])
+        })
+        .fallback(async |uri: Uri| not_found(&uri))
+        .layer(middleware::from_fn(no_pages))
+        .with_state(shared)
+}
+
+/// Refuses what the pages in somebody's browser send: such a page may belong to anyone, and can
+/// reach loopback. Browsers say where a page comes from; clients of the API have nothing to say.
+async fn no_pages(request: Request, next: Next) -> Response {
+    if request.headers().contains_key(ORIGIN) {
+        let why = format!("pages of browsers are not served (they send `{ORIGIN}`)");
+        return error(StatusCode::FORBIDDEN, "validation", &[why]);
+    }
+    next.run(request).await
+}
+
+/// What a path is answered that there is not.
+pub(super) fn not_found(uri: &Uri) -> Response {
+    let why = format!(
+        "there is nothing at {}; there are /config, /config/append, /config/delete, \
+         /control/state, /control/action, /monitor/metrics, /monitor/states, /monitor/capture and \
+         /capabilities/version, and the gRPC service otg.Openapi",
+        uri.path()
+    );
+    error(StatusCode::NOT_FOUND, "validation", &[why])
+}
+
+async fn answer(call: Call, State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let whole = match body::read(&shared, &head.headers, body).await {
+        Ok(whole) => whole,
+        Err(why) => {
+            let status = match why {
+                BodyError::Long => StatusCode::PAYLOAD_TOO_LARGE,
+                BodyError::Slow => StatusCode::REQUEST_TIMEOUT,
+                BodyError::Broken => StatusCode::BAD_REQUEST,
+            };
+            return error(status, "validation", &[why.to_string()]);
+        }
+    };
+    let work = move |engine: &_| {
+        let request = if call.asks_nothing() { Value::Null } else { parse(&whole.octets)? };
+        Ok(match call.make(engine, &request)? {
+            Reply::Json(value) => (JSON, value.to_string().into_bytes()),
+            Reply::Octets(octets) => (OCTETS, octets),
+        })
+    };
+    match apart(&shared.engine, work).await {
+        Ok((kind, octets)) => response(StatusCode::OK, kind, octets.into()),
+        Err(Refusal { kind: RefusalKind::Validation, errors }) => {
+            error(StatusCode::BAD_REQUEST, "validation", &errors)
+        }
+        Err(Refusal { kind: RefusalKind::Internal, errors }) => {
+            error(StatusCode::INTERNAL_SERVER_ERROR, "internal", &errors)
+        }
+    }
+}
+
+/// Reads JSON. Values take up to fifty times the memory of their text, so they are counted first.
+fn parse(octets: &[u8]) -> Result<Value, Refusal> {
+    if octets.trim_ascii().is_empty() {
+        return Err(Refusal::validation("the body is empty; send JSON"));
+    }
+    let values = octets.iter().filter(|octet| matches!(octet, b',' | b'[' | b'{')).count();
+    if values > VALUES_MAX {
+        let why = format!("the body has more than {VALUES_MAX} values; send fewer");
+        return Err(Refusal::validation(why));
+    }
+    serde_json::from_slice(octets)
+        .map_err(|e| Refusal::validation(format!("the body is not JSON: {e}")))
+}
+
+fn response(status: StatusCode, kind: HeaderValue, body: Bytes) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+fn error(status: StatusCode, kind: &str, errors: &[String]) -> Response {
+    response(status, JSON, error_body(status.as_u16(), kind, errors).into())
+}
+
+/// An error as clients of OTG read it.
+pub(super) fn error_body(code: u16, kind: &str, errors: &[String]) -> Vec<u8> {
+    json!({"code": code, "kind": kind, "errors": errors}).to_string().into_bytes()
+}

@@ -1,0 +1,263 @@
+//! Tests that clients of OTG's API configure, start and look at: the engine behind the server, in
+//! the real world.
+//!
+//! One configuration at a time. What changes something waits for its turn; what only looks never
+//! waits for a change: while devices are opened and closed it is answered from what was last seen.
+
+mod actions;
+mod changes;
+mod metrics;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use super::plan::{FlowPlan, PortPlan, TestPlan};
+use super::report::Report;
+use super::session::{Bench, Session, SessionError};
+use crate::dpdk::{Eal, EalOptions};
+use crate::otg::engine::{CaptureFile, Engine, Refusal, RefusalKind, Warnings};
+use crate::otg::model::control::{ConfigAppend, ConfigDelete, ConfigUpdate};
+use crate::otg::model::{Config, parse};
+use crate::otg::resolve::resolve;
+use crate::tester::plan::Place;
+
+/// How tests are run.
+#[derive(Clone, Debug, Default)]
+pub struct TesterOptions {
+    /// How DPDK is started, once a configuration needs it. PCI devices that it names are added to
+    /// those that DPDK may take; those of later configurations have to be named here.
+    pub eal: EalOptions,
+    /// The most threads that poll ports. Default: one for each CPU that the process may use.
+    pub threads: Option<usize>,
+}
+
+/// The engine.
+#[derive(Debug)]
+pub struct TesterEngine {
+    options: TesterOptions,
+    /// Who holds it may change things.
+    bench: Mutex<Option<Bench>>,
+    /// What is there now; never locked for long.
+    now: Mutex<Now>,
+}
+
+/// The configuration, and the test made of it.
+#[derive(Clone, Debug, Default)]
+struct Now {
+    config: Config,
+    session: Option<Arc<Session>>,
+    /// What was last seen of it.
+    report: Report,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl TesterEngine {
+    /// An engine without a configuration. DPDK is started with the first one that has ports.
+    #[must_use]
+    pub fn new(options: TesterOptions) -> Self {
+        Self { options, bench: Mutex::new(None), now: Mutex::new(Now::default()) }
+    }
+
+    /// Ends the test, and closes all devices.
+    pub fn close(&self) {
+        let mut bench = lock(&self.bench);
+        *lock(&self.now) = Now::default();
+        if let Some(bench) = &mut *bench {
+            bench.clear();
+        }
+        *bench = None;
+    }
+
+    /// Everything that was counted so far.
+    ///
+    /// # Errors
+    /// When the test's threads are gone.
+    pub fn report(&self) -> Result<Report, Refusal> {
+        let (session, last) = {
+            let now = lock(&self.now);
+            (now.session.clone(), now.report.clone())
+        };
+        let Some(session) = session else { return Ok(last) };
+        match session.report() {
+            Ok(report) => {
+                let mut now = lock(&self.now);
+                if now.session.as_ref().is_some_and(|s| Arc::ptr_eq(s, &session)) {
+                    now.report = report.clone();
+                }
+                Ok(report)
+            }
+            // It was replaced meanwhile.
+            Err(_) if lock(&self.now).session.is_none() => Ok(lock(&self.now).report.clone()),
+            Err(error) => Err(refusal(&error)),
+        }
+    }
+
+    /// Makes `config` what is tested.
+    fn replace(
+        &self,
+        bench: &mut MutexGuard<'_, Option<Bench>>,
+        config: Config,
+    ) -> Result<Warnings, Refusal> {
+        let (plan, mut warnings) = resolve(&config)?;
+        if plan.ports.is_empty() {
+            if let Some(bench) = &mut **bench {
+                bench.clear();
+            }
+            *lock(&self.now) = Now { config, ..Now::default() };
+            return Ok(warnings);
+        }
+        let bench = self.bench_for(bench, &plan)?;
+        let prepared = bench.prepare(plan).map_err(|error| refusal(&error))?;
+        let report = self.report().unwrap_or_default();
+        *lock(&self.now) = Now { config: Config::default(), session: None, report };
+        bench.clear();
+        let session = bench.begin(prepared).map_err(|error| refusal(&error))?;
+        let report = session.report().map_err(|error| refusal(&error))?;
+        warnings.extend(report.warnings.iter().cloned());
+        *lock(&self.now) = Now { config, session: Some(session), report };
+        Ok(warnings)
+    }
+
+    /// The bench, which is set up when it is first wanted.
+    fn bench_for<'a>(
+        &self,
+        bench: &'a mut MutexGuard<'_, Option<Bench>>,
+        plan: &TestPlan,
+    ) -> Result<&'a mut Bench, Refusal> {
+        if bench.is_none() {
+            let devices = plan.ports.iter().filter_map(|port| match &port.location.place {
+                Place::Device(name) => Some(name),
+                Place::Ring { .. } | Place::Interface(_) => None,
+            });
+            let options = self.options.eal.clone().for_devices(devices);
+            let eal = Eal::start(&options).map_err(|e| Refusal::internal(e.to_string()))?;
+            **bench = Some(Bench::new(eal, self.options.threads));
+        }
+        Ok(bench.as_mut().expect("it was just set up"))
+    }
+
+    /// The test that runs.
+    fn session(&self) -> Result<Arc<Session>, Refusal> {
+        let session = lock(&self.now).session.clone();
+        session.ok_or_else(|| Refusal::validation("no ports are configured; set a config first"))
+    }
+}
+
+/// A session's error as a client is told it.
+fn refusal(error: &SessionError) -> Refusal {
+    let kind = match error {
+        SessionError::Gone => RefusalKind::Internal,
+        SessionError::Dpdk(error) if !is_about_input(error) => RefusalKind::Internal,
+        _ => RefusalKind::Validation,
+    };
+    Refusal { kind, errors: vec![error.to_string()] }
+}
+
+/// Whether DPDK refuses what was asked for, rather than lacks something.
+const fn is_about_input(error: &crate::dpdk::Error) -> bool {
+    use crate::dpdk::Error;
+    matches!(
+        error,
+        Error::Option { .. } | Error::Absent { .. } | Error::NoDriver { .. } | Error::InUse { .. }
+    )
+}
+
+/// The places of what is named, or of all if nothing is.
+fn named<'a>(
+    names: &[String],
+    all: impl Iterator<Item = &'a str> + Clone,
+    (field, what): (&str, &str),
+) -> Result<Vec<usize>, Refusal> {
+    if names.is_empty() {
+        return Ok((0..all.count()).collect());
+    }
+    let mut errors = Vec::new();
+    let mut places = Vec::new();
+    for (n, name) in names.iter().enumerate() {
+        match all.clone().position(|known| known == name) {
+            Some(place) => places.push(place),
+            None => {
+                let known: Vec<_> = all.clone().collect();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                errors.push(format!("{field}[{n}]: there is no {what} {name}; there are {known}"));
+            }
+        }
+    }
+    if errors.is_empty() {
+        places.sort_unstable();
+        places.dedup();
+        return Ok(places);
+    }
+    Err(Refusal { kind: RefusalKind::Validation, errors })
+}
+
+fn port_names(plan: &TestPlan) -> impl Iterator<Item = &str> + Clone {
+    plan.ports.iter().map(|port: &PortPlan| port.name.as_str())
+}
+
+fn flow_names(plan: &TestPlan) -> impl Iterator<Item = &str> + Clone {
+    plan.flows.iter().map(|flow: &FlowPlan| flow.name.as_str())
+}
+
+impl Engine for TesterEngine {
+    fn set_config(&self, config: &Value) -> Result<Warnings, Refusal> {
+        let config: Config = parse(config)?;
+        self.replace(&mut lock(&self.bench), config)
+    }
+
+    fn config(&self) -> Value {
+        let config = lock(&self.now).config.clone();
+        serde_json::to_value(config).expect("a configuration has nothing that JSON has not")
+    }
+
+    fn update_config(&self, update: &Value) -> Result<Warnings, Refusal> {
+        let update: ConfigUpdate = parse(update)?;
+        let _turn = lock(&self.bench);
+        self.update(&update)
+    }
+
+    fn append_config(&self, append: &Value) -> Result<Warnings, Refusal> {
+        let append: ConfigAppend = parse(append)?;
+        let mut turn = lock(&self.bench);
+        let config = self.appended(&append)?;
+        self.replace(&mut turn, config)
+    }
+
+    fn delete_config(&self, delete: &Value) -> Result<Warnings, Refusal> {
+        let delete: ConfigDelete = parse(delete)?;
+        let mut turn = lock(&self.bench);
+        let config = self.deleted(&delete)?;
+        self.replace(&mut turn, config)
+    }
+
+    fn control_state(&self, state: &Value) -> Result<Warnings, Refusal> {
+        let state = parse(state)?;
+        let _turn = lock(&self.bench);
+        self.state(&state)
+    }
+
+    fn control_action(&self, action: &Value) -> Result<Value, Refusal> {
+        let action = parse(action)?;
+        self.act(&action)
+    }
+
+    fn metrics(&self, request: &Value) -> Result<Value, Refusal> {
+        let request = parse(request)?;
+        let report = self.report()?;
+        metrics::answer(&request, &report)
+    }
+
+    fn states(&self, request: &Value) -> Result<Value, Refusal> {
+        let request = parse(request)?;
+        self.neighbours(&request)
+    }
+
+    fn capture(&self, request: &Value) -> Result<CaptureFile, Refusal> {
+        let request = parse(request)?;
+        self.captured(&request)
+    }
+}

@@ -1,0 +1,210 @@
+//! What is known of the flows of a test while it runs: whether they send, whether what they sent
+//! has arrived, and how fast.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration as StdDuration;
+
+use super::Inner;
+use crate::host::FlowId;
+use crate::tester::plan::TestPlan;
+use crate::tester::tally::{FlowTally, Rates, Transmit};
+use crate::time::{Duration, Instant};
+
+/// How long nothing of a flow may arrive before what is missing counts as lost. A choice: longer
+/// than any pause lasts and any switch keeps a frame.
+pub const GRACE: Duration = Duration::from_millis(500);
+
+/// The same where as many frames as were sent have arrived, but not at each receiver.
+const GRACE_ENOUGH: Duration = Duration::from_millis(50);
+
+/// From one look to the next while anything is sent or on its way, and otherwise.
+const LOOK_AWAKE: StdDuration = StdDuration::from_millis(20);
+/// As above.
+const LOOK_ASLEEP: StdDuration = StdDuration::from_millis(200);
+
+/// What rates are taken over.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// What was counted at one moment, without the costly parts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sample {
+    pub(super) at: Instant,
+    /// By port: frames and octets sent, frames and octets received.
+    pub(super) ports: Vec<[u64; 4]>,
+    pub(super) flows: Vec<FlowSample>,
+}
+
+/// What was counted of a flow.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FlowSample {
+    pub(super) tally: FlowTally,
+    /// Whether each receiver has as many frames as were sent.
+    pub(super) all_arrived: bool,
+    /// Whether its sender will send nothing more by itself.
+    pub(super) ended: bool,
+}
+
+impl FlowSample {
+    /// Frames and octets sent, frames and octets received at all of its receivers.
+    fn counts(&self) -> [u64; 4] {
+        let ((frames_tx, bytes_tx), (frames_rx, bytes_rx)) = (self.tally.tx, self.tally.received());
+        [frames_tx, bytes_tx, frames_rx, bytes_rx]
+    }
+}
+
+/// The flows of a test.
+#[derive(Debug)]
+pub(super) struct Board {
+    pub(super) flows: Vec<FlowState>,
+    /// The oldest first; the window of rates.
+    samples: VecDeque<Sample>,
+    /// When flows were last started.
+    pub(super) epoch: Option<Instant>,
+    /// What happened while the test ran that its reader should know, each once.
+    pub(super) warnings: Vec<String>,
+}
+
+/// A flow.
+#[derive(Clone, Debug)]
+pub(super) struct FlowState {
+    pub(super) transmit: Phase,
+    /// When it was last started.
+    pub(super) started: Option<Instant>,
+    /// Whether any port counts its frames.
+    counted: bool,
+    /// Frames received when one last arrived, and when.
+    heard: (u64, Instant),
+}
+
+/// Where a flow is between a start and its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    Stopped,
+    Started,
+    Paused,
+    /// Its sender has ended at this time, and frames may be on their way.
+    Draining(Instant),
+}
+
+impl Phase {
+    /// As clients see it.
+    pub(super) const fn shown(self) -> Transmit {
+        match self {
+            Self::Stopped => Transmit::Stopped,
+            Self::Started | Self::Draining(_) => Transmit::Started,
+            Self::Paused => Transmit::Paused,
+        }
+    }
+}
+
+impl Board {
+    pub(super) fn new(plan: &TestPlan) -> Self {
+        let flow = |f: &crate::tester::plan::FlowPlan| FlowState {
+            transmit: Phase::Stopped,
+            started: None,
+            counted: f.is_counted() && !f.rx.is_empty(),
+            heard: (0, Instant::ZERO),
+        };
+        let flows = plan.flows.iter().map(flow).collect();
+        Self { flows, samples: VecDeque::new(), epoch: None, warnings: Vec::new() }
+    }
+
+    /// Whether anything is sent, or on its way.
+    pub(super) fn is_awake(&self) -> bool {
+        self.flows.iter().any(|flow| flow.transmit != Phase::Stopped)
+    }
+
+    /// Flows have been started anew: what was counted of them before is gone.
+    pub(super) fn started(&mut self, epoch: Instant, which: &[FlowId]) {
+        self.epoch = Some(epoch);
+        self.samples.clear();
+        for id in which {
+            let flow = &mut self.flows[id.0 as usize];
+            (flow.transmit, flow.started, flow.heard) = (Phase::Started, Some(epoch), (0, epoch));
+        }
+    }
+
+    /// Says something once.
+    pub(super) fn warn(&mut self, what: String) {
+        if !self.warnings.contains(&what) {
+            self.warnings.push(what);
+        }
+    }
+
+    /// Takes a look in: which flows have come to their end, and what rates are.
+    pub(super) fn take(&mut self, sample: Sample) {
+        let now = sample.at;
+        // It was taken before the last start, and speaks of what was before.
+        if self.epoch.is_some_and(|epoch| now < epoch) {
+            return;
+        }
+        for (flow, seen) in self.flows.iter_mut().zip(&sample.flows) {
+            let received = seen.tally.received().0;
+            if received != flow.heard.0 {
+                flow.heard = (received, now);
+            }
+            if flow.transmit == Phase::Started && seen.ended {
+                flow.transmit = Phase::Draining(now);
+            }
+            if let Phase::Draining(since) = flow.transmit {
+                let quiet = now.since(since.max(flow.heard.1));
+                let enough = received >= seen.tally.tx.0;
+                let patience = if enough { GRACE_ENOUGH } else { GRACE };
+                if !flow.counted || seen.all_arrived || quiet >= patience {
+                    flow.transmit = Phase::Stopped;
+                }
+            }
+        }
+        self.samples.push_back(sample);
+        // The oldest is the last one that is a whole window old.
+        while self.samples.get(1).is_some_and(|s| now.since(s.at) >= WINDOW) {
+            self.samples.pop_front();
+        }
+    }
+
+    /// Per second, over the last second or since the start: by port and by flow.
+    pub(super) fn rates(&self) -> (Vec<Rates>, Vec<Rates>) {
+        let (Some(old), Some(new)) = (self.samples.front(), self.samples.back()) else {
+            return (Vec::new(), Vec::new());
+        };
+        let span = new.at.since(old.at).as_secs_f64();
+        let of = |old: &[u64; 4], new: &[u64; 4]| {
+            let rate = |n: usize| new[n].saturating_sub(old[n]) as f64 / span;
+            let known = |n| if span > 0.0 { rate(n) } else { 0.0 };
+            Rates {
+                frames_tx: known(0),
+                bytes_tx: known(1),
+                frames_rx: known(2),
+                bytes_rx: known(3),
+            }
+        };
+        let ports = old.ports.iter().zip(&new.ports).map(|(o, n)| of(o, n));
+        let flows = old.flows.iter().zip(&new.flows).map(|(o, n)| of(&o.counts(), &n.counts()));
+        (ports.collect(), flows.collect())
+    }
+}
+
+/// Looks at the flows of a test until it ends.
+pub(super) fn watch(inner: &Inner) {
+    while !inner.ending.load(Ordering::Relaxed) {
+        let awake = inner.board().is_awake();
+        if inner.look_around().and_then(|()| inner.follow_links()).is_err() {
+            inner.board().warn("a thread of the test is gone: start the test again".into());
+            return;
+        }
+        thread::park_timeout(if awake { LOOK_AWAKE } else { LOOK_ASLEEP });
+    }
+}
+
+impl Inner {
+    /// Samples all counters, and lets the threads sleep once nothing is sent or on its way.
+    pub(super) fn look_around(&self) -> Result<(), super::SessionError> {
+        let sample = self.sample()?;
+        let mut board = self.board();
+        board.take(sample);
+        self.shared.awake.store(board.is_awake(), Ordering::Relaxed);
+        Ok(())
+    }
+}

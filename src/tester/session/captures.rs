@@ -1,0 +1,96 @@
+//! Captures of a test: started and stopped by port, kept until they start again, written as files.
+
+use std::sync::Arc;
+
+use super::crew::Host;
+use super::{Inner, Session, SessionError, lock};
+use crate::host::FlowId;
+use crate::tester::capture::{About, CAPTURE_BYTES, Capture, CaptureCounters, write_some};
+
+/// The captures of a test, by port: what is kept of one that has ended.
+#[derive(Debug, Default)]
+pub(super) struct Captures {
+    pub(super) ended: Vec<Option<Arc<Capture>>>,
+}
+
+impl Session {
+    /// Starts captures at ports, with nothing in them, or ends them. Ports without one in the plan
+    /// are left alone.
+    ///
+    /// # Errors
+    /// [`SessionError::Gone`].
+    pub fn capture(&self, ports: &[usize], start: bool) -> Result<(), SessionError> {
+        let inner = &*self.inner;
+        for port in ports {
+            let plan = &inner.plan.ports[*port];
+            let Some(wanted) = &plan.capture else { continue };
+            let before = if start {
+                let both = plan.location.capture_tx;
+                let capture = Box::new(Capture::new(wanted, both, CAPTURE_BYTES));
+                inner.at(*port, move |host, _| host.port_mut().start(capture))?;
+                None
+            } else {
+                match inner.at(*port, |host, _| host.port_mut().stop())? {
+                    Some(ended) => Some(Arc::from(ended)),
+                    // It had ended before; what was captured then stays.
+                    None => continue,
+                }
+            };
+            lock(&inner.captures).ended[*port] = before;
+        }
+        Ok(())
+    }
+
+    /// What was captured at a port, as a file: frames from number `first` on, counted from 0, and at
+    /// most `count` of them. A capture that goes on is copied, for which polls of the port wait;
+    /// better end it before.
+    ///
+    /// # Errors
+    /// [`SessionError::NoCapture`], [`SessionError::Gone`].
+    pub fn captured(&self, port: usize, first: u64, count: u64) -> Result<Vec<u8>, SessionError> {
+        let inner = &*self.inner;
+        let plan = &inner.plan.ports[port];
+        let none = || SessionError::NoCapture(plan.name.clone());
+        let wanted = plan.capture.as_ref().ok_or_else(none)?;
+        let copy = |host: &mut Host, _| host.port_mut().capture().cloned();
+        let capture = match inner.at(port, copy)? {
+            Some(capture) => Arc::new(capture),
+            None => lock(&inner.captures).ended[port].clone().ok_or_else(none)?,
+        };
+        let stamps = self.stamps()?;
+        let stamps = format!(
+            "Time stamps are those of the poll that found a frame or handed it over ({}), good to \
+             {:.0} ns.",
+            stamps.source, stamps.uncertainty_ns
+        );
+        let name = |id: FlowId| {
+            let flow = inner.plan.flows.get(id.0 as usize);
+            flow.map(|flow| flow.name.as_str())
+        };
+        let about = About {
+            port: &plan.name,
+            location: &plan.location.text,
+            rate: Some(inner.rates[port]),
+            stamps: &stamps,
+            zero: inner.zero,
+            flow: &name,
+        };
+        let mut file = Vec::new();
+        write_some(&capture, wanted.format, &about, (first, count), &mut file)
+            .expect("memory takes all that is written");
+        Ok(file)
+    }
+}
+
+impl Inner {
+    /// Whether a port captures, and what its capture has.
+    pub(super) fn capture_counters(&self) -> Result<Vec<(bool, CaptureCounters)>, SessionError> {
+        let now = self.at_all(self.all_ports(), |_, host, _| host.port_mut().captured())?;
+        let captures = lock(&self.captures);
+        let of = |(going_on, ended): (Option<CaptureCounters>, &Option<Arc<Capture>>)| {
+            let had = ended.as_ref().map(|capture| capture.counters());
+            (going_on.is_some(), going_on.or(had).unwrap_or_default())
+        };
+        Ok(now.into_iter().zip(&captures.ended).map(of).collect())
+    }
+}

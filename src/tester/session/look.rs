@@ -1,0 +1,225 @@
+//! What stations counted, asked of the threads that poll them.
+
+use std::time::Duration as StdDuration;
+
+use crossbeam::channel::{self, Receiver};
+
+use super::board::{FlowSample, Sample};
+use super::crew::{Host, Order, Pace};
+use super::links::Link;
+use super::{Inner, Session, SessionError, lock};
+use crate::host::{FlowId, StationSnapshot, StreamCounters, StreamState};
+use crate::tester::report::{Report, Stamps};
+use crate::tester::tally::{FlowSeen, FlowTally, PortSeen, Rates, Seen, report};
+use crate::time::{Duration, Instant};
+
+/// How long a thread may take to answer. A choice: far longer than any scheduler leaves one out.
+const PATIENCE: StdDuration = StdDuration::from_secs(5);
+
+/// How many flows' distributions are copied between two rounds of polls: each takes some 20 us.
+const FLOWS_AT_ONCE: usize = 4;
+
+/// Time that did not count, of which nothing is said. A choice: some of it comes with every start.
+const STALL_TOLD: Duration = Duration::from_millis(1);
+
+/// What a station counted of all its flows, without distributions.
+#[derive(Clone, Debug, Default)]
+struct Light {
+    port: [u64; 4],
+    /// Frames, octets, and whether nothing more is sent.
+    sent: Vec<(FlowId, u64, u64, bool)>,
+    /// Frames and octets.
+    received: Vec<(FlowId, u64, u64)>,
+}
+
+impl Light {
+    fn of(host: &Host) -> Self {
+        let c = host.counters();
+        let over = |s: &StreamCounters| matches!(s.state, StreamState::Stopped | StreamState::Done);
+        let streams = host.streams().map(|s| (s.id, s.frames, s.bytes, over(s)));
+        let senders = host.senders().map(|s| (s.id, s.frames, s.bytes, s.done));
+        let sinks = host.sinks().map(|s| (s.id, s.frames, s.bytes));
+        let control = host.control_counters().map(|c| (c.id, c.frames, c.bytes));
+        Self {
+            port: [c.tx_frames, c.tx_bytes, c.rx_frames, c.rx_bytes],
+            sent: streams.chain(senders).collect(),
+            received: sinks.chain(control).collect(),
+        }
+    }
+}
+
+impl Inner {
+    /// Lets a station's thread do something to it, and waits for what comes of it.
+    pub(super) fn at<T: Send + 'static>(
+        &self,
+        port: usize,
+        deed: impl FnOnce(&mut Host, Instant) -> T + Send + 'static,
+    ) -> Result<T, SessionError> {
+        wait(&self.send(port, deed)?)
+    }
+
+    /// The same at several stations, at once rather than one after the other.
+    pub(super) fn at_all<T: Send + 'static>(
+        &self,
+        ports: impl IntoIterator<Item = usize>,
+        deed: impl FnOnce(usize, &mut Host, Instant) -> T + Clone + Send + 'static,
+    ) -> Result<Vec<T>, SessionError> {
+        let send = |port| {
+            let deed = deed.clone();
+            self.send(port, move |host: &mut Host, now| deed(port, host, now))
+        };
+        let answers = ports.into_iter().map(send).collect::<Result<Vec<_>, _>>()?;
+        answers.iter().map(wait).collect()
+    }
+
+    fn send<T: Send + 'static>(
+        &self,
+        port: usize,
+        deed: impl FnOnce(&mut Host, Instant) -> T + Send + 'static,
+    ) -> Result<Receiver<T>, SessionError> {
+        let (answer, answers) = channel::bounded(1);
+        let (thread, place) = self.places[port];
+        let deed = Box::new(move |host: &mut Host, now: Instant| {
+            let _ = answer.try_send(deed(host, now));
+        });
+        let sent = self.crews[thread].send_timeout(Order::Do(place, deed), PATIENCE);
+        sent.map(|()| answers).map_err(|_| SessionError::Gone)
+    }
+
+    pub(super) fn all_ports(&self) -> core::ops::Range<usize> {
+        0..self.places.len()
+    }
+
+    /// The plain counters of all ports and flows.
+    pub(super) fn sample(&self) -> Result<Sample, SessionError> {
+        let at = self.shared.time.now();
+        let lights = self.at_all(self.all_ports(), |_, host, _| Light::of(host))?;
+        let flow = |plan: &crate::tester::plan::FlowPlan| {
+            let sent = lights[plan.tx].sent.iter().find(|sent| sent.0 == plan.id);
+            let (frames, bytes, ended) = sent.map_or((0, 0, true), |s| (s.1, s.2, s.3));
+            let received = |port: &usize| {
+                let of = lights[*port].received.iter().find(|received| received.0 == plan.id);
+                of.map_or((0, 0), |r| (r.1, r.2))
+            };
+            let rx: Vec<_> = plan.rx.iter().map(received).collect();
+            let all_arrived = rx.iter().all(|(received, _)| *received >= frames);
+            FlowSample { tally: FlowTally { tx: (frames, bytes), rx }, all_arrived, ended }
+        };
+        let flows = self.plan.flows.iter().map(flow).collect();
+        Ok(Sample { at, ports: lights.iter().map(|light| light.port).collect(), flows })
+    }
+
+    /// All counters of all stations. Distributions are copied a few at a time, so that no poll is
+    /// late because of them.
+    pub(super) fn snapshots(&self) -> Result<Vec<StationSnapshot>, SessionError> {
+        let mut all = self.at_all(self.all_ports(), |_, host, now| host.snapshot_light(now))?;
+        for (port, snapshot) in all.iter_mut().enumerate() {
+            snapshot.sinks = self.copied(port, |host, from| {
+                host.sinks().skip(from).take(FLOWS_AT_ONCE).cloned().collect()
+            })?;
+            snapshot.streams = self.copied(port, |host, from| {
+                host.streams().skip(from).take(FLOWS_AT_ONCE).cloned().collect()
+            })?;
+        }
+        Ok(all)
+    }
+
+    /// Everything that `some` gives of a station, from a number on, a few at a time.
+    fn copied<T: Send + 'static>(
+        &self,
+        port: usize,
+        some: fn(&Host, usize) -> Vec<T>,
+    ) -> Result<Vec<T>, SessionError> {
+        let mut all = Vec::new();
+        loop {
+            let from = all.len();
+            let more = self.at(port, move |host, _| some(host, from))?;
+            let last = more.len() < FLOWS_AT_ONCE;
+            all.extend(more);
+            if last {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// How regularly each thread polled.
+    fn paces(&self) -> Result<Vec<Pace>, SessionError> {
+        let ask = |crew: &channel::Sender<Order>| {
+            let (answer, answers) = channel::bounded(1);
+            crew.send_timeout(Order::Show(answer), PATIENCE).map_err(|_| SessionError::Gone)?;
+            wait(&answers)
+        };
+        self.crews.iter().map(ask).collect()
+    }
+
+    pub(super) fn stamps(&self, paces: &[Pace]) -> Stamps {
+        let gap = paces.iter().map(|pace| pace.gaps.percentile(99.0)).max();
+        let poll = gap.unwrap_or(Duration::ZERO).as_picos() as f64 / 1e3;
+        let resolution = self.shared.time.resolution().as_picos() as f64 / 1e3;
+        // A stamp is the time of the poll, at either end.
+        Stamps { source: "tsc", resolution_ns: resolution, uncertainty_ns: 2.0 * poll }
+    }
+}
+
+fn wait<T>(answers: &Receiver<T>) -> Result<T, SessionError> {
+    answers.recv_timeout(PATIENCE).map_err(|_| SessionError::Gone)
+}
+
+impl Session {
+    /// Where times come from, and how far they can be trusted.
+    ///
+    /// # Errors
+    /// [`SessionError::Gone`].
+    pub fn stamps(&self) -> Result<Stamps, SessionError> {
+        Ok(self.inner.stamps(&self.inner.paces()?))
+    }
+
+    /// What was counted until now.
+    ///
+    /// # Errors
+    /// [`SessionError::Gone`].
+    pub fn report(&self) -> Result<Report, SessionError> {
+        let inner = &*self.inner;
+        inner.look_around()?;
+        // Before anything is counted: what has stopped by now is counted whole.
+        let (phases, epoch, rates) = {
+            let board = inner.board();
+            (board.flows.clone(), board.epoch, board.rates())
+        };
+        let (stations, paces) = (inner.snapshots()?, inner.paces()?);
+        let captures = inner.capture_counters()?;
+        let tallies = inner.sample()?.flows.into_iter().map(|flow| flow.tally).collect();
+        let now = inner.shared.time.now();
+        let mut warnings = inner.warnings.clone();
+        let stalled = paces.iter().map(|pace| pace.stalled).max().unwrap_or(Duration::ZERO);
+        if stalled > STALL_TOLD {
+            warnings.push(format!("{stalled} did not count, because threads were not there"));
+        }
+        warnings.extend(inner.board().warnings.iter().cloned());
+        let links = lock(&inner.links);
+        let rate = |of: &[Rates], n: usize| of.get(n).copied().unwrap_or_default();
+        let ports = inner.all_ports().map(|n| PortSeen {
+            link_up: links.get(n).is_some_and(Link::is_up),
+            speed: inner.rates[n],
+            capture: (captures[n].0, captures[n].1.captured, captures[n].1.missed),
+            rates: rate(&rates.0, n),
+        });
+        let flows = phases.iter().enumerate().map(|(n, flow)| FlowSeen {
+            transmit: flow.transmit.shown(),
+            started: flow.started,
+            rates: rate(&rates.1, n),
+        });
+        let seen = Seen {
+            plan: &inner.plan,
+            world: "real",
+            stamps: inner.stamps(&paces),
+            elapsed: epoch.map(|epoch| now.since(epoch.min(now))),
+            stations: &stations,
+            tallies: Some(tallies),
+            ports: &ports.collect::<Vec<_>>(),
+            flows: &flows.collect::<Vec<_>>(),
+            warnings,
+        };
+        Ok(report(seen))
+    }
+}

@@ -1,0 +1,119 @@
+//! Neighbours of a test's interfaces: found for the flows that need their addresses, told, pinged.
+
+use core::net::IpAddr;
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+
+use super::orders::LOOK;
+use super::{Inner, Session, SessionError};
+use crate::host::FlowId;
+use crate::host::neighbours::PingState;
+use crate::host::plan::stream::StreamPlan;
+use crate::tester::plan::FlowKind;
+use crate::units::Mac;
+
+/// How long a neighbour may take to answer before a flow that needs its address is refused. A
+/// choice: three questions, a second apart.
+const RESOLVE_MAX: StdDuration = StdDuration::from_millis(3_500);
+
+/// How long a ping may take. The station gives up before.
+const PING_MAX: StdDuration = StdDuration::from_secs(5);
+
+/// A neighbour of an interface, and its address once it is known.
+pub type Neighbour = (String, IpAddr, Option<Mac>);
+
+impl Session {
+    /// The neighbours of all interfaces.
+    ///
+    /// # Errors
+    /// [`SessionError::Gone`].
+    pub fn neighbours(&self) -> Result<Vec<Neighbour>, SessionError> {
+        self.inner.neighbours()
+    }
+
+    /// Pings from an interface and waits for what comes of it: whether there was an answer.
+    ///
+    /// # Errors
+    /// [`SessionError::Ping`] for what cannot be sent, [`SessionError::Gone`].
+    pub fn ping(&self, interface: &str, dst: IpAddr) -> Result<bool, SessionError> {
+        let inner = &*self.inner;
+        let has = |n: &usize| inner.plan.ports[*n].interfaces.iter().any(|i| i.name == interface);
+        let port = inner.all_ports().find(has);
+        let port = port.ok_or_else(|| SessionError::Ping(format!("no interface {interface}")))?;
+        let name = interface.to_owned();
+        let number = inner.at(port, move |host, _| host.ping(&name, dst))?;
+        let number = number.map_err(|error| SessionError::Ping(error.to_string()))?;
+        let since = StdInstant::now();
+        while since.elapsed() < PING_MAX {
+            let state = move |host: &mut super::crew::Host, _| {
+                host.pings().find(|ping| ping.number == number).map(|ping| ping.state)
+            };
+            match inner.at(port, state)? {
+                Some(PingState::Waiting) => thread::sleep(LOOK),
+                Some(PingState::Answered(_)) => return Ok(true),
+                Some(PingState::Lost) | None => return Ok(false),
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Inner {
+    fn neighbours(&self) -> Result<Vec<Neighbour>, SessionError> {
+        let all = self.at_all(self.all_ports(), |_, host, _| {
+            let known = host.neighbours().map(|(name, ip, mac)| (name.to_owned(), ip, mac));
+            known.collect::<Vec<_>>()
+        })?;
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    /// Finds the addresses that flows need, and writes them into their frames.
+    pub(super) fn resolve(&self, which: &[FlowId]) -> Result<(), SessionError> {
+        let flows = || self.plan.flows.iter().filter(|flow| which.contains(&flow.id));
+        if flows().all(|flow| flow.resolve.is_empty()) {
+            return Ok(());
+        }
+        let since = StdInstant::now();
+        let known = loop {
+            let known: BTreeMap<_, _> = self
+                .neighbours()?
+                .into_iter()
+                .filter_map(|(name, ip, mac)| Some(((name, ip), mac?)))
+                .collect();
+            let unknown = flows().find_map(|flow| {
+                let is = |r: &&crate::tester::plan::Resolve| {
+                    !known.contains_key(&(r.interface.clone(), r.neighbour))
+                };
+                flow.resolve.iter().find(is).map(|r| (flow.name.clone(), r.clone()))
+            });
+            match unknown {
+                None => break known,
+                Some((flow, wanted)) if since.elapsed() > RESOLVE_MAX => {
+                    let (neighbour, interface) = (wanted.neighbour, wanted.interface);
+                    return Err(SessionError::Unresolved { flow, neighbour, interface });
+                }
+                Some(_) => thread::sleep(LOOK),
+            }
+        };
+        for flow in flows().filter(|flow| !flow.resolve.is_empty()) {
+            let mut flow = flow.clone();
+            for n in 0..flow.resolve.len() {
+                let wanted = &flow.resolve[n];
+                let mac = known[&(wanted.interface.clone(), wanted.neighbour)];
+                flow.found(n, mac);
+            }
+            if let FlowKind::Stream(stream) = flow.kind {
+                self.set_stream(flow.tx, *stream)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the frames of a stream made by another plan from now on.
+    pub(super) fn set_stream(&self, port: usize, stream: StreamPlan) -> Result<(), SessionError> {
+        let name = || self.plan.ports[port].name.clone();
+        let done = self.at(port, move |host, _| host.set_stream(&stream))?;
+        done.map_err(|source| SessionError::Plan { port: name(), source })
+    }
+}

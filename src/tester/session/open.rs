@@ -1,0 +1,326 @@
+//! From a test to its running stations, and back to ports.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crossbeam::channel::{self, Receiver};
+
+use super::board::{Board, watch};
+use super::captures::Captures;
+use super::clock::Time;
+use super::crew::{Crew, Host, Order, Shared};
+use super::links::Link;
+use super::rack::{self, Facts, Rack, Want};
+use super::{Inner, Jack, Poller, Session, SessionError, lock};
+use crate::dpdk::Eal;
+use crate::host::{Station, StationPlan};
+use crate::runtime::Cores;
+use crate::tester::plan::{Place, TestPlan};
+use crate::tester::stations::{Punctuality, asked_rates, stations};
+use crate::units::BitsPerSec;
+
+/// Orders that may wait for a thread. Whoever orders waits for room, so the number is no limit.
+const ORDERS_MAX: usize = 64;
+
+/// Where tests are run, one at a time: the devices that are open, and the test.
+#[derive(Debug)]
+pub struct Bench {
+    rack: Rack,
+    session: Option<Arc<Session>>,
+    threads: Option<usize>,
+    /// Ports in memory are treated as if they led out of the process.
+    outside: bool,
+}
+
+/// A test that can begin.
+#[derive(Debug)]
+pub struct Prepared {
+    plan: TestPlan,
+    wants: Vec<Want>,
+}
+
+impl Bench {
+    /// A bench without devices. `threads` bounds the threads that poll; nothing for one per CPU
+    /// that this process may use.
+    #[must_use]
+    pub const fn new(eal: Eal, threads: Option<usize>) -> Self {
+        Self { rack: Rack::new(eal), session: None, threads, outside: false }
+    }
+
+    /// Treats ports in memory as if they led out of the process: each end of a pair has a thread of
+    /// its own, if there are CPUs, and time is real. To find out what times are worth here.
+    #[must_use]
+    pub const fn as_if_outside(mut self) -> Self {
+        self.outside = true;
+        self
+    }
+
+    /// The DPDK that its devices are of.
+    #[must_use]
+    pub const fn eal(&self) -> &Eal {
+        self.rack.eal()
+    }
+
+    /// Replaces the test that runs by another: [`Bench::prepare`], [`Bench::clear`] and
+    /// [`Bench::begin`].
+    ///
+    /// # Errors
+    /// What devices or plans cannot do.
+    pub fn set(&mut self, plan: TestPlan) -> Result<Arc<Session>, SessionError> {
+        let prepared = self.prepare(plan)?;
+        self.clear();
+        self.begin(prepared)
+    }
+
+    /// Checks a test and opens the devices that it wants and that are not open yet. The test that
+    /// runs goes on undisturbed.
+    ///
+    /// # Errors
+    /// What devices or plans cannot do.
+    pub fn prepare(&mut self, plan: TestPlan) -> Result<Prepared, SessionError> {
+        let wants = wants(&plan)?;
+        check(&plan, &stations(&plan, &asked_rates(&plan), Punctuality::THREADS))?;
+        self.rack.open_new(&wants)?;
+        rates(&plan, &self.rack.facts(&wants))?;
+        Ok(Prepared { plan, wants })
+    }
+
+    /// Ends the test that runs, and keeps its devices.
+    pub fn clear(&mut self) {
+        if let Some(session) = self.session.take() {
+            give_back(&mut self.rack, &session.inner.wants, session.end());
+        }
+    }
+
+    /// Begins a test. None may run.
+    ///
+    /// # Errors
+    /// What could not be known before: a device that is closed and cannot be opened as the new test
+    /// needs it.
+    pub fn begin(&mut self, prepared: Prepared) -> Result<Arc<Session>, SessionError> {
+        assert!(self.session.is_none(), "one test at a time");
+        let Prepared { plan, wants } = prepared;
+        self.rack.fit(&wants)?;
+        let opened: Option<Vec<_>> = wants.iter().map(|w| self.rack.take(w)).collect();
+        let opened = opened.expect("all that is wanted is open, and nobody else has it");
+        let (jacks, facts): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+        match self.start(plan, wants.clone(), jacks, facts) {
+            Ok(session) => Ok(self.session.insert(Arc::new(session)).clone()),
+            Err((error, jacks)) => {
+                give_back(&mut self.rack, &wants, jacks);
+                Err(error)
+            }
+        }
+    }
+
+    fn start(
+        &self,
+        plan: TestPlan,
+        wants: Vec<Want>,
+        jacks: Vec<Jack>,
+        facts: Vec<Facts>,
+    ) -> Result<Session, (SessionError, Vec<(usize, Jack)>)> {
+        let rates = match rates(&plan, &facts) {
+            Ok(rates) => rates,
+            Err(error) => return Err((error, jacks.into_iter().enumerate().collect())),
+        };
+        let plans = stations(&plan, &rates, Punctuality::THREADS);
+        if let Err(error) = check(&plan, &plans) {
+            return Err((error, jacks.into_iter().enumerate().collect()));
+        }
+        let in_memory = is_in_memory(&wants) && !self.outside;
+        let places = spread(&wants, self.threads.unwrap_or_else(Cores::available), in_memory);
+        let threads = places.iter().map(|(thread, _)| thread + 1).max().unwrap_or(0);
+        let time = Time::new(threads, in_memory);
+        let shared = Shared { time, cores: Cores::find(threads), awake: AtomicBool::new(false) };
+        let shared = Arc::new(shared);
+        let mut hosts: Vec<Vec<(usize, Host)>> = (0..threads).map(|_| Vec::new()).collect();
+        for (n, (plan, jack)) in plans.iter().zip(jacks).enumerate() {
+            let host = Station::new(plan, jack).expect("the plan was checked");
+            hosts[places[n].0].push((n, host));
+        }
+        let mut crews = Vec::new();
+        let mut handles = Vec::new();
+        for (n, hosts) in hosts.into_iter().enumerate() {
+            let (order, orders) = channel::bounded(ORDERS_MAX);
+            crews.push(order);
+            handles.push(spawn(self.rack.eal(), n, hosts, orders, &shared));
+        }
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let run = Duration::from_nanos(shared.time.now().as_picos() / 1_000);
+        let links = wants.iter().zip(facts).map(|(want, facts)| Link::new(&want.place, facts));
+        let links = links.collect();
+        let warnings = warnings(&plan, &wants, &places, threads, shared.time.is_leashed());
+        let inner = Arc::new(Inner {
+            board: Mutex::new(Board::new(&plan)),
+            captures: Mutex::new(Captures { ended: vec![None; plan.ports.len()] }),
+            plan,
+            wants,
+            links: Mutex::new(links),
+            rates,
+            places,
+            crews,
+            zero: since_1970.saturating_sub(run),
+            shared,
+            ending: AtomicBool::new(false),
+            warnings,
+        });
+        let watched = inner.clone();
+        let watcher = thread::spawn(move || watch(&watched));
+        Ok(Session { inner, threads: Mutex::new(handles), watcher: Mutex::new(Some(watcher)) })
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl Session {
+    /// Ends it, and gives its ports back.
+    fn end(&self) -> Vec<(usize, Jack)> {
+        self.inner.ending.store(true, Ordering::Relaxed);
+        if let Some(watcher) = lock(&self.watcher).take() {
+            watcher.thread().unpark();
+            let _ = watcher.join();
+        }
+        for crew in &self.inner.crews {
+            let _ = crew.send(Order::End);
+        }
+        lock(&self.inner.links).clear();
+        let threads: Vec<_> = lock(&self.threads).drain(..).collect();
+        // A thread that panicked has taken its ports along; they are opened anew.
+        threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
+    }
+}
+
+fn give_back(rack: &mut Rack, wants: &[Want], jacks: Vec<(usize, Jack)>) {
+    for (port, jack) in jacks {
+        rack.give(&wants[port].place, jack);
+    }
+}
+
+fn spawn(
+    eal: &Eal,
+    n: usize,
+    hosts: Vec<(usize, Host)>,
+    orders: Receiver<Order>,
+    shared: &Arc<Shared>,
+) -> Poller {
+    let (eal, shared) = (eal.clone(), shared.clone());
+    thread::spawn(move || {
+        // Without a membership frames are made and freed at a higher cost, and that is all.
+        let _worker = eal.register_worker();
+        Crew { hosts, orders }.run(&shared, n)
+    })
+}
+
+/// What a test wants, if nothing of it is wanted twice or not to be had at all.
+fn wants(plan: &TestPlan) -> Result<Vec<Want>, SessionError> {
+    plan.ports.iter().try_for_each(|port| rack::check(&port.location))?;
+    let wants = rack::wants(plan);
+    for (n, want) in wants.iter().enumerate() {
+        if let Some(m) = wants[..n].iter().position(|w| w.place == want.place) {
+            let name = |n: usize| plan.ports[n].name.clone();
+            return Err(SessionError::SamePlace(name(m), name(n)));
+        }
+    }
+    Ok(wants)
+}
+
+fn check(plan: &TestPlan, stations: &[StationPlan]) -> Result<(), SessionError> {
+    for (port, station) in plan.ports.iter().zip(stations) {
+        let name = || port.name.clone();
+        station.check().map_err(|source| SessionError::Plan { port: name(), source })?;
+    }
+    Ok(())
+}
+
+/// The rate of each port: its link's where it has one, which layer 1 then has to agree with; else
+/// what layer 1 asks for.
+fn rates(plan: &TestPlan, facts: &[Facts]) -> Result<Vec<BitsPerSec>, SessionError> {
+    let mut rates = asked_rates(plan);
+    for ((port, facts), rate) in plan.ports.iter().zip(facts).zip(&mut rates) {
+        let Some(link) = facts.rate.filter(|_| !facts.is_virtual) else { continue };
+        if let Some(asked) = port.rate.filter(|asked| *asked != link) {
+            let (asked, link) = (asked.get(), link.get());
+            return Err(SessionError::Speed { port: port.name.clone(), asked, link });
+        }
+        *rate = link;
+    }
+    Ok(rates)
+}
+
+/// Whether all ports are ends of pairs whose other end is a port of the test, too.
+fn is_in_memory(wants: &[Want]) -> bool {
+    let mut ends = BTreeMap::<&str, u32>::new();
+    for want in wants {
+        let Place::Ring { pair, .. } = &want.place else { return false };
+        *ends.entry(pair).or_default() += 1;
+    }
+    ends.values().all(|ends| *ends == 2)
+}
+
+/// The thread of each port, and its place there: in turn, but where all is in memory pairs stay
+/// together, so that a pause is obeyed as soon as it was sent.
+fn spread(wants: &[Want], threads_max: usize, in_memory: bool) -> Vec<(usize, usize)> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut of_pair = BTreeMap::<&str, usize>::new();
+    for (n, want) in wants.iter().enumerate() {
+        let next = groups.len();
+        let group = match &want.place {
+            Place::Ring { pair, .. } if in_memory => *of_pair.entry(pair).or_insert(next),
+            _ => next,
+        };
+        if group == next {
+            groups.push(Vec::new());
+        }
+        groups[group].push(n);
+    }
+    let threads = groups.len().clamp(1, threads_max.max(1));
+    let mut places = vec![(0, 0); wants.len()];
+    let mut taken = vec![0; threads];
+    for (g, group) in groups.iter().enumerate() {
+        for port in group {
+            let thread = g % threads;
+            places[*port] = (thread, taken[thread]);
+            taken[thread] += 1;
+        }
+    }
+    places
+}
+
+fn warnings(
+    plan: &TestPlan,
+    wants: &[Want],
+    places: &[(usize, usize)],
+    threads: usize,
+    leashed: bool,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let name = |n: usize| plan.ports[n].name.as_str();
+    for thread in 0..threads {
+        let here: Vec<_> = (0..places.len()).filter(|n| places[*n].0 == thread).collect();
+        let rings = here.iter().all(|n| matches!(wants[*n].place, Place::Ring { .. }));
+        if here.len() > 1 && !(rings && leashed) {
+            let names: Vec<_> = here.iter().map(|n| name(*n)).collect();
+            warnings.push(format!(
+                "ports {} share a CPU: each is polled less often, so times are coarser and pauses \
+                 obeyed later; run on a machine with a CPU for each port and one to spare",
+                names.join(", ")
+            ));
+        }
+    }
+    if leashed && !wants.is_empty() {
+        warnings.push(
+            "all ports are in memory: what the machine takes away from the threads that poll them \
+             does not count as time, so a second of the test may last longer than one of the clock"
+                .into(),
+        );
+    }
+    warnings
+}

@@ -1,0 +1,372 @@
+//! From what the stations of a test counted to its report, in either world.
+
+use super::plan::{FlowKind, FlowPlan, Metrics, TestPlan};
+use super::report::{self, Report, Stamps};
+use crate::host::plan::stream::{Path, StreamPlan};
+use crate::host::{
+    FlowId, Latency, MeterCounters, Rate, SinkCounters, StationSnapshot, StreamCounters, Transport,
+    TransportPlan,
+};
+use crate::time::{Duration, Instant};
+use crate::units::{BitsPerSec, PRIORITIES};
+
+/// What a report is made of.
+#[derive(Clone, Debug)]
+pub struct Seen<'a> {
+    /// The test.
+    pub plan: &'a TestPlan,
+    /// `real` or `virtual`.
+    pub world: &'static str,
+    /// What times were taken with.
+    pub stamps: Stamps,
+    /// Since flows were last started; nothing before.
+    pub elapsed: Option<Duration>,
+    /// What each port's station counted, in the order of the plan.
+    pub stations: &'a [StationSnapshot],
+    /// What both ends of each flow counted, where all stations were asked at once; else what their
+    /// snapshots say.
+    pub tallies: Option<Vec<FlowTally>>,
+    /// What else is known of each port.
+    pub ports: &'a [PortSeen],
+    /// What else is known of each flow.
+    pub flows: &'a [FlowSeen],
+    /// What could not be done as it was asked.
+    pub warnings: Vec<String>,
+}
+
+/// What is known of a port besides what its station counts.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PortSeen {
+    /// Whether its link is up.
+    pub link_up: bool,
+    /// The rate that it is paced at.
+    pub speed: BitsPerSec,
+    /// Whether it captures, and frames captured and missed.
+    pub capture: (bool, u64, u64),
+    /// How fast it sends and receives.
+    pub rates: Rates,
+}
+
+/// What is known of a flow besides what its ends count.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FlowSeen {
+    /// Whether it is sent.
+    pub transmit: Transmit,
+    /// When it was last started.
+    pub started: Option<Instant>,
+    /// How fast it is sent and received.
+    pub rates: Rates,
+}
+
+/// What a flow does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Transmit {
+    /// All of its frames have arrived or are lost.
+    #[default]
+    Stopped,
+    /// It sends, or its frames are on their way.
+    Started,
+    /// It sends nothing until it is told to.
+    Paused,
+}
+
+impl Transmit {
+    /// Its name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::Started => "started",
+            Self::Paused => "paused",
+        }
+    }
+}
+
+/// Frames and octets per second.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Rates {
+    /// Frames sent.
+    pub frames_tx: f64,
+    /// Octets sent.
+    pub bytes_tx: f64,
+    /// Frames received.
+    pub frames_rx: f64,
+    /// Octets received.
+    pub bytes_rx: f64,
+}
+
+/// What both ends of a flow counted.
+#[derive(Clone, Debug, Default)]
+pub struct FlowTally {
+    /// Frames and octets sent.
+    pub tx: (u64, u64),
+    /// Frames and octets received, by receiver, in the order of the plan.
+    pub rx: Vec<(u64, u64)>,
+}
+
+impl FlowTally {
+    /// Frames and octets received in all.
+    #[must_use]
+    pub fn received(&self) -> (u64, u64) {
+        self.rx.iter().fold((0, 0), |(f, b), (frames, bytes)| (f + frames, b + bytes))
+    }
+}
+
+/// The report.
+#[must_use]
+pub fn report(seen: Seen<'_>) -> Report {
+    let plan = seen.plan;
+    let flows = plan.flows.iter().zip(seen.flows).map(|(flow, more)| self::flow(&seen, flow, more));
+    Report {
+        elapsed_s: seen.elapsed.map(Duration::as_secs_f64),
+        world: seen.world,
+        stamps: seen.stamps.clone(),
+        ports: (0..plan.ports.len()).map(|n| port(&seen, n)).collect(),
+        flows: flows.collect(),
+        warnings: seen.warnings.clone(),
+    }
+}
+
+fn port(seen: &Seen<'_>, n: usize) -> report::Port {
+    let (plan, more, station) = (&seen.plan.ports[n], &seen.ports[n], &seen.stations[n]);
+    let (counters, rates) = (&station.counters, more.rates);
+    let (capturing, captured, capture_missed) = more.capture;
+    let sends =
+        |(flow, state): (&FlowPlan, &FlowSeen)| flow.tx == n && state.transmit == Transmit::Started;
+    report::Port {
+        name: plan.name.clone(),
+        location: plan.location.text.clone(),
+        link_up: more.link_up,
+        speed_bps: more.speed.get(),
+        transmitting: seen.plan.flows.iter().zip(seen.flows).any(sends),
+        capturing,
+        frames_tx: counters.tx_frames,
+        frames_rx: counters.rx_frames,
+        bytes_tx: counters.tx_bytes,
+        bytes_rx: counters.rx_bytes,
+        frames_tx_rate: rates.frames_tx,
+        frames_rx_rate: rates.frames_rx,
+        bytes_tx_rate: rates.bytes_tx,
+        bytes_rx_rate: rates.bytes_rx,
+        unexpected: counters.unexpected + counters.foreign,
+        malformed: counters.malformed,
+        captured,
+        capture_missed,
+        priorities: station.meter.as_ref().map(|m| priorities(station, m)).unwrap_or_default(),
+    }
+}
+
+fn priorities(station: &StationSnapshot, meter: &MeterCounters) -> Vec<report::Priority> {
+    let one = |p: usize| {
+        let (rx, tx) = (&meter.received[p], &meter.sent[p]);
+        let own = &station.counters.priorities[p];
+        report::Priority {
+            priority: p as u8,
+            pauses_rx: rx.pauses + rx.resumes,
+            resumes_rx: rx.resumes,
+            requested_ns: ns(rx.requested),
+            paused_ns: ns(own.paused),
+            transitions: own.transitions,
+            last_frame_after_pause_ns: rx.last_frame.map(ns),
+            pauses_tx: tx.pauses + tx.resumes,
+            resumes_tx: tx.resumes,
+            largest_gap_ns: tx.gap_max.map(ns),
+            window_ns: tx.window.map(ns),
+            continuous: tx.continuous(),
+            reaction_ns: tx.last_frame.map(ns),
+            resume_ns: tx.first_frame.map(ns),
+        }
+    };
+    (0..PRIORITIES).map(one).collect()
+}
+
+/// What both ends of a flow counted.
+#[must_use]
+pub fn tally(plan: &FlowPlan, stations: &[StationSnapshot]) -> FlowTally {
+    let at = &stations[plan.tx];
+    let tx = match plan.kind {
+        FlowKind::Stream(_) => stream_of(at, plan.id).map_or((0, 0), |s| (s.frames, s.bytes)),
+        FlowKind::Roce(_) => at.sender(plan.id).map_or((0, 0), |s| (s.frames, s.bytes)),
+    };
+    let received = |port: &usize| {
+        let station = &stations[*port];
+        let control = station.meter.as_ref().and_then(|meter| meter.control(plan.id));
+        let control = control.map(|c| (c.frames, c.bytes));
+        station.sink(plan.id).map(|s| (s.frames, s.bytes)).or(control).unwrap_or_default()
+    };
+    FlowTally { tx, rx: plan.rx.iter().map(received).collect() }
+}
+
+fn flow(seen: &Seen<'_>, plan: &FlowPlan, more: &FlowSeen) -> report::Flow {
+    let stations = seen.stations;
+    let at_once = seen.tallies.as_ref().and_then(|all| all.get(plan.id.0 as usize));
+    let tally = at_once.cloned().unwrap_or_else(|| tally(plan, stations));
+    let ((frames_tx, bytes_tx), (frames_rx, bytes_rx)) = (tally.tx, tally.received());
+    let sinks = || plan.rx.iter().filter_map(|port| stations[*port].sink(plan.id));
+    let sum = |of: fn(&SinkCounters) -> u64| sinks().map(of).sum();
+    let name = |port: &usize| seen.plan.ports[*port].name.clone();
+    let (first, last) = arrivals(plan, stations);
+    let since = |at: Instant| more.started.map(|start| at.since(start.min(at)).as_secs_f64());
+    let connection = match &plan.kind {
+        FlowKind::Stream(_) => None,
+        FlowKind::Roce(transport) => connection(plan, transport, stations),
+    };
+    report::Flow {
+        name: plan.name.clone(),
+        port_tx: name(&plan.tx),
+        port_rx: plan.rx.iter().map(name).collect(),
+        transmit: more.transmit.name(),
+        frames_tx,
+        frames_rx,
+        bytes_tx,
+        bytes_rx,
+        frames_tx_rate: more.rates.frames_tx,
+        frames_rx_rate: more.rates.frames_rx,
+        bytes_tx_rate: more.rates.bytes_tx,
+        bytes_rx_rate: more.rates.bytes_rx,
+        loss_percent: loss(plan, &tally),
+        duplicates: sum(|s| s.duplicates),
+        reordered: sum(|s| s.reordered),
+        ce_marked: sum(|s| s.ce_marked),
+        cnp: connection.as_ref().map(|c| (c.cnps_tx, c.cnps_rx)),
+        pacing: pacing(seen, plan),
+        latency: latency(&plan.metrics, sinks().map(|s| &s.latency)),
+        first_rx_s: first.and_then(since),
+        last_rx_s: last.and_then(since),
+        connection,
+    }
+}
+
+/// What did not arrive, in per cent of what was sent: at the receiver that got the most, because a
+/// frame that is flooded arrives at several. Repetitions of a connection count as sent.
+fn loss(plan: &FlowPlan, tally: &FlowTally) -> f64 {
+    let most = tally.rx.iter().map(|(frames, _)| *frames).max().unwrap_or(0);
+    let most = most.max(if is_spread(plan) { tally.received().0 } else { 0 });
+    if tally.tx.0 == 0 || !plan.is_counted() || plan.rx.is_empty() {
+        return 0.0;
+    }
+    tally.tx.0.saturating_sub(most) as f64 * 100.0 / tally.tx.0 as f64
+}
+
+/// Whether the frames of a flow go to one receiver or another, by a field of theirs that changes.
+fn is_spread(plan: &FlowPlan) -> bool {
+    match &plan.kind {
+        FlowKind::Stream(stream) => plan.rx.len() > 1 && !stream.template.edits.is_empty(),
+        FlowKind::Roce(_) => false,
+    }
+}
+
+/// When the first and the last frame of a flow arrived.
+fn arrivals(plan: &FlowPlan, stations: &[StationSnapshot]) -> (Option<Instant>, Option<Instant>) {
+    let one = |port: &usize| {
+        let station = &stations[*port];
+        let control = station.meter.as_ref().and_then(|meter| meter.control(plan.id));
+        let control = control.map(|c| (c.first_arrival, c.last_arrival));
+        let sink = station.sink(plan.id).map(|s| (s.first_arrival, s.last_arrival));
+        sink.or(control).unwrap_or_default()
+    };
+    let all: Vec<_> = plan.rx.iter().map(one).collect();
+    let first = all.iter().filter_map(|(first, _)| *first).min();
+    (first, all.iter().filter_map(|(_, last)| *last).max())
+}
+
+fn latency<'a>(
+    wanted: &Metrics,
+    all: impl Iterator<Item = &'a Latency>,
+) -> Option<report::Latency> {
+    wanted.latency?;
+    let all = all.cloned().reduce(|mut sum, one| {
+        sum.add(&one);
+        sum
+    })?;
+    let percentile = |percent| ns(all.percentile(percent));
+    (all.count() > 0).then(|| report::Latency {
+        frames: all.count(),
+        min_ns: ns(all.min()),
+        mean_ns: ns(all.mean()),
+        p50_ns: percentile(50.0),
+        p99_ns: percentile(99.0),
+        p999_ns: percentile(99.9),
+        max_ns: ns(all.max()),
+    })
+}
+
+/// How well a stream kept its pace, if it has one that can be said in frames: between its first
+/// frame and its last.
+fn pacing(seen: &Seen<'_>, plan: &FlowPlan) -> Option<report::Pacing> {
+    let FlowKind::Stream(stream) = &plan.kind else { return None };
+    let counted = stream_of(&seen.stations[plan.tx], plan.id)?;
+    let (first, last) = (counted.first_sent?, counted.last_sent?);
+    let span = last.since(first).as_secs_f64();
+    if counted.frames < 2 || span <= 0.0 || stream.pace.burst.is_some() {
+        return None;
+    }
+    let sent_fps = (counted.frames - 1) as f64 / span;
+    let mean_size = counted.bytes as f64 / counted.frames as f64;
+    let asked_fps = asked(stream, seen.ports[plan.tx].speed, mean_size);
+    Some(report::Pacing {
+        asked_fps,
+        sent_fps,
+        error_ppm: (sent_fps / asked_fps - 1.0) * 1e6,
+        gap_min_ns: ns(counted.gaps.min()),
+        gap_p50_ns: ns(counted.gaps.percentile(50.0)),
+        gap_p99_ns: ns(counted.gaps.percentile(99.0)),
+        gap_max_ns: ns(counted.gaps.max()),
+    })
+}
+
+/// Frames per second that a stream asks for, when its frames have this many octets on average.
+fn asked(stream: &StreamPlan, line: BitsPerSec, mean_size: f64) -> f64 {
+    const LINE_OVERHEAD: f64 = crate::frame::LINE_OVERHEAD_BYTES as f64;
+    match stream.pace.rate {
+        Rate::Frames(fps) => fps as f64,
+        Rate::FrameBits(rate) => rate.get() as f64 / (mean_size * 8.0),
+        Rate::LineShare(ppm) => {
+            line.get() as f64 * f64::from(ppm) / 1e6 / ((mean_size + LINE_OVERHEAD) * 8.0)
+        }
+    }
+}
+
+fn connection(
+    plan: &FlowPlan,
+    transport: &TransportPlan,
+    stations: &[StationSnapshot],
+) -> Option<report::Connection> {
+    let sender = stations[plan.tx].sender(plan.id)?;
+    let receiver = plan.rx.iter().find_map(|port| stations[*port].receiver(plan.id))?;
+    let Transport::Roce(roce) = &transport.kind else { return None };
+    Some(report::Connection {
+        src_qp: roce.src_qp.get(),
+        dst_qp: roce.dst_qp.get(),
+        src_ip: transport.src_ip,
+        dst_ip: transport.dst_ip,
+        retransmitted: sender.retransmitted,
+        timeouts: sender.timeouts,
+        out_of_order: receiver.out_of_order,
+        messages_tx: sender.completions.messages,
+        messages_rx: receiver.messages,
+        completion_ns: sender.completions.fct.map(ns),
+        acks_tx: receiver.acks,
+        acks_rx: sender.acks,
+        naks_tx: receiver.naks,
+        naks_rx: sender.naks,
+        cnps_tx: receiver.cnps,
+        cnps_rx: sender.cnps,
+        rate_bps: sender.rate.get(),
+    })
+}
+
+/// What was sent of a stream, if it is one of this station's.
+fn stream_of(station: &StationSnapshot, id: FlowId) -> Option<&StreamCounters> {
+    station.streams.iter().find(|stream| stream.id == id)
+}
+
+/// Whether a flow is one of MAC control frames.
+#[must_use]
+pub fn is_control(plan: &FlowPlan) -> bool {
+    matches!(&plan.kind, FlowKind::Stream(stream) if stream.path == Path::Control)
+}
+
+fn ns(duration: Duration) -> f64 {
+    duration.as_picos() as f64 / 1e3
+}

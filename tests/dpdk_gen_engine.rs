@@ -1,0 +1,273 @@
+//! The engine behind the OTG server, spoken to in OTG's JSON, on ports in memory.
+#![cfg(feature = "dpdk")]
+
+use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sluice::dpdk::{EalOptions, Memory};
+use sluice::otg::engine::{Engine, RefusalKind};
+use sluice::tester::engine::{TesterEngine, TesterOptions};
+
+/// The engine of this process, for one test at a time: DPDK starts once.
+fn engine() -> MutexGuard<'static, TesterEngine> {
+    static ENGINE: OnceLock<Mutex<TesterEngine>> = OnceLock::new();
+    let engine = ENGINE.get_or_init(|| {
+        let eal = EalOptions { memory: Memory::NoHuge, ..EalOptions::default() };
+        Mutex::new(TesterEngine::new(TesterOptions { eal, threads: None }))
+    });
+    engine.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn ports() -> Value {
+    json!([{"name": "p1", "location": "ring:e.a"}, {"name": "p2", "location": "ring:e.b"}])
+}
+
+fn layer1() -> Value {
+    json!([{
+        "name": "l1", "port_names": ["p1", "p2"], "speed": "speed_10_gbps",
+        "flow_control": {"choice": "ieee_802_1qbb", "ieee_802_1qbb": {}}
+    }])
+}
+
+/// A flow of UDP from p1 to p2.
+fn udp(name: &str, queue: u32, pps: u64, duration: Value) -> Value {
+    json!({
+        "name": name,
+        "tx_rx": {"choice": "port", "port": {"tx_name": "p1", "rx_names": ["p2"]}},
+        "packet": [
+            {"choice": "ethernet", "ethernet": {
+                "src": {"value": "02:00:00:00:00:01"}, "dst": {"value": "02:00:00:00:00:02"},
+                "pfc_queue": {"value": queue}}},
+            {"choice": "ipv4", "ipv4": {"src": {"value": "10.0.0.1"}, "dst": {"value": "10.0.0.2"}}},
+            {"choice": "udp", "udp": {"src_port": {"value": 5000}, "dst_port": {"value": 6000}}}
+        ],
+        "size": {"choice": "fixed", "fixed": 128},
+        "rate": {"choice": "pps", "pps": pps.to_string()},
+        "duration": duration,
+        "metrics": {"enable": true, "loss": true, "timestamps": true,
+                    "latency": {"enable": true, "mode": "cut_through"}}
+    })
+}
+
+fn pause(name: &str, quanta: u32, duration: Value) -> Value {
+    json!({
+        "name": name,
+        "tx_rx": {"choice": "port", "port": {"tx_name": "p2", "rx_names": ["p1"]}},
+        "packet": [{"choice": "pfcpause", "pfcpause": {
+            "src": {"value": "02:00:00:00:00:09"},
+            "class_enable_vector": {"value": 8}, "pause_class_3": {"value": quanta}}}],
+        "size": {"choice": "fixed", "fixed": 64},
+        "rate": {"choice": "pps", "pps": 2000},
+        "duration": duration,
+        "metrics": {"enable": true}
+    })
+}
+
+fn packets(n: u64) -> Value {
+    json!({"choice": "fixed_packets", "fixed_packets": {"packets": n}})
+}
+
+fn continuous() -> Value {
+    json!({"choice": "continuous", "continuous": {}})
+}
+
+fn transmit(engine: &TesterEngine, state: &str, names: &[&str]) {
+    let what = json!({"choice": "traffic", "traffic": {"choice": "flow_transmit",
+        "flow_transmit": {"state": state, "flow_names": names}}});
+    engine.control_state(&what).unwrap();
+}
+
+/// Metrics of flows, by place.
+fn flows(engine: &TesterEngine) -> Vec<Value> {
+    let response = engine.metrics(&json!({"choice": "flow", "flow": {}})).unwrap();
+    assert_eq!(response["choice"], "flow_metrics");
+    response["flow_metrics"].as_array().unwrap().clone()
+}
+
+fn port(engine: &TesterEngine, name: &str) -> Value {
+    let request = json!({"choice": "port", "port": {"port_names": [name]}});
+    engine.metrics(&request).unwrap()["port_metrics"][0].clone()
+}
+
+fn wait(engine: &TesterEngine, what: &str, is: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let since = Instant::now();
+    loop {
+        let flows = flows(engine);
+        if is(&flows) {
+            return flows;
+        }
+        assert!(since.elapsed() < Duration::from_secs(60), "not {what}: {flows:#?}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn wait_stopped(engine: &TesterEngine) -> Vec<Value> {
+    wait(engine, "stopped", |flows| flows.iter().all(|f| f["transmit"] == "stopped"))
+}
+
+#[test]
+fn tx_equals_rx_and_every_metric_is_there() {
+    let engine = engine();
+    let config = json!({"ports": ports(), "layer1": layer1(),
+        "flows": [udp("f1", 0, 50_000, packets(10_000)), udp("f2", 1, 10_000, packets(500))]});
+    engine.set_config(&config).unwrap();
+    assert_eq!(engine.config()["flows"][0]["rate"]["pps"], 50_000);
+    transmit(&engine, "start", &[]);
+    let flows = wait_stopped(&engine);
+    for (flow, n) in flows.iter().zip([10_000, 500]) {
+        assert_eq!((&flow["frames_tx"], &flow["frames_rx"]), (&json!(n), &json!(n)), "{flow:#}");
+        assert_eq!((&flow["loss"], &flow["bytes_rx"]), (&json!(0.0), &json!(128 * n)));
+        assert_eq!((&flow["port_tx"], &flow["port_rx"]), (&json!("p1"), &json!("p2")));
+        assert!(flow["latency"]["average_ns"].as_f64() >= flow["latency"]["minimum_ns"].as_f64());
+        assert!(flow["timestamps"]["first_timestamp_ns"].as_f64() > Some(0.0), "{flow:#}");
+        assert_eq!(flow["sluice"]["stamps"]["source"], "tsc");
+        assert!(!flow.to_string().contains("null"), "{flow:#}");
+    }
+    let p1 = port(&engine, "p1");
+    assert_eq!((&p1["link"], &p1["transmit"]), (&json!("up"), &json!("stopped")), "{p1:#}");
+    assert_eq!((&p1["frames_tx"], &p1["speed"]), (&json!(10_500), &json!(10_000_000_000_u64)));
+}
+
+#[test]
+fn pauses_of_a_client_stop_their_priority_alone_until_it_resumes() {
+    let engine = engine();
+    let config = json!({"ports": ports(), "layer1": layer1(), "flows": [
+        udp("p3", 3, 20_000, continuous()), udp("p4", 4, 20_000, continuous()),
+        pause("storm", 65_535, continuous()), pause("resume", 0, packets(2)),
+    ]});
+    engine.set_config(&config).unwrap();
+    transmit(&engine, "start", &["p3", "p4"]);
+    let frames = |flows: &[Value], n: usize| flows[n]["frames_rx"].as_u64().unwrap();
+    wait(&engine, "sending", |f| frames(f, 0) > 500 && frames(f, 1) > 500);
+    transmit(&engine, "start", &["storm"]);
+    let stormed = wait(&engine, "stormed", |f| frames(f, 2) > 20);
+    let before = frames(&wait(&engine, "settled", |f| frames(f, 2) > frames(&stormed, 2)), 0);
+    let after = wait(&engine, "more", |f| frames(f, 1) > frames(&stormed, 1) + 2_000);
+    assert_eq!(frames(&after, 0), before, "{after:#?}");
+    let ours = &port(&engine, "p2")["sluice"]["priorities"][3];
+    assert_eq!(ours["continuous"], true, "{ours:#}");
+    transmit(&engine, "stop", &["storm"]);
+    transmit(&engine, "start", &["resume"]);
+    wait(&engine, "resumed", |f| frames(f, 0) > before + 500);
+    transmit(&engine, "stop", &[]);
+    let flows = wait_stopped(&engine);
+    assert!(flows[..2].iter().all(|f| f["frames_tx"] == f["frames_rx"]), "{flows:#?}");
+}
+
+#[test]
+fn rates_change_while_flows_run_and_flows_come_and_go_while_they_do_not() {
+    let engine = engine();
+    let config = json!({"ports": ports(), "layer1": layer1(),
+        "flows": [udp("f1", 0, 1_000, continuous())]});
+    engine.set_config(&config).unwrap();
+    transmit(&engine, "start", &[]);
+    wait(&engine, "sending", |f| f[0]["frames_rx"].as_u64() > Some(20));
+    let update = json!({"choice": "flows", "flows": {"property_names": ["rate"],
+        "flows": [udp("f1", 0, 50_000, continuous())]}});
+    engine.update_config(&update).unwrap();
+    wait(&engine, "faster", |f| f[0]["frames_tx_rate"].as_f64() > Some(10_000.0));
+    let more = json!({"config_append_list": [
+        {"choice": "flows", "flows": [udp("f2", 0, 1_000, packets(10))]}]});
+    let refused = engine.append_config(&more).unwrap_err();
+    assert!(refused.to_string().contains("while flows are sent"), "{refused}");
+    transmit(&engine, "stop", &[]);
+    wait_stopped(&engine);
+    engine.append_config(&more).unwrap();
+    transmit(&engine, "start", &["f2"]);
+    let flows = wait(&engine, "sent", |f| f[1]["frames_rx"] == 10);
+    assert_eq!(flows[0]["frames_tx"], 0);
+    wait_stopped(&engine);
+    let less = json!({"config_delete_list": [{"choice": "flows", "flows": ["f1"]}]});
+    engine.delete_config(&less).unwrap();
+    assert_eq!(self::flows(&engine).len(), 1);
+    assert!(engine.delete_config(&less).unwrap_err().to_string().contains("no flow f1"));
+}
+
+#[test]
+fn what_is_wrong_is_refused_by_name_and_the_running_test_goes_on() {
+    let engine = engine();
+    let config = json!({"ports": ports(), "layer1": layer1(),
+        "flows": [udp("f1", 0, 5_000, continuous())]});
+    engine.set_config(&config).unwrap();
+    transmit(&engine, "start", &[]);
+    for (bad, said) in [
+        (json!({"ports": [{"name": "p1", "location": "iface:no-such-one"}]}), "no-such-one"),
+        (
+            json!({"ports": [{"name": "p1", "location": "ring:e.a"}], "flows": [udp("f", 0, 1, continuous())]}),
+            "p2",
+        ),
+        (json!({"ports": 7}), "ports"),
+    ] {
+        let refused = engine.set_config(&bad).unwrap_err();
+        assert_eq!(refused.kind, RefusalKind::Validation, "{refused}");
+        assert!(refused.to_string().contains(said), "{refused}");
+    }
+    let refused = engine.metrics(&json!({"choice": "flow", "flow": {"flow_names": ["x"]}}));
+    assert!(refused.unwrap_err().to_string().contains("no flow x"));
+    let refused = engine.control_state(&json!({"choice": "traffic", "traffic": {"choice":
+        "flow_transmit", "flow_transmit": {"state": "start", "flow_names": ["x"]}}}));
+    assert!(refused.unwrap_err().to_string().contains("no flow x; there are f1"));
+    let before = flows(&engine)[0]["frames_rx"].as_u64();
+    wait(&engine, "going on", |f| f[0]["frames_rx"].as_u64() > before);
+}
+
+#[test]
+fn a_link_that_is_taken_down_carries_nothing_until_it_is_up_again() {
+    let engine = engine();
+    let config = json!({"ports": ports(), "layer1": layer1(),
+        "flows": [udp("f1", 0, 5_000, continuous())]});
+    engine.set_config(&config).unwrap();
+    transmit(&engine, "start", &[]);
+    wait(&engine, "sending", |f| f[0]["frames_rx"].as_u64() > Some(100));
+    let link = |state: &str| {
+        let what = json!({"choice": "port", "port": {"choice": "link",
+            "link": {"state": state, "port_names": ["p1"]}}});
+        engine.control_state(&what).unwrap();
+    };
+    link("down");
+    assert_eq!(port(&engine, "p1")["link"], "down");
+    let sent = flows(&engine)[0]["frames_tx"].clone();
+    thread::sleep(Duration::from_millis(100));
+    assert_eq!(flows(&engine)[0]["frames_tx"], sent);
+    link("up");
+    wait(&engine, "sending again", |f| f[0]["frames_tx"].as_u64() > sent.as_u64());
+    assert_eq!(port(&engine, "p1")["link"], "up");
+}
+
+#[test]
+fn a_capture_has_what_arrived_while_it_was_started() {
+    let engine = engine();
+    let captures = json!([{"name": "c", "port_names": ["p2"], "format": "pcap"}]);
+    let config = json!({"ports": ports(), "layer1": layer1(), "captures": captures,
+        "flows": [udp("f1", 0, 50_000, packets(300)), pause("storm", 7, packets(1))]});
+    engine.set_config(&config).unwrap();
+    let capture = |state: &str| {
+        let what = json!({"choice": "port", "port": {"choice": "capture",
+            "capture": {"state": state, "port_names": []}}});
+        engine.control_state(&what).unwrap();
+    };
+    let file = |request: Value| engine.capture(&request).unwrap().0;
+    let none = engine.capture(&json!({"port_name": "p2"})).err().unwrap();
+    assert!(none.to_string().contains("start a capture"), "{none}");
+    capture("start");
+    assert_eq!(port(&engine, "p2")["capture"], "started");
+    transmit(&engine, "start", &["f1"]);
+    wait_stopped(&engine);
+    capture("stop");
+    transmit(&engine, "start", &["f1"]);
+    wait_stopped(&engine);
+    let all = file(json!({"port_name": "p2"}));
+    // A header of 24 octets, and 16 in front of each frame, which has no FCS.
+    assert_eq!(all.len(), 24 + 300 * (16 + 124));
+    assert_eq!(all[..4], 0xa1b2_3c4d_u32.to_be_bytes(), "a pcap file with nanoseconds");
+    let frame = &all[24 + 16..][..124];
+    assert_eq!(frame[..14], [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0]);
+    let some = file(json!({"port_name": "p2", "packets": {"choice": "slice", "slice":
+        {"choice": "initial", "initial": {"start": 2, "count": 10}}}}));
+    assert_eq!(some[24..], all[24 + 140..][..10 * 140]);
+    let other = engine.capture(&json!({"port_name": "p1"})).err().unwrap();
+    assert!(other.to_string().contains("captures[].port_names"), "{other}");
+}

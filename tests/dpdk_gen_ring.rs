@@ -1,0 +1,183 @@
+//! The traffic generator on a pair of ports in memory: everything that is sent arrives, pauses stop
+//! what they name and nothing else, and tests follow each other on the same ports.
+#![cfg(feature = "dpdk")]
+
+mod tester;
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use sluice::dpdk::{Eal, EalOptions, Memory};
+use sluice::host::{FlowId, Rate};
+use sluice::tester::plan::Place;
+use sluice::tester::session::{Bench, SessionError};
+use sluice::units::BitsPerSec;
+
+use tester::{
+    all, loopback, of_frames, pfc, port, priority, received, ring, udp, wait, wait_stopped,
+};
+
+const A_TO_B: (usize, usize) = (0, 1);
+const B_TO_A: (usize, usize) = (1, 0);
+
+/// The bench of this process, for one test at a time: DPDK starts once.
+fn bench() -> MutexGuard<'static, Bench> {
+    static BENCH: OnceLock<Mutex<Bench>> = OnceLock::new();
+    let bench = BENCH.get_or_init(|| {
+        let options = EalOptions { memory: Memory::NoHuge, ..EalOptions::default() };
+        Mutex::new(Bench::new(Eal::start(&options).expect("DPDK starts"), None))
+    });
+    bench.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn everything_that_is_sent_arrives_once_and_in_order() {
+    let mut bench = bench();
+    let flows = vec![
+        of_frames(udp(0, A_TO_B, 0, 64, Rate::Frames(100_000)), 20_000),
+        of_frames(udp(1, A_TO_B, 5, 1_518, Rate::LineShare(100_000)), 5_000),
+        of_frames(udp(2, B_TO_A, 3, 512, Rate::FrameBits(BitsPerSec::gbps(1))), 10_000),
+    ];
+    let plan = loopback(BitsPerSec::gbps(10), flows);
+    let session = bench.set(plan.clone()).unwrap();
+    session.start(&all(&plan)).unwrap();
+    let report = wait_stopped(&session);
+    assert_eq!(received(&report), [20_000, 5_000, 10_000], "{report:#?}");
+    for flow in &report.flows {
+        assert_eq!(flow.frames_tx, flow.frames_rx);
+        assert_eq!((flow.loss_percent, flow.duplicates, flow.reordered), (0.0, 0, 0));
+        let latency = flow.latency.as_ref().unwrap();
+        assert_eq!(latency.frames, flow.frames_rx);
+        assert!(latency.min_ns <= latency.p50_ns && latency.p999_ns <= latency.max_ns);
+        let pacing = flow.pacing.as_ref().unwrap();
+        // What a late poll takes is made up for; at the very end it may be missing.
+        assert!(pacing.error_ppm.abs() < 20_000.0, "{flow:#?}");
+    }
+    assert_eq!(report.ports[0].frames_tx, report.ports[1].frames_rx);
+    assert_eq!(report.ports[1].unexpected, 0);
+    assert!(report.stamps.source == "tsc" && report.stamps.uncertainty_ns > 0.0);
+}
+
+#[test]
+fn a_storm_on_one_priority_stops_it_and_no_other_and_a_resume_ends_it() {
+    let mut bench = bench();
+    let flows = vec![
+        udp(0, A_TO_B, 3, 128, Rate::Frames(50_000)),
+        udp(1, A_TO_B, 4, 128, Rate::Frames(50_000)),
+        pfc(2, B_TO_A, 3, 0xffff, Rate::Frames(2_000)),
+        of_frames(pfc(3, B_TO_A, 3, 0, Rate::Frames(1_000)), 3),
+    ];
+    let plan = loopback(BitsPerSec::gbps(10), flows);
+    let session = bench.set(plan).unwrap();
+    let (data, storm, resume) = ([FlowId(0), FlowId(1)], [FlowId(2)], [FlowId(3)]);
+    session.start(&data).unwrap();
+    wait(&session, "sending", |r| received(r)[..2].iter().all(|n| *n > 1_000));
+    session.start(&storm).unwrap();
+    wait(&session, "stormed", |r| received(r)[2] > 20);
+    let before = received(&session.report().unwrap());
+    let after = received(&wait(&session, "more", |r| received(r)[1] > before[1] + 5_000));
+    assert_eq!(after[0], before[0], "priority 3 goes on in a storm");
+    let report = session.report().unwrap();
+    let (at_a, at_b) = (priority(&report, "a", 3), priority(&report, "b", 3));
+    assert_eq!(at_b.continuous, Some(true), "{at_b:#?}");
+    assert!(at_b.largest_gap_ns < at_b.window_ns, "{at_b:#?}");
+    assert!(at_a.transitions == 1 && at_a.paused_ns > 0.0, "{at_a:#?}");
+    assert_eq!(priority(&report, "a", 4).pauses_rx, 0);
+
+    session.stop(&storm).unwrap();
+    session.start(&resume).unwrap();
+    wait(&session, "resumed", |r| received(r)[0] > after[0] + 1_000);
+    session.stop(&data).unwrap();
+    let report = wait_stopped(&session);
+    for flow in &report.flows[..2] {
+        assert_eq!((flow.frames_tx, flow.loss_percent), (flow.frames_rx, 0.0), "{flow:#?}");
+    }
+    assert!(priority(&report, "b", 3).resumes_tx >= 1);
+}
+
+#[test]
+fn flows_are_paused_resumed_and_started_again_with_counters_at_zero() {
+    let mut bench = bench();
+    let plan = loopback(
+        BitsPerSec::gbps(10),
+        vec![
+            udp(0, A_TO_B, 0, 200, Rate::Frames(20_000)),
+            udp(1, A_TO_B, 0, 200, Rate::Frames(20_000)),
+        ],
+    );
+    let (session, both) = (bench.set(plan.clone()).unwrap(), all(&plan));
+    session.start(&both).unwrap();
+    wait(&session, "sending", |r| received(r).iter().all(|n| *n > 500));
+    session.pause(&both[..1]).unwrap();
+    let paused = session.report().unwrap();
+    assert_eq!((paused.flows[0].transmit, paused.flows[1].transmit), ("paused", "started"));
+    let sent = paused.flows[0].frames_tx;
+    let later = wait(&session, "more", |r| received(r)[1] > received(&paused)[1] + 2_000);
+    assert_eq!(later.flows[0].frames_tx, sent);
+    session.resume(&both).unwrap();
+    wait(&session, "resumed", |r| r.flows[0].frames_tx > sent + 500);
+    session.stop(&both).unwrap();
+    let report = wait_stopped(&session);
+    assert!(report.flows.iter().all(|f| f.frames_tx == f.frames_rx), "{report:#?}");
+
+    session.start(&both[1..]).unwrap();
+    wait(&session, "sending again", |r| received(r)[1] > 100);
+    session.stop(&both).unwrap();
+    let again = wait_stopped(&session);
+    assert_eq!(again.flows[1].frames_tx, again.flows[1].frames_rx, "{again:#?}");
+    assert!(again.flows[1].frames_tx < report.flows[1].frames_tx, "{again:#?}");
+    // The one that was not started again keeps what was counted.
+    assert_eq!(again.flows[0].frames_rx, report.flows[0].frames_rx);
+}
+
+#[test]
+fn a_test_replaces_one_that_runs_on_the_same_ports() {
+    let mut bench = bench();
+    let first = loopback(BitsPerSec::gbps(10), vec![udp(0, A_TO_B, 0, 64, Rate::Frames(200_000))]);
+    let session = bench.set(first.clone()).unwrap();
+    session.start(&all(&first)).unwrap();
+    wait(&session, "sending", |r| received(r)[0] > 1_000);
+    let second = udp(0, A_TO_B, 1, 9_000, Rate::LineShare(500_000));
+    let second = loopback(BitsPerSec::gbps(100), vec![of_frames(second, 2_000)]);
+    let session = bench.set(second.clone()).unwrap();
+    assert_eq!(received(&session.report().unwrap()), [0]);
+    session.start(&all(&second)).unwrap();
+    let report = wait_stopped(&session);
+    assert_eq!(received(&report), [2_000], "{report:#?}");
+    assert_eq!((report.ports[1].frames_rx, report.ports[1].unexpected), (2_000, 0));
+}
+
+#[test]
+fn a_test_that_cannot_be_opened_leaves_the_one_that_runs_alone() {
+    let mut bench = bench();
+    let good = loopback(BitsPerSec::gbps(10), vec![udp(0, A_TO_B, 0, 64, Rate::Frames(10_000))]);
+    let session = bench.set(good.clone()).unwrap();
+    session.start(&all(&good)).unwrap();
+    let rate = BitsPerSec::gbps(10);
+    let mut absent = good.clone();
+    absent.ports[1] = port("b", Place::Interface("no-such-one".into()), rate);
+    let error = bench.set(absent).unwrap_err();
+    assert!(error.to_string().contains("no-such-one"), "{error}");
+    let mut twice = good.clone();
+    twice.ports[1] = port("b", ring("loop", 0), rate);
+    assert!(matches!(bench.set(twice), Err(SessionError::SamePlace(..))));
+    let mut queues = good.clone();
+    queues.ports[0].location.queues = 2;
+    assert!(bench.set(queues).unwrap_err().to_string().contains("queues=2"));
+    let mut fast = good.clone();
+    fast.flows[0] = udp(0, A_TO_B, 0, 64, Rate::LineShare(2_000_000));
+    assert!(matches!(bench.set(fast), Err(SessionError::Plan { .. })));
+    let before = received(&session.report().unwrap())[0];
+    let report = wait(&session, "still sending", |r| received(r)[0] > before + 100);
+    assert_eq!(report.flows[0].transmit, "started");
+}
+
+#[test]
+fn the_self_test_says_what_cannot_be_resolved() {
+    let bench = bench();
+    let span = std::time::Duration::from_millis(300);
+    let found = sluice::tester::self_test::self_test(bench.eal(), None, span).unwrap();
+    assert!(found.is_good(), "{found:#?}");
+    assert!(found.floor_ns > 0.0 && found.floor_ns >= found.latency.p50_ns, "{found:#?}");
+    assert_eq!(found.resolved(found.floor_ns / 2.0), None);
+    assert_eq!(found.resolved(found.floor_ns * 2.0), Some(found.floor_ns * 2.0));
+}

@@ -1,0 +1,349 @@
+//! The OTG server serves unmodified clients by every door, and nothing that anybody sends it can
+//! hold it up or bring it down.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::Rehearsal;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use sluice::otg::model;
+use sluice::otg::server::{Options, Server, limits, serve};
+
+#[path = "otg/engine.rs"]
+mod engine;
+#[path = "otg/grpc.rs"]
+mod grpc;
+#[path = "support/snappi.rs"]
+mod snappi;
+
+/// How long anything may take here; a server that hangs is found by it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn start() -> (Server, Arc<Rehearsal>) {
+    let engine = Arc::new(Rehearsal::default());
+    let options = Options { addr: ([127, 0, 0, 1], 0).into(), ..Options::default() };
+    (serve(&options, engine.clone()).expect("a free port"), engine)
+}
+
+fn connect(addr: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect_timeout(&addr, PATIENCE).expect("the server listens");
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// Sends octets and reads what comes until the connection ends.
+fn exchange(addr: SocketAddr, octets: &[u8]) -> io::Result<Vec<u8>> {
+    let mut stream = connect(addr);
+    let mut answer = Vec::new();
+    let sent = stream.write_all(octets);
+    let read = stream.read_to_end(&mut answer);
+    // A server that hangs up early may reset the connection, which is an answer, too.
+    if answer.is_empty() {
+        sent?;
+        read?;
+    }
+    Ok(answer)
+}
+
+/// Makes a request of HTTP/1 and gives the status and the body.
+fn request(addr: SocketAddr, method: &str, path: &str, body: &[u8]) -> (u16, Value) {
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+    );
+    let answer = exchange(addr, &[head.as_bytes(), body].concat()).expect("an answer");
+    let answer = String::from_utf8(answer).expect("text");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(head.contains("content-type: application/json"), "{head}");
+    let status = head.split(' ').nth(1).and_then(|s| s.parse().ok()).expect("a status");
+    (status, serde_json::from_str(body).expect("JSON"))
+}
+
+/// Asserts that a request is refused, with a status and a reason that is OTG's kind of error.
+fn assert_refused(addr: SocketAddr, method: &str, path: &str, body: &[u8], status: u16, why: &str) {
+    let (got, error) = request(addr, method, path, body);
+    assert_eq!((got, &error["code"]), (status, &json!(status)), "{error}");
+    assert_eq!(error["kind"], "validation");
+    let errors = error["errors"].as_array().expect("a list");
+    assert!(errors[0].as_str().expect("text").contains(why), "{error} lacks {why}");
+}
+
+fn assert_alive(addr: SocketAddr) {
+    let begun = Instant::now();
+    let (status, version) = request(addr, "GET", "/capabilities/version", b"");
+    assert_eq!((status, &version["sdk_version"]), (200, &json!("1.62.0")));
+    assert!(begun.elapsed() < Duration::from_secs(10), "an answer took {:?}", begun.elapsed());
+}
+
+/// What every door must give to the same calls.
+fn assert_said(said: &str, engine: &Rehearsal) {
+    let said: Value = serde_json::from_str(said.lines().last().expect("a line")).expect("JSON");
+    let rehearsed = |call: &str| json!([format!("{call} was rehearsed")]);
+    assert_eq!(said["warnings"], rehearsed("set_config"));
+    assert_eq!(said["started"], rehearsed("control_state"));
+    assert_eq!(said["updated"], rehearsed("update_config"));
+    assert_eq!(said["appended"], rehearsed("append_config"));
+    assert_eq!(said["deleted"], rehearsed("delete_config"));
+    assert_eq!(said["ports"], json!([["a", u64::MAX, 0.5, "up"]]));
+    assert_eq!(said["flows"], json!([["data", "stopped", 1000, 12.5]]));
+    assert_eq!(said["neighbours"], json!([["10.0.0.9", "02:00:00:00:00:09"]]));
+    assert_eq!(said["capture"], engine::CAPTURE);
+    assert_eq!(said["pings"], json!([["ip", "10.0.0.9", "succeeded"]]));
+    let refused = json!({"code": 400, "kind": "validation",
+        "errors": ["flows[0].name: `wrong` is wrong"]});
+    assert_eq!(said["refused"], refused);
+    assert_eq!(
+        (&said["failed"]["code"], &said["failed"]["kind"]),
+        (&json!(500), &json!("internal"))
+    );
+    assert_eq!(said["verbose"][0], 400);
+    let unsupported = said["unsupported"].as_array().expect("a list");
+    assert_eq!(unsupported[1..], [json!("devices[0].bgp"), json!("flows[0].packet[3].gre")]);
+
+    let asked = engine.asked();
+    let config = |n: usize| {
+        let mut configs = asked.iter().filter(|(call, _)| *call == "set_config");
+        let (_, config) = configs.nth(n).expect("a configuration");
+        model::parse::<model::Config>(config).expect("what snappi sends")
+    };
+    let flow = &config(0).flows[0];
+    assert_eq!(flow.rate, Some(model::flow::FlowRate::Pps(1_000_000)));
+    let storm = config(0).flows[1].rate.clone();
+    assert_eq!(storm, Some(model::flow::FlowRate::Percentage(12.3)));
+    assert_eq!(model::unsupported(&config(0)), [""; 0]);
+    assert_eq!(said["config"]["flows"][0]["name"], "data");
+    if said["streamed"] != Value::Null {
+        assert_eq!(said["streamed"], said["config"]);
+        assert_eq!(config(1), config(0));
+    }
+    let state = asked.iter().find(|(call, _)| *call == "control_state").expect("a start");
+    let transmit = json!({"choice": "flow_transmit", "flow_transmit": {"state": "start"}});
+    assert_eq!(state.1, json!({"choice": "traffic", "traffic": transmit}));
+}
+
+#[test]
+fn an_unmodified_client_makes_every_call_over_http() {
+    let Some(python) = snappi::python() else { return };
+    let (server, engine) = start();
+    let location = format!("http://{}", server.addr());
+    assert_said(&snappi::run(&python, "otg_client.py", &[&location, "http"]), &engine);
+}
+
+#[test]
+fn an_unmodified_client_makes_every_call_over_https() {
+    let Some(python) = snappi::python() else { return };
+    let (server, engine) = start();
+    let location = format!("https://{}", server.addr());
+    assert_said(&snappi::run(&python, "otg_client.py", &[&location, "http"]), &engine);
+}
+
+#[test]
+fn an_unmodified_client_makes_every_call_over_grpc() {
+    let Some(python) = snappi::python() else { return };
+    let (server, engine) = start();
+    let location = server.addr().to_string();
+    assert_said(&snappi::run(&python, "otg_client.py", &[&location, "grpc"]), &engine);
+}
+
+#[test]
+fn a_client_that_trusts_the_certificate_makes_every_call_over_grpc_under_tls() {
+    let Some(python) = snappi::python() else { return };
+    let (server, engine) = start();
+    let file = std::env::temp_dir().join(format!("otg-{}.pem", std::process::id()));
+    std::fs::write(&file, server.certificate()).unwrap();
+    let (location, path) = (server.addr().to_string(), file.display().to_string());
+    let said = snappi::run(&python, "otg_client.py", &[&location, "grpc", &path]);
+    std::fs::remove_file(file).unwrap();
+    assert_said(&said, &engine);
+}
+
+#[test]
+fn our_messages_are_those_of_the_clients() {
+    let Some(python) = snappi::python() else { return };
+    let ours = concat!(env!("OUT_DIR"), "/otg.bin");
+    let said = snappi::run(&python, "otg_descriptors.py", &[ours]);
+    println!("{said}");
+}
+
+#[test]
+fn what_is_no_request_is_refused_with_a_reason() {
+    let (server, engine) = start();
+    let addr = server.addr();
+    let refused = |method, path, body: &[u8], status, why| {
+        assert_refused(addr, method, path, body, status, why);
+    };
+    refused("POST", "/config", b"flows: []", 400, "the body is not JSON: ");
+    refused("POST", "/config", b"", 400, "the body is empty");
+    refused("POST", "/config", b"\xff\xfe", 400, "the body is not JSON");
+    refused("POST", "/config", b"{\"ports\": [{}]}", 400, "ports[0]: missing field `name`");
+    refused("POST", "/config", &b"[".repeat(100_000), 400, "recursion limit exceeded");
+    refused("POST", "/config", &[b'['; 3_000_000], 400, "more than 1000000 values");
+    refused("DELETE", "/config", b"", 405, "DELETE does nothing on /config");
+    refused("GET", "/metrics", b"", 404, "there is nothing at /metrics");
+    refused("POST", "/otg.Openapi/SetConfig", b"{}", 404, "there is nothing at");
+    assert_eq!(engine.asked(), []);
+    assert_alive(addr);
+}
+
+#[test]
+fn a_hundred_megabytes_are_refused_and_nobody_waits_for_them() {
+    let (server, engine) = start();
+    let addr = server.addr();
+    let body = vec![b' '; 100_000_000];
+    let posts: Vec<_> = (0..3)
+        .map(|_| {
+            let body = body.clone();
+            std::thread::spawn(move || {
+                assert_refused(addr, "POST", "/config", &body, 413, "longer than 32 MiB");
+            })
+        })
+        .collect();
+    for _ in 0..5 {
+        assert_alive(addr);
+    }
+    for post in posts {
+        post.join().unwrap();
+    }
+    // Whoever asks first is told at once.
+    let head = "POST /config HTTP/1.1\r\nhost: x\r\ncontent-length: 100000000\r\n\
+                expect: 100-continue\r\nconnection: close\r\n\r\n";
+    let answer = exchange(addr, head.as_bytes()).unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 413"), "{}", String::from_utf8_lossy(&answer));
+    assert_eq!(engine.asked(), []);
+}
+
+#[test]
+fn a_thousand_clients_at_once_are_answered_or_refused() {
+    let (server, _) = start();
+    let addr = server.addr();
+    // All are connected before any asks.
+    let all: Vec<_> = (0..1000).filter_map(|_| TcpStream::connect(addr).ok()).collect();
+    let (mut answered, mut refused) = (0, 0);
+    for mut stream in all {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let ask = "GET /capabilities/version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        let _ = stream.write_all(ask.as_bytes());
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        match answer.get(9..12) {
+            Some(b"200") => answered += 1,
+            Some(b"503") => refused += 1,
+            other => panic!("{other:?} after {answered} answers and {refused} refusals"),
+        }
+    }
+    println!("{answered} answered, {refused} refused");
+    assert!(answered >= limits::CONNECTIONS_MAX, "{answered} were answered");
+    assert_alive(addr);
+}
+
+#[test]
+fn a_client_too_many_is_told_so_until_another_leaves() {
+    let (server, _) = start();
+    let addr = server.addr();
+    let others: Vec<_> = (0..limits::CONNECTIONS_MAX).map(|_| connect(addr)).collect();
+    let (status, error) = request(addr, "GET", "/capabilities/version", b"");
+    assert_eq!((status, &error["kind"]), (503, &json!("internal")));
+    assert!(error["errors"][0].as_str().unwrap().starts_with("256 connections are open"));
+    drop(others);
+    let begun = Instant::now();
+    while request(addr, "GET", "/capabilities/version", b"").0 != 200 {
+        assert!(begun.elapsed() < PATIENCE, "nobody is served any more");
+    }
+}
+
+#[test]
+fn pages_of_browsers_are_refused() {
+    let (server, engine) = start();
+    let post = "POST /config HTTP/1.1\r\nhost: x\r\norigin: http://elsewhere\r\n\
+                content-type: text/plain\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+    let answer = exchange(server.addr(), post.as_bytes()).unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 403"), "{}", String::from_utf8_lossy(&answer));
+    assert_eq!(engine.asked(), []);
+}
+
+#[test]
+fn clients_that_open_and_say_nothing_are_hung_up_on_while_others_are_served() {
+    let (server, _) = start();
+    let addr = server.addr();
+    // Nothing, half a TLS hello, half a preface of HTTP/2, half a head, half a body.
+    let halves: [&[u8]; 5] = [
+        b"",
+        b"\x16\x03\x01\x02\x00",
+        b"PRI * HT",
+        b"POST /config HTTP/1.1\r\nhos",
+        b"POST /config HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{",
+    ];
+    let open: Vec<_> = halves
+        .iter()
+        .map(|half| {
+            let mut stream = connect(addr);
+            stream.write_all(half).unwrap();
+            stream
+        })
+        .collect();
+    assert_alive(addr);
+    let begun = Instant::now();
+    for (mut stream, half) in open.into_iter().zip(halves).take(4) {
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap_or_default();
+        assert!(begun.elapsed() < Duration::from_secs(20), "{half:?} was let stand");
+    }
+    assert_alive(addr);
+}
+
+#[test]
+fn a_server_that_is_stopped_gives_its_port_back() {
+    let (server, _) = start();
+    let addr = server.addr();
+    let idle = connect(addr);
+    assert!(server.announcement().contains("this machine only"), "{}", server.announcement());
+    let begun = Instant::now();
+    server.stop();
+    assert!(begun.elapsed() < Duration::from_secs(5), "stopping took {:?}", begun.elapsed());
+    drop(idle);
+    let options = Options { addr, ..Options::default() };
+    let again = serve(&options, Arc::new(Rehearsal::default())).expect("the port is free");
+    assert_alive(again.addr());
+}
+
+/// Beginnings that get further into the server than chance would.
+fn beginnings() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        Just(Vec::new()),
+        Just(vec![0x16, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3]),
+        Just(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec()),
+        Just(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec()),
+        Just(b"POST /config HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n".to_vec()),
+        Just(b"POST /config HTTP/1.1\r\ncontent-length: 64\r\n\r\n".to_vec()),
+        Just(b"GET / HTTP/1.1\r\n".to_vec()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 24, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn arbitrary_octets_neither_hang_nor_stop_the_server(
+        sent in prop::collection::vec(
+            (beginnings(), prop::collection::vec(any::<u8>(), 0..600)), 1..16)
+    ) {
+        let (server, _) = start();
+        for (beginning, rest) in sent {
+            let mut stream = connect(server.addr());
+            let _ = stream.write_all(&[beginning, rest].concat());
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            let mut answer = Vec::new();
+            if let Err(error) = stream.read_to_end(&mut answer) {
+                prop_assert_ne!(error.kind(), io::ErrorKind::WouldBlock, "the server hangs");
+            }
+        }
+        assert_alive(server.addr());
+        server.stop();
+    }
+}
