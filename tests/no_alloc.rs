@@ -9,6 +9,9 @@ mod overload;
 #[path = "../perf/micro/shared/plan.rs"]
 #[allow(dead_code)] // the benches use more of it
 mod plan;
+#[path = "../perf/micro/shared/probed.rs"]
+#[allow(dead_code)] // the benches use more of it
+mod probed;
 
 use memory::{MemFrame, MemPort};
 use overload::Overload;
@@ -20,8 +23,8 @@ use sluice::host::plan::stream::{
     StreamPlan, TemplatePlan, Values,
 };
 use sluice::host::{
-    FlowId, Message, Rate, Recovery, RocePlan, Station, StationPlan, TcpPlan, TesterPlan,
-    Transport, TransportPlan,
+    FlowId, Message, PauseAsk, PausePlan, Rate, Recovery, RocePlan, SinkCounters, Station,
+    StationPlan, TcpPlan, TesterPlan, Transport, TransportPlan,
 };
 use sluice::pfc::FlowControl;
 use sluice::port::Port;
@@ -29,9 +32,10 @@ use sluice::runtime::{LossWatch, Mesh, mesh};
 use sluice::schedule::LinePlan;
 use sluice::switch::Switch;
 use sluice::time::{Duration, Instant};
-use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, PortId, Priority};
+use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, PortId, Priority, PrioritySet, Quanta};
 use sluice::wire::ip::{self, Ecn};
 use sluice::wire::roce::U24;
+use sluice::wire::{mac_control, pfc};
 use sluice::world::World;
 
 /// What a burst of 32 minimal frames takes at 100 Gb/s.
@@ -223,4 +227,61 @@ fn no_stream_costs_an_allocation() {
     assert_eq!((counted.count_total, counted.count_current), (0, 0), "{counted:?}");
     let sent = sender.snapshot(now);
     assert!(sent.streams.iter().all(|s| s.frames > 300), "{:?}", sent.streams);
+}
+
+#[test]
+fn no_arrival_costs_an_allocation_in_order_or_not() {
+    const FLOWS: usize = 16;
+    memory::stock(1_024);
+    let (near, mut far) = MemPort::pair(256);
+    let mut plan = probed::sink(FLOWS as u32);
+    plan.pauses.push(PausePlan {
+        ask: PauseAsk::pfc(PrioritySet::ALL, Quanta(100)),
+        start: Instant::ZERO,
+        every: Duration::from_micros(3),
+        frames: u64::MAX,
+    });
+    let mut station = Station::new(&plan, near).unwrap();
+    let mut pause = [0; mac_control::FRAME_LEN];
+    let mut repr = pfc::Repr::new(Mac([2, 0, 0, 0, 0, 9]));
+    repr.set(Priority::ALL[3], Quanta(50));
+    mac_control::Repr::Pfc(repr).emit(&mut pause).unwrap();
+    let mut frames: Vec<_> = (0..FLOWS as u32).map(probed::frame).collect();
+    let (mut numbers, mut skipped) = ([0; FLOWS], [0; FLOWS]);
+    let (mut now, mut burst) = (Instant::ZERO, Burst::new());
+    let counted = allocation_counter::measure(|| {
+        for n in 0..200_000_usize {
+            let flow = n % FLOWS;
+            // Some come twice, some late and some never.
+            let sequence = match n % 301 {
+                7 => numbers[flow],
+                8 => skipped[flow],
+                _ => numbers[flow] + 1,
+            };
+            numbers[flow] = numbers[flow].max(sequence);
+            probed::stamp(&mut frames[flow], flow as u32, sequence, now);
+            let mut octets = &frames[flow][..];
+            if n % 53 == 0 {
+                (octets, skipped[flow]) = (&pause, sequence);
+            }
+            burst.push(MemFrame::new(octets).expect("in stock"));
+            if burst.is_full() {
+                far.tx_burst(&mut burst);
+                now += STEP;
+                station.poll(now);
+                far.rx_burst(&mut burst);
+                burst.clear();
+            }
+            if n == 100_000 {
+                station.clear_streams(&[FlowId(0)]);
+            }
+        }
+    });
+    assert_eq!((counted.count_total, counted.count_current), (0, 0), "{counted:?}");
+    let snapshot = station.snapshot(now);
+    let sum = |of: fn(&SinkCounters) -> u64| snapshot.sinks.iter().map(of).sum::<u64>();
+    assert!(sum(|s| s.frames) > 180_000 && sum(|s| s.duplicates) > 300, "{snapshot:?}");
+    assert!(sum(|s| s.reordered) > 5, "{snapshot:?}");
+    let meter = snapshot.meter.unwrap();
+    assert!(meter.received[3].pauses > 1_000 && meter.sent[3].pauses > 100, "{meter:?}");
 }

@@ -66,6 +66,27 @@ def pcap_ovs(settings, gate, say):
     return rows
 
 
+def gen_rx(settings, gate, say):
+    """A generator's receiving side, which counts, orders and times, against testpmd's rxonly."""
+    cpu, main_cpu = _two_cpus()
+    sink = build("sink", say)
+    with tempfile.TemporaryDirectory(prefix="sluice-perf-") as directory:
+        path = f"{directory}/probed.pcap"
+        frames.write_probed(path)
+        device = f"net_pcap0,rx_pcap={path},infinite_rx=1"
+        peer = Testpmd("testpmd rxonly", [device], cpu, main_cpu, "rxonly", "Rx")
+        ours = Sluice("sluice sink", sink, [device, "--huge"], [cpu])
+        loop = Sluice("our receive loop", sink, [device, "--huge", "--raw"], [cpu])
+        contestants = [peer, ours, loop]
+        with hugepages(MIB_EACH * len(contestants), say):
+            samples = rounds(contestants, settings, gate, say)
+
+    def against(subject):
+        return compare("gen-rx", samples, subject.name, peer.name, rate_ratio, "Mpps")
+
+    return [at_least(against(ours), 0.5), against(loop)]
+
+
 def nohuge(settings, gate, say):
     """Sluice on ordinary pages against Sluice on hugepages, between net_null ports."""
     cpu, _ = _two_cpus()
@@ -101,6 +122,7 @@ def workers(settings, gate, say):
 CASES = {
     "null-macswap": null_macswap,
     "pcap-ovs": pcap_ovs,
+    "gen-rx": gen_rx,
     "nohuge": nohuge,
     "workers": workers,
     "gen-tx": generate.tx,

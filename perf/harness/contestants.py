@@ -80,8 +80,10 @@ class Testpmd:
 
     PROMPT = b"testpmd> "
 
-    def __init__(self, name, devices, cpu, main_cpu, mode="macswap"):
+    def __init__(self, name, devices, cpu, main_cpu, mode="macswap", counts="Tx"):
         self.name = name
+        # Which frames are its result: those it sent, or those it received.
+        self.counts = counts
         self.process = self.terminal = None
         program = shutil.which("dpdk-testpmd")
         if not program:
@@ -123,14 +125,14 @@ class Testpmd:
         return self._answer()
 
     def measure(self, seconds):
-        """Forwards for so long; frames sent per second, by testpmd's own clock and counters."""
+        """Works for so long; frames per second, by testpmd's own clock and counters."""
         self._say("start")
         time.sleep(0.02)
         self._say("show port stats all")
         time.sleep(seconds)
         shown = self._say("show port stats all")
         self._say("stop")
-        return float(sum(map(int, re.findall(r"Tx-pps:\s+(\d+)", shown))))
+        return float(sum(map(int, re.findall(self.counts + r"-pps:\s+(\d+)", shown))))
 
     def close(self):
         if self.process:

@@ -5,13 +5,14 @@ import struct
 FLOWS = 256
 
 
-def _frame(side, flow, tagged):
+def _frame(side, flow, tagged, port=4791, payload=None):
     """64 octets on the wire, FCS included: Ethernet, VLAN 1 with PCP 3 or none, IPv4, UDP."""
 
     def mac(side):
         return bytes([2, 0, 0, side, 0, flow])
 
-    udp = struct.pack("!4H", 4791, 4791, 8 + 14, 0) + bytes(14 if tagged else 18)
+    payload = payload or bytes(14 if tagged else 18)
+    udp = struct.pack("!4H", port, port, 8 + len(payload), 0) + payload
     # DSCP 24, which the switch takes for priority 3 where there is no tag, and ECT(0).
     head = struct.pack("!BBHHHBBH", 0x45, 24 << 2 | 2, 20 + len(udp), 0, 0, 64, 17, 0)
     addresses = bytes([10, 0, side, flow, 10, 0, 1 - side, flow])
@@ -25,10 +26,22 @@ def _frame(side, flow, tagged):
     return frame
 
 
-def write(path, side, tagged):
-    """A capture of one frame from each host behind `side` to its namesake behind the other."""
+def _write(path, frames):
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
-        for flow in range(FLOWS):
-            frame = _frame(side, flow, tagged)
-            file.write(struct.pack("<4I", 0, flow, len(frame), len(frame)) + frame)
+        for n, frame in enumerate(frames):
+            file.write(struct.pack("<4I", 0, n, len(frame), len(frame)) + frame)
+
+
+def write(path, side, tagged):
+    """A capture of one frame from each host behind `side` to its namesake behind the other."""
+    _write(path, (_frame(side, flow, tagged) for flow in range(FLOWS)))
+
+
+def write_probed(path):
+    """A capture of the first frame of each of a generator's flows, to UDP port 5000."""
+
+    def probe(flow):
+        return b"SLUI" + struct.pack("!H", flow) + bytes(12)
+
+    _write(path, (_frame(0, flow, False, 5000, probe(flow)) for flow in range(FLOWS)))

@@ -1,16 +1,20 @@
 //! The pipeline alone, on ports in memory and in virtual time: the same instructions in every run.
 //!
-//! `cargo bench --bench steps -- plain|lossless|ports|stream POLLS BURST`
+//! `cargo bench --bench steps -- plain|lossless|ports|stream|sink POLLS BURST`
 //!
 //! lets `BURST` frames each way go round between two ports for `POLLS` polls, with the switch
-//! between them or (`ports`) nothing, or lets a station make a stream in such bursts that nobody
-//! takes any further (`stream`), and prints how many frames that were. `perf/run instructions`
+//! between them or (`ports`) nothing; or lets a station make a stream in such bursts that nobody
+//! takes any further (`stream`); or (`sink`) lets as many frames of 16 flows arrive at a station that
+//! counts, orders and times them; and prints how many frames that were. `perf/run instructions`
 //! counts the instructions of two such runs of different length: their difference is the frames'.
 
 #[path = "shared/memory.rs"]
 mod memory;
 #[path = "shared/plan.rs"]
 mod plan;
+#[path = "shared/probed.rs"]
+#[allow(dead_code)] // the bench of the receiving side uses more of it
+mod probed;
 #[path = "shared/streams.rs"]
 mod streams;
 
@@ -44,14 +48,15 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let [job, polls, burst] = args.as_slice() else {
         // `cargo bench` without arguments runs every bench: there is nothing to time here.
-        println!("usage: steps plain|lossless|ports|stream POLLS BURST");
+        println!("usage: steps plain|lossless|ports|stream|sink POLLS BURST");
         return;
     };
     let polls: u64 = polls.parse().expect("a number of polls");
     let burst: u8 = burst.parse().expect("frames in a burst");
     memory::stock(4 * usize::from(burst) + 64);
     let (mut a, mut b) = MemPort::pair(256);
-    for (port, from) in [(&mut b, 0), (&mut a, 1)] {
+    let sides = if job == "sink" { vec![] } else { vec![(&mut b, 0), (&mut a, 1)] };
+    for (port, from) in sides {
         let frame = |n| MemFrame::new(&template(from, 1 - from, n % FLOWS)).expect("in stock");
         let mut frames: Burst<_> = (0..burst).map(frame).collect();
         port.tx_burst(&mut frames);
@@ -61,7 +66,8 @@ fn main() {
         "ports" => ports(a, b, polls),
         "plain" => switch(Pipeline::Plain, a, b, polls),
         "lossless" => switch(Pipeline::Lossless, a, b, polls),
-        _ => panic!("plain, lossless, ports or stream"),
+        "sink" => sink(a, b, polls, burst),
+        _ => panic!("plain, lossless, ports, stream or sink"),
     };
     println!("{frames}");
 }
@@ -111,4 +117,25 @@ fn ports(mut a: MemPort, mut b: MemPort, polls: u64) -> u64 {
         a.tx_burst(&mut burst);
     }
     frames
+}
+
+/// Frames of all flows in turn, each the next of its flow, to a station that expects them.
+fn sink(near: MemPort, mut far: MemPort, polls: u64, burst: u8) -> u64 {
+    let mut station = Station::new(&probed::sink(FLOWS.into()), near).expect("a station");
+    let mut frames: Vec<_> = (0..FLOWS).map(|flow| probed::frame(flow.into())).collect();
+    let mut numbers = [0; FLOWS as usize];
+    let (mut now, mut flow) = (Instant::ZERO, 0);
+    let mut sent = Burst::new();
+    for _ in 0..polls {
+        for _ in 0..burst {
+            probed::stamp(&mut frames[flow], flow as u32, numbers[flow], now);
+            numbers[flow] += 1;
+            sent.push(MemFrame::new(&frames[flow]).expect("in stock"));
+            flow = (flow + 1) % usize::from(FLOWS);
+        }
+        far.tx_burst(&mut sent);
+        now += STEP;
+        station.poll(now);
+    }
+    probed::check(&station.snapshot(now))
 }

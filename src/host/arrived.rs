@@ -3,12 +3,13 @@
 use core::net::Ipv4Addr;
 
 use super::plan::EndKey;
-use super::probe::{Arrival, PROBE_ETHERTYPE, Probe};
+use super::probe::{Arrival, PROBE_ETHERTYPE, PROBE_LEN, Probe};
 use super::transport::receiver::Data;
 use super::transport::sender::Answer;
+use crate::units::Mac;
 use crate::wire::ip::{self, Ecn, Fragment, Protocol};
 use crate::wire::roce::Opcode;
-use crate::wire::{EtherType, aeth, cnp, reth, roce, segment, udp, vlan};
+use crate::wire::{EtherType, aeth, cnp, ipv4, ipv6, reth, roce, segment, udp, vlan};
 
 /// A frame, as a station sees it.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,71 @@ impl Arrived {
         };
         found.unwrap_or(Self::Other)
     }
+}
+
+/// The destination and the probe of a frame of the usual kind: UDP over IPv4 without options or over
+/// IPv6 without extension headers, with one 802.1Q tag or none, whole, and to another port than
+/// RoCEv2's. Nothing for all others, which [`Arrived::read`] may know. Where this finds something,
+/// that finds the same; but this takes a tenth of the time.
+#[inline]
+pub(super) fn usual(frame: &[u8]) -> Option<(Mac, Arrival)> {
+    let start: &[u8; 18] = frame.first_chunk()?;
+    let dst = Mac([start[0], start[1], start[2], start[3], start[4], start[5]]);
+    let arrival = match be32(start, 12) >> 16 {
+        0x0800 => usual_v4(frame.get(14..)?),
+        0x86dd => usual_v6(frame.get(14..)?),
+        // A VLAN identifier of all ones is none.
+        0x8100 if start[14] & 0x0f != 0x0f || start[15] != 0xff => match be32(start, 14) & 0xffff {
+            0x0800 => usual_v4(frame.get(18..)?),
+            0x86dd => usual_v6(frame.get(18..)?),
+            _ => None,
+        },
+        _ => None,
+    };
+    arrival.map(|arrival| (dst, arrival))
+}
+
+/// Octets of a UDP header and a probe.
+const DATAGRAM: usize = udp::HEADER_LEN + PROBE_LEN;
+
+#[inline]
+fn usual_v4(packet: &[u8]) -> Option<Arrival> {
+    let p: &[u8; ipv4::HEADER_LEN + DATAGRAM] = packet.first_chunk()?;
+    let first = be32(p, 0);
+    let whole = be32(p, 4) & 0x3fff == 0;
+    let fits = first >> 24 == 0x45 && (first & 0xffff) as usize >= p.len();
+    if !(fits && whole && p[9] == Protocol::UDP.0) {
+        return None;
+    }
+    usual_udp(&p[ipv4::HEADER_LEN..], (first >> 16) as u8)
+}
+
+#[inline]
+fn usual_v6(packet: &[u8]) -> Option<Arrival> {
+    let p: &[u8; ipv6::HEADER_LEN + DATAGRAM] = packet.first_chunk()?;
+    let (first, second) = (be32(p, 0), be32(p, 4));
+    let fits = first >> 28 == 6 && (second >> 16) as usize >= DATAGRAM;
+    if !(fits && (second >> 8) as u8 == Protocol::UDP.0) {
+        return None;
+    }
+    usual_udp(&p[ipv6::HEADER_LEN..], (first >> 20) as u8)
+}
+
+#[inline]
+fn usual_udp(datagram: &[u8], class: u8) -> Option<Arrival> {
+    let d: &[u8; DATAGRAM] = datagram.first_chunk()?;
+    let port = be32(d, 0) as u16;
+    if port == roce::UDP_PORT || ((be32(d, 4) >> 16) as usize) < DATAGRAM {
+        return None;
+    }
+    let probe = Probe::parse(&d[udp::HEADER_LEN..])?;
+    Some(Arrival { probe, ecn: Ecn::from_octet(class) })
+}
+
+/// Four octets from a place that is known to be there.
+#[inline]
+fn be32<const N: usize>(octets: &[u8; N], at: usize) -> u32 {
+    u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
 }
 
 /// The probe in a frame, if it is one of a flow: for whoever watches a network from outside.
@@ -123,4 +189,83 @@ fn read_tcp(peer: Ipv4Addr, ecn: Ecn, octets: &[u8]) -> Option<Arrived> {
     let key = EndKey::ports(peer, tcp.src_port(), tcp.dst_port());
     let acknowledges = tcp.flags() & segment::flag::ACK != 0;
     acknowledges.then_some(Arrived::Answer(key, Answer::Tcp(tcp.acknowledgement())))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::host::FlowId;
+    use crate::time::Instant;
+
+    /// A frame of the usual kind.
+    fn frame(v6: bool, tagged: bool, ecn: u8, payload: usize) -> Vec<u8> {
+        let datagram = udp::HEADER_LEN + payload;
+        let mut f = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1];
+        if tagged {
+            f.extend([0x81, 0, 0x60, 7]);
+        }
+        if v6 {
+            f.extend([0x86, 0xdd, 0x60, ecn << 4, 0, 0, 0, datagram as u8, 17, 64]);
+            f.extend([0xfd; 32]);
+        } else {
+            f.extend([8, 0, 0x45, ecn, 0, (20 + datagram) as u8, 0, 0, 0x40, 0, 64, 17, 0, 0]);
+            f.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+        }
+        f.extend([0xc0, 1, 0x13, 0x88, 0, datagram as u8, 0, 0]);
+        let probe = Probe::new(FlowId(77), 0x1234_5678_9abc, Instant::from_picos(1 << 50 | 99));
+        f.extend(probe.octets());
+        f.resize(f.len() - PROBE_LEN + payload, 0);
+        f
+    }
+
+    fn whole(frame: &[u8]) -> Option<Arrival> {
+        Arrival::find(frame, &vlan::walk(frame).ok()?)
+    }
+
+    #[test]
+    fn usual_frames_are_known_as_such() {
+        for (v6, tagged) in [(false, false), (false, true), (true, false), (true, true)] {
+            for ecn in 0..4 {
+                let f = frame(v6, tagged, ecn, 18);
+                let (dst, arrival) = usual(&f).unwrap();
+                assert_eq!(dst, Mac([2, 0, 0, 0, 0, 9]));
+                assert_eq!((arrival.probe.flow, arrival.ecn), (FlowId(77), Ecn::from_octet(ecn)));
+                assert_eq!(Some(arrival), whole(&f));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_found_in_short_is_found_at_length(
+            v6: bool, tagged: bool, ecn in 0_u8..4, payload in 18_usize..60,
+            changes in prop::collection::vec((0_usize..66, any::<u8>()), 0..4), cut in 0_usize..60,
+        ) {
+            let mut f = frame(v6, tagged, ecn, payload);
+            f.truncate(f.len() - cut.min(f.len()) / 2);
+            for (at, octet) in changes {
+                if let Some(o) = f.get_mut(at) {
+                    *o = octet;
+                }
+            }
+            if let Some((_, arrival)) = usual(&f) {
+                prop_assert_eq!(Some(arrival), whole(&f));
+            }
+        }
+
+        #[test]
+        fn a_probe_is_found_behind_anything(front in prop::collection::vec(any::<u8>(), 14..200)) {
+            let probe = Probe::new(FlowId(9), 5, Instant::from_picos(77));
+            let f = [&front[..], &probe.octets()].concat();
+            if let Ok(walk) = vlan::walk(&f) {
+                // Unless the walk takes some of it for tags.
+                if walk.l3 <= front.len() {
+                    prop_assert_eq!(Arrival::search(&f, &walk).unwrap().probe, probe);
+                }
+                prop_assert_eq!(Arrival::search(&f[..front.len()], &walk), None);
+            }
+        }
+    }
 }

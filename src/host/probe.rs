@@ -10,7 +10,7 @@
 use super::arrived::Arrived;
 use super::plan::FlowId;
 use crate::time::Instant;
-use crate::wire::ip::Ecn;
+use crate::wire::ip::{self, Ecn};
 use crate::wire::{EtherType, vlan};
 
 /// Octets of a probe.
@@ -132,6 +132,18 @@ impl Arrival {
             Arrived::Data(arrival, _) => Some(arrival),
             Arrived::Answer(..) | Arrived::Other => None,
         }
+    }
+
+    /// Finds the first probe anywhere behind the Ethernet header of a frame, whatever is in front
+    /// of it: for streams, whose headers may be of any kind and wrong on purpose. It has to be among
+    /// the octets at hand (see [`crate::frame::Frame::head`]).
+    #[must_use]
+    pub fn search(frame: &[u8], walk: &vlan::Walk) -> Option<Self> {
+        let packet = frame.get(walk.l3..)?;
+        let at = packet.windows(MAGIC.len()).position(|octets| octets == MAGIC)?;
+        let probe = Probe::parse(&packet[at..])?;
+        let ecn = ip::View::new(walk.ethertype, packet).map_or(Ecn::NotEct, |ip| ip.ecn());
+        Some(Self { probe, ecn })
     }
 }
 

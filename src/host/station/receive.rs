@@ -2,7 +2,7 @@
 
 use super::Station;
 use crate::frame::{Burst, Frame};
-use crate::host::arrived::Arrived;
+use crate::host::arrived::{self, Arrived};
 use crate::host::pauses;
 use crate::host::plan::EndKey;
 use crate::host::probe::Arrival;
@@ -36,9 +36,22 @@ impl<P: Source> Station<P> {
         progressed
     }
 
-    /// One received frame: a pause, a flow's, or nobody's.
+    /// One received frame. Nearly all are of the usual kind and of a flow that is expected.
     #[inline]
     fn take(&mut self, now: Instant, frame: P::Frame) {
+        let head = frame.head();
+        if let Some((dst, arrival)) = arrived::usual(head) {
+            let ours = self.meter.is_some() || dst == self.mac || dst.is_multicast();
+            if ours && self.take_data(now, &arrival, None, frame.wire_len()) {
+                return;
+            }
+        }
+        self.take_any(now, frame);
+    }
+
+    /// A frame of any kind: a pause, a flow's, or nobody's.
+    #[inline(never)]
+    fn take_any(&mut self, now: Instant, frame: P::Frame) {
         let head = frame.head();
         let Ok(walk) = vlan::walk(head) else {
             self.counters.unexpected += 1;
@@ -62,7 +75,7 @@ impl<P: Source> Station<P> {
             }
             Arrived::Other => false,
         };
-        if !expected {
+        if !expected && !self.is_measured(now, &frame, &walk) {
             self.take_other(now, frame, &walk, foreign);
         }
     }
@@ -75,6 +88,16 @@ impl<P: Source> Station<P> {
         let counter =
             if foreign { &mut self.counters.foreign } else { &mut self.counters.unexpected };
         *counter += 1;
+    }
+
+    /// Whether a frame that nothing else here expects has the probe of a stream, which may have
+    /// any headers.
+    fn is_measured(&mut self, now: Instant, frame: &P::Frame, walk: &vlan::Walk) -> bool {
+        if self.meter.is_none() {
+            return false;
+        }
+        let found = Arrival::search(frame.head(), walk);
+        found.is_some_and(|arrival| self.take_data(now, &arrival, None, frame.wire_len()))
     }
 
     /// Whether a frame without a probe is one of a control stream that is expected here, which it
