@@ -43,6 +43,7 @@ fn data(id: u32, p: u8, size: u32, rate: Rate) -> StreamPlan {
             checksums: vec![],
             probe_at: Some(14),
         },
+        recording: None,
         sizes: Sizes::Fixed(size),
         pace: Pace { rate, gap: 12, burst: None },
         limit: Limit::default(),
