@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration as StdDuration;
 
 use pcap_file::pcap::PcapReader;
@@ -39,7 +39,7 @@ pub struct Replay {
     /// The port that sends it.
     pub port: String,
     /// The file, from the place of the generator file on.
-    pub file: String,
+    pub file: PathBuf,
     /// How many times as long everything takes as it did: 0.5 is twice as fast. Default: 1.
     pub scale: Option<f64>,
     /// Frames per second, instead of the times of the recording.
@@ -73,34 +73,39 @@ pub enum ReplayError {
     Frames(String, RecordingError),
 }
 
-/// Takes the replays out of the text of a generator file, which has only OTG's words then.
+/// Takes the replays out of the text of a generator file, which has only OTG's words then. Their
+/// files are looked for from `folder` on.
 ///
 /// # Errors
 /// The first thing about them that cannot be read.
-pub fn take(root: &mut Node) -> Result<Vec<Replay>, Finding> {
+pub fn take(root: &mut Node, folder: &Path) -> Result<Vec<Replay>, Finding> {
     let Kind::Map(entries) = &mut root.kind else { return Ok(Vec::new()) };
     let Some(place) = entries.iter().position(|(key, _)| key.name == KEY) else {
         return Ok(Vec::new());
     };
     let (_, node) = entries.remove(place);
-    config::de::from_tree(&node).map_err(|mut finding| {
+    let mut replays: Vec<Replay> = config::de::from_tree(&node).map_err(|mut finding| {
         let path = core::mem::take(&mut finding.path);
         let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
         Finding { path: format!("{KEY}{dot}{path}"), ..finding }
-    })
+    })?;
+    for replay in &mut replays {
+        replay.file = folder.join(&replay.file);
+    }
+    Ok(replays)
 }
 
-/// Adds replays to a test as flows of its own. Files are looked for from `folder` on.
+/// Adds replays to a test as flows of its own.
 ///
 /// # Errors
 /// Everything that is wrong with them, and nothing was added.
-pub fn add(plan: &mut TestPlan, replays: &[Replay], folder: &Path) -> Result<(), Vec<Finding>> {
+pub fn add(plan: &mut TestPlan, replays: &[Replay]) -> Result<(), Vec<Finding>> {
     let (mut flows, mut findings) = (Vec::new(), Vec::new());
     for (n, replay) in replays.iter().enumerate() {
         let id = FlowId((plan.flows.len() + n) as u32);
         let names = plan.flows.iter().map(|flow| flow.name.as_str());
         let twice = names.chain(replays[..n].iter().map(|r| r.name.as_str()));
-        match replay.flow(plan, id, twice, folder) {
+        match replay.flow(plan, id, twice) {
             Ok(flow) => flows.push(flow),
             Err((field, what)) => {
                 let path = format!("{KEY}[{n}].{field}");
@@ -122,7 +127,6 @@ impl Replay {
         plan: &TestPlan,
         id: FlowId,
         mut taken: impl Iterator<Item = &'a str>,
-        folder: &Path,
     ) -> Result<FlowPlan, (&'static str, String)> {
         if taken.any(|name| name == self.name) {
             return Err(("name", format!("there is another flow {}; name this one", self.name)));
@@ -145,7 +149,7 @@ impl Replay {
                     .into(),
             ));
         }
-        let recording = load(&folder.join(&self.file), scale, self.pps.is_none())
+        let recording = load(&self.file, scale, self.pps.is_none())
             .map_err(|error| ("file", error.to_string()))?;
         let frames = self.times.checked_mul(recording.len() as u64).filter(|n| *n > 0);
         let stream = StreamPlan {

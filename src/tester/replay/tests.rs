@@ -133,10 +133,10 @@ fn port(name: &str) -> PortPlan {
 /// What comes of the `replay` of a generator file.
 fn added(text: &str, folder: &Path) -> Result<TestPlan, Vec<Finding>> {
     let mut root = tree::read(text, "empty").map_err(|f| vec![f])?;
-    let replays = take(&mut root).map_err(|f| vec![f])?;
+    let replays = take(&mut root, folder).map_err(|f| vec![f])?;
     assert!(root.get(KEY).is_none());
     let mut plan = TestPlan { ports: vec![port("a"), port("b")], flows: vec![] };
-    add(&mut plan, &replays, folder).map(|()| plan)
+    add(&mut plan, &replays).map(|()| plan)
 }
 
 #[test]
