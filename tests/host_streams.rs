@@ -11,7 +11,8 @@ use sluice::host::plan::stream::{
 };
 use sluice::host::probe::{Arrival, PROBE_ETHERTYPE, Probe};
 use sluice::host::{
-    FlowId, PlanError, Rate, Station, StationPlan, StationSnapshot, StreamState, TesterPlan,
+    FlowId, PlanError, Rate, Recording, Station, StationPlan, StationSnapshot, StreamState,
+    TesterPlan,
 };
 use sluice::pfc::FlowControl;
 use sluice::schedule::LinePlan;
@@ -43,6 +44,7 @@ fn data(id: u32, p: u8, size: u32, rate: Rate) -> StreamPlan {
             checksums: vec![],
             probe_at: Some(14),
         },
+        recording: None,
         sizes: Sizes::Fixed(size),
         pace: Pace { rate, gap: 12, burst: None },
         limit: Limit::default(),
@@ -491,4 +493,62 @@ fn a_stream_with_the_number_of_another_is_refused() {
     assert_eq!(wrong.check(), Err(PlanError::Stream { flow: 1, field: "sizes", why }));
     wrong.tester.streams.clear();
     assert_eq!(wrong.check(), Ok(()));
+}
+
+/// A stream of three frames, recorded 3 us and 5 us apart, the last of which was cut.
+fn recorded(timed: bool) -> StreamPlan {
+    let frame = |us: u64, octet: u8, kept: usize, len: u32| {
+        (Instant::ZERO + Duration::from_micros(us), vec![octet; kept], len)
+    };
+    let frames = [frame(9, 1, 60, 60), frame(12, 2, 200, 200), frame(17, 3, 100, 1_000)];
+    let recording = Recording::new(frames, timed).unwrap();
+    let mut plan = data(5, 3, 64, Rate::Frames(1_000_000));
+    plan.template = TemplatePlan::default();
+    plan.sizes = recording.sizes();
+    plan.recording = Some(recording);
+    plan
+}
+
+#[test]
+fn a_recording_is_sent_as_it_was_and_when_it_was() {
+    let whole = |octet: u8, kept: usize, len: usize| {
+        let mut frame = vec![octet; kept];
+        frame.resize(len, 0);
+        frame
+    };
+    let once = [whole(1, 60, 60), whole(2, 200, 200), whole(3, 100, 1_000)];
+    for (timed, micros) in [(true, [0, 3, 8, 12, 15, 20, 24]), (false, [0, 1, 2, 3, 4, 5, 6])] {
+        let mut stream = recorded(timed);
+        stream.limit.frames = Some(7);
+        let mut bench = Bench::started(&plan(vec![stream]));
+        bench.run_to(EPOCH + Duration::from_micros(100));
+        let want = micros.map(|us| EPOCH + Duration::from_micros(us));
+        let times: Vec<_> = bench.sent.iter().map(|(at, _)| *at).collect();
+        assert_eq!(times, want, "timed {timed}");
+        for ((_, frame), want) in bench.sent.iter().zip(once.iter().cycle()) {
+            assert_eq!(frame.head(), want);
+        }
+        let counters = bench.host.streams().next().unwrap();
+        assert_eq!((counters.state, counters.frames), (StreamState::Done, 7));
+        // Started again it begins with its first frame.
+        bench.sent.clear();
+        bench.host.start_streams(bench.now, &bench.ids);
+        bench.run_to(EPOCH + Duration::from_micros(101));
+        assert_eq!(bench.sent[0].1.head(), once[0]);
+    }
+}
+
+#[test]
+fn a_recording_obeys_pauses_and_has_no_template() {
+    let mut bench = Bench::started(&plan(vec![recorded(true)]));
+    bench.pfc(3, 0xffff);
+    bench.run_to(EPOCH + Duration::from_micros(50));
+    assert!(bench.sent.is_empty());
+    bench.pfc(3, 0);
+    bench.run_to(EPOCH + Duration::from_micros(100));
+    assert!(!bench.sent.is_empty());
+    let mut both = recorded(true);
+    both.template.headers = vec![0; 20];
+    let refused = plan(vec![both]).check().unwrap_err();
+    assert!(matches!(refused, PlanError::Stream { field: "template", .. }), "{refused}");
 }

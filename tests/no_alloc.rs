@@ -182,6 +182,7 @@ fn stream(id: u32, path: Path, sizes: Sizes, rate: u64) -> StreamPlan {
             checksums: vec![Checksum { at: 36, over, bad: false }],
             probe_at: Some(40),
         },
+        recording: None,
         sizes,
         pace: Pace { rate: Rate::Frames(rate), gap: 12, burst: None },
         limit: Limit::default(),

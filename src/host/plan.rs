@@ -1,10 +1,12 @@
 //! What a station is told: its link, its flows, and the pauses it sends by itself.
 
 mod error;
+mod recording;
 pub mod stream;
 mod transport;
 
 pub use error::PlanError;
+pub use recording::{RECORDING_MAX, Recording, RecordingError};
 pub use stream::TesterPlan;
 pub use transport::*;
 

@@ -8,6 +8,7 @@ use super::resolve;
 use crate::config::tree::{Kind, Node};
 use crate::config::{self, ConfigError, Finding, Mark, Warning};
 use crate::tester::plan::{Location, TestPlan};
+use crate::tester::replay::{self, Replay};
 use crate::units::BitsPerSec;
 
 /// What is said about a file without anything in it.
@@ -20,7 +21,9 @@ const EMPTY: &str = "the file is empty; the shortest test is two ports and a flo
 pub struct TestFile {
     /// As it is written.
     pub config: Config,
-    /// What it comes to.
+    /// What is sent beside it, in our own words.
+    pub replays: Vec<Replay>,
+    /// What both come to.
     pub plan: TestPlan,
 }
 
@@ -45,8 +48,19 @@ pub fn parse(
     text: &str,
     link: &dyn Fn(&Location) -> Option<BitsPerSec>,
 ) -> Result<(TestFile, Vec<Warning>), ConfigError> {
-    let root = config::tree::read(text, EMPTY).map_err(|f| ConfigError::one(name, f))?;
-    test_at("", &root, link).map_err(|findings| ConfigError { file: name.to_owned(), findings })
+    let one = |finding: Finding| ConfigError::one(name, finding);
+    let mut root = config::tree::read(text, EMPTY).map_err(one)?;
+    let whole = root.clone();
+    let folder = Path::new(name).parent().unwrap_or(Path::new(""));
+    let replays = replay::take(&mut root, folder).map_err(one)?;
+    let all = |mut findings: Vec<Finding>| {
+        findings.iter_mut().for_each(|f| f.mark = f.mark.or(Some(mark_of(&whole, &f.path))));
+        ConfigError { file: name.to_owned(), findings }
+    };
+    let (mut file, warnings) = test_at("", &root, link).map_err(all)?;
+    replay::add(&mut file.plan, &replays).map_err(all)?;
+    file.replays = replays;
+    Ok((file, warnings))
 }
 
 /// Makes a test of the configuration that is at `path` in a file: all of a generator file, or a
@@ -73,7 +87,7 @@ pub(crate) fn test_at(
         found
     };
     match plan {
-        Ok(plan) => Ok((TestFile { config, plan }, placed(warnings))),
+        Ok(plan) => Ok((TestFile { config, replays: Vec::new(), plan }, placed(warnings))),
         Err(errors) => Err(placed(errors)),
     }
 }

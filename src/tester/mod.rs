@@ -9,6 +9,7 @@ pub mod capture;
 pub mod engine;
 mod location;
 pub mod plan;
+pub mod replay;
 pub mod report;
 #[cfg(feature = "dpdk")]
 pub mod self_test;

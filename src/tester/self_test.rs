@@ -134,6 +134,7 @@ fn plan(frames: u64) -> TestPlan {
         id: FlowId(0),
         path: Path::Data(Priority::MIN),
         template: TemplatePlan { headers, probe_at, ..TemplatePlan::default() },
+        recording: None,
         sizes: Sizes::Fixed(64),
         pace: Pace { rate: Rate::Frames(FRAMES_PER_SECOND), gap: 12, burst: None },
         limit: Limit { frames: Some(frames), time: None },

@@ -295,6 +295,9 @@ fn latency<'a>(
 /// frame and its last.
 fn pacing(seen: &Seen<'_>, plan: &FlowPlan) -> Option<report::Pacing> {
     let FlowKind::Stream(stream) = &plan.kind else { return None };
+    if stream.recording.as_ref().is_some_and(|recording| recording.timed) {
+        return None;
+    }
     let counted = stream_of(&seen.stations[plan.tx], plan.id)?;
     let (first, last) = (counted.first_sent?, counted.last_sent?);
     let span = last.since(first).as_secs_f64();

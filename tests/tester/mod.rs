@@ -96,6 +96,7 @@ fn flow(
         id,
         path,
         template,
+        recording: None,
         sizes: Sizes::Fixed(size),
         pace: Pace { rate, gap: 12, burst: None },
         limit: Limit::default(),

@@ -57,6 +57,7 @@ fn stream(rate: Rate) -> StreamPlan {
             ],
             probe_at: Some(42),
         },
+        recording: None,
         sizes: Sizes::Fixed(64),
         pace: Pace { rate, gap: 12, burst: None },
         limit: Limit::default(),

@@ -5,7 +5,7 @@ mod check;
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use super::{FlowId, Rate};
+use super::{FlowId, Rate, Recording};
 use crate::time::Duration;
 use crate::units::{Mac, Priority, Quanta, Vid};
 
@@ -33,6 +33,9 @@ pub struct StreamPlan {
     pub path: Path,
     /// Its frames.
     pub template: TemplatePlan,
+    /// Frames that it sends one after the other, and from the first again, instead of making any of
+    /// its template, which then is empty. `sizes` are those of the recording.
+    pub recording: Option<Recording>,
     /// How long each frame is, in octets with FCS. Frames shorter than 64 are padded to 60 without
     /// FCS by whoever sends them, unless the port can send runts.
     pub sizes: Sizes,

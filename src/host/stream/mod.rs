@@ -81,6 +81,8 @@ pub(super) struct Stream {
     plan: StreamPlan,
     frames: Frames,
     pace: Pace,
+    /// The frame of the recording that is next, where it has one.
+    played: usize,
     line: Line,
     /// The shortest frame that is sent as it is, FCS included.
     frame_min: u32,
@@ -120,6 +122,7 @@ impl Stream {
             counters,
             frames: Frames::new(plan),
             pace: Pace::new(plan.pace, line),
+            played: 0,
             line: *line,
             frame_min,
             slack: slack(plan, line, frame_min),
@@ -146,6 +149,7 @@ impl Stream {
         c.state = StreamState::Started;
         self.frames.restart();
         self.pace.restart();
+        self.played = 0;
         self.left = self.plan.limit.frames.unwrap_or(u64::MAX);
         self.due = epoch.saturating_add(self.plan.delay);
         let time = self.plan.limit.time;
@@ -164,6 +168,7 @@ impl Stream {
         debug_assert_eq!((plan.id, plan.path), (self.plan.id, self.plan.path));
         self.frames = Frames::new(plan);
         self.pace = Pace::new(plan.pace, &self.line);
+        self.played = 0;
         self.plan = plan.clone();
     }
 
@@ -224,6 +229,9 @@ impl Stream {
         backlog: Duration,
         give: impl FnOnce(&[u8], u32) -> bool,
     ) -> bool {
+        if self.plan.recording.is_some() {
+            return self.play(now, start, backlog, give);
+        }
         let size = self.frames.size().max(self.frame_min);
         let numbers = Numbers { sequence: self.sequence, sent: now };
         if !give(self.frames.stamp(numbers), size) {
@@ -236,6 +244,32 @@ impl Stream {
         let start = start.max(due);
         self.on_line = start.saturating_add(self.line.time_for(size));
         self.due = self.pace.after(due, start, size);
+        self.end_if_over(now);
+        true
+    }
+
+    /// As [`Self::send`], of its recording.
+    fn play(
+        &mut self,
+        now: Instant,
+        start: Instant,
+        backlog: Duration,
+        give: impl FnOnce(&[u8], u32) -> bool,
+    ) -> bool {
+        let recording = self.plan.recording.as_ref().expect("it was looked at by the caller");
+        let (octets, len, gap) = recording.frame(self.played);
+        let size = len.max(self.frame_min);
+        if !give(octets, size) {
+            self.counters.dry += 1;
+            return false;
+        }
+        let (frames, timed) = (recording.len(), recording.timed);
+        self.played = if self.played + 1 == frames { 0 } else { self.played + 1 };
+        self.count(now, size, 1);
+        let due = self.caught_up(now, start, backlog);
+        let start = start.max(due);
+        self.on_line = start.saturating_add(self.line.time_for(size));
+        self.due = if timed { due.saturating_add(gap) } else { self.pace.after(due, start, size) };
         self.end_if_over(now);
         true
     }
@@ -253,7 +287,8 @@ impl Stream {
         port: &mut P,
         hand: &mut Burst<P::Frame>,
     ) -> Option<Run> {
-        if most < 2 || until <= now || !self.pace.is_plain() || !self.frames.is_even() {
+        let alike = self.plan.recording.is_none() && self.frames.is_even();
+        if most < 2 || until <= now || !self.pace.is_plain() || !alike {
             return None;
         }
         let wire_len = self.frames.size().max(self.frame_min);

@@ -20,6 +20,7 @@ fn stream(template: TemplatePlan, sizes: Sizes) -> StreamPlan {
         id: FlowId(0x0102),
         path: Path::Data(Priority::MIN),
         template,
+        recording: None,
         sizes,
         pace: PacePlan { rate: Rate::LineShare(1_000_000), gap: 12, burst: None },
         limit: Limit::default(),

@@ -81,6 +81,7 @@ fn stream(
         id,
         path: stream_path,
         template: built.template(payload, len, probe),
+        recording: None,
         sizes,
         pace: timing.pace,
         limit: timing.limit,

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use super::plan::{FlowPlan, PortPlan, TestPlan};
+use super::replay::{self, Replay};
 use super::report::Report;
 use super::session::{Bench, Session, SessionError};
 use crate::dpdk::{Eal, EalOptions};
@@ -30,6 +31,9 @@ pub struct TesterOptions {
     pub eal: EalOptions,
     /// The most threads that poll ports. Default: one for each CPU that the process may use.
     pub threads: Option<usize>,
+    /// Recordings that are sent beside the flows of each configuration, which has no words for
+    /// them.
+    pub replays: Vec<Replay>,
 }
 
 /// The engine.
@@ -102,7 +106,11 @@ impl TesterEngine {
         bench: &mut MutexGuard<'_, Option<Bench>>,
         config: Config,
     ) -> Result<Warnings, Refusal> {
-        let (plan, mut warnings) = resolve(&config)?;
+        let (mut plan, mut warnings) = resolve(&config)?;
+        replay::add(&mut plan, &self.options.replays).map_err(|findings| {
+            let errors = findings.into_iter().map(|f| format!("{}: {}", f.path, f.what));
+            Refusal { kind: RefusalKind::Validation, errors: errors.collect() }
+        })?;
         if plan.ports.is_empty() {
             if let Some(bench) = &mut **bench {
                 bench.clear();

@@ -92,6 +92,9 @@ impl StreamPlan {
 
     /// Whether every frame holds what is to be in it, and fits its port.
     fn check_room(&self) -> Result<(), Wrong> {
+        if self.recording.is_some() {
+            return self.check_recording();
+        }
         let headers = self.template.headers.len();
         if headers < ethernet::HEADER_LEN {
             let why = format!("{headers} octets do not hold an Ethernet header, which takes 14");
@@ -115,9 +118,27 @@ impl StreamPlan {
         Ok(())
     }
 
+    /// Whether a recording is all that the frames are made of, and fits its port.
+    fn check_recording(&self) -> Result<(), Wrong> {
+        if self.template != TemplatePlan::default() {
+            return Err(("template", "a recording is sent as it is, without a template".into()));
+        }
+        let longest = self.sizes.longest();
+        if matches!(self.path, Path::Control) && longest > CONTROL_FRAME_MAX {
+            let why = format!(
+                "{longest} octets are more than the longest control frame, {CONTROL_FRAME_MAX}"
+            );
+            return Err(("recording", why));
+        }
+        Ok(())
+    }
+
     fn check_pace(&self, line: &Line) -> Result<(), Wrong> {
         if self.pace.burst.is_some_and(|burst| burst.frames == 0) {
             return Err(("pace.burst", "a burst has at least one frame".into()));
+        }
+        if self.recording.as_ref().is_some_and(|recording| recording.timed) {
+            return Ok(());
         }
         let mean = self.sizes.mean();
         let frames = match self.pace.rate {
