@@ -7,12 +7,9 @@ use super::timing::Line;
 use crate::host::plan::FRAME_MAX;
 use crate::otg::model::Config;
 use crate::otg::model::config::{FlowControl, Ieee8021Qbb, Layer1, PauseKind, Speed};
-use crate::tester::plan::{Location, Obeys, PortPlan};
+use crate::tester::RATE_DEFAULT;
+use crate::tester::plan::{Location, Obeys, Place, PortPlan};
 use crate::units::{BitsPerSec, Mac, Priority, PrioritySet, Quanta};
-
-/// What stands for a line's rate where nobody knows it, in turning octets into time: what DPDK says
-/// of devices that have no line.
-const RATE_ASSUMED: BitsPerSec = BitsPerSec::gbps(10);
 
 /// The longest packet unless layer 1 says so, in octets (802.3 3.2.7).
 const MTU: u32 = 1500;
@@ -68,8 +65,12 @@ impl Ports {
                 );
                 cx.error(path, what);
             }
-            let rate = link(&location);
-            ports.lines.push(Line { rate: rate.unwrap_or(RATE_ASSUMED), known: rate.is_some() });
+            let rate = link(&location).or(match location.place {
+                // Rings run at the rate that they are told, or at this one.
+                Place::Ring { .. } => Some(RATE_DEFAULT),
+                Place::Interface(_) | Place::Device(_) => None,
+            });
+            ports.lines.push(Line { rate: rate.unwrap_or(RATE_DEFAULT), known: rate.is_some() });
             // Of two with one name the first is meant; that there are two is an error elsewhere.
             ports.index.entry(port.name.clone()).or_insert(i);
             ports.plans.push(plan(&port.name, location, i));
@@ -183,7 +184,7 @@ fn plan(name: &str, location: Location, index: usize) -> PortPlan {
 fn location(text: Option<&str>, path: &str, cx: &mut Findings) -> Location {
     Location::parse(text.unwrap_or_default()).unwrap_or_else(|what| {
         cx.error(path, what);
-        let place = crate::tester::plan::Place::Device(String::new());
+        let place = Place::Device(String::new());
         Location { text: String::new(), place, pfc: None, queues: 1, capture_tx: false }
     })
 }

@@ -142,6 +142,7 @@ fn octets_take_the_time_of_the_line_that_is_known() {
     let gap = json!({"duration": {"burst": {"inter_burst_gap": {"bytes": 12500.0}}}});
     let mut config = with_flows(json!([flow(ethernet(json!({})), gap)]));
     config["layer1"] = json!([]);
+    config["ports"][0]["location"] = json!("iface:eth1");
     let config = model::parse(&config).unwrap();
     let (plan, warnings) = resolve(&config).unwrap();
     assert!(warnings[0].contains("is taken at 10 Gb/s"), "{warnings:?}");

@@ -4,8 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::schedule::{Line, LinePlan};
-use crate::units::BitsPerSec;
+use crate::tester::{Punctuality, asked_rates, stations};
 
 /// Mostly something right, sometimes something wrong.
 fn mostly(right: &[Value], wrong: &[Value]) -> impl Strategy<Value = Value> + use<> {
@@ -112,13 +111,14 @@ fn flows() -> impl Strategy<Value = Vec<Value>> {
 proptest! {
     #[test]
     fn what_resolves_can_be_sent_and_what_does_not_says_where(flows in flows()) {
-        let line = Line::new(BitsPerSec::gbps(10), LinePlan::ETHERNET);
         match resolved(&with_flows(json!(flows))) {
             Ok((plan, _)) => {
-                for flow in &plan.flows {
-                    let FlowKind::Stream(stream) = &flow.kind else { panic!("no stream") };
-                    prop_assert_eq!(stream.check(&line), Ok(()));
+                let stations = stations(&plan, &asked_rates(&plan), Punctuality::EXACT);
+                for station in &stations {
+                    prop_assert_eq!(station.check(), Ok(()));
                 }
+                let streams: usize = stations.iter().map(|s| s.tester.streams.len()).sum();
+                prop_assert_eq!(streams, flows.len());
                 prop_assert_eq!(plan.flows.len(), flows.len());
             }
             Err(refusal) => {
