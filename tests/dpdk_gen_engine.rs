@@ -271,3 +271,108 @@ fn a_capture_has_what_arrived_while_it_was_started() {
     let other = engine.capture(&json!({"port_name": "p1"})).err().unwrap();
     assert!(other.to_string().contains("captures[].port_names"), "{other}");
 }
+
+/// A device with an address in one network with the other's, and a queue pair towards it.
+fn device(n: u8, peer: u8) -> Value {
+    json!({
+        "name": format!("d{n}"),
+        "ethernets": [{
+            "name": format!("e{n}"), "mac": format!("02:00:00:00:01:0{n}"),
+            "connection": {"choice": "port_name", "port_name": format!("p{n}")},
+            "ipv4_addresses": [{"name": format!("ip{n}"), "address": format!("10.0.0.{n}"),
+                "gateway": format!("10.0.0.{peer}"), "prefix": 24}]
+        }],
+        "rocev2": {"ipv4_interfaces": [{"ipv4_name": format!("ip{n}"), "peers": [{
+            "name": format!("peer{n}"), "destination_ip_address": format!("10.0.0.{peer}"),
+            "qps": [{"qp_name": format!("q{n}"), "connection_type": {
+                "choice": "reliable_connection",
+                "reliable_connection": {"source_qp_number": 16 + n}}}]
+        }]}]}
+    })
+}
+
+#[test]
+fn devices_find_each_other_answer_pings_and_flows_go_to_the_addresses_that_were_found() {
+    let engine = engine();
+    let flow = json!({
+        "name": "f1",
+        "tx_rx": {"choice": "device", "device": {"tx_names": ["ip1"], "rx_names": ["ip2"]}},
+        "packet": [
+            {"choice": "ethernet", "ethernet": {"dst": {"choice": "auto"}}},
+            {"choice": "ipv4", "ipv4": {"src": {"value": "10.0.0.1"}, "dst": {"value": "10.0.0.2"}}},
+            {"choice": "udp", "udp": {}}
+        ],
+        "size": {"choice": "fixed", "fixed": 100},
+        "rate": {"choice": "pps", "pps": 10_000},
+        "duration": packets(100),
+        "metrics": {"enable": true}
+    });
+    let captures = json!([{"name": "c", "port_names": ["p2"], "format": "pcap",
+        "filters": [{"choice": "ethernet", "ethernet": {"ether_type": {"value": "0800"}}}]}]);
+    let config = json!({"ports": ports(), "layer1": layer1(), "captures": captures,
+        "devices": [device(1, 2), device(2, 1)], "flows": [flow]});
+    engine.set_config(&config).unwrap();
+    let up =
+        json!({"choice": "protocol", "protocol": {"choice": "all", "all": {"state": "start"}}});
+    engine.control_state(&up).unwrap();
+    let since = Instant::now();
+    let request = json!({"choice": "ipv4_neighbors", "ipv4_neighbors": {"ethernet_names": ["e1"]}});
+    let found = loop {
+        let found = engine.states(&request).unwrap()["ipv4_neighbors"].clone();
+        if found[0]["link_layer_address"].is_string() {
+            break found;
+        }
+        assert!(since.elapsed() < Duration::from_secs(30), "{found:#}");
+        thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(found.as_array().unwrap().len(), 1);
+    assert_eq!(found[0]["ipv4_address"], "10.0.0.2");
+    assert_eq!(found[0]["link_layer_address"], "02:00:00:00:01:02");
+
+    let ping = |to: &str| {
+        let action = json!({"choice": "protocol", "protocol": {"choice": "ipv4", "ipv4":
+            {"choice": "ping", "ping": {"requests": [{"src_name": "ip1", "dst_ip": to}]}}}});
+        let response = engine.control_action(&action).unwrap();
+        response["response"]["protocol"]["ipv4"]["ping"]["responses"][0]["result"].clone()
+    };
+    assert_eq!((ping("10.0.0.2"), ping("10.0.0.77")), (json!("succeeded"), json!("failed")));
+
+    let start = json!({"choice": "port", "port": {"choice": "capture",
+        "capture": {"state": "start", "port_names": ["p2"]}}});
+    engine.control_state(&start).unwrap();
+    transmit(&engine, "start", &["f1"]);
+    let flows = wait_stopped(&engine);
+    assert_eq!((&flows[0]["frames_tx"], &flows[0]["frames_rx"]), (&json!(100), &json!(100)));
+    let file = engine.capture(&json!({"port_name": "p2"})).unwrap().0;
+    assert_eq!(file[24 + 16..][..6], [2, 0, 0, 0, 1, 2], "to the address that was found");
+}
+
+#[test]
+fn connections_of_rocev2_run_stop_and_run_again() {
+    let engine = engine();
+    let flow = json!({"name": "r1", "tx_endpoint": "q1", "rx_endpoint": "q2",
+        "rocev2_verb": {"choice": "write"}, "message_size": 64, "message_size_unit": "kb"});
+    let config = json!({"ports": ports(), "layer1": layer1(),
+        "devices": [device(1, 2), device(2, 1)],
+        "stateful_flows": {"choice": "rocev2", "rocev2": [{"tx_ports": [{"port_name": "p1",
+            "transmit_type": {"choice": "target_line_rate",
+                "target_line_rate": {"value": 10, "flows": [flow]}}}]}]}});
+    engine.set_config(&config).unwrap();
+    let request =
+        json!({"choice": "rocev2_flow", "rocev2_flow": {"choice": "per_qp", "per_qp": {}}});
+    let metrics = || engine.metrics(&request).unwrap()["rocev2_flow_per_qp_metrics"][0].clone();
+    let count = |metrics: &Value, what: &str| metrics[what].as_u64().unwrap();
+    assert_eq!(count(&metrics(), "data_frames_tx"), 0);
+    for _ in 0..2 {
+        transmit(&engine, "start", &[]);
+        wait(&engine, "messages", |_| count(&metrics(), "message_complete_rx") > 3);
+        transmit(&engine, "stop", &[]);
+        wait_stopped(&engine);
+        let end = metrics();
+        assert_eq!((count(&end, "src_qp"), count(&end, "dest_qp")), (17, 18), "{end:#}");
+        assert_eq!(count(&end, "data_frames_tx"), count(&end, "data_frames_rx"), "{end:#}");
+        assert!(count(&end, "ack_rx") > 0, "{end:#}");
+        let none = ["frame_delta", "data_frames_retransmitted", "frame_sequence_error", "nak_tx"];
+        assert!(none.iter().all(|what| count(&end, what) == 0), "{end:#}");
+    }
+}

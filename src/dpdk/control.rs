@@ -149,6 +149,33 @@ impl PortControl {
         }
     }
 
+    /// Whether the kernel's interface that the device works on has a link; nothing where there is no
+    /// such interface. Drivers for them call their link up whatever happens to it.
+    #[must_use]
+    pub fn carrier(&self) -> Option<bool> {
+        let name = self.0.spec.interface()?;
+        // SAFETY: an interface request is plain data, of which all zeroes is a value.
+        let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
+        // One octet less than there is room for, so that a zero is behind it.
+        let room = request.ifr_name.len() - 1;
+        for (to, from) in request.ifr_name[..room].iter_mut().zip(name.bytes()) {
+            *to = from as core::ffi::c_char;
+        }
+        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
+        // SAFETY: plain system call without pointers.
+        let socket = unsafe { libc::socket(libc::AF_INET, kind, 0) };
+        if socket < 0 {
+            return None;
+        }
+        // SAFETY: the socket is open, and `request` is writable and what this request takes.
+        let code = unsafe { libc::ioctl(socket, libc::SIOCGIFFLAGS, &mut request) };
+        // SAFETY: opened above, and used by nobody else.
+        unsafe { libc::close(socket) };
+        // SAFETY: the kernel wrote this field; of a refused request it is zero.
+        let flags = unsafe { request.ifr_ifru.ifru_flags };
+        Some(code == 0 && i32::from(flags) & libc::IFF_RUNNING != 0)
+    }
+
     /// Takes the link up or down.
     ///
     /// # Errors

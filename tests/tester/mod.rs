@@ -47,7 +47,7 @@ pub fn loopback(rate: BitsPerSec, flows: Vec<FlowPlan>) -> TestPlan {
 
 /// Frames of Ethernet, IPv4 and UDP with a probe, of one priority.
 pub fn udp(id: u32, (tx, rx): (usize, usize), priority: u8, size: u32, rate: Rate) -> FlowPlan {
-    let mut headers = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00];
+    let mut headers = vec![2, 0, 0, 0, 0, rx as u8 + 1, 2, 0, 0, 0, 0, tx as u8 + 1, 0x08, 0x00];
     headers.extend([0x45, priority << 5, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0]);
     headers.extend([10, 0, 0, 1, 10, 0, 0, 2]);
     headers.extend([0x40, id as u8, 0x50, 0x00, 0, 26, 0, 0]);

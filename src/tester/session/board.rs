@@ -8,6 +8,7 @@ use std::time::Duration as StdDuration;
 
 use super::Inner;
 use crate::host::FlowId;
+use crate::host::plan::stream::StreamPlan;
 use crate::tester::plan::TestPlan;
 use crate::tester::tally::{FlowTally, Rates, Transmit};
 use crate::time::{Duration, Instant};
@@ -72,6 +73,8 @@ pub(super) struct FlowState {
     pub(super) transmit: Phase,
     /// When it was last started.
     pub(super) started: Option<Instant>,
+    /// What it was changed to, if it was; and whether that was after its last start.
+    pub(super) changed: Option<(Box<StreamPlan>, bool)>,
     /// Whether any port counts its frames.
     counted: bool,
     /// Frames received when one last arrived, and when.
@@ -104,6 +107,7 @@ impl Board {
         let flow = |f: &crate::tester::plan::FlowPlan| FlowState {
             transmit: Phase::Stopped,
             started: None,
+            changed: None,
             counted: f.is_counted() && !f.rx.is_empty(),
             heard: (0, Instant::ZERO),
         };
@@ -123,6 +127,9 @@ impl Board {
         for id in which {
             let flow = &mut self.flows[id.0 as usize];
             (flow.transmit, flow.started, flow.heard) = (Phase::Started, Some(epoch), (0, epoch));
+            if let Some((_, since_start)) = &mut flow.changed {
+                *since_start = false;
+            }
         }
     }
 
@@ -206,5 +213,85 @@ impl Inner {
         board.take(sample);
         self.shared.awake.store(board.is_awake(), Ordering::Relaxed);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const EPOCH: Instant = Instant::from_picos(1_000_000);
+
+    fn board() -> Board {
+        let flow = FlowState {
+            transmit: Phase::Stopped,
+            started: None,
+            changed: None,
+            counted: true,
+            heard: (0, Instant::ZERO),
+        };
+        let mut board =
+            Board { flows: vec![flow], samples: VecDeque::new(), epoch: None, warnings: vec![] };
+        board.started(EPOCH, &[FlowId(0)]);
+        board
+    }
+
+    /// A look, so many milliseconds after the start.
+    fn look(board: &mut Board, ms: u64, sent: u64, received: u64, ended: bool) -> Phase {
+        let tally = FlowTally { tx: (sent, sent * 64), rx: vec![(received, received * 64)] };
+        let flow = FlowSample { tally, all_arrived: received >= sent, ended };
+        let at = EPOCH + Duration::from_millis(ms);
+        board.take(Sample { at, ports: vec![[sent, 0, received, 0]], flows: vec![flow] });
+        board.flows[0].transmit
+    }
+
+    #[test]
+    fn a_flow_has_stopped_when_its_last_frame_is_there() {
+        let mut board = board();
+        assert_eq!(look(&mut board, 10, 100, 90, false), Phase::Started);
+        assert!(matches!(look(&mut board, 20, 200, 150, true), Phase::Draining(_)));
+        assert!(matches!(look(&mut board, 30, 200, 199, true), Phase::Draining(_)));
+        assert_eq!(look(&mut board, 40, 200, 200, true), Phase::Stopped);
+        assert!(!board.is_awake());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_lost_is_given_up_so_long_after_the_last_arrival(
+            last in 1_u64..2_000,
+            lost in 1_u64..100,
+        ) {
+            let mut board = board();
+            look(&mut board, 0, 200, 0, true);
+            look(&mut board, last, 200, 200 - lost, true);
+            let grace = GRACE.as_picos() / 1_000_000_000;
+            let before = look(&mut board, last + grace - 1, 200, 200 - lost, true);
+            prop_assert!(matches!(before, Phase::Draining(_)));
+            let after = look(&mut board, last + grace, 200, 200 - lost, true);
+            prop_assert_eq!(after, Phase::Stopped);
+        }
+    }
+
+    #[test]
+    fn a_look_from_before_a_start_says_nothing_of_it() {
+        let mut board = board();
+        let tally = FlowTally { tx: (5, 320), rx: vec![(5, 320)] };
+        let flow = FlowSample { tally, all_arrived: true, ended: true };
+        board.take(Sample { at: Instant::ZERO, ports: vec![[0; 4]], flows: vec![flow] });
+        assert_eq!(board.flows[0].transmit, Phase::Started);
+        assert!(board.rates().1.is_empty());
+    }
+
+    #[test]
+    fn rates_are_those_of_the_last_second() {
+        let mut board = board();
+        for (ms, sent) in [(0, 0), (500, 5_000), (1_000, 5_000), (2_000, 6_000), (2_500, 6_500)] {
+            look(&mut board, ms, sent, sent, false);
+        }
+        let rates = board.rates().1[0];
+        // From 1 s on: 1,500 frames in 1.5 s.
+        assert_eq!((rates.frames_tx, rates.bytes_rx), (1_000.0, 64_000.0));
     }
 }

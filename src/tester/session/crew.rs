@@ -35,9 +35,9 @@ pub(super) type Deed = Box<dyn FnOnce(&mut Host, Instant) + Send>;
 pub(super) enum Order {
     /// Do something to the station in this place.
     Do(usize, Deed),
-    /// Tell how long polls took since the last such question, and what time did not count so far.
+    /// Tell how regularly it polled since flows were last started.
     Show(Sender<Pace>),
-    /// Begin counting polls anew.
+    /// Begin to count that anew.
     Clear,
     /// End.
     End,
@@ -48,7 +48,7 @@ pub(super) enum Order {
 pub(super) struct Pace {
     /// From one poll to the next, while flows run.
     pub(super) gaps: Latency,
-    /// Time that did not count.
+    /// Time that did not count, while flows ran.
     pub(super) stalled: Duration,
 }
 
@@ -76,8 +76,13 @@ impl Crew {
         let mut clock = shared.time.clock(thread);
         let mut pace = Pace::default();
         let mut last = clock.tick();
+        let mut stalled = clock.stalled();
         loop {
             let awake = shared.awake.load(Ordering::Relaxed);
+            let before = core::mem::replace(&mut stalled, clock.stalled());
+            if awake {
+                pace.stalled += stalled - before;
+            }
             for _ in 0..POLLS {
                 let now = clock.tick();
                 let mut progressed = false;
@@ -113,10 +118,9 @@ impl Crew {
                 }
             }
             Order::Show(answer) => {
-                pace.stalled = clock.stalled();
                 let _ = answer.try_send(pace.clone());
             }
-            Order::Clear => pace.gaps = Latency::default(),
+            Order::Clear => *pace = Pace::default(),
             Order::End => unreachable!("ends the loop"),
         }
     }

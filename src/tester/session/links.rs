@@ -1,19 +1,14 @@
 //! The links of a test's ports: what their devices say of them, and what clients want.
 
-use std::{fs, io};
-
 use super::rack::Facts;
 use super::{Inner, Session, SessionError, lock};
 use crate::dpdk::PortControl;
-use crate::tester::plan::Place;
 
 /// The link of a port.
 #[derive(Debug)]
 pub(super) struct Link {
     control: PortControl,
     is_virtual: bool,
-    /// The kernel's interface, if it is one's.
-    interface: Option<String>,
     /// Whether a client wants it up.
     wanted: bool,
     /// Whether the station was told that it is up.
@@ -22,25 +17,15 @@ pub(super) struct Link {
 
 impl Link {
     /// A link that is wanted, and that the station takes for up.
-    pub(super) fn new(place: &Place, facts: Facts) -> Self {
-        let interface = match place {
-            Place::Interface(name) => Some(name.clone()),
-            Place::Ring { .. } | Place::Device(_) => None,
-        };
+    pub(super) fn new(facts: Facts) -> Self {
         let Facts { control, is_virtual, .. } = facts;
-        Self { control, is_virtual, interface, wanted: true, told: true }
+        Self { control, is_virtual, wanted: true, told: true }
     }
 
     /// Whether it is up. The driver of the kernel's interfaces says so of all of them, so the
     /// kernel is asked.
     pub(super) fn is_up(&self) -> bool {
-        let carrier = self.interface.as_ref().and_then(|name| {
-            let carrier = fs::read_to_string(format!("/sys/class/net/{name}/carrier"));
-            // An interface that is switched off has no carrier that could be read.
-            let off = |e: io::Error| (e.kind() == io::ErrorKind::InvalidInput).then_some(false);
-            carrier.map_or_else(off, |c| Some(c.trim() == "1"))
-        });
-        self.wanted && carrier.unwrap_or_else(|| self.control.link().up)
+        self.wanted && self.control.carrier().unwrap_or_else(|| self.control.link().up)
     }
 }
 

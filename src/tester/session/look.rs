@@ -1,5 +1,6 @@
 //! What stations counted, asked of the threads that poll them.
 
+use std::borrow::Cow;
 use std::time::Duration as StdDuration;
 
 use crossbeam::channel::{self, Receiver};
@@ -9,6 +10,7 @@ use super::crew::{Host, Order, Pace};
 use super::links::Link;
 use super::{Inner, Session, SessionError, lock};
 use crate::host::{FlowId, StationSnapshot, StreamCounters, StreamState};
+use crate::tester::plan::FlowKind;
 use crate::tester::report::{Report, Stamps};
 use crate::tester::tally::{FlowSeen, FlowTally, PortSeen, Rates, Seen, report};
 use crate::time::{Duration, Instant};
@@ -209,8 +211,14 @@ impl Session {
             started: flow.started,
             rates: rate(&rates.1, n),
         });
+        let mut plan = Cow::Borrowed(&inner.plan);
+        for (n, flow) in phases.iter().enumerate() {
+            if let Some((stream, _)) = &flow.changed {
+                plan.to_mut().flows[n].kind = FlowKind::Stream(stream.clone());
+            }
+        }
         let seen = Seen {
-            plan: &inner.plan,
+            plan: &plan,
             world: "real",
             stamps: inner.stamps(&paces),
             elapsed: epoch.map(|epoch| now.since(epoch.min(now))),
@@ -220,6 +228,13 @@ impl Session {
             flows: &flows.collect::<Vec<_>>(),
             warnings,
         };
-        Ok(report(seen))
+        let mut report = report(seen);
+        for (flow, state) in report.flows.iter_mut().zip(&phases) {
+            // A pace that was changed under way is none that could have been kept.
+            if state.changed.as_ref().is_some_and(|(_, since_start)| *since_start) {
+                flow.pacing = None;
+            }
+        }
+        Ok(report)
     }
 }

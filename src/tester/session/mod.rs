@@ -9,7 +9,7 @@
 //! - **A flow has stopped** when its last frame has arrived, or when nothing of it has arrived for
 //!   [`GRACE`]: what is still on its way then counts as lost.
 //!
-//! Time is the processor's counter, except in a test of nothing but memory (see [`clock`]).
+//! Time is the processor's counter, except in a test of nothing but memory (see `clock`).
 
 mod board;
 mod captures;

@@ -44,7 +44,8 @@ pub struct Prepared {
 
 impl Bench {
     /// A bench without devices. `threads` bounds the threads that poll; nothing for one per CPU
-    /// that this process may use.
+    /// that this process may use but one, which is left to everything else: what takes a CPU from a
+    /// thread that polls makes its stamps and pauses late.
     #[must_use]
     pub const fn new(eal: Eal, threads: Option<usize>) -> Self {
         Self { rack: Rack::new(eal), session: None, threads, outside: false }
@@ -132,7 +133,8 @@ impl Bench {
             return Err((error, jacks.into_iter().enumerate().collect()));
         }
         let in_memory = is_in_memory(&wants) && !self.outside;
-        let places = spread(&wants, self.threads.unwrap_or_else(Cores::available), in_memory);
+        let threads = self.threads.unwrap_or_else(|| Cores::available() - 1);
+        let places = spread(&wants, threads, in_memory);
         let threads = places.iter().map(|(thread, _)| thread + 1).max().unwrap_or(0);
         let time = Time::new(threads, in_memory);
         let shared = Shared { time, cores: Cores::find(threads), awake: AtomicBool::new(false) };
@@ -151,8 +153,7 @@ impl Bench {
         }
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let run = Duration::from_nanos(shared.time.now().as_picos() / 1_000);
-        let links = wants.iter().zip(facts).map(|(want, facts)| Link::new(&want.place, facts));
-        let links = links.collect();
+        let links = facts.into_iter().map(Link::new).collect();
         let warnings = warnings(&plan, &wants, &places, threads, shared.time.is_leashed());
         let inner = Arc::new(Inner {
             board: Mutex::new(Board::new(&plan)),

@@ -108,7 +108,10 @@ impl Session {
                 return Err(SessionError::Longer { flow: flow.name.clone(), asked, longest });
             }
         }
-        self.inner.set_stream(flow.tx, (**stream).clone())
+        self.inner.set_stream(flow.tx, (**stream).clone())?;
+        let state = &mut self.inner.board().flows[flow.id.0 as usize];
+        state.changed = Some((stream.clone(), state.transmit != Phase::Stopped));
+        Ok(())
     }
 
     fn each(&self, which: &[FlowId], new: impl Fn(Phase) -> Phase) {

@@ -1,0 +1,152 @@
+//! The traffic generator on interfaces of the kernel: veth pairs, and a switch of the project's own
+//! between two of them. Time is real here, so pauses are long and rates low.
+#![cfg(feature = "dpdk")]
+
+mod netns;
+mod run;
+mod tester;
+
+use std::process::Command;
+
+use netns::{isolated, must};
+use run::{Dir, Switch};
+use serde_json::Value;
+use sluice::dpdk::{Eal, EalOptions, Memory};
+use sluice::host::{FlowId, Rate};
+use sluice::tester::plan::{Place, TestPlan};
+use sluice::tester::session::Bench;
+use sluice::units::BitsPerSec;
+use tester::{all, of_frames, pfc, port, priority, received, udp, wait, wait_stopped};
+
+const A_TO_B: (usize, usize) = (0, 1);
+const B_TO_A: (usize, usize) = (1, 0);
+
+/// 100 Mb/s: the longest pause is 335 ms.
+fn rate() -> BitsPerSec {
+    BitsPerSec::new(100_000_000).unwrap()
+}
+
+/// Makes a veth pair over which the kernel itself says nothing.
+fn veth(a: &str, b: &str) {
+    must(Command::new("ip").args(["link", "add", a, "type", "veth", "peer", "name", b]));
+    for interface in [a, b] {
+        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6"), "1");
+        must(Command::new("ip").args(["link", "set", interface, "up"]));
+    }
+}
+
+fn bench() -> Bench {
+    let options = EalOptions {
+        memory: Memory::NoHuge,
+        file_prefix: format!("gen-veth-{}", std::process::id()),
+        ..EalOptions::default()
+    };
+    // One thread, so that a machine with two CPUs has one for the switch.
+    Bench::new(Eal::start(&options).expect("DPDK starts"), Some(1))
+}
+
+fn plan(a: &str, b: &str, flows: Vec<sluice::tester::plan::FlowPlan>) -> TestPlan {
+    let at = |name: &str| Place::Interface(name.into());
+    TestPlan { ports: vec![port("a", at(a), rate()), port("b", at(b), rate())], flows }
+}
+
+#[test]
+fn over_veth_all_arrives_and_a_storm_stops_its_priority_alone() {
+    let name = "over_veth_all_arrives_and_a_storm_stops_its_priority_alone";
+    isolated(name, &[], || {
+        veth("v0", "v1");
+        let mut bench = bench();
+        let flows = vec![
+            of_frames(udp(0, A_TO_B, 0, 64, Rate::Frames(5_000)), 3_000),
+            of_frames(udp(1, B_TO_A, 1, 1_518, Rate::Frames(2_000)), 1_000),
+        ];
+        let both = plan("v0", "v1", flows);
+        let session = bench.set(both.clone()).unwrap();
+        session.start(&all(&both)).unwrap();
+        let report = wait_stopped(&session);
+        assert_eq!(received(&report), [3_000, 1_000], "{report:#?}");
+        assert!(report.ports.iter().all(|port| port.link_up), "{report:#?}");
+
+        let flows = vec![
+            udp(0, A_TO_B, 3, 128, Rate::Frames(2_000)),
+            udp(1, A_TO_B, 4, 128, Rate::Frames(2_000)),
+            pfc(2, B_TO_A, 3, 0xffff, Rate::Frames(50)),
+            of_frames(pfc(3, B_TO_A, 3, 0, Rate::Frames(100)), 2),
+        ];
+        let session = bench.set(plan("v0", "v1", flows)).unwrap();
+        session.start(&[FlowId(0), FlowId(1)]).unwrap();
+        wait(&session, "sending", |r| received(r)[..2].iter().all(|n| *n > 200));
+        session.start(&[FlowId(2)]).unwrap();
+        let stormed = wait(&session, "stormed", |r| received(r)[2] > 5);
+        let before = wait(&session, "settled", |r| received(r)[2] > received(&stormed)[2] + 2);
+        let after = wait(&session, "more", |r| received(r)[1] > received(&before)[1] + 1_000);
+        assert_eq!(received(&after)[0], received(&before)[0], "priority 3 goes on in a storm");
+        assert!(priority(&after, "a", 3).paused_ns > 0.0);
+        session.stop(&[FlowId(2)]).unwrap();
+        session.start(&[FlowId(3)]).unwrap();
+        wait(&session, "resumed", |r| received(r)[0] > received(&after)[0] + 100);
+        session.stop(&[FlowId(0), FlowId(1)]).unwrap();
+        let report = wait_stopped(&session);
+        assert!(report.flows[..2].iter().all(|f| f.frames_tx == f.frames_rx), "{report:#?}");
+        // An interface that goes down is seen, and nothing is sent by it.
+        must(Command::new("ip").args(["link", "set", "v1", "down"]));
+        wait(&session, "down", |r| !r.ports[0].link_up);
+        bench.clear();
+    });
+}
+
+#[test]
+fn a_switch_between_two_ports_forwards_all_and_passes_a_storm_on_to_its_priority() {
+    let name = "a_switch_between_two_ports_forwards_all_and_passes_a_storm_on_to_its_priority";
+    isolated(name, &[], || {
+        veth("v0", "s0");
+        veth("v1", "s1");
+        let dir = Dir::new("gen-switch");
+        let line = |n: u8| format!("- {{name: p{n}, device: 'net_af_packet{n},iface=s{n}'}}\n");
+        let file = format!(
+            "buffer:\n\
+             \x20 cell: 1KiB\n\
+             \x20 profiles:\n\
+             \x20   lossless: {{shared: {{static_th: 192KiB}}, lossless: {{xon_offset: 160KiB}}}}\n\
+             defaults:\n\
+             \x20 rate: 100M\n\
+             \x20 trust: dscp_then_pcp\n\
+             \x20 pfc: {{enable: [3]}}\n\
+             \x20 link: {{poll_gap: 50ms, peer_response: 10ms}}\n\
+             ports:\n{}{}",
+            line(0),
+            line(1)
+        );
+        let switch = Switch::start(&dir, "between", &file, &[]);
+        let mut bench = bench();
+        let flows = vec![
+            udp(0, A_TO_B, 3, 1_000, Rate::Frames(3_000)),
+            udp(1, A_TO_B, 4, 200, Rate::Frames(2_000)),
+            pfc(2, B_TO_A, 3, 0xffff, Rate::Frames(50)),
+            of_frames(pfc(3, B_TO_A, 3, 0, Rate::Frames(100)), 2),
+            of_frames(udp(4, B_TO_A, 0, 64, Rate::Frames(100)), 10),
+        ];
+        let session = bench.set(plan("v0", "v1", flows)).unwrap();
+        // From here on the switch knows where both addresses are.
+        session.start(&[FlowId(4)]).unwrap();
+        wait(&session, "known", |r| received(r)[4] == 10);
+        session.start(&[FlowId(0), FlowId(1)]).unwrap();
+        wait(&session, "sending", |r| received(r)[..2].iter().all(|n| *n > 200));
+        session.start(&[FlowId(2)]).unwrap();
+        // The switch fills up, and pauses the sender in its turn.
+        let stormed = wait(&session, "passed on", |r| priority(r, "a", 3).paused_ns > 0.0);
+        let after = wait(&session, "more", |r| received(r)[1] > received(&stormed)[1] + 1_000);
+        assert!(after.flows[0].frames_tx > after.flows[0].frames_rx, "{after:#?}");
+        assert_eq!(priority(&after, "a", 4).pauses_rx, 0);
+        session.stop(&[FlowId(2)]).unwrap();
+        session.start(&[FlowId(3)]).unwrap();
+        wait(&session, "resumed", |r| received(r)[0] > received(&after)[0] + 300);
+        session.stop(&[FlowId(0), FlowId(1)]).unwrap();
+        let report = wait_stopped(&session);
+        assert!(report.flows[..2].iter().all(|f| f.frames_tx == f.frames_rx), "{report:#?}");
+        assert_eq!(report.flows[0].loss_percent, 0.0);
+        bench.clear();
+        let (status, summary): (Option<i32>, Value) = switch.stop();
+        assert_eq!((status, &summary["lossless_lost_frames"]), (Some(0), &Value::from(0)));
+    });
+}
