@@ -1,4 +1,4 @@
-//! `sluice check`: what a switch file or a lab file comes to, before any frame is sent.
+//! `sluice check`: what a switch, lab or generator file comes to, before any frame is sent.
 
 mod lab_text;
 mod lab_view;
@@ -14,16 +14,18 @@ use serde::Serialize;
 
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
 use crate::lab::{self, Resolved};
+use crate::tester::plan::TestPlan;
+use crate::{otg, report};
 use lab_view::LabView;
 use view::SwitchView;
 
 /// The exit status for input that is no good.
 const BAD_INPUT: u8 = 2;
 
-/// Check switch and lab files: print what each comes to, or everything that is wrong with it.
+/// Check switch, lab and generator files: print what each comes to, or all that is wrong with it.
 #[derive(Args, Clone, Debug)]
 pub struct CheckArgs {
-    /// The switch and lab files, YAML or JSON; which kind each is shows from its fields.
+    /// The files, YAML or JSON; which kind each is shows from its fields.
     #[arg(value_name = "FILE", required_unless_present = "schema")]
     pub files: Vec<PathBuf>,
 
@@ -55,6 +57,20 @@ pub enum Kind {
     Lab,
 }
 
+/// A generator file, for JSON.
+#[derive(Serialize)]
+struct TestView {
+    ports: Vec<String>,
+    flows: Vec<String>,
+}
+
+impl TestView {
+    fn new(plan: &TestPlan) -> Self {
+        let ports = plan.ports.iter().map(|port| port.name.clone()).collect();
+        Self { ports, flows: plan.flows.iter().map(|flow| flow.name.clone()).collect() }
+    }
+}
+
 /// How results are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
@@ -75,6 +91,8 @@ struct Verdict {
     switch: Option<SwitchView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lab: Option<LabView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generator: Option<TestView>,
 }
 
 /// A finding, for JSON.
@@ -145,13 +163,18 @@ fn run_to(
 enum Content {
     Switch(Box<SwitchFile>),
     Lab(Box<Resolved>),
+    Test(Box<TestPlan>),
 }
 
 type Loaded = Result<(Content, Vec<Warning>), ConfigError>;
 
-/// Reads a file of either kind.
+/// Reads a file of any kind.
 fn load(path: &Path, machine: &Machine) -> Loaded {
-    let (name, text) = config::read_text(path, "switch or lab file")?;
+    let (name, text) = config::read_text(path, "switch, lab or generator file")?;
+    if otg::file::is_test(&text) {
+        let (test, warnings) = otg::file::parse_placed(&name, &text, &[])?;
+        return Ok((Content::Test(Box::new(test.plan)), warnings));
+    }
     if lab::is_lab(&text) {
         let (lab, warnings) = lab::examine(&name, &text)?;
         return Ok((Content::Lab(Box::new(lab)), warnings));
@@ -169,6 +192,7 @@ fn verdict(file: &str, result: &Loaded) -> Verdict {
         warnings: Vec::new(),
         switch: None,
         lab: None,
+        generator: None,
     };
     match result {
         Ok((content, warnings)) => {
@@ -176,6 +200,7 @@ fn verdict(file: &str, result: &Loaded) -> Verdict {
             match content {
                 Content::Switch(switch) => verdict.switch = Some(SwitchView::new(switch)),
                 Content::Lab(lab) => verdict.lab = Some(LabView::new(lab)),
+                Content::Test(plan) => verdict.generator = Some(TestView::new(plan)),
             }
         }
         Err(e) => verdict.errors = remarks(&e.findings),
@@ -196,6 +221,7 @@ fn print(
                     write!(out, "{}", text::Text(&SwitchView::new(switch)))?;
                 }
                 Content::Lab(lab) => write!(out, "{}", lab_text::Text(&LabView::new(lab)))?,
+                Content::Test(plan) => write!(out, "{}", report::plan_text(plan))?,
             }
             for w in warnings {
                 writeln!(err, "warning: {}", w.line(file))?;
@@ -273,6 +299,20 @@ mod tests {
         let all: serde_json::Value = serde_json::from_str(&out).unwrap();
         let ends = &all[0]["lab"]["links"][0]["headroom"];
         assert_eq!(ends[0]["headroom_bytes"], ends[0]["headroom_required_bytes"], "{out}");
+    }
+
+    const STORM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/pfc-storm.yaml");
+
+    #[test]
+    fn a_generator_file_is_told_from_both_and_shown_with_its_flows() {
+        let (good, out, err) = check(&[STORM]);
+        assert!(good && err.is_empty(), "{err}");
+        for part in ["ring:storm.a", "on4", "MAC control", "pfc-storm.yaml: good"] {
+            assert!(out.contains(part), "{part} in\n{out}");
+        }
+        let (_, out, _) = check(&[STORM, "--format", "json"]);
+        let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(all[0]["generator"]["flows"][2], "storm", "{out}");
     }
 
     #[test]

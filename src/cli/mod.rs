@@ -11,6 +11,7 @@ pub mod ctl;
 pub mod demo;
 #[cfg(feature = "dpdk")]
 pub mod doctor;
+pub mod generate;
 pub mod headroom;
 pub mod run;
 pub mod swarm;
@@ -19,9 +20,15 @@ pub mod switch;
 
 use std::fmt;
 use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand, ValueEnum};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use tracing_subscriber::EnvFilter;
 
 /// The exit status of a bad verdict.
@@ -40,6 +47,7 @@ EXAMPLES:
   sluice ctl show                                 look at it from another terminal
   sluice ctl link port1 down
   sluice run configs/labs/incast.yaml             a lab at 100 Gb/s, in exact virtual time
+  sluice gen configs/gen/pfc-storm.yaml           traffic, pauses and measurements, in OTG's words
   sluice swarm --count 10000 --keep failed        labs by chance, and those that fail as files
   sluice headroom compare --rate 100G --length 100m  what a cable needs, by every model
 
@@ -75,6 +83,8 @@ enum Command {
     Ctl(ctl::Args),
     Check(check::CheckArgs),
     Headroom(headroom::HeadroomArgs),
+    #[command(name = "gen")]
+    Generate(Box<generate::GenerateArgs>),
     Run(run::RunArgs),
     Swarm(swarm::SwarmArgs),
 }
@@ -112,6 +122,33 @@ pub fn verdict(good: bool) -> ExitCode {
     if good { ExitCode::SUCCESS } else { ExitCode::from(BAD_VERDICT) }
 }
 
+/// Reads an address with a port; a port alone is on the loopback.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    text.parse().map_err(|_| "an address with a port, such as 127.0.0.1:9464, or a port".into())
+}
+
+/// A flag that the first SIGINT or SIGTERM sets; the second ends the process at once.
+fn stop_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // In this order: the first signal finds the flag unset, and sets it.
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+            .context("signals cannot be handled")?;
+    }
+    Ok(stop)
+}
+
+/// A path as a shell reads it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
 /// Runs the command that the arguments name.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -127,6 +164,7 @@ pub fn main() -> ExitCode {
         Command::Ctl(args) => ctl::run(args),
         Command::Check(args) => check::run(&args),
         Command::Headroom(args) => headroom::run(&args),
+        Command::Generate(args) => generate::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Swarm(args) => swarm::run(&args),
     };

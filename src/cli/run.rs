@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Format, bad_input, verdict};
+use super::{Format, bad_input, quoted, verdict};
 use crate::config::quantity::Span;
 use crate::lab::{self, LabPlan, Options, Outcome, Progress, Run, World};
 use crate::report::{self, Report, count, scaled};
@@ -147,13 +147,6 @@ fn command(args: &RunArgs, outcome: &Outcome) -> String {
         command += &format!(" --duration {duration}");
     }
     command
-}
-
-/// A path as a shell reads it.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// The progress: a bar on a terminal, a line every second elsewhere.

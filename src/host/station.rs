@@ -88,7 +88,7 @@ impl<P: Source> Station<P> {
         let line = Line::new(plan.rate, plan.line);
         let meter = Meter::of(plan);
         let priority = |id| meter.as_ref().and_then(|m| m.priority_of(id));
-        Ok(Self {
+        let mut station = Self {
             name: plan.name.clone(),
             mac: plan.mac,
             sources: Sources::new(plan, &line, port.frame_min())?,
@@ -116,7 +116,12 @@ impl<P: Source> Station<P> {
             },
             paused: PrioritySet::EMPTY,
             counters: StationCounters::default(),
-        })
+        };
+        if let Some(start) = plan.tester.start {
+            let all: Vec<_> = plan.tester.streams.iter().map(|stream| stream.id).collect();
+            station.start_streams(start, &all);
+        }
+        Ok(station)
     }
 
     /// Receives what has arrived, then sends what is due and not paused.

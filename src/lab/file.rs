@@ -8,11 +8,14 @@ use std::path::Path;
 
 use super::resolve::{self, Resolved};
 use super::{LabPlan, raw};
-use crate::config::{self, ConfigError, Place, Warning};
+use crate::config::{self, ConfigError, Finding, Place, Warning};
 
 /// What is said about a file without anything in it.
 const EMPTY: &str = "the file is empty; the shortest lab is a topology and a flow: \
                      `topology: {star: {hosts: 3}}` and `flows: [{to: h3, priority: 3}]`";
+
+/// The same about a generator file.
+const EMPTY_GENERATOR: &str = "the file is empty; the least is `ports` and `flows` in OTG's words";
 
 /// The name of a lab that has none, and no file either.
 const NAMELESS: &str = "lab";
@@ -63,9 +66,29 @@ fn examine_changed(
     let root = config::tree::read(text, EMPTY).map_err(one)?;
     let mut lab: raw::Lab = config::de::from_tree(&root).map_err(one)?;
     change(&mut lab);
+    take_in(&mut lab, &Place::root(&root), Path::new(name).parent()).map_err(one)?;
     let stem = Path::new(name).file_stem().and_then(|s| s.to_str()).unwrap_or(NAMELESS);
     resolve::resolve(&lab, &Place::root(&root), stem)
         .map_err(|findings| ConfigError { file: name.to_owned(), findings })
+}
+
+/// Takes the generator file that a lab names into the lab, from `folder` if its name is not from the
+/// root.
+fn take_in(lab: &mut raw::Lab, at: &Place<'_>, folder: Option<&Path>) -> Result<(), Finding> {
+    let Some(otg) = &mut lab.otg else { return Ok(()) };
+    let Some(file) = otg.file.take() else { return Ok(()) };
+    let at = at.key("otg").key("file");
+    if otg.config.is_some() {
+        return Err(at.finding("`config` is there too; leave out one of them"));
+    }
+    let path = folder.map_or_else(|| file.clone(), |folder| folder.join(&file));
+    let read = config::read_text(&path, "generator file").and_then(|(name, text)| {
+        let one = |finding| ConfigError::one(&name, finding);
+        let root = config::tree::read(&text, EMPTY_GENERATOR).map_err(one)?;
+        config::de::from_tree(&root).map_err(one)
+    });
+    otg.config = Some(read.map_err(|error| at.finding(error.to_string()))?);
+    Ok(())
 }
 
 /// Makes the plan of a lab that was never in a file.
@@ -73,7 +96,9 @@ fn examine_changed(
 /// # Errors
 /// Everything that is wrong with it.
 pub fn resolve_raw(lab: &raw::Lab) -> Result<(LabPlan, Vec<Warning>), ConfigError> {
-    match resolve::resolve(lab, &Place::nowhere(), NAMELESS) {
+    let mut lab = lab.clone();
+    take_in(&mut lab, &Place::nowhere(), None).map_err(|f| ConfigError::one(NAMELESS, f))?;
+    match resolve::resolve(&lab, &Place::nowhere(), NAMELESS) {
         Ok((resolved, warnings)) => Ok((resolved.plan, warnings)),
         Err(findings) => Err(ConfigError { file: NAMELESS.to_owned(), findings }),
     }
@@ -83,8 +108,8 @@ pub fn resolve_raw(lab: &raw::Lab) -> Result<(LabPlan, Vec<Warning>), ConfigErro
 /// is neither is taken for no lab.
 #[must_use]
 pub fn is_lab(text: &str) -> bool {
-    const FIELDS: [&str; 8] =
-        ["topology", "nodes", "links", "flows", "profiles", "faults", "checks", "routes"];
+    const FIELDS: [&str; 9] =
+        ["topology", "nodes", "links", "flows", "otg", "profiles", "faults", "checks", "routes"];
     let root = config::tree::read(text, EMPTY);
     root.is_ok_and(|root| {
         FIELDS.iter().any(|f| root.get(f).is_some()) && root.get("ports").is_none()

@@ -2,8 +2,9 @@
 
 use crate::host::FlowId;
 use crate::sim::{LinkId, NetworkPlan, NodeId};
+use crate::tester::plan::TestPlan;
 use crate::time::Duration;
-use crate::units::Priority;
+use crate::units::{BitsPerSec, Priority};
 
 /// A lab file resolved.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub struct LabPlan {
     pub network: NetworkPlan,
     /// The flows, in the order of the file; [`FlowId`] is what their frames carry.
     pub flows: Vec<LabFlow>,
+    /// The traffic generator, if there is one.
+    pub tester: Option<LabTester>,
     /// When the run ends at the latest.
     pub duration: Duration,
     /// Whether it ends as soon as everything that was to be sent has arrived or was lost.
@@ -48,6 +51,17 @@ pub struct LabFlow {
     /// Octets of payload in each of them: behind UDP, BTH or TCP; the frame without Ethernet
     /// header, tag and FCS where there is no IP.
     pub payload_len: u32,
+}
+
+/// A traffic generator on hosts of a lab. Its flows have the numbers below those of the lab's.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LabTester {
+    /// What it was told.
+    pub plan: TestPlan,
+    /// The host that each of its ports is.
+    pub hosts: Vec<NodeId>,
+    /// The rate of each of these hosts' links.
+    pub rates: Vec<BitsPerSec>,
 }
 
 /// One thing that is asked of a run.

@@ -2,6 +2,7 @@
 
 use crate::host::{
     ReceiverCounters, SenderCounters, SinkCounters, SourceCounters, Station, StationCounters,
+    StationSnapshot,
 };
 use crate::port::Source;
 use crate::sim::{Node, NodeId, Nodes};
@@ -35,6 +36,8 @@ pub(super) trait HostCounts {
     fn sink(&self, n: usize) -> Option<&SinkCounters>;
     /// The rest, when the host's clock shows `now`.
     fn all(&self, now: Instant) -> StationCounters;
+    /// Everything, when the host's clock shows `now`.
+    fn whole(&self, now: Instant) -> StationSnapshot;
 }
 
 impl Population for Nodes {
@@ -75,5 +78,8 @@ impl<P: Source> HostCounts for Station<P> {
     }
     fn all(&self, now: Instant) -> StationCounters {
         self.counters_at(now)
+    }
+    fn whole(&self, now: Instant) -> StationSnapshot {
+        self.snapshot(now)
     }
 }

@@ -174,7 +174,9 @@ fn drive(
     let to = (stops.to.min(at), to.unwrap_or(end));
     let (trace_hash, tally) = (Some(network.trace_hash()), network.tally());
     let pending = pending(&mut network, plan);
-    let ended = Ended { world: World::Virtual, now, at, quiet, pending, trace_hash, tally };
+    let world = World::Virtual;
+    let uncertainty = Duration::ZERO;
+    let ended = Ended { world, now, at, quiet, uncertainty, pending, trace_hash, tally };
     (network, ended, Window { from, to })
 }
 

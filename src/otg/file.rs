@@ -39,6 +39,63 @@ pub fn load(
     parse(&name, &text, link)
 }
 
+/// Reads a generator file some of whose ports are elsewhere, as arguments of a command say: pairs of
+/// a name and a location.
+///
+/// # Errors
+/// Everything that is wrong with it then, or that it could not be read.
+pub fn load_placed(
+    path: &Path,
+    places: &[(String, String)],
+) -> Result<(TestFile, Vec<Warning>), ConfigError> {
+    let (name, text) = config::read_text(path, "generator file")?;
+    parse_placed(&name, &text, places)
+}
+
+/// The same of a text; `name` is what errors call it.
+///
+/// # Errors
+/// Everything that is wrong with it then.
+pub fn parse_placed(
+    name: &str,
+    text: &str,
+    places: &[(String, String)],
+) -> Result<(TestFile, Vec<Warning>), ConfigError> {
+    let failed = |findings| ConfigError { file: name.to_owned(), findings };
+    let root = config::tree::read(text, EMPTY).map_err(|f| failed(vec![f]))?;
+    let mut config: Config = config::de::from_tree(&root).map_err(|f| failed(vec![f]))?;
+    for (port, place) in places {
+        place_port(&mut config, port, place).map_err(|f| failed(vec![f]))?;
+    }
+    test_of("", &root, config, &|_| None).map_err(failed)
+}
+
+/// Puts a port elsewhere.
+fn place_port(config: &mut Config, name: &str, place: &str) -> Result<(), Finding> {
+    if let Some(port) = config.ports.iter_mut().find(|port| port.name == name) {
+        port.location = Some(place.to_owned());
+        return Ok(());
+    }
+    let names: Vec<_> = config.ports.iter().map(|port| port.name.as_str()).collect();
+    let there = if names.is_empty() { "none".into() } else { names.join(", ") };
+    let what = format!("there is no port `{name}` to be put at {place}; there are {there}");
+    Err(Finding { mark: None, path: "ports".into(), what })
+}
+
+/// Whether a text is that of a generator file, by what only such a file has at its top.
+#[must_use]
+pub fn is_test(text: &str) -> bool {
+    const FIELDS: [&str; 4] = ["layer1", "captures", "devices", "stateful_flows"];
+    let placed = |ports: &Node| match &ports.kind {
+        Kind::Seq(ports) => ports.iter().any(|port| port.get("location").is_some()),
+        Kind::Map(_) | Kind::Scalar { .. } => false,
+    };
+    config::tree::read(text, EMPTY).is_ok_and(|root| {
+        FIELDS.iter().any(|field| root.get(field).is_some())
+            || root.get("ports").is_some_and(placed)
+    })
+}
+
 /// Reads the text of a generator file; `name` is what errors call it.
 ///
 /// # Errors
@@ -77,6 +134,16 @@ pub(crate) fn test_at(
         finding.path = joined(path, &finding.path);
         vec![finding]
     })?;
+    test_of(path, node, config, link)
+}
+
+/// The same of a configuration that was read from there.
+fn test_of(
+    path: &str,
+    node: &Node,
+    config: Config,
+    link: &dyn Fn(&Location) -> Option<BitsPerSec>,
+) -> Result<(TestFile, Vec<Warning>), Vec<Finding>> {
     let (plan, warnings) = resolve::find(&config, link);
     let placed = |mut found: Vec<Finding>| {
         for finding in &mut found {
@@ -111,5 +178,38 @@ fn joined(root: &str, path: &str) -> String {
         ("", path) => path.to_owned(),
         (root, "") => root.to_owned(),
         (root, path) => format!("{root}.{path}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "\
+ports:
+  - {name: p1, location: \"ring:x.a\"}
+  - {name: p2, location: \"ring:x.b\"}
+flows:
+  - name: f
+    tx_rx: {port: {tx_name: p1, rx_names: [p2]}}
+    packet: [{ethernet: {}}]
+";
+
+    #[test]
+    fn ports_can_be_put_elsewhere() {
+        let at = [("p2".to_owned(), "iface:eth7?pfc=3".to_owned())];
+        let (test, _) = parse_placed("some.yaml", FILE, &at).unwrap();
+        assert_eq!(test.plan.ports[1].location.text, "iface:eth7?pfc=3");
+        let error = parse_placed("x", FILE, &[("p3".into(), "y".into())]).unwrap_err().to_string();
+        assert!(error.contains("no port `p3`") && error.contains("p1, p2"), "{error}");
+        let bad = FILE.replace("tx_name: p1", "tx_name: p9");
+        let error = parse_placed("f.yaml", &bad, &at).unwrap_err().to_string();
+        assert!(error.starts_with("f.yaml:6:") && error.contains("p9"), "{error}");
+    }
+
+    #[test]
+    fn a_generator_file_is_told_from_others() {
+        assert!(is_test(FILE) && is_test("layer1: []"));
+        assert!(!is_test("ports: [{name: a, device: net_null0}]") && !is_test("") && !is_test("{"));
     }
 }

@@ -2,14 +2,16 @@
 
 use super::count;
 use super::sheet::Medium;
+use super::tester::tables as tester_tables;
 use crate::lab::{CheckOutcome, Nanos, Outcome};
 
 /// The whole results.
 #[must_use]
 pub fn lab_text(outcome: &Outcome) -> String {
     let medium = Medium::Terminal;
-    let mut out = format!("{}\n\n{}", scene(outcome), medium.flows(outcome).table());
+    let mut out = format!("{}\n", scene(outcome));
     let sheets = [
+        medium.flows(outcome),
         medium.transports(outcome),
         medium.ports(outcome.switches()),
         medium.hosts(outcome),
@@ -18,6 +20,11 @@ pub fn lab_text(outcome: &Outcome) -> String {
     for table in sheets.map(|sheet| sheet.table()) {
         if !table.is_empty() {
             out += &format!("\n{table}");
+        }
+    }
+    if let Some(tester) = &outcome.tester {
+        for (_, sheet) in tester_tables(tester) {
+            out += &format!("\n{}", sheet.table());
         }
     }
     if !outcome.shortfalls.is_empty() {

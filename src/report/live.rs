@@ -7,34 +7,32 @@ use console::Term;
 use super::summary::Summary;
 use super::text::{line, text};
 
-/// Where a run's progress is shown: standard error, so that results stay alone on standard output.
-pub struct Live {
+/// Standard error, where a run's progress is shown, so that results stay alone on standard output.
+pub struct Screen {
     term: Term,
     /// Lines of the last table, to be drawn over.
     drawn: usize,
-    before: Option<Summary>,
 }
 
-impl Default for Live {
+impl Default for Screen {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Live {
-    /// A view on standard error.
+impl Screen {
+    /// Standard error with nothing drawn on it.
     #[must_use]
     pub fn new() -> Self {
-        Self { term: Term::buffered_stderr(), drawn: 0, before: None }
+        Self { term: Term::buffered_stderr(), drawn: 0 }
     }
 
-    /// Shows the state of a run. A view that cannot be written to (a closed pipe) is no reason to
-    /// stop a switch, so errors are not reported.
-    pub fn show(&mut self, now: Summary) {
-        let before = self.before.as_ref();
+    /// Shows the table on a terminal, in place of the last one, and the line elsewhere. A view that
+    /// cannot be written to (a closed pipe) is no reason to stop a run, so errors are not reported.
+    pub fn show(&mut self, table: impl FnOnce() -> String, line: impl FnOnce() -> String) {
         if self.term.is_term() {
             let (rows, columns) = self.term.size();
-            let shown = text(&now, before);
+            let shown = table();
             // What does not fit would scroll, and could not be drawn over.
             let lines: Vec<_> = shown
                 .lines()
@@ -47,10 +45,9 @@ impl Live {
             }
             self.drawn = lines.len();
         } else {
-            let _ = writeln!(self.term, "{}", line(&now, before));
+            let _ = writeln!(self.term, "{}", line());
         }
         let _ = self.term.flush();
-        self.before = Some(now);
     }
 
     /// Takes the table off the terminal, so that what is printed next stands alone.
@@ -60,5 +57,32 @@ impl Live {
             let _ = self.term.flush();
         }
         self.drawn = 0;
+    }
+}
+
+/// The live view of a switch.
+#[derive(Default)]
+pub struct Live {
+    screen: Screen,
+    before: Option<Summary>,
+}
+
+impl Live {
+    /// A view on standard error.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Shows the state of a run.
+    pub fn show(&mut self, now: Summary) {
+        let before = self.before.as_ref();
+        self.screen.show(|| text(&now, before), || line(&now, before));
+        self.before = Some(now);
+    }
+
+    /// Takes the table off the terminal.
+    pub fn clear(&mut self) {
+        self.screen.clear();
     }
 }

@@ -14,11 +14,12 @@ mod scrape;
 mod sheet;
 mod summary;
 mod table;
+mod tester;
 mod text;
 
-pub use html::{Report, html};
+pub use html::{Report, TestPage, html, tester_html};
 pub use lab::lab_text;
-pub use live::Live;
+pub use live::{Live, Screen};
 pub use metrics::metrics;
 pub use scrape::{Scrape, serve};
 pub use summary::{
@@ -26,4 +27,9 @@ pub use summary::{
     StormSummary, Summary,
 };
 pub use table::{Align, Table, count, scaled};
+#[cfg(feature = "dpdk")]
+pub use tester::self_test_text;
+pub use tester::{
+    flows_csv, hgrm, plan_text, ports_csv, priorities_csv, tester_line, tester_metrics, tester_text,
+};
 pub use text::{line, text};

@@ -2,11 +2,15 @@
 //! was counted, what was captured.
 //!
 //! [`plan`] is what is to be run, made by `otg` of an Open Traffic Generator configuration;
-//! [`report`] is what came of it, from which every table, file and answer to a client is made.
+//! [`report`] is what came of it, from which every table, file and answer to a client is made;
+//! [`verdict`] holds that against what was asked, and [`history`] keeps how it came about.
+//! [`drive`] takes a test from its start to its end, in whichever world.
 
 pub mod capture;
+pub mod drive;
 #[cfg(feature = "dpdk")]
 pub mod engine;
+pub mod history;
 mod location;
 pub mod plan;
 pub mod replay;
@@ -15,8 +19,11 @@ pub mod report;
 pub mod self_test;
 #[cfg(feature = "dpdk")]
 pub mod session;
+pub mod standing;
 mod stations;
 pub mod tally;
+pub mod verdict;
+pub mod virtual_run;
 
 pub use location::QUEUES_MAX;
 pub use stations::{Punctuality, RATE_DEFAULT, asked_rates, stations};

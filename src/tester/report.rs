@@ -2,6 +2,9 @@
 //!
 //! Times are seconds or nanoseconds as the names say; a number that is not known is left out.
 
+use std::sync::Arc;
+
+use hdrhistogram::Histogram;
 use serde::Serialize;
 
 /// Everything that was counted, at one moment.
@@ -248,4 +251,8 @@ pub struct Latency {
     pub p999_ns: f64,
     /// The longest.
     pub max_ns: f64,
+    /// The whole distribution in nanoseconds, if the report was asked to have it: at the end of a
+    /// run, and for those who write it to a file.
+    #[serde(skip)]
+    pub distribution: Option<Arc<Histogram<u64>>>,
 }

@@ -77,6 +77,7 @@ fn one(test: &TestPlan, n: usize, rate: BitsPerSec, how: Punctuality) -> Station
             .collect(),
     };
     let tester = TesterPlan {
+        start: None,
         streams: test.flows.iter().filter(sent).filter_map(stream).cloned().collect(),
         meter: Some(meter),
         pause_delay: port.pause_delay,

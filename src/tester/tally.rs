@@ -1,5 +1,7 @@
 //! From what the stations of a test counted to its report, in either world.
 
+use std::sync::Arc;
+
 use super::plan::{FlowKind, FlowPlan, Metrics, TestPlan};
 use super::report::{self, Report, Stamps};
 use crate::host::plan::stream::{Path, StreamPlan};
@@ -288,6 +290,7 @@ fn latency<'a>(
         p99_ns: percentile(99.0),
         p999_ns: percentile(99.9),
         max_ns: ns(all.max()),
+        distribution: Some(Arc::new(all.histogram().clone())),
     })
 }
 

@@ -13,9 +13,8 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
-use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::{Format, bad_input, verdict};
+use super::{Format, address, bad_input, stop_on_signals, verdict};
 use crate::config::quantity::Span;
 use crate::config::{self, Hugepages, Machine, SwitchFile};
 use crate::dpdk::{self, Eal, EalOptions, Memory, PortControl, PortOptions};
@@ -91,13 +90,6 @@ enum IdleArg {
     Yield,
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(port) = text.parse::<u16>() {
-        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
-    }
-    text.parse().map_err(|_| "an address with a port, such as 127.0.0.1:9464, or a port".into())
-}
-
 /// Runs `sluice switch`.
 ///
 /// # Errors
@@ -120,18 +112,6 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let _telemetry = if file.telemetry { telemetry::serve(&eal, &session)? } else { Vec::new() };
     watch(&args, &file, &running, &session, &stop);
     finish(&args, running)
-}
-
-/// A flag that the first SIGINT or SIGTERM sets; the second ends the process at once.
-fn stop_on_signals() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // In this order: the first signal finds the flag unset, and sets it.
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-            .context("signals cannot be handled")?;
-    }
-    Ok(stop)
 }
 
 fn eal_options(file: &SwitchFile, args: &Args, what: &RealSwitch) -> EalOptions {

@@ -68,6 +68,11 @@ impl<'a> Place<'a> {
         Self { node, mark, path: format!("{}{dot}{name}", self.path) }
     }
 
+    /// Something that is to be said about it.
+    pub(crate) fn finding(&self, what: impl Into<String>) -> Finding {
+        Finding { mark: self.mark, path: self.path.clone(), what: what.into() }
+    }
+
     /// The place of an item of this list.
     pub(crate) fn index(&self, i: usize) -> Self {
         let node = match self.node.map(|n| &n.kind) {

@@ -6,7 +6,7 @@ mod check;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{FlowId, Rate, Recording};
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 use crate::units::{Mac, Priority, Quanta, Vid};
 
 /// What makes a station a traffic generator. All of it is empty by default and costs nothing then.
@@ -14,6 +14,8 @@ use crate::units::{Mac, Priority, Quanta, Vid};
 pub struct TesterPlan {
     /// The streams that it sends, stopped until they are started.
     pub streams: Vec<StreamPlan>,
+    /// When all of them are started without being told; never if nothing is said.
+    pub start: Option<Instant>,
     /// What it counts of the streams that it receives, beside what every sink counts.
     pub meter: Option<MeterPlan>,
     /// From the last bit of a pause to obeying it, in quanta of 512 bit times (OTG `pfc_delay`).

@@ -2,6 +2,7 @@
 
 mod defaults;
 mod examples;
+mod generators;
 mod random;
 mod refusals;
 mod schema;
@@ -11,8 +12,13 @@ use super::*;
 
 /// The plan of a text that must be right, and its warnings.
 fn good(text: &str) -> (Resolved, Vec<String>) {
-    match examine("f.yaml", text) {
-        Ok((lab, warnings)) => (lab, warnings.iter().map(|w| w.line("f.yaml")).collect()),
+    good_at("f.yaml", text)
+}
+
+/// The same of a file of this name, which may name files beside it.
+fn good_at(name: &str, text: &str) -> (Resolved, Vec<String>) {
+    match examine(name, text) {
+        Ok((lab, warnings)) => (lab, warnings.iter().map(|w| w.line(name)).collect()),
         Err(e) => panic!("refused:\n{text}\n{e}"),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::flows::flows;
 use super::nodes::{self, Far};
+use super::tester::tester;
 use super::*;
 use crate::lab::World;
 use crate::lab::ends::{Ends, Source};
@@ -38,6 +39,8 @@ pub(in crate::lab) struct Ended {
     /// When the results say that it ended.
     pub(in crate::lab) at: Instant,
     pub(in crate::lab) quiet: bool,
+    /// How far times that two hosts read may be off.
+    pub(in crate::lab) uncertainty: Duration,
     /// By flow in the order of the lab: its frames that are somewhere in the network.
     pub(in crate::lab) pending: Vec<u64>,
     /// In a world that has one.
@@ -74,6 +77,7 @@ pub(in crate::lab) fn gather(
 ) -> Outcome {
     let elapsed = ended.at.since(Instant::ZERO);
     let flows = flows(plan, ended, window, recorder, nodes);
+    let tester = tester(plan, ended, nodes);
     let nodes = look(plan, ended, elapsed, recorder, nodes);
     let counts = recorder.counts();
     let name = |id: NodeId| plan.network.nodes[id.index()].name().to_owned();
@@ -98,6 +102,7 @@ pub(in crate::lab) fn gather(
         checks: Vec::new(),
         measured: Measured { from_ns: Nanos::at(window.from.0), to_ns: Nanos::at(window.to.0) },
         flows,
+        tester,
         pauses: pauses(plan, recorder, &nodes),
         marks: counts.marks,
         first_mark_ns: counts.first_mark.map(Nanos::at),

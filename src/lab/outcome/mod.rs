@@ -7,6 +7,7 @@
 mod flows;
 mod gather;
 mod nodes;
+mod tester;
 mod transport;
 
 use core::fmt;
@@ -17,6 +18,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use super::verdict::{CheckOutcome, Verdict};
 use crate::sim::check::Deadlock;
+use crate::tester::report::Report;
 use crate::time::{Duration, Instant};
 
 #[cfg(feature = "dpdk")]
@@ -62,6 +64,9 @@ pub struct Outcome {
     pub measured: Measured,
     /// The flows, in the order of the lab.
     pub flows: Vec<FlowOutcome>,
+    /// What came of the traffic generator, if the lab has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tester: Option<Report>,
     /// All pauses.
     pub pauses: PauseOutcome,
     /// Frames marked CE by switches.

@@ -10,6 +10,7 @@ mod flows;
 mod links;
 mod nodes;
 mod numbers;
+mod otg;
 mod over;
 mod profile;
 mod short;
@@ -24,6 +25,7 @@ pub use flows::{
 pub use links::{Back, Errors, Link, Route};
 pub use nodes::{Clock, Cpu, Host, HostEntry, Nodes, Obey, Storm, Switch, SwitchEntry};
 pub use numbers::{Chance, Drift, NsPerMetre};
+pub use otg::Otg;
 pub use profile::{HeadroomCheckName, PortDefaults, Profile};
 pub use short::{Many, Members, Short, Wanted};
 pub use topology::{FatTree, LeafSpine, ParkingLot, Ring, Star, Topology};
@@ -94,6 +96,10 @@ pub struct Lab {
     /// What is sent. Default: nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Flow>,
+    /// A traffic generator on hosts of the lab, in the words of the Open Traffic Generator. Those
+    /// hosts have no flows of the lab's own. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otg: Option<Otg>,
     /// What goes wrong, and when. Default: nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,

@@ -69,6 +69,7 @@ pub(super) fn collect(fit: Fit, mut ends: Vec<CrewEnd>, ran: Ran) -> RealRun {
         quiet,
         wall: ran.wall,
         stalled,
+        uncertainty: fit.rings.span + fit.rings.step.saturating_mul(2),
         frames: ran.frames,
         polls: ran.polls,
         firsts: noted.firsts,

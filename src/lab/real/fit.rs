@@ -153,6 +153,7 @@ fn retime(host: &mut StationPlan, clock: &ClockPlan) {
         to(&mut sender.stop);
     }
     host.pauses.iter_mut().for_each(|pause| to(&mut pause.start));
+    host.tester.start.iter_mut().for_each(to);
 }
 
 /// Gives every lossless group that pauses its peer the headroom that rings need, on top of the
@@ -238,6 +239,8 @@ fn frames(network: &NetworkPlan, rings: &Rings) -> u64 {
             NodeKind::Host(host) => {
                 let of = |sum: Option<u64>, flow: Option<u64>| sum?.checked_add(flow?);
                 sent = host.flows.iter().fold(sent, |sum, flow| of(sum, flow.frames));
+                let streams = host.tester.streams.iter();
+                sent = streams.fold(sent, |sum, stream| of(sum, stream.limit.frames));
                 sent = sent.filter(|_| host.senders.is_empty());
             }
         }

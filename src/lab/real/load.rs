@@ -1,6 +1,7 @@
 //! How much a lab is to carry: by how much it has to be slowed down, and which thread polls what.
 
-use crate::host::{StationPlan, TransportPlan};
+use crate::host::plan::stream::{Path, Sizes, StreamPlan};
+use crate::host::{Rate, StationPlan, TransportPlan};
 use crate::schedule::Line;
 use crate::sim::{NetworkPlan, NodeId, NodeKind};
 
@@ -88,7 +89,38 @@ fn offers(host: &StationPlan) -> Vec<Offer> {
         let frames = t.rate.map_or(most, |r| r.get() as f64 / 8.0 / f64::from(t.size)).min(most);
         Offer { to: t.dst, frames: 2.0 * frames, share: share(t.size, frames) }
     });
-    open.chain(answered).collect()
+    let streams = host.tester.streams.iter().filter_map(|stream| stream_offer(stream, &line));
+    open.chain(answered).chain(streams).collect()
+}
+
+/// What a stream offers, if it is data to one host.
+fn stream_offer(stream: &StreamPlan, line: &Line) -> Option<Offer> {
+    if stream.path == Path::Control {
+        return None;
+    }
+    let to = crate::units::Mac(*stream.template.headers.first_chunk()?);
+    // The shortest frames are the most that there may be.
+    let (shortest, _) = lengths(&stream.sizes);
+    let one = line.time_for(shortest).as_secs_f64();
+    let frames = match stream.pace.rate {
+        Rate::Frames(n) => n as f64,
+        Rate::FrameBits(rate) => rate.get() as f64 / 8.0 / f64::from(shortest),
+        Rate::LineShare(ppm) => f64::from(ppm) / 1e6 / one,
+    };
+    Some(Offer { to, frames, share: frames * one })
+}
+
+/// The shortest and the longest frame that a stream may have, FCS included.
+pub(super) fn lengths(sizes: &Sizes) -> (u32, u32) {
+    match sizes {
+        Sizes::Fixed(size) => (*size, *size),
+        Sizes::Increment { start, end, .. } => (*start, *end),
+        Sizes::Random { min, max } => (*min, *max),
+        Sizes::Weighted(sizes) => {
+            let all = sizes.iter().map(|(size, _)| *size);
+            (all.clone().min().unwrap_or(0), all.max().unwrap_or(0))
+        }
+    }
 }
 
 /// By node: the one before it on a shortest way from `from`.

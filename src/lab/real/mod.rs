@@ -155,6 +155,8 @@ pub struct RealRun {
     /// Of the lab's time, what did not pass because a thread was not there, or waited for another:
     /// of the thread that lost most.
     pub stalled: Duration,
+    /// How far the clocks of two hosts may be apart, with what lies between two polls of both.
+    pub uncertainty: Duration,
     /// Frames that were put into rings, and polls of threads.
     pub frames: u64,
     /// Polls of threads.

@@ -28,6 +28,7 @@ impl RealRun {
             quiet: self.quiet,
             pending: self.pending(),
             trace_hash: None,
+            uncertainty: self.uncertainty,
             tally: Tally { events: 0, frames: self.frames, lost: 0, polls: self.polls },
         };
         let mut nodes = Over(&self.nodes);
@@ -113,5 +114,8 @@ impl HostCounts for StationSnapshot {
     }
     fn all(&self, _: Instant) -> StationCounters {
         self.counters.clone()
+    }
+    fn whole(&self, _: Instant) -> StationSnapshot {
+        self.clone()
     }
 }

@@ -4,6 +4,7 @@
 //! A ring has no length and no rate. What bounds what is in one is that its sender is shaped, and
 //! that the clocks of any two threads are never further apart than the span of the leash.
 
+use super::load;
 use crate::frame::BURST;
 use crate::host::{COMMITTED_MAX, FRAME_MIN};
 use crate::pfc::{FlowControl, PfcPlan};
@@ -104,6 +105,11 @@ fn lengths(network: &NetworkPlan) -> (u32, u32) {
     for node in &network.nodes {
         let NodeKind::Host(host) = &node.kind else { continue };
         host.flows.iter().for_each(|flow| take(flow.size));
+        for stream in &host.tester.streams {
+            let (least, most) = load::lengths(&stream.sizes);
+            take(least.max(FRAME_MIN));
+            take(most.max(FRAME_MIN));
+        }
         for transport in &host.senders {
             take(FRAME_MIN);
             take(transport.longest());

@@ -10,10 +10,13 @@ mod flows;
 mod graph;
 mod hosts;
 mod links;
+mod otg;
 mod routes;
 mod switches;
 mod topology;
 mod view;
+
+use std::collections::BTreeMap;
 
 use super::plan::LabPlan;
 use super::raw;
@@ -85,8 +88,15 @@ pub(super) fn resolve(
     let mut switches = switches::switches(&mut cx, &graph, &specs, &profiles, lab);
     let routes = routes::routes(&mut cx, at, &graph, lab);
     let mut nodes = nodes(&mut cx, &graph, &specs, &switches, lab, times.end);
-    let around =
-        flows::Around { graph: &graph, routes: &routes, switches: &switches, seed: lab.seed };
+    let tester = otg::otg(&mut cx, at, lab, &graph, &specs, &mut nodes);
+    let addresses = tester.as_ref().map(|tester| otg::addresses(&mut cx, at, tester));
+    let around = flows::Around {
+        graph: &graph,
+        routes: &routes,
+        switches: &switches,
+        seed: lab.seed,
+        tester: tester.as_ref(),
+    };
     let flows = flows::flows(&mut cx, at, lab, &around, &mut nodes);
     let around = faults::Around { graph: &graph, switches: &switches, profiles: &profiles };
     let faults = faults::faults(&mut cx, at, lab, &around);
@@ -95,7 +105,8 @@ pub(super) fn resolve(
     let warnings = cx.finish()?;
 
     let headroom = view::headroom(&switches);
-    place_switches(&graph, &routes, &mut switches, &mut nodes);
+    let more = addresses.unwrap_or_default();
+    place_switches(&graph, &routes, &more, &mut switches, &mut nodes);
     let network = NetworkPlan {
         nodes,
         links: links(&graph, &specs),
@@ -108,6 +119,7 @@ pub(super) fn resolve(
         name: lab.name.clone().unwrap_or_else(|| name.to_owned()),
         network,
         flows: flows.list,
+        tester,
         duration: times.end,
         until_done: lab.until_done,
         measure_from: times.from,
@@ -218,21 +230,26 @@ fn nobody() -> StationPlan {
     }
 }
 
-/// Gives the switches their addresses and their places.
+/// Gives the switches the addresses of hosts, and `more`, and their places.
 fn place_switches(
     graph: &Graph<'_>,
     routes: &Routes,
+    more: &BTreeMap<Mac, NodeId>,
     switches: &mut Switches,
     nodes: &mut [NodePlan],
 ) {
     for (n, plan) in switches.plans.iter_mut().enumerate() {
         let Some(mut plan) = plan.take() else { continue };
-        plan.bridge.statics = (0..graph.hosts.len())
-            .filter_map(|host| {
-                let port = PortId::new(routes.port(n, host)? as u16)?;
-                Some(StaticEntry { vid: Vid::MIN, mac: hosts::mac(host), port })
-            })
-            .collect();
+        let entry = |mac, host| {
+            let port = PortId::new(routes.port(n, host)? as u16)?;
+            Some(StaticEntry { vid: Vid::MIN, mac, port })
+        };
+        let own = (0..graph.hosts.len()).map(|host| (hosts::mac(host), host));
+        let number = |node: &NodeId| graph.hosts.iter().position(|host| *host == node.index());
+        let own = own.filter(|(mac, _)| !more.contains_key(mac));
+        let testers = more.iter().filter_map(|(mac, node)| Some((*mac, number(node)?)));
+        plan.bridge.statics =
+            own.chain(testers).filter_map(|(mac, host)| entry(mac, host)).collect();
         nodes[n].kind = NodeKind::Switch(plan);
     }
 }

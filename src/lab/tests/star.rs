@@ -33,6 +33,7 @@ pub(super) fn incast(senders: u8, frames: u64) -> LabPlan {
         payload_len: 1026,
     };
     LabPlan {
+        tester: None,
         name: "star".into(),
         network: teststar::incast(senders, frames),
         flows: (0..senders).map(flow).collect(),

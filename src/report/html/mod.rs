@@ -9,12 +9,16 @@ mod lines;
 mod rows;
 mod scale;
 mod tables;
+mod tester;
 mod topology;
+
+pub use tester::{TestPage, tester_html};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 pub(super) use scale::written;
 
+use super::tester::tables as tester_tables;
 use super::{count, scaled};
 use crate::lab::{LabPlan, Nanos, Outcome, Recording};
 use crate::time::Instant;
@@ -39,6 +43,23 @@ pub struct Report<'a> {
 pub fn html(r: &Report<'_>) -> String {
     let o = r.outcome;
     let title = format!("{}: {}", o.lab, o.verdict.name());
+    let body = html! {
+        (head(o))
+        (tiles(o))
+        div.cards {
+            section.card { h2 { "Checks" } (checks(o)) }
+            (network(r))
+            (charts::charts(r))
+        }
+        (shortfalls(o))
+        (tables_of(o))
+        (reproduce(r))
+    };
+    page(&title, &o.version, &body)
+}
+
+/// A page with a title and what is in it.
+fn page(title: &str, version: &str, body: &Markup) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -46,22 +67,11 @@ pub fn html(r: &Report<'_>) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="generator" content=(format!("sluice {}", o.version));
+                meta name="generator" content=(format!("sluice {version}"));
                 title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
-            body { main {
-                (head(o))
-                (tiles(o))
-                div.cards {
-                    section.card { h2 { "Checks" } (checks(o)) }
-                    (network(r))
-                    (charts::charts(r))
-                }
-                (shortfalls(o))
-                (tables_of(o))
-                (reproduce(r))
-            } }
+            body { main { (body) } }
         }
     }
     .into_string()
@@ -166,7 +176,14 @@ fn shortfalls(o: &Outcome) -> Markup {
 
 fn tables_of(o: &Outcome) -> Markup {
     html! {
-        section.card { h2 { "Flows" } (tables::flows(o)) }
+        @if !o.flows.is_empty() {
+            section.card { h2 { "Flows" } (tables::flows(o)) }
+        }
+        @if let Some(tester) = &o.tester {
+            @for (title, sheet) in tester_tables(tester) {
+                section.card { h2 { "Generator: " (title) } (tables::table(&sheet)) }
+            }
+        }
         @if let Some(table) = tables::transports(o) {
             section.card { h2 { "Transport" } (table) }
         }

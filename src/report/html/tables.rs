@@ -9,7 +9,7 @@ use crate::report::count;
 use crate::report::sheet::{Kind, Medium, ROWS_MAX, Sheet};
 
 /// A table.
-fn table(sheet: &Sheet) -> Markup {
+pub(super) fn table(sheet: &Sheet) -> Markup {
     let class = |kind: Kind| match kind {
         Kind::Word => None,
         Kind::Number => Some("n"),

@@ -5,7 +5,7 @@ use crate::config::{Cx, Place};
 use crate::congestion::Dice;
 use crate::host::FLOW_ID_MAX;
 use crate::lab::raw::{self, Many, Pattern};
-use crate::lab::resolve::graph::{self, Graph};
+use crate::lab::resolve::graph;
 use crate::lab::resolve::mix;
 
 /// The numbers of the hosts at both ends of each flow of an entry.
@@ -18,8 +18,8 @@ pub(super) fn ends(
     entry: usize,
 ) -> Vec<(usize, usize)> {
     let (from_at, to_at) = (at.key("from"), at.key("to"));
-    let from = hosts(cx, &from_at, said.from.as_ref(), around.graph);
-    let to = hosts(cx, &to_at, said.to.as_ref(), around.graph);
+    let from = hosts(cx, &from_at, said.from.as_ref(), around);
+    let to = hosts(cx, &to_at, said.to.as_ref(), around);
     if from.is_empty() || to.is_empty() {
         return Vec::new();
     }
@@ -67,14 +67,15 @@ pub(super) fn ends(
     pairs
 }
 
-/// The numbers of the hosts that are named; all if none is.
+/// The numbers of the hosts that are named; all if none is, those of the generator left out.
 fn hosts(
     cx: &mut Cx,
     at: &Place<'_>,
     said: Option<&Many<String>>,
-    graph: &Graph<'_>,
+    around: &Around<'_, '_>,
 ) -> Vec<usize> {
-    let all = || (0..graph.hosts.len()).collect();
+    let graph = around.graph;
+    let all = || (0..graph.hosts.len()).filter(|host| !around.is_tester(*host)).collect();
     let Some(Many(list)) = said else { return all() };
     if let [one] = list.as_slice() {
         if one == "all" {
@@ -89,6 +90,10 @@ fn hosts(
         let here = if list.len() == 1 { at.clone() } else { at.index(i) };
         let Some(node) = graph.find_host(cx, &here, name) else { continue };
         let number = graph.host_number(node);
+        if around.is_tester(number) {
+            let what = format!("`{name}` is a port of `otg`; write its flows there");
+            cx.error(&here, what);
+        }
         if out.contains(&number) {
             cx.error(&here, format!("`{name}` is named twice"));
         }

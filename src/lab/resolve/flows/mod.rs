@@ -15,7 +15,7 @@ use super::switches::Switches;
 use crate::config::quantity::Span;
 use crate::config::{Cx, Place};
 use crate::host::{FLOW_ID_MAX, FRAME_MAX, FlowId, Rate, StationPlan};
-use crate::lab::LabFlow;
+use crate::lab::{LabFlow, LabTester};
 use crate::sim::{ClockPlan, NodeId, NodeKind, NodePlan};
 use crate::switch::SwitchPlan;
 use crate::time::{Duration, Instant};
@@ -44,6 +44,21 @@ pub(super) struct Around<'r, 'g> {
     pub routes: &'r Routes,
     pub switches: &'r Switches,
     pub seed: u64,
+    /// The traffic generator, whose flows have the first numbers and whose hosts are its own.
+    pub tester: Option<&'r LabTester>,
+}
+
+impl Around<'_, '_> {
+    /// How many numbers the generator's flows have.
+    fn taken(&self) -> usize {
+        self.tester.map_or(0, |tester| tester.plan.flows.len())
+    }
+
+    /// Whether a host is a port of the generator.
+    fn is_tester(&self, host: usize) -> bool {
+        let node = NodeId(self.graph.hosts[host] as u32);
+        self.tester.is_some_and(|tester| tester.hosts.contains(&node))
+    }
 }
 
 /// Adds every flow to the stations at both of its ends.
@@ -67,13 +82,14 @@ pub(super) fn flows(
         }
         let said = said.over(&lab.defaults.flows);
         let first = out.list.len();
-        let pairs = ends(cx, &source, &said, around, (FLOW_ID_MAX as usize + 1) - first, i);
+        let room = (FLOW_ID_MAX as usize + 1).saturating_sub(first + around.taken());
+        let pairs = ends(cx, &source, &said, around, room, i);
         let kind = kind(cx, &source, &said);
         // A field that is wrong for one of many is wrong for the others, and said once.
         let errors = cx.count();
         for (k, (from, to)) in pairs.iter().enumerate() {
             let name = flow_name(&name, &said, around.graph, (*from, *to), pairs.len());
-            let id = FlowId(out.list.len() as u32);
+            let id = FlowId((around.taken() + out.list.len()) as u32);
             let one = One { id, from: *from, to: *to, start: start(&said, k as u64) };
             if let Some(flow) = add(cx, &source, &kind, one, around, nodes) {
                 out.list.push(LabFlow { name, ..flow });

@@ -1,0 +1,137 @@
+//! `sluice gen`: the traffic generator, told what to do by a file, by clients of the Open Traffic
+//! Generator API, or to measure itself.
+
+mod files;
+#[cfg(feature = "dpdk")]
+mod real;
+mod run;
+#[cfg(feature = "dpdk")]
+mod serve;
+mod show;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{ArgGroup, Args, ValueEnum};
+
+use crate::cli::address;
+use crate::config::quantity::Span;
+use files::{Files, Format};
+
+const EXAMPLES: &str = "\
+EXAMPLES:
+  sluice gen configs/gen/constant-rate.yaml                  two flows, in memory, on any machine
+  sluice gen configs/gen/pfc-storm.yaml --report storm.html  a PFC storm, and a page with plots
+  sluice gen FILE --port p1=iface:eth1 --port p2=iface:eth2  the same on kernel interfaces
+  sluice gen FILE --port p1=0000:3b:00.0                     or a device of DPDK
+  sluice gen FILE --world virtual                            in exact virtual time
+  sluice gen FILE --format json > result.json
+  sluice gen FILE --dry-run                                  what the file comes to, without a frame
+  sluice gen --listen 127.0.0.1:8080                         for snappi and other OTG clients
+  sluice gen --self-test                                     what this machine can resolve
+
+LOCATIONS:
+  ring:NAME.a, ring:NAME.b  the ends of a pair back to back in memory; no NIC, no root
+  iface:eth1                an interface of the kernel, by AF_PACKET (root)
+  0000:3b:00.0, net_...     a device by its EAL name
+  behind any of them: ?pfc=3,4 (pauses obeyed), ?capture=both (captures have what is sent, too)
+
+The run ends when every flow that ends by itself has; Ctrl-C and --duration end it before. Exit status
+0 says that all of these flows were sent whole and that nothing was lost of those that ask for
+their loss (metrics.loss), 1 that it was not so, 2 that the input is bad, 3 that the machine lacks
+something.";
+
+/// Generate and measure traffic: flows, pauses and captures, in the words of OTG.
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = EXAMPLES,
+    group(ArgGroup::new("what").args(["file", "listen", "self_test"]).required(true))
+)]
+pub struct GenerateArgs {
+    /// The generator file, an OTG configuration as YAML or JSON.
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Serve the OTG API (HTTP, HTTPS and gRPC) on this address; a port alone is on the loopback.
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub listen: Option<SocketAddr>,
+    /// Measure what this machine resolves, over a pair of ports in memory.
+    #[arg(long)]
+    pub self_test: bool,
+    /// Where a port of the file is, in place of what it says. May be given several times.
+    #[arg(long = "port", value_name = "NAME=LOCATION", value_parser = place, requires = "file")]
+    pub ports: Vec<(String, String)>,
+    /// Where the file is run; in the virtual world every port has to be in memory.
+    #[arg(long, value_enum, default_value_t = World::Real, requires = "file")]
+    pub world: World,
+    /// End the run after this time, such as 10s, even if flows go on. Default: when all flows that
+    /// end by themselves have ended.
+    #[arg(long, value_name = "TIME", requires = "file")]
+    pub duration: Option<Span>,
+    /// How long frames in flight are waited for at the end.
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub drain: Span,
+    /// What the results look like on standard output.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Where results are written besides.
+    #[command(flatten)]
+    pub files: Files,
+    /// Serve metrics for Prometheus at http://ADDR/metrics; a port alone is on the loopback.
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub prometheus: Option<SocketAddr>,
+    /// How often the progress is shown on standard error.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub interval: Span,
+    /// Show no progress.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Check the file, print what it comes to, and send nothing.
+    #[arg(long, requires = "file")]
+    pub dry_run: bool,
+}
+
+/// Where a generator file is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum World {
+    /// On the ports that its locations name.
+    Real,
+    /// In exact virtual time, with a link of the ports' speed for every pair in memory.
+    Virtual,
+}
+
+/// Reads `NAME=LOCATION`.
+fn place(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, place)) if !name.is_empty() && !place.is_empty() => {
+            Ok((name.to_owned(), place.to_owned()))
+        }
+        _ => Err("write the name of a port, `=`, and a location, such as p1=iface:eth1".into()),
+    }
+}
+
+/// Runs a file, or serves clients, or measures itself. Exit status 1 says that a flow was not sent
+/// whole, or lost frames that it was not to lose.
+///
+/// # Errors
+/// What is wrong with the file or an argument, or what the machine lacks.
+pub fn run(args: &GenerateArgs) -> Result<ExitCode> {
+    match (&args.file, args.listen) {
+        (Some(file), _) => run::run(args, file),
+        #[cfg(feature = "dpdk")]
+        (None, Some(addr)) => serve::serve(args, addr),
+        #[cfg(feature = "dpdk")]
+        (None, None) => serve::self_test(args),
+        #[cfg(not(feature = "dpdk"))]
+        (None, _) => Err(no_ports()),
+    }
+}
+
+/// What is said where there are no ports.
+#[cfg(not(feature = "dpdk"))]
+fn no_ports() -> anyhow::Error {
+    anyhow::anyhow!(
+        "this program was built without DPDK and has no ports; FILE --world virtual runs"
+    )
+}

@@ -1,0 +1,136 @@
+//! A test on real ports, started and looked at as a client of the API would.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration as StdDuration;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::files::{file_name, put};
+use crate::cli::bad_input;
+use crate::dpdk::EalOptions;
+use crate::otg::engine::{Engine, Refusal, RefusalKind};
+use crate::otg::file::TestFile;
+use crate::tester::drive::Runner;
+use crate::tester::engine::{TesterEngine, TesterOptions};
+use crate::tester::plan::{CaptureFormat, TestPlan};
+use crate::tester::report::Report;
+use crate::time::Duration;
+
+/// How much time passes from one look to the next. A choice: what a person sees as at once.
+const STEP: Duration = Duration::from_millis(100);
+
+/// A test on real ports.
+pub(super) struct RealTest {
+    engine: TesterEngine,
+    /// Whether any port is to capture.
+    captures: bool,
+}
+
+impl RealTest {
+    /// Opens the ports of a test.
+    ///
+    /// # Errors
+    /// What cannot be opened.
+    pub(super) fn new(test: &TestFile) -> Result<Self> {
+        let options = TesterOptions { eal: eal_options(), ..TesterOptions::default() };
+        let engine = TesterEngine::new(options);
+        // What is to be said of the file was said; what there is of the ports comes with the report.
+        engine.set_config(&serde_json::to_value(&test.config)?).map_err(whose)?;
+        let captures = test.plan.ports.iter().any(|port| port.capture.is_some());
+        Ok(Self { engine, captures })
+    }
+
+    /// Writes what each port captured.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub(super) fn captures(&self, plan: &TestPlan, folder: &Path) -> Result<()> {
+        for port in &plan.ports {
+            let Some(capture) = &port.capture else { continue };
+            let octets = self.engine.capture(&json!({ "port_name": port.name })).map_err(whose)?.0;
+            let ending = match capture.format {
+                CaptureFormat::Pcap => "pcap",
+                CaptureFormat::Pcapng => "pcapng",
+            };
+            put(&folder.join(format!("{}.{ending}", file_name(&port.name))), &octets)?;
+        }
+        Ok(())
+    }
+
+    fn tell(&self, state: &Value) -> Result<(), Refused> {
+        self.engine.control_state(state).map(|_| ()).map_err(Refused)
+    }
+}
+
+/// How DPDK is started: with a runtime directory for this process alone, as several generators may
+/// run on a machine.
+pub(super) fn eal_options() -> EalOptions {
+    EalOptions {
+        file_prefix: format!("sluice-gen-{}", std::process::id()),
+        ..EalOptions::default()
+    }
+}
+
+/// A refusal of the engine.
+pub(super) struct Refused(Refusal);
+
+impl From<Refused> for anyhow::Error {
+    fn from(refused: Refused) -> Self {
+        whose(refused.0)
+    }
+}
+
+/// A refusal as an error of the input or of the machine.
+pub(super) fn whose(refusal: Refusal) -> anyhow::Error {
+    match refusal.kind {
+        RefusalKind::Validation => bad_input(refusal),
+        RefusalKind::Internal => refusal.into(),
+    }
+}
+
+fn capturing(state: &str) -> Value {
+    json!({"choice": "port", "port": {"choice": "capture", "capture": {"state": state}}})
+}
+
+fn transmit(state: &str) -> Value {
+    json!({
+        "choice": "traffic",
+        "traffic": {"choice": "flow_transmit", "flow_transmit": {"state": state}},
+    })
+}
+
+impl Runner for RealTest {
+    type Error = Refused;
+
+    fn start(&mut self) -> Result<(), Refused> {
+        if self.captures {
+            self.tell(&capturing("start"))?;
+        }
+        self.tell(&transmit("start"))
+    }
+
+    fn stop(&mut self) -> Result<(), Refused> {
+        self.tell(&transmit("stop"))
+    }
+
+    fn advance(&mut self, span: Duration) -> Result<(), Refused> {
+        thread::sleep(StdDuration::from_nanos(span.as_nanos()));
+        Ok(())
+    }
+
+    fn report(&mut self, whole: bool) -> Result<Report, Refused> {
+        let mut report = self.engine.report().map_err(Refused)?;
+        if !whole {
+            report.flows.iter_mut().filter_map(|f| f.latency.as_mut()).for_each(|latency| {
+                latency.distribution = None;
+            });
+        }
+        Ok(report)
+    }
+
+    fn step(&self) -> Duration {
+        STEP
+    }
+}

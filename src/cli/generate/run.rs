@@ -1,0 +1,152 @@
+//! A generator file, run from start to end.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+
+use super::files;
+use super::show::Show;
+use super::{GenerateArgs, World};
+use crate::cli::{bad_input, quoted, stop_on_signals, verdict};
+use crate::otg::file::{TestFile, load_placed};
+use crate::report;
+use crate::tester::drive::{Limits, Ran, Runner, Why, drive};
+use crate::tester::plan::FlowKind;
+use crate::tester::report::Report;
+use crate::tester::verdict::is_good;
+use crate::tester::virtual_run::VirtualTest;
+
+/// A generator file that was read.
+struct Loaded {
+    /// What the test is called in results: the file's name without its ending.
+    name: String,
+    test: TestFile,
+}
+
+/// Runs a file.
+///
+/// # Errors
+/// What is wrong with it, or what the machine lacks.
+pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
+    let (test, warnings) = load_placed(file, &args.ports).map_err(bad_input)?;
+    for warning in &warnings {
+        eprintln!("warning: {}", warning.line(&file.display().to_string()));
+    }
+    let name = file.file_stem().map_or_else(|| "test".into(), |name| name.to_string_lossy());
+    let loaded = Loaded { name: name.into_owned(), test };
+    if args.dry_run {
+        print!("{}", report::plan_text(&loaded.test.plan));
+        return Ok(ExitCode::SUCCESS);
+    }
+    match args.world {
+        World::Virtual => {
+            let mut test = VirtualTest::new(loaded.test.plan.clone()).map_err(bad_input)?;
+            run_on(args, file, &loaded, &mut test)
+        }
+        World::Real => real(args, file, &loaded),
+    }
+}
+
+#[cfg(feature = "dpdk")]
+fn real(args: &GenerateArgs, file: &Path, loaded: &Loaded) -> Result<ExitCode> {
+    let mut test = super::real::RealTest::new(&loaded.test)?;
+    let status = run_on(args, file, loaded, &mut test)?;
+    if let Some(folder) = &args.files.captures {
+        test.captures(&loaded.test.plan, folder)?;
+    }
+    Ok(status)
+}
+
+#[cfg(not(feature = "dpdk"))]
+fn real(_: &GenerateArgs, _: &Path, _: &Loaded) -> Result<ExitCode> {
+    Err(super::no_ports())
+}
+
+/// Runs a test in either world, and shows and writes what came of it.
+fn run_on<R>(args: &GenerateArgs, file: &Path, loaded: &Loaded, test: &mut R) -> Result<ExitCode>
+where
+    R: Runner,
+    R::Error: Into<anyhow::Error>,
+{
+    let stop = stop_on_signals()?;
+    let latest = Arc::new(Mutex::new(Report::default()));
+    let seen = Arc::clone(&latest);
+    let scrape = move || {
+        let report = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(report::tester_metrics(report))
+    };
+    serve_metrics(args, Arc::new(scrape))?;
+    if args.duration.is_none() && !loaded.test.plan.flows.iter().any(ends) && !args.quiet {
+        eprintln!("no flow ends by itself: Ctrl-C ends the run, and so does --duration");
+    }
+    let mut show = Show::new(&loaded.name, args.interval.0.as_secs_f64(), args.quiet);
+    let limits = Limits { duration: args.duration.map(|span| span.0), drain: args.drain.0 };
+    let ran = drive(&loaded.test.plan, test, limits, |report, part| {
+        show.update(report, part);
+        keep(&latest, report);
+        !stop.load(Ordering::SeqCst)
+    });
+    show.clear();
+    let ran = ran.map_err(Into::into)?;
+    keep(&latest, &ran.report);
+    say(args, &ran, &stop);
+    files::write(&args.files, &loaded.name, &command(args, file), &ran)?;
+    let text = files::text(args.format, &ran)?;
+    write!(std::io::stdout().lock(), "{text}").context("standard output")?;
+    Ok(verdict(is_good(&ran.findings)))
+}
+
+/// Says why a run ended before its flows did, which is no result.
+fn say(args: &GenerateArgs, ran: &Ran, stop: &AtomicBool) {
+    let sending = ran.report.flows.iter().filter(|flow| flow.transmit != "stopped").count();
+    if sending > 0 {
+        eprintln!("{sending} flows had frames on their way after --drain {}", args.drain.0);
+    }
+    if ran.why == Why::Asked && stop.load(Ordering::SeqCst) {
+        eprintln!("the run was ended by a signal");
+    }
+}
+
+fn keep(latest: &Mutex<Report>, report: &Report) {
+    *latest.lock().unwrap_or_else(PoisonError::into_inner) = report.clone();
+}
+
+/// Whether a flow ends by itself.
+fn ends(flow: &crate::tester::plan::FlowPlan) -> bool {
+    match &flow.kind {
+        FlowKind::Stream(stream) => stream.limit.frames.is_some() || stream.limit.time.is_some(),
+        FlowKind::Roce(_) => false,
+    }
+}
+
+/// Serves metrics if the arguments ask for it.
+///
+/// # Errors
+/// When the address cannot be listened on.
+pub(super) fn serve_metrics(args: &GenerateArgs, scrape: report::Scrape) -> Result<()> {
+    let Some(addr) = args.prometheus else { return Ok(()) };
+    let addr = report::serve(addr, scrape)
+        .with_context(|| format!("--prometheus {addr}: cannot listen there; pick another port"))?;
+    // Not a log line: with port 0 this is the only place where the port stands.
+    eprintln!("metrics: http://{addr}/metrics");
+    Ok(())
+}
+
+/// The command that runs the same test again.
+fn command(args: &GenerateArgs, file: &Path) -> String {
+    let mut command = format!("sluice gen {}", quoted(file));
+    for (name, place) in &args.ports {
+        command += &format!(" --port {}", quoted(Path::new(&format!("{name}={place}"))));
+    }
+    if args.world == World::Virtual {
+        command += " --world virtual";
+    }
+    if let Some(duration) = args.duration {
+        command += &format!(" --duration {}", duration.0);
+    }
+    command
+}

@@ -1,0 +1,69 @@
+//! Serving clients of the Open Traffic Generator API, and measuring what this machine resolves.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::GenerateArgs;
+use super::files::Format;
+use super::real::{eal_options, whose};
+use crate::cli::{stop_on_signals, verdict};
+use crate::dpdk::Eal;
+use crate::otg::server;
+use crate::report;
+use crate::tester::engine::{TesterEngine, TesterOptions};
+use crate::tester::self_test;
+
+/// How often the end is looked for.
+const TICK: Duration = Duration::from_millis(50);
+/// How long the self-test sends.
+const SELF_TEST: Duration = Duration::from_secs(2);
+
+/// Serves clients until a signal comes.
+///
+/// # Errors
+/// When the address cannot be listened on.
+pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
+    let stop = stop_on_signals()?;
+    let options = TesterOptions { eal: eal_options(), ..TesterOptions::default() };
+    let engine = Arc::new(TesterEngine::new(options));
+    let at = server::Options { addr, ..server::Options::default() };
+    let server = server::serve(&at, engine.clone())
+        .with_context(|| format!("--listen {addr}: cannot listen there; pick another port"))?;
+    // Not a log line: with port 0 this is the only place where the port stands.
+    eprintln!("{}", server.announcement());
+    let seen = engine.clone();
+    super::run::serve_metrics(
+        args,
+        Arc::new(move || {
+            seen.report().map(report::tester_metrics).map_err(|refusal| format!("{refusal}\n"))
+        }),
+    )?;
+    while !stop.load(Ordering::SeqCst) {
+        thread::sleep(TICK);
+    }
+    server.stop();
+    engine.close();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Measures what this machine resolves. Exit status 1 says that frames were lost in memory, so that
+/// nothing else that is measured here can be trusted.
+///
+/// # Errors
+/// What the machine lacks.
+pub(super) fn self_test(args: &GenerateArgs) -> Result<ExitCode> {
+    let eal = Eal::start(&eal_options())?;
+    let found = self_test::self_test(&eal, None, SELF_TEST)
+        .map_err(|error| whose(crate::otg::engine::Refusal::internal(error.to_string())))?;
+    match args.format {
+        Format::Json => println!("{}", serde_json::to_string_pretty(&found)?),
+        Format::Table | Format::Csv => print!("{}", report::self_test_text(&found)),
+    }
+    Ok(verdict(found.is_good()))
+}

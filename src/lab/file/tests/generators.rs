@@ -1,0 +1,87 @@
+//! Traffic generators in labs: what they come to, and what is refused.
+
+use super::*;
+use crate::host::FlowId;
+use crate::sim::NodeKind;
+
+/// A lab with a generator of two flows between h1 and h2; `more` is put at its end.
+fn lab(otg: &str, more: &str) -> String {
+    format!(
+        "
+topology: {{star: {{hosts: 3}}}}
+defaults: {{links: {{rate: 10G}}}}
+otg:
+{otg}
+  config:
+    ports: [{{name: p1, location: h1}}, {{name: p2, location: h2}}]
+    flows:
+      - name: there
+        tx_rx: {{port: {{tx_name: p1, rx_names: [p2]}}}}
+        packet: [{{ethernet: {{src: {{value: \"02:00:00:00:00:a1\"}}, dst: {{value: \"02:00:00:00:00:a2\"}}}}}}]
+        metrics: {{enable: true}}
+      - name: back
+        tx_rx: {{port: {{tx_name: p2, rx_names: [p1]}}}}
+        packet: [{{ethernet: {{src: {{value: \"02:00:00:00:00:a2\"}}, dst: {{value: \"02:00:00:00:00:a1\"}}}}}}]
+        metrics: {{enable: true}}
+{more}
+"
+    )
+}
+
+fn refusal(text: &str) -> String {
+    match examine("f.yaml", text) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn hosts_become_ports_and_switches_know_their_addresses() {
+    let more = "nodes: {hosts: [h4]}\nlinks: [{from: h4, to: s1}]\nflows: [{from: h3, to: h4}]";
+    let (lab, warnings) = good(&lab("", more));
+    assert_eq!(warnings, Vec::<String>::new());
+    let tester = lab.plan.tester.as_ref().unwrap();
+    assert_eq!(tester.rates, [crate::units::BitsPerSec::gbps(10); 2]);
+    // The lab's own flows come behind the generator's.
+    assert_eq!(lab.plan.flows[0].id, FlowId(2));
+    for (host, sends) in tester.hosts.iter().zip([0, 1]) {
+        let NodeKind::Host(station) = &lab.plan.network.nodes[host.index()].kind else { panic!() };
+        assert_eq!(station.tester.streams[0].id, FlowId(sends));
+        assert!(station.tester.start.is_some() && station.flows.is_empty());
+    }
+    let switches = lab.plan.network.nodes.iter().filter_map(|node| match &node.kind {
+        NodeKind::Switch(switch) => Some(switch),
+        NodeKind::Host(_) => None,
+    });
+    for switch in switches {
+        let known: Vec<String> = switch.bridge.statics.iter().map(|s| s.mac.to_string()).collect();
+        for mac in ["02:00:00:00:00:a1", "02:00:00:00:00:a2", "02:00:00:00:00:03"] {
+            assert!(known.iter().any(|k| k == mac), "{mac} in {known:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_generator_cannot_have_is_refused() {
+    let text = lab("", "");
+    let cases = [
+        (text.replace("location: h2", "location: h9"), "h9"),
+        (text.replace("location: h2", "location: s1"), "`s1` is a switch"),
+        (text.replace("tx_name: p2", "tx_name: p7"), "p7"),
+        (text.replace("\"02:00:00:00:00:a1\"}, dst", "\"02:00:00:00:00:a2\"}, dst"), "two hosts"),
+        (lab("", "flows: [{name: own, from: h1, to: h3}]"), "`h1` is a port of `otg`"),
+        (lab("  file: nowhere.yaml", ""), "leave out one of them"),
+        (lab("  ports: {p9: h3}", ""), "no port `p9`"),
+        ("topology: {star: {hosts: 2}}\notg: {}".into(), "a generator has a `file`"),
+        ("topology: {star: {hosts: 2}}\notg: {file: nowhere.yaml}".into(), "nowhere.yaml"),
+    ];
+    for (text, says) in cases {
+        let error = refusal(&text);
+        assert!(error.contains(says), "{says} in\n{error}");
+    }
+    let slow = text.replace(
+        "    flows:\n",
+        "    layer1: [{name: l, port_names: [p1], speed: speed_1_gbps}]\n    flows:\n",
+    );
+    assert!(refusal(&slow).contains("the link of its host runs at"), "{}", refusal(&slow));
+}

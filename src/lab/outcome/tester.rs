@@ -1,0 +1,45 @@
+//! What came of a lab's traffic generator: the report that `sluice gen` makes, too.
+
+use super::gather::{Ended, station};
+use crate::host::StationSnapshot;
+use crate::lab::World;
+use crate::lab::plan::LabPlan;
+use crate::lab::population::{HostCounts, Population};
+use crate::tester::report::{Report, Stamps};
+use crate::tester::standing;
+use crate::tester::tally::{Seen, report};
+use crate::tester::virtual_run::exact;
+use crate::time::Instant;
+
+/// The generator's report, if the lab has one.
+pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population) -> Option<Report> {
+    let tester = plan.tester.as_ref()?;
+    let stations: Vec<StationSnapshot> = tester
+        .hosts
+        .iter()
+        .map(|host| {
+            let local = nodes.local(*host, ended.now);
+            station(nodes, *host).whole(local)
+        })
+        .collect();
+    let (start, now) = (Instant::ZERO, ended.now);
+    let stamps = match ended.world {
+        World::Virtual => exact(),
+        World::Real => Stamps {
+            source: "tsc",
+            resolution_ns: 1.0,
+            uncertainty_ns: ended.uncertainty.as_picos() as f64 / 1e3,
+        },
+    };
+    Some(report(Seen {
+        plan: &tester.plan,
+        world: ended.world.name(),
+        stamps,
+        elapsed: Some(now.since(start)),
+        stations: &stations,
+        tallies: None,
+        ports: &standing::ports(&stations, &tester.rates, start, now),
+        flows: &standing::flows(&tester.plan, &stations, start, now),
+        warnings: Vec::new(),
+    }))
+}

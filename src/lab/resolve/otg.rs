@@ -1,0 +1,200 @@
+//! A traffic generator: its ports become hosts of the lab.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::graph::Graph;
+use super::links::LinkSpec;
+use super::raw;
+use crate::config::{Cx, Place};
+use crate::host::plan::stream::Values;
+use crate::host::{StationPlan, TransportPlan};
+use crate::lab::LabTester;
+use crate::otg::engine::Refusal;
+use crate::otg::model;
+use crate::otg::resolve::resolve_on;
+use crate::sim::{NodeId, NodeKind, NodePlan};
+use crate::tester::plan::{FlowKind, FlowPlan, Location, TestPlan};
+use crate::tester::{Punctuality, stations};
+use crate::time::Instant;
+use crate::units::{BitsPerSec, Mac};
+
+/// Octets of an Ethernet address.
+const ADDRESS: usize = 6;
+
+/// Makes testers of the hosts that are ports of a lab's generator. Nothing if it has none, or one
+/// that is wrong.
+pub(super) fn otg(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    lab: &raw::Lab,
+    graph: &Graph<'_>,
+    specs: &[LinkSpec],
+    nodes: &mut [NodePlan],
+) -> Option<LabTester> {
+    let said = lab.otg.as_ref()?;
+    let at = at.key("otg");
+    let Some(config) = &said.config else {
+        cx.error(&at, "a generator has a `file`, or its configuration as `config`");
+        return None;
+    };
+    let plan = plan(cx, &at, said, config, graph, specs)?;
+    let before = cx.count();
+    let hosts: Vec<_> =
+        plan.ports.iter().filter_map(|port| host(cx, &at, graph, &port.location)).collect();
+    let rates: Vec<_> = hosts.iter().map(|host| rate(graph, specs, *host)).collect();
+    for (port, rate) in plan.ports.iter().zip(&rates) {
+        if let Some(asked) = port.rate.filter(|asked| asked != rate) {
+            let what = format!(
+                "port {} asks for {asked}, and the link of its host runs at {rate}; leave the \
+                 `speed` out of `layer1`, or give the link that `rate`",
+                port.name
+            );
+            cx.error(&at, what);
+        }
+    }
+    if cx.count() > before {
+        return None;
+    }
+    let stations = stations(&plan, &rates, Punctuality::EXACT);
+    for (host, station) in hosts.iter().zip(stations) {
+        let node = &mut nodes[*host];
+        let start = node.clock.local(Instant::ZERO);
+        if let NodeKind::Host(of) = &mut node.kind {
+            take_over(of, station, start);
+        }
+    }
+    let hosts = hosts.into_iter().map(|host| NodeId(host as u32)).collect();
+    Some(LabTester { plan, hosts, rates })
+}
+
+/// The test, with the hosts that the lab says for its ports.
+fn plan(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::Otg,
+    config: &Value,
+    graph: &Graph<'_>,
+    specs: &[LinkSpec],
+) -> Option<TestPlan> {
+    let mut config = config.clone();
+    place(cx, &at.key("ports"), &mut config, &said.ports);
+    let link = |location: &Location| {
+        Some(rate(graph, specs, graph.node(name(location)).filter(|n| graph.is_host(*n))?))
+    };
+    let found = model::parse(&config).and_then(|config| resolve_on(&config, &link));
+    match found {
+        Ok((plan, warnings)) => {
+            warnings.into_iter().for_each(|warning| cx.warn(at, warning));
+            Some(plan)
+        }
+        Err(Refusal { errors, .. }) => {
+            errors.into_iter().for_each(|error| cx.error(at, error));
+            None
+        }
+    }
+}
+
+/// Puts hosts in place of locations.
+fn place(cx: &mut Cx, at: &Place<'_>, config: &mut Value, hosts: &BTreeMap<String, String>) {
+    for (name, host) in hosts {
+        let ports = config.get_mut("ports").and_then(Value::as_array_mut);
+        let port = ports.and_then(|ports| ports.iter_mut().find(|port| port["name"] == **name));
+        match port {
+            Some(port) => port["location"] = host.clone().into(),
+            None => cx.error(&at.key(name), format!("the configuration has no port `{name}`")),
+        }
+    }
+}
+
+/// The name of the host at a location: what stands before its options.
+fn name(location: &Location) -> &str {
+    location.text.split('?').next().unwrap_or_default()
+}
+
+fn host(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, location: &Location) -> Option<usize> {
+    let found = graph.find_host(cx, &at.key("ports"), name(location))?;
+    if graph.nodes[found].ports.is_empty() {
+        cx.error(at, format!("host `{}` has no link to send by", name(location)));
+        return None;
+    }
+    Some(found)
+}
+
+fn rate(graph: &Graph<'_>, specs: &[LinkSpec], host: usize) -> BitsPerSec {
+    let link = graph.nodes[host].ports.first().map(|link| graph.links[*link].kind);
+    link.map_or(crate::tester::RATE_DEFAULT, |kind| specs[kind].rate)
+}
+
+/// The host's station does what the port's was to do, from the start on. Its link stays what it is.
+fn take_over(of: &mut StationPlan, station: StationPlan, start: Instant) {
+    let begin = |plan: TransportPlan| TransportPlan { start, ..plan };
+    of.mac = station.mac;
+    of.flow_control = station.flow_control;
+    of.backlog = station.backlog;
+    of.expects = station.expects;
+    of.senders = station.senders.into_iter().map(begin).collect();
+    of.receivers = station.receivers.into_iter().map(begin).collect();
+    of.tester = station.tester;
+    of.tester.start = Some(start);
+}
+
+/// The addresses of a generator and the hosts that they are at, for the switches' tables: networks
+/// with circles must not flood.
+pub(super) fn addresses(cx: &mut Cx, at: &Place<'_>, tester: &LabTester) -> BTreeMap<Mac, NodeId> {
+    let mut found = BTreeMap::new();
+    for (port, host) in tester.plan.ports.iter().zip(&tester.hosts) {
+        found.insert(port.mac, *host);
+        found.extend(port.interfaces.iter().map(|interface| (interface.mac, *host)));
+    }
+    for flow in &tester.plan.flows {
+        let receiver = flow.rx.first().map(|port| tester.hosts[*port]);
+        let ends = [(0, receiver), (ADDRESS, Some(tester.hosts[flow.tx]))];
+        for (offset, host) in ends {
+            let Some(host) = host else { continue };
+            for mac in macs(flow, offset) {
+                let before = found.insert(mac, host);
+                if before.is_some_and(|before| before != host) {
+                    let what = format!(
+                        "flow {}: {mac} would be the address of two hosts, so no switch knows \
+                         where it is; give each port's flows addresses of their own",
+                        flow.name
+                    );
+                    cx.error(&at.key("otg"), what);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The unicast addresses that the frames of a flow have at an offset.
+fn macs(flow: &FlowPlan, offset: usize) -> Vec<Mac> {
+    const LISTED_MAX: u64 = 1_024;
+    let stream = match &flow.kind {
+        FlowKind::Roce(plan) => return vec![if offset == 0 { plan.dst } else { plan.src }],
+        FlowKind::Stream(stream) => stream,
+    };
+    let of = |value: u128| {
+        let [.., a, b, c, d, e, f] = value.to_be_bytes();
+        Mac([a, b, c, d, e, f])
+    };
+    let edit = stream.template.edits.iter().find(|edit| usize::from(edit.at) == offset);
+    let all: Vec<Mac> = match edit.map(|edit| &edit.values) {
+        Some(Values::List(list)) => list.iter().map(|value| of(*value)).collect(),
+        Some(Values::Increment { start, step, count }) => (0..(*count).min(LISTED_MAX))
+            .map(|n| of(start.wrapping_add(step.wrapping_mul(n.into()))))
+            .collect(),
+        Some(Values::Decrement { start, step, count }) => (0..(*count).min(LISTED_MAX))
+            .map(|n| of(start.wrapping_sub(step.wrapping_mul(n.into()))))
+            .collect(),
+        Some(Values::Random { .. }) => Vec::new(),
+        None => {
+            let octets = stream.template.headers.get(offset..offset + ADDRESS);
+            let mac = octets.and_then(|octets| octets.try_into().ok()).map(Mac);
+            mac.into_iter().collect()
+        }
+    };
+    all.into_iter().filter(|mac| !mac.is_multicast()).collect()
+}

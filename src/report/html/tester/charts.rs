@@ -1,0 +1,179 @@
+//! What is drawn of a test: rates, pauses and latencies.
+
+use maud::{Markup, html};
+
+use super::TestPage;
+use crate::report::html::lines::{Line, Plot, variable};
+use crate::report::html::rows::{Bar, Dot, LogAxis, Row, Rows, time_axis};
+use crate::report::html::scale;
+use crate::report::tester::time;
+use crate::tester::history::Moment;
+use crate::tester::report::{Flow, Latency, Port, Priority};
+
+/// Lines in a plot: more cannot be told apart.
+const LINES_MAX: usize = 6;
+/// Rows in a picture.
+const ROWS_MAX: usize = 16;
+/// Less of a step than this is shown as no pause: clocks are read one after the other.
+const SHARE_MIN: f64 = 1e-4;
+
+/// All pictures that there is something to show in.
+pub(super) fn charts(p: &TestPage<'_>) -> Markup {
+    html! {
+        (card("Throughput", rates(p), "Frames that arrived, by flow, with their headers and FCS."))
+        (card("Pauses", pauses(p).draw(),
+            "When each port was kept from sending a priority (p3: priority 3). The paler a bar, the \
+             smaller the part of that time for which it was."))
+        (card("Latency", latencies(p).draw().map(|rows| html! { (rows) (percentiles()) }),
+            "From the sender's port to the receiver's; lines are from the shortest to the longest."))
+    }
+}
+
+fn card(title: &str, drawing: Option<Markup>, caption: &str) -> Markup {
+    html! {
+        @if let Some(drawing) = drawing {
+            figure.card {
+                h2 { (title) }
+                (drawing)
+                figcaption { (caption) }
+            }
+        }
+    }
+}
+
+fn ns(moment: &Moment) -> f64 {
+    moment.at_s * 1e9
+}
+
+fn end_ns(p: &TestPage<'_>) -> f64 {
+    p.history.moments().last().map_or(0.0, ns)
+}
+
+/// How fast flows arrived: those of which most did, and all together.
+fn rates(p: &TestPage<'_>) -> Option<Markup> {
+    let (flows, moments) = (&p.report.flows, p.history.moments());
+    if moments.len() < 2 || moments[0].bytes_rx.len() != flows.len() {
+        return None;
+    }
+    let mut shown: Vec<usize> = (0..flows.len()).filter(|n| flows[*n].frames_rx > 0).collect();
+    shown.sort_by_key(|n| core::cmp::Reverse(flows[*n].bytes_rx));
+    shown.truncate(LINES_MAX);
+    shown.sort_unstable();
+    let line = |n: &usize| {
+        Line::through(flows[*n].name.clone(), &rate(moments, |moment| moment.bytes_rx[*n]))
+    };
+    let mut lines: Vec<Line> = shown.iter().map(line).collect();
+    if shown.len() > 1 {
+        let all = rate(moments, |moment| moment.bytes_rx.iter().sum());
+        lines.push(Line { sum: true, ..Line::through("all flows".into(), &all) });
+    }
+    let highest = lines.iter().flat_map(|line| &line.points).map(|(_, rate)| *rate);
+    let unit = scale::rate(highest.fold(0.0, f64::max));
+    let about = format!("Lines over time: throughput of {} flows", shown.len());
+    let end_ns = end_ns(p);
+    Plot { about, what: "throughput", unit, end_ns, lines, marks: vec![] }.draw()
+}
+
+/// Bits per second between each moment and the next.
+fn rate(moments: &[Moment], octets: impl Fn(&Moment) -> u64) -> Vec<(f64, f64)> {
+    let pairs = moments.windows(2).filter(|two| two[1].at_s > two[0].at_s);
+    let point = |two: &[Moment]| {
+        let bits = 8.0 * octets(&two[1]).saturating_sub(octets(&two[0])) as f64;
+        (f64::midpoint(ns(&two[0]), ns(&two[1])), bits / (two[1].at_s - two[0].at_s))
+    };
+    pairs.map(point).collect()
+}
+
+/// Who was paused and when; the longest paused first.
+fn pauses(p: &TestPage<'_>) -> Rows {
+    let (moments, end) = (p.history.moments(), end_ns(p));
+    let all = p.report.ports.iter().flat_map(|port| port.priorities.iter().map(move |q| (port, q)));
+    let known = moments.first().map_or(0, |moment| moment.paused_ns.len());
+    let all = all.enumerate().take(known).filter(|(_, (_, q))| q.paused_ns > 0.0);
+    let mut paused: Vec<_> = all.collect();
+    paused.sort_by(|a, b| b.1.1.paused_ns.total_cmp(&a.1.1.paused_ns));
+    let row = |(place, (port, q)): &(usize, (&Port, &Priority))| {
+        let bars = bars(moments, *place, end);
+        Row { name: format!("{} p{}", port.name, q.priority), bars, line: None, dots: vec![] }
+    };
+    let (axis, ticks) = time_axis(end);
+    Rows {
+        about: format!("Pauses over time, a row for each of {} ports and priorities", paused.len()),
+        axis,
+        ticks,
+        rows: paused.iter().take(ROWS_MAX).map(row).collect(),
+        marks: vec![],
+    }
+}
+
+/// The steps in which a priority was paused, neighbours with the same share joined.
+fn bars(moments: &[Moment], place: usize, end_ns: f64) -> Vec<Bar> {
+    let mut bars: Vec<Bar> = Vec::new();
+    for two in moments.windows(2) {
+        let (from, to) = (ns(&two[0]), ns(&two[1]));
+        let paused = two[1].paused_ns[place] - two[0].paused_ns[place];
+        let share = (paused / (to - from).max(1.0)).clamp(0.0, 1.0);
+        if share < SHARE_MIN {
+            continue;
+        }
+        let (from, to) = (from / end_ns, to / end_ns);
+        match bars.last_mut() {
+            Some(last) if last.to == from && (last.share - share).abs() < 0.05 => last.to = to,
+            _ => bars.push(Bar { from, to, share, about: String::new() }),
+        }
+    }
+    for bar in &mut bars {
+        let [from, to] = [bar.from, bar.to].map(|part| time(part * end_ns));
+        bar.about = format!("from {from} to {to}, paused for {:.0} % of it", 100.0 * bar.share);
+    }
+    bars
+}
+
+/// The percentiles that are shown, and their colours.
+const PERCENTILES: [(&str, usize); 3] = [("median", 0), ("99 %", 1), ("99.9 %", 5)];
+
+/// What the dots of latencies are.
+fn percentiles() -> Markup {
+    html! {
+        ul.legend {
+            @for (name, colour) in PERCENTILES {
+                li { i style={ "background:" (variable(colour)) } {} (name) }
+            }
+        }
+    }
+}
+
+/// How long frames took, the slowest flows first if there are many.
+fn latencies(p: &TestPage<'_>) -> Rows {
+    let measured = |f: &'_ Flow| f.latency.clone().filter(|l| l.frames > 0 && l.max_ns > 0.0);
+    let mut flows: Vec<_> =
+        p.report.flows.iter().filter_map(|f| Some((f.name.as_str(), measured(f)?))).collect();
+    if flows.len() > ROWS_MAX {
+        flows.sort_by(|a, b| b.1.p99_ns.total_cmp(&a.1.p99_ns));
+        flows.truncate(ROWS_MAX);
+    }
+    let least = flows.iter().map(|(_, l)| l.min_ns).fold(f64::MAX, f64::min);
+    let most = flows.iter().map(|(_, l)| l.max_ns).fold(0.0, f64::max);
+    let axis = LogAxis::new(least.min(most), most);
+    let row = |(name, l): &(&str, Latency)| {
+        let dot = |(ns, (word, colour)): (f64, (&str, usize))| Dot {
+            at: axis.part(ns),
+            colour,
+            about: format!("{name}: {word} {}", time(ns)),
+        };
+        let times = [l.p50_ns, l.p99_ns, l.p999_ns].into_iter().zip(PERCENTILES);
+        Row {
+            name: (*name).to_owned(),
+            bars: vec![],
+            line: Some((axis.part(l.min_ns), axis.part(l.max_ns))),
+            dots: times.map(dot).collect(),
+        }
+    };
+    Rows {
+        about: format!("Latency of {} flows on a logarithmic axis", flows.len()),
+        axis: "latency (logarithmic)".into(),
+        ticks: axis.labels(),
+        rows: flows.iter().map(row).collect(),
+        marks: vec![],
+    }
+}

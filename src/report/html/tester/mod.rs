@@ -1,0 +1,179 @@
+//! The report of a test: one page, made as a lab's is.
+
+mod charts;
+
+use maud::{Markup, html};
+
+use super::{page, tables};
+use crate::report::tester::{scene, tables as report_tables, time};
+use crate::report::{count, scaled};
+use crate::tester::history::History;
+use crate::tester::report::{Flow, Report};
+use crate::tester::verdict::{Finding, is_good};
+
+/// What a page is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct TestPage<'a> {
+    /// What the test is called.
+    pub name: &'a str,
+    /// What came of it.
+    pub report: &'a Report,
+    /// How that came about.
+    pub history: &'a History,
+    /// What was looked at.
+    pub findings: &'a [Finding],
+    /// The command that makes it again.
+    pub command: &'a str,
+}
+
+/// The page.
+#[must_use]
+pub fn tester_html(p: &TestPage<'_>) -> String {
+    let good = is_good(p.findings);
+    let title = format!("{}: {}", p.name, if good { "good" } else { "bad" });
+    let body = html! {
+        (head(p, good))
+        (tiles(p.report))
+        div.cards {
+            section.card { h2 { "Checks" } (findings(p.findings)) }
+            (charts::charts(p))
+        }
+        @if !p.report.warnings.is_empty() {
+            section.card {
+                h2 { "Not as it was asked" }
+                ul { @for line in &p.report.warnings { li { (line) } } }
+            }
+        }
+        @for (title, sheet) in report_tables(p.report) {
+            section.card { h2 { (title) } (tables::table(&sheet)) }
+        }
+        section.card {
+            h2 { "Run it again" }
+            pre { code { (p.command) } }
+            p.small.soft { "sluice " (env!("CARGO_PKG_VERSION")) }
+        }
+    };
+    page(&title, env!("CARGO_PKG_VERSION"), &body)
+}
+
+fn head(p: &TestPage<'_>, good: bool) -> Markup {
+    let bad = p.findings.iter().filter(|f| !f.good).count();
+    let words = match (p.findings.len(), bad) {
+        (0, _) => "nothing was asked of this test".to_owned(),
+        (n, 0) => format!("{n} of {n} checks were passed"),
+        (n, bad) => format!("{bad} of {n} checks were not passed"),
+    };
+    html! {
+        header {
+            h1 { (p.name) }
+            p.soft { (scene(p.report)) }
+        }
+        div class={ "verdict " (if good { "good" } else { "bad" }) } role="status" {
+            strong { (tables::word(good)) } " " (words)
+        }
+    }
+}
+
+/// The numbers that are looked for first.
+fn tiles(report: &Report) -> Markup {
+    let sum = |f: fn(&Flow) -> u64| report.flows.iter().map(f).sum::<u64>();
+    let (sent, received) = (sum(|f| f.frames_tx), sum(|f| f.frames_rx));
+    let latencies = report.flows.iter().filter_map(|f| f.latency.as_ref());
+    let slowest = latencies.map(|l| l.p99_ns).max_by(f64::total_cmp);
+    let paces = report.flows.iter().filter_map(|f| f.pacing.as_ref());
+    let off = paces.map(|p| p.error_ppm).max_by(|a, b| a.abs().total_cmp(&b.abs()));
+    let priorities = || report.ports.iter().flat_map(|port| &port.priorities);
+    let paused = priorities().map(|p| p.paused_ns).fold(0.0, f64::max);
+    let bytes = sum(|f| f.bytes_rx) as f64;
+    let rate = report.elapsed_s.filter(|s| *s > 0.0).map(|s| 8.0 * bytes / s);
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "not measured".into());
+    let tiles = [
+        ("frames sent", count(sent)),
+        ("frames received", count(received)),
+        ("frames lost", count(sent.saturating_sub(received))),
+        ("mean rate received", or_none(rate.map(|rate| scaled(rate, "b/s")))),
+        ("p99 latency, slowest flow", or_none(slowest.map(time))),
+        ("rate, furthest off", or_none(off.map(|ppm| format!("{ppm:+.1} ppm")))),
+        ("pauses received", count(priorities().map(|p| p.pauses_rx).sum())),
+        ("longest paused priority", if paused > 0.0 { time(paused) } else { "none".into() }),
+    ];
+    html! {
+        dl.tiles {
+            @for (name, value) in tiles {
+                div.tile { dt { (name) } dd { (value) } }
+            }
+        }
+    }
+}
+
+fn findings(findings: &[Finding]) -> Markup {
+    html! {
+        @if findings.is_empty() {
+            p.soft { "No flow asks for its loss or says how many frames it has." }
+        }
+        ul.checks {
+            @for finding in findings {
+                li {
+                    (tables::word(finding.good)) " " strong { (finding.flow) }
+                    div.soft { (finding.what) }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tester::tests::report;
+
+    #[test]
+    fn a_page_has_plots_tables_and_no_script() {
+        let last = report();
+        let mut history = History::default();
+        for tenths in 0..=15_u32 {
+            let mut then = last.clone();
+            then.elapsed_s = Some(f64::from(tenths) / 10.0);
+            then.flows[0].bytes_rx = u64::from(tenths) * 4_000_000;
+            then.ports[0].priorities[0].paused_ns = f64::from(tenths) * 1e8;
+            history.push(&then);
+        }
+        let bad = Finding { flow: "b".into(), good: false, what: "received <1> of 2".into() };
+        let page = tester_html(&TestPage {
+            name: "a & b",
+            report: &last,
+            history: &history,
+            findings: &[bad],
+            command: "sluice gen x.yaml",
+        });
+        let parts = [
+            "<title>a &amp; b: bad</title>",
+            "received &lt;1&gt; of 2",
+            "both ports share a CPU",
+            "throughput (Mb/s)",
+            "p1 p3",
+            "latency (logarithmic)",
+            "within 1.2us either way",
+            "sluice gen x.yaml",
+            "Pauses sent",
+        ];
+        for part in parts {
+            assert!(page.contains(part), "{part}");
+        }
+        assert!(!page.contains("<script") && !page.contains("http://") && !page.contains("NaN"));
+    }
+
+    #[test]
+    fn a_test_in_which_nothing_happened_has_a_page() {
+        let (report, history) = (Report::default(), History::default());
+        let page = TestPage {
+            name: "x",
+            report: &report,
+            history: &history,
+            findings: &[],
+            command: "sluice gen x.yaml",
+        };
+        let page = tester_html(&page);
+        assert!(page.contains("nothing was asked of this test") && !page.contains("<svg"));
+    }
+}

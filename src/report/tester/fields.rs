@@ -1,0 +1,165 @@
+//! The numbers of a report by name: one list for the files that spreadsheets read and for the
+//! metrics that Prometheus scrapes, so that the two cannot disagree. Names are those of the JSON.
+
+use crate::tester::report::{Flow, Latency, Pacing, Port, Priority};
+
+/// What a number does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// It only grows, until flows start anew.
+    Counter,
+    /// It goes up and down.
+    Gauge,
+}
+
+/// A number of a `T`.
+pub(super) struct Field<T: 'static> {
+    /// Its name in JSON and CSV. `_ns` at its end says nanoseconds.
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    /// What it is, for people.
+    pub(super) help: &'static str,
+    /// Nothing if it is not known.
+    pub(super) value: fn(&T) -> Option<Number>,
+}
+
+/// A value.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Number {
+    Count(u64),
+    Real(f64),
+}
+
+impl From<u64> for Number {
+    fn from(n: u64) -> Self {
+        Self::Count(n)
+    }
+}
+
+impl From<f64> for Number {
+    fn from(n: f64) -> Self {
+        Self::Real(n)
+    }
+}
+
+impl From<bool> for Number {
+    fn from(yes: bool) -> Self {
+        Self::Count(yes.into())
+    }
+}
+
+/// A field that is always known.
+macro_rules! known {
+    ($kind:ident $name:ident, $help:literal) => {
+        known!($kind stringify!($name) => $name, $help)
+    };
+    ($kind:ident $called:expr => $name:ident, $help:literal) => {
+        Field {
+            name: $called,
+            kind: Kind::$kind,
+            help: $help,
+            value: |row| Some(row.$name.into()),
+        }
+    };
+}
+
+/// A field that may not be known.
+macro_rules! perhaps {
+    ($kind:ident $name:ident, $help:literal) => {
+        Field {
+            name: stringify!($name),
+            kind: Kind::$kind,
+            help: $help,
+            value: |row| row.$name.map(Number::from),
+        }
+    };
+}
+
+/// The numbers of a port.
+pub(super) const PORT: &[Field<Port>] = &[
+    known!(Gauge link_up, "Whether the link is up"),
+    known!(Gauge speed_bps, "The rate that pacing and quanta are counted in"),
+    known!(Gauge transmitting, "Whether any of its flows is sending"),
+    known!(Gauge capturing, "Whether it captures"),
+    known!(Counter frames_tx, "Frames sent, of any kind"),
+    known!(Counter frames_rx, "Frames received, of any kind"),
+    known!(Counter bytes_tx, "Octets sent, FCS included"),
+    known!(Counter bytes_rx, "Octets received, FCS included"),
+    known!(Gauge frames_tx_rate, "Frames sent per second"),
+    known!(Gauge frames_rx_rate, "Frames received per second"),
+    known!(Gauge bytes_tx_rate, "Octets sent per second"),
+    known!(Gauge bytes_rx_rate, "Octets received per second"),
+    known!(Counter unexpected, "Frames received that belong to no flow that it expects"),
+    known!(Counter malformed, "MAC control frames received that are neither PFC nor PAUSE"),
+    known!(Counter captured, "Frames captured"),
+    known!(Counter capture_missed, "Frames that a full capture did not take"),
+];
+
+/// The numbers of a priority at a port.
+pub(super) const PRIORITY: &[Field<Priority>] = &[
+    known!(Counter pauses_rx, "Pauses received that name it"),
+    known!(Counter resumes_rx, "Those with a time of 0 among them"),
+    known!(Counter requested_ns, "How long the pauses received asked it to stop, overlaps once"),
+    known!(Counter paused_ns, "How long it was paused"),
+    known!(Counter transitions, "How often it went from running to paused"),
+    perhaps!(Gauge last_frame_after_pause_ns, "From a pause to the last frame that still left, the longest"),
+    known!(Counter pauses_tx, "Pauses sent that name it"),
+    known!(Counter resumes_tx, "Those with a time of 0 among them"),
+    perhaps!(Gauge largest_gap_ns, "The longest from one pause sent to the next"),
+    perhaps!(Gauge window_ns, "How long the pauses that were sent last"),
+    perhaps!(Gauge continuous, "Whether each pause sent came before the one before it had run out"),
+    perhaps!(Gauge reaction_ns, "From a pause sent to the last frame that still came in, the longest"),
+    perhaps!(Gauge resume_ns, "From a resume sent to the first frame that came in, the longest"),
+];
+
+/// The numbers of a flow.
+pub(super) const FLOW: &[Field<Flow>] = &[
+    known!(Counter frames_tx, "Frames sent"),
+    known!(Counter frames_rx, "Frames received, duplicates left out"),
+    known!(Counter bytes_tx, "Octets sent, FCS included"),
+    known!(Counter bytes_rx, "Octets received, FCS included"),
+    known!(Gauge frames_tx_rate, "Frames sent per second"),
+    known!(Gauge frames_rx_rate, "Frames received per second"),
+    known!(Gauge bytes_tx_rate, "Octets sent per second"),
+    known!(Gauge bytes_rx_rate, "Octets received per second"),
+    known!(Gauge loss_percent, "Lost, in per cent of what was sent"),
+    known!(Counter duplicates, "Frames that had arrived before"),
+    known!(Counter reordered, "Frames behind one that was sent after them"),
+    known!(Counter ce_marked, "Frames that arrived with CE set"),
+    Field {
+        name: "cnps_sent",
+        kind: Kind::Counter,
+        help: "Congestion notifications that its receiver sent",
+        value: |flow| flow.cnp.map(|(sent, _)| sent.into()),
+    },
+    Field {
+        name: "cnps_received",
+        kind: Kind::Counter,
+        help: "Congestion notifications that its sender received",
+        value: |flow| flow.cnp.map(|(_, received)| received.into()),
+    },
+    perhaps!(Gauge first_rx_s, "Seconds from the start to its first frame's arrival"),
+    perhaps!(Gauge last_rx_s, "Seconds from the start to its last frame's arrival"),
+];
+
+/// How well a flow kept its pace.
+pub(super) const PACING: &[Field<Pacing>] = &[
+    known!(Gauge asked_fps, "Frames per second asked for"),
+    known!(Gauge sent_fps, "Frames per second sent, from its first frame to its last"),
+    known!(Gauge error_ppm, "By how much the rate was missed, in parts per million"),
+    known!(Gauge gap_min_ns, "From one frame handed to the port to the next, the shortest"),
+    known!(Gauge gap_p50_ns, "From one frame handed to the port to the next, the median"),
+    known!(Gauge gap_p99_ns, "From one frame handed to the port to the next, of 100 the 99th"),
+    known!(Gauge gap_max_ns, "From one frame handed to the port to the next, the longest"),
+];
+
+/// How long a flow's frames took.
+pub(super) const LATENCY: &[Field<Latency>] = &[
+    known!(Counter "latency_frames" => frames, "Frames whose latency was measured"),
+    known!(Gauge "latency_min_ns" => min_ns, "Latency, the shortest"),
+    known!(Gauge "latency_mean_ns" => mean_ns, "Latency, the mean"),
+    known!(Gauge "latency_p50_ns" => p50_ns, "Latency, the median"),
+    known!(Gauge "latency_p99_ns" => p99_ns, "Latency, of 100 the 99th"),
+    known!(Gauge "latency_p999_ns" => p999_ns, "Latency, of 1000 the 999th"),
+    known!(Gauge "latency_max_ns" => max_ns, "Latency, the longest"),
+];

@@ -1,0 +1,84 @@
+//! A latency distribution in the text form that HdrHistogram's plotter and other tools of that
+//! family read: value, percentile, count up to there, and 1/(1-percentile), in fixed columns.
+
+use core::fmt::Write;
+
+use hdrhistogram::Histogram;
+
+/// How many steps there are in each halving of the distance to 100 %. The family's own default.
+const TICKS_PER_HALF: u32 = 5;
+
+/// Nanoseconds in the unit of the file, which is microseconds as the plotter expects.
+const UNIT_NS: f64 = 1e3;
+
+/// The distribution of nanoseconds as text, values in microseconds.
+#[must_use]
+pub fn hgrm(histogram: &Histogram<u64>) -> String {
+    let mut out = String::from("       Value     Percentile TotalCount 1/(1-Percentile)\n\n");
+    let mut last = None;
+    for step in histogram.iter_quantiles(TICKS_PER_HALF) {
+        let value = step.value_iterated_to() as f64 / UNIT_NS;
+        let quantile = step.quantile_iterated_to().min(1.0);
+        let count = histogram.count_between(0, step.value_iterated_to());
+        if last.replace((step.value_iterated_to(), quantile.to_bits()))
+            == Some((step.value_iterated_to(), quantile.to_bits()))
+        {
+            continue;
+        }
+        let _ = write!(out, "{value:12.3} {quantile:2.12} {count:10}");
+        let _ = if quantile < 1.0 {
+            writeln!(out, " {:14.2}", 1.0 / (1.0 - quantile))
+        } else {
+            writeln!(out)
+        };
+    }
+    let (mean, deviation) = (histogram.mean() / UNIT_NS, histogram.stdev() / UNIT_NS);
+    let _ = writeln!(out, "#[Mean    = {mean:12.3}, StdDeviation   = {deviation:12.3}]");
+    let (max, total) = (histogram.max() as f64 / UNIT_NS, histogram.len());
+    let _ = writeln!(out, "#[Max     = {max:12.3}, Total count    = {total:12}]");
+    let buckets = histogram.buckets();
+    let sub = 2 * (histogram.distinct_values() / (usize::from(buckets) + 1));
+    let _ = writeln!(out, "#[Buckets = {buckets:12}, SubBuckets     = {sub:12}]");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_rise_to_all_of_the_frames_and_read_as_columns() {
+        let mut histogram = Histogram::<u64>::new_with_bounds(1, 100_000_000_000, 3).unwrap();
+        for us in 1..=1_000_u64 {
+            histogram.record(us * 1_000).unwrap();
+        }
+        let text = hgrm(&histogram);
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("       Value     Percentile TotalCount 1/(1-Percentile)"));
+        assert_eq!(lines.next(), Some(""));
+        let rows: Vec<Vec<f64>> = text
+            .lines()
+            .skip(2)
+            .filter(|line| !line.starts_with('#'))
+            .map(|line| line.split_whitespace().map(|cell| cell.parse().unwrap()).collect())
+            .collect();
+        assert_eq!(rows[0][1], 0.0);
+        assert!(rows.windows(2).all(|two| two[0][1] <= two[1][1] && two[0][2] <= two[1][2]));
+        let (last, before) = (&rows[rows.len() - 1], &rows[rows.len() - 2]);
+        assert_eq!((last[1], last[2], last.len()), (1.0, 1000.0, 3), "the last has no fourth cell");
+        assert_eq!(before.len(), 4);
+        let half = rows.iter().find(|row| row[1] >= 0.5).unwrap();
+        assert!((half[0] - 500.0).abs() < 1.0 && (half[3] - 2.0).abs() < 0.1, "{half:?}");
+        assert!(
+            text.contains("#[Mean    =      500.")
+                && text.contains("Total count    =         1000]")
+        );
+        assert!(text.contains("SubBuckets     =         2048]"), "{text}");
+    }
+
+    #[test]
+    fn nothing_measured_is_a_file_too() {
+        let text = hgrm(&Histogram::<u64>::new_with_bounds(1, 1_000, 3).unwrap());
+        assert!(text.contains("Total count    =            0]"), "{text}");
+    }
+}

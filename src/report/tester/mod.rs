@@ -1,0 +1,22 @@
+//! What people and programs are shown of a test: tables, a line, files for spreadsheets and plotters,
+//! metrics. All are made from one [`Report`](crate::tester::report::Report).
+
+mod csv;
+mod fields;
+mod hgrm;
+mod metrics;
+mod plan;
+#[cfg(feature = "dpdk")]
+mod self_test;
+#[cfg(test)]
+pub(super) mod tests;
+mod text;
+
+pub use csv::{flows_csv, ports_csv, priorities_csv};
+pub use hgrm::hgrm;
+pub use metrics::tester_metrics;
+pub use plan::plan_text;
+#[cfg(feature = "dpdk")]
+pub use self_test::self_test_text;
+pub(super) use text::{scene, tables, time};
+pub use text::{tester_line, tester_text};

@@ -1,0 +1,142 @@
+//! What a generator file comes to, before any frame.
+
+use super::text::sheet;
+use crate::host::plan::stream::{Limit, Path, Sizes, StreamPlan};
+use crate::host::{Message, Rate, TransportPlan};
+use crate::report::scaled;
+use crate::report::sheet::Kind::{Number, Word};
+use crate::report::sheet::Sheet;
+use crate::tester::plan::{FlowKind, FlowPlan, Obeys, PortPlan, TestPlan};
+use crate::time::Duration;
+use crate::units::PrioritySet;
+
+/// A test as tables.
+#[must_use]
+pub fn plan_text(plan: &TestPlan) -> String {
+    format!("{}\n{}", ports(plan).table(), flows(plan).table())
+}
+
+fn ports(plan: &TestPlan) -> Sheet {
+    let head = [
+        ("port", Word),
+        ("location", Word),
+        ("speed", Number),
+        ("mtu", Number),
+        ("obeys", Word),
+        ("delay", Number),
+        ("captures", Word),
+        ("interfaces", Number),
+    ];
+    let row = |port: &PortPlan| {
+        [
+            port.name.clone(),
+            port.location.text.clone(),
+            port.rate.map_or("the link's".into(), |rate| scaled(rate.get() as f64, "b/s")),
+            port.mtu.to_string(),
+            obeys(port),
+            format!("{} quanta", port.pause_delay.0),
+            port.capture.as_ref().map_or("-".into(), |capture| capture.name.clone()),
+            port.interfaces.len().to_string(),
+        ]
+    };
+    sheet(head, plan.ports.iter().map(row))
+}
+
+/// The pauses that a port obeys.
+fn obeys(port: &PortPlan) -> String {
+    match port.obeys {
+        Obeys::Nothing => "no pauses".into(),
+        Obeys::Pause => "PAUSE".into(),
+        Obeys::Pfc(set) => {
+            let kept = port.location.pfc.unwrap_or(PrioritySet::ALL);
+            let all: Vec<_> =
+                PrioritySet(set.0 & kept.0).iter().map(|p| p.get().to_string()).collect();
+            format!("PFC {}", all.join(","))
+        }
+    }
+}
+
+fn flows(plan: &TestPlan) -> Sheet {
+    let head = [
+        ("flow", Word),
+        ("from", Word),
+        ("to", Word),
+        ("as", Word),
+        ("octets", Number),
+        ("rate", Number),
+        ("until", Word),
+        ("after", Number),
+        ("measured", Word),
+    ];
+    let name = |port: &usize| plan.ports[*port].name.clone();
+    let row = |flow: &FlowPlan| {
+        let [kind, octets, rate, until, after] = match &flow.kind {
+            FlowKind::Stream(stream) => of_stream(stream),
+            FlowKind::Roce(roce) => of_connection(roce),
+        };
+        let to: Vec<_> = flow.rx.iter().map(name).collect();
+        let from = name(&flow.tx);
+        [flow.name.clone(), from, to.join(" "), kind, octets, rate, until, after, measured(flow)]
+    };
+    sheet(head, plan.flows.iter().map(row))
+}
+
+fn of_stream(stream: &StreamPlan) -> [String; 5] {
+    let kind = match stream.path {
+        Path::Data(priority) => format!("data {priority}"),
+        Path::Control => "MAC control".into(),
+    };
+    let octets = match &stream.sizes {
+        Sizes::Fixed(size) => size.to_string(),
+        Sizes::Increment { start, end, step } => format!("{start} to {end} by {step}"),
+        Sizes::Random { min, max } => format!("{min} to {max}, random"),
+        Sizes::Weighted(sizes) => format!("{} sizes, weighted", sizes.len()),
+    };
+    let mut rate = rate(stream.pace.rate);
+    if let Some(burst) = stream.pace.burst {
+        rate = format!("{rate}, bursts of {} every {}", burst.frames, burst.gap);
+    }
+    let after = if stream.delay == Duration::ZERO { "-".into() } else { stream.delay.to_string() };
+    [kind, octets, rate, until(stream.limit), after]
+}
+
+fn of_connection(plan: &TransportPlan) -> [String; 5] {
+    let most = plan.rate.map_or("the line's".into(), |rate| scaled(rate.get() as f64, "b/s"));
+    let until = match plan.message {
+        Some(Message { count, bytes, .. }) if count < u64::MAX => {
+            format!("{count} messages of {bytes} octets")
+        }
+        _ => "stopped".into(),
+    };
+    [format!("RoCEv2 {}", plan.priority), plan.size.to_string(), most, until, "-".into()]
+}
+
+fn rate(rate: Rate) -> String {
+    match rate {
+        Rate::LineShare(ppm) => format!("{} %", f64::from(ppm) / 1e4),
+        Rate::FrameBits(rate) => scaled(rate.get() as f64, "b/s"),
+        Rate::Frames(n) => format!("{n} fps"),
+    }
+}
+
+fn until(limit: Limit) -> String {
+    match (limit.frames, limit.time) {
+        (Some(frames), None) => format!("{frames} frames"),
+        (None, Some(time)) => time.to_string(),
+        (Some(frames), Some(time)) => format!("{frames} frames or {time}"),
+        (None, None) => "stopped".into(),
+    }
+}
+
+/// What is measured of a flow beyond what is sent.
+fn measured(flow: &FlowPlan) -> String {
+    let m = &flow.metrics;
+    let parts = [
+        (m.enable, "frames"),
+        (m.loss, "loss"),
+        (m.timestamps, "times"),
+        (m.latency.is_some(), "latency"),
+    ];
+    let all: Vec<_> = parts.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect();
+    if all.is_empty() { "-".into() } else { all.join(" ") }
+}

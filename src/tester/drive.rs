@@ -1,0 +1,266 @@
+//! A test from its start to its end, in whichever world: started, looked at, stopped, drained.
+//!
+//! A test is over when every flow that ends by itself has stopped; flows that never do are stopped
+//! then. One in which no flow ends goes on until its duration is over or somebody ends it.
+
+use super::history::History;
+use super::plan::{FlowKind, FlowPlan, TestPlan};
+use super::report::{Flow, Report};
+use super::verdict::{Finding, judge};
+use crate::time::{Duration, Instant};
+
+/// Whoever runs a test: real ports, or a virtual world.
+pub trait Runner {
+    /// What can go wrong.
+    type Error;
+
+    /// Starts captures, and all flows at one moment.
+    ///
+    /// # Errors
+    /// What the machine lacks.
+    fn start(&mut self) -> Result<(), Self::Error>;
+
+    /// Stops all flows. Frames in flight still arrive.
+    ///
+    /// # Errors
+    /// What broke meanwhile.
+    fn stop(&mut self) -> Result<(), Self::Error>;
+
+    /// Lets so much time pass.
+    ///
+    /// # Errors
+    /// What broke meanwhile.
+    fn advance(&mut self, span: Duration) -> Result<(), Self::Error>;
+
+    /// What was counted so far; `whole` is with the distributions of latencies.
+    ///
+    /// # Errors
+    /// What broke meanwhile.
+    fn report(&mut self, whole: bool) -> Result<Report, Self::Error>;
+
+    /// How much time passes from one look to the next.
+    fn step(&self) -> Duration;
+}
+
+/// When a test ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// At the latest so long after its start; nothing for when its flows have ended.
+    pub duration: Option<Duration>,
+    /// How long frames in flight are waited for.
+    pub drain: Duration,
+}
+
+/// Why a test ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// Every flow that ends by itself has.
+    Done,
+    /// Its duration was over.
+    Over,
+    /// Somebody asked for it.
+    Asked,
+}
+
+/// A test that has ended.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// Why it ended.
+    pub why: Why,
+    /// What came of it.
+    pub report: Report,
+    /// How that came about.
+    pub history: History,
+    /// What was looked at.
+    pub findings: Vec<Finding>,
+}
+
+/// Runs a test. `look` is shown every report, with the part that is done (0 to 1) if that is known,
+/// and answers whether to go on.
+///
+/// # Errors
+/// What the runner lacks or what broke.
+pub fn drive<R: Runner>(
+    plan: &TestPlan,
+    runner: &mut R,
+    limits: Limits,
+    mut look: impl FnMut(&Report, Option<f64>) -> bool,
+) -> Result<Ran, R::Error> {
+    let mut history = History::default();
+    runner.start()?;
+    let why = loop {
+        runner.advance(runner.step())?;
+        let report = runner.report(false)?;
+        history.push(&report);
+        let over = limits.duration.is_some_and(|d| elapsed(&report) >= d.as_secs_f64());
+        if !look(&report, progress(plan, &report, limits.duration)) {
+            break Why::Asked;
+        }
+        if over {
+            break Why::Over;
+        }
+        if are_done(plan, &report) {
+            break Why::Done;
+        }
+    };
+    runner.stop()?;
+    let mut waited = Duration::ZERO;
+    let report = loop {
+        let report = runner.report(true)?;
+        if waited >= limits.drain || report.flows.iter().all(is_stopped) {
+            break report;
+        }
+        runner.advance(runner.step())?;
+        waited += runner.step();
+    };
+    history.finish(&report);
+    let findings = judge(plan, &report);
+    Ok(Ran { why, report, history, findings })
+}
+
+fn elapsed(report: &Report) -> f64 {
+    report.elapsed_s.unwrap_or(0.0)
+}
+
+fn is_stopped(flow: &Flow) -> bool {
+    flow.transmit == "stopped"
+}
+
+/// Whether a flow ends by itself.
+fn ends(flow: &FlowPlan) -> bool {
+    match &flow.kind {
+        FlowKind::Stream(stream) => stream.limit.frames.is_some() || stream.limit.time.is_some(),
+        FlowKind::Roce(plan) => {
+            plan.stop < Instant::NEVER || plan.message.is_some_and(|m| m.count < u64::MAX)
+        }
+    }
+}
+
+/// Whether every flow that ends by itself has, and there is one.
+fn are_done(plan: &TestPlan, report: &Report) -> bool {
+    let finite = plan.flows.iter().filter(|flow| ends(flow));
+    let states: Vec<bool> = finite
+        .map(|flow| report.flows.iter().any(|f| f.name == flow.name && is_stopped(f)))
+        .collect();
+    !states.is_empty() && states.into_iter().all(|stopped| stopped)
+}
+
+/// The part of a test that is done: of its duration, or of what the slowest of its flows sends.
+fn progress(plan: &TestPlan, report: &Report, duration: Option<Duration>) -> Option<f64> {
+    let at = elapsed(report);
+    let by_time = duration.map(|d| at / d.as_secs_f64().max(1e-12));
+    let by_flows = plan.flows.iter().filter_map(|asked| {
+        let FlowKind::Stream(stream) = &asked.kind else { return None };
+        let flow = report.flows.iter().find(|f| f.name == asked.name)?;
+        let by_frames = stream.limit.frames.map(|n| flow.frames_tx as f64 / n.max(1) as f64);
+        let span = |t: Duration| (t + stream.delay).as_secs_f64().max(1e-12);
+        let by_time = stream.limit.time.map(|t| at / span(t));
+        match (by_frames, by_time) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        }
+    });
+    let slowest = by_flows.min_by(f64::total_cmp);
+    let part = match (by_time, slowest) {
+        (Some(a), Some(b)) => Some(a.max(b)),
+        (a, b) => a.or(b),
+    };
+    part.map(|part| part.clamp(0.0, 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use core::convert::Infallible;
+
+    use super::*;
+    use crate::tester::verdict::tests::flow;
+
+    /// A world in which a flow sends a frame every 10 ms, if it is not held up.
+    struct Clockwork {
+        at: Duration,
+        stopped: bool,
+        last: u64,
+        held: bool,
+    }
+
+    impl Runner for Clockwork {
+        type Error = Infallible;
+        fn start(&mut self) -> Result<(), Infallible> {
+            self.at = Duration::ZERO;
+            Ok(())
+        }
+        fn stop(&mut self) -> Result<(), Infallible> {
+            self.stopped = true;
+            Ok(())
+        }
+        fn advance(&mut self, span: Duration) -> Result<(), Infallible> {
+            self.at = self.at + span;
+            Ok(())
+        }
+        fn report(&mut self, _: bool) -> Result<Report, Infallible> {
+            let due = (self.at.as_secs_f64() / 0.01).round() as u64;
+            let sent = if self.held { 0 } else { due.min(self.last) };
+            let over = self.stopped || sent == self.last;
+            let flow = Flow {
+                name: "f".into(),
+                transmit: if over { "stopped" } else { "started" },
+                frames_tx: sent,
+                frames_rx: sent,
+                ..Flow::default()
+            };
+            Ok(Report {
+                elapsed_s: Some(self.at.as_secs_f64()),
+                flows: vec![flow],
+                ..Report::default()
+            })
+        }
+        fn step(&self) -> Duration {
+            Duration::from_millis(10)
+        }
+    }
+
+    fn run(
+        frames: Option<u64>,
+        held: bool,
+        duration: Option<Duration>,
+        asks: u64,
+    ) -> (Ran, Vec<f64>) {
+        let plan = TestPlan { ports: vec![], flows: vec![flow("f", frames, true)] };
+        let last = frames.unwrap_or(u64::MAX);
+        let mut runner = Clockwork { at: Duration::ZERO, stopped: false, last, held };
+        let limits = Limits { duration, drain: Duration::from_millis(50) };
+        let mut parts = Vec::new();
+        let ran = drive(&plan, &mut runner, limits, |_, part| {
+            parts.extend(part);
+            (parts.len() as u64) < asks
+        });
+        (ran.unwrap_or_else(|never| match never {}), parts)
+    }
+
+    #[test]
+    fn a_test_ends_when_its_flows_do() {
+        let (ran, parts) = run(Some(10), false, None, u64::MAX);
+        assert_eq!((ran.why, ran.report.elapsed_s), (Why::Done, Some(0.1)));
+        assert!(ran.findings.iter().all(|finding| finding.good), "{:?}", ran.findings);
+        assert!((parts[4] - 0.5).abs() < 1e-9 && parts[9] == 1.0, "{parts:?}");
+        assert_eq!(ran.history.moments().len(), 11);
+    }
+
+    #[test]
+    fn a_flow_that_never_ends_is_stopped_at_the_duration() {
+        let (ran, _) = run(None, false, Some(Duration::from_millis(200)), u64::MAX);
+        assert_eq!((ran.why, ran.report.flows[0].frames_tx), (Why::Over, 20));
+    }
+
+    #[test]
+    fn what_is_held_up_is_not_waited_for_without_end() {
+        let (ran, _) = run(Some(5), true, Some(Duration::from_millis(30)), u64::MAX);
+        assert_eq!(ran.why, Why::Over);
+        assert_eq!(ran.findings[0].what, "sent 0 of 5 frames");
+    }
+
+    #[test]
+    fn somebody_may_end_it() {
+        assert_eq!(run(Some(100), false, None, 3).0.why, Why::Asked);
+    }
+}

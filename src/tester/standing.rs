@@ -1,0 +1,112 @@
+//! What is known of a test's flows and ports from their stations alone: all there is to know in a
+//! world whose links neither go down nor come up, and whose flows all start together.
+
+use super::plan::{FlowKind, FlowPlan, TestPlan};
+use super::tally::{FlowSeen, PortSeen, Rates, Transmit, tally};
+use crate::host::{StationSnapshot, StreamState};
+use crate::time::{Duration, Instant};
+use crate::units::BitsPerSec;
+
+/// How long a frame may be on its way before it is lost. A choice: a thousand times what the
+/// longest frame takes at 100 Gb/s.
+const ON_THE_WAY: Duration = Duration::from_millis(1);
+
+/// All flows, which were started at `started` and have run since, at `now`.
+#[must_use]
+pub fn flows(
+    plan: &TestPlan,
+    stations: &[StationSnapshot],
+    started: Instant,
+    now: Instant,
+) -> Vec<FlowSeen> {
+    let one = |flow: &FlowPlan| {
+        let counted = tally(flow, stations);
+        let rate = |n: u64| per_second(n, now.since(started));
+        let received = counted.received();
+        let rates = Rates {
+            frames_tx: rate(counted.tx.0),
+            bytes_tx: rate(counted.tx.1),
+            frames_rx: rate(received.0),
+            bytes_rx: rate(received.1),
+        };
+        let all = !flow.is_counted() || counted.rx.iter().all(|rx| rx.0 >= counted.tx.0);
+        let transmit = transmit(flow, &stations[flow.tx], all, now);
+        FlowSeen { transmit, started: Some(started), rates }
+    };
+    plan.flows.iter().map(one).collect()
+}
+
+/// What a flow does, `all` of whose frames have arrived or not.
+fn transmit(flow: &FlowPlan, station: &StationSnapshot, all: bool, now: Instant) -> Transmit {
+    let ended = |over: bool, last: Option<Instant>| {
+        let old = last.is_none_or(|last| now.since(last) > ON_THE_WAY);
+        if over && (all || old) { Transmit::Stopped } else { Transmit::Started }
+    };
+    match &flow.kind {
+        FlowKind::Stream(_) => {
+            station.stream(flow.id).map_or(Transmit::Stopped, |s| match s.state {
+                StreamState::Paused => Transmit::Paused,
+                StreamState::Started => ended(false, s.last_sent),
+                StreamState::Stopped | StreamState::Done => ended(true, s.last_sent),
+            })
+        }
+        // What is not acknowledged is sent again, so when it is done all has arrived.
+        FlowKind::Roce(_) => ended(station.sender(flow.id).is_none_or(|s| s.done), None),
+    }
+}
+
+/// All ports, `speeds` of which are those of their links.
+#[must_use]
+pub fn ports(
+    stations: &[StationSnapshot],
+    speeds: &[BitsPerSec],
+    started: Instant,
+    now: Instant,
+) -> Vec<PortSeen> {
+    let one = |(station, speed): (&StationSnapshot, &BitsPerSec)| {
+        let (c, rate) = (&station.counters, |n: u64| per_second(n, now.since(started)));
+        let rates = Rates {
+            frames_tx: rate(c.tx_frames),
+            bytes_tx: rate(c.tx_bytes),
+            frames_rx: rate(c.rx_frames),
+            bytes_rx: rate(c.rx_bytes),
+        };
+        PortSeen { link_up: true, speed: *speed, capture: (false, 0, 0), rates }
+    };
+    stations.iter().zip(speeds).map(one).collect()
+}
+
+fn per_second(n: u64, span: Duration) -> f64 {
+    let seconds = span.as_secs_f64();
+    if seconds > 0.0 { n as f64 / seconds } else { 0.0 }
+}
+
+/// Fills in the addresses of neighbours that are interfaces of the test itself, for worlds in which
+/// there is nobody else to ask.
+///
+/// # Errors
+/// A flow that needs another neighbour, as a sentence.
+pub fn settle_neighbours(plan: &mut TestPlan) -> Result<(), String> {
+    let interfaces = || plan.ports.iter().flat_map(|port| &port.interfaces);
+    let owner = |ip: core::net::IpAddr| {
+        interfaces().find(|interface| match ip {
+            core::net::IpAddr::V4(ip) => interface.ipv4.iter().any(|(own, ..)| *own == ip),
+            core::net::IpAddr::V6(ip) => interface.ipv6.iter().any(|(own, ..)| *own == ip),
+        })
+    };
+    let mut found = Vec::new();
+    for (n, flow) in plan.flows.iter().enumerate() {
+        for (which, wanted) in flow.resolve.iter().enumerate() {
+            let Some(interface) = owner(wanted.neighbour) else {
+                return Err(format!(
+                    "flow {}: {} is no interface of this test, and there is nobody else here who \
+                     could answer for it; give the flow a destination address",
+                    flow.name, wanted.neighbour
+                ));
+            };
+            found.push((n, which, interface.mac));
+        }
+    }
+    found.into_iter().for_each(|(n, which, mac)| plan.flows[n].found(which, mac));
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Unmodified snappi, the client of the Open Traffic Generator, against `sluice gen --listen` on ports
+//! in memory, over HTTP, HTTPS and gRPC. `judges/snappi_generator.py` says what it finds.
+#![cfg(feature = "dpdk")]
+
+mod run;
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use run::SLUICE;
+
+/// What the judge says of each part that holds.
+const PARTS: [&str; 5] = [
+    "flows_arrive",
+    "captures_are_what_was_asked",
+    "a_storm_stops_one_priority",
+    "neighbours_are_found",
+    "bad_configurations_are_refused",
+];
+
+/// A Python that has snappi; nothing where it could not be installed, which is then said. In CI
+/// (`CI=true`) that fails, unless setup says why it could not.
+fn python() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("target");
+    let python = root.join("snappi/bin/python");
+    if python.exists() {
+        return Some(python);
+    }
+    let why = std::fs::read_to_string(root.join("snappi.unavailable"));
+    let why = why.unwrap_or_else(|_| "`./dev setup` installs it".into());
+    eprintln!("skipped: there is no snappi: {why}");
+    None
+}
+
+/// `sluice gen --listen`, killed with the test.
+struct Generator {
+    child: Child,
+    addr: String,
+}
+
+impl Generator {
+    fn start() -> Self {
+        let mut child = Command::new(SLUICE)
+            .args(["gen", "--listen", "127.0.0.1:0"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("sluice starts");
+        let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut line = String::new();
+        let addr = loop {
+            line.clear();
+            assert!(said.read_line(&mut line).unwrap() > 0, "sluice ended before it listened");
+            if let Some(rest) = line.strip_prefix("OTG on ") {
+                break rest.split_whitespace().next().expect("an address").to_owned();
+            }
+        };
+        // What it says later must go somewhere.
+        std::thread::spawn(move || {
+            let mut rest = String::new();
+            let _ = said.read_to_string(&mut rest);
+            eprint!("{rest}");
+        });
+        Self { child, addr }
+    }
+}
+
+impl Drop for Generator {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn judge(transport: &str) {
+    let Some(python) = python() else { return };
+    let generator = Generator::start();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/judges/snappi_generator.py");
+    let output = Command::new(python)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .args([script, transport, &generator.addr])
+        .output()
+        .expect("python starts");
+    let (said, wrong) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{transport}: {said}\n{wrong}");
+    for part in PARTS {
+        assert!(said.lines().any(|line| line == format!("ok {part}")), "{part}: {said}\n{wrong}");
+    }
+}
+
+#[test]
+fn a_client_over_http_finds_what_it_asks_for() {
+    judge("http");
+}
+
+#[test]
+fn a_client_over_https_finds_what_it_asks_for() {
+    judge("https");
+}
+
+#[test]
+fn a_client_over_grpc_finds_what_it_asks_for() {
+    judge("grpc");
+}
+
+#[test]
+fn the_example_for_people_runs_as_it_says() {
+    let Some(python) = python() else { return };
+    let generator = Generator::start();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/snappi_example.py");
+    let output = Command::new(python)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .args([script, "--api", &format!("http://{}", generator.addr)])
+        .output()
+        .expect("python starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    let halves: Vec<_> = said.lines().filter(|l| l.starts_with("priority 3 paused")).collect();
+    assert_eq!(halves.len(), 2, "{said}");
+    assert!(halves[1].contains("on3 +0,") && !halves[1].contains("on4 +0"), "{said}");
+}

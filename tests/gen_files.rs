@@ -1,0 +1,160 @@
+//! `sluice gen` with the examples of configs/gen, in the virtual world: each runs as its head says, to
+//! the frame and the picosecond.
+
+mod run;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use run::{Dir, SLUICE};
+use serde_json::Value;
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/gen").join(name)
+}
+
+fn sluice(args: &[&str]) -> Output {
+    Command::new(SLUICE).arg("gen").args(args).output().expect("sluice starts")
+}
+
+/// What came of an example, which has to be good.
+fn outcome(name: &str, more: &[&str]) -> Value {
+    let file = example(name);
+    let args = [&[file.to_str().unwrap(), "--world", "virtual", "--format", "json"], more].concat();
+    let output = sluice(&args);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{name}: {said}");
+    let outcome: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(outcome["verdict"], "good", "{name}");
+    outcome
+}
+
+fn named<'a>(outcome: &'a Value, list: &str, name: &str) -> &'a Value {
+    let all = outcome[list].as_array().expect("a list");
+    all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("no {name} in {list}"))
+}
+
+#[test]
+fn every_example_is_good() {
+    let mut seen = 0;
+    for entry in fs::read_dir(example("")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "yaml") {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let outcome = outcome(name, &[]);
+            assert!(!outcome["checks"].as_array().unwrap().is_empty(), "{name} asks for nothing");
+            for flow in outcome["flows"].as_array().unwrap() {
+                assert_eq!(flow["transmit"], "stopped", "{name}: {flow}");
+                assert!(flow["frames_tx"].as_u64() > Some(0), "{name}: {flow}");
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen >= 6, "{seen} examples");
+}
+
+#[test]
+fn a_constant_rate_is_kept_exactly() {
+    let outcome = outcome("constant-rate.yaml", &[]);
+    let steady = named(&outcome, "flows", "steady");
+    assert_eq!((&steady["frames_tx"], &steady["frames_rx"]), (&40_000.into(), &40_000.into()));
+    assert_eq!(steady["pacing"]["error_ppm"], 0.0);
+    // 512 octets with preamble, at 1 Gb/s: 4.16 us from the first bit to the last.
+    assert_eq!(steady["latency"]["min_ns"], 4_160.0);
+    assert_eq!(steady["latency"]["max_ns"], 4_160.0);
+    assert_eq!(outcome["stamps"]["source"], "virtual");
+}
+
+#[test]
+fn a_storm_stops_its_priority_and_no_other() {
+    let outcome = outcome("pfc-storm.yaml", &[]);
+    let [on3, on4] = ["on3", "on4"].map(|name| named(&outcome, "flows", name));
+    assert_eq!(on4["frames_rx"], 20_000);
+    // Half a second at 10,000 a second, and the one that was due when the storm began.
+    assert_eq!((&on3["frames_tx"], &on3["frames_rx"]), (&5_001.into(), &5_001.into()));
+    let paused = &named(&outcome, "ports", "p1")["priorities"][3];
+    assert_eq!(paused["transitions"], 1, "{paused}");
+    let pausing = &named(&outcome, "ports", "p2")["priorities"][3];
+    assert_eq!((&pausing["continuous"], &pausing["largest_gap_ns"]), (&true.into(), &1e7.into()));
+    // 65535 quanta of 512 bits at 1 Gb/s.
+    assert_eq!(pausing["window_ns"], 33_553_920.0);
+}
+
+#[test]
+fn zero_quanta_resume_at_once() {
+    let outcome = outcome("pause-resume.yaml", &[]);
+    let paused = &named(&outcome, "ports", "p1")["priorities"][3];
+    assert_eq!((&paused["transitions"], &paused["resumes_rx"]), (&1.into(), &1.into()));
+    // From the first of twenty pauses to the resume, 200 ms later.
+    assert_eq!(paused["paused_ns"], 2e8);
+    let pausing = &named(&outcome, "ports", "p2")["priorities"][3];
+    let resumed = pausing["resume_ns"].as_f64().unwrap();
+    assert!(resumed < 10_000.0, "a frame's time after the resume, not {resumed} ns");
+}
+
+#[test]
+fn an_incast_waits_and_a_bystander_does_not() {
+    let outcome = outcome("incast.yaml", &[]);
+    for n in 1..=4 {
+        assert_eq!(named(&outcome, "flows", &format!("s{n}"))["frames_rx"], 320);
+    }
+    let bystander = named(&outcome, "flows", "bystander");
+    assert_eq!(bystander["frames_rx"], 5_000);
+    // Never behind more than the frames of one burst's beginning: it obeys no pause of priority 3.
+    assert!(bystander["pacing"]["gap_max_ns"].as_f64() < Some(1e6), "{bystander}");
+}
+
+#[test]
+fn the_same_file_gives_the_same_results() {
+    let [one, two] = [0; 2].map(|_| outcome("imix.yaml", &[]).to_string());
+    assert_eq!(one, two);
+}
+
+#[test]
+fn files_are_written_beside_the_results() {
+    let dir = Dir::new("gen-files");
+    let at = |name: &str| dir.path(name).display().to_string();
+    let (page, csv, hgrm) = (at("r.html"), at("csv"), at("hgrm"));
+    outcome("constant-rate.yaml", &["--report", &page, "--csv", &csv, "--hgrm", &hgrm]);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("throughput (Mb/s)") && !page.contains("<script"));
+    let flows = fs::read_to_string(dir.path("csv/flows.csv")).unwrap();
+    assert!(flows.lines().nth(1).unwrap().starts_with("steady,p1,p2,stopped,40000,40000,"));
+    assert_eq!(fs::read_to_string(dir.path("csv/priorities.csv")).unwrap().lines().count(), 17);
+    let hgrm = fs::read_to_string(dir.path("hgrm/steady.hgrm")).unwrap();
+    assert!(hgrm.contains("Total count    =        40000]"), "{hgrm}");
+}
+
+#[test]
+fn a_dry_run_says_what_a_file_comes_to() {
+    let output = sluice(&[example("pfc-storm.yaml").to_str().unwrap(), "--dry-run"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    for part in ["PFC 3,4", "MAC control", "10000 fps", "500ms", "ring:storm.a"] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+}
+
+#[test]
+fn bad_input_is_refused_with_its_line() {
+    let dir = Dir::new("gen-bad");
+    let good = fs::read_to_string(example("constant-rate.yaml")).unwrap();
+    let refused = |text: &str, more: &[&str], says: &str| {
+        let file = dir.write("bad.yaml", text);
+        let args = [&[file.to_str().unwrap(), "--world", "virtual"], more].concat();
+        let output = sluice(&args);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(says), "{says} in\n{said}");
+    };
+    refused(&good.replace("rx_names: [p2]", "rx_names: [p7]"), &[], "bad.yaml:");
+    refused(&good.replace("fixed: 512", "fixed: 40"), &[], "flows[0].size");
+    refused(&good.replace("name: back", "name: steady"), &[], "steady");
+    refused(&good.replace("pps: 20000", "pps: 20000000"), &[], "flows[0].rate");
+    refused("", &[], "the file is empty");
+    refused("{", &[], "bad.yaml:1:");
+    refused(&good, &["--port", "p7=ring:x.a"], "there are p1, p2");
+    refused(&good, &["--port", "p1=iface:eth0"], "no end of a pair in memory");
+    refused(&good, &["--port", "p1=ring:other.a"], "no port is at the other end");
+}
