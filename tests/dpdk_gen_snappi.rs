@@ -3,10 +3,12 @@
 #![cfg(feature = "dpdk")]
 
 mod run;
+#[path = "support/snappi.rs"]
+mod snappi;
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use run::SLUICE;
 
@@ -19,19 +21,8 @@ const PARTS: [&str; 5] = [
     "bad_configurations_are_refused",
 ];
 
-/// A Python that has snappi; nothing where it could not be installed, which is then said. In CI
-/// (`CI=true`) that fails, unless setup says why it could not.
-fn python() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("target");
-    let python = root.join("snappi/bin/python");
-    if python.exists() {
-        return Some(python);
-    }
-    let why = std::fs::read_to_string(root.join("snappi.unavailable"));
-    let why = why.unwrap_or_else(|_| "`./dev setup` installs it".into());
-    eprintln!("skipped: there is no snappi: {why}");
-    None
-}
+/// One generator at a time: each takes tens of megabytes of hugepages, of which there may be few.
+static MACHINE: Mutex<()> = Mutex::new(());
 
 /// `sluice gen --listen`, killed with the test.
 struct Generator {
@@ -73,7 +64,8 @@ impl Drop for Generator {
 }
 
 fn judge(transport: &str) {
-    let Some(python) = python() else { return };
+    let Some(python) = snappi::python() else { return };
+    let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let generator = Generator::start();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/judges/snappi_generator.py");
     let output = Command::new(python)
@@ -106,7 +98,8 @@ fn a_client_over_grpc_finds_what_it_asks_for() {
 
 #[test]
 fn the_example_for_people_runs_as_it_says() {
-    let Some(python) = python() else { return };
+    let Some(python) = snappi::python() else { return };
+    let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let generator = Generator::start();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/snappi_example.py");
     let output = Command::new(python)

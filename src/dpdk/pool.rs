@@ -131,7 +131,8 @@ impl Pool {
                 what: format!("pool name `{name}`"),
                 why: "a pool of this name exists".into(),
             },
-            libc::ENOMEM => Error::NoMemory {
+            // The latter where there is memory, but no piece of it that is long enough.
+            libc::ENOMEM | libc::ENOBUFS => Error::NoMemory {
                 what: format!("pool {name} of {frames} frames"),
                 need_kib: u64::from(frames) * (u64::from(data_room) + OVERHEAD_BYTES) / 1_024,
                 remedy: memory_remedy(eal),
