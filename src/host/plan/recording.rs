@@ -88,7 +88,7 @@ impl Recording {
             all.octets.extend_from_slice(octets);
             if let Some((before, place)) = last {
                 let gap = at.since(before);
-                whole = whole + gap;
+                whole += gap;
                 let before: &mut Recorded = &mut all.all[place];
                 before.gap = gap;
             }

@@ -42,7 +42,8 @@ impl<P: Source> Station<P> {
         let head = frame.head();
         if let Some((dst, arrival)) = arrived::usual(head) {
             let ours = self.meter.is_some() || dst == self.mac || dst.is_multicast();
-            if ours && self.take_data(now, &arrival, None, frame.wire_len()) {
+            let stamp = self.port.rx_stamp(&frame);
+            if ours && self.take_data((now, stamp), &arrival, None, frame.wire_len()) {
                 return;
             }
         }
@@ -68,7 +69,10 @@ impl<P: Source> Station<P> {
             return self.take_other(now, frame, &walk, foreign);
         }
         let expected = match Arrived::read(head, &walk) {
-            Arrived::Data(arrival, data) => self.take_data(now, &arrival, data, frame.wire_len()),
+            Arrived::Data(arrival, data) => {
+                let stamp = self.port.rx_stamp(&frame);
+                self.take_data((now, stamp), &arrival, data, frame.wire_len())
+            }
             Arrived::Answer(key, answer) => {
                 let sender = self.sender_of(key);
                 sender.is_some_and(|n| self.sources.on_answer(now, n, &answer))
@@ -97,7 +101,8 @@ impl<P: Source> Station<P> {
             return false;
         }
         let found = Arrival::search(frame.head(), walk);
-        found.is_some_and(|arrival| self.take_data(now, &arrival, None, frame.wire_len()))
+        let stamp = self.port.rx_stamp(frame);
+        found.is_some_and(|arrival| self.take_data((now, stamp), &arrival, None, frame.wire_len()))
     }
 
     /// Whether a frame without a probe is one of a control stream that is expected here, which it
@@ -108,11 +113,12 @@ impl<P: Source> Station<P> {
     }
 
     /// Data with a probe: it is counted, and answered if its flow has a receiver here. False when
-    /// the flow is none of this station's.
+    /// the flow is none of this station's. Its latency ends with the port's own stamp, if it has one;
+    /// all that is decided goes by the time of the poll.
     #[inline]
     fn take_data(
         &mut self,
-        now: Instant,
+        (now, stamp): (Instant, Option<Instant>),
         arrival: &Arrival,
         data: Option<Data>,
         wire_len: u32,
@@ -127,7 +133,7 @@ impl<P: Source> Station<P> {
             }
         }
         let sink = &mut self.sinks[i];
-        sink.take(now, arrival, wire_len);
+        sink.take(stamp.unwrap_or(now), arrival, wire_len);
         if let (Some(p), Some(meter)) = (sink.priority(), &mut self.meter) {
             meter.on_data(now, p);
         }

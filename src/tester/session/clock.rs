@@ -48,6 +48,11 @@ impl Time {
         }
     }
 
+    /// The counter behind all clocks.
+    pub(super) const fn counter(&self) -> &TscClock {
+        &self.real
+    }
+
     /// The time now, as the slowest thread has it.
     pub(super) fn now(&self) -> Instant {
         self.leash.as_ref().map_or_else(|| self.real.now(), Leash::polled)

@@ -9,6 +9,7 @@ use super::board::{FlowSample, Sample};
 use super::crew::{Host, Order, Pace};
 use super::links::Link;
 use super::{Inner, Session, SessionError, lock};
+use crate::dpdk::StampQuality;
 use crate::host::{FlowId, StationSnapshot, StreamCounters, StreamState};
 use crate::tester::plan::FlowKind;
 use crate::tester::report::{Report, Stamps};
@@ -158,8 +159,28 @@ impl Inner {
         let gap = paces.iter().map(|pace| pace.gaps.percentile(99.0)).max();
         let poll = gap.unwrap_or(Duration::ZERO).as_picos() as f64 / 1e3;
         let resolution = self.shared.time.resolution().as_picos() as f64 / 1e3;
-        // A stamp is the time of the poll, at either end.
-        Stamps { source: "tsc", resolution_ns: resolution, uncertainty_ns: 2.0 * poll }
+        let by_device = self.at_all(self.all_ports(), |_, host, _| {
+            let port = host.port_mut().port_mut().port_mut();
+            // What it says of this moment stands for the test as long as it is renewed.
+            let _ = port.refresh_stamps();
+            port.stamp_quality()
+        });
+        // One port without stamps of its own makes all times the counter's, as a report has one
+        // source for all.
+        let all: Option<Vec<StampQuality>> = by_device.ok().and_then(|q| q.into_iter().collect());
+        let Some(qualities) = all.filter(|all| !all.is_empty()) else {
+            // A stamp is the time of the poll, at either end.
+            return Stamps { source: "tsc", resolution_ns: resolution, uncertainty_ns: 2.0 * poll };
+        };
+        let most = |of: fn(&StampQuality) -> Duration| {
+            qualities.iter().map(of).max().unwrap_or(Duration::ZERO).as_picos() as f64 / 1e3
+        };
+        // Frames are stamped by the poll that sends them, and by the device that receives them.
+        Stamps {
+            source: "nic",
+            resolution_ns: resolution.max(most(|q| q.resolution)),
+            uncertainty_ns: poll + most(|q| q.uncertainty),
+        }
     }
 }
 

@@ -254,8 +254,12 @@ impl Rack {
     ) -> Result<(), SessionError> {
         let is_virtual = port.is_virtual();
         let max_frame = Some(want.longest);
-        let options =
-            PortOptions { promiscuous: want.promiscuous, max_frame, ..PortOptions::default() };
+        let options = PortOptions {
+            promiscuous: want.promiscuous,
+            max_frame,
+            rx_stamps: !is_virtual,
+            ..PortOptions::default()
+        };
         let mut port = port.start(&options, pool)?;
         if !is_virtual {
             wait_for_link(&port.control());
