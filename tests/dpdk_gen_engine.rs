@@ -16,7 +16,7 @@ fn engine() -> MutexGuard<'static, TesterEngine> {
     static ENGINE: OnceLock<Mutex<TesterEngine>> = OnceLock::new();
     let engine = ENGINE.get_or_init(|| {
         let eal = EalOptions { memory: Memory::NoHuge, ..EalOptions::default() };
-        Mutex::new(TesterEngine::new(TesterOptions { eal, threads: None }))
+        Mutex::new(TesterEngine::new(TesterOptions { eal, ..TesterOptions::default() }))
     });
     engine.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -36,9 +36,9 @@ pub struct PortOptions {
     pub promiscuous: bool,
     /// Leave PFC to the device for these priorities. Default: none; Sluice does it in software.
     pub hardware_pfc: Option<HardwarePfc>,
-    /// Have the device stamp received frames; [`DpdkPort::relate_stamps`] then makes times of the
-    /// stamps. Default: no. A device that cannot starts all the same, and says why.
-    pub rx_stamps: bool,
+    /// Have the device stamp received frames, in the time of this clock. Default: no. A device that
+    /// cannot starts all the same, and [`PortInfo::rx_stamps`] says why.
+    pub rx_stamps: Option<TscClock>,
 }
 
 impl Default for PortOptions {
@@ -49,7 +49,7 @@ impl Default for PortOptions {
             max_frame: None,
             promiscuous: true,
             hardware_pfc: None,
-            rx_stamps: false,
+            rx_stamps: None,
         }
     }
 }
@@ -177,14 +177,15 @@ impl DpdkPort<Stopped> {
     /// [`Error::Option`] when the pool or the device has no room for the longest frame,
     /// [`Error::NoHardwarePfc`], [`Error::NoMemory`], or [`Error::Device`].
     pub fn start(self, options: &PortOptions, pool: &Pool) -> Result<DpdkPort<Started>, Error> {
-        if !options.rx_stamps {
-            return self.start_with(options, pool, 0);
-        }
+        let Some(tsc) = &options.rx_stamps else { return self.start_with(options, pool, 0) };
         let offload = u64::from(sys::RTE_ETH_RX_OFFLOAD_TIMESTAMP);
         let offered = device::info(self.id()).is_ok_and(|i| i.rx_offload_capa & offload != 0);
         let mut port = self.start_with(options, pool, if offered { offload } else { 0 })?;
-        let why = "the driver does not offer it";
-        port.state.info.rx_stamps = Some(if offered { Ok(()) } else { Err(why.into()) });
+        let stamps = match offered {
+            true => port.device_stamps(pool.eal(), tsc),
+            false => Err("the driver does not offer it".into()),
+        };
+        port.state.info.rx_stamps = Some(stamps);
         Ok(port)
     }
 
@@ -249,15 +250,8 @@ impl DpdkPort<Started> {
         DpdkPort::of(self.device)
     }
 
-    /// Finds out how the device's clock runs beside `tsc`, in whose time received frames are
-    /// stamped from now on; takes 50 ms. Until then, and where it fails, they have no stamps.
-    ///
-    /// # Errors
-    /// That the device was not asked to stamp or does not, or why its clock is of no use.
-    pub fn relate_stamps(&mut self, eal: &Eal, tsc: &TscClock) -> Result<(), String> {
-        self.state.stamps = None;
-        let stamping = &self.state.info.rx_stamps;
-        stamping.clone().unwrap_or_else(|| Err("it was not asked to stamp".into()))?;
+    /// Finds out how to read the stamps that the device puts on frames.
+    fn device_stamps(&mut self, eal: &Eal, tsc: &TscClock) -> Result<(), String> {
         let field = StampField::register(eal).map_err(|error| error.to_string())?;
         let id = self.state.id;
         let clock = DeviceClock::calibrate(tsc, || read_device_clock(id))?;
@@ -266,7 +260,7 @@ impl DpdkPort<Started> {
     }
 
     /// Takes what received frames carry in `field` for readings of `clock`: what
-    /// [`DpdkPort::relate_stamps`] does with the device's own.
+    /// [`PortOptions::rx_stamps`] does by itself with a device that stamps.
     pub fn stamp_by(&mut self, field: StampField, clock: DeviceClock) {
         self.state.stamps = Some((field, clock));
     }

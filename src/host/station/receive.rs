@@ -42,8 +42,8 @@ impl<P: Source> Station<P> {
         let head = frame.head();
         if let Some((dst, arrival)) = arrived::usual(head) {
             let ours = self.meter.is_some() || dst == self.mac || dst.is_multicast();
-            let stamp = self.port.rx_stamp(&frame);
-            if ours && self.take_data((now, stamp), &arrival, None, frame.wire_len()) {
+            let times = (now, self.arrived_at(now, &frame));
+            if ours && self.take_data(times, &arrival, None, frame.wire_len()) {
                 return;
             }
         }
@@ -70,8 +70,8 @@ impl<P: Source> Station<P> {
         }
         let expected = match Arrived::read(head, &walk) {
             Arrived::Data(arrival, data) => {
-                let stamp = self.port.rx_stamp(&frame);
-                self.take_data((now, stamp), &arrival, data, frame.wire_len())
+                let times = (now, self.arrived_at(now, &frame));
+                self.take_data(times, &arrival, data, frame.wire_len())
             }
             Arrived::Answer(key, answer) => {
                 let sender = self.sender_of(key);
@@ -101,8 +101,8 @@ impl<P: Source> Station<P> {
             return false;
         }
         let found = Arrival::search(frame.head(), walk);
-        let stamp = self.port.rx_stamp(frame);
-        found.is_some_and(|arrival| self.take_data((now, stamp), &arrival, None, frame.wire_len()))
+        let times = (now, self.arrived_at(now, frame));
+        found.is_some_and(|arrival| self.take_data(times, &arrival, None, frame.wire_len()))
     }
 
     /// Whether a frame without a probe is one of a control stream that is expected here, which it
@@ -113,12 +113,11 @@ impl<P: Source> Station<P> {
     }
 
     /// Data with a probe: it is counted, and answered if its flow has a receiver here. False when
-    /// the flow is none of this station's. Its latency ends with the port's own stamp, if it has one;
-    /// all that is decided goes by the time of the poll.
+    /// the flow is none of this station's.
     #[inline]
     fn take_data(
         &mut self,
-        (now, stamp): (Instant, Option<Instant>),
+        (now, at): (Instant, Instant),
         arrival: &Arrival,
         data: Option<Data>,
         wire_len: u32,
@@ -133,11 +132,17 @@ impl<P: Source> Station<P> {
             }
         }
         let sink = &mut self.sinks[i];
-        sink.take(stamp.unwrap_or(now), arrival, wire_len);
+        sink.take(at, arrival, wire_len);
         if let (Some(p), Some(meter)) = (sink.priority(), &mut self.meter) {
             meter.on_data(now, p);
         }
         true
+    }
+
+    /// When a frame arrived: by the port's stamp, if it has one, else now that it is found.
+    #[inline]
+    fn arrived_at(&self, now: Instant, frame: &P::Frame) -> Instant {
+        self.port.rx_stamp(frame).map_or(now, |at| at.min(now))
     }
 
     /// The sender whose answers have this key.

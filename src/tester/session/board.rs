@@ -25,6 +25,9 @@ const LOOK_AWAKE: StdDuration = StdDuration::from_millis(20);
 /// As above.
 const LOOK_ASLEEP: StdDuration = StdDuration::from_millis(200);
 
+/// Looks from one reading of devices' clocks to the next: some seconds.
+const REFRESH_EVERY: u32 = 100;
+
 /// What rates are taken over.
 const WINDOW: Duration = Duration::from_secs(1);
 
@@ -195,7 +198,12 @@ impl Board {
 
 /// Looks at the flows of a test until it ends.
 pub(super) fn watch(inner: &Inner) {
+    let mut looks = 0_u32;
     while !inner.ending.load(Ordering::Relaxed) {
+        looks = looks.wrapping_add(1);
+        if looks % REFRESH_EVERY == 0 && inner.refresh_stamps().is_err() {
+            return;
+        }
         let awake = inner.board().is_awake();
         if inner.look_around().and_then(|()| inner.follow_links()).is_err() {
             inner.board().warn("a thread of the test is gone: start the test again".into());

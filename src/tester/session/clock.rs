@@ -33,10 +33,9 @@ pub(super) enum Clock<'a> {
 }
 
 impl Time {
-    /// For so many threads; on a leash if all ports are in memory.
-    pub(super) fn new(threads: usize, in_memory: bool) -> Self {
+    /// By a clock, for so many threads; on a leash if all ports are in memory.
+    pub(super) fn new(real: TscClock, threads: usize, in_memory: bool) -> Self {
         let leash = in_memory.then(|| Leash::new(threads, SPAN));
-        let real = TscClock::new();
         Self { zero: real.now(), real, leash }
     }
 
@@ -46,11 +45,6 @@ impl Time {
             None => Clock::Real(&self.real),
             Some(leash) => Clock::Leashed(&self.real, leash.tether(thread, self.zero)),
         }
-    }
-
-    /// The counter behind all clocks.
-    pub(super) const fn counter(&self) -> &TscClock {
-        &self.real
     }
 
     /// The time now, as the slowest thread has it.

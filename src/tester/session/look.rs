@@ -155,32 +155,39 @@ impl Inner {
         self.crews.iter().map(ask).collect()
     }
 
-    pub(super) fn stamps(&self, paces: &[Pace]) -> Stamps {
-        let gap = paces.iter().map(|pace| pace.gaps.percentile(99.0)).max();
-        let poll = gap.unwrap_or(Duration::ZERO).as_picos() as f64 / 1e3;
-        let resolution = self.shared.time.resolution().as_picos() as f64 / 1e3;
-        let by_device = self.at_all(self.all_ports(), |_, host, _| {
-            let port = host.port_mut().port_mut().port_mut();
-            // What it says of this moment stands for the test as long as it is renewed.
-            let _ = port.refresh_stamps();
-            port.stamp_quality()
-        });
-        // One port without stamps of its own makes all times the counter's, as a report has one
-        // source for all.
-        let all: Option<Vec<StampQuality>> = by_device.ok().and_then(|q| q.into_iter().collect());
-        let Some(qualities) = all.filter(|all| !all.is_empty()) else {
-            // A stamp is the time of the poll, at either end.
-            return Stamps { source: "tsc", resolution_ns: resolution, uncertainty_ns: 2.0 * poll };
+    /// A stamp is the time of a poll, at either end; or the device's, where all ports' devices stamp
+    /// what they receive.
+    pub(super) fn stamps(&self, paces: &[Pace]) -> Result<Stamps, SessionError> {
+        let ns = |d: Duration| d.as_picos() as f64 / 1e3;
+        let poll = paces.iter().map(|pace| pace.gaps.percentile(99.0)).max();
+        let poll = ns(poll.unwrap_or(Duration::ZERO));
+        let own = ns(self.shared.time.resolution());
+        let quality = |_, host: &mut Host, _| host.port_mut().port_mut().port_mut().stamp_quality();
+        let devices: Option<Vec<_>> = self.at_all(self.all_ports(), quality)?.into_iter().collect();
+        let Some(devices) = devices.filter(|all| !all.is_empty()) else {
+            return Ok(Stamps { source: "tsc", resolution_ns: own, uncertainty_ns: 2.0 * poll });
         };
-        let most = |of: fn(&StampQuality) -> Duration| {
-            qualities.iter().map(of).max().unwrap_or(Duration::ZERO).as_picos() as f64 / 1e3
-        };
-        // Frames are stamped by the poll that sends them, and by the device that receives them.
-        Stamps {
+        let worst = |of: fn(&StampQuality) -> Duration| devices.iter().map(of).max();
+        let resolution = ns(worst(|q| q.resolution).unwrap_or(Duration::ZERO));
+        let uncertainty = ns(worst(|q| q.uncertainty).unwrap_or(Duration::ZERO));
+        Ok(Stamps {
             source: "nic",
-            resolution_ns: resolution.max(most(|q| q.resolution)),
-            uncertainty_ns: poll + most(|q| q.uncertainty),
+            resolution_ns: own.max(resolution),
+            uncertainty_ns: poll + uncertainty,
+        })
+    }
+
+    /// Has devices that stamp compare their clocks with ours again.
+    pub(super) fn refresh_stamps(&self) -> Result<(), SessionError> {
+        let refresh = |_, host: &mut Host, _| {
+            let port = host.port_mut().port_mut().port_mut();
+            port.stamp_quality().is_some().then(|| port.refresh_stamps())
+        };
+        let done = self.at_all(self.all_ports(), refresh)?;
+        for why in done.into_iter().flatten().filter_map(Result::err) {
+            self.board().warn(format!("a device's clock could not be read again: {why}"));
         }
+        Ok(())
     }
 }
 
@@ -194,7 +201,7 @@ impl Session {
     /// # Errors
     /// [`SessionError::Gone`].
     pub fn stamps(&self) -> Result<Stamps, SessionError> {
-        Ok(self.inner.stamps(&self.inner.paces()?))
+        self.inner.stamps(&self.inner.paces()?)
     }
 
     /// What was counted until now.
@@ -241,7 +248,7 @@ impl Session {
         let seen = Seen {
             plan: &plan,
             world: "real",
-            stamps: inner.stamps(&paces),
+            stamps: inner.stamps(&paces)?,
             elapsed: epoch.map(|epoch| now.since(epoch.min(now))),
             stations: &stations,
             tallies: Some(tallies),

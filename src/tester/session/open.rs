@@ -47,7 +47,7 @@ impl Bench {
     /// that this process may use but one, which is left to everything else: what takes a CPU from a
     /// thread that polls makes its stamps and pauses late.
     #[must_use]
-    pub const fn new(eal: Eal, threads: Option<usize>) -> Self {
+    pub fn new(eal: Eal, threads: Option<usize>) -> Self {
         Self { rack: Rack::new(eal), session: None, threads, outside: false }
     }
 
@@ -136,14 +136,11 @@ impl Bench {
         let threads = self.threads.unwrap_or_else(|| Cores::available() - 1);
         let places = spread(&wants, threads, in_memory);
         let threads = places.iter().map(|(thread, _)| thread + 1).max().unwrap_or(0);
-        let time = Time::new(threads, in_memory);
+        let time = Time::new(*self.rack.clock(), threads, in_memory);
         let shared = Shared { time, cores: Cores::find(threads), awake: AtomicBool::new(false) };
         let shared = Arc::new(shared);
         let mut hosts: Vec<Vec<(usize, Host)>> = (0..threads).map(|_| Vec::new()).collect();
-        for (n, (plan, mut jack)) in plans.iter().zip(jacks).enumerate() {
-            // Where that fails, stamps are those of polls, as the report says.
-            let port = jack.port_mut().port_mut();
-            let _ = port.relate_stamps(self.rack.eal(), shared.time.counter());
+        for (n, (plan, jack)) in plans.iter().zip(jacks).enumerate() {
             let host = Station::new(plan, jack).expect("the plan was checked");
             hosts[places[n].0].push((n, host));
         }

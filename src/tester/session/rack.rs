@@ -8,7 +8,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use super::{Jack, SessionError};
 use crate::dpdk::{
     DpdkPort, Eal, Pool, PoolOptions, PortControl, PortOptions, RingOptions, SourcePort, Stopped,
-    receive_room, ring_pair,
+    TscClock, receive_room, ring_pair,
 };
 use crate::frame::Burst;
 use crate::port::{Port, PortCaps};
@@ -76,6 +76,8 @@ pub(super) struct Facts {
 #[derive(Debug)]
 pub(super) struct Rack {
     eal: Eal,
+    /// The clock of all tests, which devices that stamp are asked to stamp by.
+    clock: TscClock,
     /// By location.
     held: BTreeMap<String, Held>,
     /// How many pools and interface devices were made: no name is used twice.
@@ -130,8 +132,12 @@ pub(super) fn check(location: &Location) -> Result<(), SessionError> {
 }
 
 impl Rack {
-    pub(super) const fn new(eal: Eal) -> Self {
-        Self { eal, held: BTreeMap::new(), made: 0 }
+    pub(super) fn new(eal: Eal) -> Self {
+        Self { eal, clock: TscClock::new(), held: BTreeMap::new(), made: 0 }
+    }
+
+    pub(super) const fn clock(&self) -> &TscClock {
+        &self.clock
     }
 
     pub(super) const fn eal(&self) -> &Eal {
@@ -254,12 +260,9 @@ impl Rack {
     ) -> Result<(), SessionError> {
         let is_virtual = port.is_virtual();
         let max_frame = Some(want.longest);
-        let options = PortOptions {
-            promiscuous: want.promiscuous,
-            max_frame,
-            rx_stamps: !is_virtual,
-            ..PortOptions::default()
-        };
+        let rx_stamps = (!is_virtual).then_some(self.clock);
+        let promiscuous = want.promiscuous;
+        let options = PortOptions { promiscuous, max_frame, rx_stamps, ..PortOptions::default() };
         let mut port = port.start(&options, pool)?;
         if !is_virtual {
             wait_for_link(&port.control());
