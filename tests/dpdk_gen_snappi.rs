@@ -3,12 +3,13 @@
 #![cfg(feature = "dpdk")]
 
 mod run;
+#[allow(dead_code)] // the server's own tests use more of it
 #[path = "support/snappi.rs"]
 mod snappi;
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use run::SLUICE;
 
@@ -20,9 +21,6 @@ const PARTS: [&str; 5] = [
     "neighbours_are_found",
     "bad_configurations_are_refused",
 ];
-
-/// One generator at a time: each takes tens of megabytes of hugepages, of which there may be few.
-static MACHINE: Mutex<()> = Mutex::new(());
 
 /// `sluice gen --listen`, killed with the test.
 struct Generator {
@@ -63,9 +61,15 @@ impl Drop for Generator {
     }
 }
 
+/// One at a time: all of them poll with every CPU there is.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn judge(transport: &str) {
     let Some(python) = snappi::python() else { return };
-    let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let generator = Generator::start();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/judges/snappi_generator.py");
     let output = Command::new(python)
@@ -99,7 +103,7 @@ fn a_client_over_grpc_finds_what_it_asks_for() {
 #[test]
 fn the_example_for_people_runs_as_it_says() {
     let Some(python) = snappi::python() else { return };
-    let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let generator = Generator::start();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/snappi_example.py");
     let output = Command::new(python)

@@ -7,8 +7,8 @@
 mod worlds;
 
 use sluice::dpdk::Eal;
-use sluice::lab::parse;
 use sluice::lab::real::{self, RealError, RealOptions};
+use sluice::lab::{self, Options, Outcome, World, parse};
 use sluice::units::{Priority, PrioritySet};
 use worlds::both;
 
@@ -38,7 +38,26 @@ fn what_must_agree_agrees() {
     pauses_in_the_same_order(&eal);
     messages_across_two_switches(&eal);
     a_link_that_flaps(&eal);
+    a_generators_file(&eal);
     what_rings_cannot_do_is_said(&eal);
+}
+
+/// A generator's file through a switch: the same storm stops the same flow and no other.
+fn a_generators_file(eal: &Eal) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs/otg-storm.yaml");
+    let (plan, _) = lab::load(path.as_ref()).unwrap();
+    let exact = lab::run(&plan, World::Virtual, Options::default(), |_| ()).unwrap().outcome;
+    let real = real::run(eal, &plan, RealOptions::default(), |_| ()).unwrap().outcome();
+    let received = |outcome: &Outcome| {
+        assert!(outcome.is_good(), "{}: {:#?}", outcome.world, outcome.checks);
+        let tester = outcome.tester.as_ref().unwrap();
+        let paused = tester.ports[0].priorities.iter().filter(|p| p.transitions > 0);
+        assert_eq!(paused.map(|p| p.priority).collect::<Vec<_>>(), [3], "{}", outcome.world);
+        tester.flows.iter().map(|flow| flow.frames_rx).collect::<Vec<_>>()
+    };
+    let (exact, real) = (received(&exact), received(&real));
+    assert_eq!((exact[1], real[1]), (20_000, 20_000));
+    assert!(exact[0].abs_diff(real[0]) <= 50, "{exact:?} and {real:?}");
 }
 
 /// Three hosts offer one of them three times what its link carries, half of it lossless.

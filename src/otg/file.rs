@@ -61,13 +61,7 @@ pub fn parse_placed(
     text: &str,
     places: &[(String, String)],
 ) -> Result<(TestFile, Vec<Warning>), ConfigError> {
-    let failed = |findings| ConfigError { file: name.to_owned(), findings };
-    let root = config::tree::read(text, EMPTY).map_err(|f| failed(vec![f]))?;
-    let mut config: Config = config::de::from_tree(&root).map_err(|f| failed(vec![f]))?;
-    for (port, place) in places {
-        place_port(&mut config, port, place).map_err(|f| failed(vec![f]))?;
-    }
-    test_of("", &root, config, &|_| None).map_err(failed)
+    read(name, text, places, &|_| None)
 }
 
 /// Puts a port elsewhere.
@@ -105,6 +99,16 @@ pub fn parse(
     text: &str,
     link: &dyn Fn(&Location) -> Option<BitsPerSec>,
 ) -> Result<(TestFile, Vec<Warning>), ConfigError> {
+    read(name, text, &[], link)
+}
+
+/// A whole file: the configuration, and what there is beside it in our own words.
+fn read(
+    name: &str,
+    text: &str,
+    places: &[(String, String)],
+    link: &dyn Fn(&Location) -> Option<BitsPerSec>,
+) -> Result<(TestFile, Vec<Warning>), ConfigError> {
     let one = |finding: Finding| ConfigError::one(name, finding);
     let mut root = config::tree::read(text, EMPTY).map_err(one)?;
     let whole = root.clone();
@@ -114,32 +118,18 @@ pub fn parse(
         findings.iter_mut().for_each(|f| f.mark = f.mark.or(Some(mark_of(&whole, &f.path))));
         ConfigError { file: name.to_owned(), findings }
     };
-    let (mut file, warnings) = test_at("", &root, link).map_err(all)?;
+    let mut config: Config = config::de::from_tree(&root).map_err(one)?;
+    for (port, place) in places {
+        place_port(&mut config, port, place).map_err(one)?;
+    }
+    let (mut file, warnings) = test_of(&root, config, link).map_err(all)?;
     replay::add(&mut file.plan, &replays).map_err(all)?;
     file.replays = replays;
     Ok((file, warnings))
 }
 
-/// Makes a test of the configuration that is at `path` in a file: all of a generator file, or a
-/// part of a lab file.
-///
-/// # Errors
-/// Everything that is wrong with it, in the order of its lines.
-pub(crate) fn test_at(
-    path: &str,
-    node: &Node,
-    link: &dyn Fn(&Location) -> Option<BitsPerSec>,
-) -> Result<(TestFile, Vec<Warning>), Vec<Finding>> {
-    let config: Config = config::de::from_tree(node).map_err(|mut finding| {
-        finding.path = joined(path, &finding.path);
-        vec![finding]
-    })?;
-    test_of(path, node, config, link)
-}
-
-/// The same of a configuration that was read from there.
+/// Makes a test of a configuration that was read from a file.
 fn test_of(
-    path: &str,
     node: &Node,
     config: Config,
     link: &dyn Fn(&Location) -> Option<BitsPerSec>,
@@ -148,7 +138,6 @@ fn test_of(
     let placed = |mut found: Vec<Finding>| {
         for finding in &mut found {
             finding.mark = Some(mark_of(node, &finding.path));
-            finding.path = joined(path, &finding.path);
         }
         found.sort_by_key(|f| f.mark);
         found
@@ -171,14 +160,6 @@ fn mark_of(mut node: &Node, path: &str) -> Mark {
         node = next;
     }
     node.mark
-}
-
-fn joined(root: &str, path: &str) -> String {
-    match (root, path) {
-        ("", path) => path.to_owned(),
-        (root, "") => root.to_owned(),
-        (root, path) => format!("{root}.{path}"),
-    }
 }
 
 #[cfg(test)]

@@ -194,7 +194,7 @@ mod tests {
             Ok(())
         }
         fn advance(&mut self, span: Duration) -> Result<(), Infallible> {
-            self.at = self.at + span;
+            self.at += span;
             Ok(())
         }
         fn report(&mut self, _: bool) -> Result<Report, Infallible> {

@@ -89,6 +89,7 @@ pub(super) mod tests {
             id: FlowId(0),
             path: Path::Data(Priority::ALL[3]),
             template: TemplatePlan::default(),
+            recording: None,
             sizes: Sizes::Fixed(64),
             pace: Pace { rate: Rate::Frames(1), gap: 12, burst: None },
             limit: Limit { frames, time: None },

@@ -249,12 +249,12 @@ def a_storm_stops_one_priority(api):
     until("the storm began", lambda: metrics(api, ["storm"])["storm"].frames_tx >= 1)
     time.sleep(0.2)
     before = sent()
-    time.sleep(1.0)
-    after = sent()
-    assert after["on3"] == before["on3"], (before, after)
-    assert after["on4"] > before["on4"] + 100, (before, after)
+    # In memory a busy machine slows the time of the test, so the other flow is its clock.
+    until("priority 4 sends on", lambda: sent()["on4"] > before["on4"] + 250)
+    assert sent()["on3"] == before["on3"], (before, sent())
     transmit(api, "stop", ["storm"])
-    time.sleep(0.3)
+    stopped = sent()
+    until("priority 4 sends on", lambda: sent()["on4"] > stopped["on4"] + 100)
     assert sent()["on3"] == before["on3"], "a pause of 3.4 s lasted less"
     transmit(api, "start", ["resume"])
     until("priority 3 goes on", lambda: sent()["on3"] > before["on3"] + 50)

@@ -34,7 +34,8 @@ impl RealTest {
     /// # Errors
     /// What cannot be opened.
     pub(super) fn new(test: &TestFile) -> Result<Self> {
-        let options = TesterOptions { eal: eal_options(), ..TesterOptions::default() };
+        let replays = test.replays.clone();
+        let options = TesterOptions { eal: eal_options(), replays, ..TesterOptions::default() };
         let engine = TesterEngine::new(options);
         // What is to be said of the file was said; what there is of the ports comes with the report.
         engine.set_config(&serde_json::to_value(&test.config)?).map_err(whose)?;
