@@ -18,6 +18,7 @@ use crate::dpdk::{Eal, TscClock};
 use crate::host::plan::stream::{Limit, Pace, Path, Sizes, StreamPlan, TemplatePlan};
 use crate::host::probe::PROBE_ETHERTYPE;
 use crate::host::{FlowId, Rate};
+use crate::runtime::Cores;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Mac, Priority, Quanta};
 
@@ -32,7 +33,7 @@ const CLOCK_WATCHED: StdDuration = StdDuration::from_millis(200);
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SelfTest {
     /// Latencies below this cannot be told from none, in nanoseconds: 99 of 100 frames that took no
-    /// time seemed to take no longer.
+    /// time seemed to take no longer, and stamps are not further off.
     pub floor_ns: f64,
     /// What frames that took no time seemed to take.
     pub latency: Latency,
@@ -79,7 +80,9 @@ pub fn self_test(
 ) -> Result<SelfTest, SessionError> {
     let clock = TscClock::new().quality(CLOCK_WATCHED);
     let frames = (FRAMES_PER_SECOND as f64 * span.as_secs_f64()).max(1.0) as u64;
-    let mut bench = Bench::new(eal.clone(), threads).as_if_outside();
+    // A thread for each end, or no frame would ever be seen to take any time.
+    let threads = threads.unwrap_or_else(Cores::available);
+    let mut bench = Bench::new(eal.clone(), Some(threads)).as_if_outside();
     let session = bench.set(plan(frames))?;
     session.start(&[FlowId(0)])?;
     let since = StdInstant::now();
@@ -96,7 +99,7 @@ pub fn self_test(
     let ns = |d: Duration| d.as_picos() as f64 / 1e3;
     let resolution = report.stamps.resolution_ns.max(ns(clock.step));
     Ok(SelfTest {
-        floor_ns: latency.p99_ns.max(resolution),
+        floor_ns: latency.p99_ns.max(resolution).max(report.stamps.uncertainty_ns),
         pacing: flow.pacing.clone(),
         frames: (flow.frames_tx, flow.frames_rx),
         clock_hz: clock.hz,
