@@ -8,9 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use run::{Dir, SLUICE};
 use serde_json::Value;
+use sluice::report::packets::{Packet, Pcap};
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/gen").join(name)
@@ -73,4 +75,42 @@ fn zero_quanta_resume() {
     let ns = paused["paused_ns"].as_f64().unwrap();
     // The pauses span 190 ms and the resume comes 10 ms after the last: an expiry would make 223.
     assert!((1.9e8..2.15e8).contains(&ns), "{ns}");
+}
+
+#[test]
+fn what_is_replayed_arrives_octet_for_octet() {
+    let dir = Dir::new("gen-replayed");
+    let frames = [(0, 60), (100, 1_514), (900, 77)].map(|(us, len): (u64, usize)| {
+        (Duration::from_micros(us), (0..len).map(|n| n as u8 ^ 0x2a).collect::<Vec<u8>>())
+    });
+    let mut pcap = Pcap::new(fs::File::create(dir.path("some.pcap")).unwrap()).unwrap();
+    for (at, octets) in &frames {
+        pcap.packet(&Packet { at: *at, octets, len: octets.len() as u32 }).unwrap();
+    }
+    drop(pcap);
+    let file = dir.path("replay.yaml");
+    let text = "\
+ports:
+  - {name: p1, location: \"ring:replay.a\"}
+  - {name: p2, location: \"ring:replay.b\"}
+captures:
+  - {name: c, port_names: [p2], format: pcap}
+replay:
+  - {name: r, port: p1, file: some.pcap, loop: 2}
+";
+    fs::write(&file, text).unwrap();
+    let folder = dir.path("captures").display().to_string();
+    let mut command = Command::new(SLUICE);
+    command.arg("gen").arg(&file).args(["--format", "json", "--captures", &folder]);
+    let output = command.output().expect("sluice starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let captured = fs::File::open(dir.path("captures/p2.pcap")).unwrap();
+    let mut reader = pcap_file::pcap::PcapReader::new(captured).unwrap();
+    let mut got = Vec::new();
+    while let Some(packet) = reader.next_packet() {
+        got.push(packet.unwrap().data.into_owned());
+    }
+    let want: Vec<_> = frames.iter().chain(&frames).map(|(_, octets)| octets.clone()).collect();
+    assert_eq!(got, want);
 }

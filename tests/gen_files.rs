@@ -6,9 +6,11 @@ mod run;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use run::{Dir, SLUICE};
 use serde_json::Value;
+use sluice::report::packets::{Packet, Pcap};
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/gen").join(name)
@@ -157,4 +159,46 @@ fn bad_input_is_refused_with_its_line() {
     refused(&good, &["--port", "p7=ring:x.a"], "there are p1, p2");
     refused(&good, &["--port", "p1=iface:eth0"], "no end of a pair in memory");
     refused(&good, &["--port", "p1=ring:other.a"], "no port is at the other end");
+}
+
+#[test]
+fn a_recording_is_replayed_at_its_own_times() {
+    let dir = Dir::new("gen-replay");
+    let at = |us: u64| Duration::from_secs(1_600_000_000) + Duration::from_micros(us);
+    let mut pcap = Pcap::new(fs::File::create(dir.path("some.pcap")).unwrap()).unwrap();
+    for (us, len) in [(0, 60), (10, 1_514), (40, 60)] {
+        pcap.packet(&Packet { at: at(us), octets: &vec![2; len], len: len as u32 }).unwrap();
+    }
+    drop(pcap);
+    let file = dir.path("replay.yaml");
+    let text = "\
+ports:
+  - {name: p1, location: \"ring:replay.a\"}
+  - {name: p2, location: \"ring:replay.b\"}
+layer1:
+  - {name: l, port_names: [p1, p2], speed: speed_10_gbps}
+replay:
+  - {name: r, port: p1, file: some.pcap, scale: 2, loop: 3}
+";
+    fs::write(&file, text).unwrap();
+    let args = [file.to_str().unwrap(), "--world", "virtual", "--format", "json"];
+    let output = sluice(&args);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let flow = named(&outcome, "flows", "r");
+    assert_eq!(
+        (&flow["frames_tx"], &flow["bytes_tx"]),
+        (&9.into(), &(3 * (64 + 1_518 + 64)).into())
+    );
+    let there = named(&outcome, "ports", "p2");
+    assert_eq!((&there["frames_rx"], &flow["transmit"]), (&9.into(), &"stopped".into()));
+    let output = sluice(&[file.to_str().unwrap(), "--dry-run"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("as recorded"));
+    // What is wrong is said with its place in the file.
+    fs::write(&file, text.replace("some.pcap", "none.pcap")).unwrap();
+    let output = sluice(&args);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("replay.yaml:7:") && said.contains("none.pcap"), "{said}");
 }

@@ -93,7 +93,9 @@ fn of_stream(stream: &StreamPlan) -> [String; 5] {
         Sizes::Weighted(sizes) => format!("{} sizes, weighted", sizes.len()),
     };
     let mut rate = rate(stream.pace.rate);
-    if let Some(burst) = stream.pace.burst {
+    if stream.recording.as_ref().is_some_and(|recording| recording.timed) {
+        rate = "as recorded".into();
+    } else if let Some(burst) = stream.pace.burst {
         rate = format!("{rate}, bursts of {} every {}", burst.frames, burst.gap);
     }
     let after = if stream.delay == Duration::ZERO { "-".into() } else { stream.delay.to_string() };
