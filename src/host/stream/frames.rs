@@ -168,7 +168,7 @@ impl Frames {
         let cycle = recipe.cycles.first_mut();
         let flow = u64::from(recipe.id.0) << 48;
         let sequence = numbers.sequence;
-        match quick.count() {
+        match quick.varying() {
             0 => quick.burst::<0, _>(n, cycle, (flow, sequence), (head, wire_len), port, hand),
             1 => quick.burst::<1, _>(n, cycle, (flow, sequence), (head, wire_len), port, hand),
             _ => quick.burst::<2, _>(n, cycle, (flow, sequence), (head, wire_len), port, hand),

@@ -13,7 +13,7 @@ use crate::host::probe::{MODULUS, PROBE_LEN};
 use crate::port::Source;
 
 /// The most checksums that frames may have here.
-pub(super) const SUMS_MAX: usize = 2;
+const SUMS_MAX: usize = 2;
 
 /// Octets of a window.
 const WINDOW: usize = 8;
@@ -24,7 +24,12 @@ pub(super) struct Quick {
     field: Window,
     /// The flow's number and the frame's, if there is a probe.
     numbers: Option<Window>,
+    /// The checksums: first those that differ from frame to frame, then those that are the same in
+    /// all frames of a burst.
     sums: [Total; SUMS_MAX],
+    /// How many of the first kind there are.
+    varying: usize,
+    /// How many there are.
     count: usize,
 }
 
@@ -38,14 +43,18 @@ struct Window {
     rest: u64,
     /// How far a value is to be moved to the left.
     shift: u32,
-    /// What of it each checksum covers.
+    /// What of it each checksum covers, by number.
     cover: [u64; SUMS_MAX],
 }
 
 /// A checksum.
 #[derive(Clone, Copy, Debug, Default)]
 struct Total {
+    /// Its number.
+    number: usize,
     at: usize,
+    /// What it covers of the field's window and of the numbers'.
+    cover: (u64, u64),
     /// The sum of all that is the same in this burst.
     sum: u64,
     bad: bool,
@@ -70,27 +79,37 @@ impl Quick {
             None => None,
         };
         let mut totals = [Total::default(); SUMS_MAX];
-        let count = sums.each(|i, at, bad, udp| {
-            if let Some(total) = totals.get_mut(i) {
-                *total = Total { at, sum: 0, bad, udp };
+        let count = sums.each(|number, at, bad, udp| {
+            if let Some(total) = totals.get_mut(number) {
+                let cover = (field.cover[number], numbers.map_or(0, |n| n.cover[number]));
+                *total = Total { number, at, cover, sum: 0, bad, udp };
             }
         });
-        let usual = len >= WINDOW && count <= SUMS_MAX && sums.are_apart();
-        usual.then_some(Self { field, numbers, sums: totals, count })
-    }
-
-    /// How many checksums there are.
-    pub(super) const fn count(&self) -> usize {
-        self.count
-    }
-
-    /// A burst of copies of `template` begins, whose checksums so far are `sums`.
-    #[inline]
-    pub(super) fn begin(&mut self, template: &[u8], sums: &Sums) {
-        self.field.begin(template);
-        for (i, total) in self.sums[..self.count].iter_mut().enumerate() {
-            total.sum = sums.so_far(i);
+        if len < WINDOW || count > SUMS_MAX || !sums.are_apart() {
+            return None;
         }
+        let totals_here = &mut totals[..count];
+        totals_here.sort_by_key(|total| total.cover == (0, 0));
+        let varying = totals_here.iter().filter(|total| total.cover != (0, 0)).count();
+        Some(Self { field, numbers, sums: totals, varying, count })
+    }
+
+    /// How many checksums differ from frame to frame.
+    pub(super) const fn varying(&self) -> usize {
+        self.varying
+    }
+
+    /// A burst of copies of `template` begins, whose checksums so far are `sums`. Those that are the
+    /// same in all of them are written there.
+    #[inline]
+    pub(super) fn begin(&mut self, template: &mut [u8], sums: &Sums) {
+        for total in &mut self.sums[..self.count] {
+            total.sum = sums.so_far(total.number);
+        }
+        for total in &self.sums[self.varying..self.count] {
+            total.put(template, total.sum);
+        }
+        self.field.begin(template);
     }
 
     /// Makes up to `n` frames behind those in `hand`; says how many. Fields have the values of
@@ -117,26 +136,30 @@ impl Quick {
     }
 
     /// Changes a copy of the template into the frame whose field has this value, and whose numbers
-    /// (flow and sequence) are these. `S` is [`Self::count`].
+    /// (flow and sequence) are these. `S` is [`Self::varying`].
     #[inline(always)]
     fn write<const S: usize>(&self, out: &mut [u8], value: u64, numbers: u64) {
         let value = (value << self.field.shift) & self.field.mask;
         put(out, self.field.at, self.field.rest | value);
-        let mut cover = [0; SUMS_MAX];
         if let Some(window) = &self.numbers {
             put(out, window.at, numbers);
-            cover = window.cover;
         }
-        for i in 0..S {
-            let total = &self.sums[i];
-            let sum = total.sum + halves(value & self.field.cover[i]) + halves(numbers & cover[i]);
-            let sum = (!fold(sum)).wrapping_add(total.bad.into());
-            let sum = match sum {
-                0 if total.udp => 0xffff_u16.wrapping_add(u16::from(total.bad) * 2),
-                sum => sum,
-            };
-            out[total.at..total.at + 2].copy_from_slice(&sum.to_be_bytes());
+        for total in &self.sums[..S] {
+            let (field, rest) = total.cover;
+            total.put(out, total.sum + halves(value & field) + halves(numbers & rest));
         }
+    }
+}
+
+impl Total {
+    /// Writes the checksum of what has this sum, as [`Sums`] does.
+    #[inline(always)]
+    fn put(&self, out: &mut [u8], sum: u64) {
+        let sum = match (!fold(sum)).wrapping_add(self.bad.into()) {
+            0 if self.udp => 0xffff_u16.wrapping_add(u16::from(self.bad) * 2),
+            sum => sum,
+        };
+        out[self.at..self.at + 2].copy_from_slice(&sum.to_be_bytes());
     }
 }
 

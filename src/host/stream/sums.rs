@@ -240,11 +240,10 @@ fn sums_behind(octets: &[u8]) -> Box<[u32]> {
 }
 
 /// The sum of all 16-bit words of `sum`, in 16 bits.
-#[inline]
+#[inline(always)]
 pub(super) const fn fold(sum: u64) -> u16 {
-    let sum = (sum >> 32) + (sum & 0xffff_ffff);
-    // Below 2^33, so that three steps leave 16 bits: without a branch.
-    let sum = (sum >> 16) + (sum & 0xffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    ((sum >> 16) + (sum & 0xffff)) as u16
+    // Each half added to the other: the upper one then is their sum with the carry of the lower one,
+    // which is what ones' complement addition carries around.
+    let sum = (sum.wrapping_add(sum.rotate_right(32)) >> 32) as u32;
+    (sum.wrapping_add(sum.rotate_right(16)) >> 16) as u16
 }

@@ -69,9 +69,20 @@ impl Cycle {
     }
 
     /// A frame carried the value.
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance(&mut self) {
         self.place += 1;
+        match &self.kind {
+            Kind::Steps { step, .. } if self.place < self.count => {
+                self.value = self.value.wrapping_add(*step);
+            }
+            _ => self.go_on(),
+        }
+    }
+
+    /// Goes on to the value at the place that it is at, or to the first.
+    #[inline(never)]
+    fn go_on(&mut self) {
         if self.place == self.count {
             self.restart();
             return;
