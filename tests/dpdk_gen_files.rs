@@ -100,11 +100,8 @@ replay:
 ";
     fs::write(&file, text).unwrap();
     let folder = dir.path("captures").display().to_string();
-    let mut command = Command::new(SLUICE);
-    command.arg("gen").arg(&file).args(["--format", "json", "--captures", &folder]);
-    let output = command.output().expect("sluice starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let outcome = outcome(file.to_str().unwrap(), &["--captures", &folder]);
+    assert_eq!(named(&outcome, "flows", "r")["frames_tx"], 6);
     let captured = fs::File::open(dir.path("captures/p2.pcap")).unwrap();
     let mut reader = pcap_file::pcap::PcapReader::new(captured).unwrap();
     let mut got = Vec::new();

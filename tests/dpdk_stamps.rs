@@ -7,10 +7,15 @@ use sluice::dpdk::{
     SourcePort, StampField, TscClock, ring_pair,
 };
 use sluice::frame::{BURST, Burst};
+use sluice::host::probe::Probe;
+use sluice::host::{FlowId, Station, StationPlan};
+use sluice::pfc::FlowControl;
 use sluice::port::Port;
+use sluice::schedule::LinePlan;
 use sluice::tester::capture::{CAPTURE_BYTES, Capture, Tap};
 use sluice::tester::plan::{CaptureFormat, CapturePlan};
-use sluice::time::Instant;
+use sluice::time::{Duration, Instant};
+use sluice::units::{BitsPerSec, Bytes, Mac};
 
 /// Ticks of the device's clock per second: 3.103 ns each, as MACs of 10 Gb/s have.
 const HZ: u128 = 322_265_625;
@@ -90,6 +95,7 @@ fn a_stamp_is_the_time_at_which_the_device_saw_the_frame() {
         snap: None,
         format: CaptureFormat::Pcap,
     };
+    let pool_of_a = pool.clone();
     let mut tap = Tap::new(SourcePort::new(b, pool));
     tap.start(Box::new(Capture::new(&plan, false, CAPTURE_BYTES)));
     let now = clock.now();
@@ -101,5 +107,41 @@ fn a_stamp_is_the_time_at_which_the_device_saw_the_frame() {
     for (n, at) in kept.iter().enumerate() {
         let want = if n % 2 == 0 { stamped[n / 2] } else { now };
         assert!(at.as_picos().abs_diff(want.as_picos()) <= open, "{n}: {at:?} {want:?}");
+    }
+    // So have the latencies of a station: these frames took 5 us, and waited a millisecond more.
+    let mut station = Station::new(&station(), tap).unwrap();
+    let sent = clock.now();
+    let arrived = sent + Duration::from_micros(5);
+    let mut octets = [&MAC.0[..], &[2; 6], &[0x88, 0xb5]].concat();
+    octets.extend(Probe::new(FlowId(1), 0, sent).octets());
+    octets.resize(60, 0);
+    let mut frame = pool_of_a.frame(&octets).unwrap();
+    frame.set_rx_stamp(&field, ticks(arrived));
+    let mut burst: Burst<_> = [frame].into_iter().collect();
+    a.tx_burst(&mut burst);
+    station.poll(sent + Duration::from_micros(1_000));
+    let latency = &station.sinks().next().unwrap().latency;
+    let took = latency.max().as_picos();
+    assert!(took.abs_diff(5_000_000) <= open + 1_000, "{took} ps: {quality:?}");
+}
+
+const MAC: Mac = Mac([2, 0, 0, 0, 0, 1]);
+
+/// A station that counts flow 1.
+fn station() -> StationPlan {
+    StationPlan {
+        name: "station".into(),
+        mac: MAC,
+        rate: BitsPerSec::gbps(10),
+        flow_control: FlowControl::Off,
+        shaper_burst: Bytes(0),
+        line: LinePlan::ETHERNET,
+        backlog: Duration::ZERO,
+        flows: vec![],
+        expects: vec![FlowId(1)],
+        senders: vec![],
+        receivers: vec![],
+        pauses: vec![],
+        tester: Default::default(),
     }
 }

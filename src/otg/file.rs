@@ -79,7 +79,7 @@ fn place_port(config: &mut Config, name: &str, place: &str) -> Result<(), Findin
 /// Whether a text is that of a generator file, by what only such a file has at its top.
 #[must_use]
 pub fn is_test(text: &str) -> bool {
-    const FIELDS: [&str; 4] = ["layer1", "captures", "devices", "stateful_flows"];
+    const FIELDS: [&str; 5] = ["layer1", "captures", "devices", "stateful_flows", "replay"];
     let placed = |ports: &Node| match &ports.kind {
         Kind::Seq(ports) => ports.iter().any(|port| port.get("location").is_some()),
         Kind::Map(_) | Kind::Scalar { .. } => false,
