@@ -148,8 +148,10 @@ pub(super) unsafe fn alloc_many(pool: *mut rte_mempool, out: &mut [*mut rte_mbuf
         if len >= n {
             for (to, from) in out.iter_mut().zip(&cache.objs[len - n..len]) {
                 *to = from.cast();
+                // SAFETY: a cache has no null pointers.
+                let m = unsafe { NonNull::new_unchecked(*to) };
                 // SAFETY: just taken from the pool.
-                unsafe { reset(NonNull::new_unchecked(*to)) };
+                unsafe { reset(m) };
             }
             cache.len = (len - n) as u32;
             return n;

@@ -172,8 +172,10 @@ impl Pool {
         // SAFETY: alive while this handle is.
         let made = unsafe { hot::alloc_many(self.0.pool.as_ptr(), raw) };
         for m in &raw[..made] {
+            // SAFETY: the first `made` are frames.
+            let m = unsafe { NonNull::new_unchecked(*m) };
             // SAFETY: just taken from the pool, which is not freed while a frame is out.
-            let mut frame = unsafe { Mbuf::from_raw(NonNull::new_unchecked(*m)) };
+            let mut frame = unsafe { Mbuf::from_raw(m) };
             frame.make(head, len);
             edit(frame.head_mut());
             out.push(frame);

@@ -130,7 +130,7 @@ impl Quick {
                 value = cycle.value() as u64;
                 cycle.advance();
             }
-            self.write::<S>(out, value, flow | sequence % MODULUS);
+            self.write::<S>(out, value, flow | (sequence % MODULUS));
             sequence += 1;
         })
     }
