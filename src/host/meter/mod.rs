@@ -1,7 +1,7 @@
 //! What a traffic generator measures of pauses and of what they stop, beside what every station
 //! counts.
 //!
-//! [`Meter`] is told of every MAC control frame that comes in or leaves, and of every data frame
+//! `Meter` is told of every MAC control frame that comes in or leaves, and of every data frame
 //! whose priority is known, in the order in which that happens. Pauses are measured whether they are
 //! obeyed or not. A frame leaves when the port takes it, and has arrived when it is found at the
 //! port. Nothing is allocated after the start.

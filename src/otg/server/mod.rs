@@ -6,7 +6,7 @@
 //! OTG do; there is no other authentication, so whoever starts the server should leave it on
 //! loopback unless the network is the lab's own.
 //!
-//! All doors lead to the same [`Engine`](super::engine::Engine). Nothing that a client sends can
+//! All doors lead to the same [`Engine`]. Nothing that a client sends can
 //! stop the server, hold it up or fill its memory: [`limits`] bounds what is read, how long it may
 //! take and how many may ask at once, and everything beyond is answered with an error. A test that
 //! runs is not disturbed by any of it, because the server has a thread of its own and calls of the
