@@ -9,7 +9,7 @@ mod tester;
 use std::process::Command;
 
 use netns::{isolated, must};
-use run::{Dir, Switch};
+use run::{Dir, SLUICE, Switch};
 use serde_json::Value;
 use sluice::dpdk::{Eal, EalOptions, Memory};
 use sluice::host::{FlowId, Rate};
@@ -95,6 +95,26 @@ fn over_veth_all_arrives_and_a_storm_stops_its_priority_alone() {
     });
 }
 
+/// A switch file of two ports on s0 and s1, lossless on priority 3, for a link of this rate whose
+/// switch may be away from its ports for so long.
+fn between(rate: &str, poll_gap: &str) -> String {
+    let line = |n: u8| format!("- {{name: p{n}, device: 'net_af_packet{n},iface=s{n}'}}\n");
+    format!(
+        "buffer:\n\
+         \x20 cell: 1KiB\n\
+         \x20 profiles:\n\
+         \x20   lossless: {{shared: {{static_th: 192KiB}}, lossless: {{xon_offset: 160KiB}}}}\n\
+         defaults:\n\
+         \x20 rate: {rate}\n\
+         \x20 trust: dscp_then_pcp\n\
+         \x20 pfc: {{enable: [3]}}\n\
+         \x20 link: {{poll_gap: {poll_gap}, peer_response: 10ms}}\n\
+         ports:\n{}{}",
+        line(0),
+        line(1)
+    )
+}
+
 #[test]
 fn a_switch_between_two_ports_loses_nothing_lossless_and_passes_a_storm_on() {
     let name = "a_switch_between_two_ports_loses_nothing_lossless_and_passes_a_storm_on";
@@ -102,22 +122,7 @@ fn a_switch_between_two_ports_loses_nothing_lossless_and_passes_a_storm_on() {
         veth("v0", "s0");
         veth("v1", "s1");
         let dir = Dir::new("gen-switch");
-        let line = |n: u8| format!("- {{name: p{n}, device: 'net_af_packet{n},iface=s{n}'}}\n");
-        let file = format!(
-            "buffer:\n\
-             \x20 cell: 1KiB\n\
-             \x20 profiles:\n\
-             \x20   lossless: {{shared: {{static_th: 192KiB}}, lossless: {{xon_offset: 160KiB}}}}\n\
-             defaults:\n\
-             \x20 rate: 100M\n\
-             \x20 trust: dscp_then_pcp\n\
-             \x20 pfc: {{enable: [3]}}\n\
-             \x20 link: {{poll_gap: 50ms, peer_response: 10ms}}\n\
-             ports:\n{}{}",
-            line(0),
-            line(1)
-        );
-        let switch = Switch::start(&dir, "between", &file, &[]);
+        let switch = Switch::start(&dir, "between", &between("100M", "50ms"), &[]);
         let mut bench = bench();
         let flows = vec![
             udp(0, A_TO_B, 3, 1_000, Rate::Frames(3_000)),
@@ -148,6 +153,38 @@ fn a_switch_between_two_ports_loses_nothing_lossless_and_passes_a_storm_on() {
         let lossless = &report.flows[0];
         assert_eq!((lossless.frames_tx, lossless.loss_percent), (lossless.frames_rx, 0.0));
         bench.clear();
+        let (status, summary): (Option<i32>, Value) = switch.stop();
+        assert_eq!((status, &summary["lossless_lost_frames"]), (Some(0), &Value::from(0)));
+    });
+}
+
+/// The file that `configs/labs/otg-storm.yaml` runs in memory and in the virtual world.
+#[test]
+fn the_file_of_the_storm_goes_through_the_switch_over_veth() {
+    let name = "the_file_of_the_storm_goes_through_the_switch_over_veth";
+    isolated(name, &[], || {
+        veth("v0", "s0");
+        veth("v1", "s1");
+        let dir = Dir::new("gen-storm");
+        let switch = Switch::start(&dir, "between", &between("1G", "10ms"), &[]);
+        let output = Command::new(SLUICE)
+            .args(["gen", concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/pfc-storm.yaml")])
+            .args(["--port", "p1=iface:v0?pfc=3", "--port", "p2=iface:v1", "--drain", "10s"])
+            .args(["--format", "json"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let report: Value = serde_json::from_slice(&output.stdout).expect(&said);
+        let flow = |n: usize, field: &str| report["flows"][n][field].as_u64().unwrap();
+        // What the switch held when the storm ended came after it, whole.
+        assert_eq!(flow(0, "frames_tx"), flow(0, "frames_rx"), "{report}");
+        assert!(flow(0, "frames_tx") < flow(1, "frames_tx") / 2, "{report}");
+        let paused = |priority: u64| {
+            let all = report["ports"][0]["priorities"].as_array().unwrap();
+            let it = all.iter().find(|p| p["priority"].as_u64() == Some(priority));
+            it.map_or(0.0, |p| p["paused_ns"].as_f64().unwrap())
+        };
+        assert!(paused(3) > 1e9 && paused(4) == 0.0, "{report}");
         let (status, summary): (Option<i32>, Value) = switch.stop();
         assert_eq!((status, &summary["lossless_lost_frames"]), (Some(0), &Value::from(0)));
     });
