@@ -84,10 +84,7 @@ impl Latency {
     /// Counts one frame. Allocates nothing: the histogram has its full size from the start.
     #[inline]
     pub fn record(&mut self, latency: Duration) {
-        self.sum += u128::from(latency.as_picos());
-        self.min = self.min.min(latency);
-        self.max = self.max.max(latency);
-        self.histogram.saturating_record((latency.as_picos() + 500) / 1_000);
+        self.record_many(latency, 1);
     }
 
     /// Adds what another has counted.

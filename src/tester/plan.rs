@@ -151,7 +151,8 @@ pub struct Metrics {
     pub latency: Option<LatencyMode>,
 }
 
-/// From which bit to which a latency counts (OTG).
+/// From which bit to which a latency is wanted (OTG). Both are measured alike, from handing a frame to
+/// its port to finding it received; who asks for the first is warned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LatencyMode {
     /// From the last bit sent to the first bit received (RFC 1242 3.8).

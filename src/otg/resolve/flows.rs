@@ -55,6 +55,11 @@ fn stream(
     let before = cx.errors();
     let mut built = headers::build(packet, &way.ends, &format!("{path}.packet"), cx);
     let metrics = metrics(flow.metrics.as_ref());
+    if metrics.latency == Some(LatencyMode::StoreForward) {
+        let what = "latency is taken from handing a frame to its port to finding it received, \
+                    nothing of its own length taken off; write cut_through, which is nearest to that";
+        cx.warn(format!("{path}.metrics.latency.mode"), what);
+    }
     let probe = metrics.enable && !built.control;
     if metrics.enable && built.control && built.changes() {
         let what = "frames of MAC control carry no sequence and are known by their octets, so \

@@ -121,7 +121,8 @@ fn sizes_rates_and_durations_are_taken_as_they_are() {
 
 #[test]
 fn frames_grow_to_what_they_need_only_if_no_size_is_said() {
-    let probe = json!({"metrics": {"enable": true, "loss": true, "latency": {"enable": true}}});
+    let latency = json!({"enable": true, "mode": "cut_through"});
+    let probe = json!({"metrics": {"enable": true, "loss": true, "latency": latency}});
     let s =
         stream(json!([{"ethernet": {}}, {"vlan": {}}, {"ipv6": {}}, {"tcp": {}}]), probe.clone());
     assert_eq!((s.sizes, s.template.probe_at), (Sizes::Fixed(78 + 18 + 4), Some(78)));
@@ -134,7 +135,18 @@ fn frames_grow_to_what_they_need_only_if_no_size_is_said() {
     let plan = good(&with_flows(json!([flow(ethernet(json!({})), probe)])));
     let metrics = plan.flows[0].metrics;
     assert_eq!((metrics.enable, metrics.loss, metrics.timestamps), (true, true, false));
-    assert_eq!(metrics.latency, Some(LatencyMode::StoreForward));
+    assert_eq!(metrics.latency, Some(LatencyMode::CutThrough));
+}
+
+#[test]
+fn a_latency_mode_that_is_not_measured_is_named() {
+    let metrics = json!({"metrics": {"enable": true, "latency": {"enable": true}}});
+    let config = with_flows(json!([flow(ethernet(json!({})), metrics)]));
+    let (plan, warnings) = resolve(&model::parse(&config).unwrap()).unwrap();
+    assert_eq!(plan.flows[0].metrics.latency, Some(LatencyMode::StoreForward));
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(warning.starts_with("flows[0].metrics.latency.mode"), "{warning}");
+    assert!(warning.contains("cut_through"), "{warning}");
 }
 
 #[test]
