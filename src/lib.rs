@@ -5,17 +5,19 @@
 //!
 //! - L0 [`units`], [`time`]: numbers with their meaning.
 //! - L1 [`wire`]: one file per frame format. [`buffer`], [`pfc`], [`schedule`], [`congestion`],
-//!   [`headroom`]: machines that take time as an argument and never see a frame.
+//!   [`headroom`], [`discovery`]: machines that take time as an argument and never see a frame.
 //! - L2 [`frame`], [`port`], [`world`], [`stats`]: what a world has to provide.
-//! - L3 [`switch`], [`host`]: the data plane, the same in every world.
+//! - L3 [`agents`], [`switch`], [`host`]: the data plane, the same in every world.
 //! - L4 [`sim`]: the virtual world. `dpdk`, [`runtime`]: the real one. `dpdk` is the only place with
 //!   unsafe code.
 //! - L5 [`lab`], [`config`], [`otg`], [`tester`], [`report`], [`cli`]: files, results and commands.
 
+pub mod agents;
 pub mod buffer;
 pub mod cli;
 pub mod config;
 pub mod congestion;
+pub mod discovery;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;
 pub mod frame;

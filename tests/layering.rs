@@ -15,6 +15,7 @@ const NUMBERS: &[&str] = &["units", "time"];
 const MACHINES: &[&str] =
     &["buffer", "pfc", "schedule", "congestion", "headroom", "discovery", "secure"];
 const CONTRACTS: &[&str] = &["frame", "port", "world", "stats"];
+const AGENTS: &[&str] = &["agents"];
 const DATA_PLANE: &[&str] = &["switch", "host"];
 const OUTERMOST: &[&str] = &["lab", "config", "otg", "tester", "report", "cli", "main"];
 
@@ -30,15 +31,17 @@ fn may_use(module: &str) -> Option<Vec<&'static str>> {
         "wire" => &[NUMBERS],
         m if MACHINES.contains(&m) => &[NUMBERS, wire],
         m if CONTRACTS.contains(&m) => &[NUMBERS, CONTRACTS, NAMES],
-        m if DATA_PLANE.contains(&m) => &[NUMBERS, wire, MACHINES, CONTRACTS],
-        "sim" => &[NUMBERS, wire, MACHINES, CONTRACTS, DATA_PLANE],
+        m if AGENTS.contains(&m) => &[NUMBERS, wire, MACHINES, CONTRACTS],
+        m if DATA_PLANE.contains(&m) => &[NUMBERS, wire, MACHINES, CONTRACTS, AGENTS],
+        "sim" => &[NUMBERS, wire, MACHINES, CONTRACTS, AGENTS, DATA_PLANE],
         "dpdk" => &[NUMBERS, wire, MACHINES, CONTRACTS],
-        "runtime" => &[NUMBERS, wire, MACHINES, CONTRACTS, DATA_PLANE, &["dpdk"]],
+        "runtime" => &[NUMBERS, wire, MACHINES, CONTRACTS, AGENTS, DATA_PLANE, &["dpdk"]],
         m if OUTERMOST.contains(&m) => &[
             NUMBERS,
             wire,
             MACHINES,
             CONTRACTS,
+            AGENTS,
             DATA_PLANE,
             &["sim", "dpdk", "runtime"],
             OUTERMOST,
@@ -51,7 +54,9 @@ fn may_use(module: &str) -> Option<Vec<&'static str>> {
 /// Whether `module` is part of the data plane or of what that is made of, where time is an argument.
 fn below_worlds(module: &str) -> bool {
     module == "wire"
-        || [NUMBERS, MACHINES, CONTRACTS, DATA_PLANE].iter().any(|layer| layer.contains(&module))
+        || [NUMBERS, MACHINES, CONTRACTS, AGENTS, DATA_PLANE]
+            .iter()
+            .any(|layer| layer.contains(&module))
 }
 
 /// Paths that bring ambient time, threads or chance.

@@ -6,7 +6,9 @@
 //! [`models`] has the sums that are in use elsewhere beside it, to compare.
 
 mod delay;
+pub mod measure;
 pub mod models;
+pub mod peer_delay;
 mod phy;
 mod required;
 

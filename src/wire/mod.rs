@@ -24,6 +24,7 @@ pub mod cnp;
 pub mod echo;
 pub mod ethernet;
 pub mod flow;
+pub mod headroom;
 pub mod icrc;
 pub mod ip;
 pub mod ipv4;
