@@ -1,7 +1,7 @@
 //! What the data plane knows of a port: bursts in, bursts out, and what it promises.
 
 use crate::frame::{Burst, Frame};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes};
 
 /// What a port can do and what it holds, as found out when it was opened.
@@ -15,6 +15,33 @@ pub struct PortCaps {
     pub rx_backlog_max: Bytes,
     /// The most octets that leave whatever PFC says once `tx_burst` took them.
     pub tx_committed_max: Bytes,
+}
+
+/// Where the times of a port's frames come from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum StampSource {
+    /// The virtual world: every time is exact.
+    Exact,
+    /// The device stamps what it receives; what is sent is dated beside the burst call.
+    Nic,
+    /// The processor's counter, read beside the burst calls.
+    Software,
+    /// The time of the poll.
+    Poll,
+}
+
+/// What the times of a port's frames are worth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stamps {
+    /// Where they come from.
+    pub source: StampSource,
+    /// The smallest step between two of them.
+    pub resolution: Duration,
+    /// How far the difference of two of them may be off besides, either way.
+    pub uncertainty: Duration,
+    /// Whether a frame, once handed over, takes its time on a line of the link's rate: then its last
+    /// bit leaves that much after the time at which it is handed over.
+    pub serializes: bool,
 }
 
 /// The shortest frame that Ethernet allows, FCS included (802.3 4A.2.3.2.4).
@@ -48,6 +75,23 @@ pub trait Port {
     #[inline]
     fn rx_stamp(&self, _frame: &Self::Frame) -> Option<Instant> {
         None
+    }
+
+    /// The time now, by the clock of which `now` was read at the start of the poll. `now` itself from
+    /// ports in worlds where time stands still within a poll.
+    #[inline]
+    fn clock(&self, now: Instant) -> Instant {
+        now
+    }
+
+    /// What the times are worth that [`Port::clock`] and [`Port::rx_stamp`] give.
+    fn stamps(&self) -> Stamps {
+        Stamps {
+            source: StampSource::Poll,
+            resolution: Duration::from_picos(1),
+            uncertainty: Duration::ZERO,
+            serializes: false,
+        }
     }
 }
 

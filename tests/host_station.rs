@@ -62,6 +62,7 @@ fn plan(flows: Vec<FlowPlan>) -> StationPlan {
         receivers: vec![],
         pauses: vec![],
         tester: Default::default(),
+        agents: None,
     }
 }
 

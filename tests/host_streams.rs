@@ -84,6 +84,7 @@ fn plan(streams: Vec<StreamPlan>) -> StationPlan {
         receivers: vec![],
         pauses: vec![],
         tester: TesterPlan { streams, ..TesterPlan::default() },
+        agents: None,
     }
 }
 

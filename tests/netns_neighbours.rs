@@ -47,6 +47,7 @@ fn station(port: SourcePort) -> Station<SourcePort> {
         receivers: vec![],
         pauses: vec![],
         tester: Default::default(),
+        agents: None,
     };
     plan.tester.interfaces = vec![interface(0, &[]), interface(1, &[(100, 3)])];
     Station::new(&plan, port).unwrap()

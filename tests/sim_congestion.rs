@@ -72,6 +72,7 @@ fn host(n: u16, senders: Vec<TransportPlan>, receivers: Vec<TransportPlan>) -> N
         receivers,
         pauses: vec![],
         tester: Default::default(),
+        agents: None,
     })
 }
 

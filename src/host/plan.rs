@@ -15,6 +15,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use super::meter::Meter;
 use super::neighbours;
 use super::probe::PROBE_LEN;
+use crate::agents::AgentsPlan;
 use crate::frame::FCS_BYTES;
 use crate::pfc::FlowControl;
 pub use crate::port::FRAME_MIN;
@@ -178,6 +179,8 @@ pub struct StationPlan {
     pub pauses: Vec<PausePlan>,
     /// What makes it a traffic generator.
     pub tester: TesterPlan,
+    /// What its port does by itself: answering measurements, discovery.
+    pub agents: Option<AgentsPlan>,
 }
 
 impl Headers {

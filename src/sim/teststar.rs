@@ -46,6 +46,7 @@ fn station(n: u8, name: String, to: Option<u8>, frames: u64, expects: Vec<FlowId
         receivers: vec![],
         pauses: vec![],
         tester: Default::default(),
+        agents: None,
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::net::IpAddr;
 
+use crate::agents::AgentsPlan;
 use crate::buffer::{BufferPlan, SharedLimit};
 use crate::congestion::EcnPlan;
 use crate::pfc::{PfcPlan, WatchdogPlans};
@@ -57,6 +58,8 @@ pub struct PortPlan {
     pub queue_limits: [SharedLimit; PRIORITIES],
     /// VLAN membership.
     pub vlan: VlanPlan,
+    /// What the port does by itself: measuring, discovery, headroom.
+    pub agents: Option<AgentsPlan>,
 }
 
 /// Which of a frame's fields decides its priority.

@@ -138,6 +138,7 @@ pub(crate) fn port_plan(n: u16) -> PortPlan {
         ecn: [None; 8],
         queue_limits: [SharedLimit::Unlimited; 8],
         vlan: VlanPlan { pvid: Some(vid), members: vec![VlanMember { vid, tagged: false }] },
+        agents: None,
     }
 }
 

@@ -97,6 +97,7 @@ fn one(test: &TestPlan, n: usize, rate: BitsPerSec, how: Punctuality) -> Station
         receivers,
         pauses: Vec::new(),
         tester,
+        agents: None,
     }
 }
 

@@ -153,6 +153,7 @@ impl Net {
             ecn: [None; PRIORITIES],
             queue_limits: [SharedLimit::Unlimited; PRIORITIES],
             vlan: VlanPlan { pvid: Some(vid), members: vec![VlanMember { vid, tagged: false }] },
+            agents: None,
         }
     }
 
@@ -210,6 +211,7 @@ impl Net {
             receivers: vec![],
             pauses: if host.blocks { vec![blocks] } else { vec![] },
             tester: Default::default(),
+            agents: None,
         }));
         node.control_len = self.pause;
         node

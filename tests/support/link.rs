@@ -95,6 +95,7 @@ pub fn station(n: usize, senders: &[TransportPlan], receivers: &[TransportPlan])
         receivers: receivers.to_vec(),
         pauses: vec![],
         tester: Default::default(),
+        agents: None,
     }
 }
 

@@ -105,6 +105,7 @@ fn port(n: u8, worker: u16, pipeline: Pipeline) -> PortPlan {
         ecn: [lossless.then_some(ecn); 8],
         queue_limits: [SharedLimit::Unlimited; 8],
         vlan: VlanPlan { pvid: Some(vid), members: vec![VlanMember { vid, tagged: true }] },
+        agents: None,
     }
 }
 

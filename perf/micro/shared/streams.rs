@@ -30,6 +30,7 @@ pub fn station(rate: Rate) -> StationPlan {
         receivers: vec![],
         pauses: vec![],
         tester: TesterPlan { streams: vec![stream(rate)], ..TesterPlan::default() },
+        agents: None,
     }
 }
 

@@ -211,6 +211,7 @@ impl Setup {
             ecn: [None; PRIORITIES],
             queue_limits: [SharedLimit::Unlimited; PRIORITIES],
             vlan: VlanPlan { pvid: None, members: vec![VlanMember { vid: VID, tagged: true }] },
+            agents: None,
         }
     }
 
@@ -253,6 +254,7 @@ impl Setup {
             receivers: vec![],
             pauses: vec![],
             tester: Default::default(),
+            agents: None,
         }
     }
 

@@ -318,5 +318,6 @@ fn port(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, who: &Who<'_>) -> PortPlan
         schedule: queues.schedule,
         ecn: queues.ecn,
         queue_limits: queues.limits,
+        agents: None,
     }
 }

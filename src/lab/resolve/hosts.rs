@@ -64,6 +64,7 @@ pub(super) fn host(
         receivers: Vec::new(),
         pauses,
         tester: Default::default(),
+        agents: None,
     };
     let kind = NodeKind::Host(station);
     Some(NodePlan { clock, cpu: cpu(said.cpu), ..NodePlan::new(kind) })

@@ -227,6 +227,7 @@ fn nobody() -> StationPlan {
         receivers: Vec::new(),
         pauses: Vec::new(),
         tester: Default::default(),
+        agents: None,
     }
 }
 

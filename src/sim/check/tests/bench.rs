@@ -80,6 +80,7 @@ pub(super) fn station(n: u8, to: &[u8], frames: u64, from: &[u8]) -> StationPlan
         receivers: vec![],
         pauses: vec![],
         tester: Default::default(),
+        agents: None,
     }
 }
 
