@@ -84,6 +84,10 @@ pub trait Port {
         now
     }
 
+    /// Looks again how the device's clock runs beside ours, where it stamps by one: before times are
+    /// measured that matter. Takes some microseconds.
+    fn refresh_clock(&mut self) {}
+
     /// What the times are worth that [`Port::clock`] and [`Port::rx_stamp`] give.
     fn stamps(&self) -> Stamps {
         Stamps {

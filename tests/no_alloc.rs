@@ -115,6 +115,7 @@ fn station(n: u8, senders: &[TransportPlan], receivers: &[TransportPlan]) -> Sta
         receivers: receivers.to_vec(),
         pauses: vec![],
         tester: TesterPlan::default(),
+        agents: None,
     }
 }
 

@@ -26,6 +26,14 @@ pub struct AgentsPlan {
     pub auto: Option<AutoPlan>,
 }
 
+impl AgentsPlan {
+    /// Whether times of frames matter to them.
+    #[must_use]
+    pub const fn measures(&self) -> bool {
+        self.measure.is_some() || self.peer_delay.is_some()
+    }
+}
+
 /// How a link's delay is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Method {

@@ -105,6 +105,12 @@ impl TscClock {
         Instant::from_picos(((u128::from(ticks) * u128::from(self.ps_per_tick)) >> SHIFT) as u64)
     }
 
+    /// One tick, rounded up to whole picoseconds.
+    #[must_use]
+    pub fn resolution(&self) -> Duration {
+        Duration::from_picos((self.ps_per_tick >> SHIFT) + 1)
+    }
+
     /// The counter's rate in Hz.
     #[must_use]
     pub fn hz(&self) -> u64 {

@@ -18,8 +18,8 @@ use super::pool::{Pool, PoolOptions};
 use super::stamps::{DeviceClock, StampField, StampQuality, read_device_clock};
 use super::{hot, log};
 use crate::frame::{BURST, Burst, FCS_BYTES};
-use crate::port::{CONTROL_FRAME_MAX, Port, PortCaps};
-use crate::time::Instant;
+use crate::port::{CONTROL_FRAME_MAX, Port, PortCaps, StampSource, Stamps};
+use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
 
 /// How to set a port up.
@@ -39,6 +39,8 @@ pub struct PortOptions {
     /// Have the device stamp received frames, in the time of this clock. Default: no. A device that
     /// cannot starts all the same, and [`PortInfo::rx_stamps`] says why.
     pub rx_stamps: Option<TscClock>,
+    /// The clock of whoever polls the port, for [`Port::clock`]. Default: none.
+    pub clock: Option<TscClock>,
 }
 
 impl Default for PortOptions {
@@ -50,6 +52,7 @@ impl Default for PortOptions {
             promiscuous: true,
             hardware_pfc: None,
             rx_stamps: None,
+            clock: None,
         }
     }
 }
@@ -76,6 +79,8 @@ pub struct Started {
     info: PortInfo,
     /// How its stamps are read, if it puts any on received frames.
     stamps: Option<(StampField, DeviceClock)>,
+    /// The clock of whoever polls it.
+    clock: Option<TscClock>,
     /// Stops it; last, when nothing above is in use.
     _stop: StopOnDrop,
 }
@@ -230,8 +235,8 @@ impl DpdkPort<Stopped> {
             rx_backlog_max: Bytes(u64::from(limits.rx_backlog) * u64::from(max_frame)),
             tx_committed_max: Bytes(u64::from(limits.tx_committed) * u64::from(max_frame)),
         };
-        let (id, stamps) = (device.id, None);
-        let state = Started { id, caps, control, info, stamps, _stop: started };
+        let (id, stamps, clock) = (device.id, None, options.clock);
+        let state = Started { id, caps, control, info, stamps, clock, _stop: started };
         Ok(DpdkPort { state, device })
     }
 }
@@ -346,6 +351,28 @@ impl Port for DpdkPort<Started> {
     fn rx_stamp(&self, frame: &Mbuf) -> Option<Instant> {
         let (field, clock) = self.state.stamps.as_ref()?;
         frame.rx_stamp(field).map(|ticks| clock.at(ticks))
+    }
+
+    #[inline]
+    fn clock(&self, now: Instant) -> Instant {
+        self.state.clock.as_ref().map_or(now, TscClock::now)
+    }
+
+    fn stamps(&self) -> Stamps {
+        let step = self.state.clock.map_or(Duration::ZERO, |clock| clock.resolution());
+        let (source, resolution, uncertainty) = match (self.stamp_quality(), self.state.clock) {
+            (Some(q), _) => (StampSource::Nic, q.resolution.max(step), q.uncertainty),
+            (None, Some(_)) => (StampSource::Software, step, Duration::ZERO),
+            (None, None) => (StampSource::Poll, Duration::from_picos(1), Duration::ZERO),
+        };
+        // What has a line of its own says at what rate it runs.
+        let serializes = self.state.caps.link_rate.is_some();
+        Stamps { source, resolution, uncertainty, serializes }
+    }
+
+    fn refresh_clock(&mut self) {
+        // One that cannot be read any more says so by its growing uncertainty.
+        let _ = self.refresh_stamps();
     }
 }
 

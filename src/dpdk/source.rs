@@ -4,7 +4,7 @@ use super::mbuf::Mbuf;
 use super::pool::Pool;
 use super::port::{DpdkPort, Started};
 use crate::frame::{Burst, FCS_BYTES};
-use crate::port::{FRAME_MIN, Port, PortCaps, Source};
+use crate::port::{FRAME_MIN, Port, PortCaps, Source, Stamps};
 use crate::time::Instant;
 use crate::wire::ethernet;
 
@@ -53,6 +53,19 @@ impl Port for SourcePort {
     #[inline]
     fn rx_stamp(&self, frame: &Mbuf) -> Option<Instant> {
         self.port.rx_stamp(frame)
+    }
+
+    #[inline]
+    fn clock(&self, now: Instant) -> Instant {
+        self.port.clock(now)
+    }
+
+    fn stamps(&self) -> Stamps {
+        self.port.stamps()
+    }
+
+    fn refresh_clock(&mut self) {
+        self.port.refresh_clock();
     }
 }
 

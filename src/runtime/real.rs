@@ -9,6 +9,7 @@ use super::slack::slack_for;
 use super::snapshot::NicCounters;
 use super::watch::LossWatch;
 use super::worker::Idle;
+use crate::agents::AgentsPlan;
 use crate::dpdk::{
     self, DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortControl, PortOptions, PortStats,
 };
@@ -170,13 +171,18 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         return Err(RealError::Slack { workers: workers.len(), need, has: plan.buffer.slack });
     }
     let pool = pool(eal, frames, room)?;
+    let clock = dpdk::TscClock::new();
     let (mut opened, mut devices, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for (index, (port, RealPort { device, options, rate_max })) in
         plan.ports.iter().zip(&ports).enumerate()
     {
         let name = &port.name;
         let at = |error| RealError::Dpdk { what: format!("ports[{index}].device ({name})"), error };
-        let open = DpdkPort::open(eal, device).map_err(at)?.start(options, &pool).map_err(at)?;
+        let mut options = PortOptions { clock: Some(clock), ..options.clone() };
+        if port.agents.as_ref().is_some_and(AgentsPlan::measures) {
+            options.rx_stamps = Some(clock);
+        }
+        let open = DpdkPort::open(eal, device).map_err(at)?.start(&options, &pool).map_err(at)?;
         if let Some(link) = open.caps().link_rate.filter(|link| link > rate_max) {
             let plan = *rate_max;
             return Err(RealError::TooFast { index, name: name.clone(), link, plan });
@@ -186,7 +192,6 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         opened.push(Some(open));
     }
     let idle = idle.unwrap_or_else(|| idle_for(&workers));
-    let clock = dpdk::TscClock::new();
     let mut parts = Vec::new();
     for (worker, handoff) in workers.iter().zip(mesh(&owners, workers.len(), ring(&plan))) {
         let mine = worker.ports.iter().map(|id| {

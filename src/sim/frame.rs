@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use super::hash::digest;
 use crate::frame::{Burst, FCS_BYTES, Frame};
-use crate::port::{Port, PortCaps, Source};
+use crate::port::{Port, PortCaps, Source, StampSource, Stamps};
+use crate::time::Duration;
 use crate::units::Bytes;
 
 /// Octets kept free in front for what `prepend` adds.
@@ -41,6 +42,17 @@ impl VirtualFrame {
     #[must_use]
     pub fn new(head: &[u8], wire_len: u32) -> Self {
         let kept = (wire_len.saturating_sub(FCS_BYTES) as usize).min(KEPT);
+        Self::keeping(kept, head, wire_len)
+    }
+
+    /// A frame of these octets and an FCS, of which all are kept: what ports say to each other may be
+    /// longer than what a switch looks at.
+    #[must_use]
+    pub fn whole(octets: &[u8]) -> Self {
+        Self::keeping(octets.len(), octets, octets.len() as u32 + FCS_BYTES)
+    }
+
+    fn keeping(kept: usize, head: &[u8], wire_len: u32) -> Self {
         let mut octets = Vec::with_capacity(ROOM + kept);
         octets.extend_from_slice(&[0; ROOM]);
         octets.extend_from_slice(&head[..head.len().min(kept)]);
@@ -218,8 +230,8 @@ impl Port for VirtualPort {
     }
 
     fn control_frame(&mut self, octets: &[u8]) -> Option<VirtualFrame> {
-        let mut frame = VirtualFrame::new(octets, octets.len() as u32 + FCS_BYTES);
-        if let Some(len) = self.control_len {
+        let mut frame = VirtualFrame::whole(octets);
+        if let Some(len) = self.control_len.filter(|_| frame.is_control()) {
             frame.wire_len = len;
         }
         Some(frame)
@@ -227,6 +239,15 @@ impl Port for VirtualPort {
 
     fn caps(&self) -> &PortCaps {
         &PortCaps { link_rate: None, rx_backlog_max: Bytes(0), tx_committed_max: Bytes(0) }
+    }
+
+    fn stamps(&self) -> Stamps {
+        Stamps {
+            source: StampSource::Exact,
+            resolution: Duration::from_picos(1),
+            uncertainty: Duration::ZERO,
+            serializes: true,
+        }
     }
 }
 

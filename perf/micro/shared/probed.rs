@@ -30,6 +30,7 @@ pub fn sink(flows: u32) -> StationPlan {
         receivers: vec![],
         pauses: vec![],
         tester: Default::default(),
+        agents: None,
     };
     plan.tester.meter = Some(MeterPlan { streams, control: vec![] });
     plan
