@@ -143,5 +143,6 @@ fn station() -> StationPlan {
         receivers: vec![],
         pauses: vec![],
         tester: Default::default(),
+        agents: None,
     }
 }

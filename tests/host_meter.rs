@@ -47,6 +47,7 @@ fn station(mac: Mac) -> StationPlan {
         receivers: vec![],
         pauses: vec![],
         tester: Default::default(),
+        agents: None,
     }
 }
 
