@@ -102,6 +102,9 @@ pub(super) fn resolve(
     let faults = faults::faults(&mut cx, at, lab, &around);
     let checks = checks::checks(&mut cx, at, lab, &flows);
     let record = checks::record(&mut cx, at, &lab.record, &graph);
+    if let Some(tester) = &tester {
+        otg::warn_of_captures(&mut cx, at, tester, &graph, &record);
+    }
     let warnings = cx.finish()?;
 
     let headroom = view::headroom(&switches);

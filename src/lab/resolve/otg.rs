@@ -11,6 +11,7 @@ use crate::config::{Cx, Place};
 use crate::host::plan::stream::Values;
 use crate::host::{StationPlan, TransportPlan};
 use crate::lab::LabTester;
+use crate::lab::plan::Record;
 use crate::otg::engine::Refusal;
 use crate::otg::model;
 use crate::otg::resolve::resolve_on;
@@ -138,6 +139,28 @@ fn take_over(of: &mut StationPlan, station: StationPlan, start: Instant) {
     of.receivers = station.receivers.into_iter().map(begin).collect();
     of.tester = station.tester;
     of.tester.start = Some(start);
+}
+
+/// Says of each port that is to capture that a lab does not, unless the lab records its link.
+pub(super) fn warn_of_captures(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    tester: &LabTester,
+    graph: &Graph<'_>,
+    record: &Record,
+) {
+    for (port, host) in tester.plan.ports.iter().zip(&tester.hosts) {
+        let Some(link) = graph.nodes[host.index()].ports.first() else { continue };
+        let recorded = record.pcapng.iter().any(|(recorded, _)| recorded.index() == *link);
+        if port.capture.is_some() && !recorded {
+            let what = format!(
+                "port {}: nothing is captured in a lab; name the link of its host under \
+                 `record.pcapng` to have all that goes over it in a file",
+                port.name
+            );
+            cx.warn(&at.key("otg"), what);
+        }
+    }
 }
 
 /// The addresses of a generator and the hosts that they are at, for the switches' tables: networks

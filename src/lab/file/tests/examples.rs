@@ -22,10 +22,13 @@ fn raw_of(text: &str) -> raw::Lab {
 }
 
 #[test]
-fn every_example_is_good_and_warns_of_nothing() {
+fn every_example_is_good_and_warns_of_nothing_but_a_capture() {
     for (name, text) in all() {
         let (lab, warnings) = good_at(&name, &text);
-        assert_eq!(warnings, Vec::<String>::new(), "{name}");
+        // Its generator's file captures a port, which a lab does not.
+        let told = usize::from(name.ends_with("otg-storm.yaml"));
+        assert_eq!(warnings.len(), told, "{name}: {warnings:?}");
+        assert!(warnings.iter().all(|w| w.contains("port p1: nothing is captured")), "{name}");
         assert!(Network::new(&lab.plan.network, ()).is_ok(), "{name}");
         assert!(is_lab(&text), "{name}");
     }

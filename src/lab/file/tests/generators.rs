@@ -85,3 +85,16 @@ fn what_a_generator_cannot_have_is_refused() {
     );
     assert!(refusal(&slow).contains("the link of its host runs at"), "{}", refusal(&slow));
 }
+
+#[test]
+fn a_capture_is_passed_over_with_a_warning_unless_the_lab_records_its_link() {
+    let captured = |more| {
+        lab("", more)
+            .replace("    flows:\n", "    captures: [{name: c, port_names: [p1]}]\n    flows:\n")
+    };
+    let (_, warnings) = good(&captured(""));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("port p1: nothing is captured in a lab"), "{warnings:?}");
+    let record = "record: {pcapng: [{link: h1-s1, file: h1.pcapng}]}";
+    assert_eq!(good(&captured(record)).1, Vec::<String>::new());
+}
