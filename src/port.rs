@@ -1,5 +1,9 @@
 //! What the data plane knows of a port: bursts in, bursts out, and what it promises.
 
+mod tapped;
+
+pub use tapped::{Tap, Tapped};
+
 use crate::frame::{Burst, Frame};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::RealError;
 use super::log::Event;
-use super::tap::{Moment, Tap};
+use super::tap::{Moment, SeenPort};
 use super::watch::Watch;
 use crate::dpdk::{DpdkPort, Mbuf, SourcePort, Started};
 use crate::frame::{Burst, Frame};
@@ -24,13 +24,13 @@ pub(super) enum Rings {}
 
 impl World for Rings {
     type Frame = Mbuf;
-    type Port = Tap<DpdkPort<Started>>;
+    type Port = SeenPort<DpdkPort<Started>>;
     type Events = Watch;
     type Handoff = Alone;
 }
 
 /// A host on a ring.
-pub(super) type Host = Station<Tap<SourcePort>>;
+pub(super) type Host = Station<SeenPort<SourcePort>>;
 
 /// What a node is.
 pub(super) enum Kind {
@@ -139,11 +139,11 @@ impl Node {
     /// Frames that its ports have sent and received.
     pub(super) fn traffic(&mut self) -> (u64, u64) {
         match &mut self.kind {
-            Kind::Host(host) => (host.port_mut().sent, host.port_mut().received),
+            Kind::Host(host) => (host.port_mut().tap.sent, host.port_mut().tap.received),
             Kind::Switch(switch) => {
                 let ids = (0..self.ports).filter_map(PortId::new);
                 ids.fold((0, 0), |(sent, received), id| match switch.port_mut(id) {
-                    Some(port) => (sent + port.sent, received + port.received),
+                    Some(port) => (sent + port.tap.sent, received + port.tap.received),
                     None => (sent, received),
                 })
             }
@@ -211,12 +211,12 @@ impl Node {
     fn hand_over(&mut self, events: &mut Vec<Event>) -> u64 {
         let id = self.id;
         match &mut self.kind {
-            Kind::Host(host) => host.port_mut().log.hand_over(id, events),
+            Kind::Host(host) => host.port_mut().tap.log.hand_over(id, events),
             Kind::Switch(switch) => {
                 let mut left_off = switch.events_mut().log.hand_over(id, events);
                 for port in (0..self.ports).filter_map(PortId::new) {
                     if let Some(port) = switch.port_mut(port) {
-                        left_off += port.log.hand_over(id, events);
+                        left_off += port.tap.log.hand_over(id, events);
                     }
                 }
                 left_off

@@ -6,7 +6,7 @@ use super::RealError;
 use super::crew::{Crew, Stops};
 use super::fit::Fit;
 use super::node::{Act, Deed, Kind, Node};
-use super::tap::{Moment, Tap};
+use super::tap::{Moment, Seen};
 use super::watch::Watch;
 use crate::dpdk::{
     DpdkPort, Eal, Pool, PoolOptions, PortOptions, RingOptions, SourcePort, Started, ring_pair,
@@ -45,7 +45,7 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
         let kind = match &plan.kind {
             NodeKind::Switch(plan) => {
                 let tap = |(n, (direction, port)): (u16, Port)| {
-                    Some((PortId::new(n)?, Tap::new(port, direction, &moment)))
+                    Some((PortId::new(n)?, Seen::over(port, direction, &moment)))
                 };
                 let ports = (0..).zip(ports).filter_map(tap).collect();
                 let recorder = Recorder::new(&fit.plan, Detail::default(), Captures::default());
@@ -54,7 +54,7 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
             }
             NodeKind::Host(plan) => {
                 let Some((direction, port)) = ports.into_iter().next() else { continue };
-                let port = Tap::new(SourcePort::new(port, pool.clone()), direction, &moment);
+                let port = Seen::over(SourcePort::new(port, pool.clone()), direction, &moment);
                 Kind::Host(Box::new(Station::new(plan, port)?))
             }
         };

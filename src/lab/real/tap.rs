@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::log::{Happening, Log};
 use crate::frame::{Burst, Frame};
-use crate::port::{Port, PortCaps, Source};
+use crate::port::{Port, Tap, Tapped};
 use crate::sim::Direction;
 use crate::time::Instant;
 
@@ -30,10 +30,9 @@ impl Moment {
     }
 }
 
-/// A port that is watched.
+/// What is seen at a port.
 #[derive(Debug)]
-pub(super) struct Tap<P> {
-    port: P,
+pub(super) struct Seen {
     arriving: Direction,
     moment: Arc<Moment>,
     /// Frames that came in and went out.
@@ -42,11 +41,14 @@ pub(super) struct Tap<P> {
     pub(super) log: Log,
 }
 
-impl<P> Tap<P> {
+/// A port that is watched.
+pub(super) type SeenPort<P> = Tapped<P, Seen>;
+
+impl Seen {
     /// Watches `port`, at which a direction of a link ends, by the time in `moment`.
-    pub(super) fn new(port: P, arriving: Direction, moment: &Arc<Moment>) -> Self {
+    pub(super) fn over<P>(port: P, arriving: Direction, moment: &Arc<Moment>) -> SeenPort<P> {
         let (moment, log) = (moment.clone(), Log::default());
-        Self { port, arriving, moment, received: 0, sent: 0, log }
+        Tapped { port, tap: Self { arriving, moment, received: 0, sent: 0, log } }
     }
 
     #[cold]
@@ -59,14 +61,11 @@ impl<P> Tap<P> {
     }
 }
 
-impl<P: Port> Port for Tap<P> {
-    type Frame = P::Frame;
-
+impl<P: Port> Tap<P> for Seen {
     #[inline]
-    fn rx_burst(&mut self, out: &mut Burst<P::Frame>) {
-        self.port.rx_burst(out);
-        self.received += out.len() as u64;
-        for frame in out.iter() {
+    fn received(&mut self, _port: &P, frames: &[P::Frame]) {
+        self.received += frames.len() as u64;
+        for frame in frames {
             let head = frame.head();
             if head.get(12..14) == Some(&MAC_CONTROL) {
                 self.note(head);
@@ -75,40 +74,9 @@ impl<P: Port> Port for Tap<P> {
     }
 
     #[inline]
-    fn tx_burst(&mut self, out: &mut Burst<P::Frame>) {
+    fn send(&mut self, port: &mut P, out: &mut Burst<P::Frame>) {
         let before = out.len();
-        self.port.tx_burst(out);
+        port.tx_burst(out);
         self.sent += (before - out.len()) as u64;
-    }
-
-    fn control_frame(&mut self, octets: &[u8]) -> Option<P::Frame> {
-        self.port.control_frame(octets)
-    }
-
-    fn caps(&self) -> &PortCaps {
-        self.port.caps()
-    }
-}
-
-impl<P: Source> Source for Tap<P> {
-    #[inline]
-    fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<P::Frame> {
-        self.port.data_frame(head, wire_len)
-    }
-
-    #[inline]
-    fn data_frames(
-        &mut self,
-        n: usize,
-        head: &[u8],
-        wire_len: u32,
-        out: &mut Burst<P::Frame>,
-        edit: impl FnMut(&mut [u8]),
-    ) -> usize {
-        self.port.data_frames(n, head, wire_len, out, edit)
-    }
-
-    fn frame_min(&self) -> u32 {
-        self.port.frame_min()
     }
 }

@@ -1,0 +1,79 @@
+//! Ports with somebody who looks on.
+//!
+//! What comes and goes passes through, as do the port's promises. Whoever looks on sees each burst
+//! that came in and each that is offered, and changes neither.
+
+use super::{Port, PortCaps, Source};
+use crate::frame::Burst;
+use crate::time::Instant;
+
+/// Who looks on at a port.
+pub trait Tap<P: Port> {
+    /// The port has received these frames.
+    fn received(&mut self, port: &P, frames: &[P::Frame]);
+
+    /// Has the port send what is in `out`, as [`Port::tx_burst`] does.
+    fn send(&mut self, port: &mut P, out: &mut Burst<P::Frame>);
+}
+
+/// A port, and who looks on.
+#[derive(Debug)]
+pub struct Tapped<P, T> {
+    /// The port.
+    pub(crate) port: P,
+    /// Who looks on.
+    pub(crate) tap: T,
+}
+
+impl<P: Port, T: Tap<P>> Port for Tapped<P, T> {
+    type Frame = P::Frame;
+
+    #[inline]
+    fn rx_burst(&mut self, out: &mut Burst<P::Frame>) {
+        let before = out.len();
+        self.port.rx_burst(out);
+        self.tap.received(&self.port, &out[before..]);
+    }
+
+    #[inline]
+    fn tx_burst(&mut self, out: &mut Burst<P::Frame>) {
+        self.tap.send(&mut self.port, out);
+    }
+
+    fn control_frame(&mut self, octets: &[u8]) -> Option<P::Frame> {
+        self.port.control_frame(octets)
+    }
+
+    #[inline]
+    fn caps(&self) -> &PortCaps {
+        self.port.caps()
+    }
+
+    #[inline]
+    fn rx_stamp(&self, frame: &P::Frame) -> Option<Instant> {
+        self.port.rx_stamp(frame)
+    }
+}
+
+impl<P: Source, T: Tap<P>> Source for Tapped<P, T> {
+    #[inline]
+    fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<P::Frame> {
+        self.port.data_frame(head, wire_len)
+    }
+
+    #[inline]
+    fn data_frames(
+        &mut self,
+        n: usize,
+        head: &[u8],
+        wire_len: u32,
+        out: &mut Burst<P::Frame>,
+        edit: impl FnMut(&mut [u8]),
+    ) -> usize {
+        self.port.data_frames(n, head, wire_len, out, edit)
+    }
+
+    fn frame_min(&self) -> u32 {
+        self.port.frame_min()
+    }
+}
