@@ -19,6 +19,8 @@ mod schema;
 pub(crate) mod tree;
 
 #[cfg(test)]
+pub(crate) mod testrefusals;
+#[cfg(test)]
 mod tests;
 
 pub use error::{ConfigError, Finding, Mark, Warning};

@@ -1,10 +1,7 @@
-//! What bad input gets, word for word: `refusals.txt` has each file and all that is said of it.
-//!
-//! With `SLUICE_BLESS=1` the test writes what is said now into the file, to be read and committed.
+//! What bad labs get, word for word.
 
 use super::*;
-
-const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/lab/file/tests/refusals.txt");
+use crate::config::testrefusals;
 
 /// What is said about a text that must be wrong.
 fn bad(text: &str) -> String {
@@ -14,48 +11,9 @@ fn bad(text: &str) -> String {
     }
 }
 
-/// The cases: name, text, and what is said of it.
-fn cases(golden: &str) -> Vec<(&str, &str, &str)> {
-    golden
-        .split("=== ")
-        .skip(1)
-        .map(|case| {
-            let (name, rest) = case.split_once('\n').expect("a name line");
-            let (text, said) = rest.split_once("---\n").expect("a line ---");
-            (name, text, said.trim_end())
-        })
-        .collect()
-}
-
 #[test]
 fn every_refusal_says_where_what_and_what_to_do() {
-    let golden = std::fs::read_to_string(PATH).unwrap();
-    let mut now = String::new();
-    for (name, text, _) in cases(&golden) {
-        now.push_str(&format!("=== {name}\n{text}---\n{}\n\n", bad(text)));
-    }
-    if std::env::var_os("SLUICE_BLESS").is_some() {
-        std::fs::write(PATH, &now).unwrap();
-        return;
-    }
-    let now = cases(&now);
-    for ((name, _, was), (_, _, is)) in cases(&golden).into_iter().zip(now) {
-        assert_eq!(was, is, "{name}");
-    }
-}
-
-#[test]
-fn every_refusal_names_a_line() {
-    let golden = std::fs::read_to_string(PATH).unwrap();
-    let cases = cases(&golden);
-    assert!(cases.len() > 60, "{}", cases.len());
-    for (name, _, said) in cases {
-        for line in said.lines() {
-            let place = line.strip_prefix("f.yaml:").and_then(|l| l.split(':').next());
-            let placed = place.is_some_and(|l| l.parse::<u32>().is_ok());
-            assert!(placed || name == "empty", "{name}: {line}");
-        }
-    }
+    testrefusals::hold("src/lab/file/tests/refusals.txt", 60, bad);
 }
 
 #[test]

@@ -1,0 +1,43 @@
+//! What bad input gets, word for word: a file `refusals.txt` has each text and all that is said of
+//! it, beside the tests of whoever says it.
+//!
+//! With `SLUICE_BLESS=1` what is said now is written into the file, to be read and committed.
+
+/// The cases: name, text, and what is said of it.
+fn cases(golden: &str) -> Vec<(&str, &str, &str)> {
+    golden
+        .split("=== ")
+        .skip(1)
+        .map(|case| {
+            let (name, rest) = case.split_once('\n').expect("a name line");
+            let (text, said) = rest.split_once("---\n").expect("a line ---");
+            (name, text, said.trim_end())
+        })
+        .collect()
+}
+
+/// Holds what `said` says of each text (called f.yaml) to the file at `path`, below the package, and
+/// each line of it to naming a line of the text. The file has more than `least` cases.
+pub(crate) fn hold(path: &str, least: usize, said: impl Fn(&str) -> String) {
+    let path = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));
+    let golden = std::fs::read_to_string(&path).unwrap();
+    let golden = cases(&golden);
+    assert!(golden.len() > least, "{} cases in {path}", golden.len());
+    let mut all = String::new();
+    let bless = std::env::var_os("SLUICE_BLESS").is_some();
+    for (name, text, was) in golden {
+        let is = said(text);
+        assert!(bless || was == is.trim_end(), "{name}\nwas:\n{was}\nis:\n{is}");
+        assert!(!is.is_empty(), "{name} is fine");
+        for line in is.lines() {
+            let line = line.trim_start_matches("warning: ");
+            let place = line.strip_prefix("f.yaml:").and_then(|l| l.split(':').next());
+            let placed = place.is_some_and(|l| l.parse::<u32>().is_ok());
+            assert!(placed || name == "empty", "{name}: {line}");
+        }
+        all.push_str(&format!("=== {name}\n{text}---\n{is}\n\n"));
+    }
+    if bless {
+        std::fs::write(path, all).unwrap();
+    }
+}
