@@ -1,12 +1,14 @@
 //! Stations in virtual time: how exactly they pace, obey and count.
 
+#[path = "support/bench.rs"]
+mod bench;
 mod common;
 
+use bench::{Bench, PEER, priority, probe};
 use common::{MemFrame, MemPort};
 use proptest::prelude::*;
 use sluice::frame::{BURST, Frame, LINE_OVERHEAD_BYTES};
 use sluice::host::plan::stream::MeterPlan;
-use sluice::host::probe::{Arrival, Probe};
 use sluice::host::{
     COMMITTED_MAX, FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PlanError, Rate, Station,
     StationPlan, Tag, Udp,
@@ -14,19 +16,14 @@ use sluice::host::{
 use sluice::pfc::FlowControl;
 use sluice::schedule::LinePlan;
 use sluice::time::{Duration, Instant};
-use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, Pcp, Priority, PrioritySet, Quanta, Vid};
+use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, Pcp, PrioritySet, Quanta, Vid};
 use sluice::wire::ip::{self, Ecn};
 use sluice::wire::{mac_control, pause, pfc, udp, vlan};
 
 const HOST: Mac = Mac([2, 0, 0, 0, 0, 1]);
-const PEER: Mac = Mac([2, 0, 0, 0, 0, 2]);
 const LINK: BitsPerSec = BitsPerSec::gbps(10);
 /// The whole link.
 const LINE: Rate = Rate::LineShare(1_000_000);
-
-fn priority(n: u8) -> Priority {
-    Priority::new(n).unwrap()
-}
 
 fn flow(id: u32, p: u8, size: u32, rate: Rate) -> FlowPlan {
     FlowPlan {
@@ -64,67 +61,6 @@ fn plan(flows: Vec<FlowPlan>) -> StationPlan {
         tester: Default::default(),
         agents: None,
     }
-}
-
-/// A station, the far end of its link, and what came out of it when.
-struct Bench {
-    host: Station<MemPort>,
-    far: MemPort,
-    now: Instant,
-    sent: Vec<(Instant, MemFrame)>,
-}
-
-impl Bench {
-    fn new(plan: &StationPlan) -> Self {
-        let (near, far) = MemPort::pair(1024);
-        let host = Station::new(plan, near).unwrap();
-        Self { host, far, now: Instant::ZERO, sent: vec![] }
-    }
-
-    /// Polls until nothing moves, and says when to come back.
-    fn settle(&mut self) -> Instant {
-        loop {
-            let next = self.host.poll(self.now);
-            self.sent.extend(self.far.take().into_iter().map(|f| (self.now, f)));
-            if !next.progressed {
-                assert!(next.deadline > self.now, "a deadline that has passed");
-                return next.deadline;
-            }
-        }
-    }
-
-    /// Goes from deadline to deadline up to `end`, where the station is polled as well.
-    fn run_to(&mut self, end: Instant) {
-        loop {
-            let deadline = self.settle();
-            if self.now == end {
-                return;
-            }
-            self.now = deadline.min(end);
-        }
-    }
-
-    fn pfc(&mut self, p: u8, quanta: u16) {
-        let mut repr = pfc::Repr::new(PEER);
-        repr.set(priority(p), Quanta(quanta));
-        self.control(mac_control::Repr::Pfc(repr));
-    }
-
-    fn control(&mut self, repr: mac_control::Repr) {
-        let mut octets = [0; mac_control::FRAME_LEN];
-        repr.emit(&mut octets).unwrap();
-        self.far.give(MemFrame::new(&octets));
-    }
-
-    /// When frames of flow `id` left.
-    fn times(&self, id: u32) -> Vec<Instant> {
-        let of = |f: &MemFrame| probe(f).is_some_and(|p| p.flow == FlowId(id));
-        self.sent.iter().filter(|(_, f)| of(f)).map(|(t, _)| *t).collect()
-    }
-}
-
-fn probe(frame: &MemFrame) -> Option<Probe> {
-    Arrival::find(frame.head(), &vlan::walk(frame.head()).ok()?).map(|a| a.probe)
 }
 
 /// How long a frame of `size` octets takes on the link.

@@ -1,7 +1,10 @@
 //! Streams of a traffic generator in virtual time: when their frames leave, and in which order.
 
+#[path = "support/bench.rs"]
+mod bench;
 mod common;
 
+use bench::{Bench, PEER, priority, probe};
 use common::{MemFrame, MemPort};
 use proptest::prelude::*;
 use sluice::frame::Frame;
@@ -9,7 +12,7 @@ use sluice::host::plan::stream::{
     Burst, Checksum, Covered, Edit, Limit, Pace, Path, Payload, Sizes, StreamPlan, TemplatePlan,
     Values,
 };
-use sluice::host::probe::{Arrival, PROBE_ETHERTYPE, Probe};
+use sluice::host::probe::PROBE_ETHERTYPE;
 use sluice::host::{
     FlowId, PlanError, Rate, Recording, Station, StationPlan, StationSnapshot, StreamState,
     TesterPlan,
@@ -17,19 +20,14 @@ use sluice::host::{
 use sluice::pfc::FlowControl;
 use sluice::schedule::LinePlan;
 use sluice::time::{Duration, Instant};
-use sluice::units::{BitsPerSec, Bytes, Mac, Priority, PrioritySet, Quanta};
-use sluice::wire::{mac_control, pfc, vlan};
+use sluice::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
+use sluice::wire::{mac_control, pfc};
 
 const HOST: Mac = Mac([2, 0, 0, 0, 0, 1]);
-const PEER: Mac = Mac([2, 0, 0, 0, 0, 2]);
 const LINK: BitsPerSec = BitsPerSec::gbps(10);
 const LINE: Rate = Rate::LineShare(1_000_000);
 /// Where all tests start their streams.
 const EPOCH: Instant = Instant::from_picos(1_000_000);
-
-fn priority(n: u8) -> Priority {
-    Priority::new(n).unwrap()
-}
 
 fn data(id: u32, p: u8, size: u32, rate: Rate) -> StreamPlan {
     let ethertype = PROBE_ETHERTYPE.0.to_be_bytes();
@@ -88,63 +86,18 @@ fn plan(streams: Vec<StreamPlan>) -> StationPlan {
     }
 }
 
-struct Bench {
-    host: Station<MemPort>,
-    far: MemPort,
-    now: Instant,
-    ids: Vec<FlowId>,
-    sent: Vec<(Instant, MemFrame)>,
-}
-
 impl Bench {
-    fn new(plan: &StationPlan) -> Self {
-        let (near, far) = MemPort::pair(1024);
-        let ids = plan.tester.streams.iter().map(|s| s.id).collect();
-        let host = Station::new(plan, near).unwrap();
-        Self { host, far, now: Instant::ZERO, ids, sent: vec![] }
-    }
-
     /// With all streams started.
     fn started(plan: &StationPlan) -> Self {
         let mut bench = Self::new(plan);
-        bench.host.start_streams(EPOCH, &bench.ids);
+        let ids: Vec<_> = plan.tester.streams.iter().map(|s| s.id).collect();
+        bench.host.start_streams(EPOCH, &ids);
         bench
     }
 
-    fn settle(&mut self) -> Instant {
-        loop {
-            let next = self.host.poll(self.now);
-            self.sent.extend(self.far.take().into_iter().map(|f| (self.now, f)));
-            if !next.progressed {
-                assert!(next.deadline > self.now, "a deadline that has passed");
-                return next.deadline;
-            }
-        }
-    }
-
-    fn run_to(&mut self, end: Instant) {
-        loop {
-            let deadline = self.settle();
-            if self.now >= end {
-                return;
-            }
-            self.now = deadline.min(end);
-        }
-    }
-
-    fn pfc(&mut self, p: u8, quanta: u16) {
-        let mut repr = pfc::Repr::new(PEER);
-        repr.set(priority(p), Quanta(quanta));
-        let mut octets = [0; mac_control::FRAME_LEN];
-        mac_control::Repr::Pfc(repr).emit(&mut octets).unwrap();
-        self.far.give(MemFrame::new(&octets));
-    }
-
     /// When frames of stream `id` left, in picoseconds from the epoch.
-    fn times(&self, id: u32) -> Vec<u64> {
-        let of = |f: &MemFrame| probe(f).is_some_and(|p| p.flow == FlowId(id));
-        let times = self.sent.iter().filter(|(_, f)| of(f));
-        times.map(|(t, _)| t.as_picos() - EPOCH.as_picos()).collect()
+    fn since_epoch(&self, id: u32) -> Vec<u64> {
+        self.times(id).iter().map(|t| t.as_picos() - EPOCH.as_picos()).collect()
     }
 
     /// When frames of the control path left.
@@ -156,10 +109,6 @@ impl Bench {
     fn snapshot(&self) -> StationSnapshot {
         self.host.snapshot(self.now)
     }
-}
-
-fn probe(frame: &MemFrame) -> Option<Probe> {
-    Arrival::find(frame.head(), &vlan::walk(frame.head()).ok()?).map(|a| a.probe)
 }
 
 fn on_line(size: u32) -> u64 {
@@ -181,7 +130,7 @@ proptest! {
         bench.run_to(Instant::ZERO + Duration::from_secs(100));
         // The carried remainder: never more than a picosecond behind the exact time.
         let exact = |i: u64| delay + (u128::from(i) * 1_000_000_000_000 / u128::from(n)) as u64;
-        prop_assert_eq!(bench.times(1), (0..frames).map(exact).collect::<Vec<_>>());
+        prop_assert_eq!(bench.since_epoch(1), (0..frames).map(exact).collect::<Vec<_>>());
         let snapshot = bench.snapshot();
         let c = snapshot.stream(FlowId(1)).unwrap();
         prop_assert_eq!((c.frames, c.bytes, c.dry), (frames, frames * u64::from(size), 0));
@@ -330,7 +279,7 @@ fn the_control_path_waits_for_one_frame_on_the_line_and_for_no_pause() {
         let due = n as u64 * 2_000_000;
         assert!(*t >= due && *t < due + on_line(1500), "pause {n} at {t}");
     }
-    assert!(bench.times(1).iter().all(|t| *t <= 50_000_000), "data obeys");
+    assert!(bench.since_epoch(1).iter().all(|t| *t <= 50_000_000), "data obeys");
     let c = bench.snapshot();
     assert_eq!((c.counters.pauses_sent, c.counters.priorities[3].sent), (51, 51));
     assert_eq!(c.stream(FlowId(9)).unwrap().frames, 51);
@@ -348,7 +297,7 @@ fn bursts_have_exactly_their_gaps_from_the_end_of_the_last_frame() {
     let end = LINK.time_for(Bytes(208)).as_picos();
     let cycle = 2 * frame + end + 1_000_001;
     let want: Vec<_> = (0..8).map(|n| n / 3 * cycle + n % 3 * frame).collect();
-    assert_eq!(bench.times(1), want);
+    assert_eq!(bench.since_epoch(1), want);
 }
 
 #[test]
@@ -357,7 +306,7 @@ fn a_mix_of_sizes_keeps_its_rate_though_long_frames_take_their_time() {
     s.sizes = Sizes::Weighted(vec![(64, 7.0), (570, 4.0), (1518, 1.0)]);
     let mut bench = Bench::started(&plan(vec![s]));
     bench.run_to(after(10_000_000_000));
-    let n = bench.times(1).len();
+    let n = bench.since_epoch(1).len();
     assert!((17_995..=18_001).contains(&n), "{n}");
 }
 
@@ -375,7 +324,7 @@ fn a_time_limit_ends_a_stream_even_while_it_is_paused_by_the_peer() {
     bench.now = after(10_000_000);
     assert_eq!(bench.snapshot().streams[0].state, StreamState::Done);
     bench.run_to(after(5_000_000_000));
-    assert!(bench.times(1).iter().all(|t| *t <= 5_000_000));
+    assert!(bench.since_epoch(1).iter().all(|t| *t <= 5_000_000));
     assert!(bench.host.is_done());
 }
 
@@ -396,11 +345,11 @@ fn streams_start_stop_wait_and_go_on_as_they_are_told() {
     bench.run_to(after(30_000_000));
     // Of two that are due at once, that of the lower priority goes first, while there are two.
     assert_eq!(
-        bench.times(1).iter().map(|t| t / 1000).collect::<Vec<_>>(),
+        bench.since_epoch(1).iter().map(|t| t / 1000).collect::<Vec<_>>(),
         [67, 1067, 2067, 3067, 4000, 5000]
     );
     // 1.7 us later from the fourth on, and one microsecond apart to the tenth; two may be due at once.
-    let late = bench.times(2);
+    let late = bench.since_epoch(2);
     assert_eq!(late.len(), 10);
     assert!(late[4..].iter().zip(5..).all(|(t, n)| t - (n * 1_000_000 + 700_000) < on_line(64)));
     let snapshot = bench.snapshot();
@@ -413,7 +362,7 @@ fn streams_start_stop_wait_and_go_on_as_they_are_told() {
     assert_eq!(bench.snapshot().streams[1].frames, 10);
     let numbers: Vec<_> = bench.sent.iter().map(|(_, f)| probe(f).unwrap().sequence).collect();
     assert_eq!(numbers, (10..20).collect::<Vec<_>>());
-    assert_eq!(bench.times(2)[0], 40_000_000);
+    assert_eq!(bench.since_epoch(2)[0], 40_000_000);
 }
 
 #[test]
@@ -521,6 +470,7 @@ fn a_recording_is_sent_as_it_was_and_when_it_was() {
     for (timed, micros) in [(true, [0, 3, 8, 12, 15, 20, 24]), (false, [0, 1, 2, 3, 4, 5, 6])] {
         let mut stream = recorded(timed);
         stream.limit.frames = Some(7);
+        let ids = [stream.id];
         let mut bench = Bench::started(&plan(vec![stream]));
         bench.run_to(EPOCH + Duration::from_micros(100));
         let want = micros.map(|us| EPOCH + Duration::from_micros(us));
@@ -533,7 +483,7 @@ fn a_recording_is_sent_as_it_was_and_when_it_was() {
         assert_eq!((counters.state, counters.frames), (StreamState::Done, 7));
         // Started again it begins with its first frame.
         bench.sent.clear();
-        bench.host.start_streams(bench.now, &bench.ids);
+        bench.host.start_streams(bench.now, &ids);
         bench.run_to(EPOCH + Duration::from_micros(101));
         assert_eq!(bench.sent[0].1.head(), once[0]);
     }

@@ -16,14 +16,16 @@
 
 #[path = "shared/plan.rs"]
 mod plan;
+#[path = "shared/serve.rs"]
+mod serve;
 
-use std::io::BufRead;
 use std::marker::PhantomData;
 use std::process::exit;
 use std::sync::mpsc;
 use std::time::{Duration, Instant as Wall};
 
 use plan::{Pipeline, template};
+use serve::serve;
 use sluice::dpdk::{
     DpdkPort, Eal, EalOptions, Mbuf, Memory, Pool, PoolOptions, PortOptions, TscClock,
 };
@@ -129,13 +131,10 @@ fn main() {
         all
     };
     if args.serve {
-        for line in std::io::stdin().lock().lines() {
-            let line = line.expect("text");
-            let Ok(seconds) = line.trim().parse() else { refuse("not a number of seconds") };
+        return serve(|seconds| {
             let Measured { frames, time } = measure(seconds);
-            println!("{frames} {}", time.as_nanos());
-        }
-        return;
+            (frames, time)
+        });
     }
     for _ in 0..=args.runs {
         let Measured { frames, time } = measure(args.seconds);

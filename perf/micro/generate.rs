@@ -9,13 +9,15 @@
 //! Options: `--huge` or `--no-huge`; `--device NAME`, else a `net_null` that receives nothing;
 //! `--cpu N`; `--serve`, as in `forward.rs`.
 
+#[path = "shared/serve.rs"]
+mod serve;
 #[path = "shared/streams.rs"]
 mod streams;
 
-use std::io::BufRead;
 use std::process::exit;
 use std::time::{Duration, Instant as Wall};
 
+use serve::serve;
 use sluice::dpdk::{
     DpdkPort, Eal, EalOptions, Memory, Pool, PoolOptions, PortOptions, SourcePort, TscClock,
 };
@@ -65,13 +67,7 @@ fn main() {
         (sent(&station) - before, start.elapsed())
     };
     if args.serve {
-        for line in std::io::stdin().lock().lines() {
-            let line = line.expect("text");
-            let Ok(seconds) = line.trim().parse() else { refuse("not a number of seconds") };
-            let (frames, time) = measure(seconds);
-            println!("{frames} {}", time.as_nanos());
-        }
-        return;
+        return serve(&mut measure);
     }
     for _ in 0..=args.runs {
         let (frames, time) = measure(args.seconds);

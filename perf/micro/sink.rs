@@ -15,11 +15,13 @@
 #[path = "shared/probed.rs"]
 #[allow(dead_code)] // its frames are for ports in memory
 mod probed;
+#[path = "shared/serve.rs"]
+mod serve;
 
-use std::io::BufRead;
 use std::process::exit;
 use std::time::Instant as Wall;
 
+use serve::serve;
 use sluice::dpdk::{
     DpdkPort, Eal, EalOptions, Mbuf, Memory, Pool, PoolOptions, PortOptions, SourcePort, TscClock,
 };
@@ -115,13 +117,7 @@ fn main() {
         (frames, time)
     };
     if args.serve {
-        for line in std::io::stdin().lock().lines() {
-            let line = line.expect("text");
-            let Ok(seconds) = line.trim().parse() else { refuse("not a number of seconds") };
-            let (frames, time) = measure(seconds);
-            println!("{frames} {}", time.as_nanos());
-        }
-        return;
+        return serve(&mut measure);
     }
     for _ in 0..=args.runs {
         let (frames, time) = measure(args.seconds);
