@@ -3,7 +3,7 @@
 //! What comes and goes passes through, as do the port's promises. Whoever looks on sees each burst
 //! that came in and each that is offered, and changes neither.
 
-use super::{Port, PortCaps, Source};
+use super::{Port, PortCaps, Source, Stamps};
 use crate::frame::Burst;
 use crate::time::Instant;
 
@@ -52,6 +52,19 @@ impl<P: Port, T: Tap<P>> Port for Tapped<P, T> {
     #[inline]
     fn rx_stamp(&self, frame: &P::Frame) -> Option<Instant> {
         self.port.rx_stamp(frame)
+    }
+
+    #[inline]
+    fn clock(&self, now: Instant) -> Instant {
+        self.port.clock(now)
+    }
+
+    fn refresh_clock(&mut self) {
+        self.port.refresh_clock();
+    }
+
+    fn stamps(&self) -> Stamps {
+        self.port.stamps()
     }
 }
 
