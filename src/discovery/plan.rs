@@ -1,7 +1,11 @@
 //! What the discovery of one port is told.
 
 use crate::time::Duration;
-use crate::units::{Mac, PRIORITIES, PrioritySet};
+use crate::units::{Mac, PrioritySet};
+pub use crate::wire::dcbx::application::{Application, Selector};
+pub use crate::wire::dcbx::ets::EtsTable;
+pub use crate::wire::dcbx::isolation::{CongestionIsolation, FamilyWidth};
+pub use crate::wire::dcbx::topology::{Device, Orientation, Topology};
 
 /// Whether an LLDP agent sends, receives, or both (802.1AB 9.2.5.1, adminStatus).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -15,11 +19,25 @@ pub enum AdminStatus {
     RxOnly,
 }
 
+/// What an LLDP agent says that its system is (802.1AB Table 8-4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Role {
+    /// A bridge.
+    #[default]
+    Bridge,
+    /// A bridge that also routes.
+    Router,
+    /// An end station.
+    Station,
+}
+
 /// The LLDP agent of one port (802.1AB-2016).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LldpPlan {
     /// Whether it sends, receives, or both.
     pub admin: AdminStatus,
+    /// The address that its frames come from: the port's own.
+    pub mac: Mac,
     /// Its chassis: the MAC address of the system.
     pub chassis: Mac,
     /// Its port, by interface name; 1 to 255 octets.
@@ -28,11 +46,14 @@ pub struct LldpPlan {
     pub system_name: String,
     /// `sysDesc`, 0 to 255 octets; empty for none.
     pub system_description: String,
-    /// From one LLDPDU to the next (msgTxInterval), 1 to 3600 s.
+    /// What its system is.
+    pub role: Role,
+    /// From one LLDPDU to the next (msgTxInterval), 1 to 3600 whole seconds.
     pub interval: Duration,
     /// The time to live as a multiple of the interval, plus one second (msgTxHold), 1 to 100.
     pub hold: u8,
-    /// From one to the next while a new neighbour is told (msgFastTx), 1 to 3600 s.
+    /// From one to the next while a new neighbour is told (msgFastTx), 1 to 3600 whole
+    /// seconds.
     pub fast_interval: Duration,
     /// How many are sent so (txFastInit), 1 to 8.
     pub fast_count: u8,
@@ -40,16 +61,26 @@ pub struct LldpPlan {
     pub credit: u8,
 }
 
-/// A table of enhanced transmission selection (802.1Q 38).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EtsTable {
-    /// Priority to traffic class, 0 to 7 each.
-    pub class: [u8; PRIORITIES],
-    /// Percent by traffic class; those whose algorithm is ETS add up to 100.
-    pub bandwidth: [u8; PRIORITIES],
-    /// The transmission selection algorithm by traffic class: 0 strict, 1 credit-based shaper, 2 ETS,
-    /// 3 ATS, 255 vendor's.
-    pub algorithm: [u8; PRIORITIES],
+impl LldpPlan {
+    /// An agent with the standard's defaults (802.1AB-2016 9.2.5) that says of its system no more
+    /// than what must be said.
+    #[must_use]
+    pub fn new(mac: Mac, chassis: Mac, port_id: impl Into<String>) -> Self {
+        Self {
+            admin: AdminStatus::TxRx,
+            mac,
+            chassis,
+            port_id: port_id.into(),
+            system_name: String::new(),
+            system_description: String::new(),
+            role: Role::Bridge,
+            interval: Duration::from_secs(30),
+            hold: 4,
+            fast_interval: Duration::from_secs(1),
+            fast_count: 4,
+            credit: 5,
+        }
+    }
 }
 
 /// ETS as this port offers it.
@@ -99,30 +130,17 @@ pub struct DcbxPfcPlan {
     pub form: PfcForm,
 }
 
-/// What an entry of the application priority TLV goes by (802.1Q Table D-9).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Selector {
-    /// An EtherType, or 0 for everything that nothing else names.
-    EtherType,
-    /// A port of TCP or SCTP.
-    Tcp,
-    /// A port of UDP or DCCP.
-    Udp,
-    /// A port of any of those.
-    AnyPort,
-    /// A DSCP.
-    Dscp,
-}
-
-/// One entry of the application priority TLV.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Application {
-    /// The priority that its frames get, 0 to 7.
-    pub priority: u8,
-    /// What `protocol` is.
-    pub selector: Selector,
-    /// The EtherType, the port, or the DSCP.
-    pub protocol: u16,
+/// Whose PFC setting holds where both ends are willing (802.1Q 38.4.2). The standard compares the
+/// addresses of the two ports; which way round was not found in any text at hand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Precedence {
+    /// That of the port with the higher address: what openlldp does, the one other implementation
+    /// that could be looked at. A peer that compares the other way ends with the two settings
+    /// exchanged.
+    #[default]
+    HigherAddress,
+    /// That of the port with the lower address.
+    LowerAddress,
 }
 
 /// Subtypes under 00-80-C2 that no published text fixes.
@@ -145,17 +163,43 @@ impl Subtypes {
 /// What DCBX tells and takes on one port. Needs an LLDP agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DcbxPlan {
-    /// This port's own address: it decides between two ports that are both willing.
+    /// This port's own address, which LLDPDUs come from: it decides between two ports that are both
+    /// willing.
     pub mac: Mac,
     /// ETS, if it is spoken of.
     pub ets: Option<EtsPlan>,
     /// PFC, if it is spoken of.
     pub pfc: Option<DcbxPfcPlan>,
-    /// Application priorities; at most 40.
+    /// Application priorities; at most 168, and the
+    /// whole frame has at most [`super::FRAME_MAX`] octets.
     pub applications: Vec<Application>,
     /// This port's internal delay, which the peer needs to size its headroom from a peer delay (the
     /// informational TLV of the P802.1Qdt proposal), or nothing to say none.
     pub internal_delay: Option<Duration>,
+    /// Congestion isolation, if it is spoken of.
+    pub isolation: Option<CongestionIsolation>,
+    /// This port's place in the network, if it is spoken of.
+    pub topology: Option<Topology>,
+    /// Whose PFC setting holds where both ends are willing.
+    pub precedence: Precedence,
     /// The numbers that no published text fixes.
     pub subtypes: Subtypes,
+}
+
+impl DcbxPlan {
+    /// DCBX that says nothing yet, on the port with this address.
+    #[must_use]
+    pub const fn new(mac: Mac) -> Self {
+        Self {
+            mac,
+            ets: None,
+            pfc: None,
+            applications: Vec::new(),
+            internal_delay: None,
+            isolation: None,
+            topology: None,
+            precedence: Precedence::HigherAddress,
+            subtypes: Subtypes::DEFAULT,
+        }
+    }
 }

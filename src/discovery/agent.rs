@@ -1,0 +1,290 @@
+//! The agent of one port: 802.1AB's machines around the table of neighbours, and DCBX on top.
+
+use arrayvec::ArrayVec;
+
+use super::compose::{compose, frame_len, local_enable};
+use super::counters::Counters;
+use super::neighbours::{NEIGHBOURS_MAX, Neighbour, Said, read};
+use super::plan::{AdminStatus, Application, DcbxPlan, LldpPlan, Subtypes};
+use super::resolve::{Resolved, peer_of, resolve};
+use super::transmit::{Pdu, Transmitter};
+use crate::time::{Duration, Instant};
+use crate::units::{Mac, PrioritySet};
+use crate::wire::lldp::{self, View};
+
+/// How many events wait to be fetched at most: more than one frame and the age of all neighbours can
+/// make.
+const EVENTS_MAX: usize = 4 * NEIGHBOURS_MAX;
+
+/// What happened. Of neighbours, the address that they said it from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A neighbour came.
+    NeighbourNew(Mac),
+    /// A neighbour says something else.
+    NeighbourChanged(Mac),
+    /// A neighbour has not been heard for its time to live.
+    NeighbourAged(Mac),
+    /// A neighbour said that it goes, or the link came up anew.
+    NeighbourLeft(Mac),
+    /// [`Lldp::resolved`] is another.
+    Negotiated,
+}
+
+/// The agent.
+#[derive(Clone, Debug)]
+pub struct Lldp {
+    lldp: LldpPlan,
+    dcbx: Option<Dcbx>,
+    /// adminStatus is not enabledTxOnly.
+    listens: bool,
+    up: bool,
+    transmitter: Transmitter,
+    /// What was taken last, so that it can be put back.
+    taken: Option<Pdu>,
+    neighbours: Vec<Neighbour>,
+    events: ArrayVec<Event, EVENTS_MAX>,
+    counters: Counters,
+}
+
+/// DCBX of the port.
+#[derive(Clone, Debug)]
+struct Dcbx {
+    plan: DcbxPlan,
+    /// The priorities that have PFC here.
+    enable: PrioritySet,
+    resolved: Resolved,
+}
+
+impl Lldp {
+    /// An agent whose link is down.
+    ///
+    /// # Panics
+    /// If what it would say does not fit in a frame: the plan is to be checked with [`frame_len`].
+    #[must_use]
+    pub fn new(lldp: &LldpPlan, dcbx: Option<&DcbxPlan>) -> Self {
+        frame_len(lldp, dcbx).expect("the plan was checked to fit in a frame");
+        let dcbx = dcbx.map(|plan| {
+            let enable = local_enable(plan);
+            Dcbx { resolved: resolve(plan, enable, &[]), plan: plan.clone(), enable }
+        });
+        Self {
+            listens: lldp.admin != AdminStatus::TxOnly,
+            up: false,
+            transmitter: Transmitter::new(lldp),
+            taken: None,
+            lldp: lldp.clone(),
+            dcbx,
+            neighbours: Vec::with_capacity(NEIGHBOURS_MAX),
+            events: ArrayVec::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// The link is up. What was heard before is forgotten, because another port may be at its end
+    /// (rxInitializeLLDP, 9.2.7.6).
+    pub fn start(&mut self, now: Instant) {
+        self.up = true;
+        self.transmitter.start(now);
+        while let Some(gone) = self.neighbours.pop() {
+            self.counters.deletes += 1;
+            self.tell(Event::NeighbourLeft(gone.said.mac));
+        }
+        self.negotiate();
+    }
+
+    /// The link is down. What was heard stays true for its time to live, or until the link is up.
+    pub fn stop(&mut self, now: Instant) {
+        self.on_timeout(now);
+        self.up = false;
+        self.transmitter.stop();
+    }
+
+    /// Takes back what was said, by a shutdown LLDPDU that is due at once; then the agent is silent
+    /// until it is started, and for two seconds at least (reinitDelay).
+    pub fn say_goodbye(&mut self, now: Instant) {
+        self.on_timeout(now);
+        self.transmitter.say_goodbye(now);
+    }
+
+    /// Takes an LLDP frame, from its destination address on, all of it.
+    pub fn on_frame(&mut self, now: Instant, frame: &[u8]) {
+        self.on_timeout(now);
+        if !self.listens || !self.up {
+            return;
+        }
+        if frame.first_chunk() != Some(&lldp::DESTINATION.0) {
+            self.counters.frames_elsewhere += 1;
+            return;
+        }
+        self.counters.frames_in += 1;
+        let Ok(view) = View::new(frame) else {
+            self.counters.frames_in_errors += 1;
+            self.counters.frames_discarded += 1;
+            return;
+        };
+        let known = self.neighbours.iter().position(|n| n.is_sender_of(&view));
+        if view.ttl() == 0 {
+            if let Some(at) = known {
+                let gone = self.neighbours.remove(at);
+                self.counters.deletes += 1;
+                self.tell(Event::NeighbourLeft(gone.said.mac));
+            }
+        } else {
+            self.hear(now, &view, known);
+        }
+        self.negotiate();
+    }
+
+    fn hear(&mut self, now: Instant, view: &View<'_>, known: Option<usize>) {
+        let subtypes = self.dcbx.as_ref().map_or(Subtypes::DEFAULT, |dcbx| dcbx.plan.subtypes);
+        let said = read(view, &subtypes, &mut self.counters);
+        let expires = now.saturating_add(Duration::from_secs(view.ttl().into()));
+        match known {
+            Some(at) => self.update(at, said, expires),
+            None if self.neighbours.len() < NEIGHBOURS_MAX => {
+                self.counters.inserts += 1;
+                self.tell(Event::NeighbourNew(said.mac));
+                self.neighbours.push(Neighbour { said, expires });
+                self.transmitter.hurry(now);
+            }
+            None => {
+                self.counters.drops += 1;
+                self.counters.frames_discarded += 1;
+            }
+        }
+    }
+
+    fn update(&mut self, at: usize, said: Said, expires: Instant) {
+        let neighbour = &mut self.neighbours[at];
+        neighbour.expires = expires;
+        if neighbour.said != said {
+            let mac = said.mac;
+            neighbour.said = said;
+            self.tell(Event::NeighbourChanged(mac));
+        }
+    }
+
+    /// Lets time pass up to `now`: timers run out, and neighbours age.
+    pub fn on_timeout(&mut self, now: Instant) {
+        self.transmitter.advance(now);
+        let before = self.neighbours.len();
+        while let Some(at) = self.neighbours.iter().position(|n| n.expires <= now) {
+            let gone = self.neighbours.remove(at);
+            self.counters.ageouts += 1;
+            self.counters.deletes += 1;
+            self.tell(Event::NeighbourAged(gone.said.mac));
+        }
+        if self.neighbours.len() != before {
+            self.negotiate();
+        }
+    }
+
+    /// Whether there is something to send, or a neighbour to be forgotten.
+    #[must_use]
+    pub fn is_due(&self, now: Instant) -> bool {
+        self.transmitter.is_due(now) || self.next_ageout() <= now
+    }
+
+    /// Writes the frame that is to be sent, if any, at the front of `out`, which has room for
+    /// [`FRAME_MAX`](super::FRAME_MAX) octets; and says how long it is, without FCS.
+    ///
+    /// # Panics
+    /// If `out` is too short.
+    pub fn take(&mut self, now: Instant, out: &mut [u8]) -> Option<usize> {
+        self.on_timeout(now);
+        let pdu = self.transmitter.take(now)?;
+        let ttl = match pdu {
+            Pdu::Shutdown => 0,
+            Pdu::Normal => self.ttl(),
+        };
+        let dcbx = self.dcbx.as_ref().map(|dcbx| (&dcbx.plan, dcbx.enable));
+        let len = compose(&self.lldp, dcbx, ttl, out).expect("a frame that fits, as checked");
+        self.counters.frames_out += 1;
+        self.taken = Some(pdu);
+        Some(len)
+    }
+
+    /// The frame that was taken last could not be sent: it is due anew.
+    pub fn put_back(&mut self) {
+        if let Some(pdu) = self.taken.take() {
+            self.counters.frames_out -= 1;
+            self.transmitter.put_back(pdu);
+        }
+    }
+
+    /// txTTL (9.2.5.22), in seconds.
+    fn ttl(&self) -> u16 {
+        let seconds = self.lldp.interval.as_picos().div_ceil(Duration::from_secs(1).as_picos());
+        let ttl = seconds * u64::from(self.lldp.hold) + 1;
+        u16::try_from(ttl).unwrap_or(u16::MAX)
+    }
+
+    /// When [`Lldp::is_due`] at the latest, if no frame comes.
+    #[must_use]
+    pub fn next_deadline(&self) -> Instant {
+        self.transmitter.next_deadline().min(self.next_ageout())
+    }
+
+    fn next_ageout(&self) -> Instant {
+        self.neighbours.iter().map(|n| n.expires).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// What happened, oldest first, once each.
+    pub fn next_event(&mut self) -> Option<Event> {
+        (!self.events.is_empty()).then(|| self.events.remove(0))
+    }
+
+    fn tell(&mut self, event: Event) {
+        if self.events.is_full() {
+            self.events.remove(0);
+            self.counters.events_lost += 1;
+        }
+        self.events.push(event);
+    }
+
+    fn negotiate(&mut self) {
+        let Some(dcbx) = &mut self.dcbx else { return };
+        let resolved = resolve(&dcbx.plan, dcbx.enable, &self.neighbours);
+        if resolved != dcbx.resolved {
+            dcbx.resolved = resolved;
+            self.tell(Event::Negotiated);
+        }
+    }
+
+    /// Says from now on that these priorities have PFC here, where DCBX speaks of PFC.
+    pub fn set_dcbx_pfc_enable(&mut self, now: Instant, enable: PrioritySet) {
+        self.on_timeout(now);
+        let Some(dcbx) = self.dcbx.as_mut().filter(|dcbx| dcbx.plan.pfc.is_some()) else { return };
+        if dcbx.enable != enable {
+            dcbx.enable = enable;
+            self.transmitter.changed(now);
+            self.negotiate();
+        }
+    }
+
+    /// The neighbours that are known.
+    pub fn neighbours(&self) -> impl ExactSizeIterator<Item = &Neighbour> {
+        self.neighbours.iter()
+    }
+
+    /// What DCBX came to, if it is planned.
+    #[must_use]
+    pub fn resolved(&self) -> Option<&Resolved> {
+        self.dcbx.as_ref().map(|dcbx| &dcbx.resolved)
+    }
+
+    /// The peer's application priorities. They are information (802.1Q 38.4.3): this port's own are
+    /// in its plan.
+    #[must_use]
+    pub fn peer_applications(&self) -> &[Application] {
+        let applications = peer_of(&self.neighbours).1.and_then(|p| p.dcbx.applications.as_ref());
+        applications.map_or(&[], |applications| applications)
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}

@@ -1,0 +1,160 @@
+//! The congestion isolation TLV (802.1Q D.2.15, by 802.1Qcz): where a peer's congestion isolation
+//! messages go.
+//!
+//! The order of the fields is that of the standard's managed objects. The width of the address
+//! family was not found; both are read, told apart by the length, and either can be written.
+
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::units::{Mac, PRIORITIES};
+use crate::wire::{WireError, mac_at};
+
+/// Octets before the address family.
+const FIXED: usize = PRIORITIES + 2 + 6 + 2;
+/// The longest form.
+pub const LEN_MAX: usize = FIXED + 2 + 16;
+
+/// Address families (RFC 3232). None is this project's 0.
+const IPV4: u16 = 1;
+const IPV6: u16 = 2;
+
+/// How many octets the address family has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FamilyWidth {
+    /// One, as in LLDP's management address. A choice.
+    #[default]
+    One,
+    /// Two, as IANA numbers them.
+    Two,
+}
+
+impl FamilyWidth {
+    const fn octets(self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+        }
+    }
+}
+
+/// The congestion isolation of a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CongestionIsolation {
+    /// By traffic class: 0 takes no part, n is monitored for the congesting class n - 1, -n is the
+    /// congesting class of the monitored class n - 1. From -8 to 8.
+    pub queue_map: [i8; PRIORITIES],
+    /// How many octets of a frame a message encapsulates, 0 to 512.
+    pub encapsulation: u16,
+    /// The address of messages over Ethernet.
+    pub mac: Mac,
+    /// The port of messages over UDP.
+    pub udp_port: u16,
+    /// The address of messages over UDP; messages go over Ethernet without one.
+    pub address: Option<IpAddr>,
+    /// How the address family is written.
+    pub family: FamilyWidth,
+}
+
+impl CongestionIsolation {
+    /// Reads what follows the subtype.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] below 19 octets, [`WireError::BadLength`] for a length of no form
+    /// or an address family that contradicts it, [`WireError::OutOfRange`] for a queue map beyond
+    /// -8 to 8.
+    pub fn parse(value: &[u8]) -> Result<Self, WireError> {
+        let (fixed, rest) = value.split_first_chunk::<FIXED>().ok_or(WireError::Truncated)?;
+        let (family, width, address) = match *rest {
+            [] => return Err(WireError::Truncated),
+            [family, ref address @ ..] if address.len() % 4 == 0 => {
+                (family.into(), FamilyWidth::One, address)
+            }
+            [a, b, ref address @ ..] => (u16::from_be_bytes([a, b]), FamilyWidth::Two, address),
+            _ => return Err(WireError::BadLength),
+        };
+        let mut queue_map = [0; PRIORITIES];
+        for (class, &octet) in queue_map.iter_mut().zip(fixed) {
+            *class = octet as i8;
+        }
+        let number = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+        let repr = Self {
+            queue_map,
+            encapsulation: number(PRIORITIES),
+            mac: mac_at(fixed, PRIORITIES + 2),
+            udp_port: number(FIXED - 2),
+            address: read_address(family, address)?,
+            family: width,
+        };
+        if repr.is_in_range() { Ok(repr) } else { Err(WireError::OutOfRange) }
+    }
+
+    fn is_in_range(&self) -> bool {
+        self.queue_map.iter().all(|class| (-8..=8).contains(class)) && self.encapsulation <= 512
+    }
+
+    /// Octets that [`CongestionIsolation::emit`] writes.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        let address = match self.address {
+            None => 0,
+            Some(IpAddr::V4(_)) => 4,
+            Some(IpAddr::V6(_)) => 16,
+        };
+        FIXED + self.family.octets() + address
+    }
+
+    /// Writes what follows the subtype.
+    ///
+    /// # Errors
+    /// [`WireError::NoRoom`], [`WireError::OutOfRange`].
+    pub fn emit(&self, buf: &mut [u8]) -> Result<usize, WireError> {
+        if !self.is_in_range() {
+            return Err(WireError::OutOfRange);
+        }
+        let len = self.buffer_len();
+        let out = buf.get_mut(..len).ok_or(WireError::NoRoom)?;
+        for (octet, class) in out.iter_mut().zip(self.queue_map) {
+            *octet = class as u8;
+        }
+        out[PRIORITIES..PRIORITIES + 2].copy_from_slice(&self.encapsulation.to_be_bytes());
+        out[PRIORITIES + 2..FIXED - 2].copy_from_slice(&self.mac.0);
+        out[FIXED - 2..FIXED].copy_from_slice(&self.udp_port.to_be_bytes());
+        let (family, address) = out[FIXED..].split_at_mut(self.family.octets());
+        let number = match self.address {
+            None => 0,
+            Some(IpAddr::V4(v4)) => {
+                address.copy_from_slice(&v4.octets());
+                IPV4
+            }
+            Some(IpAddr::V6(v6)) => {
+                address.copy_from_slice(&v6.octets());
+                IPV6
+            }
+        };
+        family.copy_from_slice(&number.to_be_bytes()[2 - self.family.octets()..]);
+        Ok(len)
+    }
+}
+
+fn read_address(family: u16, octets: &[u8]) -> Result<Option<IpAddr>, WireError> {
+    let v4 = || octets.try_into().map(|four: [u8; 4]| Ipv4Addr::from(four).into());
+    let v6 = || octets.try_into().map(|sixteen: [u8; 16]| Ipv6Addr::from(sixteen).into());
+    match family {
+        IPV4 => v4().map(Some).map_err(|_| WireError::BadLength),
+        IPV6 => v6().map(Some).map_err(|_| WireError::BadLength),
+        0 if octets.is_empty() => Ok(None),
+        _ => Err(WireError::BadLength),
+    }
+}
+
+impl fmt::Display for CongestionIsolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { queue_map, encapsulation, mac, udp_port, address, .. } = self;
+        write!(f, "congestion isolation {queue_map:?}, {encapsulation} octets to {mac}")?;
+        if let Some(address) = address {
+            write!(f, ", {address} port {udp_port}")?;
+        }
+        Ok(())
+    }
+}

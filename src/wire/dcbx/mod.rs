@@ -1,0 +1,26 @@
+//! What DCBX says in LLDP: TLVs of IEEE 802.1 (802.1Q Annex D), one file each.
+//!
+//! Every `parse` takes what follows the organization's name and the subtype, and accepts a string
+//! that is longer than it knows, because later editions append. Every `emit` writes that string at
+//! the front of its buffer and says how long it is; reserved bits are sent as zero and ignored.
+
+pub mod application;
+pub mod ets;
+pub mod isolation;
+pub mod pfc;
+pub mod topology;
+
+/// The organization: IEEE 802.1.
+pub const OUI: [u8; 3] = [0x00, 0x80, 0xc2];
+
+/// Subtypes of 802.1 that 802.1Q fixes (Table D-1).
+pub mod subtype {
+    /// ETS configuration (D.2.8).
+    pub const ETS_CONFIGURATION: u8 = 0x09;
+    /// ETS recommendation (D.2.9).
+    pub const ETS_RECOMMENDATION: u8 = 0x0a;
+    /// PFC configuration (D.2.10).
+    pub const PFC: u8 = 0x0b;
+    /// Application priority (D.2.11).
+    pub const APPLICATION: u8 = 0x0c;
+}

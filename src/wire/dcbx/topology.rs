@@ -1,0 +1,116 @@
+//! The topology recognition TLV (802.1Q D.2.16, by 802.1Qcz): where in a network a port is.
+
+use core::fmt;
+
+use crate::wire::{WireError, room};
+
+/// What a system is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Device {
+    /// An end station.
+    EndStation,
+    /// A bridge.
+    Bridge,
+    /// A router.
+    Router,
+    /// Not known; values that are reserved are read as this.
+    #[default]
+    Unknown,
+}
+
+/// Where a port points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Orientation {
+    /// To a higher level.
+    Uplink,
+    /// To a lower level.
+    Downlink,
+    /// Within its level.
+    Crosslink,
+    /// Not known; values that are reserved are read as this.
+    #[default]
+    Unknown,
+}
+
+/// The place of a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Topology {
+    /// What its system is.
+    pub device: Device,
+    /// The system's level: 0 at the edge, at most 254; `None` where it is not known.
+    pub level: Option<u8>,
+    /// Where the port points.
+    pub orientation: Orientation,
+}
+
+/// What stands for "not known" in every field.
+const UNKNOWN: u8 = 255;
+
+impl Topology {
+    /// Octets behind the subtype.
+    pub const LEN: usize = 3;
+
+    /// Reads what follows the subtype.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] below 3 octets.
+    pub fn parse(value: &[u8]) -> Result<Self, WireError> {
+        let &[device, level, orientation] = value.first_chunk().ok_or(WireError::Truncated)?;
+        let device = match device {
+            0 => Device::EndStation,
+            1 => Device::Bridge,
+            2 => Device::Router,
+            _ => Device::Unknown,
+        };
+        let orientation = match orientation {
+            0 => Orientation::Uplink,
+            1 => Orientation::Downlink,
+            2 => Orientation::Crosslink,
+            _ => Orientation::Unknown,
+        };
+        Ok(Self { device, level: (level != UNKNOWN).then_some(level), orientation })
+    }
+
+    /// Octets that [`Topology::emit`] writes.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        Self::LEN
+    }
+
+    /// Writes what follows the subtype.
+    ///
+    /// # Errors
+    /// [`WireError::NoRoom`], [`WireError::OutOfRange`] for level 255.
+    pub fn emit(&self, buf: &mut [u8]) -> Result<usize, WireError> {
+        let out: &mut [u8; Self::LEN] = room(buf)?;
+        if self.level == Some(UNKNOWN) {
+            return Err(WireError::OutOfRange);
+        }
+        out[0] = match self.device {
+            Device::EndStation => 0,
+            Device::Bridge => 1,
+            Device::Router => 2,
+            Device::Unknown => UNKNOWN,
+        };
+        out[1] = self.level.unwrap_or(UNKNOWN);
+        out[2] = match self.orientation {
+            Orientation::Uplink => 0,
+            Orientation::Downlink => 1,
+            Orientation::Crosslink => 2,
+            Orientation::Unknown => UNKNOWN,
+        };
+        Ok(Self::LEN)
+    }
+}
+
+impl fmt::Display for Topology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { device, level, orientation } = self;
+        write!(f, "{device:?}, ")?;
+        match level {
+            Some(level) => write!(f, "level {level}")?,
+            None => f.write_str("level unknown")?,
+        }
+        write!(f, ", {orientation:?}")
+    }
+}
