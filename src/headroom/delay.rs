@@ -65,6 +65,39 @@ impl DelayInputs {
     pub const fn rate(&self) -> BitsPerSec {
         self.interface.phy().rate()
     }
+
+    /// The frames of the link.
+    #[must_use]
+    pub const fn frames(&self) -> Frames {
+        Frames { max: self.max_frame, line_overhead: self.line_overhead }
+    }
+}
+
+/// The frames of a link, as far as headroom asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frames {
+    /// The longest, from destination address to FCS, of any priority.
+    pub max: Bytes,
+    /// Octets that every frame takes on the line besides itself: 20 on Ethernet.
+    pub line_overhead: u32,
+}
+
+impl Frames {
+    /// Frames of Ethernet of up to `max` octets.
+    #[must_use]
+    pub const fn up_to(max: Bytes) -> Self {
+        Self { max, line_overhead: LINE_OVERHEAD_OCTETS as u32 }
+    }
+
+    /// The bits of the longest on the line.
+    pub(super) const fn longest(self) -> u64 {
+        (self.max.0 + self.line_overhead as u64) * 8
+    }
+
+    /// The bits of a PFC frame on the line.
+    pub(super) const fn pfc(self) -> u64 {
+        (PFC_FRAME_OCTETS + self.line_overhead as u64) * 8
+    }
 }
 
 /// One named part of a sum.
@@ -127,12 +160,11 @@ pub fn delay_value(inputs: &DelayInputs) -> DelayValue {
 pub(super) fn with_cable(inputs: &DelayInputs, cable_bits: u64) -> DelayValue {
     const ANNEX_N: &str = "802.1Q Annex N";
     let rate = inputs.rate();
-    let overhead = u64::from(inputs.line_overhead);
-    let frame = (inputs.max_frame.0 + overhead) * 8;
+    let frame = inputs.frames().longest();
     let term = |name, bits, source| Term { name, bits, source };
     let mut terms = vec![
         term("frame begun before the PFC frame", frame, ANNEX_N),
-        term("PFC frame", (PFC_FRAME_OCTETS + overhead) * 8, ANNEX_N),
+        term("PFC frame", inputs.frames().pfc(), ANNEX_N),
         term("cable both ways", cable_bits, "length and velocity"),
     ];
     for s in inputs.interface.sublayers() {

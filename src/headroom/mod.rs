@@ -3,15 +3,21 @@
 //!
 //! [`delay_value`] is the standard's sum for the hardware of a link; [`required`] adds what a
 //! switch in software adds, and turns the sum into cells. Configurations are refused by it.
+//! [`measured`] is the same sum for a link whose round trip [`measure`] has measured, and
+//! [`by_peer_delay`] for one whose medium [`peer_delay`] has.
 //! [`models`] has the sums that are in use elsewhere beside it, to compare.
 
 mod delay;
 pub mod measure;
+mod measured;
 pub mod models;
 pub mod peer_delay;
 mod phy;
 mod required;
+mod samples;
 
-pub use delay::{DelayInputs, DelayValue, Term, delay_value};
+pub use delay::{DelayInputs, DelayValue, Frames, Term, delay_value};
+pub use measured::{Accuracy, MeasuredInputs, PeerDelayInputs, Shims, by_peer_delay, measured};
 pub use phy::{Extender, Fec, Interface, InterfaceError, Phy};
-pub use required::{Required, SoftwareTerms, required};
+pub use required::{Required, SoftwareTerms, required, required_of};
+pub use samples::{SAMPLES_MAX, Samples};

@@ -6,9 +6,9 @@
 
 use core::fmt;
 
-use super::delay::{DelayInputs, DelayValue, Term, bits_in, delay_value};
+use super::delay::{DelayInputs, DelayValue, Frames, Term, bits_in, delay_value};
 use crate::time::Duration;
-use crate::units::{Bytes, Cells};
+use crate::units::{BitsPerSec, Bytes, Cells};
 
 /// The shortest frame of Ethernet (802.3 4.4.2), FCS included.
 const MIN_FRAME_OCTETS: u64 = 64;
@@ -74,15 +74,28 @@ impl Density {
 /// that number, which no buffer has.
 #[must_use]
 pub fn required(link: &DelayInputs, software: &SoftwareTerms, cell_bytes: u32) -> Required {
+    required_of(delay_value(link), link.rate(), link.frames(), software, cell_bytes)
+}
+
+/// The same for a delay value that was found in another way, of a link of `rate` that carries
+/// `frames`.
+#[must_use]
+pub fn required_of(
+    delay: DelayValue,
+    rate: BitsPerSec,
+    frames: Frames,
+    software: &SoftwareTerms,
+    cell_bytes: u32,
+) -> Required {
     const SOFTWARE: &str = "the port's own figure";
     assert!(cell_bytes > 0, "a cell has at least one octet");
     let cell = u64::from(cell_bytes);
-    let (max_frame, overhead) = (link.max_frame.0, u64::from(link.line_overhead));
+    let (max_frame, overhead) = (frames.max.0, u64::from(frames.line_overhead));
     // Frames that come over the line bring its overhead along; those in a ring do not.
     let on_line = Density::worst(cell, max_frame, overhead);
     let in_ring = Density::worst(cell, max_frame, 0);
 
-    let mut sum = delay_value(link);
+    let mut sum = delay;
     let mut cells = on_line.cells_in_bits(sum.bits());
     let mut add = |name, bits, more: u128| {
         sum.terms.push(Term { name, bits, source: SOFTWARE });
@@ -92,7 +105,7 @@ pub fn required(link: &DelayInputs, software: &SoftwareTerms, cell_bytes: u32) -
     add("frame that sends XOFF", max_frame * 8, u128::from(max_frame.div_ceil(cell)));
 
     // What arrives before the switch looks: no more than the line brings, or the ring holds.
-    let brought = bits_in(link.rate(), software.poll_gap.as_picos());
+    let brought = bits_in(rate, software.poll_gap.as_picos());
     let held = software.rx_backlog.0.saturating_mul(8);
     let waiting = on_line.cells_in_bits(brought).min(in_ring.cells_in_bits(held));
     add("frames in the receive ring", brought.min(held), waiting);

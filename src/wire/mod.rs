@@ -35,6 +35,7 @@ pub mod mac_control;
 pub mod neighbour;
 pub mod pause;
 pub mod pfc;
+pub mod ptp;
 pub mod reth;
 pub mod roce;
 pub mod segment;

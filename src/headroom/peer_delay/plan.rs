@@ -1,4 +1,4 @@
-//! The peer delay mechanism of PTP (IEEE 1588-2019 11.4), for the medium's part of the headroom.
+//! What the peer delay of one port is told.
 
 use crate::time::Duration;
 

@@ -1,0 +1,354 @@
+//! The peer delay messages of PTP over Ethernet (IEEE 1588-2019 clause 13, Annex E; IEEE 802.1AS
+//! clause 11 has the same): Pdelay_Req, Pdelay_Resp and Pdelay_Resp_Follow_Up.
+//!
+//! Whatever else PTP sends on a link is read as far as its header and named [`Body::Other`]. TLVs
+//! behind a message are not read.
+
+use core::fmt;
+
+use super::{EtherType, WireError, be16, ethernet, group, mac_at, room};
+use crate::time::Instant;
+use crate::units::Mac;
+
+/// Where peer delay messages go (1588 E.3): no bridge forwards it.
+pub const DESTINATION: Mac = group::NEAREST_BRIDGE;
+
+/// `versionPTP`: 1588-2008, 1588-2019, 802.1AS.
+const VERSION: u8 = 2;
+/// `minorVersionPTP` of 1588-2019 and 802.1AS-2020; older nodes ignore it.
+const MINOR_VERSION: u8 = 1;
+
+/// Octets of the common header (1588 13.3.1).
+const HEADER: usize = 34;
+/// Octets of each of the three messages.
+const MESSAGE: usize = HEADER + 20;
+/// Octets of a frame with one.
+const FRAME: usize = ethernet::HEADER_LEN + MESSAGE;
+
+/// `twoStepFlag`, in the first octet of the flag field (1588 Table 37).
+const TWO_STEP: u8 = 0x02;
+/// `controlField` of peer delay messages (1588 Table 42).
+const CONTROL: u8 = 5;
+/// `logMessageInterval` where no interval is told (1588 Table 43).
+const NO_INTERVAL: u8 = 0x7f;
+
+/// Message types (1588 Table 36).
+mod kind {
+    pub(super) const PDELAY_REQ: u8 = 0x2;
+    pub(super) const PDELAY_RESP: u8 = 0x3;
+    pub(super) const PDELAY_RESP_FOLLOW_UP: u8 = 0xa;
+}
+
+/// Where the fields of the header are, from the destination address on.
+mod field {
+    use super::{HEADER, ethernet};
+
+    const PTP: usize = ethernet::HEADER_LEN;
+    pub(super) const KIND: usize = PTP;
+    pub(super) const VERSION: usize = PTP + 1;
+    pub(super) const LENGTH: usize = PTP + 2;
+    pub(super) const DOMAIN: usize = PTP + 4;
+    pub(super) const MINOR_SDO: usize = PTP + 5;
+    pub(super) const FLAGS: usize = PTP + 6;
+    pub(super) const CORRECTION: usize = PTP + 8;
+    pub(super) const SOURCE: usize = PTP + 20;
+    pub(super) const SEQUENCE: usize = PTP + 30;
+    pub(super) const CONTROL: usize = PTP + 32;
+    pub(super) const INTERVAL: usize = PTP + 33;
+    pub(super) const TIMESTAMP: usize = PTP + HEADER;
+    pub(super) const REQUESTING: usize = PTP + HEADER + 10;
+}
+
+/// A port of a PTP instance (1588 5.3.5).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct PortIdentity {
+    /// The clock's identity, an EUI-64.
+    pub clock: [u8; 8],
+    /// The port's number, from 1.
+    pub port: u16,
+}
+
+impl PortIdentity {
+    /// The first port of the clock that is named after `mac` (1588 7.5.2.2.2, with FF-FE inserted as
+    /// most devices do).
+    #[must_use]
+    pub const fn of(mac: Mac) -> Self {
+        let [a, b, c, d, e, f] = mac.0;
+        Self { clock: [a, b, c, 0xff, 0xfe, d, e, f], port: 1 }
+    }
+
+    fn read(octets: [u8; 10]) -> Self {
+        let [a, b, c, d, e, f, g, h, i, j] = octets;
+        Self { clock: [a, b, c, d, e, f, g, h], port: u16::from_be_bytes([i, j]) }
+    }
+
+    fn octets(self) -> [u8; 10] {
+        let ([a, b, c, d, e, f, g, h], [i, j]) = (self.clock, self.port.to_be_bytes());
+        [a, b, c, d, e, f, g, h, i, j]
+    }
+}
+
+impl fmt::Display for PortIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for octet in self.clock {
+            write!(f, "{octet:02x}")?;
+        }
+        write!(f, "-{}", self.port)
+    }
+}
+
+/// A time of a message: whole nanoseconds since the epoch of its sender's clock.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Timestamp {
+    /// Seconds, 48 bits.
+    pub seconds: u64,
+    /// Nanoseconds, below 10^9; as received, whatever the message says.
+    pub nanos: u32,
+}
+
+impl Timestamp {
+    /// The whole nanoseconds of a stamp, and what is left of it as a correction.
+    #[must_use]
+    pub const fn split(at: Instant) -> (Self, Correction) {
+        let ps = at.as_picos();
+        let (seconds, rest) = (ps / 1_000_000_000_000, ps % 1_000_000_000_000);
+        let left = Correction::of_picos((rest % 1_000) as i64);
+        (Self { seconds, nanos: (rest / 1_000) as u32 }, left)
+    }
+
+    /// The time in picoseconds, or nothing for one with a billion nanoseconds and more.
+    #[must_use]
+    pub const fn picos(self) -> Option<i128> {
+        if self.nanos >= 1_000_000_000 {
+            return None;
+        }
+        Some(self.seconds as i128 * 1_000_000_000_000 + self.nanos as i128 * 1_000)
+    }
+
+    fn read(octets: [u8; 10]) -> Self {
+        let [a, b, c, d, e, f, g, h, i, j] = octets;
+        Self {
+            seconds: u64::from_be_bytes([0, 0, a, b, c, d, e, f]),
+            nanos: u32::from_be_bytes([g, h, i, j]),
+        }
+    }
+
+    fn octets(self) -> [u8; 10] {
+        let ([_, _, a, b, c, d, e, f], [g, h, i, j]) =
+            (self.seconds.to_be_bytes(), self.nanos.to_be_bytes());
+        [a, b, c, d, e, f, g, h, i, j]
+    }
+}
+
+/// `correctionField`: nanoseconds times 2^16, signed (1588 13.3.2.9).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub struct Correction(pub i64);
+
+impl Correction {
+    /// The span in picoseconds, rounded to the nearest unit of the field. Within 2 hours.
+    #[must_use]
+    pub const fn of_picos(ps: i64) -> Self {
+        let scaled = ps as i128 * 65_536;
+        let half = if scaled < 0 { -500 } else { 500 };
+        Self(((scaled + half) / 1_000) as i64)
+    }
+
+    /// The correction in picoseconds, rounded to the nearest.
+    #[must_use]
+    pub const fn picos(self) -> i128 {
+        let scaled = self.0 as i128 * 1_000;
+        let half = if scaled < 0 { -32_768 } else { 32_768 };
+        (scaled + half) / 65_536
+    }
+
+    /// Both together, at most what the field can hold, which stands for a correction too large to
+    /// be told.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The same, backwards.
+    #[must_use]
+    pub const fn negative(self) -> Self {
+        Self(self.0.saturating_neg())
+    }
+}
+
+/// What a message says besides its header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Body {
+    /// Asks for the peer delay.
+    PdelayReq,
+    /// Answers.
+    PdelayResp {
+        /// When the request was received; 0 from responders that put their turnaround into the
+        /// correction.
+        receipt: Timestamp,
+        /// Who asked.
+        requesting: PortIdentity,
+    },
+    /// Tells when the answer left.
+    PdelayRespFollowUp {
+        /// When it left; 0 from responders that put their turnaround into the correction.
+        origin: Timestamp,
+        /// Who asked.
+        requesting: PortIdentity,
+    },
+    /// Another message of PTP, by its type.
+    Other(u8),
+}
+
+/// A message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// `majorSdoId`: 0 for IEEE 1588, 1 for IEEE 802.1AS. 0 to 15.
+    pub major_sdo_id: u8,
+    /// `minorSdoId`.
+    pub minor_sdo_id: u8,
+    /// The domain.
+    pub domain: u8,
+    /// Whether a Follow_Up comes behind.
+    pub two_step: bool,
+    /// What is to be corrected.
+    pub correction: Correction,
+    /// Who sent it.
+    pub source: PortIdentity,
+    /// Its number; answers have that of the request.
+    pub sequence: u16,
+    /// What it says.
+    pub body: Body,
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.body {
+            Body::PdelayReq => f.write_str("Pdelay_Req")?,
+            Body::PdelayResp { .. } => f.write_str("Pdelay_Resp")?,
+            Body::PdelayRespFollowUp { .. } => f.write_str("Pdelay_Resp_Follow_Up")?,
+            Body::Other(kind) => write!(f, "PTP type {kind:#x}")?,
+        }
+        write!(f, " {} from {} domain {}", self.sequence, self.source, self.domain)
+    }
+}
+
+/// A whole frame with a PTP message, untagged, without FCS.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr {
+    /// The port that sends it.
+    pub src: Mac,
+    /// Where it goes: [`DESTINATION`] for peer delay. Not checked when read.
+    pub dst: Mac,
+    /// What it says.
+    pub message: Message,
+}
+
+impl Repr {
+    /// Reads a frame from its destination address on.
+    ///
+    /// # Errors
+    /// In this order: [`WireError::Truncated`] where the header is not whole,
+    /// [`WireError::BadEthertype`], [`WireError::BadVersion`] for another than PTP's second, and for
+    /// the three peer delay messages [`WireError::BadLength`] for one that says it is shorter than
+    /// it has to be and [`WireError::Truncated`] for one that is.
+    pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
+        let header: &[u8; ethernet::HEADER_LEN + HEADER] =
+            frame.first_chunk().ok_or(WireError::Truncated)?;
+        if EtherType(be16(header, 12)) != EtherType::PTP {
+            return Err(WireError::BadEthertype);
+        }
+        if header[field::VERSION] & 0xf != VERSION {
+            return Err(WireError::BadVersion);
+        }
+        let kind = header[field::KIND] & 0xf;
+        let correction = core::array::from_fn(|i| header[field::CORRECTION + i]);
+        let message = Message {
+            major_sdo_id: header[field::KIND] >> 4,
+            minor_sdo_id: header[field::MINOR_SDO],
+            domain: header[field::DOMAIN],
+            two_step: header[field::FLAGS] & TWO_STEP != 0,
+            correction: Correction(i64::from_be_bytes(correction)),
+            source: PortIdentity::read(ten(header, field::SOURCE)),
+            sequence: be16(header, field::SEQUENCE),
+            body: body(kind, usize::from(be16(header, field::LENGTH)), frame)?,
+        };
+        Ok(Self { dst: mac_at(header, 0), src: mac_at(header, 6), message })
+    }
+
+    /// Octets that [`Repr::emit`] writes: 68.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        FRAME
+    }
+
+    /// Writes the whole frame at the front of `buf`.
+    ///
+    /// # Errors
+    /// [`WireError::NoRoom`] below 68 octets, [`WireError::Unsupported`] for [`Body::Other`], and
+    /// [`WireError::OutOfRange`] for an `sdoId` above 15 or seconds of more than 48 bits.
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        let m = &self.message;
+        let (kind, time, requesting) = match m.body {
+            Body::PdelayReq => (kind::PDELAY_REQ, Timestamp::default(), PortIdentity::default()),
+            Body::PdelayResp { receipt, requesting } => (kind::PDELAY_RESP, receipt, requesting),
+            Body::PdelayRespFollowUp { origin, requesting } => {
+                (kind::PDELAY_RESP_FOLLOW_UP, origin, requesting)
+            }
+            Body::Other(_) => return Err(WireError::Unsupported),
+        };
+        if m.major_sdo_id > 0xf || time.seconds >> 48 != 0 {
+            return Err(WireError::OutOfRange);
+        }
+        let out: &mut [u8; FRAME] = room(buf)?;
+        *out = [0; FRAME];
+        out[..6].copy_from_slice(&self.dst.0);
+        out[6..12].copy_from_slice(&self.src.0);
+        out[12..14].copy_from_slice(&EtherType::PTP.0.to_be_bytes());
+        out[field::KIND] = m.major_sdo_id << 4 | kind;
+        out[field::VERSION] = MINOR_VERSION << 4 | VERSION;
+        out[field::LENGTH + 1] = MESSAGE as u8;
+        out[field::DOMAIN] = m.domain;
+        out[field::MINOR_SDO] = m.minor_sdo_id;
+        out[field::FLAGS] = if m.two_step { TWO_STEP } else { 0 };
+        out[field::CORRECTION..][..8].copy_from_slice(&m.correction.0.to_be_bytes());
+        out[field::SOURCE..][..10].copy_from_slice(&m.source.octets());
+        out[field::SEQUENCE..][..2].copy_from_slice(&m.sequence.to_be_bytes());
+        out[field::CONTROL] = CONTROL;
+        out[field::INTERVAL] = NO_INTERVAL;
+        out[field::TIMESTAMP..][..10].copy_from_slice(&time.octets());
+        out[field::REQUESTING..][..10].copy_from_slice(&requesting.octets());
+        Ok(())
+    }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.src, self.message)
+    }
+}
+
+/// What a message of `kind` says that is `length` octets long by its own account.
+fn body(kind: u8, length: usize, frame: &[u8]) -> Result<Body, WireError> {
+    if !matches!(kind, kind::PDELAY_REQ | kind::PDELAY_RESP | kind::PDELAY_RESP_FOLLOW_UP) {
+        return Ok(Body::Other(kind));
+    }
+    if length < MESSAGE {
+        return Err(WireError::BadLength);
+    }
+    let frame: &[u8; FRAME] = frame.first_chunk().ok_or(WireError::Truncated)?;
+    let time = Timestamp::read(ten(frame, field::TIMESTAMP));
+    let requesting = PortIdentity::read(ten(frame, field::REQUESTING));
+    Ok(match kind {
+        kind::PDELAY_REQ => Body::PdelayReq,
+        kind::PDELAY_RESP => Body::PdelayResp { receipt: time, requesting },
+        _ => Body::PdelayRespFollowUp { origin: time, requesting },
+    })
+}
+
+/// The ten octets at `at`.
+fn ten<const N: usize>(octets: &[u8; N], at: usize) -> [u8; 10] {
+    core::array::from_fn(|i| octets[at + i])
+}
+
+#[cfg(test)]
+mod tests;
