@@ -4,6 +4,8 @@ mod tapped;
 
 pub use tapped::{Tap, Tapped};
 
+use core::fmt;
+
 use crate::frame::{Burst, Frame};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes};
@@ -32,6 +34,17 @@ pub enum StampSource {
     Software,
     /// The time of the poll.
     Poll,
+}
+
+impl fmt::Display for StampSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exact => "exact",
+            Self::Nic => "NIC",
+            Self::Software => "TSC",
+            Self::Poll => "poll",
+        })
+    }
 }
 
 /// What the times of a port's frames are worth.

@@ -2,8 +2,501 @@
 //! medium, tells its neighbour who it is and what it offers, and finds its headroom from all that.
 //!
 //! The same for a port of a switch and for an end station. Frames come in as octets with a stamp and
-//! leave as octets; nothing here knows a port.
+//! leave as octets; nothing here knows a port. What follows for a switch comes out as [`News`], in
+//! numbers; `switch::settle` makes changes of it.
+//!
+//! A stamp is when the last bit of a frame passed above the MAC. What is taken for one errs on the
+//! side that makes a round trip longer: what leaves is dated before it is handed over, what arrives
+//! after it was found.
 
+mod auto;
+mod news;
 pub mod plan;
+mod snapshot;
+#[cfg(test)]
+mod tests;
 
+pub use auto::AutoState;
+pub use news::{Failure, Found, News, Spread};
 pub use plan::*;
+pub use snapshot::{AgentsSnapshot, MeasureSnapshot, PathDelaySnapshot};
+
+use core::fmt;
+
+use arrayvec::ArrayVec;
+
+use crate::discovery::{self, Lldp, Resolved};
+use crate::headroom::measure::{self, Measurer};
+use crate::headroom::peer_delay::{self, PeerDelay};
+use crate::port::{CONTROL_FRAME_MAX, Stamps};
+use crate::time::{Duration, Instant};
+use crate::units::{BitsPerSec, Bytes, Mac};
+use crate::wire::{EtherType, WireError, ethernet, headroom, ptp};
+use auto::Auto;
+
+/// The longest frame that agents make, without FCS.
+pub const FRAME_MAX: usize = CONTROL_FRAME_MAX as usize - 4;
+
+/// News that may wait; a driver takes them after every poll.
+const NEWS: usize = 16;
+
+/// Octets on the line besides a frame's own before its last bit: preamble and start delimiter.
+const PREAMBLE: u64 = 8;
+
+/// The agents of one port.
+pub struct PortAgents {
+    mac: Mac,
+    rate: BitsPerSec,
+    up: bool,
+    /// Whether nobody has told them of the link yet: it is up when they are first asked.
+    fresh: bool,
+    stamps: Stamps,
+    lldp: Option<Box<Lldp>>,
+    measurer: Option<Box<Measurer>>,
+    dialect: headroom::Dialect,
+    /// Whether the measurement begins by itself when the link comes up.
+    initiates: bool,
+    peer_delay: Option<Box<PeerDelay>>,
+    auto: Option<Auto>,
+    /// Whether the last frame was an LLDPDU.
+    said: bool,
+    /// The longest that handing a dated frame to the port took since the last measurement began.
+    handing_over: Duration,
+    news: ArrayVec<News, NEWS>,
+    counters: AgentCounters,
+}
+
+/// What the agents of a port counted, besides what each machine counts itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AgentCounters {
+    /// Frames for agents that are none of the formats spoken here.
+    pub malformed: u64,
+    /// Frames for an agent that this port does not have.
+    pub unwanted: u64,
+    /// Frames that were made and found no memory.
+    pub unsent: u64,
+    /// News that nobody took in time.
+    pub news_lost: u64,
+}
+
+impl fmt::Debug for PortAgents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PortAgents")
+            .field("mac", &self.mac)
+            .field("up", &self.up)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PortAgents {
+    /// The agents of a port whose link is up when they are first asked, unless they are told otherwise
+    /// before. Allocates all that they ever need.
+    #[must_use]
+    pub fn new(plan: &AgentsPlan, stamps: Stamps) -> Self {
+        let measure = plan.measure.as_ref();
+        Self {
+            mac: plan.mac,
+            rate: plan.rate,
+            up: false,
+            fresh: true,
+            stamps,
+            lldp: plan.lldp.as_ref().map(|l| Box::new(Lldp::new(l, plan.dcbx.as_ref()))),
+            measurer: measure.map(|m| Box::new(Measurer::new(m))),
+            dialect: measure.map(|m| m.dialect).unwrap_or_default(),
+            initiates: measure.is_some_and(|m| m.initiate.is_some()),
+            peer_delay: plan.peer_delay.as_ref().map(|p| Box::new(PeerDelay::new(p, plan.mac))),
+            auto: plan.auto.as_ref().map(|auto| Auto::new(auto, plan.dcbx.is_some())),
+            said: false,
+            handing_over: Duration::ZERO,
+            news: ArrayVec::new(),
+            counters: AgentCounters::default(),
+        }
+    }
+
+    /// Whether frames of `ethertype` to a reserved group address are for agents (802.1Q Table 8-1).
+    #[must_use]
+    pub const fn speak(ethertype: EtherType) -> bool {
+        matches!(ethertype, EtherType::LLDP | EtherType::PTP | EtherType::CIM)
+    }
+
+    /// The link came up, went down, or has another rate.
+    pub fn set_link(&mut self, now: Instant, up: bool, rate: Option<BitsPerSec>) {
+        let other_rate = rate.is_some_and(|rate| rate != self.rate);
+        let changed = up != self.up || (up && other_rate);
+        self.fresh = false;
+        self.rate = rate.unwrap_or(self.rate);
+        if !changed {
+            return;
+        }
+        self.up = up;
+        if !up {
+            return self.stop(now);
+        }
+        if let Some(lldp) = &mut self.lldp {
+            lldp.start(now);
+        }
+        if let Some(peer_delay) = &mut self.peer_delay {
+            peer_delay.start(now);
+        }
+        match &mut self.auto {
+            Some(auto) => {
+                let method = auto.link_up(now);
+                self.begin(now, method);
+            }
+            None if self.initiates => self.measure(now),
+            None => {}
+        }
+    }
+
+    fn stop(&mut self, now: Instant) {
+        if let Some(lldp) = &mut self.lldp {
+            lldp.stop(now);
+        }
+        if let Some(measurer) = &mut self.measurer {
+            measurer.stop();
+        }
+        if let Some(peer_delay) = &mut self.peer_delay {
+            peer_delay.stop();
+        }
+        if let Some(auto) = &mut self.auto {
+            auto.link_down();
+        }
+    }
+
+    /// Measures again, now: what a person asks for. False if this port cannot or its link is down.
+    pub fn measure_now(&mut self, now: Instant) -> bool {
+        let can = self.up && (self.initiates || self.auto.is_some());
+        if can {
+            match &mut self.auto {
+                Some(auto) => {
+                    let method = auto.again();
+                    self.begin(now, Some(method));
+                }
+                None => self.measure(now),
+            }
+        }
+        can
+    }
+
+    /// Starts what the headroom is to be found by.
+    fn begin(&mut self, now: Instant, method: Option<Method>) {
+        match method {
+            None => {}
+            Some(Method::RoundTrip) => self.measure(now),
+            Some(Method::PeerDelay) => {
+                self.tell(News::Measuring(Method::PeerDelay));
+                self.handing_over = Duration::ZERO;
+                if let Some(peer_delay) = &mut self.peer_delay {
+                    peer_delay.start(now);
+                }
+            }
+        }
+    }
+
+    fn measure(&mut self, now: Instant) {
+        if let Some(measurer) = &mut self.measurer {
+            measurer.start(now);
+            self.handing_over = Duration::ZERO;
+            self.tell(News::Measuring(Method::RoundTrip));
+        }
+    }
+
+    /// A frame to a reserved group address, from its destination on, with its stamp. False if it is
+    /// none of theirs, or malformed.
+    pub fn on_frame(&mut self, now: Instant, t_rx: Instant, frame: &[u8]) -> bool {
+        if self.fresh {
+            self.set_link(now, true, None);
+        }
+        let Some(&[a, b]) = frame.get(12..14) else { return false };
+        let taken = match EtherType(u16::from_be_bytes([a, b])) {
+            EtherType::LLDP => self.lldp.as_mut().map(|lldp| {
+                lldp.on_frame(now, frame);
+                Ok(())
+            }),
+            EtherType::CIM => self.measurer.as_mut().map(|measurer| {
+                let repr = headroom::Repr::parse(frame, &self.dialect)?;
+                measurer.on_message(now, &repr.message, t_rx);
+                Ok(())
+            }),
+            EtherType::PTP => self.peer_delay.as_mut().map(|peer_delay| {
+                let repr = ptp::Repr::parse(frame)?;
+                peer_delay.on_message(now, &repr.message, t_rx);
+                Ok(())
+            }),
+            _ => None,
+        };
+        match taken {
+            Some(Ok(())) => {
+                self.listen(now);
+                true
+            }
+            Some(Err::<(), WireError>(_)) => {
+                self.counters.malformed += 1;
+                false
+            }
+            None => {
+                self.counters.unwanted += 1;
+                false
+            }
+        }
+    }
+
+    /// Whether there is something to do, most often to send.
+    #[inline]
+    #[must_use]
+    pub fn is_due(&self, now: Instant) -> bool {
+        now >= self.next_deadline()
+    }
+
+    /// Whether what is due carries or takes a stamp, so that clocks should be looked at before.
+    #[must_use]
+    pub fn begins(&self) -> bool {
+        self.handing_over == Duration::ZERO
+    }
+
+    /// What to send now, without FCS, if anything is: what has stamps first. `clock` is the time at
+    /// which it is handed to the port. Nothing where only a timer ran out.
+    pub fn take(
+        &mut self,
+        now: Instant,
+        clock: Instant,
+        out: &mut [u8; FRAME_MAX],
+    ) -> Option<usize> {
+        if self.fresh {
+            self.set_link(now, true, None);
+        }
+        if !self.up {
+            if let Some(lldp) = &mut self.lldp {
+                lldp.on_timeout(now);
+            }
+            self.listen(now);
+            return None;
+        }
+        self.on_timeout(now);
+        let made = self.make(now, clock, out);
+        self.listen(now);
+        made
+    }
+
+    fn make(&mut self, now: Instant, clock: Instant, out: &mut [u8; FRAME_MAX]) -> Option<usize> {
+        self.said = false;
+        if let Some(measurer) = &mut self.measurer {
+            let t_tx = clock + self.stamps.line_time(self.rate, ethernet::MIN_FRAME);
+            if let Some(message) = measurer.take(now, t_tx) {
+                let repr = headroom::Repr { src: self.mac, dst: headroom::DESTINATION, message };
+                repr.emit(out, &self.dialect).expect("a message has its size");
+                return Some(repr.buffer_len());
+            }
+        }
+        if let Some(peer_delay) = &mut self.peer_delay {
+            let t_tx = clock + self.stamps.line_time(self.rate, ptp::FRAME);
+            if let Some(message) = peer_delay.take(now, t_tx) {
+                let repr = ptp::Repr { src: self.mac, dst: ptp::DESTINATION, message };
+                repr.emit(out).expect("a message has its size");
+                return Some(repr.buffer_len());
+            }
+        }
+        let len = self.lldp.as_mut()?.take(now, out);
+        self.said = len.is_some();
+        len
+    }
+
+    /// How long it took to hand the last frame to the port: what its stamp may be off by.
+    pub fn handed_over(&mut self, took: Duration) {
+        self.handing_over = self.handing_over.max(took);
+    }
+
+    /// The last frame found no memory: it is lost, as if on the way, or said again.
+    pub fn not_sent(&mut self) {
+        self.counters.unsent += 1;
+        if let Some(lldp) = self.lldp.as_mut().filter(|_| self.said) {
+            lldp.put_back();
+        }
+    }
+
+    /// When there is something to do though no frame arrives.
+    #[must_use]
+    pub fn next_deadline(&self) -> Instant {
+        if self.fresh {
+            return Instant::ZERO;
+        }
+        if !self.up {
+            // What was heard of neighbours ages all the same.
+            return self.lldp.as_ref().map_or(Instant::NEVER, |lldp| lldp.next_deadline());
+        }
+        let mut at = self.auto.as_ref().map_or(Instant::NEVER, Auto::next_deadline);
+        if let Some(measurer) = &self.measurer {
+            at = at.min(measurer.next_deadline());
+        }
+        if let Some(peer_delay) = &self.peer_delay {
+            at = at.min(peer_delay.next_deadline());
+        }
+        if let Some(lldp) = &self.lldp {
+            at = at.min(lldp.next_deadline());
+        }
+        at
+    }
+
+    /// Stops waiting for what the peer has to say, when it is time to.
+    fn on_timeout(&mut self, now: Instant) {
+        let method = self.auto.as_mut().and_then(|auto| auto.on_timeout(now));
+        self.begin(now, method);
+    }
+
+    /// Takes what the machines have to tell.
+    fn listen(&mut self, now: Instant) {
+        while let Some(event) = self.lldp.as_mut().and_then(|lldp| lldp.next_event()) {
+            self.heard(now, event);
+        }
+        while let Some(event) = self.measurer.as_mut().and_then(|m| m.next_event()) {
+            self.measured(event);
+        }
+        while let Some(event) = self.peer_delay.as_mut().and_then(|p| p.next_event()) {
+            self.path_measured(event);
+        }
+    }
+
+    fn heard(&mut self, now: Instant, event: discovery::Event) {
+        if event != discovery::Event::Negotiated {
+            return self.tell(News::Neighbours);
+        }
+        let Some(resolved) = self.resolved().copied() else { return };
+        self.tell(News::Negotiated(resolved));
+        match self.auto.as_mut().map(|auto| auto.negotiated(&resolved)) {
+            Some(Ok(method)) => self.begin(now, method),
+            Some(Err(failure)) => self.tell(News::Failed(failure)),
+            None => {}
+        }
+    }
+
+    fn measured(&mut self, event: measure::Event) {
+        let Some(measurer) = &self.measurer else { return };
+        let (Some(trips), measure::Event::Done) = (measurer.round_trips(), event) else {
+            if let measure::Event::Failed { rounds, requests } = event {
+                self.fail(Failure::NoAnswer { rounds, requests });
+            }
+            return;
+        };
+        let found = Found {
+            method: Method::RoundTrip,
+            rounds: trips.round_trip.count() as u16,
+            delay: Spread::of(&trips.round_trip, self.auto.as_ref().map(Auto::statistic)),
+            stamps: self.stamps.source,
+            uncertainty: self.uncertainty(),
+            peer_internal: None,
+        };
+        self.found(found, Method::RoundTrip);
+    }
+
+    fn path_measured(&mut self, event: peer_delay::Event) {
+        let Some(peer_delay) = &self.peer_delay else { return };
+        let estimate = match event {
+            peer_delay::Event::Done => peer_delay.estimate(),
+            peer_delay::Event::Failed { .. } => {
+                if self.auto.as_ref().is_some_and(|auto| auto.is_measuring(Method::PeerDelay)) {
+                    self.fail(Failure::NoPeerDelay);
+                }
+                return;
+            }
+        };
+        let Some(path) = estimate else { return };
+        let found = Found {
+            method: Method::PeerDelay,
+            rounds: path.count() as u16,
+            delay: Spread::of(path, self.auto.as_ref().map(Auto::statistic)),
+            stamps: self.stamps.source,
+            uncertainty: self.uncertainty(),
+            peer_internal: self.resolved().and_then(|r| r.peer?.internal_delay),
+        };
+        self.found(found, Method::PeerDelay);
+    }
+
+    /// A measurement came to its end. Where headroom is found by the other method it is only shown.
+    fn found(&mut self, found: Found, method: Method) {
+        let told = match &mut self.auto {
+            None => method == Method::RoundTrip,
+            Some(auto) => auto.found(method),
+        };
+        if told {
+            self.tell(News::Found(found));
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        if let Some(auto) = &mut self.auto {
+            auto.failed();
+        }
+        self.tell(News::Failed(failure));
+    }
+
+    /// How far a measured delay may be off: what the port says of its clocks, the unit of the
+    /// messages at both ends, and how long handing frames over took at most.
+    fn uncertainty(&self) -> Duration {
+        let step = self.stamps.resolution + self.dialect.span(1);
+        step.saturating_mul(2) + self.stamps.uncertainty + self.handing_over
+    }
+
+    fn tell(&mut self, news: News) {
+        if self.news.try_push(news).is_err() {
+            self.counters.news_lost += 1;
+        }
+    }
+
+    /// What happened, the oldest first, each once.
+    pub fn next_news(&mut self) -> Option<News> {
+        if self.news.is_empty() { None } else { Some(self.news.remove(0)) }
+    }
+
+    /// Whether something happened that nobody has taken yet.
+    #[inline]
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        !self.news.is_empty()
+    }
+
+    /// What was agreed with the peer, if DCBX is spoken and there is one peer.
+    #[must_use]
+    pub fn resolved(&self) -> Option<&Resolved> {
+        self.lldp.as_ref()?.resolved()
+    }
+
+    /// The LLDP agent.
+    #[must_use]
+    pub fn lldp(&self) -> Option<&Lldp> {
+        self.lldp.as_deref()
+    }
+
+    /// The measurement of the round trip.
+    #[must_use]
+    pub fn measurer(&self) -> Option<&Measurer> {
+        self.measurer.as_deref()
+    }
+
+    /// PTP's peer delay.
+    #[must_use]
+    pub fn peer_delay(&self) -> Option<&PeerDelay> {
+        self.peer_delay.as_deref()
+    }
+
+    /// What the times of its frames are worth.
+    #[must_use]
+    pub const fn stamps(&self) -> &Stamps {
+        &self.stamps
+    }
+
+    /// The same, found out again.
+    pub const fn set_stamps(&mut self, stamps: Stamps) {
+        self.stamps = stamps;
+    }
+}
+
+impl Stamps {
+    /// From handing a frame of `octets` (without FCS) over to its last bit leaving.
+    fn line_time(&self, rate: BitsPerSec, octets: usize) -> Duration {
+        if !self.serializes {
+            return Duration::ZERO;
+        }
+        let frame = (octets as u64).max(60) + 4;
+        rate.time_for(Bytes(PREAMBLE + frame))
+    }
+}

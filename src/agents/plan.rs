@@ -1,9 +1,11 @@
 //! What the agents of one port are told.
 
+use core::fmt;
+
 use crate::discovery::{DcbxPlan, LldpPlan};
 use crate::headroom::measure::MeasurePlan;
 use crate::headroom::peer_delay::PeerDelayPlan;
-use crate::headroom::{DelayInputs, SoftwareTerms};
+use crate::headroom::{DelayInputs, Shims, SoftwareTerms};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Mac};
 
@@ -44,6 +46,15 @@ pub enum Method {
     PeerDelay,
 }
 
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RoundTrip => "round trip",
+            Self::PeerDelay => "PTP peer delay",
+        })
+    }
+}
+
 /// Which of the measured times the headroom is reckoned with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Statistic {
@@ -54,15 +65,6 @@ pub enum Statistic {
     Mean,
     /// A percentile, 1 to 99.
     Percentile(u8),
-}
-
-/// How much of the way a pause frame goes is behind MACsec (the shim layers of the proposal).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Shims {
-    /// The transmit shim of the port that pauses.
-    pub local: Duration,
-    /// The transmit shim of the peer.
-    pub remote: Duration,
 }
 
 /// How a port of a switch finds its headroom.

@@ -1,5 +1,6 @@
 //! One station: receive, obey, answer, send.
 
+mod agents;
 mod counters;
 mod receive;
 mod restart;
@@ -18,6 +19,7 @@ use super::sink::{Sink, SinkCounters};
 use super::source::{SourceCounters, Sources};
 use super::transport::answers::Answers;
 use super::transport::{ReceiverCounters, SenderCounters};
+use crate::agents::PortAgents;
 use crate::frame::{BURST, Burst};
 use crate::pfc::{FlowControl, Receiver};
 use crate::port::Source;
@@ -60,6 +62,11 @@ pub struct Station<P: Source> {
     lookup: Vec<u32>,
     /// The senders by what their answers say, in that order.
     ends: Vec<(EndKey, u32)>,
+    /// What its port does by itself.
+    agents: Option<Box<PortAgents>>,
+    /// When the last burst was found, and when a frame of an agent was dated that waits in the hand.
+    found_at: Instant,
+    dated: Option<Instant>,
     /// What a traffic generator measures.
     meter: Option<Box<Meter>>,
     /// The priorities whose pauses are obeyed.
@@ -105,6 +112,9 @@ impl<P: Source> Station<P> {
             sinks: ids.iter().map(|id| Sink::new(*id, priority(*id))).collect(),
             expects: plan.expects.len(),
             answers: Answers::new(&plan.receivers),
+            agents: None,
+            found_at: Instant::ZERO,
+            dated: None,
             meter,
             neighbours: Neighbours::new(&plan.tester.interfaces),
             lookup,
@@ -117,6 +127,10 @@ impl<P: Source> Station<P> {
             paused: PrioritySet::EMPTY,
             counters: StationCounters::default(),
         };
+        if let Some(agents) = &plan.agents {
+            let stamps = station.port.stamps();
+            station.agents = Some(Box::new(PortAgents::new(agents, stamps)));
+        }
         if let Some(start) = plan.tester.start {
             let all: Vec<_> = plan.tester.streams.iter().map(|stream| stream.id).collect();
             station.start_streams(start, &all);
@@ -156,6 +170,9 @@ impl<P: Source> Station<P> {
             let line = *self.shaper.line();
             self.slot = line.time_for(FRAME_MIN);
             self.sources.set_line(&line);
+        }
+        if let Some(agents) = &mut self.agents {
+            agents.set_link(now, up, rate);
         }
     }
 

@@ -188,13 +188,34 @@ impl Receiver {
         self.find_earliest();
     }
 
+    /// Which pauses it obeys.
+    #[must_use]
+    pub const fn mode(&self) -> FlowControl {
+        self.mode
+    }
+
+    /// Pauses are obeyed for other priorities from now on: those of all others end.
+    pub fn set_mode(&mut self, now: Instant, mode: FlowControl) {
+        self.mode = mode;
+        let obey = match mode {
+            FlowControl::Pfc { obey, .. } => obey,
+            FlowControl::Pause { obey: true, .. } => PrioritySet::ALL,
+            FlowControl::Pause { obey: false, .. } | FlowControl::Off => PrioritySet::EMPTY,
+        };
+        self.end_all(now, PrioritySet(!obey.0));
+    }
+
     /// The link went down: every pause ends.
     pub fn clear(&mut self, now: Instant) {
+        self.end_all(now, PrioritySet::ALL);
+    }
+
+    fn end_all(&mut self, now: Instant, of: PrioritySet) {
         self.expire(now);
-        for p in self.pending.iter() {
+        for p in PrioritySet(self.pending.0 & of.0).iter() {
             self.forget(p);
         }
-        for p in self.paused.running().iter() {
+        for p in PrioritySet(self.paused.running().0 & of.0).iter() {
             self.end(now, p);
         }
         self.find_earliest();

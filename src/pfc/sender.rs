@@ -163,6 +163,16 @@ impl Sender {
         }
     }
 
+    /// PFC runs for other priorities from now on. Those that it no longer runs for are resumed; those
+    /// that it runs for now are paused by the next XOFF.
+    pub fn set_mode(&mut self, now: Instant, mode: FlowControl) {
+        let mut next = self.clone();
+        next.plan.mode = mode;
+        let gone = PrioritySet(self.sends().0 & !next.sends().0);
+        gone.iter().for_each(|p| self.want(now, p, false));
+        self.plan.mode = mode;
+    }
+
     /// The link went down: the peer has forgotten every pause, and is told anew of those wanted
     /// when there is a link again.
     pub fn on_link_down(&mut self) {

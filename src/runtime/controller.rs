@@ -1,5 +1,6 @@
 //! The workers of one running switch, and the handle by which other threads speak to them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,8 +12,10 @@ use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use super::snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
 use super::watch::LossWatch;
 use super::worker::{Idle, Order, Worker};
+use crate::agents::{AgentsSnapshot, News};
 use crate::switch::{Change, ChangeError, Switch};
 use crate::time::{Duration, Instant};
+use crate::units::PortId;
 use crate::world::World;
 
 /// Orders that may wait for a worker. Whoever finds them all waiting waits too.
@@ -227,9 +230,16 @@ impl Controller {
     /// [`OrderError::Refused`], and nothing was changed; else a worker did not answer.
     pub fn apply(&self, change: Change) -> Result<(), OrderError> {
         let owner = match change {
-            Change::Link { port, .. } | Change::Ecn { port, .. } => Some(port),
+            Change::Link { port, .. }
+            | Change::Ecn { port, .. }
+            | Change::Pfc { port, .. }
+            | Change::Measure(port) => Some(port),
             // A group's reserved space and headroom come off the pool of every worker.
-            Change::Group { .. } | Change::FlushFdb | Change::ClearCounters => None,
+            // Every worker finds the class of a frame.
+            Change::Group { .. }
+            | Change::Ets { .. }
+            | Change::FlushFdb
+            | Change::ClearCounters => None,
         };
         let asked = match owner.map(|port| self.0.owners.get(port.index())) {
             Some(None) => return Err(ChangeError::NotMine(owner.expect("of a port")).into()),
@@ -244,6 +254,22 @@ impl Controller {
             *self.0.base.lock().unwrap_or_else(PoisonError::into_inner) = base;
         }
         Ok(())
+    }
+
+    /// What the ports' agents found out since the last time, in the order of the workers.
+    ///
+    /// # Errors
+    /// [`OrderError`] when a worker does not answer.
+    pub fn news(&self) -> Result<Vec<(PortId, News)>, OrderError> {
+        Ok(self.ask(Order::News)?.concat())
+    }
+
+    /// How far the agents are of those ports that have any, by port.
+    ///
+    /// # Errors
+    /// [`OrderError`] when a worker does not answer.
+    pub fn agents(&self) -> Result<BTreeMap<PortId, AgentsSnapshot>, OrderError> {
+        Ok(self.ask(Order::Agents)?.into_iter().flatten().collect())
     }
 
     /// Puts the same question to all workers and waits for all answers.

@@ -10,8 +10,10 @@ use crossbeam::channel::{Receiver, Sender, TryRecvError};
 
 use super::snapshot::WorkerSnapshot;
 use super::watch::LossWatch;
+use crate::agents::{AgentsSnapshot, News};
 use crate::switch::{Change, ChangeError, Switch};
 use crate::time::Instant;
+use crate::units::PortId;
 use crate::world::World;
 
 /// Polls between two looks at the orders: often enough that an answer takes microseconds, seldom
@@ -33,6 +35,10 @@ pub enum Idle {
 pub(super) enum Order {
     /// Tell what was counted.
     Show(Sender<WorkerSnapshot>),
+    /// Tell what the ports' agents found out since the last time.
+    News(Sender<Vec<(PortId, News)>>),
+    /// Tell how far the ports' agents are.
+    Agents(Sender<Vec<(PortId, AgentsSnapshot)>>),
     /// Change something.
     Apply(Change, Sender<Result<(), ChangeError>>),
     /// Receive no more, and go on sending what is held.
@@ -80,6 +86,15 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
             Order::Show(answer) => {
                 let _ = answer.try_send(self.snapshot());
             }
+            Order::News(answer) => {
+                let news = core::iter::from_fn(|| self.switch.next_news()).collect();
+                let _ = answer.try_send(news);
+            }
+            Order::Agents(answer) => {
+                let now = (self.clock)();
+                let agents = self.switch.agents_of_ports();
+                let _ = answer.try_send(agents.map(|(id, a)| (id, a.snapshot(now))).collect());
+            }
             Order::Apply(change, answer) => {
                 let now = (self.clock)();
                 let result = self.switch.apply(now, change);
@@ -89,7 +104,12 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                             self.switch.events_mut().set_kind(port, group, plan.kind);
                         }
                         Change::ClearCounters => self.switch.events_mut().clear(),
-                        Change::Link { .. } | Change::Ecn { .. } | Change::FlushFdb => {}
+                        Change::Link { .. }
+                        | Change::Ecn { .. }
+                        | Change::Pfc { .. }
+                        | Change::Ets { .. }
+                        | Change::Measure(_)
+                        | Change::FlushFdb => {}
                     }
                 }
                 let _ = answer.try_send(result);

@@ -43,20 +43,7 @@ impl Scheduler {
     /// A scheduler with empty queues.
     #[must_use]
     pub fn new(plan: &SchedulePlan) -> Self {
-        let weight = |c: &ClassPlan| match c {
-            ClassPlan::Strict => 0,
-            ClassPlan::Dwrr { weight } => u32::from(*weight).max(1),
-        };
-        let heaviest = plan.classes.iter().map(weight).max().unwrap_or(0).max(1);
-        let unit = (ROUND_BYTES / heaviest).max(1);
-        let mut strict = 0;
-        let mut quantum = [0; PRIORITIES];
-        for (i, class) in plan.classes.iter().enumerate() {
-            match class {
-                ClassPlan::Strict => strict |= 1 << i,
-                ClassPlan::Dwrr { .. } => quantum[i] = weight(class) * unit,
-            }
-        }
+        let (strict, quantum) = shares(&plan.classes);
         Self {
             queues: [Fifo::EMPTY; PRIORITIES],
             peaks: [0; PRIORITIES],
@@ -67,6 +54,13 @@ impl Scheduler {
             turn: 0,
             served: false,
         }
+    }
+
+    /// Chooses between classes in another way from now on. What is queued stays where it is.
+    pub fn set_classes(&mut self, classes: &[ClassPlan; PRIORITIES]) {
+        (self.strict, self.quantum) = shares(classes);
+        self.deficit = [0; PRIORITIES];
+        self.served = false;
     }
 
     /// Whether nothing is queued.
@@ -219,6 +213,25 @@ impl Scheduler {
             }
         }
     }
+}
+
+/// The strict classes, one bit each, and what each of the others gets in a round.
+fn shares(classes: &[ClassPlan; PRIORITIES]) -> (u8, [u32; PRIORITIES]) {
+    let weight = |c: &ClassPlan| match c {
+        ClassPlan::Strict => 0,
+        ClassPlan::Dwrr { weight } => u32::from(*weight).max(1),
+    };
+    let heaviest = classes.iter().map(weight).max().unwrap_or(0).max(1);
+    let unit = (ROUND_BYTES / heaviest).max(1);
+    let mut strict = 0;
+    let mut quantum = [0; PRIORITIES];
+    for (i, class) in classes.iter().enumerate() {
+        match class {
+            ClassPlan::Strict => strict |= 1 << i,
+            ClassPlan::Dwrr { .. } => quantum[i] = weight(class) * unit,
+        }
+    }
+    (strict, quantum)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The engine: takes the earliest event, shows the nodes what happened, and puts on the lines what
 //! they send.
 
+use super::VirtualWorld;
 use super::error::NetworkError;
 use super::frame::VirtualFrame;
 use super::node::{Node, NodeState, Nodes};
@@ -11,7 +12,7 @@ use super::wires::{Event, Slots, Wires};
 use super::witness::{Loss, Witness};
 use crate::congestion::Dice;
 use crate::frame::Frame;
-use crate::switch::Change;
+use crate::switch::{Change, Switch};
 use crate::time::{Duration, Instant};
 use crate::units::PortId;
 
@@ -194,7 +195,7 @@ impl<W: Witness> Network<W> {
             return;
         }
         *polls += 1;
-        let NodeState { node, clock, out, due, .. } = state;
+        let NodeState { node, settler, clock, out, due, .. } = state;
         if let Some(dice) = dice {
             shuffle(dice, due);
         }
@@ -205,13 +206,23 @@ impl<W: Witness> Network<W> {
         };
         match node {
             Node::Switch(switch) => {
-                let whole = switch.poll_ports(local, due, |port, deadline, sent| {
-                    let direction = out[port.index()];
-                    for frame in sent.take_sent() {
-                        wires.send(at, local, clock, direction, frame, witness);
+                let mut poll = |switch: &mut Switch<VirtualWorld>, due: &[PortId]| {
+                    switch.poll_ports(local, due, |port, deadline, sent| {
+                        let direction = out[port.index()];
+                        for frame in sent.take_sent() {
+                            wires.send(at, local, clock, direction, frame, witness);
+                        }
+                        wires.queue.set(wires.slots.wake(direction), Class::Timer, later(deadline));
+                    })
+                };
+                let mut whole = poll(switch, due);
+                if let Some(settler) = settler {
+                    while switch.has_news() || settler.next_deadline() <= local {
+                        switch.settle(local, settler);
+                        whole = poll(switch, &[]);
                     }
-                    wires.queue.set(wires.slots.wake(direction), Class::Timer, later(deadline));
-                });
+                    whole = whole.min(settler.next_deadline());
+                }
                 wires.queue.set(wires.slots.node(id), Class::Timer, later(whole));
                 for note in switch.events_mut().taken.drain(..) {
                     witness.noted(at, id, &note);

@@ -6,7 +6,7 @@ use super::plan::{CpuPlan, Direction, NodeId, NodeKind, NodePlan};
 use super::witness::Notes;
 use super::{ClockPlan, VirtualWorld};
 use crate::host::Station;
-use crate::switch::Switch;
+use crate::switch::{Settler, Switch};
 use crate::time::Instant;
 use crate::units::PortId;
 use crate::world::Alone;
@@ -25,6 +25,8 @@ pub struct Nodes(pub(super) Vec<NodeState>);
 /// A node and what the engine keeps of it.
 pub(super) struct NodeState {
     pub(super) node: Node,
+    /// What does what its agents find out, if it is a switch with agents.
+    pub(super) settler: Option<Box<Settler>>,
     pub(super) clock: ClockPlan,
     pub(super) cpu: CpuPlan,
     /// The directions that start at its ports.
@@ -49,6 +51,12 @@ impl Nodes {
         &mut self.0[id.index()].node
     }
 
+    /// What a switch made of what its agents found out.
+    #[must_use]
+    pub fn settler(&self, id: NodeId) -> Option<&Settler> {
+        self.0[id.index()].settler.as_deref()
+    }
+
     /// What a node's clock shows at the network's time `at`.
     #[must_use]
     pub fn local(&self, id: NodeId, at: Instant) -> Instant {
@@ -71,6 +79,10 @@ impl Nodes {
 impl NodeState {
     pub(super) fn new(plan: &NodePlan, notes: bool) -> Result<Self, NetworkError> {
         let port = || VirtualPort::new(plan.control_len);
+        let settler = match &plan.kind {
+            NodeKind::Switch(switch) => Settler::new(switch).map(Box::new),
+            NodeKind::Host(_) => None,
+        };
         let node = match &plan.kind {
             NodeKind::Switch(switch) => {
                 let ids = (0..switch.ports.len() as u16).filter_map(PortId::new);
@@ -82,6 +94,7 @@ impl NodeState {
         };
         Ok(Self {
             node,
+            settler,
             clock: plan.clock,
             cpu: plan.cpu,
             out: vec![Direction(u32::MAX); plan.ports()],

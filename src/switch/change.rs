@@ -1,12 +1,15 @@
 //! What may be changed while a switch runs.
 
 use super::Switch;
-use super::port_state::passes_empty_queues;
+use super::port_state::{obeys_nothing, passes_empty_queues};
+use super::settle::Refused;
 use crate::buffer::{BufferError, GroupKind, GroupPlan};
 use crate::congestion::EcnPlan;
+use crate::pfc::FlowControl;
+use crate::schedule::ClassPlan;
 use crate::stats::{DropReason, PortCounters};
 use crate::time::Instant;
-use crate::units::{BitsPerSec, PortId, PriorityGroup, TrafficClass};
+use crate::units::{BitsPerSec, PRIORITIES, PortId, PriorityGroup, TrafficClass};
 use crate::world::{Handoff, World};
 
 /// A change to a running switch. It takes effect between two polls.
@@ -40,6 +43,25 @@ pub enum Change {
         /// The curve.
         plan: Option<EcnPlan>,
     },
+    /// PFC runs for other priorities, as the peer wants it.
+    Pfc {
+        /// The port.
+        port: PortId,
+        /// Which; nothing else of the port's flow control changes.
+        mode: FlowControl,
+    },
+    /// Traffic classes share the link in another way, or priorities go to other classes. To be told
+    /// to every worker: whoever owns the port sends, and all find the class of a frame.
+    Ets {
+        /// The port.
+        port: PortId,
+        /// By traffic class.
+        classes: [ClassPlan; PRIORITIES],
+        /// Priority to traffic class.
+        map: [TrafficClass; PRIORITIES],
+    },
+    /// A port measures its link again.
+    Measure(PortId),
     /// The learnt addresses are forgotten.
     FlushFdb,
     /// Counters and peaks start again from zero.
@@ -55,6 +77,15 @@ pub enum ChangeError {
     /// The buffer's arithmetic would not close.
     #[error(transparent)]
     Buffer(#[from] BufferError),
+    /// The port does not measure, or its link is down.
+    #[error(
+        "port {0} cannot measure: its link is down, or it has neither `headroom: auto` nor \
+         `measurement` in its file"
+    )]
+    CannotMeasure(PortId),
+    /// PFC and PAUSE are no settings of one another.
+    #[error("port {0} does not run PFC, so its priorities cannot change; set `pfc` in its file")]
+    NotPfc(PortId),
     /// Kmin is above Kmax, or Pmax above 1.
     #[error("ECN: kmin {kmin} is above kmax {kmax}, or pmax {pmax}/65536 is above 1")]
     Ecn {
@@ -65,6 +96,19 @@ pub enum ChangeError {
         /// Pmax in parts of 65536.
         pmax: u32,
     },
+}
+
+impl ChangeError {
+    /// Whether it may be possible later, when less is held.
+    #[must_use]
+    pub fn as_refused(&self) -> Refused {
+        match self {
+            Self::Buffer(BufferError::HeadroomInUse { .. } | BufferError::PoolInUse { .. }) => {
+                Refused::Now(self.to_string())
+            }
+            _ => Refused::Never(self.to_string()),
+        }
+    }
 }
 
 impl<W: World> Switch<W> {
@@ -86,6 +130,21 @@ impl<W: World> Switch<W> {
                 }
             }
             Change::Ecn { port, class, plan } => self.set_ecn(port, class, plan)?,
+            Change::Pfc { port, mode } => self.set_pfc(now, port, mode)?,
+            Change::Ets { port, classes, map } => {
+                let tables = self.tables.get_mut(port.index()).ok_or(ChangeError::NotMine(port))?;
+                tables.set_classes(map);
+                if let Some(at) = self.local(port) {
+                    self.ports[at].scheduler.set_classes(&classes);
+                }
+            }
+            Change::Measure(port) => {
+                let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
+                let agents = self.ports[at].agents.as_mut();
+                if !agents.is_some_and(|agents| agents.measure_now(now)) {
+                    return Err(ChangeError::CannotMeasure(port));
+                }
+            }
             Change::FlushFdb => self.fdb.flush(None),
             Change::ClearCounters => self.clear_counters(),
         }
@@ -121,6 +180,26 @@ impl<W: World> Switch<W> {
             self.fdb.flush(Some(id));
             self.flush_port(now, at, DropReason::Flushed);
         }
+        self.tell_agents_link(now, at);
+        Ok(())
+    }
+
+    fn set_pfc(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        mode: FlowControl,
+    ) -> Result<(), ChangeError> {
+        let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
+        let state = &mut self.ports[at];
+        let (was, will) = (state.receiver.mode(), mode);
+        let pfc = |mode| matches!(mode, FlowControl::Pfc { .. });
+        if !pfc(was) || !pfc(will) {
+            return Err(ChangeError::NotPfc(port));
+        }
+        state.sender.set_mode(now, mode);
+        state.receiver.set_mode(now, mode);
+        state.straight = obeys_nothing(mode);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! From the first octets of a frame to what is to be done with it (802.1Q 8.6.1, 8.6.2, 6.9.3).
 
 use super::tables::Tables;
+use crate::agents::PortAgents;
 use crate::stats::DropReason;
 use crate::units::{Dscp, Mac, Pcp, Priority, Vid};
 use crate::wire::vlan::Tpid;
@@ -13,6 +14,8 @@ pub(super) enum Class {
     Data(Meta),
     /// PFC or PAUSE, well-formed or not.
     MacControl,
+    /// What ports say to each other: LLDP, PTP's peer delay, headroom measurements.
+    Agents,
     /// Not to be forwarded.
     Drop(DropReason),
 }
@@ -117,6 +120,9 @@ pub(super) fn classify(tables: &Tables, head: &[u8], wire_len: u32, max_frame: u
         };
     }
     if group::is_reserved(walk.dst) {
+        if walk.outer.is_none() && PortAgents::speak(walk.ethertype) {
+            return Class::Agents;
+        }
         return Class::Drop(DropReason::ReservedAddress);
     }
     if walk.src.is_multicast() {

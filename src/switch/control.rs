@@ -149,7 +149,7 @@ impl<W: World> Switch<W> {
     }
 
     /// Offers the waiting control frames to the port.
-    fn hand_control_to_port(&mut self, at: usize) -> bool {
+    pub(super) fn hand_control_to_port(&mut self, at: usize) -> bool {
         let port = &mut self.ports[at];
         let lens: arrayvec::ArrayVec<u32, { crate::frame::BURST }> =
             port.control.iter().map(Frame::wire_len).collect();

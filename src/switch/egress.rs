@@ -88,6 +88,7 @@ impl<W: World> Switch<W> {
     pub(super) fn transmit(&mut self, now: Instant, at: usize) -> bool {
         self.watch(now, at);
         let mut progressed = self.send_pauses(now, at);
+        progressed |= self.send_agents(now, at);
         progressed |= self.hand_to_port(now, at);
         let port = &self.ports[at];
         if port.scheduler.is_empty() || !port.staged.is_empty() {

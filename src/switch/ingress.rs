@@ -30,6 +30,9 @@ impl<W: World> Switch<W> {
         if frames == 0 {
             return 0;
         }
+        if port.agents.is_some() {
+            port.found_at = port.port.clock(now);
+        }
         port.counters.rx_frames += frames as u64;
         // What is admitted now is told to the others before anything more is.
         self.exchange_at = now;
@@ -72,6 +75,7 @@ impl<W: World> Switch<W> {
         match classify(tables, frame.head(), frame.wire_len(), self.max_frame) {
             Class::Data(meta) => self.ingest_data(now, at, frame, &meta),
             Class::MacControl => self.mac_control(now, at, &frame),
+            Class::Agents => self.agent_frame(now, at, &frame),
             Class::Drop(reason) => self.count_drop(now, at, None, reason),
         }
     }

@@ -8,6 +8,7 @@
 //!
 //! Poll invariance: polling more often than [`Next`] asks for never changes what happens.
 
+mod agents;
 mod awake;
 mod change;
 mod classify;
@@ -19,6 +20,7 @@ mod ingress;
 mod plan;
 mod port_state;
 mod route;
+mod settle;
 mod shortcut;
 mod snapshot;
 mod staging;
@@ -31,6 +33,7 @@ pub(crate) mod testworld;
 pub use change::{Change, ChangeError};
 pub use fdb::{Fdb, Key, Learnt};
 pub use plan::*;
+pub use settle::{Headroom, Refused, Settler, Step, StepKind, reckon};
 
 use crate::buffer::{BufferError, Ledger};
 use crate::congestion::Dice;

@@ -3,10 +3,12 @@
 use super::plan::PortPlan;
 use super::shortcut::Shortcuts;
 use super::staging::Staging;
+use crate::agents::PortAgents;
 use crate::buffer::{Charge, SharedLimit};
 use crate::congestion::EcnPlan;
 use crate::frame::Burst;
 use crate::pfc::{FlowControl, Receiver, Sender, StormAction, Watchdog};
+use crate::port::Port;
 use crate::schedule::{Scheduler, Shaper};
 use crate::stats::PortCounters;
 use crate::time::Instant;
@@ -49,6 +51,9 @@ pub(super) struct PortState<W: World> {
     /// is dated again by the next one, and never ends before its time.
     pub(super) undated: Option<mac_control::Repr>,
     pub(super) watchdog: Watchdog,
+    pub(super) agents: Option<Box<PortAgents>>,
+    /// When the last burst was found, where that matters to agents.
+    pub(super) found_at: Instant,
     /// When a driver that polls ports by their deadlines was told to look at this one again.
     pub(super) deadline: Instant,
     pub(super) counters: PortCounters,
@@ -56,6 +61,8 @@ pub(super) struct PortState<W: World> {
 
 impl<W: World> PortState<W> {
     pub(super) fn new(id: PortId, port: W::Port, plan: &PortPlan, shortcuts: usize) -> Self {
+        let agents = plan.agents.as_ref();
+        let agents = agents.map(|agents| Box::new(PortAgents::new(agents, port.stamps())));
         Self {
             id,
             port,
@@ -69,12 +76,14 @@ impl<W: World> PortState<W> {
             control: Burst::new(),
             staged: Staging::new(),
             direct: direct(plan),
-            straight: obeys_nothing(plan),
+            straight: obeys_nothing(plan.pfc.mode),
             shortcuts: Shortcuts::new(shortcuts),
             sender: Sender::new(plan.pfc, plan.rate),
             receiver: Receiver::new(plan.pfc.mode, plan.rate),
             undated: None,
             watchdog: Watchdog::new(&plan.watchdog),
+            agents,
+            found_at: Instant::ZERO,
             deadline: Instant::ZERO,
             counters: PortCounters::default(),
         }
@@ -142,14 +151,20 @@ impl<W: World> PortState<W> {
         if !(busy && pause) {
             at = at.min(self.sender.next_deadline());
         }
+        // So does a frame of an agent.
+        if let Some(agents) = &self.agents {
+            let due = agents.next_deadline();
+            let free = self.shaper.as_ref().map_or(Instant::ZERO, Shaper::free_at);
+            at = at.min(if busy { due.max(free) } else { due });
+        }
         // The end of a pause lets a frame go that waits. Where none does nothing happens then, and
         // nobody asks the receiver, which would go on to name a time that has passed.
         if self.scheduler.is_empty() { at } else { at.min(self.receiver.next_deadline()) }
     }
 }
 
-fn obeys_nothing(plan: &PortPlan) -> bool {
-    match plan.pfc.mode {
+pub(super) fn obeys_nothing(mode: FlowControl) -> bool {
+    match mode {
         FlowControl::Off => true,
         FlowControl::Pfc { obey, .. } => obey.is_empty(),
         FlowControl::Pause { obey, .. } => !obey,

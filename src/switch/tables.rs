@@ -129,6 +129,11 @@ impl Tables {
         self.lossy.0 = if lossy { self.lossy.0 | of } else { self.lossy.0 & !of };
     }
 
+    /// Priorities go to other classes from now on.
+    pub(super) const fn set_classes(&mut self, class: [TrafficClass; PRIORITIES]) {
+        self.class = class;
+    }
+
     /// The priorities that share a class.
     pub(super) fn priorities_of_class(&self, class: TrafficClass) -> PrioritySet {
         Priority::ALL.into_iter().filter(|p| self.class(*p) == class).collect()

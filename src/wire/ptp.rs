@@ -23,7 +23,7 @@ const HEADER: usize = 34;
 /// Octets of each of the three messages.
 const MESSAGE: usize = HEADER + 20;
 /// Octets of a frame with one.
-const FRAME: usize = ethernet::HEADER_LEN + MESSAGE;
+pub const FRAME: usize = ethernet::HEADER_LEN + MESSAGE;
 
 /// `twoStepFlag`, in the first octet of the flag field (1588 Table 37).
 const TWO_STEP: u8 = 0x02;

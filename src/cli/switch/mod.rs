@@ -275,6 +275,7 @@ fn watch(args: &Args, file: &SwitchFile, running: &Running, session: &Session, s
                 session.refresh();
             }
         }
+        settle(session);
         if !args.quiet && ran >= show_at {
             show_at = ran + std(args.interval);
             if let Ok(summary) = session.summary() {
@@ -284,6 +285,22 @@ fn watch(args: &Args, file: &SwitchFile, running: &Running, session: &Session, s
         thread::sleep(TICK.min(end - ran));
     }
     live.clear();
+}
+
+/// Lets the switch do what its agents found out, and tells each step.
+fn settle(session: &Session) {
+    match session.settle() {
+        Ok(steps) => {
+            for (port, step) in steps {
+                if step.is_trouble() {
+                    tracing::warn!("{port}: {step}");
+                } else {
+                    tracing::info!("{port}: {step}");
+                }
+            }
+        }
+        Err(error) => tracing::error!("what ports found out: {error:#}"),
+    }
 }
 
 /// Tells the switch of links that went up or down or have a new rate.

@@ -12,8 +12,9 @@ use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use crate::cli::control::{Request, Response, SetEcn, SetGroup};
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
 use crate::report::Summary;
-use crate::runtime::Controller;
-use crate::switch::{Change, SwitchPlan};
+use crate::runtime::{Controller, OrderError};
+use crate::switch::{Change, Refused, Settler, StepKind, SwitchPlan};
+use crate::time::Instant;
 use crate::units::{BitsPerSec, Bytes, Cells, PortId, PriorityGroup, TrafficClass};
 
 /// A running switch as clients may see and change it.
@@ -24,6 +25,8 @@ pub(super) struct Session {
     /// The least headroom of each lossless group, from its link's round trip.
     headroom: BTreeMap<(PortId, PriorityGroup), Cells>,
     links: Mutex<Vec<LinkState>>,
+    /// Does what agents find out; nothing where no port has any.
+    settler: Option<Mutex<Settler>>,
     stop: Arc<AtomicBool>,
     /// The last summary that was made for those who must not wait for one.
     latest: Mutex<Option<Arc<Summary>>>,
@@ -59,13 +62,51 @@ impl Session {
             LinkState { wanted: true, device: state, told: state }
         });
         let links = Mutex::new(links.collect());
-        Self { controller, plan: Mutex::new(plan), headroom, links, stop, latest: Mutex::default() }
+        Self {
+            controller,
+            settler: Settler::new(&plan).map(Mutex::new),
+            plan: Mutex::new(plan),
+            headroom,
+            links,
+            stop,
+            latest: Mutex::default(),
+        }
     }
 
     /// The summary until now.
     pub(super) fn summary(&self) -> Result<Summary> {
         let elapsed = self.controller.elapsed();
         Ok(Summary::new(&self.controller.snapshot()?, elapsed))
+    }
+
+    /// Does what follows from what the ports' agents found out, and gives the steps that this took,
+    /// with the names of their ports.
+    pub(super) fn settle(&self) -> Result<Vec<(String, StepKind)>> {
+        let Some(settler) = &self.settler else { return Ok(Vec::new()) };
+        let news = self.controller.news()?;
+        let now = Instant::ZERO + self.controller.elapsed();
+        let mut settler = lock(settler);
+        if news.is_empty() && now < settler.next_deadline() {
+            return Ok(Vec::new());
+        }
+        let mut plan = lock(&self.plan);
+        settler.adopt(&plan);
+        let apply = |change| {
+            self.controller.apply(change).map_err(|error| match error {
+                OrderError::Refused(refused) => refused.as_refused(),
+                other => Refused::Never(other.to_string()),
+            })
+        };
+        let before = settler.told();
+        settler.retry(now, apply);
+        for (port, news) in &news {
+            settler.settle(now, *port, news, apply);
+        }
+        *plan = settler.plan().clone();
+        let (first, steps) = settler.steps();
+        let new = steps.skip(before.saturating_sub(first) as usize);
+        let name = |port: PortId| plan.ports[port.index()].name.clone();
+        Ok(new.map(|step| (name(step.port), step.kind.clone())).collect())
     }
 
     /// Makes a summary for those who must not wait for one.

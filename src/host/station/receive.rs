@@ -24,6 +24,9 @@ impl<P: Source> Station<P> {
             self.port.rx_burst(&mut inbox);
             let full = inbox.is_full();
             progressed |= !inbox.is_empty();
+            if self.agents.is_some() {
+                self.found_at = self.port.clock(now);
+            }
             for frame in inbox.drain(..) {
                 self.counters.rx_frames += 1;
                 self.counters.rx_bytes += u64::from(frame.wire_len());
@@ -61,6 +64,9 @@ impl<P: Source> Station<P> {
         if walk.ethertype == EtherType::MAC_CONTROL {
             self.is_controls(now, &frame);
             self.take_control(now, frame.head());
+            return;
+        }
+        if self.is_for_agents(now, &frame, &walk) {
             return;
         }
         // A traffic generator's flows are to whatever address is asked for.

@@ -13,6 +13,7 @@ impl<P: Source> Station<P> {
     /// Sends what was refused before, then what is due, at most [`COMMITTED_MAX`] frames in all.
     pub(super) fn send(&mut self, now: Instant) -> bool {
         let refused = self.hand.len();
+        self.make_agents(now);
         self.make_control(now);
         let before = self.hand.len();
         if before > 0 {
@@ -186,6 +187,7 @@ impl<P: Source> Station<P> {
         let before = self.hand.len();
         self.port.tx_burst(&mut self.hand);
         self.leading = self.leading.saturating_sub(before - self.hand.len());
+        self.agents_handed_over(now);
         if let Some(meter) = &mut self.meter {
             meter.gone(now, self.hand.len());
         }
@@ -202,7 +204,8 @@ impl<P: Source> Station<P> {
         }
         let data = self.sources.first(self.paused).map_or(Instant::NEVER, |(due, _)| due);
         let pauses = self.pauses.iter().map(|p| p.due).min().unwrap_or(Instant::NEVER);
-        let mut due = data.min(pauses).min(self.sources.first_control());
+        let agents = self.agents.as_ref().map_or(Instant::NEVER, |a| a.next_deadline());
+        let mut due = data.min(pauses).min(agents).min(self.sources.first_control());
         due = due.min(self.neighbours.next_deadline());
         if self.answers.ready(self.paused) || self.neighbours.ready(self.paused) {
             due = Instant::ZERO;
@@ -216,7 +219,12 @@ impl<P: Source> Station<P> {
 
 /// Takes note of a frame that starts on the line now.
 #[inline]
-fn charge(shaper: &mut Shaper, counters: &mut StationCounters, now: Instant, wire_len: u32) {
+pub(super) fn charge(
+    shaper: &mut Shaper,
+    counters: &mut StationCounters,
+    now: Instant,
+    wire_len: u32,
+) {
     shaper.charge(now, wire_len);
     counters.tx_frames += 1;
     counters.tx_bytes += u64::from(wire_len);

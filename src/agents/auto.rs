@@ -1,0 +1,120 @@
+//! Headroom that a port finds by itself: when to measure, and what counts.
+
+use super::news::Failure;
+use super::plan::{AutoPlan, Method, Statistic};
+use crate::discovery::{PeerState, Resolved};
+use crate::time::{Duration, Instant};
+
+/// Where a port is on its way to its headroom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AutoState {
+    /// The link is down.
+    Down,
+    /// It waits for what the peer says by DCBX, until then at most.
+    Waiting(Instant),
+    /// It measures.
+    Measuring,
+    /// The link was measured.
+    Found,
+    /// The measurement came to nothing, or the peer cannot do it.
+    Failed,
+}
+
+/// The way of one port to its headroom.
+#[derive(Debug)]
+pub(super) struct Auto {
+    method: Method,
+    statistic: Statistic,
+    /// How long to wait for DCBX, where it is spoken.
+    wait: Option<Duration>,
+    state: AutoState,
+}
+
+impl Auto {
+    pub(super) fn new(plan: &AutoPlan, dcbx: bool) -> Self {
+        Self {
+            method: plan.method,
+            statistic: plan.statistic,
+            wait: dcbx.then_some(plan.wait),
+            state: AutoState::Down,
+        }
+    }
+
+    pub(super) const fn state(&self) -> AutoState {
+        self.state
+    }
+
+    pub(super) const fn statistic(&self) -> Statistic {
+        self.statistic
+    }
+
+    pub(super) fn is_measuring(&self, method: Method) -> bool {
+        self.state == AutoState::Measuring && self.method == method
+    }
+
+    /// The link came up. Gives what to begin at once.
+    pub(super) fn link_up(&mut self, now: Instant) -> Option<Method> {
+        match self.wait {
+            Some(wait) => {
+                self.state = AutoState::Waiting(now.saturating_add(wait));
+                None
+            }
+            None => Some(self.again()),
+        }
+    }
+
+    pub(super) const fn link_down(&mut self) {
+        self.state = AutoState::Down;
+    }
+
+    /// Measures, whatever was before.
+    pub(super) const fn again(&mut self) -> Method {
+        self.state = AutoState::Measuring;
+        self.method
+    }
+
+    /// The peer said what it can. Gives what to begin, if that was waited for. What the peer does not
+    /// mention is tried.
+    pub(super) fn negotiated(&mut self, resolved: &Resolved) -> Result<Option<Method>, Failure> {
+        if !matches!(self.state, AutoState::Waiting(_)) || resolved.state != PeerState::Present {
+            return Ok(None);
+        }
+        let can = resolved.methods.is_none_or(|methods| match self.method {
+            Method::RoundTrip => methods.round_trip,
+            Method::PeerDelay => methods.ptp,
+        });
+        if !can {
+            self.state = AutoState::Failed;
+            return Err(Failure::PeerCannot);
+        }
+        Ok(Some(self.again()))
+    }
+
+    pub(super) fn on_timeout(&mut self, now: Instant) -> Option<Method> {
+        match self.state {
+            AutoState::Waiting(until) if until <= now => Some(self.again()),
+            _ => None,
+        }
+    }
+
+    pub(super) const fn next_deadline(&self) -> Instant {
+        match self.state {
+            AutoState::Waiting(until) => until,
+            _ => Instant::NEVER,
+        }
+    }
+
+    /// A measurement came to its end. Whether the headroom goes by it: one that is repeated by itself
+    /// does so, too.
+    pub(super) fn found(&mut self, method: Method) -> bool {
+        let ours = method == self.method && !matches!(self.state, AutoState::Waiting(_));
+        if ours {
+            self.state = AutoState::Found;
+        }
+        ours
+    }
+
+    pub(super) const fn failed(&mut self) {
+        self.state = AutoState::Failed;
+    }
+}

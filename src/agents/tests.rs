@@ -1,0 +1,188 @@
+//! Two ports' agents over a line of known delay.
+
+use std::collections::VecDeque;
+
+use super::*;
+use crate::headroom::measure::{InitiatePlan, MeasurePlan};
+use crate::headroom::peer_delay::PeerDelayPlan;
+use crate::headroom::{DelayInputs, Interface, Phy, SoftwareTerms};
+use crate::port::StampSource;
+use crate::wire::headroom::{Dialect, TimeUnit};
+
+const RATE: BitsPerSec = BitsPerSec::gbps(100);
+
+const STAMPS: Stamps = Stamps {
+    source: StampSource::Exact,
+    resolution: Duration::from_picos(1),
+    uncertainty: Duration::ZERO,
+    serializes: true,
+};
+
+fn mac(n: u8) -> Mac {
+    Mac([2, 0, 0, 0, 0, n])
+}
+
+fn measuring(initiate: bool) -> MeasurePlan {
+    let dialect = Dialect { unit: TimeUnit::Picoseconds, ..Dialect::default() };
+    let initiate = initiate.then_some(InitiatePlan { rounds: 10, ..InitiatePlan::DEFAULT });
+    MeasurePlan { respond: true, initiate, dialect }
+}
+
+fn plan(n: u8, initiate: bool) -> AgentsPlan {
+    AgentsPlan {
+        mac: mac(n),
+        rate: RATE,
+        lldp: None,
+        dcbx: None,
+        measure: Some(measuring(initiate)),
+        peer_delay: None,
+        auto: None,
+    }
+}
+
+fn auto(method: Method) -> AutoPlan {
+    AutoPlan {
+        link: DelayInputs::standard(Interface::plain(Phy::Base100R)),
+        software: SoftwareTerms::default(),
+        cell_bytes: 256,
+        method,
+        statistic: Statistic::Max,
+        invocation: Duration::ZERO,
+        shims: None,
+        wait: Duration::from_secs(3),
+    }
+}
+
+/// A line between two, and all that was told by the first.
+struct Pair {
+    ends: [PortAgents; 2],
+    line: VecDeque<(Instant, usize, Vec<u8>)>,
+    delay: Duration,
+    now: Instant,
+    news: Vec<News>,
+}
+
+impl Pair {
+    fn new(a: &AgentsPlan, b: &AgentsPlan, delay: Duration) -> Self {
+        let ends = [PortAgents::new(a, STAMPS), PortAgents::new(b, STAMPS)];
+        Self { ends, line: VecDeque::new(), delay, now: Instant::ZERO, news: vec![] }
+    }
+
+    /// Until nothing happens any more, or `until`.
+    fn run(&mut self, until: Instant) {
+        while self.now <= until {
+            while self.line.front().is_some_and(|(at, ..)| *at <= self.now) {
+                let (at, to, frame) = self.line.pop_front().unwrap();
+                self.ends[to].on_frame(at, at, &frame);
+            }
+            for from in 0..2 {
+                let mut octets = [0; FRAME_MAX];
+                while self.ends[from].is_due(self.now) {
+                    let Some(len) = self.ends[from].take(self.now, self.now, &mut octets) else {
+                        continue;
+                    };
+                    // The last bit arrives when the frame has left and the line has brought it.
+                    let bits = RATE.time_for(Bytes(8 + len as u64 + 4));
+                    let frame = octets[..len].to_vec();
+                    self.line.push_back((self.now + bits + self.delay, 1 - from, frame));
+                }
+            }
+            while let Some(news) = self.ends[0].next_news() {
+                self.news.push(news);
+            }
+            while self.ends[1].next_news().is_some() {}
+            let line = self.line.front().map_or(Instant::NEVER, |(at, ..)| *at);
+            let next = self.ends.iter().fold(line, |at, end| at.min(end.next_deadline()));
+            if next == Instant::NEVER {
+                return;
+            }
+            self.now = next.max(self.now);
+        }
+    }
+
+    fn found(&self) -> Vec<Found> {
+        let found = |news: &News| if let News::Found(found) = news { Some(*found) } else { None };
+        self.news.iter().filter_map(found).collect()
+    }
+}
+
+#[test]
+fn a_round_trip_is_twice_the_line_to_the_picosecond() {
+    let delay = Duration::from_picos(3_211_680);
+    let mut pair = Pair::new(&plan(1, true), &plan(2, false), delay);
+    pair.run(Instant::from_picos(1_000_000_000_000));
+    assert_eq!(pair.news[0], News::Measuring(Method::RoundTrip));
+    let [found] = pair.found()[..] else { panic!("{:?}", pair.news) };
+    let twice = delay.saturating_mul(2);
+    let all = Spread { min: twice, mean: twice, p99: twice, max: twice, chosen: twice };
+    assert_eq!((found.delay, found.rounds, found.stamps), (all, 10, StampSource::Exact));
+    // Two steps of each clock's counting.
+    assert_eq!(found.uncertainty, Duration::from_picos(4));
+}
+
+#[test]
+fn the_link_s_coming_up_begins_anew_and_its_going_down_ends_it() {
+    let mut pair = Pair::new(&plan(1, true), &plan(2, false), Duration::from_nanos(500));
+    pair.run(Instant::from_picos(1_000_000_000_000));
+    let now = pair.now + Duration::from_micros(1);
+    pair.ends[0].set_link(now, false, None);
+    assert_eq!(pair.ends[0].next_deadline(), Instant::NEVER);
+    assert!(!pair.ends[0].measure_now(now));
+    pair.ends[0].set_link(now, true, None);
+    // To be told again what is known changes nothing.
+    pair.ends[0].set_link(now, true, Some(RATE));
+    (pair.now, pair.delay) = (now, Duration::from_nanos(700));
+    pair.run(now + Duration::from_secs(1));
+    let trips: Vec<_> = pair.found().iter().map(|f| f.delay.max.as_nanos()).collect();
+    assert_eq!(trips, [1_000, 1_400]);
+}
+
+#[test]
+fn a_peer_that_does_not_answer_is_told_of() {
+    let mut deaf = plan(2, false);
+    deaf.measure = None;
+    let mut a = plan(1, true);
+    a.auto = Some(auto(Method::RoundTrip));
+    let mut pair = Pair::new(&a, &deaf, Duration::from_nanos(500));
+    pair.run(Instant::from_picos(1_000_000_000_000));
+    let failed = News::Failed(Failure::NoAnswer { rounds: 0, requests: 200 });
+    assert_eq!(pair.news, [News::Measuring(Method::RoundTrip), failed]);
+    assert_eq!(pair.ends[0].snapshot(pair.now).auto, Some(AutoState::Failed));
+    assert_eq!(pair.ends[1].counters.unwanted, 200);
+}
+
+#[test]
+fn peer_delay_is_one_way_and_only_told_where_headroom_goes_by_it() {
+    let delay = Duration::from_nanos(2_500);
+    let ptp = |mut plan: AgentsPlan| {
+        let interval = Some(Duration::from_millis(10));
+        plan.peer_delay = Some(PeerDelayPlan { interval, ..PeerDelayPlan::DEFAULT });
+        plan
+    };
+    let mut a = ptp(plan(1, false));
+    a.auto = Some(auto(Method::PeerDelay));
+    let mut pair = Pair::new(&a, &ptp(plan(2, false)), delay);
+    pair.run(Instant::from_picos(200_000_000_000));
+    let found = pair.found();
+    assert!(!found.is_empty(), "{:?}", pair.news);
+    assert!(found.iter().all(|f| f.method == Method::PeerDelay));
+    // PTP's times are whole nanoseconds.
+    assert!(found.iter().all(|f| f.delay.max.as_picos().abs_diff(delay.as_picos()) <= 1_000));
+    let mut pair = Pair::new(&ptp(plan(1, false)), &ptp(plan(2, false)), delay);
+    pair.run(Instant::from_picos(200_000_000_000));
+    assert_eq!(pair.found(), []);
+    assert!(pair.ends[0].snapshot(pair.now).path_delay.unwrap().delay.is_some());
+}
+
+#[test]
+fn octets_of_any_kind_are_counted_and_nothing_more() {
+    let mut agents = PortAgents::new(&plan(1, false), STAMPS);
+    let mut frame = [0; 60];
+    frame[12..14].copy_from_slice(&EtherType::CIM.0.to_be_bytes());
+    for len in 0..60 {
+        agents.on_frame(Instant::ZERO, Instant::ZERO, &frame[..len]);
+    }
+    frame[12..14].copy_from_slice(&EtherType::LLDP.0.to_be_bytes());
+    assert!(!agents.on_frame(Instant::ZERO, Instant::ZERO, &frame));
+    assert_eq!((agents.counters.malformed, agents.counters.unwanted), (46, 1));
+}

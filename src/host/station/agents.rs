@@ -1,0 +1,78 @@
+//! What a station's port does by itself: it answers measurements, and tells who it is.
+
+use super::Station;
+use crate::agents::{FRAME_MAX, PortAgents};
+use crate::frame::Frame;
+use crate::host::meter::Leaving;
+use crate::port::Source;
+use crate::time::Instant;
+use crate::wire::{group, vlan};
+
+impl<P: Source> Station<P> {
+    /// Its agents, if it has any.
+    pub fn agents(&self) -> Option<&PortAgents> {
+        self.agents.as_deref()
+    }
+
+    /// Its agents, to take their news.
+    pub fn agents_mut(&mut self) -> Option<&mut PortAgents> {
+        self.agents.as_deref_mut()
+    }
+
+    /// Whether a frame was one for its agents, who have it then.
+    #[inline]
+    pub(super) fn is_for_agents(
+        &mut self,
+        now: Instant,
+        frame: &P::Frame,
+        walk: &vlan::Walk,
+    ) -> bool {
+        let Some(agents) = &mut self.agents else { return false };
+        let theirs = walk.outer.is_none()
+            && group::is_reserved(walk.dst)
+            && PortAgents::speak(walk.ethertype);
+        if !theirs {
+            return false;
+        }
+        let t_rx = self.port.rx_stamp(frame).unwrap_or(self.found_at);
+        agents.on_frame(now, t_rx, frame.head())
+    }
+
+    /// Makes the frames of agents that are due. They go ahead of data that the port has refused.
+    pub(super) fn make_agents(&mut self, now: Instant) {
+        while self.agents.as_ref().is_some_and(|a| a.is_due(now)) && self.shaper.ready(now) {
+            let Self { agents, port, hand, .. } = self;
+            let Some(agents) = agents.as_mut().filter(|_| !hand.is_full()) else { return };
+            if agents.begins() {
+                port.refresh_clock();
+                agents.set_stamps(port.stamps());
+            }
+            let mut octets = [0; FRAME_MAX];
+            let clock = port.clock(now);
+            let Some(len) = agents.take(now, clock, &mut octets) else { continue };
+            let Some(frame) = port.control_frame(&octets[..len]) else {
+                agents.not_sent();
+                self.retry = now + self.slot;
+                return;
+            };
+            self.dated = self.dated.or(Some(clock));
+            super::send::charge(&mut self.shaper, &mut self.counters, now, frame.wire_len());
+            if let Some(meter) = &mut self.meter {
+                meter.made_at(Leaving::Other, self.leading);
+            }
+            self.hand.insert(self.leading, frame);
+            self.leading += 1;
+        }
+    }
+
+    /// The port has taken what it would: what was dated before left by now.
+    #[inline]
+    pub(super) fn agents_handed_over(&mut self, now: Instant) {
+        if let (Some(before), Some(agents)) = (self.dated, &mut self.agents) {
+            agents.handed_over(self.port.clock(now).since(before));
+            if self.leading == 0 {
+                self.dated = None;
+            }
+        }
+    }
+}

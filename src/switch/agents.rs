@@ -1,0 +1,112 @@
+//! What the ports' agents receive and send: frames to reserved addresses, beside the way of data.
+
+use super::Switch;
+use crate::agents::{FRAME_MAX, News, PortAgents};
+use crate::frame::Frame;
+use crate::port::Port;
+use crate::stats::DropReason;
+use crate::time::Instant;
+use crate::units::PortId;
+use crate::world::World;
+
+/// Frames of agents that leave in one poll: what waits longer waits for the next, so that a peer that
+/// asks without end holds up nothing else.
+const PER_POLL: usize = 4;
+
+impl<W: World> Switch<W> {
+    /// A frame for agents came in. What leaves in answer leaves at once: how long a measurement's
+    /// answer takes is then what is in front of the frame in its burst, and not the whole poll.
+    #[cold]
+    pub(super) fn agent_frame(&mut self, now: Instant, at: usize, frame: &W::Frame) {
+        let port = &mut self.ports[at];
+        let t_rx = port.port.rx_stamp(frame).unwrap_or(port.found_at);
+        let taken = match &mut port.agents {
+            Some(agents) => agents.on_frame(now, t_rx, frame.head()),
+            None => false,
+        };
+        if !taken {
+            return self.count_drop(now, at, None, DropReason::ReservedAddress);
+        }
+        port.counters.consumed += 1;
+        self.awake.insert(at);
+        self.send_agents(now, at);
+    }
+
+    /// Sends what the agents of a port have due, behind pauses and before data.
+    #[inline]
+    pub(super) fn send_agents(&mut self, now: Instant, at: usize) -> bool {
+        let due = self.ports[at].agents.as_ref().is_some_and(|agents| agents.is_due(now));
+        due && self.send_agents_due(now, at)
+    }
+
+    #[cold]
+    fn send_agents_due(&mut self, now: Instant, at: usize) -> bool {
+        let mut progressed = false;
+        for _ in 0..PER_POLL {
+            let port = &mut self.ports[at];
+            let Some(agents) = &mut port.agents else { return progressed };
+            let free = port.shaper.as_ref().is_none_or(|s| s.ready(now));
+            if !agents.is_due(now) || !free || !port.control.is_empty() || !port.up {
+                return progressed;
+            }
+            if agents.begins() {
+                port.port.refresh_clock();
+                agents.set_stamps(port.port.stamps());
+            }
+            let mut octets = [0; FRAME_MAX];
+            let before = port.port.clock(now);
+            let Some(len) = agents.take(now, before, &mut octets) else {
+                progressed = true;
+                continue;
+            };
+            // What finds no memory is lost, as if on the way; whoever made it makes it again.
+            let Some(frame) = port.port.control_frame(&octets[..len]) else {
+                agents.not_sent();
+                return progressed;
+            };
+            port.occupy_link(now, frame.wire_len());
+            port.control.push(frame);
+            port.counters.originated += 1;
+            self.hand_control_to_port(at);
+            let port = &mut self.ports[at];
+            if let Some(agents) = &mut port.agents {
+                agents.handed_over(port.port.clock(now).since(before));
+            }
+            progressed = true;
+        }
+        progressed
+    }
+
+    /// Tells the agents of a port that its link changed.
+    pub(super) fn tell_agents_link(&mut self, now: Instant, at: usize) {
+        let port = &mut self.ports[at];
+        if let Some(agents) = &mut port.agents {
+            agents.set_link(now, port.up, Some(port.rate));
+        }
+    }
+
+    /// What the agents of this worker's ports have to tell, one thing at a time.
+    pub fn next_news(&mut self) -> Option<(PortId, News)> {
+        self.ports.iter_mut().find_map(|port| {
+            let news = port.agents.as_mut()?.next_news()?;
+            Some((port.id, news))
+        })
+    }
+
+    /// Whether they have anything to tell.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        self.ports.iter().any(|p| p.agents.as_ref().is_some_and(|a| a.has_news()))
+    }
+
+    /// The agents of a port that this worker owns, if it has any.
+    #[must_use]
+    pub fn agents(&self, id: PortId) -> Option<&PortAgents> {
+        self.ports[self.local(id)?].agents.as_deref()
+    }
+
+    /// The ports of this worker that have agents.
+    pub fn agents_of_ports(&self) -> impl Iterator<Item = (PortId, &PortAgents)> {
+        self.ports.iter().filter_map(|port| Some((port.id, port.agents.as_deref()?)))
+    }
+}

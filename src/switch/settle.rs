@@ -1,0 +1,420 @@
+//! From what agents found out to what the switch does about it: headroom that was measured, PFC and
+//! ETS that were negotiated.
+//!
+//! A [`Settler`] knows the whole plan as it stands. It is no part of the way of frames: whoever drives
+//! the switch hands it the news and a way to change the switch, which is [`Switch::apply`] where one
+//! worker has all ports, and an order to all workers where there are several. Every step that it takes
+//! is told as a [`Step`], with its numbers.
+
+mod step;
+#[cfg(test)]
+mod tests;
+
+pub use step::{Step, StepKind};
+
+use std::collections::VecDeque;
+
+use super::{Change, Switch, SwitchPlan};
+use crate::agents::{AutoPlan, Found, Method, News};
+use crate::buffer::{GroupKind, GroupPlan};
+use crate::discovery::{EtsResolved, EtsTable, PfcResolved, Resolved};
+use crate::headroom::{
+    self, MeasuredInputs, PeerDelayInputs, Required, Shims, by_peer_delay, measured,
+};
+use crate::pfc::FlowControl;
+use crate::schedule::ClassPlan;
+use crate::time::{Duration, Instant};
+use crate::units::{PRIORITIES, PortId, PriorityGroup, PrioritySet, TrafficClass};
+use crate::world::World;
+
+/// Steps that are kept.
+const STEPS: usize = 256;
+
+/// How long after a change was refused for what is held at the moment it is tried again.
+const AGAIN: Duration = Duration::from_micros(100);
+
+/// Why a change was not made, as whoever made it says.
+#[derive(Debug)]
+pub enum Refused {
+    /// Because of what is held right now: it may be possible later.
+    Now(String),
+    /// For good.
+    Never(String),
+}
+
+/// What a port's headroom came to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Headroom {
+    /// What was measured.
+    pub found: Found,
+    /// What a lossless group needs by that.
+    pub required: Required,
+    /// The same without MACsec, where that is on the way.
+    pub without_macsec: Option<Required>,
+    /// Whether the groups have it.
+    pub set: bool,
+}
+
+/// See the module's head.
+#[derive(Clone, Debug)]
+pub struct Settler {
+    /// As the switch is now.
+    plan: SwitchPlan,
+    /// As it was planned: what a port goes back to.
+    planned: SwitchPlan,
+    /// By port.
+    headroom: Vec<Option<Headroom>>,
+    /// Ports whose headroom could not be set for what is held, and when to try again.
+    again: Vec<(Instant, PortId)>,
+    steps: VecDeque<Step>,
+    /// Steps there were in all.
+    told: u64,
+}
+
+impl Settler {
+    /// For a switch as planned; nothing where no port has agents.
+    #[must_use]
+    pub fn new(plan: &SwitchPlan) -> Option<Self> {
+        plan.ports.iter().any(|p| p.agents.is_some()).then(|| Self {
+            plan: plan.clone(),
+            planned: plan.clone(),
+            headroom: vec![None; plan.ports.len()],
+            again: Vec::new(),
+            steps: VecDeque::new(),
+            told: 0,
+        })
+    }
+
+    /// The switch as it is now.
+    #[must_use]
+    pub const fn plan(&self) -> &SwitchPlan {
+        &self.plan
+    }
+
+    /// What a port's headroom came to, if it finds that by itself and has done so.
+    #[must_use]
+    pub fn headroom(&self, port: PortId) -> Option<&Headroom> {
+        self.headroom.get(port.index())?.as_ref()
+    }
+
+    /// The latest steps, the oldest first, and how many there were before them.
+    #[must_use]
+    pub fn steps(&self) -> (u64, impl Iterator<Item = &Step>) {
+        (self.told - self.steps.len() as u64, self.steps.iter())
+    }
+
+    /// When to call [`Settler::retry`].
+    #[must_use]
+    pub fn next_deadline(&self) -> Instant {
+        self.again.iter().map(|(at, _)| *at).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// Steps there were in all.
+    #[must_use]
+    pub const fn told(&self) -> u64 {
+        self.told
+    }
+
+    /// The switch is like that now: a person has changed it.
+    pub fn adopt(&mut self, plan: &SwitchPlan) {
+        self.plan = plan.clone();
+    }
+
+    fn note_group(&mut self, port: PortId, group: PriorityGroup, plan: GroupPlan) {
+        self.plan.buffer.groups[port.index()][group.index()] = plan;
+    }
+
+    /// Does what follows from news of a port.
+    pub fn settle(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        news: &News,
+        mut apply: impl FnMut(Change) -> Result<(), Refused>,
+    ) {
+        let kind = match news {
+            News::Measuring(method) => StepKind::Measuring(*method),
+            News::Neighbours => return,
+            News::Failed(failure) => StepKind::Failed(*failure),
+            News::Negotiated(resolved) => {
+                return self.negotiated(now, port, resolved, &mut apply);
+            }
+            News::Found(found) => {
+                self.tell(now, port, StepKind::Found(*found));
+                if let Some(auto) = self.auto(port) {
+                    self.headroom[port.index()] = Some(reckon(&auto, found));
+                    self.set_headroom(now, port, &mut apply);
+                }
+                return;
+            }
+        };
+        self.tell(now, port, kind);
+    }
+
+    /// Tries again what could not be done for what was held.
+    pub fn retry(&mut self, now: Instant, mut apply: impl FnMut(Change) -> Result<(), Refused>) {
+        let due: Vec<_> = self.again.extract_if_due(now);
+        for port in due {
+            self.set_headroom(now, port, &mut apply);
+        }
+    }
+
+    fn auto(&self, port: PortId) -> Option<AutoPlan> {
+        self.plan.ports[port.index()].agents.as_ref()?.auto.clone()
+    }
+
+    /// The groups of a port that are lossless now.
+    fn lossless(&self, port: PortId) -> impl Iterator<Item = PriorityGroup> + use<> {
+        let groups = self.plan.buffer.groups[port.index()];
+        PriorityGroup::ALL.into_iter().filter(move |g| groups[g.index()].kind != GroupKind::Lossy)
+    }
+
+    /// Gives the lossless groups of a port the headroom that was found for it.
+    fn set_headroom(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        apply: &mut impl FnMut(Change) -> Result<(), Refused>,
+    ) {
+        let Some(found) = self.headroom[port.index()].clone() else { return };
+        let need = found.required.cells;
+        let cell = self.plan.buffer.cell_bytes;
+        for group in self.lossless(port) {
+            let was = self.plan.buffer.groups[port.index()][group.index()];
+            let GroupKind::Lossless { headroom, xon, xon_offset } = was.kind else { continue };
+            let kind = GroupKind::Lossless { headroom: need, xon, xon_offset };
+            let plan = GroupPlan { kind, ..was };
+            match apply(Change::Group { port, group, plan }) {
+                Ok(()) => {
+                    self.note_group(port, group, plan);
+                    let (to, sum) = (need, found.required.sum.to_string());
+                    self.tell(now, port, StepKind::Set { group, from: headroom, to, cell, sum });
+                }
+                Err(Refused::Now(_)) => {
+                    self.again.push((now.saturating_add(AGAIN), port));
+                    return;
+                }
+                Err(Refused::Never(why)) => {
+                    let has = headroom;
+                    self.tell(now, port, StepKind::TooLittle { group, need, has, cell, why });
+                    if let Some(headroom) = &mut self.headroom[port.index()] {
+                        headroom.set = false;
+                    }
+                    return;
+                }
+            }
+        }
+        if let Some(headroom) = &mut self.headroom[port.index()] {
+            headroom.set = true;
+        }
+    }
+
+    fn negotiated(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        resolved: &Resolved,
+        apply: &mut impl FnMut(Change) -> Result<(), Refused>,
+    ) {
+        if let Some(pfc) = &resolved.pfc {
+            self.set_pfc(now, port, pfc, apply);
+        }
+        if let Some(ets) = &resolved.ets {
+            self.set_ets(now, port, ets, apply);
+        }
+    }
+
+    /// PFC for other priorities than before: those that have it are lossless, the others are not.
+    fn set_pfc(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        pfc: &PfcResolved,
+        apply: &mut impl FnMut(Change) -> Result<(), Refused>,
+    ) {
+        let at = port.index();
+        let FlowControl::Pfc { send, obey } = self.plan.ports[at].pfc.mode else { return };
+        let enable = pfc.enable;
+        if send == enable && obey == enable {
+            return;
+        }
+        let mode = FlowControl::Pfc { send: enable, obey: enable };
+        let class = &self.plan.ports[at].classify;
+        let groups = PriorityGroup::ALL.map(|g| {
+            let of = |p: &crate::units::Priority| class.group[p.index()] == g;
+            let any = enable.iter().any(|p| of(&p));
+            (g, any)
+        });
+        // What is paused before it has headroom loses nothing; so first what becomes lossy.
+        let result = (|| {
+            for (group, lossless) in groups.iter().copied().filter(|(_, lossless)| !lossless) {
+                self.set_kind(port, group, lossless, apply)?;
+            }
+            apply(Change::Pfc { port, mode })?;
+            self.plan.ports[at].pfc.mode = mode;
+            for (group, lossless) in groups.iter().copied().filter(|(_, lossless)| *lossless) {
+                self.set_kind(port, group, lossless, apply)?;
+            }
+            Ok(())
+        })();
+        let kind = match result {
+            Ok(()) => StepKind::Pfc { enable, from: pfc.from },
+            Err(Refused::Now(why) | Refused::Never(why)) => StepKind::PfcRefused { enable, why },
+        };
+        self.tell(now, port, kind);
+        self.set_headroom(now, port, apply);
+    }
+
+    /// Makes a group lossless or lossy.
+    fn set_kind(
+        &mut self,
+        port: PortId,
+        group: PriorityGroup,
+        lossless: bool,
+        apply: &mut impl FnMut(Change) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let (p, g) = (port.index(), group.index());
+        let was = self.plan.buffer.groups[p][g];
+        if (was.kind != GroupKind::Lossy) == lossless {
+            return Ok(());
+        }
+        let kind = if lossless { self.lossless_kind(port, group) } else { GroupKind::Lossy };
+        let plan = GroupPlan { kind, ..was };
+        apply(Change::Group { port, group, plan })?;
+        self.note_group(port, group, plan);
+        Ok(())
+    }
+
+    /// What a group is when it is lossless: as planned, or as another group of the port.
+    fn lossless_kind(&self, port: PortId, group: PriorityGroup) -> GroupKind {
+        let groups = &self.planned.buffer.groups[port.index()];
+        let planned = groups[group.index()].kind;
+        if planned != GroupKind::Lossy {
+            return planned;
+        }
+        let other = groups.iter().map(|g| g.kind).find(|kind| *kind != GroupKind::Lossy);
+        let cells = |headroom| GroupKind::Lossless {
+            headroom,
+            xon: crate::units::Cells(0),
+            xon_offset: crate::units::Cells(0),
+        };
+        other.unwrap_or_else(|| {
+            let auto =
+                self.planned.ports[port.index()].agents.as_ref().and_then(|a| a.auto.as_ref());
+            cells(auto.map_or(crate::units::Cells(0), |auto| {
+                headroom::required(&auto.link, &auto.software, auto.cell_bytes).cells
+            }))
+        })
+    }
+
+    /// Other shares, or another assignment of priorities to traffic classes.
+    fn set_ets(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        ets: &EtsResolved,
+        apply: &mut impl FnMut(Change) -> Result<(), Refused>,
+    ) {
+        let at = port.index();
+        let (classes, map) = scheduled(&ets.table);
+        let here = &self.plan.ports[at];
+        if here.schedule.classes == classes && here.classify.class == map {
+            return;
+        }
+        let kind = match apply(Change::Ets { port, classes, map }) {
+            Ok(()) => {
+                self.plan.ports[at].schedule.classes = classes;
+                self.plan.ports[at].classify.class = map;
+                StepKind::Ets { table: ets.table, from: ets.from }
+            }
+            Err(Refused::Now(why) | Refused::Never(why)) => StepKind::EtsRefused { why },
+        };
+        self.tell(now, port, kind);
+    }
+
+    fn tell(&mut self, now: Instant, port: PortId, kind: StepKind) {
+        if self.steps.len() == STEPS {
+            self.steps.pop_front();
+        }
+        self.told += 1;
+        self.steps.push_back(Step { at: now, port, kind });
+    }
+}
+
+/// What is due of a list of ports, taken out of it.
+trait Due {
+    fn extract_if_due(&mut self, now: Instant) -> Vec<PortId>;
+}
+
+impl Due for Vec<(Instant, PortId)> {
+    fn extract_if_due(&mut self, now: Instant) -> Vec<PortId> {
+        let due = self.iter().filter(|(at, _)| *at <= now).map(|(_, port)| *port).collect();
+        self.retain(|(at, _)| *at > now);
+        due
+    }
+}
+
+/// How a table of DCBX is scheduled. Vendor's algorithms and shapers are strict here.
+fn scheduled(table: &EtsTable) -> ([ClassPlan; PRIORITIES], [TrafficClass; PRIORITIES]) {
+    const ETS: u8 = 2;
+    let classes = core::array::from_fn(|c| match table.algorithm[c] {
+        ETS => ClassPlan::Dwrr { weight: u16::from(table.bandwidth[c]).max(1) },
+        _ => ClassPlan::Strict,
+    });
+    let map = table.class.map(|c| TrafficClass::new(c & 7).expect("three bits"));
+    (classes, map)
+}
+
+/// What lossless groups of a port need by a measurement.
+#[must_use]
+pub fn reckon(auto: &AutoPlan, found: &Found) -> Headroom {
+    let (rate, frames) = (auto.link.rate(), auto.link.frames());
+    let with = |shims: Option<Shims>| {
+        let sum = match found.method {
+            Method::RoundTrip => measured(&MeasuredInputs {
+                rate,
+                round_trip: found.delay.chosen,
+                reaction: auto.link.higher_layer,
+                invocation: auto.invocation,
+                shims,
+                frames,
+            }),
+            Method::PeerDelay => by_peer_delay(&PeerDelayInputs {
+                rate,
+                path: found.delay.chosen,
+                // Stamps are above the MAC here, so what this port's interface adds is in the path.
+                own_internal: Duration::ZERO,
+                // A peer that does not say is taken for one that stamps at the medium.
+                peer_internal: found
+                    .peer_internal
+                    .unwrap_or_else(|| auto.link.interface.delay() + auto.link.higher_layer),
+                frames,
+            }),
+        };
+        headroom::required_of(sum, rate, frames, &auto.software, auto.cell_bytes)
+    };
+    let without_macsec = auto.shims.is_some().then(|| with(None));
+    Headroom { found: *found, required: with(auto.shims), without_macsec, set: false }
+}
+
+impl<W: World> Switch<W> {
+    /// Does what follows from what this switch's agents found out, where one worker has all ports.
+    pub fn settle(&mut self, now: Instant, settler: &mut Settler) {
+        if settler.next_deadline() <= now {
+            settler.retry(now, |change| self.try_apply(now, change));
+        }
+        while let Some((port, news)) = self.next_news() {
+            settler.settle(now, port, &news, |change| self.try_apply(now, change));
+        }
+    }
+
+    fn try_apply(&mut self, now: Instant, change: Change) -> Result<(), Refused> {
+        self.apply(now, change).map_err(|error| error.as_refused())
+    }
+}
+
+/// The priorities as a list, for people.
+pub(super) fn listed(set: PrioritySet) -> String {
+    let names: Vec<_> = set.iter().map(|p| p.get().to_string()).collect();
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}

@@ -1,0 +1,199 @@
+use super::*;
+use crate::agents::{AgentsPlan, Failure, Spread, Statistic};
+use crate::discovery::{Party, PeerState};
+use crate::headroom::{DelayInputs, Interface, Phy, SoftwareTerms};
+use crate::port::StampSource;
+use crate::switch::testworld;
+use crate::units::{BitsPerSec, Cells, Priority};
+
+/// A switch of two ports at 100G whose headroom is found.
+fn plan() -> SwitchPlan {
+    let mut plan = testworld::plan(2);
+    for port in &mut plan.ports {
+        port.rate = BitsPerSec::gbps(100);
+        port.agents = Some(AgentsPlan {
+            mac: port.mac,
+            rate: port.rate,
+            lldp: None,
+            dcbx: None,
+            measure: None,
+            peer_delay: None,
+            auto: Some(auto()),
+        });
+    }
+    plan
+}
+
+fn auto() -> AutoPlan {
+    AutoPlan {
+        link: DelayInputs::standard(Interface::plain(Phy::Base100R)),
+        software: SoftwareTerms::default(),
+        cell_bytes: 64,
+        method: Method::RoundTrip,
+        statistic: Statistic::Max,
+        invocation: Duration::ZERO,
+        shims: None,
+        wait: Duration::from_secs(3),
+    }
+}
+
+fn found(method: Method, delay: Duration) -> Found {
+    let spread = Spread { min: delay, mean: delay, p99: delay, max: delay, chosen: delay };
+    let stamps = StampSource::Exact;
+    let uncertainty = Duration::ZERO;
+    Found { method, rounds: 100, delay: spread, stamps, uncertainty, peer_internal: None }
+}
+
+/// The round trip of `metres` of fibre between two 100GBASE-R interfaces.
+fn round_trip(metres: u64) -> Duration {
+    Interface::plain(Phy::Base100R).delay().saturating_mul(2) + Duration::from_nanos(10 * metres)
+}
+
+fn port(n: u16) -> PortId {
+    PortId::new(n).unwrap()
+}
+
+fn headroom_of(settler: &Settler, n: usize) -> u32 {
+    match settler.plan().buffer.groups[n][3].kind {
+        GroupKind::Lossless { headroom, .. } => headroom.0,
+        GroupKind::Lossy => panic!("group 3 is lossless"),
+    }
+}
+
+fn resolved(enable: u8, from: Party) -> Resolved {
+    let pfc = PfcResolved { enable: PrioritySet(enable), from, beyond: false };
+    let state = PeerState::Present;
+    Resolved { state, pfc: Some(pfc), ets: None, methods: None, peer: None }
+}
+
+#[test]
+fn what_was_measured_gives_the_headroom_that_the_sum_gives() {
+    let mut settler = Settler::new(&plan()).unwrap();
+    for metres in [20, 100, 500] {
+        let mut changes = vec![];
+        let news = News::Found(found(Method::RoundTrip, round_trip(metres)));
+        settler.settle(Instant::ZERO, port(0), &news, |change| {
+            changes.push(change);
+            Ok(())
+        });
+        let link = DelayInputs { cable_m: metres as u32, ..auto().link };
+        let need = headroom::required(&link, &SoftwareTerms::default(), 64);
+        assert_eq!(headroom_of(&settler, 0), need.cells.0, "{metres} m");
+        assert!(matches!(changes[..], [Change::Group { .. }]), "one lossless group: {changes:?}");
+        assert!(settler.headroom(port(0)).unwrap().set);
+    }
+    assert_eq!(headroom_of(&settler, 1), 200, "the other port was not measured");
+    let (before, steps) = settler.steps();
+    let steps: Vec<_> = steps.map(|s| s.kind.to_string()).collect();
+    assert_eq!((before, steps.len()), (0, 6));
+    assert!(steps[0].starts_with("round trip over 100 rounds: "), "{}", steps[0]);
+    assert!(steps[1].starts_with("group 3: headroom "), "{}", steps[1]);
+}
+
+#[test]
+fn a_peer_delay_gives_the_same_where_the_peer_stamps_at_the_medium() {
+    // Our own interface is in the path, as our stamps are above the MAC.
+    let path = Duration::from_nanos(500);
+    let own = Interface::plain(Phy::Base100R).delay();
+    let by_ptp = reckon(&auto(), &found(Method::PeerDelay, path));
+    let sum = by_ptp.required.sum.bits();
+    let round = found(Method::RoundTrip, path.saturating_mul(2) + own);
+    assert_eq!(sum, reckon(&auto(), &round).required.sum.bits());
+    let says = Some(Duration::from_nanos(1_000));
+    let told = Found { peer_internal: says, ..found(Method::PeerDelay, path) };
+    let told = reckon(&auto(), &told).required.sum;
+    assert!(told.terms.iter().any(|t| t.bits == 100_000 && t.name.contains("peer")), "{told}");
+}
+
+#[test]
+fn a_buffer_that_cannot_carry_it_keeps_what_it_has_and_says_so() {
+    let mut settler = Settler::new(&plan()).unwrap();
+    let news = News::Found(found(Method::RoundTrip, round_trip(100)));
+    settler.settle(Instant::ZERO, port(1), &news, |_| Err(Refused::Never("too small".into())));
+    assert_eq!(headroom_of(&settler, 1), 200);
+    assert!(!settler.headroom(port(1)).unwrap().set);
+    let last = settler.steps().1.last().unwrap();
+    assert!(last.kind.is_trouble());
+    let text = last.kind.to_string();
+    assert!(text.contains("keeps 12800 B: too small; give the buffer more room"), "{text}");
+}
+
+#[test]
+fn what_is_refused_for_what_is_held_is_tried_again() {
+    let mut settler = Settler::new(&plan()).unwrap();
+    let news = News::Found(found(Method::RoundTrip, round_trip(20)));
+    settler.settle(Instant::ZERO, port(0), &news, |_| Err(Refused::Now("in use".into())));
+    let again = settler.next_deadline();
+    assert_eq!((again, headroom_of(&settler, 0)), (Instant::ZERO + AGAIN, 200));
+    settler.retry(Instant::ZERO, |_| panic!("it is not time yet"));
+    settler.retry(again, |_| Ok(()));
+    assert_eq!(settler.next_deadline(), Instant::NEVER);
+    assert!(headroom_of(&settler, 0) > 200 && settler.headroom(port(0)).unwrap().set);
+}
+
+#[test]
+fn pfc_moves_to_the_priorities_that_were_agreed_and_groups_with_it() {
+    let mut settler = Settler::new(&plan()).unwrap();
+    let mut changes = vec![];
+    let news = News::Negotiated(resolved(0b1_0000, Party::Peer));
+    settler.settle(Instant::ZERO, port(0), &news, |change| {
+        changes.push(change);
+        Ok(())
+    });
+    // 3 becomes lossy before PFC leaves it, and 4 lossless after PFC has come to it.
+    let group = |n: u8| PriorityGroup::new(n).unwrap();
+    let [
+        Change::Group { group: first, plan: lossy, .. },
+        Change::Pfc { mode, .. },
+        Change::Group { group: last, plan: lossless, .. },
+    ] = changes[..]
+    else {
+        panic!("{changes:?}")
+    };
+    assert_eq!((first, lossy.kind, last), (group(3), GroupKind::Lossy, group(4)));
+    let set = PrioritySet::of(Priority::ALL[4]);
+    assert_eq!(mode, FlowControl::Pfc { send: set, obey: set });
+    let kind = GroupKind::Lossless { headroom: Cells(200), xon: Cells(0), xon_offset: Cells(8) };
+    assert_eq!(lossless.kind, kind);
+    // Back to what it was, exactly.
+    let news = News::Negotiated(resolved(0b1000, Party::Local));
+    settler.settle(Instant::ZERO, port(0), &news, |_| Ok(()));
+    assert_eq!(settler.plan().buffer.groups[0], plan().buffer.groups[0]);
+    // What is so already changes nothing.
+    settler.settle(Instant::ZERO, port(0), &news, |change| panic!("{change:?}"));
+}
+
+#[test]
+fn ets_is_scheduled_as_the_table_has_it() {
+    let mut settler = Settler::new(&plan()).unwrap();
+    let table = EtsTable {
+        class: [0, 0, 0, 1, 1, 2, 2, 2],
+        bandwidth: [30, 70, 0, 0, 0, 0, 0, 0],
+        algorithm: [2, 2, 0, 0, 0, 0, 0, 0],
+    };
+    let ets = EtsResolved { table, from: Party::Peer, beyond: false };
+    let news = News::Negotiated(Resolved { pfc: None, ets: Some(ets), ..resolved(0, Party::Peer) });
+    let mut changes = vec![];
+    settler.settle(Instant::ZERO, port(1), &news, |change| {
+        changes.push(change);
+        Ok(())
+    });
+    let [Change::Ets { classes, map, .. }] = changes[..] else { panic!("{changes:?}") };
+    assert_eq!(
+        classes[..3],
+        [ClassPlan::Dwrr { weight: 30 }, ClassPlan::Dwrr { weight: 70 }, ClassPlan::Strict]
+    );
+    assert_eq!(map.map(TrafficClass::get), table.class);
+}
+
+#[test]
+fn steps_are_bounded_and_numbered() {
+    let mut settler = Settler::new(&plan()).unwrap();
+    let news = News::Failed(Failure::NoPeerDelay);
+    for _ in 0..STEPS + 3 {
+        settler.settle(Instant::ZERO, port(0), &news, |_| Ok(()));
+    }
+    let (before, steps) = settler.steps();
+    assert_eq!((before, steps.count(), settler.told()), (3, STEPS, STEPS as u64 + 3));
+    assert!(Settler::new(&testworld::plan(1)).is_none());
+}
