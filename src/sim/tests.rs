@@ -5,6 +5,7 @@ use super::*;
 use crate::frame::Frame;
 use crate::time::{Duration, Instant};
 
+mod agents;
 mod timing;
 
 /// Everything that was seen, as text.

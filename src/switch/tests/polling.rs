@@ -3,13 +3,19 @@
 
 use proptest::prelude::*;
 
+use crate::agents::AgentsPlan;
 use crate::congestion::{Dice, EcnPlan, MarkAt, NotEct};
+use crate::discovery::LldpPlan;
 use crate::frame::Frame;
+use crate::headroom::measure::{InitiatePlan, MeasurePlan};
+use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::pfc::{StormAction, WatchdogPlan};
 use crate::switch::SwitchPlan;
 use crate::switch::testworld::*;
 use crate::time::{Duration, Instant};
 use crate::units::*;
+use crate::wire::EtherType;
+use crate::wire::headroom::{self, Dialect, Message, Request};
 use crate::wire::pfc;
 
 /// Three shaped ports with everything that has a timer.
@@ -31,9 +37,50 @@ fn shaped() -> SwitchPlan {
             at: MarkAt::Dequeue,
             not_ect: NotEct::Pass,
         });
+        port.agents = Some(agents(port.mac));
     }
     p.buffer.total = Cells(900);
     p
+}
+
+/// Agents with short timers.
+fn agents(mac: Mac) -> AgentsPlan {
+    let lldp = LldpPlan {
+        interval: Duration::from_micros(90),
+        fast_interval: Duration::from_micros(30),
+        ..LldpPlan::new(mac, mac, "p")
+    };
+    let measure = MeasurePlan {
+        respond: true,
+        initiate: Some(InitiatePlan {
+            spacing_min: Duration::from_micros(2),
+            spacing_max: Duration::from_micros(7),
+            period: Some(Duration::from_micros(40)),
+            requests_max: 10,
+            rounds: 10,
+            piggyback: true,
+        }),
+        dialect: Dialect::default(),
+    };
+    let interval = Some(Duration::from_micros(11));
+    AgentsPlan {
+        mac,
+        rate: BitsPerSec::gbps(10),
+        lldp: Some(lldp),
+        dcbx: None,
+        measure: Some(measure),
+        peer_delay: Some(PeerDelayPlan { interval, ..PeerDelayPlan::DEFAULT }),
+        auto: None,
+    }
+}
+
+/// A request of a measurement.
+fn request(n: u64) -> Vec<u8> {
+    let message = Message::Request(Request { t1: n, psn: n as u8 });
+    let repr = headroom::Repr { src: host(2), dst: headroom::DESTINATION, message };
+    let mut octets = vec![0; 60];
+    repr.emit(&mut octets, &Dialect::default()).unwrap();
+    octets
 }
 
 /// What arrives: when, where, and what.
@@ -51,6 +98,7 @@ fn arrivals(seed: u64) -> Vec<(Instant, u16, Vec<u8>)> {
                 repr.emit(&mut octets).unwrap();
                 octets
             }
+            1 => request(n),
             _ => {
                 let pcp = [0, 3, 3, 5][dice.roll() as usize % 4];
                 let len = 64 + dice.roll() as usize % 1400;
@@ -99,6 +147,10 @@ proptest! {
         let arrivals = arrivals(seed);
         let needed = trace(&arrivals, None);
         prop_assert!(needed.len() > 100, "the run means something: {} frames", needed.len());
+        for agent in [EtherType::LLDP, EtherType::PTP, EtherType::CIM] {
+            let from = |(_, _, o): &(_, _, Vec<u8>)| o[12..14] == agent.0.to_be_bytes();
+            prop_assert!(needed.iter().any(from), "{agent:?} has its agent");
+        }
         prop_assert_eq!(needed, trace(&arrivals, Some(extra)));
     }
 }

@@ -1,0 +1,161 @@
+//! Ports that measure their links, against what the plan of the network says of them.
+
+use super::*;
+use crate::agents::{AgentsPlan, AutoPlan, Method, Spread, Statistic};
+use crate::headroom::measure::{InitiatePlan, MeasurePlan};
+use crate::headroom::{DelayInputs, Interface, Phy, SoftwareTerms, required};
+use crate::switch::{Headroom, StepKind};
+use crate::units::{BitsPerSec, Mac, PortId};
+use crate::wire::headroom::{Dialect, TimeUnit};
+
+const RATE: BitsPerSec = BitsPerSec::gbps(100);
+
+fn interface() -> Interface {
+    Interface::plain(Phy::Base100R)
+}
+
+/// What `metres` of fibre between two interfaces take, one way.
+fn one_way(metres: u64) -> Duration {
+    interface().delay() + Duration::from_nanos(5 * metres)
+}
+
+fn agents(mac: Mac, auto: Option<AutoPlan>) -> AgentsPlan {
+    let spacing = (Duration::from_micros(10), Duration::from_micros(40));
+    let (spacing_min, spacing_max) = spacing;
+    let plan = InitiatePlan { rounds: 20, spacing_min, spacing_max, ..InitiatePlan::DEFAULT };
+    let dialect = Dialect { unit: TimeUnit::Picoseconds, ..Dialect::default() };
+    let measure = MeasurePlan { respond: true, initiate: auto.is_some().then_some(plan), dialect };
+    AgentsPlan {
+        mac,
+        rate: RATE,
+        lldp: None,
+        dcbx: None,
+        measure: Some(measure),
+        peer_delay: None,
+        auto,
+    }
+}
+
+fn auto() -> AutoPlan {
+    AutoPlan {
+        link: DelayInputs { cable_m: 0, ..DelayInputs::standard(interface()) },
+        software: SoftwareTerms::default(),
+        cell_bytes: 64,
+        method: Method::RoundTrip,
+        statistic: Statistic::Max,
+        invocation: Duration::ZERO,
+        shims: None,
+        wait: Duration::ZERO,
+    }
+}
+
+/// Three hosts that blast at a fourth through a switch that measures the link of host 0, which is
+/// `metres` long. Both ends have plenty to send meanwhile.
+fn network(metres: u64) -> NetworkPlan {
+    let mut plan = incast(3, 4_000);
+    let delay = one_way(metres);
+    (plan.links[0].ab.delay, plan.links[0].ba.delay) = (delay, delay);
+    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is the switch") };
+    switch.buffer.total.0 += 10_000;
+    switch.ports[0].agents = Some(agents(switch.ports[0].mac, Some(auto())));
+    let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!("node 1 is a host") };
+    host.agents = Some(agents(host.mac, None));
+    plan
+}
+
+/// What the switch found for the port, and every delay that it measured.
+fn found(network: Network<Seen>) -> (Headroom, Vec<Spread>) {
+    let (_, nodes) = network.finish();
+    let settler = nodes.settler(NodeId(0)).unwrap();
+    let spread = |kind: &StepKind| match kind {
+        StepKind::Found(found) => Some(found.delay),
+        _ => None,
+    };
+    let spreads = settler.steps().1.filter_map(|step| spread(&step.kind)).collect();
+    for s in settler.steps().1 { println!("{:?} {}", s.at, s.kind); }
+    (settler.headroom(PortId::MIN).unwrap().clone(), spreads)
+}
+
+#[test]
+fn the_round_trip_is_the_link_s_without_jitter_under_load() {
+    for metres in [20, 100, 500] {
+        let (headroom, spreads) = found(run(&network(metres)));
+        let trip = one_way(metres).saturating_mul(2);
+        let exact = Spread { min: trip, mean: trip, p99: trip, max: trip, chosen: trip };
+        assert_eq!(spreads, [exact], "{metres} m");
+        // With the peer's reaction: medium and internal delay of the table, in bit times.
+        let medium = (trip + DelayInputs::HIGHER_LAYER).as_picos() / 10;
+        assert_eq!(medium, 1_000 * metres + 203_776);
+        assert!(headroom.set);
+        let link = DelayInputs { cable_m: metres as u32, ..auto().link };
+        let by_table = required(&link, &SoftwareTerms::default(), 64);
+        assert_eq!(headroom.required.cells, by_table.cells);
+    }
+}
+
+#[test]
+fn clocks_that_differ_and_drift_change_less_than_a_quantum() {
+    let exact = one_way(500).saturating_mul(2).as_picos();
+    for (offset, ours, theirs) in
+        [(7, 100_000, -100_000), (31, -100_000, 100_000), (1_000, 0, 99_000)]
+    {
+        let mut plan = network(500);
+        plan.nodes[0].clock.drift_ppb = ours;
+        plan.nodes[1].clock.drift_ppb = theirs;
+        plan.nodes[1].clock.offset = Duration::from_millis(offset);
+        let (_, spreads) = found(run(&plan));
+        let [spread] = spreads[..] else { panic!("{spreads:?}") };
+        // 512 bit times at 100 Gb/s.
+        for trip in [spread.min, spread.max] {
+            let off = trip.as_picos().abs_diff(exact);
+            assert!(off < 5_120, "{off} ps, offset {offset} ms, {ours} and {theirs} ppb");
+        }
+    }
+}
+
+#[test]
+fn nanoseconds_in_the_message_cost_two_at_most() {
+    let mut plan = network(100);
+    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is the switch") };
+    let coarse = |agents: &mut Option<AgentsPlan>| {
+        let measure = agents.as_mut().and_then(|a| a.measure.as_mut()).unwrap();
+        measure.dialect = Dialect::default();
+    };
+    coarse(&mut switch.ports[0].agents);
+    let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!("node 1 is a host") };
+    coarse(&mut host.agents);
+    let (headroom, spreads) = found(run(&plan));
+    let exact = one_way(100).saturating_mul(2).as_picos();
+    let [spread] = spreads[..] else { panic!("{spreads:?}") };
+    let uncertainty = headroom.found.uncertainty.as_picos();
+    for trip in [spread.min, spread.max] {
+        assert!(trip.as_picos().abs_diff(exact) <= uncertainty, "{trip} for {exact} ps");
+    }
+    assert!(uncertainty <= 2_002, "{uncertainty}");
+}
+
+#[test]
+fn a_link_that_comes_back_is_measured_again() {
+    let mut plan = network(100);
+    let kind = |up| FaultKind::Link { link: LinkId(0), up };
+    let at = |us| Instant::ZERO + Duration::from_micros(us);
+    // Once in the middle of a measurement, once behind its end.
+    for (down, up) in [(200, 210), (3_000, 3_050)] {
+        plan.faults.push(Fault { at: at(down), kind: kind(false) });
+        plan.faults.push(Fault { at: at(up), kind: kind(true) });
+    }
+    let mut network = Network::new(&plan, Seen::default()).unwrap();
+    network.run_until(at(6_000));
+    let (_, spreads) = found(network);
+    assert_eq!(spreads.len(), 2, "the one that was cut short is none: {spreads:?}");
+    assert_eq!(spreads[0], spreads[1]);
+}
+
+#[test]
+fn a_buffer_that_is_too_small_refuses_and_says_so() {
+    let mut plan = network(500);
+    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is the switch") };
+    switch.buffer.total.0 = 1_800;
+    let (headroom, _) = found(run(&plan));
+    assert!(!headroom.set && headroom.required.cells.0 > 400);
+}
