@@ -6,7 +6,7 @@ use sluice::wire::ip::{CeMark, Ecn, Hop};
 use sluice::wire::roce::{Opcode, U24};
 use sluice::wire::vlan::{self, Tpid};
 use sluice::wire::{
-    EtherType, WireError, cnp, ethernet, icrc, ip, mac_control, pause, pfc, roce, udp,
+    EtherType, WireError, cnp, ethernet, icrc, ip, mac_control, pause, pfc, ptp, roce, udp,
 };
 
 /// A CNP as a ConnectX-4 Lx sent it, its ICRC computed by the adapter.
@@ -33,6 +33,17 @@ const PAUSE: &str = "0180c2000001 020000000005 8808 0001 1234 000000000000000000
 /// TCP within a customer tag within a service tag, as scapy 2.5.0 builds it.
 const QINQ: &str = "020000000001020000000002 88a8b064 810060c8 0800
     45ba0028000700004006660d0a0000010a000002 9c4001bb000000000000000050022000dde40000";
+
+/// A peer delay exchange between two ptp4l of linuxptp 3.1.1 over veth, software stamps.
+const PDELAY_REQ: &str =
+    "0180c200000e 02000000000b 88f7 0202 0036 00 00 0000 0000000000000000 00000000
+    020000fffe00000b0001 0000 05 7f 00000000000000000000 00000000000000000000";
+const PDELAY_RESP: &str =
+    "0180c200000e 02000000000a 88f7 0302 0036 00 00 0200 0000000000000000 00000000
+    020000fffe00000a0001 0000 05 7f 00006b021d0803b5b9d6 020000fffe00000b0001";
+const PDELAY_FOLLOW_UP: &str =
+    "0180c200000e 02000000000a 88f7 0a02 0036 00 00 0000 0000000000000000
+    00000000 020000fffe00000a0001 0000 05 7f 00006b021d0803f2d1a3 020000fffe00000b0001";
 
 fn octets(hex: &str) -> Vec<u8> {
     let digits: Vec<_> = hex.chars().filter_map(|c| c.to_digit(16)).collect();
@@ -126,6 +137,37 @@ fn pfc_is_read_and_made_again() {
     let mut again = [0xff; 60];
     repr.emit(&mut again).unwrap();
     assert_eq!(again[..], frame);
+}
+
+#[test]
+fn the_peer_delay_of_ptp4l_is_read_and_made_again() {
+    let (asks, answers) = (mac(0x0b), mac(0x0a));
+    let requesting = ptp::PortIdentity::of(asks);
+    let time = |nanos| ptp::Timestamp { seconds: 0x6b02_1d08, nanos };
+    let (receipt, origin) = (time(0x03b5_b9d6), time(0x03f2_d1a3));
+    for (hex, src, two_step, body) in [
+        (PDELAY_REQ, asks, false, ptp::Body::PdelayReq),
+        (PDELAY_RESP, answers, true, ptp::Body::PdelayResp { receipt, requesting }),
+        (PDELAY_FOLLOW_UP, answers, false, ptp::Body::PdelayRespFollowUp { origin, requesting }),
+    ] {
+        let message = ptp::Message {
+            major_sdo_id: 0,
+            minor_sdo_id: 0,
+            domain: 0,
+            two_step,
+            correction: ptp::Correction(0),
+            source: ptp::PortIdentity::of(src),
+            sequence: 0,
+            body,
+        };
+        let repr = ptp::Repr { src, dst: ptp::DESTINATION, message };
+        let mut want = octets(hex);
+        assert_eq!(ptp::Repr::parse(&want), Ok(repr));
+        let mut out = [0xff; 68];
+        repr.emit(&mut out).unwrap();
+        want[15] = 0x12; // linuxptp 3.1.1 speaks 1588-2008, which has no minor version.
+        assert_eq!(out[..], want);
+    }
 }
 
 #[test]

@@ -360,3 +360,5 @@ fn time(frame: &[u8; ethernet::MIN_FRAME], at: usize) -> u64 {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::dialects;

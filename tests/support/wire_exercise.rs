@@ -5,10 +5,11 @@
 use std::net::IpAddr;
 
 use sluice::units::{Dscp, Mac, Priority};
+use sluice::wire::headroom::{self, Dialect, KindCodes, LengthField, Piggyback, TimeUnit};
 use sluice::wire::ip::{CeMark, Ecn, Hop};
 use sluice::wire::{
     EtherType, arp, cnp, echo, ethernet, flow, icrc, ip, ipv4, ipv6, mac_control, neighbour, pause,
-    pfc, roce, tcp, udp, vlan,
+    pfc, ptp, roce, tcp, udp, vlan,
 };
 
 /// Emits a header and checks that what it parses to is the same header.
@@ -26,6 +27,7 @@ macro_rules! round_trip {
 /// Reads `octets` as everything they could be.
 pub fn exercise(octets: &[u8]) {
     layer_2(octets);
+    measurements(octets);
     // Whatever the addresses and EtherType say, the network layer is tried where it would be, and
     // at the very front so that short inputs reach it too.
     for at in [0, 14, 18, 22] {
@@ -53,6 +55,26 @@ fn layer_2(octets: &[u8]) {
         }
     }
     round_trip!(arp::Repr::parse(octets), arp::Repr::parse);
+}
+
+/// The two ways of the headroom measurement, in the plainest dialect and in its opposite.
+fn measurements(octets: &[u8]) {
+    let other = Dialect {
+        kind: KindCodes::Numbers,
+        length: LengthField::Rest,
+        unit: TimeUnit::Picoseconds,
+        piggyback: Piggyback::Response,
+    };
+    for dialect in [Dialect::default(), other] {
+        if let Ok(repr) = headroom::Repr::parse(octets, &dialect) {
+            let mut out = vec![0xa5; repr.buffer_len()];
+            repr.emit(&mut out, &dialect).expect("what was parsed can be emitted");
+            assert_eq!(headroom::Repr::parse(&out, &dialect), Ok(repr));
+            assert!(!repr.to_string().is_empty());
+        }
+    }
+    let spoken = |r: &ptp::Repr| !matches!(r.message.body, ptp::Body::Other(_));
+    round_trip!(ptp::Repr::parse(octets).ok().filter(spoken).ok_or(()), ptp::Repr::parse);
 }
 
 fn layer_3(packet: &[u8]) {

@@ -8,8 +8,8 @@ use sluice::wire::ip::{Ecn, Protocol};
 use sluice::wire::roce::{Opcode, U24};
 use sluice::wire::vlan::{self, Tpid};
 use sluice::wire::{
-    EtherType, arp, cnp, echo, ethernet, group, icrc, ipv4, ipv6, neighbour, pause, pfc, roce, tcp,
-    udp,
+    EtherType, arp, cnp, echo, ethernet, group, headroom, icrc, ipv4, ipv6, neighbour, pause, pfc,
+    ptp, roce, tcp, udp,
 };
 
 /// Splitmix64: all that is asked of it is that a seed names a sequence.
@@ -77,6 +77,60 @@ pub const KINDS: [&str; 16] = [
     "solicitation",
     "advertisement",
 ];
+
+/// The formats that stay on their link, which [`link_frame`] makes. They are never tagged.
+pub const LINK_KINDS: [&str; 6] = [
+    "headroom-request",
+    "headroom-response",
+    "headroom-both",
+    "pdelay-req",
+    "pdelay-resp",
+    "pdelay-follow-up",
+];
+
+/// A whole frame of one of [`LINK_KINDS`].
+pub fn link_frame(kind: &str, rng: &mut Rng) -> Vec<u8> {
+    let request = headroom::Request { t1: rng.next(), psn: rng.next() as u8 };
+    let (t1, t2, t3) = (rng.next(), rng.next(), rng.next());
+    let response = headroom::Response { t1, t2, t3, psn: rng.next() as u8 };
+    let message = match kind {
+        "headroom-request" => headroom::Message::Request(request),
+        "headroom-response" => headroom::Message::Response(response),
+        "headroom-both" => headroom::Message::Both { response, request },
+        _ => return ptp_frame(kind, rng),
+    };
+    let repr = headroom::Repr { src: rng.mac(), dst: headroom::DESTINATION, message };
+    let mut out = vec![0xff; repr.buffer_len()];
+    repr.emit(&mut out, &headroom::Dialect::default()).unwrap();
+    out
+}
+
+fn ptp_frame(kind: &str, rng: &mut Rng) -> Vec<u8> {
+    let src = rng.mac();
+    let requesting = ptp::PortIdentity::of(rng.mac());
+    let time = ptp::Timestamp { seconds: rng.next() >> 16, nanos: rng.below(1_000_000_000) as u32 };
+    let body = match kind {
+        "pdelay-req" => ptp::Body::PdelayReq,
+        "pdelay-resp" => ptp::Body::PdelayResp { receipt: time, requesting },
+        "pdelay-follow-up" => ptp::Body::PdelayRespFollowUp { origin: time, requesting },
+        _ => panic!("no such kind: {kind}"),
+    };
+    let message = ptp::Message {
+        major_sdo_id: rng.below(2) as u8,
+        minor_sdo_id: 0,
+        domain: rng.below(128) as u8,
+        two_step: kind == "pdelay-resp",
+        // Few enough bits below the nanosecond that a judge can print them all.
+        correction: ptp::Correction(rng.next() as i64 >> 24 & !0x3f),
+        source: ptp::PortIdentity::of(src),
+        sequence: rng.next() as u16,
+        body,
+    };
+    let repr = ptp::Repr { src, dst: ptp::DESTINATION, message };
+    let mut out = vec![0xff; repr.buffer_len()];
+    repr.emit(&mut out).unwrap();
+    out
+}
 
 /// A whole frame of one of [`KINDS`], padded to 60 octets and, where that is allowed, with up to
 /// two VLAN tags.

@@ -46,4 +46,5 @@ fn round(m: &mut Measurer, at: Instant, round_trip: Duration) {
 }
 
 mod mechanism;
+mod network;
 mod responses;
