@@ -138,6 +138,9 @@ impl PortAgents {
         if let Some(peer_delay) = &mut self.peer_delay {
             peer_delay.start(now);
         }
+        if let Some(measurer) = &mut self.measurer {
+            measurer.listen();
+        }
         match &mut self.auto {
             Some(auto) => {
                 let method = auto.link_up(now);

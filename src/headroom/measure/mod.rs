@@ -147,6 +147,11 @@ impl Measurer {
         }
     }
 
+    /// The link is up: requests are answered from now on. Nothing else begins.
+    pub const fn listen(&mut self) {
+        self.up = true;
+    }
+
     /// Ends everything: the link is down. What was measured of it stays readable.
     pub fn stop(&mut self) {
         self.abandon();
