@@ -202,6 +202,48 @@ fn models_stand_side_by_side_with_a_measurement() {
 }
 
 #[test]
+fn a_measurement_is_read_from_its_file() {
+    let file = |name: &str, text: &str| {
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, text).unwrap();
+        format!("compare --rate 100G --length 100m --measured-from {}", path.display())
+    };
+    let good = file("measured.json", r#"{"headroom": {"bytes": 41000, "bits": 328000}, "n": 1}"#);
+    let out = json(&good);
+    assert_eq!((&out[0]["model"], &out[0]["bytes"]), (&"measured".into(), &41_000.into()));
+    assert_eq!(out[0]["percent"], 100.0);
+    for (name, text) in
+        [("empty.json", ""), ("none.json", "{}"), ("null.json", r#"{"headroom": null}"#)]
+    {
+        let out = sluice(&file(name, text));
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{said}");
+        assert!(said.contains(name) && said.contains("headroom measure"), "{said}");
+    }
+    let out = sluice("compare --rate 100G --length 100m --measured-from nowhere.json");
+    assert_eq!(out.status.code(), Some(2));
+    let out = sluice(&format!("{good} --measured 1KB"));
+    assert_eq!(out.status.code(), Some(2));
+}
+
+#[test]
+fn every_sum_is_explained_side_by_side() {
+    let out = sluice("compare --rate 100G --length 100m --explain");
+    let text = String::from_utf8(out.stdout).unwrap();
+    for part in
+        ["ieee = 2 x cable", "cisco complete = ", "mlx5 = (301", "cable both ways", "42,096"]
+    {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    let rows = json("compare --rate 100G --length 100m --explain");
+    for row in rows.as_array().unwrap() {
+        let bits = |v: &Value| v["bits"].as_u64().unwrap();
+        let sum: u64 = row["terms"].as_array().unwrap().iter().map(bits).sum();
+        assert_eq!(sum, bits(row), "{row}");
+    }
+}
+
+#[test]
 fn refusals_name_the_option_and_the_remedy() {
     for (args, parts) in [
         ("calc --model ieee --rate 50G --length 1m", ["--rate", "phy none"]),

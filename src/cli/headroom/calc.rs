@@ -86,15 +86,22 @@ struct View {
 
 /// A term as JSON.
 #[derive(Serialize)]
-struct TermView {
+pub(super) struct TermView {
     name: &'static str,
     bits: u64,
     source: &'static str,
 }
 
+impl TermView {
+    /// The terms of a sum.
+    pub(super) fn of(estimate: &Estimate) -> Vec<Self> {
+        let terms = estimate.terms.iter();
+        terms.map(|t| Self { name: t.name, bits: t.bits, source: t.source }).collect()
+    }
+}
+
 impl View {
     fn new(estimate: &Estimate, cell: Option<u32>) -> Self {
-        let terms = estimate.terms.iter();
         Self {
             model: estimate.model.to_string(),
             bits: estimate.bits(),
@@ -102,9 +109,7 @@ impl View {
             cell,
             cells: cell.map(|cell| estimate.cells(cell)),
             formula: estimate.formula,
-            terms: terms
-                .map(|t| TermView { name: t.name, bits: t.bits, source: t.source })
-                .collect(),
+            terms: TermView::of(estimate),
             figures: estimate.figures.iter().map(|(name, Bytes(n))| (*name, *n)).collect(),
         }
     }
@@ -143,20 +148,21 @@ fn text(args: &CalcArgs, view: &View) -> String {
         out += &format!("{}: {} B\n", name.replace('_', " "), count(*octets));
     }
     if args.explain {
-        out += &format!("\n= {}\n\n{}", view.formula, terms(view));
+        out += &format!("\n= {}\n\n{}", view.formula, table(&view.terms));
     }
     out
 }
 
-/// The sum as a table.
-fn terms(view: &View) -> Table {
+/// A sum as a table.
+pub(super) fn table(terms: &[TermView]) -> Table {
     use Align::{Left, Right};
     let mut table =
         Table::new([("term", Left), ("bits", Right), ("octets", Right), ("source", Left)]);
-    for t in &view.terms {
+    for t in terms {
         table.row([t.name.into(), count(t.bits), octets(t.bits), t.source.into()]);
     }
-    table.row(["sum".into(), count(view.bits), octets(view.bits), String::new()]);
+    let sum = terms.iter().map(|t| t.bits).sum();
+    table.row(["sum".into(), count(sum), octets(sum), String::new()]);
     table
 }
 

@@ -1,12 +1,14 @@
 //! `sluice headroom compare`: all models side by side, and a measurement beside them.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use clap::Args;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::calc::{TermView, table};
 use super::inputs::LinkArgs;
 use crate::cli::{Format, bad_input};
 use crate::config::quantity::Size;
@@ -19,10 +21,14 @@ EXAMPLES:
   sluice headroom compare --rate 100G --length 100m
   sluice headroom compare --rate 100G --length 100m --max-frame 9216      the same frames in all
   sluice headroom compare --rate 100G --length 100m --measured 40.5KB     beside a measurement
+  sluice headroom compare --rate 100G --length 100m --measured-from link.json
+  sluice headroom compare --rate 100G --length 100m --explain             with every sum
   sluice headroom compare --rate 400G --length 40m --asic spectrum4 --cell 192 --format json
 
+link.json is what `sluice headroom measure --format json` printed.
+
 An option of one model counts for that model. Models differ in what they count (frames, cells, the
-reaction of the peer), not only in numbers: `sluice headroom calc --explain` shows each sum.";
+reaction of the peer), not only in numbers: --explain shows each sum.";
 
 /// Put all models side by side, and a measurement.
 #[derive(Args, Clone, Debug)]
@@ -31,6 +37,12 @@ pub struct CompareArgs {
     /// A headroom that was measured on the link, to compare the models with.
     #[arg(long, value_name = "SIZE")]
     measured: Option<Size>,
+    /// The same as `sluice headroom measure --format json` found it.
+    #[arg(long, value_name = "FILE", conflicts_with = "measured")]
+    measured_from: Option<PathBuf>,
+    /// Show every sum, term by term, each with its source.
+    #[arg(long)]
+    explain: bool,
     /// What the result looks like on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -46,6 +58,22 @@ struct Row {
     max_frame: Option<u64>,
     #[serde(flatten)]
     answer: Answer,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    formula: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    terms: Vec<TermView>,
+}
+
+/// What is read of the result of a measurement.
+#[derive(Deserialize)]
+struct Measurement {
+    headroom: Headroom,
+}
+
+/// The headroom of a measurement.
+#[derive(Deserialize)]
+struct Headroom {
+    bytes: u64,
 }
 
 /// Numbers or the reason why there are none.
@@ -93,10 +121,10 @@ fn rows(args: &CompareArgs) -> Result<Vec<Row>> {
         Answer::Sum(Sum { bytes, bits, nanoseconds, cells, percent: None })
     };
     let mut rows = vec![];
-    if let Some(Size(bytes)) = args.measured {
-        let most = u64::from(u32::MAX);
-        anyhow::ensure!(bytes <= most, "--measured: is more than 4 GiB, which no buffer has");
-        rows.push(Row { model: "measured".into(), max_frame: None, answer: sum(bytes * 8) });
+    if let Some((option, bytes)) = measured(args)? {
+        ensure!(bytes <= u64::from(u32::MAX), "{option}: is more than 4 GiB, which no buffer has");
+        let (model, answer) = ("measured".into(), sum(bytes * 8));
+        rows.push(Row { model, max_frame: None, answer, formula: None, terms: vec![] });
     }
     let both = [
         (Model::Ieee, "ieee", link),
@@ -106,14 +134,38 @@ fn rows(args: &CompareArgs) -> Result<Vec<Row>> {
         (Model::Mlx5, "mlx5", link),
     ];
     for (model, name, link) in both {
-        let answer = match link.estimate(model) {
-            Ok(estimate) => sum(estimate.bits()),
+        let (model, max_frame) = (link.estimate(model), Some(link.frame(model).0));
+        let (mut formula, mut terms) = (None, vec![]);
+        let answer = match model {
+            Ok(estimate) => {
+                if args.explain {
+                    (formula, terms) = (Some(estimate.formula), TermView::of(&estimate));
+                }
+                sum(estimate.bits())
+            }
             Err(error) => Answer::None { refused: error.to_string() },
         };
-        rows.push(Row { model: name.into(), max_frame: Some(link.frame(model).0), answer });
+        rows.push(Row { model: name.into(), max_frame, answer, formula, terms });
     }
     relate(&mut rows);
     Ok(rows)
+}
+
+/// The octets that were measured, and the option that says so.
+fn measured(args: &CompareArgs) -> Result<Option<(&'static str, u64)>> {
+    if let Some(Size(bytes)) = args.measured {
+        return Ok(Some(("--measured", bytes)));
+    }
+    let Some(path) = &args.measured_from else { return Ok(None) };
+    let bytes = read(path).with_context(|| format!("--measured-from {}", path.display()))?;
+    Ok(Some(("--measured-from", bytes)))
+}
+
+fn read(path: &Path) -> Result<u64> {
+    let text = std::fs::read(path)?;
+    let measurement: Measurement = serde_json::from_slice(&text)
+        .context("is not what `sluice headroom measure --format json` prints")?;
+    Ok(measurement.headroom.bytes)
 }
 
 /// Relates all sums to the first: the measurement, or the standard's.
@@ -133,7 +185,7 @@ fn text(args: &CompareArgs, rows: &[Row]) -> String {
     use Align::{Left, Right};
     let base = rows.first().map_or("", |row| row.model.as_str());
     let of = format!("of {base}");
-    let mut table = Table::new([
+    let mut side_by_side = Table::new([
         ("model", Left),
         ("frame", Right),
         ("bytes", Right),
@@ -160,8 +212,15 @@ fn text(args: &CompareArgs, rows: &[Row]) -> String {
             }
         };
         let [bytes, bits, time, cells, percent] = cells;
-        table.row([row.model.clone(), frame, bytes, bits, time, cells, percent]);
+        side_by_side.row([row.model.clone(), frame, bytes, bits, time, cells, percent]);
     }
     let gap = if refused.is_empty() { "" } else { "\n" };
-    format!("{}, {}\n\n{table}{gap}{refused}", args.link.rate, args.link.length)
+    let sums: String = rows.iter().map(explained).collect();
+    format!("{}, {}\n\n{side_by_side}{gap}{refused}{sums}", args.link.rate, args.link.length)
+}
+
+/// The sum of a model, where it was asked for.
+fn explained(row: &Row) -> String {
+    let sum = |formula| format!("\n{} = {formula}\n\n{}", row.model, table(&row.terms));
+    row.formula.map(sum).unwrap_or_default()
 }
