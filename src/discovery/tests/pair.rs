@@ -137,7 +137,7 @@ proptest! {
         let run = |extra: &[Instant]| {
             let mut line = Line::new([&plans[0], &plans[1]], lost);
             line.run(minutes(4), extra);
-            let told = line.ends.each_mut().map(|end| events(end));
+            let told = line.ends.each_mut().map(events);
             (line.trace, told, line.ends.map(|end| *end.counters()))
         };
         let mut extra: Vec<_> =
