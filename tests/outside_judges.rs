@@ -11,8 +11,8 @@ use sluice::host::{Message, Operation, RocePlan, Station, Transport};
 use sluice::time::Duration;
 use sluice::units::Vid;
 use sluice::wire::{
-    EtherType, aeth, arp, cnp, echo, ethernet, group, icrc, ip, ipv4, mac_control, neighbour, roce,
-    tcp, udp, vlan,
+    EtherType, aeth, arp, cnp, echo, ethernet, group, icrc, ip, ipv4, lldp, mac_control, neighbour,
+    roce, tcp, udp, vlan,
 };
 use wire_frames::{KINDS, Rng};
 
@@ -51,6 +51,7 @@ fn describe(frame: &[u8]) -> String {
     let rest = &frame[walk.l3..];
     match walk.ethertype {
         EtherType::MAC_CONTROL => describe_mac_control(frame, &mut out),
+        EtherType::LLDP => describe_lldp(frame, &mut out),
         EtherType::ARP => {
             let a = arp::Repr::parse(rest).expect("ARP");
             let (sender, target) = (a.sender_ip.to_bits(), a.target_ip.to_bits());
@@ -71,6 +72,22 @@ fn describe_mac_control(frame: &[u8], out: &mut String) {
             let bits = format!("{:08b}", p.enabled.0.reverse_bits());
             let times: Vec<_> = p.times.iter().map(|t| t.0.to_string()).collect();
             write!(out, " | pfc {bits} {}", times.join(" ")).unwrap();
+        }
+    }
+}
+
+fn describe_lldp(frame: &[u8], out: &mut String) {
+    let v = lldp::View::new(frame).expect("LLDP");
+    for (what, id) in [("chassis", v.chassis()), ("port", v.port())] {
+        write!(out, " | {what} {} {}", id.subtype, hex(id.octets)).unwrap();
+    }
+    write!(out, " | ttl {}", v.ttl()).unwrap();
+    for tlv in v.optional() {
+        match tlv.organizational() {
+            Some(org) => {
+                write!(out, " | org {} {} {}", hex(&org.oui), org.subtype, hex(org.value)).unwrap();
+            }
+            None => write!(out, " | tlv {} {}", tlv.kind.0, hex(tlv.value)).unwrap(),
         }
     }
 }
@@ -325,6 +342,7 @@ fn tshark_names_every_format_and_reads_the_pause_times() {
         let protocols = fields.next().unwrap();
         let want = match *kind {
             "pfc" | "pause" => "eth:ethertype:macc",
+            "lldp" => "ethertype:lldp",
             "arp" => "ethertype:arp",
             "ipv4-udp" | "ipv4-options" => "ethertype:ip:udp",
             "ipv4-tcp" => "ethertype:ip:tcp",

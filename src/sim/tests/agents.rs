@@ -72,7 +72,9 @@ fn found(network: Network<Seen>) -> (Headroom, Vec<Spread>) {
         _ => None,
     };
     let spreads = settler.steps().1.filter_map(|step| spread(&step.kind)).collect();
-    for s in settler.steps().1 { println!("{:?} {}", s.at, s.kind); }
+    for s in settler.steps().1 {
+        println!("{:?} {}", s.at, s.kind);
+    }
     (settler.headroom(PortId::MIN).unwrap().clone(), spreads)
 }
 
