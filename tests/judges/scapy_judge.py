@@ -17,6 +17,14 @@ import zlib
 logging.getLogger("scapy").setLevel(logging.ERROR)
 
 from scapy.compat import raw  # noqa: E402
+from scapy.contrib.lldp import (  # noqa: E402
+    LLDPDU,
+    LLDPDUChassisID,
+    LLDPDUEndOfLLDPDU,
+    LLDPDUGenericOrganisationSpecific,
+    LLDPDUPortID,
+    LLDPDUTimeToLive,
+)
 from scapy.contrib.mac_control import (  # noqa: E402
     MACControlClassBasedFlowControl,
     MACControlPause,
@@ -132,6 +140,23 @@ def describe_upper(ip, out):
         describe_neighbour(ip, ICMPv6ND_NA, ICMPv6NDOptDstLLAddr, word, out)
 
 
+def describe_lldp(ether, out):
+    tlv = ether[LLDPDUChassisID]
+    while not isinstance(tlv, LLDPDUEndOfLLDPDU):
+        value = raw(tlv)[2 : 2 + tlv._length]
+        if isinstance(tlv, LLDPDUChassisID):
+            out.append(f"chassis {tlv.subtype} {value[1:].hex()}")
+        elif isinstance(tlv, LLDPDUPortID):
+            out.append(f"port {tlv.subtype} {value[1:].hex()}")
+        elif isinstance(tlv, LLDPDUTimeToLive):
+            out.append(f"ttl {tlv.ttl}")
+        elif isinstance(tlv, LLDPDUGenericOrganisationSpecific):
+            out.append(f"org {tlv.org_code:06x} {tlv.subtype} {bytes(tlv.data).hex()}")
+        else:
+            out.append(f"tlv {tlv._type} {value.hex()}")
+        tlv = tlv.payload
+
+
 def describe(frame):
     ether = Ether(frame)
     out = [f"eth {ether.dst} {ether.src}"]
@@ -147,6 +172,8 @@ def describe(frame):
         out.append("pfc " + "".join(map(str, on)) + " " + " ".join(map(str, times)))
     elif MACControlPause in ether:
         out.append(f"pause {ether[MACControlPause].pause_time}")
+    elif LLDPDU in ether:
+        describe_lldp(ether, out)
     elif ARP in ether:
         arp = ether[ARP]
         out.append(f"arp {arp.op} {arp.hwsrc} {hex4(arp.psrc)} {arp.hwdst} {hex4(arp.pdst)}")

@@ -5,11 +5,13 @@
 use std::net::IpAddr;
 
 use sluice::units::{Dscp, Mac, Priority};
+use sluice::wire::dcbx::isolation::CongestionIsolation;
+use sluice::wire::dcbx::topology::Topology;
 use sluice::wire::headroom::{self, Dialect, KindCodes, LengthField, Piggyback, TimeUnit};
 use sluice::wire::ip::{CeMark, Ecn, Hop};
 use sluice::wire::{
-    EtherType, arp, cnp, echo, ethernet, flow, icrc, ip, ipv4, ipv6, mac_control, neighbour, pause,
-    pfc, ptp, roce, tcp, udp, vlan,
+    EtherType, arp, cnp, dcbx, echo, ethernet, flow, icrc, ip, ipv4, ipv6, lldp, mac_control,
+    neighbour, pause, pfc, ptp, roce, tcp, udp, vlan,
 };
 
 /// Emits a header and checks that what it parses to is the same header.
@@ -37,6 +39,8 @@ pub fn exercise(octets: &[u8]) {
         }
     }
     classification(octets);
+    discovery(octets);
+    dcbx(octets);
 }
 
 fn layer_2(octets: &[u8]) {
@@ -166,6 +170,45 @@ fn changes(packet: &[u8]) {
             v.set_dscp_ecn(Dscp::MAX, Ecn::Ect1);
             assert_eq!(ipv6::View::new(&changed).map(|v| v.dscp()), Ok(Dscp::MAX));
         }
+    }
+}
+
+/// LLDP, and what its TLVs hold.
+fn discovery(frame: &[u8]) {
+    round_trip!(lldp::Repr::parse(frame), lldp::Repr::parse);
+    let Ok(view) = lldp::View::new(frame) else { return };
+    for tlv in view.optional() {
+        assert!(tlv.value.len() <= lldp::VALUE_MAX);
+        dcbx(tlv.organizational().map_or(tlv.value, |org| org.value));
+    }
+}
+
+/// As [`round_trip`], for what is written without padding and says how long it is.
+macro_rules! round_trip_tlv {
+    ($parse:expr, $octets:expr) => {
+        if let Ok(repr) = $parse($octets) {
+            let mut out = [0xa5; 600];
+            let len = repr.emit(&mut out).expect("what was parsed can be emitted");
+            assert_eq!((len, $parse(&out[..len])), (repr.buffer_len(), Ok(repr)));
+            assert!(!repr.to_string().is_empty());
+        }
+    };
+}
+
+/// Any octets as every TLV of 802.1.
+fn dcbx(value: &[u8]) {
+    round_trip_tlv!(dcbx::ets::Configuration::parse, value);
+    round_trip_tlv!(dcbx::ets::Recommendation::parse, value);
+    round_trip_tlv!(dcbx::pfc::Configuration::parse, value);
+    round_trip_tlv!(dcbx::pfc::Information::parse, value);
+    round_trip_tlv!(CongestionIsolation::parse, value);
+    round_trip_tlv!(Topology::parse, value);
+    if let Ok(entries) = dcbx::application::parse(value) {
+        let all: Vec<_> = entries.take(dcbx::application::ENTRIES_MAX).collect();
+        let mut out = [0xa5; 600];
+        let len = dcbx::application::emit(&all, &mut out).expect("what was parsed can be emitted");
+        let again = dcbx::application::parse(&out[..len]).expect("what was emitted can be parsed");
+        assert!(again.eq(all));
     }
 }
 

@@ -12,6 +12,9 @@ use sluice::wire::{
     ptp, roce, tcp, udp,
 };
 
+#[path = "wire_lldp.rs"]
+mod wire_lldp;
+
 /// Splitmix64: all that is asked of it is that a seed names a sequence.
 pub struct Rng(pub u64);
 
@@ -59,9 +62,10 @@ impl Rng {
 }
 
 /// The formats that [`frame`] makes.
-pub const KINDS: [&str; 16] = [
+pub const KINDS: [&str; 17] = [
     "pfc",
     "pause",
+    "lldp",
     "arp",
     "ipv4-udp",
     "ipv4-tcp",
@@ -138,6 +142,7 @@ pub fn frame(kind: &str, rng: &mut Rng) -> Vec<u8> {
     let (ethertype, packet) = match kind {
         "pfc" => return pfc_frame(rng),
         "pause" => return pause_frame(rng),
+        "lldp" => return wire_lldp::frame(rng),
         "arp" => (EtherType::ARP, arp_message(rng)),
         "ipv4-udp" => (EtherType::IPV4, ip_packet(rng, false, &[], &[], Protocol::UDP)),
         "ipv4-tcp" => (EtherType::IPV4, ip_packet(rng, false, &[], &[], Protocol::TCP)),

@@ -24,3 +24,6 @@ pub mod subtype {
     /// Application priority (D.2.11).
     pub const APPLICATION: u8 = 0x0c;
 }
+
+#[cfg(test)]
+mod tests;
