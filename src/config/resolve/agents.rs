@@ -116,7 +116,7 @@ pub(crate) fn agents(
     let dcbx = said.dcbx.map(|dcbx| discovery::dcbx(cx, &at.key("dcbx"), dcbx, port, can));
     let auto = auto(cx, &at.key("headroom").key("auto"), said.auto(), port, dcbx.is_some());
     let any = lldp.is_some() || measure.is_some() || peer_delay.is_some() || auto.is_some();
-    any.then(|| AgentsPlan {
+    any.then_some(AgentsPlan {
         mac: port.macs.0,
         rate: port.rate,
         lldp,
