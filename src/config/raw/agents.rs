@@ -132,6 +132,21 @@ pub struct Measurement {
     /// `rest` behind the field. Default: `whole`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<LengthName>,
+    /// Which message has the optional fields of a frame of both, on which the proposal can be read
+    /// in two ways: the `request` or the `response`. Default: `request`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rides: Option<RidesName>,
+}
+
+/// Which of two messages in one frame has the optional fields.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RidesName {
+    /// The request of its sender.
+    #[default]
+    Request,
+    /// The response to its receiver.
+    Response,
 }
 
 /// What the times in messages count.

@@ -20,13 +20,13 @@ pub struct Lldp {
     /// where `defaults` have it on). Default: `tx_rx`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin: Option<AdminName>,
-    /// From one LLDPDU to the next, 1 s to 1 h. Default: `30s` (802.1AB 9.2.5.7).
+    /// From one LLDPDU to the next, 1 to 3600 whole seconds. Default: `30s` (802.1AB 9.2.5.7).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
     /// How many intervals what it says is good for, 1 to 100. Default: `4`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<u8>,
-    /// From one to the next while a new neighbour is told, 1 s to 1 h. Default: `1s`.
+    /// From one to the next while a new neighbour is told, 1 to 3600 whole seconds. Default: `1s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_interval: Option<Span>,
     /// How many a new neighbour is told so, 1 to 8. Default: `4`.
@@ -73,7 +73,7 @@ pub struct Dcbx {
     /// ETS. Classes and shares are those of the port's own queues.
     #[serde(default)]
     pub ets: DcbxEts,
-    /// Which frames are to have which priority, at most 40 entries. Default: none.
+    /// Which frames are to have which priority, at most 168 entries. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applications: Vec<DcbxApplication>,
     /// What lies between this port's stamps and the cable, in and out together, up to 1 s: its
@@ -81,6 +81,16 @@ pub struct Dcbx {
     /// stamps see all of it, and for a NIC what IEEE 802.3 allows the PHY of `link`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub internal_delay: Option<Span>,
+    /// Whose PFC setting holds where both ends are willing: that of the `higher_address` or of the
+    /// `lower_address`. Default: `higher_address`, as openlldp has it; both ends must agree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precedence: Option<PrecedenceName>,
+    /// What is said of congestion isolation (802.1Qcz). Default: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<DcbxIsolation>,
+    /// What is said of the port's place in the network (802.1Qcz). Default: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topology: Option<DcbxTopology>,
     /// The numbers of TLVs that no published text fixes. Both ends must have the same.
     #[serde(default)]
     pub subtypes: DcbxSubtypes,
@@ -182,6 +192,97 @@ pub struct DcbxApplication {
     /// A DSCP, 0 to 63.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u16>,
+}
+
+/// Whose PFC setting holds where both ends are willing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PrecedenceName {
+    /// That of the port with the higher address.
+    #[default]
+    HigherAddress,
+    /// That of the port with the lower address.
+    LowerAddress,
+}
+
+/// Congestion isolation as the port tells it.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DcbxIsolation {
+    /// Traffic class to its part, `{3: 5, 4: -4}`, as the standard writes it: n is monitored for the
+    /// congesting class n - 1, -n is the congesting class of n - 1, -8 to 8. Default: `0`, no part.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub queue_map: BTreeMap<Range, i8>,
+    /// How many octets of a frame a message encapsulates, 0 to 512. Default: `48`, the least that
+    /// the standard has a bridge send.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encapsulation: Option<u16>,
+    /// The IPv4 or IPv6 address of messages over UDP. Default: none; they go over Ethernet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// The port of messages over UDP. Default: `0`, for messages over Ethernet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udp_port: Option<u16>,
+    /// How many octets the address family has, which no text at hand fixes: `one` or `two`.
+    /// Default: `one`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<FamilyWidthName>,
+}
+
+/// How many octets an address family has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FamilyWidthName {
+    /// One.
+    #[default]
+    One,
+    /// Two.
+    Two,
+}
+
+/// The place of a port in the network.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DcbxTopology {
+    /// What its system is: `end_station`, `bridge`, `router` or `unknown`. Default: `unknown`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceName>,
+    /// The system's level, 0 at the edge, at most 254. Default: not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<u8>,
+    /// Where the port points: `uplink`, `downlink`, `crosslink` or `unknown`. Default: `unknown`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub orientation: Option<OrientationName>,
+}
+
+/// What a system is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceName {
+    /// An end station.
+    EndStation,
+    /// A bridge.
+    Bridge,
+    /// A router.
+    Router,
+    /// Not known.
+    #[default]
+    Unknown,
+}
+
+/// Where a port points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OrientationName {
+    /// To a higher level.
+    Uplink,
+    /// To a lower level.
+    Downlink,
+    /// Within its level.
+    Crosslink,
+    /// Not known.
+    #[default]
+    Unknown,
 }
 
 /// Subtypes under 00-80-C2 that no published text fixes, 0 to 255.

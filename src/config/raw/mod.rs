@@ -12,11 +12,12 @@ mod port;
 
 pub use agents::{
     AutoHeadroom, Headroom, KindsName, LengthName, MacsecShims, Measurement, MethodName, Ptp,
-    PtpProfile, StatisticName, TimesName,
+    PtpProfile, RidesName, StatisticName, TimesName,
 };
 pub use buffer::{Buffer, Lossless, Profile, Shared, Xoff};
 pub use discovery::{
-    AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxPfc, DcbxSubtypes, Lldp, PfcFormName, Recommend,
+    AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxSubtypes, DcbxTopology,
+    DeviceName, FamilyWidthName, Lldp, OrientationName, PfcFormName, PrecedenceName, Recommend,
     RecommendedTable,
 };
 pub use keys::{Range, VlanRange};

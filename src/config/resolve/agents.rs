@@ -7,9 +7,9 @@ use crate::agents::{AgentsPlan, AutoPlan, Method, Shims, Statistic};
 use crate::config::quantity::Span;
 use crate::config::raw::{
     AutoHeadroom, Dcbx, Headroom, KindsName, LengthName, Lldp, Measurement, MethodName, Port, Ptp,
-    PtpProfile, StatisticName, TimesName,
+    PtpProfile, RidesName, StatisticName, TimesName,
 };
-use crate::discovery::EtsTable;
+use crate::discovery::{EtsTable, FRAME_MAX, Role, frame_len};
 use crate::headroom::measure::{InitiatePlan, MeasurePlan};
 use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::headroom::{DelayInputs, SoftwareTerms};
@@ -18,7 +18,9 @@ use crate::schedule::ClassPlan;
 use crate::switch::PortPlan;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Mac, PRIORITIES, PrioritySet};
-use crate::wire::headroom::{Dialect, KindCodes, LengthField, TimeUnit};
+use crate::wire::WireError;
+use crate::wire::dcbx::ets::algorithm;
+use crate::wire::headroom::{Dialect, KindCodes, LengthField, Piggyback, TimeUnit};
 
 /// How long a port waits for the DCBX of its peer: three LLDPDUs of the fast start.
 const WAIT_DEFAULT: Duration = Duration::from_secs(3);
@@ -55,12 +57,24 @@ pub(crate) struct Around<'a> {
     pub pfc: FlowControl,
     /// What its scheduler does.
     pub ets: EtsTable,
-    /// Whether it takes what its peer says unless the file speaks of it.
-    pub willing: bool,
+    /// What its system is. A station takes what its peer says unless the file speaks of it.
+    pub role: Role,
     /// What lies between its stamps and the cable.
     pub internal: Duration,
     /// The link, what software adds, and the cell size, if there is headroom to be found.
     pub link: Option<(DelayInputs, SoftwareTerms, u32)>,
+}
+
+/// Stands for a name that is given later; none that is told is longer.
+pub(crate) const UNNAMED: &str = "----------------------------------------------------------------";
+
+/// As much of a name that the file does not give to LLDP itself as is told.
+pub(crate) fn told(name: &str) -> &str {
+    let mut end = name.len().min(UNNAMED.len());
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
 }
 
 impl<'a> Said<'a> {
@@ -114,6 +128,15 @@ pub(crate) fn agents(
     );
     let lldp = discovery::lldp(cx, at, (said.lldp, said.dcbx.is_some()), port);
     let dcbx = said.dcbx.map(|dcbx| discovery::dcbx(cx, &at.key("dcbx"), dcbx, port, can));
+    // What is out of range was reported where it stands.
+    let len = lldp.as_ref().map(|lldp| frame_len(lldp, dcbx.as_ref()));
+    if len == Some(Err(WireError::NoRoom)) {
+        let what = format!(
+            "what the port says of itself does not fit into a frame of {FRAME_MAX} octets: shorten \
+             its texts, or have fewer applications"
+        );
+        cx.error(&at.key("lldp"), what);
+    }
     let auto = auto(cx, &at.key("headroom").key("auto"), said.auto(), port, dcbx.is_some());
     let any = lldp.is_some() || measure.is_some() || peer_delay.is_some() || auto.is_some();
     any.then_some(AgentsPlan {
@@ -208,6 +231,10 @@ fn measurement(
                 TimesName::Ns => TimeUnit::Nanoseconds,
                 TimesName::Ps => TimeUnit::Picoseconds,
             },
+            piggyback: match said.rides.unwrap_or_default() {
+                RidesName::Request => Piggyback::Request,
+                RidesName::Response => Piggyback::Response,
+            },
         },
     })
 }
@@ -292,13 +319,9 @@ pub(crate) fn ets_of(port: &PortPlan) -> EtsTable {
     EtsTable {
         class: port.classify.class.map(|class| class.index() as u8),
         bandwidth: shares(weights.map(|w| w.unwrap_or(0))),
-        algorithm: weights.map(|w| if w.is_some() { ALGORITHM_ETS } else { ALGORITHM_STRICT }),
+        algorithm: weights.map(|w| if w.is_some() { algorithm::ETS } else { algorithm::STRICT }),
     }
 }
-
-/// The numbers of 802.1Q Table D-8.
-const ALGORITHM_STRICT: u8 = 0;
-const ALGORITHM_ETS: u8 = 2;
 
 /// Weights in percent, 100 in all, by largest remainder; all 0 stay 0.
 fn shares(weights: [u32; PRIORITIES]) -> [u8; PRIORITIES] {

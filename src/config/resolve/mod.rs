@@ -18,7 +18,7 @@ mod virtual_switch;
 use std::collections::{BTreeMap, HashSet};
 
 use agents::ets_of;
-pub(crate) use agents::{Around, Said, agents};
+pub(crate) use agents::{Around, Said, UNNAMED, agents, told};
 pub(crate) use groups::{HeadroomRule, group_plan};
 pub(crate) use link::named_interface;
 pub(crate) use queues::ecn as ecn_plan;
@@ -29,6 +29,7 @@ use super::plan::{Machine, SwitchFile};
 use super::quantity::Size;
 use super::raw::{self, Range};
 use super::tree::{Kind, Node};
+use crate::discovery::Role;
 use crate::frame::BURST;
 use crate::headroom::{DelayInputs, SoftwareTerms};
 use crate::switch::{PortPlan, SwitchPlan};
@@ -249,6 +250,7 @@ pub(super) fn resolve(
     let cell = groups::cell(&mut cx, &at.key("buffer"), &meant.buffer, groups::CELL_MIN);
     let (devices, names) = device::devices(&mut cx, &at, meant, machine);
     let workers = device::workers(&mut cx, &at, meant, machine);
+    let role = if meant.routing.interfaces.is_empty() { Role::Bridge } else { Role::Router };
     let mut drafts: Vec<Draft<'_>> = Vec::new();
     for (i, raw) in meant.ports.iter().enumerate().take(machine.ports_max) {
         let at = at.key("ports").index(i);
@@ -266,7 +268,7 @@ pub(super) fn resolve(
             rate,
             pfc: plan.pfc.mode,
             ets: ets_of(&plan),
-            willing: false,
+            role,
             internal,
             link: Some((link.0, link.1, cell)),
         };

@@ -3,13 +3,14 @@
 
 use super::groups::{self, HeadroomRule, Rules};
 use super::{
-    Around, Cx, Draft, FRAME_DEFAULT, FRAME_MAX, FRAME_MIN, Place, Said, Who, agents, ets_of,
-    lossless, port, queues,
+    Around, Cx, Draft, FRAME_DEFAULT, FRAME_MAX, FRAME_MIN, Place, Said, UNNAMED, Who, agents,
+    ets_of, lossless, port, queues,
 };
 use crate::buffer::BufferPlan;
 use crate::config::plan::HeadroomCheck;
 use crate::config::quantity::Size;
 use crate::config::raw;
+use crate::discovery::Role;
 use crate::headroom::{DelayInputs, SoftwareTerms};
 use crate::schedule::LinePlan;
 use crate::switch::PortPlan;
@@ -62,12 +63,12 @@ pub(crate) fn virtual_switch(
         let max_frame = Bytes(max_frame.into());
         let link = (DelayInputs { max_frame, ..p.link }, SoftwareTerms::default());
         let around = Around {
-            names: ("", ""),
+            names: (UNNAMED, UNNAMED),
             macs: (Mac::default(), Mac::default()),
             rate,
             pfc: plan.pfc.mode,
             ets: ets_of(&plan),
-            willing: false,
+            role: Role::Bridge,
             // Stamps are taken where frames are handed over, above all layers.
             internal: Duration::ZERO,
             link: Some((link.0, link.1, cell)),

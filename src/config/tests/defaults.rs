@@ -19,7 +19,7 @@ ports:
     measurement: {initiate: true}
     ptp: {}
     lldp: {}
-    dcbx: {}
+    dcbx: {isolation: {}, topology: {}}
   - {name: d, device: net_null3, measurement: {}}
 ";
 
@@ -81,6 +81,7 @@ ports:
       times: $Measurement.times
       kinds: $Measurement.kinds
       length: $Measurement.length
+      rides: $Measurement.rides
     ptp:
       respond: $Ptp.respond
       initiate: $Ptp.initiate
@@ -103,6 +104,13 @@ ports:
         macsec_bypass: $DcbxPfc.macsec_bypass
         macsec: $DcbxPfc.macsec
       ets: {willing: $DcbxEts.willing, recommend: $DcbxEts.recommend}
+      precedence: $Dcbx.precedence
+      isolation:
+        queue_map: {0-7: $DcbxIsolation.queue_map}
+        encapsulation: $DcbxIsolation.encapsulation
+        udp_port: $DcbxIsolation.udp_port
+        family: $DcbxIsolation.family
+      topology: {device: $DcbxTopology.device, orientation: $DcbxTopology.orientation}
       subtypes:
         pfc_information: $DcbxSubtypes.pfc_information
         congestion_isolation: $DcbxSubtypes.congestion_isolation

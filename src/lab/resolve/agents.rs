@@ -7,8 +7,8 @@ use super::raw;
 use super::switches::{Profiles, Switches};
 use super::{hosts, switch_port_mac};
 use crate::agents::{AgentsPlan, Method};
-use crate::config::{Around, Cx, Said, agents};
-use crate::discovery::{EtsTable, PfcForm};
+use crate::config::{Around, Cx, Said, UNNAMED, agents, told};
+use crate::discovery::{EtsTable, PfcForm, Role};
 use crate::headroom::measure::MeasurePlan;
 use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::pfc::FlowControl;
@@ -29,16 +29,18 @@ pub(super) fn name_port(port: &mut PortPlan, switch: &str, number: usize) {
 fn name_agents(agents: &mut AgentsPlan, names: (&str, &str), macs: (Mac, Mac)) {
     agents.mac = macs.0;
     if let Some(lldp) = &mut agents.lldp {
-        lldp.chassis = macs.1;
-        if lldp.port_id.is_empty() {
-            names.0.clone_into(&mut lldp.port_id);
-        }
-        if lldp.system_name.is_empty() {
-            names.1.clone_into(&mut lldp.system_name);
+        (lldp.mac, lldp.chassis) = macs;
+        for (told_so, name) in [(&mut lldp.port_id, names.0), (&mut lldp.system_name, names.1)] {
+            if told_so == UNNAMED {
+                told(name).clone_into(told_so);
+            }
         }
     }
     if let Some(dcbx) = &mut agents.dcbx {
         dcbx.mac = macs.0;
+        if let Some(isolation) = &mut dcbx.isolation {
+            isolation.mac = macs.0;
+        }
     }
 }
 
@@ -64,7 +66,7 @@ pub(super) fn of_host(
             bandwidth: [0; 8],
             algorithm: [0; 8],
         },
-        willing: true,
+        role: Role::Station,
         internal: Duration::ZERO,
         link: None,
     };

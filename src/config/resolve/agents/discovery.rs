@@ -1,30 +1,35 @@
 //! LLDP and DCBX of a port.
 
 use super::super::{Cx, Place, by_number};
-use super::{ALGORITHM_ETS, ALGORITHM_STRICT, Around, DELAY_MAX};
+use super::{Around, DELAY_MAX, told};
 use crate::config::quantity::Span;
 use crate::config::raw::{
-    AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxPfc, DcbxSubtypes, Lldp, PfcFormName, Recommend,
+    AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxSubtypes, DcbxTopology,
+    DeviceName, FamilyWidthName, Lldp, OrientationName, PfcFormName, PrecedenceName, Recommend,
     RecommendedTable,
 };
 use crate::discovery::{
-    AdminStatus, Application, DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, LldpPlan, PfcForm,
-    Selector, Subtypes,
+    AdminStatus, Application, CongestionIsolation, DcbxPfcPlan, DcbxPlan, Device, EtsPlan,
+    EtsTable, FamilyWidth, LldpPlan, Orientation, PfcForm, Precedence, Role, Selector, Subtypes,
+    Topology,
 };
 use crate::pfc::FlowControl;
 use crate::time::Duration;
+use crate::wire::dcbx::application::ENTRIES_MAX;
+use crate::wire::dcbx::ets::algorithm;
+use crate::wire::lldp::TEXT_MAX;
 
 /// The defaults and ranges of 802.1AB-2016 9.2.5.
-const INTERVALS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3_600));
+const SECOND: Duration = Duration::from_secs(1);
+const INTERVALS: (Duration, Duration) = (SECOND, Duration::from_secs(3_600));
 const INTERVAL_DEFAULT: Duration = Duration::from_secs(30);
 const HOLD_DEFAULT: u8 = 4;
 const FAST_INTERVAL_DEFAULT: Duration = Duration::from_secs(1);
 const FAST_COUNT_DEFAULT: u8 = 4;
 const CREDIT_DEFAULT: u8 = 5;
-/// What a TLV of LLDP holds.
-const TEXT_MAX: usize = 255;
-/// A choice: three octets each in a TLV, which holds 511 (802.1Q D.2.11), and enough for a network.
-const APPLICATIONS_MAX: usize = 40;
+/// What messages of congestion isolation encapsulate (802.1Qcz 49.4.1.2.6).
+const ENCAPSULATION_DEFAULT: u16 = 48;
+const ENCAPSULATION_MAX: u16 = 512;
 /// EtherTypes start here; less is a length (802.3 3.2.6).
 const ETHERTYPE_MIN: u16 = 0x600;
 /// The subtypes of ETS, its recommendation, PFC and application priority (802.1Q Table D-1).
@@ -55,7 +60,7 @@ pub(super) fn lldp(
         AdminName::Off => return None,
     };
     let mut text = |field, said: &Option<String>, default: String, least| {
-        let Some(said) = said else { return clipped(default) };
+        let Some(said) = said else { return told(&default).to_owned() };
         if said.len() < least || said.len() > TEXT_MAX {
             let what = format!("has {} octets; LLDP takes {least} to {TEXT_MAX}", said.len());
             cx.error(&at.key(field), what);
@@ -67,7 +72,11 @@ pub(super) fn lldp(
     let system_name = text("system_name", &said.system_name, port.names.1.to_owned(), 0);
     let system_description = text("system_description", &said.system_description, system, 0);
     let mut interval = |field, said: Option<Span>, default| {
-        cx.ranged(&at.key(field), said.map_or(default, |s| s.0), INTERVALS, default)
+        let (at, span) = (at.key(field), said.map_or(default, |s| s.0));
+        if span.as_picos() % SECOND.as_picos() != 0 && span > SECOND {
+            cx.error(&at, format!("{span} is no whole number of seconds, as LLDP counts them"));
+        }
+        cx.ranged(&at, span, INTERVALS, default)
     };
     let every = interval("interval", said.interval, INTERVAL_DEFAULT);
     let fast_interval = interval("fast_interval", said.fast_interval, FAST_INTERVAL_DEFAULT);
@@ -76,24 +85,18 @@ pub(super) fn lldp(
     };
     Some(LldpPlan {
         admin,
+        mac: port.macs.0,
         chassis: port.macs.1,
         port_id,
         system_name,
         system_description,
+        role: port.role,
         interval: every,
         hold: count("hold", said.hold, 100, HOLD_DEFAULT),
         fast_interval,
         fast_count: count("fast_count", said.fast_count, 8, FAST_COUNT_DEFAULT),
         credit: count("credit", said.credit, 10, CREDIT_DEFAULT),
     })
-}
-
-/// As much of a name as a TLV holds.
-fn clipped(mut text: String) -> String {
-    while text.len() > TEXT_MAX {
-        text.pop();
-    }
-    text
 }
 
 /// DCBX; `can` says whether the port answers measurements and peer delay requests.
@@ -113,6 +116,12 @@ pub(super) fn dcbx(
         pfc: pfc(cx, &at.key("pfc"), &said.pfc, port, can),
         applications: applications(cx, &at.key("applications"), &said.applications),
         internal_delay: Some(internal),
+        isolation: said.isolation.as_ref().map(|i| isolation(cx, &at.key("isolation"), i, port)),
+        topology: said.topology.as_ref().map(|t| topology(cx, &at.key("topology"), t)),
+        precedence: match said.precedence.unwrap_or_default() {
+            PrecedenceName::HigherAddress => Precedence::HigherAddress,
+            PrecedenceName::LowerAddress => Precedence::LowerAddress,
+        },
         subtypes: subtypes(cx, &at.key("subtypes"), &said.subtypes),
     }
 }
@@ -153,7 +162,7 @@ fn pfc(
         }
     };
     Some(DcbxPfcPlan {
-        willing: said.willing.unwrap_or(port.willing),
+        willing: said.willing.unwrap_or(port.role == Role::Station),
         macsec_bound: !said.macsec_bypass.unwrap_or(true),
         capability,
         enable,
@@ -169,7 +178,7 @@ fn ets(cx: &mut Cx, at: &Place<'_>, said: &DcbxEts, port: &Around<'_>) -> EtsPla
         Recommend::Table(table) => Some(ets_table(cx, &at.key("recommend"), table)),
     };
     EtsPlan {
-        willing: said.willing.unwrap_or(port.willing),
+        willing: said.willing.unwrap_or(port.role == Role::Station),
         cbs: false,
         classes: 8,
         local: port.ets,
@@ -181,7 +190,7 @@ fn ets_table(cx: &mut Cx, at: &Place<'_>, said: &RecommendedTable) -> EtsTable {
     let mut table = EtsTable {
         class: core::array::from_fn(|n| n as u8),
         bandwidth: [0; 8],
-        algorithm: [ALGORITHM_STRICT; 8],
+        algorithm: [algorithm::STRICT; 8],
     };
     let classes_at = at.key("classes");
     for (priority, (range, to)) in by_number(cx, &classes_at, &said.classes, 7) {
@@ -191,7 +200,7 @@ fn ets_table(cx: &mut Cx, at: &Place<'_>, said: &RecommendedTable) -> EtsTable {
     let shares_at = at.key("bandwidth");
     for (class, (_, share)) in by_number(cx, &shares_at, &said.bandwidth, 7) {
         table.bandwidth[usize::from(class)] = *share;
-        table.algorithm[usize::from(class)] = ALGORITHM_ETS;
+        table.algorithm[usize::from(class)] = algorithm::ETS;
     }
     let all: u32 = table.bandwidth.iter().map(|share| u32::from(*share)).sum();
     if all != 100 && !said.bandwidth.is_empty() {
@@ -204,9 +213,64 @@ fn ets_table(cx: &mut Cx, at: &Place<'_>, said: &RecommendedTable) -> EtsTable {
     table
 }
 
+/// What is said of congestion isolation.
+fn isolation(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &DcbxIsolation,
+    port: &Around<'_>,
+) -> CongestionIsolation {
+    let mut queue_map = [0; 8];
+    let map_at = at.key("queue_map");
+    for (class, (range, part)) in by_number(cx, &map_at, &said.queue_map, 7) {
+        let here = map_at.key(&range.to_string());
+        queue_map[usize::from(class)] = cx.ranged(&here, *part, (-8, 8), 0);
+    }
+    let encapsulation = said.encapsulation.unwrap_or(ENCAPSULATION_DEFAULT);
+    let range = (0, ENCAPSULATION_MAX);
+    let address = said.address.as_ref().and_then(|text| match text.parse() {
+        Ok(address) => Some(address),
+        Err(_) => {
+            cx.error(&at.key("address"), format!("`{text}` is no IP address"));
+            None
+        }
+    });
+    CongestionIsolation {
+        queue_map,
+        encapsulation: cx.ranged(&at.key("encapsulation"), encapsulation, range, 0),
+        mac: port.macs.0,
+        udp_port: said.udp_port.unwrap_or(0),
+        address,
+        family: match said.family.unwrap_or_default() {
+            FamilyWidthName::One => FamilyWidth::One,
+            FamilyWidthName::Two => FamilyWidth::Two,
+        },
+    }
+}
+
+/// What is said of the port's place in the network.
+fn topology(cx: &mut Cx, at: &Place<'_>, said: &DcbxTopology) -> Topology {
+    let level_at = at.key("level");
+    Topology {
+        device: match said.device.unwrap_or_default() {
+            DeviceName::EndStation => Device::EndStation,
+            DeviceName::Bridge => Device::Bridge,
+            DeviceName::Router => Device::Router,
+            DeviceName::Unknown => Device::Unknown,
+        },
+        level: said.level.map(|level| cx.ranged(&level_at, level, (0, 254), 0)),
+        orientation: match said.orientation.unwrap_or_default() {
+            OrientationName::Uplink => Orientation::Uplink,
+            OrientationName::Downlink => Orientation::Downlink,
+            OrientationName::Crosslink => Orientation::Crosslink,
+            OrientationName::Unknown => Orientation::Unknown,
+        },
+    }
+}
+
 fn applications(cx: &mut Cx, at: &Place<'_>, said: &[DcbxApplication]) -> Vec<Application> {
-    if said.len() > APPLICATIONS_MAX {
-        cx.error(at, format!("{} entries; there is room for {APPLICATIONS_MAX}", said.len()));
+    if said.len() > ENTRIES_MAX {
+        cx.error(at, format!("{} entries; there is room for {ENTRIES_MAX}", said.len()));
     }
     let mut out: Vec<Application> = Vec::new();
     for (i, entry) in said.iter().enumerate() {

@@ -105,7 +105,7 @@ checks:
 ";
 
 /// Types and defaults of switch files, which have a test of their own.
-const OF_SWITCH_FILES: [&str; 21] = [
+const OF_SWITCH_FILES: [&str; 23] = [
     "Buffer.",
     "Profile2.",
     "Lossless.",
@@ -124,6 +124,8 @@ const OF_SWITCH_FILES: [&str; 21] = [
     "Dcbx.",
     "DcbxPfc.",
     "DcbxEts.",
+    "DcbxIsolation.",
+    "DcbxTopology.",
     "DcbxSubtypes.",
     "DcbxApplication.",
     "RecommendedTable.",
