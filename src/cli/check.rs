@@ -1,5 +1,6 @@
 //! `sluice check`: what a switch, lab or generator file comes to, before any frame is sent.
 
+mod agents;
 mod lab_text;
 mod lab_view;
 mod text;
@@ -284,6 +285,21 @@ mod tests {
     fn a_missing_file_is_bad_input() {
         let (good, out, err) = check(&["/nonexistent.yaml", "--format", "table"]);
         assert!(!good && out.ends_with("bad, 1 error\n") && err.contains("cannot be opened"));
+    }
+
+    #[test]
+    fn agents_are_shown() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/switch/auto-headroom.yaml");
+        let (good, out, err) = check(&[file, "--elsewhere"]);
+        assert!(good && err.is_empty(), "{err}");
+        for part in ["auto: max of round_trip", "100 rounds in 200 requests", "PFC [3] willing"] {
+            assert!(out.contains(part), "{part} in\n{out}");
+        }
+        let (_, out, _) = check(&[file, "--format", "json"]);
+        let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let agents = &all[0]["switch"]["ports"][0]["agents"];
+        assert_eq!(agents["headroom"]["wait_ns"], 3e9, "{out}");
+        assert_eq!(agents["dcbx"]["ets"]["local"]["bandwidth"][3], 60, "{out}");
     }
 
     const INCAST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs/incast.yaml");

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::agents;
 use super::lab_view::{FlowRow, LabView, LinkRow, SwitchRow};
 use super::text::gather;
 use crate::config::quantity::octets;
@@ -35,7 +36,11 @@ impl fmt::Display for Text<'_> {
         if !lab.flows.is_empty() {
             writeln!(f, "{}", flows(&lab.flows))?;
         }
-        Ok(())
+        let ports = lab.agents.iter().map(|row| (row.port.as_str(), Some(&row.agents)));
+        match agents::table(ports) {
+            Some(table) => writeln!(f, "{table}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use super::agents::AgentsView;
 use crate::lab::{LinkView, Resolved};
 use crate::sim::{NodeKind, NodePlan};
-use crate::switch::SwitchPlan;
+use crate::switch::{PortPlan, SwitchPlan};
 
 /// One lab. Sizes are in octets, times in nanoseconds with fractions.
 #[derive(Serialize)]
@@ -17,6 +18,8 @@ pub struct LabView {
     pub hosts: Vec<String>,
     pub links: Vec<LinkRow>,
     pub flows: Vec<FlowRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentsRow>,
     pub faults: usize,
     pub checks: Vec<String>,
 }
@@ -53,6 +56,15 @@ pub struct HeadroomRow {
     pub group: usize,
     pub headroom_bytes: u64,
     pub headroom_required_bytes: u64,
+}
+
+/// What a port does by itself.
+#[derive(Serialize)]
+pub struct AgentsRow {
+    /// `s1.to_h1`, and for a host its name.
+    pub port: String,
+    #[serde(flatten)]
+    pub agents: AgentsView,
 }
 
 /// A flow.
@@ -92,6 +104,7 @@ impl LabView {
                     frame_bytes: f.frame_len,
                 })
                 .collect(),
+            agents: nodes.iter().flat_map(agents_rows).collect(),
             faults: plan.network.faults.len(),
             checks: plan.checks.iter().map(|c| c.name.clone()).collect(),
         }
@@ -120,6 +133,20 @@ fn switch_row(node: &NodePlan) -> Option<SwitchRow> {
         cell_bytes,
         buffer_bytes: u64::from(plan.buffer.total.0) * u64::from(cell_bytes),
     })
+}
+
+fn agents_rows(node: &NodePlan) -> Vec<AgentsRow> {
+    let row = |port, plan| AgentsRow { port, agents: AgentsView::new(plan) };
+    match &node.kind {
+        NodeKind::Switch(switch) => {
+            let name = |port: &PortPlan| format!("{}.{}", switch.name, port.name);
+            let ports = switch.ports.iter();
+            ports.filter_map(|p| Some(row(name(p), p.agents.as_ref()?))).collect()
+        }
+        NodeKind::Host(host) => {
+            host.agents.iter().map(|plan| row(host.name.clone(), plan)).collect()
+        }
+    }
 }
 
 fn link_row(view: &LinkView<'_>, nodes: &[NodePlan]) -> LinkRow {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::agents;
 use super::view::{BufferView, GroupView, PortView, QueueView, SwitchView};
 use crate::config::quantity::octets;
 use crate::report::{Align, Table};
@@ -35,7 +36,11 @@ impl fmt::Display for Text<'_> {
         }
         writeln!(f, "\n{}", ports(s))?;
         writeln!(f, "{}", groups(s))?;
-        writeln!(f, "{}", queues(s))
+        writeln!(f, "{}", queues(s))?;
+        match agents::table(s.ports.iter().map(|p| (p.name.as_str(), p.agents.as_ref()))) {
+            Some(table) => writeln!(f, "{table}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::agents::AgentsView;
 use crate::buffer::{GroupKind, GroupPlan, SharedLimit};
 use crate::config::{HeadroomCheck, SwitchFile};
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
@@ -60,6 +61,8 @@ pub struct PortView {
     pub refresh_ns: u64,
     pub groups: Vec<GroupView>,
     pub queues: Vec<QueueView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<AgentsView>,
 }
 
 /// A priority group.
@@ -208,6 +211,7 @@ fn port_view(port: &PortPlan, device: &str) -> PortView {
         refresh_ns: port.pfc.refresh.as_nanos(),
         groups: Vec::new(),
         queues: (0..8).map(|n| queue_view(port, n)).collect(),
+        agents: port.agents.as_ref().map(AgentsView::new),
     }
 }
 

@@ -4,11 +4,22 @@
 //! Every field is optional but the list of ports and each port's device. The text of each field
 //! here is the text of the published JSON Schema, so it states unit, default and reason.
 
+mod agents;
 mod buffer;
+mod discovery;
 mod keys;
 mod port;
 
+pub use agents::{
+    AutoHeadroom, Headroom, KindsName, LengthName, MacsecShims, Measurement, MethodName, Ptp,
+    PtpProfile, RidesName, StatisticName, TimesName,
+};
 pub use buffer::{Buffer, Lossless, Profile, Shared, Xoff};
+pub use discovery::{
+    AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxSubtypes, DcbxTopology,
+    DeviceName, FamilyWidthName, Lldp, OrientationName, PfcFormName, PrecedenceName, Recommend,
+    RecommendedTable,
+};
 pub use keys::{Range, VlanRange};
 pub use port::{
     Action, Ecn, FecName, Link, Maps, MarkPoint, NotEctAction, Pause, Pfc, PhyName, Port, Queue,

@@ -8,7 +8,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::agents::{Headroom, Measurement, Ptp};
 use super::buffer::Shared;
+use super::discovery::{Dcbx, Lldp};
 use super::keys::{Range, VlanRange};
 use crate::config::quantity::{Length, Rate, Ratio, Size, Span};
 
@@ -69,6 +71,18 @@ pub struct Port {
     /// Egress queues (traffic classes) that differ from the default: `{3: {weight: 50}, 6: {}}`.
     #[serde(default)]
     pub queues: BTreeMap<Range, Queue>,
+    /// Where the headroom of lossless groups comes from: `computed` from what is said in `link`, or
+    /// `auto`: computed at first, and set anew from what the port measures whenever its link comes
+    /// up. `{auto: {...}}` says how. Default: `computed`.
+    pub headroom: Option<Headroom>,
+    /// The request/response measurement of the link. Default: none, unless headroom is found so.
+    pub measurement: Option<Measurement>,
+    /// PTP's peer delay. Default: none, unless headroom is found so.
+    pub ptp: Option<Ptp>,
+    /// LLDP. `{}` turns it on. Default: off, unless there is `dcbx`.
+    pub lldp: Option<Lldp>,
+    /// DCBX. `{}` turns it on. Default: off.
+    pub dcbx: Option<Dcbx>,
 }
 
 /// Whether egress is shaped. Tools that still read YAML 1.1 write `on` and `off` as booleans.

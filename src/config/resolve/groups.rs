@@ -198,6 +198,14 @@ fn port_groups(
             let needs = needs.get_or_insert_with(|| required(link, software, cell)).clone();
             match lossless.xoff {
                 Xoff::Auto => *headroom = needs.cells,
+                Xoff::Size(_) if draft.finds_headroom() => {
+                    let what = format!(
+                        "port {} finds the headroom of group {g} by itself (`headroom: auto`), so \
+                         no size can stand here: write `xoff: auto`, or `headroom: computed` there",
+                        draft.plan.name
+                    );
+                    cx.error(&profiles.at.key(name).key("lossless").key("xoff"), what);
+                }
                 Xoff::Size(_) if *headroom < needs.cells => {
                     let at = profiles.at.key(name).key("lossless").key("xoff");
                     let what = || too_little(draft, g, *headroom, &needs, cell);

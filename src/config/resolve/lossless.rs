@@ -15,6 +15,7 @@ pub fn check(cx: &mut Cx, drafts: &[Draft<'_>], buffer: &BufferPlan) {
             let is_lossless = matches!(groups[g].kind, GroupKind::Lossless { .. });
             group(cx, draft, g, protected, is_lossless);
         }
+        found_headroom(cx, draft);
         refresh(cx, draft);
         stated_rate(cx, draft);
     }
@@ -58,6 +59,18 @@ fn group(cx: &mut Cx, draft: &Draft<'_>, g: usize, protected: PrioritySet, is_lo
             list(unprotected)
         );
         cx.error(&draft.at.key("maps").key("priority_to_group"), what);
+    }
+}
+
+/// Headroom can be found only for groups that have some.
+fn found_headroom(cx: &mut Cx, draft: &Draft<'_>) {
+    if draft.finds_headroom() && groups::protected(draft).iter().all(|set| set.is_empty()) {
+        let what = format!(
+            "port {} has no lossless group whose headroom could be found: give it `pfc`, or write \
+             `headroom: computed`",
+            draft.plan.name
+        );
+        cx.error(&draft.at.key("headroom"), what);
     }
 }
 

@@ -4,6 +4,7 @@
 //! its place, going on with something harmless so that one run finds everything. A plan leaves
 //! here only if nothing was reported.
 
+mod agents;
 mod classify;
 mod device;
 mod flow;
@@ -16,6 +17,8 @@ mod virtual_switch;
 
 use std::collections::{BTreeMap, HashSet};
 
+use agents::ets_of;
+pub(crate) use agents::{Around, Said, UNNAMED, agents, told};
 pub(crate) use groups::{HeadroomRule, group_plan};
 pub(crate) use link::named_interface;
 pub(crate) use queues::ecn as ecn_plan;
@@ -26,9 +29,11 @@ use super::plan::{Machine, SwitchFile};
 use super::quantity::Size;
 use super::raw::{self, Range};
 use super::tree::{Kind, Node};
+use crate::discovery::Role;
 use crate::frame::BURST;
 use crate::headroom::{DelayInputs, SoftwareTerms};
 use crate::switch::{PortPlan, SwitchPlan};
+use crate::time::Duration;
 use crate::units::{BitsPerSec, Mac};
 
 /// The shortest and the longest frame that a switch can be told to forward, FCS included.
@@ -214,6 +219,13 @@ pub(super) struct Draft<'a> {
     pub link: (DelayInputs, SoftwareTerms),
 }
 
+impl Draft<'_> {
+    /// Whether the headroom of its lossless groups is set from what it measures.
+    fn finds_headroom(&self) -> bool {
+        self.plan.agents.as_ref().is_some_and(|agents| agents.auto.is_some())
+    }
+}
+
 /// Makes the plan of a file.
 ///
 /// `written` is the file as it is, `meant` (read from `root`) has the defaults in every port.
@@ -238,6 +250,7 @@ pub(super) fn resolve(
     let cell = groups::cell(&mut cx, &at.key("buffer"), &meant.buffer, groups::CELL_MIN);
     let (devices, names) = device::devices(&mut cx, &at, meant, machine);
     let workers = device::workers(&mut cx, &at, meant, machine);
+    let role = if meant.routing.interfaces.is_empty() { Role::Bridge } else { Role::Router };
     let mut drafts: Vec<Draft<'_>> = Vec::new();
     for (i, raw) in meant.ports.iter().enumerate().take(machine.ports_max) {
         let at = at.key("ports").index(i);
@@ -245,8 +258,21 @@ pub(super) fn resolve(
         let (rate, shaped) =
             (raw.rate.map_or(RATE_DEFAULT, |r| r.0), device::is_shaped(raw, is_virtual));
         let who = Who { index: i, switch: &name, name: &names[i], rate, shaped, cell };
-        let plan = port(&mut cx, &at, raw, &who);
+        let mut plan = port(&mut cx, &at, raw, &who);
         let link = link::inputs(&mut cx, &at, raw, (&plan, &devices[i]), max_frame);
+        // What software stamps is above all layers, so nothing lies between it and the cable.
+        let internal = if is_virtual { Duration::ZERO } else { link.0.interface.delay() };
+        let around = Around {
+            names: (&names[i], &name),
+            macs: (plan.mac, device::made_up_mac(&name, 0)),
+            rate,
+            pfc: plan.pfc.mode,
+            ets: ets_of(&plan),
+            role,
+            internal,
+            link: Some((link.0, link.1, cell)),
+        };
+        plan.agents = agents(&mut cx, &at, Said::of(raw), &around);
         drafts.push(Draft { raw, at, plan, is_virtual, link });
     }
     let busiest = workers.iter().map(|w| w.ports.len()).max().unwrap_or(0);

@@ -2,15 +2,20 @@
 //! nothing of software is in its headroom.
 
 use super::groups::{self, HeadroomRule, Rules};
-use super::{Cx, Draft, FRAME_DEFAULT, FRAME_MAX, FRAME_MIN, Place, Who, lossless, port, queues};
+use super::{
+    Around, Cx, Draft, FRAME_DEFAULT, FRAME_MAX, FRAME_MIN, Place, Said, UNNAMED, Who, agents,
+    ets_of, lossless, port, queues,
+};
 use crate::buffer::BufferPlan;
 use crate::config::plan::HeadroomCheck;
 use crate::config::quantity::Size;
 use crate::config::raw;
+use crate::discovery::Role;
 use crate::headroom::{DelayInputs, SoftwareTerms};
 use crate::schedule::LinePlan;
 use crate::switch::PortPlan;
-use crate::units::Bytes;
+use crate::time::Duration;
+use crate::units::{Bytes, Mac};
 
 /// A port and its link.
 pub(crate) struct VirtualPort<'a> {
@@ -22,7 +27,7 @@ pub(crate) struct VirtualPort<'a> {
     pub link: DelayInputs,
 }
 
-/// A whole switch but for its addresses.
+/// A whole switch but for its addresses and names.
 pub(crate) struct VirtualSwitch {
     /// The ports, as they were given.
     pub ports: Vec<PortPlan>,
@@ -57,6 +62,18 @@ pub(crate) fn virtual_switch(
         plan.schedule.line = p.line;
         let max_frame = Bytes(max_frame.into());
         let link = (DelayInputs { max_frame, ..p.link }, SoftwareTerms::default());
+        let around = Around {
+            names: (UNNAMED, UNNAMED),
+            macs: (Mac::default(), Mac::default()),
+            rate,
+            pfc: plan.pfc.mode,
+            ets: ets_of(&plan),
+            role: Role::Bridge,
+            // Stamps are taken where frames are handed over, above all layers.
+            internal: Duration::ZERO,
+            link: Some((link.0, link.1, cell)),
+        };
+        plan.agents = agents(cx, &port_at, Said::of(defaults), &around);
         drafts.push(Draft { raw: defaults, at: port_at.clone(), plan, is_virtual: true, link });
     }
     let rules = Rules { max_frame, cell, workers: 1, frames_per_poll: 0, headroom: rule };

@@ -12,6 +12,15 @@ bridge: {statics: [{mac: 02:00:00:00:00:01, port: a}]}
 ports:
   - {name: a, device: net_null0, pfc: {}, watchdog: {}, queues: {2: {ecn: {}}, 1: {}}}
   - {name: b, device: net_null1, pause: {}}
+  - name: c
+    device: net_null2
+    pfc: {}
+    headroom: {auto: {macsec: {}}}
+    measurement: {initiate: true}
+    ptp: {}
+    lldp: {}
+    dcbx: {isolation: {}, topology: {}}
+  - {name: d, device: net_null3, measurement: {}}
 ";
 
 /// The same with every default written out; `$Type.field` stands for what the schema says.
@@ -50,6 +59,63 @@ ports:
   - name: b
     device: net_null1
     pause: {send: $Pause.send, obey: $Pause.obey, quanta: $Pause.quanta, refresh: $Pause.refresh}
+    headroom: $Port.headroom
+  - name: c
+    device: net_null2
+    pfc: {}
+    headroom:
+      auto:
+        method: $AutoHeadroom.method
+        statistic: $AutoHeadroom.statistic
+        invocation: $AutoHeadroom.invocation
+        wait: $AutoHeadroom.wait
+        macsec: {local_shim: $MacsecShims.local_shim, remote_shim: $MacsecShims.remote_shim}
+    measurement:
+      respond: $Measurement.respond
+      initiate: true
+      rounds: $Measurement.rounds
+      requests: $Measurement.requests
+      spacing_min: $Measurement.spacing_min
+      spacing_max: $Measurement.spacing_max
+      piggyback: $Measurement.piggyback
+      times: $Measurement.times
+      kinds: $Measurement.kinds
+      length: $Measurement.length
+      rides: $Measurement.rides
+    ptp:
+      respond: $Ptp.respond
+      initiate: $Ptp.initiate
+      interval: $Ptp.interval
+      rounds: $Ptp.rounds
+      domain: $Ptp.domain
+      profile: $Ptp.profile
+    lldp:
+      admin: $Lldp.admin
+      interval: $Lldp.interval
+      hold: $Lldp.hold
+      fast_interval: $Lldp.fast_interval
+      fast_count: $Lldp.fast_count
+      credit: $Lldp.credit
+    dcbx:
+      pfc:
+        willing: $DcbxPfc.willing
+        capability: $DcbxPfc.capability
+        form: $DcbxPfc.form
+        macsec_bypass: $DcbxPfc.macsec_bypass
+        macsec: $DcbxPfc.macsec
+      ets: {willing: $DcbxEts.willing, recommend: $DcbxEts.recommend}
+      precedence: $Dcbx.precedence
+      isolation:
+        queue_map: {0-7: $DcbxIsolation.queue_map}
+        encapsulation: $DcbxIsolation.encapsulation
+        udp_port: $DcbxIsolation.udp_port
+        family: $DcbxIsolation.family
+      topology: {device: $DcbxTopology.device, orientation: $DcbxTopology.orientation}
+      subtypes:
+        pfc_information: $DcbxSubtypes.pfc_information
+        congestion_isolation: $DcbxSubtypes.congestion_isolation
+        topology: $DcbxSubtypes.topology
+  - {name: d, device: net_null3, measurement: {initiate: $Measurement.initiate}}
 bridge:
   table_size: $Bridge.table_size
   ageing: $Bridge.ageing
@@ -104,9 +170,18 @@ fn every_documented_default_is_the_one_of_the_code() {
 #[test]
 fn every_field_is_documented_with_its_default() {
     // What has no default of its own: sections, and alternatives of which one must be chosen.
-    const SECTIONS: [&str; 5] = ["File.", "Shared.", "Port.link", "Port.vlan", "Port.maps"];
-    const OTHERS: [&str; 5] =
-        ["Port.device", "Port.queues", "Pfc.send", "Pfc.obey", "Buffer.profiles"];
+    const SECTIONS: [&str; 6] =
+        ["File.", "Shared.", "Port.link", "Port.vlan", "Port.maps", "DcbxApplication."];
+    const OTHERS: [&str; 8] = [
+        "Port.device",
+        "Port.queues",
+        "Pfc.send",
+        "Pfc.obey",
+        "Buffer.profiles",
+        "Dcbx.pfc",
+        "Dcbx.ets",
+        "Dcbx.subtypes",
+    ];
     for (field, text, must) in fields() {
         assert!(text.len() > 15, "{field} has no description worth the name: {text:?}");
         let exempt = SECTIONS.iter().any(|s| field.starts_with(s)) || OTHERS.contains(&&*field);

@@ -1,10 +1,12 @@
 //! The examples of configs/: each is read, holds what it says, and is the same in JSON.
 
 use super::*;
+use crate::agents::{AgentsPlan, Method};
 use crate::buffer::{GroupKind, Ledger, SharedLimit};
 use crate::pfc::FlowControl;
 use crate::schedule::ClassPlan;
 use crate::switch::Trust;
+use crate::time::Duration;
 use crate::units::{BitsPerSec, Priority, TrafficClass, Vid};
 
 /// Every example with its name.
@@ -111,6 +113,32 @@ fn the_router_knows_its_networks() {
     assert_eq!(file.plan.ports[0].classify.trust, Trust::DscpThenPcp);
     assert_eq!(r.interfaces[0].mac, r.interfaces[1].mac);
     assert_ne!(r.interfaces[0].mac, file.plan.ports[0].mac);
+}
+
+#[test]
+fn one_port_finds_its_headroom_and_the_other_is_measured() {
+    let file = example("auto-headroom.yaml");
+    let [left, right] =
+        [0, 1].map(|n: usize| file.plan.ports[n].agents.as_ref().expect("both have agents"));
+    let auto = left.auto.as_ref().unwrap();
+    assert_eq!((auto.method, auto.wait), (Method::RoundTrip, Duration::from_secs(3)));
+    assert_eq!(auto.link.higher_layer, Duration::from_millis(2));
+    let measures = |a: &AgentsPlan| {
+        let plan = a.measure.as_ref().unwrap();
+        (plan.respond, plan.initiate.map(|i| i.period))
+    };
+    assert_eq!(measures(left), (true, Some(Some(Duration::from_secs(3_600)))));
+    assert_eq!((measures(right), right.auto.is_none()), ((true, None), true));
+    assert_eq!(left.peer_delay.unwrap().interval, None);
+    let (lldp, dcbx) = (right.lldp.as_ref().unwrap(), right.dcbx.as_ref().unwrap());
+    assert_eq!((&*lldp.port_id, &*lldp.system_name), ("right", "auto"));
+    assert_eq!(dcbx.internal_delay, Some(Duration::ZERO));
+    assert!(dcbx.pfc.unwrap().willing && !left.dcbx.as_ref().unwrap().pfc.unwrap().willing);
+    let local = dcbx.ets.unwrap().local;
+    assert_eq!(
+        (local.bandwidth, local.algorithm),
+        ([10, 10, 10, 60, 10, 0, 0, 0], [2, 2, 2, 2, 2, 0, 0, 0])
+    );
 }
 
 #[test]

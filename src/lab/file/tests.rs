@@ -1,5 +1,6 @@
 //! The whole way from text to plan: examples, refusals, defaults, topologies, texts of any kind.
 
+mod agents;
 mod defaults;
 mod examples;
 mod generators;

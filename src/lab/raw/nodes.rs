@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Drift, Members, Short, Wanted, silent};
 use crate::config::quantity::{Size, Span};
+use crate::config::raw::{Dcbx, Lldp, Measurement, Ptp};
 
 /// The nodes of a lab. A node is one switch or one host.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -83,6 +84,19 @@ pub struct Host {
     /// What its processor takes. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
+    /// The request/response measurement of its link. Default: none, but requests are answered where
+    /// the port at the other end finds its headroom by them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measurement: Option<Measurement>,
+    /// PTP's peer delay. Default: as for `measurement`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ptp: Option<Ptp>,
+    /// LLDP. `{}` turns it on. Default: off, unless there is `dcbx`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lldp: Option<Lldp>,
+    /// DCBX. `{}` turns it on; a host is willing to take what its peer says. Default: off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dcbx: Option<Dcbx>,
 }
 
 /// Which pauses a host obeys.

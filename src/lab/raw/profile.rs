@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::silent;
 use crate::config::quantity::Size;
-use crate::config::raw::{Buffer, Maps, Pause, Pfc, Port, Queue, Range, Trust, Watchdog};
+use crate::config::raw::{
+    Buffer, Dcbx, Headroom, Lldp, Maps, Measurement, Pause, Pfc, Port, Ptp, Queue, Range, Trust,
+    Watchdog,
+};
 
 /// A kind of switch, in the words of a switch file: its `buffer` and `defaults` can be copied here.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -78,6 +81,23 @@ pub struct PortDefaults {
     /// ECN and limits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<Range, Queue>,
+    /// Where the headroom of lossless groups comes from: `computed` from the link as the lab has
+    /// it, or `auto`: computed at first, and set anew from what the port measures. The other end of
+    /// the link answers then, whatever it is, unless it says otherwise. Default: `computed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Headroom>,
+    /// The request/response measurement of the links. Default: none, unless headroom is found so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measurement: Option<Measurement>,
+    /// PTP's peer delay. Default: none, unless headroom is found so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ptp: Option<Ptp>,
+    /// LLDP. `{}` turns it on. Default: off, unless there is `dcbx`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lldp: Option<Lldp>,
+    /// DCBX. `{}` turns it on. Default: off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dcbx: Option<Dcbx>,
 }
 
 impl PortDefaults {
@@ -92,6 +112,11 @@ impl PortDefaults {
             pause: self.pause.clone(),
             watchdog: self.watchdog.clone(),
             queues: self.queues.clone(),
+            headroom: self.headroom.clone(),
+            measurement: self.measurement.clone(),
+            ptp: self.ptp.clone(),
+            lldp: self.lldp.clone(),
+            dcbx: self.dcbx.clone(),
             ..Port::default()
         }
     }

@@ -35,7 +35,7 @@ impl<'a> Source<'a> {
 pub(super) enum Kind {
     Switch(raw::Switch),
     /// With its number among the hosts.
-    Host(raw::Host, u32),
+    Host(Box<raw::Host>, u32),
 }
 
 /// A node.
@@ -178,7 +178,7 @@ impl<'a> Graph<'a> {
     pub fn add_host(&mut self, name: String, raw: raw::Host, at: Source<'a>) -> usize {
         let number = self.hosts.len() as u32;
         self.hosts.push(self.nodes.len());
-        self.add(name, Kind::Host(raw, number), at)
+        self.add(name, Kind::Host(Box::new(raw), number), at)
     }
 
     fn add(&mut self, name: String, kind: Kind, at: Source<'a>) -> usize {
@@ -302,7 +302,7 @@ impl Member for raw::Host {
     }
     fn replace(self, kind: &mut Kind) -> bool {
         let Kind::Host(raw, _) = kind else { return false };
-        *raw = self;
+        **raw = self;
         true
     }
 }

@@ -6,7 +6,7 @@ use super::graph::{Graph, Kind};
 use super::links::LinkSpec;
 use super::raw::{self, Obey};
 use super::switches::Switches;
-use super::{clock, cpu};
+use super::{agents, clock, cpu};
 use crate::config::quantity::Span;
 use crate::config::{Cx, Place};
 use crate::host::{PauseAsk, PausePlan, StationPlan};
@@ -50,6 +50,7 @@ pub(super) fn host(
         plan.start = clock.local(plan.start);
         pauses.push(plan);
     }
+    let agents = agents::of_host(cx, (graph, node), spec, switches, &said, flow_control);
     let station = StationPlan {
         name: n.name.clone(),
         mac: mac(*number as usize),
@@ -64,7 +65,7 @@ pub(super) fn host(
         receivers: Vec::new(),
         pauses,
         tester: Default::default(),
-        agents: None,
+        agents,
     };
     let kind = NodeKind::Host(station);
     Some(NodePlan { clock, cpu: cpu(said.cpu), ..NodePlan::new(kind) })

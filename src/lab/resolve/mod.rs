@@ -4,6 +4,7 @@
 //! going on with something harmless so that one run finds everything. A plan leaves here only if
 //! nothing was reported.
 
+mod agents;
 mod checks;
 mod faults;
 mod flows;
@@ -86,6 +87,7 @@ pub(super) fn resolve(
     let specs: Vec<LinkSpec> = graph.kinds.iter().map(|k| links::spec(&mut cx, k)).collect();
     let profiles = Profiles::new(at, lab);
     let mut switches = switches::switches(&mut cx, &graph, &specs, &profiles, lab);
+    agents::answer(&graph, &profiles, &mut switches);
     let routes = routes::routes(&mut cx, at, &graph, lab);
     let mut nodes = nodes(&mut cx, &graph, &specs, &switches, lab, times.end);
     let tester = otg::otg(&mut cx, at, lab, &graph, &specs, &mut nodes);

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::graph::{Graph, Kind, Node};
 use super::links::LinkSpec;
 use super::raw::{self, HeadroomCheckName};
-use super::{mix, switch_port_mac};
+use super::{agents, mix, switch_port_mac};
 use crate::config::raw::Port;
 use crate::config::{
     Cx, HeadroomCheck, HeadroomRule, Place, VirtualPort, VirtualSwitch, unknown_name,
@@ -89,6 +89,12 @@ impl<'a> Profiles<'a> {
                 self.default
             }
         }
+    }
+
+    /// Whether a profile says nothing of the measurement, and of PTP.
+    pub fn silent(&self, profile: usize) -> (bool, bool) {
+        let ports = &self.list[profile].ports;
+        (ports.measurement.is_none(), ports.ptp.is_none())
     }
 
     /// The buffer section of a profile, and where the profile stands.
@@ -202,6 +208,7 @@ fn plan(
     for ((i, port), name) in ports.iter_mut().enumerate().zip(names) {
         port.name = name;
         port.mac = switch_port_mac(number, i);
+        agents::name_port(port, &node.name, number);
     }
     SwitchPlan {
         name: node.name.clone(),

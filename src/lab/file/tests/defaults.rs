@@ -41,6 +41,7 @@ profiles:
       trust: $PortDefaults.trust
       default_priority: $PortDefaults.default_priority
       pfc: {enable: [3, 4]}
+      headroom: $PortDefaults.headroom
 defaults:
   switches:
     cut_through: $Switch.cut_through
@@ -104,7 +105,7 @@ checks:
 ";
 
 /// Types and defaults of switch files, which have a test of their own.
-const OF_SWITCH_FILES: [&str; 10] = [
+const OF_SWITCH_FILES: [&str; 23] = [
     "Buffer.",
     "Profile2.",
     "Lossless.",
@@ -115,6 +116,19 @@ const OF_SWITCH_FILES: [&str; 10] = [
     "Watchdog.",
     "Queue.",
     "Ecn.",
+    "AutoHeadroom.",
+    "MacsecShims.",
+    "Measurement.",
+    "Ptp.",
+    "Lldp.",
+    "Dcbx.",
+    "DcbxPfc.",
+    "DcbxEts.",
+    "DcbxIsolation.",
+    "DcbxTopology.",
+    "DcbxSubtypes.",
+    "DcbxApplication.",
+    "RecommendedTable.",
 ];
 
 /// Every field of the schema as `Type.field`, with its description and whether it must be given.

@@ -43,6 +43,8 @@ fn profile() -> impl Strategy<Value = String> {
         "",
         ", queues: {3: {weight: 5, ecn: {}}, 0: {weight: 1}}",
         ", watchdog: {detection: 1ms}",
+        ", headroom: auto, lldp: {}",
+        ", headroom: {auto: {method: ptp, statistic: p99}}, dcbx: {ets: {recommend: none}}",
         ", maps: {dscp_to_priority: {10: 3}}",
     ]);
     (cell, shared, frame, more).prop_map(|(c, s, f, m)| {

@@ -1,0 +1,356 @@
+//! What a port does by itself: measuring, discovery, headroom.
+
+mod discovery;
+
+use super::{Cx, Place};
+use crate::agents::{AgentsPlan, AutoPlan, Method, Shims, Statistic};
+use crate::config::quantity::Span;
+use crate::config::raw::{
+    AutoHeadroom, Dcbx, Headroom, KindsName, LengthName, Lldp, Measurement, MethodName, Port, Ptp,
+    PtpProfile, RidesName, StatisticName, TimesName,
+};
+use crate::discovery::{EtsTable, FRAME_MAX, Role, frame_len};
+use crate::headroom::measure::{InitiatePlan, MeasurePlan};
+use crate::headroom::peer_delay::PeerDelayPlan;
+use crate::headroom::{DelayInputs, SoftwareTerms};
+use crate::pfc::FlowControl;
+use crate::schedule::ClassPlan;
+use crate::switch::PortPlan;
+use crate::time::Duration;
+use crate::units::{BitsPerSec, Mac, PRIORITIES, PrioritySet};
+use crate::wire::WireError;
+use crate::wire::dcbx::ets::algorithm;
+use crate::wire::headroom::{Dialect, KindCodes, LengthField, Piggyback, TimeUnit};
+
+/// How long a port waits for the DCBX of its peer: three LLDPDUs of the fast start.
+const WAIT_DEFAULT: Duration = Duration::from_secs(3);
+const WAIT_MAX: Duration = Duration::from_secs(3_600);
+/// No delay is longer: no buffer holds more.
+const DELAY_MAX: Duration = Duration::from_secs(1);
+/// Sequence numbers have eight bits.
+const REQUESTS_MAX: u16 = 256;
+/// Requests closer together would be a flood, and further apart no measurement.
+const SPACING: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(10));
+const PERIOD: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(864_000));
+const PTP_INTERVAL: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(100));
+/// The upper four bits of PTP's first octet in messages of 802.1AS.
+const SDO_802_1AS: u8 = 1;
+
+/// What a file says of the agents of one port.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Said<'a> {
+    pub headroom: Option<&'a Headroom>,
+    pub measurement: Option<&'a Measurement>,
+    pub ptp: Option<&'a Ptp>,
+    pub lldp: Option<&'a Lldp>,
+    pub dcbx: Option<&'a Dcbx>,
+}
+
+/// The port that they are for.
+pub(crate) struct Around<'a> {
+    /// The port's name and the system's.
+    pub names: (&'a str, &'a str),
+    /// The port's address and the system's.
+    pub macs: (Mac, Mac),
+    pub rate: BitsPerSec,
+    /// How it treats pauses.
+    pub pfc: FlowControl,
+    /// What its scheduler does.
+    pub ets: EtsTable,
+    /// What its system is. A station takes what its peer says unless the file speaks of it.
+    pub role: Role,
+    /// What lies between its stamps and the cable.
+    pub internal: Duration,
+    /// The link, what software adds, and the cell size, if there is headroom to be found.
+    pub link: Option<(DelayInputs, SoftwareTerms, u32)>,
+}
+
+/// Stands for a name that is given later; none that is told is longer.
+pub(crate) const UNNAMED: &str = "----------------------------------------------------------------";
+
+/// As much of a name that the file does not give to LLDP itself as is told.
+pub(crate) fn told(name: &str) -> &str {
+    let mut end = name.len().min(UNNAMED.len());
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
+}
+
+impl<'a> Said<'a> {
+    /// What a port of a switch file says.
+    pub fn of(port: &'a Port) -> Self {
+        Self {
+            headroom: port.headroom.as_ref(),
+            measurement: port.measurement.as_ref(),
+            ptp: port.ptp.as_ref(),
+            lldp: port.lldp.as_ref(),
+            dcbx: port.dcbx.as_ref(),
+        }
+    }
+
+    /// How headroom is to be found, if it is.
+    fn auto(&self) -> Option<&'a AutoHeadroom> {
+        match self.headroom {
+            Some(Headroom::Auto(auto)) => Some(auto),
+            Some(Headroom::Computed) | None => None,
+        }
+    }
+}
+
+impl Around<'_> {
+    /// The priorities that PFC stops, either way: DCBX knows no direction.
+    fn paused(&self) -> PrioritySet {
+        match self.pfc {
+            FlowControl::Pfc { send, obey } => PrioritySet(send.0 | obey.0),
+            FlowControl::Pause { .. } | FlowControl::Off => PrioritySet::EMPTY,
+        }
+    }
+}
+
+/// The agents of a port, or nothing if it has none.
+pub(crate) fn agents(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: Said<'_>,
+    port: &Around<'_>,
+) -> Option<AgentsPlan> {
+    let method = said.auto().map(|auto| match auto.method.unwrap_or_default() {
+        MethodName::RoundTrip => Method::RoundTrip,
+        MethodName::Ptp => Method::PeerDelay,
+    });
+    let by = |this| method == Some(this);
+    let measure = measurement(cx, &at.key("measurement"), said.measurement, by(Method::RoundTrip));
+    let peer_delay = ptp(cx, &at.key("ptp"), said.ptp, by(Method::PeerDelay));
+    let can = (
+        measure.as_ref().is_some_and(|m| m.respond),
+        peer_delay.as_ref().is_some_and(|p| p.respond),
+    );
+    let lldp = discovery::lldp(cx, at, (said.lldp, said.dcbx.is_some()), port);
+    let dcbx = said.dcbx.map(|dcbx| discovery::dcbx(cx, &at.key("dcbx"), dcbx, port, can));
+    // What is out of range was reported where it stands.
+    let len = lldp.as_ref().map(|lldp| frame_len(lldp, dcbx.as_ref()));
+    if len == Some(Err(WireError::NoRoom)) {
+        let what = format!(
+            "what the port says of itself does not fit into a frame of {FRAME_MAX} octets: shorten \
+             its texts, or have fewer applications"
+        );
+        cx.error(&at.key("lldp"), what);
+    }
+    let auto = auto(cx, &at.key("headroom").key("auto"), said.auto(), port, dcbx.is_some());
+    let any = lldp.is_some() || measure.is_some() || peer_delay.is_some() || auto.is_some();
+    any.then_some(AgentsPlan {
+        mac: port.macs.0,
+        rate: port.rate,
+        lldp,
+        dcbx,
+        measure,
+        peer_delay,
+        auto,
+    })
+}
+
+fn span(said: Option<Span>) -> Duration {
+    said.map_or(Duration::ZERO, |s| s.0)
+}
+
+/// How headroom is found.
+fn auto(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: Option<&AutoHeadroom>,
+    port: &Around<'_>,
+    dcbx: bool,
+) -> Option<AutoPlan> {
+    let (said, (link, software, cell_bytes)) = (said?, port.link?);
+    let mut delay = |at: &Place<'_>, said| {
+        cx.ranged(at, span(said), (Duration::ZERO, DELAY_MAX), Duration::ZERO)
+    };
+    let invocation = delay(&at.key("invocation"), said.invocation);
+    let shims = said.macsec.as_ref().map(|macsec| {
+        let at = at.key("macsec");
+        Shims {
+            local: delay(&at.key("local_shim"), macsec.local_shim),
+            remote: delay(&at.key("remote_shim"), macsec.remote_shim),
+        }
+    });
+    let wait = said.wait.map_or(WAIT_DEFAULT, |s| s.0);
+    let wait = cx.ranged(&at.key("wait"), wait, (Duration::ZERO, WAIT_MAX), WAIT_DEFAULT);
+    Some(AutoPlan {
+        link,
+        software,
+        cell_bytes,
+        method: match said.method.unwrap_or_default() {
+            MethodName::RoundTrip => Method::RoundTrip,
+            MethodName::Ptp => Method::PeerDelay,
+        },
+        statistic: match said.statistic.unwrap_or_default() {
+            StatisticName::Max => Statistic::Max,
+            StatisticName::Mean => Statistic::Mean,
+            StatisticName::Percentile(n) => Statistic::Percentile(n),
+        },
+        invocation,
+        shims,
+        wait: if dcbx { wait } else { Duration::ZERO },
+    })
+}
+
+/// The measurement: where it is spoken of, or where headroom is found by it.
+fn measurement(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: Option<&Measurement>,
+    needed: bool,
+) -> Option<MeasurePlan> {
+    let silent = Measurement::default();
+    let said = match said {
+        None if !needed => return None,
+        said => said.unwrap_or(&silent),
+    };
+    let initiates = said.initiate.unwrap_or(needed);
+    if needed && !initiates {
+        let what = "headroom is found by this measurement (`headroom: auto`), so it cannot be off: \
+                    take `initiate` out, or write `headroom: computed`";
+        cx.error(&at.key("initiate"), what);
+    }
+    let respond = said.respond.unwrap_or(true);
+    let initiate = initiate(cx, at, said);
+    (respond || initiates).then(|| MeasurePlan {
+        respond,
+        initiate: initiates.then_some(initiate),
+        dialect: Dialect {
+            kind: match said.kinds.unwrap_or_default() {
+                KindsName::Flags => KindCodes::Flags,
+                KindsName::Numbers => KindCodes::Numbers,
+            },
+            length: match said.length.unwrap_or_default() {
+                LengthName::Whole => LengthField::Whole,
+                LengthName::Rest => LengthField::Rest,
+            },
+            unit: match said.times.unwrap_or_default() {
+                TimesName::Ns => TimeUnit::Nanoseconds,
+                TimesName::Ps => TimeUnit::Picoseconds,
+            },
+            piggyback: match said.rides.unwrap_or_default() {
+                RidesName::Request => Piggyback::Request,
+                RidesName::Response => Piggyback::Response,
+            },
+        },
+    })
+}
+
+/// How many rounds, and how far apart.
+fn initiate(cx: &mut Cx, at: &Place<'_>, said: &Measurement) -> InitiatePlan {
+    let default = InitiatePlan::DEFAULT;
+    let rounds = said.rounds.unwrap_or(default.rounds);
+    let rounds = cx.ranged(&at.key("rounds"), rounds, (1, REQUESTS_MAX), default.rounds);
+    let enough = if rounds > default.requests_max { REQUESTS_MAX } else { default.requests_max };
+    let requests = said.requests.unwrap_or(enough);
+    if requests < rounds || requests > REQUESTS_MAX {
+        let what = format!(
+            "{requests} requests cannot bring {rounds} round trips and keep their sequence numbers \
+             apart: choose {rounds} to {REQUESTS_MAX}"
+        );
+        cx.error(&at.key("requests"), what);
+    }
+    let spacing_max = said.spacing_max.map_or(default.spacing_max, |s| s.0);
+    let max_at = at.key("spacing_max");
+    let spacing_max = cx.ranged(&max_at, spacing_max, SPACING, default.spacing_max);
+    let spacing_min = said.spacing_min.map_or(default.spacing_min.min(spacing_max), |s| s.0);
+    if spacing_min > spacing_max {
+        let what = format!(
+            "{spacing_min} is more than spacing_max ({spacing_max}), after which a request is sent \
+             in any case; choose less"
+        );
+        cx.error(&at.key("spacing_min"), what);
+    }
+    let period_at = at.key("period");
+    let period = said.period.map(|s| cx.ranged(&period_at, s.0, PERIOD, PERIOD.1));
+    InitiatePlan {
+        rounds,
+        spacing_min,
+        spacing_max,
+        requests_max: requests,
+        period,
+        piggyback: said.piggyback.unwrap_or(default.piggyback),
+    }
+}
+
+/// PTP's peer delay: where it is spoken of, or where headroom is found by it.
+fn ptp(cx: &mut Cx, at: &Place<'_>, said: Option<&Ptp>, needed: bool) -> Option<PeerDelayPlan> {
+    let silent = Ptp::default();
+    let said = match said {
+        None if !needed => return None,
+        said => said.unwrap_or(&silent),
+    };
+    let default = PeerDelayPlan::DEFAULT;
+    let initiates = said.initiate.unwrap_or(true);
+    if needed && !initiates {
+        let what = "headroom is found by this delay (`headroom: {auto: {method: ptp}}`), so it \
+                    cannot be off: take `initiate` out, or write `headroom: computed`";
+        cx.error(&at.key("initiate"), what);
+    }
+    let every = Duration::from_secs(1);
+    let interval = said.interval.map_or(every, |s| s.0);
+    let interval = cx.ranged(&at.key("interval"), interval, PTP_INTERVAL, every);
+    let respond = said.respond.unwrap_or(default.respond);
+    let rounds = said.rounds.unwrap_or(default.rounds);
+    let rounds = cx.ranged(&at.key("rounds"), rounds, (1, 256), default.rounds);
+    let domain = said.domain.unwrap_or(default.domain);
+    let domain = cx.ranged(&at.key("domain"), domain, (0, 239), default.domain);
+    (respond || initiates).then(|| PeerDelayPlan {
+        interval: initiates.then_some(interval),
+        respond,
+        domain,
+        major_sdo_id: match said.profile.unwrap_or_default() {
+            PtpProfile::Ieee1588 => default.major_sdo_id,
+            PtpProfile::Ieee8021As => SDO_802_1AS,
+        },
+        rounds,
+    })
+}
+
+/// What a port's scheduler does, in the words of ETS: weights as shares of 100 %.
+pub(crate) fn ets_of(port: &PortPlan) -> EtsTable {
+    let weights = port.schedule.classes.map(|class| match class {
+        ClassPlan::Strict => None,
+        ClassPlan::Dwrr { weight } => Some(u32::from(weight)),
+    });
+    EtsTable {
+        class: port.classify.class.map(|class| class.index() as u8),
+        bandwidth: shares(weights.map(|w| w.unwrap_or(0))),
+        algorithm: weights.map(|w| if w.is_some() { algorithm::ETS } else { algorithm::STRICT }),
+    }
+}
+
+/// Weights in percent, 100 in all, by largest remainder; all 0 stay 0.
+fn shares(weights: [u32; PRIORITIES]) -> [u8; PRIORITIES] {
+    let all: u32 = weights.iter().sum();
+    if all == 0 {
+        return [0; PRIORITIES];
+    }
+    let mut out = weights.map(|w| (w * 100 / all) as u8);
+    let mut order: [usize; PRIORITIES] = core::array::from_fn(|n| n);
+    order.sort_by_key(|n| core::cmp::Reverse(weights[*n] * 100 % all));
+    let missing = 100 - out.iter().map(|share| usize::from(*share)).sum::<usize>();
+    for n in order.into_iter().take(missing) {
+        out[n] += 1;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_whole_percents_that_make_a_hundred() {
+        assert_eq!(shares([0; 8]), [0; 8]);
+        assert_eq!(shares([1, 0, 1, 0, 1, 0, 0, 0]), [34, 0, 33, 0, 33, 0, 0, 0]);
+        assert_eq!(shares([30, 0, 0, 50, 0, 0, 20, 0]), [30, 0, 0, 50, 0, 0, 20, 0]);
+        assert_eq!(shares([65_535, 1, 0, 0, 0, 0, 0, 0]), [100, 0, 0, 0, 0, 0, 0, 0]);
+        for weights in [[1; 8], [7, 11, 13, 17, 19, 23, 29, 31], [65_535; 8]] {
+            assert_eq!(shares(weights).iter().map(|n| u32::from(*n)).sum::<u32>(), 100);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Agents of labs: who measures, who answers, and what each is called.
+
+use super::*;
+use crate::agents::{AgentsPlan, Method, Statistic};
+use crate::discovery::PfcForm;
+use crate::headroom::Phy;
+use crate::sim::{NodeKind, NodePlan};
+use crate::time::Duration;
+use crate::units::{BitsPerSec, PrioritySet};
+use crate::wire::headroom::TimeUnit;
+
+/// The agents of a host, or of a switch's port.
+fn agents(node: &NodePlan, port: usize) -> Option<&AgentsPlan> {
+    match &node.kind {
+        NodeKind::Switch(switch) => switch.ports[port].agents.as_ref(),
+        NodeKind::Host(host) => host.agents.as_ref(),
+    }
+}
+
+fn nodes(text: &str) -> Vec<NodePlan> {
+    let (lab, warnings) = good(text);
+    assert_eq!(warnings, Vec::<String>::new());
+    lab.plan.network.nodes
+}
+
+fn named<'a>(nodes: &'a [NodePlan], name: &str) -> &'a NodePlan {
+    nodes.iter().find(|n| n.name() == name).unwrap()
+}
+
+#[test]
+fn nobody_has_agents_unless_the_file_says_so() {
+    for node in nodes("topology: {ring: {switches: 3}}") {
+        assert_eq!(agents(&node, 0), None, "{}", node.name());
+    }
+}
+
+#[test]
+fn hosts_answer_a_switch_that_finds_its_headroom() {
+    let nodes = nodes(
+        "topology: {star: {hosts: 2}}\n\
+         profiles: {p: {defaults: {pfc: {}, headroom: auto, measurement: {times: ps, rounds: 7}}}}\n\
+         nodes: {hosts: [{name: h2, measurement: {respond: false}}]}",
+    );
+    let port = agents(named(&nodes, "s1"), 0).unwrap();
+    let auto = port.auto.as_ref().unwrap();
+    assert_eq!((auto.method, auto.statistic), (Method::RoundTrip, Statistic::Max));
+    assert_eq!((auto.cell_bytes, auto.wait), (256, Duration::ZERO));
+    assert_eq!((auto.link.interface.phy(), auto.link.cable_m), (Phy::Base100R, 1));
+    assert_eq!(port.rate, BitsPerSec::gbps(100));
+    assert_eq!(port.measure.as_ref().unwrap().initiate.unwrap().rounds, 7);
+
+    let host = agents(named(&nodes, "h1"), 0).unwrap();
+    let measure = host.measure.as_ref().unwrap();
+    assert!(measure.respond && measure.initiate.is_none() && host.auto.is_none());
+    assert_eq!(measure.dialect.unit, TimeUnit::Picoseconds);
+    let NodeKind::Host(station) = &named(&nodes, "h1").kind else { panic!() };
+    assert_eq!(host.mac, station.mac);
+    // One that says that it does not answer does not.
+    assert_eq!(agents(named(&nodes, "h2"), 0), None);
+}
+
+#[test]
+fn switches_answer_each_other_by_the_method_that_is_asked_for() {
+    let nodes = nodes(
+        "nodes: {switches: [{name: a, profile: finds}, {name: b, profile: plain}], hosts: 1}\n\
+         links: [{from: a, to: b}, {from: b, to: h1}]\n\
+         profiles:\n  plain: {defaults: {pfc: {}}}\n  \
+         finds: {defaults: {pfc: {}, headroom: {auto: {method: ptp}}, ptp: {domain: 7}}}",
+    );
+    let asks = agents(named(&nodes, "a"), 0).unwrap();
+    assert!(asks.measure.is_none() && asks.peer_delay.unwrap().interval.is_some());
+    let answers = agents(named(&nodes, "b"), 0).unwrap();
+    let ptp = answers.peer_delay.unwrap();
+    assert!(ptp.respond && ptp.interval.is_none() && ptp.domain == 7);
+    assert!(answers.measure.is_none() && answers.auto.is_none());
+    assert_eq!(agents(named(&nodes, "b"), 1), None);
+    assert_eq!(agents(named(&nodes, "h1"), 0), None);
+}
+
+#[test]
+fn neighbours_are_told_who_is_who_and_what_each_can_do() {
+    let nodes = nodes(
+        "topology: {star: {hosts: 2}}\n\
+         profiles: {p: {defaults: {pfc: {enable: [3]}, headroom: auto, \
+         queues: {0-2: {weight: 1}, 3: {weight: 3}}, dcbx: {pfc: {form: proposed}, \
+         applications: [{priority: 3, udp: 4791}]}}}}\n\
+         defaults: {hosts: {dcbx: {pfc: {form: proposed}}}}",
+    );
+    let of = |name, port| agents(named(&nodes, name), port).unwrap();
+    let (first, second) = (of("s1", 0), of("s1", 1));
+    let lldp = |a: &AgentsPlan| a.lldp.clone().unwrap();
+    assert_eq!(lldp(first).chassis, lldp(second).chassis);
+    assert_ne!(lldp(first).chassis, first.mac);
+    assert_eq!((&*lldp(second).port_id, &*lldp(second).system_name), ("to_h2", "s1"));
+    assert_eq!(first.auto.as_ref().unwrap().wait, Duration::from_secs(3));
+
+    let dcbx = second.dcbx.as_ref().unwrap();
+    assert_eq!((dcbx.mac, dcbx.internal_delay), (second.mac, Some(Duration::ZERO)));
+    let (pfc, ets) = (dcbx.pfc.unwrap(), dcbx.ets.unwrap());
+    assert!(!pfc.willing && !ets.willing && !pfc.macsec_bound);
+    assert_eq!(pfc.enable, PrioritySet(1 << 3));
+    assert_eq!(ets.local.bandwidth, [17, 17, 16, 50, 0, 0, 0, 0]);
+    assert_eq!(ets.local.algorithm, [2, 2, 2, 2, 0, 0, 0, 0]);
+    assert_eq!(ets.recommended, Some(ets.local));
+
+    let host = of("h2", 0);
+    let (name, dcbx) = (lldp(host), host.dcbx.as_ref().unwrap());
+    assert_eq!((&*name.system_name, &*name.port_id), ("h2", "h2-s1"));
+    assert_eq!(name.chassis, host.mac);
+    assert!(dcbx.pfc.unwrap().willing && dcbx.ets.unwrap().willing);
+    // It answers, because it is asked, and says so.
+    let form = PfcForm::Proposed { round_trip: true, ptp: false, macsec: false };
+    assert_eq!(dcbx.pfc.unwrap().form, form);
+}
+
+#[test]
+fn ends_that_write_differently_are_warned_of() {
+    let (_, warnings) = good(
+        "topology: {star: {hosts: 2}}\n\
+         profiles: {p: {defaults: {pfc: {}, headroom: auto}}}\n\
+         nodes: {hosts: [{name: h2, measurement: {times: ps}}]}",
+    );
+    assert_eq!(warnings.len(), 1);
+    let said = "f.yaml:3:41: nodes.hosts[0].measurement: h2 and the other end of its link \
+                write messages differently, so they measure nothing: say the same `times`, \
+                `kinds` and `length` on both";
+    assert_eq!(warnings[0], said);
+}

@@ -1,0 +1,167 @@
+//! What ports of a lab do by themselves: hosts as the file says, switches as their profile says, and
+//! whoever is at the other end of a port that finds its headroom answers it.
+
+use super::graph::{Graph, Kind, Node};
+use super::links::LinkSpec;
+use super::raw;
+use super::switches::{Profiles, Switches};
+use super::{hosts, switch_port_mac};
+use crate::agents::{AgentsPlan, Method};
+use crate::config::{Around, Cx, Said, UNNAMED, agents, told};
+use crate::discovery::{EtsTable, PfcForm, Role};
+use crate::headroom::measure::MeasurePlan;
+use crate::headroom::peer_delay::PeerDelayPlan;
+use crate::pfc::FlowControl;
+use crate::switch::PortPlan;
+use crate::time::Duration;
+use crate::units::Mac;
+
+/// The number of the port whose address stands for the whole switch; none has so many.
+const CHASSIS: usize = 0xffff;
+
+/// Gives a port of a switch what only this one has: names and addresses.
+pub(super) fn name_port(port: &mut PortPlan, switch: &str, number: usize) {
+    let (mac, name) = (port.mac, port.name.as_str());
+    let Some(agents) = &mut port.agents else { return };
+    name_agents(agents, (name, switch), (mac, switch_port_mac(number, CHASSIS)));
+}
+
+fn name_agents(agents: &mut AgentsPlan, names: (&str, &str), macs: (Mac, Mac)) {
+    agents.mac = macs.0;
+    if let Some(lldp) = &mut agents.lldp {
+        (lldp.mac, lldp.chassis) = macs;
+        for (told_so, name) in [(&mut lldp.port_id, names.0), (&mut lldp.system_name, names.1)] {
+            if told_so == UNNAMED {
+                told(name).clone_into(told_so);
+            }
+        }
+    }
+    if let Some(dcbx) = &mut agents.dcbx {
+        dcbx.mac = macs.0;
+        if let Some(isolation) = &mut dcbx.isolation {
+            isolation.mac = macs.0;
+        }
+    }
+}
+
+/// The agents of a host: those that it speaks of, and what its peer needs answered.
+pub(super) fn of_host(
+    cx: &mut Cx,
+    (graph, node): (&Graph<'_>, usize),
+    spec: &LinkSpec,
+    switches: &Switches,
+    said: &raw::Host,
+    flow_control: FlowControl,
+) -> Option<AgentsPlan> {
+    let n: &Node<'_> = &graph.nodes[node];
+    let Kind::Host(_, number) = &n.kind else { return None };
+    let mac = hosts::mac(*number as usize);
+    let around = Around {
+        names: (&graph.links[*n.ports.first()?].name, &n.name),
+        macs: (mac, mac),
+        rate: spec.rate,
+        pfc: flow_control,
+        ets: EtsTable {
+            class: core::array::from_fn(|n| n as u8),
+            bandwidth: [0; 8],
+            algorithm: [0; 8],
+        },
+        role: Role::Station,
+        internal: Duration::ZERO,
+        link: None,
+    };
+    let says = Said {
+        headroom: None,
+        measurement: said.measurement.as_ref(),
+        ptp: said.ptp.as_ref(),
+        lldp: said.lldp.as_ref(),
+        dcbx: said.dcbx.as_ref(),
+    };
+    let stands = ["measurement", "ptp", "lldp", "dcbx"].iter().any(|key| n.at.own.has(key));
+    let at = if stands { &n.at.own } else { &n.at.defaults };
+    let own = agents(cx, at, says, &around);
+    let (peer, port) = graph.peer(node, 0);
+    let peer = switches.plans[peer].as_ref().and_then(|s| s.ports[port].agents.as_ref());
+    let silent = (said.measurement.is_none(), said.ptp.is_none());
+    let all = match peer {
+        Some(peer) => answering(own, peer, silent, mac),
+        None => own,
+    };
+    if let (Some(all), Some(peer)) = (&all, peer) {
+        same_dialect(cx, n, all, peer);
+    }
+    all
+}
+
+/// Two ends that write their messages differently measure nothing.
+fn same_dialect(cx: &mut Cx, host: &Node<'_>, own: &AgentsPlan, peer: &AgentsPlan) {
+    let (Some(own), Some(peer)) = (&own.measure, &peer.measure) else { return };
+    if own.dialect != peer.dialect {
+        let what = format!(
+            "{} and the other end of its link write messages differently, so they measure nothing: \
+             say the same `times`, `kinds` and `length` on both",
+            host.name
+        );
+        cx.warn(&host.at.key("measurement"), what);
+    }
+}
+
+/// Lets ports of switches answer those at the other end that find their headroom.
+pub(super) fn answer(graph: &Graph<'_>, profiles: &Profiles<'_>, switches: &mut Switches) {
+    for node in 0..graph.nodes.len() {
+        let Some(profile) = switches.profile_of[node] else { continue };
+        for port in 0..graph.nodes[node].ports.len() {
+            let (peer, far) = graph.peer(node, port);
+            let Some(peer) = &switches.plans[peer] else { continue };
+            let Some(peer) = peer.ports[far].agents.clone() else { continue };
+            let Some(plan) = &mut switches.plans[node] else { continue };
+            let (own, mac) = (plan.ports[port].agents.take(), plan.ports[port].mac);
+            plan.ports[port].agents = answering(own, &peer, profiles.silent(profile), mac);
+        }
+    }
+}
+
+/// Agents that answer what the peer's headroom is found by, where nothing else is said of it.
+fn answering(
+    own: Option<AgentsPlan>,
+    peer: &AgentsPlan,
+    silent: (bool, bool),
+    mac: Mac,
+) -> Option<AgentsPlan> {
+    let measure = peer.measure.as_ref().filter(|_| silent.0).map(|theirs| MeasurePlan {
+        respond: true,
+        initiate: None,
+        dialect: theirs.dialect,
+    });
+    let peer_delay = peer.peer_delay.filter(|_| silent.1).map(|theirs| PeerDelayPlan {
+        interval: None,
+        respond: true,
+        ..theirs
+    });
+    let (measure, peer_delay) = match peer.auto.as_ref().map(|auto| auto.method) {
+        Some(Method::RoundTrip) => (measure, None),
+        Some(Method::PeerDelay) => (None, peer_delay),
+        None => return own,
+    };
+    let mut all = own.unwrap_or(AgentsPlan {
+        mac,
+        rate: peer.rate,
+        lldp: None,
+        dcbx: None,
+        measure: None,
+        peer_delay: None,
+        auto: None,
+    });
+    all.measure = all.measure.or(measure);
+    all.peer_delay = all.peer_delay.or(peer_delay);
+    let can = (
+        all.measure.as_ref().is_some_and(|m| m.respond),
+        all.peer_delay.is_some_and(|p| p.respond),
+    );
+    let pfc = all.dcbx.as_mut().and_then(|dcbx| dcbx.pfc.as_mut());
+    if let Some(PfcForm::Proposed { round_trip, ptp, .. }) = pfc.map(|pfc| &mut pfc.form) {
+        (*round_trip, *ptp) = can;
+    }
+    let any = all.lldp.is_some() || all.auto.is_some() || can.0 || can.1;
+    any.then_some(all)
+}
