@@ -155,7 +155,7 @@ impl AgentsView {
 }
 
 fn auto(plan: &AutoPlan) -> AutoView {
-    let shims = |s: crate::agents::Shims| ShimsView {
+    let shims = |s: crate::headroom::Shims| ShimsView {
         local_ns: nanos(s.local),
         remote_ns: nanos(s.remote),
     };

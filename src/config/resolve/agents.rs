@@ -3,13 +3,14 @@
 mod discovery;
 
 use super::{Cx, Place};
-use crate::agents::{AgentsPlan, AutoPlan, Method, Shims, Statistic};
+use crate::agents::{AgentsPlan, AutoPlan, Method, Statistic};
 use crate::config::quantity::Span;
 use crate::config::raw::{
     AutoHeadroom, Dcbx, Headroom, KindsName, LengthName, Lldp, Measurement, MethodName, Port, Ptp,
     PtpProfile, RidesName, StatisticName, TimesName,
 };
 use crate::discovery::{EtsTable, FRAME_MAX, Role, frame_len};
+use crate::headroom::Shims;
 use crate::headroom::measure::{InitiatePlan, MeasurePlan};
 use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::headroom::{DelayInputs, SoftwareTerms};
