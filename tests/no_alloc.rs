@@ -16,8 +16,12 @@ mod probed;
 use memory::{MemFrame, MemPort};
 use overload::Overload;
 use plan::Pipeline;
+use sluice::agents::AgentsPlan;
 use sluice::congestion::DcqcnPlan;
+use sluice::discovery::{DcbxPfcPlan, DcbxPlan, LldpPlan, PfcForm, Precedence, Subtypes};
 use sluice::frame::{Burst, Frame};
+use sluice::headroom::measure::{InitiatePlan, MeasurePlan};
+use sluice::headroom::peer_delay::PeerDelayPlan;
 use sluice::host::plan::stream::{
     self as pace, Checksum, Covered, Edit, LengthField, Limit, Pace, Path, Payload, Sizes,
     StreamPlan, TemplatePlan, Values,
@@ -33,6 +37,7 @@ use sluice::schedule::LinePlan;
 use sluice::switch::Switch;
 use sluice::time::{Duration, Instant};
 use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, PortId, Priority, PrioritySet, Quanta};
+use sluice::wire::headroom::Dialect;
 use sluice::wire::ip::{self, Ecn};
 use sluice::wire::roce::U24;
 use sluice::wire::{mac_control, pfc};
@@ -161,6 +166,90 @@ fn no_answer_costs_an_allocation_either() {
         assert!(s.completions.messages > 100 && r.messages >= s.completions.messages, "{r:?}");
     }
     assert!(got.receivers[0].cnps > 10 && got.receivers[1].naks > 10, "{:?}", got.receivers);
+}
+
+/// Agents that have much to say.
+fn agents(mac: Mac) -> AgentsPlan {
+    let pfc = DcbxPfcPlan {
+        willing: true,
+        macsec_bound: false,
+        capability: 8,
+        enable: PrioritySet::of(Priority::ALL[3]),
+        form: PfcForm::Proposed { round_trip: true, ptp: true, macsec: false },
+    };
+    let initiate = InitiatePlan {
+        spacing_min: Duration::from_micros(2),
+        spacing_max: Duration::from_micros(9),
+        period: Some(Duration::from_micros(50)),
+        ..InitiatePlan::DEFAULT
+    };
+    let lldp = LldpPlan {
+        interval: Duration::from_micros(700),
+        fast_interval: Duration::from_micros(300),
+        ..LldpPlan::new(mac, mac, "port")
+    };
+    AgentsPlan {
+        mac,
+        rate: BitsPerSec::gbps(100),
+        lldp: Some(lldp),
+        dcbx: Some(DcbxPlan {
+            mac,
+            ets: None,
+            pfc: Some(pfc),
+            applications: vec![],
+            internal_delay: Some(Duration::from_nanos(700)),
+            isolation: None,
+            topology: None,
+            precedence: Precedence::default(),
+            subtypes: Subtypes::DEFAULT,
+        }),
+        measure: Some(MeasurePlan {
+            respond: true,
+            initiate: Some(initiate),
+            dialect: Dialect::default(),
+        }),
+        peer_delay: Some(PeerDelayPlan {
+            interval: Some(Duration::from_micros(13)),
+            ..PeerDelayPlan::DEFAULT
+        }),
+        auto: None,
+    }
+}
+
+#[test]
+fn no_measurement_and_no_discovery_costs_an_allocation() {
+    memory::stock(1_024);
+    let mut plan = plan::plan(1, Pipeline::Lossless, 1);
+    plan.ports[0].agents = Some(agents(plan.ports[0].mac));
+    let mut host = station(7, &[], &[]);
+    host.agents = Some(agents(host.mac));
+    let (near, mut out) = MemPort::pair(256);
+    let (mut back, far) = MemPort::pair(256);
+    let end = mesh(&[0], 1, 1).pop().unwrap();
+    let ports = vec![(PortId::MIN, near)];
+    let mut switch = Switch::<Memory>::new(&plan, ports, end, LossWatch::new(&plan)).unwrap();
+    let mut host = Station::new(&host, far).unwrap();
+    let (mut now, mut burst, mut news) = (Instant::ZERO, Burst::new(), 0);
+    let counted = allocation_counter::measure(|| {
+        for _ in 0..200_000 {
+            now += Duration::from_nanos(700);
+            switch.poll(now);
+            host.poll(now);
+            out.rx_burst(&mut burst);
+            back.tx_burst(&mut burst);
+            back.rx_burst(&mut burst);
+            out.tx_burst(&mut burst);
+            while switch.next_news().is_some() || host.agents_mut().unwrap().next_news().is_some() {
+                news += 1;
+            }
+        }
+    });
+    assert_eq!((counted.count_total, counted.count_current), (0, 0), "{counted:?}");
+    let snapshot = switch.agents(PortId::MIN).unwrap().snapshot(now);
+    assert!(news > 100 && snapshot.neighbours.len() == 1, "{news} {snapshot:?}");
+    let measured = snapshot.measure.unwrap();
+    assert!(measured.counters.round_trips > 1_000 && measured.rounds == 100, "{measured:?}");
+    assert!(snapshot.path_delay.unwrap().delay.is_some() && snapshot.resolved.is_some());
 }
 
 /// A stream of every kind of length and field, of `rate` frames per second.

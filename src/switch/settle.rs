@@ -216,6 +216,8 @@ impl Settler {
         resolved: &Resolved,
         apply: &mut impl FnMut(Change) -> Result<(), Refused>,
     ) {
+        let (peer, methods) = (resolved.peer.map(|peer| peer.mac), resolved.methods);
+        self.tell(now, port, StepKind::Peer { state: resolved.state, peer, methods });
         if let Some(pfc) = &resolved.pfc {
             self.set_pfc(now, port, pfc, apply);
         }

@@ -187,23 +187,30 @@ impl Session {
     fn set_group(&self, set: &SetGroup) -> Result<()> {
         let port = self.port(&set.port)?;
         let group = PriorityGroup::new(set.group).context("group: 0 to 7")?;
+        let needed = self.headroom_needed(port, group);
         let mut plan = lock(&self.plan);
         let old = plan.buffer.groups[port.index()][group.index()];
         let new = with(old, set, &plan.buffer)?;
-        if let (GroupKind::Lossless { headroom, .. }, Some(need)) =
-            (new.kind, self.headroom.get(&(port, group)))
-        {
+        if let (GroupKind::Lossless { headroom, .. }, Some(need)) = (new.kind, needed) {
             let octets = |cells: Cells| u64::from(cells.0) * u64::from(plan.buffer.cell_bytes);
             ensure!(
-                headroom >= *need,
+                headroom >= need,
                 "xoff: the round trip of the link needs {} octets of headroom, {} were asked for",
-                octets(*need),
+                octets(need),
                 octets(headroom),
             );
         }
         self.controller.apply(Change::Group { port, group, plan: new })?;
         plan.buffer.groups[port.index()][group.index()] = new;
         Ok(())
+    }
+
+    /// The least headroom of a lossless group: as its link was measured, or else as it is planned.
+    fn headroom_needed(&self, port: PortId, group: PriorityGroup) -> Option<Cells> {
+        let settler = self.settler.as_ref().map(lock);
+        let measured = settler.as_ref().and_then(|s| s.headroom(port));
+        let measured = measured.filter(|headroom| headroom.set).map(|h| h.required.cells);
+        measured.or_else(|| self.headroom.get(&(port, group)).copied())
     }
 
     fn set_ecn(&self, set: &SetEcn) -> Result<()> {

@@ -4,9 +4,9 @@ use core::fmt;
 
 use super::listed;
 use crate::agents::{Failure, Found, Method};
-use crate::discovery::{EtsTable, Party};
+use crate::discovery::{EtsTable, Methods, Party, PeerState};
 use crate::time::Instant;
-use crate::units::{Cells, PortId, PriorityGroup, PrioritySet};
+use crate::units::{Cells, Mac, PortId, PriorityGroup, PrioritySet};
 
 /// One step of a port.
 #[derive(Clone, PartialEq, Debug)]
@@ -53,6 +53,15 @@ pub enum StepKind {
         cell: u32,
         /// Why.
         why: String,
+    },
+    /// DCBX has another peer, or the peer says something else.
+    Peer {
+        /// Whether there is one.
+        state: PeerState,
+        /// Its address.
+        peer: Option<Mac>,
+        /// What both ends can measure by, if the peer says so.
+        methods: Option<Methods>,
     },
     /// PFC runs for these priorities.
     Pfc {
@@ -131,6 +140,20 @@ impl fmt::Display for StepKind {
                 need.0,
                 bytes(has, cell),
             ),
+            Self::Peer { state: PeerState::Several, .. } => {
+                f.write_str("DCBX: more than one peer speaks on this link, so nothing is agreed")
+            }
+            Self::Peer { peer: Some(mac), methods, .. } => {
+                let can = match methods {
+                    None => "does not say what it can measure by",
+                    Some(Methods { round_trip: true, ptp: true }) => "measures by both methods",
+                    Some(Methods { round_trip: true, .. }) => "measures the round trip",
+                    Some(Methods { ptp: true, .. }) => "measures by PTP",
+                    Some(_) => "measures by nothing that this port can",
+                };
+                write!(f, "DCBX: the peer is {mac}, which {can}")
+            }
+            Self::Peer { .. } => f.write_str("DCBX: no peer any more"),
             Self::Pfc { enable, from } => {
                 write!(f, "PFC for priorities {}, {}", listed(*enable), whose(*from))
             }
