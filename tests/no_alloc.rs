@@ -1,6 +1,6 @@
 //! The path of a frame allocates nothing: counted by an allocator, with ports in memory, while the
 //! switch floods, learns, drops, marks, pauses and is paused, and while stations send, answer and
-//! repeat, and while a traffic generator makes streams of every kind.
+//! repeat, while a traffic generator makes streams of every kind, and while ports measure their link.
 
 #[path = "../perf/micro/shared/memory.rs"]
 mod memory;
@@ -18,6 +18,8 @@ use overload::Overload;
 use plan::Pipeline;
 use sluice::congestion::DcqcnPlan;
 use sluice::frame::{Burst, Frame};
+use sluice::headroom::measure::{self, InitiatePlan, MeasurePlan, Measurer};
+use sluice::headroom::peer_delay::{self, PeerDelay, PeerDelayPlan};
 use sluice::host::plan::stream::{
     self as pace, Checksum, Covered, Edit, LengthField, Limit, Pace, Path, Payload, Sizes,
     StreamPlan, TemplatePlan, Values,
@@ -33,9 +35,10 @@ use sluice::schedule::LinePlan;
 use sluice::switch::Switch;
 use sluice::time::{Duration, Instant};
 use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, PortId, Priority, PrioritySet, Quanta};
+use sluice::wire::headroom::{self, Dialect};
 use sluice::wire::ip::{self, Ecn};
 use sluice::wire::roce::U24;
-use sluice::wire::{mac_control, pfc};
+use sluice::wire::{mac_control, pfc, ptp};
 use sluice::world::World;
 
 /// What a burst of 32 minimal frames takes at 100 Gb/s.
@@ -286,4 +289,50 @@ fn no_arrival_costs_an_allocation_in_order_or_not() {
     assert!(sum(|s| s.reordered) > 5, "{snapshot:?}");
     let meter = snapshot.meter.unwrap();
     assert!(meter.received[3].pauses > 1_000 && meter.sent[3].pauses > 100, "{meter:?}");
+}
+
+#[test]
+fn no_measurement_costs_an_allocation() {
+    let address = |n| Mac([2, 0, 0, 0, 0, n]);
+    let initiate = Some(InitiatePlan { rounds: 256, requests_max: 256, ..InitiatePlan::DEFAULT });
+    let plan = MeasurePlan { respond: true, initiate, dialect: Dialect::default() };
+    let rounds = PeerDelayPlan { rounds: 256, ..PeerDelayPlan::DEFAULT };
+    let mut ports = [1, 2].map(|n| (Measurer::new(&plan), PeerDelay::new(&rounds, address(n))));
+    let mut now = Instant::ZERO;
+    let counted = allocation_counter::measure(|| {
+        for (measurer, peer_delay) in &mut ports {
+            measurer.start(now);
+            peer_delay.start(now);
+        }
+        while ports.iter().any(|(m, p)| m.round_trips().is_none() || p.estimate().is_none()) {
+            for (from, to) in [(0, 1), (1, 0)] {
+                let arrives = now + Duration::from_nanos(500);
+                while let Some(message) = ports[from].0.take(now, now) {
+                    let mut octets = [0; 60];
+                    let repr =
+                        headroom::Repr { src: address(1), dst: headroom::DESTINATION, message };
+                    repr.emit(&mut octets, &plan.dialect).unwrap();
+                    let read = headroom::Repr::parse(&octets, &plan.dialect).unwrap().message;
+                    ports[to].0.on_message(now, &read, arrives);
+                }
+                while let Some(message) = ports[from].1.take(now, now) {
+                    let mut octets = [0; 68];
+                    let repr = ptp::Repr { src: address(1), dst: ptp::DESTINATION, message };
+                    repr.emit(&mut octets).unwrap();
+                    let read = ptp::Repr::parse(&octets).unwrap().message;
+                    ports[to].1.on_message(now, &read, arrives);
+                }
+                // The other has its turn when all that has arrived.
+                now += Duration::from_micros(1);
+            }
+            let next = |(m, p): &(Measurer, PeerDelay)| m.next_deadline().min(p.next_deadline());
+            now = ports.iter().map(next).min().unwrap().max(now);
+        }
+    });
+    assert_eq!((counted.count_total, counted.count_current), (0, 0), "{counted:?}");
+    for (measurer, peer_delay) in &mut ports {
+        assert_eq!(measurer.next_event(), Some(measure::Event::Done));
+        assert_eq!(peer_delay.next_event(), Some(peer_delay::Event::Done));
+        assert_eq!(peer_delay.estimate().unwrap().max(), Duration::from_nanos(500));
+    }
 }
