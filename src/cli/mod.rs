@@ -82,7 +82,7 @@ enum Command {
     /// Look at a running switch, or change it.
     Ctl(ctl::Args),
     Check(check::CheckArgs),
-    Headroom(headroom::HeadroomArgs),
+    Headroom(Box<headroom::HeadroomArgs>),
     #[command(name = "gen")]
     Generate(Box<generate::GenerateArgs>),
     Run(run::RunArgs),
