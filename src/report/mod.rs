@@ -5,6 +5,7 @@
 //! [`Outcome`](crate::lab::Outcome), so no two of them can disagree. Nothing here runs on a
 //! worker's core or keeps one waiting.
 
+mod agents;
 mod html;
 mod lab;
 mod live;
@@ -17,6 +18,7 @@ mod table;
 mod tester;
 mod text;
 
+pub use agents::{measure_counters, peer_delay_counters};
 pub use html::{Report, TestPage, html, tester_html};
 pub use lab::lab_text;
 pub use live::{Live, Screen};
