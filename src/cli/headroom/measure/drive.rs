@@ -103,7 +103,8 @@ pub(super) fn drive(
     stop: &AtomicBool,
     mut tell: impl FnMut(Told),
 ) -> Result<(Why, Vec<PortEnd>)> {
-    // Ends of a pair in memory share a thread: what a machine takes away from one of two threads
+    // Threads are not pinned: the other end may be another process here, which would be on the same
+    // CPU. Ends of a pair in memory share a thread: what a machine takes away from one of two threads
     // would seem to be the link's.
     let in_memory = ports.iter().all(|(opened, _)| opened.in_memory);
     let threads = if in_memory { 1 } else { ports.len().min(Cores::available()).max(1) };
@@ -126,12 +127,10 @@ pub(super) fn drive(
     thread::scope(|scope| {
         let handles: Vec<_> = seats
             .into_iter()
-            .enumerate()
-            .map(|(n, seats)| {
+            .map(|seats| {
                 let (told, shared) = (told.clone(), &shared);
                 scope.spawn(move || -> Result<_> {
                     let worker = eal.register_worker();
-                    shared.cores.pin(n);
                     // Whoever fails still lets the others begin, and end.
                     shared.begin.wait();
                     let _worker =
