@@ -18,7 +18,11 @@ mod table;
 mod tester;
 mod text;
 
-pub use agents::{measure_counters, peer_delay_counters};
+pub use agents::{
+    AgentsSummary, DcbxSummary, EtsSummary, HeadroomSummary, NeedSummary, NeighbourSummary,
+    PfcSummary, StampsSummary, TimesSummary, agents_text, headroom_text, measure_counters,
+    neighbours_text, peer_delay_counters,
+};
 pub use html::{Report, TestPage, html, tester_html};
 pub use lab::lab_text;
 pub use live::{Live, Screen};

@@ -34,7 +34,7 @@ impl Show {
             bar.with_style(style.progress_chars("=> ")).with_prefix(port.to_owned())
         });
         if all.is_none() {
-            eprintln!("{port} answers headroom measurements and PTP peer delays until Ctrl-C");
+            eprintln!("{port} answers headroom measurements and PTP peer delays; Ctrl-C ends it");
         }
         let next_line = Instant::now() + LINE_EVERY;
         Self { bar, rounds: all, of_one: rounds, made: 0, next_line }

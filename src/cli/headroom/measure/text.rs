@@ -35,14 +35,18 @@ pub(super) fn text(outcome: &Outcome) -> String {
 
 /// What was counted at a port, as far as there is something to it.
 fn counted(outcome: &Outcome, port: &PortCounts) -> String {
-    let (of_method, others) = match outcome.method {
-        "ptp" => (&port.ptp, &port.measurement),
-        _ => (&port.measurement, &port.ptp),
+    let (of_method, others, prefix) = match outcome.method {
+        "ptp" => (&port.ptp, &port.measurement, "measurement "),
+        _ => (&port.measurement, &port.ptp, "PTP "),
+    };
+    let shown = |prefix: &str, name: &str, n: u64| {
+        format!("{} {prefix}{}", count(n), name.replace('_', " "))
     };
     let always = of_method.iter().filter(|(name, n)| **n > 0 || ALWAYS.contains(name));
-    let more = others.iter().chain(&port.other).filter(|(_, n)| **n > 0);
-    let written = |(name, n): (&&str, &u64)| format!("{} {}", count(*n), name.replace('_', " "));
-    always.chain(more).map(written).collect::<Vec<_>>().join(", ")
+    let always = always.map(|(name, n)| shown("", name, *n));
+    let others = others.iter().filter(|(_, n)| **n > 0).map(|(name, n)| shown(prefix, name, *n));
+    let more = port.other.iter().filter(|(_, n)| **n > 0).map(|(name, n)| shown("", name, *n));
+    always.chain(others).chain(more).collect::<Vec<_>>().join(", ")
 }
 
 /// What to look for where nobody answered.
