@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::report::AgentsSummary;
+
 /// A line from a client.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
@@ -24,12 +26,47 @@ pub(super) enum Request {
         /// Whether it is to be up.
         up: bool,
     },
+    /// The neighbours of all ports, and what was negotiated with them.
+    Neighbours {},
+    /// How ports found their headroom, what was measured, and the steps taken so far.
+    Headroom {},
+    /// A port measures its link again.
+    Measure {
+        /// The port's name, or its number counted from 0.
+        port: String,
+    },
     /// Counters and peaks start again from zero.
     Clear {},
     /// The learnt addresses are forgotten.
     FlushFdb {},
     /// The switch stops as if interrupted: it drains, and prints its summary.
     Stop {},
+}
+
+/// The ports with agents, and what was done with what they found out.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct PortsFound {
+    pub(super) ports: Vec<PortFound>,
+    /// The latest steps, the oldest first.
+    pub(super) steps: Vec<StepTold>,
+    /// How many steps there were before those.
+    pub(super) steps_before: u64,
+}
+
+/// A port with agents.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct PortFound {
+    pub(super) name: String,
+    pub(super) agents: AgentsSummary,
+}
+
+/// Something that was done.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct StepTold {
+    /// Since the switch began.
+    pub(super) at_ns: u64,
+    pub(super) port: String,
+    pub(super) step: String,
 }
 
 /// See [`Request::SetGroup`]; names as in a switch file.

@@ -6,12 +6,15 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
 
-use super::control::{Request, Response, SetEcn, SetGroup};
+use super::control::{PortsFound, Request, Response, SetEcn, SetGroup};
 use super::{Format, bad_input, verdict};
 use crate::config::quantity::Size;
 use crate::report::{self, Summary};
 use crate::runtime::control;
 use crate::stats::DropReason;
+
+/// Where an answer cannot be read.
+const OTHER_VERSION: &str = "the switch is of another version; use --format json";
 
 const EXAMPLES: &str = "\
 EXAMPLES:
@@ -20,6 +23,9 @@ EXAMPLES:
   sluice ctl set-group port0 3 --xoff 64KiB --dynamic-th -1
   sluice ctl set-ecn port1 3 --kmin 100KB --kmax 400KB --pmax 0.2
   sluice ctl link port1 down
+  sluice ctl neighbours                            who is at the other ends (LLDP, DCBX)
+  sluice ctl headroom                              what was measured, and what followed
+  sluice ctl measure port1                         measure a link again
   sluice ctl --control /run/sluice/tor.sock stop";
 
 /// Arguments of `sluice ctl`.
@@ -52,6 +58,15 @@ enum What {
         port: String,
         /// What it is to be.
         state: UpDown,
+    },
+    /// Who is at the other ends of the links, by LLDP, and what DCBX came to.
+    Neighbours,
+    /// How ports found their headroom, what was measured, and each step.
+    Headroom,
+    /// Measure a link again, now.
+    Measure {
+        /// The port's name, or its number counted from 0.
+        port: String,
     },
     /// Start counters and peaks again from zero.
     Clear,
@@ -143,6 +158,9 @@ impl From<What> for Request {
                 pmax: e.pmax,
             }),
             What::Link { port, state } => Self::Link { port, up: state == UpDown::Up },
+            What::Neighbours => Self::Neighbours {},
+            What::Headroom => Self::Headroom {},
+            What::Measure { port } => Self::Measure { port },
             What::Clear => Self::Clear {},
             What::FlushFdb => Self::FlushFdb {},
             What::Stop => Self::Stop {},
@@ -169,16 +187,40 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let result = response.result.unwrap_or_default();
     match (&request, args.format) {
-        (Request::Show {} | Request::Drops {}, Format::Json) => println!("{result:#}"),
+        (
+            Request::Show {} | Request::Drops {} | Request::Neighbours {} | Request::Headroom {},
+            Format::Json,
+        ) => println!("{result:#}"),
+        (Request::Neighbours {} | Request::Headroom {}, Format::Table) => {
+            let found: PortsFound = serde_json::from_value(result).context(OTHER_VERSION)?;
+            print!("{}", ports_found(&request, &found));
+        }
         (Request::Show {}, Format::Table) => {
-            let summary: Summary = serde_json::from_value(result)
-                .context("the switch is of another version; use --format json")?;
+            let summary: Summary = serde_json::from_value(result).context(OTHER_VERSION)?;
             print!("{}", report::text(&summary, None));
         }
         (Request::Drops {}, Format::Table) => print!("{}", drops(&result)),
         _ => {}
     }
     Ok(verdict(true))
+}
+
+/// Ports with agents as tables.
+fn ports_found(request: &Request, found: &PortsFound) -> String {
+    let ports = found.ports.iter().map(|port| (port.name.as_str(), &port.agents));
+    if matches!(request, Request::Neighbours {}) {
+        return report::neighbours_text(ports);
+    }
+    let mut out = report::headroom_text(ports);
+    if found.steps_before > 0 {
+        out += &format!("\n{} steps before these\n", report::count(found.steps_before));
+    } else if !found.steps.is_empty() {
+        out.push('\n');
+    }
+    for step in &found.steps {
+        out += &format!("{:>10.3} s  {}: {}\n", step.at_ns as f64 / 1e9, step.port, step.step);
+    }
+    out
 }
 
 fn drops(result: &serde_json::Value) -> report::Table {

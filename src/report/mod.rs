@@ -5,6 +5,7 @@
 //! [`Outcome`](crate::lab::Outcome), so no two of them can disagree. Nothing here runs on a
 //! worker's core or keeps one waiting.
 
+mod agents;
 mod html;
 mod lab;
 mod live;
@@ -17,6 +18,11 @@ mod table;
 mod tester;
 mod text;
 
+pub use agents::{
+    AgentsSummary, DcbxSummary, EtsSummary, HeadroomSummary, NeedSummary, NeighbourSummary,
+    PfcSummary, StampsSummary, TimesSummary, agents_text, headroom_text, measure_counters,
+    neighbours_text, peer_delay_counters,
+};
 pub use html::{Report, TestPage, html, tester_html};
 pub use lab::lab_text;
 pub use live::{Live, Screen};

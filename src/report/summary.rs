@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::agents::AgentsSummary;
 use crate::runtime::{NicCounters, RunSnapshot};
 use crate::stats::{DropReason, Drops, PortSnapshot, PriorityCounters};
 use crate::time::Duration;
+use crate::units::PortId;
 
 /// A switch's counters after (or during) a run.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Summary {
     /// The version of Sluice.
     pub version: String,
@@ -78,7 +80,7 @@ pub struct StormSummary {
 }
 
 /// One port.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PortSummary {
     /// Its name in the configuration.
     pub name: String,
@@ -112,6 +114,9 @@ pub struct PortSummary {
     pub drops: BTreeMap<String, u64>,
     /// What its device counted below the switch.
     pub nic: NicSummary,
+    /// What its agents found out, where it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents: Option<AgentsSummary>,
 }
 
 /// Frames that a device lost before the switch saw them; in no balance.
@@ -209,6 +214,15 @@ impl Summary {
         }
     }
 
+    /// The same with what the agents of ports found out.
+    #[must_use]
+    pub fn with_agents(mut self, agents: BTreeMap<PortId, AgentsSummary>) -> Self {
+        for (port, agents) in agents {
+            self.ports[port.index()].agents = Some(agents);
+        }
+        self
+    }
+
     /// Whether the run was good: every frame accounted for, and no lossless frame lost.
     #[must_use]
     pub fn is_good(&self) -> bool {
@@ -247,6 +261,7 @@ impl PortSummary {
                 rx_no_memory: nic.rx_no_memory,
                 tx_errors: nic.tx_errors,
             },
+            agents: None,
         }
     }
 

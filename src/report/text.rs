@@ -1,5 +1,6 @@
 //! The summary as tables, and as one line.
 
+use super::agents::agents_text;
 use super::sheet::Medium;
 use super::summary::{PortSummary, Summary};
 use super::table::{Align::Left, Align::Right, Table, count, scaled};
@@ -15,6 +16,8 @@ pub fn text(now: &Summary, before: Option<&Summary>) -> String {
             out += &format!("\n{table}");
         }
     }
+    let agents = now.ports.iter().filter_map(|p| Some((p.name.as_str(), p.agents.as_ref()?)));
+    out += &agents_text(agents);
     out + "\n" + &closing(now)
 }
 

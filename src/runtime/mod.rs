@@ -3,6 +3,7 @@
 //! Nothing here is on the path of a frame but [`Mesh`], which is bounded and never blocks. The
 //! threads are the same whatever the ports are; `real` makes them for DPDK.
 
+mod agent_port;
 pub mod control;
 mod controller;
 mod cores;
@@ -16,6 +17,7 @@ mod snapshot;
 mod watch;
 mod worker;
 
+pub use agent_port::AgentPort;
 pub use controller::{
     Controller, Ended, NicReader, OrderError, Part, Place, StartError, Workers, start,
 };

@@ -3,6 +3,8 @@
 mod calc;
 mod compare;
 mod inputs;
+#[cfg(feature = "dpdk")]
+mod measure;
 mod names;
 
 use std::process::ExitCode;
@@ -10,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-/// Reckon the headroom of a link by the models in use, and compare them.
+/// Reckon the headroom of a link by the models in use, measure it, and compare them.
 #[derive(Args, Clone, Debug)]
 pub struct HeadroomArgs {
     #[command(subcommand)]
@@ -22,6 +24,8 @@ pub struct HeadroomArgs {
 enum Command {
     Calc(calc::CalcArgs),
     Compare(compare::CompareArgs),
+    #[cfg(feature = "dpdk")]
+    Measure(Box<measure::MeasureArgs>),
 }
 
 /// Does what the arguments say.
@@ -32,5 +36,7 @@ pub fn run(args: &HeadroomArgs) -> Result<ExitCode> {
     match &args.command {
         Command::Calc(args) => calc::run(args),
         Command::Compare(args) => compare::run(args),
+        #[cfg(feature = "dpdk")]
+        Command::Measure(args) => measure::run(args),
     }
 }

@@ -3,6 +3,7 @@
 mod session;
 mod telemetry;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ use super::{Format, address, bad_input, stop_on_signals, verdict};
 use crate::config::quantity::Span;
 use crate::config::{self, Hugepages, Machine, SwitchFile};
 use crate::dpdk::{self, Eal, EalOptions, Memory, PortControl, PortOptions};
-use crate::report::{self, Live, Summary};
+use crate::report::{self, AgentsSummary, Live, Summary};
 use crate::runtime::control::{self, ControlSocket};
 use crate::runtime::real::{self, RealError, RealPort, RealSwitch, RealWorker, Running};
 use crate::runtime::{Idle, StartError};
@@ -111,7 +112,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
     serve_metrics(args.prometheus.or(file.listen), &session)?;
     let _telemetry = if file.telemetry { telemetry::serve(&eal, &session)? } else { Vec::new() };
     watch(&args, &file, &running, &session, &stop);
-    finish(&args, running)
+    // Agents end with their workers. One that is gone has nothing to tell.
+    let agents = session.agents().unwrap_or_default();
+    finish(&args, running, agents)
 }
 
 fn eal_options(file: &SwitchFile, args: &Args, what: &RealSwitch) -> EalOptions {
@@ -329,7 +332,11 @@ fn follow_links(file: &SwitchFile, devices: &[PortControl], session: &Session) {
 }
 
 /// Stops the workers, prints the summary, and says whether all was well.
-fn finish(args: &Args, running: Running) -> Result<ExitCode> {
+fn finish(
+    args: &Args,
+    running: Running,
+    agents: BTreeMap<PortId, AgentsSummary>,
+) -> Result<ExitCode> {
     let ended = running.workers.stop(StdDuration::from_nanos(args.drain.0.as_nanos()));
     for (worker, panic) in &ended.panics {
         eprintln!("sluice: worker {worker} panicked: {panic}; this is a bug, please report it");
@@ -338,7 +345,7 @@ fn finish(args: &Args, running: Running) -> Result<ExitCode> {
     if !ended.drained {
         tracing::warn!("what was held could not all be sent; the rest is counted as flushed");
     }
-    let summary = Summary::new(&snapshot, ended.elapsed);
+    let summary = Summary::new(&snapshot, ended.elapsed).with_agents(agents);
     match args.format {
         Format::Table => print!("{}", report::text(&summary, None)),
         Format::Json => println!("{}", serde_json::to_string_pretty(&summary)?),

@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
+use crate::agents::AgentsSnapshot;
 use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
-use crate::cli::control::{Request, Response, SetEcn, SetGroup};
+use crate::cli::control::{PortFound, PortsFound, Request, Response, SetEcn, SetGroup, StepTold};
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
-use crate::report::Summary;
+use crate::report::{AgentsSummary, Summary};
 use crate::runtime::{Controller, OrderError};
 use crate::switch::{Change, Refused, Settler, StepKind, SwitchPlan};
 use crate::time::Instant;
@@ -76,7 +77,42 @@ impl Session {
     /// The summary until now.
     pub(super) fn summary(&self) -> Result<Summary> {
         let elapsed = self.controller.elapsed();
-        Ok(Summary::new(&self.controller.snapshot()?, elapsed))
+        Ok(Summary::new(&self.controller.snapshot()?, elapsed).with_agents(self.agents()?))
+    }
+
+    /// What the agents of ports found out; of none where no port has any.
+    pub(super) fn agents(&self) -> Result<BTreeMap<PortId, AgentsSummary>> {
+        let Some(settler) = &self.settler else { return Ok(BTreeMap::new()) };
+        let agents = self.controller.agents()?;
+        let settler = lock(settler);
+        let (cell, now) =
+            (settler.plan().buffer.cell_bytes, Instant::ZERO + self.controller.elapsed());
+        let one = |(port, agents): (PortId, AgentsSnapshot)| {
+            (port, AgentsSummary::new(&agents, settler.headroom(port), cell, now))
+        };
+        Ok(agents.into_iter().map(one).collect())
+    }
+
+    /// The same with the names of ports, and what was done.
+    fn found(&self) -> Result<PortsFound> {
+        let agents = self.agents()?;
+        let plan = lock(&self.plan);
+        let name = |port: PortId| plan.ports[port.index()].name.clone();
+        let ports = agents.into_iter().map(|(port, agents)| PortFound { name: name(port), agents });
+        let mut found = PortsFound { ports: ports.collect(), steps: vec![], steps_before: 0 };
+        if let Some(settler) = &self.settler {
+            let settler = lock(settler);
+            let (before, steps) = settler.steps();
+            found.steps_before = before;
+            found.steps = steps
+                .map(|step| StepTold {
+                    at_ns: step.at.since(Instant::ZERO).as_nanos(),
+                    port: name(step.port),
+                    step: step.kind.to_string(),
+                })
+                .collect();
+        }
+        Ok(found)
     }
 
     /// Does what follows from what the ports' agents found out, and gives the steps that this took,
@@ -146,6 +182,13 @@ impl Session {
                 let mut links = lock(&self.links);
                 links[port.index()].wanted = up;
                 self.tell_link(port, &mut links[port.index()])?;
+            }
+            Request::Neighbours {} | Request::Headroom {} => {
+                return Ok(serde_json::to_value(self.found()?)?);
+            }
+            Request::Measure { port } => {
+                let port = self.port(&port)?;
+                self.controller.apply(Change::Measure(port))?;
             }
             Request::Clear {} => self.controller.apply(Change::ClearCounters)?,
             Request::FlushFdb {} => self.controller.apply(Change::FlushFdb)?,

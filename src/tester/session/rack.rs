@@ -285,7 +285,7 @@ impl Held {
 }
 
 /// The device for an interface of the kernel. Slots are as long as the longest frame needs.
-fn interface_device(number: u32, interface: &str, longest: u32) -> String {
+pub(crate) fn interface_device(number: u32, interface: &str, longest: u32) -> String {
     /// What a slot has besides the frame: the kernel's own header, and no FCS.
     const SLOT_OVERHEAD: u32 = 80 - 4;
     let slot = if longest + SLOT_OVERHEAD <= 2_048 { 2_048 } else { 16_384 };
@@ -296,7 +296,8 @@ fn interface_device(number: u32, interface: &str, longest: u32) -> String {
     )
 }
 
-fn wait_for_link(control: &PortControl) {
+/// Waits until a link is up, for at most three seconds.
+pub(crate) fn wait_for_link(control: &PortControl) {
     let started = StdInstant::now();
     while !control.link().up && started.elapsed() < LINK_WAIT {
         thread::sleep(StdDuration::from_millis(50));

@@ -1,0 +1,306 @@
+//! What is to be measured, and how, as arguments.
+
+use anyhow::{Result, bail, ensure};
+use clap::{Args, ValueEnum};
+
+use super::super::super::Format;
+use crate::agents::{Method, Statistic};
+use crate::config::quantity::{Rate, Size, Span};
+use crate::tester::plan::{Location, Place};
+use crate::time::Duration;
+use crate::wire::headroom::{Dialect, KindCodes, LengthField, TimeUnit};
+
+const EXAMPLES: &str = "\
+EXAMPLES:
+  sluice headroom measure --ring --rate 10G                 two ports in memory: try it anywhere
+  sluice headroom measure --port iface:eth1 --respond       at one end: answers until Ctrl-C
+  sluice headroom measure --port iface:eth1 --rate 10G      at the other end: measures
+  sluice headroom measure --port 0000:3b:00.0 --max-frame 9216 --cell 208
+  sluice headroom measure --port 0000:3b:00.0 --macsec 120ns,120ns
+  sluice headroom measure --port iface:eth1 --method ptp    beside ptp4l, or any switch with PTP
+  sluice headroom measure --port iface:eth1 --count 10 --period 1s --format json
+
+PORTS:
+  iface:eth1                an interface of the kernel, by AF_PACKET (root)
+  0000:3b:00.0              a network card by its PCI address, or any other device of DPDK
+  ring:x.a                  an end of a pair of rings in memory; give both ends, or --ring
+
+Any port of a Sluice switch with `measurement` in its file answers, too.
+
+EXIT STATUS: 0 measured, 1 the peer did not answer, 2 bad arguments, 3 a port cannot be opened.";
+
+/// Measure the round trip of a link and say what headroom it needs (P802.1Qdt).
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct MeasureArgs {
+    /// The port to measure on. A second one, for links that end in this process, answers.
+    #[arg(long = "port", value_name = "PORT", value_parser = Location::parse)]
+    pub ports: Vec<Location>,
+    /// Measures between two ports in memory, made for it.
+    #[arg(long, conflicts_with = "ports")]
+    pub ring: bool,
+    /// Only answers, until a signal or for --duration.
+    #[arg(long, conflicts_with_all = ["ring", "count", "period"])]
+    pub respond: bool,
+    /// How long to answer. Default: until a signal.
+    #[arg(long, value_name = "TIME", requires = "respond")]
+    pub duration: Option<Span>,
+    /// How the delay is found: by request and response, or by PTP's peer delay.
+    #[arg(long, value_enum, default_value_t = MethodName::RoundTrip)]
+    pub method: MethodName,
+    /// Which of the measured times the headroom is reckoned with: max, mean, or a percentile such
+    /// as p99. The proposal takes the mean, which is no worst case.
+    #[arg(long, default_value = "max", value_parser = statistic)]
+    pub statistic: Statistic,
+    /// The rate of the link, such as 100G. Default: that of the port, where it has a line.
+    #[arg(long)]
+    pub rate: Option<Rate>,
+    /// The longest frame, FCS included. Default: 2000 octets.
+    #[arg(long, value_name = "SIZE")]
+    pub max_frame: Option<Size>,
+    /// From the peer having a pause to no further frame of it being begun. Default: 614.4ns.
+    #[arg(long, value_name = "TIME")]
+    pub reaction: Option<Span>,
+    /// From a threshold being crossed to the PFC frame being given to the MAC. Default: 0.
+    #[arg(long, value_name = "TIME")]
+    pub invocation: Option<Span>,
+    /// MACsec: what it adds to the way of a PFC frame here and at the peer (shim layers). The
+    /// headroom is then given with it, too.
+    #[arg(long, value_name = "LOCAL,REMOTE", value_parser = pair)]
+    pub macsec: Option<(Duration, Duration)>,
+    /// ptp: what the interface of this port adds to the path (transmit and receive), and what the
+    /// peer's adds with its reaction. Default: 0, as stamps here are above the MAC, and what the peer
+    /// says by DCBX, else the PHY of the rate and --reaction.
+    #[arg(long, value_name = "OWN,PEER", value_parser = pair)]
+    pub internal: Option<(Duration, Duration)>,
+    /// The buffer's cell: the headroom is given in cells, too.
+    #[arg(long, value_name = "SIZE")]
+    pub cell: Option<Size>,
+    /// How many measurements.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub count: u32,
+    /// From the end of a measurement to the next one. Default: 1s.
+    #[arg(long, value_name = "TIME")]
+    pub period: Option<Span>,
+    /// What the result looks like on standard output.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    #[command(flatten)]
+    pub protocol: ProtocolArgs,
+}
+
+/// How the protocols are run.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Options of the protocols")]
+pub struct ProtocolArgs {
+    /// Round trips of a measurement (N of the proposal), 1 to 256. Default: 100; with ptp 8.
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<u16>,
+    /// The most requests of a measurement (M), at most 256. Default: twice the rounds.
+    #[arg(long, value_name = "M")]
+    pub requests: Option<u16>,
+    /// The least and the most time between two requests (t and T).
+    #[arg(long, value_name = "MIN..MAX", default_value = "50us..500us", value_parser = range)]
+    pub spacing: (Duration, Duration),
+    /// Never lets a request ride on a response.
+    #[arg(long)]
+    pub no_piggyback: bool,
+    /// The unit of the times in messages.
+    #[arg(long, value_enum, default_value_t)]
+    pub times: TimesName,
+    /// How messages say what they are.
+    #[arg(long, value_enum, default_value_t)]
+    pub kinds: KindsName,
+    /// What the length field of messages counts.
+    #[arg(long, value_enum, default_value_t)]
+    pub length: LengthName,
+    /// ptp: from one request to the next. Default: 100ms.
+    #[arg(long, value_name = "TIME")]
+    pub interval: Option<Span>,
+    /// ptp: the domain, 0 to 239.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=239))]
+    pub domain: u8,
+    /// ptp: speaks IEEE 802.1AS instead of IEEE 1588.
+    #[arg(long)]
+    pub gptp: bool,
+}
+
+/// Names of methods.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum MethodName {
+    /// Request and response of the P802.1Qdt proposal.
+    RoundTrip,
+    /// PTP's peer delay, and what both ends say of themselves.
+    Ptp,
+}
+
+/// Names of units.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum TimesName {
+    /// Nanoseconds.
+    #[default]
+    Ns,
+    /// Picoseconds.
+    Ps,
+}
+
+/// Names of codes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum KindsName {
+    /// A bit for a request, a bit for a response.
+    #[default]
+    Flags,
+    /// Numbers, from 0.
+    Numbers,
+}
+
+/// Names of lengths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum LengthName {
+    /// The whole PDU.
+    #[default]
+    Whole,
+    /// What follows the field.
+    Rest,
+}
+
+impl From<MethodName> for Method {
+    fn from(name: MethodName) -> Self {
+        match name {
+            MethodName::RoundTrip => Self::RoundTrip,
+            MethodName::Ptp => Self::PeerDelay,
+        }
+    }
+}
+
+impl ProtocolArgs {
+    /// How messages are read and written.
+    pub fn dialect(&self) -> Dialect {
+        Dialect {
+            kind: match self.kinds {
+                KindsName::Flags => KindCodes::Flags,
+                KindsName::Numbers => KindCodes::Numbers,
+            },
+            length: match self.length {
+                LengthName::Whole => LengthField::Whole,
+                LengthName::Rest => LengthField::Rest,
+            },
+            unit: match self.times {
+                TimesName::Ns => TimeUnit::Nanoseconds,
+                TimesName::Ps => TimeUnit::Picoseconds,
+            },
+            ..Dialect::default()
+        }
+    }
+}
+
+impl MeasureArgs {
+    /// The ports, of which the first measures.
+    ///
+    /// # Errors
+    /// When there are none, too many, or half a pair.
+    pub fn places(&self) -> Result<Vec<Place>> {
+        let options = self.ports.iter().find(|port| port.text.contains('?'));
+        if let Some(port) = options {
+            bail!(
+                "--port {}: options are for generators; leave out what is behind the ?",
+                port.text
+            );
+        }
+        let ring = |end| Place::Ring { pair: "headroom".into(), end };
+        if self.ring {
+            return Ok(vec![ring(0), ring(1)]);
+        }
+        let places: Vec<_> = self.ports.iter().map(|port| port.place.clone()).collect();
+        match &places[..] {
+            [] => bail!("--port: say which port to measure on, or --ring to try it in memory"),
+            [one, two] if one == two => bail!("--port: {one} is named twice"),
+            [_] | [_, _] => {}
+            _ => bail!("--port: a link has two ends; give one port, or two"),
+        }
+        for place in &places {
+            let Place::Ring { pair, end } = place else { continue };
+            let other = Place::Ring { pair: pair.clone(), end: 1 - end };
+            ensure!(
+                places.contains(&other),
+                "--port: {place} ends at {other}, where nobody would answer; give both"
+            );
+        }
+        Ok(places)
+    }
+}
+
+/// Reads a statistic.
+fn statistic(text: &str) -> Result<Statistic, String> {
+    let percentile = |text: &str| text.strip_prefix('p')?.parse().ok();
+    match text {
+        "max" => Ok(Statistic::Max),
+        "mean" => Ok(Statistic::Mean),
+        _ => percentile(text)
+            .filter(|n| (1..=99).contains(n))
+            .map(Statistic::Percentile)
+            .ok_or_else(|| "write max, mean, or a percentile from p1 to p99".into()),
+    }
+}
+
+/// Reads two times with a comma between them.
+fn pair(text: &str) -> Result<(Duration, Duration), String> {
+    two(text, ",").ok_or_else(|| "write two times with a comma between them: 120ns,80ns".into())
+}
+
+/// Reads two times with two dots between them, the shorter first.
+fn range(text: &str) -> Result<(Duration, Duration), String> {
+    two(text, "..")
+        .filter(|(min, max)| min <= max && *max > Duration::ZERO)
+        .ok_or_else(|| "write the least and the most time: 50us..500us".into())
+}
+
+fn two(text: &str, between: &str) -> Option<(Duration, Duration)> {
+    let (a, b) = text.split_once(between)?;
+    let span = |text: &str| text.trim().parse::<Span>().ok().map(|Span(time)| time);
+    Some((span(a)?, span(b)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ports(all: &[&str]) -> Result<Vec<Place>> {
+        #[derive(clap::Parser)]
+        struct Command {
+            #[command(flatten)]
+            args: MeasureArgs,
+        }
+        let words = all.iter().flat_map(|port| ["--port", *port]);
+        let command: Command = clap::Parser::parse_from(["measure"].into_iter().chain(words));
+        command.args.places()
+    }
+
+    #[test]
+    fn a_link_has_one_end_here_or_both() {
+        assert_eq!(ports(&["iface:eth1"]).unwrap(), [Place::Interface("eth1".into())]);
+        assert_eq!(ports(&["ring:x.b", "ring:x.a"]).unwrap().len(), 2);
+        for (all, says) in [
+            (&[][..], "--ring"),
+            (&["ring:x.a"][..], "ring:x.b"),
+            (&["ring:x.a", "ring:y.b"][..], "ring:x.b"),
+            (&["iface:a", "iface:a"][..], "twice"),
+            (&["iface:a", "iface:b", "iface:c"][..], "two ends"),
+        ] {
+            let error = ports(all).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn times_come_in_pairs() {
+        let ns = Duration::from_nanos;
+        assert_eq!(pair("120ns,0.08us"), Ok((ns(120), ns(80))));
+        assert_eq!(range("50us..500us"), Ok((ns(50_000), ns(500_000))));
+        for wrong in ["", "5us", "500us..50us", "0s..0s"] {
+            assert!(range(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(statistic("p99"), Ok(Statistic::Percentile(99)));
+        assert!(statistic("p100").is_err() && statistic("median").is_err());
+    }
+}

@@ -1,0 +1,302 @@
+//! The threads that poll the ports of a measurement.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+
+use anyhow::{Result, anyhow};
+use crossbeam::channel::{RecvTimeoutError, Sender, unbounded};
+
+use super::open::{Opened, is_up};
+use crate::agents::{AgentsPlan, AgentsSnapshot, Failure, Found, Method, News, PortAgents};
+use crate::dpdk::{DpdkPort, Eal, PortControl, Started, TscClock};
+use crate::headroom::{Samples, measure};
+use crate::port::{Port, Stamps};
+use crate::runtime::{AgentPort, Cores};
+use crate::time::{Duration, Instant};
+
+/// How often whoever watches is told how far a measurement is. A choice: what a person sees as now.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How often links are looked at.
+const LINK_EVERY: StdDuration = StdDuration::from_millis(100);
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job {
+    /// How many measurements the first port makes; none where it only answers.
+    pub(super) count: u32,
+    /// From the end of one to the next.
+    pub(super) period: Duration,
+    /// How long to answer, if not until a signal.
+    pub(super) duration: Option<Duration>,
+}
+
+/// A measurement that came to its end.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    pub(super) found: Found,
+    /// The round trips, or the mean path delays of PTP.
+    pub(super) delay: Samples,
+    /// How long the peer took to answer; nothing with PTP.
+    pub(super) turnaround: Option<Samples>,
+    pub(super) stamps: Stamps,
+    pub(super) took: Duration,
+}
+
+/// What happened at the first port.
+#[derive(Clone, Debug)]
+pub(super) enum Told {
+    /// So much of a measurement is done, or so many requests were answered.
+    Progress { rounds: u64 },
+    /// A measurement came to its end.
+    Measured(Box<Measured>),
+}
+
+/// Why it ended.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Why {
+    /// All measurements are made, or the time is over.
+    Done,
+    /// One came to nothing.
+    Failed(Failure),
+    /// A signal came, or a thread is gone.
+    Stopped,
+}
+
+/// A port at the end.
+#[derive(Clone, Debug)]
+pub(super) struct PortEnd {
+    pub(super) name: String,
+    pub(super) snapshot: AgentsSnapshot,
+    /// Frames that were none of the agents'.
+    pub(super) others: u64,
+}
+
+/// A port in its thread.
+struct Seat {
+    name: String,
+    port: AgentPort<DpdkPort<Started>>,
+    up: bool,
+}
+
+/// What the threads share.
+struct Shared<'a> {
+    clock: TscClock,
+    cores: Cores,
+    begin: Barrier,
+    end: AtomicBool,
+    /// By port.
+    links: Vec<AtomicBool>,
+    stop: &'a AtomicBool,
+}
+
+/// Runs the agents of `ports` until the job is done or `stop` is set, and tells what happens.
+///
+/// # Errors
+/// A thread that cannot be one of DPDK's, or that panicked.
+pub(super) fn drive(
+    eal: &Eal,
+    job: Job,
+    ports: Vec<(Opened, AgentsPlan)>,
+    stop: &AtomicBool,
+    mut tell: impl FnMut(Told),
+) -> Result<(Why, Vec<PortEnd>)> {
+    // Threads are not pinned: the other end may be another process here, which would be on the same
+    // CPU. Ends of a pair in memory share a thread: what a machine takes away from one of two threads
+    // would seem to be the link's.
+    let in_memory = ports.iter().all(|(opened, _)| opened.in_memory);
+    let threads = if in_memory { 1 } else { ports.len().min(Cores::available()).max(1) };
+    let controls: Vec<PortControl> = ports.iter().map(|(o, _)| o.control.clone()).collect();
+    let shared = Shared {
+        clock: ports[0].0.clock,
+        cores: Cores::find(threads),
+        begin: Barrier::new(threads),
+        end: AtomicBool::new(false),
+        links: ports.iter().map(|_| AtomicBool::new(true)).collect(),
+        stop,
+    };
+    let mut seats: Vec<Vec<(usize, Seat)>> = (0..threads).map(|_| Vec::new()).collect();
+    for (n, (opened, plan)) in ports.into_iter().enumerate() {
+        let agents = PortAgents::new(&plan, opened.port.stamps());
+        let port = AgentPort::new(opened.port, agents);
+        seats[n % threads].push((n, Seat { name: opened.name, port, up: false }));
+    }
+    let (told, news) = unbounded();
+    thread::scope(|scope| {
+        let handles: Vec<_> = seats
+            .into_iter()
+            .map(|seats| {
+                let (told, shared) = (told.clone(), &shared);
+                scope.spawn(move || -> Result<_> {
+                    let worker = eal.register_worker();
+                    // Whoever fails still lets the others begin, and end.
+                    shared.begin.wait();
+                    let _worker =
+                        worker.inspect_err(|_| shared.end.store(true, Ordering::Relaxed))?;
+                    Ok(run(seats, job, shared, &told))
+                })
+            })
+            .collect();
+        drop(told);
+        let mut looked = StdInstant::now();
+        loop {
+            match news.recv_timeout(LINK_EVERY) {
+                Ok(what) => tell(what),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if looked.elapsed() >= LINK_EVERY {
+                looked = StdInstant::now();
+                for (link, control) in shared.links.iter().zip(&controls) {
+                    link.store(is_up(control), Ordering::Relaxed);
+                }
+            }
+        }
+        let mut why = Why::Stopped;
+        let mut ends = Vec::new();
+        for handle in handles {
+            let ended = handle.join().map_err(|_| anyhow!("a thread that polls panicked"))??;
+            why = ended.0.unwrap_or(why);
+            ends.extend(ended.1);
+        }
+        ends.sort_by_key(|(n, _)| *n);
+        Ok((why, ends.into_iter().map(|(_, end)| end).collect()))
+    })
+}
+
+type ThreadEnd = (Option<Why>, Vec<(usize, PortEnd)>);
+
+/// Polls the ports of one thread until all is over.
+fn run(
+    mut seats: Vec<(usize, Seat)>,
+    job: Job,
+    shared: &Shared<'_>,
+    told: &Sender<Told>,
+) -> ThreadEnd {
+    let started = shared.clock.now();
+    let mut lead = Lead::new(job, started);
+    let mut why = None;
+    while !shared.end.load(Ordering::Relaxed) && !shared.stop.load(Ordering::Relaxed) {
+        let mut progressed = false;
+        for (n, seat) in &mut seats {
+            let now = shared.clock.now();
+            let up = shared.links[*n].load(Ordering::Relaxed);
+            if up != seat.up {
+                seat.up = up;
+                seat.port.agents_mut().set_link(now, up, None);
+            }
+            progressed |= seat.port.poll(now);
+            if *n == 0 {
+                why = lead.look(now, &mut seat.port, told);
+            } else {
+                while seat.port.next_news().is_some() {}
+            }
+        }
+        if why.is_some() {
+            shared.end.store(true, Ordering::Relaxed);
+            break;
+        }
+        shared.cores.rest(progressed, false);
+    }
+    let now = shared.clock.now();
+    let ends = seats.into_iter().map(|(n, seat)| (n, seat.end(now))).collect();
+    (why, ends)
+}
+
+impl Seat {
+    fn end(self, now: Instant) -> PortEnd {
+        let (snapshot, others) = (self.port.agents().snapshot(now), self.port.others());
+        PortEnd { name: self.name, snapshot, others }
+    }
+}
+
+/// What is done at the first port.
+struct Lead {
+    job: Job,
+    started: Instant,
+    began: Instant,
+    made: u32,
+    /// When the next measurement begins.
+    next: Option<Instant>,
+    looked: Instant,
+}
+
+impl Lead {
+    fn new(job: Job, now: Instant) -> Self {
+        Self { job, started: now, began: now, made: 0, next: None, looked: now }
+    }
+
+    /// Looks at what happened. Gives why all is over, if it is.
+    fn look(
+        &mut self,
+        now: Instant,
+        port: &mut AgentPort<DpdkPort<Started>>,
+        told: &Sender<Told>,
+    ) -> Option<Why> {
+        while let Some(news) = port.next_news() {
+            match news {
+                News::Measuring(_) => self.began = now,
+                News::Found(found) => {
+                    // Nobody who hears it any more is no reason to stop.
+                    let _ = told.send(Told::Measured(Box::new(self.measured(found, now, port))));
+                    self.made += 1;
+                    if self.made >= self.job.count {
+                        return Some(Why::Done);
+                    }
+                    self.next = Some(now.saturating_add(self.job.period));
+                }
+                News::Failed(failure) => return Some(Why::Failed(failure)),
+                News::Negotiated(_) | News::Neighbours => {}
+            }
+        }
+        if self.next.is_some_and(|next| next <= now) {
+            self.next = None;
+            port.agents_mut().measure_now(now);
+        }
+        if now.since(self.looked) >= LOOK_EVERY {
+            self.looked = now;
+            let _ = told.send(Told::Progress { rounds: progress(self.job, port) });
+        }
+        let over = self.job.duration.is_some_and(|long| now.since(self.started) >= long);
+        over.then_some(Why::Done)
+    }
+
+    fn measured(
+        &self,
+        found: Found,
+        now: Instant,
+        port: &AgentPort<DpdkPort<Started>>,
+    ) -> Measured {
+        let agents = port.agents();
+        let trips = agents.measurer().and_then(|m| m.round_trips());
+        let (delay, turnaround) = match found.method {
+            Method::RoundTrip => {
+                (trips.map(|t| &t.round_trip), trips.map(|t| t.turnaround.clone()))
+            }
+            Method::PeerDelay => (agents.peer_delay().and_then(|p| p.estimate()), None),
+        };
+        Measured {
+            found,
+            delay: delay.cloned().unwrap_or_default(),
+            turnaround,
+            stamps: *agents.stamps(),
+            took: now.since(self.began),
+        }
+    }
+}
+
+/// Rounds of the measurement that runs, or requests that were answered.
+fn progress(job: Job, port: &AgentPort<DpdkPort<Started>>) -> u64 {
+    let agents = port.agents();
+    let (measurer, ptp) = (agents.measurer(), agents.peer_delay());
+    if job.count == 0 {
+        let responses = measurer.map_or(0, |m| m.counters().responses_sent);
+        return responses + ptp.map_or(0, |p| p.counters().responses_sent);
+    }
+    match measurer.map(|m| m.state()) {
+        Some(measure::State::Running { rounds, .. }) => rounds.into(),
+        _ => ptp.map_or(0, |p| p.counters().exchanges),
+    }
+}

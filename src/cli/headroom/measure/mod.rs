@@ -1,0 +1,79 @@
+//! `sluice headroom measure`: the round trip of a real link, and the headroom that follows from it.
+
+mod args;
+mod drive;
+mod inputs;
+mod open;
+mod outcome;
+mod show;
+mod text;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+pub use args::MeasureArgs;
+
+use super::super::{Format, bad_input, stop_on_signals, verdict};
+use crate::agents::Method;
+use crate::config::quantity::Span;
+use crate::dpdk::{Eal, EalOptions};
+use crate::time::Duration;
+use drive::{Job, Told};
+use inputs::Inputs;
+use outcome::Outcome;
+use show::Show;
+
+/// From the end of a measurement to the next, where several are wanted.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Measures, or answers whoever measures.
+///
+/// # Errors
+/// What is wrong with an argument, or what cannot be opened.
+pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
+    let places = args.places().map_err(bad_input)?;
+    // Before anything is opened; the rate of a line is known only then.
+    Inputs::new(args, None).map_err(bad_input)?;
+    let options = EalOptions {
+        file_prefix: format!("sluice-headroom-{}", std::process::id()),
+        ..EalOptions::default()
+    };
+    let eal = Eal::start(&options.for_devices(places.iter().map(ToString::to_string)))
+        .context("starting DPDK")?;
+    let opened = open::open(&eal, &places)?;
+    let inputs = Inputs::new(args, opened[0].rate).map_err(bad_input)?;
+    let stop = stop_on_signals()?;
+    let names: Vec<_> = opened.iter().map(|port| port.name.clone()).collect();
+    let job = Job {
+        count: if args.respond { 0 } else { args.count },
+        period: args.period.map_or(PERIOD, |Span(time)| time),
+        duration: args.duration.map(|Span(time)| time),
+    };
+    let rounds = match inputs.method {
+        Method::RoundTrip => inputs.measure.rounds,
+        Method::PeerDelay => inputs.ptp.rounds,
+    };
+    let mut show = Show::new(&names[0], job.count.into(), rounds.into());
+    let mut outcome = Outcome::new(&inputs, &names, args.respond);
+    let ports = opened.into_iter().enumerate();
+    let ports = ports.map(|(n, port)| {
+        let plan = inputs.plan(args, &port, n == 0);
+        (port, plan)
+    });
+    let (why, ends) = drive::drive(&eal, job, ports.collect(), &stop, |told| {
+        show.update(&told);
+        if let Told::Measured(measured) = told {
+            outcome.add(&inputs, &measured);
+        }
+    })?;
+    show.clear();
+    let good = outcome.end(why, &ends);
+    let mut out = std::io::stdout().lock();
+    match args.format {
+        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&outcome)?)?,
+        Format::Table => write!(out, "{}", text::text(&outcome))?,
+    }
+    Ok(verdict(good))
+}

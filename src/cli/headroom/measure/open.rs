@@ -1,0 +1,114 @@
+//! The ports of a measurement, opened.
+
+use anyhow::{Context, Result, ensure};
+
+use crate::dpdk::{
+    DpdkPort, Eal, Pool, PoolOptions, PortControl, PortOptions, RingOptions, Started, Stopped,
+    TscClock, receive_room, ring_pair,
+};
+use crate::port::{Port, PortCaps};
+use crate::tester::plan::Place;
+use crate::tester::session::{interface_device, wait_for_link};
+use crate::units::{BitsPerSec, Mac};
+
+/// Frames of a pool: what the queues of a device hold, and some at hand.
+const POOL_FRAMES: u32 = 4_095;
+
+/// Free frames that the thread of a port keeps at hand.
+const POOL_CACHE: u32 = 64;
+
+/// The longest frame that is taken in, FCS included: none that is for an agent is longer.
+const FRAME_ROOM: u32 = 1_518;
+
+/// The number of the first device that is made for an interface: far above those that people give.
+const INTERFACE_NUMBER: u32 = 1_000;
+
+/// A port that was opened.
+pub(super) struct Opened {
+    /// As it was named.
+    pub(super) name: String,
+    pub(super) port: DpdkPort<Started>,
+    pub(super) control: PortControl,
+    pub(super) mac: Mac,
+    /// The rate of its line, if it has one.
+    pub(super) rate: Option<BitsPerSec>,
+    pub(super) clock: TscClock,
+    /// Whether it is an end of a pair in memory.
+    pub(super) in_memory: bool,
+}
+
+/// Opens ports, which have a link then.
+///
+/// # Errors
+/// What cannot be opened, and a link that is down.
+pub(super) fn open(eal: &Eal, places: &[Place]) -> Result<Vec<Opened>> {
+    let clock = TscClock::new();
+    if let [Place::Ring { pair, end }, _] = places {
+        let options = RingOptions { name: pair.clone(), ..RingOptions::default() };
+        let (a, b) = ring_pair(eal, &options)?;
+        let ports = if *end == 0 { [a, b] } else { [b, a] };
+        let both = (0..).zip(places).zip(ports);
+        return both.map(|((n, place), port)| start(eal, n, place, port, 0, clock)).collect();
+    }
+    let one = |(n, place): (u32, &Place)| {
+        let device = match place {
+            Place::Interface(name) => interface_device(INTERFACE_NUMBER + n, name, FRAME_ROOM),
+            other => other.to_string(),
+        };
+        let port = DpdkPort::open(eal, &device)?;
+        start(eal, n, place, port, receive_room(&device), clock)
+    };
+    (0..).zip(places).map(one).collect()
+}
+
+fn start(
+    eal: &Eal,
+    n: u32,
+    place: &Place,
+    port: DpdkPort<Stopped>,
+    room: u32,
+    clock: TscClock,
+) -> Result<Opened> {
+    let options = PoolOptions {
+        name: format!("measure{n}"),
+        frames: POOL_FRAMES,
+        max_frame: FRAME_ROOM.max(room),
+        cache: POOL_CACHE,
+    };
+    let pool = Pool::new(eal, &options)?;
+    let is_virtual = port.is_virtual();
+    let options = PortOptions {
+        max_frame: Some(FRAME_ROOM),
+        rx_stamps: (!is_virtual).then_some(clock),
+        clock: Some(clock),
+        ..PortOptions::default()
+    };
+    let mut port = port.start(&options, &pool).with_context(|| format!("port {place}"))?;
+    let control = port.control();
+    if !is_virtual {
+        wait_for_link(&control);
+        port.refresh_link_rate();
+    }
+    ensure!(
+        is_up(&control),
+        "the link of {place} is down; plug it in or take its other end up, and if it is an \
+         interface of the kernel: ip link set dev NAME up"
+    );
+    // Locally administered, and another for each port.
+    let made_up = Mac([0x02, 0x51, 0x64, 0x74, 0, n as u8]);
+    let PortCaps { link_rate, .. } = *port.caps();
+    Ok(Opened {
+        name: place.to_string(),
+        mac: control.mac().unwrap_or(made_up),
+        rate: link_rate.filter(|_| !is_virtual),
+        control,
+        port,
+        clock,
+        in_memory: matches!(place, Place::Ring { .. }),
+    })
+}
+
+/// Whether a port has a link, by the kernel's word where it is the kernel's.
+pub(super) fn is_up(control: &PortControl) -> bool {
+    control.carrier().unwrap_or_else(|| control.link().up)
+}

@@ -1,0 +1,326 @@
+//! What a measurement came to, as programs read it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::drive::{Measured, PortEnd, Why};
+use super::inputs::{Inputs, RateFrom};
+use crate::agents::{Method, Statistic};
+use crate::headroom::{
+    Accuracy, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Samples, Shims, by_peer_delay,
+    measured,
+};
+use crate::port::{StampSource, Stamps};
+use crate::report;
+use crate::time::Duration;
+
+/// Bits of a pause quantum.
+const QUANTUM_BITS: u64 = 512;
+
+/// All that `sluice headroom measure` has to say.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Outcome {
+    /// `measured`, `failed`, `answered`, or `interrupted`.
+    pub(super) verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) failure: Option<String>,
+    pub(super) port: String,
+    /// The other port, where it is in this process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) peer: Option<String>,
+    /// `round_trip` or `ptp`.
+    pub(super) method: &'static str,
+    pub(super) statistic: String,
+    pub(super) rate_bps: u64,
+    /// `line`, `argument`, or `assumed`.
+    pub(super) rate_from: &'static str,
+    pub(super) max_frame: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cell: Option<u32>,
+    /// The largest headroom of all measurements; `sluice headroom compare` reads it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) headroom: Option<Sum>,
+    /// The same where frames are protected by MACsec.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) headroom_macsec: Option<Sum>,
+    pub(super) measurements: Vec<Measurement>,
+    pub(super) ports: Vec<PortCounts>,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Measurement {
+    pub(super) rounds: u16,
+    pub(super) took_ms: f64,
+    pub(super) stamps: StampsOut,
+    /// The round trip, or the mean path delay of PTP, one way.
+    pub(super) delay_ns: Spread,
+    /// How long the peer took to answer (t3 - t2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) turnaround_ns: Option<Spread>,
+    /// The delay that the headroom is reckoned with.
+    pub(super) chosen_ns: f64,
+    pub(super) uncertainty_ns: f64,
+    pub(super) accuracy: AccuracyOut,
+    /// What was measured, as the bits that pass in it: of the medium and what is inside the ports,
+    /// or with PTP of the medium alone, both ways.
+    pub(super) measured_bits: u64,
+    pub(super) headroom: Sum,
+    pub(super) terms: Vec<TermOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) headroom_macsec: Option<Sum>,
+}
+
+/// Where stamps are from, and how fine they are.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct StampsOut {
+    /// `nic`, `software`, `exact` or `poll`.
+    pub(super) source: &'static str,
+    pub(super) resolution_ns: f64,
+}
+
+/// Spans, in nanoseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Spread {
+    pub(super) min: f64,
+    pub(super) mean: f64,
+    pub(super) p50: f64,
+    pub(super) p90: f64,
+    pub(super) p99: f64,
+    pub(super) max: f64,
+}
+
+/// What the uncertainty is worth on this link, either way.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct AccuracyOut {
+    pub(super) quanta: f64,
+    pub(super) max_frames: f64,
+}
+
+/// A headroom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub(super) struct Sum {
+    pub(super) bytes: u64,
+    pub(super) bits: u64,
+    pub(super) quanta: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cells: Option<u64>,
+}
+
+/// A part of a sum.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct TermOut {
+    pub(super) name: &'static str,
+    pub(super) bits: u64,
+    pub(super) source: &'static str,
+}
+
+/// What was counted at a port of this process.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PortCounts {
+    pub(super) port: String,
+    pub(super) measurement: BTreeMap<&'static str, u64>,
+    pub(super) ptp: BTreeMap<&'static str, u64>,
+    pub(super) other: BTreeMap<&'static str, u64>,
+}
+
+impl Outcome {
+    /// Nothing yet.
+    pub(super) fn new(inputs: &Inputs, ports: &[String], responds: bool) -> Self {
+        Self {
+            verdict: if responds { "answered" } else { "interrupted" },
+            failure: None,
+            port: ports[0].clone(),
+            peer: ports.get(1).cloned(),
+            method: match inputs.method {
+                Method::RoundTrip => "round_trip",
+                Method::PeerDelay => "ptp",
+            },
+            statistic: match inputs.statistic {
+                Statistic::Max => "max".into(),
+                Statistic::Mean => "mean".into(),
+                Statistic::Percentile(n) => format!("p{n}"),
+            },
+            rate_bps: inputs.rate.get(),
+            rate_from: match inputs.rate_from {
+                RateFrom::Line => "line",
+                RateFrom::Argument => "argument",
+                RateFrom::Assumed => "assumed",
+            },
+            max_frame: inputs.frames.max.0,
+            cell: inputs.cell,
+            headroom: None,
+            headroom_macsec: None,
+            measurements: Vec::new(),
+            ports: Vec::new(),
+        }
+    }
+
+    /// Takes in a measurement.
+    pub(super) fn add(&mut self, inputs: &Inputs, measured: &Measured) {
+        let one = Measurement::new(inputs, measured);
+        let most = |a: Option<Sum>, b: Option<Sum>| a.into_iter().chain(b).max_by_key(|s| s.bits);
+        self.headroom = most(self.headroom, Some(one.headroom));
+        self.headroom_macsec = most(self.headroom_macsec, one.headroom_macsec);
+        self.measurements.push(one);
+    }
+
+    /// All is over. Says whether the verdict is good.
+    pub(super) fn end(&mut self, why: Why, ends: &[PortEnd]) -> bool {
+        self.ports = ends.iter().map(PortCounts::new).collect();
+        match why {
+            Why::Failed(failure) => {
+                self.verdict = "failed";
+                self.failure = Some(failure.to_string());
+            }
+            Why::Done if self.verdict != "answered" => self.verdict = "measured",
+            Why::Done | Why::Stopped => {}
+        }
+        matches!(self.verdict, "measured" | "answered")
+    }
+}
+
+impl Measurement {
+    fn new(inputs: &Inputs, m: &Measured) -> Self {
+        let (found, frames) = (&m.found, inputs.frames);
+        let chosen = found.delay.chosen;
+        let plain = sum_of(inputs, m, chosen, frames, None);
+        let with = inputs.shims.map(|s| sum_of(inputs, m, chosen, inputs.protected(), Some(s)));
+        let sum = |value: &DelayValue| Sum::new(value.bits(), inputs.cell);
+        let accuracy = Accuracy::of(found.uncertainty, inputs.rate, frames);
+        let both_ways = match found.method {
+            Method::RoundTrip => chosen,
+            Method::PeerDelay => chosen.saturating_mul(2),
+        };
+        let bits = u128::from(both_ways.as_picos()) * u128::from(inputs.rate.get());
+        Self {
+            rounds: found.rounds,
+            took_ms: m.took.as_secs_f64() * 1e3,
+            stamps: StampsOut::new(&m.stamps),
+            delay_ns: Spread::new(&m.delay),
+            turnaround_ns: m.turnaround.as_ref().map(Spread::new),
+            chosen_ns: ns(chosen),
+            uncertainty_ns: ns(found.uncertainty),
+            accuracy: AccuracyOut { quanta: accuracy.quanta, max_frames: accuracy.max_frames },
+            measured_bits: bits.div_ceil(1_000_000_000_000) as u64,
+            headroom: sum(&plain),
+            terms: plain.terms.iter().map(TermOut::new).collect(),
+            headroom_macsec: with.as_ref().map(sum),
+        }
+    }
+}
+
+/// The headroom by one method's formula.
+fn sum_of(
+    inputs: &Inputs,
+    m: &Measured,
+    chosen: Duration,
+    frames: Frames,
+    shims: Option<Shims>,
+) -> DelayValue {
+    match m.found.method {
+        Method::RoundTrip => measured(&MeasuredInputs {
+            rate: inputs.rate,
+            round_trip: chosen,
+            reaction: inputs.reaction,
+            invocation: inputs.invocation,
+            shims,
+            frames,
+        }),
+        Method::PeerDelay => {
+            let said = inputs.peer_internal.or(m.found.peer_internal);
+            let source = match (inputs.peer_internal, m.found.peer_internal) {
+                (Some(_), _) => "--internal",
+                (None, Some(_)) => "as the peer says by DCBX",
+                (None, None) => "not told by DCBX: the PHY of the rate, and --reaction",
+            };
+            let shim = |of: fn(&Shims) -> Duration| shims.as_ref().map_or(Duration::ZERO, of);
+            let mut value = by_peer_delay(&PeerDelayInputs {
+                rate: inputs.rate,
+                path: chosen,
+                own_internal: inputs.own_internal + inputs.invocation + shim(|s| s.local),
+                peer_internal: said.unwrap_or_else(|| inputs.usual_peer()) + shim(|s| s.remote),
+                frames,
+            });
+            for term in &mut value.terms {
+                match term.name {
+                    name if name.ends_with("of the peer") => term.source = source,
+                    name if name.ends_with("of this port") && term.bits == 0 => {
+                        term.source = "in the path: stamps are above the MAC";
+                    }
+                    _ => {}
+                }
+            }
+            value
+        }
+    }
+}
+
+impl Sum {
+    fn new(bits: u64, cell: Option<u32>) -> Self {
+        let bytes = bits.div_ceil(8);
+        Self {
+            bytes,
+            bits,
+            quanta: bits.div_ceil(QUANTUM_BITS),
+            cells: cell.map(|cell| bytes.div_ceil(cell.into())),
+        }
+    }
+}
+
+impl TermOut {
+    fn new(term: &crate::headroom::Term) -> Self {
+        Self { name: term.name, bits: term.bits, source: term.source }
+    }
+}
+
+impl StampsOut {
+    fn new(stamps: &Stamps) -> Self {
+        let source = match stamps.source {
+            StampSource::Exact => "exact",
+            StampSource::Nic => "nic",
+            StampSource::Software => "software",
+            StampSource::Poll => "poll",
+        };
+        Self { source, resolution_ns: ns(stamps.resolution) }
+    }
+}
+
+impl Spread {
+    fn new(samples: &Samples) -> Self {
+        let at = |n| ns(samples.percentile(n));
+        Self {
+            min: ns(samples.min()),
+            mean: ns(samples.mean()),
+            p50: at(50),
+            p90: at(90),
+            p99: at(99),
+            max: ns(samples.max()),
+        }
+    }
+}
+
+fn ns(time: Duration) -> f64 {
+    time.as_picos() as f64 / 1e3
+}
+
+impl PortCounts {
+    fn new(end: &PortEnd) -> Self {
+        let snapshot = &end.snapshot;
+        let measure = snapshot.measure.iter().flat_map(|m| report::measure_counters(&m.counters));
+        let ptp = snapshot.path_delay.iter().flat_map(|p| report::peer_delay_counters(&p.counters));
+        let other = [
+            ("malformed", snapshot.counters.malformed),
+            ("unwanted", snapshot.counters.unwanted),
+            ("unsent", snapshot.counters.unsent),
+            ("frames_of_others", end.others),
+        ];
+        Self {
+            port: end.name.clone(),
+            measurement: measure.collect(),
+            ptp: ptp.collect(),
+            other: other.into(),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What a measurement came to, as people read it.
+
+use std::fmt::Write;
+
+use super::outcome::{Measurement, Outcome, PortCounts, Spread, Sum};
+use crate::report::{Align, Table, count, scaled};
+
+/// Counters that are of interest even where they are zero.
+const ALWAYS: [&str; 2] = ["requests_sent", "responses_sent"];
+
+/// All of it.
+pub(super) fn text(outcome: &Outcome) -> String {
+    let mut out = String::new();
+    for (n, measurement) in outcome.measurements.iter().enumerate() {
+        if outcome.measurements.len() > 1 {
+            let _ = writeln!(out, "measurement {}", n + 1);
+        }
+        out += &one(outcome, measurement);
+        out.push('\n');
+    }
+    if outcome.measurements.len() > 1 {
+        if let Some(sum) = &outcome.headroom {
+            let _ = writeln!(out, "the largest headroom: {}\n", written(sum));
+        }
+    }
+    if let Some(failure) = &outcome.failure {
+        let _ = writeln!(out, "{}: no headroom was found\n  {failure}\n", outcome.port);
+        let _ = writeln!(out, "{}\n", remedies(outcome));
+    }
+    for port in &outcome.ports {
+        let _ = writeln!(out, "{}: {}", port.port, counted(outcome, port));
+    }
+    out
+}
+
+/// What was counted at a port, as far as there is something to it.
+fn counted(outcome: &Outcome, port: &PortCounts) -> String {
+    let (of_method, others, prefix) = match outcome.method {
+        "ptp" => (&port.ptp, &port.measurement, "measurement "),
+        _ => (&port.measurement, &port.ptp, "PTP "),
+    };
+    let shown = |prefix: &str, name: &str, n: u64| {
+        format!("{} {prefix}{}", count(n), name.replace('_', " "))
+    };
+    let always = of_method.iter().filter(|(name, n)| **n > 0 || ALWAYS.contains(name));
+    let always = always.map(|(name, n)| shown("", name, *n));
+    let others = others.iter().filter(|(_, n)| **n > 0).map(|(name, n)| shown(prefix, name, *n));
+    let more = port.other.iter().filter(|(_, n)| **n > 0).map(|(name, n)| shown("", name, *n));
+    always.chain(others).chain(more).collect::<Vec<_>>().join(", ")
+}
+
+/// What to look for where nobody answered.
+fn remedies(outcome: &Outcome) -> String {
+    let heard = outcome.ports.first().map_or(0, |port| {
+        let of = |name| port.measurement.get(name).copied().unwrap_or_default();
+        let other = port.other.values().chain(port.ptp.get("ignored")).sum::<u64>();
+        of("responses_received") + of("requests_received") + other
+    });
+    let what = match outcome.method {
+        "ptp" => "PTP's peer delay (P2P, over Ethernet, the same --domain)",
+        _ => {
+            "headroom measurements (`measurement` of its port, or sluice headroom measure --respond)"
+        }
+    };
+    let silent = if heard == 0 {
+        "nothing at all has arrived: is this the right port, and the peer's end up?"
+    } else {
+        "frames arrive, so the link is fine: does the peer speak another --times, --kinds or --length?"
+    };
+    format!(
+        "check that\n  - the other end of this very link answers {what}\n  - no bridge is between \
+         them: the messages are for the nearest one and go no further\n  - {silent}"
+    )
+}
+
+fn one(outcome: &Outcome, m: &Measurement) -> String {
+    use Align::{Left, Right};
+    let rate = scaled(outcome.rate_bps as f64, "b/s");
+    let whose = match outcome.rate_from {
+        "line" => "the port's line",
+        "argument" => "--rate",
+        _ => "assumed; say --rate",
+    };
+    let to = outcome.peer.as_ref().map_or(String::new(), |peer| format!(" to {peer}"));
+    let mut out = format!(
+        "{}{to}: {} rounds in {:.1} ms, link {rate} ({whose})\n\
+         stamps: {}, resolution {}, a delay may be off by {} either way\n\n",
+        outcome.port,
+        m.rounds,
+        m.took_ms,
+        stamps(m.stamps.source),
+        time(m.stamps.resolution_ns),
+        time(m.uncertainty_ns),
+    );
+    let heads = ["min", "mean", "p50", "p90", "p99", "max"].map(|name| (name, Right));
+    let mut times = Table::new([("", Left)].into_iter().chain(heads));
+    let mut row = |name: &str, s: &Spread| {
+        let all = [s.min, s.mean, s.p50, s.p90, s.p99, s.max].map(time);
+        times.row([name.to_owned()].into_iter().chain(all).collect::<Vec<_>>());
+    };
+    let delay = if outcome.method == "ptp" { "mean path delay" } else { "round trip" };
+    row(delay, &m.delay_ns);
+    if let Some(turnaround) = &m.turnaround_ns {
+        row("peer's t3 - t2", turnaround);
+    }
+    let _ = writeln!(out, "{times}");
+    let mut sum = Table::new([("headroom", Left), ("bits", Right), ("bytes", Right), ("", Left)]);
+    for term in &m.terms {
+        let bytes = format!("{:.1}", term.bits as f64 / 8.0);
+        sum.row([term.name.to_owned(), count(term.bits), bytes, term.source.to_owned()]);
+    }
+    let _ = write!(out, "{sum}");
+    let by = match outcome.statistic.as_str() {
+        "max" => "the longest delay".to_owned(),
+        "mean" => "the mean delay".to_owned(),
+        other => format!("the {other} of the delays"),
+    };
+    let _ = writeln!(out, "\nheadroom, by {by}: {}", written(&m.headroom));
+    if let Some(with) = &m.headroom_macsec {
+        let _ = writeln!(out, "with MACsec: {}", written(with));
+    }
+    let _ = writeln!(
+        out,
+        "accuracy: {:.2} quanta or {:.3} of the longest frame ({} B), either way",
+        m.accuracy.quanta, m.accuracy.max_frames, outcome.max_frame
+    );
+    out
+}
+
+fn written(sum: &Sum) -> String {
+    let cells = sum.cells.map_or(String::new(), |n| format!(" = {} cells", count(n)));
+    let (bytes, bits, quanta) = (count(sum.bytes), count(sum.bits), count(sum.quanta));
+    format!("{bytes} bytes{cells} = {bits} bits = {quanta} quanta")
+}
+
+fn stamps(source: &str) -> &'static str {
+    match source {
+        "exact" => "exact (virtual time)",
+        "nic" => "received frames by the NIC, sent ones by the processor's counter",
+        "software" => "software (the processor's counter beside the burst calls)",
+        _ => "the time of the poll",
+    }
+}
+
+/// Nanoseconds with the unit that makes them readable.
+fn time(ns: f64) -> String {
+    match ns {
+        ns if ns >= 1e6 => format!("{:.3} ms", ns / 1e6),
+        ns if ns >= 1e4 => format!("{:.2} us", ns / 1e3),
+        ns => format!("{ns:.1} ns"),
+    }
+}

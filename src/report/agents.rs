@@ -1,0 +1,331 @@
+//! What the agents of a port found out and counted, by name: one form for tables, JSON and metrics,
+//! of switches and of labs.
+
+mod counters;
+mod text;
+
+pub use counters::{measure_counters, peer_delay_counters};
+pub use text::{agents_text, headroom_text, neighbours_text};
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::agents::{AgentsSnapshot, AutoState, Spread};
+use crate::discovery::{EtsTable, Neighbour, Party, PeerState, Resolved};
+use crate::headroom::Required;
+use crate::port::{StampSource, Stamps};
+use crate::switch::Headroom;
+use crate::time::{Duration, Instant};
+use crate::units::PrioritySet;
+
+/// Bits of a pause quantum.
+const QUANTUM_BITS: u64 = 512;
+
+/// The agents of a port.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct AgentsSummary {
+    /// What times are worth here.
+    pub stamps: StampsSummary,
+    /// The headroom that the port finds by itself; nothing where it is computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<HeadroomSummary>,
+    /// The round trip of the last measurement, without the time in the peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip: Option<TimesSummary>,
+    /// How long the peer took to answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turnaround: Option<TimesSummary>,
+    /// PTP's mean path delay, one way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_delay: Option<TimesSummary>,
+    /// Who is at the other end, as LLDP has it.
+    pub neighbours: Vec<NeighbourSummary>,
+    /// What DCBX came to, where it is spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dcbx: Option<DcbxSummary>,
+    /// What was counted, by agent.
+    pub counters: BTreeMap<String, BTreeMap<String, u64>>,
+}
+
+/// What times are worth.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StampsSummary {
+    /// `exact`, `nic`, `software` or `poll`.
+    pub source: String,
+    /// The smallest step between two times.
+    pub resolution_ns: f64,
+}
+
+/// A headroom that a port finds by itself.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct HeadroomSummary {
+    /// `down`, `waiting` (for DCBX), `measuring`, `found` or `failed`.
+    pub state: String,
+    /// What each lossless group needs; nothing before the first measurement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<NeedSummary>,
+    /// The same without MACsec, where that is on the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_macsec: Option<NeedSummary>,
+    /// Whether the groups have it.
+    pub set: bool,
+}
+
+/// So much headroom.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct NeedSummary {
+    /// In octets, rounded up to cells.
+    pub bytes: u64,
+    /// In cells, all in frames of the most wasteful length.
+    pub cells: u64,
+    /// What arrives at worst, in bits of the line.
+    pub bits: u64,
+    /// The same in pause quanta of the line.
+    pub quanta: u64,
+    /// What it is made of, in bits by name.
+    pub terms: Vec<(String, u64)>,
+}
+
+/// Times of one kind.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TimesSummary {
+    /// How many were taken, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u64>,
+    /// The shortest.
+    pub min_ns: f64,
+    /// Their mean.
+    pub mean_ns: f64,
+    /// The 99th percentile.
+    pub p99_ns: f64,
+    /// The longest.
+    pub max_ns: f64,
+    /// The one that counts for the headroom.
+    pub chosen_ns: f64,
+    /// How far they may be off, either way, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uncertainty_ns: Option<f64>,
+}
+
+/// A neighbour.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct NeighbourSummary {
+    /// Its chassis.
+    pub chassis: String,
+    /// Its port.
+    pub port: String,
+    /// The description of its port; empty if it says none.
+    pub port_description: String,
+    /// Its name; empty if it says none.
+    pub system_name: String,
+    /// Its description; empty if it says none.
+    pub system_description: String,
+    /// For how long this is still true.
+    pub ttl_s: f64,
+    /// Whether it takes part in DCBX.
+    pub dcbx: bool,
+    /// Its internal delay, if it says one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub internal_delay_ns: Option<f64>,
+}
+
+/// What DCBX came to.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DcbxSummary {
+    /// `none`, `one`, or `several`, with which nothing is negotiated.
+    pub peers: String,
+    /// The priorities with PFC, and whose setting that is (`local` or `peer`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pfc: Option<PfcSummary>,
+    /// How traffic classes share the link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ets: Option<EtsSummary>,
+    /// The ways to measure that both ends have (`round_trip`, `ptp`), where both say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub methods: Option<Vec<String>>,
+}
+
+/// PFC as it was negotiated.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PfcSummary {
+    /// The priorities that have it.
+    pub enable: Vec<u8>,
+    /// `local` or `peer`.
+    pub from: String,
+}
+
+/// ETS as it was negotiated.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct EtsSummary {
+    /// Priority to traffic class.
+    pub class: [u8; 8],
+    /// Percent by traffic class.
+    pub bandwidth: [u8; 8],
+    /// The algorithm by traffic class: `strict`, `cbs`, `ets`, `ats`, or a number.
+    pub algorithm: Vec<String>,
+    /// `local` or `peer`.
+    pub from: String,
+}
+
+impl AgentsSummary {
+    /// Of a port's agents at `now`, and its headroom in a buffer with cells of `cell_bytes`.
+    #[must_use]
+    pub fn new(
+        agents: &AgentsSnapshot,
+        headroom: Option<&Headroom>,
+        cell_bytes: u32,
+        now: Instant,
+    ) -> Self {
+        let measure = agents.measure.as_ref();
+        let rounds = measure.map(|m| m.rounds as u64);
+        let uncertainty = measure.map(|m| ns(m.uncertainty));
+        let times = |spread: Option<Spread>, uncertainty| {
+            spread.map(|spread| TimesSummary::new(&spread, rounds, uncertainty))
+        };
+        Self {
+            stamps: StampsSummary::new(&agents.stamps),
+            headroom: agents.auto.map(|state| HeadroomSummary::new(state, headroom, cell_bytes)),
+            round_trip: times(measure.and_then(|m| m.round_trip), uncertainty),
+            turnaround: times(measure.and_then(|m| m.turnaround), None),
+            path_delay: agents
+                .path_delay
+                .as_ref()
+                .and_then(|p| p.delay.as_ref())
+                .map(|delay| TimesSummary::new(delay, None, None)),
+            neighbours: agents.neighbours.iter().map(|n| NeighbourSummary::new(n, now)).collect(),
+            dcbx: agents.resolved.as_ref().map(DcbxSummary::new),
+            counters: counters::all(agents),
+        }
+    }
+}
+
+impl StampsSummary {
+    /// Of stamps.
+    #[must_use]
+    pub fn new(stamps: &Stamps) -> Self {
+        let source = match stamps.source {
+            StampSource::Exact => "exact",
+            StampSource::Nic => "nic",
+            StampSource::Software => "software",
+            StampSource::Poll => "poll",
+        };
+        Self { source: source.into(), resolution_ns: ns(stamps.resolution) }
+    }
+}
+
+impl HeadroomSummary {
+    fn new(state: AutoState, headroom: Option<&Headroom>, cell_bytes: u32) -> Self {
+        let state = match state {
+            AutoState::Down => "down",
+            AutoState::Waiting(_) => "waiting",
+            AutoState::Measuring => "measuring",
+            AutoState::Found => "found",
+            AutoState::Failed => "failed",
+        };
+        let need = |required: &Required| NeedSummary::new(required, cell_bytes);
+        Self {
+            state: state.into(),
+            needs: headroom.map(|h| need(&h.required)),
+            without_macsec: headroom.and_then(|h| h.without_macsec.as_ref()).map(need),
+            set: headroom.is_some_and(|h| h.set),
+        }
+    }
+}
+
+impl NeedSummary {
+    fn new(required: &Required, cell_bytes: u32) -> Self {
+        let bits = required.sum.bits();
+        let cells = u64::from(required.cells.0);
+        Self {
+            bytes: cells * u64::from(cell_bytes),
+            cells,
+            bits,
+            quanta: bits.div_ceil(QUANTUM_BITS),
+            terms: required.sum.terms.iter().map(|t| (t.name.to_owned(), t.bits)).collect(),
+        }
+    }
+}
+
+impl TimesSummary {
+    fn new(spread: &Spread, rounds: Option<u64>, uncertainty_ns: Option<f64>) -> Self {
+        Self {
+            rounds,
+            min_ns: ns(spread.min),
+            mean_ns: ns(spread.mean),
+            p99_ns: ns(spread.p99),
+            max_ns: ns(spread.max),
+            chosen_ns: ns(spread.chosen),
+            uncertainty_ns,
+        }
+    }
+}
+
+impl NeighbourSummary {
+    fn new(neighbour: &Neighbour, now: Instant) -> Self {
+        let said = &neighbour.said;
+        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+        let left = if neighbour.expires > now { neighbour.expires.since(now) } else { ZERO };
+        Self {
+            chassis: said.chassis.as_id().to_string(),
+            port: said.port.as_id().to_string(),
+            port_description: text(&said.port_description),
+            system_name: text(&said.system_name),
+            system_description: text(&said.system_description),
+            ttl_s: left.as_secs_f64(),
+            dcbx: said.dcbx.is_peer(),
+            internal_delay_ns: said.dcbx.internal_delay.map(ns),
+        }
+    }
+}
+
+/// No time at all.
+const ZERO: Duration = Duration::ZERO;
+
+impl DcbxSummary {
+    fn new(resolved: &Resolved) -> Self {
+        let whose = |party| match party {
+            Party::Local => "local".to_owned(),
+            Party::Peer => "peer".to_owned(),
+        };
+        let peers = match resolved.state {
+            PeerState::Absent => "none",
+            PeerState::Present => "one",
+            PeerState::Several => "several",
+        };
+        let methods = resolved.methods.map(|methods| {
+            let both = [("round_trip", methods.round_trip), ("ptp", methods.ptp)];
+            both.into_iter().filter(|(_, can)| *can).map(|(name, _)| name.to_owned()).collect()
+        });
+        Self {
+            peers: peers.into(),
+            pfc: resolved
+                .pfc
+                .map(|pfc| PfcSummary { enable: listed(pfc.enable), from: whose(pfc.from) }),
+            ets: resolved.ets.map(|ets| EtsSummary::new(&ets.table, whose(ets.from))),
+            methods,
+        }
+    }
+}
+
+impl EtsSummary {
+    fn new(table: &EtsTable, from: String) -> Self {
+        let name = |algorithm: &u8| match algorithm {
+            0 => "strict".to_owned(),
+            1 => "cbs".to_owned(),
+            2 => "ets".to_owned(),
+            3 => "ats".to_owned(),
+            other => other.to_string(),
+        };
+        let algorithm = table.algorithm.iter().map(name).collect();
+        Self { class: table.class, bandwidth: table.bandwidth, algorithm, from }
+    }
+}
+
+fn listed(set: PrioritySet) -> Vec<u8> {
+    set.iter().map(|p| p.get()).collect()
+}
+
+fn ns(time: Duration) -> f64 {
+    time.as_picos() as f64 / 1e3
+}

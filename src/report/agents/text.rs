@@ -1,0 +1,180 @@
+//! The agents of ports as people read them.
+
+use super::{AgentsSummary, DcbxSummary, HeadroomSummary, TimesSummary};
+use crate::report::table::{Align::Left, Align::Right, Table, count};
+
+/// The neighbours of ports, and what was negotiated with them; says so where there is none.
+#[must_use]
+pub fn neighbours_text<'a>(
+    ports: impl Iterator<Item = (&'a str, &'a AgentsSummary)> + Clone,
+) -> String {
+    let mut table = Table::new([
+        ("port", Left),
+        ("neighbour", Left),
+        ("its port", Left),
+        ("chassis", Left),
+        ("for", Right),
+        ("DCBX", Left),
+        ("description", Left),
+    ]);
+    for (port, agents) in ports.clone() {
+        for n in &agents.neighbours {
+            let description = match n.port_description.as_str() {
+                "" => n.system_description.clone(),
+                other => other.to_owned(),
+            };
+            table.row([
+                port.to_owned(),
+                n.system_name.clone(),
+                n.port.clone(),
+                n.chassis.clone(),
+                format!("{:.0} s", n.ttl_s),
+                if n.dcbx { "yes" } else { "no" }.to_owned(),
+                description.lines().next().unwrap_or_default().to_owned(),
+            ]);
+        }
+    }
+    let mut out = if table.is_empty() {
+        "no neighbour has said anything by LLDP so far\n".to_owned()
+    } else {
+        table.to_string()
+    };
+    for (port, agents) in ports {
+        if let Some(dcbx) = &agents.dcbx {
+            out += &format!("{port}: {}\n", negotiated(dcbx));
+        }
+    }
+    out
+}
+
+/// What DCBX came to, in a line.
+fn negotiated(dcbx: &DcbxSummary) -> String {
+    let mut parts = vec![match dcbx.peers.as_str() {
+        "one" => "DCBX with its peer".to_owned(),
+        "several" => "DCBX with nobody, because several speak it here".to_owned(),
+        _ => "DCBX without a peer".to_owned(),
+    }];
+    if let Some(pfc) = &dcbx.pfc {
+        let list: Vec<_> = pfc.enable.iter().map(u8::to_string).collect();
+        let list = if list.is_empty() { "no priority".to_owned() } else { list.join(", ") };
+        parts.push(format!("PFC on {list} ({})", whose(&pfc.from)));
+    }
+    if let Some(ets) = &dcbx.ets {
+        let percent: Vec<_> = ets.bandwidth.iter().map(u8::to_string).collect();
+        parts.push(format!("ETS {} % ({})", percent.join("/"), whose(&ets.from)));
+    }
+    if let Some(methods) = &dcbx.methods {
+        let can = if methods.is_empty() { "nothing".into() } else { methods.join(", ") };
+        parts.push(format!("both can measure by {can}"));
+    }
+    parts.join("; ")
+}
+
+fn whose(from: &str) -> &'static str {
+    if from == "peer" { "the peer's" } else { "its own" }
+}
+
+/// How ports found their headroom, and what was measured.
+#[must_use]
+pub fn headroom_text<'a>(ports: impl Iterator<Item = (&'a str, &'a AgentsSummary)>) -> String {
+    let mut table = Table::new([
+        ("port", Left),
+        ("headroom", Left),
+        ("bytes", Right),
+        ("cells", Right),
+        ("quanta", Right),
+        ("measured", Left),
+        ("rounds", Right),
+        ("min", Right),
+        ("mean", Right),
+        ("p99", Right),
+        ("max", Right),
+        ("+-", Right),
+        ("stamps", Left),
+    ]);
+    for (port, agents) in ports {
+        let state = agents.headroom.as_ref().map_or("computed", |h| found(h));
+        let need = agents.headroom.as_ref().and_then(|h| h.needs.as_ref());
+        let number = |of: Option<u64>| of.map_or_else(|| "-".into(), count);
+        let all = [
+            ("round trip", &agents.round_trip),
+            ("peer's t3 - t2", &agents.turnaround),
+            ("path delay", &agents.path_delay),
+        ];
+        let mut measured: Vec<_> =
+            all.into_iter().filter_map(|(name, times)| Some((name, times.as_ref()?))).collect();
+        let first = (!measured.is_empty()).then(|| measured.remove(0));
+        let row = |first: Option<(&str, &TimesSummary)>, head: [String; 5]| {
+            let times = first.map_or_else(|| vec!["-".into(); 7], |(name, t)| figures(name, t));
+            let mut cells: Vec<_> = head.into_iter().chain(times).collect();
+            cells.push(agents.stamps.source.clone());
+            cells
+        };
+        let head = [
+            port.to_owned(),
+            state.to_owned(),
+            number(need.map(|n| n.bytes)),
+            number(need.map(|n| n.cells)),
+            number(need.map(|n| n.quanta)),
+        ];
+        table.row(row(first, head));
+        for more in measured {
+            table.row(row(Some(more), Default::default()));
+        }
+    }
+    if table.is_empty() {
+        return "no port measures or answers measurements\n".to_owned();
+    }
+    table.to_string()
+}
+
+/// How far a port is with its headroom.
+fn found(headroom: &HeadroomSummary) -> &str {
+    match headroom.state.as_str() {
+        "found" if headroom.set => "measured",
+        "found" => "too large",
+        "waiting" => "waits for DCBX",
+        "down" => "link down",
+        other => other,
+    }
+}
+
+fn figures(name: &str, times: &TimesSummary) -> Vec<String> {
+    let (rounds, off) = (times.rounds.map(count), times.uncertainty_ns.map(time));
+    let dash = || "-".to_owned();
+    let spans = [times.min_ns, times.mean_ns, times.p99_ns, times.max_ns].map(time);
+    let mut cells = vec![name.to_owned(), rounds.unwrap_or_else(dash)];
+    cells.extend(spans);
+    cells.push(off.unwrap_or_else(dash));
+    cells
+}
+
+/// Nanoseconds with the unit that makes them readable.
+fn time(ns: f64) -> String {
+    match ns {
+        ns if ns >= 1e6 => format!("{:.3} ms", ns / 1e6),
+        ns if ns >= 1e4 => format!("{:.2} us", ns / 1e3),
+        ns => format!("{ns:.1} ns"),
+    }
+}
+
+/// Both, below the tables of a switch; nothing where no port has agents.
+#[must_use]
+pub fn agents_text<'a>(
+    ports: impl Iterator<Item = (&'a str, &'a AgentsSummary)> + Clone,
+) -> String {
+    if ports.clone().next().is_none() {
+        return String::new();
+    }
+    let mut out = String::new();
+    let measure = ports
+        .clone()
+        .filter(|(_, a)| a.headroom.is_some() || a.round_trip.is_some() || a.path_delay.is_some());
+    if measure.clone().next().is_some() {
+        out += &format!("\n{}", headroom_text(measure));
+    }
+    if ports.clone().any(|(_, a)| a.counters.contains_key("lldp")) {
+        out += &format!("\n{}", neighbours_text(ports));
+    }
+    out
+}
