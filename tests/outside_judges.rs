@@ -26,6 +26,7 @@ mod judges;
 #[allow(dead_code)] // the stations' own tests use more of it
 #[path = "support/link.rs"]
 mod link;
+#[allow(dead_code)] // others ask for the kinds between ports
 #[path = "support/wire_frames.rs"]
 mod wire_frames;
 

@@ -55,6 +55,7 @@ pub struct NodePlan {
 
 /// What a node is.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // nodes are made once, and by hand in every test
 pub enum NodeKind {
     /// A switch. All of its ports are shaped, with no burst: the port's shaper is the link.
     Switch(SwitchPlan),

@@ -98,7 +98,6 @@ impl Settler {
     }
 
     /// The latest steps, the oldest first, and how many there were before them.
-    #[must_use]
     pub fn steps(&self) -> (u64, impl Iterator<Item = &Step>) {
         (self.told - self.steps.len() as u64, self.steps.iter())
     }
