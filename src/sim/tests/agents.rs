@@ -2,10 +2,17 @@
 
 use super::*;
 use crate::agents::{AgentsPlan, AutoPlan, Method, Spread, Statistic};
+use crate::buffer::GroupKind;
+use crate::discovery::{
+    DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, LldpPlan, Party, PfcForm, Precedence, Subtypes,
+};
 use crate::headroom::measure::{InitiatePlan, MeasurePlan};
 use crate::headroom::{DelayInputs, Interface, Phy, SoftwareTerms, required};
-use crate::switch::{Headroom, StepKind};
-use crate::units::{BitsPerSec, Mac, PortId};
+use crate::pfc::FlowControl;
+use crate::schedule::ClassPlan;
+use crate::switch::testworld;
+use crate::switch::{Headroom, Step, StepKind};
+use crate::units::{BitsPerSec, Mac, PortId, PrioritySet};
 use crate::wire::headroom::{Dialect, TimeUnit};
 
 const RATE: BitsPerSec = BitsPerSec::gbps(100);
@@ -157,4 +164,81 @@ fn a_buffer_that_is_too_small_refuses_and_says_so() {
     switch.buffer.total.0 = 1_800;
     let (headroom, _) = found(run(&plan));
     assert!(!headroom.set && headroom.required.cells.0 > 400);
+}
+
+/// Two switches of one port each: what the second is willing to take over, the first says.
+fn two_switches() -> NetworkPlan {
+    let mut plan = network(100);
+    plan.nodes.truncate(1);
+    plan.links.truncate(1);
+    let spoken = |n: u8, willing: bool, enable: u8, table: EtsTable| {
+        let mac = Mac([2, 0, 0, 0, 9, n]);
+        let form = PfcForm::Proposed { round_trip: true, ptp: false, macsec: false };
+        let enable = PrioritySet(enable);
+        let (macsec_bound, capability) = (false, 8);
+        let recommended = (!willing).then_some(table);
+        AgentsPlan {
+            lldp: Some(LldpPlan::new(mac, mac, format!("p{n}"))),
+            dcbx: Some(DcbxPlan {
+                mac,
+                ets: Some(EtsPlan { willing, cbs: false, classes: 8, local: table, recommended }),
+                pfc: Some(DcbxPfcPlan { willing, macsec_bound, capability, enable, form }),
+                applications: vec![],
+                internal_delay: None,
+                isolation: None,
+                topology: None,
+                precedence: Precedence::default(),
+                subtypes: Subtypes::DEFAULT,
+            }),
+            ..agents(mac, Some(AutoPlan { wait: Duration::from_secs(30), ..auto() }))
+        }
+    };
+    let table = |first: u8| EtsTable {
+        class: core::array::from_fn(|p| p as u8),
+        bandwidth: [first, 100 - first, 0, 0, 0, 0, 0, 0],
+        algorithm: [2, 2, 0, 0, 0, 0, 0, 0],
+    };
+    for (n, willing, enable, share) in [(0, false, 0b1_1000, 30), (1, true, 0b1000, 50)] {
+        let mut one = testworld::plan(1);
+        one.buffer.total.0 = 20_000;
+        let port = &mut one.ports[0];
+        let set = PrioritySet(enable);
+        (port.rate, port.shaped) = (RATE, true);
+        port.pfc.mode = FlowControl::Pfc { send: set, obey: set };
+        port.agents = Some(spoken(n, willing, enable, table(share)));
+        if n == 0 {
+            one.buffer.groups[0][4] = one.buffer.groups[0][3];
+        }
+        let node = NodePlan::new(NodeKind::Switch(one));
+        if n == 0 { plan.nodes[0] = node } else { plan.nodes.push(node) }
+    }
+    plan
+}
+
+#[test]
+fn a_willing_switch_runs_what_its_peer_says_and_both_measure() {
+    let mut network = Network::new(&two_switches(), Seen::default()).unwrap();
+    network.run_until(Instant::ZERO + Duration::from_secs(3));
+    let (_, nodes) = network.finish();
+    let settlers = [0, 1].map(|n| nodes.settler(NodeId(n)).unwrap());
+    for settler in settlers {
+        let port = &settler.plan().ports[0];
+        let set = PrioritySet(0b1_1000);
+        assert_eq!(port.pfc.mode, FlowControl::Pfc { send: set, obey: set });
+        let shares = [ClassPlan::Dwrr { weight: 30 }, ClassPlan::Dwrr { weight: 70 }];
+        let local = settler.steps().1.all(|s| !matches!(s.kind, StepKind::Ets { .. }));
+        assert_eq!(port.schedule.classes[..2] == shares, !local);
+        // The two groups have what the way to the peer and back asks for.
+        let need = settler.headroom(PortId::MIN).unwrap();
+        assert!(need.set && need.found.delay.max == one_way(100).saturating_mul(2));
+        for group in [3, 4] {
+            let GroupKind::Lossless { headroom, .. } = settler.plan().buffer.groups[0][group].kind
+            else {
+                panic!("group {group} is lossless")
+            };
+            assert_eq!(headroom, need.required.cells);
+        }
+    }
+    let ets = |s: &&Step| matches!(s.kind, StepKind::Ets { from: Party::Peer, .. });
+    assert_eq!(settlers.map(|s| s.steps().1.filter(ets).count()), [0, 1]);
 }
