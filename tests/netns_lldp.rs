@@ -12,7 +12,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use netns::{Host, isolated, must};
 use run::{Dir, Switch, text};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sluice::agents::AgentsPlan;
 use sluice::discovery::{
     Application, DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, Lldp, LldpPlan, Party, PeerState,
@@ -187,7 +187,22 @@ fn lldpd_knows_a_port_of_a_switch_which_takes_its_pfc() {
             assert!(start.elapsed() < PATIENCE, "never negotiated: {}", switch.stderr());
             thread::sleep(StdDuration::from_millis(50));
         }
+        let shown = switch.wait("the peer's PFC", |shown| {
+            let dcbx = &shown["ports"][0]["agents"]["dcbx"];
+            dcbx["pfc"] == json!({"enable": [3, 4], "from": "peer"})
+        });
+        let known = &shown["ports"][0]["agents"]["neighbours"][0];
+        assert_eq!(known["chassis"], lldpd.host.mac_text());
+        assert_eq!(known["system_description"], "a host with lldpd");
+        assert_eq!(known["dcbx"], true);
+
         assert_eq!(switch.stop().0, Some(0));
+        // Less than its time to live, so it was told.
+        let start = StdInstant::now();
+        while !lldpd.neighbours().is_empty() {
+            assert!(start.elapsed() < PATIENCE, "no goodbye: {:#?}", lldpd.neighbours());
+            thread::sleep(StdDuration::from_millis(100));
+        }
     });
 }
 
