@@ -166,6 +166,14 @@ impl PortAgents {
         }
     }
 
+    /// Takes back what LLDP told the neighbours: they need not wait until it has aged.
+    pub fn say_goodbye(&mut self, now: Instant) {
+        if let Some(lldp) = &mut self.lldp {
+            lldp.say_goodbye(now);
+        }
+        self.listen(now);
+    }
+
     /// Measures again, now: what a person asks for. False if this port cannot or its link is down.
     pub fn measure_now(&mut self, now: Instant) -> bool {
         let can = self.up && (self.initiates || self.auto.is_some());

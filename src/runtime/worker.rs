@@ -115,7 +115,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                 let _ = answer.try_send(result);
             }
             Order::Drain(answer) => {
-                self.switch.set_draining(true);
+                self.end();
                 let _ = answer.try_send(self.snapshot());
             }
             Order::Flush(answer) => {
@@ -150,8 +150,14 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
     /// The last thing: pauses that the flush brought about and that a port refused go too.
     #[cold]
     fn stop(mut self) -> WorkerSnapshot {
-        self.switch.set_draining(true);
+        self.end();
         self.flush();
         self.snapshot()
+    }
+
+    /// Receives no more, and lets the neighbours know; the polls that follow send it.
+    fn end(&mut self) {
+        self.switch.set_draining(true);
+        self.switch.say_goodbye((self.clock)());
     }
 }

@@ -85,6 +85,17 @@ impl<W: World> Switch<W> {
         }
     }
 
+    /// This is the end: the ports take back what they told their neighbours, in the next polls.
+    #[cold]
+    pub fn say_goodbye(&mut self, now: Instant) {
+        for (at, port) in self.ports.iter_mut().enumerate() {
+            if let Some(agents) = &mut port.agents {
+                agents.say_goodbye(now);
+                self.awake.insert(at);
+            }
+        }
+    }
+
     /// What the agents of this worker's ports have to tell, one thing at a time.
     pub fn next_news(&mut self) -> Option<(PortId, News)> {
         self.ports.iter_mut().find_map(|port| {

@@ -1,5 +1,7 @@
 //! Who is there (802.1AB-2016 9.2.7), and what is counted of what they send.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::units::PRIORITIES;
 use crate::wire::dcbx::{self, subtype};
@@ -255,4 +257,42 @@ fn what_one_agent_says_another_one_hears() {
     assert_eq!(heard.applications.as_deref(), Some(&dcbx.applications[..]));
     assert_eq!(heard.internal_delay, dcbx.internal_delay);
     assert_eq!((heard.isolation, heard.topology), (dcbx.isolation, dcbx.topology));
+}
+
+proptest! {
+    /// Whatever arrives: nothing breaks, the table stays in its bounds, and the counters add up.
+    #[test]
+    fn frames_that_are_damaged_anywhere_are_counted_and_nothing_else(
+        hits in prop::collection::vec((0_usize..200, any::<u8>(), 0_u8..12, 0_u16..3), 0..60)
+    ) {
+        let mut agent = started(Lldp::new(&lldp_plan(1), Some(&dcbx_plan(1, true, 0x08))));
+        let mut sent = 0;
+        for (n, (spot, octet, last, ttl)) in hits.into_iter().enumerate() {
+            let mut frame = heard(last, ttl * 60, |w| {
+                w.tlv(TlvType::SYSTEM_NAME, b"leaf").unwrap();
+                w.organizational(dcbx::OUI, subtype::PFC, &[0x08, octet]).unwrap();
+                w.organizational(dcbx::OUI, subtype::ETS_CONFIGURATION, &[octet; 21]).unwrap();
+                w.organizational(dcbx::OUI, subtype::APPLICATION, &[0, 0x63, 0x12, 0xb7]).unwrap();
+            });
+            if let Some(hit) = frame.get_mut(spot) {
+                *hit ^= octet;
+            }
+            agent.on_frame(at(n as u64 * 1_000), &frame);
+            sent += 1;
+            let c = *agent.counters();
+            prop_assert_eq!(c.frames_in + c.frames_elsewhere, sent);
+            prop_assert!(c.frames_discarded <= c.frames_in && c.drops <= c.frames_discarded);
+            prop_assert_eq!(c.inserts - c.deletes, agent.neighbours().len() as u64);
+            prop_assert!(agent.neighbours().len() <= NEIGHBOURS_MAX);
+            let peers = agent.neighbours().filter(|n| n.said.dcbx.is_peer()).count();
+            let resolved = agent.resolved().unwrap();
+            prop_assert_eq!(resolved.peer.is_some(), peers == 1);
+            prop_assert_eq!(resolved.state == PeerState::Several, peers > 1);
+            let local = resolved.pfc.unwrap().from == Party::Local;
+            prop_assert!(local || peers == 1);
+        }
+        events(&mut agent);
+        agent.on_timeout(at(1_000_000));
+        prop_assert!(agent.neighbours().all(|n| n.expires > at(1_000_000)));
+    }
 }
