@@ -74,7 +74,7 @@ fn able(tools: &[&str]) -> Result<Command, String> {
         let found = match *tool {
             "scapy" | "python3" => script::python(*tool == "scapy").is_some(),
             "ping" | "nsenter" => works(Command::new(tool).arg("-V")),
-            "lldpd" | "lldpad" => works(Command::new(tool).arg("-v")),
+            "lldpd" | "lldpad" | "ptp4l" => works(Command::new(tool).arg("-v")),
             _ => works(Command::new(tool).arg("--version")),
         };
         if !found {

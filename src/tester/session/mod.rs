@@ -32,7 +32,7 @@ use crossbeam::channel::Sender;
 pub use board::GRACE;
 pub use neighbours::Neighbour;
 pub use open::{Bench, Prepared};
-pub(crate) use rack::{interface_device, wait_for_link};
+pub(crate) use rack::interface_device;
 
 use super::capture::Tap;
 use super::plan::TestPlan;

@@ -296,8 +296,7 @@ pub(crate) fn interface_device(number: u32, interface: &str, longest: u32) -> St
     )
 }
 
-/// Waits until a link is up, for at most three seconds.
-pub(crate) fn wait_for_link(control: &PortControl) {
+fn wait_for_link(control: &PortControl) {
     let started = StdInstant::now();
     while !control.link().up && started.elapsed() < LINK_WAIT {
         thread::sleep(StdDuration::from_millis(50));

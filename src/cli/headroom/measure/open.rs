@@ -1,5 +1,8 @@
 //! The ports of a measurement, opened.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result, ensure};
 
 use crate::dpdk::{
@@ -8,7 +11,7 @@ use crate::dpdk::{
 };
 use crate::port::{Port, PortCaps};
 use crate::tester::plan::Place;
-use crate::tester::session::{interface_device, wait_for_link};
+use crate::tester::session::interface_device;
 use crate::units::{BitsPerSec, Mac};
 
 /// Frames of a pool: what the queues of a device hold, and some at hand.
@@ -16,6 +19,9 @@ const POOL_FRAMES: u32 = 4_095;
 
 /// Free frames that the thread of a port keeps at hand.
 const POOL_CACHE: u32 = 64;
+
+/// How long a link may take to come up.
+const LINK_WAIT: Duration = Duration::from_secs(3);
 
 /// The longest frame that is taken in, FCS included: none that is for an agent is longer.
 const FRAME_ROOM: u32 = 1_518;
@@ -85,12 +91,12 @@ fn start(
     };
     let mut port = port.start(&options, &pool).with_context(|| format!("port {place}"))?;
     let control = port.control();
+    let up = comes_up(&control);
     if !is_virtual {
-        wait_for_link(&control);
         port.refresh_link_rate();
     }
     ensure!(
-        is_up(&control),
+        up,
         "the link of {place} is down; plug it in or take its other end up, and if it is an \
          interface of the kernel: ip link set dev NAME up"
     );
@@ -106,6 +112,15 @@ fn start(
         clock,
         in_memory: matches!(place, Place::Ring { .. }),
     })
+}
+
+/// Whether a port has a link before long: one that was just begun to be used takes a moment.
+fn comes_up(control: &PortControl) -> bool {
+    let started = Instant::now();
+    while !is_up(control) && started.elapsed() < LINK_WAIT {
+        thread::sleep(Duration::from_millis(20));
+    }
+    is_up(control)
 }
 
 /// Whether a port has a link, by the kernel's word where it is the kernel's.

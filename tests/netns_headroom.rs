@@ -1,0 +1,177 @@
+//! Headroom measured on links of the kernel: between two programs in two network namespaces, and
+//! between a program and a port of a switch, which measures and settles its own, too.
+#![cfg(feature = "dpdk")]
+
+mod netns;
+mod run;
+
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use netns::{Host, isolated};
+use run::{Dir, SLUICE, Switch, text};
+use serde_json::Value;
+
+fn n(v: &Value) -> u64 {
+    v.as_u64().unwrap_or_else(|| panic!("no number: {v}"))
+}
+
+fn f(v: &Value) -> f64 {
+    v.as_f64().unwrap_or_else(|| panic!("no number: {v}"))
+}
+
+/// `sluice headroom measure` with more arguments, in the test's own namespace.
+fn measure(args: &str) -> Command {
+    with(Command::new(SLUICE), args)
+}
+
+/// The same on a host.
+fn measure_on(host: &Host, args: &str) -> Command {
+    with(host.command(SLUICE), args)
+}
+
+fn with(mut command: Command, args: &str) -> Command {
+    command.args(["headroom", "measure", "--format", "json"]).args(args.split_whitespace());
+    command.stdin(Stdio::null());
+    command
+}
+
+/// What a run that has to succeed prints.
+fn result(mut command: Command) -> Value {
+    let output = command.output().unwrap();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {out}{err}");
+    serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"))
+}
+
+/// A run that answers, from when it does until it is told to stop.
+struct Responder(Child);
+
+impl Responder {
+    fn start(mut command: Command) -> Self {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // EAL takes a moment; whoever measures before that would find nobody.
+        thread::sleep(Duration::from_secs(1));
+        Self(child)
+    }
+
+    /// Interrupts it: what it has counted.
+    fn stop(self) -> Value {
+        let pid = self.0.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        let output = self.0.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+/// What every measurement has to say, whatever was measured.
+fn check(v: &Value, rounds: u64) {
+    assert_eq!(v["verdict"], "measured", "{v:#}");
+    let m = &v["measurements"][0];
+    assert_eq!(n(&m["rounds"]), rounds);
+    assert_eq!(m["stamps"]["source"], "software");
+    let delay = &m["delay_ns"];
+    let figures = ["min", "p50", "p99", "max"].map(|name| f(&delay[name]));
+    println!("{delay}, off by {} ns", m["uncertainty_ns"]);
+    assert!(figures.is_sorted() && figures[0] > 0.0, "{delay}");
+    assert!(f(&m["uncertainty_ns"]) > 0.0 && f(&m["accuracy"]["quanta"]) > 0.0);
+    // At least two longest frames and a PFC frame.
+    assert!(n(&v["headroom"]["bits"]) > 2 * 16_160 + 672);
+}
+
+#[test]
+fn two_programs_in_two_namespaces_measure_their_link() {
+    isolated("two_programs_in_two_namespaces_measure_their_link", &[], || {
+        let host = Host::new(0);
+        let responder = Responder::start(measure_on(&host, "--port iface:eth0 --respond"));
+        let v = result(measure("--port iface:s0 --rate 10G"));
+        check(&v, 100);
+        assert_eq!((&v["rate_from"], &v["statistic"]), (&"argument".into(), &"max".into()));
+        // By the other method as well, and by the mean.
+        let ptp = result(measure("--port iface:s0 --rate 10G --method ptp --statistic mean"));
+        check(&ptp, 8);
+        let m = &ptp["measurements"][0];
+        assert_eq!(f(&m["chosen_ns"]), f(&m["delay_ns"]["mean"]));
+        let answered = responder.stop();
+        assert_eq!(answered["verdict"], "answered");
+        let port = &answered["ports"][0];
+        assert!(n(&port["measurement"]["responses_sent"]) >= 100, "{port}");
+        assert!(n(&port["ptp"]["follow_ups_sent"]) >= 8, "{port}");
+    });
+}
+
+const FILE: &str = "\
+switch: {name: measured}
+buffer: {total: 256MiB}
+defaults:
+  rate: 1G
+  pfc: {enable: [3]}
+  link: {poll_gap: 2ms, peer_response: 100us}
+ports:
+";
+
+#[test]
+fn a_port_of_a_switch_answers_and_says_who_it_is() {
+    isolated("a_port_of_a_switch_answers_and_says_who_it_is", &[], || {
+        let dir = Dir::new("measured");
+        let host = Host::new(0);
+        let port = netns::port(0, ", measurement: {}, ptp: {}, lldp: {system_name: tor7}");
+        let switch = Switch::start(&dir, "measured", &format!("{FILE}{port}"), &[]);
+        let v = result(measure_on(&host, "--port iface:eth0 --rate 1G"));
+        check(&v, 100);
+        check(&result(measure_on(&host, "--port iface:eth0 --rate 1G --method ptp")), 8);
+        let shown = switch.show();
+        let agents = &shown["ports"][0]["agents"];
+        assert!(n(&agents["counters"]["measurement"]["responses_sent"]) >= 100, "{agents:#}");
+        // The measuring by PTP speaks LLDP, to hear the peer's internal delay.
+        assert_eq!(agents["neighbours"][0]["system_name"], "sluice", "{agents:#}");
+        let said = text(&switch.ctl(&["neighbours"]).stdout);
+        assert!(said.contains("sluice") && said.contains("iface:eth0"), "{said}");
+        let (status, _) = switch.stop();
+        assert_eq!(status, Some(0));
+    });
+}
+
+#[test]
+fn a_switch_measures_its_link_sets_its_headroom_and_does_so_again_when_told() {
+    let name = "a_switch_measures_its_link_sets_its_headroom_and_does_so_again_when_told";
+    isolated(name, &[], || {
+        let dir = Dir::new("auto");
+        let host = Host::new(0);
+        let responder = Responder::start(measure_on(&host, "--port iface:eth0 --respond"));
+        let port = netns::port(0, ", headroom: auto");
+        let switch = Switch::start(&dir, "auto", &format!("{FILE}{port}"), &[]);
+        let state = |shown: &Value| shown["ports"][0]["agents"]["headroom"].clone();
+        let found = |shown: &Value| state(shown)["state"] == "found" && state(shown)["set"] == true;
+        let shown = switch.wait("measured", found);
+        let needs = &state(&shown)["needs"];
+        assert!(n(&needs["cells"]) > 0 && n(&needs["bits"]) > 0, "{needs}");
+        let steps = |what: &str| {
+            let output = switch.ctl(&["--format", "json", "headroom"]);
+            let v: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let steps = v["steps"].as_array().unwrap().clone();
+            let of_port = steps.into_iter().filter(|step| step["port"] == "p0");
+            of_port.filter(|s| s["step"].as_str().unwrap().contains(what)).count()
+        };
+        let before = (steps("measuring"), steps("round trip over 100 rounds"));
+        assert!(before.0 >= 1 && before.1 >= 1, "{before:?}");
+        assert!(steps("headroom") >= 1 && steps("not measured") == 0);
+
+        switch.obey(&["measure", "p0"]);
+        switch.wait("measured again", |_| steps("round trip over 100 rounds") > before.1);
+        let said = text(&switch.ctl(&["headroom"]).stdout);
+        assert!(said.contains("measured") && said.contains("round trip"), "{said}");
+        assert!(switch.refuse(&["measure", "p9"]).contains("there is no port p9"));
+
+        // Nobody answers any more.
+        responder.stop();
+        switch.obey(&["measure", "p0"]);
+        switch.wait("failed", |shown| state(shown)["state"] == "failed");
+        assert!(steps("does not answer headroom measurements") >= 1);
+        let (status, summary) = switch.stop();
+        assert_eq!(status, Some(0), "{summary:#}");
+        assert_eq!(state(&summary)["state"], "failed");
+    });
+}

@@ -1,0 +1,163 @@
+//! PTP's peer delay against ptp4l of linuxptp: each asks the other over a veth pair, and both come to
+//! the same mean path delay.
+#![cfg(feature = "dpdk")]
+
+mod netns;
+mod run;
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use netns::{Host, isolated};
+use run::{Dir, SLUICE, Switch, text};
+use serde_json::Value;
+
+const TOOLS: [&str; 1] = ["ptp4l"];
+
+/// Exchanges over which both take their figures: enough that what the machine does in between
+/// does not move the middle.
+const EXCHANGES: usize = 64;
+
+fn f(v: &Value) -> f64 {
+    v.as_f64().unwrap_or_else(|| panic!("no number: {v}"))
+}
+
+/// `ptp4l` on a host, which asks sixteen times a second and takes the median of its last answers.
+struct Ptp4l<'a> {
+    host: &'a Host,
+    child: Child,
+    dir: &'a Dir,
+}
+
+/// Runs a program ahead of what else the machine does, where that is allowed.
+fn ahead(command: &mut Command) -> &mut Command {
+    command.args(["-n", "-20"])
+}
+
+impl<'a> Ptp4l<'a> {
+    fn start(host: &'a Host, dir: &'a Dir) -> Self {
+        let log = File::create(dir.path("ptp4l.log")).unwrap();
+        let mut command = host.command("nice");
+        let child = ahead(&mut command)
+            .args(["ptp4l", "-P", "-2", "-S", "-m", "-i", "eth0"])
+            .args(["--logMinPdelayReqInterval=-4", &format!("--delay_filter_length={EXCHANGES}")])
+            .arg(format!("--uds_address={}", dir.path("ptp4l").display()))
+            .stdin(Stdio::null())
+            .stdout(log)
+            .spawn()
+            .unwrap();
+        Self { host, child, dir }
+    }
+
+    /// Its mean path delay in nanoseconds, once it has one.
+    fn path_delay(&self) -> Option<f64> {
+        let (socket, own) = (self.dir.path("ptp4l"), self.dir.path("pmc"));
+        let output = self
+            .host
+            .command("pmc")
+            .args(["-u", "-b", "0", "-t", "0", "-s"])
+            .arg(socket)
+            .arg("-i")
+            .arg(&own)
+            .arg("GET PORT_DATA_SET")
+            .output()
+            .unwrap();
+        let _ = std::fs::remove_file::<&Path>(&own);
+        let said = text(&output.stdout);
+        let line = said.lines().find(|line| line.contains("peerMeanPathDelay"))?;
+        let ns: f64 = line.split_whitespace().last()?.parse().ok()?;
+        (ns > 0.0).then_some(ns)
+    }
+
+    /// The same over a while, in the middle.
+    fn settled(&self, over: Duration) -> f64 {
+        let start = Instant::now();
+        let mut all = Vec::new();
+        while start.elapsed() < over || all.len() < 5 {
+            assert!(start.elapsed() < Duration::from_secs(60), "{}", self.log());
+            thread::sleep(Duration::from_millis(200));
+            all.extend(self.path_delay());
+        }
+        // What it said before its filter was full counts less than what it says then.
+        let mut late = all.split_off(all.len() / 2);
+        late.sort_by(f64::total_cmp);
+        late[late.len() / 2]
+    }
+
+    /// What it said, as far as it is written by now.
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path("ptp4l.log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Ptp4l<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn both_come_to_the_same_mean_path_delay() {
+    isolated("both_come_to_the_same_mean_path_delay", &TOOLS, || {
+        let dir = Dir::new("ptp");
+        let host = Host::new(0);
+        let ptp4l = Ptp4l::start(&host, &dir);
+        let rounds = format!("--rounds={EXCHANGES}");
+        let mut command = Command::new("nice");
+        let measure = ahead(&mut command)
+            .arg(SLUICE)
+            .args("headroom measure --port iface:s0 --method ptp --rate 10G".split(' '))
+            .args([&rounds, "--interval=50ms", "--count=4", "--period=1ms", "--format=json"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_secs(1));
+        // While it measures it answers, too.
+        let theirs = ptp4l.settled(Duration::from_secs(10));
+        let output = measure.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}{}", text(&output.stderr), ptp4l.log());
+        let v: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let all = v["measurements"].as_array().unwrap();
+        let figures = |of: fn(&Value) -> &Value| {
+            let mut all: Vec<_> = all.iter().map(|m| f(of(m))).collect();
+            all.sort_by(f64::total_cmp);
+            all
+        };
+        let middle = figures(|m| &m["delay_ns"]["p50"]);
+        let uncertain = figures(|m| &m["uncertainty_ns"]);
+        let ours = middle[middle.len() / 2];
+        let bound = uncertain[uncertain.len() / 2];
+        println!("ours {ours} ns, ptp4l's {theirs} ns, ours may be off by {bound} ns");
+        assert!(f(&v["ports"][0]["ptp"]["follow_ups_sent"]) >= 50.0, "{v:#}");
+        assert!((ours - theirs).abs() <= bound, "{ours} and {theirs} ns, off by {bound} at most");
+    });
+}
+
+#[test]
+fn a_port_of_a_switch_asks_and_answers_ptp4l() {
+    isolated("a_port_of_a_switch_asks_and_answers_ptp4l", &TOOLS, || {
+        let dir = Dir::new("ptp-switch");
+        let host = Host::new(0);
+        let ptp4l = Ptp4l::start(&host, &dir);
+        let port = netns::port(0, ", ptp: {interval: 50ms, rounds: 16}");
+        let switch = Switch::start(&dir, "ptp", &format!("ports:\n{port}"), &[]);
+        let agents = |shown: &Value| shown["ports"][0]["agents"].clone();
+        let counted = |shown: &Value, what: &str| f(&agents(shown)["counters"]["ptp"][what]);
+        let shown = switch.wait("measured", |shown| {
+            agents(shown)["path_delay"] != Value::Null && counted(shown, "follow_ups_sent") > 20.0
+        });
+        let delay = &agents(&shown)["path_delay"];
+        assert!(f(&delay["min_ns"]) > 0.0 && f(&delay["max_ns"]) >= f(&delay["mean_ns"]));
+        assert_eq!(counted(&shown, "impossible"), 0.0, "{:#}", agents(&shown));
+        let theirs = ptp4l.settled(Duration::from_secs(1));
+        println!("the switch's {delay}, ptp4l's {theirs} ns");
+        assert!(theirs > 0.0);
+        let (status, summary) = switch.stop();
+        assert_eq!(status, Some(0), "{summary:#}");
+    });
+}
