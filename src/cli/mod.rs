@@ -175,7 +175,9 @@ pub fn main() -> ExitCode {
 }
 
 fn log(verbose: u8) {
-    let default = ["warn", "sluice=info,warn", "sluice=debug,info"][usize::from(verbose.min(2))];
+    // What a port finds out and what is done about it is told whoever asks.
+    let quiet = "warn,sluice::steps=info";
+    let default = [quiet, "sluice=info,warn", "sluice=debug,info"][usize::from(verbose.min(2))];
     let filter = EnvFilter::try_from_env("SLUICE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -37,6 +37,8 @@ Ctrl-C (or SIGTERM) stops receiving, sends what is held for as long as --drain s
 summary; a second one ends at once. The exit status is 1 when a lossless frame was lost to
 congestion or a frame is not accounted for.";
 
+/// Under which name the log has what ports find out.
+const STEPS: &str = "sluice::steps";
 /// How often the main thread looks for the end.
 const TICK: StdDuration = StdDuration::from_millis(20);
 /// How often the links of the devices are looked at, and what telemetry shows is made anew.
@@ -296,9 +298,9 @@ fn settle(session: &Session) {
         Ok(steps) => {
             for (port, step) in steps {
                 if step.is_trouble() {
-                    tracing::warn!("{port}: {step}");
+                    tracing::warn!(target: STEPS, "{port}: {step}");
                 } else {
-                    tracing::info!("{port}: {step}");
+                    tracing::info!(target: STEPS, "{port}: {step}");
                 }
             }
         }
