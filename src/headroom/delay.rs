@@ -89,6 +89,12 @@ impl Frames {
         Self { max, line_overhead: LINE_OVERHEAD_OCTETS as u32 }
     }
 
+    /// The bits of those that no pause can stop: one of either side, and the PFC frame itself.
+    #[must_use]
+    pub const fn unstoppable(self) -> u64 {
+        2 * self.longest() + self.pfc()
+    }
+
     /// The bits of the longest on the line.
     pub(super) const fn longest(self) -> u64 {
         (self.max.0 + self.line_overhead as u64) * 8

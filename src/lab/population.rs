@@ -1,5 +1,6 @@
 //! What results are gathered from: the nodes of either world when their run is over.
 
+use crate::agents::AgentsSnapshot;
 use crate::host::{
     ReceiverCounters, SenderCounters, SinkCounters, SourceCounters, Station, StationCounters,
     StationSnapshot,
@@ -7,7 +8,10 @@ use crate::host::{
 use crate::port::Source;
 use crate::sim::{Node, NodeId, Nodes};
 use crate::stats::SwitchSnapshot;
+use crate::switch::{Settler, Switch};
 use crate::time::Instant;
+use crate::units::PortId;
+use crate::world::World;
 
 /// All nodes.
 pub(super) trait Population {
@@ -22,6 +26,18 @@ pub(super) trait Population {
 
     /// What a node's clock shows at the network's time `at`.
     fn local(&self, id: NodeId, at: Instant) -> Instant;
+
+    /// What the agents of a node found out until the network's time `at`.
+    fn agents(&mut self, id: NodeId, at: Instant) -> NodeAgents;
+}
+
+/// What the agents of a node found out.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NodeAgents {
+    /// By port, those that have any.
+    pub(super) ports: Vec<(PortId, AgentsSnapshot)>,
+    /// What the node made of it, if it is a switch.
+    pub(super) settler: Option<Settler>,
 }
 
 /// What a host counted.
@@ -61,6 +77,28 @@ impl Population for Nodes {
     fn local(&self, id: NodeId, at: Instant) -> Instant {
         Self::local(self, id, at)
     }
+
+    fn agents(&mut self, id: NodeId, at: Instant) -> NodeAgents {
+        let (now, settler) = (Self::local(self, id, at), self.settler(id).cloned());
+        let ports = match self.get_mut(id) {
+            Node::Host(host) => of_host(host, now),
+            Node::Switch(switch) => of_switch(switch, now),
+        };
+        NodeAgents { ports, settler }
+    }
+}
+
+/// What the agents of a host found out.
+pub(super) fn of_host<P: Source>(host: &Station<P>, now: Instant) -> Vec<(PortId, AgentsSnapshot)> {
+    host.agents().map(|agents| (PortId::MIN, agents.snapshot(now))).into_iter().collect()
+}
+
+/// What the agents of a switch's ports found out.
+pub(super) fn of_switch<W: World>(
+    switch: &Switch<W>,
+    now: Instant,
+) -> Vec<(PortId, AgentsSnapshot)> {
+    switch.agents_of_ports().map(|(port, agents)| (port, agents.snapshot(now))).collect()
 }
 
 impl<P: Source> HostCounts for Station<P> {

@@ -33,7 +33,7 @@ pub(crate) mod testworld;
 pub use change::{Change, ChangeError};
 pub use fdb::{Fdb, Key, Learnt};
 pub use plan::*;
-pub use settle::{Headroom, Refused, Settler, Step, StepKind, reckon};
+pub use settle::{Headroom, Refused, Settler, Step, StepKind, delay_found, reckon};
 
 use crate::buffer::{BufferError, Ledger};
 use crate::congestion::Dice;

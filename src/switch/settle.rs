@@ -19,7 +19,7 @@ use crate::agents::{AutoPlan, Found, Method, News};
 use crate::buffer::{GroupKind, GroupPlan};
 use crate::discovery::{EtsResolved, EtsTable, PfcResolved, Resolved};
 use crate::headroom::{
-    self, MeasuredInputs, PeerDelayInputs, Required, Shims, by_peer_delay, measured,
+    self, DelayValue, MeasuredInputs, PeerDelayInputs, Required, Shims, by_peer_delay, measured,
 };
 use crate::pfc::FlowControl;
 use crate::schedule::ClassPlan;
@@ -366,32 +366,39 @@ fn scheduled(table: &EtsTable) -> ([ClassPlan; PRIORITIES], [TrafficClass; PRIOR
     (classes, map)
 }
 
+/// The delay value of a port's link by a measurement, with MACsec on the way or without.
+#[must_use]
+pub fn delay_found(auto: &AutoPlan, found: &Found, shims: Option<Shims>) -> DelayValue {
+    let (rate, frames) = (auto.link.rate(), auto.link.frames());
+    match found.method {
+        Method::RoundTrip => measured(&MeasuredInputs {
+            rate,
+            round_trip: found.delay.chosen,
+            reaction: auto.link.higher_layer,
+            invocation: auto.invocation,
+            shims,
+            frames,
+        }),
+        Method::PeerDelay => by_peer_delay(&PeerDelayInputs {
+            rate,
+            path: found.delay.chosen,
+            // Stamps are above the MAC here, so what this port's interface adds is in the path.
+            own_internal: Duration::ZERO,
+            // A peer that does not say is taken for one that stamps at the medium.
+            peer_internal: found
+                .peer_internal
+                .unwrap_or_else(|| auto.link.interface.delay() + auto.link.higher_layer),
+            frames,
+        }),
+    }
+}
+
 /// What lossless groups of a port need by a measurement.
 #[must_use]
 pub fn reckon(auto: &AutoPlan, found: &Found) -> Headroom {
     let (rate, frames) = (auto.link.rate(), auto.link.frames());
     let with = |shims: Option<Shims>| {
-        let sum = match found.method {
-            Method::RoundTrip => measured(&MeasuredInputs {
-                rate,
-                round_trip: found.delay.chosen,
-                reaction: auto.link.higher_layer,
-                invocation: auto.invocation,
-                shims,
-                frames,
-            }),
-            Method::PeerDelay => by_peer_delay(&PeerDelayInputs {
-                rate,
-                path: found.delay.chosen,
-                // Stamps are above the MAC here, so what this port's interface adds is in the path.
-                own_internal: Duration::ZERO,
-                // A peer that does not say is taken for one that stamps at the medium.
-                peer_internal: found
-                    .peer_internal
-                    .unwrap_or_else(|| auto.link.interface.delay() + auto.link.higher_layer),
-                frames,
-            }),
-        };
+        let sum = delay_found(auto, found, shims);
         headroom::required_of(sum, rate, frames, &auto.software, auto.cell_bytes)
     };
     let without_macsec = auto.shims.is_some().then(|| with(None));

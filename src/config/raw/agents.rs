@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::config::quantity::Span;
+use crate::config::quantity::{Length, Span};
 
 /// Where the headroom of a port's lossless groups comes from, where their profiles leave it `auto`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -39,6 +39,10 @@ pub struct AutoHeadroom {
     /// Default: `max`, because headroom is for the worst case; the proposal takes the mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statistic: Option<StatisticName>,
+    /// The cable that headroom is computed for until the link is measured, up to 1000 km. Default:
+    /// that of `link`; in a lab the link's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assume: Option<Length>,
     /// From a group's crossing of its threshold to the PFC frame being given to the MAC, up to
     /// 1 s. Default: `0s`; what polls take is counted already, as `link.poll_gap`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -76,9 +76,10 @@ pub struct Dcbx {
     /// Which frames are to have which priority, at most 168 entries. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applications: Vec<DcbxApplication>,
-    /// What lies between this port's stamps and the cable, in and out together, up to 1 s: its
-    /// peer needs it to size headroom from a peer delay. Default: 0 for a virtual device, whose
-    /// stamps see all of it, and for a NIC what IEEE 802.3 allows the PHY of `link`.
+    /// How long this port takes from a pause's last bit to sending no more, and what its interface
+    /// adds to frames, in and out together, where its stamps do not see it; up to 1 s. Its peer
+    /// needs it to size headroom from a peer delay. Default: the link's `poll_gap`, what the device
+    /// still sends then, and for a NIC what IEEE 802.3 allows its PHY; in a lab the link's `response`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub internal_delay: Option<Span>,
     /// Whose PFC setting holds where both ends are willing: that of the `higher_address` or of the

@@ -90,6 +90,16 @@ impl<'a> Said<'a> {
         }
     }
 
+    /// What the link is taken for until it is measured.
+    pub fn assumed(&self, link: DelayInputs) -> DelayInputs {
+        let Some(length) = self.auto().and_then(|auto| auto.assume) else { return link };
+        DelayInputs {
+            cable_m: u32::try_from(length.0.div_ceil(1_000)).unwrap_or(u32::MAX),
+            cable_ps_per_m: DelayInputs::PS_PER_METRE,
+            ..link
+        }
+    }
+
     /// How headroom is to be found, if it is.
     fn auto(&self) -> Option<&'a AutoHeadroom> {
         match self.headroom {

@@ -60,6 +60,13 @@ pub fn inputs(
     (link, software)
 }
 
+/// How long this end takes to obey a pause, and what its interface adds that its stamps do not see:
+/// those of a virtual device see all of it.
+pub fn internal((link, software): &(DelayInputs, SoftwareTerms), is_virtual: bool) -> Duration {
+    let interface = if is_virtual { Duration::ZERO } else { link.interface.delay() };
+    interface + software.poll_gap + link.rate().time_for(software.tx_committed)
+}
+
 /// The longest time between two polls of a port.
 fn poll_gap(raw: &raw::Link) -> Duration {
     raw.poll_gap.map_or(POLL_GAP_DEFAULT, |s| s.0)

@@ -33,7 +33,6 @@ use crate::discovery::Role;
 use crate::frame::BURST;
 use crate::headroom::{DelayInputs, SoftwareTerms};
 use crate::switch::{PortPlan, SwitchPlan};
-use crate::time::Duration;
 use crate::units::{BitsPerSec, Mac};
 
 /// The shortest and the longest frame that a switch can be told to forward, FCS included.
@@ -259,9 +258,9 @@ pub(super) fn resolve(
             (raw.rate.map_or(RATE_DEFAULT, |r| r.0), device::is_shaped(raw, is_virtual));
         let who = Who { index: i, switch: &name, name: &names[i], rate, shaped, cell };
         let mut plan = port(&mut cx, &at, raw, &who);
-        let link = link::inputs(&mut cx, &at, raw, (&plan, &devices[i]), max_frame);
-        // What software stamps is above all layers, so nothing lies between it and the cable.
-        let internal = if is_virtual { Duration::ZERO } else { link.0.interface.delay() };
+        let (link, software) = link::inputs(&mut cx, &at, raw, (&plan, &devices[i]), max_frame);
+        let link = (Said::of(raw).assumed(link), software);
+        let internal = link::internal(&link, is_virtual);
         let around = Around {
             names: (&names[i], &name),
             macs: (plan.mac, device::made_up_mac(&name, 0)),

@@ -25,6 +25,8 @@ pub(crate) struct VirtualPort<'a> {
     pub line: LinePlan,
     /// The round trip of its link; the longest frame is filled in here.
     pub link: DelayInputs,
+    /// What the switch takes to obey a pause there.
+    pub response: Duration,
 }
 
 /// A whole switch but for its addresses and names.
@@ -61,7 +63,8 @@ pub(crate) fn virtual_switch(
         let mut plan = port(cx, &port_at, defaults, &who);
         plan.schedule.line = p.line;
         let max_frame = Bytes(max_frame.into());
-        let link = (DelayInputs { max_frame, ..p.link }, SoftwareTerms::default());
+        let link = Said::of(defaults).assumed(DelayInputs { max_frame, ..p.link });
+        let link = (link, SoftwareTerms::default());
         let around = Around {
             names: (UNNAMED, UNNAMED),
             macs: (Mac::default(), Mac::default()),
@@ -69,8 +72,8 @@ pub(crate) fn virtual_switch(
             pfc: plan.pfc.mode,
             ets: ets_of(&plan),
             role: Role::Bridge,
-            // Stamps are taken where frames are handed over, above all layers.
-            internal: Duration::ZERO,
+            // Stamps are taken where frames are handed over, above all layers of the interface.
+            internal: p.response,
             link: Some((link.0, link.1, cell)),
         };
         plan.agents = agents(cx, &port_at, Said::of(defaults), &around);

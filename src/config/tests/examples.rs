@@ -132,7 +132,7 @@ fn one_port_finds_its_headroom_and_the_other_is_measured() {
     assert_eq!(left.peer_delay.unwrap().interval, None);
     let (lldp, dcbx) = (right.lldp.as_ref().unwrap(), right.dcbx.as_ref().unwrap());
     assert_eq!((&*lldp.port_id, &*lldp.system_name), ("right", "auto"));
-    assert_eq!(dcbx.internal_delay, Some(Duration::ZERO));
+    assert_eq!(dcbx.internal_delay, Some(Duration::from_millis(2)));
     assert!(dcbx.pfc.unwrap().willing && !left.dcbx.as_ref().unwrap().pfc.unwrap().willing);
     let local = dcbx.ets.unwrap().local;
     assert_eq!(

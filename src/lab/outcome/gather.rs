@@ -143,11 +143,14 @@ fn look(
     let look = |(n, node): (u32, &NodePlan)| {
         let id = NodeId(n);
         let far = |port: usize| peers[id.index()][port];
-        if let Some(snapshot) = nodes.switch(id, ended.now) {
-            return NodeOutcome::Switch(nodes::switch(id, snapshot, elapsed, recorder, &far));
-        }
         let local = nodes.local(id, ended.now);
-        NodeOutcome::Host(nodes::host(node, &station(nodes, id).all(local), far(0)))
+        let agents = nodes.agents(id, ended.now);
+        let agents = (&agents, local);
+        if let Some(snapshot) = nodes.switch(id, ended.now) {
+            let switch = nodes::switch(id, snapshot, elapsed, recorder, &far, agents);
+            return NodeOutcome::Switch(switch);
+        }
+        NodeOutcome::Host(nodes::host(node, &station(nodes, id).all(local), far(0), agents))
     };
     (0..).zip(&plan.network.nodes).map(look).collect()
 }

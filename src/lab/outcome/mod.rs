@@ -4,6 +4,7 @@
 //! Field names are an interface. In the virtual world everything follows from the lab and its seed
 //! alone: nothing depends on the machine, on how long the run took, or on what else was recorded.
 
+mod agents;
 mod flows;
 mod gather;
 mod nodes;
@@ -21,6 +22,7 @@ use crate::sim::check::Deadlock;
 use crate::tester::report::Report;
 use crate::time::{Duration, Instant};
 
+pub use agents::{MeasuredOutcome, StepOutcome};
 #[cfg(feature = "dpdk")]
 pub(super) use gather::Counted;
 pub(super) use gather::{Ended, Window, flow_counts, gather};

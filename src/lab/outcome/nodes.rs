@@ -5,13 +5,17 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Nanos;
+use super::agents::{self, MeasuredOutcome, StepOutcome};
 use crate::host::StationCounters;
+use crate::lab::population::NodeAgents;
 use crate::lab::record::{Onset, Recorder};
-use crate::report::{BalanceSummary, PortSummary, SharedSummary, StormSummary, Summary};
+use crate::report::{
+    AgentsSummary, BalanceSummary, PortSummary, SharedSummary, StormSummary, Summary,
+};
 use crate::runtime::{NicCounters, RunSnapshot};
 use crate::sim::{NodeId, NodePlan};
 use crate::stats::SwitchSnapshot;
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, PortId, Priority, PriorityGroup};
 
 /// A node.
@@ -53,6 +57,12 @@ pub struct SwitchPort {
     pub peer: String,
     /// The firsts of its groups, those of them that ever paused or dropped.
     pub groups: Vec<GroupOutcome>,
+    /// What its link came to, where it finds its headroom by itself and has done so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredOutcome>,
+    /// What the switch did by what it found out, the latest at last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepOutcome>,
 }
 
 /// When an ingress group first paused its sender and first dropped a frame.
@@ -110,6 +120,9 @@ pub struct HostPort {
     pub unexpected_frames: u64,
     /// All eight priorities.
     pub priorities: Vec<HostPriority>,
+    /// What its agents found out, where it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<AgentsSummary>,
 }
 
 /// One priority of a host.
@@ -155,6 +168,7 @@ pub(super) fn switch<'a>(
     elapsed: Duration,
     recorder: &Recorder,
     far: &impl Fn(usize) -> Far<'a>,
+    agents: (&NodeAgents, Instant),
 ) -> SwitchOutcome {
     let nics = vec![NicCounters::default(); snapshot.ports.len()];
     let lossless_lost = recorder.lossless_lost(id);
@@ -162,12 +176,15 @@ pub(super) fn switch<'a>(
     let summary = Summary::new(&run, elapsed);
     let port = |(n, counters): (usize, PortSummary)| {
         let id_of = PortId::new(n as u16).expect("a switch's ports have ids");
+        let found = agents::port(agents.0, id_of, agents.1);
         let onsets = recorder.onsets(id, id_of).into_iter().flatten();
         let groups = PriorityGroup::ALL.into_iter().zip(onsets).filter(|(_, o)| o.is_set());
         SwitchPort {
-            counters,
+            counters: PortSummary { agents: found.summary, ..counters },
             peer: far(n).node.to_owned(),
             groups: groups.map(|(g, onset)| group(g, onset)).collect(),
+            measured: found.measured,
+            steps: found.steps,
         }
     };
     SwitchOutcome {
@@ -193,7 +210,12 @@ fn group(group: PriorityGroup, onset: &Onset) -> GroupOutcome {
 }
 
 /// A host at the end of a run.
-pub(super) fn host(plan: &NodePlan, c: &StationCounters, far: Far<'_>) -> HostOutcome {
+pub(super) fn host(
+    plan: &NodePlan,
+    c: &StationCounters,
+    far: Far<'_>,
+    agents: (&NodeAgents, Instant),
+) -> HostOutcome {
     let priorities = Priority::ALL.into_iter().zip(&c.priorities).map(|(p, c)| HostPriority {
         priority: p.get(),
         pfc_rx_frames: c.received,
@@ -216,6 +238,7 @@ pub(super) fn host(plan: &NodePlan, c: &StationCounters, far: Far<'_>) -> HostOu
         foreign_frames: c.foreign,
         unexpected_frames: c.unexpected,
         priorities: priorities.collect(),
+        agents: agents::port(agents.0, PortId::MIN, agents.1).summary,
     };
     HostOutcome { name: plan.name().to_owned(), ports: vec![port] }
 }

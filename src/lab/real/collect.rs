@@ -52,7 +52,8 @@ pub(super) fn collect(fit: Fit, mut ends: Vec<CrewEnd>, ran: Ran) -> RealRun {
     }
     over.sort_by_key(|node| node.id);
     let noted = noted(&fit.plan, ended, &mut over);
-    let nodes: Vec<_> = over.into_iter().map(|node| node.snapshot).collect();
+    let (nodes, agents): (Vec<_>, _) =
+        over.into_iter().map(|node| (node.snapshot, node.agents)).unzip();
     let mut shortfalls = fit.shortfalls;
     shortfalls.extend(shortfall::of_run(&fit.plan, &nodes, quiet, noted.events_left_off));
     RealRun {
@@ -61,6 +62,7 @@ pub(super) fn collect(fit: Fit, mut ends: Vec<CrewEnd>, ran: Ran) -> RealRun {
         slow_down: ran.slow_down,
         threads: ran.threads,
         nodes,
+        agents,
         events: noted.events,
         events_left_off: noted.events_left_off,
         recorder: noted.recorder,

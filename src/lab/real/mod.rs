@@ -42,6 +42,7 @@ pub use shortfall::Shortfall;
 pub use tap::PAUSE_OCTETS;
 
 use super::plan::LabPlan;
+use super::population::NodeAgents;
 use super::record::{Looks, Recorder};
 use super::virtual_run::{Options, Progress, Recording, Run};
 use crate::dpdk::{Eal, EalOptions, Memory};
@@ -138,6 +139,8 @@ pub struct RealRun {
     pub threads: usize,
     /// What every node counted, in the order of the plan.
     pub nodes: Vec<Snapshot>,
+    /// What the agents of every node found out, in the same order.
+    pub(super) agents: Vec<NodeAgents>,
     /// What happened to pauses, by the clocks of those to whom it did.
     pub events: Vec<Event>,
     /// Events that were too many to be kept.

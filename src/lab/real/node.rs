@@ -10,11 +10,12 @@ use super::watch::Watch;
 use crate::dpdk::{DpdkPort, Mbuf, SourcePort, Started};
 use crate::frame::{Burst, Frame};
 use crate::host::{FlowId, Station, StationSnapshot, probe_of};
+use crate::lab::population::{NodeAgents, of_host, of_switch};
 use crate::lab::record::Recorder;
 use crate::port::Port;
 use crate::sim::NodeId;
 use crate::stats::SwitchSnapshot;
-use crate::switch::{Change, Switch};
+use crate::switch::{Change, Settler, Switch};
 use crate::time::{Duration, Instant};
 use crate::units::PortId;
 use crate::world::{Alone, World};
@@ -38,11 +39,22 @@ pub(super) enum Kind {
     Host(Box<Host>),
 }
 
+/// Does what the agents of a switch find out.
+fn settle(switch: &mut Switch<Rings>, settler: Option<&mut Settler>, now: Instant) {
+    if let Some(settler) = settler {
+        if switch.has_news() || settler.next_deadline() <= now {
+            switch.settle(now, settler);
+        }
+    }
+}
+
 /// A node.
 pub(super) struct Node {
     pub(super) id: NodeId,
     pub(super) name: String,
     pub(super) kind: Kind,
+    /// What does what its agents find out, if it is a switch with agents.
+    pub(super) settler: Option<Box<Settler>>,
     /// How many ports it has.
     pub(super) ports: u16,
     /// When it is polled, for its ports to know.
@@ -75,6 +87,7 @@ pub(super) enum Deed {
 pub(super) struct Over {
     pub(super) id: NodeId,
     pub(super) snapshot: Snapshot,
+    pub(super) agents: NodeAgents,
     /// What was noted of it, if it is a switch.
     pub(super) recorder: Option<Recorder>,
     pub(super) events: Vec<Event>,
@@ -129,8 +142,13 @@ impl Node {
             return false;
         }
         self.moment.set(now);
+        let settler = &mut self.settler;
         let polls = until_quiet(|| match &mut self.kind {
-            Kind::Switch(switch) => switch.poll(now).progressed,
+            Kind::Switch(switch) => {
+                let progressed = switch.poll(now).progressed;
+                settle(switch, settler.as_deref_mut(), now);
+                progressed
+            }
             Kind::Host(host) => host.poll(now).progressed,
         });
         polls > 1
@@ -231,6 +249,11 @@ impl Node {
         let left_off = self.hand_over(&mut events);
         // Each observer's are in order; a stable sort puts them together.
         events.sort_by_key(|event| event.at);
+        let ports = match &self.kind {
+            Kind::Host(host) => of_host(host, now),
+            Kind::Switch(switch) => of_switch(switch, now),
+        };
+        let agents = NodeAgents { ports, settler: self.settler.take().map(|s| *s) };
         let (snapshot, recorder) = match &mut self.kind {
             Kind::Host(host) => (Snapshot::Host(Box::new(host.snapshot(now))), None),
             Kind::Switch(switch) => {
@@ -243,6 +266,6 @@ impl Node {
                 *pending.entry(probe.flow).or_default() += 1;
             }
         });
-        Over { id: self.id, snapshot, recorder, events, left_off }
+        Over { id: self.id, snapshot, agents, recorder, events, left_off }
     }
 }

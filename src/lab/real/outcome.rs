@@ -10,7 +10,7 @@ use crate::lab::World;
 use crate::lab::ends::{Ends, Source, ends};
 use crate::lab::outcome::{Counted, Ended, Nanos, Outcome, RealOutcome, Window, gather};
 use crate::lab::plan::LabFlow;
-use crate::lab::population::{HostCounts, Population};
+use crate::lab::population::{HostCounts, NodeAgents, Population};
 use crate::sim::{NodeId, Tally};
 use crate::stats::SwitchSnapshot;
 use crate::time::Instant;
@@ -31,7 +31,7 @@ impl RealRun {
             uncertainty: self.uncertainty,
             tally: Tally { events: 0, frames: self.frames, lost: 0, polls: self.polls },
         };
-        let mut nodes = Over(&self.nodes);
+        let mut nodes = Over(&self.nodes, &self.agents);
         let window = self.window(at);
         let mut outcome = gather(&self.plan, &ended, &window, &self.recorder, &mut nodes);
         outcome.shortfalls = self.shortfalls.iter().map(ToString::to_string).collect();
@@ -75,7 +75,7 @@ fn one(ends: &Ends, arrived: &[Arrivals]) -> Counted {
 }
 
 /// The nodes of a run that is over.
-struct Over<'a>(&'a [Snapshot]);
+struct Over<'a>(&'a [Snapshot], &'a [NodeAgents]);
 
 impl Population for Over<'_> {
     type Host = StationSnapshot;
@@ -96,6 +96,10 @@ impl Population for Over<'_> {
 
     fn local(&self, _: NodeId, at: Instant) -> Instant {
         at
+    }
+
+    fn agents(&mut self, id: NodeId, _: Instant) -> NodeAgents {
+        self.1[id.index()].clone()
     }
 }
 

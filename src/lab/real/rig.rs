@@ -14,7 +14,7 @@ use crate::dpdk::{
 use crate::host::Station;
 use crate::lab::record::{Captures, Detail, Recorder};
 use crate::sim::{Direction, FaultKind, LinkId, NodeId, NodeKind};
-use crate::switch::Switch;
+use crate::switch::{Settler, Switch};
 use crate::time::Instant;
 use crate::units::PortId;
 use crate::world::Alone;
@@ -58,8 +58,20 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
                 Kind::Host(Box::new(Station::new(plan, port)?))
             }
         };
+        let settler = match &plan.kind {
+            NodeKind::Switch(plan) => Settler::new(plan).map(Box::new),
+            NodeKind::Host(_) => None,
+        };
         let (name, stalled_until) = (plan.name().to_owned(), Instant::ZERO);
-        crews[places[n]].nodes.push(Node { id, name, kind, ports: count, moment, stalled_until });
+        crews[places[n]].nodes.push(Node {
+            id,
+            name,
+            kind,
+            settler,
+            ports: count,
+            moment,
+            stalled_until,
+        });
     }
     for act in acts(fit) {
         crews[places[act.node.index()]].acts.push(act);

@@ -13,7 +13,6 @@ use crate::headroom::measure::MeasurePlan;
 use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::pfc::FlowControl;
 use crate::switch::PortPlan;
-use crate::time::Duration;
 use crate::units::Mac;
 
 /// The number of the port whose address stands for the whole switch; none has so many.
@@ -55,9 +54,9 @@ pub(super) fn of_host(
 ) -> Option<AgentsPlan> {
     let n: &Node<'_> = &graph.nodes[node];
     let Kind::Host(_, number) = &n.kind else { return None };
-    let mac = hosts::mac(*number as usize);
+    let (mac, link) = (hosts::mac(*number as usize), *n.ports.first()?);
     let around = Around {
-        names: (&graph.links[*n.ports.first()?].name, &n.name),
+        names: (&graph.links[link].name, &n.name),
         macs: (mac, mac),
         rate: spec.rate,
         pfc: flow_control,
@@ -67,7 +66,7 @@ pub(super) fn of_host(
             algorithm: [0; 8],
         },
         role: Role::Station,
-        internal: Duration::ZERO,
+        internal: spec.round_trip[usize::from(graph.links[link].a.0 == node)].higher_layer,
         link: None,
     };
     let says = Said {

@@ -179,12 +179,19 @@ fn template(
     let port = |(name, (kind, is_a)): (&'_ String, &(usize, bool))| {
         let spec = &specs[*kind];
         let link = spec.round_trip[usize::from(!is_a)];
-        (name.clone(), spec.line, link)
+        // The other end waits for this one to obey.
+        let response = spec.round_trip[usize::from(*is_a)].higher_layer;
+        (name.clone(), spec.line, link, response)
     };
     let ports: Vec<_> = names.iter().zip(ends).map(port).collect();
     let ports: Vec<VirtualPort<'_>> = ports
         .iter()
-        .map(|(name, line, link)| VirtualPort { name, line: *line, link: *link })
+        .map(|(name, line, link, response)| VirtualPort {
+            name,
+            line: *line,
+            link: *link,
+            response: *response,
+        })
         .collect();
     let rule = match profile.raw.headroom_check.unwrap_or_default() {
         HeadroomCheckName::Refuse => HeadroomRule::Refuse,

@@ -12,9 +12,15 @@ pub(super) const NONE: u8 = u8::MAX;
 pub(super) enum Look {
     /// MAC control.
     Control(Ask),
+    /// To an address that no bridge passes on (802.1Q Table 8-1): it goes no further than the next
+    /// node, and comes from nowhere but the last.
+    Reserved,
     /// Any other.
     Data(Data),
 }
+
+/// The addresses that no bridge passes on: 01-80-C2-00-00-00 to 0F.
+const RESERVED: u64 = 0x0180_c200_0000 >> 4;
 
 /// What a MAC control frame asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,6 +100,10 @@ impl Look {
         if ethertype == 0x8808 {
             return Self::Control(control(head));
         }
+        let dst = be48(0);
+        if dst >> 4 == RESERVED {
+            return Self::Reserved;
+        }
         let (mut pcp, mut vid, mut tos) = (NONE, 0, (h[14], h[15]));
         if ethertype == 0x8100 {
             (pcp, vid) = (h[14] >> 5, be16(14) & 0xfff);
@@ -105,7 +115,7 @@ impl Look {
             (0x86dd, 6) => (tos.0 & 0xf) << 2 | tos.1 >> 6,
             _ => NONE,
         };
-        Self::Data(Data { dst: be48(0), src: be48(6), pcp, vid, dscp, len: frame.wire_len() })
+        Self::Data(Data { dst, src: be48(6), pcp, vid, dscp, len: frame.wire_len() })
     }
 }
 
@@ -142,6 +152,18 @@ mod tests {
         assert_eq!((ask.time(3), ask.time(5)), (Quanta(700), Quanta(0)));
         let (named, paused) = ask.sets();
         assert_eq!((named.0, paused.0), (0b10_1000, 0b1000));
+    }
+
+    #[test]
+    fn what_no_bridge_passes_on_is_no_data_with_a_tag_or_without() {
+        for (last, ethertype) in [(0x0e, [0x89, 0xa2]), (0x00, [0x88, 0xcc]), (0x0f, [0x81, 0])] {
+            let mut octets = [0; 60];
+            octets[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, last]);
+            octets[12..14].copy_from_slice(&ethertype);
+            assert_eq!(Look::at(&VirtualFrame::new(&octets, 64)), Look::Reserved);
+            octets[5] = 0x10;
+            assert!(matches!(Look::at(&VirtualFrame::new(&octets, 64)), Look::Data(_)));
+        }
     }
 
     #[test]

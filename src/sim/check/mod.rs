@@ -143,7 +143,7 @@ impl Witness for Checkers {
         let data = match Look::at(frame) {
             Look::Data(data) => data,
             Look::Control(ask) if is_switch => return self.asked.sent(facts, at, direction, &ask),
-            Look::Control(_) => return,
+            Look::Control(_) | Look::Reserved => return,
         };
         let priority = if is_switch {
             match self.passages.left(facts, direction, &data) {
@@ -170,6 +170,7 @@ impl Witness for Checkers {
                 }
             }
             Look::Control(ask) => self.pauses.arrived(facts, at, direction, &ask),
+            Look::Reserved => {}
         }
     }
 
@@ -179,6 +180,7 @@ impl Witness for Checkers {
         self.totals.lost += 1;
         match Look::at(frame) {
             Look::Control(ask) => self.lossless.excuse(direction, ask.sets().0),
+            Look::Reserved => {}
             Look::Data(data) => {
                 // At one of its ends is a switch, and that knows what is lossless.
                 let of = |port: &facts::PortFacts| {

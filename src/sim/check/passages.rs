@@ -219,6 +219,8 @@ impl Passages {
             return None;
         }
         let on_arrival = match reason.kind() {
+            // Nothing that is inside.
+            _ if reason == R::ReservedAddress => return None,
             // Behind a tag it looked like data when it arrived, and is among what is inside.
             DropKind::Control if reason != R::MacControlTagged => return None,
             DropKind::Frame | DropKind::Control | DropKind::Watchdog => true,

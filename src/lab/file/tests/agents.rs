@@ -95,7 +95,7 @@ fn neighbours_are_told_who_is_who_and_what_each_can_do() {
     assert_eq!(first.auto.as_ref().unwrap().wait, Duration::from_secs(3));
 
     let dcbx = second.dcbx.as_ref().unwrap();
-    assert_eq!((dcbx.mac, dcbx.internal_delay), (second.mac, Some(Duration::ZERO)));
+    assert_eq!((dcbx.mac, dcbx.internal_delay), (second.mac, Some(Duration::from_picos(614_400))));
     let (pfc, ets) = (dcbx.pfc.unwrap(), dcbx.ets.unwrap());
     assert!(!pfc.willing && !ets.willing && !pfc.macsec_bound);
     assert_eq!(pfc.enable, PrioritySet(1 << 3));
