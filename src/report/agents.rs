@@ -200,6 +200,14 @@ impl AgentsSummary {
     }
 }
 
+impl AgentsSummary {
+    /// A counter by the names of its agent and its own; 0 where there is no such agent.
+    #[must_use]
+    pub fn counted(&self, agent: &str, name: &str) -> u64 {
+        self.counters.get(agent).and_then(|of| of.get(name)).copied().unwrap_or_default()
+    }
+}
+
 impl StampsSummary {
     /// Of stamps.
     #[must_use]

@@ -11,6 +11,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use super::agents::{AgentsSummary, HeadroomSummary, TimesSummary};
 use super::summary::{PortSummary, PrioritySummary, Summary};
 
 /// What a scrape is answered with.
@@ -33,8 +34,10 @@ enum Kind {
     Gauge,
     /// A counter of nanoseconds, shown in seconds.
     Nanos,
+    /// A span in nanoseconds that may shrink, shown in seconds.
+    Span,
 }
-use Kind::{Counter, Gauge, Nanos};
+use Kind::{Counter, Gauge, Nanos, Span};
 
 /// Name, kind, help, and where the value is found in a `T`.
 type Metric<T> = (&'static str, Kind, &'static str, fn(&T) -> u64);
@@ -95,6 +98,37 @@ const PRIORITY: &[Metric<PrioritySummary>] = &[
     ("storms_restored", Counter, "Pause storms that ended", |p| p.storms_restored),
 ];
 
+/// Of ports whose link was measured.
+#[rustfmt::skip]
+const MEASURED: &[Metric<TimesSummary>] = &[
+    ("round_trip_seconds", Span, "The measured round trip that counts for the headroom",
+        |t| t.chosen_ns.round() as u64),
+    ("round_trip_min_seconds", Span, "The shortest measured round trip", |t| t.min_ns.round() as u64),
+    ("round_trip_uncertainty_seconds", Span, "How far it may be off, either way",
+        |t| t.uncertainty_ns.unwrap_or_default().ceil() as u64),
+];
+
+/// Of ports that find their headroom by themselves.
+#[rustfmt::skip]
+const FOUND: &[Metric<HeadroomSummary>] = &[
+    ("headroom_needed_bytes", Gauge, "Headroom that a lossless group needs by measurement",
+        |h| h.needs.as_ref().map_or(0, |n| n.bytes)),
+    ("headroom_set", Gauge, "Whether the groups have the headroom that was measured",
+        |h| u64::from(h.set)),
+];
+
+/// Of ports that speak of themselves or measure.
+#[rustfmt::skip]
+const AGENTS: &[Metric<AgentsSummary>] = &[
+    ("lldp_neighbours", Gauge, "Neighbours known by LLDP", |a| a.neighbours.len() as u64),
+    ("measurements_done", Counter, "Measurements of the round trip that came to their end",
+        |a| a.counted("measurement", "done")),
+    ("measurements_failed", Counter, "Measurements that the peer did not answer",
+        |a| a.counted("measurement", "failed")),
+    ("measurement_responses_sent", Counter, "Requests of the peer that were answered",
+        |a| a.counted("measurement", "responses_sent")),
+];
+
 #[derive(Debug)]
 struct Snapshot(Summary);
 
@@ -108,6 +142,19 @@ impl Collector for Snapshot {
         for metric in PORT {
             let rows = summary.ports.iter().map(|p| ([("port", p.name.as_str())], p));
             family(&mut encoder, metric, rows)?;
+        }
+        let agents =
+            summary.ports.iter().filter_map(|p| Some((p.name.as_str(), p.agents.as_ref()?)));
+        for metric in AGENTS {
+            family(&mut encoder, metric, agents.clone().map(|(name, a)| ([("port", name)], a)))?;
+        }
+        let found = agents.clone().filter_map(|(n, a)| Some(([("port", n)], a.headroom.as_ref()?)));
+        for metric in FOUND {
+            family(&mut encoder, metric, found.clone())?;
+        }
+        let measured = agents.filter_map(|(n, a)| Some(([("port", n)], a.round_trip.as_ref()?)));
+        for metric in MEASURED {
+            family(&mut encoder, metric, measured.clone())?;
         }
         const NUMBERS: [&str; 8] = ["0", "1", "2", "3", "4", "5", "6", "7"];
         for metric in PRIORITY {
@@ -135,7 +182,7 @@ fn family<'a, T: 'a, const N: usize>(
     rows: impl Iterator<Item = ([(&'a str, &'a str); N], &'a T)>,
 ) -> Result<(), Error> {
     let metric_type = match kind {
-        Gauge => MetricType::Gauge,
+        Gauge | Span => MetricType::Gauge,
         Counter | Nanos => MetricType::Counter,
     };
     let mut family = encoder.encode_descriptor(name, help, None, metric_type)?;
@@ -145,6 +192,7 @@ fn family<'a, T: 'a, const N: usize>(
             Gauge => ConstGauge::new(value(row)).encode(encoder)?,
             Counter => ConstCounter::new(value(row)).encode(encoder)?,
             Nanos => ConstCounter::new(value(row) as f64 / 1e9).encode(encoder)?,
+            Span => ConstGauge::new(value(row) as f64 / 1e9).encode(encoder)?,
         }
     }
     Ok(())

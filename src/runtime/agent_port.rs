@@ -102,3 +102,113 @@ impl<P: Port> AgentPort<P> {
         self.others
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::{AgentsPlan, Found};
+    use crate::headroom::measure::{InitiatePlan, MeasurePlan};
+    use crate::switch::testworld::{MemFrame, MemPort};
+    use crate::time::Duration;
+    use crate::units::{BitsPerSec, Mac};
+    use crate::wire::headroom::{Dialect, TimeUnit};
+
+    /// What a frame takes from one port to the other.
+    const DELAY: Duration = Duration::from_nanos(700);
+
+    fn end(n: u8, initiates: bool) -> AgentPort<MemPort> {
+        let initiate = InitiatePlan { rounds: 20, ..InitiatePlan::DEFAULT };
+        let dialect = Dialect { unit: TimeUnit::Picoseconds, ..Dialect::default() };
+        let plan = AgentsPlan {
+            mac: Mac([2, 0, 0, 0, 0, n]),
+            rate: BitsPerSec::gbps(100),
+            lldp: None,
+            dcbx: None,
+            measure: Some(MeasurePlan {
+                respond: true,
+                initiate: initiates.then_some(initiate),
+                dialect,
+            }),
+            peer_delay: None,
+            auto: None,
+        };
+        let port = MemPort { rx: [].into(), tx: vec![], room: usize::MAX, control: usize::MAX };
+        let agents = PortAgents::new(&plan, port.stamps());
+        AgentPort::new(port, agents)
+    }
+
+    /// Polls both ends every `step` until the first has measured; frames take [`DELAY`] to the
+    /// other. `before` is called ahead of every poll of the first.
+    fn run(
+        ends: &mut [AgentPort<MemPort>; 2],
+        step: Duration,
+        mut before: impl FnMut(&mut MemPort),
+    ) -> Found {
+        let mut now = Instant::from_picos(1_000_000);
+        let mut line: Vec<(Instant, usize, MemFrame)> = Vec::new();
+        ends.iter_mut().for_each(|end| end.agents_mut().set_link(now, true, None));
+        for _ in 0..1_000_000 {
+            let arrived = line.partition_point(|(at, ..)| *at <= now);
+            for (_, to, frame) in line.drain(..arrived) {
+                ends[to].port.rx.push_back(frame);
+            }
+            before(&mut ends[0].port);
+            for (n, end) in ends.iter_mut().enumerate() {
+                end.poll(now);
+                line.extend(end.port.tx.drain(..).map(|frame| (now + DELAY, 1 - n, frame)));
+            }
+            while let Some(news) = ends[0].next_news() {
+                if let News::Found(found) = news {
+                    return found;
+                }
+            }
+            now += step;
+        }
+        panic!("it never came to an end");
+    }
+
+    #[test]
+    fn a_round_trip_is_the_line_both_ways_and_never_less_however_rarely_ports_are_polled() {
+        for step in [100, 700, 1_300, 90_000] {
+            let mut ends = [end(1, true), end(2, false)];
+            let found = run(&mut ends, Duration::from_nanos(step), |_| ());
+            let least = DELAY.saturating_mul(2);
+            assert!(found.delay.min >= least, "{} by polls every {step} ns", found.delay.min);
+            // A frame waits at each end for at most one poll.
+            let most = least + Duration::from_nanos(2 * step);
+            assert!(found.delay.max <= most, "{} by polls every {step} ns", found.delay.max);
+            assert_eq!(ends[0].others() + ends[1].others(), 0);
+        }
+    }
+
+    #[test]
+    fn what_the_port_refuses_is_offered_again_with_its_date() {
+        let mut ends = [end(1, true), end(2, false)];
+        let mut polls = 0;
+        // The ring is full for 9 of 10 polls, 1 us: as if the line were so much longer at times.
+        let step = Duration::from_nanos(100);
+        let found = run(&mut ends, step, |port| {
+            polls += 1;
+            port.room = usize::from(polls % 10 == 0);
+        });
+        let (least, most) =
+            (DELAY.saturating_mul(2), DELAY.saturating_mul(2) + step.saturating_mul(12));
+        assert!(found.delay.min >= least && found.delay.max > least, "{:?}", found.delay);
+        assert!(found.delay.max <= most, "{:?}", found.delay);
+        let counters = ends[0].agents().measurer().unwrap().counters();
+        assert_eq!((counters.requests_sent, counters.round_trips), (20, 20));
+    }
+
+    #[test]
+    fn frames_of_others_are_counted_and_disturb_nothing() {
+        let mut ends = [end(1, true), end(2, false)];
+        let mut octets = [0; 60];
+        octets[12..14].copy_from_slice(&[0x08, 0x00]);
+        let found = run(&mut ends, Duration::from_nanos(100), |port| {
+            // No header at all, and a packet.
+            port.rx.extend([MemFrame::new(&octets[..5]), MemFrame::new(&octets)]);
+        });
+        assert_eq!(found.rounds, 20);
+        assert!(ends[0].others() > 20);
+    }
+}
