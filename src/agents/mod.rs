@@ -58,6 +58,8 @@ pub struct PortAgents {
     initiates: bool,
     peer_delay: Option<Box<PeerDelay>>,
     auto: Option<Auto>,
+    /// Measurements of the round trip that have begun so far.
+    started: u64,
     /// Whether the last frame was an LLDPDU.
     said: bool,
     /// The longest that handing a dated frame to the port took since the last measurement began.
@@ -106,6 +108,7 @@ impl PortAgents {
             initiates: measure.is_some_and(|m| m.initiate.is_some()),
             peer_delay: plan.peer_delay.as_ref().map(|p| Box::new(PeerDelay::new(p, plan.mac))),
             auto: plan.auto.as_ref().map(|auto| Auto::new(auto, plan.dcbx.is_some())),
+            started: 0,
             said: false,
             handing_over: Duration::ZERO,
             news: ArrayVec::new(),
@@ -207,8 +210,7 @@ impl PortAgents {
     fn measure(&mut self, now: Instant) {
         if let Some(measurer) = &mut self.measurer {
             measurer.start(now);
-            self.handing_over = Duration::ZERO;
-            self.tell(News::Measuring(Method::RoundTrip));
+            self.listen(now);
         }
     }
 
@@ -354,8 +356,14 @@ impl PortAgents {
         self.begin(now, method);
     }
 
-    /// Takes what the machines have to tell.
+    /// Takes what the machines have to tell. A measurement may have begun by itself, too.
     fn listen(&mut self, now: Instant) {
+        let started = self.measurer.as_ref().map_or(0, |m| m.counters().started);
+        if started != self.started {
+            self.started = started;
+            self.handing_over = Duration::ZERO;
+            self.tell(News::Measuring(Method::RoundTrip));
+        }
         while let Some(event) = self.lldp.as_mut().and_then(|lldp| lldp.next_event()) {
             self.heard(now, event);
         }
