@@ -14,6 +14,11 @@ pub trait Tap<P: Port> {
 
     /// Has the port send what is in `out`, as [`Port::tx_burst`] does.
     fn send(&mut self, port: &mut P, out: &mut Burst<P::Frame>);
+
+    /// What the port's times are worth to those who look at them from here.
+    fn stamps(&self, port: &P) -> Stamps {
+        port.stamps()
+    }
 }
 
 /// A port, and who looks on.
@@ -64,7 +69,7 @@ impl<P: Port, T: Tap<P>> Port for Tapped<P, T> {
     }
 
     fn stamps(&self) -> Stamps {
-        self.port.stamps()
+        self.tap.stamps(&self.port)
     }
 }
 

@@ -109,6 +109,9 @@ fn strip(plan: &mut LabPlan) {
         if let NodeKind::Host(host) = &mut node.kind {
             retime(host, &clock);
         }
+        if let NodeKind::Switch(switch) = &mut node.kind {
+            switch.ports.iter_mut().flat_map(|p| &mut p.agents).for_each(|a| a.auto = None);
+        }
         (node.cpu, node.cut_through, node.control_len) = (CpuPlan::default(), false, None);
     }
     for link in &mut network.links {

@@ -39,7 +39,7 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
         (0..threads).map(|_| Crew { nodes: Vec::new(), acts: Vec::new(), stops }).collect();
     for (n, plan) in fit.plan.network.nodes.iter().enumerate() {
         let id = NodeId(n as u32);
-        let moment = Arc::<Moment>::default();
+        let moment = Arc::new(Moment::new(fit.rings.span));
         let ports: Vec<Port> = core::mem::take(&mut ports[n]).into_iter().flatten().collect();
         let count = ports.len() as u16;
         let kind = match &plan.kind {

@@ -9,7 +9,8 @@ use super::node::Snapshot;
 use super::rings::Rings;
 use crate::lab::plan::{CheckKind, LabPlan};
 use crate::report::count;
-use crate::sim::{CpuPlan, DirectionPlan, ErrorPlan, FaultKind, LinkPlan, NodePlan};
+use crate::sim::{CpuPlan, DirectionPlan, ErrorPlan, FaultKind, LinkPlan, NodeKind, NodePlan};
+use crate::switch::PortPlan;
 use crate::time::Duration;
 
 /// Something that a lab asks for and does not get, and what is done instead.
@@ -51,10 +52,29 @@ pub(super) fn of_plan(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
     )];
     found.extend(of_links(plan, rings));
     found.extend(of_nodes(plan));
+    found.extend(of_headroom(plan));
     found.extend(of_faults(plan, rings));
     found.extend(of_records(plan));
     found.extend(of_checks(plan));
     found
+}
+
+/// Headroom that ports were to find.
+fn of_headroom(plan: &LabPlan) -> Option<Shortfall> {
+    let finds = |node: &NodePlan| match &node.kind {
+        NodeKind::Switch(switch) => {
+            let agents = |port: &PortPlan| port.agents.as_ref().is_some_and(|a| a.auto.is_some());
+            switch.ports.iter().any(agents)
+        }
+        NodeKind::Host(_) => false,
+    };
+    plan.network.nodes.iter().any(finds).then(|| {
+        Shortfall::new(
+            "profiles.defaults.headroom",
+            "what waits in rings is most of what can arrive after XOFF, and no message measures \
+             it: links are measured and the results shown, and headroom stays what rings need",
+        )
+    })
 }
 
 /// What fell short while a lab ran.
@@ -227,7 +247,16 @@ pub(super) fn is_judged(check: &CheckKind) -> bool {
         | CheckKind::Fairness { .. } => true,
         CheckKind::PauseLegality | CheckKind::WorkConserving => false,
         CheckKind::Value { path, .. } => {
-            let unknown = ["deadlocks", "line_losses", "trace_hash", "engine", "latency_ns"];
+            let unknown = [
+                "deadlocks",
+                "line_losses",
+                "trace_hash",
+                "engine",
+                "latency_ns",
+                "measured",
+                "round_trip",
+                "path_delay",
+            ];
             !path.split('.').any(|name| unknown.contains(&name))
         }
     }

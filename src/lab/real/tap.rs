@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::log::{Happening, Log};
 use crate::frame::{Burst, Frame};
-use crate::port::{Port, Tap, Tapped};
+use crate::port::{Port, Stamps, Tap, Tapped};
 use crate::sim::Direction;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 
 /// EtherType 0x8808, MAC control (802.3 31.4.1.3).
 const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
@@ -16,17 +16,25 @@ const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
 pub const PAUSE_OCTETS: usize = 34;
 
 /// The time of a node's poll, for what it calls.
-#[derive(Debug, Default)]
-pub(super) struct Moment(AtomicU64);
+#[derive(Debug)]
+pub(super) struct Moment {
+    now: AtomicU64,
+    /// How far the times of two threads may be apart.
+    span: Duration,
+}
 
 impl Moment {
+    pub(super) const fn new(span: Duration) -> Self {
+        Self { now: AtomicU64::new(0), span }
+    }
+
     #[inline]
     pub(super) fn set(&self, now: Instant) {
-        self.0.store(now.as_picos(), Ordering::Relaxed);
+        self.now.store(now.as_picos(), Ordering::Relaxed);
     }
 
     fn get(&self) -> Instant {
-        Instant::from_picos(self.0.load(Ordering::Relaxed))
+        Instant::from_picos(self.now.load(Ordering::Relaxed))
     }
 }
 
@@ -78,5 +86,9 @@ impl<P: Port> Tap<P> for Seen {
         let before = out.len();
         port.tx_burst(out);
         self.sent += (before - out.len()) as u64;
+    }
+
+    fn stamps(&self, port: &P) -> Stamps {
+        Stamps { uncertainty: self.moment.span, ..port.stamps() }
     }
 }

@@ -229,3 +229,22 @@ fn nodes_are_spread_over_threads_by_what_they_carry() {
     assert!((1..=2).contains(&senders), "{places:?}");
     assert!(fit.load.spread(1).iter().all(|place| *place == 0));
 }
+
+#[test]
+fn headroom_stays_what_rings_need_whatever_ports_would_find() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs/auto-headroom.yaml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let fit = fit(&text);
+    let said = |s: &shortfall::Shortfall| s.field == "profiles.defaults.headroom";
+    assert_eq!(fit.shortfalls.iter().filter(|s| said(s)).count(), 1);
+    let switches = fit.plan.network.nodes.iter().filter_map(|node| match &node.kind {
+        NodeKind::Switch(switch) => Some(switch),
+        NodeKind::Host(_) => None,
+    });
+    for agents in switches.flat_map(|s| &s.ports).map(|port| port.agents.as_ref().unwrap()) {
+        // It measures all the same, to show it.
+        assert!(agents.auto.is_none() && agents.measure.as_ref().unwrap().initiate.is_some());
+    }
+    // What lines have in the virtual world alone is not judged here.
+    assert!(fit.plan.checks.iter().all(|check| !check.name.contains("round trip")));
+}
