@@ -1,10 +1,12 @@
 use super::*;
 use crate::agents::{AgentsPlan, Failure, Spread, Statistic};
-use crate::discovery::{Party, PeerState};
+use crate::discovery::{EtsResolved, EtsTable, Party, PeerState, PfcResolved, Resolved};
 use crate::headroom::{DelayInputs, Interface, Phy, SoftwareTerms};
+use crate::pfc::FlowControl;
 use crate::port::StampSource;
+use crate::schedule::ClassPlan;
 use crate::switch::testworld;
-use crate::units::{BitsPerSec, Cells, Priority};
+use crate::units::{BitsPerSec, Cells, Priority, TrafficClass};
 
 /// A switch of two ports at 100G whose headroom is found.
 fn plan() -> SwitchPlan {

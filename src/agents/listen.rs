@@ -1,0 +1,115 @@
+//! From what the machines of a port have found out to its news.
+
+use super::auto::Auto;
+use super::news::{Failure, Found, News, Spread};
+use super::{Method, PortAgents};
+use crate::discovery;
+use crate::headroom::{measure, peer_delay};
+use crate::time::{Duration, Instant};
+
+impl PortAgents {
+    /// Takes what the machines have to tell. A measurement may have begun by itself, too.
+    pub(super) fn listen(&mut self, now: Instant) {
+        let started = self.measurer.as_ref().map_or(0, |m| m.counters().started);
+        if started != self.started {
+            self.started = started;
+            self.handing_over = Duration::ZERO;
+            self.tell(News::Measuring(Method::RoundTrip));
+        }
+        while let Some(event) = self.lldp.as_mut().and_then(|lldp| lldp.next_event()) {
+            self.heard(now, event);
+        }
+        while let Some(event) = self.measurer.as_mut().and_then(|m| m.next_event()) {
+            self.measured(event);
+        }
+        while let Some(event) = self.peer_delay.as_mut().and_then(|p| p.next_event()) {
+            self.path_measured(event);
+        }
+    }
+
+    fn heard(&mut self, now: Instant, event: discovery::Event) {
+        if event != discovery::Event::Negotiated {
+            return self.tell(News::Neighbours);
+        }
+        let Some(resolved) = self.resolved().copied() else { return };
+        self.tell(News::Negotiated(resolved));
+        match self.auto.as_mut().map(|auto| auto.negotiated(&resolved)) {
+            Some(Ok(method)) => self.begin(now, method),
+            Some(Err(failure)) => self.tell(News::Failed(failure)),
+            None => {}
+        }
+    }
+
+    fn measured(&mut self, event: measure::Event) {
+        let Some(measurer) = &self.measurer else { return };
+        let (Some(trips), measure::Event::Done) = (measurer.round_trips(), event) else {
+            if let measure::Event::Failed { rounds, requests } = event {
+                self.fail(Failure::NoAnswer { rounds, requests });
+            }
+            return;
+        };
+        let found = Found {
+            method: Method::RoundTrip,
+            rounds: trips.round_trip.count() as u16,
+            delay: Spread::of(&trips.round_trip, self.auto.as_ref().map(Auto::statistic)),
+            stamps: self.stamps.source,
+            uncertainty: self.uncertainty(),
+            peer_internal: None,
+        };
+        self.found(found, Method::RoundTrip);
+    }
+
+    fn path_measured(&mut self, event: peer_delay::Event) {
+        let Some(peer_delay) = &self.peer_delay else { return };
+        let estimate = match event {
+            peer_delay::Event::Done => peer_delay.estimate(),
+            peer_delay::Event::Failed { .. } => {
+                if self.auto.as_ref().is_some_and(|auto| auto.is_measuring(Method::PeerDelay)) {
+                    self.fail(Failure::NoPeerDelay);
+                }
+                return;
+            }
+        };
+        let Some(path) = estimate else { return };
+        let found = Found {
+            method: Method::PeerDelay,
+            rounds: path.count() as u16,
+            delay: Spread::of(path, self.auto.as_ref().map(Auto::statistic)),
+            stamps: self.stamps.source,
+            uncertainty: self.uncertainty(),
+            peer_internal: self.resolved().and_then(|r| r.peer?.internal_delay),
+        };
+        self.found(found, Method::PeerDelay);
+    }
+
+    /// A measurement came to its end. Where headroom is found by the other method it is only shown.
+    fn found(&mut self, found: Found, method: Method) {
+        let told = match &mut self.auto {
+            None => method == Method::RoundTrip,
+            Some(auto) => auto.found(method),
+        };
+        if told {
+            self.tell(News::Found(found));
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        if let Some(auto) = &mut self.auto {
+            auto.failed();
+        }
+        self.tell(News::Failed(failure));
+    }
+
+    /// How far a measured delay may be off: what the port says of its clocks, the unit of the
+    /// messages at both ends, and how long handing frames over took at most.
+    pub(super) fn uncertainty(&self) -> Duration {
+        let step = self.stamps.resolution + self.dialect.span(1);
+        step.saturating_mul(2) + self.stamps.uncertainty + self.handing_over
+    }
+
+    pub(super) fn tell(&mut self, news: News) {
+        if self.news.try_push(news).is_err() {
+            self.counters.news_lost += 1;
+        }
+    }
+}

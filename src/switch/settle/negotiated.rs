@@ -1,0 +1,146 @@
+//! What follows from what two ports agreed on: other priorities with PFC, other shares of the link.
+
+use super::{Refused, Settler, StepKind};
+use crate::buffer::{GroupKind, GroupPlan};
+use crate::discovery::{EtsResolved, EtsTable, PfcResolved, Resolved};
+use crate::headroom;
+use crate::pfc::FlowControl;
+use crate::schedule::ClassPlan;
+use crate::switch::Change;
+use crate::time::Instant;
+use crate::units::{Cells, PRIORITIES, PortId, PriorityGroup, TrafficClass};
+
+impl Settler {
+    pub(super) fn negotiated(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        resolved: &Resolved,
+        apply: &mut impl FnMut(Change) -> Result<(), Refused>,
+    ) {
+        let (peer, methods) = (resolved.peer.map(|peer| peer.mac), resolved.methods);
+        self.tell(now, port, StepKind::Peer { state: resolved.state, peer, methods });
+        if let Some(pfc) = &resolved.pfc {
+            self.set_pfc(now, port, pfc, apply);
+        }
+        if let Some(ets) = &resolved.ets {
+            self.set_ets(now, port, ets, apply);
+        }
+    }
+
+    /// PFC for other priorities than before: those that have it are lossless, the others are not.
+    fn set_pfc(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        pfc: &PfcResolved,
+        apply: &mut impl FnMut(Change) -> Result<(), Refused>,
+    ) {
+        let at = port.index();
+        let FlowControl::Pfc { send, obey } = self.plan.ports[at].pfc.mode else { return };
+        let enable = pfc.enable;
+        if send == enable && obey == enable {
+            return;
+        }
+        let mode = FlowControl::Pfc { send: enable, obey: enable };
+        let class = &self.plan.ports[at].classify;
+        let groups = PriorityGroup::ALL.map(|g| {
+            let of = |p: &crate::units::Priority| class.group[p.index()] == g;
+            let any = enable.iter().any(|p| of(&p));
+            (g, any)
+        });
+        // What is paused before it has headroom loses nothing; so first what becomes lossy.
+        let result = (|| {
+            for (group, lossless) in groups.iter().copied().filter(|(_, lossless)| !lossless) {
+                self.set_kind(port, group, lossless, apply)?;
+            }
+            apply(Change::Pfc { port, mode })?;
+            self.plan.ports[at].pfc.mode = mode;
+            for (group, lossless) in groups.iter().copied().filter(|(_, lossless)| *lossless) {
+                self.set_kind(port, group, lossless, apply)?;
+            }
+            Ok(())
+        })();
+        let kind = match result {
+            Ok(()) => StepKind::Pfc { enable, from: pfc.from },
+            Err(Refused::Now(why) | Refused::Never(why)) => StepKind::PfcRefused { enable, why },
+        };
+        self.tell(now, port, kind);
+        self.set_headroom(now, port, apply);
+    }
+
+    /// Makes a group lossless or lossy.
+    fn set_kind(
+        &mut self,
+        port: PortId,
+        group: PriorityGroup,
+        lossless: bool,
+        apply: &mut impl FnMut(Change) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let (p, g) = (port.index(), group.index());
+        let was = self.plan.buffer.groups[p][g];
+        if (was.kind != GroupKind::Lossy) == lossless {
+            return Ok(());
+        }
+        let kind = if lossless { self.lossless_kind(port, group) } else { GroupKind::Lossy };
+        let plan = GroupPlan { kind, ..was };
+        apply(Change::Group { port, group, plan })?;
+        self.note_group(port, group, plan);
+        Ok(())
+    }
+
+    /// What a group is when it is lossless: as planned, or as another group of the port.
+    fn lossless_kind(&self, port: PortId, group: PriorityGroup) -> GroupKind {
+        let groups = &self.planned.buffer.groups[port.index()];
+        let planned = groups[group.index()].kind;
+        if planned != GroupKind::Lossy {
+            return planned;
+        }
+        let other = groups.iter().map(|g| g.kind).find(|kind| *kind != GroupKind::Lossy);
+        let cells =
+            |headroom| GroupKind::Lossless { headroom, xon: Cells(0), xon_offset: Cells(0) };
+        other.unwrap_or_else(|| {
+            let auto =
+                self.planned.ports[port.index()].agents.as_ref().and_then(|a| a.auto.as_ref());
+            cells(auto.map_or(Cells(0), |auto| {
+                headroom::required(&auto.link, &auto.software, auto.cell_bytes).cells
+            }))
+        })
+    }
+
+    /// Other shares, or another assignment of priorities to traffic classes.
+    fn set_ets(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        ets: &EtsResolved,
+        apply: &mut impl FnMut(Change) -> Result<(), Refused>,
+    ) {
+        let at = port.index();
+        let (classes, map) = scheduled(&ets.table);
+        let here = &self.plan.ports[at];
+        if here.schedule.classes == classes && here.classify.class == map {
+            return;
+        }
+        let kind = match apply(Change::Ets { port, classes, map }) {
+            Ok(()) => {
+                self.plan.ports[at].schedule.classes = classes;
+                self.plan.ports[at].classify.class = map;
+                StepKind::Ets { table: ets.table, from: ets.from }
+            }
+            Err(Refused::Now(why) | Refused::Never(why)) => StepKind::EtsRefused { why },
+        };
+        self.tell(now, port, kind);
+    }
+}
+
+/// How a table of DCBX is scheduled. Vendor's algorithms and shapers are strict here.
+fn scheduled(table: &EtsTable) -> ([ClassPlan; PRIORITIES], [TrafficClass; PRIORITIES]) {
+    const ETS: u8 = 2;
+    let classes = core::array::from_fn(|c| match table.algorithm[c] {
+        ETS => ClassPlan::Dwrr { weight: u16::from(table.bandwidth[c]).max(1) },
+        _ => ClassPlan::Strict,
+    });
+    let map = table.class.map(|c| TrafficClass::new(c & 7).expect("three bits"));
+    (classes, map)
+}
