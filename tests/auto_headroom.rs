@@ -161,6 +161,18 @@ fn what_the_buffer_cannot_carry_is_refused_and_said() {
 }
 
 #[test]
+fn other_thresholds_leave_what_was_found() {
+    let faults =
+        "\nfaults:\n  - {at: 1.5ms, group: {switch: s1, group: 3, profile: tight}}\nlinks:";
+    let profile = "        tight:\n          shared: {static_th: 20800}\n          \
+                   lossless: {xoff: auto}\n        lossy:\n";
+    let given =
+        |changes: &[(&str, &str)]| number(&quiet("2ms", changes), "h500", "measured.given_bytes");
+    let changed = given(&[("\nlinks:", faults), ("        lossy:\n", profile)]);
+    assert_eq!(changed, given(&[]));
+}
+
+#[test]
 fn a_host_that_does_not_answer_leaves_what_is_computed() {
     let silent = "hosts: [{name: h20, measurement: {respond: false}}, h100,";
     let outcome = quiet("3ms", &[("hosts: [h20, h100,", silent)]);

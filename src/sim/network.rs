@@ -303,6 +303,10 @@ impl<W: Witness> Network<W> {
         let state = &mut self.nodes.0[id.index()];
         let local = state.clock.local(at);
         let Node::Switch(switch) = &mut state.node else { return };
+        let change = match &mut state.settler {
+            Some(settler) => settler.amend(change),
+            None => change,
+        };
         if let Err(error) = switch.apply(local, change) {
             panic!("a planned change was refused at {at:?}: {error}");
         }

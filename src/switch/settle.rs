@@ -117,6 +117,23 @@ impl Settler {
         self.plan = plan.clone();
     }
 
+    /// A planned change, as it is to be made: a group whose port finds its headroom by itself keeps
+    /// what that came to.
+    #[must_use]
+    pub fn amend(&mut self, change: Change) -> Change {
+        let Change::Group { port, group, mut plan } = change else { return change };
+        let was = self.plan.buffer.groups[port.index()][group.index()].kind;
+        if let (GroupKind::Lossless { headroom, .. }, GroupKind::Lossless { headroom: found, .. }) =
+            (&mut plan.kind, was)
+        {
+            if self.auto(port).is_some() {
+                *headroom = found;
+            }
+        }
+        self.note_group(port, group, plan);
+        Change::Group { port, group, plan }
+    }
+
     fn note_group(&mut self, port: PortId, group: PriorityGroup, plan: GroupPlan) {
         self.plan.buffer.groups[port.index()][group.index()] = plan;
     }

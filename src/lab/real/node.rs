@@ -191,6 +191,10 @@ impl Node {
             (Deed::Change(change), _) => change,
         };
         let Kind::Switch(switch) = &mut self.kind else { return Ok(()) };
+        let change = match &mut self.settler {
+            Some(settler) => settler.amend(change),
+            None => change,
+        };
         let refused = |source| RealError::Change { node: self.name.clone(), source };
         switch.apply(now, change).map_err(refused)
     }

@@ -4,12 +4,12 @@ use super::graph::Graph;
 use super::links::errors;
 use super::raw::{self, WhichName};
 use super::switches::{Profiles, Switches};
-use crate::buffer::Ledger;
+use crate::buffer::{GroupKind, GroupPlan, Ledger};
 use crate::config::{Cx, Place, ecn_plan, group_plan};
 use crate::sim::{Direction, Fault, FaultKind, LinkId, NodeId, Which};
 use crate::switch::{Change, SwitchPlan};
 use crate::time::{Duration, Instant};
-use crate::units::{PortId, PriorityGroup, TrafficClass};
+use crate::units::{Cells, PortId, PriorityGroup, TrafficClass};
 
 /// The most times a link flaps by one entry.
 const FLAPS_MAX: u32 = 10_000;
@@ -222,9 +222,26 @@ fn group(
             (switch.max_frame, switch.buffer.cell_bytes),
             was,
         );
-        let (Some(plan), Some(port)) = (made, PortId::new(port as u16)) else { return };
+        let Some(plan) = made else { return };
+        let finds = switch.ports[port].agents.as_ref().is_some_and(|a| a.auto.is_some());
+        if finds && headroom(plan).is_some_and(|said| headroom(was).is_some_and(|h| h != said)) {
+            let what = format!(
+                "port {} finds the headroom of group {group} by itself (`headroom: auto`): give \
+                 the profile `xoff: auto`",
+                switch.ports[port].name
+            );
+            return cx.error(&at.key("profile"), what);
+        }
+        let Some(port) = PortId::new(port as u16) else { return };
         let change = Change::Group { port, group, plan };
         push(FaultKind::Change { node: NodeId(node as u32), change });
+    }
+}
+
+fn headroom(plan: GroupPlan) -> Option<Cells> {
+    match plan.kind {
+        GroupKind::Lossless { headroom, .. } => Some(headroom),
+        GroupKind::Lossy => None,
     }
 }
 
