@@ -2,14 +2,15 @@
 //!
 //! `cargo bench --bench measuring -- plain|lossless SECONDS SLICES`
 //!
-//! Three switches alike, of 64 ports in memory with 32 links between them, forward at full rate in
-//! turn, for so many slices of so many seconds each: one whose ports have no agents (`none`), one
-//! whose ports tell their neighbours who they are and answer measurements that nobody begins
-//! (`idle`), one all of whose ports measure by default, one measurement after the other
-//! (`measuring`), and one whose ports do so with requests 400 to 800 us apart (`spaced`), as seldom
-//! as 100 rounds in 100 ms allow. Each has a clock of its own that stands still while the others run. Prints one
-//! line of JSON: for every slice the frames of data per second, less the time for which the thread
-//! waited for its CPU, and the share of such waiting; and what the measurements came to.
+//! Four switches alike, of 64 ports in memory with 32 links between them, forward at full rate in
+//! turn, for so many slices of so many seconds each. The ports of one have no agents (`none`); those
+//! of the next tell their neighbours who they are and answer measurements that nobody begins
+//! (`idle`); then all measure by default, one measurement after the other (`measuring`), or do so
+//! with requests 400 to 800 us apart (`spaced`), nearly as seldom as 100 rounds in 100 ms allow. Each
+//! has a clock of its own that stands still while the others run.
+//!
+//! Prints one line of JSON: for every slice the frames of data per second, less the time for which
+//! the thread waited for its CPU, and the share of such waiting; and what the measurements came to.
 
 #[path = "shared/agents.rs"]
 mod agents;

@@ -259,7 +259,8 @@ fn show(rate: f64, mut found: Found) {
         .collect();
     println!(
         "{{\"answers\": {}, \"turnaround_ns\": {}, \"below_ns\": [{}], \"round_trip_ns\": {}, \
-         \"measurements\": {}, \"measurement_ns\": {}, \"failed\": {}, \"offered\": {}, \"frames_per_second\": {rate:.0}}}",
+         \"measurements\": {}, \"measurement_ns\": {}, \"failed\": {}, \"offered\": {}, \
+         \"frames_per_second\": {rate:.0}}}",
         found.turnarounds.len(),
         spread(&mut found.turnarounds),
         bars.join(", "),
