@@ -3,8 +3,8 @@
 //! `cargo bench --bench steps -- plain|agents|lossless|ports|stream|sink POLLS BURST`
 //!
 //! lets `BURST` frames each way go round between two ports for `POLLS` polls, with the switch
-//! between them or (`ports`) nothing, `agents` being `plain` with ports that would tell their
-//! neighbours who they are and answer measurements; or lets a station make a stream in such bursts that nobody
+//! between them or (`ports`) nothing, `agents` being `plain` with ports that tell their neighbours
+//! who they are and answer measurements; or lets a station make a stream in such bursts that nobody
 //! takes any further (`stream`); or (`sink`) lets as many frames of 16 flows arrive at a station that
 //! counts, orders and times them; and prints how many frames that were. `perf/run instructions`
 //! counts the instructions of two such runs of different length: their difference is the frames'.
