@@ -2,7 +2,7 @@
 
 import tempfile
 
-from . import cost, frames, generate, instructions, sim
+from . import cost, frames, generate, headroom, instructions, sim
 from .contestants import Ovs, Sluice, SluiceSwitch, Testpmd, build
 from .machine import hugepages
 from .machine import two_cpus as _two_cpus
@@ -127,6 +127,8 @@ CASES = {
     "workers": workers,
     "gen-tx": generate.tx,
     "gen-pace": generate.pace,
+    "responder": headroom.responder,
+    "measuring": headroom.measuring,
     "sim": sim.run,
     "cpu": cost.run,
     "instructions": instructions.run,

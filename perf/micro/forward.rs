@@ -14,21 +14,21 @@
 //! it would any frame. A pool gives out first what was given back last, so it is always the same
 //! burst that goes round; the number of flows divides its length, so that all of them are in it.
 
+#[path = "shared/null.rs"]
+mod null;
 #[path = "shared/plan.rs"]
 mod plan;
 #[path = "shared/serve.rs"]
 mod serve;
 
 use std::marker::PhantomData;
-use std::process::exit;
 use std::sync::mpsc;
 use std::time::{Duration, Instant as Wall};
 
-use plan::{Pipeline, template};
+use null::{FLOWS, null_port, open, refuse};
+use plan::Pipeline;
 use serve::serve;
-use sluice::dpdk::{
-    DpdkPort, Eal, EalOptions, Mbuf, Memory, Pool, PoolOptions, PortOptions, TscClock,
-};
+use sluice::dpdk::{DpdkPort, Eal, EalOptions, Mbuf, Memory, Pool, PoolOptions, TscClock};
 use sluice::frame::{Burst, Frame};
 use sluice::port::Port;
 use sluice::runtime::{LossWatch, Mesh, mesh};
@@ -45,9 +45,6 @@ impl<H: Handoff<Mbuf>, E: Events> World for Real<H, E> {
     type Events = E;
     type Handoff = H;
 }
-
-const FLOWS: u8 = 16;
-const POOL: u32 = 2048;
 
 /// Polls between two looks at the clock that ends a run: some 2 ms.
 const POLLS: u32 = 4096;
@@ -191,37 +188,13 @@ fn lanes(eal: &Eal, args: &Args) -> Vec<Lane> {
 /// The two ports of a worker.
 fn pair(eal: &Eal, args: &Args, worker: usize) -> [DpdkPort; 2] {
     if args.devices.is_empty() {
-        return [0, 1].map(|side| null_port(eal, 2 * worker as u8, side));
+        let first = 2 * worker as u8;
+        let port = |side| null_port(eal, first + side, first + 1 - side, 1 + worker as u8);
+        return [0, 1].map(port);
     }
     let name = format!("frames{worker}");
     let pool = Pool::new(eal, &PoolOptions { name, ..PoolOptions::default() }).expect("a pool");
     [0, 1].map(|side| open(eal, &args.devices[2 * worker + side], &pool))
-}
-
-/// A null port whose pool holds frames from this side's hosts to the other's.
-fn null_port(eal: &Eal, first: u8, side: u8) -> DpdkPort {
-    let (n, peer) = (first + side, first + 1 - side);
-    let vid = 1 + first / 2;
-    let name = format!("null{n}");
-    let pool = Pool::new(eal, &PoolOptions { name, frames: POOL, ..PoolOptions::default() })
-        .expect("a pool");
-    let mut all = Vec::new();
-    let mut flow = 0;
-    loop {
-        let mut octets = template(n, peer, flow);
-        octets[15] = vid;
-        let Some(frame) = pool.frame(&octets) else { break };
-        all.push(frame);
-        flow = (flow + 1) % FLOWS;
-    }
-    drop(all);
-    open(eal, &format!("net_null{n},size=60"), &pool)
-}
-
-fn open(eal: &Eal, device: &str, pool: &Pool) -> DpdkPort {
-    DpdkPort::open(eal, device)
-        .and_then(|port| port.start(&PortOptions::default(), pool))
-        .unwrap_or_else(|error| refuse(&error.to_string()))
 }
 
 fn switch<H, E>(plan: &SwitchPlan, ports: [DpdkPort; 2], first: u16, handoff: H, events: E) -> Lane
@@ -269,11 +242,6 @@ fn raw(mut ports: [DpdkPort; 2], swap: bool) -> Lane {
         }
         sent
     })
-}
-
-fn refuse(why: &str) -> ! {
-    eprintln!("forward: {why}");
-    exit(3)
 }
 
 fn arguments() -> Args {

@@ -1,13 +1,17 @@
 //! The pipeline alone, on ports in memory and in virtual time: the same instructions in every run.
 //!
-//! `cargo bench --bench steps -- plain|lossless|ports|stream|sink POLLS BURST`
+//! `cargo bench --bench steps -- plain|agents|lossless|ports|stream|sink POLLS BURST`
 //!
 //! lets `BURST` frames each way go round between two ports for `POLLS` polls, with the switch
-//! between them or (`ports`) nothing; or lets a station make a stream in such bursts that nobody
+//! between them or (`ports`) nothing, `agents` being `plain` with ports that tell their neighbours
+//! who they are and answer measurements; or lets a station make a stream in such bursts that nobody
 //! takes any further (`stream`); or (`sink`) lets as many frames of 16 flows arrive at a station that
 //! counts, orders and times them; and prints how many frames that were. `perf/run instructions`
 //! counts the instructions of two such runs of different length: their difference is the frames'.
 
+#[path = "shared/agents.rs"]
+#[allow(dead_code)] // the benches of measurements use more of it
+mod agents;
 #[path = "shared/memory.rs"]
 mod memory;
 #[path = "shared/plan.rs"]
@@ -24,7 +28,7 @@ use sluice::frame::Burst;
 use sluice::host::{Rate, Station};
 use sluice::port::Port;
 use sluice::runtime::{LossWatch, Mesh, mesh};
-use sluice::switch::Switch;
+use sluice::switch::{Switch, SwitchPlan};
 use sluice::time::{Duration, Instant};
 use sluice::units::{Bytes, PortId};
 use sluice::world::World;
@@ -48,7 +52,7 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let [job, polls, burst] = args.as_slice() else {
         // `cargo bench` without arguments runs every bench: there is nothing to time here.
-        println!("usage: steps plain|lossless|ports|stream|sink POLLS BURST");
+        println!("usage: steps plain|agents|lossless|ports|stream|sink POLLS BURST");
         return;
     };
     let polls: u64 = polls.parse().expect("a number of polls");
@@ -64,10 +68,11 @@ fn main() {
     let frames = match job.as_str() {
         "stream" => stream(a, b, polls, burst.into()),
         "ports" => ports(a, b, polls),
-        "plain" => switch(Pipeline::Plain, a, b, polls),
-        "lossless" => switch(Pipeline::Lossless, a, b, polls),
+        "plain" => switch(plan::plan(2, Pipeline::Plain, 1), a, b, polls),
+        "agents" => switch(with_agents(), a, b, polls),
+        "lossless" => switch(plan::plan(2, Pipeline::Lossless, 1), a, b, polls),
         "sink" => sink(a, b, polls, burst),
-        _ => panic!("plain, lossless, ports, stream or sink"),
+        _ => panic!("plain, agents, lossless, ports, stream or sink"),
     };
     println!("{frames}");
 }
@@ -88,8 +93,15 @@ fn stream(a: MemPort, mut b: MemPort, polls: u64, burst: u64) -> u64 {
     station.counters().tx_frames
 }
 
-fn switch(pipeline: Pipeline, a: MemPort, b: MemPort, polls: u64) -> u64 {
-    let plan = plan::plan(2, pipeline, 1);
+fn with_agents() -> SwitchPlan {
+    let mut plan = plan::plan(2, Pipeline::Plain, 1);
+    for port in &mut plan.ports {
+        port.agents = Some(agents::responder(port.mac, &port.name));
+    }
+    plan
+}
+
+fn switch(plan: SwitchPlan, a: MemPort, b: MemPort, polls: u64) -> u64 {
     let end = mesh(&[0, 0], 1, 1).pop().expect("one worker");
     let id = |n| PortId::new(n).expect("a small number");
     let ports = vec![(id(0), a), (id(1), b)];
@@ -102,7 +114,7 @@ fn switch(pipeline: Pipeline, a: MemPort, b: MemPort, polls: u64) -> u64 {
     }
     let snap = sw.snapshot(now);
     assert!(snap.balance().holds() && snap.drops().total() == 0, "{snap:?}");
-    snap.ports.iter().map(|p| p.counters.tx_frames).sum()
+    snap.ports.iter().map(|p| p.counters.tx_frames - p.counters.originated).sum()
 }
 
 fn ports(mut a: MemPort, mut b: MemPort, polls: u64) -> u64 {

@@ -24,6 +24,7 @@ impl<W: World> Switch<W> {
             Some(agents) => agents.on_frame(now, t_rx, frame.head()),
             None => false,
         };
+        port.note_agents();
         if !taken {
             return self.count_drop(now, at, None, DropReason::ReservedAddress);
         }
@@ -35,12 +36,17 @@ impl<W: World> Switch<W> {
     /// Sends what the agents of a port have due, behind pauses and before data.
     #[inline]
     pub(super) fn send_agents(&mut self, now: Instant, at: usize) -> bool {
-        let due = self.ports[at].agents.as_ref().is_some_and(|agents| agents.is_due(now));
-        due && self.send_agents_due(now, at)
+        now >= self.ports[at].agents_due && self.send_agents_due(now, at)
     }
 
     #[cold]
     fn send_agents_due(&mut self, now: Instant, at: usize) -> bool {
+        let progressed = self.make_agents_frames(now, at);
+        self.ports[at].note_agents();
+        progressed
+    }
+
+    fn make_agents_frames(&mut self, now: Instant, at: usize) -> bool {
         let mut progressed = false;
         for _ in 0..PER_POLL {
             let port = &mut self.ports[at];
@@ -82,6 +88,7 @@ impl<W: World> Switch<W> {
         let port = &mut self.ports[at];
         if let Some(agents) = &mut port.agents {
             agents.set_link(now, port.up, Some(port.rate));
+            port.note_agents();
         }
     }
 

@@ -144,6 +144,7 @@ impl<W: World> Switch<W> {
                 if !agents.is_some_and(|agents| agents.measure_now(now)) {
                     return Err(ChangeError::CannotMeasure(port));
                 }
+                self.ports[at].note_agents();
             }
             Change::FlushFdb => self.fdb.flush(None),
             Change::ClearCounters => self.clear_counters(),

@@ -52,6 +52,9 @@ pub(super) struct PortState<W: World> {
     pub(super) undated: Option<mac_control::Repr>,
     pub(super) watchdog: Watchdog,
     pub(super) agents: Option<Box<PortAgents>>,
+    /// When they have something to do, as of when they last did something: never where there are
+    /// none. What it is found from lies in so many places that a poll should not look there.
+    pub(super) agents_due: Instant,
     /// When the last burst was found, where that matters to agents.
     pub(super) found_at: Instant,
     /// When a driver that polls ports by their deadlines was told to look at this one again.
@@ -63,6 +66,7 @@ impl<W: World> PortState<W> {
     pub(super) fn new(id: PortId, port: W::Port, plan: &PortPlan, shortcuts: usize) -> Self {
         let agents = plan.agents.as_ref();
         let agents = agents.map(|agents| Box::new(PortAgents::new(agents, port.stamps())));
+        let agents_due = agents.as_ref().map_or(Instant::NEVER, |agents| agents.next_deadline());
         Self {
             id,
             port,
@@ -83,6 +87,7 @@ impl<W: World> PortState<W> {
             undated: None,
             watchdog: Watchdog::new(&plan.watchdog),
             agents,
+            agents_due,
             found_at: Instant::ZERO,
             deadline: Instant::ZERO,
             counters: PortCounters::default(),
@@ -120,6 +125,12 @@ impl<W: World> PortState<W> {
         }
     }
 
+    /// Its agents were told something, or did something.
+    pub(super) fn note_agents(&mut self) {
+        let agents = self.agents.as_ref();
+        self.agents_due = agents.map_or(Instant::NEVER, |agents| agents.next_deadline());
+    }
+
     /// The priorities that may not send now: those the peer paused, less those whose queue is
     /// stormed and whose watchdog ignores pauses.
     #[inline]
@@ -152,11 +163,8 @@ impl<W: World> PortState<W> {
             at = at.min(self.sender.next_deadline());
         }
         // So does a frame of an agent.
-        if let Some(agents) = &self.agents {
-            let due = agents.next_deadline();
-            let free = self.shaper.as_ref().map_or(Instant::ZERO, Shaper::free_at);
-            at = at.min(if busy { due.max(free) } else { due });
-        }
+        let free = self.shaper.as_ref().map_or(Instant::ZERO, Shaper::free_at);
+        at = at.min(if busy { self.agents_due.max(free) } else { self.agents_due });
         // The end of a pause lets a frame go that waits. Where none does nothing happens then, and
         // nobody asks the receiver, which would go on to name a time that has passed.
         if self.scheduler.is_empty() { at } else { at.min(self.receiver.next_deadline()) }

@@ -1,0 +1,233 @@
+//! What a worker with 64 ports loses of its rate while all of them measure their links.
+//!
+//! `cargo bench --bench measuring -- plain|lossless SECONDS SLICES`
+//!
+//! Four switches alike, of 64 ports in memory with 32 links between them, forward at full rate in
+//! turn, for so many slices of so many seconds each. The ports of one have no agents (`none`); those
+//! of the next tell their neighbours who they are and answer measurements that nobody begins
+//! (`idle`); then all measure by default, one measurement after the other (`measuring`), or do so
+//! with requests 400 to 800 us apart (`spaced`), nearly as seldom as 100 rounds in 100 ms allow. Each
+//! has a clock of its own that stands still while the others run.
+//!
+//! Prints one line of JSON: for every slice the frames of data per second, less the time for which
+//! the thread waited for its CPU, and the share of such waiting; and what the measurements came to.
+
+#[path = "shared/agents.rs"]
+mod agents;
+#[path = "shared/memory.rs"]
+mod memory;
+#[path = "shared/plan.rs"]
+mod plan;
+
+use std::time::Instant as Wall;
+
+use memory::{MemFrame, MemPort};
+use plan::{Pipeline, template};
+use sluice::agents::{AgentsPlan, News};
+use sluice::dpdk::TscClock;
+use sluice::frame::Burst;
+use sluice::port::{Port, PortCaps, StampSource, Stamps};
+use sluice::runtime::{LossWatch, Mesh, mesh};
+use sluice::switch::{StaticEntry, Switch};
+use sluice::time::{Duration, Instant};
+use sluice::units::{Mac, PortId, Vid};
+use sluice::world::World;
+
+const PORTS: u16 = 64;
+
+/// Frames that go round on each direction of a link.
+const BURST: u8 = 32;
+
+const FLOWS: u8 = 16;
+
+/// Polls between two looks at the clock that ends a slice: some 2 ms.
+const POLLS: u32 = 16;
+
+/// A port in memory that dates frames as a port of DPDK's does.
+struct Timed {
+    port: MemPort,
+    clock: TscClock,
+}
+
+impl Port for Timed {
+    type Frame = MemFrame;
+
+    #[inline]
+    fn rx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        self.port.rx_burst(out);
+    }
+    #[inline]
+    fn tx_burst(&mut self, out: &mut Burst<MemFrame>) {
+        self.port.tx_burst(out);
+    }
+    fn control_frame(&mut self, octets: &[u8]) -> Option<MemFrame> {
+        self.port.control_frame(octets)
+    }
+    fn caps(&self) -> &PortCaps {
+        self.port.caps()
+    }
+    #[inline]
+    fn clock(&self, _now: Instant) -> Instant {
+        self.clock.now()
+    }
+    fn stamps(&self) -> Stamps {
+        Stamps {
+            source: StampSource::Software,
+            resolution: self.clock.resolution(),
+            uncertainty: Duration::ZERO,
+            serializes: false,
+        }
+    }
+}
+
+struct Memory;
+
+impl World for Memory {
+    type Frame = MemFrame;
+    type Port = Timed;
+    type Events = LossWatch;
+    type Handoff = Mesh<MemFrame>;
+}
+
+/// One of the switches, and what was found out of it.
+struct Contestant {
+    name: &'static str,
+    switch: Switch<Memory>,
+    clock: TscClock,
+    /// Its own time, which stands still while others run.
+    now: Instant,
+    rates: Vec<f64>,
+    waited: Vec<f64>,
+    seconds: f64,
+    done: u64,
+    failed: u64,
+}
+
+impl Contestant {
+    fn new(
+        name: &'static str,
+        pipeline: Pipeline,
+        clock: TscClock,
+        agents: Option<fn(Mac, &str) -> AgentsPlan>,
+    ) -> Self {
+        let mut plan = plan::plan(PORTS, pipeline, 1);
+        for port in &mut plan.ports {
+            port.agents = agents.map(|of| of(port.mac, &port.name));
+        }
+        let id = |n| PortId::new(n).expect("a small number");
+        let vid = Vid::new(1).expect("a small number");
+        // Nothing is flooded first: the copies would go round, too.
+        plan.bridge.statics = (0..PORTS)
+            .flat_map(|n| (0..FLOWS).map(move |flow| (n, Mac(plan::mac(n as u8, flow)))))
+            .map(|(n, mac)| StaticEntry { vid, mac, port: id(n) })
+            .collect();
+        // What is reserved for every port is more than two have need of.
+        plan.buffer.total.0 *= u32::from(PORTS / 2);
+        memory::stock(usize::from(PORTS) * (usize::from(BURST) + 16));
+        let owners = vec![0; PORTS.into()];
+        let end = mesh(&owners, 1, 1).pop().expect("one worker");
+        let mut ports = Vec::new();
+        for (n, (mut a, mut b)) in
+            (0..PORTS as u8).step_by(2).map(|n| (n, MemPort::pair(4 * usize::from(BURST))))
+        {
+            // What one end sends arrives at the other.
+            for (port, from) in [(&mut b, n), (&mut a, n + 1)] {
+                let frame = |flow| MemFrame::new(&template(from, from ^ 1, flow % FLOWS));
+                let mut frames: Burst<_> = (0..BURST).map_while(frame).collect();
+                port.tx_burst(&mut frames);
+            }
+            ports.extend([a, b].map(|port| Timed { port, clock }));
+        }
+        let ports = (0..).map(id).zip(ports).collect();
+        let switch = Switch::new(&plan, ports, end, LossWatch::new(&plan)).expect("a switch");
+        let now = Instant::ZERO;
+        let (rates, waited) = (Vec::new(), Vec::new());
+        Self { name, switch, clock, now, rates, waited, seconds: 0.0, done: 0, failed: 0 }
+    }
+
+    /// Frames of data sent since it was made.
+    fn sent(&mut self) -> u64 {
+        let snap = self.switch.snapshot(self.now);
+        assert!(snap.balance().holds() && snap.drops().total() == 0, "{snap:?}");
+        snap.ports.iter().map(|p| p.counters.tx_frames - p.counters.originated).sum()
+    }
+
+    fn slice(&mut self, seconds: f64) {
+        let before = self.sent();
+        let (start, waited) = (Wall::now(), waited_seconds());
+        let (base, own) = (self.clock.now(), self.now);
+        while start.elapsed().as_secs_f64() < seconds {
+            for _ in 0..POLLS {
+                self.now = own + self.clock.now().since(base);
+                self.switch.poll(self.now);
+            }
+            while let Some((_, news)) = self.switch.next_news() {
+                match news {
+                    News::Found(_) => self.done += 1,
+                    News::Failed(_) => self.failed += 1,
+                    News::Measuring(_) | News::Negotiated(_) | News::Neighbours => {}
+                }
+            }
+        }
+        let took = start.elapsed().as_secs_f64();
+        let waited = waited_seconds() - waited;
+        let sent = self.sent() - before;
+        self.rates.push(sent as f64 / (took - waited));
+        self.waited.push(waited / took);
+        self.seconds += took;
+    }
+
+    fn originated(&mut self) -> u64 {
+        let snap = self.switch.snapshot(self.now);
+        snap.ports.iter().map(|p| p.counters.originated).sum()
+    }
+}
+
+/// For how long this thread waited for its CPU so far.
+fn waited_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().nth(1).and_then(|n| n.parse::<f64>().ok());
+    nanos.unwrap_or(0.0) / 1e9
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let [pipeline, seconds, slices] = args.as_slice() else {
+        // `cargo bench` without arguments runs every bench: there is nothing to time here.
+        println!("usage: measuring plain|lossless SECONDS SLICES");
+        return;
+    };
+    let pipeline = match pipeline.as_str() {
+        "plain" => Pipeline::Plain,
+        "lossless" => Pipeline::Lossless,
+        _ => panic!("plain or lossless"),
+    };
+    let seconds: f64 = seconds.parse().expect("seconds of a slice");
+    let slices: usize = slices.parse().expect("a number of slices");
+    let clock = TscClock::new();
+    let mut all = [
+        Contestant::new("none", pipeline, clock, None),
+        Contestant::new("idle", pipeline, clock, Some(agents::responder)),
+        Contestant::new("measuring", pipeline, clock, Some(agents::initiator)),
+        Contestant::new("spaced", pipeline, clock, Some(agents::spaced)),
+    ];
+    for one in &mut all {
+        one.slice(seconds);
+        one.rates.clear();
+        one.waited.clear();
+    }
+    for n in 0..slices {
+        for turn in 0..all.len() {
+            all[(n + turn) % all.len()].slice(seconds);
+        }
+    }
+    let shown = all.map(|mut one| {
+        let per_second = one.originated() as f64 / one.seconds;
+        let Contestant { name, rates, waited, done, failed, .. } = one;
+        format!(
+            "\"{name}\": {{\"rates\": {rates:?}, \"waited\": {waited:?}, \"done\": {done}, \
+             \"failed\": {failed}, \"agent_frames_per_second\": {per_second:.0}}}"
+        )
+    });
+    println!("{{{}}}", shown.join(", "));
+}

@@ -1,0 +1,41 @@
+//! What the ports of benches do by themselves.
+
+use sluice::agents::AgentsPlan;
+use sluice::discovery::LldpPlan;
+use sluice::headroom::measure::{InitiatePlan, MeasurePlan};
+use sluice::time::Duration;
+use sluice::units::{BitsPerSec, Mac};
+use sluice::wire::headroom::Dialect;
+
+/// A port that tells its neighbour who it is and answers measurements.
+pub fn responder(mac: Mac, name: &str) -> AgentsPlan {
+    AgentsPlan {
+        mac,
+        rate: BitsPerSec::gbps(100),
+        lldp: Some(LldpPlan::new(mac, mac, name)),
+        dcbx: None,
+        measure: Some(MeasurePlan { respond: true, initiate: None, dialect: Dialect::default() }),
+        peer_delay: None,
+        auto: None,
+    }
+}
+
+/// One that besides measures by default: 100 rounds, of which the next 100 follow at once.
+pub fn initiator(mac: Mac, name: &str) -> AgentsPlan {
+    measuring(mac, name, InitiatePlan::DEFAULT)
+}
+
+/// As [`initiator`], with 400 to 800 us between two requests.
+#[allow(dead_code)] // the bench of the responder has one port that measures
+pub fn spaced(mac: Mac, name: &str) -> AgentsPlan {
+    let (least, most) = (Duration::from_micros(400), Duration::from_micros(800));
+    let plan = InitiatePlan { spacing_min: least, spacing_max: most, ..InitiatePlan::DEFAULT };
+    measuring(mac, name, plan)
+}
+
+fn measuring(mac: Mac, name: &str, initiate: InitiatePlan) -> AgentsPlan {
+    let mut plan = responder(mac, name);
+    let initiate = Some(InitiatePlan { period: Some(Duration::from_micros(1)), ..initiate });
+    plan.measure = plan.measure.map(|measure| MeasurePlan { initiate, ..measure });
+    plan
+}

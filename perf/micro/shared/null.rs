@@ -1,0 +1,44 @@
+//! Ports of DPDK's for benches, above all those that give out frames without end.
+
+use std::process::exit;
+
+use sluice::dpdk::{DpdkPort, Eal, Pool, PoolOptions, PortOptions};
+
+use super::plan::template;
+
+/// Flows each way between two null ports; it divides the length of a burst.
+pub const FLOWS: u8 = 16;
+
+const POOL: u32 = 2048;
+
+/// Null port `n`, whose pool holds frames from its side's hosts to those behind port `peer`, in VLAN
+/// `vid`.
+pub fn null_port(eal: &Eal, n: u8, peer: u8, vid: u8) -> DpdkPort {
+    let name = format!("null{n}");
+    let pool = Pool::new(eal, &PoolOptions { name, frames: POOL, ..PoolOptions::default() })
+        .expect("a pool");
+    let mut all = Vec::new();
+    let mut flow = 0;
+    loop {
+        let mut octets = template(n, peer, flow);
+        octets[15] = vid;
+        let Some(frame) = pool.frame(&octets) else { break };
+        all.push(frame);
+        flow = (flow + 1) % FLOWS;
+    }
+    drop(all);
+    open(eal, &format!("net_null{n},size=60"), &pool)
+}
+
+/// Opens and starts a device.
+pub fn open(eal: &Eal, device: &str, pool: &Pool) -> DpdkPort {
+    DpdkPort::open(eal, device)
+        .and_then(|port| port.start(&PortOptions::default(), pool))
+        .unwrap_or_else(|error| refuse(&error.to_string()))
+}
+
+/// Ends the bench.
+pub fn refuse(why: &str) -> ! {
+    eprintln!("{why}");
+    exit(3)
+}
