@@ -11,15 +11,20 @@ pub const SAMPLES_MAX: usize = 256;
 /// so every figure is exact.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Samples {
-    /// In ascending order.
+    /// In ascending order, once they are all there.
     sorted: ArrayVec<Duration, SAMPLES_MAX>,
 }
 
 impl Samples {
     /// Adds one. Panics when there are [`SAMPLES_MAX`] already: who measures knows when to stop.
     pub fn add(&mut self, sample: Duration) {
-        let at = self.sorted.partition_point(|s| *s <= sample);
-        self.sorted.insert(at, sample);
+        self.sorted.push(sample);
+    }
+
+    /// Puts them in order, when all are there: to be done before any figure is asked for. Not done for
+    /// each that comes, which would move all the others on the way of an answer.
+    pub fn finish(&mut self) {
+        self.sorted.sort_unstable();
     }
 
     /// Forgets all.
@@ -75,6 +80,7 @@ mod tests {
     fn of(picos: impl IntoIterator<Item = u64>) -> Samples {
         let mut samples = Samples::default();
         picos.into_iter().for_each(|ps| samples.add(Duration::from_picos(ps)));
+        samples.finish();
         samples
     }
 

@@ -218,6 +218,8 @@ impl Measurer {
         running.rounds += 1;
         if running.rounds == plan.rounds {
             self.counters.done += 1;
+            self.current.round_trip.finish();
+            self.current.turnaround.finish();
             self.last = Some(core::mem::take(&mut self.current));
             self.end(now, Event::Done);
         }

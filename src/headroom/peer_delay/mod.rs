@@ -179,6 +179,7 @@ impl PeerDelay {
         self.current.add(delay);
         if self.current.count() == usize::from(self.plan.rounds) {
             self.counters.done += 1;
+            self.current.finish();
             self.last = Some(self.current.clone());
             self.event = Some(Event::Done);
             self.current.clear();
