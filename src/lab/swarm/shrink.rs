@@ -6,8 +6,8 @@ use std::time::{Duration as WallSpan, Instant as Wall};
 use super::trial::{self, Failure, Trial};
 use crate::config::quantity::Span;
 use crate::lab::raw::{
-    Defaults, Fault, Flow, FlowDuration, HostEntry, Lab, Link, Many, Members, Pattern, Short,
-    SwitchEntry,
+    Defaults, Fault, Flow, FlowDuration, HostEntry, Lab, Link, Many, Members, Pattern,
+    PortDefaults, Short, SwitchEntry,
 };
 
 /// A lab that was made small.
@@ -106,6 +106,14 @@ const PLAINER: &[fn(&mut Lab)] = &[
     |lab| for_switches(lab, |switch| switch.clock = None),
     |lab| lab.profiles.values_mut().for_each(|p| p.defaults.queues.clear()),
     |lab| lab.profiles.values_mut().for_each(|p| p.defaults.watchdog = None),
+    |lab| lab.profiles.values_mut().for_each(|p| p.defaults.dcbx = None),
+    |lab| {
+        for PortDefaults { headroom, measurement, ptp, .. } in
+            lab.profiles.values_mut().map(|p| &mut p.defaults)
+        {
+            (*headroom, *measurement, *ptp) = (None, None, None);
+        }
+    },
     |lab| {
         for profile in lab.profiles.values_mut().flat_map(|p| p.buffer.profiles.values_mut()) {
             profile.reserved = None;

@@ -162,11 +162,12 @@ fn imbalance(
     match nodes.get_mut(id) {
         Node::Switch(switch) => {
             let snapshot = switch.snapshot(local);
-            // What a router answers and takes in is known to itself alone.
+            // What a router or its ports' agents answer and take in is known to itself alone.
+            let has_agents = switch.agents_of_ports().next().is_some();
             let sum = |of: fn(&crate::stats::PortCounters) -> u64| -> u64 {
                 snapshot.ports.iter().map(|port| of(&port.counters)).sum()
             };
-            let (answers, taken) = if facts.node(id).bridges {
+            let (answers, taken) = if facts.node(id).bridges && !has_agents {
                 (asked, obeyed)
             } else {
                 (sum(|c| c.originated), sum(|c| c.consumed))

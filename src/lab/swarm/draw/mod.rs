@@ -52,6 +52,7 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
     if lab.defaults.switches.cpu.is_some() {
         profile::slow(&mut drawn.profile.defaults);
     }
+    profile::agents(&mut Chance::new(!seed), &mut drawn.profile.defaults);
     lab.nodes = nodes(chance, &shape, &hosts);
     if chance.percent(if drawn.watchdog { 70 } else { 10 }) {
         let storm = load::storm(chance, &drawn, link_wide);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::chance::Chance;
 use crate::config::quantity::{Ratio, Size, Span};
 use crate::config::raw::{
-    self, Action, Buffer, Ecn, Lossless, MarkPoint, Pause, Pfc, Queue, Range, Refresh, Shared,
-    Watchdog,
+    self, Action, AutoHeadroom, Buffer, Dcbx, Ecn, Headroom, Lossless, MarkPoint, Measurement,
+    MethodName, Pause, Pfc, Ptp, Queue, Range, Refresh, Shared, StatisticName, TimesName, Watchdog,
 };
 use crate::lab::raw::{PortDefaults, Profile};
 use crate::units::{BitsPerSec, Quanta};
@@ -101,6 +101,38 @@ fn pauses(chance: &mut Chance, max_frame: u64, slowest: BitsPerSec) -> (u16, Ref
         quanta,
         Refresh::After(Span(crate::time::Duration::from_picos(pause.as_picos() / 1_000 * part))),
     )
+}
+
+/// What ports do by themselves, drawn apart from all else: a few find their headroom, some speak
+/// with their neighbours.
+pub(super) fn agents(chance: &mut Chance, defaults: &mut PortDefaults) {
+    let percentile = StatisticName::Percentile(chance.between(1, 99) as u8);
+    if chance.percent(25) {
+        let auto = AutoHeadroom {
+            method: Some(chance.pick(&[MethodName::RoundTrip, MethodName::Ptp])),
+            statistic: Some(chance.pick(&[StatisticName::Max, StatisticName::Mean, percentile])),
+            wait: Some(Span(chance.span(1_000, 1_000_000))),
+            ..AutoHeadroom::default()
+        };
+        defaults.headroom = Some(Headroom::Auto(auto));
+        let least = chance.span(1_000, 20_000);
+        defaults.measurement = Some(Measurement {
+            rounds: Some(chance.scale(1, 40) as u16),
+            spacing_min: Some(Span(least)),
+            spacing_max: Some(Span(least + chance.span(1, 50_000))),
+            times: Some(chance.pick(&[TimesName::Ns, TimesName::Ps])),
+            piggyback: Some(chance.percent(50)),
+            ..Measurement::default()
+        });
+        defaults.ptp = Some(Ptp {
+            rounds: Some(chance.scale(1, 8) as u16),
+            interval: Some(Span(chance.span(100_000, 10_000_000))),
+            ..Ptp::default()
+        });
+    }
+    if chance.percent(15) {
+        defaults.dcbx = Some(Dcbx::default());
+    }
 }
 
 /// Long pauses, for a switch that takes time for every poll: one that is due again at each has no
