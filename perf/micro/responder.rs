@@ -34,7 +34,7 @@ use sluice::pfc::FlowControl;
 use sluice::runtime::{LossWatch, Mesh, mesh};
 use sluice::schedule::LinePlan;
 use sluice::switch::{StaticEntry, Switch};
-use sluice::time::{Duration, Instant};
+use sluice::time::Duration;
 use sluice::units::{BitsPerSec, Bytes, Mac, PortId, Priority, Vid};
 use sluice::world::World;
 
