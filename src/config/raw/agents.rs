@@ -110,7 +110,8 @@ pub struct Measurement {
     /// Default: `200`, or 256 where `rounds` is more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u16>,
-    /// The least time between two requests (t). Default: `50us`.
+    /// The least time between two requests (t). Default: `400us`: where answers
+    /// carry requests, both ends of a short link ask each other every t.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spacing_min: Option<Span>,
     /// The time after which the next request is sent whatever has come in, 1 us to 10 s, no less

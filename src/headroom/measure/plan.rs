@@ -33,11 +33,11 @@ pub struct InitiatePlan {
 }
 
 impl InitiatePlan {
-    /// 100 rounds, at most 500 us and at least 50 us apart, in at most 200 requests: 50 ms where
+    /// 100 rounds, at most 500 us and at least 400 us apart, in at most 200 requests: 50 ms where
     /// nothing is lost, 100 ms at most. The proposal has no defaults; these are a choice.
     pub const DEFAULT: Self = Self {
         rounds: 100,
-        spacing_min: Duration::from_micros(50),
+        spacing_min: Duration::from_micros(400),
         spacing_max: Duration::from_micros(500),
         requests_max: 200,
         period: None,

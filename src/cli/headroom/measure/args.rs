@@ -100,7 +100,7 @@ pub struct ProtocolArgs {
     #[arg(long, value_name = "M")]
     pub requests: Option<u16>,
     /// The least and the most time between two requests (t and T).
-    #[arg(long, value_name = "MIN..MAX", default_value = "50us..500us", value_parser = range)]
+    #[arg(long, value_name = "MIN..MAX", default_value = "400us..500us", value_parser = range)]
     pub spacing: (Duration, Duration),
     /// Never lets a request ride on a response.
     #[arg(long)]
