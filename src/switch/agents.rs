@@ -98,6 +98,7 @@ impl<W: World> Switch<W> {
         for (at, port) in self.ports.iter_mut().enumerate() {
             if let Some(agents) = &mut port.agents {
                 agents.say_goodbye(now);
+                port.note_agents();
                 self.awake.insert(at);
             }
         }
