@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 use super::{Change, Switch, SwitchPlan};
 use crate::agents::{AutoPlan, Found, Method, News};
 use crate::buffer::{GroupKind, GroupPlan};
+use crate::discovery::PfcResolved;
 use crate::headroom::{
     self, DelayValue, MeasuredInputs, PeerDelayInputs, Required, Shims, by_peer_delay, measured,
 };
@@ -62,8 +63,10 @@ pub struct Settler {
     planned: SwitchPlan,
     /// By port.
     headroom: Vec<Option<Headroom>>,
-    /// Ports whose headroom could not be set for what is held, and when to try again.
+    /// Ports to which something could not be done for what is held, and when to try again.
     again: Vec<(Instant, PortId)>,
+    /// By port: PFC that could not be set for that.
+    pfc_again: Vec<Option<PfcResolved>>,
     steps: VecDeque<Step>,
     /// Steps there were in all.
     told: u64,
@@ -78,6 +81,7 @@ impl Settler {
             planned: plan.clone(),
             headroom: vec![None; plan.ports.len()],
             again: Vec::new(),
+            pfc_again: vec![None; plan.ports.len()],
             steps: VecDeque::new(),
             told: 0,
         })
@@ -169,7 +173,10 @@ impl Settler {
     pub fn retry(&mut self, now: Instant, mut apply: impl FnMut(Change) -> Result<(), Refused>) {
         let due: Vec<_> = self.again.extract_if_due(now);
         for port in due {
-            self.set_headroom(now, port, &mut apply);
+            match self.pfc_again[port.index()] {
+                Some(pfc) => self.set_pfc(now, port, &pfc, &mut apply),
+                None => self.set_headroom(now, port, &mut apply),
+            }
         }
     }
 

@@ -220,3 +220,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn pauses_of_priorities_that_lose_pfc_end_and_others_go_on() {
+    let mut r = pfc();
+    assert!(r.on_pfc(at(0), &vector(&[(3, 100), (4, 200)])));
+    let obey = PrioritySet(0b0011_0000);
+    let mode = FlowControl::Pfc { send: PrioritySet::EMPTY, obey };
+    r.set_mode(at(100), mode);
+    assert_eq!((r.mode(), r.paused(at(100))), (mode, PrioritySet::of(p(4))));
+    assert_eq!(r.paused_time(at(900), p(3)), Duration::from_nanos(100));
+    assert!(r.on_pfc(at(110), &vector(&[(3, 100), (5, 100)])));
+    assert_eq!(r.paused(at(120)), PrioritySet(0b0011_0000));
+    r.set_mode(at(130), FlowControl::Off);
+    assert_eq!((r.paused(at(130)), r.next_deadline()), (PrioritySet::EMPTY, Instant::NEVER));
+}

@@ -156,3 +156,18 @@ fn a_link_that_comes_back_is_told_what_is_wanted() {
     s.want(at(50), p(3), false);
     assert_eq!(send(&mut s, at(100)), vector(&[(4, QUANTA)]));
 }
+
+#[test]
+fn a_priority_that_loses_pfc_is_resumed_and_not_paused_again() {
+    let mode = |send| FlowControl::Pfc { send: PrioritySet(send), obey: PrioritySet::EMPTY };
+    let mut s = pfc();
+    s.want(at(0), p(3), true);
+    s.want(at(0), p(4), true);
+    send(&mut s, at(0));
+    s.set_mode(at(50), mode(0b0011_0000));
+    assert_eq!(send(&mut s, at(50)), vector(&[(3, Quanta(0)), (4, QUANTA)]));
+    s.want(at(60), p(3), true);
+    assert_eq!(s.due(at(60)), None);
+    s.want(at(60), p(5), true);
+    assert_eq!(send(&mut s, at(60)), vector(&[(4, QUANTA), (5, QUANTA)]));
+}

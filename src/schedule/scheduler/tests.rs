@@ -34,6 +34,27 @@ fn strict_classes_go_first_from_the_highest_down() {
 }
 
 #[test]
+fn other_shares_hold_from_the_next_frame_on() {
+    let mut arena = Arena::with_capacity(400);
+    let mut s = Scheduler::new(&plan([ClassPlan::Strict; 8]));
+    for n in 0..150 {
+        push(&mut s, &mut arena, 0, 100, n);
+        push(&mut s, &mut arena, 1, 100, n);
+    }
+    let mut first = |s: &mut Scheduler, n: usize| {
+        let order: Vec<_> =
+            (0..n).map(|_| s.next(&mut arena, PrioritySet::EMPTY).unwrap()).collect();
+        order.iter().filter(|p| p.class.get() == 1).count()
+    };
+    assert_eq!(first(&mut s, 10), 10, "strict: the higher goes first");
+    s.set_classes(&dwrr([30, 10, 0, 0, 0, 0, 0, 0]));
+    let of = first(&mut s, 120);
+    assert!((25..=35).contains(&of), "a quarter of 120 and not {of}");
+    s.set_classes(&[ClassPlan::Strict; 8]);
+    assert_eq!(first(&mut s, 10), 10);
+}
+
+#[test]
 fn a_paused_priority_stops_its_queue_and_no_other() {
     let mut arena = Arena::with_capacity(8);
     let mut s = Scheduler::new(&plan([ClassPlan::Strict; 8]));

@@ -1,6 +1,6 @@
 //! What follows from what two ports agreed on: other priorities with PFC, other shares of the link.
 
-use super::{Refused, Settler, StepKind};
+use super::{AGAIN, Refused, Settler, StepKind};
 use crate::buffer::{GroupKind, GroupPlan};
 use crate::discovery::{EtsResolved, EtsTable, PfcResolved, Resolved};
 use crate::headroom;
@@ -28,8 +28,9 @@ impl Settler {
         }
     }
 
-    /// PFC for other priorities than before: those that have it are lossless, the others are not.
-    fn set_pfc(
+    /// PFC for other priorities than before: those that have it are lossless, the others are not. What
+    /// cannot be done for what is held at the moment is tried again.
+    pub(super) fn set_pfc(
         &mut self,
         now: Instant,
         port: PortId,
@@ -39,7 +40,8 @@ impl Settler {
         let at = port.index();
         let FlowControl::Pfc { send, obey } = self.plan.ports[at].pfc.mode else { return };
         let enable = pfc.enable;
-        if send == enable && obey == enable {
+        let unfinished = self.pfc_again[at].take().is_some();
+        if send == enable && obey == enable && !unfinished {
             return;
         }
         let mode = FlowControl::Pfc { send: enable, obey: enable };
@@ -63,7 +65,11 @@ impl Settler {
         })();
         let kind = match result {
             Ok(()) => StepKind::Pfc { enable, from: pfc.from },
-            Err(Refused::Now(why) | Refused::Never(why)) => StepKind::PfcRefused { enable, why },
+            Err(Refused::Now(_)) => {
+                self.pfc_again[at] = Some(*pfc);
+                return self.again.push((now.saturating_add(AGAIN), port));
+            }
+            Err(Refused::Never(why)) => StepKind::PfcRefused { enable, why },
         };
         self.tell(now, port, kind);
         self.set_headroom(now, port, apply);

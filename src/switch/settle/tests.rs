@@ -166,6 +166,31 @@ fn pfc_moves_to_the_priorities_that_were_agreed_and_groups_with_it() {
 }
 
 #[test]
+fn pfc_waits_for_headroom_that_is_in_use_and_is_finished_then() {
+    let mut settler = Settler::new(&plan()).unwrap();
+    let news = News::Negotiated(resolved(0b1_0000, Party::Peer));
+    // Group 3 holds frames in its headroom, so it cannot become lossy yet; then the pool is full.
+    settler.settle(Instant::ZERO, port(0), &news, |_| Err(Refused::Now("in use".into())));
+    let first = settler.next_deadline();
+    assert_eq!(first, Instant::ZERO + AGAIN);
+    settler.retry(first, |change| match change {
+        Change::Group { plan, .. } if plan.kind != GroupKind::Lossy => {
+            Err(Refused::Now("in use".into()))
+        }
+        _ => Ok(()),
+    });
+    assert!(settler.plan().buffer.groups[0][3].kind == GroupKind::Lossy);
+    let second = settler.next_deadline();
+    assert_eq!(second, first + AGAIN);
+    settler.retry(second, |_| Ok(()));
+    let lossless = settler.plan().buffer.groups[0].map(|g| g.kind != GroupKind::Lossy);
+    assert_eq!(lossless, [false, false, false, false, true, false, false, false]);
+    assert_eq!(settler.next_deadline(), Instant::NEVER);
+    let done = |s: &&Step| matches!(s.kind, StepKind::Pfc { .. });
+    assert_eq!(settler.steps().1.filter(done).count(), 1);
+}
+
+#[test]
 fn ets_is_scheduled_as_the_table_has_it() {
     let mut settler = Settler::new(&plan()).unwrap();
     let table = EtsTable {
