@@ -266,8 +266,7 @@ proptest! {
         hits in prop::collection::vec((0_usize..200, any::<u8>(), 0_u8..12, 0_u16..3), 0..60)
     ) {
         let mut agent = started(Lldp::new(&lldp_plan(1), Some(&dcbx_plan(1, true, 0x08))));
-        let mut sent = 0;
-        for (n, (spot, octet, last, ttl)) in hits.into_iter().enumerate() {
+        for (n, (spot, octet, last, ttl)) in (0..).zip(hits) {
             let mut frame = heard(last, ttl * 60, |w| {
                 w.tlv(TlvType::SYSTEM_NAME, b"leaf").unwrap();
                 w.organizational(dcbx::OUI, subtype::PFC, &[0x08, octet]).unwrap();
@@ -277,10 +276,9 @@ proptest! {
             if let Some(hit) = frame.get_mut(spot) {
                 *hit ^= octet;
             }
-            agent.on_frame(at(n as u64 * 1_000), &frame);
-            sent += 1;
+            agent.on_frame(at(n * 1_000), &frame);
             let c = *agent.counters();
-            prop_assert_eq!(c.frames_in + c.frames_elsewhere, sent);
+            prop_assert_eq!(c.frames_in + c.frames_elsewhere, n + 1);
             prop_assert!(c.frames_discarded <= c.frames_in && c.drops <= c.frames_discarded);
             prop_assert_eq!(c.inserts - c.deletes, agent.neighbours().len() as u64);
             prop_assert!(agent.neighbours().len() <= NEIGHBOURS_MAX);
