@@ -74,6 +74,22 @@ fn the_lab_meets_all_that_it_asks_for() {
     }
 }
 
+#[test]
+fn people_see_what_ports_found_and_what_was_refused() {
+    let shown = |changes: &[(&str, &str)]| {
+        let (plan, _) = lab::parse("auto", &text(changes)).unwrap_or_else(|e| panic!("{e}"));
+        let run = lab::run(&plan, World::Virtual, Options::default(), |_| {}).unwrap();
+        sluice::report::lab_text(&run.outcome)
+    };
+    let good = shown(&[]);
+    let found = good.lines().find(|line| line.starts_with("s1 to_h500")).unwrap();
+    assert!(found.contains("measured") && found.contains("6423.4 ns"), "{found}");
+    assert!(!good.contains("needs"), "nothing was refused");
+    let small = shown(&[("total: 4MiB", "total: 660KiB")]);
+    let refused = small.lines().find(|line| line.contains("group 3: needs")).unwrap();
+    assert!(refused.starts_with("s1 to_") && refused.contains("give the buffer more room"));
+}
+
 /// Octets of headroom that the worst arrival takes, counted by hand of what was measured: frames of
 /// ten cells that begin before the host obeys, and the one that sends XOFF.
 fn counted(round_trip_ps: u64) -> u64 {

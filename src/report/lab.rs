@@ -1,5 +1,6 @@
 //! The results of a lab as tables.
 
+use super::agents::agents_text;
 use super::count;
 use super::sheet::Medium;
 use super::tester::tables as tester_tables;
@@ -22,6 +23,7 @@ pub fn lab_text(outcome: &Outcome) -> String {
             out += &format!("\n{table}");
         }
     }
+    out += &found_out(outcome);
     if let Some(tester) = &outcome.tester {
         for (_, sheet) in tester_tables(tester) {
             out += &format!("\n{}", sheet.table());
@@ -35,6 +37,23 @@ pub fn lab_text(outcome: &Outcome) -> String {
         out += &format!("\n{line}");
     }
     out + "\n" + &checks(outcome)
+}
+
+/// What the switches' ports found out by themselves, and what was trouble about it.
+fn found_out(o: &Outcome) -> String {
+    let ports = || o.switches().flat_map(|s| s.ports.iter().map(move |p| (&s.name, p)));
+    let named: Vec<_> = ports()
+        .filter_map(|(switch, p)| {
+            Some((format!("{switch} {}", p.counters.name), p.counters.agents.as_ref()?))
+        })
+        .collect();
+    let mut out = agents_text(named.iter().map(|(name, agents)| (name.as_str(), *agents)));
+    for (switch, p) in ports() {
+        for step in p.steps.iter().filter(|step| step.trouble) {
+            out += &format!("{switch} {} at {}: {}\n", p.counters.name, step.at_ns, step.what);
+        }
+    }
+    out
 }
 
 /// What was run.
