@@ -6,6 +6,7 @@ use std::fs;
 use proptest::prelude::*;
 use serde_json::Value;
 use sluice::lab::{self, Options, World};
+use sluice::report::Report;
 
 /// The lab, in whose text each first is replaced by its second.
 fn text(changes: &[(&str, &str)]) -> String {
@@ -76,6 +77,12 @@ fn the_lab_meets_all_that_it_asks_for() {
 
 #[test]
 fn people_see_what_ports_found_and_what_was_refused() {
+    let (plan, _) = lab::parse("auto", &text(&[])).unwrap_or_else(|e| panic!("{e}"));
+    let options = Options { plots: true, ..Options::default() };
+    let run = lab::run(&plan, World::Virtual, options, |_| {}).unwrap();
+    let (outcome, recording) = (&run.outcome, run.recording.as_ref().unwrap());
+    let page = sluice::report::html(&Report { plan: &plan, outcome, recording, command: "" });
+    assert!(page.contains("What ports found out") && page.contains("group 3: headroom 230256 B"));
     let shown = |changes: &[(&str, &str)]| {
         let (plan, _) = lab::parse("auto", &text(changes)).unwrap_or_else(|e| panic!("{e}"));
         let run = lab::run(&plan, World::Virtual, Options::default(), |_| {}).unwrap();

@@ -40,7 +40,7 @@ pub fn lab_text(outcome: &Outcome) -> String {
 }
 
 /// What the switches' ports found out by themselves, and what was trouble about it.
-fn found_out(o: &Outcome) -> String {
+pub(super) fn found_out(o: &Outcome) -> String {
     let ports = || o.switches().flat_map(|s| s.ports.iter().map(move |p| (&s.name, p)));
     let named: Vec<_> = ports()
         .filter_map(|(switch, p)| {

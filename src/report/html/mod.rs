@@ -18,6 +18,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 pub(super) use scale::written;
 
+use super::lab::found_out as text_found_out;
 use super::tester::tables as tester_tables;
 use super::{count, scaled};
 use crate::lab::{LabPlan, Nanos, Outcome, Recording};
@@ -194,6 +195,29 @@ fn tables_of(o: &Outcome) -> Markup {
             section.card { h2 { "Faults" } (table) }
         }
         section.card { h2 { "Nodes" } (tables::nodes(o)) }
+        (found_out(o))
+    }
+}
+
+/// What ports found out by themselves, and each step that this led to.
+fn found_out(o: &Outcome) -> Markup {
+    let found = text_found_out(o);
+    let steps: Vec<_> = o
+        .switches()
+        .flat_map(|s| s.ports.iter().map(move |p| (s, p)))
+        .flat_map(|(s, p)| p.steps.iter().map(move |step| (s, p, step)))
+        .map(|(s, p, step)| {
+            format!("{} {} at {}: {}\n", s.name, p.counters.name, step.at_ns, step.what)
+        })
+        .collect();
+    html! {
+        @if !found.is_empty() {
+            section.card {
+                h2 { "What ports found out" }
+                div.scroll { pre.table { (found.trim()) } }
+                @if !steps.is_empty() { h3 { "Step by step" } pre { (steps.concat().trim_end()) } }
+            }
+        }
     }
 }
 
