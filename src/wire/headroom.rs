@@ -21,7 +21,7 @@ pub const DESTINATION: Mac = group::NEAREST_BRIDGE;
 /// The version in both version fields. The proposal gives none; drafts start at 0.
 const VERSION: u8 = 0;
 /// The subtype of measurement messages; 0 is a congestion isolation message.
-const SUBTYPE: u8 = 1;
+pub(super) const SUBTYPE: u8 = 1;
 
 /// Where the fields are, from the destination address on (Qdt, S4).
 mod field {

@@ -20,7 +20,10 @@
 pub mod aeth;
 pub mod arp;
 pub mod checksum;
+pub mod cim;
+pub mod cnm;
 pub mod cnp;
+pub mod datagram;
 pub mod dcbx;
 pub mod echo;
 pub mod ethernet;
@@ -32,6 +35,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod lldp;
 pub mod mac_control;
+pub mod msdu;
 pub mod neighbour;
 pub mod pause;
 pub mod pfc;
@@ -39,6 +43,7 @@ pub mod ptp;
 pub mod reth;
 pub mod roce;
 pub mod segment;
+pub mod sfcm;
 pub mod tcp;
 pub mod udp;
 pub mod vlan;
@@ -78,6 +83,9 @@ pub enum WireError {
     /// than IPv4 over Ethernet).
     #[error("unsupported variant")]
     Unsupported,
+    /// A congestion message that is about a congestion message. Answering those could go on for ever.
+    #[error("about a message of its own kind")]
+    AboutItself,
     /// The buffer to emit into is shorter than `buffer_len()`.
     #[error("no room to emit")]
     NoRoom,
@@ -113,6 +121,10 @@ impl EtherType {
     pub const PTP: Self = Self(0x88f7);
     /// Congestion isolation messages (802.1Qcz).
     pub const CIM: Self = Self(0x89a2);
+    /// Congestion notification messages (802.1Q 33.3, by 802.1Qau).
+    pub const CNM: Self = Self(0x22e7);
+    /// The tag that names a flow to its reaction point (802.1Q 33.1, by 802.1Qau).
+    pub const CN_TAG: Self = Self(0x22e9);
 
     /// Whether this is a length and not a type (802.3 3.2.6): below 1536.
     #[must_use]

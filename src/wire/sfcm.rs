@@ -1,0 +1,312 @@
+//! The source flow control message of P802.1Qdw, in an encoding of this project: a switch tells the
+//! source of a congesting flow to pause.
+//!
+//! The source document (S0) says what a message carries and gives it neither version, subtype, units
+//! nor layout, and no draft is in public. This is version 0 of a draft of ours, all of it here. It
+//! goes in UDP over IPv4 or IPv6 to the source of the flow, with one port of the dynamic range on
+//! both sides. All numbers are big-endian:
+//!
+//! | octet | field |
+//! | --- | --- |
+//! | 0 | version (4 bits), form (4 bits: 0 simplified, 1 encapsulated MSDU) |
+//! | 1 | locator (2 bits: 0 unknown, 1 incast, 2 in-network), reserved (3 bits), PCP (3 bits) |
+//! | 2 | DSCP (6 bits), reserved (2 bits) |
+//! | 3 | reserved |
+//! | 4 to 7 | pause time in nanoseconds; 0 ends a pause |
+//! | 8 to 9 | octets of what follows |
+//! | 10 on | simplified: source address, destination address, protocol, reserved, source port, destination port; else the MSDU from its EtherType on |
+//!
+//! The pause is in nanoseconds because quanta are those of a link, and the sender does not know the
+//! source's. Addresses are of the IP version that carries the message, so a simplified flow has 14
+//! octets or 38.
+
+use core::fmt;
+use core::net::IpAddr;
+
+use super::flow::FiveTuple;
+use super::ip::Protocol;
+use super::{EtherType, WireError, be16, datagram, msdu};
+use crate::time::Duration;
+use crate::units::{Dscp, Priority};
+
+/// The version that is spoken here.
+pub const VERSION: u8 = 0;
+/// Octets in front of the flow.
+pub const HEADER_LEN: usize = 10;
+/// The least of an MSDU that a message encapsulates: the default of sfcMinHeaderOctets.
+pub const MSDU_MIN: usize = 64;
+/// The most, which is CIM's; the source document gives none.
+pub const MSDU_MAX: usize = 512;
+/// Octets of the longest message behind its EtherType.
+pub const LEN_MAX: usize = datagram::HEADERS_MAX + HEADER_LEN + MSDU_MAX;
+/// The first port that sfcmUDPPort may be: the dynamic ones (RFC 6335).
+pub const PORT_MIN: u16 = 49_152;
+/// The port that the source document gives as an example for sfcmUDPPort.
+pub const PORT_DEFAULT: u16 = 58_622;
+/// The longest pause that a message can ask for: 2^32 - 1 ns, about 4.3 s.
+pub const PAUSE_MAX: Duration = Duration::from_nanos(u32::MAX as u64);
+
+/// The forms of the flow.
+const SIMPLIFIED: u8 = 0;
+const ENCAPSULATED: u8 = 1;
+/// Octets of a simplified flow besides its two addresses.
+const BESIDE_ADDRESSES: usize = 6;
+
+/// Where the flow is congested: the topology level of the queue, as the source document wants it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Locator {
+    /// The sender does not know its place in the network.
+    #[default]
+    Unknown = 0,
+    /// At the edge, in the queue towards the destination: many send to one.
+    Incast = 1,
+    /// Before that.
+    InNetwork = 2,
+}
+
+impl Locator {
+    /// From its two bits. 3 is reserved, and so read as no knowledge.
+    const fn from_bits(bits: u8) -> Self {
+        match bits {
+            1 => Self::Incast,
+            2 => Self::InNetwork,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for Locator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "unknown",
+            Self::Incast => "incast",
+            Self::InNetwork => "in-network",
+        })
+    }
+}
+
+/// How a message says which flow it is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form<'a> {
+    /// By its addresses, protocol and ports.
+    Simplified(FiveTuple),
+    /// By the start of a frame's payload, EtherType first: 64 to 512 octets ([`msdu::bounded`]).
+    Encapsulated(&'a [u8]),
+}
+
+impl Form<'_> {
+    /// Octets of it.
+    const fn len(&self) -> usize {
+        match self {
+            Self::Simplified(flow) => match flow.dst {
+                IpAddr::V4(_) => 2 * 4 + BESIDE_ADDRESSES,
+                IpAddr::V6(_) => 2 * 16 + BESIDE_ADDRESSES,
+            },
+            Self::Encapsulated(msdu) => msdu.len(),
+        }
+    }
+}
+
+/// What a message says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sfcm<'a> {
+    /// Which flow.
+    pub form: Form<'a>,
+    /// The priority of its frames where they were queued.
+    pub priority: Priority,
+    /// The DSCP of its packets, by which a source without tags finds the priority.
+    pub dscp: Dscp,
+    /// How long the source is to pause, from 0 to [`PAUSE_MAX`]. Sent in whole nanoseconds, rounded
+    /// down, since it may never be longer than the queue takes to drain.
+    pub pause: Duration,
+    /// Where the congestion is.
+    pub locator: Locator,
+}
+
+impl Sfcm<'_> {
+    /// The flow, or nothing where the MSDU holds no IP packet.
+    #[must_use]
+    pub fn flow(&self) -> Option<FiveTuple> {
+        match self.form {
+            Form::Simplified(flow) => Some(flow),
+            Form::Encapsulated(msdu) => msdu::flow(msdu),
+        }
+    }
+}
+
+/// A message with its IP and UDP headers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr<'a> {
+    /// The headers. The destination is the flow's source.
+    pub headers: datagram::Repr,
+    /// What it says.
+    pub message: Sfcm<'a>,
+}
+
+impl<'a> Repr<'a> {
+    /// Reads a message from `packet`, which follows `ethertype`. The caller has found it by its
+    /// UDP port, and judges whether its sender may send any.
+    ///
+    /// # Errors
+    /// As [`datagram::Repr::parse`]; [`WireError::Unsupported`] for ports that differ or are below
+    /// [`PORT_MIN`], and for an MSDU without an IP packet; [`WireError::Truncated`] for less than the
+    /// header or its length says; [`WireError::BadVersion`]; [`WireError::BadOpcode`] for an unknown
+    /// form; [`WireError::BadLength`] for a length that is not the form's or leaves octets over;
+    /// [`WireError::BadAddress`] for a message that does not go to the source of its flow, or goes
+    /// to no single host; [`WireError::AboutItself`] for one about messages like it.
+    pub fn parse(ethertype: EtherType, packet: &'a [u8]) -> Result<Self, WireError> {
+        let (headers, pdu) = datagram::Repr::parse(ethertype, packet)?;
+        if !ports_ok(&headers) {
+            return Err(WireError::Unsupported);
+        }
+        let (f, rest) = pdu.split_first_chunk::<HEADER_LEN>().ok_or(WireError::Truncated)?;
+        if f[0] >> 4 != VERSION {
+            return Err(WireError::BadVersion);
+        }
+        let len = usize::from(be16(f, 8));
+        let octets = rest.get(..len).ok_or(WireError::Truncated)?;
+        if rest.len() > len {
+            return Err(WireError::BadLength);
+        }
+        let form = match f[0] & 0xf {
+            SIMPLIFIED => Form::Simplified(simplified(octets, headers.dst)?),
+            ENCAPSULATED if (MSDU_MIN..=MSDU_MAX).contains(&len) => Form::Encapsulated(octets),
+            ENCAPSULATED => return Err(WireError::BadLength),
+            _ => return Err(WireError::BadOpcode),
+        };
+        let message = Sfcm {
+            form,
+            priority: Priority::ALL[usize::from(f[1] & 0b111)],
+            dscp: super::ip::dscp_of(f[2]),
+            pause: Duration::from_nanos(u32::from_be_bytes([f[4], f[5], f[6], f[7]]).into()),
+            locator: Locator::from_bits(f[1] >> 6),
+        };
+        let repr = Self { headers, message };
+        repr.check()?;
+        Ok(repr)
+    }
+
+    /// What must hold of the flow, whether read or written.
+    fn check(&self) -> Result<(), WireError> {
+        let flow = self.message.flow().ok_or(WireError::Unsupported)?;
+        if self.headers.carries(&flow) {
+            return Err(WireError::AboutItself);
+        }
+        if flow.src != self.headers.dst || !is_host(self.headers.dst) {
+            return Err(WireError::BadAddress);
+        }
+        Ok(())
+    }
+
+    /// Octets that [`Repr::emit`] writes.
+    #[must_use]
+    pub const fn buffer_len(&self) -> usize {
+        self.headers.header_len() + HEADER_LEN + self.message.form.len()
+    }
+
+    /// The EtherType that the message goes behind.
+    #[must_use]
+    pub const fn ethertype(&self) -> EtherType {
+        self.headers.ethertype()
+    }
+
+    /// Writes the packet at the front of `buf`, checksums included.
+    ///
+    /// # Errors
+    /// [`WireError::OutOfRange`] for addresses of different versions, a pause above [`PAUSE_MAX`] or
+    /// an MSDU of less than 64 octets or more than 512; [`WireError::Unsupported`],
+    /// [`WireError::BadAddress`] and [`WireError::AboutItself`] for what [`Repr::parse`] refuses so;
+    /// [`WireError::NoRoom`].
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        let Sfcm { form, priority, dscp, pause, locator } = self.message;
+        let pause = u32::try_from(pause.as_nanos()).map_err(|_| WireError::OutOfRange)?;
+        if !ports_ok(&self.headers) {
+            return Err(WireError::Unsupported);
+        }
+        let (code, fits) = match form {
+            Form::Simplified(flow) => (SIMPLIFIED, flow.src.is_ipv4() == flow.dst.is_ipv4()),
+            Form::Encapsulated(msdu) => (ENCAPSULATED, (MSDU_MIN..=MSDU_MAX).contains(&msdu.len())),
+        };
+        if !fits {
+            return Err(WireError::OutOfRange);
+        }
+        self.check()?;
+        let out = buf.get_mut(..self.buffer_len()).ok_or(WireError::NoRoom)?;
+        let pdu = &mut out[self.headers.header_len()..];
+        pdu[0] = VERSION << 4 | code;
+        pdu[1] = (locator as u8) << 6 | priority.get();
+        pdu[2] = dscp.get() << 2;
+        pdu[3] = 0;
+        pdu[4..8].copy_from_slice(&pause.to_be_bytes());
+        let len = form.len() as u16; // At most 512.
+        pdu[8..HEADER_LEN].copy_from_slice(&len.to_be_bytes());
+        match form {
+            Form::Simplified(flow) => emit_simplified(&flow, &mut pdu[HEADER_LEN..]),
+            Form::Encapsulated(msdu) => pdu[HEADER_LEN..].copy_from_slice(msdu),
+        }
+        self.headers.emit(out)
+    }
+}
+
+impl fmt::Display for Repr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Sfcm { priority, dscp, pause, locator, .. } = self.message;
+        let nanos = pause.as_nanos();
+        write!(f, "SFCM from {} pause {nanos} ns priority {priority}", self.headers.src)?;
+        write!(f, " dscp {dscp} {locator}")?;
+        match self.message.flow() {
+            Some(flow) => write!(f, " {flow}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether both ports are one of the dynamic range.
+const fn ports_ok(headers: &datagram::Repr) -> bool {
+    headers.src_port == headers.dst_port && headers.dst_port >= PORT_MIN
+}
+
+/// Whether an address can be that of one host, and so the source of a flow.
+const fn is_host(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(a) => !(a.is_multicast() || a.is_unspecified() || a.is_broadcast()),
+        IpAddr::V6(a) => !(a.is_multicast() || a.is_unspecified()),
+    }
+}
+
+/// Reads a simplified flow whose addresses are of the version of `like`.
+fn simplified(octets: &[u8], like: IpAddr) -> Result<FiveTuple, WireError> {
+    let (src, dst, rest) = match like {
+        IpAddr::V4(_) => {
+            let (src, rest) = octets.split_first_chunk::<4>().ok_or(WireError::BadLength)?;
+            let (dst, rest) = rest.split_first_chunk::<4>().ok_or(WireError::BadLength)?;
+            (IpAddr::from(*src), IpAddr::from(*dst), rest)
+        }
+        IpAddr::V6(_) => {
+            let (src, rest) = octets.split_first_chunk::<16>().ok_or(WireError::BadLength)?;
+            let (dst, rest) = rest.split_first_chunk::<16>().ok_or(WireError::BadLength)?;
+            (IpAddr::from(*src), IpAddr::from(*dst), rest)
+        }
+    };
+    let rest: &[u8; BESIDE_ADDRESSES] = rest.try_into().map_err(|_| WireError::BadLength)?;
+    let (src_port, dst_port) = (be16(rest, 2), be16(rest, 4));
+    Ok(FiveTuple { src, dst, protocol: Protocol(rest[0]), src_port, dst_port })
+}
+
+/// Writes a simplified flow, which fills `out`.
+fn emit_simplified(flow: &FiveTuple, out: &mut [u8]) {
+    let (addresses, rest) = out.split_at_mut(out.len() - BESIDE_ADDRESSES);
+    let (src, dst) = addresses.split_at_mut(addresses.len() / 2);
+    for (address, out) in [(flow.src, src), (flow.dst, dst)] {
+        match address {
+            IpAddr::V4(a) => out.copy_from_slice(&a.octets()),
+            IpAddr::V6(a) => out.copy_from_slice(&a.octets()),
+        }
+    }
+    rest[..2].copy_from_slice(&[flow.protocol.0, 0]);
+    rest[2..4].copy_from_slice(&flow.src_port.to_be_bytes());
+    rest[4..].copy_from_slice(&flow.dst_port.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests;
