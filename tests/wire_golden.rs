@@ -6,7 +6,8 @@ use sluice::wire::ip::{CeMark, Ecn, Hop};
 use sluice::wire::roce::{Opcode, U24};
 use sluice::wire::vlan::{self, Tpid};
 use sluice::wire::{
-    EtherType, WireError, cnp, ethernet, icrc, ip, mac_control, pause, pfc, ptp, roce, udp,
+    EtherType, WireError, cim, cnp, ethernet, icrc, ip, mac_control, pause, pfc, ptp, roce, sfcm,
+    udp,
 };
 
 /// A CNP as a ConnectX-4 Lx sent it, its ICRC computed by the adapter.
@@ -44,6 +45,25 @@ const PDELAY_RESP: &str =
 const PDELAY_FOLLOW_UP: &str =
     "0180c200000e 02000000000a 88f7 0a02 0036 00 00 0000 0000000000000000
     00000000 020000fffe00000a0001 0000 05 7f 00006b021d0803f2d1a3 020000fffe00000b0001";
+
+/// An SFCM written from the layout of [`sfcm`], in headers of scapy 2.5.0 with its checksums: pause
+/// priority 3 for 123456 ns, simplified.
+const SFCM_IPV4: &str = "020000000001 020000000002 0800
+    45e0003400004000401125cf0a0900010a000001 e4fee4fe0020dc06
+    00436800 0001e240 000e 0a000001 0a000002 1100 c351 12b7";
+
+/// The same over IPv6 with an encapsulated packet, for the longest time.
+const SFCM_IPV6: &str = "020000000001 020000000002 86dd
+    6e00000000521140fd000000000000000000000000000009fd000000000000000000000000000001
+    e4fee4fe0052d2ee 01856800 ffffffff 0040 86dd
+    6680000000161140fd000000000000000000000000000001fd000000000000000000000000000002
+    c35112b700167e03 abababababababababababababab";
+
+/// A CIM of the draft's Table 47-4 in headers of scapy 2.5.0, as Table 47-2 has them.
+const CIM_IPV4: &str = "020000000001 020000000002 0800
+    45c0005d00004000ff1166bb0a0900010a090002 c34fc34f00492eaf
+    01 020000000009 020000000007 0123 0030 0800
+    4500002e0001000009119dbc0a0000010a000002 00070009001ae29e abababababababababababababababababab";
 
 fn octets(hex: &str) -> Vec<u8> {
     let digits: Vec<_> = hex.chars().filter_map(|c| c.to_digit(16)).collect();
@@ -168,6 +188,56 @@ fn the_peer_delay_of_ptp4l_is_read_and_made_again() {
         want[15] = 0x12; // linuxptp 3.1.1 speaks 1588-2008, which has no minor version.
         assert_eq!(out[..], want);
     }
+}
+
+/// The whole frame that `packet` goes in.
+fn framed(walk: &vlan::Walk, packet: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0; ethernet::HEADER_LEN];
+    let header = ethernet::Repr { dst: walk.dst, src: walk.src, ethertype: walk.ethertype };
+    header.emit(&mut frame).unwrap();
+    frame.extend(packet);
+    frame
+}
+
+#[test]
+fn messages_to_a_source_are_read_and_made_again() {
+    for (hex, said) in [
+        (
+            SFCM_IPV4,
+            "SFCM from 10.9.0.1 pause 123456 ns priority 3 dscp 26 incast \
+             udp 10.0.0.1 port 50001 > 10.0.0.2 port 4791",
+        ),
+        (
+            SFCM_IPV6,
+            "SFCM from fd00::9 pause 4294967295 ns priority 5 dscp 26 in-network \
+             udp fd00::1 port 50001 > fd00::2 port 4791",
+        ),
+    ] {
+        let frame = octets(hex);
+        let walk = vlan::walk(&frame).unwrap();
+        let repr = sfcm::Repr::parse(walk.ethertype, &frame[walk.l3..]).unwrap();
+        assert_eq!(repr.to_string(), said);
+        assert_eq!(repr.headers.dscp.get(), 56);
+        let mut packet = vec![0xff; repr.buffer_len()];
+        repr.emit(&mut packet).unwrap();
+        assert_eq!(framed(&walk, &packet), frame);
+    }
+}
+
+#[test]
+fn an_isolation_message_is_read_and_made_again() {
+    let frame = octets(CIM_IPV4);
+    let walk = vlan::walk(&frame).unwrap();
+    let dialect = cim::Dialect::default();
+    let repr = cim::Repr::parse(walk.ethertype, &frame[walk.l3..], &dialect).unwrap();
+    assert_eq!(
+        repr.to_string(),
+        "CIM add 02:00:00:00:00:07 > 02:00:00:00:00:09 vid 291 \
+         udp 10.0.0.1 port 7 > 10.0.0.2 port 9"
+    );
+    let mut packet = vec![0xff; repr.buffer_len(&dialect)];
+    repr.emit(&mut packet, &dialect).unwrap();
+    assert_eq!(framed(&walk, &packet), frame);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! No octets whatever make a parser panic, and what a parser accepts it can write again.
 
 use proptest::prelude::*;
+use wire_frames::wire_congestion::{CONGESTION_KINDS, congestion_frame};
 use wire_frames::{KINDS, LINK_KINDS, Rng};
 
 #[path = "support/wire_exercise.rs"]
@@ -12,14 +13,18 @@ use wire_exercise::exercise;
 
 /// A frame of the `n`th kind of all.
 fn frame(n: usize, rng: &mut Rng) -> Vec<u8> {
-    match KINDS.get(n) {
-        Some(kind) => wire_frames::frame(kind, rng),
-        None => wire_frames::link_frame(LINK_KINDS[n - KINDS.len()], rng),
+    if let Some(kind) = KINDS.get(n) {
+        return wire_frames::frame(kind, rng);
+    }
+    let n = n - KINDS.len();
+    match LINK_KINDS.get(n) {
+        Some(kind) => wire_frames::link_frame(kind, rng),
+        None => congestion_frame(CONGESTION_KINDS[n - LINK_KINDS.len()], rng),
     }
 }
 
 /// How many kinds there are.
-const ALL: usize = KINDS.len() + LINK_KINDS.len();
+const ALL: usize = KINDS.len() + LINK_KINDS.len() + CONGESTION_KINDS.len();
 
 /// A few octets changed, cut out, doubled or appended.
 fn mutate(frame: &mut Vec<u8>, rng: &mut Rng) {

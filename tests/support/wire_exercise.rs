@@ -10,8 +10,8 @@ use sluice::wire::dcbx::topology::Topology;
 use sluice::wire::headroom::{self, Dialect, KindCodes, LengthField, Piggyback, TimeUnit};
 use sluice::wire::ip::{CeMark, Ecn, Hop};
 use sluice::wire::{
-    EtherType, arp, cnp, dcbx, echo, ethernet, flow, icrc, ip, ipv4, ipv6, lldp, mac_control,
-    neighbour, pause, pfc, ptp, roce, tcp, udp, vlan,
+    EtherType, arp, cim, cnm, cnp, datagram, dcbx, echo, ethernet, flow, icrc, ip, ipv4, ipv6,
+    lldp, mac_control, neighbour, pause, pfc, ptp, roce, sfcm, tcp, udp, vlan,
 };
 
 /// Emits a header and checks that what it parses to is the same header.
@@ -35,9 +35,11 @@ pub fn exercise(octets: &[u8]) {
     for at in [0, 14, 18, 22] {
         if let Some(packet) = octets.get(at..) {
             layer_3(packet);
+            congestion(packet);
             changes(packet);
         }
     }
+    sealed(octets);
     classification(octets);
     discovery(octets);
     dcbx(octets);
@@ -108,6 +110,46 @@ fn layer_3(packet: &[u8]) {
     let mut sealed = packet.to_vec();
     if icrc::seal(&mut sealed).is_ok() {
         assert_eq!(icrc::verify(&sealed), Ok(()));
+    }
+}
+
+/// Congestion messages behind every EtherType that they have, CIMs in the plainest dialect and in its
+/// opposite.
+fn congestion(packet: &[u8]) {
+    let other = cim::Dialect {
+        octet_three: cim::OctetThree::Pdu,
+        add: cim::AddBit::Clear,
+        vid: cim::VidBits::High,
+    };
+    for ethertype in
+        [EtherType::IPV4, EtherType::IPV6, EtherType::CIM, EtherType::CNM, EtherType::CN_TAG]
+    {
+        round_trip!(sfcm::Repr::parse(ethertype, packet), |o| sfcm::Repr::parse(ethertype, o));
+        round_trip!(cnm::Repr::parse(ethertype, packet), |o| cnm::Repr::parse(ethertype, o));
+        for dialect in [cim::Dialect::default(), other] {
+            if let Ok(repr) = cim::Repr::parse(ethertype, packet, &dialect) {
+                let mut out = vec![0xa5; repr.buffer_len(&dialect)];
+                repr.emit(&mut out, &dialect).expect("what was parsed can be emitted");
+                assert_eq!(cim::Repr::parse(ethertype, &out, &dialect), Ok(repr));
+                assert!(!repr.to_string().is_empty());
+            }
+        }
+    }
+}
+
+/// Any octets as an SFCM and as a CIM whose checksums are right, which no mutation would guess.
+fn sealed(octets: &[u8]) {
+    // Where a simplified flow has its source, and an encapsulated one over IPv4.
+    for at in [10, 24] {
+        let Some(address) = octets.get(at..at + 4) else { continue };
+        let dst = IpAddr::from([address[0], address[1], address[2], address[3]]);
+        let (src_port, dst_port) = (sfcm::PORT_DEFAULT, sfcm::PORT_DEFAULT);
+        let (dscp, ecn, ttl) = (Dscp::MIN, Ecn::NotEct, 64);
+        let headers = datagram::Repr { src: dst, dst, dscp, ecn, ttl, src_port, dst_port };
+        let mut packet = vec![0; headers.header_len()];
+        packet.extend(octets);
+        headers.emit(&mut packet).expect("a short datagram");
+        congestion(&packet);
     }
 }
 

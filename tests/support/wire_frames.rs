@@ -12,6 +12,8 @@ use sluice::wire::{
     ptp, roce, tcp, udp,
 };
 
+#[path = "wire_congestion.rs"]
+pub mod wire_congestion;
 #[path = "wire_lldp.rs"]
 mod wire_lldp;
 
