@@ -101,8 +101,8 @@ pub trait Port {
         now
     }
 
-    /// Looks again how the device's clock runs beside ours, where it stamps by one: before times are
-    /// measured that matter. Takes some microseconds.
+    /// Looks again how the device's clock runs beside ours, where it stamps by one and was not looked at
+    /// for a second: before times are taken that matter. Takes some microseconds then.
     fn refresh_clock(&mut self) {}
 
     /// What the times are worth that [`Port::clock`] and [`Port::rx_stamp`] give.

@@ -2,7 +2,7 @@
 //! medium, tells its neighbour who it is and what it offers, and finds its headroom from all that.
 //!
 //! The same for a port of a switch and for an end station. Frames come in as octets with a stamp and
-//! leave as octets; nothing here knows a port. What follows for a switch comes out as [`News`], in
+//! leave as octets; of a port only its clock, its stamps and its control memory are asked for. What follows for a switch comes out as [`News`], in
 //! numbers; `switch::settle` makes changes of it.
 //!
 //! A stamp is when the last bit of a frame passed above the MAC. What is taken for one errs on the
@@ -27,9 +27,10 @@ use core::fmt;
 use arrayvec::ArrayVec;
 
 use crate::discovery::{Lldp, Resolved};
+use crate::frame::Frame;
 use crate::headroom::measure::Measurer;
 use crate::headroom::peer_delay::PeerDelay;
-use crate::port::{CONTROL_FRAME_MAX, Stamps};
+use crate::port::{CONTROL_FRAME_MAX, Port, Stamps};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes, Mac};
 use crate::wire::{EtherType, WireError, ethernet, headroom, ptp};
@@ -80,6 +81,18 @@ pub struct AgentCounters {
     pub unsent: u64,
     /// News that nobody took in time.
     pub news_lost: u64,
+}
+
+/// What came of making a frame.
+#[derive(Debug)]
+pub enum Made<F> {
+    /// The frame, and when it was dated: [`PortAgents::handed_over`] wants to know how long ago that was
+    /// when the port has it.
+    Frame(F, Instant),
+    /// None: only a timer ran out.
+    Nothing,
+    /// None, for want of memory. Whoever made it makes it again, or bears its loss.
+    NoMemory,
 }
 
 impl fmt::Debug for PortAgents {
@@ -262,10 +275,38 @@ impl PortAgents {
         now >= self.next_deadline()
     }
 
-    /// Whether what is due carries or takes a stamp, so that clocks should be looked at before.
-    #[must_use]
-    pub fn begins(&self) -> bool {
-        self.handing_over == Duration::ZERO
+    /// A frame to a reserved group address that `port` received in the burst that was `found` then. As
+    /// [`PortAgents::on_frame`].
+    pub fn receive<P: Port>(
+        &mut self,
+        now: Instant,
+        port: &mut P,
+        found: Instant,
+        frame: &P::Frame,
+    ) -> bool {
+        // A device's clock has drifted since it was last looked at, and those who only answer date
+        // what comes once in days.
+        port.refresh_clock();
+        let t_rx = port.rx_stamp(frame).unwrap_or(found);
+        self.on_frame(now, t_rx, frame.head())
+    }
+
+    /// Makes the frame that is due now, with the time at which it is handed to `port`.
+    pub fn send<P: Port>(&mut self, now: Instant, port: &mut P) -> Made<P::Frame> {
+        if self.handing_over == Duration::ZERO {
+            port.refresh_clock();
+            self.stamps = port.stamps();
+        }
+        let mut octets = [0; FRAME_MAX];
+        let clock = port.clock(now);
+        let Some(len) = self.take(now, clock, &mut octets) else { return Made::Nothing };
+        match port.control_frame(&octets[..len]) {
+            Some(frame) => Made::Frame(frame, clock),
+            None => {
+                self.not_sent();
+                Made::NoMemory
+            }
+        }
     }
 
     /// What to send now, without FCS, if anything is: what has stamps first. `clock` is the time at
@@ -321,7 +362,7 @@ impl PortAgents {
     }
 
     /// The last frame found no memory: it is lost, as if on the way, or said again.
-    pub fn not_sent(&mut self) {
+    fn not_sent(&mut self) {
         self.counters.unsent += 1;
         if let Some(lldp) = self.lldp.as_mut().filter(|_| self.said) {
             lldp.put_back();
@@ -397,11 +438,6 @@ impl PortAgents {
     #[must_use]
     pub const fn stamps(&self) -> &Stamps {
         &self.stamps
-    }
-
-    /// The same, found out again.
-    pub const fn set_stamps(&mut self, stamps: Stamps) {
-        self.stamps = stamps;
     }
 }
 

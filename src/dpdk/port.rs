@@ -371,8 +371,10 @@ impl Port for DpdkPort<Started> {
     }
 
     fn refresh_clock(&mut self) {
-        // One that cannot be read any more says so by its growing uncertainty.
-        let _ = self.refresh_stamps();
+        if self.state.stamps.as_ref().is_some_and(|(_, clock)| clock.is_stale()) {
+            // One that cannot be read any more says so by its growing uncertainty.
+            let _ = self.refresh_stamps();
+        }
     }
 }
 

@@ -18,6 +18,9 @@ use crate::time::{Duration, Instant};
 /// then, and to 1 ppm after two seconds.
 const CALIBRATION: StdDuration = StdDuration::from_millis(50);
 
+/// How long a reading is good for: rates of crystals change by some parts in 10^8 within it.
+const STALE: Duration = Duration::from_secs(1);
+
 /// How often a pair is read, of which the tightest counts.
 const ATTEMPTS: usize = 16;
 
@@ -134,6 +137,11 @@ impl DeviceClock {
         Ok(())
     }
 
+    /// Whether it was last read so long ago that it should be read again.
+    pub(super) fn is_stale(&self) -> bool {
+        self.tsc.now().since(self.last.at) >= STALE
+    }
+
     /// When our clock said what the device's did at `ticks`.
     #[inline]
     #[must_use]
@@ -199,6 +207,18 @@ mod tests {
             }
             clock.refresh(read).unwrap();
         }
+    }
+
+    #[test]
+    fn a_reading_is_stale_after_its_time_and_fresh_after_another() {
+        let tsc = TscClock::new();
+        let read = || Ok(ticks(tsc.now()));
+        let mut clock = DeviceClock::calibrate(&tsc, read).unwrap();
+        assert!(!clock.is_stale());
+        thread::sleep(StdDuration::from_nanos(STALE.as_nanos()));
+        assert!(clock.is_stale());
+        clock.refresh(read).unwrap();
+        assert!(!clock.is_stale());
     }
 
     #[test]

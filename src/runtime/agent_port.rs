@@ -6,7 +6,7 @@
 //! front of the hand-over, so that a round trip is never too short. What the port refuses is kept and
 //! offered again, with the date that it has.
 
-use crate::agents::{FRAME_MAX, News, PortAgents};
+use crate::agents::{Made, News, PortAgents};
 use crate::frame::{Burst, Frame};
 use crate::port::Port;
 use crate::time::Instant;
@@ -44,11 +44,10 @@ impl<P: Port> AgentPort<P> {
     fn take_in(&mut self, now: Instant) {
         let found = self.port.clock(now);
         for frame in self.found.drain(..) {
-            let at = self.port.rx_stamp(&frame).unwrap_or(found);
             let head = frame.head();
             let kind = head.get(12..14).map_or(0, |of| u16::from_be_bytes([of[0], of[1]]));
             if PortAgents::speak(EtherType(kind)) {
-                self.agents.on_frame(now, at, head);
+                self.agents.receive(now, &mut self.port, found, &frame);
             } else {
                 self.others += 1;
             }
@@ -61,21 +60,15 @@ impl<P: Port> AgentPort<P> {
         }
         let mut sent = false;
         while self.waiting.is_empty() && self.agents.is_due(now) {
-            if self.agents.begins() {
-                self.port.refresh_clock();
-                self.agents.set_stamps(self.port.stamps());
-            }
-            let mut octets = [0; FRAME_MAX];
-            let clock = self.port.clock(now);
-            let Some(len) = self.agents.take(now, clock, &mut octets) else { break };
-            sent = true;
-            let Some(frame) = self.port.control_frame(&octets[..len]) else {
-                self.agents.not_sent();
-                break;
+            let (frame, dated) = match self.agents.send(now, &mut self.port) {
+                Made::Frame(frame, dated) => (frame, dated),
+                Made::Nothing => break,
+                Made::NoMemory => return true,
             };
+            sent = true;
             self.waiting.push(frame);
             self.port.tx_burst(&mut self.waiting);
-            self.agents.handed_over(self.port.clock(now).since(clock));
+            self.agents.handed_over(self.port.clock(now).since(dated));
         }
         sent
     }

@@ -1,7 +1,7 @@
 //! What the ports' agents receive and send: frames to reserved addresses, beside the way of data.
 
 use super::Switch;
-use crate::agents::{FRAME_MAX, News, PortAgents};
+use crate::agents::{Made, News, PortAgents};
 use crate::frame::Frame;
 use crate::port::Port;
 use crate::stats::DropReason;
@@ -19,11 +19,9 @@ impl<W: World> Switch<W> {
     #[cold]
     pub(super) fn agent_frame(&mut self, now: Instant, at: usize, frame: &W::Frame) {
         let port = &mut self.ports[at];
-        let t_rx = port.port.rx_stamp(frame).unwrap_or(port.found_at);
-        let taken = match &mut port.agents {
-            Some(agents) => agents.on_frame(now, t_rx, frame.head()),
-            None => false,
-        };
+        let found = port.found_at;
+        let agents = port.agents.as_mut();
+        let taken = agents.is_some_and(|a| a.receive(now, &mut port.port, found, frame));
         port.note_agents();
         if !taken {
             return self.count_drop(now, at, None, DropReason::ReservedAddress);
@@ -55,20 +53,13 @@ impl<W: World> Switch<W> {
             if !agents.is_due(now) || !free || !port.control.is_empty() || !port.up {
                 return progressed;
             }
-            if agents.begins() {
-                port.port.refresh_clock();
-                agents.set_stamps(port.port.stamps());
-            }
-            let mut octets = [0; FRAME_MAX];
-            let before = port.port.clock(now);
-            let Some(len) = agents.take(now, before, &mut octets) else {
-                progressed = true;
-                continue;
-            };
-            // What finds no memory is lost, as if on the way; whoever made it makes it again.
-            let Some(frame) = port.port.control_frame(&octets[..len]) else {
-                agents.not_sent();
-                return progressed;
+            let (frame, dated) = match agents.send(now, &mut port.port) {
+                Made::Frame(frame, dated) => (frame, dated),
+                Made::Nothing => {
+                    progressed = true;
+                    continue;
+                }
+                Made::NoMemory => return progressed,
             };
             port.occupy_link(now, frame.wire_len());
             port.control.push(frame);
@@ -76,7 +67,7 @@ impl<W: World> Switch<W> {
             self.hand_control_to_port(at);
             let port = &mut self.ports[at];
             if let Some(agents) = &mut port.agents {
-                agents.handed_over(port.port.clock(now).since(before));
+                agents.handed_over(port.port.clock(now).since(dated));
             }
             progressed = true;
         }

@@ -1,7 +1,7 @@
 //! What a station's port does by itself: it answers measurements, and tells who it is.
 
 use super::Station;
-use crate::agents::{FRAME_MAX, PortAgents};
+use crate::agents::{Made, PortAgents};
 use crate::frame::Frame;
 use crate::host::meter::Leaving;
 use crate::port::Source;
@@ -34,8 +34,7 @@ impl<P: Source> Station<P> {
         if !theirs {
             return false;
         }
-        let t_rx = self.port.rx_stamp(frame).unwrap_or(self.found_at);
-        agents.on_frame(now, t_rx, frame.head())
+        agents.receive(now, &mut self.port, self.found_at, frame)
     }
 
     /// Makes the frames of agents that are due. They go ahead of data that the port has refused.
@@ -43,19 +42,15 @@ impl<P: Source> Station<P> {
         while self.agents.as_ref().is_some_and(|a| a.is_due(now)) && self.shaper.ready(now) {
             let Self { agents, port, hand, .. } = self;
             let Some(agents) = agents.as_mut().filter(|_| !hand.is_full()) else { return };
-            if agents.begins() {
-                port.refresh_clock();
-                agents.set_stamps(port.stamps());
-            }
-            let mut octets = [0; FRAME_MAX];
-            let clock = port.clock(now);
-            let Some(len) = agents.take(now, clock, &mut octets) else { continue };
-            let Some(frame) = port.control_frame(&octets[..len]) else {
-                agents.not_sent();
-                self.retry = now + self.slot;
-                return;
+            let (frame, dated) = match agents.send(now, port) {
+                Made::Frame(frame, dated) => (frame, dated),
+                Made::Nothing => continue,
+                Made::NoMemory => {
+                    self.retry = now + self.slot;
+                    return;
+                }
             };
-            self.dated = self.dated.or(Some(clock));
+            self.dated = self.dated.or(Some(dated));
             super::send::charge(&mut self.shaper, &mut self.counters, now, frame.wire_len());
             if let Some(meter) = &mut self.meter {
                 meter.made_at(Leaving::Other, self.leading);
