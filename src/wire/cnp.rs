@@ -9,7 +9,7 @@ use core::net::IpAddr;
 
 use super::ip::{Ecn, Protocol};
 use super::roce::{self, Opcode, U24};
-use super::{EtherType, WireError, icrc, ip, ipv4, ipv6, udp};
+use super::{EtherType, WireError, datagram, icrc, ip, ipv4, ipv6, udp};
 use crate::units::Dscp;
 
 /// Octets of zeros between BTH and ICRC.
@@ -93,24 +93,19 @@ impl Repr {
     /// Octets that [`Repr::emit`] writes: 60 over IPv4, 80 over IPv6.
     #[must_use]
     pub const fn buffer_len(&self) -> usize {
-        self.ip_len() + udp::HEADER_LEN + PAYLOAD_LEN
+        self.headers().header_len() + PAYLOAD_LEN
     }
 
     /// The EtherType that the packet goes behind.
     #[must_use]
     pub const fn ethertype(&self) -> EtherType {
-        match self.dst {
-            IpAddr::V4(_) => EtherType::IPV4,
-            IpAddr::V6(_) => EtherType::IPV6,
-        }
+        self.headers().ethertype()
     }
 
-    /// Octets of the IP header.
-    const fn ip_len(&self) -> usize {
-        match self.dst {
-            IpAddr::V4(_) => ipv4::HEADER_LEN,
-            IpAddr::V6(_) => ipv6::HEADER_LEN,
-        }
+    /// The headers in front of the BTH.
+    const fn headers(&self) -> datagram::Repr {
+        let Self { src, dst, dscp, ecn, ttl, src_port, .. } = *self;
+        datagram::Repr { src, dst, dscp, ecn, ttl, src_port, dst_port: roce::UDP_PORT }
     }
 
     /// Writes the packet at the front of `buf`, without a UDP checksum and with its ICRC.
@@ -119,14 +114,16 @@ impl Repr {
     /// [`WireError::OutOfRange`] for addresses of different versions, [`WireError::NoRoom`].
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
         let out = buf.get_mut(..self.buffer_len()).ok_or(WireError::NoRoom)?;
-        self.emit_ip(out)?;
+        let headers = self.headers();
+        let upper_len = (udp::HEADER_LEN + PAYLOAD_LEN) as u16;
+        headers.emit_ip(self.identification, upper_len, out)?;
         let udp = udp::Repr {
             src_port: self.src_port,
             dst_port: roce::UDP_PORT,
             payload_len: PAYLOAD_LEN as u16,
             checksum: 0,
         };
-        let rest = &mut out[self.ip_len()..];
+        let rest = &mut out[headers.ip_len()..];
         udp.emit(rest)?;
         let rest = &mut rest[udp::HEADER_LEN..];
         let bth = roce::Repr {
@@ -137,45 +134,6 @@ impl Repr {
         bth.emit(rest)?;
         rest[roce::BTH_LEN..].fill(0);
         icrc::seal(out)
-    }
-
-    /// Writes the IP header.
-    fn emit_ip(&self, out: &mut [u8]) -> Result<(), WireError> {
-        let payload_len = (udp::HEADER_LEN + PAYLOAD_LEN) as u16;
-        let (dscp, ecn) = (self.dscp, self.ecn);
-        match (self.src, self.dst) {
-            (IpAddr::V4(src), IpAddr::V4(dst)) => {
-                let header = ipv4::Repr {
-                    dscp,
-                    ecn,
-                    identification: self.identification,
-                    dont_fragment: true,
-                    more_fragments: false,
-                    fragment_offset: 0,
-                    ttl: self.ttl,
-                    protocol: Protocol::UDP,
-                    src,
-                    dst,
-                    options: &[],
-                    payload_len,
-                };
-                header.emit(out)
-            }
-            (IpAddr::V6(src), IpAddr::V6(dst)) => {
-                let header = ipv6::Repr {
-                    dscp,
-                    ecn,
-                    flow_label: 0,
-                    payload_len,
-                    next_header: Protocol::UDP,
-                    hop_limit: self.ttl,
-                    src,
-                    dst,
-                };
-                header.emit(out)
-            }
-            _ => Err(WireError::OutOfRange),
-        }
     }
 }
 
@@ -259,7 +217,7 @@ mod tests {
             ip::decrement_ttl(repr.ethertype(), &mut octets);
             prop_assert_eq!(icrc::verify(&octets), Ok(()));
             // Behind the BTH everything is covered, the ICRC itself included.
-            let covered = repr.ip_len() + udp::HEADER_LEN + roce::BTH_LEN;
+            let covered = repr.headers().ip_len() + udp::HEADER_LEN + roce::BTH_LEN;
             let at = covered + at.index(octets.len() - covered);
             octets[at] ^= flip;
             prop_assert_eq!(icrc::verify(&octets), Err(WireError::BadChecksum));
@@ -270,7 +228,7 @@ mod tests {
             repr in any_repr(), reserved in any::<[u8; RESERVED_LEN]>()
         ) {
             let mut octets = emit(&repr);
-            let at = repr.ip_len() + udp::HEADER_LEN + roce::BTH_LEN;
+            let at = repr.headers().ip_len() + udp::HEADER_LEN + roce::BTH_LEN;
             prop_assert_eq!(&octets[at..at + RESERVED_LEN], &[0; RESERVED_LEN]);
             octets[at..at + RESERVED_LEN].copy_from_slice(&reserved);
             icrc::seal(&mut octets).unwrap();

@@ -92,7 +92,7 @@ impl Repr {
     }
 
     /// Octets of the IP header.
-    const fn ip_len(&self) -> usize {
+    pub(super) const fn ip_len(&self) -> usize {
         match self.dst {
             IpAddr::V4(_) => ipv4::HEADER_LEN,
             IpAddr::V6(_) => ipv6::HEADER_LEN,
@@ -118,22 +118,27 @@ impl Repr {
         let udp = udp::Repr { src_port, dst_port, payload_len, checksum: 0 };
         let upper_len =
             payload_len.checked_add(udp::HEADER_LEN as u16).ok_or(WireError::OutOfRange)?;
-        self.emit_ip(upper_len, packet)?;
+        // What is never fragmented needs no identification (RFC 6864 4.1).
+        self.emit_ip(0, upper_len, packet)?;
         let datagram = &mut packet[self.ip_len()..];
         udp.emit(datagram)?;
         udp::set_checksum(datagram, self.src, self.dst)
     }
 
-    /// Writes the IP header in front of `payload_len` octets.
-    fn emit_ip(&self, payload_len: u16, out: &mut [u8]) -> Result<(), WireError> {
+    /// Writes the IP header in front of `payload_len` octets of UDP; IPv6 has no `identification`.
+    pub(super) fn emit_ip(
+        &self,
+        identification: u16,
+        payload_len: u16,
+        out: &mut [u8],
+    ) -> Result<(), WireError> {
         let (dscp, ecn) = (self.dscp, self.ecn);
         match (self.src, self.dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
                 let header = ipv4::Repr {
                     dscp,
                     ecn,
-                    // What is never fragmented needs none (RFC 6864 4.1).
-                    identification: 0,
+                    identification,
                     dont_fragment: true,
                     more_fragments: false,
                     fragment_offset: 0,
