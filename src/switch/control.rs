@@ -160,24 +160,26 @@ impl<W: World> Switch<W> {
         taken > 0
     }
 
-    /// Shows the watchdog each queue, and does what it says.
+    /// Shows the watchdog each queue, and does what it says. Gives whether that was anything: a
+    /// queue that is dropped may resume a port that has had its turn.
     #[inline]
-    pub(super) fn watch(&mut self, now: Instant, at: usize) {
-        if self.ports[at].watchdog.is_configured() {
-            self.watch_queues(now, at);
-        }
+    pub(super) fn watch(&mut self, now: Instant, at: usize) -> bool {
+        self.ports[at].watchdog.is_configured() && self.watch_queues(now, at)
     }
 
-    fn watch_queues(&mut self, now: Instant, at: usize) {
+    fn watch_queues(&mut self, now: Instant, at: usize) -> bool {
         let port = &mut self.ports[at];
         let paused = port.receiver.paused(now);
         for class in TrafficClass::ALL {
             let head = port.scheduler.head_priority(class);
             port.watchdog.on_queue(now, class, head.is_some_and(|p| paused.contains(p)));
         }
+        let mut progressed = false;
         while let Some((class, event)) = self.ports[at].watchdog.on_timeout(now) {
             self.storm(now, at, class, event);
+            progressed = true;
         }
+        progressed
     }
 
     /// A pause storm on one queue was found, or is over.

@@ -86,8 +86,8 @@ impl<W: World> Switch<W> {
     /// Sends what the port at `at` may send: pauses first, then what was scheduled before, then
     /// what the scheduler gives.
     pub(super) fn transmit(&mut self, now: Instant, at: usize) -> bool {
-        self.watch(now, at);
-        let mut progressed = self.send_pauses(now, at);
+        let mut progressed = self.watch(now, at);
+        progressed |= self.send_pauses(now, at);
         progressed |= self.send_agents(now, at);
         progressed |= self.hand_to_port(now, at);
         let port = &self.ports[at];
