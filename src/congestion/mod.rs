@@ -8,6 +8,7 @@ mod ecn;
 mod flow_key;
 mod limit;
 mod plan;
+pub mod sfc;
 pub mod streams;
 
 pub use cnp_gate::CnpGate;
