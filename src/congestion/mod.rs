@@ -6,6 +6,7 @@ mod dcqcn;
 mod detect;
 mod ecn;
 mod flow_key;
+pub mod isolation;
 mod limit;
 mod plan;
 pub mod sfc;
