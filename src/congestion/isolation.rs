@@ -282,6 +282,16 @@ impl Isolation {
         self.queues[Queue { port, class: hold.class }.index()].left >= hold.until
     }
 
+    /// Whether a frame for a queue of `length` octets may have to go to another one. If not, it stays,
+    /// [`Self::place`] need not be asked, and nobody has to find out what flow it is.
+    #[inline]
+    #[must_use]
+    pub fn concerns(&self, queue: Queue, length: Bytes) -> bool {
+        self.plan.map.congesting(queue.class).is_some()
+            && (!self.streams.is_empty()
+                || length > self.queues[queue.index()].watch.detect.floor())
+    }
+
     /// Where a frame goes. `lengths` are the octets in the queues of its egress port before it.
     #[inline]
     pub fn place(
@@ -299,6 +309,7 @@ impl Isolation {
         let length = lengths[class.index()];
         let hot =
             self.plan.enabled && length > detect.floor() && detect.picks(length, &mut self.dice);
+        // A curve may not pick what is above its floor, and streams may be empty all the same.
         if !hot && self.streams.is_empty() {
             return stays;
         }
@@ -328,7 +339,7 @@ impl Isolation {
         let named = self.plan.enabled && stream.mask.has(CreateMask::CIM);
         if goes_on {
             self.streams.touch(now, place);
-        } else if !(named && !self.streams.is_over(now, place)) && self.is_drained(place) {
+        } else if (!named || self.streams.is_over(now, place)) && self.is_drained(place) {
             return self.bring_back(now, place, arrival.queue.class);
         }
         Some(self.join(now, place, arrival, to, congesting))

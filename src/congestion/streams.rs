@@ -12,10 +12,8 @@
 //!
 //! The caller's times never go back.
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
-
 use super::detect::Queue;
-use super::flow_key::FlowKey;
+use super::flow_key::{FlowHash, FlowKey};
 use crate::time::{Duration, Instant};
 
 /// Places per bucket: with two buckets to choose from and half of the places in use, a full pair is
@@ -139,6 +137,7 @@ struct Node<T> {
 /// The table.
 pub struct StreamTable<T> {
     plan: StreamPlan,
+    hash: FlowHash,
     buckets: Box<[Bucket]>,
     nodes: Vec<Node<T>>,
     /// The first node that is free, linked by `newer`.
@@ -167,6 +166,7 @@ impl<T: Copy> StreamTable<T> {
         let buckets = (plan.capacity * 2).div_ceil(WAYS).next_power_of_two().max(2);
         Self {
             plan,
+            hash: FlowHash::new(plan.seed),
             buckets: vec![Bucket::default(); buckets].into_boxed_slice(),
             nodes: Vec::with_capacity(plan.capacity),
             free: NONE,
@@ -304,7 +304,7 @@ impl<T: Copy> StreamTable<T> {
     }
 
     fn hash(&self, queue: Queue, key: &FlowKey) -> Hashed {
-        let hash = xxh3_64_with_seed(&key.row(queue), self.plan.seed);
+        let hash = self.hash.of(queue, key);
         let mask = self.buckets.len() - 1;
         let first = (hash >> 16) as usize & mask;
         let second = (hash >> 40) as usize & mask;

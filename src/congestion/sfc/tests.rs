@@ -228,6 +228,8 @@ proptest! {
         let mut told: Vec<Vec<(Instant, Instant)>> = vec![Vec::new(); 6];
         for (gap, n, length) in frames {
             now += Duration::from_micros(gap);
+            let concerned = point.concerns(queue(3), Bytes(length));
+            prop_assert_eq!(concerned, length > 100_000);
             if let Some(signal) = point.on_enqueue(now, &joined(length, n)) {
                 prop_assert!(length > 100_000);
                 prop_assert!(signal.pause <= RATE.time_for(Bytes(length - 40_000)));

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use proptest::prelude::*;
 
 use super::*;
-use crate::units::{Mac, PortId, TrafficClass, Vid};
+use crate::units::{PortId, TrafficClass};
 use crate::wire::flow::FiveTuple;
 use crate::wire::ip::Protocol;
 
@@ -151,21 +151,4 @@ fn what_the_owner_keeps_lives_once_more() {
     let kept = table.insert(later, stream(later, q, flow(2)), |_| false);
     assert_eq!((kept, table.counters().renewed), (Err(Refusal::Full), 1));
     assert!(!table.is_over(later, table.find(q, &flow(1)).unwrap()));
-}
-
-#[test]
-fn kinds_of_flows_do_not_meet() {
-    let keys = [
-        FlowKey::L2 { dst: Mac([0; 6]), src: Mac([0; 6]), vid: None },
-        FlowKey::L2 { dst: Mac([0; 6]), src: Mac([0; 6]), vid: Some(Vid::MIN) },
-        FlowKey::Ip(FiveTuple {
-            src: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            dst: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            protocol: Protocol(0),
-            src_port: 0,
-            dst_port: 0,
-        }),
-    ];
-    let rows = keys.map(|key| key.row(queue(0, 0)));
-    assert!(rows[0] != rows[1] && rows[1] != rows[2] && rows[0] != rows[2]);
 }

@@ -61,7 +61,9 @@ impl Queues {
     fn arrive(&mut self, flow: u32, lost: bool) {
         let lengths =
             lengths(self.monitored.len() as u64 * FRAME, self.congesting.len() as u64 * FRAME);
+        let concerned = self.isolation.concerns(queue(3), lengths[3]);
         let placed = self.isolation.place(self.now, &arrival(flow), &lengths);
+        assert!(concerned || (placed.class, placed.cim) == (class(3), None));
         if lost {
             return;
         }
@@ -138,7 +140,7 @@ fn small(streams: usize) -> IsolationPlan {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn no_frame_overtakes_another_of_its_flow_and_all_of_them_leave(
