@@ -1,0 +1,136 @@
+//! What a congesting flow is known by.
+
+use core::net::IpAddr;
+
+use super::detect::Queue;
+use super::ecn::Dice;
+use crate::units::{Mac, Vid};
+use crate::wire::flow::FiveTuple;
+
+/// What identifies a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FlowKey {
+    /// An IP flow, by its 5-tuple.
+    Ip(FiveTuple),
+    /// Anything else, by its addresses and VLAN.
+    L2 {
+        /// Destination address.
+        dst: Mac,
+        /// Source address.
+        src: Mac,
+        /// The VLAN, where there is one.
+        vid: Option<Vid>,
+    },
+}
+
+/// A hash of flows that whoever does not know the seed cannot aim at: words are multiplied with secret
+/// ones, and both halves of the products are kept (as in wyhash). Three products for 41 octets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FlowHash([u64; 5]);
+
+impl FlowHash {
+    /// The hash of a seed.
+    pub(super) fn new(seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        Self([(); 5].map(|()| dice.draw()))
+    }
+
+    /// The hash of a flow in a queue.
+    #[inline]
+    pub(super) fn of(&self, queue: Queue, key: &FlowKey) -> u64 {
+        let (src, dst, rest) = words(queue, key);
+        let [a, b, c, d, e] = self.0;
+        let src = fold(src as u64 ^ a, (src >> 64) as u64 ^ b);
+        let dst = fold(dst as u64 ^ c, (dst >> 64) as u64 ^ d);
+        fold(src ^ dst.rotate_left(32) ^ a, rest ^ dst ^ e)
+    }
+}
+
+/// Both halves of a product, put together.
+#[inline]
+const fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// A flow and its queue as source, destination and all the rest. Unlike ones have unlike words.
+#[inline]
+fn words(queue: Queue, key: &FlowKey) -> (u128, u128, u64) {
+    let queue = u64::from(queue.port.get()) << 48 | u64::from(queue.class.get()) << 58;
+    match key {
+        FlowKey::Ip(flow) => {
+            let address = |address: IpAddr| match address {
+                IpAddr::V4(a) => u128::from(a.to_bits()),
+                IpAddr::V6(a) => a.to_bits(),
+            };
+            let kind = 1 + u64::from(flow.src.is_ipv6());
+            let ports = u64::from(flow.src_port) << 16 | u64::from(flow.dst_port);
+            let rest = queue | kind << 61 | u64::from(flow.protocol.0) << 32 | ports;
+            (address(flow.src), address(flow.dst), rest)
+        }
+        FlowKey::L2 { dst, src, vid } => {
+            let vid = u64::from(vid.map_or(0, Vid::get));
+            (u128::from(src.to_u64()), u128::from(dst.to_u64()), queue | vid)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::units::{PortId, TrafficClass};
+    use crate::wire::ip::Protocol;
+
+    const FLOW: FiveTuple = FiveTuple {
+        src: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        dst: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        protocol: Protocol(0),
+        src_port: 0,
+        dst_port: 0,
+    };
+
+    #[test]
+    fn flows_that_differ_in_anything_have_other_words_and_hashes() {
+        let v6 = |n: u128| IpAddr::V6(n.into());
+        let v4 = |n: u32| IpAddr::V4(n.into());
+        let l2 = |dst, src, vid| FlowKey::L2 { dst: Mac([dst; 6]), src: Mac([src; 6]), vid };
+        let keys = [
+            FlowKey::Ip(FLOW),
+            FlowKey::Ip(FiveTuple { src: v4(1), ..FLOW }),
+            FlowKey::Ip(FiveTuple { dst: v4(1), ..FLOW }),
+            FlowKey::Ip(FiveTuple { src: v6(0), dst: v6(0), ..FLOW }),
+            FlowKey::Ip(FiveTuple { src: v6(1 << 64), dst: v6(0), ..FLOW }),
+            FlowKey::Ip(FiveTuple { protocol: Protocol(255), ..FLOW }),
+            FlowKey::Ip(FiveTuple { src_port: u16::MAX, ..FLOW }),
+            FlowKey::Ip(FiveTuple { dst_port: u16::MAX, ..FLOW }),
+            l2(0, 0, None),
+            l2(0, 0, Some(Vid::MAX)),
+            l2(2, 0, None),
+            l2(0, 2, None),
+        ];
+        let queues = [(0, 0), (0, 7), (1, 0), (1023, 0), (1023, 7)].map(|(port, class)| Queue {
+            port: PortId::new(port).unwrap(),
+            class: TrafficClass::new(class).unwrap(),
+        });
+        let all = keys.iter().flat_map(|key| queues.map(|queue| (queue, key)));
+        let words: HashSet<_> = all.clone().map(|(queue, key)| words(queue, key)).collect();
+        let hash = FlowHash::new(1);
+        let hashes: HashSet<_> = all.map(|(queue, key)| hash.of(queue, key)).collect();
+        assert_eq!((words.len(), hashes.len()), (60, 60));
+    }
+
+    #[test]
+    fn another_seed_puts_flows_elsewhere() {
+        let queue = Queue { port: PortId::MIN, class: TrafficClass::MIN };
+        let key = |n| FlowKey::Ip(FiveTuple { src: IpAddr::V4(Ipv4Addr::from_bits(n)), ..FLOW });
+        // Flows of the same bucket (of 256) under one seed are spread under another.
+        let bucket = |seed, n| FlowHash::new(seed).of(queue, &key(n)) >> 16 & 255;
+        let together: Vec<u32> = (0..60_000).filter(|n| bucket(1, *n) == 7).collect();
+        assert!((150..350).contains(&together.len()));
+        let spread: HashSet<_> = together.iter().map(|n| bucket(2, *n)).collect();
+        assert!(spread.len() > 120, "{}", spread.len());
+    }
+}
