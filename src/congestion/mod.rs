@@ -4,6 +4,7 @@ mod cnp_gate;
 mod dcqcn;
 mod ecn;
 mod plan;
+pub mod proxy;
 pub mod qcn;
 
 pub use cnp_gate::CnpGate;
