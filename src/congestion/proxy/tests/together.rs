@@ -50,6 +50,7 @@ impl Lane {
         let mut extra = extra.into_iter().peekable();
         loop {
             let due = self.own.next_deadline().min(self.proxy.next_deadline(HOST));
+            assert!(due > from, "something was due and not said at {from:?}");
             let next = extra.peek().map_or(due, |&t| due.min(t));
             if next >= now {
                 return;
@@ -77,6 +78,32 @@ fn steps() -> impl Strategy<Value = Vec<(u64, Step, Vec<u64>)>> {
     ];
     let extra = prop::collection::vec(0_u64..300_000_000, 0..4);
     prop::collection::vec((1_u64..300_000_000, step, extra), 1..60)
+}
+
+#[test]
+fn a_frame_of_the_ports_own_says_all_that_the_proxy_has_to_say() {
+    let mut lane = Lane::new(RATE, 1_000);
+    let p4 = Priority::ALL[4];
+    lane.proxy.on_message(us(1), &message(Duration::from_micros(100)));
+    lane.own.want(us(1), p4, true);
+    lane.poll(us(1));
+    let frame = lane.frames[0].1;
+    assert_eq!(frame.named, PrioritySet(0b1_1000));
+    assert_eq!((frame.time[3], frame.time[4]), (Quanta(19_532), Quanta(1_000)));
+    assert_eq!(lane.proxy.due(us(1), HOST), None);
+    // Its own group for the same priority fills up and drains: what is left is said instead of XON.
+    lane.own.want(us(2), P3, true);
+    lane.poll(us(2));
+    lane.own.want(us(51), P3, false);
+    lane.poll(us(51));
+    let times: Vec<_> = lane.frames[1..].iter().map(|(_, frame)| frame.time[3].0).collect();
+    assert_eq!(times, [19_336, 9_766]);
+    // Once nobody wants it any more, XON is XON.
+    lane.own.want(us(90), P3, true);
+    lane.poll(us(90));
+    lane.own.want(us(102), P3, false);
+    lane.poll(us(102));
+    assert_eq!(lane.frames.last().unwrap().1.time[3], Quanta(0));
 }
 
 proptest! {
