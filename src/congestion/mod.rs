@@ -1,4 +1,5 @@
-//! Congestion control: ECN marking in switches, and DCQCN's two ends in hosts.
+//! Congestion control: ECN marking in switches, DCQCN's two ends in hosts, the proxy of Source Flow
+//! Control in top-of-rack switches, and Quantized Congestion Notification, with which it is compared.
 
 mod cnp_gate;
 mod dcqcn;
