@@ -1,5 +1,6 @@
 //! Congestion control: ECN marking in switches and DCQCN's two ends in hosts; congesting flows found,
-//! isolated (802.1Qcz) and paused at their source (P802.1Qdw).
+//! isolated (802.1Qcz) and paused at their source (P802.1Qdw), by a proxy where hosts know PFC alone;
+//! and Quantized Congestion Notification, with which that is compared.
 
 mod cnp_gate;
 mod dcqcn;
@@ -9,6 +10,8 @@ mod flow_key;
 pub mod isolation;
 mod limit;
 mod plan;
+pub mod proxy;
+pub mod qcn;
 pub mod sfc;
 pub mod streams;
 

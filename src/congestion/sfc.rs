@@ -17,9 +17,8 @@
 
 mod plan;
 
-pub use plan::{
-    CENTISECOND, Count, Dialect, Life, Locator, Monitor, SFCM_PORT_MIN, SfcError, SfcPlan,
-};
+pub use crate::wire::sfcm::Locator;
+pub use plan::{CENTISECOND, Count, Dialect, Life, Monitor, SfcError, SfcPlan};
 
 use super::detect::Queue;
 use super::ecn::Dice;

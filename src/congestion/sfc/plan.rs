@@ -8,25 +8,10 @@ use crate::congestion::limit::LimitPlan;
 use crate::congestion::streams::STREAMS_MAX;
 use crate::time::Duration;
 use crate::units::Bytes;
-
-/// The first dynamic port (RFC 6335), which is the first that SFCMs may use.
-pub const SFCM_PORT_MIN: u16 = 49_152;
+use crate::wire::sfcm;
 
 /// The unit of `sfcMaxFlowLife`.
 pub const CENTISECOND: Duration = Duration::from_millis(10);
-
-/// Where congestion is: what the source calls a congestion locator, such as a Topology Recognition
-/// level, without an encoding.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Locator {
-    /// At the last hop: many senders to one end station.
-    Incast,
-    /// Before it.
-    InNetwork,
-    /// Nobody told the switch where it stands.
-    #[default]
-    Unknown,
-}
 
 /// When one queue is congested, and what is to become of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,7 +70,7 @@ pub struct SfcPlan {
     /// `sfcMasterEnable`. No default in the source; off here.
     pub enabled: bool,
     /// `sfcmUDPPort`, both ports of SFCMs: frames to it are messages and make none. From
-    /// [`SFCM_PORT_MIN`]. The default is the source's example.
+    /// [`sfcm::PORT_MIN`]. The default is the source's example.
     pub udp_port: u16,
     /// `sfcMaxSFCM`: the most messages for a congesting flow. 1 or more, default 3.
     pub max_sfcm: u32,
@@ -120,14 +105,14 @@ pub struct SfcPlan {
 
 impl SfcPlan {
     /// The longest pause that an SFCM can say: 32 bits of nanoseconds.
-    pub const PAUSE_LONGEST: Duration = Duration::from_nanos(u32::MAX as u64);
+    pub const PAUSE_LONGEST: Duration = sfcm::PAUSE_MAX;
 
     /// The defaults, of the source where it has any.
     #[must_use]
     pub const fn new() -> Self {
         Self {
             enabled: false,
-            udp_port: 58_622,
+            udp_port: sfcm::PORT_DEFAULT,
             max_sfcm: 3,
             monitored_queues: 0,
             max_flow_life: Duration::from_secs(1),
@@ -148,7 +133,7 @@ impl SfcPlan {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), SfcError> {
-        if self.udp_port < SFCM_PORT_MIN {
+        if self.udp_port < sfcm::PORT_MIN {
             return Err(SfcError::Port(self.udp_port));
         }
         if self.max_sfcm == 0 {
@@ -180,7 +165,7 @@ impl Default for SfcPlan {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum SfcError {
     /// A port that may be somebody else's.
-    #[error("sfcmUDPPort {0} is not a dynamic port ({SFCM_PORT_MIN} to 65535)")]
+    #[error("sfcmUDPPort {0} is not a dynamic port ({least} to 65535)", least = sfcm::PORT_MIN)]
     Port(u16),
     /// Nothing would ever be sent.
     #[error("sfcMaxSFCM is 0")]
