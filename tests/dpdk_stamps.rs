@@ -8,7 +8,7 @@ use sluice::dpdk::{
 };
 use sluice::frame::{BURST, Burst};
 use sluice::host::probe::Probe;
-use sluice::host::{FlowId, Station, StationPlan};
+use sluice::host::{FlowId, ReactionsPlan, Station, StationPlan};
 use sluice::pfc::FlowControl;
 use sluice::port::Port;
 use sluice::schedule::LinePlan;
@@ -144,5 +144,6 @@ fn station() -> StationPlan {
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        reactions: ReactionsPlan::default(),
     }
 }

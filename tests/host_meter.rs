@@ -2,8 +2,8 @@
 
 use sluice::host::plan::stream::MeterPlan;
 use sluice::host::{
-    FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PauseTimes, PlanError, Rate, StationPlan,
-    StationSnapshot, Tag,
+    FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PauseTimes, PlanError, Rate, ReactionsPlan,
+    StationPlan, StationSnapshot, Tag,
 };
 use sluice::pfc::FlowControl;
 use sluice::schedule::LinePlan;
@@ -48,6 +48,7 @@ fn station(mac: Mac) -> StationPlan {
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        reactions: ReactionsPlan::default(),
     }
 }
 

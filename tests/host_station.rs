@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use sluice::frame::{BURST, Frame, LINE_OVERHEAD_BYTES};
 use sluice::host::plan::stream::MeterPlan;
 use sluice::host::{
-    COMMITTED_MAX, FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PlanError, Rate, Station,
-    StationPlan, Tag, Udp,
+    COMMITTED_MAX, FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PlanError, Rate, ReactionsPlan,
+    Station, StationPlan, Tag, Udp,
 };
 use sluice::pfc::FlowControl;
 use sluice::schedule::LinePlan;
@@ -60,6 +60,7 @@ fn plan(flows: Vec<FlowPlan>) -> StationPlan {
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        reactions: ReactionsPlan::default(),
     }
 }
 

@@ -14,8 +14,8 @@ use sluice::host::plan::stream::{
 };
 use sluice::host::probe::PROBE_ETHERTYPE;
 use sluice::host::{
-    FlowId, PlanError, Rate, Recording, Station, StationPlan, StationSnapshot, StreamState,
-    TesterPlan,
+    FlowId, PlanError, Rate, ReactionsPlan, Recording, Station, StationPlan, StationSnapshot,
+    StreamState, TesterPlan,
 };
 use sluice::pfc::FlowControl;
 use sluice::schedule::LinePlan;
@@ -83,6 +83,7 @@ fn plan(streams: Vec<StreamPlan>) -> StationPlan {
         pauses: vec![],
         tester: TesterPlan { streams, ..TesterPlan::default() },
         agents: None,
+        reactions: ReactionsPlan::default(),
     }
 }
 

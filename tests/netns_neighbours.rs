@@ -14,7 +14,7 @@ use sluice::dpdk::{
 };
 use sluice::host::neighbours::PingState;
 use sluice::host::plan::stream::InterfacePlan;
-use sluice::host::{Station, StationPlan};
+use sluice::host::{ReactionsPlan, Station, StationPlan};
 use sluice::pfc::FlowControl;
 use sluice::schedule::LinePlan;
 use sluice::time::Duration;
@@ -48,6 +48,7 @@ fn station(port: SourcePort) -> Station<SourcePort> {
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        reactions: ReactionsPlan::default(),
     };
     plan.tester.interfaces = vec![interface(0, &[]), interface(1, &[(100, 3)])];
     Station::new(&plan, port).unwrap()

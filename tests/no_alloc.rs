@@ -27,8 +27,8 @@ use sluice::host::plan::stream::{
     StreamPlan, TemplatePlan, Values,
 };
 use sluice::host::{
-    FlowId, Message, PauseAsk, PausePlan, Rate, Recovery, RocePlan, SinkCounters, Station,
-    StationPlan, TcpPlan, TesterPlan, Transport, TransportPlan,
+    FlowId, Message, PauseAsk, PausePlan, Rate, ReactionsPlan, Recovery, RocePlan, SinkCounters,
+    Station, StationPlan, TcpPlan, TesterPlan, Transport, TransportPlan,
 };
 use sluice::pfc::FlowControl;
 use sluice::port::Port;
@@ -121,6 +121,7 @@ fn station(n: u8, senders: &[TransportPlan], receivers: &[TransportPlan]) -> Sta
         pauses: vec![],
         tester: TesterPlan::default(),
         agents: None,
+        reactions: ReactionsPlan::default(),
     }
 }
 

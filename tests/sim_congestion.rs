@@ -7,7 +7,8 @@ mod plan;
 use plan::Pipeline;
 use sluice::congestion::DcqcnPlan;
 use sluice::host::{
-    FlowId, Message, RocePlan, StationPlan, StationSnapshot, TcpPlan, Transport, TransportPlan,
+    FlowId, Message, ReactionsPlan, RocePlan, StationPlan, StationSnapshot, TcpPlan, Transport,
+    TransportPlan,
 };
 use sluice::pfc::FlowControl;
 use sluice::schedule::LinePlan;
@@ -73,6 +74,7 @@ fn host(n: u16, senders: Vec<TransportPlan>, receivers: Vec<TransportPlan>) -> N
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        reactions: ReactionsPlan::default(),
     })
 }
 

@@ -33,8 +33,8 @@ pub use arrived::probe_of;
 pub use meter::{ControlCounters, MeterCounters, PauseTimes};
 pub use plan::{
     FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, IN_FLIGHT_MAX, Marking, Message,
-    Operation, PauseAsk, PausePlan, PlanError, Rate, Recording, Recovery, RocePlan, StationPlan,
-    Tag, TcpPlan, TesterPlan, Transport, TransportPlan, Udp,
+    Operation, PauseAsk, PausePlan, PlanError, Rate, ReactionsPlan, Recording, Recovery, RocePlan,
+    SfcPause, SfcReaction, StationPlan, Tag, TcpPlan, TesterPlan, Transport, TransportPlan, Udp,
 };
 pub use sink::{Latency, SinkCounters};
 pub use source::SourceCounters;

@@ -1,11 +1,13 @@
 //! What a station is told: its link, its flows, and the pauses it sends by itself.
 
 mod error;
+mod reactions;
 mod recording;
 pub mod stream;
 mod transport;
 
 pub use error::PlanError;
+pub use reactions::{ReactionsPlan, SfcPause, SfcReaction};
 pub use recording::{RECORDING_MAX, Recording, RecordingError};
 pub use stream::TesterPlan;
 pub use transport::*;
@@ -181,6 +183,8 @@ pub struct StationPlan {
     pub tester: TesterPlan,
     /// What its port does by itself: answering measurements, discovery.
     pub agents: Option<AgentsPlan>,
+    /// Which messages of switches it obeys.
+    pub reactions: ReactionsPlan,
 }
 
 impl Headers {

@@ -1,7 +1,7 @@
 //! Stars for tests: hosts h0, h1, ... that send to host r through switch s.
 
 use super::{DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
-use crate::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Tag};
+use crate::host::{FlowId, FlowPlan, Headers, Rate, ReactionsPlan, StationPlan, Tag};
 use crate::pfc::FlowControl;
 use crate::schedule::LinePlan;
 use crate::switch::testworld::{self, host};
@@ -47,6 +47,7 @@ fn station(n: u8, name: String, to: Option<u8>, frames: u64, expects: Vec<FlowId
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        reactions: ReactionsPlan::default(),
     }
 }
 

@@ -2,6 +2,10 @@
 //!
 //! `config` makes one of these from a file; tests and the virtual world make it by hand.
 
+mod congestion;
+
+pub use congestion::*;
+
 use std::net::IpAddr;
 
 use crate::agents::AgentsPlan;
@@ -27,6 +31,8 @@ pub struct SwitchPlan {
     pub bridge: BridgePlan,
     /// IP routing; empty when there is none.
     pub routing: RoutingPlan,
+    /// What is done about congesting flows.
+    pub congestion: CongestionPlan,
     /// The longest frame forwarded, FCS included, VLAN tags too. 64 to 16384.
     pub max_frame: u32,
     /// The seed of everything drawn by chance (ECN marking).

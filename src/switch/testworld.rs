@@ -176,6 +176,7 @@ pub(crate) fn plan(n: u16) -> SwitchPlan {
             statics: vec![],
         },
         routing: RoutingPlan::default(),
+        congestion: CongestionPlan::default(),
         max_frame: 1522,
         seed: 1,
     }

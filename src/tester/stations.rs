@@ -2,7 +2,7 @@
 
 use super::plan::{FlowKind, FlowPlan, Obeys, PortPlan, TestPlan};
 use crate::host::plan::stream::{MeterPlan, Path, StreamPlan};
-use crate::host::{StationPlan, TesterPlan, TransportPlan};
+use crate::host::{ReactionsPlan, StationPlan, TesterPlan, TransportPlan};
 use crate::pfc::FlowControl;
 use crate::schedule::LinePlan;
 use crate::time::{Duration, Instant};
@@ -98,6 +98,7 @@ fn one(test: &TestPlan, n: usize, rate: BitsPerSec, how: Punctuality) -> Station
         pauses: Vec::new(),
         tester,
         agents: None,
+        reactions: ReactionsPlan::default(),
     }
 }
 

@@ -2,15 +2,17 @@
 //! two switches that have one lossless priority.
 
 use sluice::buffer::{BufferPlan, GroupKind, GroupPlan, GroupUsage, SharedLimit};
-use sluice::host::{FlowId, FlowPlan, Headers, PauseAsk, PausePlan, Rate, StationPlan, Udp};
+use sluice::host::{
+    FlowId, FlowPlan, Headers, PauseAsk, PausePlan, Rate, ReactionsPlan, StationPlan, Udp,
+};
 use sluice::pfc::{FlowControl, PfcPlan};
 use sluice::schedule::{ClassPlan, LinePlan, SchedulePlan};
 use sluice::sim::{
     DirectionPlan, End, LinkPlan, Network, NetworkPlan, Node, NodeId, NodeKind, NodePlan,
 };
 use sluice::switch::{
-    BridgePlan, ClassifyPlan, PortPlan, RoutingPlan, StaticEntry, SwitchPlan, Trust, VlanMember,
-    VlanPlan,
+    BridgePlan, ClassifyPlan, CongestionPlan, PortPlan, RoutingPlan, StaticEntry, SwitchPlan,
+    Trust, VlanMember, VlanPlan,
 };
 use sluice::time::{Duration, Instant};
 use sluice::units::{
@@ -179,6 +181,7 @@ impl Net {
                 statics: statics.collect(),
             },
             routing: RoutingPlan::default(),
+            congestion: CongestionPlan::default(),
             max_frame: 9_216,
             seed: 1,
         };
@@ -212,6 +215,7 @@ impl Net {
             pauses: if host.blocks { vec![blocks] } else { vec![] },
             tester: Default::default(),
             agents: None,
+            reactions: ReactionsPlan::default(),
         }));
         node.control_len = self.pause;
         node

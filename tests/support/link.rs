@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 
 use sluice::frame::Frame;
 use sluice::host::{
-    FlowId, RocePlan, Station, StationPlan, StationSnapshot, Tag, TcpPlan, Transport, TransportPlan,
+    FlowId, ReactionsPlan, RocePlan, Station, StationPlan, StationSnapshot, Tag, TcpPlan,
+    Transport, TransportPlan,
 };
 use sluice::pfc::FlowControl;
 use sluice::schedule::{Line, LinePlan};
@@ -96,6 +97,7 @@ pub fn station(n: usize, senders: &[TransportPlan], receivers: &[TransportPlan])
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        reactions: ReactionsPlan::default(),
     }
 }
 

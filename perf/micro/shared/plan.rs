@@ -42,6 +42,7 @@ pub fn plan(ports: u16, pipeline: Pipeline, workers: u16) -> SwitchPlan {
             statics: vec![],
         },
         routing: RoutingPlan::default(),
+        congestion: CongestionPlan::default(),
         max_frame: 1522,
         seed: 1,
     }

@@ -3,7 +3,7 @@
 
 use sluice::host::plan::stream::MeterPlan;
 use sluice::host::probe::{PROBE_LEN, Probe};
-use sluice::host::{FlowId, StationPlan, StationSnapshot};
+use sluice::host::{FlowId, ReactionsPlan, StationPlan, StationSnapshot};
 use sluice::pfc::FlowControl;
 use sluice::schedule::LinePlan;
 use sluice::time::{Duration, Instant};
@@ -31,6 +31,7 @@ pub fn sink(flows: u32) -> StationPlan {
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        reactions: ReactionsPlan::default(),
     };
     plan.tester.meter = Some(MeterPlan { streams, control: vec![] });
     plan

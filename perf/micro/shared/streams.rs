@@ -4,7 +4,7 @@
 use sluice::host::plan::stream::{
     Checksum, Covered, Edit, Limit, Pace, Path, Payload, Sizes, StreamPlan, TemplatePlan, Values,
 };
-use sluice::host::{FlowId, Rate, StationPlan, TesterPlan};
+use sluice::host::{FlowId, Rate, ReactionsPlan, StationPlan, TesterPlan};
 use sluice::pfc::FlowControl;
 use sluice::schedule::LinePlan;
 use sluice::time::Duration;
@@ -31,6 +31,7 @@ pub fn station(rate: Rate) -> StationPlan {
         pauses: vec![],
         tester: TesterPlan { streams: vec![stream(rate)], ..TesterPlan::default() },
         agents: None,
+        reactions: ReactionsPlan::default(),
     }
 }
 

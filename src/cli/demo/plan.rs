@@ -3,12 +3,14 @@
 use super::DemoArgs;
 use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use crate::frame::{BURST, LINE_OVERHEAD_BYTES};
-use crate::host::{COMMITTED_MAX, FlowId, FlowPlan, Headers, Rate, StationPlan, Tag, Udp};
+use crate::host::{
+    COMMITTED_MAX, FlowId, FlowPlan, Headers, Rate, ReactionsPlan, StationPlan, Tag, Udp,
+};
 use crate::pfc::{FlowControl, PfcPlan};
 use crate::schedule::{ClassPlan, LinePlan, SchedulePlan};
 use crate::switch::{
-    BridgePlan, ClassifyPlan, PortPlan, RoutingPlan, StaticEntry, SwitchPlan, Trust, VlanMember,
-    VlanPlan,
+    BridgePlan, ClassifyPlan, CongestionPlan, PortPlan, RoutingPlan, StaticEntry, SwitchPlan,
+    Trust, VlanMember, VlanPlan,
 };
 use crate::time::{Duration, Instant};
 use crate::units::{
@@ -179,6 +181,7 @@ impl Setup {
                 statics: vec![StaticEntry { vid: VID, mac: host(receiver), port: port(receiver) }],
             },
             routing: RoutingPlan::default(),
+            congestion: CongestionPlan::default(),
             max_frame: self.size,
             seed: 1,
         }
@@ -255,6 +258,7 @@ impl Setup {
             pauses: vec![],
             tester: Default::default(),
             agents: None,
+            reactions: ReactionsPlan::default(),
         }
     }
 

@@ -32,7 +32,7 @@ use super::tree::{Kind, Node};
 use crate::discovery::Role;
 use crate::frame::BURST;
 use crate::headroom::{DelayInputs, SoftwareTerms};
-use crate::switch::{PortPlan, SwitchPlan};
+use crate::switch::{CongestionPlan, PortPlan, SwitchPlan};
 use crate::units::{BitsPerSec, Mac};
 
 /// The shortest and the longest frame that a switch can be told to forward, FCS included.
@@ -296,7 +296,8 @@ pub(super) fn resolve(
     let pool_frames = device::pool_frames(&buffer, &devices);
     let ports = drafts.into_iter().map(|d| d.plan).collect();
     let seed = meant.switch.seed;
-    let plan = SwitchPlan { name, ports, buffer, bridge, routing, max_frame, seed };
+    let congestion = CongestionPlan::default();
+    let plan = SwitchPlan { name, ports, buffer, bridge, routing, congestion, max_frame, seed };
     let telemetry = meant.observe.telemetry;
     let file = SwitchFile { plan, devices, workers, eal, listen, telemetry, pool_frames, headroom };
     Ok((file, warnings))

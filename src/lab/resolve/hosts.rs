@@ -9,7 +9,7 @@ use super::switches::Switches;
 use super::{agents, clock, cpu};
 use crate::config::quantity::Span;
 use crate::config::{Cx, Place};
-use crate::host::{PauseAsk, PausePlan, StationPlan};
+use crate::host::{PauseAsk, PausePlan, ReactionsPlan, StationPlan};
 use crate::pfc::FlowControl;
 use crate::sim::{NodeKind, NodePlan};
 use crate::time::{Duration, Instant};
@@ -66,6 +66,7 @@ pub(super) fn host(
         pauses,
         tester: Default::default(),
         agents,
+        reactions: ReactionsPlan::default(),
     };
     let kind = NodeKind::Host(station);
     Some(NodePlan { clock, cpu: cpu(said.cpu), ..NodePlan::new(kind) })

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use super::plan::LabPlan;
 use super::raw;
 use crate::config::{Cx, Finding, Place, Warning};
-use crate::host::StationPlan;
+use crate::host::{ReactionsPlan, StationPlan};
 use crate::sim::{
     ClockPlan, CpuPlan, DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan,
 };
@@ -233,6 +233,7 @@ fn nobody() -> StationPlan {
         pauses: Vec::new(),
         tester: Default::default(),
         agents: None,
+        reactions: ReactionsPlan::default(),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::config::{
     Cx, HeadroomCheck, HeadroomRule, Place, VirtualPort, VirtualSwitch, unknown_name,
     virtual_switch,
 };
-use crate::switch::{BridgePlan, RoutingPlan, SwitchPlan};
+use crate::switch::{BridgePlan, CongestionPlan, RoutingPlan, SwitchPlan};
 use crate::time::Duration;
 
 /// Addresses live for ever: 100 days, which no run lasts. Nothing is learnt anyway.
@@ -223,6 +223,7 @@ fn plan(
         buffer: template.buffer.clone(),
         bridge,
         routing: RoutingPlan::default(),
+        congestion: CongestionPlan::default(),
         max_frame: template.max_frame,
         seed: mix(seed, number as u64),
     }

@@ -3,7 +3,7 @@
 use core::net::Ipv4Addr;
 
 use crate::buffer::GroupKind;
-use crate::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Udp};
+use crate::host::{FlowId, FlowPlan, Headers, Rate, ReactionsPlan, StationPlan, Udp};
 use crate::pfc::FlowControl;
 use crate::schedule::LinePlan;
 use crate::sim::check::{Check, Checkers, Finding, Verdict};
@@ -81,6 +81,7 @@ pub(super) fn station(n: u8, to: &[u8], frames: u64, from: &[u8]) -> StationPlan
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        reactions: ReactionsPlan::default(),
     }
 }
 

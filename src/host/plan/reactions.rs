@@ -1,0 +1,37 @@
+//! What a station does about messages from switches about its flows.
+
+use crate::congestion::proxy::Senders;
+use crate::congestion::qcn::ReactionPlan;
+use crate::time::Duration;
+
+/// Messages that a station obeys. None, by default: it counts them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ReactionsPlan {
+    /// Source flow control messages.
+    pub sfc: Option<SfcReaction>,
+    /// Congestion notification messages of QCN: a reaction point for each flow that has an answer, and
+    /// for each that is only paced.
+    pub qcn: Option<ReactionPlan>,
+}
+
+/// How source flow control messages are obeyed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SfcReaction {
+    /// sfcmUDPPort, on which they come.
+    pub udp_port: u16,
+    /// What a message pauses.
+    pub pause: SfcPause,
+    /// The longest pause that one message gets. Not zero.
+    pub longest: Duration,
+    /// Whose messages are obeyed.
+    pub senders: Senders,
+}
+
+/// What a message pauses at its host. The source document names both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SfcPause {
+    /// The flow that it is about.
+    Flow,
+    /// All flows of its priority.
+    Priority,
+}
