@@ -84,6 +84,13 @@ pub trait Port {
     /// control frames. Nothing while all of it is still waiting to be sent: ask again next poll.
     fn control_frame(&mut self, octets: &[u8]) -> Option<Self::Frame>;
 
+    /// A frame with the given octets, padded to the shortest that Ethernet allows, for a message that
+    /// is queued as data is. Nothing while there is no memory for data. By default from where control
+    /// frames are, for ports whose memory does not run out.
+    fn message_frame(&mut self, octets: &[u8]) -> Option<Self::Frame> {
+        self.control_frame(octets)
+    }
+
     /// What the port can do.
     fn caps(&self) -> &PortCaps;
 

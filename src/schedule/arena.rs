@@ -54,6 +54,12 @@ impl Fifo {
         (self.head != NIL).then_some(self.first)
     }
 
+    /// The item that comes next.
+    #[inline]
+    pub(super) fn first<'a, H>(&self, arena: &'a Arena<H>) -> Option<&'a H> {
+        arena.nodes.get(self.head as usize)?.item.as_ref()
+    }
+
     #[inline]
     pub(super) fn push<H>(&mut self, arena: &mut Arena<H>, item: H, len: u32, priority: Priority) {
         let at = arena.take(Node { item: Some(item), next: NIL, len, priority });

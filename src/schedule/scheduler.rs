@@ -118,10 +118,23 @@ impl Scheduler {
         self.peaks[i] = self.peaks[i].max(self.queues[i].bytes());
     }
 
-    /// Takes the item that goes next, given which priorities are paused.
+    /// The first item of a class.
     #[inline]
-    pub fn next<H>(&mut self, arena: &mut Arena<H>, paused: PrioritySet) -> Option<Popped<H>> {
-        let ready = self.ready(paused);
+    #[must_use]
+    pub fn first<'a, H>(&self, arena: &'a Arena<H>, class: TrafficClass) -> Option<&'a H> {
+        self.queues[class.index()].first(arena)
+    }
+
+    /// Takes the item that goes next, given which priorities are paused, and which classes (one bit
+    /// each) wait for something else.
+    #[inline]
+    pub fn next<H>(
+        &mut self,
+        arena: &mut Arena<H>,
+        paused: PrioritySet,
+        held: u8,
+    ) -> Option<Popped<H>> {
+        let ready = self.ready(paused) & !held;
         if ready == 0 {
             return None;
         }

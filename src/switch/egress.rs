@@ -1,6 +1,7 @@
 //! From the buffer to the port: queue, mark, schedule, send, release.
 
 use super::Switch;
+use super::congested::Placed;
 use super::port_state::Queued;
 use crate::buffer::SharedLimit;
 use crate::congestion::{MarkAt, NotEct, Verdict, marks};
@@ -9,22 +10,24 @@ use crate::pfc::StormAction;
 use crate::schedule::Popped;
 use crate::stats::DropReason;
 use crate::time::Instant;
-use crate::units::{Bytes, Priority, TrafficClass};
+use crate::units::{Bytes, PortId, Priority, TrafficClass};
 use crate::wire::ip::{CeMark, mark_ce_in_frame};
 use crate::world::{Events, World};
 
 impl<W: World> Switch<W> {
-    /// Whether a frame may join its queue at the port at `to`: `Ok(true)` if it was marked.
+    /// Whether a frame may join a queue at the port at `to`, and which.
     #[inline]
     pub(super) fn egress_verdict(
         &mut self,
+        now: Instant,
+        ingress: PortId,
         to: usize,
         priority: Priority,
         frame: &mut W::Frame,
-    ) -> Result<bool, DropReason> {
+    ) -> Result<Placed, DropReason> {
+        let class = self.tables[self.ports[to].id.index()].class(priority);
+        let (class, hold) = self.place(now, ingress, to, class, frame);
         let port = &self.ports[to];
-        let tables = &self.tables[port.id.index()];
-        let class = tables.class(priority);
         let queue = port.scheduler.bytes(class);
         if port.watchdog.any_stormed() && port.watchdog.action(class) == Some(StormAction::Drop) {
             return Err(DropReason::Watchdog);
@@ -38,7 +41,8 @@ impl<W: World> Switch<W> {
                 return Err(DropReason::QueueLimit);
             }
         }
-        self.mark(to, class, queue, MarkAt::Enqueue, frame)
+        let marked = self.mark(to, class, queue, MarkAt::Enqueue, frame)?;
+        Ok(Placed { class, hold, marked })
     }
 
     /// Looks at a frame by the marking curve of its class, if this is the place for it.
@@ -73,11 +77,14 @@ impl<W: World> Switch<W> {
         now: Instant,
         to: usize,
         priority: Priority,
+        placed: Placed,
         item: Queued<W::Frame>,
     ) {
-        let port = &mut self.ports[to];
-        let class = self.tables[port.id.index()].class(priority);
+        let class = placed.class;
         let len = item.frame.wire_len();
+        let length = self.ports[to].scheduler.bytes(class) + u64::from(len);
+        self.joins(now, to, (class, priority), length, &item);
+        let port = &mut self.ports[to];
         port.scheduler.push(&mut self.arena, class, priority, len, item);
         self.awake.insert(to);
         self.events.enqueued(now, port.id, class, port.scheduler.bytes(class));
@@ -97,8 +104,9 @@ impl<W: World> Switch<W> {
         let tables = &self.tables[port.id.index()];
         let paused = self.ports[at].held_back(now, |class| tables.priorities_of_class(class));
         while !self.ports[at].staged.is_full() && self.ports[at].link_free(now) {
+            let held = self.held_classes(at);
             let port = &mut self.ports[at];
-            let Some(popped) = port.scheduler.next(&mut self.arena, paused) else { break };
+            let Some(popped) = port.scheduler.next(&mut self.arena, paused, held) else { break };
             self.stage(now, at, popped);
             progressed = true;
         }
@@ -109,7 +117,8 @@ impl<W: World> Switch<W> {
     #[inline]
     fn stage(&mut self, now: Instant, at: usize, popped: Popped<Queued<W::Frame>>) {
         let Popped { item, len, priority, class } = popped;
-        let Queued { mut frame, charge, ingress, mut marked } = item;
+        let Queued { mut frame, charge, ingress, mut marked, .. } = item;
+        self.leaves(at, class);
         let left = self.ports[at].scheduler.bytes(class);
         match self.mark(at, class, left, MarkAt::Dequeue, &mut frame) {
             Ok(m) => marked |= m,
@@ -162,6 +171,7 @@ impl<W: World> Switch<W> {
     ) {
         while let Some(popped) = self.ports[at].scheduler.take(&mut self.arena, class) {
             let Queued { charge, ingress, .. } = popped.item;
+            self.leaves(at, class);
             self.count_drop(now, at, Some(popped.priority), reason);
             self.release(now, charge, ingress);
         }

@@ -2,6 +2,7 @@
 
 use super::Switch;
 use super::classify::{Class, Meta, classify, classify_usual};
+use super::congested::Placed;
 use super::fdb::{Key, Learnt};
 use super::port_state::Queued;
 use super::shortcut::{Decision, Flow};
@@ -49,6 +50,9 @@ impl<W: World> Switch<W> {
         let port = &mut self.ports[at];
         let wire_len = frame.wire_len();
         port.counters.rx_bytes += u64::from(wire_len);
+        if self.congested.filter.wants(frame.head()) {
+            return self.ingest_message(now, at, frame);
+        }
         if let Some(flow) = Flow::of(frame.head()) {
             if let Some(decision) = port.shortcuts.find(now, self.fdb.version(), flow) {
                 if wire_len <= self.max_frame {
@@ -66,7 +70,7 @@ impl<W: World> Switch<W> {
     /// A frame that is dropped, is a pause, or has a form of its own.
     #[cold]
     #[inline(never)]
-    fn ingest_unusual(&mut self, now: Instant, at: usize, frame: W::Frame) {
+    pub(super) fn ingest_unusual(&mut self, now: Instant, at: usize, frame: W::Frame) {
         let port = &self.ports[at];
         if !port.up {
             return self.count_drop(now, at, None, DropReason::LinkDown);
@@ -152,8 +156,8 @@ impl<W: World> Switch<W> {
         priority: Priority,
         group: PriorityGroup,
     ) {
-        let marked = match self.egress_verdict(to, priority, &mut frame) {
-            Ok(marked) => marked,
+        let placed = match self.egress_verdict(now, ingress, to, priority, &mut frame) {
+            Ok(placed) => placed,
             Err(reason) => return self.count_drop(now, at, Some(priority), reason),
         };
         match self.ledger.admit(ingress, group, frame.wire_len()) {
@@ -161,7 +165,13 @@ impl<W: World> Switch<W> {
                 if let Some(crossing) = crossed {
                     self.on_crossing(now, ingress, group, crossing);
                 }
-                self.enqueue(now, to, priority, Queued { frame, charge, ingress, marked });
+                self.enqueue(
+                    now,
+                    to,
+                    priority,
+                    placed,
+                    Queued::new(frame, charge, ingress, placed),
+                );
             }
             Admission::Refused(refusal) => self.refused(now, at, priority, refusal),
         }
@@ -209,14 +219,14 @@ impl<W: World> Switch<W> {
             return self.count_drop(now, at, Some(priority), DropReason::NoTagRoom);
         }
         let local = self.local(egress);
-        let mut marked = false;
+        let ingress = self.ports[at].id;
+        let mut placed = Placed::plain(self.tables[egress.index()].class(priority));
         if let Some(to) = local {
-            match self.egress_verdict(to, priority, &mut frame) {
-                Ok(m) => marked = m,
+            match self.egress_verdict(now, ingress, to, priority, &mut frame) {
+                Ok(p) => placed = p,
                 Err(reason) => return self.count_drop(now, at, Some(priority), reason),
             }
         }
-        let ingress = self.ports[at].id;
         let group = self.tables[ingress.index()].group(priority);
         let admission = match copy {
             false => self.ledger.admit(ingress, group, frame.wire_len()),
@@ -231,7 +241,13 @@ impl<W: World> Switch<W> {
         }
         match local {
             Some(to) => {
-                self.enqueue(now, to, priority, Queued { frame, charge, ingress, marked });
+                self.enqueue(
+                    now,
+                    to,
+                    priority,
+                    placed,
+                    Queued::new(frame, charge, ingress, placed),
+                );
             }
             None => self.hand_over(now, at, Transit { frame, charge, egress, ingress, priority }),
         }
@@ -269,12 +285,18 @@ impl<W: World> Switch<W> {
         let Transit { mut frame, charge, egress, ingress, priority } = item;
         let to = self.local(egress).expect("a frame is handed to the owner of its egress port");
         let verdict = match self.ports[to].up {
-            true => self.egress_verdict(to, priority, &mut frame),
+            true => self.egress_verdict(now, ingress, to, priority, &mut frame),
             false => Err(DropReason::EgressDown),
         };
         match verdict {
-            Ok(marked) => {
-                self.enqueue(now, to, priority, Queued { frame, charge, ingress, marked });
+            Ok(placed) => {
+                self.enqueue(
+                    now,
+                    to,
+                    priority,
+                    placed,
+                    Queued::new(frame, charge, ingress, placed),
+                );
             }
             Err(reason) => {
                 self.count_drop(now, to, Some(priority), reason);

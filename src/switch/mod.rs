@@ -12,6 +12,7 @@ mod agents;
 mod awake;
 mod change;
 mod classify;
+mod congested;
 mod control;
 mod egress;
 mod fdb;
@@ -42,6 +43,7 @@ use crate::time::{Duration, Instant};
 use crate::units::{Cells, PortId, Priority, TrafficClass};
 use crate::world::{Events, Handoff, Next, World};
 use awake::Awake;
+use congested::Congested;
 use port_state::{PortState, Queued};
 use route::Router;
 use tables::Tables;
@@ -63,6 +65,7 @@ pub struct Switch<W: World> {
     arena: Arena<Queued<W::Frame>>,
     fdb: Fdb,
     router: Router,
+    congested: Congested,
     dice: Dice,
     handoff: W::Handoff,
     events: W::Events,
@@ -116,12 +119,16 @@ impl<W: World> Switch<W> {
         if !plan.bridge.statics.iter().all(|e| fdb.add_static(Key::new(e.vid, e.mac), e.port)) {
             return Err(SwitchError::StaticEntries(plan.bridge.statics.len()));
         }
+        let congested = Congested::new(plan);
         let mut index = vec![None; plan.ports.len()];
         let mut owned = Vec::with_capacity(ports.len());
         for (id, port) in ports {
             let slot = index.get_mut(id.index()).filter(|slot| slot.is_none());
             *slot.ok_or(SwitchError::Port(id))? = Some(owned.len() as u16);
-            owned.push(PortState::new(id, port, &plan.ports[id.index()], plan.bridge.shortcuts));
+            let mut state =
+                PortState::new(id, port, &plan.ports[id.index()], plan.bridge.shortcuts);
+            state.direct.0 &= congested.unwatched(id, &plan.ports[id.index()], plan.max_frame).0;
+            owned.push(state);
         }
         let count = owned.len();
         Ok(Self {
@@ -136,6 +143,7 @@ impl<W: World> Switch<W> {
             arena: Arena::with_capacity(most_frames(plan)),
             fdb,
             router: Router::new(&plan.routing),
+            congested,
             dice: Dice::new(plan.seed),
             handoff,
             events,

@@ -1,11 +1,13 @@
 //! Everything that one worker keeps of one of its ports.
 
+use super::congested::Placed;
 use super::plan::PortPlan;
 use super::shortcut::Shortcuts;
 use super::staging::Staging;
 use crate::agents::PortAgents;
 use crate::buffer::{Charge, SharedLimit};
 use crate::congestion::EcnPlan;
+use crate::congestion::isolation::Hold;
 use crate::frame::Burst;
 use crate::pfc::{FlowControl, Receiver, Sender, StormAction, Watchdog};
 use crate::port::Port;
@@ -24,6 +26,16 @@ pub(super) struct Queued<F> {
     pub(super) ingress: PortId,
     /// Whether CE was set on it here.
     pub(super) marked: bool,
+    /// What it waits for at the head of its queue.
+    pub(super) hold: Hold,
+}
+
+impl<F> Queued<F> {
+    #[inline]
+    pub(super) fn new(frame: F, charge: Charge, ingress: PortId, placed: Placed) -> Self {
+        let Placed { hold, marked, .. } = placed;
+        Self { frame, charge, ingress, marked, hold }
+    }
 }
 
 /// The state of one port.

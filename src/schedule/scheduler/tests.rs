@@ -25,7 +25,7 @@ fn strict_classes_go_first_from_the_highest_down() {
     for class in [0, 2, 3, 7, 5] {
         push(&mut s, &mut arena, class, 100, class as u32);
     }
-    let order: Vec<_> = std::iter::from_fn(|| s.next(&mut arena, PrioritySet::EMPTY))
+    let order: Vec<_> = std::iter::from_fn(|| s.next(&mut arena, PrioritySet::EMPTY, 0))
         .map(|p| p.class.get())
         .collect();
     assert_eq!(order[..3], [7, 3, 2]);
@@ -43,7 +43,7 @@ fn other_shares_hold_from_the_next_frame_on() {
     }
     let mut first = |s: &mut Scheduler, n: usize| {
         let order: Vec<_> =
-            (0..n).map(|_| s.next(&mut arena, PrioritySet::EMPTY).unwrap()).collect();
+            (0..n).map(|_| s.next(&mut arena, PrioritySet::EMPTY, 0).unwrap()).collect();
         order.iter().filter(|p| p.class.get() == 1).count()
     };
     assert_eq!(first(&mut s, 10), 10, "strict: the higher goes first");
@@ -61,9 +61,9 @@ fn a_paused_priority_stops_its_queue_and_no_other() {
     push(&mut s, &mut arena, 3, 64, 30);
     push(&mut s, &mut arena, 1, 64, 10);
     let paused = PrioritySet::of(Priority::ALL[3]);
-    assert_eq!(s.next(&mut arena, paused).map(|p| p.item), Some(10));
-    assert_eq!(s.next(&mut arena, paused), None);
-    assert_eq!(s.next(&mut arena, PrioritySet::EMPTY).map(|p| p.item), Some(30));
+    assert_eq!(s.next(&mut arena, paused, 0).map(|p| p.item), Some(10));
+    assert_eq!(s.next(&mut arena, paused, 0), None);
+    assert_eq!(s.next(&mut arena, PrioritySet::EMPTY, 0).map(|p| p.item), Some(30));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn frames_of_one_class_keep_their_order() {
         push(&mut s, &mut arena, (n % 2) as usize, 64 + n, n);
     }
     let out: Vec<_> =
-        std::iter::from_fn(|| s.next(&mut arena, PrioritySet::EMPTY)).map(|p| p.item).collect();
+        std::iter::from_fn(|| s.next(&mut arena, PrioritySet::EMPTY, 0)).map(|p| p.item).collect();
     for parity in 0..2 {
         let of: Vec<_> = out.iter().filter(|n| **n % 2 == parity).collect();
         assert!(of.is_sorted() && of.len() == 50);
@@ -92,7 +92,7 @@ fn shares(weights: [u16; PRIORITIES], lens: [u32; PRIORITIES], total: u64) -> [u
         }
     }
     while sent.iter().sum::<u64>() < total {
-        let p = s.next(&mut arena, PrioritySet::EMPTY).expect("backlogged");
+        let p = s.next(&mut arena, PrioritySet::EMPTY, 0).expect("backlogged");
         sent[p.class.index()] += u64::from(p.len);
         push(&mut s, &mut arena, p.class.index(), p.len, 0);
     }
@@ -138,7 +138,7 @@ proptest! {
             } else {
                 let paused = PrioritySet(paused);
                 let ready = (0..8).any(|c| s.frames(TrafficClass::ALL[c]) > 0 && !paused.contains(Priority::ALL[c]));
-                let got = s.next(&mut arena, paused);
+                let got = s.next(&mut arena, paused, 0);
                 prop_assert_eq!(got.is_some(), ready);
                 if let Some(p) = got {
                     prop_assert!(!paused.contains(p.priority));
@@ -147,7 +147,7 @@ proptest! {
             }
         }
         prop_assert_eq!(pushed - popped, u64::from(arena.used()));
-        while s.next(&mut arena, PrioritySet::EMPTY).is_some() { popped += 1; }
+        while s.next(&mut arena, PrioritySet::EMPTY, 0).is_some() { popped += 1; }
         prop_assert_eq!(pushed, popped);
     }
 }

@@ -1,0 +1,59 @@
+//! Which received frames may be messages about congestion.
+
+use crate::switch::plan::CongestionPlan;
+use crate::wire::EtherType;
+use crate::wire::ip::Protocol;
+
+/// Finds messages by a few loads. What it finds is then read with care; what is no message after all
+/// goes on as data.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::switch) struct Filter {
+    on: bool,
+    /// The UDP port of SFCMs; 0 where nothing looks at them.
+    sfcm: u16,
+    /// Whether CIMs are looked at.
+    cim: bool,
+}
+
+impl Filter {
+    pub(super) fn new(plan: &CongestionPlan) -> Self {
+        let proxy = plan.proxy.as_ref().map(|proxy| proxy.udp_port);
+        let sfcm = proxy.or(plan.sfc.as_ref().map(|sfc| sfc.point.udp_port)).unwrap_or(0);
+        let cim = plan.isolation.is_some();
+        Self { on: sfcm != 0 || cim, sfcm, cim }
+    }
+
+    /// Whether a frame may be a message.
+    #[inline(always)]
+    pub(in crate::switch) fn wants(&self, head: &[u8]) -> bool {
+        self.on && self.looks(head)
+    }
+
+    #[inline]
+    fn looks(&self, head: &[u8]) -> bool {
+        let Some(h) = head.first_chunk::<18>() else { return false };
+        let be16 = |at: usize| u16::from_be_bytes([h[at], h[at + 1]]);
+        let (mut ethertype, mut l3) = (EtherType(be16(12)), 14);
+        if ethertype == EtherType::C_TAG {
+            (ethertype, l3) = (EtherType(be16(16)), 18);
+        }
+        match ethertype {
+            EtherType::IPV4 | EtherType::IPV6 => self.is_sfcm(ethertype, &head[l3..]),
+            EtherType::CIM => self.cim,
+            _ => false,
+        }
+    }
+
+    /// Whether a packet goes to the UDP port of SFCMs. A fragment that is not the first has no ports,
+    /// and may be taken for a message that is then found to be none.
+    #[inline]
+    pub(super) fn is_sfcm(&self, ethertype: EtherType, packet: &[u8]) -> bool {
+        let (protocol, header) = match (ethertype, packet) {
+            (EtherType::IPV4, [first, ..]) => (9, usize::from(first & 0xf) * 4),
+            _ => (6, 40),
+        };
+        self.sfcm != 0
+            && packet.get(protocol) == Some(&Protocol::UDP.0)
+            && packet.get(header + 2..header + 4) == Some(&self.sfcm.to_be_bytes())
+    }
+}

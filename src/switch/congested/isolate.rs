@@ -1,0 +1,102 @@
+//! Congestion Isolation on the way of a frame (802.1Qcz).
+
+use super::Placed;
+use crate::congestion::isolation::{Arrival, Hold, Isolation};
+use crate::congestion::{FlowKey, Queue};
+use crate::frame::Frame;
+use crate::switch::Switch;
+use crate::switch::plan::SwitchPlan;
+use crate::time::Instant;
+use crate::units::{Bytes, PRIORITIES, PortId, TrafficClass};
+use crate::wire::flow::FiveTuple;
+use crate::world::World;
+
+/// The machine of a plan.
+pub(super) fn machine(plan: &SwitchPlan) -> Option<Box<Isolation>> {
+    let isolation = plan.congestion.isolation.as_ref()?;
+    let mut machine = Isolation::new(isolation.machine, plan.ports.len() as u16)
+        .expect("a plan that was checked");
+    for (n, watches) in isolation.watches.iter().enumerate() {
+        let port = PortId::new(n as u16).expect("as many ports as there are identifiers");
+        for (class, watch) in TrafficClass::ALL.into_iter().zip(watches) {
+            if let Some(watch) = watch {
+                machine.set_watch(Queue { port, class }, *watch).expect("a plan that was checked");
+            }
+        }
+    }
+    for (port, peer) in &isolation.peers {
+        machine.set_peer(*port, Some(*peer)).expect("a plan that was checked");
+    }
+    Some(Box::new(machine))
+}
+
+impl<W: World> Switch<W> {
+    /// Where a frame for `class` of the port at `to` goes, and what it waits for there.
+    #[inline]
+    pub(in crate::switch) fn place(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        to: usize,
+        class: TrafficClass,
+        frame: &W::Frame,
+    ) -> (TrafficClass, Hold) {
+        let Some(isolation) = &self.congested.isolation else { return (class, Hold::NONE) };
+        let port = &self.ports[to];
+        let queue = Queue { port: port.id, class };
+        if !isolation.concerns(queue, Bytes(port.scheduler.bytes(class))) {
+            return (class, Hold::NONE);
+        }
+        self.place_known(now, ingress, to, queue, frame)
+    }
+
+    #[cold]
+    fn place_known(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        to: usize,
+        queue: Queue,
+        frame: &W::Frame,
+    ) -> (TrafficClass, Hold) {
+        let Some(flow) = FiveTuple::of_frame(frame.head()) else {
+            return (queue.class, Hold::NONE);
+        };
+        let arrival = Arrival { ingress, queue, key: FlowKey::Ip(flow) };
+        let scheduler = &self.ports[to].scheduler;
+        let lengths: [Bytes; PRIORITIES] =
+            TrafficClass::ALL.map(|class| Bytes(scheduler.bytes(class)));
+        let isolation = self.congested.isolation.as_mut().expect("asked only where there is one");
+        let placement = isolation.place(now, &arrival, &lengths);
+        (placement.class, placement.hold)
+    }
+
+    /// The classes of the port at `at` whose first frame waits for another queue, one bit each.
+    #[inline]
+    pub(in crate::switch) fn held_classes(&self, at: usize) -> u8 {
+        let Some(isolation) = &self.congested.isolation else { return 0 };
+        let port = &self.ports[at];
+        let mut held = 0;
+        for class in TrafficClass::ALL {
+            if let Some(first) = port.scheduler.first(&self.arena, class) {
+                held |= u8::from(!isolation.may_leave(port.id, first.hold)) << class.get();
+            }
+        }
+        held
+    }
+
+    /// A frame left a queue of the port at `at`, sent or not.
+    #[inline]
+    pub(in crate::switch) fn leaves(&mut self, at: usize, class: TrafficClass) {
+        if let Some(isolation) = &mut self.congested.isolation {
+            isolation.on_dequeued(Queue { port: self.ports[at].id, class });
+        }
+    }
+}
+
+impl Placed {
+    /// To its own class, at once.
+    pub(in crate::switch) const fn plain(class: TrafficClass) -> Self {
+        Self { class, hold: Hold::NONE, marked: false }
+    }
+}
