@@ -29,11 +29,16 @@ impl Arrived {
     /// it would cost more than all the rest of reading one.
     #[inline]
     pub(super) fn read(frame: &[u8], walk: &vlan::Walk) -> Self {
-        let packet = &frame[walk.l3..];
-        let found = if walk.ethertype == PROBE_ETHERTYPE {
+        Self::read_packet(walk.ethertype, &frame[walk.l3..])
+    }
+
+    /// Reads what follows an EtherType.
+    #[inline]
+    pub(super) fn read_packet(ethertype: EtherType, packet: &[u8]) -> Self {
+        let found = if ethertype == PROBE_ETHERTYPE {
             Probe::parse(packet).map(|probe| Self::Data(Arrival { probe, ecn: Ecn::NotEct }, None))
         } else {
-            read_ip(walk.ethertype, packet)
+            read_ip(ethertype, packet)
         };
         found.unwrap_or(Self::Other)
     }

@@ -6,6 +6,7 @@
 //!   before it has left a link of the planned rate, counted in picoseconds, overhead included.
 //! - Whatever has arrived is read before anything is sent. Once a pause waits at the port, at most
 //!   [`COMMITTED_MAX`] more frames of its priorities leave: those that an ongoing poll hands over.
+//!   The same goes for a message that pauses a flow.
 //! - Each frame carries its flow, its number and its time of sending, so that the sink counts
 //!   every one as arrived, duplicate or (by the numbers of both ends, after a drain) lost.
 //!
@@ -13,7 +14,8 @@
 //!
 //! [`neighbours`] answers ARP, neighbour discovery and pings for the interfaces of a traffic generator.
 //! [`plan`] says what a station does, `source` paces, [`template`] makes the octets, [`probe`]
-//! finds them again, [`sink`] counts; `transport` has the flows whose receivers answer.
+//! finds them again, [`sink`] counts; `transport` has the flows whose receivers answer; `reactions`
+//! obeys the messages of switches.
 
 mod arrived;
 pub mod meter;
@@ -22,6 +24,7 @@ mod order;
 mod pauses;
 pub mod plan;
 pub mod probe;
+mod reactions;
 pub mod sink;
 mod source;
 mod station;
@@ -36,6 +39,7 @@ pub use plan::{
     Operation, PauseAsk, PausePlan, PlanError, Rate, ReactionsPlan, Recording, Recovery, RocePlan,
     SfcPause, SfcReaction, StationPlan, Tag, TcpPlan, TesterPlan, Transport, TransportPlan, Udp,
 };
+pub use reactions::{CnmCounters, ReactionCounters, SfcmCounters};
 pub use sink::{Latency, SinkCounters};
 pub use source::SourceCounters;
 pub use station::{COMMITTED_MAX, PriorityPauses, Station, StationCounters, StationSnapshot};

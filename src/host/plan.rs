@@ -287,6 +287,7 @@ impl StationPlan {
             Meter::check(meter, &self.expects)?;
         }
         neighbours::check(&self.tester.interfaces)?;
+        self.reactions.check()?;
         let ids = |plans: &[TransportPlan]| plans.iter().map(|t| t.id).collect::<Vec<_>>();
         let streams = self.tester.streams.iter().map(|s| s.id);
         distinct(self.flows.iter().map(|f| f.id).chain(ids(&self.senders)).chain(streams))?;

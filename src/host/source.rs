@@ -11,11 +11,12 @@ use super::plan::stream::Path;
 use super::plan::{FlowId, PlanError, StationPlan, TransportPlan};
 use super::stream::{Run, Stream, StreamCounters};
 use super::transport::sender::{Answer, Sender, SenderCounters};
+use crate::congestion::qcn::{QuantizedFeedback, ReactionPlan, ReactionPoint};
 use crate::frame::Burst;
 use crate::port::Source;
 use crate::schedule::{Line, Shaper};
 use crate::time::{Duration, Instant};
-use crate::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet};
+use crate::units::{BitsPerSec, Mac, PRIORITIES, Priority, PrioritySet};
 
 #[derive(Debug)]
 enum Kind {
@@ -31,6 +32,23 @@ struct Flow {
     lane: usize,
     /// Its place among the flows there.
     place: usize,
+    /// Nothing of it is due before: until when messages have paused it, past or not.
+    held: Instant,
+}
+
+/// What makes reaction points for the flows of a station.
+#[derive(Clone, Copy, Debug)]
+struct Points {
+    plan: Option<ReactionPlan>,
+    mac: Mac,
+}
+
+impl Points {
+    /// The reaction point of a flow, if any has one. It draws what no other flow's does.
+    fn of(&self, id: FlowId, line: BitsPerSec) -> Option<ReactionPoint> {
+        let seed = self.mac.to_u64() << 16 ^ u64::from(id.0);
+        self.plan.map(|plan| ReactionPoint::new(plan, line, seed))
+    }
 }
 
 /// The lane of the streams on the control path; those of data have their priority's number.
@@ -54,9 +72,12 @@ pub(super) struct Sources {
     lanes: [Lane; PRIORITIES + 1],
     /// The priorities that have flows.
     used: PrioritySet,
-    /// By sender: no later than its deadline. A deadline that moves away is found out when the
-    /// earlier one comes, since most do with every answer and few ever come.
+    /// By flow, of those that are no streams: no later than its deadline. A deadline that moves away
+    /// is found out when the earlier one comes, since most do with every answer and few ever come.
     timers: Order,
+    /// How many those are.
+    timed: usize,
+    points: Points,
     /// No flow ends before this.
     first_stop: Instant,
     backlog: Duration,
@@ -69,13 +90,17 @@ impl Sources {
     /// # Errors
     /// As [`crate::host::FlowPlan::interval`].
     pub(super) fn new(plan: &StationPlan, line: &Line, frame_min: u32) -> Result<Self, PlanError> {
-        let mut kinds = Vec::with_capacity(plan.flows.len() + plan.senders.len());
+        let timed = plan.flows.len() + plan.senders.len();
+        let points = Points { plan: plan.reactions.qcn, mac: plan.mac };
+        let mut kinds = Vec::with_capacity(timed);
         for flow in &plan.flows {
-            let kind = Kind::OpenLoop(Box::new(OpenLoop::new(flow, line)?));
+            let point = points.of(flow.id, line.rate());
+            let kind = Kind::OpenLoop(Box::new(OpenLoop::new(flow, line, point)?));
             kinds.push((flow.priority.index(), kind));
         }
         for sender in &plan.senders {
-            let kind = Kind::Sender(Box::new(Sender::new(sender, line.rate())));
+            let point = points.of(sender.id, line.rate());
+            let kind = Kind::Sender(Box::new(Sender::new(sender, line.rate(), point)));
             kinds.push((sender.priority.index(), kind));
         }
         for stream in &plan.tester.streams {
@@ -88,14 +113,15 @@ impl Sources {
         let mut members: [Vec<u32>; PRIORITIES + 1] = Default::default();
         let mut flows = Vec::with_capacity(kinds.len());
         for (i, (lane, kind)) in kinds.into_iter().enumerate() {
-            flows.push(Flow { kind, lane, place: members[lane].len() });
+            flows.push(Flow { kind, lane, place: members[lane].len(), held: Instant::ZERO });
             members[lane].push(i as u32);
         }
         let used = Priority::ALL.into_iter().filter(|p| !members[p.index()].is_empty()).collect();
         let lanes = members.map(|flows| Lane { order: Order::new(flows.len()), flows });
-        let timers = Order::new(plan.senders.len());
+        let timers = Order::new(timed);
         let (open, first_stop, backlog) = (plan.flows.len(), Instant::ZERO, plan.backlog);
-        let mut sources = Self { flows, open, lanes, used, timers, first_stop, backlog };
+        let mut sources =
+            Self { flows, open, lanes, used, timers, timed, points, first_stop, backlog };
         (0..sources.flows.len()).for_each(|i| sources.settle(i));
         sources.expire(Instant::ZERO);
         Ok(sources)
@@ -205,10 +231,41 @@ impl Sources {
         taken
     }
 
-    /// The sender of a flow begins anew, as planned, on a link of `line`. Whether it is there.
+    /// Until when flow `i`, of those of the plan's `flows`, `senders` and streams in that order, was
+    /// paused by messages; a time that has passed for one that is not.
+    pub(super) fn held(&self, i: usize) -> Instant {
+        self.flows[i].held
+    }
+
+    /// Flow `i` sends nothing before `until`. Frames that are made leave.
+    pub(super) fn hold(&mut self, i: usize, until: Instant) {
+        self.flows[i].held = until;
+        self.settle(i);
+    }
+
+    /// For how long flows are still paused by messages, summed over them.
+    pub(super) fn left_held(&self, now: Instant) -> Duration {
+        let left = |flow: &Flow| flow.held.since(now);
+        self.flows.iter().map(left).fold(Duration::ZERO, |sum, left| sum + left)
+    }
+
+    /// Feedback about flow `i` came in. False for one without a reaction point.
+    pub(super) fn on_cnm(&mut self, now: Instant, i: usize, feedback: QuantizedFeedback) -> bool {
+        let slowed = match &mut self.flows[i].kind {
+            Kind::OpenLoop(flow) => flow.on_cnm(now, feedback),
+            Kind::Sender(sender) => sender.on_cnm(now, feedback),
+            Kind::Stream(_) => false,
+        };
+        self.settle(i);
+        slowed
+    }
+
+    /// The sender of a flow begins anew, as planned, on a link of `line`. Whether it is there. A pause
+    /// goes on: what it waits for is a queue elsewhere.
     pub(super) fn restart_sender(&mut self, plan: &TransportPlan, line: BitsPerSec) -> bool {
         let Some(i) = self.sender(plan.id) else { return false };
-        self.flows[i].kind = Kind::Sender(Box::new(Sender::new(plan, line)));
+        let point = self.points.of(plan.id, line);
+        self.flows[i].kind = Kind::Sender(Box::new(Sender::new(plan, line, point)));
         // Its end is looked at in the next poll.
         self.first_stop = Instant::ZERO;
         self.settle(i);
@@ -237,13 +294,10 @@ impl Sources {
             self.end_those_that_stop(now);
         }
         while self.timers.first().0 <= now {
-            let n = self.timers.first().1;
-            let i = self.open + n;
-            if let Kind::Sender(sender) = &mut self.flows[i].kind {
-                sender.on_timeout(now);
-                let deadline = sender.deadline();
-                self.timers.set(n, deadline);
-            }
+            let i = self.timers.first().1;
+            let flow = &mut self.flows[i];
+            flow.on_timeout(now);
+            self.timers.set(i, flow.deadline());
             self.settle(i);
         }
     }
@@ -333,18 +387,18 @@ impl Sources {
     #[inline]
     fn settle(&mut self, i: usize) {
         let flow = &self.flows[i];
+        if i < self.timed {
+            let deadline = flow.deadline();
+            if deadline < self.timers.time(i) {
+                self.timers.set(i, deadline);
+            }
+        }
         let next = match &flow.kind {
             Kind::OpenLoop(flow) => flow.next_at(),
-            Kind::Sender(sender) => {
-                let (n, deadline) = (i - self.open, sender.deadline());
-                if deadline < self.timers.time(n) {
-                    self.timers.set(n, deadline);
-                }
-                sender.next_at()
-            }
+            Kind::Sender(sender) => sender.next_at(),
             Kind::Stream(stream) => stream.next_at(),
         };
-        self.lanes[flow.lane].order.set(flow.place, next);
+        self.lanes[flow.lane].order.set(flow.place, next.max(flow.held));
     }
 
     fn end_those_that_stop(&mut self, now: Instant) {
@@ -376,6 +430,25 @@ impl Flow {
         match &mut self.kind {
             Kind::Stream(stream) => stream.end_if_over(now),
             Kind::OpenLoop(_) | Kind::Sender(_) => self.end(),
+        }
+    }
+
+    /// When [`Self::on_timeout`] is due.
+    #[inline]
+    fn deadline(&self) -> Instant {
+        match &self.kind {
+            Kind::OpenLoop(flow) => flow.deadline(),
+            Kind::Sender(sender) => sender.deadline(),
+            Kind::Stream(_) => Instant::NEVER,
+        }
+    }
+
+    /// Time has come to the deadline, or not yet.
+    fn on_timeout(&mut self, now: Instant) {
+        match &mut self.kind {
+            Kind::OpenLoop(flow) => flow.on_timeout(now),
+            Kind::Sender(sender) => sender.on_timeout(now),
+            Kind::Stream(_) => {}
         }
     }
 

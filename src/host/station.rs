@@ -15,6 +15,7 @@ use super::meter::{ControlCounters, Meter};
 use super::neighbours::{NeighbourCounters, Neighbours, Ping, PingError};
 use super::pauses::PauseSource;
 use super::plan::{EndKey, FRAME_MIN, FlowId, PlanError, StationPlan};
+use super::reactions::{ReactionCounters, Reactions};
 use super::sink::{Sink, SinkCounters};
 use super::source::{SourceCounters, Sources};
 use super::transport::answers::Answers;
@@ -67,6 +68,8 @@ pub struct Station<P: Source> {
     /// When the last burst was found, and when a frame of an agent was dated that waits in the hand.
     found_at: Instant,
     dated: Option<Instant>,
+    /// What it does about messages of switches.
+    reactions: Option<Box<Reactions>>,
     /// What a traffic generator measures.
     meter: Option<Box<Meter>>,
     /// The priorities whose pauses are obeyed.
@@ -116,6 +119,7 @@ impl<P: Source> Station<P> {
             found_at: Instant::ZERO,
             dated: None,
             meter,
+            reactions: Reactions::of(plan).map(Box::new),
             neighbours: Neighbours::new(&plan.tester.interfaces),
             lookup,
             ends,
@@ -142,14 +146,18 @@ impl<P: Source> Station<P> {
     pub fn poll(&mut self, now: Instant) -> Next {
         let received = self.receive(now);
         self.paused = self.receiver.paused(now);
+        if let Some(reactions) = &mut self.reactions {
+            self.paused.0 |= reactions.paused(now).0;
+        }
         self.sources.expire(now);
         let sent = self.up && self.send(now);
         Next { progressed: received || sent, deadline: self.deadline() }
     }
 
     /// The link went down, or came up, with another rate if one is given. A link that goes down ends
-    /// every pause and takes the frames along that the port had not taken yet. While it is down
-    /// nothing is sent; timeouts go on.
+    /// every pause of it and takes the frames along that the port had not taken yet. While it is down
+    /// nothing is sent; timeouts go on, and so do the pauses of messages, which are about a queue
+    /// elsewhere.
     pub fn set_link(&mut self, now: Instant, up: bool, rate: Option<BitsPerSec>) {
         self.up = up;
         if !up {
@@ -270,6 +278,12 @@ impl<P: Source> Station<P> {
         counters
     }
 
+    /// What became of the messages that it is to obey, if there are such, as of `now`.
+    #[must_use]
+    pub fn reactions_at(&self, now: Instant) -> Option<ReactionCounters> {
+        self.reactions.as_ref().map(|reactions| reactions.counters(now, &self.sources))
+    }
+
     /// What has arrived so far of the control streams that it was told to expect.
     pub fn control_counters(&self) -> impl Iterator<Item = ControlCounters> {
         self.meter.iter().flat_map(|meter| meter.control_counters())
@@ -297,6 +311,7 @@ impl<P: Source> Station<P> {
             sinks: Vec::new(),
             meter: self.meter.as_ref().map(|m| m.counters(now)),
             neighbours: self.neighbours.snapshot(),
+            reactions: self.reactions_at(now),
         }
     }
 

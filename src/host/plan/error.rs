@@ -2,6 +2,7 @@
 
 use super::{FLOW_ID_MAX, FRAME_MAX};
 use crate::host::neighbours::NEIGHBOURS_MAX;
+use crate::wire::sfcm::PORT_MIN;
 use crate::wire::vlan::MAX_TAGS;
 
 /// Why a station plan cannot be run.
@@ -68,6 +69,15 @@ pub enum PlanError {
         /// What is wrong with it.
         why: String,
     },
+    /// SFC messages on a port that they cannot come on.
+    #[error("SFC messages come on a port from {PORT_MIN} to 65535, not on {0}")]
+    SfcPort(u16),
+    /// SFC messages of which none could pause anything.
+    #[error("the longest pause of an SFC message has to last")]
+    SfcPause,
+    /// A reaction point of QCN with a number out of its range.
+    #[error("a number of QCN's reaction points is out of range")]
+    Qcn,
     /// Pauses that follow each other without any time between them.
     #[error("pauses have to be some time apart")]
     PauseInterval,

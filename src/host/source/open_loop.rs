@@ -1,10 +1,11 @@
 //! A flow that nobody answers.
 
+use crate::congestion::qcn::{QuantizedFeedback, ReactionPoint};
 use crate::host::plan::{FlowId, FlowPlan, PlanError};
 use crate::host::template::Template;
 use crate::schedule::Line;
 use crate::time::{Duration, Instant};
-use crate::units::Priority;
+use crate::units::{Bytes, Priority};
 
 /// What was sent of one flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +29,13 @@ pub(super) struct OpenLoop {
     counters: SourceCounters,
     template: Template,
     plan: FlowPlan,
+    /// From one frame to the next by plan.
+    planned: Duration,
+    /// The same where the reaction point allows it, else what it allows.
     interval: Duration,
+    qcn: Option<Box<ReactionPoint>>,
+    /// When the last frame counts as sent; nothing before the first.
+    last: Option<Instant>,
     stop: Instant,
     /// When the next frame is due.
     due: Instant,
@@ -37,8 +44,14 @@ pub(super) struct OpenLoop {
 }
 
 impl OpenLoop {
-    pub(super) fn new(plan: &FlowPlan, line: &Line) -> Result<Self, PlanError> {
-        Ok(Self {
+    /// The flow of a checked plan, with a reaction point of QCN or without.
+    pub(super) fn new(
+        plan: &FlowPlan,
+        line: &Line,
+        qcn: Option<ReactionPoint>,
+    ) -> Result<Self, PlanError> {
+        let planned = plan.interval(line)?;
+        let mut flow = Self {
             counters: SourceCounters {
                 id: plan.id,
                 priority: plan.priority,
@@ -47,12 +60,17 @@ impl OpenLoop {
                 dry: 0,
             },
             template: Template::new(plan),
-            interval: plan.interval(line)?,
+            planned,
+            interval: planned,
+            qcn: qcn.map(Box::new),
+            last: None,
             stop: plan.stop,
             due: plan.start,
             left: plan.frames.unwrap_or(u64::MAX),
             plan: plan.clone(),
-        })
+        };
+        flow.find_interval();
+        Ok(flow)
     }
 
     /// When the next frame is due; NEVER when there is none.
@@ -76,13 +94,63 @@ impl OpenLoop {
         self.counters.frames += 1;
         self.counters.bytes += u64::from(wire_len);
         self.left -= 1;
-        self.due = self.due.max(now.saturating_sub(backlog)).saturating_add(self.interval);
+        let last = self.due.max(now.saturating_sub(backlog));
+        self.last = Some(last);
+        if let Some(qcn) = &mut self.qcn {
+            let before = qcn.rate();
+            qcn.on_sent(wire_len);
+            if qcn.rate() != before {
+                self.find_interval();
+            }
+        }
+        self.due = last.saturating_add(self.interval);
         true
     }
 
     pub(super) fn set_line(&mut self, line: &Line) {
         let full = line.time_for(self.plan.size);
-        self.interval = self.plan.interval(line).unwrap_or(full);
+        self.planned = self.plan.interval(line).unwrap_or(full);
+        if let Some(qcn) = &mut self.qcn {
+            qcn.set_line(line.rate());
+        }
+        self.find_interval();
+    }
+
+    /// Feedback of a congestion point came in. False where there is no reaction point.
+    pub(super) fn on_cnm(&mut self, now: Instant, feedback: QuantizedFeedback) -> bool {
+        let Some(qcn) = &mut self.qcn else { return false };
+        qcn.on_cnm(now, feedback);
+        self.find_due();
+        true
+    }
+
+    /// When [`Self::on_timeout`] is due.
+    #[inline]
+    pub(super) fn deadline(&self) -> Instant {
+        let Some(qcn) = &self.qcn else { return Instant::NEVER };
+        if self.left > 0 { qcn.next_deadline() } else { Instant::NEVER }
+    }
+
+    /// Time has come to the deadline, or not yet.
+    pub(super) fn on_timeout(&mut self, now: Instant) {
+        if let Some(qcn) = &mut self.qcn {
+            qcn.on_timeout(now);
+            self.find_due();
+        }
+    }
+
+    /// The rate may have changed: the frame that is next is due accordingly, earlier or later.
+    fn find_due(&mut self) {
+        self.find_interval();
+        if let Some(last) = self.last {
+            self.due = last.saturating_add(self.interval);
+        }
+    }
+
+    fn find_interval(&mut self) {
+        let size = Bytes(self.template.wire_len().into());
+        let held = self.qcn.as_ref().map_or(Duration::ZERO, |qcn| qcn.rate().time_for(size));
+        self.interval = self.planned.max(held);
     }
 
     /// Nothing more is sent of it.

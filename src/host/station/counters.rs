@@ -3,6 +3,7 @@
 use crate::host::meter::MeterCounters;
 use crate::host::neighbours::NeighbourSnapshot;
 use crate::host::plan::FlowId;
+use crate::host::reactions::ReactionCounters;
 use crate::host::sink::SinkCounters;
 use crate::host::source::SourceCounters;
 use crate::host::stream::StreamCounters;
@@ -75,6 +76,8 @@ pub struct StationSnapshot {
     pub meter: Option<MeterCounters>,
     /// Its interfaces' neighbours and pings.
     pub neighbours: NeighbourSnapshot,
+    /// What became of the messages that it is to obey, if there are such.
+    pub reactions: Option<ReactionCounters>,
 }
 
 impl StationSnapshot {

@@ -1,4 +1,4 @@
-//! What comes in: pauses, data, answers, and what is nobody's.
+//! What comes in: pauses, messages, data, answers, and what is nobody's.
 
 use super::Station;
 use crate::frame::{Burst, Frame};
@@ -68,6 +68,11 @@ impl<P: Source> Station<P> {
         }
         if self.is_for_agents(now, &frame, &walk) {
             return;
+        }
+        if let Some(reactions) = &mut self.reactions {
+            if reactions.take(now, frame.head(), &walk, &mut self.sources) {
+                return;
+            }
         }
         // A traffic generator's flows are to whatever address is asked for.
         let foreign = walk.dst != self.mac && !walk.dst.is_multicast();

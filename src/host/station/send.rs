@@ -195,7 +195,10 @@ impl<P: Source> Station<P> {
 
     /// When to poll again if nothing arrives.
     pub(super) fn deadline(&self) -> Instant {
-        let timers = self.receiver.next_deadline().min(self.sources.next_timeout());
+        let mut timers = self.receiver.next_deadline().min(self.sources.next_timeout());
+        if let Some(reactions) = &self.reactions {
+            timers = timers.min(reactions.next_deadline());
+        }
         if !self.up {
             return timers;
         }

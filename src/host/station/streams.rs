@@ -41,6 +41,9 @@ impl<P: Source> Station<P> {
     pub fn set_stream(&mut self, plan: &StreamPlan) -> Result<(), PlanError> {
         plan.check(self.shaper.line())?;
         self.sources.tell_streams(&[plan.id], |stream| stream.change(plan));
+        if let Some(reactions) = &mut self.reactions {
+            reactions.set_stream(plan);
+        }
         Ok(())
     }
 

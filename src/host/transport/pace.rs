@@ -1,6 +1,7 @@
 //! How fast a flow may send, whatever its window allows.
 
 use crate::congestion::Dcqcn;
+use crate::congestion::qcn::{QuantizedFeedback, ReactionPoint};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes};
 
@@ -8,12 +9,13 @@ use crate::units::{BitsPerSec, Bytes};
 /// share a link to take turns, too little to be seen otherwise.
 const TURN: Duration = Duration::from_picos(1);
 
-/// The pace of one flow: a fixed bound, DCQCN's, both, or none.
+/// The pace of one flow: the least of a fixed bound, DCQCN's and QCN's, as far as it has them.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     cap: Option<BitsPerSec>,
     line: BitsPerSec,
     dcqcn: Option<Dcqcn>,
+    qcn: Option<Box<ReactionPoint>>,
     /// Octets of a full frame, and how long one lasts at the rate now.
     full: u32,
     full_time: Duration,
@@ -31,9 +33,17 @@ impl Pace {
         full: u32,
         start: Instant,
     ) -> Self {
-        let mut pace = Self { cap, line, dcqcn, full, full_time: TURN, last: None, due: start };
+        let mut pace =
+            Self { cap, line, dcqcn, qcn: None, full, full_time: TURN, last: None, due: start };
         pace.refresh();
         pace
+    }
+
+    /// The same, kept below a reaction point's rate too.
+    pub(super) fn with_reaction(mut self, point: Option<ReactionPoint>) -> Self {
+        self.qcn = point.map(Box::new);
+        self.refresh();
+        self
     }
 
     /// When the next frame is due.
@@ -44,8 +54,14 @@ impl Pace {
 
     /// The rate now, in bits of frames.
     pub(super) fn rate(&self) -> BitsPerSec {
-        let dcqcn = self.dcqcn.as_ref().map_or(self.line, Dcqcn::rate);
-        self.cap.map_or(dcqcn, |cap| cap.min(dcqcn)).min(self.line)
+        let mut rate = self.cap.map_or(self.line, |cap| cap.min(self.line));
+        if let Some(dcqcn) = &self.dcqcn {
+            rate = rate.min(dcqcn.rate());
+        }
+        if let Some(qcn) = &self.qcn {
+            rate = rate.min(qcn.rate());
+        }
+        rate
     }
 
     /// A frame of `wire_len` octets was sent now. What the flow is behind its schedule it may catch
@@ -54,10 +70,15 @@ impl Pace {
     pub(super) fn on_sent(&mut self, now: Instant, wire_len: u32, backlog: Duration) {
         let counts = if self.full_time == TURN { now } else { now.saturating_sub(backlog) };
         self.last = Some((self.due.max(counts), wire_len));
-        if let Some(dcqcn) = &mut self.dcqcn {
-            let before = dcqcn.rate();
-            dcqcn.on_sent(wire_len);
-            if dcqcn.rate() != before {
+        if self.dcqcn.is_some() || self.qcn.is_some() {
+            let before = self.rate();
+            if let Some(dcqcn) = &mut self.dcqcn {
+                dcqcn.on_sent(wire_len);
+            }
+            if let Some(qcn) = &mut self.qcn {
+                qcn.on_sent(wire_len);
+            }
+            if self.rate() != before {
                 return self.refresh();
             }
         }
@@ -72,16 +93,29 @@ impl Pace {
         }
     }
 
+    /// Feedback of a congestion point came in. False where there is no reaction point.
+    pub(super) fn on_cnm(&mut self, now: Instant, feedback: QuantizedFeedback) -> bool {
+        let Some(qcn) = &mut self.qcn else { return false };
+        qcn.on_cnm(now, feedback);
+        self.refresh();
+        true
+    }
+
     /// When [`Self::on_timeout`] is due.
     #[inline]
     pub(super) fn deadline(&self) -> Instant {
-        self.dcqcn.as_ref().map_or(Instant::NEVER, Dcqcn::next_deadline)
+        let dcqcn = self.dcqcn.as_ref().map_or(Instant::NEVER, Dcqcn::next_deadline);
+        self.qcn.as_ref().map_or(dcqcn, |qcn| dcqcn.min(qcn.next_deadline()))
     }
 
     /// Time has come to the deadline, or not yet.
     pub(super) fn on_timeout(&mut self, now: Instant) {
         if let Some(dcqcn) = self.dcqcn.as_mut().filter(|d| d.next_deadline() <= now) {
             dcqcn.on_timeout(now);
+            self.refresh();
+        }
+        if let Some(qcn) = self.qcn.as_mut().filter(|q| q.next_deadline() <= now) {
+            qcn.on_timeout(now);
             self.refresh();
         }
     }
@@ -91,6 +125,9 @@ impl Pace {
         self.line = line;
         if let Some(dcqcn) = &mut self.dcqcn {
             dcqcn.set_line(line);
+        }
+        if let Some(qcn) = &mut self.qcn {
+            qcn.set_line(line);
         }
         self.refresh();
     }

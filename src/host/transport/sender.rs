@@ -4,6 +4,7 @@ use super::cut::Completions;
 use super::pace::Pace;
 use super::{roce, tcp};
 use crate::congestion::Dcqcn;
+use crate::congestion::qcn::{QuantizedFeedback, ReactionPoint};
 use crate::host::plan::{FlowId, Transport, TransportPlan};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Priority};
@@ -35,8 +36,8 @@ pub struct SenderCounters {
     pub cnps: u64,
     /// Octets of its messages that were acknowledged.
     pub acknowledged: u64,
-    /// The rate that it is kept to now, in bits of frames per second: its reaction point's, its
-    /// plan's, or its link's.
+    /// The rate that it is kept to now, in bits of frames per second: the least of its reaction
+    /// points', its plan's and its link's.
     pub rate: BitsPerSec,
     /// Octets in flight that a TCP-like sender allows itself now; nothing for RoCEv2.
     pub window: Option<u64>,
@@ -77,8 +78,12 @@ pub(in crate::host) struct Sender {
 }
 
 impl Sender {
-    /// The sender of a checked plan on a link of `line`.
-    pub(in crate::host) fn new(plan: &TransportPlan, line: BitsPerSec) -> Self {
+    /// The sender of a checked plan on a link of `line`, with a reaction point of QCN or without.
+    pub(in crate::host) fn new(
+        plan: &TransportPlan,
+        line: BitsPerSec,
+        qcn: Option<ReactionPoint>,
+    ) -> Self {
         let (kind, dcqcn) = match &plan.kind {
             Transport::Roce(r) => {
                 let frames = Box::new(roce::DataFrames::new(plan, r));
@@ -92,7 +97,7 @@ impl Sender {
         let dcqcn = dcqcn.map(|d| Dcqcn::new(d, line));
         Self {
             kind,
-            pace: Pace::new(plan.rate, dcqcn, line, plan.size, plan.start),
+            pace: Pace::new(plan.rate, dcqcn, line, plan.size, plan.start).with_reaction(qcn),
             stop: plan.stop,
             ended: false,
             full: plan.payload(),
@@ -189,6 +194,11 @@ impl Sender {
             (Kind::Roce(..), Answer::Tcp(_)) | (Kind::Tcp(..), _) => return false,
         }
         true
+    }
+
+    /// Feedback of a congestion point came in. False where there is no reaction point.
+    pub(in crate::host) fn on_cnm(&mut self, now: Instant, feedback: QuantizedFeedback) -> bool {
+        self.pace.on_cnm(now, feedback)
     }
 
     /// When [`Self::on_timeout`] is due.

@@ -1,0 +1,272 @@
+//! What a station does about messages from switches about its flows: source flow control messages
+//! (P802.1Qdw) pause a flow or its priority, congestion notification messages (802.1Qau) slow one.
+//!
+//! What it guarantees, whatever messages say and however many there are:
+//! - A message is looked at only if it comes to a MAC address that the station sends from, and obeyed
+//!   only if its sender is one that the plan names and the flow is one that the station sends.
+//! - A pause ends at its own time, at most the plan's longest after the last message that asked for it.
+//!   A message never shortens a pause, except one that asks for none, which ends it.
+//! - A reaction point never lets a flow fall below its least rate.
+//! - Nothing allocates, and every message is counted by what became of it.
+//!
+//! A switch knows the priority of a flow where its frames were queued, which a host that marks them
+//! takes for its own. A repeated message cannot be told from another one, since drafts number none.
+
+mod counters;
+mod index;
+
+pub use counters::{CnmCounters, ReactionCounters, SfcmCounters};
+
+use index::Index;
+
+use super::plan::stream::{Path, StreamPlan};
+use super::plan::{SfcPause, SfcReaction, StationPlan, Transport};
+use super::source::Sources;
+use crate::congestion::qcn::QuantizedFeedback;
+use crate::time::{Duration, Instant};
+use crate::units::{PRIORITIES, Priority, PrioritySet};
+use crate::wire::ip::{self, Fragment, Protocol};
+use crate::wire::{EtherType, WireError, cnm, sfcm, vlan};
+
+/// The reactions of one station.
+#[derive(Debug)]
+pub(super) struct Reactions {
+    index: Index,
+    sfc: Option<Sfc>,
+    cnm: Option<CnmCounters>,
+}
+
+/// Source flow control at its source.
+#[derive(Debug)]
+struct Sfc {
+    plan: SfcReaction,
+    /// The priorities that the station sends anything in.
+    used: PrioritySet,
+    /// Until when each priority was paused; in the past for those that are not. Where flows are paused
+    /// they know it themselves.
+    until: [Instant; PRIORITIES],
+    /// Those that are paused, and when the first of them is not any more.
+    paused: PrioritySet,
+    earliest: Instant,
+    /// The time of all pauses, the rest of those that run counted in.
+    granted: Duration,
+    counters: SfcmCounters,
+}
+
+impl Reactions {
+    /// The reactions of a checked plan, if it has any.
+    pub(super) fn of(plan: &StationPlan) -> Option<Self> {
+        let sfc = plan.reactions.sfc.as_ref().map(|sfc| Sfc {
+            plan: sfc.clone(),
+            used: used(plan),
+            until: [Instant::ZERO; PRIORITIES],
+            paused: PrioritySet::EMPTY,
+            earliest: Instant::NEVER,
+            granted: Duration::ZERO,
+            counters: SfcmCounters::default(),
+        });
+        let cnm = plan.reactions.qcn.map(|_| CnmCounters::default());
+        let any = sfc.is_some() || cnm.is_some();
+        any.then(|| Self { index: Index::new(plan), sfc, cnm })
+    }
+
+    /// A frame came in. False if it is no message to this station, or none that it is to obey.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        frame: &[u8],
+        walk: &vlan::Walk,
+        sources: &mut Sources,
+    ) -> bool {
+        let packet = &frame[walk.l3..];
+        if let Some(counters) = self.cnm.as_mut().filter(|_| is_cnm(walk.ethertype, packet)) {
+            let ours = self.index.has_mac(walk.dst);
+            if ours {
+                on_cnm(now, (walk.ethertype, packet), &self.index, sources, counters);
+            }
+            return ours;
+        }
+        let Some(sfc) = &mut self.sfc else { return false };
+        let ours =
+            is_sfcm(walk.ethertype, packet, sfc.plan.udp_port) && self.index.has_mac(walk.dst);
+        if ours {
+            sfc.on_message(now, (walk.ethertype, packet), &self.index, sources);
+        }
+        ours
+    }
+
+    /// A stream's frames are those of another plan from now on.
+    pub(super) fn set_stream(&mut self, plan: &StreamPlan) {
+        self.index.set_stream(plan);
+    }
+
+    /// The priorities that may not send now. A pause is over at the very instant it ends.
+    #[inline]
+    pub(super) fn paused(&mut self, now: Instant) -> PrioritySet {
+        let Some(sfc) = &mut self.sfc else { return PrioritySet::EMPTY };
+        if now >= sfc.earliest {
+            sfc.find_earliest(now);
+        }
+        sfc.paused
+    }
+
+    /// When the next pause of a priority ends; NEVER when there is none. Those of flows are among the
+    /// times at which flows are due.
+    #[inline]
+    pub(super) fn next_deadline(&self) -> Instant {
+        self.sfc.as_ref().map_or(Instant::NEVER, |sfc| sfc.earliest)
+    }
+
+    /// What became of messages so far, and how long they paused up to now.
+    pub(super) fn counters(&self, now: Instant, sources: &Sources) -> ReactionCounters {
+        let sfcm = self.sfc.as_ref().map_or_else(SfcmCounters::default, |sfc| {
+            let of_priorities = sfc.until.iter().map(|until| until.since(now));
+            let left = of_priorities.fold(sources.left_held(now), |sum, left| sum + left);
+            SfcmCounters { time: sfc.granted - left, ..sfc.counters }
+        });
+        ReactionCounters { sfcm, cnm: self.cnm.unwrap_or_default() }
+    }
+}
+
+impl Sfc {
+    /// A message came in.
+    fn on_message(
+        &mut self,
+        now: Instant,
+        (ethertype, packet): (EtherType, &[u8]),
+        index: &Index,
+        sources: &mut Sources,
+    ) {
+        self.counters.received += 1;
+        let c = &mut self.counters;
+        let message = match sfcm::Repr::parse(ethertype, packet) {
+            Ok(message) => message,
+            Err(WireError::AboutItself) => return c.about_itself += 1,
+            Err(_) => return c.malformed += 1,
+        };
+        // What parses is about a flow from the address that the message goes to.
+        let Some(flow) = message.message.flow() else { return c.malformed += 1 };
+        if !self.plan.senders.accept(message.headers.src) {
+            return c.sender += 1;
+        }
+        if !index.has_address(flow.src) {
+            return c.other_host += 1;
+        }
+        let asked = message.message.pause;
+        let until = now.saturating_add(asked.min(self.plan.longest));
+        let until = (asked > Duration::ZERO).then_some(until);
+        let mut moved = false;
+        match self.plan.pause {
+            SfcPause::Flow => {
+                let places = index.places(&flow);
+                if places.is_empty() {
+                    return c.foreign_flow += 1;
+                }
+                for i in places.map(|place| index.at(place)) {
+                    if let Some(end) = self.end_of(now, sources.held(i), until) {
+                        sources.hold(i, end);
+                        moved = true;
+                    }
+                }
+            }
+            SfcPause::Priority => {
+                let priority = message.message.priority;
+                if !self.used.contains(priority) {
+                    return c.no_flow_of_priority += 1;
+                }
+                if let Some(end) = self.end_of(now, self.until[priority.index()], until) {
+                    self.until[priority.index()] = end;
+                    self.find_earliest(now);
+                    moved = true;
+                }
+            }
+        }
+        let c = &mut self.counters;
+        c.cut_to_longest += u64::from(asked > self.plan.longest);
+        *match (moved, until) {
+            (false, _) => &mut c.redundant,
+            (true, Some(_)) => &mut c.paused,
+            (true, None) => &mut c.resumed,
+        } += 1;
+    }
+
+    /// The new end of a pause that runs to `held`, or ran, if a message that asks for one to `until`
+    /// (or for none) changes it. What it adds or takes off is noted.
+    fn end_of(&mut self, now: Instant, held: Instant, until: Option<Instant>) -> Option<Instant> {
+        let end = until.unwrap_or(now);
+        if until.is_some() {
+            self.granted += end.since(held.max(now));
+            return (end > held.max(now)).then_some(end);
+        }
+        self.granted = self.granted - held.since(now);
+        (held > now).then_some(end)
+    }
+
+    fn find_earliest(&mut self, now: Instant) {
+        let running = self.until.into_iter().filter(|until| *until > now);
+        self.earliest = running.min().unwrap_or(Instant::NEVER);
+        self.paused = Priority::ALL.into_iter().filter(|p| self.until[p.index()] > now).collect();
+    }
+}
+
+/// The priorities that a station sends in, answers among them.
+fn used(plan: &StationPlan) -> PrioritySet {
+    let flows = plan.flows.iter().map(|f| f.priority);
+    let senders = plan.senders.iter().map(|t| t.priority);
+    let streams = plan.tester.streams.iter().filter_map(|s| match s.path {
+        Path::Data(priority) => Some(priority),
+        Path::Control => None,
+    });
+    let answers = plan.receivers.iter().map(|t| {
+        let marking = match &t.kind {
+            Transport::Roce(roce) => roce.ack,
+            Transport::TcpLike(tcp) => tcp.ack,
+        };
+        marking.map_or(t.priority, |m| m.priority)
+    });
+    flows.chain(senders).chain(streams).chain(answers).collect()
+}
+
+/// Whether a packet is a datagram to this UDP port, or the start of one that came in fragments.
+#[inline]
+fn is_sfcm(ethertype: EtherType, packet: &[u8], port: u16) -> bool {
+    let upper = ip::View::new(ethertype, packet).and_then(|ip| {
+        let upper = ip.upper()?;
+        Ok((upper.protocol, upper.fragment, upper.payload.get(2..4) == Some(&port.to_be_bytes())))
+    });
+    matches!(upper, Ok((Protocol::UDP, Fragment::Whole | Fragment::First, true)))
+}
+
+/// Whether what follows an EtherType is a congestion notification message.
+#[inline]
+fn is_cnm(ethertype: EtherType, octets: &[u8]) -> bool {
+    let tagged = || octets.get(2..cnm::TAG_LEN) == Some(&EtherType::CNM.0.to_be_bytes());
+    ethertype == EtherType::CNM || (ethertype == EtherType::CN_TAG && tagged())
+}
+
+/// A congestion notification message came in.
+fn on_cnm(
+    now: Instant,
+    (ethertype, octets): (EtherType, &[u8]),
+    index: &Index,
+    sources: &mut Sources,
+    c: &mut CnmCounters,
+) {
+    c.received += 1;
+    let message = match cnm::Repr::parse(ethertype, octets) {
+        Ok(message) => message,
+        Err(WireError::AboutItself) => return c.about_itself += 1,
+        Err(_) => return c.malformed += 1,
+    };
+    let feedback = QuantizedFeedback::new(message.feedback).expect("it was read from six bits");
+    if feedback.get() == 0 {
+        return c.no_feedback += 1;
+    }
+    let flow = index.of_frame(message.msdu, message.flow_id);
+    if flow.is_some_and(|i| sources.on_cnm(now, i, feedback)) {
+        c.obeyed += 1;
+    } else {
+        c.foreign_flow += 1;
+    }
+}
