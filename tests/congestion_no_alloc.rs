@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use sluice::congestion::isolation::{
-    Arrival, Isolation, IsolationPlan, MapReading, QueueMap, Received,
+    Arrival, Isolation, IsolationPlan, Labels, MapReading, QueueMap, Received,
 };
 use sluice::congestion::sfc::{Joined, Monitor, SfcPlan, SfcPoint};
 use sluice::congestion::{Detect, FlowKey, Queue};
@@ -62,18 +62,20 @@ fn isolation_allocates_nothing() {
     let life = Duration::from_millis(1);
     let plan = IsolationPlan { enabled: true, map, max_flow_life: life, ..IsolationPlan::new() };
     let mut isolation = Isolation::new(plan, 1).unwrap();
+    let labels = Labels::default();
     let mut lengths = [Bytes(0); 8];
     (lengths[3], lengths[5]) = (Bytes(200_000), Bytes(200_000));
     let counted = allocation_counter::measure(|| {
         for n in 0..200_000 {
             let key = flow(if n % 2 == 0 { n % 64 } else { n });
-            let arrival = Arrival { ingress: PortId::MIN, queue: queue(3), key };
+            let arrival = Arrival { ingress: PortId::MIN, queue: queue(3), key, labels };
             let placed = isolation.place(time(n), &arrival, &lengths);
             let queue = Queue { class: placed.class, ..queue(3) };
-            isolation.on_enqueued(queue);
-            isolation.on_dequeued(queue);
-            let (mac, class) = (Mac::default(), queue.class);
-            let cim = Received { port: PortId::MIN, mac, address: None, add: true, key, class };
+            isolation.on_enqueued(queue, placed.hold);
+            isolation.on_dequeued(queue, placed.hold);
+            let (mac, port) = (Mac::default(), PortId::MIN);
+            let cim =
+                Received { port, mac, address: None, add: true, key, labels, classes: u8::MAX };
             isolation.on_cim(time(n), &cim);
         }
     });

@@ -4,9 +4,10 @@
 //!
 //! For every frame on its way into a queue the caller asks [`Isolation::place`] which class it goes to,
 //! and tells [`Isolation::on_enqueued`] and [`Isolation::on_dequeued`] of every frame that really
-//! joined or left a queue, for whatever reason. Before it lets a frame leave the head of a queue it asks
-//! [`Isolation::may_leave`] with the frame's [`Hold`]. Queues are first in, first out. Making CIMs and
-//! handing in those received is the caller's, too.
+//! joined or left a queue, for whatever reason, with the [`Hold`] that it was given. Before it lets a
+//! frame leave the head of a queue it asks [`Isolation::may_leave`]. Queues are first in, first out. A
+//! frame may go past its queue where all queues of its port are empty. Making CIMs and handing in those
+//! received is the caller's, too.
 //!
 //! **Order.** Frames of one flow and class leave in the order in which they came:
 //! - When a flow is found, all of its frames so far are in the monitored queue or gone. From then on its
@@ -16,8 +17,8 @@
 //! - It goes back only when everything has left the congesting queue that was in it behind the flow's
 //!   last frame, so its next frame has nobody to overtake. A stream is never forgotten before.
 //!
-//! The congesting queue waits for the monitored one and never the other way round, so holds cannot
-//! deadlock, and each ends when what was ahead in the monitored queue has left.
+//! Whatever a frame waits for joined a queue before it did, whichever way the queue map says and however
+//! it changes, so holds cannot deadlock, and each ends when what was ahead in the other queue has left.
 //!
 //! **An end.** A flow is over when its frame finds the monitored queue not congested and the congesting
 //! one at or below `low`; one that a CIM named also has its life to live after that.
@@ -25,25 +26,41 @@
 //! Everything is decided when frames and messages come, by times that are arguments; there are no timers,
 //! and nothing is allocated after `new`.
 
+mod cims;
 mod peers;
+mod placing;
 mod plan;
+mod queues;
 
+pub use cims::{CimOrder, Heard, Received};
 pub use peers::{CimType, Peer, PeerError};
 pub use plan::{
     CimCounters, CimRepeat, Dialect, HeardCounters, IsolationCounters, IsolationError,
     IsolationPlan, MapReading, QueueMap, Watch,
 };
+pub use queues::Hold;
 
 use peers::Peers;
+use queues::Queues;
 
 use super::detect::Queue;
 use super::ecn::Dice;
 use super::flow_key::FlowKey;
 use super::limit::Limit;
-use super::streams::{CreateMask, Place, Stream, StreamCounters, StreamPlan, StreamTable};
+use super::streams::{CreateMask, StreamCounters, StreamPlan, StreamTable};
 use crate::time::Instant;
-use crate::units::{Bytes, Mac, PRIORITIES, PortId, TrafficClass};
-use core::net::IpAddr;
+use crate::units::{Bytes, Mac, PRIORITIES, PortId, TrafficClass, Vid};
+
+/// What the stream table says of a flow's frames beside its key: those of the first one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Labels {
+    /// Destination address.
+    pub dst: Mac,
+    /// Source address.
+    pub src: Mac,
+    /// The VLAN, where a tag says it.
+    pub vid: Option<Vid>,
+}
 
 /// A frame on its way into a queue.
 #[derive(Clone, Copy, Debug)]
@@ -54,20 +71,8 @@ pub struct Arrival {
     pub queue: Queue,
     /// Its flow.
     pub key: FlowKey,
-}
-
-/// What a frame in a congesting queue waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Hold {
-    /// The class whose queue of the same port it must not overtake.
-    class: TrafficClass,
-    /// How many frames have to have left that queue, ever.
-    until: u64,
-}
-
-impl Hold {
-    /// Nothing to wait for.
-    pub const NONE: Self = Self { class: TrafficClass::MIN, until: 0 };
+    /// What else the table says of it.
+    pub labels: Labels,
 }
 
 /// Where a frame goes.
@@ -81,60 +86,31 @@ pub struct Placement {
     pub cim: Option<CimOrder>,
 }
 
-/// A CIM that is due.
+/// An entry of the CI stream table (802.1Qcz 49.3.7), to look at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CimOrder {
-    /// Whether the peer is to isolate the flow or not any longer.
-    pub add: bool,
-    /// The port where the peer is; [`Isolation::peer`] has its addresses.
-    pub to: PortId,
-}
-
-/// A CIM that came in.
-#[derive(Clone, Copy, Debug)]
-pub struct Received {
-    /// The port that it came in by: the one whose queues its flow is in.
-    pub port: PortId,
-    /// Who sent it, in layer 2.
-    pub mac: Mac,
-    /// Who sent it, where it came as a packet.
-    pub address: Option<IpAddr>,
-    /// Whether to isolate the flow or not any longer.
-    pub add: bool,
-    /// The flow, as read from what the message encapsulates.
+pub struct IsolatedFlow {
+    /// What its frames are known by.
     pub key: FlowKey,
-    /// The traffic class that this bridge has for the flow's frames.
-    pub class: TrafficClass,
-}
-
-/// What became of a CIM that came in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Heard {
-    /// The flow is isolated from now on.
-    Isolated,
-    /// It was already.
-    Renewed,
-    /// The peer wants it isolated no longer.
-    Released,
-    /// The peer wants no longer isolated what was not isolated because of a CIM.
-    NothingToRelease,
-    /// Isolation is switched off.
-    Disabled,
-    /// The port has no entry in the peer table.
-    UnknownPeer,
-    /// The sender is not the port's peer.
-    ForeignSource,
-    /// The port's peer sends more than it may.
-    TooMany,
-    /// No queue of this class is monitored.
-    NotMonitored,
-    /// There is no room for the flow.
-    NoRoom,
+    /// The addresses and the VLAN of the frame that it was found by.
+    pub labels: Labels,
+    /// The monitored queue (the tuple that the queue-key stands for).
+    pub queue: Queue,
+    /// The class where its frames go.
+    pub congesting: TrafficClass,
+    /// create-time.
+    pub created: Instant,
+    /// create-mask.
+    pub mask: CreateMask,
+    /// cim-count: CIMs sent about it.
+    pub cims: u32,
 }
 
 /// What is kept with an isolated flow.
 #[derive(Clone, Copy, Debug)]
 struct Isolated {
+    /// Where its frames go.
+    to: TrafficClass,
+    labels: Labels,
     /// How many frames had joined the monitored queue, ever, when the flow was found.
     behind: u64,
     /// How many will have joined the congesting queue, ever, with the flow's last frame.
@@ -145,20 +121,15 @@ struct Isolated {
     told: Option<(Instant, PortId)>,
 }
 
-/// One queue.
-#[derive(Clone, Copy, Debug)]
-struct Passed {
-    watch: Watch,
-    /// Frames that joined it, ever.
-    joined: u64,
-    /// Frames that left it, ever.
-    left: u64,
-}
-
 /// Congestion isolation, for all ports of one worker.
 pub struct Isolation {
     plan: IsolationPlan,
-    queues: Box<[Passed]>,
+    queues: Queues,
+    watches: Box<[Watch]>,
+    /// By queue: up to this length nothing is picked. As long as can be where nothing is at all.
+    floors: Box<[u64]>,
+    /// The classes that are monitored, or were since the table was last empty, one bit each.
+    monitored: u8,
     streams: StreamTable<Isolated>,
     peers: Peers,
     budget: Limit,
@@ -175,11 +146,13 @@ impl Isolation {
     pub fn new(plan: IsolationPlan, ports: u16) -> Result<Self, IsolationError> {
         plan.check()?;
         let ports = usize::from(ports);
-        let passed = Passed { watch: plan.watch, joined: 0, left: 0 };
         let table =
             StreamPlan { capacity: plan.streams, life: plan.max_flow_life, seed: plan.seed };
-        Ok(Self {
-            queues: vec![passed; ports * PRIORITIES].into_boxed_slice(),
+        let mut isolation = Self {
+            queues: Queues::new(ports),
+            watches: vec![plan.watch; ports * PRIORITIES].into_boxed_slice(),
+            floors: vec![u64::MAX; ports * PRIORITIES].into_boxed_slice(),
+            monitored: 0,
             streams: StreamTable::new(table),
             peers: Peers::new(ports, plan.peers_max),
             budget: Limit::new(plan.budget),
@@ -187,12 +160,14 @@ impl Isolation {
             dice: Dice::new(plan.seed),
             counters: IsolationCounters::default(),
             plan,
-        })
+        };
+        isolation.find_floors();
+        Ok(isolation)
     }
 
-    /// Another plan, at run time: all but the queue map, the sizes and the seed, which stay as they are,
-    /// and the numbers of single queues. Flows that are isolated go back in order when isolation is
-    /// switched off.
+    /// Another plan, at run time: all but the sizes and the seed, which stay as they are, and the
+    /// numbers of single queues. Flows that are isolated go back in order when isolation is switched
+    /// off; where the queue map changes they stay in the queue where they are until they go back.
     ///
     /// # Errors
     /// What is wrong with the plan; then the old one holds.
@@ -206,8 +181,9 @@ impl Isolation {
             self.heard.fill(Limit::new(plan.heard));
         }
         self.streams.set_life(plan.max_flow_life);
-        let (streams, peers_max, seed, map) = (old.streams, old.peers_max, old.seed, old.map);
-        self.plan = IsolationPlan { streams, peers_max, seed, map, ..plan };
+        let (streams, peers_max, seed) = (old.streams, old.peers_max, old.seed);
+        self.plan = IsolationPlan { streams, peers_max, seed, ..plan };
+        self.find_floors();
         Ok(())
     }
 
@@ -217,8 +193,26 @@ impl Isolation {
     /// If they contradict each other; then the old ones hold.
     pub fn set_watch(&mut self, queue: Queue, watch: Watch) -> Result<(), IsolationError> {
         watch.check()?;
-        self.queues[queue.index()].watch = watch;
+        self.watches[queue.index()] = watch;
+        self.find_floors();
         Ok(())
+    }
+
+    /// Finds anew what [`Self::concerns`] goes by.
+    fn find_floors(&mut self) {
+        if self.streams.is_empty() {
+            self.monitored = 0;
+        }
+        for (n, (floor, watch)) in self.floors.iter_mut().zip(&self.watches).enumerate() {
+            let class = TrafficClass::ALL[n % PRIORITIES];
+            *floor = u64::MAX;
+            if self.plan.map.congesting(class).is_some() {
+                self.monitored |= 1 << class.get();
+                if self.plan.enabled {
+                    *floor = watch.detect.floor().0;
+                }
+            }
+        }
     }
 
     /// Enters a port's peer, or strikes it out.
@@ -241,6 +235,12 @@ impl Isolation {
         &self.plan
     }
 
+    /// The numbers of one queue.
+    #[must_use]
+    pub fn watch(&self, queue: Queue) -> &Watch {
+        &self.watches[queue.index()]
+    }
+
     /// What happened.
     #[must_use]
     pub const fn counters(&self) -> &IsolationCounters {
@@ -253,15 +253,41 @@ impl Isolation {
         self.streams.counters()
     }
 
-    /// The flows in the table: their keys, queues, ages, masks and counts of CIMs.
-    pub fn flows(&self) -> impl Iterator<Item = (&FlowKey, Queue, Instant, CreateMask, u32)> {
-        self.streams.iter().map(|s| (&s.key, s.queue, s.created, s.mask, s.messages))
+    /// Counters start again from zero. What is isolated stays so.
+    pub fn clear_counters(&mut self) {
+        self.counters = IsolationCounters::default();
+        self.streams.clear_counters();
     }
 
-    /// A frame joined a queue.
+    /// How many flows are in the table, those among them that are over and not yet taken out.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Whether no flow is isolated.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// The flows in the table, the one seen longest ago first.
+    pub fn flows(&self) -> impl Iterator<Item = IsolatedFlow> {
+        self.streams.iter().map(|stream| IsolatedFlow {
+            key: stream.key,
+            labels: stream.state.labels,
+            queue: stream.queue,
+            congesting: stream.state.to,
+            created: stream.created,
+            mask: stream.mask,
+            cims: stream.messages,
+        })
+    }
+
+    /// A frame joined a queue, with the hold that it was given.
     #[inline]
-    pub fn on_enqueued(&mut self, queue: Queue) {
-        self.queues[queue.index()].joined += 1;
+    pub fn on_enqueued(&mut self, queue: Queue, hold: Hold) {
+        self.queues.join(queue, hold);
     }
 
     /// A frame left a queue, sent or not.
@@ -269,221 +295,23 @@ impl Isolation {
     /// # Panics
     /// If more have left than joined: then nothing is known about order.
     #[inline]
-    pub fn on_dequeued(&mut self, queue: Queue) {
-        let passed = &mut self.queues[queue.index()];
-        passed.left += 1;
-        assert!(passed.left <= passed.joined, "a frame left that never joined");
+    pub fn on_dequeued(&mut self, queue: Queue, hold: Hold) {
+        self.queues.leave(queue, hold);
     }
 
     /// Whether a frame with this hold may leave its queue of `port`.
     #[inline]
     #[must_use]
     pub const fn may_leave(&self, port: PortId, hold: Hold) -> bool {
-        self.queues[Queue { port, class: hold.class }.index()].left >= hold.until
+        self.queues.may_leave(port, hold)
     }
 
-    /// Whether a frame for a queue of `length` octets may have to go to another one. If not, it stays,
-    /// [`Self::place`] need not be asked, and nobody has to find out what flow it is.
+    /// Whether any frame in a queue of `port` came with something to wait for.
     #[inline]
     #[must_use]
-    pub fn concerns(&self, queue: Queue, length: Bytes) -> bool {
-        self.plan.map.congesting(queue.class).is_some()
-            && (!self.streams.is_empty()
-                || length > self.queues[queue.index()].watch.detect.floor())
+    pub const fn holds_any(&self, port: PortId) -> bool {
+        self.queues.held(port) > 0
     }
-
-    /// Where a frame goes. `lengths` are the octets in the queues of its egress port before it.
-    #[inline]
-    pub fn place(
-        &mut self,
-        now: Instant,
-        arrival: &Arrival,
-        lengths: &[Bytes; PRIORITIES],
-    ) -> Placement {
-        let class = arrival.queue.class;
-        let stays = Placement { class, hold: Hold::NONE, cim: None };
-        let Some(to) = self.plan.map.congesting(class) else {
-            return stays;
-        };
-        let detect = &self.queues[arrival.queue.index()].watch.detect;
-        let length = lengths[class.index()];
-        let hot =
-            self.plan.enabled && length > detect.floor() && detect.picks(length, &mut self.dice);
-        // A curve may not pick what is above its floor, and streams may be empty all the same.
-        if !hot && self.streams.is_empty() {
-            return stays;
-        }
-        self.place_known(now, arrival, to, hot, lengths[to.index()]).unwrap_or(stays)
-    }
-
-    /// Where a frame goes whose flow may be isolated, or is to be if it is `hot`; nothing if it stays
-    /// in its class.
-    fn place_known(
-        &mut self,
-        now: Instant,
-        arrival: &Arrival,
-        to: TrafficClass,
-        hot: bool,
-        congesting: Bytes,
-    ) -> Option<Placement> {
-        let Some(place) = self.streams.find(arrival.queue, &arrival.key) else {
-            let place = hot.then(|| self.isolate(now, arrival, CreateMask::LOCAL)).flatten()?;
-            return Some(self.join(now, place, arrival, to, congesting));
-        };
-        let watch = self.queues[arrival.queue.index()].watch;
-        let goes_on = self.plan.enabled && (hot || congesting > watch.low);
-        let stream = self.streams.get_mut(place);
-        if hot {
-            stream.mask.insert(CreateMask::LOCAL);
-        }
-        let named = self.plan.enabled && stream.mask.has(CreateMask::CIM);
-        if goes_on {
-            self.streams.touch(now, place);
-        } else if (!named || self.streams.is_over(now, place)) && self.is_drained(place) {
-            return self.bring_back(now, place, arrival.queue.class);
-        }
-        Some(self.join(now, place, arrival, to, congesting))
-    }
-
-    /// A flow's frame goes back to the class it came for, with a last CIM if there were others.
-    fn bring_back(&mut self, now: Instant, place: Place, class: TrafficClass) -> Option<Placement> {
-        let told = self.streams.get(place).state.told;
-        self.streams.remove(place);
-        self.counters.returned += 1;
-        let (_, to) = told.filter(|(_, port)| self.peers.get(*port).is_some())?;
-        if !self.budget.pass(now) {
-            self.counters.cim.over_budget += 1;
-            return None;
-        }
-        self.counters.cim.sent_del += 1;
-        let cim = Some(CimOrder { add: false, to });
-        Some(Placement { class, hold: Hold::NONE, cim })
-    }
-
-    /// Takes a flow into the table, if there is room.
-    fn isolate(&mut self, now: Instant, arrival: &Arrival, mask: CreateMask) -> Option<Place> {
-        let behind = self.queues[arrival.queue.index()].joined;
-        let state = Isolated { behind, last: 0, counted: 0, told: None };
-        let (key, queue) = (arrival.key, arrival.queue);
-        let stream = Stream { key, queue, created: now, mask, messages: 0, state };
-        let (queues, map) = (&self.queues, &self.plan.map);
-        let may_go = |stream: &Stream<Isolated>| is_drained(queues, map, stream);
-        let taken = self.streams.insert(now, stream, may_go).ok();
-        self.counters.no_room += u64::from(taken.is_none());
-        taken
-    }
-
-    /// A frame of an isolated flow joins the congesting queue.
-    fn join(
-        &mut self,
-        now: Instant,
-        place: Place,
-        arrival: &Arrival,
-        to: TrafficClass,
-        congesting: Bytes,
-    ) -> Placement {
-        let port = arrival.queue.port;
-        let behind = self.streams.get(place).state.behind;
-        let class = arrival.queue.class;
-        let held = self.queues[arrival.queue.index()].left < behind;
-        let hold = if held { Hold { class, until: behind } } else { Hold::NONE };
-        // If it does not join after all, another frame has this number, which leaves no earlier.
-        self.streams.get_mut(place).state.last =
-            self.queues[Queue { port, class: to }.index()].joined + 1;
-        self.counters.isolated_frames += 1;
-        self.counters.held_frames += u64::from(held);
-        let persists = congesting > self.queues[arrival.queue.index()].watch.cim_above;
-        let cim = if persists { self.cim(now, place, arrival.ingress) } else { None };
-        Placement { class: to, hold, cim }
-    }
-
-    /// Whether the upstream peer is to be told of a flow now.
-    fn cim(&mut self, now: Instant, place: Place, ingress: PortId) -> Option<CimOrder> {
-        let again = self.plan.max_flow_life.div(2);
-        let stream = self.streams.get_mut(place);
-        let state = &mut stream.state;
-        let ago = state.told.map(|(at, _)| now.since(at));
-        if self.plan.dialect.repeat == CimRepeat::BeforeItsLifeEnds
-            && ago.is_some_and(|ago| ago >= again)
-        {
-            state.counted = 0;
-        }
-        let cim = &mut self.counters.cim;
-        let refused = if state.counted >= self.plan.max_cim_tx {
-            &mut cim.had_all
-        } else if ago.is_some_and(|ago| ago < self.plan.spacing) {
-            &mut cim.too_soon
-        } else if self.peers.get(ingress).is_none() {
-            &mut cim.no_peer
-        } else if !self.budget.pass(now) {
-            &mut cim.over_budget
-        } else {
-            state.counted += 1;
-            state.told = Some((now, ingress));
-            stream.messages = stream.messages.saturating_add(1);
-            cim.sent_add += 1;
-            return Some(CimOrder { add: true, to: ingress });
-        };
-        *refused += 1;
-        None
-    }
-
-    /// A CIM came in.
-    pub fn on_cim(&mut self, now: Instant, received: &Received) -> Heard {
-        let heard = self.hear(now, received);
-        *self.counters.heard.of(heard) += 1;
-        heard
-    }
-
-    fn hear(&mut self, now: Instant, received: &Received) -> Heard {
-        if !self.plan.enabled {
-            return Heard::Disabled;
-        }
-        let Some(peer) = self.peers.get(received.port) else {
-            return Heard::UnknownPeer;
-        };
-        if !peer.is_from(received.mac, received.address) {
-            return Heard::ForeignSource;
-        }
-        if !self.heard[received.port.index()].pass(now) {
-            return Heard::TooMany;
-        }
-        if self.plan.map.congesting(received.class).is_none() {
-            return Heard::NotMonitored;
-        }
-        let queue = Queue { port: received.port, class: received.class };
-        match (self.streams.find(queue, &received.key), received.add) {
-            (Some(place), true) => {
-                self.streams.get_mut(place).mask.insert(CreateMask::CIM);
-                self.streams.touch(now, place);
-                Heard::Renewed
-            }
-            (Some(place), false) => {
-                let mask = &mut self.streams.get_mut(place).mask;
-                let named = mask.has(CreateMask::CIM);
-                mask.remove(CreateMask::CIM);
-                if named { Heard::Released } else { Heard::NothingToRelease }
-            }
-            (None, false) => Heard::NothingToRelease,
-            (None, true) => {
-                let arrival = Arrival { ingress: received.port, queue, key: received.key };
-                let taken = self.isolate(now, &arrival, CreateMask::CIM);
-                if taken.is_some() { Heard::Isolated } else { Heard::NoRoom }
-            }
-        }
-    }
-
-    fn is_drained(&self, place: Place) -> bool {
-        is_drained(&self.queues, &self.plan.map, self.streams.get(place))
-    }
-}
-
-/// Whether none of a flow's frames is in its congesting queue any more. An empty queue has none,
-/// whatever did not join it after it was placed.
-fn is_drained(queues: &[Passed], map: &QueueMap, stream: &Stream<Isolated>) -> bool {
-    let class = map.congesting(stream.queue.class).expect("a flow of a monitored class");
-    let Passed { joined, left, .. } = queues[Queue { class, ..stream.queue }.index()];
-    left >= stream.state.last.min(joined)
 }
 
 #[cfg(test)]

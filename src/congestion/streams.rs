@@ -197,6 +197,11 @@ impl<T: Copy> StreamTable<T> {
         self.counters
     }
 
+    /// Counts from zero again.
+    pub fn clear_counters(&mut self) {
+        self.counters = StreamCounters::default();
+    }
+
     /// Another life, for streams that are in as well.
     ///
     /// # Panics
@@ -277,6 +282,12 @@ impl<T: Copy> StreamTable<T> {
         self.len += 1;
         self.counters.created += 1;
         Ok(Place(at))
+    }
+
+    /// Takes the stream out that was touched longest ago, if it is over; one that `may_go` wants to keep
+    /// lives once more.
+    pub fn reap(&mut self, now: Instant, may_go: impl Fn(&Stream<T>) -> bool) {
+        self.reap_oldest(now, &may_go);
     }
 
     /// Takes a stream out.

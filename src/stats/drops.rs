@@ -98,6 +98,9 @@ drop_reasons! {
     NoNeighbour: Frame = "no_neighbour",
     /// To the router itself, and of a protocol that it does not answer.
     RouterNotSpoken: Frame = "router_not_spoken",
+    /// A congestion isolation message (802.1Qcz) to a port's own point that could not be read or was not
+    /// believed; isolation's counters say why.
+    CimRefused: Control = "cim_refused",
     /// Its lossy priority group is at its shared limit; or it is a further copy of a flooded frame,
     /// which never uses headroom, and its group is.
     SharedLimit: Congestion = "shared_limit",

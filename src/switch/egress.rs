@@ -117,8 +117,8 @@ impl<W: World> Switch<W> {
     #[inline]
     fn stage(&mut self, now: Instant, at: usize, popped: Popped<Queued<W::Frame>>) {
         let Popped { item, len, priority, class } = popped;
-        let Queued { mut frame, charge, ingress, mut marked, .. } = item;
-        self.leaves(at, class);
+        let Queued { mut frame, charge, ingress, mut marked, hold } = item;
+        self.leaves(at, class, hold);
         let left = self.ports[at].scheduler.bytes(class);
         match self.mark(at, class, left, MarkAt::Dequeue, &mut frame) {
             Ok(m) => marked |= m,
@@ -170,8 +170,8 @@ impl<W: World> Switch<W> {
         reason: DropReason,
     ) {
         while let Some(popped) = self.ports[at].scheduler.take(&mut self.arena, class) {
-            let Queued { charge, ingress, .. } = popped.item;
-            self.leaves(at, class);
+            let Queued { charge, ingress, hold, .. } = popped.item;
+            self.leaves(at, class, hold);
             self.count_drop(now, at, Some(popped.priority), reason);
             self.release(now, charge, ingress);
         }

@@ -270,7 +270,7 @@ impl<W: World> Switch<W> {
     }
 
     /// Gives an admitted frame to the worker that owns its egress port.
-    fn hand_over(&mut self, now: Instant, at: usize, item: Transit<W::Frame>) {
+    pub(super) fn hand_over(&mut self, now: Instant, at: usize, item: Transit<W::Frame>) {
         match self.handoff.give(item) {
             Ok(()) => self.given += 1,
             Err(item) => {

@@ -91,6 +91,17 @@ impl Tables {
         .unwrap_or(self.default)
     }
 
+    /// The priority of frames with this DSCP of which nobody knows whether they have a tag, where that
+    /// makes no difference.
+    pub(super) fn priority_of_untagged(&self, dscp: Option<Dscp>) -> Option<Priority> {
+        let by_tag = match self.trust {
+            Trust::Port | Trust::Dscp => false,
+            Trust::DscpThenPcp => dscp.is_none(),
+            Trust::Pcp | Trust::PcpThenDscp => true,
+        };
+        (!by_tag).then(|| self.priority(None, || dscp))
+    }
+
     /// The VLAN of frames without a VLAN identifier.
     #[inline]
     pub(super) const fn pvid(&self) -> Option<Vid> {

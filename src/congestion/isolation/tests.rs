@@ -3,7 +3,7 @@
 
 mod order;
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::*;
 use crate::congestion::streams::STREAMS_MAX;
@@ -64,7 +64,7 @@ fn isolation(plan: IsolationPlan) -> Isolation {
 }
 
 fn arrival(n: u32) -> Arrival {
-    Arrival { ingress: UPSTREAM, queue: queue(3), key: flow(n) }
+    Arrival { ingress: UPSTREAM, queue: queue(3), key: flow(n), labels: Labels::default() }
 }
 
 /// Queues of these lengths in classes 3 and 5.
@@ -79,7 +79,9 @@ fn us(n: u64) -> Instant {
 }
 
 fn received(n: u32, add: bool) -> Received {
-    Received { port: queue(3).port, mac: PEER, address: None, add, key: flow(n), class: class(3) }
+    let labels = Labels::default();
+    let (port, key) = (queue(3).port, flow(n));
+    Received { port, mac: PEER, address: None, add, key, labels, classes: 1 << 3 }
 }
 
 #[test]
@@ -106,25 +108,27 @@ fn a_flow_is_isolated_held_freed_and_brought_back() {
     let mut isolation = isolation(plan());
     for _ in 0..5 {
         assert_eq!(isolation.place(us(0), &arrival(1), &lengths(0, 0)).class, class(3));
-        isolation.on_enqueued(queue(3));
+        isolation.on_enqueued(queue(3), Hold::NONE);
     }
     let placed = isolation.place(us(1), &arrival(1), &lengths(4_001, 0));
     assert_eq!(placed.class, class(5));
-    isolation.on_enqueued(queue(5));
+    isolation.on_enqueued(queue(5), placed.hold);
+    assert!(isolation.holds_any(queue(5).port) && !isolation.holds_any(UPSTREAM));
     // Another flow in the same class stays where it is unless it finds the queue congested.
     assert_eq!(isolation.place(us(1), &arrival(2), &lengths(4_000, 1_000)).class, class(3));
     for _ in 0..5 {
         assert!(!isolation.may_leave(queue(5).port, placed.hold));
-        isolation.on_dequeued(queue(3));
+        isolation.on_dequeued(queue(3), Hold::NONE);
     }
     assert!(isolation.may_leave(queue(5).port, placed.hold));
     // The congesting queue is short but holds one of its frames: the next one follows it.
     let next = isolation.place(us(2), &arrival(1), &lengths(0, 1_000));
     assert_eq!((next.class, next.hold), (class(5), Hold::NONE));
-    isolation.on_enqueued(queue(5));
-    isolation.on_dequeued(queue(5));
+    isolation.on_enqueued(queue(5), Hold::NONE);
+    isolation.on_dequeued(queue(5), placed.hold);
+    assert!(!isolation.holds_any(queue(5).port));
     assert_eq!(isolation.place(us(3), &arrival(1), &lengths(0, 1_000)).class, class(5));
-    isolation.on_dequeued(queue(5));
+    isolation.on_dequeued(queue(5), Hold::NONE);
     // That one was lost on its way into the queue, which is empty now: there is nothing to wait for.
     assert_eq!(isolation.place(us(3), &arrival(1), &lengths(0, 0)).class, class(3));
     assert_eq!((isolation.counters().returned, isolation.flows().count()), (1, 0));
@@ -189,7 +193,7 @@ fn forged_cims_isolate_nothing_and_are_counted() {
         (Received { mac: stranger, ..good }, Heard::ForeignSource),
         (Received { address: v4(2), ..good }, Heard::ForeignSource),
         (Received { address: Some("2001:db8::1".parse().unwrap()), ..good }, Heard::ForeignSource),
-        (Received { class: class(5), ..good }, Heard::NotMonitored),
+        (Received { classes: 1 << 5, ..good }, Heard::NotMonitored),
     ];
     for (forged, want) in forged {
         assert_eq!(isolation.on_cim(us(0), &forged), want);

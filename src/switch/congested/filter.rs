@@ -13,6 +13,8 @@ pub(in crate::switch) struct Filter {
     sfcm: u16,
     /// Whether CIMs are looked at.
     cim: bool,
+    /// The lowest and the highest UDP port that CIMs come to; none where the first is more.
+    cim_ports: (u16, u16),
 }
 
 impl Filter {
@@ -20,7 +22,10 @@ impl Filter {
         let proxy = plan.proxy.as_ref().map(|proxy| proxy.udp_port);
         let sfcm = proxy.or(plan.sfc.as_ref().map(|sfc| sfc.point.udp_port)).unwrap_or(0);
         let cim = plan.isolation.is_some();
-        Self { on: sfcm != 0 || cim, sfcm, cim }
+        let points = plan.isolation.iter().flat_map(|isolation| &isolation.points);
+        let ports = points.map(|point| point.cim_port).filter(|port| *port != 0);
+        let cim_ports = ports.fold((u16::MAX, 0), |(low, high), n| (low.min(n), high.max(n)));
+        Self { on: sfcm != 0 || cim, sfcm, cim, cim_ports }
     }
 
     /// Whether a frame may be a message.
@@ -38,7 +43,12 @@ impl Filter {
             (ethertype, l3) = (EtherType(be16(16)), 18);
         }
         match ethertype {
-            EtherType::IPV4 | EtherType::IPV6 => self.is_sfcm(ethertype, &head[l3..]),
+            EtherType::IPV4 | EtherType::IPV6 => {
+                udp_port(ethertype, &head[l3..]).is_some_and(|port| {
+                    self.sfcm != 0 && port == self.sfcm
+                        || (self.cim_ports.0..=self.cim_ports.1).contains(&port)
+                })
+            }
             EtherType::CIM => self.cim,
             _ => false,
         }
@@ -48,12 +58,17 @@ impl Filter {
     /// and may be taken for a message that is then found to be none.
     #[inline]
     pub(super) fn is_sfcm(&self, ethertype: EtherType, packet: &[u8]) -> bool {
-        let (protocol, header) = match (ethertype, packet) {
-            (EtherType::IPV4, [first, ..]) => (9, usize::from(first & 0xf) * 4),
-            _ => (6, 40),
-        };
-        self.sfcm != 0
-            && packet.get(protocol) == Some(&Protocol::UDP.0)
-            && packet.get(header + 2..header + 4) == Some(&self.sfcm.to_be_bytes())
+        self.sfcm != 0 && udp_port(ethertype, packet) == Some(self.sfcm)
     }
+}
+
+/// The UDP port that a packet goes to, if it goes to one.
+#[inline]
+fn udp_port(ethertype: EtherType, packet: &[u8]) -> Option<u16> {
+    let (protocol, header) = match (ethertype, packet) {
+        (EtherType::IPV4, [first, ..]) => (9, usize::from(first & 0xf) * 4),
+        _ => (6, 40),
+    };
+    let port = packet.get(header + 2..)?.first_chunk()?;
+    (packet.get(protocol) == Some(&Protocol::UDP.0)).then_some(u16::from_be_bytes(*port))
 }

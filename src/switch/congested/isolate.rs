@@ -1,14 +1,14 @@
 //! Congestion Isolation on the way of a frame (802.1Qcz).
 
 use super::Placed;
-use crate::congestion::isolation::{Arrival, Hold, Isolation};
+use crate::congestion::isolation::{Arrival, Hold, Isolation, Labels, Placement};
 use crate::congestion::{FlowKey, Queue};
 use crate::frame::Frame;
 use crate::switch::Switch;
 use crate::switch::plan::SwitchPlan;
 use crate::time::Instant;
-use crate::units::{Bytes, PRIORITIES, PortId, TrafficClass};
-use crate::wire::flow::FiveTuple;
+use crate::units::{Bytes, Mac, PRIORITIES, PortId, TrafficClass, Vid};
+use crate::wire::msdu;
 use crate::world::World;
 
 /// The machine of a plan.
@@ -59,22 +59,33 @@ impl<W: World> Switch<W> {
         queue: Queue,
         frame: &W::Frame,
     ) -> (TrafficClass, Hold) {
-        let Some(flow) = FiveTuple::of_frame(frame.head()) else {
+        let Some((key, labels)) = flow_of(frame.head(), self.tables[queue.port.index()].pvid())
+        else {
             return (queue.class, Hold::NONE);
         };
-        let arrival = Arrival { ingress, queue, key: FlowKey::Ip(flow) };
         let scheduler = &self.ports[to].scheduler;
         let lengths: [Bytes; PRIORITIES] =
             TrafficClass::ALL.map(|class| Bytes(scheduler.bytes(class)));
+        let arrival = Arrival { ingress, queue, key, labels };
         let isolation = self.congested.isolation.as_mut().expect("asked only where there is one");
-        let placement = isolation.place(now, &arrival, &lengths);
-        (placement.class, placement.hold)
+        let Placement { class, hold, cim } = isolation.place(now, &arrival, &lengths);
+        if let Some(order) = cim {
+            self.send_cim(now, to, &order, frame);
+        }
+        (class, hold)
     }
 
     /// The classes of the port at `at` whose first frame waits for another queue, one bit each.
     #[inline]
     pub(in crate::switch) fn held_classes(&self, at: usize) -> u8 {
-        let Some(isolation) = &self.congested.isolation else { return 0 };
+        match &self.congested.isolation {
+            Some(isolation) if isolation.holds_any(self.ports[at].id) => self.holds(at, isolation),
+            _ => 0,
+        }
+    }
+
+    #[cold]
+    fn holds(&self, at: usize, isolation: &Isolation) -> u8 {
         let port = &self.ports[at];
         let mut held = 0;
         for class in TrafficClass::ALL {
@@ -87,11 +98,29 @@ impl<W: World> Switch<W> {
 
     /// A frame left a queue of the port at `at`, sent or not.
     #[inline]
-    pub(in crate::switch) fn leaves(&mut self, at: usize, class: TrafficClass) {
+    pub(in crate::switch) fn leaves(&mut self, at: usize, class: TrafficClass, hold: Hold) {
         if let Some(isolation) = &mut self.congested.isolation {
-            isolation.on_dequeued(Queue { port: self.ports[at].id, class });
+            isolation.on_dequeued(Queue { port: self.ports[at].id, class }, hold);
         }
     }
+}
+
+/// What flow a frame is of, and its labels. What is no IP packet is known by its addresses and its VLAN:
+/// that of its tag or, without one, that of the port where it leaves, so that both ends of a link come to
+/// the same whichever of them has it tagged. Nothing for what is too short.
+fn flow_of(head: &[u8], pvid: Option<Vid>) -> Option<(FlowKey, Labels)> {
+    let (dst, src) = (mac_at(head, 0)?, mac_at(head, 6)?);
+    let (tag, msdu) = msdu::of_frame(head).ok()?;
+    let vid = tag.and_then(|tag| tag.vid);
+    let key = match msdu::flow(msdu) {
+        Some(flow) => FlowKey::Ip(flow),
+        None => FlowKey::L2 { dst, src, vid: vid.or(pvid) },
+    };
+    Some((key, Labels { dst, src, vid }))
+}
+
+pub(super) fn mac_at(head: &[u8], at: usize) -> Option<Mac> {
+    Some(Mac(*head.get(at..)?.first_chunk()?))
 }
 
 impl Placed {

@@ -15,6 +15,8 @@
 //! had received them whose queue is congested ([`Switch::originate`]). Messages about messages are never
 //! made, so one frame causes a bounded number of others.
 
+mod cim;
+mod cim_in;
 mod filter;
 mod isolate;
 mod originate;
@@ -36,6 +38,7 @@ pub(super) struct Congested {
     /// By port and traffic class: nobody has to be told while a queue is not longer than this.
     floors: Box<[u64]>,
     pub(super) isolation: Option<Box<Isolation>>,
+    cims: Option<Box<cim::Cims>>,
 }
 
 /// Where a frame goes at its egress port.
@@ -78,6 +81,7 @@ impl Congested {
             filter: Filter::new(congestion),
             floors: floors.into_boxed_slice(),
             isolation: isolate::machine(plan),
+            cims: congestion.isolation.as_ref().map(|ci| Box::new(cim::Cims::new(plan, ci))),
         }
     }
 
@@ -108,7 +112,7 @@ impl<W: World> Switch<W> {
     ) {
         let port = self.ports[to].id;
         if let Some(isolation) = &mut self.congested.isolation {
-            isolation.on_enqueued(Queue { port, class });
+            isolation.on_enqueued(Queue { port, class }, item.hold);
         }
         if length > self.congested.floor(port, class) {
             self.congests(now, to, (class, priority), length, item);
@@ -131,6 +135,8 @@ impl<W: World> Switch<W> {
     /// A message of somebody came in.
     #[cold]
     pub(super) fn ingest_message(&mut self, now: Instant, at: usize, frame: W::Frame) {
-        self.ingest_unusual(now, at, frame);
+        if !self.hear_cim(now, at, &frame) {
+            self.ingest_unusual(now, at, frame);
+        }
     }
 }

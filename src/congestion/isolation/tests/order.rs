@@ -1,5 +1,5 @@
-//! Two queues that are served by chance: no flow's frames overtake each other, and nothing waits for
-//! ever.
+//! Two queues that are served by chance, either of which may be the monitored one: no flow's frames
+//! overtake each other, and nothing waits for ever.
 
 use std::collections::VecDeque;
 
@@ -27,8 +27,8 @@ struct Queues {
     isolation: Isolation,
     now: Instant,
     bug: Bug,
-    monitored: VecDeque<Frame>,
-    congesting: VecDeque<Frame>,
+    /// Those of classes 3 and 5.
+    queues: [VecDeque<Frame>; 2],
     /// The number of each flow's next frame, and of the last one that left.
     next: [u32; FLOWS as usize],
     left: [u32; FLOWS as usize],
@@ -37,11 +37,33 @@ struct Queues {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Arrive { flow: u32, lost: bool },
-    Serve { congesting: bool },
+    Arrive {
+        flow: u32,
+        lost: bool,
+    },
+    Serve {
+        congesting: bool,
+    },
     Wait(u64),
-    Cim { flow: u32, add: bool },
+    Cim {
+        flow: u32,
+        add: bool,
+    },
     Enable(bool),
+    /// The classes change their parts.
+    Map {
+        swapped: bool,
+    },
+}
+
+/// The class that a flow's frames come for: 5 for every third.
+fn class_of(flow: u32) -> u8 {
+    if flow % 3 == 2 { 5 } else { 3 }
+}
+
+/// The queue of class 3 or 5 in [`Queues::queues`].
+fn index(class: u8) -> usize {
+    usize::from(class == 5)
 }
 
 impl Queues {
@@ -50,8 +72,7 @@ impl Queues {
             isolation: isolation(plan),
             now: Instant::ZERO,
             bug,
-            monitored: VecDeque::new(),
-            congesting: VecDeque::new(),
+            queues: Default::default(),
             next: [1; FLOWS as usize],
             left: [0; FLOWS as usize],
             overtaken: false,
@@ -59,28 +80,28 @@ impl Queues {
     }
 
     fn arrive(&mut self, flow: u32, lost: bool) {
-        let lengths =
-            lengths(self.monitored.len() as u64 * FRAME, self.congesting.len() as u64 * FRAME);
-        let concerned = self.isolation.concerns(queue(3), lengths[3]);
-        let placed = self.isolation.place(self.now, &arrival(flow), &lengths);
-        assert!(concerned || (placed.class, placed.cim) == (class(3), None));
+        let [three, five] = self.queues.each_ref().map(|frames| frames.len() as u64 * FRAME);
+        let lengths = lengths(three, five);
+        let own = queue(class_of(flow));
+        let arrival = Arrival { queue: own, ..arrival(flow) };
+        let concerned = self.isolation.concerns(own, lengths[own.class.index()]);
+        let placed = self.isolation.place(self.now, &arrival, &lengths);
+        assert!(concerned || (placed.class, placed.cim) == (own.class, None));
         if lost {
             return;
         }
         let number = &mut self.next[flow as usize];
         let frame = (flow, *number, placed.hold);
         *number += 1;
-        let congesting = placed.class == class(5);
-        if !(congesting && self.bug == Bug::JoinsUntold) {
-            self.isolation.on_enqueued(Queue { class: placed.class, ..queue(3) });
+        if placed.class == own.class || self.bug != Bug::JoinsUntold {
+            self.isolation.on_enqueued(Queue { class: placed.class, ..own }, placed.hold);
         }
-        let queue = if congesting { &mut self.congesting } else { &mut self.monitored };
-        queue.push_back(frame);
+        self.queues[index(placed.class.get())].push_back(frame);
     }
 
     /// Serves a queue, if its head may leave; whether one did.
-    fn serve(&mut self, congesting: bool) -> bool {
-        let frames = if congesting { &mut self.congesting } else { &mut self.monitored };
+    fn serve(&mut self, class: u8) -> bool {
+        let frames = &mut self.queues[index(class)];
         let Some(&(flow, number, hold)) = frames.front() else {
             return false;
         };
@@ -88,8 +109,8 @@ impl Queues {
             return false;
         }
         frames.pop_front();
-        if !(congesting && self.bug == Bug::JoinsUntold) {
-            self.isolation.on_dequeued(queue(if congesting { 5 } else { 3 }));
+        if class == class_of(flow) || self.bug != Bug::JoinsUntold {
+            self.isolation.on_dequeued(queue(class), hold);
         }
         self.overtaken |= number != self.left[flow as usize] + 1;
         self.left[flow as usize] = number;
@@ -100,23 +121,33 @@ impl Queues {
         match *step {
             Step::Arrive { flow, lost } => self.arrive(flow, lost),
             Step::Serve { congesting } => {
-                self.serve(congesting);
+                self.serve(if congesting { 5 } else { 3 });
             }
             Step::Wait(us) => self.now += Duration::from_micros(us),
             Step::Cim { flow, add } => {
-                self.isolation.on_cim(self.now, &received(flow, add));
+                let received = Received { classes: 1 << class_of(flow), ..received(flow, add) };
+                self.isolation.on_cim(self.now, &received);
             }
             Step::Enable(enabled) => {
                 let plan = IsolationPlan { enabled, ..*self.isolation.plan() };
                 self.isolation.set_plan(plan).unwrap();
+            }
+            Step::Map { swapped } => {
+                let map =
+                    if swapped { [0, 0, 0, 6, 0, -4, 0, 0] } else { [0, 0, 0, -6, 0, 4, 0, 0] };
+                let map = QueueMap::new(map, MapReading::Partner).unwrap();
+                self.isolation.set_plan(IsolationPlan { map, ..*self.isolation.plan() }).unwrap();
             }
         }
     }
 
     /// Serves both queues until they are empty, the congesting one first; whether that comes to an end.
     fn drain(&mut self) -> bool {
-        while self.serve(true) || self.serve(false) {}
-        self.monitored.is_empty() && self.congesting.is_empty()
+        while self.serve(5) || self.serve(3) {}
+        assert!(
+            !self.queues.iter().all(VecDeque::is_empty) || !self.isolation.holds_any(queue(3).port)
+        );
+        self.queues.iter().all(VecDeque::is_empty)
     }
 }
 
@@ -130,6 +161,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             2 => (0_u64..40).prop_map(Step::Wait),
             1 => (flow, any::<bool>()).prop_map(|(flow, add)| Step::Cim { flow, add }),
             1 => prop::bool::weighted(0.8).prop_map(Step::Enable),
+            1 => any::<bool>().prop_map(|swapped| Step::Map { swapped }),
         ],
         1..600,
     )
@@ -163,8 +195,10 @@ proptest! {
         queues.drain();
         queues.now += Duration::from_micros(100);
         for flow in 0..FLOWS {
-            let placed = queues.isolation.place(queues.now, &arrival(flow), &lengths(0, 0));
-            prop_assert_eq!(placed.class, class(3));
+            let own = queue(class_of(flow));
+            let arrival = Arrival { queue: own, ..arrival(flow) };
+            let placed = queues.isolation.place(queues.now, &arrival, &lengths(0, 0));
+            prop_assert_eq!(placed.class, own.class);
         }
         prop_assert_eq!(queues.isolation.flows().count(), 0);
     }
@@ -175,10 +209,10 @@ proptest! {
 fn provoke(bug: Bug) -> Queues {
     let mut queues = Queues::new(small(4), bug);
     (0..6).for_each(|_| queues.arrive(1, false));
-    queues.serve(true);
-    while queues.serve(false) {}
+    queues.serve(5);
+    while queues.serve(3) {}
     queues.arrive(1, false);
-    queues.serve(false);
+    queues.serve(3);
     queues.drain();
     queues
 }

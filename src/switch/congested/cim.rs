@@ -1,0 +1,207 @@
+//! CIMs that the switch sends: to the peer of the port that a congesting frame came in by, at once, and by
+//! that port whatever the address table says.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::buffer::Admission;
+use crate::congestion::isolation::{CimOrder, CimType, Peer};
+use crate::frame::Frame;
+use crate::port::Port;
+use crate::stats::DropReason;
+use crate::switch::Switch;
+use crate::switch::congested::{Congested, Placed};
+use crate::switch::plan::{CongestionIsolationPlan, IsolationPoint, PortPlan, SwitchPlan};
+use crate::switch::port_state::Queued;
+use crate::time::Instant;
+use crate::units::{Dscp, Mac, PortId, Priority};
+use crate::wire::ip::Ecn;
+use crate::wire::{cim, datagram, ethernet, msdu};
+use crate::world::{Handoff, Transit, World};
+
+/// The longest frame with a CIM: the largest MSDU over IPv6.
+const CIM_FRAME_MAX: usize = ethernet::HEADER_LEN + cim::LEN_MAX;
+
+/// TTL and hop limit of CIMs. The peer is the next bridge, and may be behind routers all the same.
+const TTL: u8 = 64;
+
+/// What is said to peers, and what is heard of them.
+pub(in crate::switch) struct Cims {
+    priority: Priority,
+    dscp: Dscp,
+    min_header_octets: u16,
+    pub(super) dialect: cim::Dialect,
+    /// By port: its own addresses.
+    points: Box<[Point]>,
+    /// By port: what was sent and received.
+    pub(super) counters: Box<[CimPortCounters]>,
+}
+
+/// A congestion isolation point with the address that it has by default.
+#[derive(Clone, Copy)]
+pub(super) struct Point {
+    pub(super) mac: Mac,
+    pub(super) ipv4: Option<Ipv4Addr>,
+    pub(super) ipv6: Option<Ipv6Addr>,
+    /// The UDP port that CIMs come to; 0 for none.
+    pub(super) cim_port: u16,
+}
+
+impl Cims {
+    pub(super) fn new(plan: &SwitchPlan, isolation: &CongestionIsolationPlan) -> Self {
+        let point = |(n, port): (usize, &PortPlan)| {
+            let IsolationPoint { mac, ipv4, ipv6, cim_port } =
+                isolation.points.get(n).copied().unwrap_or_default();
+            Point { mac: mac.unwrap_or(port.mac), ipv4, ipv6, cim_port }
+        };
+        let points: Box<[Point]> = plan.ports.iter().enumerate().map(point).collect();
+        Self {
+            priority: isolation.cim_tx_priority,
+            dscp: isolation.dscp,
+            min_header_octets: isolation.min_header_octets,
+            dialect: isolation.dialect,
+            counters: vec![CimPortCounters::default(); points.len()].into_boxed_slice(),
+            points,
+        }
+    }
+
+    #[inline]
+    pub(super) fn point(&self, port: PortId) -> &Point {
+        &self.points[port.index()]
+    }
+
+    /// The frame with the CIM about the flow of `head` for a peer behind `to`, written into `out`; its
+    /// length, or why there is none.
+    fn write(
+        &self,
+        (add, to): (bool, PortId),
+        peer: &Peer,
+        head: &[u8],
+        out: &mut [u8; CIM_FRAME_MAX],
+    ) -> Result<usize, Unsaid> {
+        let point = self.point(to);
+        let encapsulation = match peer.cim_type {
+            CimType::L2 => cim::Encapsulation::L2,
+            CimType::Ipv4 => {
+                let from = point.ipv4.ok_or(Unsaid::NoAddress)?.into();
+                let to = peer.ipv4.ok_or(Unsaid::NoAddress)?.into();
+                cim::Encapsulation::Udp(self.headers(from, to, peer.udp_port))
+            }
+            CimType::Ipv6 => {
+                let from = point.ipv6.ok_or(Unsaid::NoAddress)?.into();
+                let to = peer.ipv6.ok_or(Unsaid::NoAddress)?.into();
+                cim::Encapsulation::Udp(self.headers(from, to, peer.udp_port))
+            }
+        };
+        let (tag, msdu) = msdu::of_frame(head).map_err(|_| Unsaid::Unwritable)?;
+        let header = ethernet::Repr::parse(head).map_err(|_| Unsaid::Unwritable)?;
+        let mut padded = [0; cim::MSDU_MIN];
+        let most = usize::from(self.min_header_octets.max(peer.encap_len));
+        let message = cim::Repr {
+            encapsulation,
+            add,
+            dst: header.dst,
+            src: header.src,
+            vid: tag.and_then(|tag| tag.vid),
+            msdu: msdu::bounded(msdu, most.min(cim::MSDU_MAX), &mut padded),
+        };
+        let ethernet =
+            ethernet::Repr { dst: peer.mac, src: point.mac, ethertype: message.ethertype() };
+        let (first, rest) = out.split_at_mut(ethernet::HEADER_LEN);
+        ethernet.emit(first).map_err(|_| Unsaid::Unwritable)?;
+        message.emit(rest, &self.dialect).map_err(|_| Unsaid::Unwritable)?;
+        Ok(ethernet::HEADER_LEN + message.buffer_len(&self.dialect))
+    }
+
+    /// The headers of a CIM in IP. It comes from the port that it goes to, as nobody answers it.
+    const fn headers(&self, src: IpAddr, dst: IpAddr, port: u16) -> datagram::Repr {
+        let (dscp, ecn) = (self.dscp, Ecn::NotEct);
+        datagram::Repr { src, dst, dscp, ecn, ttl: TTL, src_port: port, dst_port: port }
+    }
+}
+
+/// Why a CIM that was due was not sent.
+#[derive(Clone, Copy)]
+enum Unsaid {
+    /// The port has no address of the kind that its peer wants to hear from.
+    NoAddress,
+    /// The frame is none that a CIM can be about: it is one itself, or no whole header.
+    Unwritable,
+    /// There is no memory for it.
+    NoMemory,
+}
+
+impl<W: World> Switch<W> {
+    /// Sends a CIM about the flow of `frame`, which congests the port at `at`.
+    pub(super) fn send_cim(&mut self, now: Instant, at: usize, order: &CimOrder, frame: &W::Frame) {
+        let CimOrder { add, to } = *order;
+        let Congested { cims: Some(cims), isolation: Some(isolation), .. } = &self.congested else {
+            return;
+        };
+        let mut octets = [0; CIM_FRAME_MAX];
+        let peer = *isolation.peer(to).expect("CIMs are ordered for ports that have a peer");
+        let written = cims.write((add, to), &peer, frame.head(), &mut octets);
+        let priority = cims.priority;
+        let made = written.and_then(|len| {
+            let message = self.ports[at].port.message_frame(&octets[..len]);
+            message.ok_or(Unsaid::NoMemory)
+        });
+        let cims = self.congested.cims.as_mut().expect("looked at above");
+        let counters = &mut cims.counters[to.index()];
+        match made {
+            Ok(message) => {
+                counters.sent += 1;
+                self.ports[at].counters.originated += 1;
+                self.send_by(now, (at, to), priority, message);
+            }
+            Err(Unsaid::NoAddress) => counters.no_address += 1,
+            Err(Unsaid::Unwritable) => counters.unwritable += 1,
+            Err(Unsaid::NoMemory) => counters.no_memory += 1,
+        }
+    }
+
+    /// Queues a message that the port at `at` gave cause for at the port `to`, as if it had come in by
+    /// the first one for the second one.
+    fn send_by(
+        &mut self,
+        now: Instant,
+        (at, to): (usize, PortId),
+        priority: Priority,
+        frame: W::Frame,
+    ) {
+        let ingress = self.ports[at].id;
+        if !self.handoff.is_up(to) {
+            return self.count_drop(now, at, Some(priority), DropReason::EgressDown);
+        }
+        let group = self.tables[ingress.index()].group(priority);
+        let charge = match self.ledger.admit(ingress, group, frame.wire_len()) {
+            Admission::Refused(refusal) => return self.refused(now, at, priority, refusal),
+            Admission::Admitted { charge, crossed } => {
+                if let Some(crossing) = crossed {
+                    self.on_crossing(now, ingress, group, crossing);
+                }
+                charge
+            }
+        };
+        let Some(local) = self.local(to) else {
+            return self.hand_over(
+                now,
+                at,
+                Transit { frame, charge, egress: to, ingress, priority },
+            );
+        };
+        let placed = Placed::plain(self.tables[to.index()].class(priority));
+        let queued = Queued::new(frame, charge, ingress, placed);
+        self.enqueue(now, local, priority, placed, queued);
+    }
+}
+
+/// CIMs of one port.
+#[derive(Clone, Copy, Default, Debug)]
+pub(in crate::switch) struct CimPortCounters {
+    pub(in crate::switch) sent: u64,
+    pub(in crate::switch) no_address: u64,
+    pub(in crate::switch) unwritable: u64,
+    pub(in crate::switch) no_memory: u64,
+    pub(in crate::switch) received: u64,
+    pub(in crate::switch) malformed: u64,
+}

@@ -1,0 +1,114 @@
+//! CIMs that come in: those to a port's own congestion isolation point are read whole, believed or not, and
+//! go no further; all others are data.
+//!
+//! A CIM comes in by the port whose queue its flow is in, so it is heard by the worker that serves that
+//! queue, and no other need know of it.
+
+use core::net::IpAddr;
+
+use super::Congested;
+use super::cim::Point;
+use crate::congestion::FlowKey;
+use crate::congestion::isolation::{Labels, Received};
+use crate::frame::Frame;
+use crate::stats::DropReason;
+use crate::switch::Switch;
+use crate::switch::tables::Tables;
+use crate::time::Instant;
+use crate::units::{Dscp, PortId};
+use crate::wire::flow::FiveTuple;
+use crate::wire::ip::{self, Protocol};
+use crate::wire::{EtherType, cim, msdu, vlan};
+use crate::world::World;
+
+impl<W: World> Switch<W> {
+    /// Hears a frame if it is a CIM to this port. Whether it was one, which then went no further.
+    pub(super) fn hear_cim(&mut self, now: Instant, at: usize, frame: &W::Frame) -> bool {
+        let port = self.ports[at].id;
+        let Congested { cims: Some(cims), isolation: Some(isolation), .. } = &mut self.congested
+        else {
+            return false;
+        };
+        let Some((ethertype, octets)) = for_point(frame.head(), cims.point(port)) else {
+            return false;
+        };
+        if !self.ports[at].up {
+            return false;
+        }
+        let counters = &mut cims.counters[port.index()];
+        counters.received += 1;
+        let obeyed = match cim::Repr::parse(ethertype, octets, &cims.dialect) {
+            Err(_) => {
+                counters.malformed += 1;
+                false
+            }
+            Ok(message) => {
+                let received = received(&self.tables, port, frame.head(), &message);
+                isolation.on_cim(now, &received).is_obeyed()
+            }
+        };
+        if obeyed {
+            self.ports[at].counters.consumed += 1;
+        } else {
+            self.count_drop(now, at, None, DropReason::CimRefused);
+        }
+        true
+    }
+}
+
+/// What follows the EtherType of a frame that goes to a congestion isolation point as CIMs do.
+fn for_point<'a>(head: &'a [u8], point: &Point) -> Option<(EtherType, &'a [u8])> {
+    let walk = vlan::walk(head).ok()?;
+    let octets = &head[walk.l3..];
+    if walk.dst != point.mac {
+        return None;
+    }
+    if walk.ethertype == EtherType::CIM {
+        return Some((walk.ethertype, octets));
+    }
+    let packet = ip::View::new(walk.ethertype, octets).ok()?;
+    let own = match packet.dst() {
+        IpAddr::V4(dst) => point.ipv4 == Some(dst),
+        IpAddr::V6(dst) => point.ipv6 == Some(dst),
+    };
+    let flow = FiveTuple::of(&packet);
+    let to_it = flow.protocol == Protocol::UDP && flow.dst_port == point.cim_port;
+    (own && point.cim_port != 0 && to_it).then_some((walk.ethertype, octets))
+}
+
+/// What a message that came in by `port` says, as the machine wants to know it.
+fn received(tables: &[Tables], port: PortId, head: &[u8], message: &cim::Repr<'_>) -> Received {
+    let own = &tables[port.index()];
+    let key = match message.flow() {
+        Some(flow) => FlowKey::Ip(flow),
+        None => {
+            let vid = message.vid.or(own.pvid());
+            FlowKey::L2 { dst: message.dst, src: message.src, vid }
+        }
+    };
+    let address = match message.encapsulation {
+        cim::Encapsulation::L2 => None,
+        cim::Encapsulation::Udp(headers) => Some(headers.src),
+    };
+    Received {
+        port,
+        mac: super::isolate::mac_at(head, 6).unwrap_or_default(),
+        address,
+        add: message.add,
+        key,
+        labels: Labels { dst: message.dst, src: message.src, vid: message.vid },
+        classes: classes(tables, own, dscp(message.msdu)),
+    }
+}
+
+/// The classes of the port with the tables `own` that packets with this DSCP may be in, whichever port
+/// they came in by: one where ports go by the DSCP, all where some go by a tag, which CIMs do not show.
+fn classes(tables: &[Tables], own: &Tables, dscp: Option<Dscp>) -> u8 {
+    let class = |tables: &Tables| Some(1 << own.class(tables.priority_of_untagged(dscp)?).get());
+    tables.iter().map(class).try_fold(0, |sum, class| Some(sum | class?)).unwrap_or(u8::MAX)
+}
+
+fn dscp(msdu: &[u8]) -> Option<Dscp> {
+    let (ethertype, packet) = msdu::network(msdu)?;
+    Some(ip::View::new(ethertype, packet).ok()?.dscp())
+}
