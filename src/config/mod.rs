@@ -26,8 +26,9 @@ mod tests;
 pub use error::{ConfigError, Finding, Mark, Warning};
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
 pub(crate) use resolve::{
-    Around, Cx, HeadroomRule, Place, Said, UNNAMED, VirtualPort, VirtualSwitch, agents, ecn_plan,
-    group_plan, named_interface, told, unknown_name, virtual_switch,
+    Around, Congestion, Cx, HeadroomRule, Place, Said, UNNAMED, VirtualPort, VirtualSaid,
+    VirtualSwitch, agents, ecn_plan, group_plan, longest, named_interface, seed_congestion,
+    senders, told, udp_port, unknown_name, virtual_switch,
 };
 pub(crate) use schema::schema_of;
 pub use schema::switch_schema;

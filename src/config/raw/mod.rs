@@ -6,6 +6,7 @@
 
 mod agents;
 mod buffer;
+mod congestion;
 mod discovery;
 mod keys;
 mod port;
@@ -15,6 +16,14 @@ pub use agents::{
     PtpProfile, RidesName, StatisticName, TimesName,
 };
 pub use buffer::{Buffer, Lossless, Profile, Shared, Xoff};
+pub use congestion::{
+    AddBitName, Aqm, AttachedName, Centiseconds, CimDialect, CimRepeatName, CimTypeName,
+    CongestionIsolation, FastCnp, FastCnpQueue, IsolationPeer, IsolationQueue, LocatorName,
+    MapReadingName, MessageLimit, OctetThreeName, PausePolicy, PortFastCnp, PortIsolation, PortQcn,
+    PortSfc, Qcn, QcnQueue, QpEntry, QueueMapSaid, RememberName, SendersSaid, Sfc, SfcCountName,
+    SfcFormName, SfcFromName, SfcLifeName, SfcProxy, SfcProxyAccept, SfcProxyCache, SfcQueue,
+    SourceQpSaid, TrafficClasses, VidBitsName,
+};
 pub use discovery::{
     AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxSubtypes, DcbxTopology,
     DeviceName, FamilyWidthName, Lldp, OrientationName, PfcFormName, PrecedenceName, Recommend,
@@ -53,6 +62,16 @@ pub struct File {
     /// IP routing between VLANs. Default: none; frames are bridged only.
     #[serde(default)]
     pub routing: Routing,
+    /// Source flow control points. `{}` turns them on. Default: none.
+    pub sfc: Option<Sfc>,
+    /// Congestion isolation. Default: none.
+    pub congestion_isolation: Option<CongestionIsolation>,
+    /// The proxy that turns source flow control messages into PFC. `{}` turns it on. Default: none.
+    pub sfc_proxy: Option<SfcProxy>,
+    /// Congestion notifications of RoCEv2 made by the switch. `{}` turns them on. Default: none.
+    pub fast_cnp: Option<FastCnp>,
+    /// Quantized Congestion Notification. `{}` turns it on. Default: none.
+    pub qcn: Option<Qcn>,
     /// DPDK's memory and arguments.
     #[serde(default)]
     pub eal: Eal,

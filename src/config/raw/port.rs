@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::agents::{Headroom, Measurement, Ptp};
 use super::buffer::Shared;
+use super::congestion::{AttachedName, LocatorName, PortFastCnp, PortIsolation, PortQcn, PortSfc};
 use super::discovery::{Dcbx, Lldp};
 use super::keys::{Range, VlanRange};
 use crate::config::quantity::{Length, Rate, Ratio, Size, Span};
@@ -83,6 +84,21 @@ pub struct Port {
     pub lldp: Option<Lldp>,
     /// DCBX. `{}` turns it on. Default: off.
     pub dcbx: Option<Dcbx>,
+    /// What is at the other end, for source flow control: a `switch`, a `host` that knows PFC alone,
+    /// an `sfc_host` that obeys messages by itself, or `auto`: a host that says by DCBX which it is.
+    /// Default: `switch`.
+    pub attached: Option<AttachedName>,
+    /// Where congestion at this port is, which messages say: `incast`, at the edge, `in_network`, or
+    /// `auto`, as what is attached and Topology Recognition have it. Default: `auto`.
+    pub congestion_locator: Option<LocatorName>,
+    /// Source flow control where this port differs from the switch's `sfc`. Default: nowhere.
+    pub sfc: Option<PortSfc>,
+    /// Congestion isolation: addresses and the peer of this port. Default: none of its own.
+    pub congestion_isolation: Option<PortIsolation>,
+    /// Notifications where this port differs from the switch's `fast_cnp`. Default: nowhere.
+    pub fast_cnp: Option<PortFastCnp>,
+    /// Congestion points where this port differs from the switch's `qcn`. Default: nowhere.
+    pub qcn: Option<PortQcn>,
 }
 
 /// Whether egress is shaped. Tools that still read YAML 1.1 write `on` and `off` as booleans.

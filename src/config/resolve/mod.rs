@@ -6,6 +6,7 @@
 
 mod agents;
 mod classify;
+mod congestion;
 mod device;
 mod flow;
 mod groups;
@@ -19,10 +20,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use agents::ets_of;
 pub(crate) use agents::{Around, Said, UNNAMED, agents, told};
+pub(crate) use congestion::{Congestion, longest, seed as seed_congestion, senders, udp_port};
 pub(crate) use groups::{HeadroomRule, group_plan};
 pub(crate) use link::named_interface;
 pub(crate) use queues::ecn as ecn_plan;
-pub(crate) use virtual_switch::{VirtualPort, VirtualSwitch, virtual_switch};
+pub(crate) use virtual_switch::{VirtualPort, VirtualSaid, VirtualSwitch, virtual_switch};
 
 use super::error::{Finding, Mark, Warning, nearest};
 use super::plan::{Machine, SwitchFile};
@@ -32,7 +34,7 @@ use super::tree::{Kind, Node};
 use crate::discovery::Role;
 use crate::frame::BURST;
 use crate::headroom::{DelayInputs, SoftwareTerms};
-use crate::switch::{CongestionPlan, PortPlan, SwitchPlan};
+use crate::switch::{PortPlan, SwitchPlan};
 use crate::units::{BitsPerSec, Mac};
 
 /// The shortest and the longest frame that a switch can be told to forward, FCS included.
@@ -286,6 +288,16 @@ pub(super) fn resolve(
     let (buffer, headroom) = groups::buffer(&mut cx, &at, &meant.buffer, &drafts, rules);
     lossless::check(&mut cx, &drafts, &buffer);
     queues::check_against_buffer(&mut cx, &drafts, &buffer);
+    let said = Congestion {
+        sfc: meant.sfc.as_ref(),
+        isolation: meant.congestion_isolation.as_ref(),
+        proxy: meant.sfc_proxy.as_ref(),
+        fast_cnp: meant.fast_cnp.as_ref(),
+        qcn: meant.qcn.as_ref(),
+    };
+    let mut congestion = congestion::congestion(&mut cx, &at, &said, &drafts, &buffer);
+    congestion::check_proxy(&mut cx, &said, &drafts);
+    seed_congestion(&mut congestion, meant.switch.seed);
     let bridge = routing::bridge(&mut cx, &at.key("bridge"), &meant.bridge, &drafts);
     let routing = routing::routing(&mut cx, &at.key("routing"), &meant.routing, &drafts, &name);
     let observe_at = at.key("observe").key("prometheus");
@@ -296,7 +308,6 @@ pub(super) fn resolve(
     let pool_frames = device::pool_frames(&buffer, &devices);
     let ports = drafts.into_iter().map(|d| d.plan).collect();
     let seed = meant.switch.seed;
-    let congestion = CongestionPlan::default();
     let plan = SwitchPlan { name, ports, buffer, bridge, routing, congestion, max_frame, seed };
     let telemetry = meant.observe.telemetry;
     let file = SwitchFile { plan, devices, workers, eal, listen, telemetry, pool_frames, headroom };

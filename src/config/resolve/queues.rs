@@ -3,7 +3,7 @@
 use super::groups::cells_below;
 use super::{Cx, Draft, Place, by_number};
 use crate::buffer::{Alpha, BufferPlan, SharedLimit};
-use crate::config::quantity::{Size, octets};
+use crate::config::quantity::{Ratio, Size, octets};
 use crate::config::raw;
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
 use crate::schedule::{ClassPlan, LinePlan, SchedulePlan};
@@ -67,22 +67,8 @@ fn class(cx: &mut Cx, at: &Place<'_>, queue: &raw::Queue) -> ClassPlan {
 
 /// A marking curve.
 pub(crate) fn ecn(cx: &mut Cx, at: &Place<'_>, raw: &raw::Ecn, rate: BitsPerSec) -> EcnPlan {
-    let kmin = raw.kmin.map_or(rate.get() / KMIN_RATE_DIVISOR, |s| s.0);
-    let kmax = raw.kmax.map_or(kmin.saturating_mul(4), |s| s.0);
-    if kmin > kmax {
-        let what = format!(
-            "kmin ({}) is above kmax ({}); marking starts at kmin and is certain above kmax",
-            octets(kmin),
-            octets(kmax)
-        );
-        let field = if raw.kmin.is_some() { "kmin" } else { "kmax" };
-        cx.error(&at.key(field), what);
-    }
-    let pmax = u64::from(raw.pmax.map_or(PMAX_DEFAULT, |r| r.0));
+    let plan = curve(cx, at, (raw.kmin, raw.kmax, raw.pmax), kmin_default(rate));
     EcnPlan {
-        kmin: Bytes(kmin),
-        kmax: Bytes(kmax),
-        pmax: ((pmax * 65_536 + 500_000) / 1_000_000) as u32,
         at: match raw.at.unwrap_or_default() {
             raw::MarkPoint::Enqueue => MarkAt::Enqueue,
             raw::MarkPoint::Dequeue => MarkAt::Dequeue,
@@ -91,6 +77,40 @@ pub(crate) fn ecn(cx: &mut Cx, at: &Place<'_>, raw: &raw::Ecn, rate: BitsPerSec)
             raw::NotEctAction::Pass => NotEct::Pass,
             raw::NotEctAction::Drop => NotEct::Drop,
         },
+        ..plan
+    }
+}
+
+/// Where marking begins at a port that does not say.
+pub(super) const fn kmin_default(rate: BitsPerSec) -> Bytes {
+    Bytes(rate.get() / KMIN_RATE_DIVISOR)
+}
+
+/// A curve by its Kmin, Kmax and Pmax, marking where a frame joins and dropping nothing.
+pub(super) fn curve(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    (kmin_said, kmax, pmax): (Option<Size>, Option<Size>, Option<Ratio>),
+    kmin_default: Bytes,
+) -> EcnPlan {
+    let kmin = kmin_said.map_or(kmin_default.0, |s| s.0);
+    let kmax = kmax.map_or(kmin.saturating_mul(4), |s| s.0);
+    if kmin > kmax {
+        let what = format!(
+            "kmin ({}) is above kmax ({}); marking starts at kmin and is certain above kmax",
+            octets(kmin),
+            octets(kmax)
+        );
+        let field = if kmin_said.is_some() { "kmin" } else { "kmax" };
+        cx.error(&at.key(field), what);
+    }
+    let pmax = u64::from(pmax.map_or(PMAX_DEFAULT, |r| r.0));
+    EcnPlan {
+        kmin: Bytes(kmin),
+        kmax: Bytes(kmax),
+        pmax: ((pmax * 65_536 + 500_000) / 1_000_000) as u32,
+        at: MarkAt::Enqueue,
+        not_ect: NotEct::Pass,
     }
 }
 

@@ -3,8 +3,8 @@
 
 use super::groups::{self, HeadroomRule, Rules};
 use super::{
-    Around, Cx, Draft, FRAME_DEFAULT, FRAME_MAX, FRAME_MIN, Place, Said, UNNAMED, Who, agents,
-    ets_of, lossless, port, queues,
+    Around, Congestion, Cx, Draft, FRAME_DEFAULT, FRAME_MAX, FRAME_MIN, Place, Said, UNNAMED, Who,
+    agents, congestion, ets_of, lossless, port, queues,
 };
 use crate::buffer::BufferPlan;
 use crate::config::plan::HeadroomCheck;
@@ -13,7 +13,7 @@ use crate::config::raw;
 use crate::discovery::Role;
 use crate::headroom::{DelayInputs, SoftwareTerms};
 use crate::schedule::LinePlan;
-use crate::switch::PortPlan;
+use crate::switch::{CongestionPlan, PortPlan};
 use crate::time::Duration;
 use crate::units::{Bytes, Mac};
 
@@ -39,21 +39,33 @@ pub(crate) struct VirtualSwitch {
     pub max_frame: u32,
     /// What each lossless group needs and has.
     pub headroom: Vec<HeadroomCheck>,
+    /// What is done about congesting flows, without seeds. What is attached to ports is as `defaults`
+    /// say.
+    pub congestion: CongestionPlan,
 }
 
-/// Makes a switch of what is said in `at`, which holds `max_frame`, `buffer` and `defaults`. Cells
+/// What is said of a switch: `max_frame`, `buffer`, `defaults`, and what concerns congestion.
+pub(crate) struct VirtualSaid<'a> {
+    pub max_frame: Option<Size>,
+    pub buffer: &'a raw::Buffer,
+    pub defaults: &'a raw::Port,
+    pub congestion: Congestion<'a>,
+}
+
+/// Makes a switch of what is said in `at`, which holds all that `said` does. Cells
 /// may be as small as an octet: a virtual world has no pool of frames that could run dry.
 pub(crate) fn virtual_switch(
     cx: &mut Cx,
     at: &Place<'_>,
-    (max_frame, buffer, defaults): (Option<Size>, &raw::Buffer, &raw::Port),
+    said: &VirtualSaid<'_>,
     ports: &[VirtualPort<'_>],
     rule: HeadroomRule,
 ) -> VirtualSwitch {
     let before = (cx.errors.len(), cx.warnings.len());
-    let said = max_frame.map_or(FRAME_DEFAULT, |s| s.0);
+    let VirtualSaid { max_frame, buffer, defaults, congestion: _ } = *said;
+    let longest = max_frame.map_or(FRAME_DEFAULT, |s| s.0);
     let max_at = at.key("max_frame");
-    let max_frame = cx.ranged(&max_at, said, (FRAME_MIN, FRAME_MAX), FRAME_DEFAULT) as u32;
+    let max_frame = cx.ranged(&max_at, longest, (FRAME_MIN, FRAME_MAX), FRAME_DEFAULT) as u32;
     let cell = groups::cell(cx, &at.key("buffer"), buffer, 1);
     let port_at = at.key("defaults");
     let mut drafts = Vec::with_capacity(ports.len());
@@ -83,6 +95,7 @@ pub(crate) fn virtual_switch(
     let (buffer, headroom) = groups::buffer(cx, at, buffer, &drafts, rules);
     lossless::check(cx, &drafts, &buffer);
     queues::check_against_buffer(cx, &drafts, &buffer);
+    let congestion = congestion::congestion(cx, at, &said.congestion, &drafts, &buffer);
     // Ports are many and alike here, and all have the same few lines of the file.
     let names: Vec<&str> = ports.iter().map(|p| p.name).collect();
     cx.merge_alike(before, &names);
@@ -91,5 +104,6 @@ pub(crate) fn virtual_switch(
         buffer,
         max_frame,
         headroom,
+        congestion,
     }
 }

@@ -20,7 +20,15 @@ ports:
     ptp: {}
     lldp: {}
     dcbx: {isolation: {}, topology: {}}
-  - {name: d, device: net_null3, measurement: {}}
+  - name: d
+    device: net_null3
+    measurement: {}
+    congestion_isolation: {peer: {peer-mac-address: 02:00:00:00:00:09}}
+sfc: {budget: {}, queues: {3: {aqm: {}}}}
+congestion_isolation: {isolate: {3: 4}}
+sfc_proxy: {policy: {}, cache: {}}
+fast_cnp: {}
+qcn: {queues: {3: {}}}
 ";
 
 /// The same with every default written out; `$Type.field` stands for what the schema says.
@@ -41,6 +49,8 @@ defaults:
   shaped: $Port.shaped
   trust: $Port.trust
   default_priority: $Port.default_priority
+  attached: $Port.attached
+  congestion_locator: $Port.congestion_locator
   link:
     length: $Link.length
     phy: $Link.phy
@@ -115,7 +125,72 @@ ports:
         pfc_information: $DcbxSubtypes.pfc_information
         congestion_isolation: $DcbxSubtypes.congestion_isolation
         topology: $DcbxSubtypes.topology
-  - {name: d, device: net_null3, measurement: {initiate: $Measurement.initiate}}
+  - name: d
+    device: net_null3
+    measurement: {initiate: $Measurement.initiate}
+    congestion_isolation:
+      cip-cim-port: $PortIsolation.cip-cim-port
+      peer:
+        peer-mac-address: 02:00:00:00:00:09
+        cim-type: $IsolationPeer.cim-type
+        peer-udp-port: $IsolationPeer.peer-udp-port
+        peer-cim-encap-len: $IsolationPeer.peer-cim-encap-len
+sfc:
+  sfcMasterEnable: $Sfc.sfcMasterEnable
+  sfcmTransmitPriority: $Sfc.sfcmTransmitPriority
+  sfcmUDPPort: $Sfc.sfcmUDPPort
+  sfcMaxSFCM: $Sfc.sfcMaxSFCM
+  sfcMinHeaderOctets: $Sfc.sfcMinHeaderOctets
+  sfcMaxFlowLife: $Sfc.sfcMaxFlowLife
+  form: $Sfc.form
+  from: $Sfc.from
+  dscp: $Sfc.dscp
+  spacing: $Sfc.spacing
+  octets_min: $Sfc.octets_min
+  pause_min: $Sfc.pause_min
+  queues: {3: {aqm: {pmax: $Aqm.pmax}}}
+  budget: {interval: $MessageLimit.interval, burst: $MessageLimit.burst}
+  streams: $Sfc.streams
+  count: $Sfc.count
+  life: $Sfc.life
+congestion_isolation:
+  ci-master-enable: $CongestionIsolation.ci-master-enable
+  ci-cim-tx-priority: $CongestionIsolation.ci-cim-tx-priority
+  ci-max-flow-life: $CongestionIsolation.ci-max-flow-life
+  min-header-octets: $CongestionIsolation.min-header-octets
+  max-cim-tx: $CongestionIsolation.max-cim-tx
+  max-ci-peer-entries: $CongestionIsolation.max-ci-peer-entries
+  max-ci-stream-entries: $CongestionIsolation.max-ci-stream-entries
+  isolate: {3: 4}
+  map_reading: $CongestionIsolation.map_reading
+  dscp: $CongestionIsolation.dscp
+  spacing: $CongestionIsolation.spacing
+  repeat: $CongestionIsolation.repeat
+  dialect: {octet_three: $CimDialect.octet_three, add: $CimDialect.add, vid: $CimDialect.vid}
+sfc_proxy:
+  accept: {switches: $SfcProxyAccept.switches, hosts: $SfcProxyAccept.hosts}
+  policy:
+    longest: $PausePolicy.longest
+    credit: $PausePolicy.credit
+    share: $PausePolicy.share
+    spacing: $PausePolicy.spacing
+    burst: $PausePolicy.burst
+  cache: {entries: $SfcProxyCache.entries, remember: $SfcProxyCache.remember}
+fast_cnp:
+  spacing: $FastCnp.spacing
+  flows: $FastCnp.flows
+  source_qp: $FastCnp.source_qp
+  priority: $FastCnp.priority
+  dscp: $FastCnp.dscp
+qcn:
+  transmit_priority: $Qcn.transmit_priority
+  msdu_octets: $Qcn.msdu_octets
+  queues:
+    3:
+      set_point: $QcnQueue.set_point
+      weight: $QcnQueue.weight
+      sample_base: $QcnQueue.sample_base
+      jitter: $QcnQueue.jitter
 bridge:
   table_size: $Bridge.table_size
   ageing: $Bridge.ageing

@@ -13,6 +13,7 @@ mod numbers;
 mod otg;
 mod over;
 mod profile;
+mod reactions;
 mod short;
 mod topology;
 mod transport;
@@ -27,6 +28,7 @@ pub use nodes::{Clock, Cpu, Host, HostEntry, Nodes, Obey, Storm, Switch, SwitchE
 pub use numbers::{Chance, Drift, NsPerMetre};
 pub use otg::Otg;
 pub use profile::{HeadroomCheckName, PortDefaults, Profile};
+pub use reactions::{HostQcn, HostSfc, QcnWord, SfcPauseName, SfcWord};
 pub use short::{Many, Members, Short, Wanted};
 pub use topology::{FatTree, LeafSpine, ParkingLot, Ring, Star, Topology};
 pub use transport::{

@@ -8,7 +8,7 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{Drift, Members, Short, Wanted, silent};
+use super::{Drift, HostQcn, HostSfc, Members, QcnWord, SfcWord, Short, Wanted, silent};
 use crate::config::quantity::{Size, Span};
 use crate::config::raw::{Dcbx, Lldp, Measurement, Ptp};
 
@@ -97,6 +97,15 @@ pub struct Host {
     /// DCBX. `{}` turns it on; a host is willing to take what its peer says. Default: off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dcbx: Option<Dcbx>,
+    /// Whether it obeys source flow control messages: `none`, or what one pauses, the `flow` that it is
+    /// about or all flows of its `priority`; or more, as `{pause: flow, longest: 100us}`. Default:
+    /// `none`; it counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sfc: Option<Short<SfcWord, HostSfc>>,
+    /// Whether its flows have reaction points of QCN: `none`, the `standard` ones, or ones with changes,
+    /// such as `{active: 50M}`. Default: `none`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub qcn: Option<Short<QcnWord, HostQcn>>,
 }
 
 /// Which pauses a host obeys.

@@ -7,10 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::silent;
+use crate::config::Congestion;
 use crate::config::quantity::Size;
 use crate::config::raw::{
-    Buffer, Dcbx, Headroom, Lldp, Maps, Measurement, Pause, Pfc, Port, Ptp, Queue, Range, Trust,
-    Watchdog,
+    AttachedName, Buffer, CongestionIsolation, Dcbx, FastCnp, Headroom, Lldp, LocatorName, Maps,
+    Measurement, Pause, Pfc, Port, Ptp, Qcn, Queue, Range, Sfc, SfcProxy, Trust, Watchdog,
 };
 
 /// A kind of switch, in the words of a switch file: its `buffer` and `defaults` can be copied here.
@@ -34,6 +35,36 @@ pub struct Profile {
     /// What holds for every port.
     #[serde(default, skip_serializing_if = "silent")]
     pub defaults: PortDefaults,
+    /// Source flow control points. `{}` turns them on. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sfc: Option<Sfc>,
+    /// Congestion isolation. Each switch knows its neighbours that isolate, too, unless its
+    /// `defaults.dcbx` speaks of `isolation` and LLDP is to find them. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion_isolation: Option<CongestionIsolation>,
+    /// The proxy that turns source flow control messages into PFC, for hosts without `sfc`. `{}` turns
+    /// it on. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sfc_proxy: Option<SfcProxy>,
+    /// Congestion notifications of RoCEv2 made by the switch. `{}` turns them on. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fast_cnp: Option<FastCnp>,
+    /// Quantized Congestion Notification. `{}` turns it on. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub qcn: Option<Qcn>,
+}
+
+impl Profile {
+    /// What is said of congestion.
+    pub(in crate::lab) const fn congestion(&self) -> Congestion<'_> {
+        Congestion {
+            sfc: self.sfc.as_ref(),
+            isolation: self.congestion_isolation.as_ref(),
+            proxy: self.sfc_proxy.as_ref(),
+            fast_cnp: self.fast_cnp.as_ref(),
+            qcn: self.qcn.as_ref(),
+        }
+    }
 }
 
 /// What is done about too little headroom.
@@ -98,6 +129,15 @@ pub struct PortDefaults {
     /// DCBX. `{}` turns it on. Default: off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dcbx: Option<Dcbx>,
+    /// What ports to hosts take their hosts for: a `host` that knows PFC alone, an `sfc_host` that
+    /// obeys source flow control messages, `auto`, what DCBX says, or a `switch`. Default: what the host
+    /// is, by its `sfc`. What ports to switches lead to is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attached: Option<AttachedName>,
+    /// Where messages say that congestion at these ports is: `incast`, `in_network`, or `auto`, as the
+    /// lab and Topology Recognition have it. Default: `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion_locator: Option<LocatorName>,
 }
 
 impl PortDefaults {
@@ -117,6 +157,8 @@ impl PortDefaults {
             ptp: self.ptp.clone(),
             lldp: self.lldp.clone(),
             dcbx: self.dcbx.clone(),
+            attached: self.attached,
+            congestion_locator: self.congestion_locator,
             ..Port::default()
         }
     }

@@ -6,10 +6,10 @@ use super::graph::{Graph, Kind};
 use super::links::LinkSpec;
 use super::raw::{self, Obey};
 use super::switches::Switches;
-use super::{agents, clock, cpu};
+use super::{agents, clock, cpu, reactions};
 use crate::config::quantity::Span;
 use crate::config::{Cx, Place};
-use crate::host::{PauseAsk, PausePlan, ReactionsPlan, StationPlan};
+use crate::host::{PauseAsk, PausePlan, StationPlan};
 use crate::pfc::FlowControl;
 use crate::sim::{NodeKind, NodePlan};
 use crate::time::{Duration, Instant};
@@ -66,7 +66,7 @@ pub(super) fn host(
         pauses,
         tester: Default::default(),
         agents,
-        reactions: ReactionsPlan::default(),
+        reactions: reactions::reactions(cx, at, &said),
     };
     let kind = NodeKind::Host(station);
     Some(NodePlan { clock, cpu: cpu(said.cpu), ..NodePlan::new(kind) })

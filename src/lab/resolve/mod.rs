@@ -6,12 +6,14 @@
 
 mod agents;
 mod checks;
+mod congested;
 mod faults;
 mod flows;
 mod graph;
 mod hosts;
 mod links;
 mod otg;
+mod reactions;
 mod routes;
 mod switches;
 mod topology;
@@ -88,6 +90,7 @@ pub(super) fn resolve(
     let profiles = Profiles::new(at, lab);
     let mut switches = switches::switches(&mut cx, &graph, &specs, &profiles, lab);
     agents::answer(&graph, &profiles, &mut switches);
+    congested::peers(&graph, &mut switches);
     let routes = routes::routes(&mut cx, at, &graph, lab);
     let mut nodes = nodes(&mut cx, &graph, &specs, &switches, lab, times.end);
     let tester = otg::otg(&mut cx, at, lab, &graph, &specs, &mut nodes);

@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use super::graph::{Graph, Kind, Node};
 use super::links::LinkSpec;
 use super::raw::{self, HeadroomCheckName};
-use super::{agents, mix, switch_port_mac};
+use super::{agents, congested, mix, switch_port_mac};
 use crate::config::raw::Port;
 use crate::config::{
-    Cx, HeadroomCheck, HeadroomRule, Place, VirtualPort, VirtualSwitch, unknown_name,
+    Cx, HeadroomCheck, HeadroomRule, Place, VirtualPort, VirtualSaid, VirtualSwitch, unknown_name,
     virtual_switch,
 };
-use crate::switch::{BridgePlan, CongestionPlan, RoutingPlan, SwitchPlan};
+use crate::switch::{BridgePlan, RoutingPlan, SwitchPlan};
 use crate::time::Duration;
 
 /// Addresses live for ever: 100 days, which no run lasts. Nothing is learnt anyway.
@@ -149,7 +149,11 @@ pub(super) fn switches(
             shortcuts,
             statics: Vec::new(),
         };
-        out.plans[n] = Some(plan(n, node, &templates[index], names, bridge, lab.seed));
+        let mut plan = plan(n, node, &templates[index], names, bridge, lab.seed);
+        let attached = profiles.list[profile].ports.attached;
+        let hosts = &lab.defaults.hosts;
+        congested::of_switch(&mut plan.congestion, (graph, n), hosts, attached, plan.seed);
+        out.plans[n] = Some(plan);
         (out.shape_of[n], out.profile_of[n]) = (Some(index), Some(profile));
     }
     out
@@ -198,8 +202,15 @@ fn template(
         HeadroomCheckName::Warn => HeadroomRule::Warn,
         HeadroomCheckName::Off => HeadroomRule::Off,
     };
-    let said = (profile.raw.max_frame, &profile.raw.buffer, &profile.ports);
-    virtual_switch(cx, &profile.at, said, &ports, rule)
+    let said = VirtualSaid {
+        max_frame: profile.raw.max_frame,
+        buffer: &profile.raw.buffer,
+        defaults: &profile.ports,
+        congestion: profile.raw.congestion(),
+    };
+    let switch = virtual_switch(cx, &profile.at, &said, &ports, rule);
+    congested::check_profile(cx, &profile.at, &switch.congestion);
+    switch
 }
 
 /// The plan of one switch of a shape.
@@ -223,7 +234,7 @@ fn plan(
         buffer: template.buffer.clone(),
         bridge,
         routing: RoutingPlan::default(),
-        congestion: CongestionPlan::default(),
+        congestion: template.congestion.clone(),
         max_frame: template.max_frame,
         seed: mix(seed, number as u64),
     }

@@ -11,7 +11,7 @@ const SILENT: &str = "
 name: f
 topology: {ring: {switches: 3}}
 profiles: {tor: {defaults: {pfc: {enable: [3, 4]}}}}
-nodes: {switches: [x], hosts: [{name: y, storms: [{priorities: [3]}]}]}
+nodes: {switches: [x], hosts: [{name: y, storms: [{priorities: [3]}], sfc: {}, qcn: {}}]}
 links: [{from: s1, to: x}, {from: x, to: y}]
 flows:
   - {name: f1}
@@ -42,6 +42,7 @@ profiles:
       default_priority: $PortDefaults.default_priority
       pfc: {enable: [3, 4]}
       headroom: $PortDefaults.headroom
+      congestion_locator: $PortDefaults.congestion_locator
 defaults:
   switches:
     cut_through: $Switch.cut_through
@@ -50,6 +51,8 @@ defaults:
     cpu: {poll: $Cpu.poll, frame: $Cpu.frame, byte: $Cpu.byte}
   hosts:
     obey: $Host.obey
+    sfc: $Host.sfc
+    qcn: $Host.qcn
   links:
     rate: $Link.rate
     length: $Link.length
@@ -68,7 +71,24 @@ defaults:
     pattern: $Flow.pattern
 nodes:
   switches: [x]
-  hosts: [{name: y, storms: [{priorities: [3], start: $Storm.start, quanta: $Storm.quanta}]}]
+  hosts:
+    - name: y
+      storms: [{priorities: [3], start: $Storm.start, quanta: $Storm.quanta}]
+      sfc:
+        pause: $HostSfc.pause
+        sfcmUDPPort: $HostSfc.sfcmUDPPort
+        longest: $HostSfc.longest
+        accept: $HostSfc.accept
+      qcn:
+        time_reset: $HostQcn.time_reset
+        byte_reset: $HostQcn.byte_reset
+        threshold: $HostQcn.threshold
+        active: $HostQcn.active
+        hyper: $HostQcn.hyper
+        gain: $HostQcn.gain
+        keep_min: $HostQcn.keep_min
+        min_rate: $HostQcn.min_rate
+        jitter: $HostQcn.jitter
 links: [{from: s1, to: x}, {from: x, to: y}]
 flows:
   - {name: f1, from: $Flow.from, to: $Flow.to, transport: $Flow.transport, ecn: $Flow.ecn}
@@ -105,7 +125,7 @@ checks:
 ";
 
 /// Types and defaults of switch files, which have a test of their own.
-const OF_SWITCH_FILES: [&str; 23] = [
+const OF_SWITCH_FILES: [&str; 39] = [
     "Buffer.",
     "Profile2.",
     "Lossless.",
@@ -129,6 +149,22 @@ const OF_SWITCH_FILES: [&str; 23] = [
     "DcbxSubtypes.",
     "DcbxApplication.",
     "RecommendedTable.",
+    "Sfc.",
+    "SfcQueue.",
+    "SfcProxy.",
+    "SfcProxyAccept.",
+    "SfcProxyCache.",
+    "PausePolicy.",
+    "MessageLimit.",
+    "Aqm.",
+    "CongestionIsolation.",
+    "IsolationQueue.",
+    "CimDialect.",
+    "FastCnp.",
+    "FastCnpQueue.",
+    "QpEntry.",
+    "Qcn.",
+    "QcnQueue.",
 ];
 
 /// Every field of the schema as `Type.field`, with its description and whether it must be given.

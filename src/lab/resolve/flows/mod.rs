@@ -3,6 +3,7 @@
 mod answered;
 mod carrier;
 mod ends;
+mod heard;
 mod marking;
 mod open;
 
@@ -85,6 +86,10 @@ pub(super) fn flows(
         let room = (FLOW_ID_MAX as usize + 1).saturating_sub(first + around.taken());
         let pairs = ends(cx, &source, &said, around, room, i);
         let kind = kind(cx, &source, &said);
+        if let Some(ends) = pairs.first() {
+            let host = station(nodes, around.graph.hosts[ends.0]);
+            heard::check(cx, &source, &kind.carrier, *ends, around, host.as_deref());
+        }
         // A field that is wrong for one of many is wrong for the others, and said once.
         let errors = cx.count();
         for (k, (from, to)) in pairs.iter().enumerate() {

@@ -1,0 +1,21 @@
+//! What a switch does about flows that congest it: Source Flow Control, its proxy, Congestion
+//! Isolation, congestion notifications. Managed objects have their own names.
+
+mod isolation;
+mod notifications;
+mod parts;
+mod proxy;
+mod sfc;
+
+pub use isolation::{
+    AddBitName, CimDialect, CimRepeatName, CimTypeName, CongestionIsolation, IsolationPeer,
+    IsolationQueue, MapReadingName, OctetThreeName, PortIsolation, QueueMapSaid, VidBitsName,
+};
+pub use notifications::{
+    FastCnp, FastCnpQueue, PortFastCnp, PortQcn, Qcn, QcnQueue, QpEntry, SourceQpSaid,
+};
+pub use parts::{
+    Aqm, AttachedName, Centiseconds, LocatorName, MessageLimit, SendersSaid, TrafficClasses,
+};
+pub use proxy::{PausePolicy, RememberName, SfcProxy, SfcProxyAccept, SfcProxyCache};
+pub use sfc::{PortSfc, Sfc, SfcCountName, SfcFormName, SfcFromName, SfcLifeName, SfcQueue};

@@ -1,0 +1,235 @@
+//! What several sections say alike.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::config::quantity::{Ratio, Size, Span};
+use crate::congestion::sfc::CENTISECOND;
+use crate::time::Duration;
+
+/// What is at the other end of a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AttachedName {
+    /// A switch: source flow control messages go on to it.
+    #[default]
+    Switch,
+    /// A host that knows PFC alone: the proxy speaks for it.
+    Host,
+    /// A host that obeys source flow control messages by itself.
+    SfcHost,
+    /// A host that says by DCBX whether it obeys them; until then it is one that does not.
+    Auto,
+}
+
+/// Where congestion of a port's queues is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LocatorName {
+    /// At the edge, in the queue towards the destination.
+    Incast,
+    /// Before that.
+    InNetwork,
+    /// Found from what is attached, and from Topology Recognition.
+    #[default]
+    Auto,
+}
+
+/// The curve by which an AQM picks frames, as ECN has it.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Aqm {
+    /// Queue length in octets below which nothing is picked. Default: that of a `threshold`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kmin: Option<Size>,
+    /// Queue length in octets above which everything is picked. Default: four times `kmin`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kmax: Option<Size>,
+    /// The probability just below `kmax`. Default: `20%`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pmax: Option<Ratio>,
+}
+
+/// How many messages there may be.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MessageLimit {
+    /// From one message to the next in the long run, up to 1 s; `0` is no limit. Default: `1us`: at
+    /// 100 octets each that is less than 1 Gb/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Span>,
+    /// How many may pass at once after a long silence, at least 1. Default: `64`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u32>,
+}
+
+/// Whose messages are accepted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SendersSaid {
+    /// Nobody's.
+    Nobody,
+    /// Anybody's.
+    Anybody,
+    /// Those from these networks and addresses.
+    Only(Vec<String>),
+}
+
+/// A time that a managed object counts in centiseconds: a bare number is so many, and a number with
+/// a unit is a span like any other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Centiseconds(pub Duration);
+
+/// Traffic classes: a bit mask, or a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TrafficClasses {
+    /// Bit n for class n.
+    Mask(u64),
+    /// The classes.
+    List(Vec<u8>),
+}
+
+struct SendersReader;
+
+impl<'de> Visitor<'de> for SendersReader {
+    type Value = SendersSaid;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`anybody`, `nobody` or a list of networks such as `[10.0.0.0/8]`")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<SendersSaid, E> {
+        match text {
+            "nobody" => Ok(SendersSaid::Nobody),
+            "anybody" => Ok(SendersSaid::Anybody),
+            _ => Err(E::unknown_variant(text, &["anybody", "nobody"])),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<SendersSaid, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(SendersSaid::Only)
+    }
+}
+
+struct CentisecondsReader;
+
+impl Visitor<'_> for CentisecondsReader {
+    type Value = Centiseconds;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("centiseconds, such as 100, or a span of time with its unit, such as 500us")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Centiseconds, E> {
+        match text.trim().parse::<u64>() {
+            Ok(n) => self.visit_u64(n),
+            Err(_) => text.parse().map(|Span(span)| Centiseconds(span)).map_err(E::custom),
+        }
+    }
+
+    fn visit_u64<E: de::Error>(self, n: u64) -> Result<Centiseconds, E> {
+        // The objects have 32 bits, which is more than the 100 days that a span may have.
+        let span = format!("{n}0ms").parse::<Span>();
+        let span = span.map_err(|_| E::custom(format!("{n} centiseconds are over 100 days")))?;
+        Ok(Centiseconds(span.0))
+    }
+}
+
+struct ClassesReader;
+
+impl<'de> Visitor<'de> for ClassesReader {
+    type Value = TrafficClasses;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a bit mask such as 0x18, or a list of traffic classes such as `[3, 4]`")
+    }
+
+    fn visit_u64<E: de::Error>(self, n: u64) -> Result<TrafficClasses, E> {
+        Ok(TrafficClasses::Mask(n))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<TrafficClasses, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(TrafficClasses::List)
+    }
+}
+
+/// Implements reading by a visitor.
+macro_rules! read_by {
+    ($($name:ty: $reader:expr;)*) => {$(
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                d.deserialize_any($reader)
+            }
+        }
+    )*};
+}
+
+read_by! {
+    SendersSaid: SendersReader;
+    Centiseconds: CentisecondsReader;
+    TrafficClasses: ClassesReader;
+}
+
+impl Serialize for SendersSaid {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Nobody => s.serialize_str("nobody"),
+            Self::Anybody => s.serialize_str("anybody"),
+            Self::Only(list) => list.serialize(s),
+        }
+    }
+}
+
+impl Serialize for Centiseconds {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let (all, one) = (self.0.as_picos(), CENTISECOND.as_picos());
+        if all % one == 0 { s.serialize_u64(all / one) } else { Span(self.0).serialize(s) }
+    }
+}
+
+impl Serialize for TrafficClasses {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Mask(n) => s.serialize_u64(*n),
+            Self::List(list) => list.serialize(s),
+        }
+    }
+}
+
+impl JsonSchema for SendersSaid {
+    fn schema_name() -> Cow<'static, str> {
+        "Senders".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let list = generator.subschema_for::<Vec<String>>();
+        json_schema!({ "anyOf": [{ "enum": ["anybody", "nobody"] }, list] })
+    }
+}
+
+impl JsonSchema for Centiseconds {
+    fn schema_name() -> Cow<'static, str> {
+        "Centiseconds".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let span = generator.subschema_for::<Span>();
+        json_schema!({ "anyOf": [{ "type": "integer", "minimum": 0 }, span] })
+    }
+}
+
+impl JsonSchema for TrafficClasses {
+    fn schema_name() -> Cow<'static, str> {
+        "TrafficClasses".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let list = generator.subschema_for::<Vec<u8>>();
+        let mask = json_schema!({ "type": "integer", "minimum": 0, "maximum": 255 });
+        json_schema!({ "anyOf": [mask, list] })
+    }
+}

@@ -1,0 +1,159 @@
+//! What a switch does about flows that congest it, of all its ports.
+
+mod isolation;
+mod notifications;
+mod parts;
+mod proxy;
+mod sfc;
+
+pub(crate) use parts::{longest, senders, udp_port};
+
+use super::{Cx, Draft, Place};
+use crate::buffer::BufferPlan;
+use crate::config::raw;
+use crate::congestion::isolation::QueueMap;
+use crate::pfc::FlowControl;
+use crate::switch::{Attached, AttachedKind, CongestionPlan};
+use crate::units::{PRIORITIES, PrioritySet};
+use crate::wire::sfcm::Locator;
+
+/// What is said for the whole switch.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Congestion<'a> {
+    pub sfc: Option<&'a raw::Sfc>,
+    pub isolation: Option<&'a raw::CongestionIsolation>,
+    pub proxy: Option<&'a raw::SfcProxy>,
+    pub fast_cnp: Option<&'a raw::FastCnp>,
+    pub qcn: Option<&'a raw::Qcn>,
+}
+
+/// What the parts look at beside what is said of them.
+struct Around<'d, 'a> {
+    drafts: &'d [Draft<'a>],
+    /// Octets of the buffer.
+    buffer: u64,
+    /// Traffic classes of the priorities that PFC protects at any port: bit n for class n.
+    protected: u8,
+    /// Which classes take the congesting flows of which, where isolation is on.
+    moves: Option<QueueMap>,
+}
+
+/// The plan, from sections of `at`. Seeds are left to [`seed`].
+pub(super) fn congestion(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &Congestion<'_>,
+    drafts: &[Draft<'_>],
+    buffer: &BufferPlan,
+) -> CongestionPlan {
+    check_ports(cx, said, drafts);
+    let mut around = Around {
+        drafts,
+        buffer: u64::from(buffer.total.0) * u64::from(buffer.cell_bytes),
+        protected: protected(drafts),
+        moves: None,
+    };
+    let isolation = said
+        .isolation
+        .map(|raw| isolation::isolation(cx, &at.key("congestion_isolation"), raw, &around));
+    around.moves = isolation.as_ref().filter(|i| i.machine.enabled).map(|i| i.machine.map);
+    CongestionPlan {
+        sfc: said.sfc.map(|raw| sfc::sfc(cx, &at.key("sfc"), raw, &around)),
+        isolation,
+        proxy: said.proxy.map(|raw| proxy::proxy(cx, &at.key("sfc_proxy"), raw, said.sfc)),
+        fast_cnp: said
+            .fast_cnp
+            .map(|raw| notifications::fast_cnp(cx, &at.key("fast_cnp"), raw, &around)),
+        qcn: said.qcn.map(|raw| notifications::qcn(cx, &at.key("qcn"), raw, &around)),
+        ports: drafts.iter().map(|draft| attached(draft.raw)).collect(),
+    }
+}
+
+/// Gives the machines their seeds, each one of its own.
+pub(crate) fn seed(plan: &mut CongestionPlan, seed: u64) {
+    const SFC: u64 = 0x5fc0_c0de_5fc0_c0de;
+    const ISOLATION: u64 = 0x1c01_a7ed_1c01_a7ed;
+    if let Some(sfc) = &mut plan.sfc {
+        sfc.point.seed = seed ^ SFC;
+    }
+    if let Some(isolation) = &mut plan.isolation {
+        isolation.machine.seed = seed ^ ISOLATION;
+    }
+}
+
+/// What a port says needs a section of the switch that it differs from.
+fn check_ports(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_>]) {
+    for Draft { raw, at, .. } in drafts {
+        for (field, given, whole) in [
+            ("sfc", raw.sfc.is_some(), said.sfc.is_some()),
+            ("congestion_isolation", raw.congestion_isolation.is_some(), said.isolation.is_some()),
+            ("fast_cnp", raw.fast_cnp.is_some(), said.fast_cnp.is_some()),
+            ("qcn", raw.qcn.is_some(), said.qcn.is_some()),
+        ] {
+            if given && !whole {
+                let what =
+                    format!("the switch has no `{field}`; add `{field}: {{}}` to turn it on");
+                cx.error(&at.key(field), what);
+            }
+        }
+    }
+}
+
+/// Says where the proxy of a switch file can do nothing.
+pub(super) fn check_proxy(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_>]) {
+    if said.proxy.is_none() {
+        return;
+    }
+    for Draft { at, plan, .. } in drafts.iter().filter(|draft| is_host(draft.raw)) {
+        if priorities(&plan.pfc.mode).is_empty() {
+            let what = "the proxy can pause this host for no priority, as the port sends no PFC: add \
+                        `pfc`, or `attached: sfc_host` if the host obeys messages by itself";
+            cx.warn(&at.key("attached"), what);
+        }
+    }
+    if let Some(first) = drafts.first().filter(|_| !drafts.iter().any(|d| is_host(d.raw))) {
+        let what = "the proxy has nobody to speak for: say `attached: host` at the ports of hosts";
+        cx.warn(&first.at.key("attached"), what);
+    }
+}
+
+const fn is_host(raw: &raw::Port) -> bool {
+    matches!(raw.attached, Some(raw::AttachedName::Host | raw::AttachedName::Auto))
+}
+
+/// The priorities for which a port sends pauses.
+const fn priorities(mode: &FlowControl) -> PrioritySet {
+    match mode {
+        FlowControl::Pfc { send, .. } => *send,
+        FlowControl::Pause { send: true, .. } => PrioritySet::ALL,
+        FlowControl::Pause { send: false, .. } | FlowControl::Off => PrioritySet::EMPTY,
+    }
+}
+
+/// The traffic classes of all priorities for which a port sends pauses.
+fn protected(drafts: &[Draft<'_>]) -> u8 {
+    let classes = drafts.iter().flat_map(|d| {
+        let map = &d.plan.classify.class;
+        priorities(&d.plan.pfc.mode).iter().map(|p| map[p.index()].get()).collect::<Vec<_>>()
+    });
+    classes.fold(0, |mask, class| mask | 1 << class)
+}
+
+fn attached(raw: &raw::Port) -> Attached {
+    Attached {
+        kind: match raw.attached.unwrap_or_default() {
+            raw::AttachedName::Switch => AttachedKind::Switch,
+            raw::AttachedName::Host => AttachedKind::Host,
+            raw::AttachedName::SfcHost => AttachedKind::SfcHost,
+            raw::AttachedName::Auto => AttachedKind::Discovered,
+        },
+        locator: match raw.congestion_locator.unwrap_or_default() {
+            raw::LocatorName::Incast => Some(Locator::Incast),
+            raw::LocatorName::InNetwork => Some(Locator::InNetwork),
+            raw::LocatorName::Auto => None,
+        },
+    }
+}
+
+/// By port, then traffic class.
+type ByQueue<T> = Vec<[T; PRIORITIES]>;

@@ -1,0 +1,292 @@
+//! Congestion isolation.
+
+use super::parts::{
+    Queues, SaidOf, apart, at_least_one, detect, dscp, ipv4, ipv6, life, limit, mac, priority,
+    queues, streams, threshold,
+};
+use super::{Around, ByQueue, Cx, Draft, Place};
+use crate::config::quantity::octets;
+use crate::config::raw::{self, CimTypeName, QueueMapSaid};
+use crate::config::resolve::by_number;
+use crate::congestion::isolation::{
+    CimRepeat, CimType, Dialect, IsolationError, IsolationPlan, MapReading, Peer, QueueMap, Watch,
+};
+use crate::switch::{CongestionIsolationPlan, IsolationPoint};
+use crate::units::{Bytes, PRIORITIES, PortId, TrafficClass};
+use crate::wire::cim;
+
+/// ci-cim-tx-priority's default.
+const PRIORITY_DEFAULT: u8 = 6;
+/// What a CIM can encapsulate, and min-header-octets' default.
+const HEADER_OCTETS: (u16, u16) = (48, 512);
+
+/// The plan of what `at` says.
+pub fn isolation<'m>(
+    cx: &mut Cx,
+    at: &Place<'m>,
+    raw: &'m raw::CongestionIsolation,
+    around: &Around<'_, 'm>,
+) -> CongestionIsolationPlan {
+    let all = Queues { at, map: &raw.queues };
+    let own = |port: &'m raw::Port| port.congestion_isolation.as_ref().map(|own| &own.queues);
+    let said = queues(cx, all, around.drafts, ("congestion_isolation", own));
+    let machine = machine(cx, at, raw);
+    let octets_at = at.key("min-header-octets");
+    let min_header_octets = raw.min_header_octets.unwrap_or(HEADER_OCTETS.0);
+    let priority_at = at.key("ci-cim-tx-priority");
+    let peers = peers(cx, around.drafts);
+    if peers.len() > machine.peers_max {
+        let what = format!(
+            "{} ports name a peer, but the table has room for {}",
+            peers.len(),
+            machine.peers_max
+        );
+        cx.error(&at.key("max-ci-peer-entries"), what);
+    }
+    CongestionIsolationPlan {
+        cim_tx_priority: priority(cx, &priority_at, raw.cim_tx_priority, PRIORITY_DEFAULT),
+        dscp: dscp(cx, &at.key("dscp"), raw.dscp),
+        min_header_octets: cx.ranged(&octets_at, min_header_octets, HEADER_OCTETS, HEADER_OCTETS.0),
+        watches: watches(cx, at, &machine, &said, around),
+        points: around.drafts.iter().map(|draft| point(cx, draft)).collect(),
+        peers,
+        dialect: dialect(&raw.dialect),
+        machine,
+    }
+}
+
+/// The objects that the machine keeps.
+fn machine(cx: &mut Cx, at: &Place<'_>, raw: &raw::CongestionIsolation) -> IsolationPlan {
+    let default = IsolationPlan::new();
+    let life_at = at.key("ci-max-flow-life");
+    let streams_at = at.key("max-ci-stream-entries");
+    let peers_at = at.key("max-ci-peer-entries");
+    let peers_max = default.peers_max as u32;
+    IsolationPlan {
+        enabled: raw.master_enable.unwrap_or(true),
+        map: map(cx, at, raw),
+        watch: default.watch,
+        max_cim_tx: raw.max_cim_tx.unwrap_or(default.max_cim_tx),
+        max_flow_life: life(cx, &life_at, raw.max_flow_life, default.max_flow_life),
+        spacing: apart(cx, &at.key("spacing"), raw.spacing, default.spacing),
+        budget: limit(cx, &at.key("budget"), raw.budget.as_ref(), default.budget),
+        heard: limit(cx, &at.key("heard"), raw.heard.as_ref(), default.heard),
+        streams: streams(cx, &streams_at, raw.max_streams, default.streams),
+        peers_max: at_least_one(cx, &peers_at, raw.max_peers, peers_max) as usize,
+        seed: default.seed,
+        dialect: Dialect {
+            repeat: match raw.repeat.unwrap_or_default() {
+                raw::CimRepeatName::Never => CimRepeat::Never,
+                raw::CimRepeatName::BeforeItsLifeEnds => CimRepeat::BeforeItsLifeEnds,
+            },
+        },
+    }
+}
+
+/// Which class takes the congesting flows of which.
+fn map(cx: &mut Cx, at: &Place<'_>, raw: &raw::CongestionIsolation) -> QueueMap {
+    let reading = match raw.map_reading.unwrap_or_default() {
+        raw::MapReadingName::Partner => MapReading::Partner,
+        raw::MapReadingName::Pair => MapReading::Pair,
+    };
+    let (here, numbers, reading) = match (&raw.queue_map, raw.isolate.is_empty()) {
+        (None, true) => {
+            let what = "isolates nothing yet; say which class takes the congesting flows of which, \
+                        such as `isolate: {3: 4}`";
+            cx.warn(at, what);
+            return QueueMap::default();
+        }
+        (None, false) => (at.key("isolate"), in_words(cx, at, raw), MapReading::Partner),
+        (Some(said), true) => (at.key("queue-map"), numbers(cx, at, said), reading),
+        (Some(_), false) => {
+            cx.error(&at.key("isolate"), "`queue-map` says the same; take one out");
+            return QueueMap::default();
+        }
+    };
+    let Some(numbers) = numbers else { return QueueMap::default() };
+    let what = match QueueMap::new(numbers, reading) {
+        Ok(map) => return map,
+        Err(IsolationError::MapPair(class)) => {
+            let example = match reading {
+                MapReading::Partner => "{3: -5, 4: 4}",
+                MapReading::Pair => "{3: 1, 4: -1}",
+            };
+            format!(
+                "does not say of class {class} which one goes with it; where class 4 takes the \
+                 congesting flows of class 3 write `{example}`, or `isolate: {{3: 4}}`"
+            )
+        }
+        Err(why) => why.to_string(),
+    };
+    cx.error(&here, what);
+    QueueMap::default()
+}
+
+/// The eight numbers of a queue map.
+fn numbers(cx: &mut Cx, at: &Place<'_>, said: &QueueMapSaid) -> Option<[i8; PRIORITIES]> {
+    let at = at.key("queue-map");
+    let mut out = [0; PRIORITIES];
+    match said {
+        QueueMapSaid::List(list) => match list.as_slice().try_into() {
+            Ok(all) => out = all,
+            Err(_) => {
+                let what = format!("has {} numbers; there are eight classes", list.len());
+                cx.error(&at, what);
+                return None;
+            }
+        },
+        QueueMapSaid::Map(map) => {
+            for (class, (_, n)) in by_number(cx, &at, map, 7) {
+                out[usize::from(class)] = *n;
+            }
+        }
+    }
+    let wrong = out.iter().position(|n| !(-8..=8).contains(n));
+    if let Some(class) = wrong {
+        let place = match said {
+            QueueMapSaid::List(_) => at.index(class),
+            QueueMapSaid::Map(_) => at.key(&class.to_string()),
+        };
+        cx.error(&place, format!("{} is out of range; choose -8 to 8", out[class]));
+        return None;
+    }
+    Some(out)
+}
+
+/// The same of `isolate`, each class naming its partner.
+fn in_words(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &raw::CongestionIsolation,
+) -> Option<[i8; PRIORITIES]> {
+    let at = at.key("isolate");
+    let moves = by_number(cx, &at, &raw.isolate, 7);
+    let mut out = [0; PRIORITIES];
+    for (from, (range, to)) in &moves {
+        let (here, to) = (at.key(&range.to_string()), **to);
+        if to > 7 {
+            cx.error(&here, format!("there is no traffic class {to}; choose 0 to 7"));
+            return None;
+        }
+        if moves.contains_key(&u16::from(to)) {
+            let what = format!(
+                "class {to} takes congesting flows, so its own can go nowhere; name another class"
+            );
+            cx.error(&here, what);
+            return None;
+        }
+        out[usize::from(*from)] = -(to as i8 + 1);
+        out[usize::from(to)] = *from as i8 + 1;
+    }
+    Some(out)
+}
+
+/// The numbers of every queue: a class that is monitored from some time on has them already.
+fn watches(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    machine: &IsolationPlan,
+    said: &[SaidOf<'_, raw::IsolationQueue>],
+    around: &Around<'_, '_>,
+) -> ByQueue<Option<Watch>> {
+    let nothing = raw::IsolationQueue::default();
+    let monitored = TrafficClass::ALL.map(|class| machine.map.congesting(class));
+    let mut out = Vec::with_capacity(said.len());
+    for (draft, queues) in around.drafts.iter().zip(said) {
+        let usual = threshold(draft.plan.rate);
+        for (class, queue) in queues.iter().enumerate() {
+            if let (Some((place, _)), None) = (queue, monitored[class]) {
+                let what = format!(
+                    "class {class} is not monitored; `queue-map` or `isolate` has to name it"
+                );
+                cx.error(place, what);
+            }
+        }
+        out.push(queues.each_ref().map(|queue| {
+            let (place, queue) = queue.as_ref().map_or((at, &nothing), |(place, said)| (place, *said));
+            let said = (queue.threshold, queue.aqm.as_ref());
+            let detect = detect(cx, place, said, usual, around);
+            let from = detect.floor();
+            let low = queue.low.map_or(Bytes(from.0 / 10), |s| Bytes(s.0));
+            let cim_above = queue.cim_above.map_or(from.max(low), |s| Bytes(s.0));
+            if cim_above < low {
+                let what = format!(
+                    "{} is below `low` ({}), so the neighbour would be told of flows that are over; \
+                     raise it",
+                    octets(cim_above.0),
+                    octets(low.0)
+                );
+                cx.error(&place.key("cim_above"), what);
+            }
+            Some(Watch { detect, low, cim_above })
+        }));
+    }
+    out
+}
+
+fn point(cx: &mut Cx, draft: &Draft<'_>) -> IsolationPoint {
+    let at = draft.at.key("congestion_isolation");
+    let Some(raw) = &draft.raw.congestion_isolation else { return IsolationPoint::default() };
+    IsolationPoint {
+        mac: mac(cx, &at.key("cip-mac-address"), raw.mac_address.as_ref()),
+        ipv4: ipv4(cx, &at.key("cip-ipv4-address"), raw.ipv4_address.as_ref()),
+        ipv6: ipv6(cx, &at.key("cip-ipv6-address"), raw.ipv6_address.as_ref()),
+        cim_port: raw.cim_port.unwrap_or(0),
+    }
+}
+
+fn peers(cx: &mut Cx, drafts: &[Draft<'_>]) -> Vec<(PortId, Peer)> {
+    let mut out = Vec::new();
+    for (i, draft) in drafts.iter().enumerate() {
+        let Some(own) = &draft.raw.congestion_isolation else { continue };
+        let Some(said) = &own.peer else { continue };
+        let at = draft.at.key("congestion_isolation").key("peer");
+        let id = PortId::new(i as u16);
+        if let Some((id, peer)) = id.zip(peer(cx, &at, said)) {
+            out.push((id, peer));
+        }
+    }
+    out
+}
+
+fn peer(cx: &mut Cx, at: &Place<'_>, said: &raw::IsolationPeer) -> Option<Peer> {
+    const ENCAP_MAX: u16 = 512;
+    let mac = mac(cx, &at.key("peer-mac-address"), Some(&said.mac_address));
+    let ipv4 = ipv4(cx, &at.key("peer-ipv4-address"), said.ipv4_address.as_ref());
+    let ipv6 = ipv6(cx, &at.key("peer-ipv6-address"), said.ipv6_address.as_ref());
+    let udp_port = said.udp_port.unwrap_or(0);
+    let encap_at = at.key("peer-cim-encap-len");
+    let encap_len = cx.ranged(&encap_at, said.encap_len.unwrap_or(0), (0, ENCAP_MAX), 0);
+    let usual = match (ipv4, ipv6) {
+        (Some(_), _) if udp_port > 0 => CimTypeName::Ipv4,
+        (None, Some(_)) if udp_port > 0 => CimTypeName::Ipv6,
+        _ => CimTypeName::L2,
+    };
+    let (cim_type, field, has) = match said.cim_type.unwrap_or(usual) {
+        CimTypeName::L2 => (CimType::L2, "", true),
+        CimTypeName::Ipv4 => (CimType::Ipv4, "peer-ipv4-address", said.ipv4_address.is_some()),
+        CimTypeName::Ipv6 => (CimType::Ipv6, "peer-ipv6-address", said.ipv6_address.is_some()),
+    };
+    if !has || (cim_type != CimType::L2 && udp_port == 0) {
+        let what = format!("CIMs in IP need `{field}` and `peer-udp-port`; add them, or choose l2");
+        cx.error(&at.key("cim-type"), what);
+    }
+    Some(Peer { cim_type, mac: mac?, ipv4, ipv6, udp_port, encap_len })
+}
+
+fn dialect(said: &raw::CimDialect) -> cim::Dialect {
+    cim::Dialect {
+        octet_three: match said.octet_three.unwrap_or_default() {
+            raw::OctetThreeName::Subtype => cim::OctetThree::Subtype,
+            raw::OctetThreeName::Pdu => cim::OctetThree::Pdu,
+        },
+        add: match said.add.unwrap_or_default() {
+            raw::AddBitName::Set => cim::AddBit::Set,
+            raw::AddBitName::Clear => cim::AddBit::Clear,
+        },
+        vid: match said.vid.unwrap_or_default() {
+            raw::VidBitsName::Low => cim::VidBits::Low,
+            raw::VidBitsName::High => cim::VidBits::High,
+        },
+    }
+}

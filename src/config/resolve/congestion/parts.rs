@@ -1,0 +1,273 @@
+//! What several sections have in common.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+
+use super::{Around, Cx, Draft, Place};
+use crate::config::quantity::{Size, Span, octets};
+use crate::config::raw::{self, Range};
+use crate::config::resolve::by_number;
+use crate::config::resolve::queues::curve;
+use crate::congestion::proxy::Senders;
+use crate::congestion::streams::STREAMS_MAX;
+use crate::congestion::{Detect, LimitPlan};
+use crate::time::Duration;
+use crate::units::{BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Priority};
+use crate::wire::sfcm::PORT_MIN;
+
+/// The longest of all times that keep messages apart.
+pub(super) const APART_MAX: Duration = Duration::from_secs(1);
+/// The default threshold is rate / 1,000,000: 1 KB per Gb/s.
+const THRESHOLD_RATE_DIVISOR: u64 = 1_000_000;
+/// The least number that may be given to a life: one centisecond is the unit, but the virtual world
+/// runs for less.
+const LIFE: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(100 * 86_400));
+
+/// What is said of each traffic class of a port: by the port itself, or for all ports; and where.
+pub(super) type SaidOf<'m, T> = [Option<(Place<'m>, &'m T)>; PRIORITIES];
+
+/// One section's `queues`, where the section stands.
+#[derive(Clone, Copy)]
+pub(super) struct Queues<'p, 'm, T> {
+    /// The section.
+    pub at: &'p Place<'m>,
+    /// What it says.
+    pub map: &'m BTreeMap<Range, T>,
+}
+
+impl<'m, T> Queues<'_, 'm, T> {
+    /// By traffic class.
+    pub fn said(&self, cx: &mut Cx) -> SaidOf<'m, T> {
+        let at = self.at.key("queues");
+        let mut out = [const { None }; PRIORITIES];
+        for (n, (range, said)) in by_number(cx, &at, self.map, 7) {
+            out[usize::from(n)] = Some((at.key(&range.to_string()), said));
+        }
+        out
+    }
+}
+
+/// What is said of the queues of every port: the port's own words before those for all.
+pub(super) fn queues<'m, T>(
+    cx: &mut Cx,
+    all: Queues<'_, 'm, T>,
+    drafts: &[Draft<'m>],
+    (section, own): (&str, impl Fn(&'m raw::Port) -> Option<&'m BTreeMap<Range, T>>),
+) -> Vec<SaidOf<'m, T>> {
+    let all = all.said(cx);
+    let mut of_port = |draft: &Draft<'m>| {
+        let at = draft.at.key(section);
+        let Some(map) = own(draft.raw) else { return all.clone() };
+        let mut said = Queues { at: &at, map }.said(cx);
+        for (own, all) in said.iter_mut().zip(&all) {
+            *own = own.take().or_else(|| all.clone());
+        }
+        said
+    };
+    drafts.iter().map(&mut of_port).collect()
+}
+
+/// The classes of which something is said, of all ports: bit n for class n.
+pub(super) fn named<T>(said: &[SaidOf<'_, T>]) -> u8 {
+    let classes = said.iter().flat_map(|port| (0..PRIORITIES).filter(|n| port[*n].is_some()));
+    classes.fold(0, |mask, class| mask | 1 << class)
+}
+
+/// Where a queue is congested, if nobody says.
+pub(super) const fn threshold(rate: BitsPerSec) -> Bytes {
+    Bytes(rate.get() / THRESHOLD_RATE_DIVISOR)
+}
+
+/// How congesting frames are picked; `kmin` is where that begins if nobody says.
+pub(super) fn detect(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    (said, aqm): (Option<Size>, Option<&raw::Aqm>),
+    kmin: Bytes,
+    around: &Around<'_, '_>,
+) -> Detect {
+    let detect = match (said, aqm) {
+        (None, None) => Detect::Length(kmin),
+        (Some(size), None) => Detect::Length(Bytes(size.0)),
+        (None, Some(aqm)) => {
+            let said = (aqm.kmin, aqm.kmax, aqm.pmax);
+            Detect::Aqm(curve(cx, &at.key("aqm"), said, kmin))
+        }
+        (Some(_), Some(_)) => {
+            cx.error(at, "a queue has either a `threshold` or an `aqm`; take one out");
+            Detect::Length(kmin)
+        }
+    };
+    let from = detect.floor().0;
+    if from >= around.buffer && (said.is_some() || aqm.is_some()) {
+        let what = format!(
+            "congestion begins at {}, but the whole buffer has {}: it never does",
+            octets(from),
+            octets(around.buffer)
+        );
+        cx.warn(at, what);
+    }
+    detect
+}
+
+pub(super) fn priority(cx: &mut Cx, at: &Place<'_>, said: Option<u8>, default: u8) -> Priority {
+    Priority::ALL[usize::from(cx.ranged(at, said.unwrap_or(default), (0, 7), default))]
+}
+
+pub(super) fn dscp(cx: &mut Cx, at: &Place<'_>, said: Option<u8>) -> Dscp {
+    /// CS6, network control.
+    const DEFAULT: u8 = 48;
+    let n = cx.ranged(at, said.unwrap_or(DEFAULT), (0, Dscp::MAX.get()), DEFAULT);
+    Dscp::new(n).unwrap_or(Dscp::MIN)
+}
+
+/// A time of up to a second, or the default.
+pub(super) fn apart(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: Option<Span>,
+    default: Duration,
+) -> Duration {
+    let span = said.map_or(default, |s| s.0);
+    cx.ranged(at, span, (Duration::ZERO, APART_MAX), default)
+}
+
+/// A life that is not zero.
+pub(super) fn life(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: Option<raw::Centiseconds>,
+    default: Duration,
+) -> Duration {
+    let span = said.map_or(default, |s| s.0);
+    if span == Duration::ZERO {
+        cx.error(at, "flows would be over at once; write centiseconds, such as 100, or a span");
+        return default;
+    }
+    cx.ranged(at, span, LIFE, default)
+}
+
+pub(super) fn limit(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: Option<&raw::MessageLimit>,
+    default: LimitPlan,
+) -> LimitPlan {
+    let Some(said) = said else { return default };
+    LimitPlan {
+        interval: apart(cx, &at.key("interval"), said.interval, default.interval),
+        burst: at_least_one(cx, &at.key("burst"), said.burst, default.burst),
+    }
+}
+
+pub(super) fn at_least_one(cx: &mut Cx, at: &Place<'_>, said: Option<u32>, default: u32) -> u32 {
+    cx.ranged(at, said.unwrap_or(default), (1, u32::MAX), default)
+}
+
+/// How many flows a table has room for.
+pub(super) fn streams(cx: &mut Cx, at: &Place<'_>, said: Option<u32>, default: usize) -> usize {
+    let Some(said) = said else { return default };
+    cx.ranged(at, said, (1, STREAMS_MAX as u32), default as u32) as usize
+}
+
+/// The port of source flow control messages.
+pub(crate) fn udp_port(cx: &mut Cx, at: &Place<'_>, said: Option<u16>, default: u16) -> u16 {
+    let port = said.unwrap_or(default);
+    if port < PORT_MIN {
+        let what = format!(
+            "{port} may be somebody else's; choose a dynamic port, {PORT_MIN} to 65535, the same in \
+             the whole network"
+        );
+        cx.error(at, what);
+        return default;
+    }
+    port
+}
+
+/// Whose messages are accepted.
+pub(crate) fn senders(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: Option<&raw::SendersSaid>,
+    default: Senders,
+) -> Senders {
+    let list = match said {
+        None => return default,
+        Some(raw::SendersSaid::Nobody) => return Senders::Nobody,
+        Some(raw::SendersSaid::Anybody) => return Senders::Anybody,
+        Some(raw::SendersSaid::Only(list)) => list,
+    };
+    let mut networks = Vec::with_capacity(list.len());
+    for (i, text) in list.iter().enumerate() {
+        let address = text.parse::<IpAddr>().map(IpNet::from);
+        match text.parse::<IpNet>().or(address) {
+            Ok(net) if net != net.trunc() => {
+                let what = format!("{net} has host bits; the network is {}", net.trunc());
+                cx.error(&at.index(i), what);
+            }
+            Ok(net) => networks.push(net),
+            Err(_) => {
+                let what = format!("`{text}` is no network; write 10.2.0.0/16, or an address");
+                cx.error(&at.index(i), what);
+            }
+        }
+    }
+    if list.is_empty() {
+        cx.error(at, "an empty list accepts nobody; write `nobody`");
+    }
+    Senders::Only(networks)
+}
+
+/// The longest pause that one message gets.
+pub(crate) fn longest(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: Option<Span>,
+    default: Duration,
+) -> Duration {
+    const LONGEST: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(5));
+    let span = said.map_or(default, |s| s.0);
+    cx.ranged(at, span, LONGEST, default)
+}
+
+pub(super) fn mac(cx: &mut Cx, at: &Place<'_>, said: Option<&String>) -> Option<Mac> {
+    cx.mac(at, said?).filter(|mac| {
+        let is_zero = *mac == Mac::default();
+        if is_zero {
+            cx.error(at, format!("{mac} is no station's address"));
+        }
+        !is_zero
+    })
+}
+
+/// The address of one host.
+pub(super) fn ip<T>(cx: &mut Cx, at: &Place<'_>, said: Option<&String>, example: &str) -> Option<T>
+where
+    T: std::str::FromStr + Into<IpAddr> + Copy,
+{
+    let text = said?;
+    let Ok(address) = text.parse::<T>() else {
+        cx.error(at, format!("`{text}` is no address; write one such as {example}"));
+        return None;
+    };
+    if !is_host(address.into()) {
+        cx.error(at, format!("{} is no address of a single station", address.into()));
+        return None;
+    }
+    Some(address)
+}
+
+fn is_host(address: IpAddr) -> bool {
+    let broadcast = matches!(address, IpAddr::V4(a) if a.is_broadcast());
+    !(address.is_unspecified() || address.is_multicast() || address.is_loopback() || broadcast)
+}
+
+pub(super) fn ipv4(cx: &mut Cx, at: &Place<'_>, said: Option<&String>) -> Option<Ipv4Addr> {
+    ip(cx, at, said, "10.0.0.1")
+}
+
+pub(super) fn ipv6(cx: &mut Cx, at: &Place<'_>, said: Option<&String>) -> Option<Ipv6Addr> {
+    ip(cx, at, said, "fd00::1")
+}

@@ -1,0 +1,97 @@
+//! The top-of-rack proxy.
+
+use super::parts::{APART_MAX, at_least_one, life, longest, senders, udp_port};
+use super::{Cx, Place};
+use crate::config::raw;
+use crate::congestion::proxy::{CachePlan, PausePolicy, Remember, Senders};
+use crate::congestion::sfc::SfcPlan;
+use crate::switch::SfcProxyPlan;
+use crate::time::Duration;
+
+/// No priority is paused longer without a break.
+const CREDIT_MAX: Duration = Duration::from_secs(60);
+/// Rooms of the cache.
+const ENTRIES: (u32, u32) = (8, 1 << 20);
+/// Credit is so many of the longest pauses, if nobody says.
+const CREDIT_PAUSES: u64 = 10;
+
+/// The plan of what `at` says; `sfc` is the section of the points, which has the same port.
+pub fn proxy(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &raw::SfcProxy,
+    sfc: Option<&raw::Sfc>,
+) -> SfcProxyPlan {
+    let port_at = at.key("sfcmUDPPort");
+    let of_points = sfc.and_then(|sfc| sfc.udp_port);
+    // A port of the points that is out of range is told there.
+    let usual = of_points.unwrap_or(SfcPlan::new().udp_port);
+    let said = udp_port(cx, &port_at, raw.udp_port, usual);
+    if sfc.is_some() && said != usual {
+        let what = format!(
+            "the points of this switch have {usual} (`sfc.sfcmUDPPort`), and the port is one for the \
+             whole network; leave it out here"
+        );
+        cx.error(&port_at, what);
+    }
+    let (switches_at, hosts_at) = (at.key("accept").key("switches"), at.key("accept").key("hosts"));
+    SfcProxyPlan {
+        udp_port: said,
+        fabric: senders(cx, &switches_at, raw.accept.switches.as_ref(), Senders::Anybody),
+        hosts: senders(cx, &hosts_at, raw.accept.hosts.as_ref(), Senders::Nobody),
+        policy: policy(cx, &at.key("policy"), raw.policy.as_ref()),
+        cache: raw.cache.as_ref().map(|raw| cache(cx, &at.key("cache"), raw, sfc)),
+    }
+}
+
+fn policy(cx: &mut Cx, at: &Place<'_>, raw: Option<&raw::PausePolicy>) -> PausePolicy {
+    let default = PausePolicy::standard();
+    let Some(raw) = raw else { return default };
+    let longest = longest(cx, &at.key("longest"), raw.longest, default.longest);
+    let credit_at = at.key("credit");
+    let usual = longest.saturating_mul(CREDIT_PAUSES).min(CREDIT_MAX);
+    let credit = raw.credit.map_or(usual, |s| s.0);
+    if credit < longest {
+        let what = format!("{credit} is less than one pause may last (`longest`, {longest})");
+        cx.error(&credit_at, what);
+    }
+    let spacing = raw.spacing.map_or(default.spacing, |s| s.0);
+    let spacings = (Duration::from_nanos(1), APART_MAX);
+    let share = raw.share.map_or(default.share, |share| {
+        (u64::from(share.0) * u64::from(PausePolicy::SHARE_ONE) / 1_000_000) as u32
+    });
+    PausePolicy {
+        longest,
+        credit: cx.ranged(&credit_at, credit, (Duration::ZERO, CREDIT_MAX), usual),
+        share,
+        spacing: cx.ranged(&at.key("spacing"), spacing, spacings, default.spacing),
+        burst: at_least_one(cx, &at.key("burst"), raw.burst, default.burst),
+    }
+}
+
+fn cache(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &raw::SfcProxyCache,
+    sfc: Option<&raw::Sfc>,
+) -> CachePlan {
+    let default = CachePlan::standard();
+    let entries_at = at.key("entries");
+    let said = raw.entries.unwrap_or(default.entries as u32);
+    let entries = cx.ranged(&entries_at, said, ENTRIES, default.entries as u32);
+    if !entries.is_power_of_two() {
+        let (below, above) = (1 << entries.ilog2(), entries.next_power_of_two());
+        let what = format!("{entries} is no power of two; choose {below} or {above}");
+        cx.error(&entries_at, what);
+    }
+    let of_points = sfc.and_then(|sfc| sfc.max_flow_life).filter(|life| life.0 > Duration::ZERO);
+    let usual = of_points.map_or(default.life, |life| life.0);
+    CachePlan {
+        entries: entries as usize,
+        life: life(cx, &at.key("sfcMaxFlowLife"), raw.max_flow_life, usual),
+        remember: match raw.remember.unwrap_or_default() {
+            raw::RememberName::Rest => Remember::Rest,
+            raw::RememberName::Whole => Remember::Whole,
+        },
+    }
+}

@@ -1,0 +1,226 @@
+//! Source flow control points.
+
+use super::parts::{
+    Queues, SaidOf, apart, at_least_one, detect, dscp, ipv4, ipv6, life, limit, mac, named,
+    priority, queues, streams, threshold, udp_port,
+};
+use super::{Around, ByQueue, Cx, Place};
+use crate::config::quantity::{Span, octets};
+use crate::config::raw::{self, SfcFormName, SfcFromName};
+use crate::congestion::sfc::{Count, Dialect, Life, Monitor, SfcPlan};
+use crate::switch::{SfcmForm, SfcmFrom, SourceFlowControlPlan};
+use crate::time::Duration;
+use crate::units::{Bytes, PRIORITIES, TrafficClass};
+
+/// sfcmTransmitPriority's default.
+const PRIORITY_DEFAULT: u8 = 7;
+/// What an SFCM can encapsulate, and sfcMinHeaderOctets' default.
+const HEADER_OCTETS: (u16, u16) = (64, 512);
+/// How long a flow congests until its source is told, where isolation tries first: a round trip in a
+/// data centre, in which the neighbours before have heard of it, too.
+const PATIENCE_WITH_ISOLATION: Duration = Duration::from_micros(10);
+
+/// The plan of what `at` says.
+pub fn sfc<'m>(
+    cx: &mut Cx,
+    at: &Place<'m>,
+    raw: &'m raw::Sfc,
+    around: &Around<'_, 'm>,
+) -> SourceFlowControlPlan {
+    let all = Queues { at, map: &raw.queues };
+    let own = |port: &'m raw::Port| port.sfc.as_ref().map(|sfc| &sfc.queues);
+    let said = queues(cx, all, around.drafts, ("sfc", own));
+    let ipv4 = ipv4(cx, &at.key("sfcmIPv4Address"), raw.ipv4_address.as_ref());
+    let ipv6 = ipv6(cx, &at.key("sfcmIPv6Address"), raw.ipv6_address.as_ref());
+    let priority_at = at.key("sfcmTransmitPriority");
+    let monitored_queues = monitored(cx, at, raw, &said, around);
+    SourceFlowControlPlan {
+        point: point(cx, at, raw, monitored_queues, around),
+        transmit_priority: priority(cx, &priority_at, raw.transmit_priority, PRIORITY_DEFAULT),
+        dscp: dscp(cx, &at.key("dscp"), raw.dscp),
+        form: form(cx, at, raw),
+        from: from(cx, at, raw, ipv4.is_some() || ipv6.is_some()),
+        mac: mac(cx, &at.key("sfcmMacAddress"), raw.mac_address.as_ref()),
+        ipv4,
+        ipv6,
+        monitors: monitors(cx, at, &said, around),
+    }
+}
+
+/// The objects that the machine keeps.
+fn point(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &raw::Sfc,
+    monitored_queues: u8,
+    around: &Around<'_, '_>,
+) -> SfcPlan {
+    let default = SfcPlan::new();
+    let patience = match around.moves {
+        Some(_) => PATIENCE_WITH_ISOLATION,
+        None => default.patience,
+    };
+    let life_at = at.key("sfcMaxFlowLife");
+    let (pause_min, pause_max) = pauses(cx, at, raw, &default);
+    SfcPlan {
+        enabled: raw.master_enable.unwrap_or(true),
+        udp_port: udp_port(cx, &at.key("sfcmUDPPort"), raw.udp_port, default.udp_port),
+        max_sfcm: at_least_one(cx, &at.key("sfcMaxSFCM"), raw.max_sfcm, default.max_sfcm),
+        monitored_queues,
+        max_flow_life: life(cx, &life_at, raw.max_flow_life, default.max_flow_life),
+        spacing: apart(cx, &at.key("spacing"), raw.spacing, default.spacing),
+        patience: apart(cx, &at.key("patience"), raw.patience, patience),
+        octets_min: raw.octets_min.map_or(default.octets_min, |s| Bytes(s.0)),
+        pause_min,
+        pause_max,
+        budget: limit(cx, &at.key("budget"), raw.budget.as_ref(), default.budget),
+        streams: streams(cx, &at.key("streams"), raw.streams, default.streams),
+        seed: default.seed,
+        dialect: Dialect {
+            count: match raw.count.unwrap_or_default() {
+                raw::SfcCountName::PerPause => Count::PerPause,
+                raw::SfcCountName::PerStream => Count::PerStream,
+            },
+            life: match raw.life.unwrap_or_default() {
+                raw::SfcLifeName::LastSeen => Life::SinceLastPicked,
+                raw::SfcLifeName::Created => Life::SinceCreated,
+            },
+        },
+    }
+}
+
+fn pauses(cx: &mut Cx, at: &Place<'_>, raw: &raw::Sfc, default: &SfcPlan) -> (Duration, Duration) {
+    let span = |said: Option<Span>, default| said.map_or(default, |s| s.0);
+    let said = span(raw.pause_max, default.pause_max);
+    let range = (Duration::from_nanos(1), SfcPlan::PAUSE_LONGEST);
+    let max = cx.ranged(&at.key("pause_max"), said, range, default.pause_max);
+    let min = span(raw.pause_min, default.pause_min);
+    if min > max {
+        let what = format!("{min} is above `pause_max` ({max}), so no pause would be asked for");
+        cx.error(&at.key("pause_min"), what);
+        return (default.pause_min, max);
+    }
+    (min, max)
+}
+
+/// sfcMonitoredQueues.
+fn monitored(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &raw::Sfc,
+    said: &[SaidOf<'_, raw::SfcQueue>],
+    around: &Around<'_, '_>,
+) -> u8 {
+    let named = named(said);
+    let here = at.key("sfcMonitoredQueues");
+    let Some(classes) = &raw.monitored_queues else {
+        let usual = if raw.queues.is_empty() { usual(around) } else { 0 };
+        if named | usual == 0 {
+            let what = "monitors no queue, as PFC protects no priority: name queues, such as \
+                        `queues: {3: {threshold: 100KB}}`";
+            cx.warn(at, what);
+        }
+        return named | usual;
+    };
+    let mask = mask(cx, &here, classes);
+    for class in 0..PRIORITIES {
+        let entry = said.iter().find_map(|port| port[class].as_ref());
+        if let Some((place, _)) = entry.filter(|_| mask >> class & 1 == 0) {
+            let what = format!(
+                "class {class} is not monitored; add it to `sfcMonitoredQueues`, or leave that out"
+            );
+            cx.error(place, what);
+        }
+    }
+    mask
+}
+
+fn mask(cx: &mut Cx, at: &Place<'_>, classes: &raw::TrafficClasses) -> u8 {
+    match classes {
+        raw::TrafficClasses::Mask(n) => u8::try_from(*n).unwrap_or_else(|_| {
+            cx.error(at, format!("{n} is no mask of eight traffic classes; choose 0 to 0xff"));
+            0
+        }),
+        raw::TrafficClasses::List(list) => {
+            let mut mask = 0;
+            for (i, n) in list.iter().enumerate() {
+                mask |= 1 << cx.ranged(&at.index(i), *n, (0, 7), 0);
+            }
+            mask
+        }
+    }
+}
+
+/// Where congestion is to be told that PFC would spread: the classes that it protects, or those to which
+/// isolation moves what congests them.
+fn usual(around: &Around<'_, '_>) -> u8 {
+    let protected = TrafficClass::ALL.into_iter().filter(|c| around.protected >> c.get() & 1 == 1);
+    let moved = |class| around.moves.and_then(|map| map.congesting(class)).unwrap_or(class);
+    protected.fold(0, |mask, class| mask | 1 << moved(class).get())
+}
+
+/// A monitor for every queue: a class that is monitored from some time on has one already.
+fn monitors(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &[SaidOf<'_, raw::SfcQueue>],
+    around: &Around<'_, '_>,
+) -> ByQueue<Option<Monitor>> {
+    let nothing = raw::SfcQueue::default();
+    let mut out = Vec::with_capacity(said.len());
+    for (draft, queues) in around.drafts.iter().zip(said) {
+        let usual = threshold(draft.plan.rate);
+        out.push(queues.each_ref().map(|queue| {
+            let (place, queue) = queue.as_ref().map_or((at, &nothing), |(place, said)| (place, *said));
+            let said = (queue.threshold, queue.aqm.as_ref());
+            let detect = detect(cx, place, said, usual, around);
+            let from = detect.floor();
+            let target = queue.target.map_or(Bytes(from.0 / 2), |s| Bytes(s.0));
+            if target > from {
+                let what = format!(
+                    "{} is above {}, from where frames are picked, so there would be no pause to ask \
+                     for; lower it",
+                    octets(target.0),
+                    octets(from.0)
+                );
+                cx.error(&place.key("target"), what);
+            }
+            Some(Monitor { detect, target })
+        }));
+    }
+    out
+}
+
+fn form(cx: &mut Cx, at: &Place<'_>, raw: &raw::Sfc) -> SfcmForm {
+    let octets_at = at.key("sfcMinHeaderOctets");
+    let said = raw.min_header_octets.unwrap_or(HEADER_OCTETS.0);
+    let min_header_octets = cx.ranged(&octets_at, said, HEADER_OCTETS, HEADER_OCTETS.0);
+    let usual = match raw.min_header_octets {
+        Some(_) => SfcFormName::Encapsulated,
+        None => SfcFormName::Simplified,
+    };
+    match raw.form.unwrap_or(usual) {
+        SfcFormName::Encapsulated => SfcmForm::Encapsulated { min_header_octets },
+        SfcFormName::Simplified => {
+            if raw.min_header_octets.is_some() {
+                cx.warn(&octets_at, "messages of the simplified form have no octets of the frame");
+            }
+            SfcmForm::Simplified
+        }
+    }
+}
+
+fn from(cx: &mut Cx, at: &Place<'_>, raw: &raw::Sfc, has_address: bool) -> SfcmFrom {
+    match raw.from {
+        None if has_address => SfcmFrom::Own,
+        None | Some(SfcFromName::Swapped) => SfcmFrom::Swapped,
+        Some(SfcFromName::Own) => {
+            if raw.ipv4_address.is_none() && raw.ipv6_address.is_none() {
+                let what = "the switch has no address to send from; add `sfcmIPv4Address` or \
+                            `sfcmIPv6Address`";
+                cx.error(&at.key("from"), what);
+            }
+            SfcmFrom::Own
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Whether anybody listens to what switches say of a flow that congests them.
+
+use super::Around;
+use super::carrier::Carrier;
+use crate::config::Cx;
+use crate::host::StationPlan;
+use crate::lab::resolve::graph::Source;
+use crate::switch::CongestionPlan;
+
+/// Says of a flow whose switches would tell its source of congestion that nobody would listen.
+pub(super) fn check(
+    cx: &mut Cx,
+    at: &Source<'_>,
+    carrier: &Carrier,
+    (from, to): (usize, usize),
+    around: &Around<'_, '_>,
+    source: Option<&StationPlan>,
+) {
+    let (Some(way), Some(source)) = (around.routes.way(around.graph, from, to), source) else {
+        return;
+    };
+    let plans: Vec<&CongestionPlan> =
+        way.iter().filter_map(|hop| around.switch(hop)).map(|s| &s.congestion).collect();
+    let sfc = plans.iter().any(|p| p.sfc.as_ref().is_some_and(|sfc| sfc.point.enabled));
+    let host = &source.name;
+    if sfc && matches!(carrier, Carrier::Ethernet) {
+        let what = "frames without IP have no address that a source flow control message could go to, \
+                    so none pauses this flow; take another transport";
+        cx.warn(&at.key("transport"), what);
+    } else if sfc
+        && source.reactions.sfc.is_none()
+        && !plans.first().is_some_and(|p| p.proxy.is_some())
+    {
+        let what = format!(
+            "nobody obeys source flow control messages about this flow: give `{host}` `sfc: flow`, or \
+             the profile of its switch `sfc_proxy: {{}}`"
+        );
+        cx.warn(&at.own, what);
+    }
+    if plans.iter().any(|p| p.qcn.is_some()) && source.reactions.qcn.is_none() {
+        let what = format!(
+            "nobody obeys the congestion notifications (QCN) about this flow: give `{host}` `qcn: {{}}`"
+        );
+        cx.warn(&at.own, what);
+    }
+    if plans.iter().any(|p| p.fast_cnp.is_some()) && !matches!(carrier, Carrier::Roce(..)) {
+        cx.warn(&at.key("transport"), "`fast_cnp` is for flows of RoCEv2; take `transport: roce`");
+    }
+}

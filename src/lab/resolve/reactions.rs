@@ -1,0 +1,101 @@
+//! What a host does about messages of switches about its flows.
+
+use super::graph::Source;
+use super::raw::{self, HostQcn, HostSfc, QcnWord, SfcPauseName, SfcWord, Short};
+use crate::config::quantity::Ratio;
+use crate::config::{Cx, Place, longest, senders, udp_port};
+use crate::congestion::proxy::{PausePolicy, Senders};
+use crate::congestion::qcn::ReactionPlan;
+use crate::congestion::sfc::SfcPlan;
+use crate::host::{ReactionsPlan, SfcPause, SfcReaction};
+use crate::time::Duration;
+use crate::units::Bytes;
+
+/// Times from one increase to the next. Longer ones than the longest would never come.
+const TIME_RESET: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(10));
+const BYTE_RESET: (u64, u64) = (2, 1 << 40);
+const THRESHOLD: (u32, u32) = (1, 1_000);
+/// Below 6 the strongest feedback would cut all.
+const GAIN: (u8, u8) = (6, 31);
+const KEEP_MIN: (u8, u8) = (1, 100);
+const JITTER: (u8, u8) = (0, 99);
+
+/// Whether a host obeys source flow control messages by itself.
+pub(super) fn obeys_sfc(said: &raw::Host) -> bool {
+    !matches!(said.sfc, None | Some(Short::Short(SfcWord::None)))
+}
+
+/// The plan of what is said of a host.
+pub(super) fn reactions(cx: &mut Cx, at: &Source<'_>, said: &raw::Host) -> ReactionsPlan {
+    let sfc = match &said.sfc {
+        None | Some(Short::Short(SfcWord::None)) => None,
+        Some(Short::Short(SfcWord::Flow)) => Some(HostSfc::default()),
+        Some(Short::Short(SfcWord::Priority)) => {
+            Some(HostSfc { pause: Some(SfcPauseName::Priority), ..HostSfc::default() })
+        }
+        Some(Short::Long(long)) => Some(long.clone()),
+    };
+    let qcn = match &said.qcn {
+        None | Some(Short::Short(QcnWord::None)) => None,
+        Some(Short::Short(QcnWord::Standard)) => Some(HostQcn::default()),
+        Some(Short::Long(long)) => Some(long.clone()),
+    };
+    ReactionsPlan {
+        sfc: sfc.map(|said| sfc_reaction(cx, &at.key("sfc"), &said)),
+        qcn: qcn.map(|said| reaction_point(cx, &at.key("qcn"), &said)),
+    }
+}
+
+fn sfc_reaction(cx: &mut Cx, at: &Place<'_>, said: &HostSfc) -> SfcReaction {
+    let longest_default = PausePolicy::standard().longest;
+    SfcReaction {
+        udp_port: udp_port(cx, &at.key("sfcmUDPPort"), said.udp_port, SfcPlan::new().udp_port),
+        pause: match said.pause.unwrap_or_default() {
+            SfcPauseName::Flow => SfcPause::Flow,
+            SfcPauseName::Priority => SfcPause::Priority,
+        },
+        longest: longest(cx, &at.key("longest"), said.longest, longest_default),
+        senders: senders(cx, &at.key("accept"), said.accept.as_ref(), Senders::Anybody),
+    }
+}
+
+fn reaction_point(cx: &mut Cx, at: &Place<'_>, said: &HostQcn) -> ReactionPlan {
+    let default = ReactionPlan::standard();
+    let time = said.time_reset.map_or(default.time_reset, |s| s.0);
+    let bytes = said.byte_reset.map_or(default.byte_reset.0, |s| s.0);
+    let threshold = said.threshold.unwrap_or(default.threshold);
+    let gain = said.gain.unwrap_or(default.gain);
+    let plan = ReactionPlan {
+        time_reset: cx.ranged(&at.key("time_reset"), time, TIME_RESET, default.time_reset),
+        byte_reset: Bytes(cx.ranged(
+            &at.key("byte_reset"),
+            bytes,
+            BYTE_RESET,
+            default.byte_reset.0,
+        )),
+        threshold: cx.ranged(&at.key("threshold"), threshold, THRESHOLD, default.threshold),
+        max_rate: said.max_rate.map(|r| r.0),
+        active: said.active.map_or(default.active, |r| r.0),
+        hyper: said.hyper.map_or(default.hyper, |r| r.0),
+        gain: cx.ranged(&at.key("gain"), gain, GAIN, default.gain),
+        keep_min: percent(cx, &at.key("keep_min"), said.keep_min, KEEP_MIN, default.keep_min),
+        min_rate: said.min_rate.map_or(default.min_rate, |r| r.0),
+        jitter: percent(cx, &at.key("jitter"), said.jitter, JITTER, default.jitter),
+    };
+    if let Some(max) = plan.max_rate.filter(|max| *max < plan.min_rate) {
+        let what = format!("{max} is below `min_rate` ({}); raise it", plan.min_rate);
+        cx.error(&at.key("max_rate"), what);
+    }
+    plan
+}
+
+/// A part of the whole in whole percent.
+fn percent(cx: &mut Cx, at: &Place<'_>, said: Option<Ratio>, range: (u8, u8), default: u8) -> u8 {
+    let Some(said) = said else { return default };
+    let percent = (said.0 / 10_000) as u8;
+    if said.0 % 10_000 != 0 || percent < range.0 || percent > range.1 {
+        cx.error(at, format!("needs whole percent, {}% to {}%", range.0, range.1));
+        return default;
+    }
+    percent
+}
