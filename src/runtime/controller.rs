@@ -238,6 +238,7 @@ impl Controller {
             // Every worker finds the class of a frame.
             Change::Group { .. }
             | Change::Ets { .. }
+            | Change::Isolation(_)
             | Change::FlushFdb
             | Change::ClearCounters => None,
         };

@@ -109,6 +109,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                         | Change::Pfc { .. }
                         | Change::Ets { .. }
                         | Change::Measure(_)
+                        | Change::Isolation(_)
                         | Change::FlushFdb => {}
                     }
                 }

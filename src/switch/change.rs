@@ -1,10 +1,12 @@
 //! What may be changed while a switch runs.
 
 use super::Switch;
+use super::plan::IsolationObject;
 use super::port_state::{obeys_nothing, passes_empty_queues};
 use super::settle::Refused;
 use crate::buffer::{BufferError, GroupKind, GroupPlan};
 use crate::congestion::EcnPlan;
+use crate::congestion::isolation::IsolationError;
 use crate::pfc::FlowControl;
 use crate::schedule::ClassPlan;
 use crate::stats::{DropReason, PortCounters};
@@ -62,6 +64,8 @@ pub enum Change {
     },
     /// A port measures its link again.
     Measure(PortId),
+    /// An object of congestion isolation is written. To be told to every worker.
+    Isolation(IsolationObject),
     /// The learnt addresses are forgotten.
     FlushFdb,
     /// Counters and peaks start again from zero.
@@ -83,6 +87,9 @@ pub enum ChangeError {
          `measurement` in its file"
     )]
     CannotMeasure(PortId),
+    /// An object of congestion isolation is out of its range.
+    #[error(transparent)]
+    Isolation(#[from] IsolationError),
     /// PFC and PAUSE are no settings of one another.
     #[error("port {0} does not run PFC, so its priorities cannot change; set `pfc` in its file")]
     NotPfc(PortId),
@@ -146,6 +153,7 @@ impl<W: World> Switch<W> {
                 }
                 self.ports[at].note_agents();
             }
+            Change::Isolation(object) => self.set_isolation(object)?,
             Change::FlushFdb => self.fdb.flush(None),
             Change::ClearCounters => self.clear_counters(),
         }
@@ -230,6 +238,7 @@ impl<W: World> Switch<W> {
             port.counters = PortCounters::default();
             port.scheduler.clear_peaks();
         }
+        self.congested.clear_isolation_counters();
         self.given = 0;
         self.taken = held;
     }

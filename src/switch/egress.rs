@@ -102,7 +102,8 @@ impl<W: World> Switch<W> {
             return progressed;
         }
         let tables = &self.tables[port.id.index()];
-        let paused = self.ports[at].held_back(now, |class| tables.priorities_of_class(class));
+        let congested = &self.congested;
+        let paused = self.ports[at].held_back(now, |class| congested.priorities_in(class, tables));
         while !self.ports[at].staged.is_full() && self.ports[at].link_free(now) {
             let held = self.held_classes(at);
             let port = &mut self.ports[at];

@@ -38,6 +38,7 @@ pub use settle::{Headroom, Refused, Settler, Step, StepKind, delay_found, reckon
 
 use crate::buffer::{BufferError, Ledger};
 use crate::congestion::Dice;
+use crate::pfc::Watchdog;
 use crate::schedule::Arena;
 use crate::time::{Duration, Instant};
 use crate::units::{Cells, PortId, Priority, TrafficClass};
@@ -127,6 +128,7 @@ impl<W: World> Switch<W> {
             *slot.ok_or(SwitchError::Port(id))? = Some(owned.len() as u16);
             let mut state =
                 PortState::new(id, port, &plan.ports[id.index()], plan.bridge.shortcuts);
+            state.watchdog = Watchdog::new(&congested.watchdogs(&plan.ports[id.index()].watchdog));
             state.direct.0 &= congested.unwatched(id, &plan.ports[id.index()], plan.max_frame).0;
             owned.push(state);
         }

@@ -4,5 +4,6 @@ mod bridge;
 mod buffer;
 mod flow_control;
 mod fuzz;
+mod isolation;
 mod polling;
 mod routing;

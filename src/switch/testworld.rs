@@ -66,6 +66,13 @@ pub(crate) struct MemPort {
     pub(crate) control: usize,
 }
 
+impl MemPort {
+    /// A port that takes all that it is given.
+    pub(crate) fn endless() -> Self {
+        Self { rx: VecDeque::new(), tx: vec![], room: usize::MAX, control: usize::MAX }
+    }
+}
+
 impl Port for MemPort {
     type Frame = MemFrame;
     fn rx_burst(&mut self, out: &mut Burst<MemFrame>) {
@@ -190,19 +197,7 @@ pub(crate) struct Lab<E: Events = ()> {
 
 impl<E: Events + Default> Lab<E> {
     pub(crate) fn new(plan: &SwitchPlan) -> Self {
-        let ports = (0..plan.ports.len() as u16)
-            .map(|n| {
-                (
-                    port(n),
-                    MemPort {
-                        rx: VecDeque::new(),
-                        tx: vec![],
-                        room: usize::MAX,
-                        control: usize::MAX,
-                    },
-                )
-            })
-            .collect();
+        let ports = (0..plan.ports.len() as u16).map(|n| (port(n), MemPort::endless())).collect();
         let switch = Switch::new(plan, ports, Alone::default(), E::default()).unwrap();
         Self { switch, now: Instant::ZERO }
     }

@@ -46,12 +46,17 @@ pub(super) struct Point {
     pub(super) cim_port: u16,
 }
 
+impl Point {
+    fn new(plan: &IsolationPoint, own: Mac) -> Self {
+        let IsolationPoint { mac, ipv4, ipv6, cim_port } = *plan;
+        Self { mac: mac.unwrap_or(own), ipv4, ipv6, cim_port }
+    }
+}
+
 impl Cims {
     pub(super) fn new(plan: &SwitchPlan, isolation: &CongestionIsolationPlan) -> Self {
         let point = |(n, port): (usize, &PortPlan)| {
-            let IsolationPoint { mac, ipv4, ipv6, cim_port } =
-                isolation.points.get(n).copied().unwrap_or_default();
-            Point { mac: mac.unwrap_or(port.mac), ipv4, ipv6, cim_port }
+            Point::new(&isolation.points.get(n).copied().unwrap_or_default(), port.mac)
         };
         let points: Box<[Point]> = plan.ports.iter().enumerate().map(point).collect();
         Self {
@@ -62,6 +67,17 @@ impl Cims {
             counters: vec![CimPortCounters::default(); points.len()].into_boxed_slice(),
             points,
         }
+    }
+
+    /// Writes ci-cim-tx-priority and min-header-octets.
+    pub(super) const fn set_sending(&mut self, priority: Priority, min_header_octets: u16) {
+        self.priority = priority;
+        self.min_header_octets = min_header_octets;
+    }
+
+    /// Gives a port other addresses; its MAC address, where the point has none of its own.
+    pub(super) fn set_point(&mut self, port: PortId, point: &IsolationPoint, mac: Mac) {
+        self.points[port.index()] = Point::new(point, mac);
     }
 
     #[inline]

@@ -22,10 +22,18 @@ impl Filter {
         let proxy = plan.proxy.as_ref().map(|proxy| proxy.udp_port);
         let sfcm = proxy.or(plan.sfc.as_ref().map(|sfc| sfc.point.udp_port)).unwrap_or(0);
         let cim = plan.isolation.is_some();
+        let mut filter = Self { on: sfcm != 0 || cim, sfcm, cim, cim_ports: (u16::MAX, 0) };
         let points = plan.isolation.iter().flat_map(|isolation| &isolation.points);
-        let ports = points.map(|point| point.cim_port).filter(|port| *port != 0);
-        let cim_ports = ports.fold((u16::MAX, 0), |(low, high), n| (low.min(n), high.max(n)));
-        Self { on: sfcm != 0 || cim, sfcm, cim, cim_ports }
+        points.for_each(|point| filter.add_cim_port(point.cim_port));
+        filter
+    }
+
+    /// CIMs may come to this UDP port from now on; 0 is none.
+    pub(super) fn add_cim_port(&mut self, port: u16) {
+        if port != 0 {
+            let (low, high) = self.cim_ports;
+            self.cim_ports = (low.min(port), high.max(port));
+        }
     }
 
     /// Whether a frame may be a message.

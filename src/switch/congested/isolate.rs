@@ -1,13 +1,18 @@
 //! Congestion Isolation on the way of a frame (802.1Qcz).
 
-use super::Placed;
-use crate::congestion::isolation::{Arrival, Hold, Isolation, Labels, Placement};
+use super::cim::CimPortCounters;
+use super::{Congested, Placed};
+use crate::congestion::isolation::{
+    Arrival, Hold, Isolation, IsolationError, Labels, Peer, PeerError, Placement,
+};
 use crate::congestion::{FlowKey, Queue};
 use crate::frame::Frame;
+use crate::pfc::WatchdogPlans;
 use crate::switch::Switch;
-use crate::switch::plan::SwitchPlan;
+use crate::switch::plan::{IsolationObject, SwitchPlan};
+use crate::switch::tables::Tables;
 use crate::time::Instant;
-use crate::units::{Bytes, Mac, PRIORITIES, PortId, TrafficClass, Vid};
+use crate::units::{Bytes, Mac, PRIORITIES, PortId, PrioritySet, TrafficClass, Vid};
 use crate::wire::msdu;
 use crate::world::World;
 
@@ -30,7 +35,106 @@ pub(super) fn machine(plan: &SwitchPlan) -> Option<Box<Isolation>> {
     Some(Box::new(machine))
 }
 
+impl Congested {
+    /// Enters the CI peer of a port, or strikes it out.
+    pub(in crate::switch) fn set_peer(
+        &mut self,
+        port: PortId,
+        peer: Option<Peer>,
+    ) -> Result<(), PeerError> {
+        self.isolation.as_mut().map_or(Ok(()), |isolation| isolation.set_peer(port, peer))
+    }
+
+    /// Where the congesting flows of a class go.
+    #[inline]
+    fn congesting(&self, class: TrafficClass) -> Option<TrafficClass> {
+        self.isolation.as_ref()?.plan().map.congesting(class)
+    }
+
+    /// The classes where frames that came for `class` may be.
+    pub(in crate::switch) fn classes_of(
+        &self,
+        class: TrafficClass,
+    ) -> impl Iterator<Item = TrafficClass> + use<> {
+        [Some(class), self.congesting(class)].into_iter().flatten()
+    }
+
+    /// The priorities whose frames may be in the queue of `class`, of a port with these tables.
+    pub(in crate::switch) fn priorities_in(
+        &self,
+        class: TrafficClass,
+        tables: &Tables,
+    ) -> PrioritySet {
+        let mut set = tables.priorities_of_class(class);
+        for from in TrafficClass::ALL {
+            if self.congesting(from) == Some(class) {
+                set.0 |= tables.priorities_of_class(from).0;
+            }
+        }
+        set
+    }
+
+    /// What watches over queues: that of a congesting class without a plan of its own is watched as the
+    /// monitored one is, because a storm that stops the one stops the other.
+    pub(in crate::switch) fn watchdogs(&self, plans: &WatchdogPlans) -> WatchdogPlans {
+        let mut all = *plans;
+        for class in TrafficClass::ALL {
+            if let Some(to) = self.congesting(class) {
+                all[to.index()] = all[to.index()].or(plans[class.index()]);
+            }
+        }
+        all
+    }
+
+    /// Counters of isolation start again from zero.
+    pub(in crate::switch) fn clear_isolation_counters(&mut self) {
+        if let Some(isolation) = &mut self.isolation {
+            isolation.clear_counters();
+        }
+        if let Some(cims) = &mut self.cims {
+            cims.counters.fill(CimPortCounters::default());
+        }
+    }
+}
+
 impl<W: World> Switch<W> {
+    /// Congestion isolation, to look at: its plan, peers, flows and counters.
+    #[must_use]
+    pub fn isolation(&self) -> Option<&Isolation> {
+        self.congested.isolation.as_deref()
+    }
+
+    /// Does what an object of congestion isolation, written at run time, asks for. Nothing where the
+    /// switch has no isolation.
+    ///
+    /// # Errors
+    /// What is wrong with it; nothing was changed then.
+    pub(in crate::switch) fn set_isolation(
+        &mut self,
+        object: IsolationObject,
+    ) -> Result<(), IsolationError> {
+        let Congested { isolation: Some(isolation), cims: Some(cims), filter, .. } =
+            &mut self.congested
+        else {
+            return Ok(());
+        };
+        match object {
+            IsolationObject::Plan(plan) => isolation.set_plan(plan)?,
+            IsolationObject::Watch { port, class, watch } => {
+                isolation.set_watch(Queue { port, class }, watch)?;
+            }
+            IsolationObject::Sending { priority, min_header_octets } => {
+                cims.set_sending(priority, min_header_octets);
+            }
+            IsolationObject::Point { port, point } => {
+                let mac = self.tables[port.index()].mac;
+                cims.set_point(port, &point, mac);
+                filter.add_cim_port(point.cim_port);
+            }
+        }
+        Ok(())
+    }
+
     /// Where a frame for `class` of the port at `to` goes, and what it waits for there.
     #[inline]
     pub(in crate::switch) fn place(

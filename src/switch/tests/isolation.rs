@@ -1,0 +1,102 @@
+//! Congestion Isolation in the switch: order whatever happens, and frames that get past.
+
+mod cims;
+mod order;
+
+use core::net::{IpAddr, Ipv4Addr};
+
+use crate::congestion::Detect;
+use crate::congestion::isolation::{CimType, IsolationPlan, MapReading, Peer, QueueMap, Watch};
+use crate::switch::testworld::*;
+use crate::switch::{CongestionIsolationPlan, IsolationPoint, SwitchPlan};
+use crate::units::*;
+use crate::wire::datagram;
+use crate::wire::ip::Ecn;
+use crate::wire::{EtherType, cim, ethernet};
+
+const MONITORED: TrafficClass = TrafficClass::ALL[3];
+const CONGESTING: TrafficClass = TrafficClass::ALL[5];
+
+/// Where the number of a frame is: behind the headers of UDP over IPv4.
+const NUMBER: usize = ethernet::HEADER_LEN + 28;
+
+fn address(n: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, n)
+}
+
+/// A frame from host `from` to host 9, which has priority 3 by its DSCP: a packet of a flow, which is its
+/// source port, with its number.
+fn packet(from: u8, flow: u16, number: u32, len: usize) -> Vec<u8> {
+    let headers = datagram::Repr {
+        src: IpAddr::V4(address(from)),
+        dst: IpAddr::V4(address(9)),
+        dscp: Dscp::new(24).unwrap(),
+        ecn: Ecn::NotEct,
+        ttl: 64,
+        src_port: flow,
+        dst_port: 4791,
+    };
+    let mut octets = frame(host(9), host(from), None, len.max(NUMBER + 4));
+    octets[12..14].copy_from_slice(&EtherType::IPV4.0.to_be_bytes());
+    octets[NUMBER..NUMBER + 4].copy_from_slice(&number.to_be_bytes());
+    headers.emit(&mut octets[14..]).unwrap();
+    octets
+}
+
+/// The flow and the number of such a frame.
+fn read(octets: &[u8]) -> (u16, u32) {
+    let be16 = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
+    (be16(34), u32::from(be16(NUMBER)) << 16 | u32::from(be16(NUMBER + 2)))
+}
+
+/// Class 3 is monitored from 2,000 octets on, its congesting flows go to class 5.
+fn isolating() -> CongestionIsolationPlan {
+    let map = QueueMap::new([0, 0, 0, -6, 0, 4, 0, 0], MapReading::Partner).unwrap();
+    let watch =
+        Watch { detect: Detect::Length(Bytes(2_000)), low: Bytes(500), cim_above: Bytes(1_500) };
+    CongestionIsolationPlan {
+        machine: IsolationPlan { enabled: true, map, watch, ..IsolationPlan::new() },
+        cim_tx_priority: Priority::ALL[6],
+        dscp: Dscp::new(48).unwrap(),
+        min_header_octets: 48,
+        watches: vec![],
+        points: vec![],
+        peers: vec![],
+        dialect: cim::Dialect::default(),
+    }
+}
+
+/// A switch of four ports that isolates; host 9 is behind port 3.
+fn isolating_switch() -> SwitchPlan {
+    let mut plan = plan(4);
+    plan.congestion.isolation = Some(isolating());
+    for port in &mut plan.ports {
+        // What stops frames of priority 3 is the peer, and not the buffer.
+        port.pfc.mode = crate::pfc::FlowControl::Pfc {
+            send: PrioritySet::EMPTY,
+            obey: PrioritySet::of(Priority::ALL[3]),
+        };
+    }
+    plan
+}
+
+/// The peer of a port, host 7 or whatever bridge has its address.
+fn peer(cim_type: CimType) -> Peer {
+    Peer {
+        cim_type,
+        mac: host(7),
+        ipv4: Some(address(7)),
+        ipv6: Some("2001:db8::7".parse().unwrap()),
+        udp_port: 50_007,
+        encap_len: 64,
+    }
+}
+
+fn point(n: u8) -> IsolationPoint {
+    IsolationPoint {
+        mac: None,
+        ipv4: Some(Ipv4Addr::new(10, 9, 0, n)),
+        ipv6: Some(format!("2001:db8:9::{n}").parse().unwrap()),
+        cim_port: 50_008,
+    }
+}

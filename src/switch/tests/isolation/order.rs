@@ -1,0 +1,304 @@
+//! No frame of a flow and priority overtakes another, with isolation going on and off, whatever stops,
+//! empties or refuses queues, and on whichever way through the switch.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::buffer::{Alpha, SharedLimit};
+use crate::congestion::{EcnPlan, MarkAt, NotEct};
+use crate::pfc::{StormAction, WatchdogPlan};
+use crate::runtime::{Mesh, mesh};
+use crate::schedule::ClassPlan;
+use crate::switch::{Change, IsolationObject, Switch};
+use crate::time::{Duration, Instant};
+use crate::wire::pfc;
+use crate::world::World;
+
+const FLOWS: u16 = 6;
+
+/// What happens next.
+#[derive(Clone, Debug)]
+enum Step {
+    /// So many packets of a flow come in.
+    Arrive {
+        flow: u16,
+        packets: usize,
+        len: usize,
+    },
+    /// The peer of port 3 pauses priority 3.
+    Pause(u16),
+    /// Port 3 takes so many frames.
+    Room(usize),
+    Poll,
+    /// Frames that arrived, but no time to send: what is taken over waits for the next poll.
+    Wait(u64),
+    Enable(bool),
+    /// The classes change their parts.
+    Swap(bool),
+    /// The link of port 3 goes down and comes up.
+    Flap,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(
+        prop_oneof![
+            12 => (1..=FLOWS, 1..6_usize, 64..1_400_usize)
+                .prop_map(|(flow, packets, len)| Step::Arrive { flow, packets, len }),
+            2 => (0..400_u16).prop_map(Step::Pause),
+            4 => (0..12_usize).prop_map(Step::Room),
+            10 => Just(Step::Poll),
+            4 => (1..30_u64).prop_map(Step::Wait),
+            1 => prop::bool::weighted(0.8).prop_map(Step::Enable),
+            1 => any::<bool>().prop_map(Step::Swap),
+            1 => prop::bool::weighted(0.2).prop_map(|flap| if flap { Step::Flap } else { Step::Poll }),
+        ],
+        1..300,
+    )
+}
+
+/// What differs from one switch to the next.
+#[derive(Clone, Copy, Debug)]
+struct Setting {
+    shaped: bool,
+    strict: bool,
+    watchdog: bool,
+    limited: bool,
+    marks: bool,
+    workers: bool,
+    /// Room for so many flows.
+    streams: usize,
+}
+
+fn settings() -> impl Strategy<Value = Setting> {
+    (any::<[bool; 6]>(), 1..8_usize).prop_map(
+        |([shaped, strict, watchdog, limited, marks, workers], streams)| Setting {
+            shaped,
+            strict,
+            watchdog,
+            limited,
+            marks,
+            workers,
+            streams,
+        },
+    )
+}
+
+fn plan_of(setting: &Setting) -> SwitchPlan {
+    let mut plan = isolating_switch();
+    plan.buffer.total = Cells(900);
+    let machine = &mut plan.congestion.isolation.as_mut().unwrap().machine;
+    machine.streams = setting.streams;
+    machine.max_flow_life = Duration::from_micros(40);
+    let egress = &mut plan.ports[3];
+    egress.shaped = setting.shaped;
+    if setting.strict {
+        egress.schedule.classes[5] = ClassPlan::Strict;
+    }
+    if setting.watchdog {
+        egress.watchdog[3] = Some(WatchdogPlan {
+            detection: Duration::from_micros(10),
+            restoration: Duration::from_micros(10),
+            action: StormAction::Drop,
+        });
+    }
+    if setting.limited {
+        egress.queue_limits[5] = SharedLimit::Dynamic(Alpha::new(-4).unwrap());
+    }
+    if setting.marks {
+        egress.ecn[3] = Some(EcnPlan {
+            kmin: Bytes(1_000),
+            kmax: Bytes(6_000),
+            pmax: 30_000,
+            at: MarkAt::Dequeue,
+            not_ect: NotEct::Drop,
+        });
+    }
+    plan
+}
+
+/// Ports of test frames for workers that hand over to each other.
+struct Shared;
+
+impl World for Shared {
+    type Frame = MemFrame;
+    type Port = MemPort;
+    type Events = ();
+    type Handoff = Mesh<MemFrame>;
+}
+
+/// A switch of one or two workers, whose ports the test holds.
+struct Bench {
+    /// With two, the first has the ports that frames come in by and the second the one they leave by.
+    parts: Vec<Switch<Shared>>,
+    now: Instant,
+    sent: [u32; FLOWS as usize],
+    left: [u32; FLOWS as usize],
+    out: usize,
+}
+
+impl Bench {
+    fn new(setting: &Setting) -> Self {
+        let plan = plan_of(setting);
+        let owners = if setting.workers { vec![0, 0, 0, 1] } else { vec![0; 4] };
+        let workers = 1 + usize::from(setting.workers);
+        let parts = mesh(&owners, workers, 8).into_iter().enumerate();
+        let parts = parts.map(|(me, handoff)| {
+            let mine = (0..4).filter(|n| owners[usize::from(*n)] == me);
+            let ports = mine.map(|n| (port(n), MemPort::endless())).collect();
+            Switch::new(&plan, ports, handoff, ()).unwrap()
+        });
+        let mut bench = Self {
+            parts: parts.collect(),
+            now: Instant::ZERO,
+            sent: [0; FLOWS as usize],
+            left: [0; FLOWS as usize],
+            out: 0,
+        };
+        bench.learn();
+        bench
+    }
+
+    fn port(&mut self, n: u16) -> &mut MemPort {
+        let parts = self.parts.iter_mut();
+        parts.filter_map(|part| part.port_mut(port(n))).next().unwrap()
+    }
+
+    /// Host 9 is behind port 3; every switch knows it.
+    fn learn(&mut self) {
+        self.port(3).rx.push_back(MemFrame::new(&frame(host(8), host(9), None, 60)));
+        for _ in 0..4 {
+            self.poll();
+        }
+        for n in 0..4 {
+            self.port(n).tx.clear();
+        }
+    }
+
+    fn poll(&mut self) {
+        for part in &mut self.parts {
+            part.poll(self.now);
+        }
+    }
+
+    fn apply(&mut self, change: Change) {
+        self.parts.iter_mut().for_each(|part| part.apply(self.now, change).unwrap());
+    }
+
+    fn isolate(&mut self, edit: impl Fn(&mut IsolationPlan)) {
+        let mut plan = *self.parts[0].isolation().unwrap().plan();
+        edit(&mut plan);
+        self.apply(Change::Isolation(IsolationObject::Plan(plan)));
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Arrive { flow, packets, len } => {
+                for _ in 0..packets {
+                    let number = &mut self.sent[usize::from(flow) - 1];
+                    *number += 1;
+                    let from = flow as u8;
+                    let octets = packet(from, flow, *number, len);
+                    self.port(flow % 3).rx.push_back(MemFrame::new(&octets));
+                }
+            }
+            Step::Pause(quanta) => {
+                let mut repr = pfc::Repr::new(host(9));
+                repr.set(Priority::ALL[3], Quanta(quanta));
+                let mut octets = vec![0; 60];
+                repr.emit(&mut octets).unwrap();
+                self.port(3).rx.push_back(MemFrame::new(&octets));
+            }
+            Step::Room(frames) => self.port(3).room = frames,
+            Step::Poll => self.poll(),
+            Step::Wait(micros) => self.now += Duration::from_micros(micros),
+            Step::Enable(enabled) => self.isolate(|plan| plan.enabled = enabled),
+            Step::Swap(swapped) => {
+                let map =
+                    if swapped { [0, 0, 0, 6, 0, -4, 0, 0] } else { [0, 0, 0, -6, 0, 4, 0, 0] };
+                self.isolate(|plan| plan.map = QueueMap::new(map, MapReading::Partner).unwrap());
+            }
+            Step::Flap => {
+                for up in [false, true] {
+                    let last = self.parts.len() - 1;
+                    let change = Change::Link { port: port(3), up, rate: None };
+                    self.parts[last].apply(self.now, change).unwrap();
+                    self.poll();
+                }
+                self.learn();
+            }
+        }
+    }
+
+    /// What left so far is in order, although some of it may be missing.
+    fn is_in_order(&mut self) -> bool {
+        let left: Vec<_> = self.port(3).tx.drain(..).collect();
+        left.iter().all(|frame| {
+            use crate::frame::Frame;
+            self.out += 1;
+            let (flow, number) = read(frame.head());
+            let last = &mut self.left[usize::from(flow) - 1];
+            let later = number > *last;
+            *last = number;
+            later
+        })
+    }
+
+    fn held(&self) -> u64 {
+        self.parts.iter().map(Switch::held).sum()
+    }
+
+    /// Lets everything leave.
+    fn drain(&mut self) {
+        self.port(3).room = usize::MAX;
+        for _ in 0..2_000 {
+            self.now += Duration::from_micros(10);
+            self.poll();
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn frames_of_a_flow_stay_in_order_and_none_stays_behind(
+        setting in settings(), steps in steps(),
+    ) {
+        let mut bench = Bench::new(&setting);
+        for step in &steps {
+            bench.step(step);
+            prop_assert!(bench.is_in_order(), "{step:?}");
+        }
+        bench.drain();
+        prop_assert!(bench.is_in_order());
+        prop_assert_eq!(bench.held(), 0, "frames that nobody lets go");
+        let now = bench.now;
+        for part in &mut bench.parts {
+            let balance = part.snapshot(now).balance();
+            prop_assert!(balance.holds(), "{:?}", balance);
+            part.ledger().check();
+        }
+    }
+}
+
+/// What most of these runs have to contain, or they mean nothing.
+#[test]
+fn runs_as_above_isolate_hold_and_bring_back() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::deterministic();
+    let (mut isolated, mut held, mut returned) = (0, 0, 0);
+    for _ in 0..60 {
+        let setting = settings().new_tree(&mut runner).unwrap().current();
+        let steps = steps().new_tree(&mut runner).unwrap().current();
+        let mut bench = Bench::new(&setting);
+        steps.iter().for_each(|step| bench.step(step));
+        bench.drain();
+        let last = bench.parts.len() - 1;
+        let counters = *bench.parts[last].isolation().unwrap().counters();
+        isolated += u32::from(counters.isolated_frames > 10);
+        held += u32::from(counters.held_frames > 0);
+        returned += u32::from(counters.returned > 0);
+    }
+    assert!(isolated > 30 && held > 20 && returned > 15, "{isolated} {held} {returned}");
+}
