@@ -6,6 +6,7 @@
 
 mod agents;
 mod buffer;
+mod capabilities;
 mod discovery;
 mod keys;
 mod port;
@@ -15,6 +16,7 @@ pub use agents::{
     PtpProfile, RidesName, StatisticName, TimesName,
 };
 pub use buffer::{Buffer, Lossless, Profile, Shared, Xoff};
+pub use capabilities::{DcbxPlace, DcbxSfc, ObeysName};
 pub use discovery::{
     AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxSubtypes, DcbxTopology,
     DeviceName, FamilyWidthName, Lldp, OrientationName, PfcFormName, PrecedenceName, Recommend,

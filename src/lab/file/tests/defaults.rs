@@ -105,7 +105,7 @@ checks:
 ";
 
 /// Types and defaults of switch files, which have a test of their own.
-const OF_SWITCH_FILES: [&str; 23] = [
+const OF_SWITCH_FILES: [&str; 24] = [
     "Buffer.",
     "Profile2.",
     "Lossless.",
@@ -126,6 +126,7 @@ const OF_SWITCH_FILES: [&str; 23] = [
     "DcbxEts.",
     "DcbxIsolation.",
     "DcbxTopology.",
+    "DcbxSfc.",
     "DcbxSubtypes.",
     "DcbxApplication.",
     "RecommendedTable.",
