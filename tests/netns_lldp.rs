@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use sluice::agents::AgentsPlan;
 use sluice::discovery::{
     Application, DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, Lldp, LldpPlan, Party, PeerState,
-    PfcForm, Role, Selector, Topology,
+    PfcForm, Role, Selector, Topology, TopologyPlan,
 };
 use sluice::dpdk::{
     DpdkPort, Eal, EalOptions, Memory, Pool, PoolOptions, PortOptions, SourcePort, TscClock,
@@ -226,7 +226,7 @@ fn station(port: SourcePort) -> Station<SourcePort> {
         pfc: Some(DcbxPfcPlan { willing, macsec_bound, capability, enable, form }),
         applications: vec![Application { priority: 3, selector: Selector::Udp, protocol: 4791 }],
         internal_delay: Some(Duration::from_nanos(615)),
-        topology: Some(Topology::default()),
+        topology: Some(TopologyPlan::Fixed(Topology::default())),
         ..DcbxPlan::new(mac)
     };
     let rate = BitsPerSec::gbps(1);

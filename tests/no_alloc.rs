@@ -201,6 +201,7 @@ fn agents(mac: Mac) -> AgentsPlan {
             internal_delay: Some(Duration::from_nanos(700)),
             isolation: None,
             topology: None,
+            sfc: None,
             precedence: Precedence::default(),
             subtypes: Subtypes::DEFAULT,
         }),

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use judges::{faulted, hex, missing, python, scapy, tshark, unhex};
 use sluice::discovery::{
     Application, DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, FRAME_MAX, Lldp, LldpPlan, PfcForm,
-    Selector, Topology,
+    Selector, Topology, TopologyPlan,
 };
 use sluice::frame::Frame;
 use sluice::host::{Message, Operation, RocePlan, Station, Transport};
@@ -400,7 +400,7 @@ fn tshark_reads_what_dcbx_says() {
             Application { priority: 5, selector: Selector::EtherType, protocol: 0x8906 },
         ],
         internal_delay: Some(Duration::from_nanos(615)),
-        topology: Some(Topology::default()),
+        topology: Some(TopologyPlan::Fixed(Topology::default())),
         ..DcbxPlan::new(mac)
     };
     let mut agent = Lldp::new(&LldpPlan::new(mac, mac, "swp1"), Some(&plan));

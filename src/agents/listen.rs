@@ -28,9 +28,30 @@ impl PortAgents {
     }
 
     fn heard(&mut self, now: Instant, event: discovery::Event) {
-        if event != discovery::Event::Negotiated {
-            return self.tell(News::Neighbours);
+        use discovery::Event;
+        match event {
+            Event::NeighbourNew(_)
+            | Event::NeighbourChanged(_)
+            | Event::NeighbourAged(_)
+            | Event::NeighbourLeft(_) => self.tell(News::Neighbours),
+            Event::Negotiated => self.negotiated(now),
+            Event::Surroundings => self.surrounded(now),
         }
+    }
+
+    /// An end station finds its own place, which needs no more than one port; the ports of a switch
+    /// are told theirs.
+    fn surrounded(&mut self, now: Instant) {
+        let Some(lldp) = &mut self.lldp else { return };
+        let surroundings = *lldp.surroundings();
+        if let Some(place) = &mut self.place {
+            place.hear(0, surroundings.place);
+            lldp.set_topology(now, place.said(0));
+        }
+        self.tell(News::Surroundings(surroundings));
+    }
+
+    fn negotiated(&mut self, now: Instant) {
         let Some(resolved) = self.resolved().copied() else { return };
         self.tell(News::Negotiated(resolved));
         match self.auto.as_mut().map(|auto| auto.negotiated(&resolved)) {

@@ -26,7 +26,7 @@ use core::fmt;
 
 use arrayvec::ArrayVec;
 
-use crate::discovery::{Lldp, Resolved};
+use crate::discovery::{Device, Lldp, Recognition, Resolved, Surroundings, Topology, TopologyPlan};
 use crate::frame::Frame;
 use crate::headroom::measure::Measurer;
 use crate::headroom::peer_delay::PeerDelay;
@@ -60,6 +60,8 @@ pub struct PortAgents {
     initiates: bool,
     peer_delay: Option<Box<PeerDelay>>,
     auto: Option<Auto>,
+    /// An end station's place in the network, where it is found.
+    place: Option<Box<Recognition>>,
     /// Measurements of the round trip that have begun so far.
     started: u64,
     /// Whether the last frame was an LLDPDU.
@@ -122,6 +124,7 @@ impl PortAgents {
             initiates: measure.is_some_and(|m| m.initiate.is_some()),
             peer_delay: plan.peer_delay.as_ref().map(|p| Box::new(PeerDelay::new(p, plan.mac))),
             auto: plan.auto.as_ref().map(|auto| Auto::new(auto, plan.dcbx.is_some())),
+            place: station(plan).then(|| Box::new(Recognition::new(Device::EndStation, 1))),
             started: 0,
             said: false,
             handing_over: Duration::ZERO,
@@ -416,6 +419,20 @@ impl PortAgents {
         self.lldp.as_ref()?.resolved()
     }
 
+    /// Says from now on that this is the port's place in the network, where it says any.
+    pub fn set_topology(&mut self, now: Instant, topology: Topology) {
+        if let Some(lldp) = &mut self.lldp {
+            lldp.set_topology(now, topology);
+        }
+        self.listen(now);
+    }
+
+    /// What is at the other end, as far as congestion goes, if LLDP is spoken.
+    #[must_use]
+    pub fn surroundings(&self) -> Option<&Surroundings> {
+        Some(self.lldp.as_ref()?.surroundings())
+    }
+
     /// The LLDP agent.
     #[must_use]
     pub fn lldp(&self) -> Option<&Lldp> {
@@ -439,6 +456,12 @@ impl PortAgents {
     pub const fn stamps(&self) -> &Stamps {
         &self.stamps
     }
+}
+
+/// Whether the port is an end station's that finds its place in the network.
+fn station(plan: &AgentsPlan) -> bool {
+    let topology = plan.dcbx.as_ref().and_then(|dcbx| dcbx.topology);
+    topology == Some(TopologyPlan::Recognized(Device::EndStation))
 }
 
 impl Stamps {

@@ -1,7 +1,7 @@
 //! What agents have to tell the switch that they are part of.
 
 use super::plan::{Method, Statistic};
-use crate::discovery::Resolved;
+use crate::discovery::{Resolved, Surroundings};
 use crate::headroom::Samples;
 use crate::port::StampSource;
 use crate::time::Duration;
@@ -17,6 +17,8 @@ pub enum News {
     Failed(Failure),
     /// DCBX came to another result.
     Negotiated(Resolved),
+    /// What is at the other end, as far as congestion goes, is something else.
+    Surroundings(Surroundings),
     /// A neighbour came, changed or went.
     Neighbours,
 }

@@ -2,7 +2,7 @@
 
 use super::news::Spread;
 use super::{AgentCounters, AutoState, PortAgents};
-use crate::discovery::{self, Neighbour, Resolved};
+use crate::discovery::{self, Neighbour, Resolved, Topology};
 use crate::headroom::{measure, peer_delay};
 use crate::port::Stamps;
 use crate::time::{Duration, Instant};
@@ -22,6 +22,8 @@ pub struct AgentsSnapshot {
     pub neighbours: Vec<Neighbour>,
     /// What DCBX came to.
     pub resolved: Option<Resolved>,
+    /// What it says of its place in the network.
+    pub topology: Option<Topology>,
     /// What LLDP counted.
     pub lldp: Option<discovery::Counters>,
     /// What was counted besides.
@@ -78,6 +80,7 @@ impl PortAgents {
             path_delay,
             neighbours: self.lldp.iter().flat_map(|l| l.neighbours().cloned()).collect(),
             resolved: self.resolved().copied(),
+            topology: self.lldp.as_ref().and_then(|l| l.topology()),
             lldp: self.lldp.as_ref().map(|l| *l.counters()),
             counters: self.counters,
         }

@@ -49,7 +49,7 @@ use super::flow_key::FlowKey;
 use super::limit::Limit;
 use super::streams::{CreateMask, StreamCounters, StreamPlan, StreamTable};
 use crate::time::Instant;
-use crate::units::{Bytes, Mac, PRIORITIES, PortId, TrafficClass, Vid};
+use crate::units::{Mac, PRIORITIES, PortId, TrafficClass, Vid};
 
 /// What the stream table says of a flow's frames beside its key: those of the first one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

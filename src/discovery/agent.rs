@@ -2,11 +2,12 @@
 
 use arrayvec::ArrayVec;
 
-use super::compose::{compose, frame_len, local_enable};
+use super::compose::{Own, compose, frame_len};
 use super::counters::Counters;
 use super::neighbours::{NEIGHBOURS_MAX, Neighbour, Said, read};
-use super::plan::{AdminStatus, Application, DcbxPlan, LldpPlan, Subtypes};
+use super::plan::{AdminStatus, Application, DcbxPlan, LldpPlan, Subtypes, Topology};
 use super::resolve::{Resolved, peer_of, resolve};
+use super::surroundings::Surroundings;
 use super::transmit::{Pdu, Transmitter};
 use crate::time::{Duration, Instant};
 use crate::units::{Mac, PrioritySet};
@@ -29,6 +30,8 @@ pub enum Event {
     NeighbourLeft(Mac),
     /// [`Lldp::resolved`] is another.
     Negotiated,
+    /// [`Lldp::surroundings`] are others.
+    Surroundings,
 }
 
 /// The agent.
@@ -43,6 +46,7 @@ pub struct Lldp {
     /// What was taken last, so that it can be put back.
     taken: Option<Pdu>,
     neighbours: Vec<Neighbour>,
+    surroundings: Surroundings,
     events: ArrayVec<Event, EVENTS_MAX>,
     counters: Counters,
 }
@@ -53,7 +57,15 @@ struct Dcbx {
     plan: DcbxPlan,
     /// The priorities that have PFC here.
     enable: PrioritySet,
+    /// What is said of this port's place in the network.
+    topology: Option<Topology>,
     resolved: Resolved,
+}
+
+impl Dcbx {
+    const fn own(&self) -> Own<'_> {
+        Own { plan: &self.plan, enable: self.enable, topology: self.topology }
+    }
 }
 
 impl Lldp {
@@ -65,8 +77,9 @@ impl Lldp {
     pub fn new(lldp: &LldpPlan, dcbx: Option<&DcbxPlan>) -> Self {
         frame_len(lldp, dcbx).expect("the plan was checked to fit in a frame");
         let dcbx = dcbx.map(|plan| {
-            let enable = local_enable(plan);
-            Dcbx { resolved: resolve(plan, enable, &[]), plan: plan.clone(), enable }
+            let Own { enable, topology, .. } = Own::planned(plan);
+            let resolved = resolve(plan, enable, &[]);
+            Dcbx { resolved, plan: plan.clone(), enable, topology }
         });
         Self {
             listens: lldp.admin != AdminStatus::TxOnly,
@@ -76,6 +89,7 @@ impl Lldp {
             lldp: lldp.clone(),
             dcbx,
             neighbours: Vec::with_capacity(NEIGHBOURS_MAX),
+            surroundings: Surroundings::default(),
             events: ArrayVec::new(),
             counters: Counters::default(),
         }
@@ -90,7 +104,7 @@ impl Lldp {
             self.counters.deletes += 1;
             self.tell(Event::NeighbourLeft(gone.said.mac));
         }
-        self.negotiate();
+        self.conclude();
     }
 
     /// The link is down. What was heard stays true for its time to live, or until the link is up.
@@ -133,7 +147,7 @@ impl Lldp {
         } else {
             self.hear(now, &view, known);
         }
-        self.negotiate();
+        self.conclude();
     }
 
     fn hear(&mut self, now: Instant, view: &View<'_>, known: Option<usize>) {
@@ -176,7 +190,7 @@ impl Lldp {
             self.tell(Event::NeighbourAged(gone.said.mac));
         }
         if self.neighbours.len() != before {
-            self.negotiate();
+            self.conclude();
         }
     }
 
@@ -198,7 +212,7 @@ impl Lldp {
             Pdu::Shutdown => 0,
             Pdu::Normal => self.ttl(),
         };
-        let dcbx = self.dcbx.as_ref().map(|dcbx| (&dcbx.plan, dcbx.enable));
+        let dcbx = self.dcbx.as_ref().map(Dcbx::own);
         let len = compose(&self.lldp, dcbx, ttl, out).expect("a frame that fits, as checked");
         self.counters.frames_out += 1;
         self.taken = Some(pdu);
@@ -243,6 +257,16 @@ impl Lldp {
         self.events.push(event);
     }
 
+    /// Says what follows from what the neighbours say now.
+    fn conclude(&mut self) {
+        let surroundings = Surroundings::of(&self.neighbours);
+        if surroundings != self.surroundings {
+            self.surroundings = surroundings;
+            self.tell(Event::Surroundings);
+        }
+        self.negotiate();
+    }
+
     fn negotiate(&mut self) {
         let Some(dcbx) = &mut self.dcbx else { return };
         let resolved = resolve(&dcbx.plan, dcbx.enable, &self.neighbours);
@@ -261,6 +285,28 @@ impl Lldp {
             self.transmitter.changed(now);
             self.negotiate();
         }
+    }
+
+    /// Says from now on that this is the port's place in the network, where DCBX speaks of it.
+    pub fn set_topology(&mut self, now: Instant, topology: Topology) {
+        self.on_timeout(now);
+        let Some(said) = self.dcbx.as_mut().and_then(|dcbx| dcbx.topology.as_mut()) else { return };
+        if *said != topology {
+            *said = topology;
+            self.transmitter.changed(now);
+        }
+    }
+
+    /// What is said of the port's place in the network.
+    #[must_use]
+    pub fn topology(&self) -> Option<Topology> {
+        self.dcbx.as_ref()?.topology
+    }
+
+    /// What is at the other end, as far as congestion goes.
+    #[must_use]
+    pub const fn surroundings(&self) -> &Surroundings {
+        &self.surroundings
     }
 
     /// The neighbours that are known.

@@ -1,9 +1,10 @@
 //! What a port says, as an LLDPDU.
 
-use super::plan::{DcbxPlan, LldpPlan, PfcForm, Role};
+use super::plan::{DcbxPlan, LldpPlan, PfcForm, Role, Topology, TopologyPlan};
+use super::recognition;
 use crate::units::PrioritySet;
 use crate::wire::WireError;
-use crate::wire::dcbx::{self, application, ets, isolation, pfc, subtype};
+use crate::wire::dcbx::{self, application, ets, isolation, pfc, source_flow, subtype};
 use crate::wire::lldp::{self, Capabilities, Id, Repr, TlvType, Writer};
 
 /// The longest frame that an agent sends, in octets without FCS.
@@ -18,19 +19,35 @@ const SCRATCH: usize = application::ENTRIES_MAX * 3 + 1;
 /// [`WireError::OutOfRange`] for a value that does not fit its field, [`WireError::NoRoom`] for more
 /// than [`FRAME_MAX`] octets.
 pub fn frame_len(lldp: &LldpPlan, dcbx: Option<&DcbxPlan>) -> Result<usize, WireError> {
-    compose(lldp, dcbx.map(|plan| (plan, local_enable(plan))), u16::MAX, &mut [0; FRAME_MAX])
+    compose(lldp, dcbx.map(Own::planned), u16::MAX, &mut [0; FRAME_MAX])
 }
 
-/// The priorities that have PFC by the plan.
-pub(super) fn local_enable(plan: &DcbxPlan) -> PrioritySet {
-    plan.pfc.map_or(PrioritySet::EMPTY, |pfc| pfc.enable)
+/// What a port says by DCBX: its plan, and what of that changes with time.
+#[derive(Clone, Copy)]
+pub(super) struct Own<'a> {
+    pub(super) plan: &'a DcbxPlan,
+    /// The priorities that have PFC.
+    pub(super) enable: PrioritySet,
+    /// The place in the network.
+    pub(super) topology: Option<Topology>,
+}
+
+impl<'a> Own<'a> {
+    /// As it is at first.
+    pub(super) fn planned(plan: &'a DcbxPlan) -> Self {
+        let topology = plan.topology.map(|topology| match topology {
+            TopologyPlan::Fixed(topology) => topology,
+            TopologyPlan::Recognized(device) => recognition::silent(device),
+        });
+        Self { plan, enable: plan.pfc.map_or(PrioritySet::EMPTY, |pfc| pfc.enable), topology }
+    }
 }
 
 /// Writes a whole frame that is true for `ttl` seconds, and says how long it is. A time to live of 0
 /// makes a shutdown LLDPDU, which says nothing else (9.1.2).
 pub(super) fn compose(
     lldp: &LldpPlan,
-    dcbx: Option<(&DcbxPlan, PrioritySet)>,
+    dcbx: Option<Own<'_>>,
     ttl: u16,
     out: &mut [u8],
 ) -> Result<usize, WireError> {
@@ -57,8 +74,8 @@ pub(super) fn compose(
         }
     }
     writer.tlv(TlvType::CAPABILITIES, &capabilities(lldp.role).octets())?;
-    if let Some((plan, enable)) = dcbx {
-        compose_dcbx(plan, enable, &mut writer)?;
+    if let Some(own) = dcbx {
+        compose_dcbx(own, &mut writer)?;
     }
     writer.finish()
 }
@@ -72,11 +89,8 @@ const fn capabilities(role: Role) -> Capabilities {
     Capabilities { supported, enabled: supported }
 }
 
-fn compose_dcbx(
-    plan: &DcbxPlan,
-    enable: PrioritySet,
-    writer: &mut Writer<'_>,
-) -> Result<(), WireError> {
+fn compose_dcbx(own: Own<'_>, writer: &mut Writer<'_>) -> Result<(), WireError> {
+    let Own { plan, enable, topology } = own;
     let mut value = [0; SCRATCH];
     let mut add = |subtype, value: &[u8]| writer.organizational(dcbx::OUI, subtype, value);
     if let Some(plan) = plan.ets {
@@ -113,9 +127,13 @@ fn compose_dcbx(
         let len = repr.emit(&mut value)?;
         add(plan.subtypes.congestion_isolation, &value[..len])?;
     }
-    if let Some(repr) = plan.topology {
+    if let Some(repr) = topology {
         let len = repr.emit(&mut value)?;
         add(plan.subtypes.topology, &value[..len])?;
+    }
+    if let Some(repr) = plan.sfc {
+        let len = repr.emit(&mut value)?;
+        writer.organizational(source_flow::OUI, source_flow::SUBTYPE, &value[..len])?;
     }
     Ok(())
 }

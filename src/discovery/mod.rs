@@ -14,7 +14,9 @@ mod compose;
 mod counters;
 mod neighbours;
 pub mod plan;
+mod recognition;
 mod resolve;
+mod surroundings;
 mod transmit;
 
 pub use agent::{Event, Lldp};
@@ -22,7 +24,9 @@ pub use compose::{FRAME_MAX, frame_len};
 pub use counters::Counters;
 pub use neighbours::{APPLICATIONS_MAX, Identity, NEIGHBOURS_MAX, Neighbour, PeerDcbx, Said, Text};
 pub use plan::*;
+pub use recognition::Recognition;
 pub use resolve::{EtsResolved, Methods, Party, Peer, PeerState, PfcResolved, Resolved};
+pub use surroundings::Surroundings;
 
 #[cfg(test)]
 mod tests;

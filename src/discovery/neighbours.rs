@@ -8,6 +8,7 @@ use crate::time::{Duration, Instant};
 use crate::units::Mac;
 use crate::wire::dcbx::application::{self, Application};
 use crate::wire::dcbx::isolation::CongestionIsolation;
+use crate::wire::dcbx::source_flow::{self, SourceFlowControl};
 use crate::wire::dcbx::topology::Topology;
 use crate::wire::dcbx::{self, ets, pfc, subtype};
 use crate::wire::lldp::{self, Capabilities, Id, Tlv, TlvType};
@@ -58,6 +59,8 @@ pub struct PeerDcbx {
     pub isolation: Option<CongestionIsolation>,
     /// Its place in the network.
     pub topology: Option<Topology>,
+    /// What it does about source flow control.
+    pub sfc: Option<SourceFlowControl>,
 }
 
 impl PeerDcbx {
@@ -177,6 +180,9 @@ fn read_tlv(said: &mut Said, tlv: &Tlv<'_>, subtypes: &Subtypes) -> Read {
             None => Read::Faulty,
             Some(org) if org.oui == dcbx::OUI => {
                 read_dcbx(&mut said.dcbx, org.subtype, org.value, subtypes)
+            }
+            Some(org) if (org.oui, org.subtype) == (source_flow::OUI, source_flow::SUBTYPE) => {
+                place(&mut said.dcbx.sfc, SourceFlowControl::parse(org.value))
             }
             Some(_) => Read::Unrecognized,
         },

@@ -5,6 +5,7 @@ use crate::units::{Mac, PrioritySet};
 pub use crate::wire::dcbx::application::{Application, Selector};
 pub use crate::wire::dcbx::ets::EtsTable;
 pub use crate::wire::dcbx::isolation::{CongestionIsolation, FamilyWidth};
+pub use crate::wire::dcbx::source_flow::SourceFlowControl;
 pub use crate::wire::dcbx::topology::{Device, Orientation, Topology};
 
 /// Whether an LLDP agent sends, receives, or both (802.1AB 9.2.5.1, adminStatus).
@@ -29,6 +30,18 @@ pub enum Role {
     Router,
     /// An end station.
     Station,
+}
+
+impl Role {
+    /// The same, in the words of Topology Recognition.
+    #[must_use]
+    pub const fn device(self) -> Device {
+        match self {
+            Self::Bridge => Device::Bridge,
+            Self::Router => Device::Router,
+            Self::Station => Device::EndStation,
+        }
+    }
 }
 
 /// The LLDP agent of one port (802.1AB-2016).
@@ -160,6 +173,16 @@ impl Subtypes {
         Self { pfc_information: 0xe0, congestion_isolation: 0xe1, topology: 0xe2 };
 }
 
+/// What a port says of its place in the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TopologyPlan {
+    /// This, whatever its neighbours say.
+    Fixed(Topology),
+    /// What Topology Recognition finds for a system of this kind. An end station finds it by itself;
+    /// the ports of a switch are told (see [`Recognition`](super::Recognition)).
+    Recognized(Device),
+}
+
 /// What DCBX tells and takes on one port. Needs an LLDP agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DcbxPlan {
@@ -179,7 +202,9 @@ pub struct DcbxPlan {
     /// Congestion isolation, if it is spoken of.
     pub isolation: Option<CongestionIsolation>,
     /// This port's place in the network, if it is spoken of.
-    pub topology: Option<Topology>,
+    pub topology: Option<TopologyPlan>,
+    /// What this port's system does about source flow control, if it is spoken of.
+    pub sfc: Option<SourceFlowControl>,
     /// Whose PFC setting holds where both ends are willing.
     pub precedence: Precedence,
     /// The numbers that no published text fixes.
@@ -198,6 +223,7 @@ impl DcbxPlan {
             internal_delay: None,
             isolation: None,
             topology: None,
+            sfc: None,
             precedence: Precedence::HigherAddress,
             subtypes: Subtypes::DEFAULT,
         }

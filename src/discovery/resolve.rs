@@ -5,8 +5,6 @@ use super::plan::{DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, PfcForm, Precedence}
 use crate::time::Duration;
 use crate::units::{Mac, PRIORITIES, PrioritySet};
 use crate::wire::dcbx::ets::algorithm;
-use crate::wire::dcbx::isolation::CongestionIsolation;
-use crate::wire::dcbx::topology::Topology;
 use crate::wire::dcbx::{ets, pfc};
 
 /// Whose setting is in use.
@@ -73,10 +71,6 @@ pub struct Peer {
     pub ets: Option<ets::Configuration>,
     /// Its internal delay.
     pub internal_delay: Option<Duration>,
-    /// Its congestion isolation.
-    pub isolation: Option<CongestionIsolation>,
-    /// Its place in the network.
-    pub topology: Option<Topology>,
 }
 
 /// What this port has to do, and what it knows of its peer.
@@ -113,8 +107,6 @@ pub(super) fn resolve(plan: &DcbxPlan, enable: PrioritySet, neighbours: &[Neighb
         pfc: said.dcbx.pfc,
         ets: said.dcbx.ets,
         internal_delay: said.dcbx.internal_delay,
-        isolation: said.dcbx.isolation,
-        topology: said.dcbx.topology,
     });
     let ets = plan.ets.map(|local| resolve_ets(&local, said));
     let classes = ets.map(|ets| ets.table.class);

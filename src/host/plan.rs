@@ -4,6 +4,7 @@ mod error;
 mod reactions;
 mod recording;
 pub mod stream;
+mod told;
 mod transport;
 
 pub use error::PlanError;

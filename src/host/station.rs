@@ -131,7 +131,7 @@ impl<P: Source> Station<P> {
             paused: PrioritySet::EMPTY,
             counters: StationCounters::default(),
         };
-        if let Some(agents) = &plan.agents {
+        if let Some(agents) = &plan.agents_told() {
             let stamps = station.port.stamps();
             station.agents = Some(Box::new(PortAgents::new(agents, stamps)));
         }

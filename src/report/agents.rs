@@ -1,9 +1,11 @@
 //! What the agents of a port found out and counted, by name: one form for tables, JSON and metrics,
 //! of switches and of labs.
 
+mod capabilities;
 mod counters;
 mod text;
 
+pub use capabilities::{IsolationSummary, PlaceSummary, SaidSummary, SfcSummary};
 pub use counters::{measure_counters, peer_delay_counters};
 pub use text::{agents_text, headroom_text, neighbours_text};
 
@@ -44,6 +46,9 @@ pub struct AgentsSummary {
     /// What DCBX came to, where it is spoken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dcbx: Option<DcbxSummary>,
+    /// The port's place in the network, where it says any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<PlaceSummary>,
     /// What was counted, by agent.
     pub counters: BTreeMap<String, BTreeMap<String, u64>>,
 }
@@ -128,6 +133,9 @@ pub struct NeighbourSummary {
     /// Its internal delay, if it says one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub internal_delay_ns: Option<f64>,
+    /// What it says beside that, as far as congestion goes.
+    #[serde(flatten)]
+    pub said: SaidSummary,
 }
 
 /// What DCBX came to.
@@ -195,6 +203,7 @@ impl AgentsSummary {
                 .map(|delay| TimesSummary::new(delay, None, None)),
             neighbours: agents.neighbours.iter().map(|n| NeighbourSummary::new(n, now)).collect(),
             dcbx: agents.resolved.as_ref().map(DcbxSummary::new),
+            topology: agents.topology.as_ref().map(PlaceSummary::new),
             counters: counters::all(agents),
         }
     }
@@ -283,6 +292,7 @@ impl NeighbourSummary {
             ttl_s: left.as_secs_f64(),
             dcbx: said.dcbx.is_peer(),
             internal_delay_ns: said.dcbx.internal_delay.map(ns),
+            said: SaidSummary::new(&said.dcbx),
         }
     }
 }

@@ -19,9 +19,10 @@ mod tester;
 mod text;
 
 pub use agents::{
-    AgentsSummary, DcbxSummary, EtsSummary, HeadroomSummary, NeedSummary, NeighbourSummary,
-    PfcSummary, StampsSummary, TimesSummary, agents_text, headroom_text, measure_counters,
-    neighbours_text, peer_delay_counters,
+    AgentsSummary, DcbxSummary, EtsSummary, HeadroomSummary, IsolationSummary, NeedSummary,
+    NeighbourSummary, PfcSummary, PlaceSummary, SaidSummary, SfcSummary, StampsSummary,
+    TimesSummary, agents_text, headroom_text, measure_counters, neighbours_text,
+    peer_delay_counters,
 };
 pub use html::{Report, TestPage, html, tester_html};
 pub use lab::lab_text;

@@ -233,12 +233,16 @@ impl Controller {
             Change::Link { port, .. }
             | Change::Ecn { port, .. }
             | Change::Pfc { port, .. }
+            | Change::Topology { port, .. }
             | Change::Measure(port) => Some(port),
             // A group's reserved space and headroom come off the pool of every worker.
             // Every worker finds the class of a frame.
             Change::Group { .. }
             | Change::Ets { .. }
             | Change::Isolation(_)
+            | Change::Locator { .. }
+            | Change::Peer { .. }
+            | Change::SfcHost { .. }
             | Change::FlushFdb
             | Change::ClearCounters => None,
         };

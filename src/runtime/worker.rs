@@ -108,6 +108,10 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                         | Change::Ecn { .. }
                         | Change::Pfc { .. }
                         | Change::Ets { .. }
+                        | Change::Topology { .. }
+                        | Change::Locator { .. }
+                        | Change::Peer { .. }
+                        | Change::SfcHost { .. }
                         | Change::Measure(_)
                         | Change::Isolation(_)
                         | Change::FlushFdb => {}

@@ -1,17 +1,21 @@
 //! What may be changed while a switch runs.
 
 use super::Switch;
+use super::plan::AttachedKind;
 use super::plan::IsolationObject;
 use super::port_state::{obeys_nothing, passes_empty_queues};
 use super::settle::Refused;
 use crate::buffer::{BufferError, GroupKind, GroupPlan};
 use crate::congestion::EcnPlan;
 use crate::congestion::isolation::IsolationError;
+use crate::congestion::isolation::{Peer, PeerError};
+use crate::discovery::Topology;
 use crate::pfc::FlowControl;
 use crate::schedule::ClassPlan;
 use crate::stats::{DropReason, PortCounters};
 use crate::time::Instant;
 use crate::units::{BitsPerSec, PRIORITIES, PortId, PriorityGroup, TrafficClass};
+use crate::wire::sfcm::Locator;
 use crate::world::{Handoff, World};
 
 /// A change to a running switch. It takes effect between two polls.
@@ -66,6 +70,37 @@ pub enum Change {
     Measure(PortId),
     /// An object of congestion isolation is written. To be told to every worker.
     Isolation(IsolationObject),
+    /// What a port says of its place in the network, where it says any.
+    Topology {
+        /// The port.
+        port: PortId,
+        /// The place.
+        topology: Topology,
+    },
+    /// Where congestion at a port is, as its source flow control messages say. To be told to every
+    /// worker.
+    Locator {
+        /// The port.
+        port: PortId,
+        /// Where.
+        locator: Locator,
+    },
+    /// The CI peer of a port. To be told to every worker: whoever owns the congested port makes the
+    /// messages.
+    Peer {
+        /// The port.
+        port: PortId,
+        /// The peer, or nothing to strike it out.
+        peer: Option<Peer>,
+    },
+    /// Whether the host at a port obeys source flow control messages by itself, so that it gets them.
+    /// To be told to every worker, because the senders that it may have follow from it, too.
+    SfcHost {
+        /// The port.
+        port: PortId,
+        /// Whether it does.
+        obeys: bool,
+    },
     /// The learnt addresses are forgotten.
     FlushFdb,
     /// Counters and peaks start again from zero.
@@ -90,6 +125,9 @@ pub enum ChangeError {
     /// An object of congestion isolation is out of its range.
     #[error(transparent)]
     Isolation(#[from] IsolationError),
+    /// The CI peer is none, or there is no room for it.
+    #[error(transparent)]
+    Peer(#[from] PeerError),
     /// PFC and PAUSE are no settings of one another.
     #[error("port {0} does not run PFC, so its priorities cannot change; set `pfc` in its file")]
     NotPfc(PortId),
@@ -154,6 +192,19 @@ impl<W: World> Switch<W> {
                 self.ports[at].note_agents();
             }
             Change::Isolation(object) => self.set_isolation(object)?,
+            Change::Topology { port, topology } => {
+                let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
+                if let Some(agents) = &mut self.ports[at].agents {
+                    agents.set_topology(now, topology);
+                }
+                self.ports[at].note_agents();
+            }
+            Change::Locator { port, locator } => self.congested.set_locator(port, locator),
+            Change::Peer { port, peer } => self.congested.set_peer(port, peer)?,
+            Change::SfcHost { port, obeys } => {
+                let kind = if obeys { AttachedKind::SfcHost } else { AttachedKind::Host };
+                self.congested.set_attached(port, kind);
+            }
             Change::FlushFdb => self.fdb.flush(None),
             Change::ClearCounters => self.clear_counters(),
         }

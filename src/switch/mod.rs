@@ -126,8 +126,9 @@ impl<W: World> Switch<W> {
         for (id, port) in ports {
             let slot = index.get_mut(id.index()).filter(|slot| slot.is_none());
             *slot.ok_or(SwitchError::Port(id))? = Some(owned.len() as u16);
-            let mut state =
-                PortState::new(id, port, &plan.ports[id.index()], plan.bridge.shortcuts);
+            let port_plan =
+                PortPlan { agents: plan.agents_told(id), ..plan.ports[id.index()].clone() };
+            let mut state = PortState::new(id, port, &port_plan, plan.bridge.shortcuts);
             state.watchdog = Watchdog::new(&congested.watchdogs(&plan.ports[id.index()].watchdog));
             state.direct.0 &= congested.unwatched(id, &plan.ports[id.index()], plan.max_frame).0;
             owned.push(state);

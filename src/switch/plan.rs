@@ -3,6 +3,7 @@
 //! `config` makes one of these from a file; tests and the virtual world make it by hand.
 
 mod congestion;
+mod told;
 
 pub use congestion::*;
 

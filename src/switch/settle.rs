@@ -1,5 +1,5 @@
 //! From what agents found out to what the switch does about it: headroom that was measured, PFC and
-//! ETS that were negotiated.
+//! ETS that were negotiated, the switch's place in the network and who is around it.
 //!
 //! A [`Settler`] knows the whole plan as it stands. It is no part of the way of frames: whoever drives
 //! the switch hands it the news and a way to change the switch, which is [`Switch::apply`] where one
@@ -8,6 +8,7 @@
 
 mod negotiated;
 mod step;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ use crate::headroom::{
 use crate::time::{Duration, Instant};
 use crate::units::{PortId, PriorityGroup, PrioritySet};
 use crate::world::World;
+use surroundings::Around;
 
 /// Steps that are kept.
 const STEPS: usize = 256;
@@ -67,6 +69,8 @@ pub struct Settler {
     again: Vec<(Instant, PortId)>,
     /// By port: PFC that could not be set for that.
     pfc_again: Vec<Option<PfcResolved>>,
+    /// What is known of the other ends.
+    around: Around,
     steps: VecDeque<Step>,
     /// Steps there were in all.
     told: u64,
@@ -82,6 +86,7 @@ impl Settler {
             headroom: vec![None; plan.ports.len()],
             again: Vec::new(),
             pfc_again: vec![None; plan.ports.len()],
+            around: Around::new(plan),
             steps: VecDeque::new(),
             told: 0,
         })
@@ -153,6 +158,9 @@ impl Settler {
         let kind = match news {
             News::Measuring(method) => StepKind::Measuring(*method),
             News::Neighbours => return,
+            News::Surroundings(heard) => {
+                return self.surrounded(now, port, heard, &mut apply);
+            }
             News::Failed(failure) => StepKind::Failed(*failure),
             News::Negotiated(resolved) => {
                 return self.negotiated(now, port, resolved, &mut apply);

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use sluice::units::{Dscp, Mac, Priority};
 use sluice::wire::dcbx::isolation::CongestionIsolation;
+use sluice::wire::dcbx::source_flow::SourceFlowControl;
 use sluice::wire::dcbx::topology::Topology;
 use sluice::wire::headroom::{self, Dialect, KindCodes, LengthField, Piggyback, TimeUnit};
 use sluice::wire::ip::{CeMark, Ecn, Hop};
@@ -245,6 +246,7 @@ fn dcbx(value: &[u8]) {
     round_trip_tlv!(dcbx::pfc::Information::parse, value);
     round_trip_tlv!(CongestionIsolation::parse, value);
     round_trip_tlv!(Topology::parse, value);
+    round_trip_tlv!(SourceFlowControl::parse, value);
     if let Ok(entries) = dcbx::application::parse(value) {
         let all: Vec<_> = entries.take(dcbx::application::ENTRIES_MAX).collect();
         let mut out = [0xa5; 600];

@@ -6,6 +6,7 @@ use sluice::wire::dcbx::application::{self, Application, Selector};
 use sluice::wire::dcbx::ets::{self, EtsTable};
 use sluice::wire::dcbx::isolation::{self, CongestionIsolation, FamilyWidth};
 use sluice::wire::dcbx::pfc::{self, Information, Proposed};
+use sluice::wire::dcbx::source_flow::{self, SourceFlowControl};
 use sluice::wire::dcbx::topology::{Device, Orientation, Topology};
 use sluice::wire::dcbx::{OUI, subtype};
 use sluice::wire::lldp::{self, Capabilities, Id, Repr, TlvType, Writer};
@@ -44,9 +45,21 @@ pub fn frame(rng: &mut Rng) -> Vec<u8> {
             writer.organizational(OUI, subtype, &value).unwrap();
         }
     }
+    if rng.bool() {
+        let repr = source_flow(rng);
+        let mut value = [0; SourceFlowControl::LEN];
+        repr.emit(&mut value).unwrap();
+        writer.organizational(source_flow::OUI, source_flow::SUBTYPE, &value).unwrap();
+    }
     let len = writer.finish().unwrap();
     out.truncate(len);
     out
+}
+
+fn source_flow(rng: &mut Rng) -> SourceFlowControl {
+    let (point, proxy, by_flow, by_priority) = (rng.bool(), rng.bool(), rng.bool(), rng.bool());
+    let udp_port = 49_152 + rng.below(16_384) as u16;
+    SourceFlowControl { point, proxy, by_flow, by_priority, udp_port }
 }
 
 /// How many TLVs [`dcbx`] knows.

@@ -9,7 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::Range;
+use super::{DcbxPlace, DcbxSfc, Range};
 use crate::config::quantity::Span;
 
 /// The LLDP agent of the port (IEEE 802.1AB).
@@ -89,9 +89,15 @@ pub struct Dcbx {
     /// What is said of congestion isolation (802.1Qcz). Default: nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<DcbxIsolation>,
-    /// What is said of the port's place in the network (802.1Qcz). Default: nothing.
+    /// What is said of the port's place in the network (802.1Qcz): `auto`, what Topology Recognition
+    /// finds, or what is written here. Default: nothing; `auto` in systems with source flow control or
+    /// congestion isolation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub topology: Option<DcbxTopology>,
+    pub topology: Option<DcbxPlace>,
+    /// What is said of source flow control. Default: what the switch or host does about it; nothing
+    /// where that is nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sfc: Option<DcbxSfc>,
     /// The numbers of TLVs that no published text fixes. Both ends must have the same.
     #[serde(default)]
     pub subtypes: DcbxSubtypes,

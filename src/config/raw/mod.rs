@@ -6,6 +6,7 @@
 
 mod agents;
 mod buffer;
+mod capabilities;
 mod congestion;
 mod discovery;
 mod keys;
@@ -16,6 +17,7 @@ pub use agents::{
     PtpProfile, RidesName, StatisticName, TimesName,
 };
 pub use buffer::{Buffer, Lossless, Profile, Shared, Xoff};
+pub use capabilities::{DcbxPlace, DcbxSfc, ObeysName};
 pub use congestion::{
     AddBitName, Aqm, AttachedName, Centiseconds, CimDialect, CimRepeatName, CimTypeName,
     CongestionIsolation, FastCnp, FastCnpQueue, IsolationPeer, IsolationQueue, LocatorName,

@@ -19,7 +19,7 @@ ports:
     measurement: {initiate: true}
     ptp: {}
     lldp: {}
-    dcbx: {isolation: {}, topology: {}}
+    dcbx: {isolation: {}, topology: {}, sfc: {}}
   - name: d
     device: net_null3
     measurement: {}
@@ -121,6 +121,11 @@ ports:
         udp_port: $DcbxIsolation.udp_port
         family: $DcbxIsolation.family
       topology: {device: $DcbxTopology.device, orientation: $DcbxTopology.orientation}
+      sfc:
+        point: $DcbxSfc.point
+        proxy: $DcbxSfc.proxy
+        obeys: $DcbxSfc.obeys
+        udp_port: $DcbxSfc.udp_port
       subtypes:
         pfc_information: $DcbxSubtypes.pfc_information
         congestion_isolation: $DcbxSubtypes.congestion_isolation

@@ -2,6 +2,7 @@
 
 mod negotiation;
 mod pair;
+mod recognition;
 mod table;
 mod timers;
 

@@ -74,7 +74,10 @@ fn a_peer_that_asks_for_more_classes_than_there_are_is_not_followed() {
 #[test]
 fn events_tell_of_changes_only() {
     let mut agent = after(&dcbx_plan(1, true, 0), &dcbx_plan(2, false, 0x08));
-    assert_eq!(events(&mut agent), [Event::NeighbourNew(mac(2)), Event::Negotiated]);
+    assert_eq!(
+        events(&mut agent),
+        [Event::NeighbourNew(mac(2)), Event::Surroundings, Event::Negotiated]
+    );
     agent.on_frame(at(1_000), &said(&dcbx_plan(2, false, 0x08)));
     assert_eq!(events(&mut agent), []);
     agent.on_frame(at(2_000), &said(&dcbx_plan(2, false, 0x18)));
@@ -239,7 +242,7 @@ fn without_dcbx_nothing_is_resolved() {
     agent.on_frame(at(0), &said(&dcbx_plan(2, false, 0x08)));
     agent.set_dcbx_pfc_enable(at(0), PrioritySet::ALL);
     assert_eq!(agent.resolved(), None);
-    assert_eq!(events(&mut agent), [Event::NeighbourNew(mac(2))]);
+    assert_eq!(events(&mut agent), [Event::NeighbourNew(mac(2)), Event::Surroundings]);
     let mut quiet = started(Lldp::new(&lldp_plan(1), Some(&DcbxPlan::new(mac(1)))));
     quiet.on_frame(at(0), &said(&dcbx_plan(2, false, 0x08)));
     let resolved = quiet.resolved().unwrap();

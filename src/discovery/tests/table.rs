@@ -234,8 +234,16 @@ fn what_one_agent_says_another_one_hears() {
         address: None,
         family: FamilyWidth::Two,
     });
-    dcbx.topology =
-        Some(Topology { device: Device::Bridge, level: Some(1), orientation: Orientation::Uplink });
+    let (device, orientation) = (Device::Bridge, Orientation::Uplink);
+    let place = Topology { device, level: Some(1), orientation };
+    dcbx.topology = Some(TopologyPlan::Fixed(place));
+    dcbx.sfc = Some(SourceFlowControl {
+        point: true,
+        proxy: true,
+        by_flow: false,
+        by_priority: false,
+        udp_port: 58_622,
+    });
     let mut speaker = started(Lldp::new(&lldp, Some(&dcbx)));
     let frame = taken(&mut speaker, at(0)).unwrap();
     assert_eq!(Ok(frame.len()), frame_len(&lldp, Some(&dcbx)));
@@ -256,7 +264,8 @@ fn what_one_agent_says_another_one_hears() {
     assert_eq!((proposed.round_trip, proposed.ptp, proposed.macsec), (true, false, true));
     assert_eq!(heard.applications.as_deref(), Some(&dcbx.applications[..]));
     assert_eq!(heard.internal_delay, dcbx.internal_delay);
-    assert_eq!((heard.isolation, heard.topology), (dcbx.isolation, dcbx.topology));
+    assert_eq!((heard.isolation, heard.topology), (dcbx.isolation, Some(place)));
+    assert_eq!(heard.sfc, dcbx.sfc);
 }
 
 proptest! {

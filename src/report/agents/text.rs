@@ -43,8 +43,20 @@ pub fn neighbours_text<'a>(
         if let Some(dcbx) = &agents.dcbx {
             out += &format!("{port}: {}\n", negotiated(dcbx));
         }
+        out += &placed(port, agents);
     }
     out
+}
+
+/// Where the port is, and what its neighbours say as far as congestion goes; a line each.
+fn placed(port: &str, agents: &AgentsSummary) -> String {
+    let own = agents.topology.as_ref().map(|own| {
+        let level = own.level.map_or_else(|| "unknown".into(), |n| n.to_string());
+        format!("{port}: level {level}, {}\n", own.orientation)
+    });
+    let said = agents.neighbours.iter().map(|n| (&n.port, n.said.text()));
+    let said = said.filter(|(_, text)| !text.is_empty());
+    own.into_iter().chain(said.map(|(of, text)| format!("{port}: {of} says: {text}\n"))).collect()
 }
 
 /// What DCBX came to, in a line.

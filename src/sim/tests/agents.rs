@@ -187,6 +187,7 @@ fn two_switches() -> NetworkPlan {
                 internal_delay: None,
                 isolation: None,
                 topology: None,
+                sfc: None,
                 precedence: Precedence::default(),
                 subtypes: Subtypes::DEFAULT,
             }),

@@ -2,9 +2,7 @@
 
 use super::cim::CimPortCounters;
 use super::{Congested, Placed};
-use crate::congestion::isolation::{
-    Arrival, Hold, Isolation, IsolationError, Labels, Peer, PeerError, Placement,
-};
+use crate::congestion::isolation::{Arrival, Hold, Isolation, IsolationError, Labels, Placement};
 use crate::congestion::{FlowKey, Queue};
 use crate::frame::Frame;
 use crate::pfc::WatchdogPlans;
@@ -36,15 +34,6 @@ pub(super) fn machine(plan: &SwitchPlan) -> Option<Box<Isolation>> {
 }
 
 impl Congested {
-    /// Enters the CI peer of a port, or strikes it out.
-    pub(in crate::switch) fn set_peer(
-        &mut self,
-        port: PortId,
-        peer: Option<Peer>,
-    ) -> Result<(), PeerError> {
-        self.isolation.as_mut().map_or(Ok(()), |isolation| isolation.set_peer(port, peer))
-    }
-
     /// Where the congesting flows of a class go.
     #[inline]
     fn congesting(&self, class: TrafficClass) -> Option<TrafficClass> {

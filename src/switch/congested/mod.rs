@@ -17,6 +17,7 @@
 
 mod cim;
 mod cim_in;
+mod discovered;
 mod filter;
 mod isolate;
 mod originate;

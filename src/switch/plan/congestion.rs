@@ -7,6 +7,7 @@ use crate::congestion::proxy::{CachePlan, PausePolicy, Senders};
 use crate::congestion::qcn::PointPlan;
 use crate::congestion::sfc::{Monitor, SfcPlan};
 use crate::congestion::{Detect, LimitPlan};
+use crate::discovery::{Device, Topology};
 use crate::time::Duration;
 use crate::units::{Dscp, Mac, PRIORITIES, PortId, Priority, TrafficClass};
 use crate::wire::cim;
@@ -28,6 +29,44 @@ pub struct CongestionPlan {
     pub qcn: Option<QuantizedPlan>,
     /// What is at the other end of each port, by [`PortId`]; [`Attached::default`] where it is short.
     pub ports: Vec<Attached>,
+}
+
+impl CongestionPlan {
+    /// What is planned to be at the other end of a port.
+    #[must_use]
+    pub fn attached(&self, port: PortId) -> Attached {
+        self.ports.get(port.index()).copied().unwrap_or_default()
+    }
+
+    /// Where congestion at a port is, before anybody is heard there: next to a host it is incast.
+    #[must_use]
+    pub fn locator(&self, port: PortId) -> Locator {
+        let Some(attached) = self.ports.get(port.index()) else { return Locator::Unknown };
+        attached.locator.unwrap_or(match attached.kind {
+            AttachedKind::Switch => Locator::InNetwork,
+            AttachedKind::Host | AttachedKind::SfcHost | AttachedKind::Discovered => {
+                Locator::Incast
+            }
+        })
+    }
+
+    /// Where congestion at a port is, by what its neighbour says of its place, if it does. What is
+    /// configured holds whatever is heard.
+    #[must_use]
+    pub fn locator_by(&self, port: PortId, peer: Option<&Topology>) -> Locator {
+        let planned = self.locator(port);
+        if self.attached(port).locator.is_some() {
+            return planned;
+        }
+        match peer {
+            Some(Topology { device: Device::EndStation, .. } | Topology { level: Some(0), .. }) => {
+                Locator::Incast
+            }
+            Some(Topology { device: Device::Bridge | Device::Router, .. })
+            | Some(Topology { level: Some(_), .. }) => Locator::InNetwork,
+            Some(Topology { device: Device::Unknown, level: None, .. }) | None => planned,
+        }
+    }
 }
 
 /// What is at the other end of a port.

@@ -4,9 +4,11 @@ use core::fmt;
 
 use super::listed;
 use crate::agents::{Failure, Found, Method};
-use crate::discovery::{EtsTable, Methods, Party, PeerState};
+use crate::congestion::isolation::{CimType, Peer};
+use crate::discovery::{EtsTable, Methods, Party, PeerState, Topology};
 use crate::time::Instant;
 use crate::units::{Cells, Mac, PortId, PriorityGroup, PrioritySet};
+use crate::wire::sfcm::Locator;
 
 /// One step of a port.
 #[derive(Clone, PartialEq, Debug)]
@@ -89,6 +91,34 @@ pub enum StepKind {
         /// Why they do not.
         why: String,
     },
+    /// The port has another place in the network.
+    Place {
+        /// What it says of itself.
+        own: Topology,
+        /// What its neighbour says, or what is known of it.
+        peer: Option<Topology>,
+        /// Where congestion at the port is.
+        locator: Locator,
+    },
+    /// Messages of congestion isolation go to this peer, or to none any more.
+    Peered(Option<Peer>),
+    /// They were to go to another.
+    PeerRefused {
+        /// Why they do not.
+        why: String,
+    },
+    /// The host says whether it obeys source flow control messages by itself.
+    SfcHost {
+        /// Whether it does.
+        obeys: bool,
+    },
+    /// It does, but expects them at another UDP port.
+    SfcElsewhere {
+        /// Which.
+        port: u16,
+        /// The one that the switch uses.
+        expected: u16,
+    },
 }
 
 impl StepKind {
@@ -101,6 +131,8 @@ impl StepKind {
                 | Self::TooLittle { .. }
                 | Self::PfcRefused { .. }
                 | Self::EtsRefused { .. }
+                | Self::PeerRefused { .. }
+                | Self::SfcElsewhere { .. }
         )
     }
 }
@@ -165,7 +197,38 @@ impl fmt::Display for StepKind {
                 write!(f, "ETS: classes {class:?}, percent {percent:?}, {}", whose(*from))
             }
             Self::EtsRefused { why } => write!(f, "ETS was refused: {why}"),
+            Self::Place { own, peer, locator } => {
+                write!(f, "topology: {own}; ")?;
+                match peer {
+                    Some(peer) => write!(f, "the neighbour is {peer}")?,
+                    None => f.write_str("no neighbour")?,
+                }
+                write!(f, "; congestion here: {locator}")
+            }
+            Self::Peered(peer) => peered(f, peer.as_ref()),
+            Self::PeerRefused { why } => write!(f, "congestion isolation: no peer: {why}"),
+            Self::SfcHost { obeys: true } => {
+                f.write_str("SFC: the host obeys messages by itself; they go on to it")
+            }
+            Self::SfcHost { obeys: false } => {
+                f.write_str("SFC: the host obeys no messages; the proxy pauses it")
+            }
+            Self::SfcElsewhere { port, expected } => write!(
+                f,
+                "SFC: the host expects messages at UDP port {port}, not {expected}, so the proxy \
+                 pauses it; sfcmUDPPort has to be the same everywhere"
+            ),
         }
+    }
+}
+
+fn peered(f: &mut fmt::Formatter<'_>, peer: Option<&Peer>) -> fmt::Result {
+    let Some(peer) = peer else { return f.write_str("congestion isolation: no peer any more") };
+    write!(f, "congestion isolation: the peer is {}, messages ", peer.mac)?;
+    match (peer.cim_type, peer.ipv4, peer.ipv6) {
+        (CimType::Ipv4, Some(address), _) => write!(f, "to {address} port {}", peer.udp_port),
+        (CimType::Ipv6, _, Some(address)) => write!(f, "to {address} port {}", peer.udp_port),
+        _ => f.write_str("over Ethernet"),
     }
 }
 

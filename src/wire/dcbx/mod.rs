@@ -1,4 +1,4 @@
-//! What DCBX says in LLDP: TLVs of IEEE 802.1 (802.1Q Annex D), one file each.
+//! What DCBX says in LLDP: TLVs of IEEE 802.1 (802.1Q Annex D) and one of this project's, one file each.
 //!
 //! Every `parse` takes what follows the organization's name and the subtype, and accepts a string
 //! that is longer than it knows, because later editions append. Every `emit` writes that string at
@@ -8,6 +8,7 @@ pub mod application;
 pub mod ets;
 pub mod isolation;
 pub mod pfc;
+pub mod source_flow;
 pub mod topology;
 
 /// The organization: IEEE 802.1.

@@ -9,6 +9,7 @@ use super::application::{self, Application, Selector};
 use super::ets::{self, EtsTable};
 use super::isolation::{self, CongestionIsolation, FamilyWidth};
 use super::pfc::{self, Information, Proposed};
+use super::source_flow::SourceFlowControl;
 use super::topology::{Device, Orientation, Topology};
 use crate::time::Duration;
 use crate::units::{Mac, PrioritySet};
@@ -273,7 +274,51 @@ fn topology() {
     assert_eq!(Topology::default().to_string(), "Unknown, level unknown, Unknown");
 }
 
+#[test]
+fn source_flow_control() {
+    let host = SourceFlowControl {
+        point: false,
+        proxy: false,
+        by_flow: true,
+        by_priority: false,
+        udp_port: 58_622,
+    };
+    let (parse, emit) = (SourceFlowControl::parse, SourceFlowControl::emit);
+    is_golden(&[0x00, 0x20, 0xe4, 0xfe], host, parse, emit);
+    let switch = SourceFlowControl { point: true, proxy: true, by_flow: false, ..host };
+    is_golden(&[0x00, 0xc0, 0xe4, 0xfe], switch, parse, emit);
+    let priority = SourceFlowControl { by_flow: false, by_priority: true, ..host };
+    is_golden(&[0x00, 0x10, 0xe4, 0xfe], priority, parse, emit);
+    assert_eq!([host, switch, priority].map(|s| s.obeys()), [true, false, true]);
+    is_cut_off(&[0x00, 0x20, 0xe4, 0xfe], 4, parse);
+    let untidy = parse(&[0x0f, 0x2f, 0xe4, 0xfe, 0xee]);
+    assert_eq!(untidy, Ok(host), "reserved bits and what later versions append are ignored");
+    assert_eq!(parse(&[0x10, 0x20, 0xe4, 0xfe]), Err(WireError::BadVersion));
+    assert_eq!(parse(&[0x00, 0x20, 0xbf, 0xff]), Err(WireError::OutOfRange));
+    let refused = SourceFlowControl { udp_port: 49_151, ..host }.emit(&mut [0; 4]);
+    assert_eq!(refused, Err(WireError::OutOfRange));
+    assert_eq!(switch.to_string(), "SFC point, proxy, port 58622");
+}
+
+#[test]
+fn the_organization_of_our_own_tlv_is_nobodys() {
+    let [first, ..] = super::source_flow::OUI;
+    assert_eq!(first & 0b1111, 0b0010, "local, unicast, administratively assigned");
+}
+
 proptest! {
+    #[test]
+    fn source_flow_control_that_is_emitted_parses_to_the_same(
+        roles in any::<[bool; 4]>(), udp_port in 49_152_u16..
+    ) {
+        let [point, proxy, by_flow, by_priority] = roles;
+        let repr = SourceFlowControl { point, proxy, by_flow, by_priority, udp_port };
+        let mut out = [0xa5; SourceFlowControl::LEN];
+        let len = repr.emit(&mut out).unwrap();
+        prop_assert_eq!(len, repr.buffer_len());
+        prop_assert_eq!(SourceFlowControl::parse(&out), Ok(repr));
+    }
+
     #[test]
     fn ets_that_is_emitted_parses_to_the_same(
         flags in any::<[bool; 2]>(), classes in 1_u8..=8, class in prop::array::uniform8(0_u8..8),

@@ -4,20 +4,21 @@ use super::super::{Cx, Place, by_number};
 use super::{Around, DELAY_MAX, told};
 use crate::config::quantity::Span;
 use crate::config::raw::{
-    AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxSubtypes, DcbxTopology,
-    DeviceName, FamilyWidthName, Lldp, OrientationName, PfcFormName, PrecedenceName, Recommend,
-    RecommendedTable,
+    AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxPlace, DcbxSfc,
+    DcbxSubtypes, DcbxTopology, DeviceName, FamilyWidthName, Lldp, ObeysName, OrientationName,
+    PfcFormName, PrecedenceName, Recommend, RecommendedTable,
 };
 use crate::discovery::{
     AdminStatus, Application, CongestionIsolation, DcbxPfcPlan, DcbxPlan, Device, EtsPlan,
-    EtsTable, FamilyWidth, LldpPlan, Orientation, PfcForm, Precedence, Role, Selector, Subtypes,
-    Topology,
+    EtsTable, FamilyWidth, LldpPlan, Orientation, PfcForm, Precedence, Role, Selector,
+    SourceFlowControl, Subtypes, Topology, TopologyPlan,
 };
 use crate::pfc::FlowControl;
 use crate::time::Duration;
 use crate::wire::dcbx::application::ENTRIES_MAX;
 use crate::wire::dcbx::ets::algorithm;
 use crate::wire::lldp::TEXT_MAX;
+use crate::wire::sfcm;
 
 /// The defaults and ranges of 802.1AB-2016 9.2.5.
 const SECOND: Duration = Duration::from_secs(1);
@@ -117,7 +118,8 @@ pub(super) fn dcbx(
         applications: applications(cx, &at.key("applications"), &said.applications),
         internal_delay: Some(internal),
         isolation: said.isolation.as_ref().map(|i| isolation(cx, &at.key("isolation"), i, port)),
-        topology: said.topology.as_ref().map(|t| topology(cx, &at.key("topology"), t)),
+        topology: said.topology.as_ref().map(|t| place(cx, &at.key("topology"), t, port.role)),
+        sfc: said.sfc.as_ref().map(|sfc| source_flow(cx, &at.key("sfc"), sfc)),
         precedence: match said.precedence.unwrap_or_default() {
             PrecedenceName::HigherAddress => Precedence::HigherAddress,
             PrecedenceName::LowerAddress => Precedence::LowerAddress,
@@ -249,6 +251,28 @@ fn isolation(
 }
 
 /// What is said of the port's place in the network.
+fn place(cx: &mut Cx, at: &Place<'_>, said: &DcbxPlace, role: Role) -> TopologyPlan {
+    match said {
+        DcbxPlace::Auto => TopologyPlan::Recognized(role.device()),
+        DcbxPlace::Fixed(said) => TopologyPlan::Fixed(topology(cx, at, said)),
+    }
+}
+
+/// What is said of source flow control.
+fn source_flow(cx: &mut Cx, at: &Place<'_>, said: &DcbxSfc) -> SourceFlowControl {
+    let udp_port = said.udp_port.unwrap_or(sfcm::PORT_DEFAULT);
+    let range = (sfcm::PORT_MIN, u16::MAX);
+    let obeys = said.obeys.unwrap_or_default();
+    SourceFlowControl {
+        point: said.point.unwrap_or(false),
+        proxy: said.proxy.unwrap_or(false),
+        by_flow: obeys == ObeysName::Flow,
+        by_priority: obeys == ObeysName::Priority,
+        udp_port: cx.ranged(&at.key("udp_port"), udp_port, range, sfcm::PORT_DEFAULT),
+    }
+}
+
+/// A place that is fixed.
 fn topology(cx: &mut Cx, at: &Place<'_>, said: &DcbxTopology) -> Topology {
     let level_at = at.key("level");
     Topology {

@@ -125,7 +125,7 @@ checks:
 ";
 
 /// Types and defaults of switch files, which have a test of their own.
-const OF_SWITCH_FILES: [&str; 39] = [
+const OF_SWITCH_FILES: [&str; 40] = [
     "Buffer.",
     "Profile2.",
     "Lossless.",
@@ -146,6 +146,7 @@ const OF_SWITCH_FILES: [&str; 39] = [
     "DcbxEts.",
     "DcbxIsolation.",
     "DcbxTopology.",
+    "DcbxSfc.",
     "DcbxSubtypes.",
     "DcbxApplication.",
     "RecommendedTable.",

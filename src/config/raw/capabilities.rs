@@ -1,0 +1,100 @@
+//! What DCBX says beside what it negotiates: the port's place in the network, and source flow control.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::DcbxTopology;
+
+/// What is said of the port's place in the network.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum DcbxPlace {
+    /// What Topology Recognition finds.
+    #[default]
+    Auto,
+    /// This.
+    Fixed(DcbxTopology),
+}
+
+/// What is said of source flow control (P802.1Qdw), by a TLV of this project's own.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DcbxSfc {
+    /// Whether the system makes messages about flows that congest it. Default: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub point: Option<bool>,
+    /// Whether it turns messages into PFC for hosts that do not obey them. Default: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<bool>,
+    /// What a message to it pauses: `nothing`, the `flow` that it is about, or that flow's `priority`.
+    /// Default: `nothing`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub obeys: Option<ObeysName>,
+    /// sfcmUDPPort, where it expects messages: 49152 to 65535. Default: `58622`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udp_port: Option<u16>,
+}
+
+/// What a source flow control message pauses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ObeysName {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The flow that it is about.
+    Flow,
+    /// That flow's priority.
+    Priority,
+}
+
+impl Serialize for DcbxPlace {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => s.serialize_str("auto"),
+            Self::Fixed(topology) => topology.serialize(s),
+        }
+    }
+}
+
+struct PlaceReader;
+
+impl<'de> Visitor<'de> for PlaceReader {
+    type Value = DcbxPlace;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`auto`, or a mapping such as `{device: bridge, level: 1}`")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<DcbxPlace, E> {
+        match text {
+            "auto" => Ok(DcbxPlace::Auto),
+            _ => Err(E::unknown_variant(text, &["auto"])),
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<DcbxPlace, A::Error> {
+        DcbxTopology::deserialize(MapAccessDeserializer::new(map)).map(DcbxPlace::Fixed)
+    }
+}
+
+impl<'de> Deserialize<'de> for DcbxPlace {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_any(PlaceReader)
+    }
+}
+
+impl JsonSchema for DcbxPlace {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("DcbxPlace")
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let topology = generator.subschema_for::<DcbxTopology>();
+        json_schema!({ "anyOf": [{ "enum": ["auto"] }, topology] })
+    }
+}

@@ -1,0 +1,83 @@
+//! What ports tell their neighbours because of what the switch does about congestion.
+
+use core::net::IpAddr;
+
+use super::{CongestionPlan, PortPlan, SwitchPlan};
+use crate::agents::AgentsPlan;
+use crate::congestion::isolation::QueueMap;
+use crate::discovery::{
+    CongestionIsolation, DcbxPlan, FamilyWidth, Role, SourceFlowControl, TopologyPlan,
+};
+use crate::units::{PRIORITIES, PortId, TrafficClass};
+
+impl SwitchPlan {
+    /// The agents of a port, which tell its neighbours what the switch does about congestion as well,
+    /// unless their own plan says otherwise. Ports without LLDP tell nobody.
+    #[must_use]
+    pub fn agents_told(&self, port: PortId) -> Option<AgentsPlan> {
+        let (plan, congestion) = (&self.ports[port.index()], &self.congestion);
+        let mut agents = plan.agents.clone()?;
+        let role = agents.lldp.as_ref().map(|lldp| lldp.role);
+        if let (Some(role), true) = (role, congestion.is_spoken_of()) {
+            let dcbx = agents.dcbx.get_or_insert_with(|| DcbxPlan::new(agents.mac));
+            congestion.tell(dcbx, port, plan, role);
+        }
+        Some(agents)
+    }
+}
+
+impl CongestionPlan {
+    /// Whether there is anything that neighbours have to know.
+    fn is_spoken_of(&self) -> bool {
+        let isolation = self.isolation.as_ref().is_some_and(|ci| ci.machine.enabled);
+        isolation || self.source_flow().is_some()
+    }
+
+    fn tell(&self, dcbx: &mut DcbxPlan, port: PortId, plan: &PortPlan, role: Role) {
+        dcbx.topology = dcbx.topology.or(Some(TopologyPlan::Recognized(role.device())));
+        dcbx.isolation = dcbx.isolation.or_else(|| self.isolation_of(port, plan));
+        dcbx.sfc = dcbx.sfc.or_else(|| self.source_flow());
+    }
+
+    /// Where congestion isolation messages to a port go. IPv4 goes before IPv6 where it has both,
+    /// because the TLV has place for one address.
+    fn isolation_of(&self, port: PortId, plan: &PortPlan) -> Option<CongestionIsolation> {
+        let isolation = self.isolation.as_ref().filter(|ci| ci.machine.enabled)?;
+        let point = isolation.points.get(port.index()).copied().unwrap_or_default();
+        let address = point.ipv4.map(IpAddr::V4).or(point.ipv6.map(IpAddr::V6));
+        Some(CongestionIsolation {
+            queue_map: queue_map(&isolation.machine.map),
+            encapsulation: isolation.min_header_octets,
+            mac: point.mac.unwrap_or(plan.mac),
+            udp_port: point.cim_port,
+            address: address.filter(|_| point.cim_port > 0),
+            family: FamilyWidth::default(),
+        })
+    }
+
+    fn source_flow(&self) -> Option<SourceFlowControl> {
+        let point = self.sfc.as_ref().filter(|sfc| sfc.point.enabled);
+        let udp_port = point.map(|sfc| sfc.point.udp_port);
+        let udp_port = udp_port.or(self.proxy.as_ref().map(|proxy| proxy.udp_port))?;
+        Some(SourceFlowControl {
+            point: point.is_some(),
+            proxy: self.proxy.is_some(),
+            by_flow: false,
+            by_priority: false,
+            udp_port,
+        })
+    }
+}
+
+/// The map as the TLV has it: of a monitored class its congesting one, of a congesting class the first
+/// of its monitored ones.
+fn queue_map(map: &QueueMap) -> [i8; PRIORITIES] {
+    let mut out = [0; PRIORITIES];
+    for monitored in TrafficClass::ALL.into_iter().rev() {
+        if let Some(congesting) = map.congesting(monitored) {
+            out[monitored.index()] = congesting.get() as i8 + 1;
+            out[congesting.index()] = -(monitored.get() as i8 + 1);
+        }
+    }
+    out
+}
