@@ -165,6 +165,11 @@ impl Bench {
         self.host.reactions_at(self.now).unwrap().cnm
     }
 
+    /// Whether flow `id` sent anything from then on.
+    fn sends_after(&self, id: u32, from: Instant) -> bool {
+        self.times(id).iter().any(|t| *t >= from)
+    }
+
     /// From each frame of flow `id` to the next, of those that left within these microseconds.
     fn gaps(&self, id: u32, from: u64, to: u64) -> Vec<Duration> {
         let of =
@@ -357,6 +362,33 @@ proptest! {
         let differs = times.iter().zip(&model).position(|(a, b)| a != b);
         prop_assert_eq!((times.len(), differs), (model.len(), None));
         prop_assert_eq!(bench.counters().obeyed, messages.len() as u64);
+    }
+
+    #[test]
+    fn no_change_of_a_message_slows_a_flow_below_its_least_rate(
+        changes in prop::collection::vec((0_usize..110, any::<u8>()), 0..8), cut in 0_usize..120,
+        tag in prop::option::of(0_u16..5), copies in 1_usize..200,
+    ) {
+        let mut bench = Bench::new(&plan(vec![flow(3, udp4(5)), flow(4, Headers::Ethernet)]));
+        bench.run_to(at(10));
+        let head = bench.sent[0].1.head().to_vec();
+        let mut octets = octets(&repr(63, msdu::of_frame(&head).unwrap().1, tag));
+        for (at, octet) in changes {
+            if let Some(o) = octets.get_mut(at) {
+                *o = octet;
+            }
+        }
+        octets.truncate(octets.len() - cut.min(octets.len()) / 2);
+        (0..copies).for_each(|_| bench.far.give(MemFrame::new(&octets)));
+        bench.settle();
+        let (c, all) = (bench.counters(), bench.host.counters());
+        let judged = c.obeyed + c.no_feedback + c.malformed + c.about_itself + c.foreign_flow;
+        prop_assert_eq!(c.received, judged);
+        let others = all.unexpected + all.foreign + all.malformed + all.pauses_received;
+        prop_assert_eq!(c.received + others, copies as u64);
+        // At 5 Mb/s a frame of 1,000 octets takes 1.6 ms.
+        bench.run_to(at(4_000));
+        prop_assert!([3, 4].iter().all(|id| bench.sends_after(*id, at(2_300))));
     }
 
     #[test]

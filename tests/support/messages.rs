@@ -10,7 +10,8 @@ use sluice::wire::ip::{Ecn, Protocol};
 use sluice::wire::sfcm::{self, Form, Locator, PORT_DEFAULT, Sfcm};
 use sluice::wire::{EtherType, datagram};
 
-use crate::bench::PEER;
+/// Where the frames come from.
+const SWITCH: Mac = Mac([2, 0, 0, 0, 0, 2]);
 
 /// A UDP flow of the station.
 pub fn udp(src: &str, src_port: u16, dst: &str, dst_port: u16) -> FiveTuple {
@@ -21,7 +22,7 @@ pub fn udp(src: &str, src_port: u16, dst: &str, dst_port: u16) -> FiveTuple {
 
 /// A frame to `dst` with these tags, padded as a sender pads it.
 pub fn frame(dst: Mac, tags: &[u16], ethertype: EtherType, packet: &[u8]) -> Vec<u8> {
-    let mut octets = [dst.0, PEER.0].concat();
+    let mut octets = [dst.0, SWITCH.0].concat();
     for tag in tags {
         octets.extend([&[0x81, 0], &tag.to_be_bytes()[..]].concat());
     }
