@@ -9,6 +9,7 @@ use super::*;
 use crate::congestion::streams::STREAMS_MAX;
 use crate::congestion::{Detect, LimitPlan};
 use crate::time::Duration;
+use crate::units::Bytes;
 use crate::wire::flow::FiveTuple;
 use crate::wire::ip::Protocol;
 
