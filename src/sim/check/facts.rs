@@ -42,8 +42,11 @@ pub(super) struct NodeFacts {
     pub(super) slack: Duration,
     /// When planned stalls begin and end.
     pub(super) stalls: Vec<(Instant, Instant)>,
-    /// Whether it forwards by addresses alone.
+    /// Whether it forwards by addresses alone, each frame of a kind as the one before it, and keeps
+    /// none: not so where flows are isolated, or messages kept for hosts.
     pub(super) bridges: bool,
+    /// The addresses that messages of its own come from; nothing where it makes none.
+    pub(super) speaks_as: Vec<u64>,
     /// Destination addresses and the ports behind which they are.
     pub(super) statics: Vec<(u64, u16)>,
 }
@@ -227,13 +230,27 @@ impl Facts {
     }
 }
 
+/// The addresses that a switch's messages about congestion come from, if it makes any.
+fn speaks_as(kind: &NodeKind) -> Vec<u64> {
+    let NodeKind::Switch(switch) = kind else { return vec![] };
+    let congestion = &switch.congestion;
+    let sfc = congestion.sfc.as_ref();
+    if sfc.is_none() && congestion.fast_cnp.is_none() && congestion.qcn.is_none() {
+        return vec![];
+    }
+    let ports = switch.ports.iter().map(|port| port.mac);
+    ports.chain(sfc.and_then(|sfc| sfc.mac)).map(|mac| mac.to_u64()).collect()
+}
+
 impl NodeFacts {
     fn new(plan: &crate::sim::NodePlan) -> Self {
         let slack = if plan.cpu == CpuPlan::default() { Duration::ZERO } else { Duration::MAX };
         let (cell, bridges, statics) = match &plan.kind {
             NodeKind::Switch(switch) => (
                 switch.buffer.cell_bytes,
-                switch.routing.interfaces.is_empty(),
+                switch.routing.interfaces.is_empty()
+                    && switch.congestion.isolation.is_none()
+                    && switch.congestion.proxy.is_none(),
                 switch.bridge.statics.iter().map(|e| (e.mac.to_u64(), e.port.get())).collect(),
             ),
             NodeKind::Host(host) => (0, false, vec![(host.mac.to_u64(), 0)]),
@@ -247,6 +264,7 @@ impl NodeFacts {
             slack,
             stalls: vec![],
             bridges,
+            speaks_as: speaks_as(&plan.kind),
             statics,
         }
     }

@@ -162,12 +162,14 @@ fn imbalance(
     match nodes.get_mut(id) {
         Node::Switch(switch) => {
             let snapshot = switch.snapshot(local);
-            // What a router or its ports' agents answer and take in is known to itself alone.
+            // What a router, its ports' agents and its machines for congestion make and take in is
+            // known to itself alone.
             let has_agents = switch.agents_of_ports().next().is_some();
             let sum = |of: fn(&crate::stats::PortCounters) -> u64| -> u64 {
                 snapshot.ports.iter().map(|port| of(&port.counters)).sum()
             };
-            let (answers, taken) = if facts.node(id).bridges && !has_agents {
+            let silent = facts.node(id).speaks_as.is_empty() && !has_agents;
+            let (answers, taken) = if facts.node(id).bridges && silent {
                 (asked, obeyed)
             } else {
                 (sum(|c| c.originated), sum(|c| c.consumed))

@@ -175,7 +175,10 @@ impl Passages {
             self.leaving[direction.index()] = (key, at);
         }
         if at == UNKNOWN {
-            return if self.exact[node.index()] { Err(()) } else { Ok(port.maps.priority(data)) };
+            // What it made itself never came in.
+            let own = || facts.node(node).speaks_as.contains(&data.src);
+            let strange = self.exact[node.index()] && !own();
+            return if strange { Err(()) } else { Ok(port.maps.priority(data)) };
         }
         let priority = self.all[at as usize].priority;
         let known = self.all[at as usize].egress == direction && self.take(facts, at);
