@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
-use crate::lab::{self, Resolved};
+use crate::lab::{self, LabFile, Resolved};
 use crate::tester::plan::TestPlan;
 use crate::{otg, report};
 use lab_view::LabView;
@@ -85,6 +85,8 @@ pub enum Format {
 #[derive(Serialize)]
 struct Verdict {
     file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variant: Option<String>,
     good: bool,
     errors: Vec<Remark>,
     warnings: Vec<Remark>,
@@ -140,23 +142,22 @@ fn run_to(
         return Ok(ExitCode::SUCCESS);
     }
     let machine = if args.elsewhere { Machine::any() } else { Machine::this() };
-    let results: Vec<_> =
-        args.files.iter().map(|file| (file.display().to_string(), load(file, &machine))).collect();
+    let results: Vec<_> = args.files.iter().flat_map(|file| load_all(file, &machine)).collect();
     match args.format {
         Format::Json => {
-            let all: Vec<Verdict> = results.iter().map(|(file, r)| verdict(file, r)).collect();
+            let all: Vec<Verdict> = results.iter().map(verdict).collect();
             writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
         }
         Format::Table => {
-            for (i, (file, result)) in results.iter().enumerate() {
+            for (i, checked) in results.iter().enumerate() {
                 if i > 0 {
                     writeln!(out)?;
                 }
-                print(file, result, out, err)?;
+                print(checked, out, err)?;
             }
         }
     }
-    let good = results.iter().all(|(_, r)| r.is_ok());
+    let good = results.iter().all(|checked| checked.loaded.is_ok());
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(BAD_INPUT) })
 }
 
@@ -169,9 +170,44 @@ enum Content {
 
 type Loaded = Result<(Content, Vec<Warning>), ConfigError>;
 
-/// Reads a file of any kind.
-fn load(path: &Path, machine: &Machine) -> Loaded {
-    let (name, text) = config::read_text(path, "switch, lab or generator file")?;
+/// A file, or one of the variants of a lab file.
+struct Checked {
+    file: String,
+    variant: Option<String>,
+    loaded: Loaded,
+}
+
+impl Checked {
+    /// The file, with the variant behind it.
+    fn name(&self) -> String {
+        match &self.variant {
+            Some(variant) => format!("{}, variant {variant}", self.file),
+            None => self.file.clone(),
+        }
+    }
+}
+
+/// Reads a file, and of a lab that has variants each of them.
+fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
+    let file = path.display().to_string();
+    let one = |variant, loaded| Checked { file: file.clone(), variant, loaded };
+    let read = config::read_text(path, "switch, lab or generator file");
+    let Ok((name, text)) = &read else { return vec![one(None, load(read, machine))] };
+    let lab = lab::is_lab(text).then(|| LabFile::parse(name, text));
+    match lab {
+        Some(Ok(lab)) if lab.variants().len() > 0 => {
+            let resolve = |variant: &str| lab.resolve(Some(variant), |_| {});
+            let boxed = |(lab, warnings)| (Content::Lab(Box::new(lab)), warnings);
+            lab.variants().map(|v| one(Some(v.to_owned()), resolve(v).map(boxed))).collect()
+        }
+        Some(Err(error)) => vec![one(None, Err(error))],
+        Some(Ok(_)) | None => vec![one(None, load(read, machine))],
+    }
+}
+
+/// Finds out what a file of any kind comes to.
+fn load(read: Result<(String, String), ConfigError>, machine: &Machine) -> Loaded {
+    let (name, text) = read?;
     if otg::file::is_test(&text) {
         let (test, warnings) = otg::file::parse_placed(&name, &text, &[])?;
         return Ok((Content::Test(Box::new(test.plan)), warnings));
@@ -184,10 +220,12 @@ fn load(path: &Path, machine: &Machine) -> Loaded {
     Ok((Content::Switch(Box::new(switch)), warnings))
 }
 
-fn verdict(file: &str, result: &Loaded) -> Verdict {
+fn verdict(checked: &Checked) -> Verdict {
+    let result = &checked.loaded;
     let remarks = |findings: &[Finding]| findings.iter().map(Remark::from).collect();
     let mut verdict = Verdict {
-        file: file.to_owned(),
+        file: checked.file.clone(),
+        variant: checked.variant.clone(),
         good: result.is_ok(),
         errors: Vec::new(),
         warnings: Vec::new(),
@@ -209,13 +247,9 @@ fn verdict(file: &str, result: &Loaded) -> Verdict {
     verdict
 }
 
-fn print(
-    file: &str,
-    result: &Loaded,
-    out: &mut impl Write,
-    err: &mut impl Write,
-) -> std::io::Result<()> {
-    match result {
+fn print(checked: &Checked, out: &mut impl Write, err: &mut impl Write) -> std::io::Result<()> {
+    let file = checked.name();
+    match &checked.loaded {
         Ok((content, warnings)) => {
             match content {
                 Content::Switch(switch) => {
@@ -225,7 +259,7 @@ fn print(
                 Content::Test(plan) => write!(out, "{}", report::plan_text(plan))?,
             }
             for w in warnings {
-                writeln!(err, "warning: {}", w.line(file))?;
+                writeln!(err, "warning: {}", w.line(&checked.file))?;
             }
             match warnings.len() {
                 0 => writeln!(out, "{file}: good"),
@@ -315,6 +349,20 @@ mod tests {
         let all: serde_json::Value = serde_json::from_str(&out).unwrap();
         let ends = &all[0]["lab"]["links"][0]["headroom"];
         assert_eq!(ends[0]["headroom_bytes"], ends[0]["headroom_required_bytes"], "{out}");
+    }
+
+    const VICTIM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs/compare/victim.yaml");
+
+    #[test]
+    fn every_variant_of_a_lab_is_checked() {
+        let (good, out, err) = check(&[VICTIM]);
+        assert!(good && err.is_empty(), "{err}");
+        for part in ["victim.yaml, variant pfc: good", "victim.yaml, variant sfc-proxy: good"] {
+            assert!(out.contains(part), "{part} in\n{out}");
+        }
+        let (_, out, _) = check(&[VICTIM, "--format", "json"]);
+        let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((&all[0]["variant"], &all[1]["variant"]), (&"pfc".into(), &"dcqcn".into()));
     }
 
     const STORM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/pfc-storm.yaml");

@@ -1,20 +1,23 @@
-//! `sluice run`: a lab, in the virtual or the real world.
+//! `sluice run`: a lab, or several and their comparison, in the virtual or the real world.
 
+mod compare;
+mod show;
+
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Format, bad_input, quoted, verdict};
 use crate::config::quantity::Span;
-use crate::lab::{self, LabPlan, Options, Outcome, Progress, Run, World};
-use crate::report::{self, Report, count, scaled};
+use crate::lab::{self, LabFile, LabPlan, Options, Run, World};
+use crate::report::{self, Report};
 use crate::sim::LinkId;
+use show::Show;
 
 const EXAMPLES: &str = "\
 EXAMPLES:
@@ -25,6 +28,8 @@ EXAMPLES:
   sluice run LAB.yaml --pcapng h1-s1=h1.pcapng               with the frames of a link
   sluice run LAB.yaml --world real                           on DPDK rings, with real frames
   sluice check LAB.yaml                                      what the file comes to, without a run
+  sluice run configs/labs/compare/*.yaml                     every variant of each, in one table
+  sluice run LAB.yaml --variant pfc                          one of a lab's variants
 
 In the virtual world the same file and seed give the same trace hash, to the picosecond, on every
 machine. The real one says what it does not have of a lab. Exit status 0 says that all checks of the
@@ -34,9 +39,13 @@ lab are good, 1 that one is not.";
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
-    /// The lab file, YAML or JSON.
-    #[arg(value_name = "LAB")]
-    pub file: PathBuf,
+    /// The lab files, YAML or JSON. Several, or one with variants, are run one after the other and
+    /// compared in one table.
+    #[arg(value_name = "LAB", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Run this variant of the lab alone. May be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Vec<String>,
     /// Where it is run.
     #[arg(long, value_enum, default_value_t = World::Virtual)]
     pub world: World,
@@ -59,6 +68,9 @@ pub struct RunArgs {
     /// What the results look like on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+    /// With a comparison as JSON, print all results of each run too.
+    #[arg(long)]
+    pub outcomes: bool,
     /// Write the frames of a link to a pcapng file, both directions. May be given several times.
     #[arg(long, value_name = "LINK=FILE", value_parser = capture)]
     pub pcapng: Vec<(String, PathBuf)>,
@@ -74,19 +86,37 @@ fn capture(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
-/// Runs the lab and prints its results. Exit status 1 says that a check is not good.
+/// One thing to run.
+struct Job {
+    plan: LabPlan,
+    /// Whether it is run by itself, or else beside others of its kind.
+    alone: bool,
+}
+
+/// Runs the labs and prints their results. Exit status 1 says that a check is not good.
 ///
 /// # Errors
-/// What is wrong with the file or an argument, or that there is no such world here.
+/// What is wrong with a file or an argument, or that there is no such world here.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
-    let plan = plan(args)?;
+    let mut jobs = jobs(args)?;
+    match jobs.as_mut_slice() {
+        [job] if job.alone => run_one(args, &mut job.plan),
+        jobs => compare::run(args, jobs),
+    }
+}
+
+/// Runs one lab and prints all of its results.
+fn run_one(args: &RunArgs, plan: &mut LabPlan) -> Result<ExitCode> {
+    for (name, file) in &args.pcapng {
+        plan.record.pcapng.push((link(plan, name).map_err(bad_input)?, file.clone()));
+    }
     let options = Options { plots: args.report.is_some(), slow_down: args.slow_down };
-    let mut show = Show::new(&plan, args.world);
-    let run = lab::run(&plan, args.world, options, |p| show.update(p))
+    let mut show = Show::new(plan, args.world);
+    let run = lab::run(plan, args.world, options, |p| show.update(p))
         .map_err(|e| if e.is_bad_input() { bad_input(e) } else { e.into() })?;
     show.finish(&run.outcome);
     if let Some(path) = &args.report {
-        write_report(path, args, &plan, &run)?;
+        write_report(path, args, plan, &run)?;
     }
     let mut out = std::io::stdout().lock();
     match args.format {
@@ -96,21 +126,35 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     Ok(verdict(run.outcome.is_good()))
 }
 
-/// The file's plan, with what the arguments change.
-fn plan(args: &RunArgs) -> Result<LabPlan> {
+/// What there is to run, each with what the arguments change. All files are read before anything
+/// is run.
+fn jobs(args: &RunArgs) -> Result<Vec<Job>> {
     let change = |lab: &mut lab::raw::Lab| {
         lab.seed = args.seed.unwrap_or(lab.seed);
         lab.shuffle = args.shuffle.or(lab.shuffle);
         lab.duration = args.duration.or(lab.duration);
     };
-    let (mut plan, warnings) = lab::load_changed(&args.file, change).map_err(bad_input)?;
-    for warning in warnings {
-        eprintln!("warning: {}", warning.line(&args.file.display().to_string()));
+    let mut jobs = Vec::new();
+    let mut told = BTreeSet::new();
+    for path in &args.files {
+        let file = LabFile::read(path).map_err(bad_input)?;
+        let wanted: Vec<Option<&str>> = match (args.variant.is_empty(), file.variants().len()) {
+            (true, 0) => vec![None],
+            (true, _) => file.variants().map(Some).collect(),
+            (false, _) => args.variant.iter().map(|name| Some(name.as_str())).collect(),
+        };
+        let alone = args.files.len() == 1 && wanted.len() == 1;
+        let alone = alone && (wanted == [None] || !args.variant.is_empty());
+        for variant in wanted {
+            let (plan, warnings) = file.plan(variant, change).map_err(bad_input)?;
+            let lines = warnings.iter().map(|w| w.line(&path.display().to_string()));
+            for line in lines.filter(|line| told.insert(line.clone())) {
+                eprintln!("warning: {line}");
+            }
+            jobs.push(Job { plan, alone });
+        }
     }
-    for (name, file) in &args.pcapng {
-        plan.record.pcapng.push((link(&plan, name).map_err(bad_input)?, file.clone()));
-    }
-    Ok(plan)
+    Ok(jobs)
 }
 
 /// The link of a name.
@@ -127,17 +171,24 @@ fn link(plan: &LabPlan, name: &str) -> Result<LinkId> {
 
 fn write_report(path: &Path, args: &RunArgs, plan: &LabPlan, run: &Run) -> Result<()> {
     let recording = run.recording.as_ref().context("nothing was recorded")?;
-    let command = command(args, &run.outcome);
+    let command = command(&RunArgs { seed: Some(run.outcome.seed), ..args.clone() });
     let page = report::html(&Report { plan, outcome: &run.outcome, recording, command: &command });
     let written = fs::write(path, page);
     written.with_context(|| format!("writing {}", path.display())).map_err(bad_input)
 }
 
 /// The command that gives the same results again.
-fn command(args: &RunArgs, outcome: &Outcome) -> String {
-    let mut command = format!("sluice run {} --world {}", quoted(&args.file), args.world);
-    command += &format!(" --seed {}", outcome.seed);
-    if let Some(shuffle) = outcome.shuffle {
+fn command(args: &RunArgs) -> String {
+    let files: Vec<_> = args.files.iter().map(|file| quoted(file)).collect();
+    let mut command = format!("sluice run {}", files.join(" "));
+    for variant in &args.variant {
+        command += &format!(" --variant {variant}");
+    }
+    command += &format!(" --world {}", args.world);
+    if let Some(seed) = args.seed {
+        command += &format!(" --seed {seed}");
+    }
+    if let Some(shuffle) = args.shuffle {
         command += &format!(" --shuffle {shuffle}");
     }
     if let Some(slow_down) = args.slow_down {
@@ -147,72 +198,6 @@ fn command(args: &RunArgs, outcome: &Outcome) -> String {
         command += &format!(" --duration {duration}");
     }
     command
-}
-
-/// The progress: a bar on a terminal, a line every second elsewhere.
-struct Show {
-    bar: Option<ProgressBar>,
-    begun: StdInstant,
-    next_line: StdInstant,
-}
-
-/// From one line to the next where there is no terminal.
-const LINE_EVERY: StdDuration = StdDuration::from_secs(1);
-
-/// Steps of the bar.
-const STEPS: u64 = 1_000;
-
-impl Show {
-    fn new(plan: &LabPlan, world: World) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{prefix} [{bar:32}] {msg}");
-            let style = style.expect("the template is well formed").progress_chars("=> ");
-            ProgressBar::new(STEPS).with_style(style).with_prefix(plan.name.clone())
-        });
-        if bar.is_none() {
-            let network = &plan.network;
-            eprintln!(
-                "{}: {} nodes, {} links and {} flows in the {world} world, for up to {}",
-                plan.name,
-                network.nodes.len(),
-                network.links.len(),
-                plan.flows.len(),
-                plan.duration
-            );
-        }
-        let begun = StdInstant::now();
-        Self { bar, begun, next_line: begun + LINE_EVERY }
-    }
-
-    fn update(&mut self, p: Progress) {
-        let text = || format!("{} of {}, {} frame-hops", p.at, p.of, count(p.frames));
-        if let Some(bar) = &self.bar {
-            let part = p.at.as_secs_f64() / p.of.as_secs_f64().max(1e-12);
-            bar.set_position((part * STEPS as f64) as u64);
-            bar.set_message(text());
-        } else if StdInstant::now() >= self.next_line {
-            eprintln!("{}", text());
-            self.next_line += LINE_EVERY;
-        }
-    }
-
-    /// Says how fast it went, which is no result and so stays off standard output.
-    fn finish(&self, outcome: &Outcome) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-        let seconds = self.begun.elapsed().as_secs_f64();
-        let per_second = |n: u64, unit| scaled(n as f64 / seconds.max(1e-9), unit);
-        let work = match outcome.real {
-            None => per_second(outcome.engine.events, " events/s"),
-            Some(_) => per_second(outcome.engine.polls, " polls/s"),
-        };
-        eprintln!(
-            "{} took {seconds:.2} s: {}, {work}",
-            outcome.elapsed_ns,
-            per_second(outcome.engine.frames, " frame-hops/s"),
-        );
-    }
 }
 
 #[cfg(test)]

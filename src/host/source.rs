@@ -9,6 +9,7 @@ use open_loop::OpenLoop;
 use super::order::Order;
 use super::plan::stream::Path;
 use super::plan::{FlowId, PlanError, StationPlan, TransportPlan};
+use super::sink::Latency;
 use super::stream::{Run, Stream, StreamCounters};
 use super::transport::sender::{Answer, Sender, SenderCounters};
 use crate::congestion::qcn::{QuantizedFeedback, ReactionPlan, ReactionPoint};
@@ -350,6 +351,15 @@ impl Sources {
     pub(super) fn senders(&self) -> impl Iterator<Item = SenderCounters> {
         self.flows.iter().filter_map(|f| match &f.kind {
             Kind::Sender(sender) => Some(sender.counters()),
+            Kind::OpenLoop(_) | Kind::Stream(_) => None,
+        })
+    }
+
+    /// How long the messages of each sender took, in the order of the plan; nothing where a sender
+    /// has one message at most.
+    pub(super) fn completion_times(&self) -> impl Iterator<Item = Option<&Latency>> {
+        self.flows.iter().filter_map(|f| match &f.kind {
+            Kind::Sender(sender) => Some(sender.completion_times()),
             Kind::OpenLoop(_) | Kind::Stream(_) => None,
         })
     }

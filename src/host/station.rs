@@ -16,7 +16,7 @@ use super::neighbours::{NeighbourCounters, Neighbours, Ping, PingError};
 use super::pauses::PauseSource;
 use super::plan::{EndKey, FRAME_MIN, FlowId, PlanError, StationPlan};
 use super::reactions::{ReactionCounters, Reactions};
-use super::sink::{Sink, SinkCounters};
+use super::sink::{Latency, Sink, SinkCounters};
 use super::source::{SourceCounters, Sources};
 use super::transport::answers::Answers;
 use super::transport::{ReceiverCounters, SenderCounters};
@@ -262,6 +262,12 @@ impl<P: Source> Station<P> {
         self.sources.senders()
     }
 
+    /// How long the messages of each of its senders took, in the order of the plan; nothing where a
+    /// sender has one message at most.
+    pub fn completion_times(&self) -> impl Iterator<Item = Option<&Latency>> {
+        self.sources.completion_times()
+    }
+
     /// What its receivers saw and said so far, in the order of the plan.
     pub fn receivers(&self) -> impl Iterator<Item = ReceiverCounters> {
         self.answers.counters()
@@ -294,10 +300,11 @@ impl<P: Source> Station<P> {
     pub fn snapshot(&self, now: Instant) -> StationSnapshot {
         let streams = self.sources.streams_at(now).collect();
         let sinks = self.sinks().cloned().collect();
-        StationSnapshot { streams, sinks, ..self.snapshot_light(now) }
+        let completion_times = self.completion_times().map(|times| times.cloned()).collect();
+        StationSnapshot { streams, sinks, completion_times, ..self.snapshot_light(now) }
     }
 
-    /// The same without `streams` and `sinks`, whose distributions take time to copy.
+    /// The same without `streams`, `sinks` and `completion_times`, whose distributions take time to copy.
     #[must_use]
     pub fn snapshot_light(&self, now: Instant) -> StationSnapshot {
         StationSnapshot {
@@ -307,6 +314,7 @@ impl<P: Source> Station<P> {
             sources: self.sources.counters().collect(),
             streams: Vec::new(),
             senders: self.sources.senders().collect(),
+            completion_times: Vec::new(),
             receivers: self.answers.counters().collect(),
             sinks: Vec::new(),
             meter: self.meter.as_ref().map(|m| m.counters(now)),

@@ -3,12 +3,16 @@
 
 #[cfg(test)]
 mod tests;
+mod variants;
 
 use std::path::Path;
 
 use super::resolve::{self, Resolved};
 use super::{LabPlan, raw};
+use crate::config::tree::Node;
 use crate::config::{self, ConfigError, Finding, Place, Warning};
+
+pub use variants::LabFile;
 
 /// What is said about a file without anything in it.
 const EMPTY: &str = "the file is empty; the shortest lab is a topology and a flow: \
@@ -20,7 +24,7 @@ const EMPTY_GENERATOR: &str = "the file is empty; the least is `ports` and `flow
 /// The name of a lab that has none, and no file either.
 const NAMELESS: &str = "lab";
 
-/// Reads a lab file.
+/// Reads a lab file, without any of its variants ([`LabFile`] knows those).
 ///
 /// # Errors
 /// Everything that is wrong with it, or that it could not be read.
@@ -62,13 +66,21 @@ fn examine_changed(
     text: &str,
     change: impl FnOnce(&mut raw::Lab),
 ) -> Result<(Resolved, Vec<Warning>), ConfigError> {
+    let root = config::tree::read(text, EMPTY).map_err(|f| ConfigError::one(name, f))?;
+    examine_tree(name, &root, change)
+}
+
+fn examine_tree(
+    name: &str,
+    root: &Node,
+    change: impl FnOnce(&mut raw::Lab),
+) -> Result<(Resolved, Vec<Warning>), ConfigError> {
     let one = |finding| ConfigError::one(name, finding);
-    let root = config::tree::read(text, EMPTY).map_err(one)?;
-    let mut lab: raw::Lab = config::de::from_tree(&root).map_err(one)?;
+    let mut lab: raw::Lab = config::de::from_tree(root).map_err(one)?;
     change(&mut lab);
-    take_in(&mut lab, &Place::root(&root), Path::new(name).parent()).map_err(one)?;
+    take_in(&mut lab, &Place::root(root), Path::new(name).parent()).map_err(one)?;
     let stem = Path::new(name).file_stem().and_then(|s| s.to_str()).unwrap_or(NAMELESS);
-    resolve::resolve(&lab, &Place::root(&root), stem)
+    resolve::resolve(&lab, &Place::root(root), stem)
         .map_err(|findings| ConfigError { file: name.to_owned(), findings })
 }
 
@@ -108,8 +120,10 @@ pub fn resolve_raw(lab: &raw::Lab) -> Result<(LabPlan, Vec<Warning>), ConfigErro
 /// is neither is taken for no lab.
 #[must_use]
 pub fn is_lab(text: &str) -> bool {
-    const FIELDS: [&str; 9] =
-        ["topology", "nodes", "links", "flows", "otg", "profiles", "faults", "checks", "routes"];
+    const FIELDS: [&str; 10] = [
+        "topology", "nodes", "links", "flows", "otg", "profiles", "faults", "checks", "routes",
+        "variants",
+    ];
     let root = config::tree::read(text, EMPTY);
     root.is_ok_and(|root| {
         FIELDS.iter().any(|f| root.get(f).is_some()) && root.get("ports").is_none()

@@ -18,7 +18,7 @@ mod verdict;
 mod virtual_run;
 mod world;
 
-pub use file::{examine, is_lab, load, load_changed, parse, resolve_raw};
+pub use file::{LabFile, examine, is_lab, load, load_changed, parse, resolve_raw};
 pub use outcome::*;
 pub use path::find;
 pub use plan::*;

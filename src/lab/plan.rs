@@ -1,7 +1,7 @@
 //! A lab, validated: what either world is told to run, and what is asked of the run.
 
 use crate::host::FlowId;
-use crate::sim::{LinkId, NetworkPlan, NodeId};
+use crate::sim::{Direction, LinkId, NetworkPlan, NodeId};
 use crate::tester::plan::TestPlan;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Priority};
@@ -11,6 +11,8 @@ use crate::units::{BitsPerSec, Priority};
 pub struct LabPlan {
     /// Its name in results.
     pub name: String,
+    /// Which of the file's variants it is, if it is one.
+    pub variant: Option<String>,
     /// Nodes, links, faults and seeds. A world that cannot have part of it says so.
     pub network: NetworkPlan,
     /// The flows, in the order of the file; [`FlowId`] is what their frames carry.
@@ -46,6 +48,10 @@ pub struct LabFlow {
     pub priority: Priority,
     /// Whether its priority is lossless on its whole way.
     pub lossless: bool,
+    /// Whether it is one of those that congestion of others is not to harm.
+    pub victim: bool,
+    /// The lines over which its data goes, in order.
+    pub way: Vec<Direction>,
     /// Octets of its data frames, FCS included.
     pub frame_len: u32,
     /// Octets of payload in each of them: behind UDP, BTH or TCP; the frame without Ethernet

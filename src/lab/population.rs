@@ -2,8 +2,8 @@
 
 use crate::agents::AgentsSnapshot;
 use crate::host::{
-    ReceiverCounters, SenderCounters, SinkCounters, SourceCounters, Station, StationCounters,
-    StationSnapshot,
+    Latency, ReceiverCounters, SenderCounters, SinkCounters, SourceCounters, Station,
+    StationCounters, StationSnapshot,
 };
 use crate::port::Source;
 use crate::sim::{Node, NodeId, Nodes};
@@ -46,6 +46,8 @@ pub(super) trait HostCounts {
     fn source(&self, n: usize) -> Option<SourceCounters>;
     /// A sender whose receiver answers, by its place in the plan.
     fn sender(&self, n: usize) -> Option<SenderCounters>;
+    /// How long its messages took, if it has more than one.
+    fn completion_times(&self, n: usize) -> Option<&Latency>;
     /// A receiver that answers, by its place in the plan.
     fn receiver(&self, n: usize) -> Option<ReceiverCounters>;
     /// What arrived of a flow: those that are only counted first, then those of the receivers.
@@ -107,6 +109,9 @@ impl<P: Source> HostCounts for Station<P> {
     }
     fn sender(&self, n: usize) -> Option<SenderCounters> {
         self.senders().nth(n)
+    }
+    fn completion_times(&self, n: usize) -> Option<&Latency> {
+        self.completion_times().nth(n)?
     }
     fn receiver(&self, n: usize) -> Option<ReceiverCounters> {
         self.receivers().nth(n)

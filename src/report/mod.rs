@@ -6,6 +6,7 @@
 //! worker's core or keeps one waiting.
 
 mod agents;
+mod compare;
 mod html;
 mod lab;
 mod live;
@@ -24,7 +25,8 @@ pub use agents::{
     TimesSummary, agents_text, headroom_text, measure_counters, neighbours_text,
     peer_delay_counters,
 };
-pub use html::{Report, TestPage, html, tester_html};
+pub use compare::{ComparedRun, Comparison, comparison_text};
+pub use html::{ComparisonPage, Depths, Report, TestPage, comparison_html, html, tester_html};
 pub use lab::lab_text;
 pub use live::{Live, Screen};
 pub use metrics::metrics;

@@ -4,7 +4,7 @@ use crate::host::meter::MeterCounters;
 use crate::host::neighbours::NeighbourSnapshot;
 use crate::host::plan::FlowId;
 use crate::host::reactions::ReactionCounters;
-use crate::host::sink::SinkCounters;
+use crate::host::sink::{Latency, SinkCounters};
 use crate::host::source::SourceCounters;
 use crate::host::stream::StreamCounters;
 use crate::host::transport::{ReceiverCounters, SenderCounters};
@@ -68,6 +68,9 @@ pub struct StationSnapshot {
     pub streams: Vec<StreamCounters>,
     /// What its senders did and saw, in the order of the plan.
     pub senders: Vec<SenderCounters>,
+    /// How long the messages of each of them took, in the same order; nothing where there is one at
+    /// most.
+    pub completion_times: Vec<Option<Latency>>,
     /// What its receivers saw and said, in the order of the plan.
     pub receivers: Vec<ReceiverCounters>,
     /// What it received, by flow: those that it was told to expect, then those of its receivers.

@@ -2,6 +2,7 @@
 
 use crate::host::plan::{Message, TransportPlan};
 use crate::host::probe::PROBE_LEN;
+use crate::host::sink::Latency;
 use crate::time::{Duration, Instant};
 
 /// The packets of all messages of one flow.
@@ -147,17 +148,51 @@ pub struct Completions {
 }
 
 impl Completions {
+    fn count(&mut self, took: Duration) {
+        self.messages += 1;
+        self.fct = Some(took);
+        self.fct_min = Some(self.fct_min.map_or(took, |d| d.min(took)));
+        self.fct_max = Some(self.fct_max.map_or(took, |d| d.max(took)));
+        self.fct_total += took;
+    }
+}
+
+/// The same with how the times of a flow's messages are distributed. Memory for that is taken when
+/// the flow is planned, and only where there is more than one message.
+#[derive(Clone, Debug)]
+pub(in crate::host) struct Completed {
+    counts: Completions,
+    times: Option<Box<Latency>>,
+}
+
+impl Completed {
+    /// Of a flow none of whose messages was completed.
+    pub(super) fn new(cut: &Cut) -> Self {
+        let several = cut.message.is_some_and(|m| m.count > 1);
+        Self { counts: Completions::default(), times: several.then(Box::default) }
+    }
+
     /// Everything before packet `upto` is acknowledged.
     #[inline]
     pub(super) fn advance(&mut self, cut: &Cut, now: Instant, upto: u64) {
         // The first comparison is false for all packets but a message's last.
-        while upto >= (self.messages + 1).saturating_mul(cut.packets) {
-            let took = now.since(cut.due(self.messages));
-            self.messages += 1;
-            self.fct = Some(took);
-            self.fct_min = Some(self.fct_min.map_or(took, |d| d.min(took)));
-            self.fct_max = Some(self.fct_max.map_or(took, |d| d.max(took)));
-            self.fct_total += took;
+        while upto >= (self.counts.messages + 1).saturating_mul(cut.packets) {
+            let took = now.since(cut.due(self.counts.messages));
+            self.counts.count(took);
+            if let Some(times) = &mut self.times {
+                times.record(took);
+            }
         }
+    }
+
+    /// The numbers.
+    pub(in crate::host) const fn counts(&self) -> &Completions {
+        &self.counts
+    }
+
+    /// The times of all messages; nothing for a flow that has one at most, whose time is in the
+    /// numbers.
+    pub(in crate::host) fn times(&self) -> Option<&Latency> {
+        self.times.as_deref()
     }
 }

@@ -6,6 +6,7 @@ use super::{roce, tcp};
 use crate::congestion::Dcqcn;
 use crate::congestion::qcn::{QuantizedFeedback, ReactionPoint};
 use crate::host::plan::{FlowId, Transport, TransportPlan};
+use crate::host::sink::Latency;
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Priority};
 use crate::wire::aeth::{self, Syndrome};
@@ -246,6 +247,14 @@ impl Sender {
         done || self.ended
     }
 
+    /// How long each of its messages took, if it has more than one.
+    pub(in crate::host) fn completion_times(&self) -> Option<&Latency> {
+        match &self.kind {
+            Kind::Roce(machine, _) => machine.completions().times(),
+            Kind::Tcp(machine, _) => machine.completions().times(),
+        }
+    }
+
     /// What it did and saw.
     pub(in crate::host) fn counters(&self) -> SenderCounters {
         let (acknowledged, completions, window) = match &self.kind {
@@ -257,7 +266,7 @@ impl Sender {
         let (rate, done) = (self.pace.rate(), self.is_done());
         SenderCounters {
             acknowledged,
-            completions: *completions,
+            completions: *completions.counts(),
             window,
             rate,
             done,

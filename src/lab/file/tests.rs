@@ -8,8 +8,10 @@ mod random;
 mod refusals;
 mod schema;
 mod topologies;
+mod variants;
 
 use super::*;
+use crate::time::Duration;
 
 /// The plan of a text that must be right, and its warnings.
 fn good(text: &str) -> (Resolved, Vec<String>) {

@@ -53,10 +53,12 @@ fn one(
     nodes: &mut impl Population,
 ) -> FlowOutcome {
     let sender = station(nodes, ends.from);
+    let mut times = None;
     let (sent, sender) = match ends.source {
         Source::OpenLoop(n) => (sender.source(n), None),
         Source::Answered(n, _) => {
             let c = sender.sender(n);
+            times = sender.completion_times(n).cloned();
             let (id, priority) = (flow.id, flow.priority);
             let sent = c.map(|c| SourceCounters {
                 id,
@@ -84,7 +86,7 @@ fn one(
                 Transport::Roce(_) => "roce",
                 Transport::TcpLike(_) => "tcp",
             };
-            TransportOutcome::new(kind, &sender, &receiver)
+            TransportOutcome::new(kind, &sender, times.as_ref(), &receiver)
         },
     );
     let fct = match &transport {

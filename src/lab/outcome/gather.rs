@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::figures::figures;
 use super::flows::flows;
 use super::nodes::{self, Far};
 use super::tester::tester;
@@ -78,7 +79,9 @@ pub(in crate::lab) fn gather(
     let elapsed = ended.at.since(Instant::ZERO);
     let flows = flows(plan, ended, window, recorder, nodes);
     let tester = tester(plan, ended, nodes);
-    let nodes = look(plan, ended, elapsed, recorder, nodes);
+    let outcomes = look(plan, ended, elapsed, recorder, nodes);
+    let figures = figures(plan, recorder, nodes, &flows, &outcomes);
+    let nodes = outcomes;
     let counts = recorder.counts();
     let name = |id: NodeId| plan.network.nodes[id.index()].name().to_owned();
     let first_drop = counts.first_drop.map(|drop| DropOutcome {
@@ -92,6 +95,7 @@ pub(in crate::lab) fn gather(
     Outcome {
         version: env!("CARGO_PKG_VERSION").into(),
         lab: plan.name.clone(),
+        variant: plan.variant.clone(),
         world: ended.world.name(),
         seed: plan.network.seed,
         shuffle: plan.network.shuffle,
@@ -101,6 +105,7 @@ pub(in crate::lab) fn gather(
         verdict: Verdict::Good,
         checks: Vec::new(),
         measured: Measured { from_ns: Nanos::at(window.from.0), to_ns: Nanos::at(window.to.0) },
+        figures,
         flows,
         tester,
         pauses: pauses(plan, recorder, &nodes),

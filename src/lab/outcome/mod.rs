@@ -5,6 +5,7 @@
 //! alone: nothing depends on the machine, on how long the run took, or on what else was recorded.
 
 mod agents;
+mod figures;
 mod flows;
 mod gather;
 mod nodes;
@@ -23,6 +24,7 @@ use crate::tester::report::Report;
 use crate::time::{Duration, Instant};
 
 pub use agents::{MeasuredOutcome, StepOutcome};
+pub use figures::{CompletionOutcome, Figures, HopOutcome};
 #[cfg(feature = "dpdk")]
 pub(super) use gather::Counted;
 pub(super) use gather::{Ended, Window, flow_counts, gather};
@@ -43,6 +45,9 @@ pub struct Outcome {
     pub version: String,
     /// The lab.
     pub lab: String,
+    /// Which of the lab's variants, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The world it ran in.
     pub world: &'static str,
     /// The seed of everything drawn on its links.
@@ -64,6 +69,8 @@ pub struct Outcome {
     pub checks: Vec<CheckOutcome>,
     /// From when to when rates were measured.
     pub measured: Measured,
+    /// The numbers by which runs are compared.
+    pub figures: Figures,
     /// The flows, in the order of the lab.
     pub flows: Vec<FlowOutcome>,
     /// What came of the traffic generator, if the lab has one.

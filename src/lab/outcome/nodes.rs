@@ -151,6 +151,15 @@ pub(super) struct Far<'a> {
 }
 
 impl NodeOutcome {
+    /// It, if it is a switch.
+    #[must_use]
+    pub const fn as_switch(&self) -> Option<&SwitchOutcome> {
+        match self {
+            Self::Switch(switch) => Some(switch),
+            Self::Host(_) => None,
+        }
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

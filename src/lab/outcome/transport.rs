@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Nanos;
-use crate::host::{ReceiverCounters, SenderCounters};
+use crate::host::{Latency, ReceiverCounters, SenderCounters};
 
 /// A flow whose receiver answers.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -46,13 +46,27 @@ pub struct TransportOutcome {
     pub fct_min_ns: Option<Nanos>,
     /// How long they took on average.
     pub fct_mean_ns: Option<Nanos>,
+    /// Half took no longer, exact to three digits.
+    pub fct_p50_ns: Option<Nanos>,
+    /// 99 of 100 took no longer, exact to three digits.
+    pub fct_p99_ns: Option<Nanos>,
     /// The longest.
     pub fct_max_ns: Option<Nanos>,
 }
 
 impl TransportOutcome {
-    pub(super) fn new(kind: &'static str, s: &SenderCounters, r: &ReceiverCounters) -> Self {
+    /// `times` are those of its messages, if it has more than one.
+    pub(super) fn new(
+        kind: &'static str,
+        s: &SenderCounters,
+        times: Option<&Latency>,
+        r: &ReceiverCounters,
+    ) -> Self {
         let messages = s.completions.messages;
+        let percentile = |p| match times.filter(|times| times.count() > 0) {
+            Some(times) => Some(Nanos(times.percentile(p))),
+            None => s.completions.fct_max.map(Nanos),
+        };
         Self {
             kind,
             done: s.done,
@@ -73,6 +87,8 @@ impl TransportOutcome {
             messages,
             fct_min_ns: s.completions.fct_min.map(Nanos),
             fct_mean_ns: (messages > 0).then(|| Nanos(s.completions.fct_total.div(messages))),
+            fct_p50_ns: percentile(50.0),
+            fct_p99_ns: percentile(99.0),
             fct_max_ns: s.completions.fct_max.map(Nanos),
         }
     }

@@ -62,6 +62,10 @@ pub struct Flow {
     /// RoCE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnName>,
+    /// Whether it is a victim: one that is to get its share whatever others congest. Results show the
+    /// throughput of victims apart. Default: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub victim: Option<bool>,
     /// What carries it: `udp` over IPv4; `ethernet`, frames without IP, whose priority is the
     /// default of the switch's port; `roce`, a reliable connection of RoCEv2; `tcp`, a window that
     /// goes as TCP's does; or the last two with more to it: `{roce: {dcqcn: sigcomm15}}`. Default:

@@ -36,9 +36,10 @@ pub use transport::{
     TransportName,
 };
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::config::quantity::Span;
@@ -112,6 +113,30 @@ pub struct Lab {
     /// What is recorded beyond counters.
     #[serde(default, skip_serializing_if = "silent")]
     pub record: Record,
+    /// Variants of the lab by name: each a part of a lab that is laid over the rest of the file,
+    /// mappings key by key and everything else as a whole. `sluice run` runs each of them and
+    /// compares their results. Default: none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variants: BTreeMap<String, Variant>,
+}
+
+/// A part of a lab as it stands in the file. It has no meaning before it is laid over the rest.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Variant(pub serde_json::Value);
+
+impl JsonSchema for Variant {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Variant".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "$ref": "#" }, { "type": "null" }] })
+    }
 }
 
 /// When rates and shares are measured.

@@ -3,7 +3,7 @@
 use super::RealRun;
 use super::node::{Arrivals, Snapshot};
 use crate::host::{
-    ReceiverCounters, SenderCounters, SinkCounters, SourceCounters, StationCounters,
+    Latency, ReceiverCounters, SenderCounters, SinkCounters, SourceCounters, StationCounters,
     StationSnapshot,
 };
 use crate::lab::World;
@@ -109,6 +109,9 @@ impl HostCounts for StationSnapshot {
     }
     fn sender(&self, n: usize) -> Option<SenderCounters> {
         self.senders.get(n).copied()
+    }
+    fn completion_times(&self, n: usize) -> Option<&Latency> {
+        self.completion_times.get(n)?.as_ref()
     }
     fn receiver(&self, n: usize) -> Option<ReceiverCounters> {
         self.receivers.get(n).copied()

@@ -125,6 +125,7 @@ pub(super) fn resolve(
     };
     let plan = LabPlan {
         name: lab.name.clone().unwrap_or_else(|| name.to_owned()),
+        variant: None,
         network,
         flows: flows.list,
         tester,

@@ -29,12 +29,15 @@ pub(super) fn incast(senders: u8, frames: u64) -> LabPlan {
         to: NodeId(u32::from(senders) + 1),
         priority: LOSSLESS,
         lossless: true,
+        victim: false,
+        way: Vec::new(),
         frame_len: 1048,
         payload_len: 1026,
     };
     LabPlan {
         tester: None,
         name: "star".into(),
+        variant: None,
         network: teststar::incast(senders, frames),
         flows: (0..senders).map(flow).collect(),
         duration: Duration::from_millis(50),

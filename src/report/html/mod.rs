@@ -5,6 +5,7 @@
 //! comes from the results and what was recorded beside them.
 
 mod charts;
+mod compare;
 mod lines;
 mod rows;
 mod scale;
@@ -12,6 +13,7 @@ mod tables;
 mod tester;
 mod topology;
 
+pub use compare::{ComparisonPage, Depths, comparison_html};
 pub use tester::{TestPage, tester_html};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};

@@ -2,7 +2,7 @@
 
 use crate::host::plan::{IN_FLIGHT_MAX, Recovery, RocePlan, TransportPlan};
 use crate::host::transport::bits::Bits;
-use crate::host::transport::cut::{Completions, Cut, Place};
+use crate::host::transport::cut::{Completed, Cut, Place};
 use crate::time::{Duration, Instant};
 use crate::wire::aeth::{NakCode, Syndrome};
 use crate::wire::roce::U24;
@@ -52,7 +52,7 @@ pub(in crate::host) struct Sender {
     /// Whether the next packet is to be acknowledged at once: what was repeated first.
     ask: bool,
     timer: Instant,
-    completions: Completions,
+    completions: Completed,
 }
 
 impl Sender {
@@ -71,7 +71,7 @@ impl Sender {
             lost: (roce.recovery == Recovery::SelectiveRepeat).then(lost),
             ask: false,
             timer: Instant::NEVER,
-            completions: Completions::default(),
+            completions: Completed::new(&cut),
             cut,
         }
     }
@@ -210,7 +210,7 @@ impl Sender {
         self.cut.delivered_by(self.una)
     }
 
-    pub(in crate::host) const fn completions(&self) -> &Completions {
+    pub(in crate::host) const fn completions(&self) -> &Completed {
         &self.completions
     }
 

@@ -1,7 +1,7 @@
 //! A sender whose window goes as TCP NewReno's does (RFC 5681, 6582, 6298).
 
 use crate::host::plan::{IN_FLIGHT_MAX, TcpPlan, TransportPlan};
-use crate::host::transport::cut::{Completions, Cut, Place};
+use crate::host::transport::cut::{Completed, Cut, Place};
 use crate::time::{Duration, Instant};
 
 /// Acknowledgements of the same octet that mean a loss (RFC 5681 3.2).
@@ -65,7 +65,7 @@ pub(in crate::host) struct Sender {
     resend: bool,
     trip: RoundTrip,
     timer: Instant,
-    completions: Completions,
+    completions: Completed,
 }
 
 impl Sender {
@@ -88,7 +88,7 @@ impl Sender {
             resend: false,
             trip: RoundTrip::new(tcp.timeout_min),
             timer: Instant::NEVER,
-            completions: Completions::default(),
+            completions: Completed::new(&cut),
             cut,
         }
     }
@@ -246,7 +246,7 @@ impl Sender {
         self.window
     }
 
-    pub(in crate::host) const fn completions(&self) -> &Completions {
+    pub(in crate::host) const fn completions(&self) -> &Completed {
         &self.completions
     }
 

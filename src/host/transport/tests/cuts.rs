@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::host::plan::TcpPlan;
 use crate::host::probe::PROBE_LEN;
-use crate::host::transport::cut::{Completions, Cut};
+use crate::host::transport::cut::{Completed, Completions, Cut};
 
 fn cut(bytes: u64, count: u64) -> Cut {
     let message = Message { bytes, count, every: Duration::from_micros(10) };
@@ -49,14 +49,29 @@ fn data_without_end_is_one_message_that_never_ends() {
 fn completion_counts_from_when_a_message_was_due() {
     let cut = cut(2_500, 3);
     let at = |us| Instant::ZERO + Duration::from_micros(us);
-    let mut completions = Completions::default();
-    completions.advance(&cut, at(4), 2);
-    assert_eq!(completions, Completions::default());
-    completions.advance(&cut, at(5), 4);
-    completions.advance(&cut, at(37), 9);
+    let mut all = Completed::new(&cut);
+    all.advance(&cut, at(4), 2);
+    assert_eq!(*all.counts(), Completions::default());
+    all.advance(&cut, at(5), 4);
+    all.advance(&cut, at(37), 9);
+    let completions = *all.counts();
     // The first took 5 us, the second 27, the third, due at 20, took 17.
     assert_eq!((completions.messages, completions.fct), (3, Some(Duration::from_micros(17))));
     assert_eq!(completions.fct_min, Some(Duration::from_micros(5)));
     assert_eq!(completions.fct_max, Some(Duration::from_micros(27)));
     assert_eq!(completions.fct_total, Duration::from_micros(49));
+    let times = all.times().expect("three messages have a distribution");
+    assert_eq!(
+        (times.count(), times.min(), times.max()),
+        (3, at(5).since(at(0)), at(27).since(at(0)))
+    );
+    assert_eq!(times.percentile(50.0), Duration::from_nanos(17_007));
+}
+
+#[test]
+fn one_message_needs_no_distribution() {
+    let mut one = Completed::new(&cut(2_500, 1));
+    one.advance(&cut(2_500, 1), Instant::ZERO + Duration::from_micros(9), 3);
+    assert!(one.times().is_none());
+    assert_eq!(one.counts().fct_max, Some(Duration::from_micros(9)));
 }

@@ -137,7 +137,7 @@ proptest! {
         prop_assert_eq!(flow.sender.acknowledged(), bytes * count);
         prop_assert_eq!(flow.receiver.delivered(), bytes * count);
         prop_assert_eq!(flow.receiver.messages(), count);
-        prop_assert_eq!(flow.sender.completions().messages, count);
+        prop_assert_eq!(flow.sender.completions().counts().messages, count);
         // Whoever waits longer than a round trip waits because something was lost.
         let trip = Duration::from_nanos(2 * (jitter + delay));
         let losses = flow.there.lost + flow.back.lost;
@@ -182,7 +182,7 @@ fn without_loss_each_packet_goes_once_and_is_acknowledged_as_often_as_asked() {
         assert_eq!((flow.frames, flow.back.frames.len()), (100, acks), "{ack_every}");
         // The last leaves after 99 others, and there and back again is 2 us.
         assert_eq!(took, Instant::ZERO + FRAME.saturating_mul(99) + Duration::from_micros(2));
-        assert_eq!(flow.sender.completions().fct, Some(took.since(Instant::ZERO)));
+        assert_eq!(flow.sender.completions().counts().fct, Some(took.since(Instant::ZERO)));
     }
 }
 
@@ -229,7 +229,7 @@ fn go_back_n_repeats_all_from_the_gap_on_and_selective_repeat_the_gap_alone() {
 fn a_gap_is_answered_once_and_what_is_lost_twice_takes_a_timeout() {
     let all = with_losses(Recovery::GoBackN, &[10, 10]);
     assert_eq!(all.naks, 1);
-    let fct = all.sender.completions().fct.unwrap();
+    let fct = all.sender.completions().counts().fct.unwrap();
     assert!(fct > Duration::from_micros(20), "{fct}");
     let one = with_losses(Recovery::SelectiveRepeat, &[10, 10]);
     assert_eq!(one.naks, 1);

@@ -105,7 +105,7 @@ proptest! {
         prop_assert!(flow.is_done());
         prop_assert_eq!(flow.sender.acknowledged(), bytes * count);
         prop_assert_eq!(flow.receiver.delivered(), bytes * count);
-        prop_assert_eq!(flow.sender.completions().messages, count);
+        prop_assert_eq!(flow.sender.completions().counts().messages, count);
         // A timeout is doubled six times at most, and is measured from round trips that losses
         // may have made long.
         let trip = Duration::from_nanos(2 * (jitter + delay));

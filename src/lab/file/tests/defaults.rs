@@ -69,6 +69,7 @@ defaults:
     start: $Flow.start
     stagger: $Flow.stagger
     pattern: $Flow.pattern
+    victim: $Flow.victim
 nodes:
   switches: [x]
   hosts:

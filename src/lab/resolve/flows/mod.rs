@@ -17,7 +17,7 @@ use crate::config::quantity::Span;
 use crate::config::{Cx, Place};
 use crate::host::{FLOW_ID_MAX, FRAME_MAX, FlowId, Rate, StationPlan};
 use crate::lab::{LabFlow, LabTester};
-use crate::sim::{ClockPlan, NodeId, NodeKind, NodePlan};
+use crate::sim::{ClockPlan, Direction, LinkId, NodeId, NodeKind, NodePlan};
 use crate::switch::SwitchPlan;
 use crate::time::{Duration, Instant};
 use crate::units::{Dscp, Priority};
@@ -153,6 +153,7 @@ struct KindOf {
     ecn: Ecn,
     priority: Option<Priority>,
     dscp: Option<Dscp>,
+    victim: bool,
     bound: Bound,
 }
 
@@ -221,6 +222,7 @@ fn kind(cx: &mut Cx, at: &graph::Source<'_>, said: &raw::Flow) -> KindOf {
         ecn,
         priority,
         dscp,
+        victim: said.victim.unwrap_or(false),
         bound: bound(cx, &at.key("duration"), said.duration.as_ref()),
     }
 }
@@ -311,9 +313,22 @@ fn add(
         to: NodeId(target as u32),
         priority: marked.priority,
         lossless: obeys && is_lossless(marked, &way, &kind.carrier, around),
+        victim: kind.victim,
+        way: lines(around.graph, source, &way),
         frame_len: kind.size,
         payload_len,
     })
+}
+
+/// The lines of a way: that of its first host, and one behind every switch.
+fn lines(graph: &Graph<'_>, source: usize, way: &[Hop]) -> Vec<Direction> {
+    let line = |node: usize, port: usize| {
+        let link = graph.nodes[node].ports[port];
+        let id = LinkId(link as u32);
+        if graph.links[link].a == (node, port) { id.ab() } else { id.ba() }
+    };
+    let first = line(source, 0);
+    core::iter::once(first).chain(way.iter().map(|hop| line(hop.node, hop.output))).collect()
 }
 
 fn times(clock: ClockPlan, start: Instant, bound: Bound) -> Times {

@@ -1,0 +1,78 @@
+//! How far a run is, for whoever waits.
+
+use std::io::IsTerminal;
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::lab::{LabPlan, Outcome, Progress, World};
+use crate::report::{count, scaled};
+
+/// The progress: a bar on a terminal, a line every second elsewhere.
+pub(super) struct Show {
+    bar: Option<ProgressBar>,
+    begun: StdInstant,
+    next_line: StdInstant,
+}
+
+/// From one line to the next where there is no terminal.
+const LINE_EVERY: StdDuration = StdDuration::from_secs(1);
+
+/// Steps of the bar.
+const STEPS: u64 = 1_000;
+
+impl Show {
+    pub(super) fn new(plan: &LabPlan, world: World) -> Self {
+        let name = match &plan.variant {
+            Some(variant) => format!("{} {variant}", plan.name),
+            None => plan.name.clone(),
+        };
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{prefix} [{bar:32}] {msg}");
+            let style = style.expect("the template is well formed").progress_chars("=> ");
+            ProgressBar::new(STEPS).with_style(style).with_prefix(name.clone())
+        });
+        if bar.is_none() {
+            let network = &plan.network;
+            eprintln!(
+                "{name}: {} nodes, {} links and {} flows in the {world} world, for up to {}",
+                network.nodes.len(),
+                network.links.len(),
+                plan.flows.len(),
+                plan.duration
+            );
+        }
+        let begun = StdInstant::now();
+        Self { bar, begun, next_line: begun + LINE_EVERY }
+    }
+
+    pub(super) fn update(&mut self, p: Progress) {
+        let text = || format!("{} of {}, {} frame-hops", p.at, p.of, count(p.frames));
+        if let Some(bar) = &self.bar {
+            let part = p.at.as_secs_f64() / p.of.as_secs_f64().max(1e-12);
+            bar.set_position((part * STEPS as f64) as u64);
+            bar.set_message(text());
+        } else if StdInstant::now() >= self.next_line {
+            eprintln!("{}", text());
+            self.next_line += LINE_EVERY;
+        }
+    }
+
+    /// Says how fast it went, which is no result and so stays off standard output.
+    pub(super) fn finish(&self, outcome: &Outcome) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let per_second = |n: u64, unit| scaled(n as f64 / seconds.max(1e-9), unit);
+        let work = match outcome.real {
+            None => per_second(outcome.engine.events, " events/s"),
+            Some(_) => per_second(outcome.engine.polls, " polls/s"),
+        };
+        eprintln!(
+            "{} took {seconds:.2} s: {}, {work}",
+            outcome.elapsed_ns,
+            per_second(outcome.engine.frames, " frame-hops/s"),
+        );
+    }
+}

@@ -1,0 +1,76 @@
+//! Variants: what they change, what they may not be, and whose line an error has.
+
+use super::*;
+
+const LAB: &str = "\
+name: two
+topology: {star: {hosts: 3}}
+profiles: {tor: {buffer: {total: 4MiB}, defaults: {pfc: {enable: [3]}}}}
+flows: [{from: h1, to: h3, priority: 3}]
+variants:
+  short: {duration: 1ms}
+  plain:
+  small: {profiles: {tor: {buffer: {total: 2MiB}}}, flows: [{from: h2, to: h3, priority: 3}]}
+";
+
+fn file(text: &str) -> LabFile {
+    LabFile::parse("f.yaml", text).unwrap()
+}
+
+fn plan(variant: Option<&str>) -> LabPlan {
+    file(LAB).plan(variant, |_| {}).unwrap().0
+}
+
+#[test]
+fn a_variant_is_laid_over_the_rest_key_by_key() {
+    let names: Vec<String> = file(LAB).variants().map(Into::into).collect();
+    assert_eq!(names, ["short", "plain", "small"], "in the order of the file");
+    let (whole, plain, short) = (plan(None), plan(Some("plain")), plan(Some("short")));
+    assert_eq!(format!("{:?}", whole.network), format!("{:?}", plain.network));
+    assert_eq!(whole.duration, Duration::from_millis(10));
+    assert_eq!(short.duration, Duration::from_millis(1));
+    assert_eq!((whole.variant, short.variant.as_deref()), (None, Some("short")));
+    let small = plan(Some("small"));
+    let crate::sim::NodeKind::Switch(switch) = &small.network.nodes[0].kind else { panic!() };
+    let cells = u64::from(switch.buffer.total.0) * u64::from(switch.buffer.cell_bytes);
+    assert!(cells <= 2 << 20, "{cells}");
+    assert!(
+        switch.ports[0].pfc.mode != crate::pfc::FlowControl::Off,
+        "what it does not name it has from the rest"
+    );
+    assert_eq!(small.flows.len(), 1, "a list is replaced as a whole");
+}
+
+#[test]
+fn an_error_has_the_line_of_whoever_said_it() {
+    let text = LAB.replace("short: {duration: 1ms}", "short: {duration: 0s}");
+    let said = |variant| file(&text).plan(Some(variant), |_| {}).unwrap_err().to_string();
+    assert_eq!(said("short"), "f.yaml:6:21: duration: must be above zero");
+    let text = LAB.replace("small: {profiles: {tor:", "small: {profiles: {tor: {buffre: {}}, tro:");
+    let said = file(&text).plan(Some("small"), |_| {}).unwrap_err().to_string();
+    assert!(said.starts_with("f.yaml:8:28: profiles.tor.buffre: unknown field"), "{said}");
+    let said = file(LAB).plan(Some("shrot"), |_| {}).unwrap_err().to_string();
+    assert!(said.contains("there is no variant `shrot`; did you mean `short`?"), "{said}");
+    let none =
+        file("topology: {star: {hosts: 2}}").plan(Some("a"), |_| {}).unwrap_err().to_string();
+    assert_eq!(none, "f.yaml: there is no variant `a`; the file has no `variants`");
+}
+
+#[test]
+fn what_is_no_variant_is_refused_with_its_place() {
+    let cases = [
+        ("variants: 3", "f.yaml:1:1: variants: needs names of variants"),
+        ("variants: {}", "f.yaml:1:1: variants: needs names of variants"),
+        ("variants: {a: 3}", "f.yaml:1:15: variants.a: needs the part of a lab that differs"),
+        ("variants: {a b: {}}", "f.yaml:1:12: variants.a b: a name is letters, digits"),
+        ("variants: {a: {variants: {b: {}}}}", "f.yaml:1:26: variants.a.variants: a variant has"),
+        ("variants: {a: {name: b}}", "f.yaml:1:22: variants.a.name: a variant has none"),
+    ];
+    for (text, words) in cases {
+        let said = LabFile::parse("f.yaml", text).unwrap_err().to_string();
+        assert!(said.starts_with(words), "{said}");
+    }
+    let many: String = (0..65).map(|n| format!("v{n}: {{}}, ")).collect();
+    let said = LabFile::parse("f.yaml", &format!("variants: {{{many}}}")).unwrap_err().to_string();
+    assert!(said.contains("65 variants; 64 is as many as a file has"), "{said}");
+}

@@ -1,0 +1,189 @@
+//! Runs side by side: one row for each, by the figures of its results.
+
+use serde::Serialize;
+
+use super::{Align, Table, count, scaled};
+use crate::lab::{CheckOutcome, Figures, Nanos, Outcome, Verdict};
+use crate::time::Duration;
+
+/// Runs that are compared.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Comparison {
+    /// The version of Sluice.
+    pub version: String,
+    /// The world that they ran in.
+    pub world: &'static str,
+    /// Good if all runs are.
+    pub verdict: Verdict,
+    /// The runs, in the order in which they were asked for.
+    pub runs: Vec<ComparedRun>,
+}
+
+/// One of them.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ComparedRun {
+    /// The lab.
+    pub lab: String,
+    /// Its variant, if it has any.
+    pub variant: Option<String>,
+    /// The seed.
+    pub seed: u64,
+    /// What identifies all that happened, in a world that has it.
+    pub trace_hash: Option<String>,
+    /// Good if all of its checks are.
+    pub verdict: Verdict,
+    /// The checks that are not.
+    pub failed: Vec<CheckOutcome>,
+    /// How long it ran, in the network's time.
+    pub elapsed_ns: Nanos,
+    /// Whether everything that was to be sent had been sent and had arrived or was lost.
+    pub done: bool,
+    /// Its figures.
+    pub figures: Figures,
+    /// All of its results, where they are wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+}
+
+impl ComparedRun {
+    /// A run by its results, which are kept if they are wanted `whole`.
+    #[must_use]
+    pub fn new(outcome: Outcome, whole: bool) -> Self {
+        let is_bad = |check: &&CheckOutcome| !check.verdict.is_good();
+        Self {
+            lab: outcome.lab.clone(),
+            variant: outcome.variant.clone(),
+            seed: outcome.seed,
+            trace_hash: outcome.trace_hash.clone(),
+            verdict: outcome.verdict,
+            failed: outcome.checks.iter().filter(is_bad).cloned().collect(),
+            elapsed_ns: outcome.elapsed_ns,
+            done: outcome.done,
+            figures: outcome.figures.clone(),
+            outcome: whole.then_some(outcome),
+        }
+    }
+
+    /// Its name among the others of its lab.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.variant.as_deref().unwrap_or("-")
+    }
+
+    /// How often ports so far from the destination were paused, and for how long; nothing where
+    /// there are none.
+    fn paused(&self, distance: usize) -> Option<(u64, Duration)> {
+        let hops = self.figures.hops.iter().filter(|hop| hop.distance == distance);
+        hops.fold(None, |sum, hop| {
+            let (pauses, span) = sum.unwrap_or((0, Duration::ZERO));
+            Some((pauses + hop.pauses, span + hop.paused_ns.0))
+        })
+    }
+}
+
+impl Comparison {
+    /// The comparison of runs in one world.
+    #[must_use]
+    pub fn new(world: &'static str, runs: Vec<ComparedRun>) -> Self {
+        let verdict = Verdict::of(runs.iter().all(|run| run.verdict.is_good()));
+        Self { version: env!("CARGO_PKG_VERSION").into(), world, verdict, runs }
+    }
+
+    /// The labs, in order, each with its runs.
+    pub fn labs(&self) -> impl Iterator<Item = (&str, &[ComparedRun])> {
+        let labs = self.runs.chunk_by(|a, b| a.lab == b.lab);
+        labs.map(|runs| (runs[0].lab.as_str(), runs))
+    }
+
+    /// The farthest hop that any run knows.
+    pub(super) fn farthest(&self) -> usize {
+        let hops = self.runs.iter().flat_map(|run| &run.figures.hops);
+        hops.map(|hop| hop.distance).max().unwrap_or(0)
+    }
+}
+
+/// The columns but for those of hops, which come before the last four.
+const BEFORE: [(&str, Align); 8] = [
+    ("lab", Align::Left),
+    ("variant", Align::Left),
+    ("messages", Align::Right),
+    ("p50", Align::Right),
+    ("p99", Align::Right),
+    ("victims", Align::Right),
+    ("peak buffer", Align::Right),
+    ("peak queue", Align::Right),
+];
+const BEHIND: [(&str, Align); 5] = [
+    ("lost", Align::Right),
+    ("fairness", Align::Right),
+    ("CNPs", Align::Right),
+    ("done in", Align::Right),
+    ("verdict", Align::Left),
+];
+
+/// The head of the table and its rows, for every medium.
+pub(super) fn sheet(comparison: &Comparison) -> (Vec<(String, Align)>, Vec<Vec<String>>) {
+    let hops = 1..=comparison.farthest();
+    let owned = |(name, align): &(&str, Align)| ((*name).to_owned(), *align);
+    let of_hop = |hop| (format!("pauses hop {hop}"), Align::Right);
+    let head = BEFORE.iter().map(owned).chain(hops.map(of_hop)).chain(BEHIND.iter().map(owned));
+    let rows = comparison.runs.iter().map(|run| cells(comparison, run)).collect();
+    (head.collect(), rows)
+}
+
+fn cells(comparison: &Comparison, run: &ComparedRun) -> Vec<String> {
+    let f = &run.figures;
+    let none = || "-".to_owned();
+    let time = |time: Option<Nanos>| time.map_or_else(none, |t| t.to_string());
+    let mut cells = vec![
+        run.lab.clone(),
+        run.name().to_owned(),
+        f.fct.map_or_else(none, |fct| count(fct.messages)),
+        time(f.fct.map(|fct| fct.p50_ns)),
+        time(f.fct.map(|fct| fct.p99_ns)),
+        f.victim_bps.map_or_else(none, |bps| scaled(bps, "b/s")),
+        scaled(f.buffer_peak_bytes as f64, "B"),
+        scaled(f.queue_peak_bytes as f64, "B"),
+    ];
+    cells.extend((1..=comparison.farthest()).map(|hop| match run.paused(hop) {
+        Some((0, _)) => "0".to_owned(),
+        Some((pauses, span)) => format!("{} for {}", count(pauses), Nanos(span)),
+        None => none(),
+    }));
+    cells.extend([
+        count(f.lost_frames),
+        f.fairness.map_or_else(none, |index| format!("{index:.3}")),
+        count(f.cnps_sent),
+        if run.done { run.elapsed_ns.to_string() } else { "not done".into() },
+        run.verdict.name().to_owned(),
+    ]);
+    cells
+}
+
+/// The comparison as a table, with what its columns are and which checks failed.
+#[must_use]
+pub fn comparison_text(comparison: &Comparison) -> String {
+    let (head, rows) = sheet(comparison);
+    let mut table = Table::new(head.iter().map(|(name, align)| (name.as_str(), *align)));
+    rows.into_iter().for_each(|row| table.row(row));
+    let mut out = format!("{table}\n{LEGEND}\n");
+    for run in &comparison.runs {
+        for check in &run.failed {
+            let (lab, name) = (&run.lab, run.name());
+            out += &format!("FAILED  {lab} {name}: {}: {}\n", check.name, check.detail);
+        }
+    }
+    let bad = comparison.runs.iter().filter(|run| !run.verdict.is_good()).count();
+    let of = comparison.runs.len();
+    let whole = match bad {
+        0 => format!("the checks of all {of} runs are good"),
+        bad => format!("checks of {bad} of {of} runs FAILED"),
+    };
+    out + &format!("{}: {whole}\n", comparison.verdict.name())
+}
+
+/// What the columns are.
+pub(super) const LEGEND: &str = "\
+p50 and p99: message completion. Victims: what flows marked as victims got. Pauses hop n: of ports n
+lines before the destination, and how long priorities were paused, all together. Fairness: Jain's
+index of what flows got that are no victims.";

@@ -1,0 +1,209 @@
+//! Runs side by side as one page: bars by figure, queues over time, the table.
+
+use maud::{Markup, html};
+
+use super::lines::{COLOURS, Line, Plot, variable};
+use super::{page, scale, tables, written};
+use crate::lab::Nanos;
+use crate::lab::record::Looks;
+use crate::report::compare::{ComparedRun, Comparison, LEGEND, sheet};
+use crate::report::{Align, count, scaled};
+
+/// What a page is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct ComparisonPage<'a> {
+    /// The runs.
+    pub comparison: &'a Comparison,
+    /// How much waited in each, in the same order, if that was looked at.
+    pub depths: &'a [Option<Depths>],
+    /// The command that makes it again.
+    pub command: &'a str,
+}
+
+/// How many octets waited in all egress queues of a lab together, over time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Depths {
+    /// Nanoseconds, and octets.
+    points: Vec<(f64, f64)>,
+}
+
+impl Depths {
+    /// What was seen of the queues; nothing if nobody looked.
+    #[must_use]
+    pub fn new(looks: &Looks) -> Option<Self> {
+        let at = |n: usize| -> f64 {
+            let queues = looks.queues.values();
+            queues.map(|series| f64::from(series.octets.get(n).copied().unwrap_or(0))).sum()
+        };
+        let moments = looks.moments.iter().enumerate();
+        let points: Vec<_> = moments.map(|(n, t)| (t.as_picos() as f64 / 1e3, at(n))).collect();
+        (!points.is_empty()).then_some(Self { points })
+    }
+}
+
+/// A figure that is drawn as a bar: its name, its number, and how that is written.
+type Bar = (&'static str, fn(&ComparedRun) -> Option<f64>, fn(f64) -> String);
+
+/// Times are in nanoseconds.
+fn time(ns: f64) -> String {
+    written(Nanos(crate::time::Duration::from_picos((ns * 1e3).round() as u64)))
+}
+
+const BARS: [Bar; 6] = [
+    ("Completion, median", |run| run.figures.fct.map(|fct| fct.p50_ns.as_f64()), time),
+    ("Completion, 99 of 100", |run| run.figures.fct.map(|fct| fct.p99_ns.as_f64()), time),
+    ("What victims got", |run| run.figures.victim_bps, |bps| scaled(bps, "b/s")),
+    ("Peak buffer of a switch", |run| Some(run.figures.buffer_peak_bytes as f64), octets),
+    ("Time that ports were paused, all together", |run| Some(paused(run)), time),
+    ("Fairness (Jain)", |run| run.figures.fairness, |index| format!("{index:.3}")),
+];
+
+fn octets(n: f64) -> String {
+    scaled(n, "B")
+}
+
+fn paused(run: &ComparedRun) -> f64 {
+    run.figures.hops.iter().map(|hop| hop.paused_ns.as_f64()).sum()
+}
+
+/// The page.
+#[must_use]
+pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
+    let c = p.comparison;
+    let good = c.verdict.is_good();
+    let labs: Vec<&str> = c.labs().map(|(lab, _)| lab).collect();
+    let title = format!("{}: {}", labs.join(", "), c.verdict.name());
+    let bad = c.runs.iter().filter(|run| !run.verdict.is_good()).count();
+    let mut rest = p.depths;
+    let by_lab: Vec<_> = c
+        .labs()
+        .map(|(lab, runs)| {
+            let (of_lab, others) = rest.split_at(runs.len());
+            rest = others;
+            (lab, runs, of_lab)
+        })
+        .collect();
+    let body = html! {
+        header {
+            h1 { (labs.join(", ")) }
+            p.soft { (count(c.runs.len() as u64)) " runs in the " (c.world) " world" }
+        }
+        div class={ "verdict " (c.verdict.name()) } role="status" {
+            strong { (tables::word(good)) } " "
+            @if bad == 0 { "the checks of all runs were passed" }
+            @else { "checks of " (bad) " runs were not passed" }
+        }
+        section.card { h2 { "Comparison" } (table(c)) p.small.soft { (LEGEND) } (failed(c)) }
+        @for (lab, runs, of_lab) in by_lab {
+            h2 { (lab) }
+            div.cards {
+                @for bar in &BARS { (bars(bar, runs)) }
+                (depths(runs, of_lab))
+            }
+        }
+        section.card {
+            h2 { "Run it again" }
+            pre { code { (p.command) } }
+            p.small.soft { "sluice " (c.version) }
+        }
+    };
+    page(&title, &c.version, &body)
+}
+
+/// The table, as the terminal shows it.
+fn table(c: &Comparison) -> Markup {
+    let (head, rows) = sheet(c);
+    let class = |align: Align| (align == Align::Right).then_some("n");
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="table" {
+            table {
+                thead { tr {
+                    @for (name, align) in &head { th class=[class(*align)] scope="col" { (name) } }
+                } }
+                tbody {
+                    @for row in &rows {
+                        tr {
+                            @for (cell, (_, align)) in row.iter().zip(&head) {
+                                td class=[class(*align)] { (cell) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn failed(c: &Comparison) -> Markup {
+    html! {
+        ul.checks {
+            @for run in &c.runs {
+                @for check in &run.failed {
+                    li {
+                        (tables::word(false)) " " (run.lab) " " (run.name()) ": "
+                        strong { (check.name) }
+                        div.soft { (check.detail) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One figure of all runs of a lab.
+fn bars((name, figure, written): &Bar, runs: &[ComparedRun]) -> Markup {
+    let found: Vec<_> = runs.iter().map(|run| (run.name(), figure(run))).collect();
+    let most = found.iter().filter_map(|(_, n)| *n).fold(0.0, f64::max);
+    html! {
+        @if most > 0.0 {
+            figure.card {
+                h2 { (name) }
+                dl.bars {
+                    @for (n, (run, figure)) in found.iter().enumerate() {
+                        dt { (run) }
+                        dd {
+                            @if let Some(figure) = figure {
+                                i style={
+                                    "width:" (format!("{:.1}", 62.0 * figure / most)) "%;"
+                                    "background:" (variable(n))
+                                } {}
+                                (written(*figure))
+                            } @else { "–" }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What waited in each run of a lab.
+fn depths(runs: &[ComparedRun], depths: &[Option<Depths>]) -> Markup {
+    let seen = runs.iter().zip(depths).filter_map(|(run, seen)| Some((run, seen.as_ref()?)));
+    let seen: Vec<_> = seen.take(COLOURS).collect();
+    let points = || seen.iter().flat_map(|(_, seen)| &seen.points);
+    let most = points().map(|(_, y)| *y).fold(0.0, f64::max);
+    let end_ns = points().map(|(x, _)| *x).fold(0.0, f64::max);
+    let line =
+        |(run, seen): &(&ComparedRun, &Depths)| Line::through(run.name().to_owned(), &seen.points);
+    let plot = Plot {
+        about: format!("Lines over time: what waited in all queues of {} runs", seen.len()),
+        what: "queue depth",
+        unit: scale::octets(most),
+        end_ns,
+        lines: seen.iter().map(line).collect(),
+        marks: vec![],
+    };
+    html! {
+        @if let Some(drawing) = plot.draw() {
+            figure.card {
+                h2 { "Egress queues" }
+                (drawing)
+                figcaption {
+                    "What waits to be sent at all ports of all switches together. A band is from the \
+                     lowest to the highest, its line the mean."
+                }
+            }
+        }
+    }
+}
