@@ -239,6 +239,8 @@ impl Controller {
             Change::Group { .. }
             | Change::Ets { .. }
             | Change::Isolation(_)
+            // Messages are made by the worker of the congested queue, which may be any.
+            | Change::Object { .. }
             | Change::FlushFdb
             | Change::ClearCounters => None,
         };

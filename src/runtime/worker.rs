@@ -108,6 +108,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                         | Change::Ecn { .. }
                         | Change::Pfc { .. }
                         | Change::Ets { .. }
+                        | Change::Object { .. }
                         | Change::Measure(_)
                         | Change::Isolation(_)
                         | Change::FlushFdb => {}

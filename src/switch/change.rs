@@ -2,6 +2,7 @@
 
 use super::Switch;
 use super::plan::IsolationObject;
+use super::managed::{At, Object, ObjectError, ObjectValue};
 use super::port_state::{obeys_nothing, passes_empty_queues};
 use super::settle::Refused;
 use crate::buffer::{BufferError, GroupKind, GroupPlan};
@@ -62,6 +63,16 @@ pub enum Change {
         /// Priority to traffic class.
         map: [TrafficClass; PRIORITIES],
     },
+    /// A managed object gets another value. To be told to every worker: the budgets and tables of all
+    /// are the same.
+    Object {
+        /// The object.
+        object: Object,
+        /// Of which port and class.
+        at: At,
+        /// The value.
+        value: ObjectValue,
+    },
     /// A port measures its link again.
     Measure(PortId),
     /// An object of congestion isolation is written. To be told to every worker.
@@ -93,6 +104,9 @@ pub enum ChangeError {
     /// PFC and PAUSE are no settings of one another.
     #[error("port {0} does not run PFC, so its priorities cannot change; set `pfc` in its file")]
     NotPfc(PortId),
+    /// A managed object cannot have the value.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
     /// Kmin is above Kmax, or Pmax above 1.
     #[error("ECN: kmin {kmin} is above kmax {kmax}, or pmax {pmax}/65536 is above 1")]
     Ecn {
@@ -144,7 +158,9 @@ impl<W: World> Switch<W> {
                 if let Some(at) = self.local(port) {
                     self.ports[at].scheduler.set_classes(&classes);
                 }
+                self.look_again();
             }
+            Change::Object { object, at, value } => self.set_object(object, at, value)?,
             Change::Measure(port) => {
                 let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
                 let agents = self.ports[at].agents.as_mut();
