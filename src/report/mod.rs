@@ -10,6 +10,7 @@ mod html;
 mod lab;
 mod live;
 mod metrics;
+mod objects;
 pub mod packets;
 mod scrape;
 mod sheet;
@@ -27,6 +28,10 @@ pub use html::{Report, TestPage, html, tester_html};
 pub use lab::lab_text;
 pub use live::{Live, Screen};
 pub use metrics::metrics;
+pub use objects::{
+    ObjectRow, ObjectTable, Objects, object_rows, objects_described, objects_schema, objects_text,
+    objects_tree,
+};
 pub use scrape::{Scrape, serve};
 pub use summary::{
     BalanceSummary, FdbSummary, NicSummary, PortSummary, PrioritySummary, SharedSummary,

@@ -1,8 +1,8 @@
 //! What may be changed while a switch runs.
 
 use super::Switch;
-use super::plan::IsolationObject;
 use super::managed::{At, Object, ObjectError, ObjectValue};
+use super::plan::IsolationObject;
 use super::port_state::{obeys_nothing, passes_empty_queues};
 use super::settle::Refused;
 use crate::buffer::{BufferError, GroupKind, GroupPlan};

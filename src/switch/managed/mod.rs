@@ -17,11 +17,13 @@ mod isolation;
 mod notifications;
 mod proxy;
 mod sfc;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod value;
 
 pub use error::{ObjectError, Reason};
+pub use tables::{StreamPage, StreamRow, Streams};
 pub use value::{Kind, ObjectValue, QUEUE_MAP, Unit};
 
 use core::fmt;
