@@ -89,6 +89,96 @@ fn thresholds_links_and_counters_change_while_frames_flow() {
     assert!(!socket.exists());
 }
 
+/// The value of an object as a client sees it.
+fn get(switch: &Switch, args: &[&str]) -> serde_json::Value {
+    let output = switch.ctl(&[&["--format", "json", "get"], args].concat());
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn managed_objects_are_read_and_written_under_their_own_names() {
+    let dir = Dir::new("objects");
+    let file = format!(
+        "sfc: {{queues: {{3: {{threshold: 100KB, target: 50KB}}}}}}\n\
+         congestion_isolation: {{isolate: {{3: 4}}}}\n{}",
+        busy(&dir)
+    );
+    let switch = Switch::start(&dir, "objects", &file, &[]);
+    let sfc = "sluice-source-flow-control:sfc";
+    let ci = "ieee802-dot1q-congestion-isolation-bridge:congestion_isolation";
+    // Defaults of the documents, and what the file says.
+    assert_eq!(get(&switch, &["sfcMaxSFCM"])[sfc]["sfcMaxSFCM"], 3);
+    assert_eq!(get(&switch, &["sfcMonitoredQueues"])[sfc]["sfcMonitoredQueues"], 16);
+    assert_eq!(get(&switch, &["queue-map"])[ci]["queue-map"][3], -5);
+    // What is written holds, and is the only thing that changed.
+    let before = get(&switch, &["sfcmUDPPort"]);
+    switch.obey(&["set", "sfcMaxSFCM", "7"]);
+    switch.obey(&["set", "sfcMasterEnable", "off"]);
+    switch.obey(&["set", "sfc.spacing", "25us"]);
+    switch.obey(&["set", "ci-max-flow-life", "2s"]);
+    switch.obey(&["set", "queue-map", "0,0,0,-6,0,4,0,0"]);
+    switch.obey(&["set", "cip-mac-address", "02:00:00:00:00:77", "--port", "b"]);
+    assert_eq!(get(&switch, &["sfcMaxSFCM"])[sfc]["sfcMaxSFCM"], 7);
+    assert_eq!(get(&switch, &["sfcMasterEnable"])[sfc]["sfcMasterEnable"], false);
+    assert_eq!(get(&switch, &["sfc.spacing"])[sfc]["sluice:sfc.spacing"], 25_000);
+    assert_eq!(get(&switch, &["ci-max-flow-life"])[ci]["ci-max-flow-life"], 200);
+    assert_eq!(get(&switch, &["queue-map"])[ci]["queue-map"][5], 4);
+    assert_eq!(get(&switch, &["sfcmUDPPort"]), before);
+    let point = get(&switch, &["cip-mac-address"]);
+    assert_eq!(point[ci]["port"][1]["cip-mac-address"], "02-00-00-00-00-77");
+    assert!(point[ci]["port"][0].get("cip-mac-address").is_none(), "{point:#}");
+    // One value per queue, of the queues that are looked at.
+    switch.obey(&["set", "sfc.queues.threshold", "200KB", "--port", "a"]);
+    let thresholds = get(&switch, &["sfc.queues.threshold"]);
+    let queue = |port: usize| &thresholds[sfc]["port"][port]["queue"][0];
+    assert_eq!(queue(0)["sluice:sfc.queues.threshold"], 200_000);
+    assert_eq!(queue(1)["sluice:sfc.queues.threshold"], 100_000);
+
+    for (args, why) in [
+        (&["set", "sfcmUDPPort", "49151"][..], "sfcmUDPPort: wanted is 49152 to 65535"),
+        (&["set", "sfcmTransmitPriority", "8"], "sfcmTransmitPriority: wanted is 0 to 7"),
+        (&["set", "sfcTransmittedSFCMs", "0"], "a counter"),
+        (&["set", "max-ci-stream-entries", "8"], "change it in the file and restart"),
+        (&["set", "sfc_proxy.policy.longest", "1ms"], "put `sfc_proxy: {}` into the file"),
+        (&["set", "sfc.queues.target", "300KB"], "is above"),
+        (&["set", "sfcmaxsfcm", "3"], "is sfcMaxSFCM meant?"),
+        (&["set", "cip-cim-port", "5", "--port", "c"], "there is no port c; there are a, b"),
+        (&["get", "sfc_proxy.policy.longest"], "put `sfc_proxy: {}` into the file"),
+    ] {
+        let said = switch.refuse(args);
+        assert!(said.contains(why), "{args:?}: {said}");
+    }
+    let table = text(&switch.ctl(&["objects", "sfcM"]).stdout);
+    assert!(table.contains("sfcMaxSFCM") && table.contains("1 to 4294967295"), "{table}");
+    assert!(table.contains("sfcmMacAddress") && !table.contains("ci-master"), "{table}");
+    let streams = get(&switch, &["ci-stream-table"]);
+    assert!(streams[ci]["ci-stream-table"].is_array(), "{streams:#}");
+    let all = switch.ctl(&["--format", "json", "objects"]);
+    let tree: serde_json::Value = serde_json::from_slice(&all.stdout).unwrap();
+    assert!(tree[sfc]["sfcMinHeaderOctets"].is_null(), "messages have the simplified form");
+    switch.obey(&["stop"]);
+    switch.end();
+}
+
+#[test]
+fn objects_are_described_without_a_switch() {
+    let dir = Dir::new("described");
+    let describe = |args: &[&str]| {
+        let output = run::command(&dir.0, "ctl").args(args).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let table = describe(&["objects", "--describe", "udpport"]);
+    assert!(table.contains("sfcmUDPPort") && table.contains("49152 to 65535"), "{table}");
+    let json = describe(&["--format", "json", "objects", "--describe"]);
+    let all: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let named = |name: &str| all.as_array().unwrap().iter().find(|o| o["name"] == name).unwrap();
+    assert_eq!(named("ci-cim-tx-priority")["default"], 6);
+    assert_eq!(named("sfcMinHeaderOctets")["default"], 64);
+    assert_eq!(named("sfcTransmittedSFCMs")["access"], "ro");
+}
+
 #[test]
 fn metrics_are_served_on_the_loopback() {
     let dir = Dir::new("metrics");

@@ -30,6 +30,16 @@ pub(super) enum Request {
     Neighbours {},
     /// How ports found their headroom, what was measured, and the steps taken so far.
     Headroom {},
+    /// The managed objects whose names have `pattern` in them, and the tables among them; all without
+    /// one.
+    Objects {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pattern: Option<String>,
+    },
+    /// One managed object, or a table.
+    Get(Place),
+    /// Another value for a managed object.
+    Set(SetObject),
     /// A port measures its link again.
     Measure {
         /// The port's name, or its number counted from 0.
@@ -41,6 +51,31 @@ pub(super) enum Request {
     FlushFdb {},
     /// The switch stops as if interrupted: it drains, and prints its summary.
     Stop {},
+}
+
+/// A managed object, and which of its values are meant: all where the port or the class is left out.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Place {
+    pub(super) name: String,
+    /// The port's name, or its number counted from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) port: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) class: Option<u8>,
+}
+
+/// See [`Request::Set`].
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SetObject {
+    pub(super) name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) port: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) class: Option<u8>,
+    /// As in a file: `true`, `6`, `100KB`, `10us`.
+    pub(super) value: String,
 }
 
 /// The ports with agents, and what was done with what they found out.

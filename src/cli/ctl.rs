@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
 
-use super::control::{PortsFound, Request, Response, SetEcn, SetGroup};
+use super::control::{Place, PortsFound, Request, Response, SetEcn, SetGroup, SetObject};
 use super::{Format, bad_input, verdict};
 use crate::config::quantity::Size;
-use crate::report::{self, Summary};
+use crate::report::{self, Objects, Summary};
 use crate::runtime::control;
 use crate::stats::DropReason;
 
@@ -26,6 +26,10 @@ EXAMPLES:
   sluice ctl neighbours                            who is at the other ends (LLDP, DCBX)
   sluice ctl headroom                              what was measured, and what followed
   sluice ctl measure port1                         measure a link again
+  sluice ctl objects sfc                           managed objects of SFC and their values
+  sluice ctl get sfcTransmittedSFCMs --port port1 --class 3
+  sluice ctl set sfc.queues.threshold 200KB --class 3
+  sluice ctl objects --describe                    all objects; needs no switch
   sluice ctl --control /run/sluice/tor.sock stop";
 
 /// Arguments of `sluice ctl`.
@@ -63,6 +67,24 @@ enum What {
     Neighbours,
     /// How ports found their headroom, what was measured, and each step.
     Headroom,
+    /// Managed objects of source flow control and congestion isolation, with their values.
+    Objects {
+        /// Those with this in their names. Default: all of the features that are on.
+        pattern: Option<String>,
+        /// Say what objects there are instead of what they are; needs no switch.
+        #[arg(long)]
+        describe: bool,
+    },
+    /// One managed object, or a table: ci-peer-table, ci-stream-table, sfc-stream-table.
+    Get(PlaceArgs),
+    /// Give a managed object another value, until the switch stops.
+    Set {
+        #[command(flatten)]
+        place: PlaceArgs,
+        /// The value: true, 6, 100KB, 10us, 75%, [3,4], unset ...
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
     /// Measure a link again, now.
     Measure {
         /// The port's name, or its number counted from 0.
@@ -132,6 +154,18 @@ struct EcnArgs {
     pmax: Option<f64>,
 }
 
+#[derive(clap::Args, Debug)]
+struct PlaceArgs {
+    /// The object's name, as its document has it.
+    name: String,
+    /// The port's name, or its number counted from 0. Default: all ports.
+    #[arg(long)]
+    port: Option<String>,
+    /// The traffic class, 0 to 7. Default: all.
+    #[arg(long)]
+    class: Option<u8>,
+}
+
 impl From<What> for Request {
     fn from(what: What) -> Self {
         let octets = |size: Option<Size>| size.map(|s| s.0);
@@ -160,6 +194,11 @@ impl From<What> for Request {
             What::Link { port, state } => Self::Link { port, up: state == UpDown::Up },
             What::Neighbours => Self::Neighbours {},
             What::Headroom => Self::Headroom {},
+            What::Objects { pattern, .. } => Self::Objects { pattern },
+            What::Get(PlaceArgs { name, port, class }) => Self::Get(Place { name, port, class }),
+            What::Set { place: PlaceArgs { name, port, class }, value } => {
+                Self::Set(SetObject { name, port, class, value })
+            }
             What::Measure { port } => Self::Measure { port },
             What::Clear => Self::Clear {},
             What::FlushFdb => Self::FlushFdb {},
@@ -173,6 +212,10 @@ impl From<What> for Request {
 /// # Errors
 /// Bad input when the switch refuses; else no switch could be asked.
 pub fn run(args: Args) -> Result<ExitCode> {
+    if let What::Objects { pattern, describe: true } = &args.what {
+        describe(pattern.as_deref().unwrap_or_default(), args.format);
+        return Ok(verdict(true));
+    }
     let path = args.control.map_or_else(the_only_socket, Ok)?;
     let request = Request::from(args.what);
     let line = serde_json::to_string(&request)?;
@@ -195,6 +238,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
             let found: PortsFound = serde_json::from_value(result).context(OTHER_VERSION)?;
             print!("{}", ports_found(&request, &found));
         }
+        (Request::Objects { .. } | Request::Get(_), format) => {
+            let found: Objects = serde_json::from_value(result).context(OTHER_VERSION)?;
+            match format {
+                Format::Table => print!("{}", report::objects_text(&found)),
+                Format::Json => println!("{:#}", report::objects_tree(&found)),
+            }
+        }
         (Request::Show {}, Format::Table) => {
             let summary: Summary = serde_json::from_value(result).context(OTHER_VERSION)?;
             print!("{}", report::text(&summary, None));
@@ -203,6 +253,16 @@ pub fn run(args: Args) -> Result<ExitCode> {
         _ => {}
     }
     Ok(verdict(true))
+}
+
+/// What objects there are.
+fn describe(pattern: &str, format: Format) {
+    let pattern = pattern.to_lowercase();
+    let wanted = |name: &str| name.to_lowercase().contains(&pattern);
+    match format {
+        Format::Table => print!("{}", report::objects_described(wanted)),
+        Format::Json => println!("{:#}", report::objects_schema(wanted)),
+    }
 }
 
 /// Ports with agents as tables.

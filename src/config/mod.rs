@@ -11,6 +11,7 @@
 
 pub(crate) mod de;
 mod error;
+mod object;
 mod plan;
 pub mod quantity;
 pub mod raw;
@@ -24,6 +25,7 @@ pub(crate) mod testrefusals;
 mod tests;
 
 pub use error::{ConfigError, Finding, Mark, Warning};
+pub use object::object_value;
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
 pub(crate) use resolve::{
     Around, Congestion, Cx, HeadroomRule, Place, Said, UNNAMED, VirtualPort, VirtualSaid,

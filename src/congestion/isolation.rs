@@ -47,7 +47,7 @@ use super::detect::Queue;
 use super::ecn::Dice;
 use super::flow_key::FlowKey;
 use super::limit::Limit;
-use super::streams::{CreateMask, StreamCounters, StreamPlan, StreamTable};
+use super::streams::{CreateMask, Stream, StreamCounters, StreamPlan, StreamTable};
 use crate::time::Instant;
 use crate::units::{Mac, PRIORITIES, PortId, TrafficClass, Vid};
 
@@ -103,6 +103,20 @@ pub struct IsolatedFlow {
     pub mask: CreateMask,
     /// cim-count: CIMs sent about it.
     pub cims: u32,
+}
+
+impl IsolatedFlow {
+    fn of(stream: &Stream<Isolated>) -> Self {
+        Self {
+            key: stream.key,
+            labels: stream.state.labels,
+            queue: stream.queue,
+            congesting: stream.state.to,
+            created: stream.created,
+            mask: stream.mask,
+            cims: stream.messages,
+        }
+    }
 }
 
 /// What is kept with an isolated flow.
@@ -273,15 +287,19 @@ impl Isolation {
 
     /// The flows in the table, the one seen longest ago first.
     pub fn flows(&self) -> impl Iterator<Item = IsolatedFlow> {
-        self.streams.iter().map(|stream| IsolatedFlow {
-            key: stream.key,
-            labels: stream.state.labels,
-            queue: stream.queue,
-            congesting: stream.state.to,
-            created: stream.created,
-            mask: stream.mask,
-            cims: stream.messages,
-        })
+        self.streams.iter().map(IsolatedFlow::of)
+    }
+
+    /// The flows in at most `most` places of the table from the one with the number `from` on, each with
+    /// the number of its place.
+    pub fn flows_in(&self, from: usize, most: usize) -> impl Iterator<Item = (u32, IsolatedFlow)> {
+        self.streams.page(from, most).map(|(at, stream)| (at, IsolatedFlow::of(stream)))
+    }
+
+    /// How many places the table has, in use or not.
+    #[must_use]
+    pub fn places(&self) -> usize {
+        self.streams.places()
     }
 
     /// A frame joined a queue, with the hold that it was given.

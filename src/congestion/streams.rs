@@ -314,6 +314,24 @@ impl<T: Copy> StreamTable<T> {
         })
     }
 
+    /// How many places there are, in use or not.
+    #[must_use]
+    pub fn places(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The streams in at most `most` places from the one with the number `from` on, each with the number
+    /// of its place: for whoever looks at a long table little by little.
+    pub fn page(&self, from: usize, most: usize) -> impl Iterator<Item = (u32, &Stream<T>)> {
+        let nodes = self.nodes.iter().enumerate().skip(from).take(most);
+        nodes.filter_map(|(at, node)| {
+            // A place that is free is in no bucket.
+            let Bucket { tags, at: places } = &self.buckets[node.bucket as usize];
+            let is = |way: usize| tags[way] != 0 && usize::from(places[way]) == at;
+            (0..WAYS).any(is).then_some((at as u32, &node.stream))
+        })
+    }
+
     fn hash(&self, queue: Queue, key: &FlowKey) -> Hashed {
         let hash = self.hash.of(queue, key);
         let mask = self.buckets.len() - 1;

@@ -11,6 +11,7 @@ mod html;
 mod lab;
 mod live;
 mod metrics;
+mod objects;
 pub mod packets;
 mod scrape;
 mod sheet;
@@ -30,6 +31,10 @@ pub use html::{ComparisonPage, Depths, Report, TestPage, comparison_html, html, 
 pub use lab::lab_text;
 pub use live::{Live, Screen};
 pub use metrics::metrics;
+pub use objects::{
+    ObjectRow, ObjectTable, Objects, object_rows, objects_described, objects_schema, objects_text,
+    objects_tree,
+};
 pub use scrape::{Scrape, serve};
 pub use summary::{
     BalanceSummary, FdbSummary, NicSummary, PortSummary, PrioritySummary, SharedSummary,

@@ -13,6 +13,9 @@ use super::snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
 use super::watch::LossWatch;
 use super::worker::{Idle, Order, Worker};
 use crate::agents::{AgentsSnapshot, News};
+use crate::congestion::isolation::Peer;
+use crate::congestion::streams::STREAMS_MAX;
+use crate::switch::managed::{StreamRow, Streams};
 use crate::switch::{Change, ChangeError, Switch};
 use crate::time::{Duration, Instant};
 use crate::units::PortId;
@@ -243,6 +246,8 @@ impl Controller {
             | Change::Locator { .. }
             | Change::Peer { .. }
             | Change::SfcHost { .. }
+            // Messages are made by the worker of the congested queue, which may be any.
+            | Change::Object { .. }
             | Change::FlushFdb
             | Change::ClearCounters => None,
         };
@@ -275,6 +280,39 @@ impl Controller {
     /// [`OrderError`] when a worker does not answer.
     pub fn agents(&self) -> Result<BTreeMap<PortId, AgentsSnapshot>, OrderError> {
         Ok(self.ask(Order::Agents)?.into_iter().flatten().collect())
+    }
+
+    /// The flows in a table, each with a handle that no other one has, at most `most` of them, and how
+    /// many there are besides. They are read little by little, so that no frame waits.
+    ///
+    /// # Errors
+    /// [`OrderError`] when a worker does not answer.
+    pub fn streams(
+        &self,
+        of: Streams,
+        most: usize,
+    ) -> Result<(Vec<(u64, StreamRow)>, u64), OrderError> {
+        let (mut rows, mut more) = (Vec::new(), 0);
+        for worker in 0..self.0.workers.len() {
+            let mut from = Some(0);
+            while let Some(place) = from {
+                let page = self.one(worker, |answer| Order::Streams(of, place, answer))?;
+                let handle = |row: &StreamRow| (worker * STREAMS_MAX) as u64 + u64::from(row.place);
+                let room = most.saturating_sub(rows.len()).min(page.rows.len());
+                more += (page.rows.len() - room) as u64;
+                rows.extend(page.rows.iter().take(room).map(|row| (handle(row), *row)));
+                from = page.next;
+            }
+        }
+        Ok((rows, more))
+    }
+
+    /// The peers of Congestion Isolation, by port.
+    ///
+    /// # Errors
+    /// [`OrderError`] when a worker does not answer.
+    pub fn peers(&self) -> Result<BTreeMap<PortId, Peer>, OrderError> {
+        Ok(self.ask(Order::Peers)?.into_iter().flatten().collect())
     }
 
     /// Puts the same question to all workers and waits for all answers.

@@ -11,6 +11,8 @@ use crossbeam::channel::{Receiver, Sender, TryRecvError};
 use super::snapshot::WorkerSnapshot;
 use super::watch::LossWatch;
 use crate::agents::{AgentsSnapshot, News};
+use crate::congestion::isolation::Peer;
+use crate::switch::managed::{StreamPage, Streams};
 use crate::switch::{Change, ChangeError, Switch};
 use crate::time::Instant;
 use crate::units::PortId;
@@ -19,6 +21,9 @@ use crate::world::World;
 /// Polls between two looks at the orders: often enough that an answer takes microseconds, seldom
 /// enough that the look costs nothing beside the polls.
 const POLLS: u32 = 64;
+
+/// Places of a table that are looked at between two polls: some microseconds.
+const PAGE: usize = 256;
 
 /// What a worker does between two polls that found nothing to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -39,6 +44,10 @@ pub(super) enum Order {
     News(Sender<Vec<(PortId, News)>>),
     /// Tell how far the ports' agents are.
     Agents(Sender<Vec<(PortId, AgentsSnapshot)>>),
+    /// Tell what flows are in a part of a table.
+    Streams(Streams, usize, Sender<StreamPage>),
+    /// Tell which peers isolation has.
+    Peers(Sender<Vec<(PortId, Peer)>>),
     /// Change something.
     Apply(Change, Sender<Result<(), ChangeError>>),
     /// Receive no more, and go on sending what is held.
@@ -95,6 +104,12 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                 let agents = self.switch.agents_of_ports();
                 let _ = answer.try_send(agents.map(|(id, a)| (id, a.snapshot(now))).collect());
             }
+            Order::Streams(of, from, answer) => {
+                let _ = answer.try_send(self.switch.streams(of, from, PAGE));
+            }
+            Order::Peers(answer) => {
+                let _ = answer.try_send(self.switch.peers());
+            }
             Order::Apply(change, answer) => {
                 let now = (self.clock)();
                 let result = self.switch.apply(now, change);
@@ -112,6 +127,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                         | Change::Locator { .. }
                         | Change::Peer { .. }
                         | Change::SfcHost { .. }
+                        | Change::Object { .. }
                         | Change::Measure(_)
                         | Change::Isolation(_)
                         | Change::FlushFdb => {}

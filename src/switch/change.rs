@@ -1,6 +1,7 @@
 //! What may be changed while a switch runs.
 
 use super::Switch;
+use super::managed::{At, Object, ObjectError, ObjectValue};
 use super::plan::AttachedKind;
 use super::plan::IsolationObject;
 use super::port_state::{obeys_nothing, passes_empty_queues};
@@ -65,6 +66,16 @@ pub enum Change {
         classes: [ClassPlan; PRIORITIES],
         /// Priority to traffic class.
         map: [TrafficClass; PRIORITIES],
+    },
+    /// A managed object gets another value. To be told to every worker: the budgets and tables of all
+    /// are the same.
+    Object {
+        /// The object.
+        object: Object,
+        /// Of which port and class.
+        at: At,
+        /// The value.
+        value: ObjectValue,
     },
     /// A port measures its link again.
     Measure(PortId),
@@ -131,6 +142,9 @@ pub enum ChangeError {
     /// PFC and PAUSE are no settings of one another.
     #[error("port {0} does not run PFC, so its priorities cannot change; set `pfc` in its file")]
     NotPfc(PortId),
+    /// A managed object cannot have the value.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
     /// Kmin is above Kmax, or Pmax above 1.
     #[error("ECN: kmin {kmin} is above kmax {kmax}, or pmax {pmax}/65536 is above 1")]
     Ecn {
@@ -182,7 +196,9 @@ impl<W: World> Switch<W> {
                 if let Some(at) = self.local(port) {
                     self.ports[at].scheduler.set_classes(&classes);
                 }
+                self.look_again();
             }
+            Change::Object { object, at, value } => self.set_object(object, at, value)?,
             Change::Measure(port) => {
                 let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
                 let agents = self.ports[at].agents.as_mut();

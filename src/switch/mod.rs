@@ -18,6 +18,7 @@ mod egress;
 mod fdb;
 mod forward;
 mod ingress;
+pub mod managed;
 mod plan;
 mod port_state;
 mod route;
@@ -130,7 +131,8 @@ impl<W: World> Switch<W> {
                 PortPlan { agents: plan.agents_told(id), ..plan.ports[id.index()].clone() };
             let mut state = PortState::new(id, port, &port_plan, plan.bridge.shortcuts);
             state.watchdog = Watchdog::new(&congested.watchdogs(&plan.ports[id.index()].watchdog));
-            state.direct.0 &= congested.unwatched(id, &plan.ports[id.index()], plan.max_frame).0;
+            let class = |p: Priority| plan.ports[id.index()].classify.class[p.index()];
+            state.direct.0 &= congested.unwatched(id, class, plan.max_frame).0;
             owned.push(state);
         }
         let count = owned.len();

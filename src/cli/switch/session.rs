@@ -2,6 +2,8 @@
 //!
 //! What a change would break is refused with the same arithmetic as a switch file.
 
+mod objects;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -186,6 +188,11 @@ impl Session {
             Request::Neighbours {} | Request::Headroom {} => {
                 return Ok(serde_json::to_value(self.found()?)?);
             }
+            Request::Objects { pattern } => {
+                return Ok(serde_json::to_value(self.objects(pattern.as_deref())?)?);
+            }
+            Request::Get(place) => return Ok(serde_json::to_value(self.object(&place)?)?),
+            Request::Set(set) => self.set_object(&set)?,
             Request::Measure { port } => {
                 let port = self.port(&port)?;
                 self.controller.apply(Change::Measure(port))?;

@@ -71,6 +71,20 @@ impl QueueMap {
         Ok(Self { congesting })
     }
 
+    /// The `queue-map` that says this in the reading of partners. A class that takes the flows of several
+    /// names the lowest of them.
+    #[must_use]
+    pub fn numbers(&self) -> [i8; PRIORITIES] {
+        let mut numbers = [0; PRIORITIES];
+        for class in TrafficClass::ALL.into_iter().rev() {
+            if let Some(other) = self.congesting(class) {
+                numbers[class.index()] = -(other.get() as i8 + 1);
+                numbers[other.index()] = class.get() as i8 + 1;
+            }
+        }
+        numbers
+    }
+
     /// Where the congesting flows of a class go, if it is monitored.
     #[inline]
     #[must_use]
@@ -92,9 +106,11 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// Whether the numbers go together.
+    ///
     /// # Errors
     /// If the peer would be told of flows that are over.
-    pub(super) const fn check(&self) -> Result<(), IsolationError> {
+    pub const fn check(&self) -> Result<(), IsolationError> {
         if self.cim_above.0 < self.low.0 {
             return Err(IsolationError::Watch { low: self.low, cim_above: self.cim_above });
         }

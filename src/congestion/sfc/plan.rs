@@ -24,9 +24,11 @@ pub struct Monitor {
 }
 
 impl Monitor {
+    /// Whether there is a pause to ask for.
+    ///
     /// # Errors
     /// If the target is above what is picked from.
-    pub(super) fn check(&self) -> Result<(), SfcError> {
+    pub fn check(&self) -> Result<(), SfcError> {
         let from = self.detect.floor();
         if self.target > from {
             return Err(SfcError::Target { target: self.target, from });

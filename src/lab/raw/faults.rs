@@ -37,6 +37,9 @@ pub struct Fault {
     /// A priority group of a switch gets another buffer profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupFault>,
+    /// A managed object of a switch gets another value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<ObjectFault>,
 }
 
 /// A link goes down and comes up again.
@@ -149,4 +152,22 @@ pub struct GroupFault {
     pub group: u8,
     /// A buffer profile of the switch's profile. Headroom that is `auto` stays what it was.
     pub profile: String,
+}
+
+/// Another value for a managed object.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectFault {
+    /// The switch.
+    pub switch: String,
+    /// The object's name, as `sluice ctl objects --describe` lists them.
+    pub name: String,
+    /// The node at the other end of the port, or the name of its link. Default: all ports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
+    /// The traffic class, 0 to 7. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<u8>,
+    /// The value, as a switch file has it: `false`, `100KB`, `10us`; lists in quotes.
+    pub value: String,
 }

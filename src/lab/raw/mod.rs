@@ -19,7 +19,9 @@ mod topology;
 mod transport;
 
 pub use checks::{Allowance, Capture, Check, CheckLong, CheckWord, Fairness, Record, Value};
-pub use faults::{EcnFault, ErrorsFault, Fault, Flap, GroupFault, LoseFault, Stall, WhichName};
+pub use faults::{
+    EcnFault, ErrorsFault, Fault, Flap, GroupFault, LoseFault, ObjectFault, Stall, WhichName,
+};
 pub use flows::{
     Amount, EcnName, Flow, FlowDuration, FlowRate, FlowRateLong, FlowRateText, Pattern,
 };

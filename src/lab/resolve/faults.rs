@@ -1,13 +1,16 @@
 //! Faults: names to numbers, flaps to downs and ups, and changes that a switch will take.
 
+use std::collections::BTreeMap;
+
 use super::graph::Graph;
 use super::links::errors;
 use super::raw::{self, WhichName};
 use super::switches::{Profiles, Switches};
 use crate::buffer::{GroupKind, GroupPlan, Ledger};
-use crate::config::{Cx, Place, ecn_plan, group_plan};
+use crate::config::{Cx, Place, ecn_plan, group_plan, object_value};
 use crate::sim::{Direction, Fault, FaultKind, LinkId, NodeId, Which};
-use crate::switch::{Change, SwitchPlan};
+use crate::switch::managed::{self, At, Object};
+use crate::switch::{Change, CongestionPlan, SwitchPlan};
 use crate::time::{Duration, Instant};
 use crate::units::{Cells, PortId, PriorityGroup, TrafficClass};
 
@@ -94,10 +97,14 @@ fn fault(
         entries += 1;
         group(cx, &at.key("group"), said, around, |kind| push(when, kind));
     }
+    if let Some(said) = &said.object {
+        entries += 1;
+        object(cx, &at.key("object"), said, around, |kind| push(when, kind));
+    }
     if entries != 1 {
         out.truncate(before);
         let what = "needs exactly one of `link_down`, `link_up`, `flap`, `lose`, `errors`, `stall`, \
-                    `ecn` and `group` beside `at`";
+                    `ecn`, `group` and `object` beside `at`";
         cx.error(at, what);
     }
 }
@@ -245,10 +252,59 @@ fn headroom(plan: GroupPlan) -> Option<Cells> {
     }
 }
 
+fn object(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::ObjectFault,
+    around: &Around<'_, '_>,
+    mut push: impl FnMut(FaultKind),
+) {
+    let Some((node, _, ports)) = ports(cx, at, around, &said.switch, said.port.as_deref()) else {
+        return;
+    };
+    let object = match Object::named(&said.name) {
+        Ok(object) => object,
+        Err(error) => return cx.error(&at.key("name"), error.to_string()),
+    };
+    let class = match said.class.map(|n| TrafficClass::new(n).ok_or(n)).transpose() {
+        Ok(class) => class,
+        Err(n) => return cx.error(&at.key("class"), format!("there is no class {n}; 0 to 7")),
+    };
+    let value = match object_value(object, &said.value) {
+        Ok(value) => value,
+        Err(why) => return cx.error(&at.key("value"), why),
+    };
+    let named = said.port.is_some();
+    let ports = ports.into_iter().map(|port| PortId::new(port as u16)).filter(|_| named);
+    let places: Vec<_> = if named { ports.collect() } else { vec![None] };
+    for port in places {
+        let change = Change::Object { object, at: At { port, class }, value };
+        push(FaultKind::Change { node: NodeId(node as u32), change });
+    }
+}
+
+/// A switch refuses what contradicts the rest of its plan; that is found out here, in the order of time.
+fn check_objects(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, order: &[&Fault]) {
+    let mut plans: BTreeMap<usize, CongestionPlan> = BTreeMap::new();
+    for fault in order {
+        let FaultKind::Change { node, change: Change::Object { object, at: place, value } } =
+            fault.kind
+        else {
+            continue;
+        };
+        let Some(switch) = &around.switches.plans[node.index()] else { continue };
+        let plan = plans.entry(node.index()).or_insert_with(|| switch.congestion.clone());
+        if let Err(error) = managed::set(plan, switch.ports.len(), object, place, value) {
+            return cx.error(at, format!("an object of {} cannot be set: {error}", switch.name));
+        }
+    }
+}
+
 /// A switch refuses what its buffer cannot hold; that is found out here, in the order of time.
 fn check_changes(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, faults: &[Fault]) {
     let mut order: Vec<&Fault> = faults.iter().collect();
     order.sort_by_key(|f| f.at);
+    check_objects(cx, at, around, &order);
     let mut ledgers: Vec<(NodeId, Ledger)> = Vec::new();
     for fault in order {
         let FaultKind::Change { node, change: Change::Group { port, group, plan } } = fault.kind

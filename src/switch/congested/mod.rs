@@ -15,6 +15,7 @@
 //! had received them whose queue is congested ([`Switch::originate`]). Messages about messages are never
 //! made, so one frame causes a bounded number of others.
 
+mod adopt;
 mod cim;
 mod cim_in;
 mod discovered;
@@ -23,7 +24,7 @@ mod isolate;
 mod originate;
 
 use super::Switch;
-use super::plan::{PortPlan, SwitchPlan};
+use super::plan::{CongestionPlan, SwitchPlan};
 use super::port_state::Queued;
 use crate::congestion::isolation::{Hold, Isolation};
 use crate::congestion::{Detect, Queue};
@@ -38,6 +39,8 @@ pub(super) struct Congested {
     pub(super) filter: Filter,
     /// By port and traffic class: nobody has to be told while a queue is not longer than this.
     floors: Box<[u64]>,
+    /// What the machines obey, with every managed object that was written since the start.
+    plan: Box<CongestionPlan>,
     pub(super) isolation: Option<Box<Isolation>>,
     cims: Option<Box<cim::Cims>>,
 }
@@ -54,41 +57,23 @@ pub(super) struct Placed {
 
 impl Congested {
     pub(super) fn new(plan: &SwitchPlan) -> Self {
-        let congestion = &plan.congestion;
-        let mut floors = vec![u64::MAX; plan.ports.len() * PRIORITIES];
-        let mut lower = |by_port: &[[Option<Bytes>; PRIORITIES]]| {
-            for (floor, at) in floors.iter_mut().zip(by_port.iter().flatten()) {
-                *floor = at.map_or(*floor, |at| at.0.min(*floor));
-            }
-        };
-        if let Some(sfc) = &congestion.sfc {
-            let of = |monitors: &[Option<crate::congestion::sfc::Monitor>; PRIORITIES]| {
-                monitors.map(|monitor| monitor.map(|m| m.detect.floor()))
-            };
-            lower(&sfc.monitors.iter().map(of).collect::<Vec<_>>());
-        }
-        if let Some(cnp) = &congestion.fast_cnp {
-            let of = |detect: &[Option<Detect>; PRIORITIES]| detect.map(|d| d.map(|d| d.floor()));
-            lower(&cnp.detect.iter().map(of).collect::<Vec<_>>());
-        }
-        if let Some(qcn) = &congestion.qcn {
-            // Samples are counted in octets that came, however short the queue is.
-            let of = |points: &[Option<crate::congestion::qcn::PointPlan>; PRIORITIES]| {
-                points.map(|point| point.map(|_| Bytes(0)))
-            };
-            lower(&qcn.points.iter().map(of).collect::<Vec<_>>());
-        }
         Self {
-            filter: Filter::new(congestion),
-            floors: floors.into_boxed_slice(),
+            filter: Filter::new(&plan.congestion),
+            floors: floors(&plan.congestion, plan.ports.len() * PRIORITIES),
+            plan: Box::new(plan.congestion.clone()),
             isolation: isolate::machine(plan),
-            cims: congestion.isolation.as_ref().map(|ci| Box::new(cim::Cims::new(plan, ci))),
+            cims: plan.congestion.isolation.as_ref().map(|ci| Box::new(cim::Cims::new(plan, ci))),
         }
     }
 
     /// The priorities of a port whose frames nobody looks at as long as they find an empty queue.
-    pub(super) fn unwatched(&self, port: PortId, plan: &PortPlan, max_frame: u32) -> PrioritySet {
-        let floor = |p: &Priority| self.floor(port, plan.classify.class[p.index()]);
+    pub(super) fn unwatched(
+        &self,
+        port: PortId,
+        class: impl Fn(Priority) -> TrafficClass,
+        max_frame: u32,
+    ) -> PrioritySet {
+        let floor = |p: &Priority| self.floor(port, class(*p));
         Priority::ALL.into_iter().filter(|p| floor(p) >= u64::from(max_frame)).collect()
     }
 
@@ -97,6 +82,34 @@ impl Congested {
     pub(super) fn floor(&self, port: PortId, class: TrafficClass) -> u64 {
         self.floors[port.index() * PRIORITIES + class.index()]
     }
+}
+
+/// By port and traffic class, the length that a queue may have before anybody looks at its frames.
+fn floors(congestion: &CongestionPlan, queues: usize) -> Box<[u64]> {
+    let mut floors = vec![u64::MAX; queues];
+    let mut lower = |by_port: &[[Option<Bytes>; PRIORITIES]]| {
+        for (floor, at) in floors.iter_mut().zip(by_port.iter().flatten()) {
+            *floor = at.map_or(*floor, |at| at.0.min(*floor));
+        }
+    };
+    if let Some(sfc) = &congestion.sfc {
+        let of = |monitors: &[Option<crate::congestion::sfc::Monitor>; PRIORITIES]| {
+            monitors.map(|monitor| monitor.map(|m| m.detect.floor()))
+        };
+        lower(&sfc.monitors.iter().map(of).collect::<Vec<_>>());
+    }
+    if let Some(cnp) = &congestion.fast_cnp {
+        let of = |detect: &[Option<Detect>; PRIORITIES]| detect.map(|d| d.map(|d| d.floor()));
+        lower(&cnp.detect.iter().map(of).collect::<Vec<_>>());
+    }
+    if let Some(qcn) = &congestion.qcn {
+        // Samples are counted in octets that came, however short the queue is.
+        let of = |points: &[Option<crate::congestion::qcn::PointPlan>; PRIORITIES]| {
+            points.map(|point| point.map(|_| Bytes(0)))
+        };
+        lower(&qcn.points.iter().map(of).collect::<Vec<_>>());
+    }
+    floors.into_boxed_slice()
 }
 
 impl<W: World> Switch<W> {

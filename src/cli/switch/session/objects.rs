@@ -1,0 +1,221 @@
+//! Managed objects of the running switch: read, written, and the tables among them.
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::Value;
+
+use super::{Session, lock};
+use crate::cli::control::{Place, SetObject};
+use crate::config::object_value;
+use crate::congestion::FlowKey;
+use crate::congestion::isolation::{CimType, Peer};
+use crate::report::{ObjectTable, Objects, object_rows};
+use crate::runtime::Controller;
+use crate::switch::managed::{self, At, Object, Scope, Section, StreamRow, Streams};
+use crate::switch::{Change, SwitchPlan};
+use crate::time::Instant;
+use crate::units::{PortId, TrafficClass};
+
+/// The rows of a table that are shown; how many more there are is said.
+const ROWS_MAX: usize = 1_000;
+
+/// The tables, and the section that each is of.
+const TABLES: [(&str, Section); 3] = [
+    ("sfc-stream-table", Section::Sfc),
+    ("ci-peer-table", Section::CongestionIsolation),
+    ("ci-stream-table", Section::CongestionIsolation),
+];
+
+impl Session {
+    /// The objects and tables of the sections that the switch has, whose names have `pattern` in them.
+    pub(super) fn objects(&self, pattern: Option<&str>) -> Result<Objects> {
+        let pattern = pattern.unwrap_or_default().to_lowercase();
+        let wanted = |name: &str| name.to_lowercase().contains(&pattern);
+        let plan = lock(&self.plan).clone();
+        let mut found = Objects::default();
+        for object in Object::all().filter(|object| wanted(object.name())) {
+            found.objects.extend(self.rows(&plan, object)?);
+        }
+        for (name, section) in TABLES {
+            if wanted(name) && section.is_in(&plan.congestion) {
+                found.tables.push(self.table(&plan, name)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// One object, or a table.
+    pub(super) fn object(&self, place: &Place) -> Result<Objects> {
+        let plan = lock(&self.plan).clone();
+        let mut found = Objects::default();
+        if TABLES.iter().any(|(name, _)| *name == place.name) {
+            found.tables.push(self.table(&plan, &place.name)?);
+            return Ok(found);
+        }
+        let object = Object::named(&place.name)?;
+        let at = self.at(place.port.as_deref(), place.class)?;
+        let name = |port: PortId| plan.ports[port.index()].name.clone();
+        let (port, class) = (at.port.map(name), at.class.map(TrafficClass::get));
+        found.objects = self.rows(&plan, object)?;
+        // A sum of all is meant where nothing is named, and else those of what is.
+        let sums = object.scope() == Scope::Sums;
+        found.objects.retain(|row| {
+            let of = |is: bool, all: bool| if sums { is } else { is || all };
+            of(row.port == port, port.is_none()) && of(row.class == class, class.is_none())
+        });
+        if found.objects.is_empty() {
+            let (name, section) = (object.name(), object.section());
+            match section.is_in(&plan.congestion) {
+                true => bail!("{name} has no value there"),
+                false => bail!(
+                    "{name} is of a feature that is off; put `{}: {{}}` into the file",
+                    section.key()
+                ),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Writes an object: at all workers, or at none.
+    pub(super) fn set_object(&self, set: &SetObject) -> Result<()> {
+        let object = Object::named(&set.name)?;
+        let at = self.at(set.port.as_deref(), set.class)?;
+        let value = object_value(object, &set.value).map_err(|why| anyhow!(why))?;
+        let mut plan = lock(&self.plan);
+        let ports = plan.ports.len();
+        // Workers refuse what this refuses, as they have the same plan.
+        let mut new = plan.congestion.clone();
+        managed::set(&mut new, ports, object, at, value)?;
+        self.controller.apply(Change::Object { object, at, value })?;
+        plan.congestion = new;
+        Ok(())
+    }
+
+    fn at(&self, port: Option<&str>, class: Option<u8>) -> Result<At> {
+        let port = port.map(|name| self.port(name)).transpose()?;
+        let of = |n| TrafficClass::new(n).context("class: 0 to 7");
+        Ok(At { port, class: class.map(of).transpose()? })
+    }
+
+    fn rows(&self, plan: &SwitchPlan, object: Object) -> Result<Vec<crate::report::ObjectRow>> {
+        let names: Vec<&str> = plan.ports.iter().map(|port| port.name.as_str()).collect();
+        Ok(object_rows(&plan.congestion, &names, object, |_, _| None))
+    }
+
+    fn table(&self, plan: &SwitchPlan, name: &str) -> Result<ObjectTable> {
+        let port = |port: PortId| plan.ports[port.index()].name.clone();
+        match name {
+            "ci-peer-table" => {
+                let peers = self.controller.peers()?;
+                Ok(peer_table(peers.into_iter().map(|(id, peer)| (port(id), peer))))
+            }
+            "ci-stream-table" => stream_table(&self.controller, Streams::Isolation, name, port),
+            _ => stream_table(&self.controller, Streams::Sfc, name, port),
+        }
+    }
+}
+
+fn table(name: &str, columns: &[&str], rows: Vec<Vec<Value>>, more: u64) -> ObjectTable {
+    let columns = columns.iter().map(|column| column.to_string()).collect();
+    ObjectTable { name: name.into(), columns, rows, more }
+}
+
+fn peer_table(peers: impl Iterator<Item = (String, Peer)>) -> ObjectTable {
+    const COLUMNS: [&str; 7] = [
+        "reception-port",
+        "cim-type",
+        "peer-mac-address",
+        "peer-ipv4-address",
+        "peer-ipv6-address",
+        "peer-udp-port",
+        "peer-cim-encap-len",
+    ];
+    let row = |(port, peer): (String, Peer)| {
+        let form = match peer.cim_type {
+            CimType::L2 => "l2",
+            CimType::Ipv4 => "ipv4",
+            CimType::Ipv6 => "ipv6",
+        };
+        let text = |text: Option<String>| text.map_or(Value::Null, Value::String);
+        vec![
+            port.into(),
+            form.into(),
+            peer.mac.to_string().replace(':', "-").to_uppercase().into(),
+            text(peer.ipv4.map(|address| address.to_string())),
+            text(peer.ipv6.map(|address| address.to_string())),
+            peer.udp_port.into(),
+            peer.encap_len.into(),
+        ]
+    };
+    table("ci-peer-table", &COLUMNS, peers.map(row).collect(), 0)
+}
+
+/// A table of flows. `create-time` is in nanoseconds since the switch began; `queue-key` is the
+/// YANG module's, (class + 1) * port with ports counted from 1, which several queues may have, so that
+/// port and class stand beside it.
+fn stream_table(
+    controller: &Controller,
+    of: Streams,
+    name: &str,
+    port: impl Fn(PortId) -> String,
+) -> Result<ObjectTable> {
+    const COLUMNS: [&str; 16] = [
+        "stream-handle",
+        "port",
+        "traffic-class",
+        "queue-key",
+        "congesting-class",
+        "destination-address",
+        "source-address",
+        "vlan-identifier",
+        "source-ip",
+        "destination-ip",
+        "protocol",
+        "source-port",
+        "destination-port",
+        "message-count",
+        "create-time",
+        "create-mask",
+    ];
+    let row = |(handle, row): (u64, StreamRow)| {
+        let (dst, src, vid) = match (row.key, row.labels) {
+            (_, Some(labels)) => (Some(labels.dst), Some(labels.src), labels.vid),
+            (FlowKey::L2 { dst, src, vid }, None) => (Some(dst), Some(src), vid),
+            (FlowKey::Ip(_), None) => (None, None, None),
+        };
+        let mac = |mac: Option<crate::units::Mac>| {
+            mac.map_or(Value::Null, |mac| mac.to_string().replace(':', "-").to_uppercase().into())
+        };
+        let ip = match row.key {
+            FlowKey::Ip(flow) => [
+                flow.src.to_string().into(),
+                flow.dst.to_string().into(),
+                flow.protocol.0.into(),
+                flow.src_port.into(),
+                flow.dst_port.into(),
+            ],
+            FlowKey::L2 { .. } => [const { Value::Null }; 5],
+        };
+        let (class, number) = (row.queue.class.get(), u32::from(row.queue.port.get()) + 1);
+        let mut cells = vec![
+            handle.into(),
+            port(row.queue.port).into(),
+            class.into(),
+            ((u32::from(class) + 1) * number).into(),
+            row.congesting.map_or(Value::Null, |class| class.get().into()),
+            mac(dst),
+            mac(src),
+            vid.map_or(Value::Null, |vid| vid.get().into()),
+        ];
+        cells.extend(ip);
+        let created = row.created.since(Instant::ZERO).as_nanos();
+        cells.extend([row.messages.into(), created.into(), row.mask.0.into()]);
+        cells
+    };
+    let (rows, more) = controller.streams(of, ROWS_MAX)?;
+    let mut made = table(name, &COLUMNS, rows.into_iter().map(row).collect(), more);
+    if of == Streams::Isolation {
+        // As the YANG module calls it.
+        made.columns[13] = "cim-count".into();
+    }
+    Ok(made)
+}

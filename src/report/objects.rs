@@ -1,0 +1,344 @@
+//! Managed objects by name: as tables for people, as a tree in the manner of RFC 7951 for programs.
+//!
+//! Leaves have the names of their documents. No published text says how the containers of Source Flow
+//! Control and of ours are called, so containers have the keys of a switch file.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::table::Align::Left;
+use super::table::Table;
+use crate::switch::CongestionPlan;
+use crate::switch::managed::{self, At, Object, ObjectValue, Scope, Section, Source, Unit};
+use crate::units::{PortId, TrafficClass};
+
+/// The value of an object in one place.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectRow {
+    /// The object's name.
+    pub name: String,
+    /// The port's name, where it has one value per port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
+    /// The traffic class, where it has one per class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<u8>,
+    /// The value as RFC 7951 encodes it; times are in nanoseconds, shares a fraction of one. Null for
+    /// an address that is not there.
+    pub value: Value,
+    /// The value as people read and write it.
+    pub text: String,
+}
+
+/// A table among the managed objects.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectTable {
+    /// Its name.
+    pub name: String,
+    /// The names of its columns.
+    pub columns: Vec<String>,
+    /// Its rows; null where there is nothing.
+    pub rows: Vec<Vec<Value>>,
+    /// How many rows there are besides.
+    pub more: u64,
+}
+
+/// Objects, and tables among them.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Objects {
+    /// The objects that have one value, or one per port or queue.
+    pub objects: Vec<ObjectRow>,
+    /// The tables.
+    pub tables: Vec<ObjectTable>,
+}
+
+/// The values that an object has in a plan and in what was counted. `ports` are the ports' names;
+/// `counted` gives a counter's value of all ports, of one, or of one queue.
+pub fn object_rows(
+    plan: &CongestionPlan,
+    ports: &[&str],
+    object: Object,
+    counted: impl Fn(Object, At) -> Option<u64>,
+) -> Vec<ObjectRow> {
+    let ids = || (0..ports.len() as u16).filter_map(PortId::new);
+    let port = |port| At { port: Some(port), class: None };
+    let queues = |port| {
+        TrafficClass::ALL.into_iter().map(move |class| At { port: Some(port), class: Some(class) })
+    };
+    let places: Vec<At> = match object.scope() {
+        Scope::Bridge => vec![At::default()],
+        Scope::Port => ids().map(port).collect(),
+        Scope::Queue => ids().flat_map(queues).collect(),
+        Scope::Sums => {
+            let each = ids().flat_map(|p| std::iter::once(port(p)).chain(queues(p)));
+            std::iter::once(At::default()).chain(each).collect()
+        }
+    };
+    let row = |at: At| {
+        let (value, text) = match object.scope() {
+            Scope::Sums => {
+                let n = counted(object, at)?;
+                (Value::String(n.to_string()), n.to_string())
+            }
+            _ => {
+                let value = managed::get(plan, ports.len(), object, at)?;
+                (encoded(object, value), object.kind().show(value))
+            }
+        };
+        Some(ObjectRow {
+            name: object.name().into(),
+            port: at.port.map(|port| ports[port.index()].into()),
+            class: at.class.map(TrafficClass::get),
+            value,
+            text,
+        })
+    };
+    places.into_iter().filter_map(row).collect()
+}
+
+/// A value in JSON.
+fn encoded(object: Object, value: ObjectValue) -> Value {
+    let unit = match object.kind() {
+        managed::Kind::Number { unit, .. } => unit,
+        _ => Unit::One,
+    };
+    match value {
+        ObjectValue::Unset => Value::Null,
+        ObjectValue::Bool(b) => b.into(),
+        ObjectValue::Number(n) => match unit {
+            Unit::Picoseconds if n % 1_000 == 0 => (n / 1_000).into(),
+            Unit::Picoseconds => (n as f64 / 1_000.0).into(),
+            Unit::Share => (n as f64 / 65_536.0).into(),
+            Unit::One | Unit::Octets | Unit::Centiseconds => n.into(),
+        },
+        // ieee802-types writes addresses with dashes and capitals.
+        ObjectValue::Mac(mac) => mac.to_string().replace(':', "-").to_uppercase().into(),
+        ObjectValue::Classes(mask) => mask.into(),
+        ObjectValue::QueueMap(map) => map.to_vec().into(),
+        ObjectValue::Ipv4(_) | ObjectValue::Ipv6(_) | ObjectValue::Choice(_) => {
+            value.to_string().into()
+        }
+    }
+}
+
+/// The objects as a table. A value that all ports have in common is in one row.
+#[must_use]
+pub fn objects_text(objects: &Objects) -> String {
+    let mut out = String::new();
+    if !objects.objects.is_empty() {
+        let mut table = Table::new([
+            ("object", Left),
+            ("at", Left),
+            ("value", Left),
+            ("default", Left),
+            ("range", Left),
+            ("access", Left),
+        ]);
+        for (row, at) in merged(&objects.objects) {
+            let Ok(object) = Object::named(&row.name) else { continue };
+            let default = object.default().map_or("-".into(), |value| object.kind().show(value));
+            let (range, access) = (object.kind().range(), object.access().word());
+            let cells =
+                [row.name.clone(), at, row.text.clone(), default, range, access.to_string()];
+            table.row(cells);
+        }
+        out += &table.to_string();
+    }
+    for table in &objects.tables {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out += &table_text(table);
+    }
+    out
+}
+
+/// Rows with where they are, those that differ in nothing but their port once.
+fn merged(rows: &[ObjectRow]) -> Vec<(&ObjectRow, String)> {
+    let same = |a: &ObjectRow, b: &ObjectRow| {
+        a.name == b.name && a.class == b.class && a.port.is_some() && b.port.is_some()
+    };
+    let mut out: Vec<(&ObjectRow, String)> = Vec::new();
+    for row in rows {
+        let like: Vec<_> = rows.iter().filter(|other| same(row, other)).collect();
+        let common = like.len() > 1 && like.iter().all(|other| other.value == row.value);
+        if common && !std::ptr::eq(like[0], row) {
+            continue;
+        }
+        let port = match &row.port {
+            Some(_) if common => format!("all {} ports", like.len()),
+            Some(port) => format!("port {port}"),
+            None => "switch".into(),
+        };
+        let class = row.class.map_or(String::new(), |class| format!(", class {class}"));
+        out.push((row, port + &class));
+    }
+    out
+}
+
+fn table_text(table: &ObjectTable) -> String {
+    let ObjectTable { name, columns, rows, more } = table;
+    if rows.is_empty() {
+        return format!("{name}: no entries\n");
+    }
+    let mut text = Table::new(columns.iter().map(|column| (column.as_str(), Left)));
+    for row in rows {
+        let cell = |value: &Value| match value {
+            Value::Null => "-".into(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        text.row(row.iter().map(cell).collect::<Vec<_>>());
+    }
+    let rest = if *more > 0 { format!("and {more} more\n") } else { String::new() };
+    format!("{name}\n{text}{rest}")
+}
+
+/// What objects there are, without a switch.
+#[must_use]
+pub fn objects_described(wanted: impl Fn(&str) -> bool) -> Table {
+    let mut table = Table::new([
+        ("object", Left),
+        ("of", Left),
+        ("one per", Left),
+        ("default", Left),
+        ("range", Left),
+        ("access", Left),
+        ("meaning", Left),
+    ]);
+    for object in Object::all().filter(|object| wanted(object.name())) {
+        let default = object.default().map_or("-".into(), |value| object.kind().show(value));
+        table.row([
+            object.name().into(),
+            document(object.source()),
+            per(object.scope()).into(),
+            default,
+            object.kind().range(),
+            object.access().word().into(),
+            object.doc().into(),
+        ]);
+    }
+    table
+}
+
+/// The same for programs.
+#[must_use]
+pub fn objects_schema(wanted: impl Fn(&str) -> bool) -> Value {
+    let one = |object: Object| {
+        json!({
+            "name": object.name(),
+            "module": module(object.source()),
+            "document": document(object.source()),
+            "section": object.section().key(),
+            "per": per(object.scope()),
+            "default": object.default().map(|value| encoded(object, value)),
+            "range": object.kind().range(),
+            "access": object.access().word(),
+            "description": object.doc(),
+        })
+    };
+    Object::all().filter(|object| wanted(object.name())).map(one).collect()
+}
+
+const fn per(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Bridge => "switch",
+        Scope::Port => "port",
+        Scope::Queue => "queue",
+        Scope::Sums => "switch, port, queue",
+    }
+}
+
+fn document(source: Source) -> String {
+    match source {
+        Source::Sfc(clause) => format!("SFC slides {clause}"),
+        Source::Isolation(clause) => format!("802.1Qcz {clause}"),
+        Source::Cn(clause) => format!("802.1Q {clause}"),
+        Source::Ours => "ours".into(),
+    }
+}
+
+/// The module that a leaf's name is of.
+const fn module(source: Source) -> &'static str {
+    match source {
+        Source::Sfc(_) => "sluice-source-flow-control",
+        Source::Isolation(_) => "ieee802-dot1q-congestion-isolation-bridge",
+        Source::Cn(_) => "IEEE8021-CN-MIB",
+        Source::Ours => "sluice",
+    }
+}
+
+/// The module that a section's container is of, as its first leaf.
+const fn container(section: Section) -> &'static str {
+    match section {
+        Section::Sfc => module(Source::Sfc("")),
+        Section::CongestionIsolation => module(Source::Isolation("")),
+        Section::Qcn => module(Source::Cn("")),
+        Section::SfcProxy | Section::FastCnp => module(Source::Ours),
+    }
+}
+
+/// The objects as a tree: a container per section, in it a list of ports and in these of queues.
+#[must_use]
+pub fn objects_tree(objects: &Objects) -> Value {
+    let mut tree = Map::new();
+    for row in &objects.objects {
+        let Ok(object) = Object::named(&row.name) else { continue };
+        let (section, module) = (object.section(), module(object.source()));
+        let qualified = match module == container(section) {
+            true => row.name.clone(),
+            false => format!("{module}:{}", row.name),
+        };
+        let mut at = enter(&mut tree, &format!("{}:{}", container(section), section.key()));
+        if let Some(port) = &row.port {
+            at = entry(at, "port", "name", port.as_str().into());
+        }
+        if let Some(class) = row.class {
+            at = entry(at, "queue", "traffic-class", class.into());
+        }
+        if !row.value.is_null() {
+            at.insert(qualified, row.value.clone());
+        }
+    }
+    for table in &objects.tables {
+        let section = match table.name.starts_with("sfc") {
+            true => Section::Sfc,
+            false => Section::CongestionIsolation,
+        };
+        let at = enter(&mut tree, &format!("{}:{}", container(section), section.key()));
+        let row = |cells: &Vec<Value>| -> Value {
+            let there = table.columns.iter().zip(cells).filter(|(_, value)| !value.is_null());
+            there.map(|(name, value)| (name.clone(), value.clone())).collect()
+        };
+        at.insert(table.name.clone(), table.rows.iter().map(row).collect());
+        if table.more > 0 {
+            at.insert(format!("sluice:{}-more", table.name), table.more.into());
+        }
+    }
+    Value::Object(tree)
+}
+
+fn enter<'a>(tree: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String, Value> {
+    let value = tree.entry(name).or_insert_with(|| Value::Object(Map::new()));
+    value.as_object_mut().expect("a container is an object")
+}
+
+/// The entry of a list with this key, made where there is none.
+fn entry<'a>(
+    tree: &'a mut Map<String, Value>,
+    list: &str,
+    key: &str,
+    value: Value,
+) -> &'a mut Map<String, Value> {
+    let list = tree.entry(list).or_insert_with(|| Value::Array(vec![]));
+    let list = list.as_array_mut().expect("a list is an array");
+    let found = list.iter().position(|entry| entry[key] == value);
+    let at = found.unwrap_or_else(|| {
+        list.push(Value::Object(Map::from_iter([(key.to_string(), value)])));
+        list.len() - 1
+    });
+    list[at].as_object_mut().expect("entries are objects")
+}

@@ -1,0 +1,252 @@
+//! How the fields of plans are values of objects.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use super::{ObjectValue, Reason, Spot};
+use crate::congestion::Detect;
+use crate::congestion::sfc::CENTISECOND;
+use crate::switch::plan::CongestionPlan;
+use crate::time::Duration;
+use crate::units::{Bytes, Dscp, Mac, Priority};
+
+/// A field of a plan. What is written has been found to be in the range of its object, which lies
+/// within that of the field's type.
+pub(super) trait Field {
+    fn value(&self) -> ObjectValue;
+    fn write(&mut self, value: ObjectValue) -> Result<(), Reason>;
+}
+
+/// How a value is read from a plan and written to it.
+pub(super) struct Lens {
+    pub(super) get: fn(&CongestionPlan, Spot) -> Option<ObjectValue>,
+    pub(super) set: fn(&mut CongestionPlan, Spot, ObjectValue) -> Result<(), Reason>,
+}
+
+/// A field of a section.
+macro_rules! one {
+    ($section:ident.$($field:ident).+) => {
+        Lens {
+            get: |plan, _| Some(Field::value(&plan.$section.as_ref()?.$($field).+)),
+            set: |plan, _, value| {
+                let section = plan.$section.as_mut().ok_or(Reason::NoSection)?;
+                Field::write(&mut section.$($field).+, value)
+            },
+        }
+    };
+}
+
+/// A time of a section that counts centiseconds.
+macro_rules! life {
+    ($section:ident.$($field:ident).+) => {
+        Lens {
+            get: |plan, _| Some(in_centiseconds(plan.$section.as_ref()?.$($field).+)),
+            set: |plan, _, value| {
+                let section = plan.$section.as_mut().ok_or(Reason::NoSection)?;
+                write_centiseconds(&mut section.$($field).+, value)
+            },
+        }
+    };
+}
+
+/// A field of a section whose values have words.
+macro_rules! words {
+    ($words:ident: $section:ident.$($field:ident).+) => {
+        Lens {
+            get: |plan, _| word($words, plan.$section.as_ref()?.$($field).+),
+            set: |plan, _, value| {
+                let section = plan.$section.as_mut().ok_or(Reason::NoSection)?;
+                write_word($words, &mut section.$($field).+, value)
+            },
+        }
+    };
+}
+
+/// A field of each queue that a section looks at.
+macro_rules! queue {
+    ($section:ident.$queues:ident: $($field:ident).+) => {
+        Lens {
+            get: |plan, at| {
+                let of = plan.$section.as_ref()?.$queues.get(at.port)?[at.class].as_ref()?;
+                Some(Field::value(&of.$($field).+))
+            },
+            set: |plan, at, value| {
+                let section = plan.$section.as_mut().ok_or(Reason::NoSection)?;
+                let of = section.$queues.get_mut(at.port).and_then(|port| port[at.class].as_mut());
+                Field::write(&mut of.ok_or(Reason::NoQueue)?.$($field).+, value)
+            },
+        }
+    };
+}
+
+/// The objects of how frames are picked, of which `$get` and `$get_mut` know where they are.
+macro_rules! curves {
+    ($get:ident, $get_mut:ident) => {
+        const THRESHOLD: Lens = Lens {
+            get: |plan, at| threshold(&$get(plan, at)?),
+            set: |plan, at, value| {
+                write_threshold($get_mut(plan, at).ok_or(Reason::NoQueue)?, value)
+            },
+        };
+        curves!(KMIN Kmin $get $get_mut);
+        curves!(KMAX Kmax $get $get_mut);
+        curves!(PMAX Pmax $get $get_mut);
+    };
+    ($lens:ident $number:ident $get:ident $get_mut:ident) => {
+        const $lens: Lens = Lens {
+            get: |plan, at| curve(&$get(plan, at)?, Curve::$number),
+            set: |plan, at, value| {
+                write_curve($get_mut(plan, at).ok_or(Reason::NoQueue)?, Curve::$number, value)
+            },
+        };
+    };
+}
+
+pub(super) use {curves, life, one, queue, words};
+
+impl Field for bool {
+    fn value(&self) -> ObjectValue {
+        ObjectValue::Bool(*self)
+    }
+    fn write(&mut self, value: ObjectValue) -> Result<(), Reason> {
+        let ObjectValue::Bool(new) = value else { return Err(Reason::Range) };
+        *self = new;
+        Ok(())
+    }
+}
+
+macro_rules! numbers {
+    ($($type:ty: $read:expr, $made:expr;)*) => {$(
+        impl Field for $type {
+            fn value(&self) -> ObjectValue {
+                let read: fn(&$type) -> i64 = $read;
+                ObjectValue::Number(read(self))
+            }
+            fn write(&mut self, value: ObjectValue) -> Result<(), Reason> {
+                let ObjectValue::Number(n) = value else { return Err(Reason::Range) };
+                let made: fn(i64) -> Option<$type> = $made;
+                *self = made(n).ok_or(Reason::Range)?;
+                Ok(())
+            }
+        }
+    )*};
+}
+
+numbers! {
+    u8: |n| (*n).into(), |n| n.try_into().ok();
+    i8: |n| (*n).into(), |n| n.try_into().ok();
+    u16: |n| (*n).into(), |n| n.try_into().ok();
+    u32: |n| (*n).into(), |n| n.try_into().ok();
+    usize: |n| i64::try_from(*n).unwrap_or(i64::MAX), |n| n.try_into().ok();
+    Bytes: |n| i64::try_from(n.0).unwrap_or(i64::MAX), |n| n.try_into().ok().map(Bytes);
+    Duration: |d| i64::try_from(d.as_picos()).unwrap_or(i64::MAX),
+        |n| n.try_into().ok().map(Duration::from_picos);
+    Priority: |p| p.get().into(), |n| Priority::new(n.try_into().ok()?);
+    Dscp: |d| d.get().into(), |n| Dscp::new(n.try_into().ok()?);
+}
+
+macro_rules! addresses {
+    ($($type:ty: $variant:ident;)*) => {$(
+        impl Field for Option<$type> {
+            fn value(&self) -> ObjectValue {
+                self.map_or(ObjectValue::Unset, ObjectValue::$variant)
+            }
+            fn write(&mut self, value: ObjectValue) -> Result<(), Reason> {
+                *self = match value {
+                    ObjectValue::$variant(address) => Some(address),
+                    ObjectValue::Unset => None,
+                    _ => return Err(Reason::Range),
+                };
+                Ok(())
+            }
+        }
+    )*};
+}
+
+addresses! {
+    Mac: Mac;
+    Ipv4Addr: Ipv4;
+    Ipv6Addr: Ipv6;
+}
+
+/// A time as a number of centiseconds, rounded up so that none is shown as no time.
+pub(super) fn in_centiseconds(time: Duration) -> ObjectValue {
+    let unit = CENTISECOND.as_picos();
+    ObjectValue::Number(i64::try_from(time.as_picos().div_ceil(unit)).unwrap_or(i64::MAX))
+}
+
+pub(super) fn write_centiseconds(time: &mut Duration, value: ObjectValue) -> Result<(), Reason> {
+    let ObjectValue::Number(n) = value else { return Err(Reason::Range) };
+    *time = CENTISECOND.saturating_mul(n.try_into().map_err(|_| Reason::Range)?);
+    Ok(())
+}
+
+/// One of a few values that have words.
+pub(super) fn word<T: Copy + PartialEq>(words: &[(&'static str, T)], of: T) -> Option<ObjectValue> {
+    words.iter().find(|(_, value)| *value == of).map(|(word, _)| ObjectValue::Choice(word))
+}
+
+/// Writes what a word stands for.
+pub(super) fn write_word<T: Copy>(
+    words: &[(&'static str, T)],
+    field: &mut T,
+    value: ObjectValue,
+) -> Result<(), Reason> {
+    let ObjectValue::Choice(word) = value else { return Err(Reason::Range) };
+    let (_, new) = words.iter().find(|(name, _)| *name == word).ok_or(Reason::Range)?;
+    *field = *new;
+    Ok(())
+}
+
+/// The three numbers of a curve that picks frames.
+#[derive(Clone, Copy)]
+pub(super) enum Curve {
+    Kmin,
+    Kmax,
+    Pmax,
+}
+
+/// The threshold of a queue that is looked at by its length.
+pub(super) fn threshold(detect: &Detect) -> Option<ObjectValue> {
+    match detect {
+        Detect::Length(threshold) => Some(threshold.value()),
+        Detect::Aqm(_) => None,
+    }
+}
+
+/// Looks at a queue by its length from now on.
+pub(super) fn write_threshold(detect: &mut Detect, value: ObjectValue) -> Result<(), Reason> {
+    let mut octets = Bytes(0);
+    octets.write(value)?;
+    *detect = Detect::Length(octets);
+    Ok(())
+}
+
+/// A number of the curve of a queue that is looked at by one.
+pub(super) fn curve(detect: &Detect, number: Curve) -> Option<ObjectValue> {
+    let Detect::Aqm(plan) = detect else { return None };
+    Some(match number {
+        Curve::Kmin => plan.kmin.value(),
+        Curve::Kmax => plan.kmax.value(),
+        Curve::Pmax => plan.pmax.value(),
+    })
+}
+
+/// Changes a number of the curve of a queue that is looked at by one.
+pub(super) fn write_curve(
+    detect: &mut Detect,
+    number: Curve,
+    value: ObjectValue,
+) -> Result<(), Reason> {
+    const WHY: &str = "the queue is looked at by its length; give it an `aqm` in the file";
+    let Detect::Aqm(plan) = detect else { return Err(Reason::Needs(WHY)) };
+    match number {
+        Curve::Kmin => plan.kmin.write(value)?,
+        Curve::Kmax => plan.kmax.write(value)?,
+        Curve::Pmax => plan.pmax.write(value)?,
+    }
+    if plan.kmin > plan.kmax {
+        let what = format!("kmin {} is above kmax {}", plan.kmin, plan.kmax);
+        return Err(Reason::Contradicts(what));
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! The objects of the proxy of Source Flow Control. All but the port and the life are ours.
+
+use super::field::{Field, Lens, in_centiseconds, one, word, write_word};
+use super::sfc::{BURST, LIFE, SHARE, US, attached, plain, write_udp_port};
+use super::{Entry, Kind, ObjectValue, Reason, Scope, Section, Source, Unit};
+use crate::congestion::proxy::{CachePlan, Remember, Senders};
+use crate::switch::plan::{AttachedKind, CongestionPlan, SfcProxyPlan};
+use crate::wire::sfcm;
+
+const KINDS: &[(&str, AttachedKind)] = &[
+    ("switch", AttachedKind::Switch),
+    ("host", AttachedKind::Host),
+    ("sfc_host", AttachedKind::SfcHost),
+    ("auto", AttachedKind::Discovered),
+];
+const REMEMBERS: &[(&str, Remember)] = &[("rest", Remember::Rest), ("whole", Remember::Whole)];
+const WHOSE: Kind = Kind::Choice(&["nobody", "anybody", "listed"]);
+
+/// Pauses of one message: up to 5 s, and not none.
+const LONGEST: Kind = Kind::Number { least: 1, most: 5_000_000_000_000, unit: Unit::Picoseconds };
+const CREDIT: Kind = Kind::Number { least: 1, most: 60_000_000_000_000, unit: Unit::Picoseconds };
+const SPACING: Kind = Kind::Number { least: 1, most: 1_000_000_000_000, unit: Unit::Picoseconds };
+
+const fn ours(name: &'static str, kind: Kind, lens: Lens, doc: &'static str) -> Entry {
+    Entry::new(Section::SfcProxy, name, kind, lens, doc)
+}
+
+pub(super) static OBJECTS: &[Entry] = &[
+    ours(
+        "sfc_proxy.sfcmUDPPort",
+        plain(sfcm::PORT_MIN as i64, u16::MAX as i64),
+        UDP_PORT,
+        "The UDP port that the egress filter looks for; that of sfc, too.",
+    )
+    .of(Source::Sfc("12.xx"))
+    .number(sfcm::PORT_DEFAULT as i64),
+    ours(
+        "attached",
+        Kind::Choice(&["switch", "host", "sfc_host", "auto"]),
+        ATTACHED,
+        "What is at the other end: whom the proxy speaks for.",
+    )
+    .per(Scope::Port)
+    .is(ObjectValue::Choice("switch")),
+    ours(
+        "sfc_proxy.accept.switches",
+        WHOSE,
+        FABRIC,
+        "Whose messages are accepted from ports attached to switches.",
+    )
+    .is(ObjectValue::Choice("anybody")),
+    ours(
+        "sfc_proxy.accept.hosts",
+        WHOSE,
+        HOSTS,
+        "Whose messages are accepted from ports attached to hosts.",
+    )
+    .is(ObjectValue::Choice("nobody")),
+    ours(
+        "sfc_proxy.policy.longest",
+        LONGEST,
+        one!(proxy.policy.longest),
+        "The longest pause that one message gets.",
+    )
+    .number(1_000 * US),
+    ours(
+        "sfc_proxy.policy.credit",
+        CREDIT,
+        one!(proxy.policy.credit),
+        "How long a priority of a host may be paused without a break after long rest.",
+    )
+    .number(10_000 * US),
+    ours(
+        "sfc_proxy.policy.share",
+        SHARE,
+        one!(proxy.policy.share),
+        "The part of time that a priority may be paused in the long run.",
+    )
+    .number(49_152),
+    ours(
+        "sfc_proxy.policy.spacing",
+        SPACING,
+        one!(proxy.policy.spacing),
+        "The mean time between two messages that are accepted for a port.",
+    )
+    .number(10 * US),
+    ours(
+        "sfc_proxy.policy.burst",
+        BURST,
+        one!(proxy.policy.burst),
+        "How many messages are accepted at once after long rest.",
+    )
+    .number(64),
+    ours(
+        "sfc_proxy.cache.entries",
+        plain(8, 1 << 20),
+        ENTRIES,
+        "How many pairs of destination and priority are remembered; a power of two.",
+    )
+    .number(4_096)
+    .fixed(),
+    ours(
+        "sfc_proxy.cache.sfcMaxFlowLife",
+        LIFE,
+        CACHE_LIFE,
+        "How long an entry stays after the last message about it, in centiseconds.",
+    )
+    .of(Source::Sfc("12.xx"))
+    .number(100)
+    .fixed(),
+    ours(
+        "sfc_proxy.cache.remember",
+        Kind::Choice(&["rest", "whole"]),
+        REMEMBER,
+        "What a flow that begins later gets of a remembered pause.",
+    )
+    .is(ObjectValue::Choice("rest"))
+    .fixed(),
+];
+
+const UDP_PORT: Lens = Lens {
+    get: |plan, _| Some(plan.proxy.as_ref()?.udp_port.value()),
+    set: |plan, _, value| write_udp_port(plan, value),
+};
+
+const ATTACHED: Lens = Lens {
+    get: |plan, at| word(KINDS, plan.ports.get(at.port).copied().unwrap_or_default().kind),
+    set: |plan, at, value| write_word(KINDS, &mut attached(plan, at.port).kind, value),
+};
+
+const FABRIC: Lens = Lens {
+    get: |plan, _| Some(whose(&plan.proxy.as_ref()?.fabric)),
+    set: |plan, _, value| write_whose(&mut proxy(plan)?.fabric, value),
+};
+const HOSTS: Lens = Lens {
+    get: |plan, _| Some(whose(&plan.proxy.as_ref()?.hosts)),
+    set: |plan, _, value| write_whose(&mut proxy(plan)?.hosts, value),
+};
+
+fn proxy(plan: &mut CongestionPlan) -> Result<&mut SfcProxyPlan, Reason> {
+    plan.proxy.as_mut().ok_or(Reason::NoSection)
+}
+
+const fn whose(senders: &Senders) -> ObjectValue {
+    ObjectValue::Choice(match senders {
+        Senders::Nobody => "nobody",
+        Senders::Anybody => "anybody",
+        Senders::Only(_) => "listed",
+    })
+}
+
+/// A list is what a file has; it can be replaced by a word and not be made of one.
+fn write_whose(senders: &mut Senders, value: ObjectValue) -> Result<(), Reason> {
+    match (value, &*senders) {
+        (ObjectValue::Choice("nobody"), _) => *senders = Senders::Nobody,
+        (ObjectValue::Choice("anybody"), _) => *senders = Senders::Anybody,
+        (ObjectValue::Choice("listed"), Senders::Only(_)) => {}
+        (ObjectValue::Choice("listed"), _) => {
+            return Err(Reason::Needs("addresses are listed in `sfc_proxy.accept` of the file"));
+        }
+        _ => return Err(Reason::Range),
+    }
+    Ok(())
+}
+
+fn cache(plan: &CongestionPlan) -> Option<&CachePlan> {
+    plan.proxy.as_ref()?.cache.as_ref()
+}
+
+const ENTRIES: Lens = read_only(|plan, _| Some(cache(plan)?.entries.value()));
+const CACHE_LIFE: Lens = read_only(|plan, _| Some(in_centiseconds(cache(plan)?.life)));
+const REMEMBER: Lens = read_only(|plan, _| word(REMEMBERS, cache(plan)?.remember));
+
+/// What is fixed when a switch starts.
+const fn read_only(get: fn(&CongestionPlan, super::Spot) -> Option<ObjectValue>) -> Lens {
+    Lens { get, set: |_, _, _| Err(Reason::Start) }
+}

@@ -1,0 +1,332 @@
+//! The objects of Source Flow Control points.
+
+use super::field::{
+    Curve, Field, Lens, curve, curves, in_centiseconds, life, one, queue, threshold, word, words,
+    write_centiseconds, write_curve, write_threshold, write_word,
+};
+use super::{Entry, Kind, ObjectValue, Reason, Scope, Section, Source, Spot, Unit};
+use crate::congestion::Detect;
+use crate::congestion::sfc::{Count, Life, SfcPlan};
+use crate::congestion::streams::STREAMS_MAX;
+use crate::switch::plan::{Attached, CongestionPlan, SfcmForm, SfcmFrom};
+use crate::wire::sfcm::{self, Locator};
+
+/// The bridge's and the point's objects, as proposed for Clause 12.
+const SLIDES: Source = Source::Sfc("12.xx");
+
+/// What a message can say and a file may ask for.
+pub(super) const OCTETS: Kind = Kind::Number { least: 0, most: 1 << 40, unit: Unit::Octets };
+
+/// Up to a second: spacings, patience, intervals of limits.
+pub(super) const SECOND: Kind =
+    Kind::Number { least: 0, most: 1_000_000_000_000, unit: Unit::Picoseconds };
+
+/// Messages at once: at least one.
+pub(super) const BURST: Kind = plain(1, u32::MAX as i64);
+
+/// Priorities.
+pub(super) const PRIORITY: Kind = plain(0, 7);
+
+/// DSCPs.
+pub(super) const DSCP: Kind = plain(0, 63);
+
+/// Lives in centiseconds: at most 100 days, as any span of time in a file.
+pub(super) const LIFE: Kind =
+    Kind::Number { least: 1, most: 864_000_000, unit: Unit::Centiseconds };
+
+/// Flows in a table.
+pub(super) const STREAMS: Kind = plain(1, STREAMS_MAX as i64);
+
+/// Parts of the whole.
+pub(super) const SHARE: Kind = Kind::Number { least: 0, most: 65_536, unit: Unit::Share };
+
+/// A microsecond.
+pub(super) const US: i64 = 1_000_000;
+
+const PAUSE: Kind = Kind::Number {
+    least: 0,
+    most: SfcPlan::PAUSE_LONGEST.as_picos() as i64,
+    unit: Unit::Picoseconds,
+};
+
+const COUNTS: &[(&str, Count)] =
+    &[("per_pause", Count::PerPause), ("per_stream", Count::PerStream)];
+const LIVES: &[(&str, Life)] =
+    &[("last_seen", Life::SinceLastPicked), ("created", Life::SinceCreated)];
+const LOCATORS: &[(&str, Option<Locator>)] =
+    &[("auto", None), ("incast", Some(Locator::Incast)), ("in_network", Some(Locator::InNetwork))];
+const FROMS: &[(&str, SfcmFrom)] = &[("swapped", SfcmFrom::Swapped), ("own", SfcmFrom::Own)];
+
+pub(super) const fn plain(least: i64, most: i64) -> Kind {
+    Kind::Number { least, most, unit: Unit::One }
+}
+
+const fn slides(name: &'static str, kind: Kind, lens: Lens, doc: &'static str) -> Entry {
+    Entry::new(Section::Sfc, name, kind, lens, doc).of(SLIDES)
+}
+
+const fn ours(name: &'static str, kind: Kind, lens: Lens, doc: &'static str) -> Entry {
+    Entry::new(Section::Sfc, name, kind, lens, doc)
+}
+
+pub(super) static OBJECTS: &[Entry] = &[
+    slides("sfcMasterEnable", Kind::Bool, one!(sfc.point.enabled), "Whether messages are sent.")
+        .is(ObjectValue::Bool(true)),
+    slides(
+        "sfcmTransmitPriority",
+        PRIORITY,
+        one!(sfc.transmit_priority),
+        "The priority of messages.",
+    )
+    .number(7),
+    slides(
+        "sfcmMacAddress",
+        Kind::Mac,
+        one!(sfc.mac),
+        "The source MAC address of messages; unset is that of the port.",
+    )
+    .is(ObjectValue::Unset),
+    slides(
+        "sfcmIPv4Address",
+        Kind::Ipv4,
+        one!(sfc.ipv4),
+        "The IPv4 address that messages come from.",
+    )
+    .is(ObjectValue::Unset),
+    slides(
+        "sfcmIPv6Address",
+        Kind::Ipv6,
+        one!(sfc.ipv6),
+        "The IPv6 address that messages come from.",
+    )
+    .is(ObjectValue::Unset),
+    slides(
+        "sfcmUDPPort",
+        plain(sfcm::PORT_MIN as i64, u16::MAX as i64),
+        UDP_PORT,
+        "Both UDP ports of messages, the same in the whole network; of the proxy, too.",
+    )
+    .number(sfcm::PORT_DEFAULT as i64),
+    slides(
+        "sfcMaxSFCM",
+        plain(1, u32::MAX as i64),
+        one!(sfc.point.max_sfcm),
+        "The most messages for a congesting flow.",
+    )
+    .number(3),
+    slides(
+        "sfcMonitoredQueues",
+        Kind::Classes,
+        MONITORED,
+        "The traffic classes that are monitored for congestion.",
+    ),
+    slides(
+        "sfcMinHeaderOctets",
+        Kind::Number {
+            least: sfcm::MSDU_MIN as i64,
+            most: sfcm::MSDU_MAX as i64,
+            unit: Unit::Octets,
+        },
+        HEADER_OCTETS,
+        "How much of a congesting frame messages of the encapsulated form have.",
+    )
+    .number(sfcm::MSDU_MIN as i64),
+    slides(
+        "sfcMaxFlowLife",
+        LIFE,
+        life!(sfc.point.max_flow_life),
+        "How long a congesting flow is kept in mind, in centiseconds.",
+    )
+    .number(100),
+    Entry::counter(
+        Section::Sfc,
+        "sfcTransmittedSFCMs",
+        "Messages sent: of the switch, of one port, of one queue.",
+    )
+    .of(SLIDES),
+    ours("sfc.form", Kind::Choice(&["simplified", "encapsulated"]), FORM, "How flows are told.")
+        .is(ObjectValue::Choice("simplified")),
+    ours(
+        "sfc.from",
+        Kind::Choice(&["swapped", "own"]),
+        words!(FROMS: sfc.from),
+        "Whose IP address messages come from: the flow's destination or the switch.",
+    )
+    .is(ObjectValue::Choice("swapped")),
+    ours("sfc.dscp", DSCP, one!(sfc.dscp), "The DSCP of messages.").number(48),
+    ours(
+        "sfc.spacing",
+        SECOND,
+        one!(sfc.point.spacing),
+        "The least time between two messages about one flow.",
+    )
+    .number(10 * US),
+    ours(
+        "sfc.patience",
+        SECOND,
+        one!(sfc.point.patience),
+        "How long a flow goes on congesting until its source is told.",
+    ),
+    ours(
+        "sfc.octets_min",
+        OCTETS,
+        one!(sfc.point.octets_min),
+        "What a flow brings to a congested queue until its source is told.",
+    )
+    .number(0),
+    ours("sfc.pause_min", PAUSE, one!(sfc.point.pause_min), "Shorter pauses are not asked for.")
+        .number(0),
+    ours("sfc.pause_max", PAUSE, one!(sfc.point.pause_max), "Longer pauses are not asked for.")
+        .number(SfcPlan::PAUSE_LONGEST.as_picos() as i64),
+    ours(
+        "sfc.budget.interval",
+        SECOND,
+        one!(sfc.point.budget.interval),
+        "From one message to the next in the long run, of all flows together; 0 is no limit.",
+    )
+    .number(US),
+    ours(
+        "sfc.budget.burst",
+        BURST,
+        one!(sfc.point.budget.burst),
+        "How many messages may pass at once after a long silence.",
+    )
+    .number(64),
+    ours("sfc.streams", STREAMS, one!(sfc.point.streams), "The most congesting flows at a time.")
+        .number(4_096)
+        .fixed(),
+    ours(
+        "sfc.count",
+        Kind::Choice(&["per_pause", "per_stream"]),
+        words!(COUNTS: sfc.point.dialect.count),
+        "What sfcMaxSFCM is counted over.",
+    )
+    .is(ObjectValue::Choice("per_pause")),
+    ours(
+        "sfc.life",
+        Kind::Choice(&["last_seen", "created"]),
+        words!(LIVES: sfc.point.dialect.life),
+        "What sfcMaxFlowLife runs from.",
+    )
+    .is(ObjectValue::Choice("last_seen")),
+    ours(
+        "sfc.queues.threshold",
+        OCTETS,
+        THRESHOLD,
+        "The queue length above which every frame's flow is congesting.",
+    )
+    .per(Scope::Queue),
+    ours("sfc.queues.aqm.kmin", OCTETS, KMIN, "Below this length no frame is picked.")
+        .per(Scope::Queue),
+    ours("sfc.queues.aqm.kmax", OCTETS, KMAX, "Above this length every frame is picked.")
+        .per(Scope::Queue),
+    ours("sfc.queues.aqm.pmax", SHARE, PMAX, "The part of frames that is picked just below kmax.")
+        .per(Scope::Queue),
+    ours(
+        "sfc.queues.target",
+        OCTETS,
+        queue!(sfc.monitors: target),
+        "The length that pauses bring the queue down to.",
+    )
+    .per(Scope::Queue),
+    ours(
+        "congestion_locator",
+        Kind::Choice(&["auto", "incast", "in_network"]),
+        LOCATOR,
+        "Where congestion at this port is, which messages say.",
+    )
+    .per(Scope::Port)
+    .is(ObjectValue::Choice("auto")),
+];
+
+const MONITORED: Lens = Lens {
+    get: |plan, _| Some(ObjectValue::Classes(plan.sfc.as_ref()?.point.monitored_queues)),
+    set: |plan, _, value| {
+        let sfc = plan.sfc.as_mut().ok_or(Reason::NoSection)?;
+        let ObjectValue::Classes(mask) = value else { return Err(Reason::Range) };
+        // A class without a threshold at any port would be monitored in name only.
+        let has = |class: usize| sfc.monitors.iter().any(|port| port[class].is_some());
+        if (0..8).any(|class| mask >> class & 1 == 1 && !has(class)) {
+            return Err(Reason::Needs("name each of these classes in `sfc.queues` of the file"));
+        }
+        sfc.point.monitored_queues = mask;
+        Ok(())
+    },
+};
+
+const HEADER_OCTETS: Lens = Lens {
+    get: |plan, _| match plan.sfc.as_ref()?.form {
+        SfcmForm::Encapsulated { min_header_octets } => Some(min_header_octets.value()),
+        SfcmForm::Simplified => None,
+    },
+    set: |plan, _, value| match &mut plan.sfc.as_mut().ok_or(Reason::NoSection)?.form {
+        SfcmForm::Encapsulated { min_header_octets } => min_header_octets.write(value),
+        SfcmForm::Simplified => {
+            Err(Reason::Needs("messages have no part of a frame; set sfc.form encapsulated first"))
+        }
+    },
+};
+
+const FORM: Lens = Lens {
+    get: |plan, _| {
+        Some(ObjectValue::Choice(match plan.sfc.as_ref()?.form {
+            SfcmForm::Simplified => "simplified",
+            SfcmForm::Encapsulated { .. } => "encapsulated",
+        }))
+    },
+    set: |plan, _, value| {
+        let form = &mut plan.sfc.as_mut().ok_or(Reason::NoSection)?.form;
+        match (value, *form) {
+            (ObjectValue::Choice("simplified"), _) => *form = SfcmForm::Simplified,
+            (ObjectValue::Choice("encapsulated"), SfcmForm::Simplified) => {
+                *form = SfcmForm::Encapsulated { min_header_octets: sfcm::MSDU_MIN as u16 };
+            }
+            (ObjectValue::Choice(_), SfcmForm::Encapsulated { .. }) => {}
+            _ => return Err(Reason::Range),
+        }
+        Ok(())
+    },
+};
+
+const UDP_PORT: Lens = Lens {
+    get: |plan, _| Some(plan.sfc.as_ref()?.point.udp_port.value()),
+    set: |plan, _, value| write_udp_port(plan, value),
+};
+
+/// The point and the proxy of a switch have one port.
+pub(super) fn write_udp_port(plan: &mut CongestionPlan, value: ObjectValue) -> Result<(), Reason> {
+    if let Some(sfc) = &mut plan.sfc {
+        sfc.point.udp_port.write(value)?;
+    }
+    if let Some(proxy) = &mut plan.proxy {
+        proxy.udp_port.write(value)?;
+    }
+    Ok(())
+}
+
+const LOCATOR: Lens = Lens {
+    get: |plan, at| {
+        let locator = plan.ports.get(at.port).copied().unwrap_or_default().locator;
+        word(LOCATORS, locator)
+    },
+    set: |plan, at, value| write_word(LOCATORS, &mut attached(plan, at.port).locator, value),
+};
+
+/// What is attached to a port, to be changed.
+pub(super) fn attached(plan: &mut CongestionPlan, port: usize) -> &mut Attached {
+    if plan.ports.len() <= port {
+        plan.ports.resize(port + 1, Attached::default());
+    }
+    &mut plan.ports[port]
+}
+
+fn detect(plan: &CongestionPlan, at: Spot) -> Option<Detect> {
+    Some(plan.sfc.as_ref()?.monitors.get(at.port)?[at.class]?.detect)
+}
+
+fn detect_mut(plan: &mut CongestionPlan, at: Spot) -> Option<&mut Detect> {
+    let monitors = plan.sfc.as_mut()?.monitors.get_mut(at.port)?;
+    Some(&mut monitors[at.class].as_mut()?.detect)
+}
+
+curves!(detect, detect_mut);

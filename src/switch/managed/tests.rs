@@ -1,0 +1,272 @@
+//! Every object: its default, its range, its text, and where it is.
+
+use super::*;
+use crate::congestion::isolation::{IsolationPlan, MapReading, QueueMap, Watch};
+use crate::congestion::proxy::{CachePlan, PausePolicy, Senders};
+use crate::congestion::qcn::PointPlan;
+use crate::congestion::sfc::{Monitor, SfcPlan};
+use crate::congestion::{Detect, EcnPlan, LimitPlan, MarkAt, NotEct};
+use crate::switch::plan::*;
+use crate::time::Duration;
+use crate::units::{Bytes, Dscp, Priority};
+
+const PORTS: usize = 2;
+
+/// Everything on with the defaults of the machines. Even classes are looked at by their length, odd ones
+/// by a curve, with all the room for numbers that there is.
+pub(crate) fn whole() -> CongestionPlan {
+    let (least, most) = (Bytes(0), Bytes(1 << 40));
+    let ecn =
+        EcnPlan { kmin: least, kmax: most, pmax: 9, at: MarkAt::Enqueue, not_ect: NotEct::Pass };
+    let detect =
+        |class: usize| if class % 2 == 0 { Detect::Length(most) } else { Detect::Aqm(ecn) };
+    let limit = LimitPlan { interval: Duration::from_micros(1), burst: 64 };
+    let watch = |class| Watch { detect: detect(class), low: least, cim_above: most };
+    let map = QueueMap::new([0, 0, -4, 3, 0, -7, 6, 0], MapReading::Partner).unwrap();
+    let dscp = Dscp::new(48).unwrap();
+    CongestionPlan {
+        sfc: Some(SourceFlowControlPlan {
+            point: SfcPlan { enabled: true, ..SfcPlan::new() },
+            transmit_priority: Priority::MAX,
+            dscp,
+            form: SfcmForm::Simplified,
+            from: SfcmFrom::Swapped,
+            mac: None,
+            ipv4: None,
+            ipv6: None,
+            monitors: vec![
+                core::array::from_fn(|c| Some(Monitor {
+                    detect: detect(c),
+                    target: least
+                }));
+                PORTS
+            ],
+        }),
+        isolation: Some(CongestionIsolationPlan {
+            machine: IsolationPlan { enabled: true, map, ..IsolationPlan::new() },
+            cim_tx_priority: Priority::ALL[6],
+            dscp,
+            min_header_octets: 48,
+            watches: vec![core::array::from_fn(|class| Some(watch(class))); PORTS],
+            points: vec![],
+            peers: vec![],
+            dialect: crate::wire::cim::Dialect::default(),
+        }),
+        proxy: Some(SfcProxyPlan {
+            udp_port: SfcPlan::new().udp_port,
+            fabric: Senders::Anybody,
+            hosts: Senders::Nobody,
+            policy: PausePolicy::standard(),
+            cache: Some(CachePlan::standard()),
+        }),
+        fast_cnp: Some(FastCnpPlan {
+            detect: vec![core::array::from_fn(|class| Some(detect(class))); PORTS],
+            spacing: Duration::from_micros(50),
+            budget: limit,
+            flows: 4_096,
+            source_qp: SourceQp::Learnt,
+            priority: Priority::ALL[6],
+            dscp,
+        }),
+        qcn: Some(QuantizedPlan {
+            points: vec![[Some(PointPlan::standard()); 8]; PORTS],
+            transmit_priority: Priority::ALL[6],
+            msdu_octets: 64,
+        }),
+        ports: vec![],
+    }
+}
+
+fn object(name: &str) -> Object {
+    Object::named(name).unwrap()
+}
+
+/// A place where the object is, looked at by length or by a curve as it needs.
+fn place(object: Object) -> At {
+    let port = PortId::new(1);
+    // 2 and 5 are monitored by isolation, too.
+    let class = if object.name().contains(".aqm.") { 5 } else { 2 };
+    match object.scope() {
+        Scope::Bridge => At::default(),
+        Scope::Port => At { port, class: None },
+        Scope::Queue | Scope::Sums => At { port, class: TrafficClass::new(class) },
+    }
+}
+
+/// Values in range, at its ends, and some that are not.
+fn samples(kind: Kind) -> (Vec<ObjectValue>, Vec<ObjectValue>) {
+    use ObjectValue as V;
+    let read = |texts: &[&str]| texts.iter().map(|t| kind.read(t).unwrap()).collect::<Vec<_>>();
+    let (good, mut bad) = match kind {
+        Kind::Bool => (read(&["true", "false"]), vec![V::Number(1)]),
+        Kind::Number { least, most, .. } => (
+            vec![V::Number(least), V::Number(most)],
+            vec![V::Number(least - 1), V::Number(most + 1), V::Bool(true)],
+        ),
+        Kind::Mac => (
+            read(&["02:00:00:00:00:01", "fe-ff-ff-ff-ff-ff", "unset"]),
+            read(&["00:00:00:00:00:00", "01:00:00:00:00:00", "ff:ff:ff:ff:ff:ff"]),
+        ),
+        Kind::Ipv4 => (
+            read(&["0.0.0.1", "223.255.255.255", "unset"]),
+            read(&["0.0.0.0", "127.0.0.1", "224.0.0.0", "255.255.255.255"]),
+        ),
+        Kind::Ipv6 => (read(&["2001:db8::1", "fe80::1", "none"]), read(&["::", "::1", "ff02::1"])),
+        Kind::Classes => (read(&["0", "255", "0xff", "[0,7]", "3, 4"]), vec![V::Number(3)]),
+        Kind::QueueMap => (
+            read(&["0,0,0,0,0,0,0,0", "[-8,0,0,0,0,0,0,1]", "-2 1 0 0 0 0 0 0"]),
+            read(&["-9,0,0,0,0,0,0,1", "9,0,0,0,0,0,0,1"]),
+        ),
+        Kind::Choice(words) => (
+            words.iter().filter(|w| **w != "listed").map(|word| V::Choice(word)).collect(),
+            vec![V::Choice("whatever"), V::Unset],
+        ),
+        Kind::Counter => (vec![], vec![V::Number(0)]),
+    };
+    bad.extend((kind == Kind::Bool).then_some(V::Unset));
+    (good, bad)
+}
+
+#[test]
+fn names_are_unique_and_found() {
+    let mut names: Vec<_> = Object::all().map(Object::name).collect();
+    for name in &names {
+        assert_eq!(object(name).name(), *name);
+        assert!(!object(name).doc().is_empty());
+    }
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+    let why = Object::named("sfcmudpport").unwrap_err().to_string();
+    assert!(why.contains("is sfcmUDPPort meant?"), "{why}");
+    assert!(Object::named("x").unwrap_err().to_string().contains("--describe"));
+}
+
+#[test]
+fn what_a_plan_has_without_being_told_is_the_default_that_is_named() {
+    let mut plan = whole();
+    let form = ObjectValue::Choice("encapsulated");
+    set(&mut plan, PORTS, object("sfc.form"), At::default(), form).unwrap();
+    let not_default = ["sfc.form", "queue-map"];
+    for object in Object::all().filter(|o| !not_default.contains(&o.name())) {
+        let Some(default) = object.default() else { continue };
+        assert_eq!(get(&plan, PORTS, object, place(object)), Some(default), "{object:?}");
+        assert!(object.kind().takes(&default), "{object:?}");
+    }
+}
+
+#[test]
+fn both_ends_of_every_range_can_be_set_and_nothing_beyond() {
+    for object in Object::all().filter(|o| o.access() == Access::ReadWrite) {
+        let at = place(object);
+        let mut plan = whole();
+        let form = ObjectValue::Choice("encapsulated");
+        if object.name() != "sfc.form" {
+            set(&mut plan, PORTS, super::Object::named("sfc.form").unwrap(), At::default(), form)
+                .unwrap();
+        }
+        // Room on both sides for numbers that have to go together.
+        let policy = &mut plan.proxy.as_mut().unwrap().policy;
+        (policy.longest, policy.credit) = (Duration::from_picos(1), Duration::from_secs(60));
+        let (good, bad) = samples(object.kind());
+        for value in good {
+            set(&mut plan, PORTS, object, at, value).unwrap_or_else(|e| panic!("{value}: {e}"));
+            assert_eq!(get(&plan, PORTS, object, at), Some(value), "{object:?}");
+            let text = value.to_string();
+            assert_eq!(object.kind().read(&text), Some(value), "{object:?} {text}");
+            // What was written in one place is there alone.
+            if at.port.is_some() {
+                let other = At { port: PortId::new(0), ..at };
+                let was = get(&whole(), PORTS, object, other);
+                assert_eq!(get(&plan, PORTS, object, other), was, "{object:?}");
+            }
+        }
+        for value in bad {
+            let before = plan.clone();
+            let error = set(&mut plan, PORTS, object, at, value).unwrap_err();
+            assert_eq!(error.reason(), &Reason::Range, "{object:?} {value}");
+            let text = error.to_string();
+            assert!(text.starts_with(object.name()) && text.contains("wanted is"), "{text}");
+            assert!(plan == before, "a refused value was written");
+        }
+    }
+}
+
+#[test]
+fn without_a_port_or_class_all_of_them_are_meant() {
+    let mut plan = whole();
+    let (target, value) = (object("sfc.queues.target"), ObjectValue::Number(7));
+    plan.sfc.as_mut().unwrap().monitors[0] = [None; 8];
+    set(&mut plan, PORTS, target, At { port: None, class: TrafficClass::new(4) }, value).unwrap();
+    let targets = |plan: &CongestionPlan| -> Vec<u64> {
+        let monitors = plan.sfc.as_ref().unwrap().monitors.iter().flatten().flatten();
+        monitors.map(|monitor| monitor.target.0).collect()
+    };
+    assert_eq!(targets(&plan), [0, 0, 0, 0, 7, 0, 0, 0]);
+    let mac = object("cip-mac-address");
+    let own = Kind::Mac.read("02:00:00:00:00:09").unwrap();
+    set(&mut plan, PORTS, mac, At::default(), own).unwrap();
+    for port in [0, 1] {
+        assert_eq!(get(&plan, PORTS, mac, At { port: PortId::new(port), class: None }), Some(own));
+    }
+    assert_eq!(get(&plan, PORTS, mac, At::default()), None, "two values are not one");
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    let refuse = |plan: &CongestionPlan, name: &str, at: At, value: ObjectValue| {
+        let mut new = plan.clone();
+        let error = set(&mut new, PORTS, object(name), at, value).unwrap_err().to_string();
+        assert!(new == *plan && error.starts_with(name), "{error}");
+        error
+    };
+    let n = ObjectValue::Number;
+    let at = |port, class| At { port, class };
+    let (none, first) = (At::default(), PortId::new(0));
+    let class = TrafficClass::new(2);
+    let plan = whole();
+    let empty = CongestionPlan::default();
+    let why = refuse(&empty, "sfcMaxSFCM", none, n(3));
+    assert!(why.contains("put `sfc: {}` into the file"), "{why}");
+    let why = refuse(&plan, "sfcTransmittedSFCMs", none, n(3));
+    assert!(why.contains("a counter"), "{why}");
+    let why = refuse(&plan, "max-ci-stream-entries", none, n(3));
+    assert!(why.contains("change it in the file and restart"), "{why}");
+    let why = refuse(&plan, "sfcmUDPPort", none, n(49_151));
+    assert!(why.contains("49152 to 65535"), "{why}");
+    let why = refuse(&plan, "sfcmUDPPort", at(first, None), n(50_000));
+    assert!(why.contains("leave out the port"), "{why}");
+    let why = refuse(&plan, "cip-cim-port", at(first, class), n(5));
+    assert!(why.contains("leave out the class"), "{why}");
+    let why = refuse(&plan, "cip-cim-port", at(PortId::new(2), None), n(5));
+    assert!(why.contains("no such port"), "{why}");
+    let why =
+        refuse(&plan, "congestion_isolation.queues.low", at(first, TrafficClass::new(0)), n(5));
+    assert!(why.contains("`congestion_isolation.queues` of the file"), "{why}");
+    let why = refuse(&plan, "sfcMinHeaderOctets", none, n(64));
+    assert!(why.contains("set sfc.form encapsulated"), "{why}");
+    let why = refuse(&plan, "sfc.queues.aqm.kmin", at(first, class), n(64));
+    assert!(why.contains("give it an `aqm`"), "{why}");
+    let mut lower = plan.clone();
+    set(&mut lower, PORTS, object("sfc.queues.threshold"), at(first, class), n(100)).unwrap();
+    let why = refuse(&lower, "sfc.queues.target", at(first, class), n(101));
+    assert!(why.contains("the target of 101 B is above 100 B"), "{why}");
+}
+
+#[test]
+fn the_point_and_the_proxy_keep_one_port() {
+    for name in ["sfcmUDPPort", "sfc_proxy.sfcmUDPPort"] {
+        let mut plan = whole();
+        set(&mut plan, PORTS, object(name), At::default(), ObjectValue::Number(50_000)).unwrap();
+        let ports = (plan.sfc.unwrap().point.udp_port, plan.proxy.unwrap().udp_port);
+        assert_eq!(ports, (50_000, 50_000));
+    }
+}
+
+#[test]
+fn a_queue_map_is_read_as_it_was_written() {
+    for map in [[0, 0, -4, 3, 0, -7, 6, 0], [-8, -8, 0, 0, 0, 0, 0, 1], [0; 8]] {
+        assert_eq!(QueueMap::new(map, MapReading::Partner).unwrap().numbers(), map);
+    }
+}

@@ -1,0 +1,230 @@
+//! Values of managed objects: what they are, which are in range, and their text.
+
+use core::fmt;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use core::str::FromStr;
+
+use crate::time::Duration;
+use crate::units::{Mac, PRIORITIES};
+
+/// The range of a number in a queue map (802.1Qcz 49.4.1.2.5).
+pub const QUEUE_MAP: (i8, i8) = (-8, 8);
+
+/// The value of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ObjectValue {
+    /// An address that is not there.
+    Unset,
+    /// True or false.
+    Bool(bool),
+    /// A number, in the unit of its kind.
+    Number(i64),
+    /// A MAC address.
+    Mac(Mac),
+    /// An IPv4 address.
+    Ipv4(Ipv4Addr),
+    /// An IPv6 address.
+    Ipv6(Ipv6Addr),
+    /// Traffic classes: bit n for class n.
+    Classes(u8),
+    /// A queue map: a number for each class.
+    QueueMap([i8; PRIORITIES]),
+    /// One of a few words.
+    Choice(&'static str),
+}
+
+/// What the values of an object are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// True or false.
+    Bool,
+    /// A number from `least` to `most`.
+    Number {
+        /// The lowest.
+        least: i64,
+        /// The highest.
+        most: i64,
+        /// What it counts.
+        unit: Unit,
+    },
+    /// A MAC address of a station, or none.
+    Mac,
+    /// An IPv4 address of a host, or none.
+    Ipv4,
+    /// An IPv6 address of a host, or none.
+    Ipv6,
+    /// A bit mask of traffic classes.
+    Classes,
+    /// A queue map.
+    QueueMap,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A counter.
+    Counter,
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Nothing in particular.
+    One,
+    /// Octets.
+    Octets,
+    /// Hundredths of seconds.
+    Centiseconds,
+    /// Picoseconds.
+    Picoseconds,
+    /// Parts of 65536.
+    Share,
+}
+
+impl Kind {
+    /// Whether a value is of the kind and in its range.
+    #[must_use]
+    pub fn takes(&self, value: &ObjectValue) -> bool {
+        match (self, value) {
+            (Self::Bool, ObjectValue::Bool(_)) | (Self::Classes, ObjectValue::Classes(_)) => true,
+            (Self::Mac | Self::Ipv4 | Self::Ipv6, ObjectValue::Unset) => true,
+            (Self::Number { least, most, .. }, ObjectValue::Number(n)) => {
+                (least..=most).contains(&n)
+            }
+            (Self::Mac, ObjectValue::Mac(mac)) => !mac.is_multicast() && *mac != Mac::default(),
+            (Self::Ipv4, ObjectValue::Ipv4(a)) => {
+                !(a.is_unspecified() || a.is_multicast() || a.is_broadcast() || a.is_loopback())
+            }
+            (Self::Ipv6, ObjectValue::Ipv6(a)) => {
+                !(a.is_unspecified() || a.is_multicast() || a.is_loopback())
+            }
+            (Self::QueueMap, ObjectValue::QueueMap(map)) => {
+                map.iter().all(|n| (QUEUE_MAP.0..=QUEUE_MAP.1).contains(n))
+            }
+            (Self::Choice(words), ObjectValue::Choice(word)) => words.contains(word),
+            _ => false,
+        }
+    }
+
+    /// Reads a value as it is written without a unit; numbers are in the kind's own.
+    #[must_use]
+    pub fn read(&self, text: &str) -> Option<ObjectValue> {
+        let text = text.trim();
+        let unset = matches!(text, "unset" | "none" | "-");
+        match self {
+            Self::Bool => match text {
+                "true" | "on" | "yes" => Some(ObjectValue::Bool(true)),
+                "false" | "off" | "no" => Some(ObjectValue::Bool(false)),
+                _ => None,
+            },
+            Self::Number { .. } => text.parse().ok().map(ObjectValue::Number),
+            Self::Mac | Self::Ipv4 | Self::Ipv6 if unset => Some(ObjectValue::Unset),
+            Self::Mac => Mac::from_str(text).ok().map(ObjectValue::Mac),
+            Self::Ipv4 => text.parse().ok().map(ObjectValue::Ipv4),
+            Self::Ipv6 => text.parse().ok().map(ObjectValue::Ipv6),
+            Self::Classes => classes(text).map(ObjectValue::Classes),
+            Self::QueueMap => {
+                let numbers: Vec<i8> =
+                    items(text).map(|n| n.parse().ok()).collect::<Option<_>>()?;
+                numbers.try_into().ok().map(ObjectValue::QueueMap)
+            }
+            Self::Choice(words) => {
+                words.iter().find(|word| **word == text).map(|word| ObjectValue::Choice(word))
+            }
+            Self::Counter => None,
+        }
+    }
+
+    /// A value as [`Self::read`] reads it, with its unit where that is better for people.
+    #[must_use]
+    pub fn show(&self, value: ObjectValue) -> String {
+        match (self, value) {
+            (Self::Number { unit, .. }, ObjectValue::Number(n)) => unit.show(n),
+            _ => value.to_string(),
+        }
+    }
+
+    /// Which values there are, in words.
+    #[must_use]
+    pub fn range(&self) -> String {
+        match self {
+            Self::Bool => "true or false".into(),
+            Self::Number { least, most, unit } => {
+                format!("{} to {}{}", unit.show(*least), unit.show(*most), unit.name())
+            }
+            Self::Mac => "a station's MAC address, or unset".into(),
+            Self::Ipv4 => "a host's IPv4 address, or unset".into(),
+            Self::Ipv6 => "a host's IPv6 address, or unset".into(),
+            Self::Classes => {
+                "traffic classes such as [3,4], or their bit mask from 0 to 255".into()
+            }
+            Self::QueueMap => {
+                let (least, most) = QUEUE_MAP;
+                format!("eight numbers from {least} to {most}, such as 0,0,0,-5,4,0,0,0")
+            }
+            Self::Choice(words) => words.join(" or "),
+            Self::Counter => "a counter".into(),
+        }
+    }
+}
+
+impl Unit {
+    fn show(self, n: i64) -> String {
+        match self {
+            Self::One | Self::Centiseconds | Self::Octets => n.to_string(),
+            Self::Picoseconds => Duration::from_picos(n.unsigned_abs()).to_string(),
+            Self::Share => {
+                let percent = format!("{:.4}", n as f64 * 100.0 / 65_536.0);
+                format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
+            }
+        }
+    }
+
+    /// What stands behind a range of such numbers.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::One | Self::Picoseconds | Self::Share => "",
+            Self::Octets => " octets",
+            Self::Centiseconds => " centiseconds",
+        }
+    }
+}
+
+/// The parts of a list, with or without brackets.
+fn items(text: &str) -> impl Iterator<Item = &str> {
+    let inner = text.trim_matches(|c| matches!(c, '[' | ']' | '{' | '}'));
+    inner.split([',', ' ']).filter(|item| !item.is_empty())
+}
+
+/// A number is a bit mask, as the object is one; a list, with brackets or commas, names classes.
+fn classes(text: &str) -> Option<u8> {
+    if text == "unset" || text == "none" {
+        return Some(0);
+    }
+    if let Some(digits) = text.strip_prefix("0x") {
+        return u8::from_str_radix(digits, 16).ok();
+    }
+    if let Ok(mask) = text.parse() {
+        return Some(mask);
+    }
+    items(text).try_fold(0, |mask, item| {
+        let class: u32 = item.parse().ok().filter(|n| (*n as usize) < PRIORITIES)?;
+        Some(mask | 1 << class)
+    })
+}
+
+impl fmt::Display for ObjectValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unset => f.write_str("unset"),
+            Self::Bool(b) => b.fmt(f),
+            Self::Number(n) => n.fmt(f),
+            Self::Mac(mac) => mac.fmt(f),
+            Self::Ipv4(address) => address.fmt(f),
+            Self::Ipv6(address) => address.fmt(f),
+            Self::Classes(mask) => {
+                let named = (0..8).filter(|n| mask >> n & 1 == 1).map(|n: u8| n.to_string());
+                write!(f, "[{}]", named.collect::<Vec<_>>().join(","))
+            }
+            Self::QueueMap(map) => f.write_str(&map.map(|n| n.to_string()).join(",")),
+            Self::Choice(word) => f.write_str(word),
+        }
+    }
+}
