@@ -1,5 +1,6 @@
 //! The whole way from text to plan: examples, refusals, defaults, and texts of any kind.
 
+mod congestion;
 mod defaults;
 mod examples;
 mod random;

@@ -216,8 +216,9 @@ pub enum PrecedenceName {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DcbxIsolation {
-    /// Traffic class to its part, `{3: 5, 4: -4}`, as the standard writes it: n is monitored for the
-    /// congesting class n - 1, -n is the congesting class of n - 1, -8 to 8. Default: `0`, no part.
+    /// Traffic class to its part, `{3: -5, 4: 4}`, as the standard writes it: -n says that the congesting
+    /// flows of the class go to class n - 1, n that those of n - 1 come to it, -8 to 8. Default: `0`, no
+    /// part.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queue_map: BTreeMap<Range, i8>,
     /// How many octets of a frame a message encapsulates, 0 to 512. Default: `48`, the least that

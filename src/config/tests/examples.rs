@@ -3,11 +3,14 @@
 use super::*;
 use crate::agents::{AgentsPlan, Method};
 use crate::buffer::{GroupKind, Ledger, SharedLimit};
+use crate::congestion::isolation::CimType;
+use crate::congestion::proxy::{CachePlan, PausePolicy};
 use crate::pfc::FlowControl;
 use crate::schedule::ClassPlan;
-use crate::switch::Trust;
+use crate::switch::{AttachedKind, Trust};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Priority, TrafficClass, Vid};
+use crate::wire::sfcm::Locator;
 
 /// Every example with its name.
 pub(super) fn all() -> Vec<(String, String)> {
@@ -139,6 +142,34 @@ fn one_port_finds_its_headroom_and_the_other_is_measured() {
         (local.bandwidth, local.algorithm),
         ([10, 10, 10, 60, 10, 0, 0, 0], [2, 2, 2, 2, 2, 0, 0, 0])
     );
+}
+
+#[test]
+fn the_rack_isolates_first_and_then_tells_sources() {
+    let file = example("sfc-tor.yaml");
+    let plan = &file.plan.congestion;
+    let (sfc, isolation) = (plan.sfc.as_ref().unwrap(), plan.isolation.as_ref().unwrap());
+    let classes = TrafficClass::ALL;
+    assert_eq!(isolation.machine.map.congesting(classes[3]), Some(classes[4]));
+    let watch = isolation.watches[0][3].unwrap();
+    assert_eq!((watch.low.0, watch.cim_above.0), (4_000, 40_000));
+    assert_eq!((sfc.point.monitored_queues, sfc.point.patience), (0x10, Duration::from_micros(20)));
+    let targets: Vec<_> = sfc.monitors.iter().map(|port| port[4].unwrap().target.0).collect();
+    // What one port says of a queue stands in place of all that is said for the switch.
+    assert_eq!(targets, [10_000, 10_000, 10_000, 10_000]);
+    let kinds: Vec<_> = plan.ports.iter().map(|port| port.kind).collect();
+    use AttachedKind::{Discovered, Host, SfcHost, Switch};
+    assert_eq!(kinds, [Host, SfcHost, Discovered, Switch]);
+    assert_eq!(plan.ports[0].locator, Some(Locator::Incast));
+    assert_eq!(isolation.points[3].cim_port, 50_000);
+    let (at, peer) = isolation.peers[0];
+    assert_eq!((at, peer.cim_type), (port(3), CimType::L2));
+    let proxy = plan.proxy.as_ref().unwrap();
+    assert_eq!((proxy.udp_port, proxy.policy), (58_622, PausePolicy::standard()));
+    assert_eq!(proxy.cache, Some(CachePlan::standard()));
+    assert!(proxy.fabric.accept("10.1.2.3".parse().unwrap()));
+    assert!(!proxy.fabric.accept("11.0.0.1".parse().unwrap()));
+    assert!(plan.fast_cnp.is_none() && plan.qcn.is_none());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The whole way from text to plan: examples, refusals, defaults, topologies, texts of any kind.
 
 mod agents;
+mod congestion;
 mod defaults;
 mod examples;
 mod generators;

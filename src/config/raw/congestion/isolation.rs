@@ -134,7 +134,7 @@ pub struct IsolationPeer {
 #[serde(deny_unknown_fields)]
 pub struct IsolationQueue {
     /// Length of the monitored queue in octets above which every frame's flow is isolated. Default: 1 KB
-    /// per Gb/s of the port's rate. Not together with `aqm`.
+    /// per Gb/s of the port's rate, and at least 10 KB. Not together with `aqm`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Size>,
     /// The curve that picks congesting frames, in place of a threshold. Default: none.

@@ -117,7 +117,7 @@ pub struct PortSfc {
 #[serde(deny_unknown_fields)]
 pub struct SfcQueue {
     /// Queue length in octets above which every frame's flow is congesting. Default: 1 KB per Gb/s of
-    /// the port's rate, 8 us of what it sends. Not together with `aqm`.
+    /// the port's rate, 8 us of what it sends, and at least 10 KB. Not together with `aqm`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Size>,
     /// The curve that picks congesting frames, in place of a threshold. Default: none.

@@ -21,6 +21,8 @@ use crate::wire::sfcm::PORT_MIN;
 pub(super) const APART_MAX: Duration = Duration::from_secs(1);
 /// The default threshold is rate / 1,000,000: 1 KB per Gb/s.
 const THRESHOLD_RATE_DIVISOR: u64 = 1_000_000;
+/// But a few frames are no congestion at any rate.
+const THRESHOLD_MIN: u64 = 10_000;
 /// The least number that may be given to a life: one centisecond is the unit, but the virtual world
 /// runs for less.
 const LIFE: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(100 * 86_400));
@@ -76,8 +78,8 @@ pub(super) fn named<T>(said: &[SaidOf<'_, T>]) -> u8 {
 }
 
 /// Where a queue is congested, if nobody says.
-pub(super) const fn threshold(rate: BitsPerSec) -> Bytes {
-    Bytes(rate.get() / THRESHOLD_RATE_DIVISOR)
+pub(super) fn threshold(rate: BitsPerSec) -> Bytes {
+    Bytes((rate.get() / THRESHOLD_RATE_DIVISOR).max(THRESHOLD_MIN))
 }
 
 /// How congesting frames are picked; `kmin` is where that begins if nobody says.

@@ -1,0 +1,196 @@
+//! What sections about congestion come to, and what is only warned of.
+
+use super::*;
+use crate::congestion::isolation::{MapReading, QueueMap};
+use crate::congestion::qcn::PointPlan;
+use crate::congestion::sfc::SfcPlan;
+use crate::congestion::{Detect, EcnPlan};
+use crate::switch::{CongestionPlan, SfcmForm, SfcmFrom, SourceQp};
+use crate::time::Duration;
+use crate::units::{Bytes, TrafficClass};
+
+/// Two ports, the first lossless for some priorities.
+fn plan(sections: &str) -> (CongestionPlan, Vec<String>) {
+    let text = format!(
+        "{sections}\nports:\n  - {{name: a, device: net_null0, rate: 100G, pfc: {{enable: [3, 5]}}}}\n  \
+         - {{name: b, device: net_null1, rate: 25G}}\n"
+    );
+    let (file, warnings) = good(&text);
+    (file.plan.congestion, warnings)
+}
+
+fn silent(sections: &str) -> CongestionPlan {
+    let (plan, warnings) = plan(sections);
+    assert_eq!(warnings, Vec::<String>::new(), "{sections}");
+    plan
+}
+
+#[test]
+fn nothing_is_done_unless_it_is_asked_for() {
+    let plan = silent("");
+    assert!(plan.sfc.is_none() && plan.isolation.is_none() && plan.proxy.is_none());
+    assert!(plan.fast_cnp.is_none() && plan.qcn.is_none());
+}
+
+#[test]
+fn points_watch_what_pfc_protects_by_the_rate_of_each_port() {
+    let sfc = silent("sfc: {}").sfc.unwrap();
+    let default = SfcPlan { enabled: true, monitored_queues: 0b10_1000, ..SfcPlan::new() };
+    assert_eq!(SfcPlan { seed: default.seed, ..sfc.point }, default);
+    let monitor = |port: usize| sfc.monitors[port][3].unwrap();
+    for (port, threshold) in [(0, 100_000), (1, 25_000)] {
+        assert_eq!(monitor(port).detect, Detect::Length(Bytes(threshold)));
+        assert_eq!(monitor(port).target, Bytes(threshold / 2));
+    }
+    // What is monitored from some time on at run time has its numbers already.
+    assert!(sfc.monitors[1].iter().all(Option::is_some));
+    assert_eq!((sfc.form, sfc.from), (SfcmForm::Simplified, SfcmFrom::Swapped));
+    assert_eq!((sfc.transmit_priority.get(), sfc.dscp.get()), (7, 48));
+}
+
+#[test]
+fn a_slow_port_is_not_congested_by_a_few_frames() {
+    let text = "sfc: {}\nports: [{device: net_null0, rate: 1G, pfc: {enable: [3]}}]";
+    let sfc = good(text).0.plan.congestion.sfc.unwrap();
+    assert_eq!(sfc.monitors[0][3].unwrap().detect, Detect::Length(Bytes(10_000)));
+}
+
+#[test]
+fn queues_that_are_named_are_those_that_are_monitored() {
+    for (said, mask) in [
+        ("{queues: {6: {}}}", 0x40),
+        ("{queues: {0-1: {threshold: 1MB}}}", 0x03),
+        ("{sfcMonitoredQueues: 0x81}", 0x81),
+        ("{sfcMonitoredQueues: [0, 7], queues: {7: {}}}", 0x81),
+        ("{sfcMonitoredQueues: 0}", 0),
+    ] {
+        let sfc = silent(&format!("sfc: {said}")).sfc.unwrap();
+        assert_eq!(sfc.point.monitored_queues, mask, "{said}");
+    }
+}
+
+#[test]
+fn with_isolation_points_watch_where_it_moves_flows_to() {
+    let plan = silent("sfc: {}\ncongestion_isolation: {isolate: {3: 2}}");
+    let point = plan.sfc.unwrap().point;
+    assert_eq!(point.monitored_queues, 0b10_0100);
+    assert_eq!(point.patience, Duration::from_micros(10));
+    // Not while it is switched off.
+    let off = "congestion_isolation: {ci-master-enable: false, isolate: {3: 2}}";
+    let point = silent(&format!("sfc: {{}}\n{off}")).sfc.unwrap().point;
+    assert_eq!((point.monitored_queues, point.patience), (0b10_1000, Duration::ZERO));
+}
+
+#[test]
+fn objects_decide_what_else_follows_from_them() {
+    let sfc = silent("sfc: {sfcMinHeaderOctets: 100, sfcmIPv4Address: 10.0.0.9}").sfc.unwrap();
+    assert_eq!(sfc.form, SfcmForm::Encapsulated { min_header_octets: 100 });
+    assert_eq!(sfc.from, SfcmFrom::Own);
+    let sfc = silent("sfc: {sfcmIPv4Address: 10.0.0.9, from: swapped}").sfc.unwrap();
+    assert_eq!(sfc.from, SfcmFrom::Swapped);
+    let proxy = silent("sfc: {sfcmUDPPort: 50000, sfcMaxFlowLife: 30}\nfast_cnp: {}");
+    assert_eq!(proxy.sfc.unwrap().point.max_flow_life, Duration::from_millis(300));
+    let (plan, _) = plan("sfc: {sfcmUDPPort: 50000, sfcMaxFlowLife: 30}\nsfc_proxy: {cache: {}}");
+    let proxy = plan.proxy.unwrap();
+    assert_eq!((proxy.udp_port, proxy.cache.unwrap().life), (50_000, Duration::from_millis(300)));
+}
+
+#[test]
+fn lives_are_centiseconds_unless_they_say_otherwise() {
+    for (said, micros) in [("100", 1_000_000), ("7", 70_000), ("500us", 500), ("2s", 2_000_000)] {
+        let sfc = silent(&format!("sfc: {{sfcMaxFlowLife: {said}}}")).sfc.unwrap();
+        assert_eq!(sfc.point.max_flow_life, Duration::from_micros(micros), "{said}");
+    }
+}
+
+#[test]
+fn queue_maps_say_the_same_in_numbers_and_in_words() {
+    let map = |said: &str| {
+        silent(&format!("congestion_isolation: {said}")).isolation.unwrap().machine.map
+    };
+    let words = map("{isolate: {3: 4, 5: 4}}");
+    let class = TrafficClass::ALL;
+    assert_eq!(words.congesting(class[3]), Some(class[4]));
+    assert_eq!(words.congesting(class[5]), Some(class[4]));
+    assert_eq!(words.congesting(class[4]), None);
+    let one = map("{isolate: {3: 4}}");
+    assert_eq!(map("{queue-map: [0, 0, 0, -5, 4, 0, 0, 0]}"), one);
+    assert_eq!(map("{queue-map: {3: -5, 4: 4}}"), one);
+    assert_eq!(map("{queue-map: {3: 1, 4: -1}, map_reading: pair}"), one);
+    assert_eq!(QueueMap::new([0, 0, 0, -5, 4, 0, 0, 0], MapReading::Partner), Ok(one));
+}
+
+#[test]
+fn notifications_answer_the_frames_that_would_be_marked() {
+    let text = "fast_cnp: {source_qp: [{destination: 10.0.0.2, destination_qp: 2, source_qp: 3}]}\n\
+                ports: [{device: net_null0, rate: 10G, pfc: {enable: [3]},\n\
+                queues: {3: {ecn: {kmin: 10KB, kmax: 20KB, at: dequeue}}}},\n\
+                {device: net_null1, rate: 10G, fast_cnp: {queues: {3: {threshold: 7KB}}}},\n\
+                {device: net_null2, rate: 10G}]";
+    let file = good(text).0;
+    let cnp = file.plan.congestion.fast_cnp.as_ref().unwrap();
+    assert_eq!(cnp.detect[0][3], file.plan.ports[0].ecn[3].map(Detect::Aqm));
+    assert_eq!(cnp.detect[1][3], Some(Detect::Length(Bytes(7_000))));
+    let Some(Detect::Aqm(EcnPlan { kmin, kmax, .. })) = cnp.detect[2][3] else { panic!() };
+    assert_eq!((kmin, kmax), (Bytes(40_000), Bytes(160_000)));
+    assert!(cnp.detect.iter().all(|port| port.iter().flatten().count() == 1));
+    assert!(matches!(&cnp.source_qp, SourceQp::Configured(list) if list.len() == 1));
+}
+
+#[test]
+fn congestion_points_of_qcn_are_those_of_the_standard() {
+    let qcn = silent("qcn: {}").qcn.unwrap();
+    assert_eq!(qcn.points[1][5], Some(PointPlan::standard()));
+    assert_eq!(qcn.points[1][4], None);
+    let qcn = silent("qcn: {queues: {3: {set_point: 300KB, weight: -2}}}").qcn.unwrap();
+    let said = PointPlan { set_point: Bytes(300_000), weight: -2, ..PointPlan::standard() };
+    assert_eq!((qcn.points[0][3], qcn.points[0][5]), (Some(said), None));
+    assert!(said.is_sound());
+}
+
+#[test]
+fn machines_do_not_share_a_seed() {
+    let text = "switch: {seed: 7}\nsfc: {}\ncongestion_isolation: {isolate: {3: 4}}\n\
+                ports: [{device: net_null0, pfc: {enable: [3]}}]";
+    let plan = good(text).0.plan;
+    let seeds = [
+        plan.seed,
+        plan.congestion.sfc.unwrap().point.seed,
+        plan.congestion.isolation.unwrap().machine.seed,
+    ];
+    assert!(seeds[0] == 7 && seeds[1] != 7 && seeds[2] != 7 && seeds[1] != seeds[2], "{seeds:?}");
+}
+
+#[test]
+fn what_does_nothing_is_said() {
+    let none = "ports: [{device: net_null0}]";
+    for (text, what) in [
+        (format!("sfc: {{}}\n{none}"), "sfc: monitors no queue"),
+        (format!("qcn: {{}}\n{none}"), "qcn: concerns no queue"),
+        (
+            format!("congestion_isolation: {{}}\n{none}"),
+            "congestion_isolation: isolates nothing yet",
+        ),
+        (
+            format!("sfc_proxy: {{}}\n{none}"),
+            "ports[0].attached: the proxy has nobody to speak for",
+        ),
+        (
+            "sfc_proxy: {}\nports: [{device: net_null0, attached: host}]".into(),
+            "ports[0].attached: the proxy can pause this host for no priority",
+        ),
+        (
+            format!(
+                "sfc: {{form: simplified, sfcMinHeaderOctets: 64, queues: {{3: {{}}}}}}\n{none}"
+            ),
+            "sfc.sfcMinHeaderOctets: messages of the simplified form",
+        ),
+        (
+            format!("sfc: {{queues: {{3: {{threshold: 1GB}}}}}}\n{none}"),
+            "sfc.queues.3: congestion begins at 953.7 MiB, but the whole buffer has",
+        ),
+    ] {
+        let warnings = good(&text).1;
+        assert!(warnings.len() == 1 && warnings[0].contains(what), "{text}\n{warnings:?}");
+    }
+}
