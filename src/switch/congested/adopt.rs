@@ -65,7 +65,7 @@ impl Congested {
     /// Has all machines but isolation obey another plan, which was found to be sound.
     fn adopt(&mut self, new: CongestionPlan) {
         self.filter = Filter::new(&new);
-        self.floors = super::floors(&new, self.floors.len());
         *self.plan = new;
+        self.set_floors();
     }
 }
