@@ -30,7 +30,7 @@ fn a_flood_of_messages_and_destinations_costs_the_proxy_no_allocation() {
             now += Duration::from_micros(1);
             let address = |n: u32| IpAddr::V4(n.into());
             let message = Message {
-                ingress: fabric,
+                ingress: Some(fabric),
                 egress: Some(host),
                 sender: address(n),
                 host: address(1),

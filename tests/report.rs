@@ -39,6 +39,7 @@ fn run() -> RunSnapshot {
             shared_peak_bytes: 2000,
             fdb_entries: 2,
             fdb_full: 0,
+            congestion: None,
         },
         nics: vec![NicCounters { rx_missed: 5, ..NicCounters::default() }, NicCounters::default()],
         lossless_lost: 1,

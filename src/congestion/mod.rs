@@ -6,6 +6,7 @@ mod cnp_gate;
 mod dcqcn;
 mod detect;
 mod ecn;
+pub mod fast_cnp;
 mod flow_key;
 pub mod isolation;
 mod limit;

@@ -239,6 +239,19 @@ impl SfcPoint {
         self.streams.places()
     }
 
+    /// Flows in the table, those that are over and not yet taken out among them.
+    #[must_use]
+    pub const fn streams(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// The length up to which nothing of a queue is picked; the longest there is where it is not
+    /// monitored.
+    #[must_use]
+    pub const fn floor(&self, queue: Queue) -> Bytes {
+        self.queues[queue.index()].floor
+    }
+
     /// Whether a frame that joined a queue, now of `length`, can be one to tell of. If not,
     /// [`Self::on_enqueue`] need not be asked, and nobody has to find out what flow it is.
     #[inline]

@@ -76,6 +76,8 @@ pub struct Started {
     id: u16,
     caps: PortCaps,
     control: Pool,
+    /// What it receives into.
+    data: Pool,
     info: PortInfo,
     /// How its stamps are read, if it puts any on received frames.
     stamps: Option<(StampField, DeviceClock)>,
@@ -236,7 +238,8 @@ impl DpdkPort<Stopped> {
             tx_committed_max: Bytes(u64::from(limits.tx_committed) * u64::from(max_frame)),
         };
         let (id, stamps, clock) = (device.id, None, options.clock);
-        let state = Started { id, caps, control, info, stamps, clock, _stop: started };
+        let data = pool.clone();
+        let state = Started { id, caps, control, data, info, stamps, clock, _stop: started };
         Ok(DpdkPort { state, device })
     }
 }
@@ -340,6 +343,12 @@ impl Port for DpdkPort<Started> {
         // SAFETY: the port is started and this borrow of it unique.
         unsafe { sys::rte_eth_tx_done_cleanup(self.state.id, 0, 0) };
         self.state.control.frame(octets)
+    }
+
+    fn message_frame(&mut self, octets: &[u8]) -> Option<Mbuf> {
+        // From where received frames are: messages are as many as there is congestion, and pauses must
+        // never wait for their memory.
+        self.state.data.frame(octets)
     }
 
     #[inline]

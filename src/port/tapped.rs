@@ -49,6 +49,10 @@ impl<P: Port, T: Tap<P>> Port for Tapped<P, T> {
         self.port.control_frame(octets)
     }
 
+    fn message_frame(&mut self, octets: &[u8]) -> Option<P::Frame> {
+        self.port.message_frame(octets)
+    }
+
     #[inline]
     fn caps(&self) -> &PortCaps {
         self.port.caps()

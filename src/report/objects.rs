@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::table::Align::Left;
 use super::table::Table;
+use crate::stats::CongestionSnapshot;
 use crate::switch::CongestionPlan;
 use crate::switch::managed::{self, At, Object, ObjectValue, Scope, Section, Source, Unit};
 use crate::units::{PortId, TrafficClass};
@@ -97,6 +98,52 @@ pub fn object_rows(
         })
     };
     places.into_iter().filter_map(row).collect()
+}
+
+/// Gives the counters among the objects, of a switch with this plan, of the queues that it looks at.
+pub fn counted<'a>(
+    plan: &'a CongestionPlan,
+    snapshot: Option<&'a CongestionSnapshot>,
+) -> impl Fn(Object, At) -> Option<u64> + 'a {
+    move |object, at| {
+        let snapshot = snapshot?;
+        let port = at.port.map(PortId::index);
+        let class = at.class.map(TrafficClass::index);
+        let looked_at = |is: fn(&CongestionPlan, usize, usize) -> Option<bool>| match (port, class)
+        {
+            (Some(port), Some(class)) => is(plan, port, class) == Some(true),
+            _ => true,
+        };
+        match object.name() {
+            "sfcTransmittedSFCMs" => {
+                let sfc = snapshot.sfc.as_ref()?;
+                let is = |plan: &CongestionPlan, port: usize, class: usize| {
+                    Some(plan.sfc.as_ref()?.monitors.get(port)?[class].is_some())
+                };
+                looked_at(is).then_some(())?;
+                Some(match (port, class) {
+                    (None, _) => sfc.counters.transmitted_sfcms,
+                    (Some(port), None) => sfc.of_port(port).transmitted_sfcms,
+                    (Some(port), Some(class)) => sfc.queues.get(port)?[class].transmitted_sfcms,
+                })
+            }
+            "ieee8021CnCpTransmittedCnms" => {
+                let qcn = snapshot.qcn.as_ref()?;
+                let is = |plan: &CongestionPlan, port: usize, class: usize| {
+                    Some(plan.qcn.as_ref()?.points.get(port)?[class].is_some())
+                };
+                looked_at(is).then_some(())?;
+                Some(match (port, class) {
+                    (None, _) => qcn.total().transmitted_cnms,
+                    (Some(port), None) => {
+                        qcn.queues.get(port)?.iter().map(|queue| queue.transmitted_cnms).sum()
+                    }
+                    (Some(port), Some(class)) => qcn.queues.get(port)?[class].transmitted_cnms,
+                })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A value in JSON.

@@ -74,6 +74,7 @@ pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters
         shared_peak_bytes: 0,
         fdb_entries: 0,
         fdb_full: 0,
+        congestion: None,
     };
     let mut lossless_lost = 0;
     let mut ports = Vec::new();
@@ -86,6 +87,11 @@ pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters
         whole.shared_peak_bytes += part.shared_peak_bytes;
         whole.fdb_entries = whole.fdb_entries.max(part.fdb_entries);
         whole.fdb_full = whole.fdb_full.max(part.fdb_full);
+        match (&mut whole.congestion, part.congestion) {
+            (Some(sum), Some(more)) => sum.add(&more),
+            (sum @ None, first) => *sum = first,
+            (Some(_), None) => {}
+        }
         lossless_lost += lost;
         ports.push(part.ports.into_iter());
     }
@@ -121,6 +127,7 @@ mod tests {
                 shared_peak_bytes: 20,
                 fdb_entries: at,
                 fdb_full: 0,
+                congestion: None,
             },
             lossless_lost: 1,
         }

@@ -101,6 +101,12 @@ drop_reasons! {
     /// A congestion isolation message (802.1Qcz) to a port's own point that could not be read or was not
     /// believed; isolation's counters say why.
     CimRefused: Control = "cim_refused",
+    /// To the UDP port of source flow control messages, and not a valid one (P802.1Qdw).
+    SfcmMalformed: Frame = "sfcm_malformed",
+    /// A source flow control message that the proxy's policy refuses; its counters say why.
+    SfcmRefused: Frame = "sfcm_refused",
+    /// A message about congestion to an address that the switch has not learnt: those are not flooded.
+    MessageUnknown: Frame = "message_unknown",
     /// Its lossy priority group is at its shared limit; or it is a further copy of a flooded frame,
     /// which never uses headroom, and its group is.
     SharedLimit: Congestion = "shared_limit",

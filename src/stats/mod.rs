@@ -3,8 +3,13 @@
 //! The data plane owns its counters as plain integers; whoever wants to see them asks for a
 //! [`SwitchSnapshot`] between two polls. Names follow SAI/SONiC and IEEE8021-PFC-MIB.
 
+mod congestion;
 mod drops;
 
+pub use congestion::{
+    CongestionSnapshot, FastCnpCounters, ProxyCounters, ProxyPortCounters, ProxySnapshot,
+    QcnCounters, QcnSnapshot, SfcCounters, SfcQueueCounters, SfcSnapshot,
+};
 pub use drops::{DropKind, DropReason, Drops};
 
 use crate::time::{Duration, Instant};
@@ -119,6 +124,8 @@ pub struct SwitchSnapshot {
     pub fdb_entries: u64,
     /// Addresses not learnt because the table was full.
     pub fdb_full: u64,
+    /// What was done about congesting flows; nothing where nothing is.
+    pub congestion: Option<Box<CongestionSnapshot>>,
 }
 
 /// The sums that must be equal: every frame in is a frame out, held, or in a named drop.

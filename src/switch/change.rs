@@ -245,7 +245,9 @@ impl<W: World> Switch<W> {
             if let Some(shaper) = &mut port.shaper {
                 shaper.set_rate(rate);
             }
+            self.proxy_rate(now, at, rate);
         }
+        let port = &mut self.ports[at];
         let went_down = port.up && !up;
         port.up = up;
         let rate = port.rate;
@@ -253,6 +255,7 @@ impl<W: World> Switch<W> {
         if went_down {
             self.ports[at].receiver.clear(now);
             self.ports[at].sender.on_link_down();
+            self.proxy_link_down(at);
             self.fdb.flush(Some(id));
             self.flush_port(now, at, DropReason::Flushed);
         }
@@ -276,6 +279,7 @@ impl<W: World> Switch<W> {
         state.sender.set_mode(now, mode);
         state.receiver.set_mode(now, mode);
         state.straight = obeys_nothing(mode);
+        self.proxy_mode(at, mode);
         Ok(())
     }
 
@@ -306,6 +310,7 @@ impl<W: World> Switch<W> {
             port.scheduler.clear_peaks();
         }
         self.congested.clear_isolation_counters();
+        self.congested.clear_counters();
         self.given = 0;
         self.taken = held;
     }

@@ -1,6 +1,7 @@
 //! Flow control beside the way of a frame: pauses received, pauses sent, the storm watchdog.
 
 use super::Switch;
+use crate::congestion::proxy::PauseTimes;
 use crate::frame::Frame;
 use crate::pfc::{Demand, PauseVector, StormAction, StormEvent};
 use crate::port::Port;
@@ -101,50 +102,62 @@ impl<W: World> Switch<W> {
         if !port.up || !port.control.is_empty() || !port.link_free(now) {
             return progressed;
         }
-        match port.sender.due(now) {
-            None => progressed,
-            Some(demand) => self.send_pause(now, at, &demand) | progressed,
+        let own = port.sender.due(now);
+        if own.is_none() && now < port.proxy_due {
+            return progressed;
         }
+        self.send_pause(now, at, own.as_ref()) | progressed
     }
 
-    /// Makes one pause frame and gives it to the port.
+    /// Makes one pause frame and gives it to the port: `own`, which the port's groups want, with what
+    /// the proxy adds, or what the proxy wants.
     #[cold]
-    fn send_pause(&mut self, now: Instant, at: usize, demand: &Demand) -> bool {
+    fn send_pause(&mut self, now: Instant, at: usize, own: Option<&Demand>) -> bool {
         let mut octets = [0; FRAME_LEN];
-        let port = &mut self.ports[at];
-        let mac = self.tables[port.id.index()].mac;
-        let (named, paused) = match demand {
-            Demand::Pfc(vector) => {
-                let mut repr = pfc::Repr::new(mac);
-                let mut paused = PrioritySet::EMPTY;
-                for p in vector.enabled.iter() {
-                    let time = vector.time[p.index()];
-                    repr.set(p, time);
-                    if time.0 > 0 {
-                        paused.insert(p);
-                    }
-                }
-                repr.emit(&mut octets).expect("a pause frame has its size");
-                (vector.enabled, paused)
-            }
-            Demand::Pause(time) => {
+        let mac = self.tables[self.ports[at].id.index()].mac;
+        let said = match own {
+            Some(Demand::Pause(time)) => {
                 let repr = pause::Repr::new(mac, *time);
                 repr.emit(&mut octets).expect("a pause frame has its size");
-                (PrioritySet::ALL, if time.0 > 0 { PrioritySet::ALL } else { PrioritySet::EMPTY })
+                None
             }
+            Some(Demand::Pfc(vector)) => {
+                let PauseVector { enabled: named, time } = *vector;
+                self.with_proxy(now, at, Some(PauseTimes { named, time }))
+            }
+            None => match self.with_proxy(now, at, None) {
+                None => return false,
+                said => said,
+            },
         };
+        if let Some(said) = &said {
+            let mut repr = pfc::Repr::new(mac);
+            said.named.iter().for_each(|p| repr.set(p, said.time[p.index()]));
+            repr.emit(&mut octets).expect("a pause frame has its size");
+        }
+        let port = &mut self.ports[at];
         let Some(frame) = port.port.control_frame(&octets) else { return false };
         port.occupy_link(now, frame.wire_len());
         port.control.push(frame);
-        port.sender.on_sent(now, demand);
-        port.counters.originated += 1;
-        match demand {
-            Demand::Pfc(_) => {
-                named.iter().for_each(|p| port.counters.priorities[p.index()].pfc_tx_frames += 1);
-            }
-            Demand::Pause(_) => port.counters.pause_tx_frames += 1,
+        if let Some(demand) = own {
+            port.sender.on_sent(now, demand);
         }
+        port.counters.originated += 1;
+        let (named, paused) = match (&said, own) {
+            (Some(PauseTimes { named, time }), _) => {
+                named.iter().for_each(|p| port.counters.priorities[p.index()].pfc_tx_frames += 1);
+                (*named, named.iter().filter(|p| time[p.index()].0 > 0).collect())
+            }
+            (None, demand) => {
+                port.counters.pause_tx_frames += 1;
+                let resumes = matches!(demand, Some(Demand::Pause(Quanta(0))));
+                (PrioritySet::ALL, if resumes { PrioritySet::EMPTY } else { PrioritySet::ALL })
+            }
+        };
         self.events.pause_sent(now, port.id, named, paused);
+        if let Some(said) = &said {
+            self.proxy_sent(now, at, said, own.is_none());
+        }
         self.hand_control_to_port(at);
         true
     }

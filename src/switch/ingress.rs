@@ -53,6 +53,19 @@ impl<W: World> Switch<W> {
         if self.congested.filter.wants(frame.head()) {
             return self.ingest_message(now, at, frame);
         }
+        self.ingest_usual(now, at, frame);
+    }
+
+    /// As [`Self::ingest`], for what somebody has looked at already.
+    #[inline(never)]
+    pub(super) fn ingest_known(&mut self, now: Instant, at: usize, frame: W::Frame) {
+        self.ingest_usual(now, at, frame);
+    }
+
+    /// A frame that is no message.
+    #[inline(always)]
+    fn ingest_usual(&mut self, now: Instant, at: usize, frame: W::Frame) {
+        let (port, wire_len) = (&self.ports[at], frame.wire_len());
         if let Some(flow) = Flow::of(frame.head()) {
             if let Some(decision) = port.shortcuts.find(now, self.fdb.version(), flow) {
                 if wire_len <= self.max_frame {
@@ -86,16 +99,22 @@ impl<W: World> Switch<W> {
 
     /// A frame to be forwarded.
     #[inline]
-    fn ingest_data(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta) {
+    pub(super) fn ingest_data(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta) {
+        self.note_received(now, at, frame.wire_len(), meta);
+        self.flow_begins(now, at, &frame, meta);
+        self.forward(now, at, frame, meta);
+    }
+
+    /// Counts a frame that is to be forwarded, and learns from it.
+    #[inline]
+    pub(super) fn note_received(&mut self, now: Instant, at: usize, wire_len: u32, meta: &Meta) {
         let port = &mut self.ports[at];
         let id = port.id;
-        let wire_len = frame.wire_len();
         let counters = &mut port.counters.priorities[meta.priority.index()];
         counters.rx_frames += 1;
         counters.rx_bytes += u64::from(wire_len);
         self.events.received(now, id, meta.priority, wire_len);
         self.learn(now, id, meta);
-        self.forward(now, at, frame, meta);
     }
 
     /// A frame of a flow for which everything was decided before.
@@ -282,8 +301,14 @@ impl<W: World> Switch<W> {
 
     /// Takes an admitted frame that another worker handed over.
     pub(super) fn accept(&mut self, now: Instant, item: Transit<W::Frame>) {
-        let Transit { mut frame, charge, egress, ingress, priority } = item;
+        let Transit { mut frame, mut charge, egress, ingress, priority } = item;
         let to = self.local(egress).expect("a frame is handed to the owner of its egress port");
+        if self.congested.filter.wants(frame.head()) {
+            match self.accept_message(now, to, frame, charge, ingress) {
+                Some(goes_on) => (frame, charge) = goes_on,
+                None => return,
+            }
+        }
         let verdict = match self.ports[to].up {
             true => self.egress_verdict(now, ingress, to, priority, &mut frame),
             false => Err(DropReason::EgressDown),

@@ -67,6 +67,8 @@ pub(super) struct PortState<W: World> {
     /// When they have something to do, as of when they last did something: never where there are
     /// none. What it is found from lies in so many places that a poll should not look there.
     pub(super) agents_due: Instant,
+    /// When the proxy has a pause to send here: never where there is none.
+    pub(super) proxy_due: Instant,
     /// When the last burst was found, where that matters to agents.
     pub(super) found_at: Instant,
     /// When a driver that polls ports by their deadlines was told to look at this one again.
@@ -100,6 +102,7 @@ impl<W: World> PortState<W> {
             watchdog: Watchdog::new(&plan.watchdog),
             agents,
             agents_due,
+            proxy_due: Instant::NEVER,
             found_at: Instant::ZERO,
             deadline: Instant::ZERO,
             counters: PortCounters::default(),
@@ -174,9 +177,10 @@ impl<W: World> PortState<W> {
         if !(busy && pause) {
             at = at.min(self.sender.next_deadline());
         }
-        // So does a frame of an agent.
+        // So do a frame of an agent and a pause of the proxy.
         let free = self.shaper.as_ref().map_or(Instant::ZERO, Shaper::free_at);
-        at = at.min(if busy { self.agents_due.max(free) } else { self.agents_due });
+        let due = self.agents_due.min(self.proxy_due);
+        at = at.min(if busy { due.max(free) } else { due });
         // The end of a pause lets a frame go that waits. Where none does nothing happens then, and
         // nobody asks the receiver, which would go on to name a time that has passed.
         if self.scheduler.is_empty() { at } else { at.min(self.receiver.next_deadline()) }

@@ -122,7 +122,7 @@ impl<W: World> Switch<W> {
 
     /// Routes an IP packet: checks it, takes a hop off, and gives it its new addresses
     /// (RFC 1812 5.2; no ICMP errors are sent, the drops are counted instead).
-    fn route_ip(
+    pub(super) fn route_ip(
         &self,
         at: usize,
         frame: &mut W::Frame,

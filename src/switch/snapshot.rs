@@ -16,6 +16,7 @@ impl<W: World> Switch<W> {
         let octets = |cells: Cells| u64::from(cells.0) * u64::from(self.ledger.cell_bytes());
         let (shared_used, shared_peak) =
             (octets(self.ledger.shared_used()), octets(self.ledger.shared_peak()));
+        let congestion = self.congestion_snapshot();
         let Self { ports, tables, ledger, .. } = self;
         SwitchSnapshot {
             name: self.name.clone(),
@@ -31,6 +32,7 @@ impl<W: World> Switch<W> {
             shared_peak_bytes: shared_peak,
             fdb_entries: self.fdb.len() as u64,
             fdb_full: self.fdb.refused(),
+            congestion,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod bridge;
 mod buffer;
+mod congested;
 mod flow_control;
 mod fuzz;
 mod isolation;

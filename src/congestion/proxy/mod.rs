@@ -38,8 +38,9 @@ pub use plan::{CachePlan, Kind, PausePolicy, PortPlan, ProxyPlan, Remember, Send
 /// What an SFCM and the switch's own tables say of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// The port that it came in by.
-    pub ingress: PortId,
+    /// The port that it came in by; nothing where the switch made it itself, or judged its sender where
+    /// it came in.
+    pub ingress: Option<PortId>,
     /// The port that it would leave by; nothing where the switch has no way to its destination.
     pub egress: Option<PortId>,
     /// The IP address that it came from: the data's destination, or the congested switch.
@@ -192,6 +193,14 @@ impl Proxy {
         outcome
     }
 
+    /// A message came in that leaves by a port of another worker, which cannot know any more where it
+    /// came from: whether it may. One that may not is counted here.
+    pub fn admits(&mut self, ingress: PortId, sender: IpAddr) -> bool {
+        let admitted = self.trusts(ingress, sender);
+        self.refused[Refusal::Sender as usize] += u64::from(!admitted);
+        admitted
+    }
+
     /// The first frame of a flow came from the host at `ingress`. If its destination is known to be
     /// congested the host is paused at once; gives whether it is paused for longer now.
     pub fn on_flow(
@@ -309,18 +318,23 @@ impl Proxy {
         self.cache.as_ref().map_or_else(CacheCounters::default, Cache::counters)
     }
 
-    /// The host's port that a message is for, nothing if it goes on, or why it ends here. What costs
-    /// the policy something comes last, so that what is wrong anyway uses nothing up.
-    fn judge(&mut self, now: Instant, message: &Message) -> Result<Option<PortId>, Refusal> {
-        let senders = match self.ports[message.ingress.index()].kind {
+    /// Whether messages of `sender` are accepted from `ingress`.
+    fn trusts(&self, ingress: PortId, sender: IpAddr) -> bool {
+        let senders = match self.ports[ingress.index()].kind {
             Kind::Fabric => &self.fabric,
             Kind::Host { .. } => &self.hosts,
         };
-        if !senders.accept(message.sender) {
+        senders.accept(sender)
+    }
+
+    /// The host's port that a message is for, nothing if it goes on, or why it ends here. What costs
+    /// the policy something comes last, so that what is wrong anyway uses nothing up.
+    fn judge(&mut self, now: Instant, message: &Message) -> Result<Option<PortId>, Refusal> {
+        if message.ingress.is_some_and(|ingress| !self.trusts(ingress, message.sender)) {
             return Err(Refusal::Sender);
         }
         let egress = message.egress.ok_or(Refusal::NotRouted)?;
-        if egress == message.ingress {
+        if Some(egress) == message.ingress {
             return Err(Refusal::Reflected);
         }
         let port = &mut self.ports[egress.index()];

@@ -19,20 +19,33 @@ mod adopt;
 mod cim;
 mod cim_in;
 mod discovered;
+mod draft;
 mod filter;
 mod isolate;
+mod notify;
 mod originate;
+mod relay;
+mod seen;
+mod snapshot;
+mod source_flow;
 
 use super::Switch;
-use super::plan::{CongestionPlan, SwitchPlan};
+use super::classify::{Class, classify};
+use super::plan::{Attached, AttachedKind, CongestionPlan, SwitchPlan};
 use super::port_state::Queued;
+use crate::congestion::Queue;
 use crate::congestion::isolation::{Hold, Isolation};
-use crate::congestion::{Detect, Queue};
+use crate::congestion::sfc::Locator;
 use crate::frame::Frame;
+use crate::stats::CongestionSnapshot;
 use crate::time::Instant;
 use crate::units::{Bytes, PRIORITIES, PortId, Priority, PrioritySet, TrafficClass};
 use crate::world::World;
 pub(super) use filter::Filter;
+use notify::{Notifier, Quantizer};
+use relay::Relay;
+use seen::Seen;
+use source_flow::SourceFlow;
 
 /// The machines of one worker.
 pub(super) struct Congested {
@@ -41,8 +54,18 @@ pub(super) struct Congested {
     floors: Box<[u64]>,
     /// What the machines obey, with every managed object that was written since the start.
     plan: Box<CongestionPlan>,
+    /// How many ports the switch has.
+    ports: usize,
     pub(super) isolation: Option<Box<Isolation>>,
     cims: Option<Box<cim::Cims>>,
+    pub(super) sfc: Option<Box<SourceFlow>>,
+    pub(super) relay: Option<Box<Relay>>,
+    pub(super) notifier: Option<Box<Notifier>>,
+    pub(super) quantizer: Option<Box<Quantizer>>,
+    /// Whether a message is on its way through forwarding, about which none is made.
+    telling: bool,
+    /// What had been counted when counters were cleared last.
+    base: Box<CongestionSnapshot>,
 }
 
 /// Where a frame goes at its egress port.
@@ -57,13 +80,42 @@ pub(super) struct Placed {
 
 impl Congested {
     pub(super) fn new(plan: &SwitchPlan) -> Self {
-        Self {
+        let ports = plan.ports.len();
+        let mut congested = Self {
             filter: Filter::new(&plan.congestion),
-            floors: floors(&plan.congestion, plan.ports.len() * PRIORITIES),
+            floors: vec![u64::MAX; ports * PRIORITIES].into_boxed_slice(),
             plan: Box::new(plan.congestion.clone()),
+            ports,
             isolation: isolate::machine(plan),
             cims: plan.congestion.isolation.as_ref().map(|ci| Box::new(cim::Cims::new(plan, ci))),
+            sfc: SourceFlow::new(plan),
+            relay: Relay::new(plan),
+            notifier: Notifier::new(plan),
+            quantizer: Quantizer::new(plan),
+            telling: false,
+            base: Box::default(),
+        };
+        for n in 0..ports {
+            let attached = plan.congestion.ports.get(n).copied().unwrap_or_default();
+            let port = queue_of(n, TrafficClass::MIN).port;
+            congested.set_locator(port, locator(&attached));
         }
+        congested.set_floors();
+        congested
+    }
+
+    /// Takes note of which queues are looked at from which length on, after any machine's plan changed.
+    pub(super) fn set_floors(&mut self) {
+        let Self { sfc, notifier, quantizer, .. } = &*self;
+        let floor = |n: usize| {
+            let queue = queue_of(n / PRIORITIES, TrafficClass::ALL[n % PRIORITIES]);
+            let sfc = sfc.as_ref().map_or(u64::MAX, |sfc| sfc.point.floor(queue).0);
+            let cnp = notifier.as_ref().map_or(u64::MAX, |of| of.machine.floor(queue).0);
+            // Samples are counted in octets that came, however short the queue is.
+            let sampled = quantizer.as_ref().is_some_and(|of| of.has(queue));
+            sfc.min(cnp).min(if sampled { 0 } else { u64::MAX })
+        };
+        self.floors = (0..self.floors.len()).map(floor).collect();
     }
 
     /// The priorities of a port whose frames nobody looks at as long as they find an empty queue.
@@ -82,34 +134,6 @@ impl Congested {
     pub(super) fn floor(&self, port: PortId, class: TrafficClass) -> u64 {
         self.floors[port.index() * PRIORITIES + class.index()]
     }
-}
-
-/// By port and traffic class, the length that a queue may have before anybody looks at its frames.
-fn floors(congestion: &CongestionPlan, queues: usize) -> Box<[u64]> {
-    let mut floors = vec![u64::MAX; queues];
-    let mut lower = |by_port: &[[Option<Bytes>; PRIORITIES]]| {
-        for (floor, at) in floors.iter_mut().zip(by_port.iter().flatten()) {
-            *floor = at.map_or(*floor, |at| at.0.min(*floor));
-        }
-    };
-    if let Some(sfc) = &congestion.sfc {
-        let of = |monitors: &[Option<crate::congestion::sfc::Monitor>; PRIORITIES]| {
-            monitors.map(|monitor| monitor.map(|m| m.detect.floor()))
-        };
-        lower(&sfc.monitors.iter().map(of).collect::<Vec<_>>());
-    }
-    if let Some(cnp) = &congestion.fast_cnp {
-        let of = |detect: &[Option<Detect>; PRIORITIES]| detect.map(|d| d.map(|d| d.floor()));
-        lower(&cnp.detect.iter().map(of).collect::<Vec<_>>());
-    }
-    if let Some(qcn) = &congestion.qcn {
-        // Samples are counted in octets that came, however short the queue is.
-        let of = |points: &[Option<crate::congestion::qcn::PointPlan>; PRIORITIES]| {
-            points.map(|point| point.map(|_| Bytes(0)))
-        };
-        lower(&qcn.points.iter().map(of).collect::<Vec<_>>());
-    }
-    floors.into_boxed_slice()
 }
 
 impl<W: World> Switch<W> {
@@ -137,20 +161,71 @@ impl<W: World> Switch<W> {
     #[cold]
     fn congests(
         &mut self,
-        _now: Instant,
-        _to: usize,
-        _of: (TrafficClass, Priority),
-        _length: u64,
+        now: Instant,
+        to: usize,
+        of: (TrafficClass, Priority),
+        length: u64,
         item: &Queued<W::Frame>,
     ) {
-        let _ = item.frame.head();
+        if core::mem::replace(&mut self.congested.telling, true) {
+            return;
+        }
+        let (head, octets) = (item.frame.head(), Bytes(item.frame.wire_len().into()));
+        let length = Bytes(length);
+        let queue = Queue { port: self.ports[to].id, class: of.0 };
+        let Congested { sfc, notifier, quantizer, .. } = &self.congested;
+        let picked = sfc.as_ref().is_some_and(|sfc| sfc.point.concerns(queue, length))
+            || notifier.as_ref().is_some_and(|of| length > of.machine.floor(queue));
+        let quantized = quantizer.is_some();
+        if let Some(seen) = Some(head).filter(|_| picked).and_then(Seen::of) {
+            self.tell_source(now, to, of, (length, octets), &seen);
+            self.notify_source(now, to, of.0, length, &seen);
+        }
+        if quantized {
+            self.quantize(now, to, of, (length, octets), head);
+        }
+        self.congested.telling = false;
     }
 
-    /// A message of somebody came in.
+    /// A message of somebody came in, or what looks like one.
     #[cold]
     pub(super) fn ingest_message(&mut self, now: Instant, at: usize, frame: W::Frame) {
-        if !self.hear_cim(now, at, &frame) {
-            self.ingest_unusual(now, at, frame);
+        if self.hear_cim(now, at, &frame) {
+            return;
+        }
+        let (port, wire_len) = (&self.ports[at], frame.wire_len());
+        let tables = &self.tables[port.id.index()];
+        let class = classify(tables, frame.head(), wire_len, self.max_frame);
+        let (true, Class::Data(meta)) = (port.up, class) else {
+            return self.ingest_unusual(now, at, frame);
+        };
+        let l3 = usize::from(meta.l3);
+        if self.congested.filter.is_sfcm(meta.ethertype, &frame.head()[l3..]) {
+            if let Some(frame) = self.ingest_sfcm(now, at, frame, &meta) {
+                self.ingest_data(now, at, frame, &meta);
+            }
+            return;
+        }
+        if self.congested.filter.learns() {
+            self.learn_queue_pair(now, frame.head(), l3, meta.ethertype);
+        }
+        self.ingest_known(now, at, frame);
+    }
+}
+
+/// The queue of a class at the port with this number.
+fn queue_of(port: usize, class: TrafficClass) -> Queue {
+    Queue { port: PortId::new(port as u16).expect("a port of the plan"), class }
+}
+
+/// Where congestion at a port is, as it was said or as far as its neighbour tells: before a host is
+/// where many send to one.
+const fn locator(attached: &Attached) -> Locator {
+    match (attached.locator, attached.kind) {
+        (Some(locator), _) => locator,
+        (None, AttachedKind::Switch) => Locator::InNetwork,
+        (None, AttachedKind::Host | AttachedKind::SfcHost | AttachedKind::Discovered) => {
+            Locator::Incast
         }
     }
 }

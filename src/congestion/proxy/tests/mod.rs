@@ -40,7 +40,7 @@ fn plan(rate: BitsPerSec) -> ProxyPlan {
 /// A message from the fabric to the host at [`HOST`], about a flow of priority 3.
 fn message(pause: Duration) -> Message {
     Message {
-        ingress: FABRIC,
+        ingress: Some(FABRIC),
         egress: Some(HOST),
         sender: ip("10.0.9.1"),
         host: ip("10.0.1.1"),

@@ -26,9 +26,9 @@ fn a_message_becomes_quanta_of_the_hosts_port_rounded_up() {
 fn each_wrong_message_is_counted_by_what_is_wrong_with_it() {
     let good = message(Duration::from_micros(10));
     let wrong = [
-        (Message { ingress: OTHER, ..good }, Refusal::Sender),
+        (Message { ingress: Some(OTHER), ..good }, Refusal::Sender),
         // Not even to another switch, which would take it for one of the fabric's.
-        (Message { ingress: OTHER, egress: Some(FABRIC), ..good }, Refusal::Sender),
+        (Message { ingress: Some(OTHER), egress: Some(FABRIC), ..good }, Refusal::Sender),
         (Message { egress: None, ..good }, Refusal::NotRouted),
         (Message { egress: Some(FABRIC), ..good }, Refusal::Reflected),
         (Message { flow_source: ip("10.0.1.2"), ..good }, Refusal::OtherHost),
@@ -78,7 +78,7 @@ fn senders_are_those_of_the_policy() {
     assert_eq!(proxy.on_message(us(1), &from("10.0.10.0")), refused);
     // An IPv4 address within an IPv6 one is another address.
     assert_eq!(proxy.on_message(us(1), &from("::ffff:10.0.9.1")), refused);
-    let host = Message { ingress: OTHER, ..good };
+    let host = Message { ingress: Some(OTHER), ..good };
     assert!(matches!(proxy.on_message(us(1), &host), Outcome::Paused(_)), "hosts may be let in");
 }
 

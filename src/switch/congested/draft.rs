@@ -1,0 +1,64 @@
+//! The frame of a message to the source of a frame: its addresses and tags turned round.
+
+use crate::units::{Mac, Priority};
+use crate::wire::{EtherType, WireError, ethernet, sfcm, vlan};
+
+/// Octets of the longest message with its tags: an SFCM over IPv6 that quotes the most of a frame.
+const LEN_MAX: usize = ethernet::HEADER_LEN + vlan::MAX_TAGS * vlan::TAG_LEN + sfcm::LEN_MAX;
+
+/// Octets of the shortest frame without its FCS (802.3 4A.2.3.2.4).
+const LEN_MIN: usize = 60;
+
+/// Octets of the two addresses.
+const ADDRESSES: usize = 12;
+
+/// Where the PCP stands in a tag's third octet.
+const PCP_SHIFT: u32 = 5;
+/// The upper bits of the VLAN identifier in that octet; between the two is the DEI, which is not copied.
+const VID_UPPER: u8 = 0x0f;
+
+/// A message in the making.
+pub(super) struct Draft {
+    octets: [u8; LEN_MAX],
+    len: usize,
+}
+
+impl Draft {
+    /// The headers of a message from `src` to the source of a frame, whose first octets are `head`, with
+    /// the tags that the frame has. The outermost says `priority`.
+    pub(super) fn answer(head: &[u8], walk: &vlan::Walk, src: Mac, priority: Priority) -> Self {
+        let mut octets = [0; LEN_MAX];
+        octets[..6].copy_from_slice(&walk.src.0);
+        octets[6..ADDRESSES].copy_from_slice(&src.0);
+        let tags = ADDRESSES..ADDRESSES + walk.tags * vlan::TAG_LEN;
+        octets[tags.clone()].copy_from_slice(&head[tags.clone()]);
+        if walk.tags > 0 {
+            let tci = &mut octets[ADDRESSES + 2];
+            *tci = *tci & VID_UPPER | priority.get() << PCP_SHIFT;
+        }
+        Self { octets, len: tags.end }
+    }
+
+    /// Adds what follows the headers: `len` octets behind `ethertype`, written by `emit`.
+    ///
+    /// # Errors
+    /// What `emit` says; then nothing was added.
+    pub(super) fn fill(
+        &mut self,
+        ethertype: EtherType,
+        len: usize,
+        emit: impl FnOnce(&mut [u8]) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
+        let start = self.len + 2;
+        let body = self.octets.get_mut(start..start + len).ok_or(WireError::NoRoom)?;
+        emit(body)?;
+        self.octets[self.len..start].copy_from_slice(&ethertype.0.to_be_bytes());
+        self.len = start + len;
+        Ok(())
+    }
+
+    /// The whole frame without its FCS.
+    pub(super) fn octets(&self) -> &[u8] {
+        &self.octets[..self.len.max(LEN_MIN)]
+    }
+}

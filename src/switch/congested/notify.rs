@@ -1,0 +1,275 @@
+//! Notifications to the sources of RoCEv2 flows (CNP), and those of Quantized Congestion Notification
+//! (CNM, 802.1Q Clauses 30 to 33), of which the switch is the congestion point.
+
+use super::draft::Draft;
+use super::queue_of;
+use super::seen::Seen;
+use super::source_flow::TTL;
+use crate::congestion::Queue;
+use crate::congestion::fast_cnp::{CnpPlan, FastCnp};
+use crate::congestion::qcn::{CongestionPoint, Feedback};
+use crate::stats::{FastCnpCounters, QcnCounters, QcnSnapshot};
+use crate::switch::Switch;
+use crate::switch::plan::{FastCnpPlan, QuantizedPlan, SourceQp, SwitchPlan};
+use crate::time::Instant;
+use crate::units::{Bytes, Dscp, Mac, PRIORITIES, PortId, Priority, TrafficClass};
+use crate::wire::cnm::{self, CpId};
+use crate::wire::flow::FiveTuple;
+use crate::wire::ip::{self, Ecn, Fragment};
+use crate::wire::roce::{self, Opcode, U24};
+use crate::wire::{EtherType, WireError, cnp, msdu, udp};
+use crate::world::World;
+
+/// Notifications of RoCEv2 of one worker.
+pub(in crate::switch) struct Notifier {
+    pub(super) machine: FastCnp,
+    priority: Priority,
+    dscp: Dscp,
+    unsent: u64,
+}
+
+impl Notifier {
+    /// What a plan wants.
+    pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
+        let of = plan.congestion.fast_cnp.as_ref()?;
+        let pairs = match &of.source_qp {
+            SourceQp::Learnt => vec![],
+            SourceQp::Configured(pairs) => {
+                let pair = |p: &crate::switch::plan::QueuePairs| {
+                    (p.destination, p.destination_qp, p.source_qp)
+                };
+                pairs.iter().map(pair).collect()
+            }
+        };
+        let (spacing, budget, flows, seed) = (of.spacing, of.budget, of.flows, plan.seed);
+        let machine = CnpPlan { spacing, budget, flows, seed, pairs };
+        let machine = FastCnp::new(&machine, plan.ports.len() as u16);
+        let mut made = Self { machine, priority: of.priority, dscp: of.dscp, unsent: 0 };
+        made.adopt(of);
+        Some(Box::new(made))
+    }
+
+    /// Obeys another plan from now on; flows and queue pairs that are known stay known.
+    pub(super) fn adopt(&mut self, plan: &FastCnpPlan) {
+        self.machine.set_limits(plan.spacing, plan.budget);
+        for (n, detect) in plan.detect.iter().enumerate() {
+            for (class, detect) in TrafficClass::ALL.into_iter().zip(detect) {
+                self.machine.set_detect(queue_of(n, class), *detect);
+            }
+        }
+        (self.priority, self.dscp) = (plan.priority, plan.dscp);
+    }
+
+    /// What was counted.
+    pub(super) const fn snapshot(&self) -> FastCnpCounters {
+        let of = self.machine.counters();
+        FastCnpCounters {
+            sent: of.answered.saturating_sub(self.unsent),
+            too_soon: of.too_soon,
+            over_budget: of.over_budget,
+            not_learnt: of.not_learnt,
+            ambiguous: of.ambiguous,
+            no_room: of.no_room,
+            unsent: self.unsent,
+            learnt: of.learnt,
+            unlearnt: of.unlearnt,
+        }
+    }
+
+    /// The notification about a frame of `flow` to queue pair `qp` of its source.
+    fn notification(
+        &self,
+        seen: &Seen<'_>,
+        flow: &FiveTuple,
+        qp: U24,
+        port: Mac,
+    ) -> Result<Draft, WireError> {
+        let repr = cnp::Repr {
+            src: flow.dst,
+            dst: flow.src,
+            dscp: self.dscp,
+            ecn: Ecn::NotEct,
+            ttl: TTL,
+            identification: 0,
+            src_port: flow.src_port,
+            p_key: roce::DEFAULT_P_KEY,
+            dest_qp: qp,
+        };
+        let mut draft = Draft::answer(seen.head, &seen.walk, port, self.priority);
+        draft.fill(repr.ethertype(), repr.buffer_len(), |body| repr.emit(body))?;
+        Ok(draft)
+    }
+}
+
+/// A packet that names the queue pair of a flow's source: the flow, and that.
+fn answer_of(head: &[u8], l3: usize, ethertype: EtherType) -> Option<(FiveTuple, U24)> {
+    let packet = ip::View::new(ethertype, &head[l3..]).ok()?;
+    let upper = packet.upper().ok().filter(|upper| upper.fragment == Fragment::Whole)?;
+    let udp = udp::View::new(upper.payload).ok()?;
+    let bth = roce::View::new(udp.payload()).ok()?;
+    if !matches!(bth.opcode(), Opcode::RC_ACKNOWLEDGE | Opcode::CNP) {
+        return None;
+    }
+    let answer = FiveTuple::of(&packet);
+    Some((FiveTuple { src: answer.dst, dst: answer.src, ..answer }, bth.dest_qp()))
+}
+
+/// The congestion points of one worker.
+pub(in crate::switch) struct Quantizer {
+    /// By port, then traffic class.
+    points: Box<[[Option<CongestionPoint>; PRIORITIES]]>,
+    unsent: Box<[[u64; PRIORITIES]]>,
+    priority: Priority,
+    msdu_octets: usize,
+}
+
+impl Quantizer {
+    /// What a plan wants.
+    pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
+        let of = plan.congestion.qcn.as_ref()?;
+        let seed = |n: usize, class: usize| plan.seed ^ ((n * PRIORITIES + class) as u64) << 32;
+        let points = of.points.iter().enumerate().map(|(n, points)| {
+            core::array::from_fn(|class| {
+                points[class].map(|point| CongestionPoint::new(point, seed(n, class)))
+            })
+        });
+        let points: Box<[_]> = points.collect();
+        let unsent = vec![[0; PRIORITIES]; points.len()].into_boxed_slice();
+        let msdu_octets = usize::from(of.msdu_octets).min(cnm::MSDU_MAX);
+        Some(Box::new(Self { points, unsent, priority: of.transmit_priority, msdu_octets }))
+    }
+
+    /// Obeys another plan from now on.
+    pub(super) fn adopt(&mut self, plan: &QuantizedPlan) {
+        let points = self.points.iter_mut().flatten().zip(plan.points.iter().flatten());
+        for (point, plan) in points {
+            if let (Some(point), Some(plan)) = (point, plan) {
+                point.set_plan(*plan);
+            }
+        }
+        self.priority = plan.transmit_priority;
+        self.msdu_octets = usize::from(plan.msdu_octets).min(cnm::MSDU_MAX);
+    }
+
+    /// Whether there is a point at a queue.
+    pub(super) fn has(&self, queue: Queue) -> bool {
+        self.points.get(queue.port.index()).is_some_and(|of| of[queue.class.index()].is_some())
+    }
+
+    /// A frame joined a queue: what a message about it says, if there is to be one.
+    fn on_enqueue(&mut self, queue: Queue, length: Bytes, octets: Bytes) -> Option<Feedback> {
+        let of = self.points.get_mut(queue.port.index())?;
+        of[queue.class.index()].as_mut()?.on_enqueue(length, octets)
+    }
+
+    /// The message.
+    fn message(
+        &self,
+        seen: &Seen<'_>,
+        feedback: &Feedback,
+        (queue, priority): (Queue, Priority),
+        port: Mac,
+    ) -> Result<Draft, WireError> {
+        let (_, all) = msdu::of_frame(seen.head)?;
+        let behind_tag = cn_tag(seen);
+        let repr = cnm::Repr {
+            flow_id: behind_tag,
+            feedback: feedback.quantized.get(),
+            cpid: CpId::of(port, queue.class.index() as u16),
+            q_offset: feedback.offset_units(),
+            q_delta: feedback.delta_units(),
+            priority,
+            dst: seen.walk.dst,
+            msdu: &all[..all.len().min(self.msdu_octets)],
+        };
+        let mut draft = Draft::answer(seen.head, &seen.walk, port, self.priority);
+        draft.fill(repr.ethertype(), repr.buffer_len(), |body| repr.emit(body))?;
+        Ok(draft)
+    }
+
+    /// What was counted.
+    pub(super) fn snapshot(&self, ports: usize) -> QcnSnapshot {
+        let queue = |n: usize, class: usize| {
+            let Some(point) = self.points.get(n).and_then(|of| of[class].as_ref()) else {
+                return QcnCounters::default();
+            };
+            let unsent = self.unsent[n][class];
+            let transmitted_cnms = point.answered().saturating_sub(unsent);
+            QcnCounters { samples: point.samples(), transmitted_cnms, unsent }
+        };
+        let queues = (0..ports).map(|n| core::array::from_fn(|class| queue(n, class)));
+        QcnSnapshot { queues: queues.collect() }
+    }
+}
+
+/// The flow identifier of a frame's CN-TAG (802.1Q 33.1), by which its source knows the flow.
+fn cn_tag(seen: &Seen<'_>) -> Option<u16> {
+    let flow = seen.head.get(seen.walk.l3..)?.first_chunk::<2>()?;
+    (seen.walk.ethertype == EtherType::CN_TAG).then(|| u16::from_be_bytes(*flow))
+}
+
+impl<W: World> Switch<W> {
+    /// Notifies the source of a RoCEv2 frame, if it is to be notified.
+    pub(super) fn notify_source(
+        &mut self,
+        now: Instant,
+        to: usize,
+        class: TrafficClass,
+        length: Bytes,
+        seen: &Seen<'_>,
+    ) {
+        let queue = Queue { port: self.ports[to].id, class };
+        let mac = self.port_mac(queue.port);
+        let Some(notifier) = &mut self.congested.notifier else { return };
+        let (Some(bth), Some((flow, _))) = (&seen.roce, &seen.ip) else { return };
+        // What goes back to a source is no data of its own, and notifications are never notified.
+        if matches!(bth.opcode(), Opcode::RC_ACKNOWLEDGE | Opcode::CNP) {
+            return;
+        }
+        if length <= notifier.machine.floor(queue) || !notifier.machine.picks(queue, length) {
+            return;
+        }
+        let Some(qp) = notifier.machine.on_picked(now, flow, bth.dest_qp()) else { return };
+        let (priority, draft) = (notifier.priority, notifier.notification(seen, flow, qp, mac));
+        let sent = draft.is_ok_and(|draft| self.originate(now, to, draft.octets(), priority));
+        if let Some(notifier) = self.congested.notifier.as_mut().filter(|_| !sent) {
+            notifier.unsent += 1;
+        }
+    }
+
+    /// Learns the queue pair of a flow's source, if the frame names one.
+    pub(super) fn learn_queue_pair(
+        &mut self,
+        now: Instant,
+        head: &[u8],
+        l3: usize,
+        ethertype: EtherType,
+    ) {
+        let Some(notifier) = &mut self.congested.notifier else { return };
+        if let Some((flow, qp)) = answer_of(head, l3, ethertype) {
+            notifier.machine.on_answer(now, &flow, qp);
+        }
+    }
+
+    /// Shows the queue's congestion point a frame, and sends what it answers.
+    pub(super) fn quantize(
+        &mut self,
+        now: Instant,
+        to: usize,
+        (class, priority): (TrafficClass, Priority),
+        (length, octets): (Bytes, Bytes),
+        head: &[u8],
+    ) {
+        let port: PortId = self.ports[to].id;
+        let (queue, mac) = (Queue { port, class }, self.port_mac(port));
+        let Some(quantizer) = &mut self.congested.quantizer else { return };
+        let Some(feedback) = quantizer.on_enqueue(queue, length, octets) else { return };
+        let Some(seen) = Seen::of(head).filter(|seen| !seen.is_message()) else { return };
+        let draft = quantizer.message(&seen, &feedback, (queue, priority), mac);
+        let priority = quantizer.priority;
+        let sent = draft.is_ok_and(|draft| self.originate(now, to, draft.octets(), priority));
+        if let Some(quantizer) = self.congested.quantizer.as_mut().filter(|_| !sent) {
+            quantizer.unsent[port.index()][class.index()] += 1;
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What was counted about congesting flows.
+
+use super::Congested;
+use crate::stats::CongestionSnapshot;
+use crate::switch::Switch;
+use crate::world::World;
+
+impl Congested {
+    /// Since the start.
+    fn counted(&self) -> CongestionSnapshot {
+        CongestionSnapshot {
+            sfc: self.sfc.as_ref().map(|sfc| sfc.snapshot(self.ports)),
+            proxy: self.relay.as_ref().map(|relay| relay.snapshot(self.ports)),
+            fast_cnp: self.notifier.as_ref().map(|notifier| notifier.snapshot()),
+            qcn: self.quantizer.as_ref().map(|quantizer| quantizer.snapshot(self.ports)),
+        }
+    }
+
+    /// Counters start again from zero.
+    pub(in crate::switch) fn clear_counters(&mut self) {
+        *self.base = self.counted();
+    }
+}
+
+impl<W: World> Switch<W> {
+    /// What this worker did about congesting flows; nothing where nothing is to be done.
+    #[must_use]
+    pub fn congestion_snapshot(&self) -> Option<Box<CongestionSnapshot>> {
+        let congested = &self.congested;
+        let counted = congested.counted();
+        (counted != CongestionSnapshot::default()).then(|| Box::new(counted.since(&congested.base)))
+    }
+}

@@ -1,0 +1,210 @@
+//! Source Flow Control on the way of a frame: the source of a congesting flow is told to pause, by a
+//! message that enters forwarding in the same poll (P802.1Qdw, 8.6.6 as proposed).
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::draft::Draft;
+use super::queue_of;
+use super::seen::Seen;
+use crate::congestion::Queue;
+use crate::congestion::sfc::{Joined, SfcPoint, Signal};
+use crate::stats::{SfcCounters, SfcQueueCounters, SfcSnapshot};
+use crate::switch::Switch;
+use crate::switch::plan::{SfcmForm, SfcmFrom, SourceFlowControlPlan, SwitchPlan};
+use crate::time::Instant;
+use crate::units::{BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, PortId, Priority, TrafficClass};
+use crate::wire::flow::FiveTuple;
+use crate::wire::ip::Ecn;
+use crate::wire::sfcm::{self, Form, Sfcm};
+use crate::wire::{WireError, datagram, msdu};
+use crate::world::World;
+
+/// Hops that a message may take: RFC 1700's default, since the source document gives none.
+pub(super) const TTL: u8 = 64;
+
+/// The points of one worker, and how their messages look.
+pub(in crate::switch) struct SourceFlow {
+    pub(super) point: SfcPoint,
+    transmit_priority: Priority,
+    dscp: Dscp,
+    form: SfcmForm,
+    from: SfcmFrom,
+    mac: Option<Mac>,
+    ipv4: Option<Ipv4Addr>,
+    ipv6: Option<Ipv6Addr>,
+    /// Messages that could not be made.
+    unsent: u64,
+    /// Congesting frames that were messages of other kinds.
+    messages: u64,
+}
+
+impl SourceFlow {
+    /// The points of a plan.
+    pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
+        let sfc = plan.congestion.sfc.as_ref()?;
+        let ports = plan.ports.len() as u16;
+        let point = SfcPoint::new(sfc.point, ports).expect("a plan that was checked");
+        let mut made = Self {
+            point,
+            transmit_priority: sfc.transmit_priority,
+            dscp: sfc.dscp,
+            form: sfc.form,
+            from: sfc.from,
+            mac: sfc.mac,
+            ipv4: sfc.ipv4,
+            ipv6: sfc.ipv6,
+            unsent: 0,
+            messages: 0,
+        };
+        made.adopt(sfc);
+        Some(Box::new(made))
+    }
+
+    /// Obeys another plan from now on; flows that are known stay known.
+    pub(super) fn adopt(&mut self, plan: &SourceFlowControlPlan) {
+        self.point.set_plan(plan.point).expect("a plan that was checked");
+        for (n, monitors) in plan.monitors.iter().enumerate() {
+            for (class, monitor) in TrafficClass::ALL.into_iter().zip(monitors) {
+                let queue = queue_of(n, class);
+                self.point.set_monitor(queue, *monitor).expect("a plan that was checked");
+            }
+        }
+        (self.transmit_priority, self.dscp) = (plan.transmit_priority, plan.dscp);
+        (self.form, self.from) = (plan.form, plan.from);
+        (self.mac, self.ipv4, self.ipv6) = (plan.mac, plan.ipv4, plan.ipv6);
+    }
+
+    /// What a frame that joined `queue` gives cause to tell its source.
+    fn on_enqueue(
+        &mut self,
+        now: Instant,
+        queue: Queue,
+        length: Bytes,
+        drain: BitsPerSec,
+        octets: Bytes,
+        seen: &Seen<'_>,
+    ) -> Option<Signal> {
+        if !self.point.concerns(queue, length) {
+            return None;
+        }
+        if seen.is_message() {
+            self.messages += 1;
+            return None;
+        }
+        self.point.on_enqueue(now, &Joined { queue, length, drain, octets, key: seen.key() })
+    }
+
+    /// The message that says so.
+    fn message(
+        &self,
+        seen: &Seen<'_>,
+        signal: &Signal,
+        priority: Priority,
+        port: Mac,
+    ) -> Result<Draft, WireError> {
+        let (flow, dscp) = seen.ip.ok_or(WireError::Unsupported)?;
+        let udp_port = self.point.plan().udp_port;
+        let headers = datagram::Repr {
+            src: self.sender(&flow),
+            dst: flow.src,
+            dscp: self.dscp,
+            ecn: Ecn::NotEct,
+            ttl: TTL,
+            src_port: udp_port,
+            dst_port: udp_port,
+        };
+        let mac = self.mac.unwrap_or(port);
+        let mut draft = Draft::answer(seen.head, &seen.walk, mac, self.transmit_priority);
+        let mut emit = |form: Form<'_>| {
+            let Signal { pause, locator, .. } = *signal;
+            let message = Sfcm { form, priority, dscp, pause, locator };
+            let repr = sfcm::Repr { headers, message };
+            draft.fill(repr.ethertype(), repr.buffer_len(), |body| repr.emit(body))
+        };
+        match self.form {
+            SfcmForm::Simplified => emit(Form::Simplified(flow))?,
+            SfcmForm::Encapsulated { min_header_octets } => {
+                let (_, all) = msdu::of_frame(seen.head)?;
+                let mut padded = [0; sfcm::MSDU_MIN];
+                let start = msdu::bounded(all, min_header_octets.into(), &mut padded);
+                // Headers that are so long that the flow is not within the octets that are quoted.
+                emit(Form::Encapsulated(start)).or_else(|_| emit(Form::Simplified(flow)))?;
+            }
+        }
+        Ok(draft)
+    }
+
+    /// Whose address a message about `flow` comes from.
+    fn sender(&self, flow: &FiveTuple) -> IpAddr {
+        let own = match flow.dst {
+            IpAddr::V4(_) => self.ipv4.map(IpAddr::V4),
+            IpAddr::V6(_) => self.ipv6.map(IpAddr::V6),
+        };
+        match self.from {
+            SfcmFrom::Swapped => flow.dst,
+            SfcmFrom::Own => own.unwrap_or(flow.dst),
+        }
+    }
+
+    /// What was counted.
+    pub(super) fn snapshot(&self, ports: usize) -> SfcSnapshot {
+        let (of, streams) = (self.point.counters(), self.point.stream_counters());
+        let counters = SfcCounters {
+            transmitted_sfcms: of.transmitted_sfcms.saturating_sub(self.unsent),
+            not_ip: of.not_ip,
+            about_itself: of.about_itself + self.messages,
+            unanswerable: of.unanswerable,
+            no_room: of.no_room,
+            not_yet: of.not_yet,
+            had_all: of.had_all,
+            too_soon: of.too_soon,
+            too_short: of.too_short,
+            over_budget: of.over_budget,
+            unsent: self.unsent,
+            streams_created: streams.created,
+            streams_removed: streams.removed,
+            streams_full: streams.full,
+            streams_crowded: streams.crowded,
+        };
+        let queue = |n: usize, class: usize| {
+            let of = self.point.queue_counters(queue_of(n, TrafficClass::ALL[class]));
+            SfcQueueCounters { congesting: of.congesting, transmitted_sfcms: of.transmitted_sfcms }
+        };
+        let queues: Vec<[SfcQueueCounters; PRIORITIES]> =
+            (0..ports).map(|n| core::array::from_fn(|class| queue(n, class))).collect();
+        SfcSnapshot { counters, streams: self.point.streams() as u64, queues }
+    }
+}
+
+impl<W: World> Switch<W> {
+    /// Tells the source of a frame to pause, if it is to be told.
+    pub(super) fn tell_source(
+        &mut self,
+        now: Instant,
+        to: usize,
+        (class, priority): (TrafficClass, Priority),
+        (length, octets): (Bytes, Bytes),
+        seen: &Seen<'_>,
+    ) {
+        let port = &self.ports[to];
+        let (queue, drain) = (Queue { port: port.id, class }, port.rate);
+        let mac = self.port_mac(port.id);
+        let Some(sfc) = &mut self.congested.sfc else { return };
+        let Some(signal) = sfc.on_enqueue(now, queue, length, drain, octets, seen) else { return };
+        let sent = match sfc.message(seen, &signal, priority, mac) {
+            Ok(draft) => {
+                let priority = sfc.transmit_priority;
+                self.originate(now, to, draft.octets(), priority)
+            }
+            Err(_) => false,
+        };
+        if let Some(sfc) = self.congested.sfc.as_mut().filter(|_| !sent) {
+            sfc.unsent += 1;
+        }
+    }
+
+    /// The address that a port's own frames come from.
+    pub(super) fn port_mac(&self, port: PortId) -> Mac {
+        self.tables[port.index()].mac
+    }
+}

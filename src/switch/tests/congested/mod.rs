@@ -1,0 +1,176 @@
+//! What the switch tells of congestion, and what it makes of what others tell: messages out of the right
+//! port in the poll that gave cause for them, octet for octet, and pauses of hosts by the proxy.
+
+mod forged;
+mod notify;
+mod point;
+mod proxy;
+
+use core::net::IpAddr;
+
+use crate::congestion::proxy::{CachePlan, PausePolicy, Senders};
+use crate::congestion::sfc::{Monitor, SfcPlan};
+use crate::congestion::{Detect, LimitPlan};
+use crate::stats::CongestionSnapshot;
+use crate::switch::testworld::*;
+use crate::switch::*;
+use crate::time::Duration;
+use crate::units::*;
+use crate::wire::flow::FiveTuple;
+use crate::wire::ip::{Ecn, Protocol};
+use crate::wire::sfcm::{self, Form, Locator, Sfcm};
+use crate::wire::{EtherType, datagram};
+
+const PORT: u16 = sfcm::PORT_DEFAULT;
+
+fn v4(n: u8) -> IpAddr {
+    [10, 0, 0, n].into()
+}
+
+fn v6(n: u8) -> IpAddr {
+    [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, n].into()
+}
+
+/// A UDP datagram of `len` octets in all in a frame from host `src` to host `dst`, with these ports.
+fn packet(
+    (src, dst): ((u8, IpAddr), (u8, IpAddr)),
+    tag: Option<(u8, u16)>,
+    ports: (u16, u16),
+    len: usize,
+) -> Vec<u8> {
+    let headers = datagram::Repr {
+        src: src.1,
+        dst: dst.1,
+        dscp: Dscp::new(26).unwrap(),
+        ecn: Ecn::Ect0,
+        ttl: 9,
+        src_port: ports.0,
+        dst_port: ports.1,
+    };
+    let mut packet = vec![0; len];
+    headers.emit(&mut packet).unwrap();
+    framed((host(src.0), host(dst.0)), tag, headers.ethertype(), &packet)
+}
+
+/// A packet in a frame from one address to another.
+fn framed(
+    (src, dst): (Mac, Mac),
+    tag: Option<(u8, u16)>,
+    ethertype: EtherType,
+    packet: &[u8],
+) -> Vec<u8> {
+    let mut out = frame(dst, src, tag, 0);
+    out.truncate(out.len() - 2);
+    out.extend_from_slice(&ethertype.0.to_be_bytes());
+    out.extend_from_slice(packet);
+    out.resize(out.len().max(60), 0);
+    out
+}
+
+/// The flow of [`packet`] from host 1 to host 2.
+fn flow(ports: (u16, u16)) -> FiveTuple {
+    FiveTuple {
+        src: v4(1),
+        dst: v4(2),
+        protocol: Protocol::UDP,
+        src_port: ports.0,
+        dst_port: ports.1,
+    }
+}
+
+/// Monitors every queue from 3,000 octets on, down to 1,000.
+fn sfc(ports: usize) -> SourceFlowControlPlan {
+    let monitor = Monitor { detect: Detect::Length(Bytes(3_000)), target: Bytes(1_000) };
+    SourceFlowControlPlan {
+        point: SfcPlan {
+            enabled: true,
+            monitored_queues: 0xff,
+            budget: LimitPlan { interval: Duration::ZERO, burst: 1 },
+            ..SfcPlan::new()
+        },
+        transmit_priority: Priority::ALL[7],
+        dscp: Dscp::new(48).unwrap(),
+        form: SfcmForm::Simplified,
+        from: SfcmFrom::Swapped,
+        mac: None,
+        ipv4: None,
+        ipv6: None,
+        monitors: vec![[Some(monitor); 8]; ports],
+    }
+}
+
+/// A proxy with a policy that lets everything through, and a cache.
+fn proxy() -> SfcProxyPlan {
+    SfcProxyPlan {
+        udp_port: PORT,
+        fabric: Senders::Anybody,
+        hosts: Senders::Nobody,
+        policy: PausePolicy::standard(),
+        cache: Some(CachePlan::standard()),
+    }
+}
+
+fn attached(kind: AttachedKind) -> Attached {
+    Attached { kind, locator: None }
+}
+
+/// Shaped ports, so that what comes at once waits.
+fn shaped(n: u16) -> SwitchPlan {
+    let mut p = plan(n);
+    p.ports.iter_mut().for_each(|port| port.shaped = true);
+    p
+}
+
+/// A switch that has learnt host n + 1 at each port n, and has sent everything.
+fn lab(plan: &SwitchPlan) -> Lab {
+    let mut lab = Lab::new(plan);
+    for n in 0..plan.ports.len() as u16 {
+        lab.inject(n, &frame(host(99), host(n as u8 + 1), None, 60));
+    }
+    // One frame per call leaves each shaped port, and then its line is free.
+    for _ in 0..=plan.ports.len() {
+        lab.advance(Duration::from_micros(10));
+    }
+    for n in 0..plan.ports.len() as u16 {
+        lab.sent(n);
+    }
+    lab
+}
+
+/// What a message says about the flow of [`flow`].
+fn said(priority: u8, pause: Duration, locator: Locator) -> Sfcm<'static> {
+    Sfcm {
+        form: Form::Simplified(flow((7, 9))),
+        priority: Priority::ALL[usize::from(priority)],
+        dscp: Dscp::new(26).unwrap(),
+        pause,
+        locator,
+    }
+}
+
+/// A message from host `sender`, or a switch behind it, to host 1 about its flow to host 2.
+fn sfcm_frame(sender: u8, tag: Option<(u8, u16)>, priority: u8, pause: Duration) -> Vec<u8> {
+    let headers = datagram::Repr {
+        src: v4(2),
+        dst: v4(1),
+        dscp: Dscp::new(48).unwrap(),
+        ecn: Ecn::NotEct,
+        ttl: 64,
+        src_port: PORT,
+        dst_port: PORT,
+    };
+    let repr = sfcm::Repr { headers, message: said(priority, pause, Locator::Incast) };
+    let mut packet = vec![0; repr.buffer_len()];
+    repr.emit(&mut packet).unwrap();
+    framed((host(sender), host(1)), tag, EtherType::IPV4, &packet)
+}
+
+/// The message in a frame without tags.
+fn parsed(frame: &[u8]) -> sfcm::Repr<'_> {
+    let ethertype = EtherType(u16::from_be_bytes([frame[12], frame[13]]));
+    sfcm::Repr::parse(ethertype, &frame[14..]).unwrap()
+}
+
+fn counted(lab: &mut Lab) -> CongestionSnapshot {
+    *lab.switch.congestion_snapshot().unwrap()
+}

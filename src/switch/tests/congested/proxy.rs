@@ -1,0 +1,235 @@
+//! The proxy: messages that would leave to a host that knows PFC alone become pauses of its port.
+
+use super::*;
+use crate::pfc::FlowControl;
+use crate::wire::pfc;
+
+const P3: Priority = Priority::ALL[3];
+
+fn us(n: u64) -> Duration {
+    Duration::from_micros(n)
+}
+
+/// Port 0 to a host that knows PFC alone, 1 to the fabric, 2 to a host that obeys messages.
+fn relayed() -> SwitchPlan {
+    let mut p = plan(3);
+    p.congestion.proxy = Some(proxy());
+    p.congestion.ports =
+        [AttachedKind::Host, AttachedKind::Switch, AttachedKind::SfcHost].map(attached).to_vec();
+    p
+}
+
+/// The times of priority 3 in what a port sent, all of which are PFC frames.
+fn times(lab: &mut Lab, n: u16) -> Vec<u16> {
+    let sent = lab.sent(n);
+    sent.iter().map(|frame| pfc::Repr::parse(frame).unwrap().time(P3).unwrap().0).collect()
+}
+
+#[test]
+fn a_message_becomes_a_pause_of_as_many_quanta_rounded_up() {
+    let mut lab = lab(&relayed());
+    // 100 us at 10 Gb/s are 1,953.125 quanta.
+    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
+    lab.switch.poll(lab.now);
+    let sent = lab.sent(0);
+    assert_eq!(sent.len(), 1, "a pause and no message");
+    let repr = pfc::Repr::parse(&sent[0]).unwrap();
+    let named: Vec<_> = Priority::ALL.iter().filter_map(|p| repr.time(*p)).collect();
+    assert_eq!((repr.time(P3), named.len()), (Some(Quanta(1_954)), 1));
+    assert_eq!(repr.src, Mac([2, 0, 0, 0, 0, 0]), "from the port's own address");
+    let counters = counted(&mut lab).proxy.unwrap();
+    assert_eq!((counters.ports[0].accepted, counters.ports[0].pauses), (1, 1));
+    assert_eq!(lab.switch.snapshot(lab.now).ports[0].counters.priorities[3].pfc_tx_frames, 1);
+    // It runs out by itself: there is nothing to resume.
+    lab.advance(us(200));
+    assert!(lab.sent(0).is_empty());
+    lab.check();
+}
+
+#[test]
+fn a_pause_that_one_frame_cannot_say_is_renewed_in_time() {
+    let mut plan = relayed();
+    plan.ports[0].rate = BitsPerSec::gbps(400);
+    let mut lab = lab(&plan);
+    lab.inject(1, &sfcm_frame(2, None, 3, us(200)));
+    let mut said = vec![];
+    let start = lab.now;
+    loop {
+        let deadline = lab.settle();
+        said.extend(times(&mut lab, 0).into_iter().map(|q| (lab.now.since(start), q)));
+        if deadline.since(start) > us(300) {
+            break;
+        }
+        lab.now = deadline.max(lab.now + Duration::from_picos(1));
+    }
+    // 65,535 quanta last 83.9 us at this rate, and half of that later the pause is renewed.
+    let half = Quanta(65_535).at(BitsPerSec::gbps(400)).div(2);
+    assert_eq!(said[0], (Duration::ZERO, 65_535));
+    assert!(said[1].0 <= Quanta(65_535).at(BitsPerSec::gbps(400)) && said[1].0 >= half);
+    let (last, quanta) = *said.last().unwrap();
+    let end = last + Quanta(quanta).at(BitsPerSec::gbps(400));
+    assert!(end >= us(200) && end < us(200) + Duration::from_nanos(2), "{end}");
+    assert!(said.len() <= 5, "{said:?}");
+}
+
+#[test]
+fn messages_to_switches_and_to_hosts_that_obey_them_go_on_as_they_are() {
+    let mut lab = lab(&relayed());
+    let mut message = sfcm_frame(2, None, 3, us(100));
+    message[..6].copy_from_slice(&host(3).0);
+    lab.inject(1, &message);
+    lab.settle();
+    assert_eq!(lab.sent(2), [message.clone()]);
+    assert_eq!(counted(&mut lab).proxy.unwrap().counters.forwarded, 1);
+    // Discovery finds out that the host cannot after all, or that the other one can.
+    lab.switch.congested.set_attached(port(2), AttachedKind::Discovered);
+    lab.inject(1, &message);
+    lab.settle();
+    assert_eq!(times(&mut lab, 2), [1_954]);
+    lab.switch.congested.set_attached(port(0), AttachedKind::SfcHost);
+    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
+    lab.settle();
+    assert_eq!(lab.sent(0), [sfcm_frame(2, None, 3, us(100))]);
+    lab.check();
+}
+
+#[test]
+fn without_a_proxy_messages_are_data() {
+    let mut lab = lab(&plan(3));
+    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
+    lab.settle();
+    assert_eq!(lab.sent(0), [sfcm_frame(2, None, 3, us(100))]);
+}
+
+#[test]
+fn the_ports_own_resumption_never_ends_a_pause_of_the_proxy_and_the_reverse() {
+    let mut plan = relayed();
+    plan.ports[0].pfc.quanta = Quanta(1_000);
+    plan.ports[0].pfc.refresh = us(30);
+    let mut lab = lab(&plan);
+    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
+    lab.settle();
+    assert_eq!(times(&mut lab, 0), [1_954]);
+    // The group of the host's own frames fills up: its XOFF says no less than the proxy wants.
+    lab.port(1).room = 0;
+    while lab.port(0).tx.is_empty() {
+        lab.inject(0, &frame(host(2), host(1), Some((3, 0)), 1_000));
+        lab.settle();
+    }
+    assert_eq!(times(&mut lab, 0), [1_954]);
+    lab.advance(us(50));
+    assert_eq!(times(&mut lab, 0), [1_000], "refreshed, for longer than the proxy still wants");
+    // It drains: what the proxy still wants is said instead of a resumption. 50 us are 976.56 quanta.
+    lab.port(1).room = usize::MAX;
+    lab.settle();
+    assert_eq!(times(&mut lab, 0), [977]);
+    // When only the group is over its limit the proxy says nothing, and the group says when it ends.
+    lab.advance(us(60));
+    lab.port(1).room = 0;
+    while lab.port(0).tx.is_empty() {
+        lab.inject(0, &frame(host(2), host(1), Some((3, 0)), 1_000));
+        lab.settle();
+    }
+    assert_eq!(times(&mut lab, 0), [1_000]);
+    lab.port(1).room = usize::MAX;
+    lab.settle();
+    assert_eq!(times(&mut lab, 0), [0]);
+    lab.check();
+}
+
+#[test]
+fn a_shaped_port_says_it_as_soon_as_the_line_is_free() {
+    let mut plan = relayed();
+    plan.ports[0].shaped = true;
+    let mut lab = lab(&plan);
+    lab.inject(1, &frame(host(1), host(2), None, 1_500));
+    lab.settle();
+    lab.sent(0);
+    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
+    let deadline = lab.settle();
+    assert!(lab.sent(0).is_empty(), "a frame is on the line");
+    lab.now = deadline;
+    lab.settle();
+    // As much less as it waited: 1,219 ns are 23.8 quanta.
+    assert_eq!(times(&mut lab, 0), [1_930]);
+}
+
+#[test]
+fn later_flows_to_a_congested_destination_are_paused_at_once() {
+    let mut plan = relayed();
+    plan.congestion.ports[2] = attached(AttachedKind::Host);
+    let mut lab = lab(&plan);
+    let later = packet(((3, v4(3)), (2, v4(2))), Some((3, 0)), (7, 9), 200);
+    // Its host has sent to that destination before, so its frames take the short way by now.
+    for _ in 0..2 {
+        lab.inject(2, &later);
+        lab.settle();
+    }
+    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
+    lab.settle();
+    assert!(lab.sent(2).is_empty(), "nobody else is paused yet");
+    lab.now += us(60);
+    lab.inject(2, &later);
+    lab.settle();
+    // What is left of the pause: 40 us are 781.25 quanta.
+    assert_eq!(times(&mut lab, 2), [782]);
+    let counters = counted(&mut lab).proxy.unwrap();
+    assert_eq!((counters.counters.cache_created, counters.ports[2].by_cache), (1, 1));
+    // Neither another priority nor another destination is.
+    lab.inject(2, &packet(((3, v4(3)), (2, v4(2))), Some((4, 0)), (7, 9), 200));
+    lab.inject(2, &packet(((3, v4(3)), (2, v4(9))), Some((3, 0)), (7, 9), 200));
+    lab.settle();
+    assert!(lab.sent(2).is_empty());
+    // When the pause is over there is nothing to remember.
+    lab.now += us(41);
+    lab.switch.apply(lab.now, Change::FlushFdb).unwrap();
+    lab.inject(2, &later);
+    lab.settle();
+    assert!(times(&mut lab, 2).is_empty());
+    lab.check();
+}
+
+#[test]
+fn the_switch_that_congests_and_the_hosts_own_may_be_one() {
+    let mut plan = shaped(3);
+    plan.congestion.sfc = Some(sfc(3));
+    plan.congestion.proxy = Some(proxy());
+    plan.congestion.ports = vec![attached(AttachedKind::Host); 3];
+    let mut lab = lab(&plan);
+    for _ in 0..5 {
+        lab.inject(0, &packet(((1, v4(1)), (2, v4(2))), Some((3, 0)), (7, 9), 978));
+    }
+    lab.switch.poll(lab.now);
+    // (3,984 - 1,000) octets at 10 Gb/s are 2,387 ns: 46.6 quanta.
+    assert_eq!(times(&mut lab, 0), [47]);
+    lab.check();
+}
+
+#[test]
+fn a_link_that_goes_down_forgets_and_another_rate_counts_other_quanta() {
+    let mut lab = lab(&relayed());
+    lab.port(0).control = 0;
+    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
+    lab.settle();
+    let change = |up, rate| Change::Link { port: port(0), up, rate };
+    lab.switch.apply(lab.now, change(true, Some(BitsPerSec::gbps(100)))).unwrap();
+    lab.port(0).control = usize::MAX;
+    lab.settle();
+    assert_eq!(times(&mut lab, 0), [19_532]);
+    lab.switch.apply(lab.now, change(false, None)).unwrap();
+    lab.switch.apply(lab.now, change(true, None)).unwrap();
+    lab.settle();
+    assert!(lab.sent(0).is_empty());
+    // PFC no longer runs for the priority: no message pauses it.
+    let none = FlowControl::Pfc { send: PrioritySet::EMPTY, obey: PrioritySet::EMPTY };
+    lab.switch.apply(lab.now, Change::Pfc { port: port(0), mode: none }).unwrap();
+    lab.inject(1, &sfcm_frame(2, None, 3, us(500)));
+    lab.settle();
+    assert_eq!(counted(&mut lab).proxy.unwrap().counters.not_routed, 1, "forgotten with its link");
+    lab.inject(0, &frame(host(99), host(1), None, 60));
+    lab.settle();
+    lab.inject(1, &sfcm_frame(2, None, 3, us(500)));
+    lab.settle();
+    assert_eq!(counted(&mut lab).proxy.unwrap().counters.not_protected, 1);
+    lab.check();
+}
