@@ -109,7 +109,7 @@ fn managed_objects_are_read_and_written_under_their_own_names() {
     let ci = "ieee802-dot1q-congestion-isolation-bridge:congestion_isolation";
     // Defaults of the documents, and what the file says.
     assert_eq!(get(&switch, &["sfcMaxSFCM"])[sfc]["sfcMaxSFCM"], 3);
-    assert_eq!(get(&switch, &["sfcMonitoredQueues"])[sfc]["sfcMonitoredQueues"], 16);
+    assert_eq!(get(&switch, &["sfcMonitoredQueues"])[sfc]["sfcMonitoredQueues"], 8);
     assert_eq!(get(&switch, &["queue-map"])[ci]["queue-map"][3], -5);
     // What is written holds, and is the only thing that changed.
     let before = get(&switch, &["sfcmUDPPort"]);

@@ -68,13 +68,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_shown_can_be_written() {
+        for (name, n) in [
+            ("sfc.pause_max", 4_294_967_295_000),
+            ("sfc.spacing", 0),
+            ("sfc.spacing", 1),
+            ("sfc.spacing", 83_840),
+            ("sfc.spacing", 1_000_000),
+            ("sfc.spacing", 1_000_001),
+            ("sfcMaxFlowLife", 150),
+            ("sfc.queues.target", 65_536),
+            ("sfc_proxy.policy.share", 49_152),
+        ] {
+            let object = Object::named(name).unwrap();
+            let shown = object.kind().show(ObjectValue::Number(n));
+            assert_eq!(object_value(object, &shown), Ok(ObjectValue::Number(n)), "{shown}");
+        }
+    }
+
+    #[test]
     fn what_is_no_value_says_which_there_are() {
         for (name, text, why) in [
             ("sfcMasterEnable", "maybe", "sfcMasterEnable: wanted is true or false"),
             ("sfcmTransmitPriority", "8", "0 to 7"),
             ("sfcmUDPPort", "49151", "49152 to 65535"),
             ("sfc.queues.target", "64K", "can mean two things"),
-            ("sfc.spacing", "2s", "sfc.spacing: wanted is 0ps to 1s"),
+            ("sfc.spacing", "2s", "sfc.spacing: wanted is 0 to 1s"),
             ("sfcMaxFlowLife", "15ms", "not a whole number of centiseconds"),
             ("sfcMaxFlowLife", "0", "1 to 864000000 centiseconds"),
             ("sfc.form", "long", "simplified or encapsulated"),

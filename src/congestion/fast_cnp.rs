@@ -84,8 +84,14 @@ pub struct FastCnp {
     /// When each flow's source was notified last.
     notified: StreamTable<Instant>,
     budget: Limit,
+    budget_plan: LimitPlan,
     dice: Dice,
     counters: CnpCounters,
+}
+
+/// How long a flow is remembered: twice its spacing, because touching is not noted every time.
+fn remembered(spacing: Duration) -> Duration {
+    spacing.saturating_mul(2).max(Duration::from_picos(1))
 }
 
 impl FastCnp {
@@ -98,17 +104,28 @@ impl FastCnp {
         let mut pairs = plan.pairs.clone();
         pairs.sort_unstable();
         let table = |life| StreamPlan { capacity: plan.flows, life, seed: plan.seed };
-        // Twice as long as a flow is to be remembered, because touching is not noted every time.
-        let spacing = plan.spacing.saturating_mul(2).max(Duration::from_picos(1));
         Self {
             spacing: plan.spacing,
             detect: vec![None; usize::from(ports) * 8].into_boxed_slice(),
             pairs: pairs.into_boxed_slice(),
             learnt: StreamTable::new(table(LEARNT_LIFE)),
-            notified: StreamTable::new(table(spacing)),
+            notified: StreamTable::new(table(remembered(plan.spacing))),
             budget: Limit::new(plan.budget),
+            budget_plan: plan.budget,
             dice: Dice::new(plan.seed),
             counters: CnpCounters::default(),
+        }
+    }
+
+    /// Another spacing and another budget, for flows that are known as well.
+    ///
+    /// # Panics
+    /// If the budget lets nothing pass.
+    pub fn set_limits(&mut self, spacing: Duration, budget: LimitPlan) {
+        self.spacing = spacing;
+        self.notified.set_life(remembered(spacing));
+        if budget != self.budget_plan {
+            (self.budget, self.budget_plan) = (Limit::new(budget), budget);
         }
     }
 

@@ -90,6 +90,21 @@ pub struct SfcCounters {
     pub over_budget: u64,
 }
 
+/// A flow that is kept in mind, to look at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CongestingFlow {
+    /// The flow.
+    pub key: FlowKey,
+    /// The queue that it congests.
+    pub queue: Queue,
+    /// When it was found.
+    pub created: Instant,
+    /// Why it is there.
+    pub mask: CreateMask,
+    /// Messages about it since then.
+    pub messages: u32,
+}
+
 /// What is kept with a congesting flow.
 #[derive(Clone, Copy, Default, Debug)]
 struct Metered {
@@ -203,6 +218,25 @@ impl SfcPoint {
     #[must_use]
     pub const fn stream_counters(&self) -> StreamCounters {
         self.streams.counters()
+    }
+
+    /// The flows in at most `most` places of the table from the one with the number `from` on, each with
+    /// the number of its place.
+    pub fn flows_in(
+        &self,
+        from: usize,
+        most: usize,
+    ) -> impl Iterator<Item = (u32, CongestingFlow)> {
+        self.streams.page(from, most).map(|(at, stream)| {
+            let Stream { key, queue, created, mask, messages, .. } = *stream;
+            (at, CongestingFlow { key, queue, created, mask, messages })
+        })
+    }
+
+    /// How many places the table has, in use or not.
+    #[must_use]
+    pub fn places(&self) -> usize {
+        self.streams.places()
     }
 
     /// Flows in the table, those that are over and not yet taken out among them.

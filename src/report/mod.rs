@@ -32,8 +32,8 @@ pub use lab::lab_text;
 pub use live::{Live, Screen};
 pub use metrics::metrics;
 pub use objects::{
-    ObjectRow, ObjectTable, Objects, object_rows, objects_described, objects_schema, objects_text,
-    objects_tree,
+    ObjectRow, ObjectTable, Objects, counted, object_rows, objects_described, objects_schema,
+    objects_text, objects_tree,
 };
 pub use scrape::{Scrape, serve};
 pub use summary::{

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::table::Align::Left;
 use super::table::Table;
+use crate::stats::CongestionSnapshot;
 use crate::switch::CongestionPlan;
 use crate::switch::managed::{self, At, Object, ObjectValue, Scope, Section, Source, Unit};
 use crate::units::{PortId, TrafficClass};
@@ -97,6 +98,52 @@ pub fn object_rows(
         })
     };
     places.into_iter().filter_map(row).collect()
+}
+
+/// Gives the counters among the objects, of a switch with this plan, of the queues that it looks at.
+pub fn counted<'a>(
+    plan: &'a CongestionPlan,
+    snapshot: Option<&'a CongestionSnapshot>,
+) -> impl Fn(Object, At) -> Option<u64> + 'a {
+    move |object, at| {
+        let snapshot = snapshot?;
+        let port = at.port.map(PortId::index);
+        let class = at.class.map(TrafficClass::index);
+        let looked_at = |is: fn(&CongestionPlan, usize, usize) -> Option<bool>| match (port, class)
+        {
+            (Some(port), Some(class)) => is(plan, port, class) == Some(true),
+            _ => true,
+        };
+        match object.name() {
+            "sfcTransmittedSFCMs" => {
+                let sfc = snapshot.sfc.as_ref()?;
+                let is = |plan: &CongestionPlan, port: usize, class: usize| {
+                    Some(plan.sfc.as_ref()?.monitors.get(port)?[class].is_some())
+                };
+                looked_at(is).then_some(())?;
+                Some(match (port, class) {
+                    (None, _) => sfc.counters.transmitted_sfcms,
+                    (Some(port), None) => sfc.of_port(port).transmitted_sfcms,
+                    (Some(port), Some(class)) => sfc.queues.get(port)?[class].transmitted_sfcms,
+                })
+            }
+            "ieee8021CnCpTransmittedCnms" => {
+                let qcn = snapshot.qcn.as_ref()?;
+                let is = |plan: &CongestionPlan, port: usize, class: usize| {
+                    Some(plan.qcn.as_ref()?.points.get(port)?[class].is_some())
+                };
+                looked_at(is).then_some(())?;
+                Some(match (port, class) {
+                    (None, _) => qcn.total().transmitted_cnms,
+                    (Some(port), None) => {
+                        qcn.queues.get(port)?.iter().map(|queue| queue.transmitted_cnms).sum()
+                    }
+                    (Some(port), Some(class)) => qcn.queues.get(port)?[class].transmitted_cnms,
+                })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A value in JSON.
@@ -341,4 +388,80 @@ fn entry<'a>(
         list.len() - 1
     });
     list[at].as_object_mut().expect("entries are objects")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::switch::managed::Access;
+
+    fn row(name: &str, port: Option<&str>, class: Option<u8>, value: Value) -> ObjectRow {
+        let text = value.to_string();
+        ObjectRow { name: name.into(), port: port.map(Into::into), class, value, text }
+    }
+
+    #[test]
+    fn values_of_ports_and_queues_are_lists_and_names_keep_their_modules() {
+        let objects = Objects {
+            objects: vec![
+                row("sfcMaxSFCM", None, None, 3.into()),
+                row("sfcTransmittedSFCMs", None, None, "5".into()),
+                row("sfcTransmittedSFCMs", Some("a"), None, "5".into()),
+                row("sfcTransmittedSFCMs", Some("a"), Some(3), "5".into()),
+                row("sfc.queues.target", Some("a"), Some(3), 7.into()),
+                row("cip-ipv4-address", Some("a"), None, Value::Null),
+            ],
+            tables: vec![ObjectTable {
+                name: "ci-peer-table".into(),
+                columns: vec!["reception-port".into(), "peer-ipv4-address".into()],
+                rows: vec![vec!["a".into(), Value::Null]],
+                more: 0,
+            }],
+        };
+        let queue = json!({
+            "traffic-class": 3, "sfcTransmittedSFCMs": "5", "sluice:sfc.queues.target": 7
+        });
+        let port = json!({"name": "a", "sfcTransmittedSFCMs": "5", "queue": [queue]});
+        let expected = json!({
+            "sluice-source-flow-control:sfc": {
+                "sfcMaxSFCM": 3, "sfcTransmittedSFCMs": "5", "port": [port]
+            },
+            "ieee802-dot1q-congestion-isolation-bridge:congestion_isolation": {
+                "port": [{"name": "a"}], "ci-peer-table": [{"reception-port": "a"}]
+            }
+        });
+        assert_eq!(objects_tree(&objects), expected);
+    }
+
+    #[test]
+    fn what_all_ports_have_in_common_is_said_once() {
+        let name = "sfc.queues.target";
+        let objects = Objects {
+            objects: vec![
+                row(name, Some("a"), Some(3), 7.into()),
+                row(name, Some("a"), Some(4), 7.into()),
+                row(name, Some("b"), Some(3), 7.into()),
+                row(name, Some("b"), Some(4), 8.into()),
+            ],
+            tables: vec![],
+        };
+        let text = objects_text(&objects);
+        let places = ["all 2 ports, class 3", "port a, class 4", "port b, class 4"];
+        assert!(places.iter().all(|place| text.contains(place)), "{text}");
+        assert_eq!(text.lines().count(), 4, "{text}");
+    }
+
+    #[test]
+    fn every_object_is_described_with_default_range_and_module() {
+        let all = objects_schema(|_| true);
+        assert_eq!(all.as_array().unwrap().len(), Object::all().count());
+        for one in all.as_array().unwrap() {
+            assert!(!one["description"].as_str().unwrap().is_empty(), "{one}");
+            assert!(!one["range"].as_str().unwrap().is_empty(), "{one}");
+        }
+        let counters = Object::all().filter(|object| object.access() == Access::ReadOnly);
+        assert!(counters.count() > 0);
+        let text = objects_described(|name| name == "ci-max-flow-life").to_string();
+        assert!(text.contains("802.1Qcz 49.4.1.1.3") && text.contains("100"), "{text}");
+    }
 }

@@ -40,6 +40,11 @@ impl Credit {
         Self { left: policy.credit, at: Instant::ZERO }
     }
 
+    /// What there is under another policy: no more than before, and no more than that gives.
+    pub(super) fn limit(&mut self, policy: &PausePolicy) {
+        self.left = self.left.min(policy.credit);
+    }
+
     /// Takes `wanted`, or what there is of it.
     pub(super) fn take(
         &mut self,

@@ -279,6 +279,16 @@ impl Proxy {
         port.pauses.forget_wanted(PrioritySet(!protected.0));
     }
 
+    /// Another policy, which is sound, and whose messages are accepted from now on. Pauses that were
+    /// granted stay granted.
+    pub fn set_policy(&mut self, policy: PausePolicy, fabric: Senders, hosts: Senders) {
+        assert!(policy.is_sound(), "a policy that was not checked");
+        for port in &mut self.ports {
+            port.credit.iter_mut().for_each(|credit| credit.limit(&policy));
+        }
+        (self.policy, self.fabric, self.hosts) = (policy, fabric, hosts);
+    }
+
     /// What is at the other end of `port`, as its neighbour told since.
     pub fn set_kind(&mut self, port: PortId, kind: Kind) {
         self.ports[port.index()].kind = kind;

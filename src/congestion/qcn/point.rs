@@ -68,6 +68,15 @@ impl CongestionPoint {
         Self { plan, dice, left, before: 0, samples: 0, answered: 0 }
     }
 
+    /// Another plan, which is sound, from the next look on.
+    pub fn set_plan(&mut self, plan: PointPlan) {
+        assert!(plan.is_sound(), "a plan that was not checked");
+        if plan != self.plan {
+            self.left = self.left.min(jittered(plan.sample_base.0, plan.jitter, &mut self.dice));
+            self.plan = plan;
+        }
+    }
+
     /// A frame of `frame` octets joined the queue, which has `queue` octets with it: whether a CNM is
     /// to answer that frame, and what it says.
     #[inline]

@@ -101,6 +101,12 @@ proptest! {
             }
             prop_assert!(table.len() <= capacity);
             prop_assert_eq!(table.iter().count(), table.len());
+            // Page by page nobody is missing, and nobody comes who has gone.
+            let pages = (0..table.places()).step_by(3).flat_map(|from| table.page(from, 3));
+            let mut paged: Vec<_> = pages.map(|(_, stream)| stream.key).collect();
+            prop_assert!(table.iter().all(|stream| paged.contains(&stream.key)));
+            paged.dedup();
+            prop_assert_eq!(paged.len(), table.len());
             let counted = table.counters();
             prop_assert_eq!(counted.created - counted.removed, table.len() as u64);
         }

@@ -1,6 +1,6 @@
 //! What goes wrong, and when.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::Errors;
@@ -154,6 +154,11 @@ pub struct GroupFault {
     pub profile: String,
 }
 
+/// What is read as text, whatever it looks like.
+fn scalar(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "number", "boolean"] })
+}
+
 /// Another value for a managed object.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -169,5 +174,6 @@ pub struct ObjectFault {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<u8>,
     /// The value, as a switch file has it: `false`, `100KB`, `10us`; lists in quotes.
+    #[schemars(schema_with = "scalar")]
     pub value: String,
 }

@@ -1,6 +1,7 @@
 //! Managed objects of a running switch.
 
-use super::{Congested, Filter};
+use super::{Congested, Filter, locator};
+use crate::congestion::sfc::SfcPoint;
 use crate::switch::Switch;
 use crate::switch::managed::{self, At, Object, ObjectError, ObjectValue};
 use crate::switch::plan::{CongestionPlan, IsolationObject};
@@ -24,6 +25,11 @@ impl<W: World> Switch<W> {
         self.congested.adopt(plan);
         self.look_again();
         Ok(())
+    }
+
+    /// The source flow control points of this worker, to look at.
+    pub(in crate::switch) fn sfc_point(&self) -> Option<&SfcPoint> {
+        self.congested.sfc.as_ref().map(|sfc| &sfc.point)
     }
 
     /// Frames pass by a queue no longer of which somebody has to be told when they join it.
@@ -64,8 +70,29 @@ fn port_ids() -> impl Iterator<Item = PortId> {
 impl Congested {
     /// Has all machines but isolation obey another plan, which was found to be sound.
     fn adopt(&mut self, new: CongestionPlan) {
+        if let (Some(sfc), Some(plan)) = (&mut self.sfc, &new.sfc) {
+            sfc.adopt(plan);
+        }
+        if let (Some(relay), Some(plan)) = (&mut self.relay, &new.proxy) {
+            relay.adopt(plan);
+        }
+        if let (Some(notifier), Some(plan)) = (&mut self.notifier, &new.fast_cnp) {
+            notifier.adopt(plan);
+        }
+        if let (Some(quantizer), Some(plan)) = (&mut self.quantizer, &new.qcn) {
+            quantizer.adopt(plan);
+        }
+        for (n, port) in port_ids().take(self.ports).enumerate() {
+            let of = |plan: &CongestionPlan| plan.ports.get(n).copied().unwrap_or_default();
+            let attached = of(&new);
+            // What discovery has found since holds where nothing else is said now.
+            if attached != of(&self.plan) {
+                self.set_attached(port, attached.kind);
+                self.set_locator(port, locator(&attached));
+            }
+        }
         self.filter = Filter::new(&new);
-        *self.plan = new;
         self.set_floors();
+        *self.plan = new;
     }
 }

@@ -31,7 +31,7 @@ mod source_flow;
 
 use super::Switch;
 use super::classify::{Class, classify};
-use super::plan::{AttachedKind, CongestionPlan, SwitchPlan};
+use super::plan::{Attached, AttachedKind, CongestionPlan, SwitchPlan};
 use super::port_state::Queued;
 use crate::congestion::Queue;
 use crate::congestion::isolation::{Hold, Isolation};
@@ -84,8 +84,8 @@ impl Congested {
         let mut congested = Self {
             filter: Filter::new(&plan.congestion),
             floors: vec![u64::MAX; ports * PRIORITIES].into_boxed_slice(),
-            ports,
             plan: Box::new(plan.congestion.clone()),
+            ports,
             isolation: isolate::machine(plan),
             cims: plan.congestion.isolation.as_ref().map(|ci| Box::new(cim::Cims::new(plan, ci))),
             sfc: SourceFlow::new(plan),
@@ -98,7 +98,7 @@ impl Congested {
         for n in 0..ports {
             let attached = plan.congestion.ports.get(n).copied().unwrap_or_default();
             let port = queue_of(n, TrafficClass::MIN).port;
-            congested.set_locator(port, attached.locator.unwrap_or(locator(attached.kind)));
+            congested.set_locator(port, locator(&attached));
         }
         congested.set_floors();
         congested
@@ -218,10 +218,14 @@ fn queue_of(port: usize, class: TrafficClass) -> Queue {
     Queue { port: PortId::new(port as u16).expect("a port of the plan"), class }
 }
 
-/// Where congestion at a port is, as far as its neighbour tells: before a host is where many send to one.
-const fn locator(attached: AttachedKind) -> Locator {
-    match attached {
-        AttachedKind::Switch => Locator::InNetwork,
-        AttachedKind::Host | AttachedKind::SfcHost | AttachedKind::Discovered => Locator::Incast,
+/// Where congestion at a port is, as it was said or as far as its neighbour tells: before a host is
+/// where many send to one.
+const fn locator(attached: &Attached) -> Locator {
+    match (attached.locator, attached.kind) {
+        (Some(locator), _) => locator,
+        (None, AttachedKind::Switch) => Locator::InNetwork,
+        (None, AttachedKind::Host | AttachedKind::SfcHost | AttachedKind::Discovered) => {
+            Locator::Incast
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::congestion::fast_cnp::{CnpPlan, FastCnp};
 use crate::congestion::qcn::{CongestionPoint, Feedback};
 use crate::stats::{FastCnpCounters, QcnCounters, QcnSnapshot};
 use crate::switch::Switch;
-use crate::switch::plan::{SourceQp, SwitchPlan};
+use crate::switch::plan::{FastCnpPlan, QuantizedPlan, SourceQp, SwitchPlan};
 use crate::time::Instant;
 use crate::units::{Bytes, Dscp, Mac, PRIORITIES, PortId, Priority, TrafficClass};
 use crate::wire::cnm::{self, CpId};
@@ -43,13 +43,21 @@ impl Notifier {
         };
         let (spacing, budget, flows, seed) = (of.spacing, of.budget, of.flows, plan.seed);
         let machine = CnpPlan { spacing, budget, flows, seed, pairs };
-        let mut machine = FastCnp::new(&machine, plan.ports.len() as u16);
-        for (n, detect) in of.detect.iter().enumerate() {
+        let machine = FastCnp::new(&machine, plan.ports.len() as u16);
+        let mut made = Self { machine, priority: of.priority, dscp: of.dscp, unsent: 0 };
+        made.adopt(of);
+        Some(Box::new(made))
+    }
+
+    /// Obeys another plan from now on; flows and queue pairs that are known stay known.
+    pub(super) fn adopt(&mut self, plan: &FastCnpPlan) {
+        self.machine.set_limits(plan.spacing, plan.budget);
+        for (n, detect) in plan.detect.iter().enumerate() {
             for (class, detect) in TrafficClass::ALL.into_iter().zip(detect) {
-                machine.set_detect(queue_of(n, class), *detect);
+                self.machine.set_detect(queue_of(n, class), *detect);
             }
         }
-        Some(Box::new(Self { machine, priority: of.priority, dscp: of.dscp, unsent: 0 }))
+        (self.priority, self.dscp) = (plan.priority, plan.dscp);
     }
 
     /// What was counted.
@@ -129,6 +137,18 @@ impl Quantizer {
         let unsent = vec![[0; PRIORITIES]; points.len()].into_boxed_slice();
         let msdu_octets = usize::from(of.msdu_octets).min(cnm::MSDU_MAX);
         Some(Box::new(Self { points, unsent, priority: of.transmit_priority, msdu_octets }))
+    }
+
+    /// Obeys another plan from now on.
+    pub(super) fn adopt(&mut self, plan: &QuantizedPlan) {
+        let points = self.points.iter_mut().flatten().zip(plan.points.iter().flatten());
+        for (point, plan) in points {
+            if let (Some(point), Some(plan)) = (point, plan) {
+                point.set_plan(*plan);
+            }
+        }
+        self.priority = plan.transmit_priority;
+        self.msdu_octets = usize::from(plan.msdu_octets).min(cnm::MSDU_MAX);
     }
 
     /// Whether there is a point at a queue.

@@ -15,7 +15,7 @@ use crate::pfc::FlowControl;
 use crate::stats::{DropReason, ProxyCounters, ProxyPortCounters, ProxySnapshot};
 use crate::switch::Switch;
 use crate::switch::classify::Meta;
-use crate::switch::plan::{AttachedKind, SwitchPlan};
+use crate::switch::plan::{AttachedKind, SfcProxyPlan, SwitchPlan};
 use crate::time::Instant;
 use crate::units::{BitsPerSec, PortId, PrioritySet};
 use crate::wire::flow::FiveTuple;
@@ -73,6 +73,12 @@ impl Relay {
             malformed: 0,
             pauses: vec![0; plan.ports.len()].into_boxed_slice(),
         }))
+    }
+
+    /// Obeys another plan from now on; pauses that were granted stay granted.
+    pub(super) fn adopt(&mut self, plan: &SfcProxyPlan) {
+        self.udp_port = plan.udp_port;
+        self.proxy.set_policy(plan.policy, plan.fabric.clone(), plan.hosts.clone());
     }
 
     /// Whether a packet is a message by its UDP port, on both sides; if not it is data, however it

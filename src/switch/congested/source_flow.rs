@@ -10,7 +10,7 @@ use crate::congestion::Queue;
 use crate::congestion::sfc::{Joined, SfcPoint, Signal};
 use crate::stats::{SfcCounters, SfcQueueCounters, SfcSnapshot};
 use crate::switch::Switch;
-use crate::switch::plan::{SfcmForm, SfcmFrom, SwitchPlan};
+use crate::switch::plan::{SfcmForm, SfcmFrom, SourceFlowControlPlan, SwitchPlan};
 use crate::time::Instant;
 use crate::units::{BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, PortId, Priority, TrafficClass};
 use crate::wire::flow::FiveTuple;
@@ -43,14 +43,8 @@ impl SourceFlow {
     pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
         let sfc = plan.congestion.sfc.as_ref()?;
         let ports = plan.ports.len() as u16;
-        let mut point = SfcPoint::new(sfc.point, ports).expect("a plan that was checked");
-        for (n, monitors) in sfc.monitors.iter().enumerate() {
-            for (class, monitor) in TrafficClass::ALL.into_iter().zip(monitors) {
-                let queue = queue_of(n, class);
-                point.set_monitor(queue, *monitor).expect("a plan that was checked");
-            }
-        }
-        Some(Box::new(Self {
+        let point = SfcPoint::new(sfc.point, ports).expect("a plan that was checked");
+        let mut made = Self {
             point,
             transmit_priority: sfc.transmit_priority,
             dscp: sfc.dscp,
@@ -61,7 +55,23 @@ impl SourceFlow {
             ipv6: sfc.ipv6,
             unsent: 0,
             messages: 0,
-        }))
+        };
+        made.adopt(sfc);
+        Some(Box::new(made))
+    }
+
+    /// Obeys another plan from now on; flows that are known stay known.
+    pub(super) fn adopt(&mut self, plan: &SourceFlowControlPlan) {
+        self.point.set_plan(plan.point).expect("a plan that was checked");
+        for (n, monitors) in plan.monitors.iter().enumerate() {
+            for (class, monitor) in TrafficClass::ALL.into_iter().zip(monitors) {
+                let queue = queue_of(n, class);
+                self.point.set_monitor(queue, *monitor).expect("a plan that was checked");
+            }
+        }
+        (self.transmit_priority, self.dscp) = (plan.transmit_priority, plan.dscp);
+        (self.form, self.from) = (plan.form, plan.from);
+        (self.mac, self.ipv4, self.ipv6) = (plan.mac, plan.ipv4, plan.ipv6);
     }
 
     /// What a frame that joined `queue` gives cause to tell its source.

@@ -127,6 +127,12 @@ pub(super) static QCN: &[Entry] = &[
     )
     .per(Scope::Queue)
     .number(150_000),
+    Entry::counter(
+        Section::Qcn,
+        "ieee8021CnCpTransmittedCnms",
+        "CNMs sent: of the switch, of one port, of one queue.",
+    )
+    .of(Source::Cn("12.21.4")),
     Entry::new(
         Section::Qcn,
         "qcn.queues.jitter",

@@ -1,6 +1,7 @@
 //! The tables among the managed objects: congesting flows and peers, to look at.
 
 use crate::congestion::isolation::{IsolatedFlow, Labels, Peer};
+use crate::congestion::sfc::CongestingFlow;
 use crate::congestion::streams::CreateMask;
 use crate::congestion::{FlowKey, Queue};
 use crate::switch::Switch;
@@ -55,7 +56,20 @@ impl<W: World> Switch<W> {
     #[must_use]
     pub fn streams(&self, of: Streams, from: usize, most: usize) -> StreamPage {
         let (places, rows) = match of {
-            Streams::Sfc => return StreamPage::default(),
+            Streams::Sfc => {
+                let Some(point) = self.sfc_point() else { return StreamPage::default() };
+                let row = |(place, flow): (u32, CongestingFlow)| StreamRow {
+                    place,
+                    key: flow.key,
+                    labels: None,
+                    queue: flow.queue,
+                    congesting: None,
+                    created: flow.created,
+                    mask: flow.mask,
+                    messages: flow.messages,
+                };
+                (point.places(), point.flows_in(from, most).map(row).collect::<Vec<_>>())
+            }
             Streams::Isolation => {
                 let Some(isolation) = self.isolation() else { return StreamPage::default() };
                 let row = |(place, flow): (u32, IsolatedFlow)| StreamRow {

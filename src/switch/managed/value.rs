@@ -4,7 +4,6 @@ use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
-use crate::time::Duration;
 use crate::units::{Mac, PRIORITIES};
 
 /// The range of a number in a queue map (802.1Qcz 49.4.1.2.5).
@@ -152,9 +151,7 @@ impl Kind {
             Self::Mac => "a station's MAC address, or unset".into(),
             Self::Ipv4 => "a host's IPv4 address, or unset".into(),
             Self::Ipv6 => "a host's IPv6 address, or unset".into(),
-            Self::Classes => {
-                "traffic classes such as [3,4], or their bit mask from 0 to 255".into()
-            }
+            Self::Classes => "classes such as [3,4], or a bit mask from 0 to 255".into(),
             Self::QueueMap => {
                 let (least, most) = QUEUE_MAP;
                 format!("eight numbers from {least} to {most}, such as 0,0,0,-5,4,0,0,0")
@@ -169,7 +166,7 @@ impl Unit {
     fn show(self, n: i64) -> String {
         match self {
             Self::One | Self::Centiseconds | Self::Octets => n.to_string(),
-            Self::Picoseconds => Duration::from_picos(n.unsigned_abs()).to_string(),
+            Self::Picoseconds => exact(n.unsigned_abs()),
             Self::Share => {
                 let percent = format!("{:.4}", n as f64 * 100.0 / 65_536.0);
                 format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
@@ -185,6 +182,26 @@ impl Unit {
             Self::Centiseconds => " centiseconds",
         }
     }
+}
+
+/// A time in the largest unit of which it has a whole one, to its last picosecond, so that what is shown
+/// can be written.
+fn exact(picos: u64) -> String {
+    const UNITS: [(u64, &str); 5] = [
+        (1_000_000_000_000, "s"),
+        (1_000_000_000, "ms"),
+        (1_000_000, "us"),
+        (1_000, "ns"),
+        (1, "ps"),
+    ];
+    let Some((scale, unit)) = UNITS.into_iter().find(|(scale, _)| picos >= *scale) else {
+        return "0".into();
+    };
+    let digits = scale.ilog10() as usize;
+    let fraction = format!("{:0digits$}", picos % scale);
+    let fraction = fraction.trim_end_matches('0');
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{}{point}{fraction}{unit}", picos / scale)
 }
 
 /// The parts of a list, with or without brackets.

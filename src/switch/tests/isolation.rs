@@ -1,6 +1,7 @@
 //! Congestion Isolation in the switch: order whatever happens, and frames that get past.
 
 mod cims;
+mod objects;
 mod order;
 
 use core::net::{IpAddr, Ipv4Addr};

@@ -8,9 +8,9 @@ use crate::cli::control::{Place, SetObject};
 use crate::config::object_value;
 use crate::congestion::FlowKey;
 use crate::congestion::isolation::{CimType, Peer};
-use crate::report::{ObjectTable, Objects, object_rows};
+use crate::report::{ObjectRow, ObjectTable, Objects, counted, object_rows};
 use crate::runtime::Controller;
-use crate::switch::managed::{self, At, Object, Scope, Section, StreamRow, Streams};
+use crate::switch::managed::{self, Access, At, Object, Scope, Section, StreamRow, Streams};
 use crate::switch::{Change, SwitchPlan};
 use crate::time::Instant;
 use crate::units::{PortId, TrafficClass};
@@ -96,9 +96,14 @@ impl Session {
         Ok(At { port, class: class.map(of).transpose()? })
     }
 
-    fn rows(&self, plan: &SwitchPlan, object: Object) -> Result<Vec<crate::report::ObjectRow>> {
+    fn rows(&self, plan: &SwitchPlan, object: Object) -> Result<Vec<ObjectRow>> {
         let names: Vec<&str> = plan.ports.iter().map(|port| port.name.as_str()).collect();
-        Ok(object_rows(&plan.congestion, &names, object, |_, _| None))
+        let snapshot = match object.access() {
+            Access::ReadOnly => self.controller.snapshot()?.switch.congestion,
+            Access::ReadWrite | Access::Start => None,
+        };
+        let counted = counted(&plan.congestion, snapshot.as_deref());
+        Ok(object_rows(&plan.congestion, &names, object, counted))
     }
 
     fn table(&self, plan: &SwitchPlan, name: &str) -> Result<ObjectTable> {
