@@ -20,6 +20,8 @@ struct Told {
     locator: Locator,
     peer: Option<Peer>,
     obeys: bool,
+    /// The UDP port at which a host would obey them, where that is another.
+    elsewhere: Option<u16>,
 }
 
 /// What is known of the other ends of all ports.
@@ -43,6 +45,7 @@ impl Around {
             locator: plan.congestion.locator(port),
             peer: None,
             obeys: false,
+            elsewhere: None,
         };
         Self { told: ids().map(told).collect(), recognition }
     }
@@ -137,8 +140,10 @@ impl Settler {
         }
         let (expected, told) = (proxy.udp_port, &mut self.around.told[port.index()]);
         let obeys = heard.is_some_and(|sfc| sfc.obeys() && sfc.udp_port == expected);
-        let elsewhere = heard.filter(|sfc| sfc.obeys() && sfc.udp_port != expected);
-        let mut kind = elsewhere.map(|sfc| StepKind::SfcElsewhere { port: sfc.udp_port, expected });
+        let elsewhere = heard.filter(|sfc| sfc.obeys() && !obeys).map(|sfc| sfc.udp_port);
+        let news = elsewhere.filter(|_| told.elsewhere != elsewhere);
+        told.elsewhere = elsewhere;
+        let mut kind = news.map(|port| StepKind::SfcElsewhere { port, expected });
         if obeys != told.obeys && apply(Change::SfcHost { port, obeys }).is_ok() {
             told.obeys = obeys;
             kind = kind.or(Some(StepKind::SfcHost { obeys }));
