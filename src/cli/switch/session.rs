@@ -124,10 +124,11 @@ impl Session {
         let news = self.controller.news()?;
         let now = Instant::ZERO + self.controller.elapsed();
         let mut settler = lock(settler);
-        if news.is_empty() && now < settler.next_deadline() {
+        let mut plan = lock(&self.plan);
+        let told = settler.has_told(&plan);
+        if news.is_empty() && now < settler.next_deadline() && told {
             return Ok(Vec::new());
         }
-        let mut plan = lock(&self.plan);
         settler.adopt(&plan);
         let apply = |change| {
             self.controller.apply(change).map_err(|error| match error {
@@ -136,6 +137,9 @@ impl Session {
             })
         };
         let before = settler.told();
+        if !told {
+            settler.announce(apply);
+        }
         settler.retry(now, apply);
         for (port, news) in &news {
             settler.settle(now, *port, news, apply);

@@ -22,7 +22,11 @@ struct Told {
     obeys: bool,
     /// The UDP port at which a host would obey them, where that is another.
     elsewhere: Option<u16>,
+    /// What the port says of congestion isolation and of source flow control.
+    said: Said,
 }
+
+type Said = (Option<CongestionIsolation>, Option<SourceFlowControl>);
 
 /// What is known of the other ends of all ports.
 #[derive(Clone, Debug)]
@@ -46,12 +50,32 @@ impl Around {
             peer: None,
             obeys: false,
             elsewhere: None,
+            said: said(plan, port),
         };
         Self { told: ids().map(told).collect(), recognition }
     }
 }
 
+/// What a port says by the plan.
+fn said(plan: &SwitchPlan, port: PortId) -> Said {
+    let dcbx = plan.agents_told(port).and_then(|agents| agents.dcbx);
+    dcbx.map_or((None, None), |dcbx| (dcbx.isolation, dcbx.sfc))
+}
+
 impl Settler {
+    /// Tells neighbours what the plan says now of congestion isolation and of source flow control, where
+    /// that is something else: managed objects were written.
+    pub fn announce(&mut self, mut apply: impl FnMut(Change) -> Result<(), Refused>) {
+        for (n, told) in self.around.told.iter_mut().enumerate() {
+            let port = PortId::new(n as u16).expect("a port of the plan");
+            let said = said(&self.plan, port);
+            let (isolation, sfc) = said;
+            if told.said != said && apply(Change::Said { port, isolation, sfc }).is_ok() {
+                told.said = said;
+            }
+        }
+    }
+
     pub(super) fn surrounded(
         &mut self,
         now: Instant,

@@ -224,5 +224,31 @@ fn what_a_switch_does_about_congestion_is_told_by_its_ports() {
     assert_eq!((sfc.point, sfc.proxy), (false, true));
     plan.congestion.proxy = None;
     plan.congestion.isolation.as_mut().unwrap().machine.enabled = false;
+    let told = dcbx(&plan, 0).unwrap();
+    assert_eq!((told.isolation, told.sfc), (None, None));
+    plan.congestion = Default::default();
     assert_eq!(dcbx(&plan, 0), None);
+}
+
+#[test]
+fn objects_that_are_written_are_told_to_neighbours() {
+    let mut plan = plan();
+    let mut settler = Settler::new(&plan).unwrap();
+    plan.congestion.isolation.as_mut().unwrap().machine.enabled = false;
+    plan.congestion.sfc.as_mut().unwrap().point.udp_port = 50_000;
+    assert!(!settler.has_told(&plan));
+    settler.adopt(&plan);
+    let mut changes = vec![];
+    let mut announce = |settler: &mut Settler| {
+        settler.announce(|change| {
+            changes.push(change);
+            Ok(())
+        });
+        core::mem::take(&mut changes)
+    };
+    let told = announce(&mut settler);
+    assert_eq!(told.len(), 4, "every port: {told:?}");
+    let Change::Said { isolation: None, sfc: Some(sfc), .. } = told[0] else { panic!("{told:?}") };
+    assert_eq!((sfc.udp_port, settler.has_told(&plan)), (50_000, true));
+    assert_eq!(announce(&mut settler), []);
 }
