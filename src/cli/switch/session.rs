@@ -98,12 +98,13 @@ impl Session {
     /// The same with the names of ports, and what was done.
     fn found(&self) -> Result<PortsFound> {
         let agents = self.agents()?;
+        // In the order in which `settle` takes them.
+        let settler = self.settler.as_ref().map(lock);
         let plan = lock(&self.plan);
         let name = |port: PortId| plan.ports[port.index()].name.clone();
         let ports = agents.into_iter().map(|(port, agents)| PortFound { name: name(port), agents });
         let mut found = PortsFound { ports: ports.collect(), steps: vec![], steps_before: 0 };
-        if let Some(settler) = &self.settler {
-            let settler = lock(settler);
+        if let Some(settler) = &settler {
             let (before, steps) = settler.steps();
             found.steps_before = before;
             found.steps = steps
