@@ -18,7 +18,10 @@ use overload::Overload;
 use plan::Pipeline;
 use sluice::agents::AgentsPlan;
 use sluice::congestion::DcqcnPlan;
-use sluice::discovery::{DcbxPfcPlan, DcbxPlan, LldpPlan, PfcForm, Precedence, Subtypes};
+use sluice::discovery::{
+    DcbxPfcPlan, DcbxPlan, Device, LldpPlan, PfcForm, Precedence, SourceFlowControl, Subtypes,
+    TopologyPlan,
+};
 use sluice::frame::{Burst, Frame};
 use sluice::headroom::measure::{InitiatePlan, MeasurePlan};
 use sluice::headroom::peer_delay::PeerDelayPlan;
@@ -200,8 +203,14 @@ fn agents(mac: Mac) -> AgentsPlan {
             applications: vec![],
             internal_delay: Some(Duration::from_nanos(700)),
             isolation: None,
-            topology: None,
-            sfc: None,
+            topology: Some(TopologyPlan::Recognized(Device::EndStation)),
+            sfc: Some(SourceFlowControl {
+                point: false,
+                proxy: false,
+                by_flow: true,
+                by_priority: false,
+                udp_port: 58_622,
+            }),
             precedence: Precedence::default(),
             subtypes: Subtypes::DEFAULT,
         }),

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use judges::{faulted, hex, missing, python, scapy, tshark, unhex};
 use sluice::discovery::{
     Application, DcbxPfcPlan, DcbxPlan, EtsPlan, EtsTable, FRAME_MAX, Lldp, LldpPlan, PfcForm,
-    Selector, Topology, TopologyPlan,
+    Selector, SourceFlowControl, Topology, TopologyPlan,
 };
 use sluice::frame::Frame;
 use sluice::host::{Message, Operation, RocePlan, Station, Transport};
@@ -401,6 +401,13 @@ fn tshark_reads_what_dcbx_says() {
         ],
         internal_delay: Some(Duration::from_nanos(615)),
         topology: Some(TopologyPlan::Fixed(Topology::default())),
+        sfc: Some(SourceFlowControl {
+            point: true,
+            proxy: true,
+            by_flow: false,
+            by_priority: false,
+            udp_port: 58_622,
+        }),
         ..DcbxPlan::new(mac)
     };
     let mut agent = Lldp::new(&LldpPlan::new(mac, mac, "swp1"), Some(&plan));

@@ -26,7 +26,10 @@ use core::fmt;
 
 use arrayvec::ArrayVec;
 
-use crate::discovery::{Device, Lldp, Recognition, Resolved, Surroundings, Topology, TopologyPlan};
+use crate::discovery::{
+    CongestionIsolation, Device, Lldp, Recognition, Resolved, SourceFlowControl, Surroundings,
+    Topology, TopologyPlan,
+};
 use crate::frame::Frame;
 use crate::headroom::measure::Measurer;
 use crate::headroom::peer_delay::PeerDelay;
@@ -423,6 +426,19 @@ impl PortAgents {
     pub fn set_topology(&mut self, now: Instant, topology: Topology) {
         if let Some(lldp) = &mut self.lldp {
             lldp.set_topology(now, topology);
+        }
+        self.listen(now);
+    }
+
+    /// Says from now on this of congestion isolation and of source flow control.
+    pub fn set_congestion(
+        &mut self,
+        now: Instant,
+        isolation: Option<CongestionIsolation>,
+        sfc: Option<SourceFlowControl>,
+    ) {
+        if let Some(lldp) = &mut self.lldp {
+            lldp.set_congestion(now, isolation, sfc);
         }
         self.listen(now);
     }

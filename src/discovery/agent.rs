@@ -5,7 +5,10 @@ use arrayvec::ArrayVec;
 use super::compose::{Own, compose, frame_len};
 use super::counters::Counters;
 use super::neighbours::{NEIGHBOURS_MAX, Neighbour, Said, read};
-use super::plan::{AdminStatus, Application, DcbxPlan, LldpPlan, Subtypes, Topology};
+use super::plan::{
+    AdminStatus, Application, CongestionIsolation, DcbxPlan, LldpPlan, SourceFlowControl, Subtypes,
+    Topology,
+};
 use super::resolve::{Resolved, peer_of, resolve};
 use super::surroundings::Surroundings;
 use super::transmit::{Pdu, Transmitter};
@@ -293,6 +296,21 @@ impl Lldp {
         let Some(said) = self.dcbx.as_mut().and_then(|dcbx| dcbx.topology.as_mut()) else { return };
         if *said != topology {
             *said = topology;
+            self.transmitter.changed(now);
+        }
+    }
+
+    /// Says from now on this of congestion isolation and of source flow control, where DCBX is spoken.
+    pub fn set_congestion(
+        &mut self,
+        now: Instant,
+        isolation: Option<CongestionIsolation>,
+        sfc: Option<SourceFlowControl>,
+    ) {
+        self.on_timeout(now);
+        let Some(dcbx) = &mut self.dcbx else { return };
+        if (dcbx.plan.isolation, dcbx.plan.sfc) != (isolation, sfc) {
+            (dcbx.plan.isolation, dcbx.plan.sfc) = (isolation, sfc);
             self.transmitter.changed(now);
         }
     }

@@ -1,12 +1,15 @@
 //! What the discovery of one port is told.
 
+use core::net::Ipv6Addr;
+
 use crate::time::Duration;
-use crate::units::{Mac, PrioritySet};
+use crate::units::{Mac, PRIORITIES, PrioritySet};
 pub use crate::wire::dcbx::application::{Application, Selector};
 pub use crate::wire::dcbx::ets::EtsTable;
 pub use crate::wire::dcbx::isolation::{CongestionIsolation, FamilyWidth};
 pub use crate::wire::dcbx::source_flow::SourceFlowControl;
 pub use crate::wire::dcbx::topology::{Device, Orientation, Topology};
+use crate::wire::sfcm;
 
 /// Whether an LLDP agent sends, receives, or both (802.1AB 9.2.5.1, adminStatus).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -227,5 +230,29 @@ impl DcbxPlan {
             precedence: Precedence::HigherAddress,
             subtypes: Subtypes::DEFAULT,
         }
+    }
+
+    /// The same, with the longest form of what is told beside what is negotiated, where that says
+    /// nothing yet.
+    #[must_use]
+    pub fn with_all(mut self) -> Self {
+        let udp_port = sfcm::PORT_DEFAULT;
+        self.topology = self.topology.or(Some(TopologyPlan::Fixed(Topology::default())));
+        self.isolation = self.isolation.or(Some(CongestionIsolation {
+            queue_map: [0; PRIORITIES],
+            encapsulation: 0,
+            mac: self.mac,
+            udp_port: 0,
+            address: Some(Ipv6Addr::UNSPECIFIED.into()),
+            family: FamilyWidth::One,
+        }));
+        self.sfc = self.sfc.or(Some(SourceFlowControl {
+            point: false,
+            proxy: false,
+            by_flow: false,
+            by_priority: false,
+            udp_port,
+        }));
+        self
     }
 }

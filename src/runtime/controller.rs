@@ -237,6 +237,7 @@ impl Controller {
             | Change::Ecn { port, .. }
             | Change::Pfc { port, .. }
             | Change::Topology { port, .. }
+            | Change::Said { port, .. }
             | Change::Measure(port) => Some(port),
             // A group's reserved space and headroom come off the pool of every worker.
             // Every worker finds the class of a frame.

@@ -124,6 +124,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                         | Change::Pfc { .. }
                         | Change::Ets { .. }
                         | Change::Topology { .. }
+                        | Change::Said { .. }
                         | Change::Locator { .. }
                         | Change::Peer { .. }
                         | Change::SfcHost { .. }

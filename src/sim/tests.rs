@@ -6,6 +6,7 @@ use crate::frame::Frame;
 use crate::time::{Duration, Instant};
 
 mod agents;
+mod places;
 mod timing;
 
 /// Everything that was seen, as text.

@@ -10,7 +10,7 @@ use crate::buffer::{BufferError, GroupKind, GroupPlan};
 use crate::congestion::EcnPlan;
 use crate::congestion::isolation::IsolationError;
 use crate::congestion::isolation::{Peer, PeerError};
-use crate::discovery::Topology;
+use crate::discovery::{CongestionIsolation, SourceFlowControl, Topology};
 use crate::pfc::FlowControl;
 use crate::schedule::ClassPlan;
 use crate::stats::{DropReason, PortCounters};
@@ -87,6 +87,15 @@ pub enum Change {
         port: PortId,
         /// The place.
         topology: Topology,
+    },
+    /// What a port says of congestion isolation and of source flow control, where it speaks LLDP.
+    Said {
+        /// The port.
+        port: PortId,
+        /// Where messages of isolation go.
+        isolation: Option<CongestionIsolation>,
+        /// What is done about source flow control.
+        sfc: Option<SourceFlowControl>,
     },
     /// Where congestion at a port is, as its source flow control messages say. To be told to every
     /// worker.
@@ -212,6 +221,13 @@ impl<W: World> Switch<W> {
                 let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
                 if let Some(agents) = &mut self.ports[at].agents {
                     agents.set_topology(now, topology);
+                }
+                self.ports[at].note_agents();
+            }
+            Change::Said { port, isolation, sfc } => {
+                let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
+                if let Some(agents) = &mut self.ports[at].agents {
+                    agents.set_congestion(now, isolation, sfc);
                 }
                 self.ports[at].note_agents();
             }

@@ -126,6 +126,12 @@ impl Settler {
         self.plan = plan.clone();
     }
 
+    /// Whether nothing has changed in `plan` that neighbours are told.
+    #[must_use]
+    pub fn has_told(&self, plan: &SwitchPlan) -> bool {
+        self.plan.congestion == plan.congestion
+    }
+
     /// A planned change, as it is to be made: a group whose port finds its headroom by itself keeps
     /// what that came to.
     #[must_use]

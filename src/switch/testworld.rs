@@ -5,12 +5,16 @@ use std::collections::VecDeque;
 use super::plan::*;
 use super::{Switch, SwitchPlan};
 use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
+use crate::congestion::isolation::{IsolationPlan, MapReading, QueueMap};
+use crate::congestion::proxy::{PausePolicy, Senders};
+use crate::congestion::sfc::SfcPlan;
 use crate::frame::{Burst, FCS_BYTES, Frame};
 use crate::pfc::{FlowControl, PfcPlan};
 use crate::port::{Port, PortCaps};
 use crate::schedule::{ClassPlan, LinePlan, SchedulePlan};
 use crate::time::{Duration, Instant};
 use crate::units::*;
+use crate::wire::{cim, sfcm};
 use crate::world::{Alone, Events, World};
 
 /// Octets in front of a test frame.
@@ -186,6 +190,44 @@ pub(crate) fn plan(n: u16) -> SwitchPlan {
         congestion: CongestionPlan::default(),
         max_frame: 1522,
         seed: 1,
+    }
+}
+
+/// All that a switch can do about congestion but QCN and fast CNP: class 3 is monitored, its congesting
+/// flows go to class 5, and nothing is configured of what is around it.
+pub(crate) fn congestion() -> CongestionPlan {
+    let dscp = Dscp::new(48).unwrap();
+    let map = QueueMap::new([0, 0, 0, -6, 0, 4, 0, 0], MapReading::Partner).unwrap();
+    CongestionPlan {
+        sfc: Some(SourceFlowControlPlan {
+            point: SfcPlan { enabled: true, ..SfcPlan::default() },
+            transmit_priority: Priority::ALL[7],
+            dscp,
+            form: SfcmForm::Simplified,
+            from: SfcmFrom::Swapped,
+            mac: None,
+            ipv4: None,
+            ipv6: None,
+            monitors: vec![],
+        }),
+        isolation: Some(CongestionIsolationPlan {
+            machine: IsolationPlan { enabled: true, map, ..IsolationPlan::default() },
+            cim_tx_priority: Priority::ALL[6],
+            dscp,
+            min_header_octets: 48,
+            watches: vec![],
+            points: vec![],
+            peers: vec![],
+            dialect: cim::Dialect::default(),
+        }),
+        proxy: Some(SfcProxyPlan {
+            udp_port: sfcm::PORT_DEFAULT,
+            fabric: Senders::Anybody,
+            hosts: Senders::Nobody,
+            policy: PausePolicy::standard(),
+            cache: None,
+        }),
+        ..CongestionPlan::default()
     }
 }
 

@@ -98,12 +98,13 @@ impl Session {
     /// The same with the names of ports, and what was done.
     fn found(&self) -> Result<PortsFound> {
         let agents = self.agents()?;
+        // In the order in which `settle` takes them.
+        let settler = self.settler.as_ref().map(lock);
         let plan = lock(&self.plan);
         let name = |port: PortId| plan.ports[port.index()].name.clone();
         let ports = agents.into_iter().map(|(port, agents)| PortFound { name: name(port), agents });
         let mut found = PortsFound { ports: ports.collect(), steps: vec![], steps_before: 0 };
-        if let Some(settler) = &self.settler {
-            let settler = lock(settler);
+        if let Some(settler) = &settler {
             let (before, steps) = settler.steps();
             found.steps_before = before;
             found.steps = steps
@@ -124,10 +125,11 @@ impl Session {
         let news = self.controller.news()?;
         let now = Instant::ZERO + self.controller.elapsed();
         let mut settler = lock(settler);
-        if news.is_empty() && now < settler.next_deadline() {
+        let mut plan = lock(&self.plan);
+        let told = settler.has_told(&plan);
+        if news.is_empty() && now < settler.next_deadline() && told {
             return Ok(Vec::new());
         }
-        let mut plan = lock(&self.plan);
         settler.adopt(&plan);
         let apply = |change| {
             self.controller.apply(change).map_err(|error| match error {
@@ -136,6 +138,9 @@ impl Session {
             })
         };
         let before = settler.told();
+        if !told {
+            settler.announce(apply);
+        }
         settler.retry(now, apply);
         for (port, news) in &news {
             settler.settle(now, *port, news, apply);

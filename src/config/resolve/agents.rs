@@ -9,7 +9,7 @@ use crate::config::raw::{
     AutoHeadroom, Dcbx, Headroom, KindsName, LengthName, Lldp, Measurement, MethodName, Port, Ptp,
     PtpProfile, RidesName, StatisticName, TimesName,
 };
-use crate::discovery::{EtsTable, FRAME_MAX, Role, frame_len};
+use crate::discovery::{DcbxPlan, EtsTable, FRAME_MAX, LldpPlan, Role, frame_len};
 use crate::headroom::Shims;
 use crate::headroom::measure::{InitiatePlan, MeasurePlan};
 use crate::headroom::peer_delay::PeerDelayPlan;
@@ -140,7 +140,7 @@ pub(crate) fn agents(
     let lldp = discovery::lldp(cx, at, (said.lldp, said.dcbx.is_some()), port);
     let dcbx = said.dcbx.map(|dcbx| discovery::dcbx(cx, &at.key("dcbx"), dcbx, port, can));
     // What is out of range was reported where it stands.
-    let len = lldp.as_ref().map(|lldp| frame_len(lldp, dcbx.as_ref()));
+    let len = lldp.as_ref().map(|lldp| longest(lldp, dcbx.as_ref(), port.macs.0));
     if len == Some(Err(WireError::NoRoom)) {
         let what = format!(
             "what the port says of itself does not fit into a frame of {FRAME_MAX} octets: shorten \
@@ -159,6 +159,13 @@ pub(crate) fn agents(
         peer_delay,
         auto,
     })
+}
+
+/// Octets of the longest frame in which the port may come to say this: what the switch or the host does
+/// about congestion is told besides.
+fn longest(lldp: &LldpPlan, dcbx: Option<&DcbxPlan>, mac: Mac) -> Result<usize, WireError> {
+    let dcbx = dcbx.cloned().unwrap_or_else(|| DcbxPlan::new(mac));
+    frame_len(lldp, Some(&dcbx.with_all()))
 }
 
 fn span(said: Option<Span>) -> Duration {

@@ -18,7 +18,7 @@ impl SwitchPlan {
         let (plan, congestion) = (&self.ports[port.index()], &self.congestion);
         let mut agents = plan.agents.clone()?;
         let role = agents.lldp.as_ref().map(|lldp| lldp.role);
-        if let (Some(role), true) = (role, congestion.is_spoken_of()) {
+        if let (Some(role), true) = (role, congestion.concerns_neighbours()) {
             let dcbx = agents.dcbx.get_or_insert_with(|| DcbxPlan::new(agents.mac));
             congestion.tell(dcbx, port, plan, role);
         }
@@ -27,10 +27,9 @@ impl SwitchPlan {
 }
 
 impl CongestionPlan {
-    /// Whether there is anything that neighbours have to know.
-    fn is_spoken_of(&self) -> bool {
-        let isolation = self.isolation.as_ref().is_some_and(|ci| ci.machine.enabled);
-        isolation || self.source_flow().is_some()
+    /// Whether there is anything that neighbours have to know, be it switched off for now.
+    const fn concerns_neighbours(&self) -> bool {
+        self.isolation.is_some() || self.sfc.is_some() || self.proxy.is_some()
     }
 
     fn tell(&self, dcbx: &mut DcbxPlan, port: PortId, plan: &PortPlan, role: Role) {

@@ -20,7 +20,13 @@ struct Told {
     locator: Locator,
     peer: Option<Peer>,
     obeys: bool,
+    /// The UDP port at which a host would obey them, where that is another.
+    elsewhere: Option<u16>,
+    /// What the port says of congestion isolation and of source flow control.
+    said: Said,
 }
+
+type Said = (Option<CongestionIsolation>, Option<SourceFlowControl>);
 
 /// What is known of the other ends of all ports.
 #[derive(Clone, Debug)]
@@ -43,12 +49,33 @@ impl Around {
             locator: plan.congestion.locator(port),
             peer: None,
             obeys: false,
+            elsewhere: None,
+            said: said(plan, port),
         };
         Self { told: ids().map(told).collect(), recognition }
     }
 }
 
+/// What a port says by the plan.
+fn said(plan: &SwitchPlan, port: PortId) -> Said {
+    let dcbx = plan.agents_told(port).and_then(|agents| agents.dcbx);
+    dcbx.map_or((None, None), |dcbx| (dcbx.isolation, dcbx.sfc))
+}
+
 impl Settler {
+    /// Tells neighbours what the plan says now of congestion isolation and of source flow control, where
+    /// that is something else: managed objects were written.
+    pub fn announce(&mut self, mut apply: impl FnMut(Change) -> Result<(), Refused>) {
+        for (n, told) in self.around.told.iter_mut().enumerate() {
+            let port = PortId::new(n as u16).expect("a port of the plan");
+            let said = said(&self.plan, port);
+            let (isolation, sfc) = said;
+            if told.said != said && apply(Change::Said { port, isolation, sfc }).is_ok() {
+                told.said = said;
+            }
+        }
+    }
+
     pub(super) fn surrounded(
         &mut self,
         now: Instant,
@@ -137,8 +164,10 @@ impl Settler {
         }
         let (expected, told) = (proxy.udp_port, &mut self.around.told[port.index()]);
         let obeys = heard.is_some_and(|sfc| sfc.obeys() && sfc.udp_port == expected);
-        let elsewhere = heard.filter(|sfc| sfc.obeys() && sfc.udp_port != expected);
-        let mut kind = elsewhere.map(|sfc| StepKind::SfcElsewhere { port: sfc.udp_port, expected });
+        let elsewhere = heard.filter(|sfc| sfc.obeys() && !obeys).map(|sfc| sfc.udp_port);
+        let news = elsewhere.filter(|_| told.elsewhere != elsewhere);
+        told.elsewhere = elsewhere;
+        let mut kind = news.map(|port| StepKind::SfcElsewhere { port, expected });
         if obeys != told.obeys && apply(Change::SfcHost { port, obeys }).is_ok() {
             told.obeys = obeys;
             kind = kind.or(Some(StepKind::SfcHost { obeys }));

@@ -1,3 +1,5 @@
+mod surroundings;
+
 use super::*;
 use crate::agents::{AgentsPlan, Failure, Spread, Statistic};
 use crate::discovery::{EtsResolved, EtsTable, Party, PeerState, PfcResolved, Resolved};

@@ -4,6 +4,7 @@ use super::*;
 use crate::agents::{AgentsPlan, Method, Statistic};
 use crate::discovery::PfcForm;
 use crate::headroom::Phy;
+use crate::lab::NodeOutcome;
 use crate::sim::{NodeKind, NodePlan};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, PrioritySet};
@@ -125,4 +126,40 @@ fn ends_that_write_differently_are_warned_of() {
                 write messages differently, so they measure nothing: say the same `times`, \
                 `kinds` and `length` on both";
     assert_eq!(warnings[0], said);
+}
+
+/// A network whose switches do all about congestion and whose hosts obey messages, but for one.
+const PLACES: &str = "
+duration: 8s
+topology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2}}
+profiles:
+  p:
+    sfc: {queues: {3: {}}}
+    congestion_isolation: {isolate: {3: 4}}
+    sfc_proxy: {}
+    defaults: {lldp: {}, attached: auto, pfc: {enable: [3]}}
+defaults: {hosts: {lldp: {}, sfc: flow}}
+nodes: {hosts: [{name: h2, sfc: none}]}
+checks:
+  - value: {path: nodes.leaf1.ports.to_h1.agents.topology.level, expect: 1}
+  - value: {path: nodes.spine1.ports.to_leaf1.agents.topology.level, expect: 2}
+";
+
+#[test]
+fn a_lab_finds_its_levels_and_which_hosts_obey() {
+    let (lab, _) = good(PLACES);
+    let options = crate::lab::Options::default();
+    let run = crate::lab::run(&lab.plan, crate::lab::World::Virtual, options, |_| {}).unwrap();
+    assert!(run.outcome.is_good(), "{:#?}", run.outcome.checks);
+    let leaf = run.outcome.nodes.iter().find_map(|node| match node {
+        NodeOutcome::Switch(switch) if switch.name == "leaf1" => Some(switch),
+        _ => None,
+    });
+    let leaf = leaf.expect("the first leaf");
+    let steps = |peer: &str| -> Vec<String> {
+        let port = leaf.ports.iter().find(|port| port.peer == peer).expect("a port to it");
+        port.steps.iter().map(|step| step.what.clone()).collect()
+    };
+    assert!(steps("h1").iter().any(|step| step.starts_with("SFC: the host obeys messages")));
+    assert!(!steps("h2").iter().any(|step| step.starts_with("SFC")));
 }

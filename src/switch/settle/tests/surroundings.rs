@@ -1,0 +1,254 @@
+//! What follows from what neighbours say that they are.
+
+use std::net::IpAddr;
+
+use super::*;
+use crate::congestion::isolation::{CimType, Peer};
+use crate::discovery::{
+    CongestionIsolation, DcbxPlan, Device, FamilyWidth, LldpPlan, Orientation, SourceFlowControl,
+    Surroundings, Topology, TopologyPlan,
+};
+use crate::switch::{Attached, AttachedKind};
+use crate::units::Mac;
+use crate::wire::sfcm::{self, Locator};
+
+const PEER: Mac = Mac([2, 0, 0, 0, 7, 7]);
+
+/// Four ports that speak LLDP, of a switch that does all that there is about congestion; port 1 says of
+/// itself what it always says, and there is a host at port 2 of which nothing is known.
+fn plan() -> SwitchPlan {
+    let mut plan = testworld::plan(4);
+    for port in &mut plan.ports {
+        let lldp = LldpPlan::new(port.mac, port.mac, "port");
+        port.agents = Some(AgentsPlan {
+            mac: port.mac,
+            rate: port.rate,
+            lldp: Some(lldp),
+            dcbx: None,
+            measure: None,
+            peer_delay: None,
+            auto: None,
+        });
+    }
+    let fixed = Some(TopologyPlan::Fixed(Topology::default()));
+    let mac = plan.ports[1].mac;
+    plan.ports[1].agents.as_mut().unwrap().dcbx =
+        Some(DcbxPlan { topology: fixed, ..DcbxPlan::new(mac) });
+    plan.congestion = testworld::congestion();
+    plan.congestion.ports = vec![Attached::default(); 4];
+    plan.congestion.ports[2].kind = AttachedKind::Discovered;
+    plan
+}
+
+fn place(device: Device, level: Option<u8>) -> Option<Topology> {
+    Some(Topology { device, level, orientation: Orientation::Unknown })
+}
+
+fn tlv(address: Option<IpAddr>) -> CongestionIsolation {
+    CongestionIsolation {
+        queue_map: [0; 8],
+        encapsulation: 64,
+        mac: PEER,
+        udp_port: 4_711,
+        address,
+        family: FamilyWidth::One,
+    }
+}
+
+/// What the switch is told when that is heard at a port.
+fn changes(settler: &mut Settler, at: u16, heard: Surroundings) -> Vec<Change> {
+    let mut changes = vec![];
+    settler.settle(Instant::ZERO, port(at), &News::Surroundings(heard), |change| {
+        changes.push(change);
+        Ok(())
+    });
+    changes
+}
+
+fn last_step(settler: &Settler) -> String {
+    settler.steps().1.last().unwrap().kind.to_string()
+}
+
+#[test]
+fn every_port_that_looks_for_its_place_tells_the_level() {
+    let mut settler = Settler::new(&plan()).unwrap();
+    let server = Surroundings { place: place(Device::EndStation, Some(0)), ..Default::default() };
+    let said = |n, orientation| {
+        let topology = Topology { device: Device::Bridge, level: Some(1), orientation };
+        Change::Topology { port: port(n), topology }
+    };
+    let unknown = Orientation::Unknown;
+    let told = changes(&mut settler, 2, server);
+    assert_eq!(told, [said(0, unknown), said(2, Orientation::Downlink), said(3, unknown)]);
+    let text = last_step(&settler);
+    let expected = "topology: Bridge, level 1, Downlink; the neighbour is EndStation, level 0, \
+                    Unknown; congestion here: incast";
+    assert_eq!(text, expected);
+    assert_eq!(changes(&mut settler, 2, server), [], "nothing is new");
+    let above = Surroundings { place: place(Device::Bridge, Some(2)), ..Default::default() };
+    assert_eq!(changes(&mut settler, 0, above), [said(0, Orientation::Uplink)]);
+    // Port 1 says what it always says, but what it hears counts like any other's.
+    assert_eq!(changes(&mut settler, 1, above), []);
+    let told = changes(&mut settler, 2, Surroundings::default());
+    let level = |change: &Change| match change {
+        Change::Topology { topology, .. } => topology.level,
+        _ => None,
+    };
+    assert_eq!(told.iter().map(level).collect::<Vec<_>>(), [Some(3); 3], "those above are left");
+}
+
+#[test]
+fn what_was_not_told_is_told_with_the_next_news() {
+    let mut settler = Settler::new(&plan()).unwrap();
+    let server = Surroundings { place: place(Device::EndStation, Some(0)), ..Default::default() };
+    let news = News::Surroundings(server);
+    let refuse = |_| Err(Refused::Never("the worker is gone".into()));
+    settler.settle(Instant::ZERO, port(2), &news, refuse);
+    assert_eq!(settler.told(), 0);
+    assert_eq!(changes(&mut settler, 2, server).len(), 3);
+}
+
+#[test]
+fn congestion_is_incast_next_to_the_edge_and_in_the_network_elsewhere() {
+    let mut settler = Settler::new(&plan()).unwrap();
+    let located = |settler: &mut Settler, n, place| {
+        let heard = Surroundings { place, ..Default::default() };
+        let locator = |change: &Change| match change {
+            Change::Locator { port: of, locator } if *of == port(n) => Some(*locator),
+            _ => None,
+        };
+        changes(settler, n, heard).iter().find_map(locator)
+    };
+    // A port to a switch, as planned, at which there is a host after all; then nobody any more.
+    let host = place(Device::EndStation, Some(0));
+    assert_eq!(located(&mut settler, 0, host), Some(Locator::Incast));
+    assert_eq!(located(&mut settler, 0, place(Device::Unknown, Some(0))), None);
+    assert_eq!(located(&mut settler, 0, None), Some(Locator::InNetwork));
+    // And a port to a host with a router.
+    assert_eq!(located(&mut settler, 2, place(Device::Router, None)), Some(Locator::InNetwork));
+    assert_eq!(located(&mut settler, 2, place(Device::Unknown, None)), Some(Locator::Incast));
+    // What is configured is not for neighbours to say.
+    let mut fixed = plan();
+    fixed.congestion.ports[0].locator = Some(Locator::Unknown);
+    let mut settler = Settler::new(&fixed).unwrap();
+    assert_eq!(located(&mut settler, 0, host), None);
+}
+
+#[test]
+fn who_says_where_its_messages_go_is_entered_and_struck_out() {
+    let mut plan = plan();
+    let isolation = plan.congestion.isolation.as_mut().unwrap();
+    let (mac, udp_port, encap_len) = (PEER, 4_711, 64);
+    let peer = |cim_type, ipv4, ipv6| Peer { cim_type, mac, ipv4, ipv6, udp_port, encap_len };
+    isolation.peers.push((port(3), peer(CimType::L2, None, None)));
+    let mut settler = Settler::new(&plan).unwrap();
+    let says = |address: Option<&str>| Surroundings {
+        isolation: Some(tlv(address.map(|text| text.parse().unwrap()))),
+        ..Default::default()
+    };
+    let (v4, v6) = (says(Some("192.0.2.1")), says(Some("2001:db8::1")));
+    for (heard, peer) in [
+        (v4, peer(CimType::Ipv4, Some([192, 0, 2, 1].into()), None)),
+        (v6, peer(CimType::Ipv6, None, Some("2001:db8::1".parse().unwrap()))),
+        (says(None), peer(CimType::L2, None, None)),
+    ] {
+        let change = Change::Peer { port: port(0), peer: Some(peer) };
+        assert_eq!(changes(&mut settler, 0, heard), [change]);
+        assert_eq!(changes(&mut settler, 0, heard), []);
+        assert_eq!(changes(&mut settler, 3, heard), [], "the configured one stays");
+    }
+    assert_eq!(
+        last_step(&settler),
+        "congestion isolation: the peer is 02:00:00:00:07:07, messages over Ethernet"
+    );
+    let gone = Change::Peer { port: port(0), peer: None };
+    assert_eq!(changes(&mut settler, 0, Surroundings::default()), [gone]);
+    assert_eq!(last_step(&settler), "congestion isolation: no peer any more");
+}
+
+#[test]
+fn a_peer_that_is_refused_is_trouble_with_its_reason() {
+    let mut settler = Settler::new(&plan()).unwrap();
+    let heard = Surroundings { isolation: Some(tlv(None)), ..Default::default() };
+    let refuse = |_| Err(Refused::Never("the peer table holds 2 already".into()));
+    settler.settle(Instant::ZERO, port(0), &News::Surroundings(heard), refuse);
+    assert!(settler.steps().1.last().unwrap().kind.is_trouble());
+    assert_eq!(
+        last_step(&settler),
+        "congestion isolation: no peer: the peer table holds 2 already"
+    );
+}
+
+#[test]
+fn a_host_that_obeys_messages_needs_no_proxy_until_it_goes() {
+    let mut settler = Settler::new(&plan()).unwrap();
+    let says = |by_flow, udp_port| Surroundings {
+        sfc: Some(SourceFlowControl {
+            point: false,
+            proxy: false,
+            by_flow,
+            by_priority: false,
+            udp_port,
+        }),
+        ..Default::default()
+    };
+    let told = |obeys| vec![Change::SfcHost { port: port(2), obeys }];
+    let obeys = says(true, sfcm::PORT_DEFAULT);
+    assert_eq!(changes(&mut settler, 2, obeys), told(true));
+    assert_eq!(changes(&mut settler, 2, Surroundings::default()), told(false));
+    assert_eq!(changes(&mut settler, 2, says(false, sfcm::PORT_DEFAULT)), []);
+    // It would never hear what goes to another port.
+    assert_eq!(changes(&mut settler, 2, says(true, 50_000)), []);
+    assert!(settler.steps().1.last().unwrap().kind.is_trouble());
+    assert!(last_step(&settler).contains("UDP port 50000, not 58622"));
+    // Where the file says what is there, nobody is asked.
+    assert_eq!(changes(&mut settler, 0, obeys), []);
+}
+
+#[test]
+fn what_a_switch_does_about_congestion_is_told_by_its_ports() {
+    let mut plan = plan();
+    let dcbx = |plan: &SwitchPlan, n| plan.agents_told(port(n)).unwrap().dcbx;
+    let told = dcbx(&plan, 0).unwrap();
+    assert_eq!(told.topology, Some(TopologyPlan::Recognized(Device::Bridge)));
+    let sfc = told.sfc.unwrap();
+    assert_eq!((sfc.point, sfc.proxy, sfc.obeys(), sfc.udp_port), (true, true, false, 58_622));
+    let isolation = told.isolation.unwrap();
+    assert_eq!((isolation.mac, isolation.address), (plan.ports[0].mac, None));
+    assert_eq!(isolation.queue_map, [0, 0, 0, 6, 0, -4, 0, 0]);
+    assert_eq!((told.pfc, told.ets), (None, None), "nothing is negotiated that was not asked for");
+    // Only what is on is told, and a port's own plan goes first.
+    assert_eq!(dcbx(&plan, 1).unwrap().topology, Some(TopologyPlan::Fixed(Topology::default())));
+    plan.congestion.sfc.as_mut().unwrap().point.enabled = false;
+    let sfc = dcbx(&plan, 0).unwrap().sfc.unwrap();
+    assert_eq!((sfc.point, sfc.proxy), (false, true));
+    plan.congestion.proxy = None;
+    plan.congestion.isolation.as_mut().unwrap().machine.enabled = false;
+    let told = dcbx(&plan, 0).unwrap();
+    assert_eq!((told.isolation, told.sfc), (None, None));
+    plan.congestion = Default::default();
+    assert_eq!(dcbx(&plan, 0), None);
+}
+
+#[test]
+fn objects_that_are_written_are_told_to_neighbours() {
+    let mut plan = plan();
+    let mut settler = Settler::new(&plan).unwrap();
+    plan.congestion.isolation.as_mut().unwrap().machine.enabled = false;
+    plan.congestion.sfc.as_mut().unwrap().point.udp_port = 50_000;
+    assert!(!settler.has_told(&plan));
+    settler.adopt(&plan);
+    let mut changes = vec![];
+    let mut announce = |settler: &mut Settler| {
+        settler.announce(|change| {
+            changes.push(change);
+            Ok(())
+        });
+        core::mem::take(&mut changes)
+    };
+    let told = announce(&mut settler);
+    assert_eq!(told.len(), 4, "every port: {told:?}");
+    let Change::Said { isolation: None, sfc: Some(sfc), .. } = told[0] else { panic!("{told:?}") };
+    assert_eq!((sfc.udp_port, settler.has_told(&plan)), (50_000, true));
+    assert_eq!(announce(&mut settler), []);
+}
