@@ -17,7 +17,8 @@ use memory::{MemFrame, MemPort};
 use overload::Overload;
 use plan::Pipeline;
 use sluice::agents::AgentsPlan;
-use sluice::congestion::DcqcnPlan;
+use sluice::congestion::qcn::PointPlan;
+use sluice::congestion::{DcqcnPlan, Detect, LimitPlan};
 use sluice::discovery::{
     DcbxPfcPlan, DcbxPlan, Device, LldpPlan, PfcForm, Precedence, SourceFlowControl, Subtypes,
     TopologyPlan,
@@ -37,7 +38,7 @@ use sluice::pfc::FlowControl;
 use sluice::port::Port;
 use sluice::runtime::{LossWatch, Mesh, mesh};
 use sluice::schedule::LinePlan;
-use sluice::switch::Switch;
+use sluice::switch::{FastCnpPlan, QuantizedPlan, QueuePairs, SourceQp, Switch};
 use sluice::time::{Duration, Instant};
 use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, PortId, Priority, PrioritySet, Quanta};
 use sluice::wire::headroom::Dialect;
@@ -84,6 +85,56 @@ fn no_frame_costs_an_allocation() {
     load.check(now);
     let control = allocation_counter::measure(|| drop(std::hint::black_box(vec![0_u8; 100])));
     assert_eq!(control.count_total, 1, "the counter counts");
+}
+
+#[test]
+fn what_is_done_about_congestion_costs_no_allocation() {
+    memory::stock(16_384);
+    let pairs = [(); 3].map(|()| MemPort::pair(256));
+    let (mut ports, mut hosts) = (Vec::new(), Vec::new());
+    for (n, (port, host)) in (0..).zip(pairs) {
+        ports.push((PortId::new(n).unwrap(), port));
+        hosts.push(host);
+    }
+    let hosts: [MemPort; 3] = hosts.try_into().ok().unwrap();
+    let mut plan = plan::congested(plan::plan(3, Pipeline::Lossless, 1), Bytes(1_000));
+    let detect = [Some(Detect::Length(Bytes(1_000))); 8];
+    let pairs = (0..255).map(|n| QueuePairs {
+        destination: [10, 0, 2, n].into(),
+        destination_qp: U24::default(),
+        source_qp: U24::wrapping(n.into()),
+    });
+    plan.congestion.fast_cnp = Some(FastCnpPlan {
+        detect: vec![detect; 3],
+        spacing: Duration::from_micros(1),
+        budget: LimitPlan { interval: Duration::ZERO, burst: 1 },
+        flows: 64,
+        source_qp: SourceQp::Configured(pairs.collect()),
+        priority: Priority::ALL[6],
+        dscp: Dscp::MIN,
+    });
+    plan.congestion.qcn = Some(QuantizedPlan {
+        points: vec![[Some(PointPlan::standard()); 8]; 3],
+        transmit_priority: Priority::ALL[6],
+        msdu_octets: 64,
+    });
+    let end = mesh(&[0; 3], 1, 1).pop().unwrap();
+    let switch = Switch::<Memory>::new(&plan, ports, end, LossWatch::new(&plan)).unwrap();
+    let mut load = Overload::new(switch, hosts, MemFrame::new);
+    let mut now = Instant::ZERO;
+    let counted = allocation_counter::measure(|| {
+        for _ in 0..4 * 1_024 {
+            now += STEP;
+            load.step(now);
+        }
+    });
+    assert_eq!((counted.count_total, counted.count_current), (0, 0), "{counted:?}");
+    let counted = load.snapshot(now).congestion.unwrap();
+    let sfc = counted.sfc.unwrap().counters;
+    assert!(sfc.transmitted_sfcms > 100, "{sfc:?}");
+    let granted: u64 = counted.proxy.unwrap().ports.iter().map(|port| port.accepted).sum();
+    let (cnp, qcn) = (counted.fast_cnp.unwrap(), counted.qcn.unwrap().total());
+    assert!(granted > 0 && qcn.transmitted_cnms > 0, "{granted} {cnp:?} {qcn:?}");
 }
 
 /// A flow of stations 1 and 2, of frames of 200 octets.

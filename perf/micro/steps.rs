@@ -1,10 +1,14 @@
 //! The pipeline alone, on ports in memory and in virtual time: the same instructions in every run.
 //!
-//! `cargo bench --bench steps -- plain|agents|lossless|ports|stream|sink POLLS BURST`
+//! `cargo bench --bench steps -- JOB POLLS BURST`, where a job is plain, agents, lossless, sfc-idle,
+//! queued, sfc-64k, refill, ports, stream or sink,
 //!
 //! lets `BURST` frames each way go round between two ports for `POLLS` polls, with the switch
 //! between them or (`ports`) nothing, `agents` being `plain` with ports that tell their neighbours
-//! who they are and answer measurements; or lets a station make a stream in such bursts that nobody
+//! who they are and answer measurements, `sfc-idle` being `lossless` with Source Flow Control,
+//! Congestion Isolation and a proxy that have nothing to do, `queued` being `lossless` where each frame
+//! joins a queue and is of another of 65,536 flows (`refill` is that without a switch), and `sfc-64k`
+//! the same where each of them congests; or lets a station make a stream in such bursts that nobody
 //! takes any further (`stream`); or (`sink`) lets as many frames of 16 flows arrive at a station that
 //! counts, orders and times them; and prints how many frames that were. `perf/run instructions`
 //! counts the instructions of two such runs of different length: their difference is the frames'.
@@ -52,7 +56,7 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let [job, polls, burst] = args.as_slice() else {
         // `cargo bench` without arguments runs every bench: there is nothing to time here.
-        println!("usage: steps plain|agents|lossless|ports|stream|sink POLLS BURST");
+        println!("usage: steps JOB POLLS BURST");
         return;
     };
     let polls: u64 = polls.parse().expect("a number of polls");
@@ -71,8 +75,18 @@ fn main() {
         "plain" => switch(plan::plan(2, Pipeline::Plain, 1), a, b, polls),
         "agents" => switch(with_agents(), a, b, polls),
         "lossless" => switch(plan::plan(2, Pipeline::Lossless, 1), a, b, polls),
+        "sfc-idle" => {
+            let plan = plan::plan(2, Pipeline::Lossless, 1);
+            switch(plan::congested(plan, Bytes(200_000)), a, b, polls)
+        }
+        "queued" => flows(Some(plan::queued(plan::plan(2, Pipeline::Lossless, 1))), polls, burst),
+        "sfc-64k" => {
+            let plan = plan::queued(plan::plan(2, Pipeline::Lossless, 1));
+            flows(Some(plan::congested(plan, Bytes(0))), polls, burst)
+        }
+        "refill" => flows(None, polls, burst),
         "sink" => sink(a, b, polls, burst),
-        _ => panic!("plain, agents, lossless, ports, stream or sink"),
+        _ => panic!("no such job"),
     };
     println!("{frames}");
 }
@@ -115,6 +129,63 @@ fn switch(plan: SwitchPlan, a: MemPort, b: MemPort, polls: u64) -> u64 {
     let snap = sw.snapshot(now);
     assert!(snap.balance().holds() && snap.drops().total() == 0, "{snap:?}");
     snap.ports.iter().map(|p| p.counters.tx_frames - p.counters.originated).sum()
+}
+
+/// Frames of 65,536 flows in turn, all known before anything is counted, from one port to the other;
+/// without a switch the frames are made and taken away again.
+fn flows(plan: Option<SwitchPlan>, polls: u64, burst: u8) -> u64 {
+    const FLOWS: u64 = 1 << 16;
+    let (near, mut source) = MemPort::pair(256);
+    let (far, mut drain) = MemPort::pair(256);
+    let id = |n| PortId::new(n).expect("a small number");
+    let end = mesh(&[0, 0], 1, 1).pop().expect("one worker");
+    let (mut bare, mut sw) = (None, None);
+    match &plan {
+        None => bare = Some((near, far)),
+        Some(plan) => {
+            let ports = vec![(id(0), near), (id(1), far)];
+            let watch = LossWatch::new(plan);
+            let made: Switch<Memory> = Switch::new(plan, ports, end, watch).expect("a switch");
+            sw = Some(made);
+        }
+    }
+    let answer = MemFrame::new(&template(1, 0, 0)).expect("in stock");
+    drain.tx_burst(&mut [answer].into_iter().collect());
+    let (mut now, mut frames, mut gone) = (Instant::ZERO, Burst::new(), Burst::new());
+    let mut octets = template(0, 1, 0);
+    let mut taken = 0;
+    // At least as many polls before as it takes to show every flow once.
+    let warm = FLOWS.div_ceil(burst.into());
+    for n in 0..(warm + polls) * u64::from(burst) {
+        octets[38..40].copy_from_slice(&(n as u16).to_be_bytes());
+        frames.push(MemFrame::new(&octets).expect("in stock"));
+        if frames.len() < usize::from(burst) {
+            continue;
+        }
+        source.tx_burst(&mut frames);
+        now += STEP;
+        match (&mut sw, &mut bare) {
+            (Some(sw), _) => _ = sw.poll(now),
+            (None, Some((near, far))) => {
+                near.rx_burst(&mut frames);
+                far.tx_burst(&mut frames);
+            }
+            (None, None) => unreachable!("one of the two was made"),
+        }
+        drain.rx_burst(&mut gone);
+        taken += gone.drain(..).count() as u64;
+        source.rx_burst(&mut gone);
+        gone.clear();
+    }
+    if let Some(sw) = &mut sw {
+        let snap = sw.snapshot(now);
+        assert!(snap.balance().holds() && snap.drops().total() == 0, "{snap:?}");
+        if let Some(sfc) = snap.congestion.and_then(|all| all.sfc) {
+            assert_eq!(sfc.streams, FLOWS, "all are tracked: {:?}", sfc.counters);
+            eprintln!("{:?}", sfc.counters);
+        }
+    }
+    taken
 }
 
 fn ports(mut a: MemPort, mut b: MemPort, polls: u64) -> u64 {

@@ -1,12 +1,16 @@
 //! The switches and frames that are measured, the same with DPDK's ports and with ports in memory.
 
 use sluice::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
-use sluice::congestion::{EcnPlan, MarkAt, NotEct};
+use sluice::congestion::isolation::{IsolationPlan, MapReading, QueueMap};
+use sluice::congestion::proxy::{PausePolicy, Senders};
+use sluice::congestion::sfc::{Monitor, SfcPlan};
+use sluice::congestion::{Detect, EcnPlan, MarkAt, NotEct};
 use sluice::pfc::{FlowControl, PfcPlan};
 use sluice::schedule::{ClassPlan, LinePlan, SchedulePlan};
 use sluice::switch::*;
 use sluice::time::Duration;
 use sluice::units::*;
+use sluice::wire::cim;
 
 /// How much of the pipeline a frame goes through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +50,67 @@ pub fn plan(ports: u16, pipeline: Pipeline, workers: u16) -> SwitchPlan {
         max_frame: 1522,
         seed: 1,
     }
+}
+
+/// The same switch with Source Flow Control from queues of `from` octets on, Congestion Isolation of
+/// class 3, and a proxy for the hosts at all its ports.
+#[allow(dead_code)] // for the benches and tests that congest
+pub fn congested(plan: SwitchPlan, from: Bytes) -> SwitchPlan {
+    let ports = plan.ports.len();
+    let monitor = Monitor { detect: Detect::Length(from), target: Bytes(from.0 / 2) };
+    let point = SfcPlan {
+        enabled: true,
+        monitored_queues: 0xff,
+        streams: sluice::congestion::streams::STREAMS_MAX,
+        ..SfcPlan::new()
+    };
+    let map = QueueMap::new([0, 0, 0, -6, 0, 4, 0, 0], MapReading::Partner).expect("a pair");
+    let control = Dscp::new(48).expect("six bits");
+    let sfc = SourceFlowControlPlan {
+        point,
+        transmit_priority: Priority::ALL[7],
+        dscp: control,
+        form: SfcmForm::Encapsulated { min_header_octets: 64 },
+        from: SfcmFrom::Swapped,
+        mac: None,
+        ipv4: None,
+        ipv6: None,
+        monitors: vec![[Some(monitor); PRIORITIES]; ports],
+    };
+    let isolation = CongestionIsolationPlan {
+        machine: IsolationPlan { enabled: true, map, ..IsolationPlan::new() },
+        cim_tx_priority: Priority::ALL[6],
+        dscp: control,
+        min_header_octets: 48,
+        watches: vec![],
+        points: vec![],
+        peers: vec![],
+        dialect: cim::Dialect::default(),
+    };
+    let proxy = SfcProxyPlan {
+        udp_port: point.udp_port,
+        fabric: Senders::Anybody,
+        hosts: Senders::Nobody,
+        policy: PausePolicy::standard(),
+        cache: None,
+    };
+    let congestion = CongestionPlan {
+        sfc: Some(sfc),
+        isolation: Some(isolation),
+        proxy: Some(proxy),
+        ports: vec![Attached { kind: AttachedKind::Host, locator: None }; ports],
+        ..CongestionPlan::default()
+    };
+    SwitchPlan { congestion, ..plan }
+}
+
+/// The same switch, whose ports have all frames join a queue, as those of a congested one do.
+#[allow(dead_code)] // for the benches that congest
+pub fn queued(mut plan: SwitchPlan) -> SwitchPlan {
+    for port in &mut plan.ports {
+        port.queue_limits = [SharedLimit::Dynamic(Alpha::new(3).expect("in range")); PRIORITIES];
+    }
+    plan
 }
 
 fn group(index: usize, pipeline: Pipeline) -> GroupPlan {

@@ -65,6 +65,7 @@ impl Asked {
     ) {
         let of = facts.from(port);
         let set = of.of_group(group).0 & of.asks.0;
+        self.run_out(facts, at, port);
         if !xoff {
             self.kept_up(facts, at, port, PrioritySet(set));
         }
@@ -77,6 +78,7 @@ impl Asked {
     pub(super) fn sent(&mut self, facts: &Facts, at: Instant, port: Direction, ask: &Ask) {
         let of = facts.from(port);
         let (named, paused) = ask.sets();
+        self.run_out(facts, at, port);
         self.kept_up(facts, at, port, named);
         for p in named.iter() {
             let n = p.index();
@@ -94,6 +96,22 @@ impl Asked {
             }
         }
         self.compare(facts, at, port);
+    }
+
+    /// What a proxy told runs out by itself, and is never resumed by a frame. What the port's own groups
+    /// want is theirs to keep up, and stays.
+    fn run_out(&mut self, facts: &Facts, at: Instant, port: Direction) {
+        if !facts.from(port).proxied {
+            return;
+        }
+        let state = &self.ports[port.index()];
+        for p in PrioritySet(state.told & !state.wanted).iter() {
+            let state = &self.ports[port.index()];
+            let until = state.last[p.index()].saturating_add(state.time[p.index()]);
+            if until <= at {
+                self.end(until, port, p.index());
+            }
+        }
     }
 
     /// A pause is over.
@@ -137,7 +155,9 @@ impl Asked {
             (true, 1..) => u8::MAX,
             (_, wanted) => wanted,
         };
-        let differ = target ^ state.told;
+        // What a proxy told besides is no resumption that is owed.
+        let told = if of.proxied { state.told & target } else { state.told };
+        let differ = target ^ told;
         for p in Priority::ALL {
             let bit = 1 << p.get();
             let since = &mut state.since[p.index()];

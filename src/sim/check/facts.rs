@@ -66,6 +66,8 @@ pub(super) struct PortFacts {
     pub(super) wait: Duration,
     /// Whether it speaks PAUSE and not PFC.
     pub(super) link_wide: bool,
+    /// Whether a proxy may pause its peer besides, for times that run out by themselves.
+    pub(super) proxied: bool,
     /// What it pauses its peer for, and what it lets its peer pause.
     pub(super) asks: PrioritySet,
     pub(super) obeys: PrioritySet,
@@ -320,6 +322,7 @@ impl PortFacts {
         Self {
             name: format!("{}:{}", switch.name, plan.name),
             link_wide: matches!(plan.pfc.mode, FlowControl::Pause { .. }),
+            proxied: switch.congestion.proxy.is_some(),
             asks,
             obeys,
             maps: Maps::of_switch(&plan.classify),
@@ -364,6 +367,7 @@ impl PortFacts {
             response: dir.response,
             wait,
             link_wide: false,
+            proxied: false,
             asks: PrioritySet::EMPTY,
             obeys: PrioritySet::EMPTY,
             lets: Duration::ZERO,

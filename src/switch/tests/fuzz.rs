@@ -3,9 +3,16 @@
 use proptest::prelude::*;
 
 use crate::buffer::SharedLimit;
-use crate::congestion::{Dice, EcnPlan, MarkAt, NotEct};
+use crate::congestion::proxy::Senders;
+use crate::congestion::qcn::PointPlan;
+use crate::congestion::sfc::Monitor;
+use crate::congestion::{Detect, Dice, EcnPlan, LimitPlan, MarkAt, NotEct};
+use crate::switch::tests::congested;
 use crate::switch::testworld::*;
-use crate::switch::{Change, InterfacePlan, RoutePlan, Trust, VlanMember, VlanPlan};
+use crate::switch::{
+    AttachedKind, Change, CongestionPlan, FastCnpPlan, InterfacePlan, QuantizedPlan, RoutePlan,
+    SfcProxyPlan, SfcmForm, SourceFlowControlPlan, SourceQp, Trust, VlanMember, VlanPlan,
+};
 use crate::time::Duration;
 use crate::units::*;
 use crate::wire::{pause, pfc};
@@ -39,7 +46,62 @@ fn everything() -> crate::switch::SwitchPlan {
     }];
     p.routing.routes =
         vec![RoutePlan { network: [0, 0, 0, 0].into(), prefix_len: 0, via: None, interface: 0 }];
+    p.congestion = congestion();
     p
+}
+
+/// Everything that can be done about congesting flows, from short queues on.
+fn congestion() -> CongestionPlan {
+    use AttachedKind::{Host, SfcHost, Switch};
+    let detect = Detect::Length(Bytes(600));
+    let monitor = Monitor { detect, target: Bytes(0) };
+    let point = PointPlan { set_point: Bytes(100), ..PointPlan::standard() };
+    let form = SfcmForm::Encapsulated { min_header_octets: 512 };
+    let sfc = congested::sfc(4);
+    let hosts = Senders::Only(vec!["10.0.0.0/30".parse().unwrap()]);
+    let limit = LimitPlan { interval: Duration::ZERO, burst: 1 };
+    CongestionPlan {
+        sfc: Some(SourceFlowControlPlan { form, monitors: vec![[Some(monitor); 8]; 4], ..sfc }),
+        isolation: None,
+        proxy: Some(SfcProxyPlan { hosts, ..congested::proxy() }),
+        fast_cnp: Some(FastCnpPlan {
+            detect: vec![[Some(detect); 8]; 4],
+            spacing: Duration::from_nanos(1),
+            budget: limit,
+            flows: 16,
+            source_qp: SourceQp::Learnt,
+            priority: Priority::ALL[6],
+            dscp: Dscp::MIN,
+        }),
+        qcn: Some(QuantizedPlan {
+            points: vec![[Some(PointPlan { sample_base: Bytes(500), ..point }); 8]; 4],
+            transmit_priority: Priority::ALL[6],
+            msdu_octets: 64,
+        }),
+        ports: [Host, Switch, SfcHost, Host].map(congested::attached).to_vec(),
+    }
+}
+
+/// Messages to mutate, and what RoCEv2 hosts say to each other.
+fn messages() -> Vec<Vec<u8>> {
+    let (a, b) = ((1, congested::v4(1)), (2, congested::v4(2)));
+    let (c, d) = ((1, congested::v6(1)), (2, congested::v6(2)));
+    let mut out = vec![
+        congested::sfcm_frame(2, None, 3, Duration::from_micros(50)),
+        congested::sfcm_frame(2, Some((7, 1)), 3, Duration::from_micros(50)),
+        congested::packet((a, b), None, (congested::PORT, congested::PORT), 700),
+        congested::packet((c, d), None, (7, congested::PORT), 700),
+        congested::packet((a, b), Some((3, 1)), (7, 4791), 700),
+        congested::packet((c, d), None, (7, 4791), 700),
+    ];
+    for opcode in [0x11, 0x81] {
+        let mut answer = congested::packet((b, a), None, (7, 4791), 60);
+        answer[42..54].copy_from_slice(&[opcode, 0, 0xff, 0xff, 0, 0, 0, 5, 0, 0, 0, 0]);
+        out.push(answer);
+    }
+    let cnm = crate::wire::EtherType::CNM;
+    out.push(congested::framed((host(1), host(2)), None, cnm, &[0; 60]));
+    out
 }
 
 /// Seeds for mutation: one of each kind the switch looks into.
@@ -82,6 +144,7 @@ fn seeds() -> Vec<Vec<u8>> {
     out.push(octets.clone());
     pause::Repr::new(host(1), Quanta(9)).emit(&mut octets).unwrap();
     out.push(octets);
+    out.extend(messages());
     out
 }
 
@@ -160,6 +223,15 @@ fn a_million_hostile_frames_are_all_accounted_for() {
             "{corner} was never seen: {seen:?}"
         );
     }
+    for corner in ["sfcm_malformed", "sfcm_refused", "message_unknown"] {
+        assert!(seen.contains(&corner), "{corner} was never seen: {seen:?}");
+    }
+    let counted = snapshot.congestion.unwrap();
+    let (sfc, proxy) = (counted.sfc.unwrap().counters, counted.proxy.unwrap());
+    assert!(sfc.transmitted_sfcms > 0 && sfc.about_itself > 0 && sfc.unsent > 0, "{sfc:?}");
+    assert!(proxy.counters.forwarded > 0 && proxy.ports[0].accepted > 0, "{proxy:?}");
+    let (cnp, qcn) = (counted.fast_cnp.unwrap(), counted.qcn.unwrap().total());
+    assert!(cnp.sent > 0 && cnp.learnt > 0 && qcn.transmitted_cnms > 0, "{cnp:?} {qcn:?}");
 }
 
 proptest! {
@@ -175,6 +247,8 @@ proptest! {
                 [Trust::Pcp, Trust::Dscp, Trust::PcpThenDscp, Trust::DscpThenPcp, Trust::Port][trust];
         }
         p.ports[1].ecn = [None; 8];
+        // A flow is asked about when it is first seen, which without shortcuts is every time.
+        p.congestion.proxy.as_mut().unwrap().cache = None;
         let (mut with, mut without): (Lab, Lab) = (Lab::new(&p), Lab::new(&p));
         without.switch.fdb.without_freshness();
         let (seeds, mut dice) = (seeds(), Dice::new(seed));

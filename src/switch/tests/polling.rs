@@ -4,14 +4,16 @@
 use proptest::prelude::*;
 
 use crate::agents::AgentsPlan;
+use crate::congestion::sfc::SfcPlan;
 use crate::congestion::{Dice, EcnPlan, MarkAt, NotEct};
 use crate::discovery::LldpPlan;
 use crate::frame::Frame;
 use crate::headroom::measure::{InitiatePlan, MeasurePlan};
 use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::pfc::{StormAction, WatchdogPlan};
-use crate::switch::SwitchPlan;
+use crate::switch::tests::congested;
 use crate::switch::testworld::*;
+use crate::switch::{AttachedKind, SourceFlowControlPlan, SwitchPlan};
 use crate::time::{Duration, Instant};
 use crate::units::*;
 use crate::wire::EtherType;
@@ -40,6 +42,14 @@ fn shaped() -> SwitchPlan {
         port.agents = Some(agents(port.mac));
     }
     p.buffer.total = Cells(900);
+    p.congestion.sfc = Some(SourceFlowControlPlan {
+        point: SfcPlan { spacing: Duration::from_micros(1), ..congested::sfc(3).point },
+        ..congested::sfc(3)
+    });
+    p.congestion.proxy = Some(congested::proxy());
+    p.congestion.ports = [AttachedKind::Host, AttachedKind::Switch, AttachedKind::SfcHost]
+        .map(congested::attached)
+        .to_vec();
     p
 }
 
@@ -99,13 +109,20 @@ fn arrivals(seed: u64) -> Vec<(Instant, u16, Vec<u8>)> {
                 octets
             }
             1 => request(n),
+            2 => congested::sfcm_frame(2, None, 3, Duration::from_nanos(dice.roll().into())),
+            3..6 => {
+                let ends = ((1, congested::v4(1)), (2, congested::v4(2)));
+                let len = 64 + dice.roll() as usize % 1400;
+                congested::packet(ends, Some((3, 0)), (7 + n as u16 % 3, 9), len)
+            }
             _ => {
                 let pcp = [0, 3, 3, 5][dice.roll() as usize % 4];
                 let len = 64 + dice.roll() as usize % 1400;
                 frame(host(2), host(1), Some((pcp, 0)), len)
             }
         };
-        let to = if octets.len() == 60 { 1 } else { 2 * (n % 2) };
+        let from_peer = octets.len() == 60 || octets[6..12] == host(2).0;
+        let to = if from_peer { 1 } else { 2 * (n % 2) };
         out.push((now, to as u16, octets));
     }
     out
@@ -151,6 +168,9 @@ proptest! {
             let from = |(_, _, o): &(_, _, Vec<u8>)| o[12..14] == agent.0.to_be_bytes();
             prop_assert!(needed.iter().any(from), "{agent:?} has its agent");
         }
+        // Messages of the switch or of its peer to the host that obeys them, and pauses of the other.
+        let sfcm = |(_, n, o): &(_, _, Vec<u8>)| *n == 2 && o.len() > 60 && o[36..38] == [0xe4, 0xfe];
+        prop_assert!(needed.iter().any(sfcm), "messages go on");
         prop_assert_eq!(needed, trace(&arrivals, Some(extra)));
     }
 }

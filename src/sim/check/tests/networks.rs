@@ -2,10 +2,16 @@
 
 use super::bench::*;
 use crate::buffer::{GroupKind, SharedLimit};
+use crate::congestion::Detect;
+use crate::congestion::proxy::{PausePolicy, Senders};
+use crate::congestion::sfc::{Monitor, SfcPlan};
 use crate::host::{PauseAsk, PausePlan};
 use crate::pfc::{StormAction, WatchdogPlan};
 use crate::sim::check::*;
 use crate::sim::*;
+use crate::switch::{
+    Attached, AttachedKind, SfcProxyPlan, SfcmForm, SfcmFrom, SourceFlowControlPlan,
+};
 use crate::time::{Duration, Instant};
 use crate::units::*;
 
@@ -19,6 +25,41 @@ fn an_incast_and_a_ring_with_a_way_out_pass_every_check() {
     let mut findings = run(&incast(4, 500), 50);
     findings.retain(|finding| finding.check != Check::PausesEnd);
     all_good(&findings);
+}
+
+#[test]
+fn what_a_proxy_pauses_is_no_resumption_that_its_port_owes() {
+    let mut plan = incast(4, 1_500);
+    let NodeKind::Switch(s) = &mut plan.nodes[0].kind else { panic!() };
+    let monitor = Monitor { detect: Detect::Length(Bytes(20_000)), target: Bytes(10_000) };
+    let point = SfcPlan { enabled: true, monitored_queues: 0b1000, ..SfcPlan::new() };
+    s.congestion.sfc = Some(SourceFlowControlPlan {
+        point,
+        transmit_priority: Priority::ALL[7],
+        dscp: Dscp::new(48).unwrap(),
+        form: SfcmForm::Encapsulated { min_header_octets: 64 },
+        from: SfcmFrom::Swapped,
+        mac: None,
+        ipv4: None,
+        ipv6: None,
+        monitors: vec![[Some(monitor); 8]; 5],
+    });
+    s.congestion.proxy = Some(SfcProxyPlan {
+        udp_port: point.udp_port,
+        fabric: Senders::Anybody,
+        hosts: Senders::Nobody,
+        policy: PausePolicy::standard(),
+        cache: None,
+    });
+    s.congestion.ports = vec![Attached { kind: AttachedKind::Host, locator: None }; 5];
+    let mut network = Network::new(&plan, Checkers::new(&plan)).unwrap();
+    network.run_until(at(1_200));
+    let (checkers, mut nodes) = network.finish();
+    let Node::Switch(s) = nodes.get_mut(NodeId(0)) else { panic!() };
+    let counted = s.congestion_snapshot().unwrap();
+    assert!(counted.proxy.unwrap().ports.iter().all(|port| port.granted_ns < 1_200_000));
+    assert!(counted.sfc.unwrap().counters.transmitted_sfcms > 10);
+    all_good(&checkers.finish(at(1_200), &mut nodes));
 }
 
 #[test]

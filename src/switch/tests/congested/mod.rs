@@ -21,18 +21,18 @@ use crate::wire::ip::{Ecn, Protocol};
 use crate::wire::sfcm::{self, Form, Locator, Sfcm};
 use crate::wire::{EtherType, datagram};
 
-const PORT: u16 = sfcm::PORT_DEFAULT;
+pub(super) const PORT: u16 = sfcm::PORT_DEFAULT;
 
-fn v4(n: u8) -> IpAddr {
+pub(super) fn v4(n: u8) -> IpAddr {
     [10, 0, 0, n].into()
 }
 
-fn v6(n: u8) -> IpAddr {
+pub(super) fn v6(n: u8) -> IpAddr {
     [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, n].into()
 }
 
 /// A UDP datagram of `len` octets in all in a frame from host `src` to host `dst`, with these ports.
-fn packet(
+pub(super) fn packet(
     (src, dst): ((u8, IpAddr), (u8, IpAddr)),
     tag: Option<(u8, u16)>,
     ports: (u16, u16),
@@ -53,7 +53,7 @@ fn packet(
 }
 
 /// A packet in a frame from one address to another.
-fn framed(
+pub(super) fn framed(
     (src, dst): (Mac, Mac),
     tag: Option<(u8, u16)>,
     ethertype: EtherType,
@@ -79,7 +79,7 @@ fn flow(ports: (u16, u16)) -> FiveTuple {
 }
 
 /// Monitors every queue from 3,000 octets on, down to 1,000.
-fn sfc(ports: usize) -> SourceFlowControlPlan {
+pub(super) fn sfc(ports: usize) -> SourceFlowControlPlan {
     let monitor = Monitor { detect: Detect::Length(Bytes(3_000)), target: Bytes(1_000) };
     SourceFlowControlPlan {
         point: SfcPlan {
@@ -100,7 +100,7 @@ fn sfc(ports: usize) -> SourceFlowControlPlan {
 }
 
 /// A proxy with a policy that lets everything through, and a cache.
-fn proxy() -> SfcProxyPlan {
+pub(super) fn proxy() -> SfcProxyPlan {
     SfcProxyPlan {
         udp_port: PORT,
         fabric: Senders::Anybody,
@@ -110,7 +110,7 @@ fn proxy() -> SfcProxyPlan {
     }
 }
 
-fn attached(kind: AttachedKind) -> Attached {
+pub(super) fn attached(kind: AttachedKind) -> Attached {
     Attached { kind, locator: None }
 }
 
@@ -149,7 +149,12 @@ fn said(priority: u8, pause: Duration, locator: Locator) -> Sfcm<'static> {
 }
 
 /// A message from host `sender`, or a switch behind it, to host 1 about its flow to host 2.
-fn sfcm_frame(sender: u8, tag: Option<(u8, u16)>, priority: u8, pause: Duration) -> Vec<u8> {
+pub(super) fn sfcm_frame(
+    sender: u8,
+    tag: Option<(u8, u16)>,
+    priority: u8,
+    pause: Duration,
+) -> Vec<u8> {
     let headers = datagram::Repr {
         src: v4(2),
         dst: v4(1),
@@ -171,6 +176,6 @@ fn parsed(frame: &[u8]) -> sfcm::Repr<'_> {
     sfcm::Repr::parse(ethertype, &frame[14..]).unwrap()
 }
 
-fn counted(lab: &mut Lab) -> CongestionSnapshot {
+pub(super) fn counted(lab: &mut Lab) -> CongestionSnapshot {
     *lab.switch.congestion_snapshot().unwrap()
 }
