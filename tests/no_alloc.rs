@@ -113,8 +113,10 @@ fn what_is_done_about_congestion_costs_no_allocation() {
         priority: Priority::ALL[6],
         dscp: Dscp::MIN,
     });
+    let point =
+        PointPlan { set_point: Bytes(2_000), sample_base: Bytes(10_000), ..PointPlan::standard() };
     plan.congestion.qcn = Some(QuantizedPlan {
-        points: vec![[Some(PointPlan::standard()); 8]; 3],
+        points: vec![[Some(point); 8]; 3],
         transmit_priority: Priority::ALL[6],
         msdu_octets: 64,
     });
