@@ -3,6 +3,7 @@
 
 mod forged;
 mod notify;
+mod objects;
 mod point;
 mod proxy;
 

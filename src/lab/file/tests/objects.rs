@@ -1,0 +1,34 @@
+//! Managed objects as faults: they hold from their time on.
+
+use super::*;
+use crate::lab::{FlowOutcome, Options, World, run};
+
+/// Eight hosts send to one, which obeys messages per flow, through a switch that sends them.
+fn incast(sfc: &str, faults: &str) -> Vec<FlowOutcome> {
+    let text = format!(
+        "topology: {{star: {{hosts: 9}}}}\n\
+         duration: 2ms\nuntil_done: true\n\
+         profiles: {{p: {{sfc: {{queues: {{3: {{threshold: 20KB, target: 5KB}}}}{sfc}}}, \
+         defaults: {{pfc: {{enable: [3]}}}}}}}}\n\
+         defaults: {{switches: {{profile: p}}, hosts: {{sfc: flow}}, links: {{rate: 100G, length: 5m}}}}\n\
+         flows:\n\
+         - {{name: f, from: [h1, h2, h3, h4, h5, h6, h7, h8], to: h9, priority: 3, size: 1024, \
+         transport: {{roce: {{messages: {{bytes: 100KB, count: 1, every: 1ms}}}}}}}}\n\
+         faults: [{faults}]\n"
+    );
+    let (lab, _) = good(&text);
+    run(&lab.plan, World::Virtual, Options::default(), |_| {}).unwrap().outcome.flows
+}
+
+#[test]
+fn a_master_switch_that_is_turned_off_at_once_is_one_that_was_never_on() {
+    let off = "{at: 0s, object: {switch: s1, name: sfcMasterEnable, value: false}}";
+    let (on, never) = (incast("", ""), incast(", sfcMasterEnable: false", ""));
+    assert_ne!(on, never, "messages make no difference");
+    assert_eq!(incast("", off), never);
+    // Off from the middle on it is neither.
+    let later = incast("", &off.replace("0s", "20us"));
+    assert!(later != on && later != never);
+    // And nothing has changed when all is over.
+    assert_eq!(incast("", &off.replace("0s", "1900us")), on);
+}
