@@ -22,6 +22,7 @@ mod discovered;
 mod draft;
 mod filter;
 mod isolate;
+mod isolation_seen;
 mod notify;
 mod originate;
 mod relay;
