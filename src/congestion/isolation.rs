@@ -180,7 +180,7 @@ impl Isolation {
     }
 
     /// Another plan, at run time: all but the sizes and the seed, which stay as they are, and the
-    /// numbers of single queues. Flows that are isolated go back in order when isolation is switched
+    /// numbers of single queues that differ from the plan's. Flows that are isolated go back in order when isolation is switched
     /// off; where the queue map changes they stay in the queue where they are until they go back.
     ///
     /// # Errors
@@ -193,6 +193,9 @@ impl Isolation {
         }
         if plan.heard != old.heard {
             self.heard.fill(Limit::new(plan.heard));
+        }
+        for watch in self.watches.iter_mut().filter(|watch| **watch == old.watch) {
+            *watch = plan.watch;
         }
         self.streams.set_life(plan.max_flow_life);
         let (streams, peers_max, seed) = (old.streams, old.peers_max, old.seed);

@@ -2,6 +2,7 @@
 //! congestion notifications and of quantized ones. Names are those of managed objects where there are
 //! any.
 
+use super::IsolationSnapshot;
 use crate::units::PRIORITIES;
 
 /// Declares counters once: what each means, its field, and its name in results.
@@ -210,6 +211,8 @@ pub struct CongestionSnapshot {
     pub fast_cnp: Option<FastCnpCounters>,
     /// Quantized Congestion Notification.
     pub qcn: Option<QcnSnapshot>,
+    /// Congestion isolation, since its counters were last cleared.
+    pub isolation: Option<IsolationSnapshot>,
 }
 
 impl SfcSnapshot {
@@ -249,6 +252,9 @@ impl CongestionSnapshot {
             a.ports.iter_mut().zip(&b.ports).for_each(|(a, b)| a.add(b));
         }
         if let (Some(a), Some(b)) = (&mut self.fast_cnp, &other.fast_cnp) {
+            a.add(b);
+        }
+        if let (Some(a), Some(b)) = (&mut self.isolation, &other.isolation) {
             a.add(b);
         }
         if let (Some(a), Some(b)) = (&mut self.qcn, &other.qcn) {
@@ -311,6 +317,8 @@ mod tests {
         names.extend(ProxyPortCounters::default().iter().map(|(name, _)| name));
         names.extend(FastCnpCounters::default().iter().map(|(name, _)| name));
         names.extend(QcnCounters::default().iter().map(|(name, _)| name));
+        names.extend(super::super::IsolationCounters::default().iter().map(|(name, _)| name));
+        names.extend(super::super::CimCounters::default().iter().map(|(name, _)| name));
         let all = names.len();
         names.sort_unstable();
         names.dedup();

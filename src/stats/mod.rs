@@ -3,14 +3,17 @@
 //! The data plane owns its counters as plain integers; whoever wants to see them asks for a
 //! [`SwitchSnapshot`] between two polls. Names follow SAI/SONiC and IEEE8021-PFC-MIB.
 
+#[macro_use]
 mod congestion;
 mod drops;
+mod isolation;
 
 pub use congestion::{
     CongestionSnapshot, FastCnpCounters, ProxyCounters, ProxyPortCounters, ProxySnapshot,
     QcnCounters, QcnSnapshot, SfcCounters, SfcQueueCounters, SfcSnapshot,
 };
 pub use drops::{DropKind, DropReason, Drops};
+pub use isolation::{CimCounters, CongestingQueue, IsolationCounters, IsolationSnapshot};
 
 use crate::time::{Duration, Instant};
 use crate::units::PRIORITIES;

@@ -206,6 +206,7 @@ impl<W: World> Switch<W> {
                     self.ports[at].scheduler.set_classes(&classes);
                 }
                 self.look_again();
+                self.note_guards();
             }
             Change::Object { object, at, value } => self.set_object(object, at, value)?,
             Change::Measure(port) => {

@@ -184,9 +184,12 @@ impl<W: World> Switch<W> {
     fn watch_queues(&mut self, now: Instant, at: usize) -> bool {
         let port = &mut self.ports[at];
         let paused = port.receiver.paused(now);
+        let guarded = self.guarded_classes(at, paused);
+        let port = &mut self.ports[at];
         for class in TrafficClass::ALL {
             let head = port.scheduler.head_priority(class);
-            port.watchdog.on_queue(now, class, head.is_some_and(|p| paused.contains(p)));
+            let stopped = |p| paused.contains(p) || guarded >> class.get() & 1 == 1;
+            port.watchdog.on_queue(now, class, head.is_some_and(stopped));
         }
         let mut progressed = false;
         while let Some((class, event)) = self.ports[at].watchdog.on_timeout(now) {

@@ -25,8 +25,9 @@ impl<W: World> Switch<W> {
         priority: Priority,
         frame: &mut W::Frame,
     ) -> Result<Placed, DropReason> {
-        let class = self.tables[self.ports[to].id.index()].class(priority);
-        let (class, hold) = self.place(now, ingress, to, class, frame);
+        let own = self.tables[self.ports[to].id.index()].class(priority);
+        let (class, hold) = self.place(now, ingress, to, own, frame);
+        let group = if class == own { None } else { self.group_of_isolated(ingress, priority) };
         let port = &self.ports[to];
         let queue = port.scheduler.bytes(class);
         if port.watchdog.any_stormed() && port.watchdog.action(class) == Some(StormAction::Drop) {
@@ -42,7 +43,7 @@ impl<W: World> Switch<W> {
             }
         }
         let marked = self.mark(to, class, queue, MarkAt::Enqueue, frame)?;
-        Ok(Placed { class, hold, marked })
+        Ok(Placed { class, hold, group, marked })
     }
 
     /// Looks at a frame by the marking curve of its class, if this is the place for it.
@@ -104,8 +105,9 @@ impl<W: World> Switch<W> {
         let tables = &self.tables[port.id.index()];
         let congested = &self.congested;
         let paused = self.ports[at].held_back(now, |class| congested.priorities_in(class, tables));
+        let guarded = self.guarded_classes(at, paused);
         while !self.ports[at].staged.is_full() && self.ports[at].link_free(now) {
-            let held = self.held_classes(at);
+            let held = self.held_classes(at) | guarded;
             let port = &mut self.ports[at];
             let Some(popped) = port.scheduler.next(&mut self.arena, paused, held) else { break };
             self.stage(now, at, popped);

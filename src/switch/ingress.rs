@@ -179,10 +179,10 @@ impl<W: World> Switch<W> {
             Ok(placed) => placed,
             Err(reason) => return self.count_drop(now, at, Some(priority), reason),
         };
-        match self.ledger.admit(ingress, group, frame.wire_len()) {
+        match self.admit_placed(ingress, group, &placed, frame.wire_len()) {
             Admission::Admitted { charge, crossed } => {
                 if let Some(crossing) = crossed {
-                    self.on_crossing(now, ingress, group, crossing);
+                    self.on_crossing(now, ingress, charge.group(), crossing);
                 }
                 self.enqueue(
                     now,
@@ -194,6 +194,25 @@ impl<W: World> Switch<W> {
             }
             Admission::Refused(refusal) => self.refused(now, at, priority, refusal),
         }
+    }
+
+    /// Admits a frame that has its place, to the group that goes with the place or to that of its
+    /// priority.
+    #[inline]
+    fn admit_placed(
+        &mut self,
+        ingress: PortId,
+        group: PriorityGroup,
+        placed: &Placed,
+        wire_len: u32,
+    ) -> Admission {
+        if let Some(other) = placed.group.filter(|other| !self.ledger.is_xoff(ingress, *other)) {
+            let admission = self.ledger.admit(ingress, other, wire_len);
+            if matches!(admission, Admission::Admitted { .. }) {
+                return admission;
+            }
+        }
+        self.ledger.admit(ingress, group, wire_len)
     }
 
     /// Takes note of where the frame came from, and tells the other workers what is new.
@@ -248,7 +267,7 @@ impl<W: World> Switch<W> {
         }
         let group = self.tables[ingress.index()].group(priority);
         let admission = match copy {
-            false => self.ledger.admit(ingress, group, frame.wire_len()),
+            false => self.admit_placed(ingress, group, &placed, frame.wire_len()),
             true => self.ledger.admit_copy(ingress, group, frame.wire_len()),
         };
         let (charge, crossed) = match admission {
@@ -256,7 +275,7 @@ impl<W: World> Switch<W> {
             Admission::Refused(refusal) => return self.refused(now, at, priority, refusal),
         };
         if let Some(crossing) = crossed {
-            self.on_crossing(now, ingress, group, crossing);
+            self.on_crossing(now, ingress, charge.group(), crossing);
         }
         match local {
             Some(to) => {

@@ -136,7 +136,7 @@ impl<W: World> Switch<W> {
             owned.push(state);
         }
         let count = owned.len();
-        Ok(Self {
+        let mut switch = Self {
             name: plan.name.clone(),
             max_frame: plan.max_frame,
             tables: core::iter::zip(&plan.ports, &plan.buffer.groups)
@@ -158,7 +158,9 @@ impl<W: World> Switch<W> {
             exchange_at: Instant::ZERO,
             awake: Awake::none(count),
             looked_at: Awake::none(count),
-        })
+        };
+        switch.note_guards();
+        Ok(switch)
     }
 
     /// One turn: takes what has arrived, decides, and sends what may be sent. `now` never goes

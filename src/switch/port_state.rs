@@ -53,6 +53,8 @@ pub(super) struct PortState<W: World> {
     pub(super) staged: Staging<W::Frame>,
     /// The priorities whose frames need not join an empty queue: nothing there looks at it.
     pub(super) direct: PrioritySet,
+    /// The priorities whose pauses stop congesting classes: frames of whichever flow join a queue then.
+    pub(super) guards: PrioritySet,
     /// Whether frames that never wait go uncharged too: the port obeys no pauses either.
     pub(super) straight: bool,
     /// What was decided for the last frames that came in here.
@@ -94,6 +96,7 @@ impl<W: World> PortState<W> {
             control: Burst::new(),
             staged: Staging::new(),
             direct: direct(plan),
+            guards: PrioritySet::EMPTY,
             straight: obeys_nothing(plan.pfc.mode),
             shortcuts: Shortcuts::new(shortcuts),
             sender: Sender::new(plan.pfc, plan.rate),
@@ -118,7 +121,7 @@ impl<W: World> PortState<W> {
             && self.scheduler.is_empty()
             && !self.staged.is_full()
             && !self.watchdog.any_stormed()
-            && !self.receiver.paused(now).contains(priority)
+            && self.receiver.paused(now).0 & (PrioritySet::of(priority).0 | self.guards.0) == 0
     }
 
     /// Frames that left the queues but have not been taken by the port.

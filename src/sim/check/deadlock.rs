@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::asked::Asked;
-use super::facts::Facts;
+use super::facts::{Facts, PortFacts};
 use super::finding::Verdict;
 use super::finding::{Check, Finding};
 use super::passages::Passages;
@@ -99,7 +99,7 @@ impl Deadlocks {
                 };
                 let groups: u8 =
                     (0..PRIORITIES).filter(held_back).fold(0, |set, p| set | 1 << peer.group[p]);
-                if groups != 0 && is_queued(nodes, of.node, of.port, class) {
+                if groups != 0 && is_queued(nodes, of, class) {
                     waiting.insert((port, class), groups);
                 }
             }
@@ -107,8 +107,7 @@ impl Deadlocks {
         let ways = match waiting.is_empty() {
             true => BTreeMap::new(),
             false => closed(facts, passages, &waiting, |(port, class)| {
-                let of = facts.from(*port);
-                is_queued(nodes, of.node, of.port, *class)
+                is_queued(nodes, facts.from(*port), *class)
             }),
         };
         self.compare(facts, at, &ways);
@@ -167,11 +166,13 @@ impl Deadlocks {
     }
 }
 
-/// Whether frames wait in a queue, as the switch says.
-fn is_queued(nodes: &mut Nodes, node: NodeId, port: PortId, class: u8) -> bool {
+/// Whether frames wait that came for a queue, as the switch says: in it, or isolated.
+fn is_queued(nodes: &mut Nodes, port: &PortFacts, class: u8) -> bool {
     let class = TrafficClass::new(class).expect("a class is one of eight");
-    match nodes.get_mut(node) {
-        Node::Switch(switch) => switch.queue_bytes(port, class) > 0,
+    match nodes.get_mut(port.node) {
+        Node::Switch(switch) => {
+            port.classes_of(class).any(|class| switch.queue_bytes(port.port, class) > 0)
+        }
         Node::Host(_) => false,
     }
 }

@@ -77,6 +77,8 @@ pub(super) struct PortFacts {
     /// Priorities to groups and classes.
     pub(super) group: [u8; PRIORITIES],
     pub(super) class: [u8; PRIORITIES],
+    /// By class: where the frames of its congesting flows are; itself where they stay.
+    pub(super) congesting: [u8; PRIORITIES],
     /// The priorities of lossless groups.
     pub(super) lossless: PrioritySet,
     /// Classes whose watchdog ignores pauses, or drops, once they are stormed.
@@ -328,6 +330,7 @@ impl PortFacts {
             maps: Maps::of_switch(&plan.classify),
             group,
             class,
+            congesting: congesting(switch),
             lossless: Priority::ALL.into_iter().filter(is_lossless).collect(),
             forwards: watched(StormAction::Forward),
             flushes: watched(StormAction::Drop),
@@ -374,6 +377,7 @@ impl PortFacts {
             maps: Maps { trust: Trust::Port, pcp: [NONE; 8], dscp: [NONE; 64], default: NONE },
             group: core::array::from_fn(|p| p as u8),
             class: core::array::from_fn(|p| p as u8),
+            congesting: core::array::from_fn(|class| class as u8),
             lossless: PrioritySet::EMPTY,
             forwards: 0,
             flushes: 0,
@@ -388,10 +392,23 @@ impl PortFacts {
         self.tagged.contains(&vid)
     }
 
+    /// The classes in which frames that came for `class` may be.
+    pub(super) fn classes_of(&self, class: TrafficClass) -> impl Iterator<Item = TrafficClass> {
+        let to = TrafficClass::ALL[usize::from(self.congesting[class.index()])];
+        [Some(class), Some(to).filter(|to| *to != class)].into_iter().flatten()
+    }
+
     /// The priorities that share a group.
     pub(super) fn of_group(&self, group: u8) -> PrioritySet {
         Priority::ALL.into_iter().filter(|p| self.group[p.index()] == group).collect()
     }
+}
+
+/// Where the congesting flows of each class go.
+fn congesting(switch: &SwitchPlan) -> [u8; PRIORITIES] {
+    let map = switch.congestion.isolation.as_ref().map(|isolation| isolation.machine.map);
+    let to = |class| map.and_then(|map| map.congesting(class)).unwrap_or(class);
+    TrafficClass::ALL.map(|class| to(class).get())
 }
 
 /// What a port asks of its peer, and what it obeys.

@@ -63,15 +63,18 @@ impl Idle {
                 continue;
             }
             self.looked += 1;
+            // A congesting class may be stopped by a priority of its own, too.
             let waits = |class: &TrafficClass| {
-                let mut own = (0..PRIORITIES).filter(|p| of.class[*p] == class.get());
+                let mut own = (0..PRIORITIES)
+                    .filter(|p| of.classes_of(*class).any(|class| of.class[*p] == class.get()));
                 line.stormed >> class.get() & 1 == 0
                     && passages.queued(direction, class.index()) > 0
                     && own.all(|p| !pauses.is_paused(facts, at, direction, p))
             };
             let Some(class) = TrafficClass::ALL.into_iter().find(waits) else { continue };
             let Node::Switch(switch) = nodes.get_mut(of.node) else { continue };
-            let octets = switch.queue_bytes(of.port, class);
+            let octets: u64 =
+                of.classes_of(class).map(|class| switch.queue_bytes(of.port, class)).sum();
             if octets > 0 {
                 self.first.see(at, || {
                     format!("{} is idle and nobody pauses it while {octets} octets wait in class {class}", of.name)

@@ -87,7 +87,7 @@ impl Filter {
                     || (self.cim_ports.0..=self.cim_ports.1).contains(&port)
                     || self.is_answer(port, packet, header)
             }
-            Udp::Somewhere => self.sfcm != 0,
+            Udp::Somewhere => self.sfcm != 0 || self.cim_ports.0 <= self.cim_ports.1,
             Udp::No => false,
         }
     }

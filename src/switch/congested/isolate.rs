@@ -10,7 +10,9 @@ use crate::switch::Switch;
 use crate::switch::plan::{IsolationObject, SwitchPlan};
 use crate::switch::tables::Tables;
 use crate::time::Instant;
-use crate::units::{Bytes, Mac, PRIORITIES, PortId, PrioritySet, TrafficClass, Vid};
+use crate::units::{
+    Bytes, Mac, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass, Vid,
+};
 use crate::wire::msdu;
 use crate::world::World;
 
@@ -63,6 +65,19 @@ impl Congested {
         set
     }
 
+    /// The priority whose pauses stop the congesting class `to` of a port with these tables: the lowest
+    /// that the class has of its own. Frames in it are paused with their own priority, too.
+    pub(in crate::switch) fn guard(&self, to: TrafficClass, tables: &Tables) -> Option<Priority> {
+        let is_congesting = |from: TrafficClass| self.congesting(from) == Some(to);
+        let own = tables.priorities_of_class(to).iter().next();
+        own.filter(|_| TrafficClass::ALL.into_iter().any(is_congesting))
+    }
+
+    /// All of them.
+    pub(in crate::switch) fn guards(&self, tables: &Tables) -> PrioritySet {
+        TrafficClass::ALL.into_iter().filter_map(|class| self.guard(class, tables)).collect()
+    }
+
     /// What watches over queues: that of a congesting class without a plan of its own is watched as the
     /// monitored one is, because a storm that stops the one stops the other.
     pub(in crate::switch) fn watchdogs(&self, plans: &WatchdogPlans) -> WatchdogPlans {
@@ -108,7 +123,10 @@ impl<W: World> Switch<W> {
             return Ok(());
         };
         match object {
-            IsolationObject::Plan(plan) => isolation.set_plan(plan)?,
+            IsolationObject::Plan(plan) => {
+                isolation.set_plan(plan)?;
+                self.note_guards();
+            }
             IsolationObject::Watch { port, class, watch } => {
                 isolation.set_watch(Queue { port, class }, watch)?;
             }
@@ -168,6 +186,46 @@ impl<W: World> Switch<W> {
         (class, hold)
     }
 
+    /// The group of the port `ingress` that accounts for an isolated frame of `priority` as long as it is
+    /// not over its limit: that of the congesting class, so that its XOFF stops the congesting queue of
+    /// the bridge upstream and not the flows beside it. Nothing where that group or its own is lossy.
+    ///
+    /// A peer that does not isolate the flow goes on with it. It is the flow's own group then that takes
+    /// what comes, with the headroom for it, so that nothing is lost whatever the peer does.
+    #[cold]
+    pub(in crate::switch) fn group_of_isolated(
+        &self,
+        ingress: PortId,
+        priority: Priority,
+    ) -> Option<PriorityGroup> {
+        let tables = &self.tables[ingress.index()];
+        let to = self.congested.congesting(tables.class(priority))?;
+        let guard = self.congested.guard(to, tables)?;
+        let lossy = |p: Priority| tables.lossy.contains(p);
+        (!lossy(priority) && !lossy(guard)).then(|| tables.group(guard))
+    }
+
+    /// The congesting classes of the port at `at` whose own priority is paused, one bit each.
+    #[inline]
+    pub(in crate::switch) fn guarded_classes(&self, at: usize, paused: PrioritySet) -> u8 {
+        let port = &self.ports[at];
+        if paused.0 & port.guards.0 == 0 {
+            return 0;
+        }
+        let tables = &self.tables[port.id.index()];
+        let stops = |class: &TrafficClass| {
+            self.congested.guard(*class, tables).is_some_and(|guard| paused.contains(guard))
+        };
+        TrafficClass::ALL.iter().filter(|c| stops(c)).fold(0, |set, c| set | 1 << c.get())
+    }
+
+    /// Takes note of which priorities stop congesting classes.
+    pub(in crate::switch) fn note_guards(&mut self) {
+        for port in &mut self.ports {
+            port.guards = self.congested.guards(&self.tables[port.id.index()]);
+        }
+    }
+
     /// The classes of the port at `at` whose first frame waits for another queue, one bit each.
     #[inline]
     pub(in crate::switch) fn held_classes(&self, at: usize) -> u8 {
@@ -219,6 +277,6 @@ pub(super) fn mac_at(head: &[u8], at: usize) -> Option<Mac> {
 impl Placed {
     /// To its own class, at once.
     pub(in crate::switch) const fn plain(class: TrafficClass) -> Self {
-        Self { class, hold: Hold::NONE, marked: false }
+        Self { class, hold: Hold::NONE, group: None, marked: false }
     }
 }

@@ -22,6 +22,7 @@ mod discovered;
 mod draft;
 mod filter;
 mod isolate;
+mod isolation_seen;
 mod notify;
 mod originate;
 mod relay;
@@ -39,7 +40,7 @@ use crate::congestion::sfc::Locator;
 use crate::frame::Frame;
 use crate::stats::CongestionSnapshot;
 use crate::time::Instant;
-use crate::units::{Bytes, PRIORITIES, PortId, Priority, PrioritySet, TrafficClass};
+use crate::units::{Bytes, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass};
 use crate::world::World;
 pub(super) use filter::Filter;
 use notify::{Notifier, Quantizer};
@@ -74,6 +75,8 @@ pub(super) struct Placed {
     pub(super) class: TrafficClass,
     /// What it waits for at the head of its queue.
     pub(super) hold: Hold,
+    /// The group that accounts for it if that has room, before the one of its priority.
+    pub(super) group: Option<PriorityGroup>,
     /// Whether CE was set on it.
     pub(super) marked: bool,
 }

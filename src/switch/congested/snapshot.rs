@@ -13,6 +13,7 @@ impl Congested {
             proxy: self.relay.as_ref().map(|relay| relay.snapshot(self.ports)),
             fast_cnp: self.notifier.as_ref().map(|notifier| notifier.snapshot()),
             qcn: self.quantizer.as_ref().map(|quantizer| quantizer.snapshot(self.ports)),
+            isolation: None,
         }
     }
 
@@ -27,7 +28,8 @@ impl<W: World> Switch<W> {
     #[must_use]
     pub fn congestion_snapshot(&self) -> Option<Box<CongestionSnapshot>> {
         let congested = &self.congested;
-        let counted = congested.counted();
+        let counted =
+            CongestionSnapshot { isolation: self.isolation_snapshot(), ..congested.counted() };
         (counted != CongestionSnapshot::default()).then(|| Box::new(counted.since(&congested.base)))
     }
 }

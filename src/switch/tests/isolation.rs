@@ -1,5 +1,6 @@
 //! Congestion Isolation in the switch: order whatever happens, and frames that get past.
 
+mod apart;
 mod cims;
 mod objects;
 mod order;

@@ -2,4 +2,5 @@
 
 mod bench;
 mod doctored;
+mod isolation;
 mod networks;

@@ -78,6 +78,10 @@ fn a_cim_leaves_by_the_port_of_the_flow_in_the_peers_form_and_in_the_same_poll()
         }
         let snapshot = lab.switch.snapshot(lab.now);
         assert_eq!(snapshot.ports[0].counters.priorities[6].tx_frames, 1, "ci-cim-tx-priority");
+        let seen = snapshot.congestion.unwrap().isolation.unwrap();
+        assert_eq!((seen.ports[0].sent, seen.counters.sent_add, seen.streams), (1, 1, 1));
+        let queue = seen.queues.iter().find(|queue| queue.port == 3).unwrap();
+        assert!(queue.class == 5 && queue.bytes > 1_500 && queue.peak_bytes == queue.bytes);
         lab.port(3).room = usize::MAX;
         lab.settle();
         lab.check();
@@ -112,7 +116,7 @@ fn the_peer_is_told_when_it_is_over_and_objects_hold_as_soon_as_they_are_written
 }
 
 /// A CIM from `src` to the point of port 3 about the flow of [`packet`].
-fn cim_about(flow: u16, form: CimType, src: Mac, add: bool) -> Vec<u8> {
+pub(super) fn cim_about(flow: u16, form: CimType, src: Mac, add: bool) -> Vec<u8> {
     let about = packet(1, flow, 0, 200);
     let (_, msdu) = msdu::of_frame(&about).unwrap();
     let point = point(3);
@@ -225,6 +229,9 @@ fn what_is_forged_cut_or_strange_isolates_nothing_and_ends_under_its_name() {
     lab.settle();
     assert_eq!(lab.switch.isolation().unwrap().flows().count(), 0);
     assert_eq!(lab.drops(), [("cim_refused", refused)]);
+    let seen = lab.switch.snapshot(lab.now).congestion.unwrap().isolation.unwrap();
+    assert_eq!(seen.ports.iter().map(|port| port.received).sum::<u64>(), refused);
+    assert_eq!(seen.counters.heard_malformed + 2, refused);
     let counters = lab.switch.isolation().unwrap().counters();
     assert_eq!(counters.heard.get(Heard::ForeignSource), 1);
     assert_eq!(counters.heard.get(Heard::UnknownPeer), 1);

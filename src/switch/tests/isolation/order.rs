@@ -25,8 +25,11 @@ enum Step {
         packets: usize,
         len: usize,
     },
-    /// The peer of port 3 pauses priority 3.
-    Pause(u16),
+    /// The peer of port 3 pauses priority 3 or 5.
+    Pause {
+        priority: usize,
+        quanta: u16,
+    },
     /// Port 3 takes so many frames.
     Room(usize),
     Poll,
@@ -44,7 +47,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         prop_oneof![
             12 => (1..=FLOWS, 1..6_usize, 64..1_400_usize)
                 .prop_map(|(flow, packets, len)| Step::Arrive { flow, packets, len }),
-            2 => (0..400_u16).prop_map(Step::Pause),
+            2 => (prop::sample::select(vec![3, 5]), 0..400_u16)
+                .prop_map(|(priority, quanta)| Step::Pause { priority, quanta }),
             4 => (0..12_usize).prop_map(Step::Room),
             10 => Just(Step::Poll),
             4 => (1..30_u64).prop_map(Step::Wait),
@@ -65,19 +69,22 @@ struct Setting {
     limited: bool,
     marks: bool,
     workers: bool,
+    /// The congesting class has a lossless priority of its own.
+    guarded: bool,
     /// Room for so many flows.
     streams: usize,
 }
 
 fn settings() -> impl Strategy<Value = Setting> {
-    (any::<[bool; 6]>(), 1..8_usize).prop_map(
-        |([shaped, strict, watchdog, limited, marks, workers], streams)| Setting {
+    (any::<[bool; 7]>(), 1..8_usize).prop_map(
+        |([shaped, strict, watchdog, limited, marks, workers, guarded], streams)| Setting {
             shaped,
             strict,
             watchdog,
             limited,
             marks,
             workers,
+            guarded,
             streams,
         },
     )
@@ -86,6 +93,10 @@ fn settings() -> impl Strategy<Value = Setting> {
 fn plan_of(setting: &Setting) -> SwitchPlan {
     let mut plan = isolating_switch();
     plan.buffer.total = Cells(900);
+    if setting.guarded {
+        apart::guarded(&mut plan);
+        plan.buffer.total = Cells(2_100);
+    }
     let machine = &mut plan.congestion.isolation.as_mut().unwrap().machine;
     machine.streams = setting.streams;
     machine.max_flow_life = Duration::from_micros(40);
@@ -201,9 +212,9 @@ impl Bench {
                     self.port(flow % 3).rx.push_back(MemFrame::new(&octets));
                 }
             }
-            Step::Pause(quanta) => {
+            Step::Pause { priority, quanta } => {
                 let mut repr = pfc::Repr::new(host(9));
-                repr.set(Priority::ALL[3], Quanta(quanta));
+                repr.set(Priority::ALL[priority], Quanta(quanta));
                 let mut octets = vec![0; 60];
                 repr.emit(&mut octets).unwrap();
                 self.port(3).rx.push_back(MemFrame::new(&octets));

@@ -1,0 +1,135 @@
+//! Isolated flows are paused apart from the flows beside them, where their class has a lossless priority
+//! of its own, and nothing is lost if the peer does not play along.
+
+use super::*;
+use crate::buffer::GroupKind;
+use crate::pfc::FlowControl;
+use crate::switch::Change;
+use crate::wire::pfc;
+
+const OWN: Priority = Priority::ALL[3];
+const GUARD: Priority = Priority::ALL[5];
+
+/// Priority 5 is lossless, too, everywhere.
+pub(super) fn guarded(plan: &mut SwitchPlan) {
+    let both: PrioritySet = [OWN, GUARD].into_iter().collect();
+    for (port, groups) in plan.ports.iter_mut().zip(&mut plan.buffer.groups) {
+        port.pfc.mode = FlowControl::Pfc { send: both, obey: both };
+        groups[5] = groups[3];
+    }
+}
+
+fn lab(cim_type: CimType) -> Lab {
+    let mut plan = isolating_switch();
+    guarded(&mut plan);
+    plan.buffer.total = Cells(5_000);
+    let isolation = plan.congestion.isolation.as_mut().unwrap();
+    isolation.peers = vec![(port(3), peer(cim_type))];
+    let mut lab = Lab::new(&plan);
+    lab.inject(3, &frame(host(8), host(9), None, 60));
+    lab.settle();
+    (0..4).for_each(|n| drop(lab.sent(n)));
+    lab
+}
+
+fn pause(priority: Priority, quanta: u16) -> Vec<u8> {
+    let mut repr = pfc::Repr::new(host(7));
+    repr.set(priority, Quanta(quanta));
+    let mut octets = vec![0; 60];
+    repr.emit(&mut octets).unwrap();
+    octets
+}
+
+/// The flows of what left by port 3.
+fn flows(lab: &mut Lab) -> Vec<u16> {
+    lab.sent(3).iter().map(|octets| read(octets).0).collect()
+}
+
+#[test]
+fn a_pause_of_the_congesting_class_stops_isolated_flows_alone() {
+    let mut lab = lab(CimType::L2);
+    lab.inject(3, &cims::cim_about(5, CimType::L2, host(7), true));
+    lab.inject(3, &pause(GUARD, 60_000));
+    lab.settle();
+    for number in 1..=3 {
+        lab.inject(0, &packet(1, 5, number, 200));
+        lab.inject(0, &packet(2, 6, number, 200));
+    }
+    lab.settle();
+    assert_eq!(flows(&mut lab), [6, 6, 6], "the others go on");
+    assert_eq!(lab.switch.queue_bytes(port(3), CONGESTING), 3 * 204);
+    // A pause of their own priority stops all of them.
+    lab.inject(3, &pause(OWN, 60_000));
+    lab.inject(3, &pause(GUARD, 0));
+    lab.settle();
+    assert!(flows(&mut lab).is_empty());
+    lab.inject(3, &pause(OWN, 0));
+    lab.settle();
+    assert_eq!(flows(&mut lab), [5, 5, 5]);
+    lab.check();
+}
+
+#[test]
+fn a_congesting_flow_pauses_its_class_first_and_its_priority_if_the_peer_goes_on() {
+    let mut lab = lab(CimType::L2);
+    lab.port(3).room = 0;
+    let mut number = 0;
+    let mut paused = vec![];
+    // A peer that heeds no pause at all, until all of the headroom is full.
+    while paused.len() < 2 {
+        number += 1;
+        lab.inject(0, &packet(1, 5, number, 1_000));
+        lab.settle();
+        for octets in lab.sent(0) {
+            let Ok(repr) = pfc::Repr::parse(&octets) else { continue };
+            let stops = |p: &Priority| repr.time(*p).is_some_and(|time| time > Quanta(0));
+            let new = |p: &Priority| stops(p) && !paused.contains(p);
+            let more: Vec<_> = [OWN, GUARD].into_iter().filter(new).collect();
+            paused.extend(more);
+        }
+    }
+    assert_eq!(paused, [GUARD, OWN]);
+    assert!(lab.drops().is_empty());
+    let usage =
+        |lab: &Lab, group: usize| lab.switch.ledger().usage(port(0), PriorityGroup::ALL[group]);
+    assert!(usage(&lab, 5).used.0 > 100 && usage(&lab, 3).used.0 > 100);
+    // At most the frame that crossed the limit.
+    assert!(usage(&lab, 5).headroom.0 <= 16, "{:?}", usage(&lab, 5));
+    // All of the own priority's headroom is there for what the link still brings.
+    let GroupKind::Lossless { headroom, .. } = groups(200)[3].kind else { unreachable!() };
+    for _ in 0..headroom.0 / 16 - 1 {
+        number += 1;
+        lab.inject(0, &packet(1, 5, number, 1_000));
+    }
+    lab.settle();
+    assert!(lab.drops().is_empty());
+    lab.port(3).room = usize::MAX;
+    lab.settle();
+    let left: Vec<_> = lab.sent(3).iter().map(|octets| read(octets).1).collect();
+    assert_eq!(left, (1..=number).collect::<Vec<_>>());
+    // Both are resumed.
+    let resumed =
+        lab.sent(0).iter().filter_map(|octets| pfc::Repr::parse(octets).ok()).last().unwrap();
+    assert_eq!((resumed.time(OWN), resumed.time(GUARD)), (Some(Quanta(0)), Some(Quanta(0))));
+    lab.check();
+}
+
+#[test]
+fn a_lossy_class_has_no_pause_of_its_own() {
+    let mut lab = lab(CimType::L2);
+    for n in 0..4 {
+        let plan = groups(200)[5];
+        let group = PriorityGroup::ALL[5];
+        lab.switch.apply(lab.now, Change::Group { port: port(n), group, plan }).unwrap();
+    }
+    lab.port(3).room = 0;
+    for number in 1..=60 {
+        lab.inject(0, &packet(1, 5, number, 1_000));
+    }
+    lab.settle();
+    assert!(lab.switch.queue_bytes(port(3), CONGESTING) > 0);
+    assert_eq!(lab.switch.ledger().usage(port(0), PriorityGroup::ALL[5]).used.0, 0);
+    lab.port(3).room = usize::MAX;
+    lab.settle();
+    lab.check();
+}
