@@ -134,7 +134,7 @@ fn the_proxy_believes_and_pauses_as_the_objects_say() {
         [AttachedKind::Host, AttachedKind::Switch, AttachedKind::Switch].map(attached).to_vec();
     let mut lab = lab(&plan);
     let message = sfcm_frame(2, None, 3, Duration::from_micros(100));
-    let mut relay = |lab: &mut Lab| {
+    let relay = |lab: &mut Lab| {
         lab.advance(Duration::from_micros(500));
         drop(lab.sent(0));
         lab.inject(1, &message);
