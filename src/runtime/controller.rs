@@ -243,7 +243,6 @@ impl Controller {
             // Every worker finds the class of a frame.
             Change::Group { .. }
             | Change::Ets { .. }
-            | Change::Isolation(_)
             | Change::Locator { .. }
             | Change::Peer { .. }
             | Change::SfcHost { .. }

@@ -130,7 +130,6 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                         | Change::SfcHost { .. }
                         | Change::Object { .. }
                         | Change::Measure(_)
-                        | Change::Isolation(_)
                         | Change::FlushFdb => {}
                     }
                 }

@@ -3,12 +3,10 @@
 use super::Switch;
 use super::managed::{At, Object, ObjectError, ObjectValue};
 use super::plan::AttachedKind;
-use super::plan::IsolationObject;
 use super::port_state::{obeys_nothing, passes_empty_queues};
 use super::settle::Refused;
 use crate::buffer::{BufferError, GroupKind, GroupPlan};
 use crate::congestion::EcnPlan;
-use crate::congestion::isolation::IsolationError;
 use crate::congestion::isolation::{Peer, PeerError};
 use crate::discovery::{CongestionIsolation, SourceFlowControl, Topology};
 use crate::pfc::FlowControl;
@@ -79,8 +77,6 @@ pub enum Change {
     },
     /// A port measures its link again.
     Measure(PortId),
-    /// An object of congestion isolation is written. To be told to every worker.
-    Isolation(IsolationObject),
     /// What a port says of its place in the network, where it says any.
     Topology {
         /// The port.
@@ -142,9 +138,6 @@ pub enum ChangeError {
          `measurement` in its file"
     )]
     CannotMeasure(PortId),
-    /// An object of congestion isolation is out of its range.
-    #[error(transparent)]
-    Isolation(#[from] IsolationError),
     /// The CI peer is none, or there is no room for it.
     #[error(transparent)]
     Peer(#[from] PeerError),
@@ -217,7 +210,6 @@ impl<W: World> Switch<W> {
                 }
                 self.ports[at].note_agents();
             }
-            Change::Isolation(object) => self.set_isolation(object)?,
             Change::Topology { port, topology } => {
                 let at = self.local(port).ok_or(ChangeError::NotMine(port))?;
                 if let Some(agents) = &mut self.ports[at].agents {

@@ -1,11 +1,11 @@
 //! Managed objects of a running switch.
 
-use super::{Congested, Filter, locator};
+use super::{Congested, Filter, locator, queue_of};
 use crate::congestion::sfc::SfcPoint;
 use crate::switch::Switch;
 use crate::switch::managed::{self, At, Object, ObjectError, ObjectValue};
-use crate::switch::plan::{CongestionPlan, IsolationObject};
-use crate::units::{PortId, TrafficClass};
+use crate::switch::plan::{CongestionIsolationPlan, CongestionPlan};
+use crate::units::{Mac, PortId, TrafficClass};
 use crate::world::World;
 
 impl<W: World> Switch<W> {
@@ -21,9 +21,10 @@ impl<W: World> Switch<W> {
     ) -> Result<(), ObjectError> {
         let mut plan = (*self.congested.plan).clone();
         managed::set(&mut plan, self.tables.len(), object, at, value)?;
-        self.adopt_isolation(&plan);
-        self.congested.adopt(plan);
+        let macs = self.tables.iter().map(|tables| tables.mac);
+        self.congested.adopt(plan, macs);
         self.look_again();
+        self.note_guards();
         Ok(())
     }
 
@@ -40,26 +41,6 @@ impl<W: World> Switch<W> {
             port.direct.0 &= unwatched.0;
         }
     }
-
-    fn adopt_isolation(&mut self, plan: &CongestionPlan) {
-        let Some(isolation) = &plan.isolation else { return };
-        let mut write = |object| self.set_isolation(object).expect("a plan that was checked");
-        write(IsolationObject::Plan(isolation.machine));
-        write(IsolationObject::Sending {
-            priority: isolation.cim_tx_priority,
-            min_header_octets: isolation.min_header_octets,
-        });
-        for (port, point) in port_ids().zip(&isolation.points) {
-            write(IsolationObject::Point { port, point: *point });
-        }
-        for (port, watches) in port_ids().zip(&isolation.watches) {
-            for (class, watch) in TrafficClass::ALL.into_iter().zip(watches) {
-                if let Some(watch) = *watch {
-                    write(IsolationObject::Watch { port, class, watch });
-                }
-            }
-        }
-    }
 }
 
 /// The ports of a switch, in the order of their numbers.
@@ -68,8 +49,11 @@ fn port_ids() -> impl Iterator<Item = PortId> {
 }
 
 impl Congested {
-    /// Has all machines but isolation obey another plan, which was found to be sound.
-    fn adopt(&mut self, new: CongestionPlan) {
+    /// Has all machines obey another plan, which was found to be sound, at ports of these addresses.
+    fn adopt(&mut self, new: CongestionPlan, macs: impl Iterator<Item = Mac>) {
+        if let Some(plan) = &new.isolation {
+            self.adopt_isolation(plan, macs);
+        }
         if let (Some(sfc), Some(plan)) = (&mut self.sfc, &new.sfc) {
             sfc.adopt(plan);
         }
@@ -94,5 +78,18 @@ impl Congested {
         self.filter = Filter::new(&new);
         self.set_floors();
         *self.plan = new;
+    }
+    fn adopt_isolation(&mut self, plan: &CongestionIsolationPlan, macs: impl Iterator<Item = Mac>) {
+        let Self { isolation: Some(machine), cims: Some(cims), .. } = self else { return };
+        machine.set_plan(plan.machine).expect("a plan that was checked");
+        for (n, watches) in plan.watches.iter().enumerate() {
+            for (class, watch) in TrafficClass::ALL.into_iter().zip(watches) {
+                if let Some(watch) = watch {
+                    let queue = queue_of(n, class);
+                    machine.set_watch(queue, *watch).expect("a plan that was checked");
+                }
+            }
+        }
+        cims.adopt(plan, macs);
     }
 }

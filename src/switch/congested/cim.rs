@@ -69,15 +69,17 @@ impl Cims {
         }
     }
 
-    /// Writes ci-cim-tx-priority and min-header-octets.
-    pub(super) const fn set_sending(&mut self, priority: Priority, min_header_octets: u16) {
-        self.priority = priority;
-        self.min_header_octets = min_header_octets;
-    }
-
-    /// Gives a port other addresses; its MAC address, where the point has none of its own.
-    pub(super) fn set_point(&mut self, port: PortId, point: &IsolationPoint, mac: Mac) {
-        self.points[port.index()] = Point::new(point, mac);
+    /// Obeys another plan from now on, at ports of these addresses.
+    pub(super) fn adopt(
+        &mut self,
+        plan: &CongestionIsolationPlan,
+        macs: impl Iterator<Item = Mac>,
+    ) {
+        (self.priority, self.dscp) = (plan.cim_tx_priority, plan.dscp);
+        self.min_header_octets = plan.min_header_octets;
+        for (n, (point, own)) in self.points.iter_mut().zip(macs).enumerate() {
+            *point = Point::new(&plan.points.get(n).copied().unwrap_or_default(), own);
+        }
     }
 
     #[inline]

@@ -2,12 +2,12 @@
 
 use super::cim::CimPortCounters;
 use super::{Congested, Placed};
-use crate::congestion::isolation::{Arrival, Hold, Isolation, IsolationError, Labels, Placement};
+use crate::congestion::isolation::{Arrival, Hold, Isolation, Labels, Placement};
 use crate::congestion::{FlowKey, Queue};
 use crate::frame::Frame;
 use crate::pfc::WatchdogPlans;
 use crate::switch::Switch;
-use crate::switch::plan::{IsolationObject, SwitchPlan};
+use crate::switch::plan::SwitchPlan;
 use crate::switch::tables::Tables;
 use crate::time::Instant;
 use crate::units::{
@@ -106,40 +106,6 @@ impl<W: World> Switch<W> {
     #[must_use]
     pub fn isolation(&self) -> Option<&Isolation> {
         self.congested.isolation.as_deref()
-    }
-
-    /// Does what an object of congestion isolation, written at run time, asks for. Nothing where the
-    /// switch has no isolation.
-    ///
-    /// # Errors
-    /// What is wrong with it; nothing was changed then.
-    pub(in crate::switch) fn set_isolation(
-        &mut self,
-        object: IsolationObject,
-    ) -> Result<(), IsolationError> {
-        let Congested { isolation: Some(isolation), cims: Some(cims), filter, .. } =
-            &mut self.congested
-        else {
-            return Ok(());
-        };
-        match object {
-            IsolationObject::Plan(plan) => {
-                isolation.set_plan(plan)?;
-                self.note_guards();
-            }
-            IsolationObject::Watch { port, class, watch } => {
-                isolation.set_watch(Queue { port, class }, watch)?;
-            }
-            IsolationObject::Sending { priority, min_header_octets } => {
-                cims.set_sending(priority, min_header_octets);
-            }
-            IsolationObject::Point { port, point } => {
-                let mac = self.tables[port.index()].mac;
-                cims.set_point(port, &point, mac);
-                filter.add_cim_port(point.cim_port);
-            }
-        }
-        Ok(())
     }
 
     /// Where a frame for `class` of the port at `to` goes, and what it waits for there.

@@ -9,7 +9,7 @@ use crate::congestion::sfc::{Monitor, SfcPlan};
 use crate::congestion::{Detect, LimitPlan};
 use crate::discovery::{Device, Topology};
 use crate::time::Duration;
-use crate::units::{Dscp, Mac, PRIORITIES, PortId, Priority, TrafficClass};
+use crate::units::{Dscp, Mac, PRIORITIES, PortId, Priority};
 use crate::wire::cim;
 use crate::wire::roce::U24;
 use crate::wire::sfcm::Locator;
@@ -159,37 +159,6 @@ pub struct CongestionIsolationPlan {
     pub peers: Vec<(PortId, Peer)>,
     /// What in a CIM is not certain.
     pub dialect: cim::Dialect,
-}
-
-/// Objects of congestion isolation that may be written while a switch runs. To be told to every worker.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IsolationObject {
-    /// ci-master-enable, ci-max-flow-life, queue-map, max-cim-tx and what the standard leaves open; not
-    /// the sizes of tables.
-    Plan(IsolationPlan),
-    /// The numbers of one monitored queue.
-    Watch {
-        /// The port.
-        port: PortId,
-        /// Its class.
-        class: TrafficClass,
-        /// The numbers.
-        watch: Watch,
-    },
-    /// ci-cim-tx-priority and min-header-octets.
-    Sending {
-        /// The priority of CIMs.
-        priority: Priority,
-        /// How much of a frame they encapsulate. 48 to 512.
-        min_header_octets: u16,
-    },
-    /// cip-mac-address, cip-ipv4-address, cip-ipv6-address and cip-cim-port of a port.
-    Point {
-        /// The port.
-        port: PortId,
-        /// Its addresses.
-        point: IsolationPoint,
-    },
 }
 
 /// A congestion isolation point: cip-mac-address, cip-ipv4-address, cip-ipv6-address, cip-cim-port.

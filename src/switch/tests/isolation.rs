@@ -9,8 +9,9 @@ use core::net::{IpAddr, Ipv4Addr};
 
 use crate::congestion::Detect;
 use crate::congestion::isolation::{CimType, IsolationPlan, MapReading, Peer, QueueMap, Watch};
+use crate::switch::managed::{At, Object};
 use crate::switch::testworld::*;
-use crate::switch::{CongestionIsolationPlan, IsolationPoint, SwitchPlan};
+use crate::switch::{Change, CongestionIsolationPlan, IsolationPoint, SwitchPlan};
 use crate::units::*;
 use crate::wire::datagram;
 use crate::wire::ip::Ecn;
@@ -43,6 +44,13 @@ fn packet(from: u8, flow: u16, number: u32, len: usize) -> Vec<u8> {
     octets[NUMBER..NUMBER + 4].copy_from_slice(&number.to_be_bytes());
     headers.emit(&mut octets[14..]).unwrap();
     octets
+}
+
+/// A managed object of the whole switch gets another value.
+fn object(name: &str, value: &str) -> Change {
+    let object = Object::named(name).unwrap();
+    let value = object.kind().read(value).unwrap();
+    Change::Object { object, at: At::default(), value }
 }
 
 /// The flow and the number of such a frame.

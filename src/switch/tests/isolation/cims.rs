@@ -3,7 +3,7 @@
 use super::*;
 use crate::congestion::isolation::Heard;
 use crate::stats::DropReason;
-use crate::switch::{Change, IsolationObject, Trust};
+use crate::switch::Trust;
 use crate::time::Duration;
 use crate::wire::{headroom, msdu};
 
@@ -91,8 +91,9 @@ fn a_cim_leaves_by_the_port_of_the_flow_in_the_peers_form_and_in_the_same_poll()
 #[test]
 fn the_peer_is_told_when_it_is_over_and_objects_hold_as_soon_as_they_are_written() {
     let mut lab = learnt(&told(CimType::L2));
-    let sending = IsolationObject::Sending { priority: Priority::ALL[2], min_header_octets: 100 };
-    lab.switch.apply(lab.now, Change::Isolation(sending)).unwrap();
+    for (name, value) in [("ci-cim-tx-priority", "2"), ("min-header-octets", "100")] {
+        lab.switch.apply(lab.now, object(name, value)).unwrap();
+    }
     congest(&mut lab, 5);
     assert_eq!(heard(&mut lab)[0].len(), 14 + 1 + 17 + 100);
     assert_eq!(lab.switch.isolation().unwrap().flows().count(), 1);

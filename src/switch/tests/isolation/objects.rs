@@ -1,8 +1,6 @@
 //! Managed objects of isolation, written while the switch runs.
 
 use super::*;
-use crate::switch::Change;
-use crate::switch::managed::{At, Object};
 use crate::time::Duration;
 
 /// A switch whose port 0 has a peer in layer 2, and that knows where host 9 is.
@@ -19,8 +17,7 @@ fn learnt() -> Lab {
 }
 
 fn write(lab: &mut Lab, name: &str, at: At, value: &str) {
-    let object = Object::named(name).unwrap();
-    let value = object.kind().read(value).unwrap();
+    let Change::Object { object, value, .. } = object(name, value) else { unreachable!() };
     lab.switch.apply(lab.now, Change::Object { object, at, value }).unwrap();
 }
 

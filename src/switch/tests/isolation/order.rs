@@ -9,7 +9,7 @@ use crate::congestion::{EcnPlan, MarkAt, NotEct};
 use crate::pfc::{StormAction, WatchdogPlan};
 use crate::runtime::{Mesh, mesh};
 use crate::schedule::ClassPlan;
-use crate::switch::{Change, IsolationObject, Switch};
+use crate::switch::Switch;
 use crate::time::{Duration, Instant};
 use crate::wire::pfc;
 use crate::world::World;
@@ -195,12 +195,6 @@ impl Bench {
         self.parts.iter_mut().for_each(|part| part.apply(self.now, change).unwrap());
     }
 
-    fn isolate(&mut self, edit: impl Fn(&mut IsolationPlan)) {
-        let mut plan = *self.parts[0].isolation().unwrap().plan();
-        edit(&mut plan);
-        self.apply(Change::Isolation(IsolationObject::Plan(plan)));
-    }
-
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Arrive { flow, packets, len } => {
@@ -222,11 +216,12 @@ impl Bench {
             Step::Room(frames) => self.port(3).room = frames,
             Step::Poll => self.poll(),
             Step::Wait(micros) => self.now += Duration::from_micros(micros),
-            Step::Enable(enabled) => self.isolate(|plan| plan.enabled = enabled),
+            Step::Enable(enabled) => {
+                self.apply(object("ci-master-enable", if enabled { "true" } else { "false" }));
+            }
             Step::Swap(swapped) => {
-                let map =
-                    if swapped { [0, 0, 0, 6, 0, -4, 0, 0] } else { [0, 0, 0, -6, 0, 4, 0, 0] };
-                self.isolate(|plan| plan.map = QueueMap::new(map, MapReading::Partner).unwrap());
+                let map = if swapped { "0,0,0,6,0,-4,0,0" } else { "0,0,0,-6,0,4,0,0" };
+                self.apply(object("queue-map", map));
             }
             Step::Flap => {
                 for up in [false, true] {
