@@ -1,6 +1,7 @@
 //! `sluice check`: what a switch, lab or generator file comes to, before any frame is sent.
 
 mod agents;
+mod congestion;
 mod lab_text;
 mod lab_view;
 mod text;
@@ -294,6 +295,7 @@ mod tests {
         (code == ExitCode::SUCCESS, text(out), text(err))
     }
 
+    const SFC_TOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/switch/sfc-tor.yaml");
     const TOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/switch/tor4.yaml");
 
     #[test]
@@ -377,6 +379,68 @@ mod tests {
         let (_, out, _) = check(&[STORM, "--format", "json"]);
         let all: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert_eq!(all[0]["generator"]["flows"][2], "storm", "{out}");
+    }
+
+    #[test]
+    fn objects_queues_and_ports_are_shown_where_congestion_is_dealt_with() {
+        let (good, out, err) = check(&[SFC_TOR, "--elsewhere"]);
+        assert!(good && err.is_empty(), "{err}");
+        for part in [
+            "sfcmTransmitPriority                  7                     7                     0 to 7",
+            "sfcMonitoredQueues                    [4]",
+            "queue-map                             0,0,0,-5,4,0,0,0",
+            "above 39.1 KiB to 4, back at 4000 B, CIM above 39.1 KiB",
+            "proxy accepts from switches: 10.0.0.0/8; from hosts: nobody",
+            "server2  sfc_host  auto     -",
+            "uplink   switch    auto     l2 to 02:00:00:00:00:fe",
+        ] {
+            assert!(out.contains(part), "{part}\nis not in\n{out}");
+        }
+        let (_, out, _) = check(&[SFC_TOR, "--elsewhere", "--format", "json"]);
+        let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let view = &all[0]["switch"]["congestion"];
+        let object = |name: &str| {
+            let all = view["objects"].as_array().unwrap();
+            all.iter().find(|object| object["name"] == name).unwrap().clone()
+        };
+        assert_eq!(object("sfcMonitoredQueues")["value"], serde_json::json!([4]));
+        assert_eq!(object("sfcmUDPPort")["range"], "49152 to 65535");
+        assert_eq!(object("sfc.spacing")["unit"], "picoseconds");
+        assert_eq!(object("sfc.streams")["writable"], false);
+        assert_eq!(view["queues"][0]["isolation"]["congesting_class"], 4);
+        assert_eq!(view["ports"][0]["locator"], "incast");
+        let (_, out, _) = check(&[TOR, "--elsewhere", "--format", "json"]);
+        assert!(!out.contains("congestion"), "{out}");
+    }
+
+    #[test]
+    fn what_hosts_of_a_lab_obey_is_shown_beside_its_switches() {
+        let dir = std::env::temp_dir().join(format!("sluice-check-sfc-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let file = dir.join("lab.yaml");
+        let text = "topology: {star: {hosts: 3}}\n\
+                    profiles: {tor: {sfc: {sfcMaxFlowLife: 500us}, defaults: {pfc: {enable: [3]}}}}\n\
+                    defaults: {hosts: {sfc: flow, qcn: {}}}\n";
+        std::fs::write(&file, text).unwrap();
+        let (good, out, err) = check(&[file.to_str().unwrap()]);
+        assert!(good && err.is_empty(), "{err}");
+        for part in [
+            "congestion, s1:",
+            "sfcMaxFlowLife        500us",
+            "s1.to_h1, s1.to_h2, s1.to_h3  3",
+            "h1 to h3 (3)  flow",
+            "every 15ms or 146.5 KiB",
+        ] {
+            assert!(out.contains(part), "{part}\nis not in\n{out}");
+        }
+        let (_, out, _) = check(&[file.to_str().unwrap(), "--format", "json"]);
+        let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let lab = &all[0]["lab"];
+        assert_eq!(lab["reactions"][2]["sfc"]["pauses"], "flow");
+        let objects = lab["congestion"][0]["objects"].as_array().unwrap();
+        let life = objects.iter().find(|object| object["name"] == "sfcMaxFlowLife").unwrap();
+        assert_eq!(life["value"], 0.05);
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]

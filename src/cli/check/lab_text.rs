@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::agents;
-use super::lab_view::{FlowRow, LabView, LinkRow, SwitchRow};
+use super::lab_view::{FlowRow, LabView, LinkRow, ReactionsRow, SwitchRow};
 use super::text::gather;
+use super::{agents, congestion};
 use crate::config::quantity::octets;
 use crate::report::{Align, Table};
 use crate::time::Duration;
@@ -37,10 +37,18 @@ impl fmt::Display for Text<'_> {
             writeln!(f, "{}", flows(&lab.flows))?;
         }
         let ports = lab.agents.iter().map(|row| (row.port.as_str(), Some(&row.agents)));
-        match agents::table(ports) {
-            Some(table) => writeln!(f, "{table}"),
-            None => Ok(()),
+        if let Some(table) = agents::table(ports) {
+            writeln!(f, "{table}")?;
         }
+        if !lab.congestion.is_empty() {
+            let all: Vec<_> =
+                lab.congestion.iter().map(|row| (row.switch.clone(), &row.view)).collect();
+            congestion::Tables(&all).fmt(f)?;
+        }
+        if !lab.reactions.is_empty() {
+            writeln!(f, "{}", reactions(&lab.reactions))?;
+        }
+        Ok(())
     }
 }
 
@@ -159,4 +167,40 @@ fn flows(all: &[FlowRow]) -> Table {
         table.row([names(&who), from, to, priority, kind, size]);
     }
     table
+}
+
+fn reactions(all: &[ReactionsRow]) -> Table {
+    let mut table = Table::new([
+        ("host", Align::Left),
+        ("SFC pauses", Align::Left),
+        ("at most", Align::Right),
+        ("from", Align::Left),
+        ("QCN", Align::Left),
+    ]);
+    let key = |row: &ReactionsRow| {
+        let [pauses, longest, from] = match &row.sfc {
+            Some(sfc) => [sfc.pauses.into(), span(sfc.longest_ns), sfc.accepts.clone()],
+            None => ["-"; 3].map(String::from),
+        };
+        let qcn = row.qcn.as_ref().map_or("-".into(), |qcn| {
+            format!(
+                "every {} or {}, then + {} or {}, at most to {} % at a time",
+                span(qcn.time_reset_ns),
+                octets(qcn.byte_reset_bytes),
+                rate(qcn.active_bps),
+                rate(qcn.hyper_bps),
+                qcn.keep_min_percent
+            )
+        });
+        [pauses, longest, from, qcn]
+    };
+    for ([pauses, longest, from, qcn], alike) in gather(all.iter(), key) {
+        let who: Vec<&str> = alike.iter().map(|row| row.host.as_str()).collect();
+        table.row([names(&who), pauses, longest, from, qcn]);
+    }
+    table
+}
+
+fn rate(bps: u64) -> String {
+    BitsPerSec::new(bps).map_or(String::new(), |rate| rate.to_string())
 }

@@ -3,9 +3,12 @@
 use serde::Serialize;
 
 use super::agents::AgentsView;
+use super::congestion::{CongestionView, senders_text};
+use crate::host::{ReactionsPlan, SfcPause};
 use crate::lab::{LinkView, Resolved};
 use crate::sim::{NodeKind, NodePlan};
 use crate::switch::{PortPlan, SwitchPlan};
+use crate::units::BitsPerSec;
 
 /// One lab. Sizes are in octets, times in nanoseconds with fractions.
 #[derive(Serialize)]
@@ -20,6 +23,11 @@ pub struct LabView {
     pub flows: Vec<FlowRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentsRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub congestion: Vec<CongestionRow>,
+    /// Hosts that obey messages of switches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reactions: Vec<ReactionsRow>,
     pub faults: usize,
     pub checks: Vec<String>,
 }
@@ -67,6 +75,50 @@ pub struct AgentsRow {
     pub agents: AgentsView,
 }
 
+/// What a switch does about congestion. Its ports are called `s1.to_h1`.
+#[derive(Serialize)]
+pub struct CongestionRow {
+    pub switch: String,
+    #[serde(flatten)]
+    pub view: CongestionView,
+}
+
+/// What a host does about messages of switches.
+#[derive(Serialize)]
+pub struct ReactionsRow {
+    pub host: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sfc: Option<SfcReactionView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub qcn: Option<ReactionPointView>,
+}
+
+/// How source flow control messages are obeyed.
+#[derive(Serialize)]
+pub struct SfcReactionView {
+    /// What one pauses: the `flow`, or all of its `priority`.
+    pub pauses: &'static str,
+    pub udp_port: u16,
+    pub longest_ns: f64,
+    pub accepts: String,
+}
+
+/// The reaction point of each flow.
+#[derive(Serialize)]
+pub struct ReactionPointView {
+    pub time_reset_ns: f64,
+    pub byte_reset_bytes: u64,
+    pub threshold: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bps: Option<u64>,
+    pub active_bps: u64,
+    pub hyper_bps: u64,
+    pub gain: u8,
+    pub keep_min_percent: u8,
+    pub min_bps: u64,
+    pub jitter_percent: u8,
+}
+
 /// A flow.
 #[derive(Serialize)]
 pub struct FlowRow {
@@ -105,6 +157,8 @@ impl LabView {
                 })
                 .collect(),
             agents: nodes.iter().flat_map(agents_rows).collect(),
+            congestion: nodes.iter().filter_map(congestion_row).collect(),
+            reactions: nodes.iter().filter_map(reactions_row).collect(),
             faults: plan.network.faults.len(),
             checks: plan.checks.iter().map(|c| c.name.clone()).collect(),
         }
@@ -147,6 +201,42 @@ fn agents_rows(node: &NodePlan) -> Vec<AgentsRow> {
             host.agents.iter().map(|plan| row(host.name.clone(), plan)).collect()
         }
     }
+}
+
+fn congestion_row(node: &NodePlan) -> Option<CongestionRow> {
+    let plan = switch_of(node)?;
+    let name = |port: &PortPlan| format!("{}.{}", plan.name, port.name);
+    let names: Vec<String> = plan.ports.iter().map(name).collect();
+    let view = CongestionView::new(&plan.congestion, &names)?;
+    Some(CongestionRow { switch: plan.name.clone(), view })
+}
+
+fn reactions_row(node: &NodePlan) -> Option<ReactionsRow> {
+    let NodeKind::Host(station) = &node.kind else { return None };
+    let ReactionsPlan { sfc, qcn } = &station.reactions;
+    let sfc = sfc.as_ref().map(|sfc| SfcReactionView {
+        pauses: match sfc.pause {
+            SfcPause::Flow => "flow",
+            SfcPause::Priority => "priority",
+        },
+        udp_port: sfc.udp_port,
+        longest_ns: nanos(sfc.longest),
+        accepts: senders_text(&sfc.senders),
+    });
+    let qcn = qcn.as_ref().map(|qcn| ReactionPointView {
+        time_reset_ns: nanos(qcn.time_reset),
+        byte_reset_bytes: qcn.byte_reset.0,
+        threshold: qcn.threshold,
+        max_bps: qcn.max_rate.map(BitsPerSec::get),
+        active_bps: qcn.active.get(),
+        hyper_bps: qcn.hyper.get(),
+        gain: qcn.gain,
+        keep_min_percent: qcn.keep_min,
+        min_bps: qcn.min_rate.get(),
+        jitter_percent: qcn.jitter,
+    });
+    let any = sfc.is_some() || qcn.is_some();
+    any.then(|| ReactionsRow { host: station.name.clone(), sfc, qcn })
 }
 
 fn link_row(view: &LinkView<'_>, nodes: &[NodePlan]) -> LinkRow {

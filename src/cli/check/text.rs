@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::agents;
 use super::view::{BufferView, GroupView, PortView, QueueView, SwitchView};
+use super::{agents, congestion};
 use crate::config::quantity::octets;
 use crate::report::{Align, Table};
 use crate::time::Duration;
@@ -37,8 +37,13 @@ impl fmt::Display for Text<'_> {
         writeln!(f, "\n{}", ports(s))?;
         writeln!(f, "{}", groups(s))?;
         writeln!(f, "{}", queues(s))?;
-        match agents::table(s.ports.iter().map(|p| (p.name.as_str(), p.agents.as_ref()))) {
-            Some(table) => writeln!(f, "{table}"),
+        if let Some(table) =
+            agents::table(s.ports.iter().map(|p| (p.name.as_str(), p.agents.as_ref())))
+        {
+            writeln!(f, "{table}")?;
+        }
+        match &s.congestion {
+            Some(view) => congestion::Tables(&[(String::new(), view)]).fmt(f),
             None => Ok(()),
         }
     }

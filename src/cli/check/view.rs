@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::agents::AgentsView;
+use super::congestion::CongestionView;
 use crate::buffer::{GroupKind, GroupPlan, SharedLimit};
 use crate::config::{HeadroomCheck, SwitchFile};
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
@@ -21,6 +22,8 @@ pub struct SwitchView {
     pub workers: Vec<WorkerView>,
     pub ports: Vec<PortView>,
     pub routes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<CongestionView>,
     pub prometheus: Option<String>,
 }
 
@@ -126,6 +129,7 @@ impl SwitchView {
         let slack = u64::from(plan.buffer.slack.0);
         let total = u64::from(plan.buffer.total.0);
         let pool = total - reserved - headroom - slack;
+        let names: Vec<String> = plan.ports.iter().map(|port| port.name.clone()).collect();
         let port = |(i, port): (usize, &PortPlan)| {
             let checks = file.headroom.iter().filter(|h| h.port.index() == i);
             let mut view = port_view(port, &file.devices[i].device);
@@ -154,6 +158,7 @@ impl SwitchView {
                 .collect(),
             ports: plan.ports.iter().enumerate().map(port).collect(),
             routes: plan.routing.routes.len(),
+            congestion: CongestionView::new(&plan.congestion, &names),
             prometheus: file.listen.map(|a| a.to_string()),
         }
     }

@@ -39,7 +39,7 @@ pub struct CongestionIsolation {
     /// The most CIMs for a flow; 0 sends none. Default: `3`. `repeat` says over what.
     #[serde(rename = "max-cim-tx", skip_serializing_if = "Option::is_none")]
     pub max_cim_tx: Option<u32>,
-    /// The most peers, one per port. Default: `1024`.
+    /// The most peers, one per port, 0 to 1024. Default: `1024`.
     #[serde(rename = "max-ci-peer-entries", skip_serializing_if = "Option::is_none")]
     pub max_peers: Option<u32>,
     /// The most isolated flows at a time, 1 to 65536. Default: `4096`.

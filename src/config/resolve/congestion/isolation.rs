@@ -1,8 +1,8 @@
 //! Congestion isolation.
 
 use super::parts::{
-    Queues, SaidOf, apart, at_least_one, detect, dscp, ipv4, ipv6, life, limit, mac, priority,
-    queues, streams, threshold,
+    Queues, SaidOf, apart, detect, dscp, ipv4, ipv6, life, limit, mac, priority, queues, streams,
+    threshold,
 };
 use super::{Around, ByQueue, Cx, Draft, Place};
 use crate::config::quantity::octets;
@@ -19,6 +19,9 @@ use crate::wire::cim;
 const PRIORITY_DEFAULT: u8 = 6;
 /// What a CIM can encapsulate, and min-header-octets' default.
 const HEADER_OCTETS: (u16, u16) = (48, 512);
+
+/// A peer for every port of the largest switch, and max-ci-peer-entries' default.
+const PEERS_MAX: u32 = 1_024;
 
 /// The plan of what `at` says.
 pub fn isolation<'m>(
@@ -61,7 +64,7 @@ fn machine(cx: &mut Cx, at: &Place<'_>, raw: &raw::CongestionIsolation) -> Isola
     let life_at = at.key("ci-max-flow-life");
     let streams_at = at.key("max-ci-stream-entries");
     let peers_at = at.key("max-ci-peer-entries");
-    let peers_max = default.peers_max as u32;
+    let peers_max = raw.max_peers.unwrap_or(PEERS_MAX);
     IsolationPlan {
         enabled: raw.master_enable.unwrap_or(true),
         map: map(cx, at, raw),
@@ -72,7 +75,7 @@ fn machine(cx: &mut Cx, at: &Place<'_>, raw: &raw::CongestionIsolation) -> Isola
         budget: limit(cx, &at.key("budget"), raw.budget.as_ref(), default.budget),
         heard: limit(cx, &at.key("heard"), raw.heard.as_ref(), default.heard),
         streams: streams(cx, &streams_at, raw.max_streams, default.streams),
-        peers_max: at_least_one(cx, &peers_at, raw.max_peers, peers_max) as usize,
+        peers_max: cx.ranged(&peers_at, peers_max, (0, PEERS_MAX), PEERS_MAX) as usize,
         seed: default.seed,
         dialect: Dialect {
             repeat: match raw.repeat.unwrap_or_default() {

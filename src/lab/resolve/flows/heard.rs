@@ -2,8 +2,9 @@
 
 use super::Around;
 use super::carrier::Carrier;
-use crate::config::Cx;
+use crate::config::{Cx, Place};
 use crate::host::StationPlan;
+use crate::lab::raw::{self, Short, TransportName};
 use crate::lab::resolve::graph::Source;
 use crate::switch::CongestionPlan;
 
@@ -43,7 +44,21 @@ pub(super) fn check(
         );
         cx.warn(&at.own, what);
     }
-    if plans.iter().any(|p| p.fast_cnp.is_some()) && !matches!(carrier, Carrier::Roce(..)) {
-        cx.warn(&at.key("transport"), "`fast_cnp` is for flows of RoCEv2; take `transport: roce`");
+}
+
+/// Says of a lab whose switches notify sources of RoCEv2 that none of its flows has one.
+pub(super) fn check_all(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab, around: &Around<'_, '_>) {
+    let plans = around.switches.plans.iter().flatten();
+    let notify = { plans }.any(|switch| switch.congestion.fast_cnp.is_some());
+    let is_roce = |flow: &raw::Flow| match flow.over(&lab.defaults.flows).transport {
+        Some(Short::Short(name)) => name == TransportName::Roce,
+        Some(Short::Long(long)) => long.roce.is_some(),
+        None => false,
+    };
+    if notify && lab.otg.is_none() && !lab.flows.is_empty() && !lab.flows.iter().any(is_roce) {
+        cx.warn(
+            &at.key("flows"),
+            "`fast_cnp` is for flows of RoCEv2, and none is one: `transport: roce`",
+        );
     }
 }

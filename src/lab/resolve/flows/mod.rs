@@ -105,6 +105,7 @@ pub(super) fn flows(
         }
         out.entries.push((name, first..out.list.len()));
     }
+    heard::check_all(cx, at, lab, around);
     if cx.count() == before {
         check_names(cx, at, &out);
     }
