@@ -7,6 +7,7 @@
 
 mod agents;
 mod compare;
+mod congestion;
 mod html;
 mod lab;
 mod live;
@@ -27,6 +28,7 @@ pub use agents::{
     peer_delay_counters,
 };
 pub use compare::{ComparedRun, Comparison, comparison_text};
+pub use congestion::CongestionSummary;
 pub use html::{ComparisonPage, Depths, Report, TestPage, comparison_html, html, tester_html};
 pub use lab::lab_text;
 pub use live::{Live, Screen};

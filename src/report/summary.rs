@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::agents::AgentsSummary;
+use super::congestion::CongestionSummary;
 use crate::runtime::{NicCounters, RunSnapshot};
 use crate::stats::{DropReason, Drops, PortSnapshot, PriorityCounters};
 use crate::time::Duration;
@@ -37,6 +38,9 @@ pub struct Summary {
     pub fdb: FdbSummary,
     /// Pause storms over all ports.
     pub storms: StormSummary,
+    /// What it did about congesting flows, where it has to do something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<CongestionSummary>,
 }
 
 /// The conservation sums.
@@ -189,6 +193,7 @@ impl Summary {
             storms.restored += p.storms_restored;
         }
         let drops = s.drops();
+        let congestion = s.congestion.as_deref();
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
             name: s.name.clone(),
@@ -211,6 +216,7 @@ impl Summary {
             },
             fdb: FdbSummary { entries: s.fdb_entries, full: s.fdb_full },
             storms,
+            congestion: congestion.map(|of| CongestionSummary::new(of, &s.ports)),
         }
     }
 

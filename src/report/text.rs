@@ -11,7 +11,9 @@ use crate::time::Duration;
 pub fn text(now: &Summary, before: Option<&Summary>) -> String {
     let elapsed = Duration::from_nanos(now.elapsed_ns);
     let mut out = format!("{} after {elapsed}\n\n{}", now.name, ports(now, before));
-    for table in [priorities(now), Medium::Terminal.drops(&now.drops).table()] {
+    let congestion = now.congestion.iter().map(|congestion| congestion.table());
+    let tables = [priorities(now), Medium::Terminal.drops(&now.drops).table()];
+    for table in tables.into_iter().chain(congestion) {
         if !table.is_empty() {
             out += &format!("\n{table}");
         }

@@ -9,6 +9,7 @@
 pub mod capture;
 pub mod overload;
 pub mod paced;
+pub mod rack;
 pub mod script;
 
 use std::io::{BufRead, BufReader};

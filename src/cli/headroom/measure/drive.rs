@@ -248,7 +248,7 @@ impl Lead {
                     self.next = Some(now.saturating_add(self.job.period));
                 }
                 News::Failed(failure) => return Some(Why::Failed(failure)),
-                News::Negotiated(_) | News::Neighbours => {}
+                News::Negotiated(_) | News::Neighbours | News::Surroundings(_) => {}
             }
         }
         if self.next.is_some_and(|next| next <= now) {
