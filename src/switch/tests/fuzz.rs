@@ -7,7 +7,7 @@ use crate::congestion::proxy::Senders;
 use crate::congestion::qcn::PointPlan;
 use crate::congestion::sfc::Monitor;
 use crate::congestion::{Detect, Dice, EcnPlan, LimitPlan, MarkAt, NotEct};
-use crate::switch::tests::congested;
+use crate::switch::tests::{congested, isolation};
 use crate::switch::testworld::*;
 use crate::switch::{
     AttachedKind, Change, CongestionPlan, FastCnpPlan, InterfacePlan, QuantizedPlan, RoutePlan,
@@ -62,7 +62,7 @@ fn congestion() -> CongestionPlan {
     let limit = LimitPlan { interval: Duration::ZERO, burst: 1 };
     CongestionPlan {
         sfc: Some(SourceFlowControlPlan { form, monitors: vec![[Some(monitor); 8]; 4], ..sfc }),
-        isolation: None,
+        isolation: Some(isolation::restless()),
         proxy: Some(SfcProxyPlan { hosts, ..congested::proxy() }),
         fast_cnp: Some(FastCnpPlan {
             detect: vec![[Some(detect); 8]; 4],
@@ -101,6 +101,7 @@ fn messages() -> Vec<Vec<u8>> {
     }
     let cnm = crate::wire::EtherType::CNM;
     out.push(congested::framed((host(1), host(2)), None, cnm, &[0; 60]));
+    out.extend(isolation::messages());
     out
 }
 
@@ -223,7 +224,7 @@ fn a_million_hostile_frames_are_all_accounted_for() {
             "{corner} was never seen: {seen:?}"
         );
     }
-    for corner in ["sfcm_malformed", "sfcm_refused", "message_unknown"] {
+    for corner in ["sfcm_malformed", "sfcm_refused", "message_unknown", "cim_refused"] {
         assert!(seen.contains(&corner), "{corner} was never seen: {seen:?}");
     }
     let counted = snapshot.congestion.unwrap();
@@ -232,6 +233,9 @@ fn a_million_hostile_frames_are_all_accounted_for() {
     assert!(proxy.counters.forwarded > 0 && proxy.ports[0].accepted > 0, "{proxy:?}");
     let (cnp, qcn) = (counted.fast_cnp.unwrap(), counted.qcn.unwrap().total());
     assert!(cnp.sent > 0 && cnp.learnt > 0 && qcn.transmitted_cnms > 0, "{cnp:?} {qcn:?}");
+    let ci = counted.isolation.unwrap().counters;
+    assert!(ci.isolated_frames > 0 && ci.held_frames > 0 && ci.returned > 0, "{ci:?}");
+    assert!(ci.sent_add > 0 && ci.heard_isolated > 0 && ci.heard_malformed > 0, "{ci:?}");
 }
 
 proptest! {

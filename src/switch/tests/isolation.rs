@@ -4,6 +4,8 @@ mod apart;
 mod cims;
 mod objects;
 mod order;
+mod polling;
+mod together;
 
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -12,6 +14,7 @@ use crate::congestion::isolation::{CimType, IsolationPlan, MapReading, Peer, Que
 use crate::switch::managed::{At, Object};
 use crate::switch::testworld::*;
 use crate::switch::{Change, CongestionIsolationPlan, IsolationPoint, SwitchPlan};
+use crate::time::Duration;
 use crate::units::*;
 use crate::wire::datagram;
 use crate::wire::ip::Ecn;
@@ -109,4 +112,30 @@ fn point(n: u8) -> IsolationPoint {
         ipv6: Some(format!("2001:db8:9::{n}").parse().unwrap()),
         cim_port: 50_008,
     }
+}
+
+/// Isolation of two classes from short queues on, for short, with peers of each kind at all ports.
+pub(super) fn restless() -> CongestionIsolationPlan {
+    let map = QueueMap::new([-8, 0, 0, -6, 0, 4, 0, 1], MapReading::Partner).unwrap();
+    let watch =
+        Watch { detect: Detect::Length(Bytes(600)), low: Bytes(200), cim_above: Bytes(400) };
+    let plan = isolating();
+    let max_flow_life = Duration::from_micros(20);
+    CongestionIsolationPlan {
+        machine: IsolationPlan { map, watch, streams: 32, max_flow_life, ..plan.machine },
+        points: (0..4).map(point).collect(),
+        peers: [CimType::L2, CimType::Ipv4, CimType::Ipv6, CimType::L2]
+            .into_iter()
+            .zip(0..)
+            .map(|(cim_type, n)| (port(n), peer(cim_type)))
+            .collect(),
+        ..plan
+    }
+}
+
+/// CIMs to port 3, to be mutated.
+pub(super) fn messages() -> Vec<Vec<u8>> {
+    let forms = [CimType::L2, CimType::Ipv4, CimType::Ipv6];
+    let about = |form| [true, false].map(|add| cims::cim_about(5, form, host(7), add));
+    forms.into_iter().flat_map(about).collect()
 }

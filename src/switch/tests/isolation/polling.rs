@@ -1,0 +1,89 @@
+//! Poll invariance with isolation: polling more often than needed changes nothing that leaves.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::congestion::Dice;
+use crate::time::{Duration, Instant};
+use crate::wire::pfc;
+
+type Sent = Vec<(Instant, u16, Vec<u8>)>;
+
+/// Shaped ports, peers at those that frames come in by, and a priority of its own for the class.
+fn shaped() -> SwitchPlan {
+    let mut plan = isolating_switch();
+    apart::guarded(&mut plan);
+    plan.buffer.total = Cells(2_000);
+    plan.ports.iter_mut().for_each(|port| port.shaped = true);
+    let isolation = plan.congestion.isolation.as_mut().unwrap();
+    isolation.machine.max_flow_life = Duration::from_micros(30);
+    isolation.peers = (0..4).map(|n| (port(n), peer(CimType::L2))).collect();
+    plan
+}
+
+/// What arrives: when, where, and what.
+fn arrivals(seed: u64) -> Sent {
+    let mut dice = Dice::new(seed);
+    let mut now = Instant::ZERO;
+    let mut out = Vec::new();
+    for number in 0..400 {
+        now += Duration::from_nanos(u64::from(dice.roll() % 700));
+        let mut below = |n: u32| dice.roll() % n;
+        let flow = 1 + below(5) as u16;
+        let (at, octets) = match below(16) {
+            0 => {
+                let mut repr = pfc::Repr::new(host(9));
+                let priority = [3, 5][below(2) as usize];
+                repr.set(Priority::ALL[priority], Quanta(below(256) as u16));
+                let mut octets = vec![0; 60];
+                repr.emit(&mut octets).unwrap();
+                (3, octets)
+            }
+            1 => (3, cims::cim_about(flow, CimType::L2, host(7), below(2) == 1)),
+            _ => (flow % 3, packet(flow as u8, flow, number, 64 + below(1_300) as usize)),
+        };
+        out.push((now, at, octets));
+    }
+    out
+}
+
+/// What left, with polls at random times in between, too, where there is `extra`.
+fn trace(arrivals: &Sent, extra: Option<u64>) -> Sent {
+    let mut lab: Lab = Lab::new(&shaped());
+    let mut dice = extra.map(Dice::new);
+    lab.inject(3, &frame(host(8), host(9), None, 60));
+    let mut out = Vec::new();
+    let mut waiting = arrivals.iter().peekable();
+    let end = arrivals.last().unwrap().0 + Duration::from_millis(1);
+    while lab.now < end {
+        while let Some((_, port, octets)) = waiting.next_if(|(at, ..)| *at <= lab.now) {
+            lab.inject(*port, octets);
+        }
+        let deadline = lab.settle();
+        for n in 0..4 {
+            out.extend(lab.sent(n).into_iter().map(|octets| (lab.now, n, octets)));
+        }
+        let next = waiting.peek().map_or(end, |(at, ..)| *at).min(deadline);
+        let mut next = next.max(lab.now + Duration::from_picos(1));
+        if let Some(dice) = &mut dice {
+            next = next.min(lab.now + Duration::from_picos(1 + u64::from(dice.roll()) * 9));
+        }
+        lab.now = next;
+    }
+    lab.check();
+    let counters = *lab.switch.isolation().unwrap().counters();
+    assert!(counters.isolated_frames > 20, "{counters:?}");
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn more_polls_change_nothing(seed in any::<u64>(), extra in any::<u64>()) {
+        let arrivals = arrivals(seed);
+        let needed = trace(&arrivals, None);
+        prop_assert!(needed.iter().any(|(_, n, o)| *n < 3 && o[..6] == host(7).0), "CIMs leave");
+        prop_assert_eq!(needed, trace(&arrivals, Some(extra)));
+    }
+}
