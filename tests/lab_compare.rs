@@ -147,46 +147,88 @@ fn compared(lab: &str) -> Vec<(String, Value)> {
     named.collect()
 }
 
-/// The run of a variant.
-fn of<'a>(runs: &'a [(String, Value)], variant: &str) -> &'a Value {
-    &runs.iter().find(|(name, _)| name == variant).unwrap().1["figures"]
+/// All variants of a lab are done and have lost nothing.
+fn all_done(lab: &str) -> Vec<(String, Value)> {
+    const VARIANTS: [&str; 7] = ["pfc", "dcqcn", "fast-cnp", "qcn", "ci", "sfc", "sfc-proxy"];
+    let runs = compared(lab);
+    assert_eq!(runs.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), VARIANTS);
+    for (variant, run) in &runs {
+        assert!(
+            run["done"] == true && run["figures"]["lost_frames"] == 0,
+            "{lab} {variant}: {run}"
+        );
+        let signals = &run["figures"]["signals"];
+        let told = ["cnps", "cnms", "sfcms"].map(|kind| signals[kind].as_u64().unwrap() > 0);
+        let expected = match variant.as_str() {
+            "dcqcn" | "fast-cnp" => [true, false, false],
+            "qcn" => [false, true, false],
+            "sfc" | "sfc-proxy" => [false, false, true],
+            _ => [false; 3],
+        };
+        assert_eq!(told, expected, "{lab} {variant}: {signals}");
+    }
+    runs
+}
+
+fn number(runs: &[(String, Value)], variant: &str, path: &str) -> f64 {
+    let figures = &runs.iter().find(|(name, _)| name == variant).unwrap().1["figures"];
+    let found = path.split('.').fold(figures, |value, key| &value[key]);
+    found.as_f64().unwrap_or_else(|| panic!("{variant} has no {path}: {figures}"))
+}
+
+/// Pauses so far from the destination.
+fn pauses(runs: &[(String, Value)], variant: &str, distance: u64) -> u64 {
+    let figures = &runs.iter().find(|(name, _)| name == variant).unwrap().1["figures"];
+    let hops = figures["hops"].as_array().unwrap().iter();
+    let there = hops.filter(|hop| hop["distance"] == distance);
+    there.map(|hop| hop["pauses"].as_u64().unwrap()).sum()
+}
+
+const PEAK: &str = "buffer_peak_bytes";
+const P99: &str = "fct.p99_ns";
+
+#[test]
+fn an_incast_waits_at_its_sources_under_sfc_and_is_done_no_later() {
+    let runs = all_done("incast");
+    assert!(runs.iter().all(|(_, run)| run["figures"]["fct"]["messages"] == 128));
+    for variant in ["sfc", "sfc-proxy"] {
+        let [pfc, own] = ["pfc", variant].map(|v| number(&runs, v, PEAK));
+        assert!(own < 0.65 * pfc, "{variant}: {own} against {pfc}");
+        let [pfc, dcqcn, own] = ["pfc", "dcqcn", variant].map(|v| number(&runs, v, P99));
+        assert!(own < 1.01 * pfc && own < 0.5 * dcqcn, "{variant}: {own}, {pfc}, {dcqcn}");
+        assert!(10 * pauses(&runs, variant, 1) < pauses(&runs, "pfc", 1), "{variant}");
+    }
+    assert!(pauses(&runs, "sfc", 3) == 0 && pauses(&runs, "sfc-proxy", 3) > 0, "edge to source");
 }
 
 #[test]
-fn an_incast_is_done_and_loses_nothing_under_every_variant() {
-    let runs = compared("incast");
-    for (variant, run) in &runs {
-        assert_eq!(run["done"], true, "{variant}");
-        assert_eq!(run["figures"]["fct"]["messages"], 128, "{variant}");
-        assert_eq!(run["figures"]["lost_frames"], 0, "{variant}");
+fn a_flow_beside_one_that_congests_is_spared_by_what_knows_flows() {
+    let runs = all_done("in-network");
+    let victim = |variant| number(&runs, variant, "victim_bps");
+    let priority = ["pfc", "ci", "sfc-proxy"];
+    assert!(priority.iter().all(|v| victim(v) < 17e9), "what is paused is the host");
+    assert!(["dcqcn", "fast-cnp", "qcn", "sfc"].iter().all(|v| victim(v) > 19.5e9));
+    assert!(number(&runs, "sfc", PEAK) < 0.5 * number(&runs, "pfc", PEAK));
+    assert!((1..=3).all(|hop| pauses(&runs, "sfc", hop) == 0), "no pause is left of PFC");
+}
+
+#[test]
+fn a_victim_gets_its_link_where_the_incast_is_stopped_at_its_sources() {
+    let runs = all_done("victim");
+    let victim = |variant| number(&runs, variant, "victim_bps");
+    assert!(victim("pfc") < 80e9, "{}", victim("pfc"));
+    for variant in ["sfc", "sfc-proxy"] {
+        assert!(victim(variant) > 97e9, "{variant}: {}", victim(variant));
+        assert_eq!(pauses(&runs, variant, 1) + pauses(&runs, variant, 2), 0, "{variant}");
+        let [pfc, own] = ["pfc", variant].map(|v| number(&runs, v, "fct.p50_ns"));
+        assert!(own < 0.2 * pfc, "small messages go by: {own} against {pfc}");
     }
 }
 
 #[test]
-fn congestion_in_the_network_pauses_hosts_under_pfc_and_nothing_is_lost() {
-    let runs = compared("in-network");
-    for (variant, run) in &runs {
-        assert!(run["done"] == true && run["figures"]["lost_frames"] == 0, "{variant}");
-    }
-    let victim = |variant| of(&runs, variant)["victim_bps"].as_f64().unwrap();
-    assert!(victim("pfc") < 0.9 * 20e9, "what is paused is the host: {}", victim("pfc"));
-}
-
-#[test]
-fn a_victim_stands_still_with_the_incast_under_pfc_alone() {
-    let runs = compared("victim");
-    for (variant, run) in &runs {
-        assert!(run["done"] == true && run["figures"]["lost_frames"] == 0, "{variant}");
-    }
-    let victim = |variant| of(&runs, variant)["victim_bps"].as_f64().unwrap();
-    assert!(victim("pfc") < 70e9, "{}", victim("pfc"));
-}
-
-#[test]
-fn a_parking_lot_is_unfair_under_pfc_alone() {
-    let runs = compared("parking-lot");
-    for (variant, run) in &runs {
-        assert!(run["done"] == true && run["figures"]["lost_frames"] == 0, "{variant}");
-    }
-    assert!(of(&runs, "pfc")["fairness"].as_f64().unwrap() < 0.95);
+fn a_parking_lot_is_fair_where_flows_are_told_and_not_ports() {
+    let runs = all_done("parking-lot");
+    let fairness = |variant| number(&runs, variant, "fairness");
+    assert!(fairness("pfc") < 0.95 && fairness("sfc") > 0.99 && fairness("sfc-proxy") > 0.99);
+    assert!(number(&runs, "sfc", PEAK) < 0.5 * number(&runs, "pfc", PEAK));
 }

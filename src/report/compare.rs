@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Align, Table, count, scaled};
-use crate::lab::{CheckOutcome, Figures, Nanos, Outcome, Verdict};
+use crate::lab::{CheckOutcome, Figures, Nanos, Outcome, Signals, Verdict};
 use crate::time::Duration;
 
 /// Runs that are compared.
@@ -102,7 +102,7 @@ impl Comparison {
     }
 }
 
-/// The columns but for those of hops, which come before the last four.
+/// The columns but for those of hops, which come between.
 const BEFORE: [(&str, Align); 8] = [
     ("lab", Align::Left),
     ("variant", Align::Left),
@@ -116,7 +116,7 @@ const BEFORE: [(&str, Align); 8] = [
 const BEHIND: [(&str, Align); 5] = [
     ("lost", Align::Right),
     ("fairness", Align::Right),
-    ("CNPs", Align::Right),
+    ("told", Align::Right),
     ("done in", Align::Right),
     ("verdict", Align::Left),
 ];
@@ -153,11 +153,19 @@ fn cells(comparison: &Comparison, run: &ComparedRun) -> Vec<String> {
     cells.extend([
         count(f.lost_frames),
         f.fairness.map_or_else(none, |index| format!("{index:.3}")),
-        count(f.cnps_sent),
+        told(&f.signals),
         if run.done { run.elapsed_ns.to_string() } else { "not done".into() },
         run.verdict.name().to_owned(),
     ]);
     cells
+}
+
+/// Messages about congestion, by kind.
+fn told(signals: &Signals) -> String {
+    let kinds = [(signals.cnps, "CNP"), (signals.cnms, "CNM"), (signals.sfcms, "SFCM")];
+    let sent = kinds.iter().filter(|(n, _)| *n > 0);
+    let sent: Vec<_> = sent.map(|(n, kind)| format!("{} {kind}", count(*n))).collect();
+    if sent.is_empty() { "-".into() } else { sent.join(", ") }
 }
 
 /// The comparison as a table, with what its columns are and which checks failed.
@@ -186,4 +194,4 @@ pub fn comparison_text(comparison: &Comparison) -> String {
 pub(super) const LEGEND: &str = "\
 p50 and p99: message completion. Victims: what flows marked as victims got. Pauses hop n: of ports n
 lines before the destination, and how long priorities were paused, all together. Fairness: Jain's
-index of what flows got that are no victims.";
+index of what flows got that are no victims. Told: messages about congestion.";

@@ -35,8 +35,19 @@ pub struct Figures {
     pub fairness: Option<f64>,
     /// Pauses by how far from the destination they were obeyed, the nearest first.
     pub hops: Vec<HopOutcome>,
-    /// Congestion notifications (CNP) that receivers sent.
-    pub cnps_sent: u64,
+    /// Messages about congestion that were sent.
+    pub signals: Signals,
+}
+
+/// Messages about congestion, by kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Signals {
+    /// Congestion notifications of RoCEv2 (CNP), by receivers and by switches.
+    pub cnps: u64,
+    /// Quantized congestion notifications (CNM).
+    pub cnms: u64,
+    /// Source flow control messages (SFCM).
+    pub sfcms: u64,
 }
 
 /// How long messages took, from being due to the acknowledgement of their last octet. Percentiles
@@ -84,6 +95,7 @@ pub(super) fn figures(
 ) -> Figures {
     let switches = || outcomes.iter().filter_map(NodeOutcome::as_switch);
     let priorities = switches().flat_map(|s| &s.ports).flat_map(|port| &port.counters.priorities);
+    let told = |name: &str| switches().filter_map(|s| s.congestion.get(name)).sum::<u64>();
     let ends = ends(plan);
     let (victims, others): (Vec<_>, Vec<_>) =
         plan.flows.iter().zip(flows).zip(&ends).partition(|((flow, _), _)| flow.victim);
@@ -99,7 +111,12 @@ pub(super) fn figures(
         lost_frames: flows.iter().map(|flow| flow.loss_frames).sum(),
         fairness: jain(&got),
         hops: hops(plan, recorder),
-        cnps_sent: flows.iter().filter_map(|f| f.transport).map(|t| t.cnps_sent).sum(),
+        signals: Signals {
+            cnps: flows.iter().filter_map(|f| f.transport).map(|t| t.cnps_sent).sum::<u64>()
+                + told("fast_cnp_sent"),
+            cnms: told("cpTransmittedCnms"),
+            sfcms: told("sfcTransmittedSFCMs"),
+        },
     }
 }
 

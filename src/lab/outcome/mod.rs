@@ -24,7 +24,7 @@ use crate::tester::report::Report;
 use crate::time::{Duration, Instant};
 
 pub use agents::{MeasuredOutcome, StepOutcome};
-pub use figures::{CompletionOutcome, Figures, HopOutcome};
+pub use figures::{CompletionOutcome, Figures, HopOutcome, Signals};
 #[cfg(feature = "dpdk")]
 pub(super) use gather::Counted;
 pub(super) use gather::{Ended, Window, flow_counts, gather};

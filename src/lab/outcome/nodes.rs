@@ -14,7 +14,7 @@ use crate::report::{
 };
 use crate::runtime::{NicCounters, RunSnapshot};
 use crate::sim::{NodeId, NodePlan};
-use crate::stats::SwitchSnapshot;
+use crate::stats::{CongestionSnapshot, SwitchSnapshot};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, PortId, Priority, PriorityGroup};
 
@@ -45,6 +45,9 @@ pub struct SwitchOutcome {
     pub shared_pool: SharedSummary,
     /// Pause storms over all ports.
     pub storms: StormSummary,
+    /// What it did about flows that congested it: what was counted, by its name, if ever.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub congestion: BTreeMap<String, u64>,
 }
 
 /// A port of a switch.
@@ -180,6 +183,7 @@ pub(super) fn switch<'a>(
     agents: (&NodeAgents, Instant),
 ) -> SwitchOutcome {
     let nics = vec![NicCounters::default(); snapshot.ports.len()];
+    let congestion = snapshot.congestion.as_deref().map(counted).unwrap_or_default();
     let lossless_lost = recorder.lossless_lost(id);
     let run = RunSnapshot { switch: snapshot, nics, lossless_lost, workers: 1 };
     let summary = Summary::new(&run, elapsed);
@@ -204,7 +208,32 @@ pub(super) fn switch<'a>(
         balance: summary.balance,
         shared_pool: summary.shared_pool,
         storms: summary.storms,
+        congestion,
     }
+}
+
+/// All counters of a switch about congestion that are not 0; those of ports and queues summed up.
+fn counted(c: &CongestionSnapshot) -> BTreeMap<String, u64> {
+    let mut found = BTreeMap::new();
+    let mut add = |(name, n): (&'static str, u64)| {
+        if n > 0 {
+            *found.entry(name.to_owned()).or_insert(0) += n;
+        }
+    };
+    if let Some(sfc) = &c.sfc {
+        sfc.counters.iter().for_each(&mut add);
+    }
+    if let Some(proxy) = &c.proxy {
+        proxy.counters.iter().for_each(&mut add);
+        proxy.ports.iter().flat_map(|port| port.iter()).for_each(&mut add);
+    }
+    if let Some(cnp) = &c.fast_cnp {
+        cnp.iter().for_each(&mut add);
+    }
+    if let Some(qcn) = &c.qcn {
+        qcn.total().iter().for_each(&mut add);
+    }
+    found
 }
 
 fn group(group: PriorityGroup, onset: &Onset) -> GroupOutcome {
