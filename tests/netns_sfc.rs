@@ -156,7 +156,7 @@ fn a_flood_of_messages_pauses_a_host_for_no_longer_than_the_policy_has_it() {
     let name = "a_flood_of_messages_pauses_a_host_for_no_longer_than_the_policy_has_it";
     isolated(name, &TOOLS, || {
         let dir = Dir::new("sfc-flood");
-        let policy = "longest: 50ms, credit: 200ms, share: 25%, spacing: 2ms, burst: 8";
+        let policy = "longest: 50ms, credit: 200ms, share: 25%, spacing: 20ms, burst: 8";
         let mut rack = Rack::start(&dir, policy);
         let to = rack.hosts[PLAIN].mac_text();
         for gap_us in [5_000, 0] {
@@ -167,11 +167,10 @@ fn a_flood_of_messages_pauses_a_host_for_no_longer_than_the_policy_has_it() {
         let shown = rack.switch.wait("all came", all);
         thread::sleep(Duration::from_millis(200));
         let of = |name: &str| shown["congestion"]["switch"][name].as_u64().unwrap();
-        assert!(of("sfc_proxy_too_many") > 0 && of("sfc_proxy_no_credit") > 0, "{shown:#}");
-        assert_eq!(
-            rack.at(PLAIN, "sfc_proxy_cut_to_longest"),
-            rack.at(PLAIN, "sfc_proxy_accepted")
-        );
+        assert!(of("sfc_proxy_too_many") > 0, "{:#}", shown["congestion"]);
+        assert!(rack.at(PLAIN, "sfc_proxy_cut_to_credit") > 0, "{:#}", shown["congestion"]);
+        let accepted = rack.at(PLAIN, "sfc_proxy_accepted");
+        assert_eq!(rack.at(PLAIN, "sfc_proxy_cut_to_longest"), accepted);
         // How long the host stood still in all, and in what span.
         let (mut start, mut until, mut still, mut frames) = (None, 0, 0, 0);
         for seen in rack.captures[PLAIN].frames().iter().filter(|f| f.is_mac_control()) {
