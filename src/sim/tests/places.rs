@@ -138,7 +138,7 @@ fn three_levels_of_switches_find_their_levels() {
         StepKind::Place { locator, .. } => Some(*locator),
         _ => None,
     };
-    let last = steps(&mut network, CORE, 0).iter().filter_map(located).last();
+    let last = steps(&mut network, CORE, 0).iter().filter_map(located).next_back();
     assert_eq!(last, Some(Locator::InNetwork));
 }
 

@@ -30,7 +30,7 @@ pub(super) fn check(
         cx.warn(&at.key("transport"), what);
     } else if sfc
         && source.reactions.sfc.is_none()
-        && !plans.first().is_some_and(|p| p.proxy.is_some())
+        && plans.first().is_none_or(|p| p.proxy.is_none())
     {
         let what = format!(
             "nobody obeys source flow control messages about this flow: give `{host}` `sfc: flow`, or \

@@ -109,7 +109,7 @@ fn a_congesting_flow_pauses_its_class_first_and_its_priority_if_the_peer_goes_on
     assert_eq!(left, (1..=number).collect::<Vec<_>>());
     // Both are resumed.
     let resumed =
-        lab.sent(0).iter().filter_map(|octets| pfc::Repr::parse(octets).ok()).last().unwrap();
+        lab.sent(0).iter().filter_map(|octets| pfc::Repr::parse(octets).ok()).next_back().unwrap();
     assert_eq!((resumed.time(OWN), resumed.time(GUARD)), (Some(Quanta(0)), Some(Quanta(0))));
     lab.check();
 }
