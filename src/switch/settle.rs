@@ -16,7 +16,7 @@ pub use step::{Step, StepKind};
 
 use std::collections::VecDeque;
 
-use super::{Change, Switch, SwitchPlan};
+use super::{Change, Switch, SwitchPlan, managed};
 use crate::agents::{AutoPlan, Found, Method, News};
 use crate::buffer::{GroupKind, GroupPlan};
 use crate::discovery::PfcResolved;
@@ -71,6 +71,8 @@ pub struct Settler {
     pfc_again: Vec<Option<PfcResolved>>,
     /// What is known of the other ends.
     around: Around,
+    /// Whether objects were written since what follows from them was last done.
+    written: bool,
     steps: VecDeque<Step>,
     /// Steps there were in all.
     told: u64,
@@ -87,6 +89,7 @@ impl Settler {
             again: Vec::new(),
             pfc_again: vec![None; plan.ports.len()],
             around: Around::new(plan),
+            written: false,
             steps: VecDeque::new(),
             told: 0,
         })
@@ -112,6 +115,9 @@ impl Settler {
     /// When to call [`Settler::retry`].
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
+        if self.written {
+            return Instant::ZERO;
+        }
         self.again.iter().map(|(at, _)| *at).min().unwrap_or(Instant::NEVER)
     }
 
@@ -123,6 +129,7 @@ impl Settler {
 
     /// The switch is like that now: a person has changed it.
     pub fn adopt(&mut self, plan: &SwitchPlan) {
+        self.written |= !self.has_told(plan);
         self.plan = plan.clone();
     }
 
@@ -133,9 +140,15 @@ impl Settler {
     }
 
     /// A planned change, as it is to be made: a group whose port finds its headroom by itself keeps
-    /// what that came to.
+    /// what that came to. What else follows from it is due at once.
     #[must_use]
     pub fn amend(&mut self, change: Change) -> Change {
+        if let Change::Object { object, at, value } = change {
+            let ports = self.plan.ports.len();
+            // What the plan refuses the switch refuses, too.
+            self.written |=
+                managed::set(&mut self.plan.congestion, ports, object, at, value).is_ok();
+        }
         let Change::Group { port, group, mut plan } = change else { return change };
         let was = self.plan.buffer.groups[port.index()][group.index()].kind;
         if let (GroupKind::Lossless { headroom, .. }, GroupKind::Lossless { headroom: found, .. }) =
@@ -183,8 +196,12 @@ impl Settler {
         self.tell(now, port, kind);
     }
 
-    /// Tries again what could not be done for what was held.
+    /// Tries again what could not be done for what was held, and does what follows from objects that
+    /// were written.
     pub fn retry(&mut self, now: Instant, mut apply: impl FnMut(Change) -> Result<(), Refused>) {
+        if core::mem::take(&mut self.written) {
+            self.announce(now, &mut apply);
+        }
         let due: Vec<_> = self.again.extract_if_due(now);
         for port in due {
             match self.pfc_again[port.index()] {

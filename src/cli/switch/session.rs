@@ -138,9 +138,6 @@ impl Session {
             })
         };
         let before = settler.told();
-        if !told {
-            settler.announce(apply);
-        }
         settler.retry(now, apply);
         for (port, news) in &news {
             settler.settle(now, *port, news, apply);

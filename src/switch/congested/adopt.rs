@@ -1,6 +1,6 @@
 //! Managed objects of a running switch.
 
-use super::{Congested, Filter, locator, queue_of};
+use super::{Congested, Filter, queue_of};
 use crate::congestion::sfc::SfcPoint;
 use crate::switch::Switch;
 use crate::switch::managed::{self, At, Object, ObjectError, ObjectValue};
@@ -66,13 +66,12 @@ impl Congested {
         if let (Some(quantizer), Some(plan)) = (&mut self.quantizer, &new.qcn) {
             quantizer.adopt(plan);
         }
-        for (n, port) in port_ids().take(self.ports).enumerate() {
-            let of = |plan: &CongestionPlan| plan.ports.get(n).copied().unwrap_or_default();
-            let attached = of(&new);
+        for port in port_ids().take(self.ports) {
+            let attached = new.attached(port);
             // What discovery has found since holds where nothing else is said now.
-            if attached != of(&self.plan) {
+            if attached != self.plan.attached(port) {
                 self.set_attached(port, attached.kind);
-                self.set_locator(port, locator(&attached));
+                self.set_locator(port, new.locator(port));
             }
         }
         self.filter = Filter::new(&new);

@@ -32,11 +32,10 @@ mod source_flow;
 
 use super::Switch;
 use super::classify::{Class, classify};
-use super::plan::{Attached, AttachedKind, CongestionPlan, SwitchPlan};
+use super::plan::{CongestionPlan, SwitchPlan};
 use super::port_state::Queued;
 use crate::congestion::Queue;
 use crate::congestion::isolation::{Hold, Isolation};
-use crate::congestion::sfc::Locator;
 use crate::frame::Frame;
 use crate::stats::CongestionSnapshot;
 use crate::time::Instant;
@@ -99,9 +98,8 @@ impl Congested {
             base: Box::default(),
         };
         for n in 0..ports {
-            let attached = plan.congestion.ports.get(n).copied().unwrap_or_default();
             let port = queue_of(n, TrafficClass::MIN).port;
-            congested.set_locator(port, locator(&attached));
+            congested.set_locator(port, plan.congestion.locator(port));
         }
         congested.set_floors();
         congested
@@ -219,16 +217,4 @@ impl<W: World> Switch<W> {
 /// The queue of a class at the port with this number.
 fn queue_of(port: usize, class: TrafficClass) -> Queue {
     Queue { port: PortId::new(port as u16).expect("a port of the plan"), class }
-}
-
-/// Where congestion at a port is, as it was said or as far as its neighbour tells: before a host is
-/// where many send to one.
-const fn locator(attached: &Attached) -> Locator {
-    match (attached.locator, attached.kind) {
-        (Some(locator), _) => locator,
-        (None, AttachedKind::Switch) => Locator::InNetwork,
-        (None, AttachedKind::Host | AttachedKind::SfcHost | AttachedKind::Discovered) => {
-            Locator::Incast
-        }
-    }
 }

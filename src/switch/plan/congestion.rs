@@ -41,7 +41,7 @@ impl CongestionPlan {
     /// Where congestion at a port is, before anybody is heard there: next to a host it is incast.
     #[must_use]
     pub fn locator(&self, port: PortId) -> Locator {
-        let Some(attached) = self.ports.get(port.index()) else { return Locator::Unknown };
+        let attached = self.attached(port);
         attached.locator.unwrap_or(match attached.kind {
             AttachedKind::Switch => Locator::InNetwork,
             AttachedKind::Host | AttachedKind::SfcHost | AttachedKind::Discovered => {

@@ -7,14 +7,17 @@ use crate::discovery::{
     CongestionIsolation, Device, Recognition, SourceFlowControl, Surroundings, Topology,
     TopologyPlan,
 };
-use crate::switch::{AttachedKind, Change, SwitchPlan};
+use crate::switch::{Attached, AttachedKind, Change, SwitchPlan};
 use crate::time::Instant;
 use crate::units::PortId;
 use crate::wire::sfcm::Locator;
 
-/// What the switch was told of one port.
+/// What was heard at one port, and what the switch was told of it.
 #[derive(Clone, Copy, Debug)]
 struct Told {
+    heard: Surroundings,
+    /// What is planned to be there.
+    attached: Attached,
     /// What the port says of its place, if that is found.
     topology: Option<Topology>,
     locator: Locator,
@@ -45,6 +48,8 @@ impl Around {
         let device = ids().find_map(kind).unwrap_or(Device::Bridge);
         let recognition = Recognition::new(device, plan.ports.len());
         let told = |port: PortId| Told {
+            heard: Surroundings::default(),
+            attached: plan.congestion.attached(port),
             topology: kind(port).map(|_| recognition.said(port.index())),
             locator: plan.congestion.locator(port),
             peer: None,
@@ -63,16 +68,29 @@ fn said(plan: &SwitchPlan, port: PortId) -> Said {
 }
 
 impl Settler {
-    /// Tells neighbours what the plan says now of congestion isolation and of source flow control, where
-    /// that is something else: managed objects were written.
-    pub fn announce(&mut self, mut apply: impl FnMut(Change) -> Result<(), Refused>) {
-        for (n, told) in self.around.told.iter_mut().enumerate() {
+    /// Does what follows from managed objects that were written: neighbours are told what the plan says
+    /// now, and what they said is judged by it.
+    pub(super) fn announce(
+        &mut self,
+        now: Instant,
+        apply: &mut impl FnMut(Change) -> Result<(), Refused>,
+    ) {
+        for n in 0..self.around.told.len() {
             let port = PortId::new(n as u16).expect("a port of the plan");
-            let said = said(&self.plan, port);
+            let (said, attached) = (said(&self.plan, port), self.plan.congestion.attached(port));
+            let told = &mut self.around.told[n];
             let (isolation, sfc) = said;
             if told.said != said && apply(Change::Said { port, isolation, sfc }).is_ok() {
                 told.said = said;
             }
+            if told.attached != attached {
+                // The switch went by the plan again as that was written.
+                let locator = self.plan.congestion.locator(port);
+                *told = Told { attached, locator, obeys: false, elsewhere: None, ..*told };
+            }
+            let heard = told.heard;
+            self.place(now, port, heard.place.as_ref(), apply);
+            self.attach(now, port, heard.sfc.as_ref(), apply);
         }
     }
 
@@ -83,6 +101,7 @@ impl Settler {
         heard: &Surroundings,
         apply: &mut impl FnMut(Change) -> Result<(), Refused>,
     ) {
+        self.around.told[port.index()].heard = *heard;
         self.around.recognition.hear(port.index(), heard.place);
         self.place(now, port, heard.place.as_ref(), apply);
         self.enter_peer(now, port, heard.isolation.as_ref(), apply);

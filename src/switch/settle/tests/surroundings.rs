@@ -240,7 +240,7 @@ fn objects_that_are_written_are_told_to_neighbours() {
     settler.adopt(&plan);
     let mut changes = vec![];
     let mut announce = |settler: &mut Settler| {
-        settler.announce(|change| {
+        settler.retry(Instant::ZERO, |change| {
             changes.push(change);
             Ok(())
         });
@@ -250,5 +250,49 @@ fn objects_that_are_written_are_told_to_neighbours() {
     assert_eq!(told.len(), 4, "every port: {told:?}");
     let Change::Said { isolation: None, sfc: Some(sfc), .. } = told[0] else { panic!("{told:?}") };
     assert_eq!((sfc.udp_port, settler.has_told(&plan)), (50_000, true));
+    assert_eq!(settler.next_deadline(), Instant::NEVER);
     assert_eq!(announce(&mut settler), []);
+}
+
+#[test]
+fn objects_that_are_written_judge_anew_what_was_heard() {
+    let mut plan = plan();
+    let mut settler = Settler::new(&plan).unwrap();
+    let obeys = Surroundings {
+        place: place(Device::EndStation, None),
+        sfc: Some(SourceFlowControl {
+            point: false,
+            proxy: false,
+            by_flow: false,
+            by_priority: true,
+            udp_port: 50_000,
+        }),
+        ..Default::default()
+    };
+    let located = |n, locator| Change::Locator { port: port(n), locator };
+    let host = |obeys| Change::SfcHost { port: port(2), obeys };
+    assert_eq!(changes(&mut settler, 2, obeys), []);
+    assert_eq!(changes(&mut settler, 0, obeys), [located(0, Locator::Incast)]);
+    let mut announced = |plan: &SwitchPlan| {
+        let mut all = vec![];
+        settler.adopt(plan);
+        settler.retry(Instant::ZERO, |change| {
+            all.push(change);
+            Ok(())
+        });
+        all.retain(|change| !matches!(change, Change::Said { .. }));
+        all
+    };
+    // The port that the host expects messages at, there and back; then its port is a switch's.
+    plan.congestion.proxy.as_mut().unwrap().udp_port = 50_000;
+    assert_eq!(announced(&plan), [host(true)]);
+    plan.congestion.proxy.as_mut().unwrap().udp_port = sfcm::PORT_DEFAULT;
+    assert_eq!(announced(&plan), [host(false)]);
+    plan.congestion.ports[2].kind = AttachedKind::Switch;
+    assert_eq!(announced(&plan), [located(2, Locator::Incast)]);
+    // What is found holds again once nothing is configured any more.
+    plan.congestion.ports[0].locator = Some(Locator::Unknown);
+    assert_eq!(announced(&plan), []);
+    plan.congestion.ports[0].locator = None;
+    assert_eq!(announced(&plan), [located(0, Locator::Incast)]);
 }
