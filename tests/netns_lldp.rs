@@ -21,7 +21,7 @@ use sluice::discovery::{
 use sluice::dpdk::{
     DpdkPort, Eal, EalOptions, Memory, Pool, PoolOptions, PortOptions, SourcePort, TscClock,
 };
-use sluice::host::{Station, StationPlan};
+use sluice::host::{ReactionsPlan, Station, StationPlan};
 use sluice::pfc::FlowControl;
 use sluice::schedule::LinePlan;
 use sluice::time::Duration;
@@ -246,6 +246,7 @@ fn station(port: SourcePort) -> Station<SourcePort> {
         receivers: vec![],
         pauses: vec![],
         tester: Default::default(),
+        reactions: ReactionsPlan::default(),
         agents: Some(agents),
     };
     Station::new(&plan, port).unwrap()

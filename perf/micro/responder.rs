@@ -168,6 +168,7 @@ fn station(port: SourcePort) -> Station<SourcePort> {
         pauses: vec![],
         tester: TesterPlan { streams: vec![stream], ..TesterPlan::default() },
         agents: Some(agents::initiator(mac, "asker")),
+        reactions: sluice::host::ReactionsPlan::default(),
     };
     Station::new(&plan, port).unwrap_or_else(|error| refuse(&error.to_string()))
 }
@@ -219,7 +220,10 @@ fn ask(station: &mut Station<SourcePort>, clock: &TscClock, args: &Args) -> Foun
                     found.failed += 1;
                     began = now;
                 }
-                News::Measuring(_) | News::Negotiated(_) | News::Neighbours => {}
+                News::Measuring(_)
+                | News::Negotiated(_)
+                | News::Neighbours
+                | News::Surroundings(_) => {}
             }
         }
     }
