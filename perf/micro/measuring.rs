@@ -165,7 +165,10 @@ impl Contestant {
                 match news {
                     News::Found(_) => self.done += 1,
                     News::Failed(_) => self.failed += 1,
-                    News::Measuring(_) | News::Negotiated(_) | News::Neighbours => {}
+                    News::Measuring(_)
+                    | News::Negotiated(_)
+                    | News::Neighbours
+                    | News::Surroundings(_) => {}
                 }
             }
         }
