@@ -128,12 +128,21 @@ fn managed_objects_are_read_and_written_under_their_own_names() {
     let point = get(&switch, &["cip-mac-address"]);
     assert_eq!(point[ci]["port"][1]["cip-mac-address"], "02-00-00-00-00-77");
     assert!(point[ci]["port"][0].get("cip-mac-address").is_none(), "{point:#}");
-    // One value per queue, of the queues that are looked at.
-    switch.obey(&["set", "sfc.queues.threshold", "200KB", "--port", "a"]);
-    let thresholds = get(&switch, &["sfc.queues.threshold"]);
+    // One value per queue of each port.
+    switch.obey(&["set", "sfc.queues.threshold", "200KB", "--port", "a", "--class", "3"]);
+    let thresholds = get(&switch, &["sfc.queues.threshold", "--class", "3"]);
     let queue = |port: usize| &thresholds[sfc]["port"][port]["queue"][0];
+    assert_eq!(queue(0)["traffic-class"], 3);
     assert_eq!(queue(0)["sluice:sfc.queues.threshold"], 200_000);
     assert_eq!(queue(1)["sluice:sfc.queues.threshold"], 100_000);
+    // A counter is one number, unless those of ports or queues are asked for.
+    let sent = get(&switch, &["sfcTransmittedSFCMs"]);
+    assert!(
+        sent[sfc]["sfcTransmittedSFCMs"].is_string() && sent[sfc]["port"].is_null(),
+        "{sent:#}"
+    );
+    let sent = get(&switch, &["sfcTransmittedSFCMs", "--port", "b", "--class", "3"]);
+    assert!(sent[sfc]["port"][0]["queue"][0]["sfcTransmittedSFCMs"].is_string(), "{sent:#}");
 
     for (args, why) in [
         (&["set", "sfcmUDPPort", "49151"][..], "sfcmUDPPort: wanted is 49152 to 65535"),
