@@ -8,10 +8,11 @@ mod run;
 use std::thread;
 use std::time::Duration;
 
-use netns::isolated;
+use netns::capture::Capture;
 use netns::rack::{FABRIC, LYING, OBEYING, PLAIN, QUANTUM_NS, Rack, pause, tshark};
 use netns::script::Script;
-use run::Dir;
+use netns::{Host, isolated, port};
+use run::{Dir, Switch};
 use serde_json::Value;
 
 const TOOLS: [&str; 4] = ["tcpdump", "python3", "scapy", "tshark"];
@@ -239,5 +240,77 @@ fn a_host_that_obeys_messages_gets_each_as_it_was_sent() {
         let quanta = 5_000_000_u64.div_ceil(QUANTUM_NS);
         assert_eq!(rack.pauses(PLAIN, 1), [pause(4, quanta)]);
         rack.end();
+    });
+}
+
+#[test]
+fn a_queue_that_congests_tells_its_sources_and_those_who_cannot_hear_are_paused() {
+    let name = "a_queue_that_congests_tells_its_sources_and_those_who_cannot_hear_are_paused";
+    isolated(name, &TOOLS, || {
+        let dir = Dir::new("sfc-point");
+        let hosts: Vec<_> = (0..3).map(Host::new).collect();
+        // What both send fits, so that no port of the switch has to pause for its own sake.
+        let file = format!(
+            "sfc: {{queues: {{3: {{threshold: 20KB, target: 10KB}}}}}}\n\
+             sfc_proxy: {{policy: {{longest: 1s, credit: 5s, share: 100%}}}}\n\
+             defaults: {{rate: 100M, pfc: {{enable: [3]}}, \
+             link: {{poll_gap: 50ms, peer_response: 10ms}}}}\n\
+             buffer: {{cell: 2KiB, profiles: {{lossless: {{shared: {{static_th: 16MiB}}, \
+             lossless: {{}}}}}}}}\n\
+             bridge: {{statics: [{{mac: '{}', port: p2}}]}}\n\
+             ports:\n{}{}{}",
+            hosts[2].mac_text(),
+            port(0, ", attached: sfc_host"),
+            port(1, ", attached: host"),
+            port(2, ", attached: host, rate: 10M"),
+        );
+        let switch = Switch::start(&dir, "point", &file, &[]);
+        let captures: Vec<_> = (hosts.iter().zip(["obeying", "plain", "slow"]))
+            .map(|(host, name)| Capture::start(&dir, host, name))
+            .collect();
+        for (n, host) in hosts[..2].iter().enumerate() {
+            let to = hosts[2].mac_text();
+            let said = format!("flow {to} 10.0.0.{n} 10.0.0.2 3 120 1000 0");
+            assert_eq!(Rack::script(host).tell(&said), 120);
+        }
+        let shown = switch.wait("all sent", |s| s["ports"][2]["tx_frames"] == 240);
+        let peak = shown["ports"][2]["priorities"][3]["queue_peak_bytes"].as_u64().unwrap();
+        let counter = |port: &str, name: &str| {
+            shown["congestion"]["ports"][port][name].as_u64().expect("a counter")
+        };
+        let fields = [
+            "ip.src",
+            "ip.dst",
+            "udp.srcport",
+            "udp.dstport",
+            "udp.checksum.status",
+            "sfcm.locator",
+            "sfcm.priority",
+            "sfcm.dscp",
+            "sfcm.flow.src",
+            "sfcm.flow.dst",
+            "sfcm.flow.dstport",
+            "sfcm.pause",
+        ];
+        let told = tshark(&captures[0], "sfcm", &fields);
+        assert!(!told.is_empty(), "{:#}", shown["congestion"]);
+        // Never for longer than the queue takes to drain.
+        let longest = peak * 8 * 1_000_000_000 / 10_000_000;
+        for message in &told {
+            let (pause, rest) = message.split_last().unwrap();
+            let wanted = "10.0.0.2;10.0.0.0;58622;58622;1;1;3;26;10.0.0.0;10.0.0.2;4791";
+            assert_eq!(rest.join(";"), wanted);
+            assert!((1..=longest).contains(&pause.parse().unwrap()), "{pause} of {longest} ns");
+        }
+        let paused = tshark(&captures[1], "macc", &["macc.cbfc.enbv", "macc.cbfc.pause_time.c3"]);
+        assert_eq!(paused.len() as u64, counter("p1", "sfc_proxy_pauses"));
+        assert!(!paused.is_empty() && paused.iter().all(|f| f[0] == "0x0008" && f[1] != "0"));
+        assert!(tshark(&captures[1], "sfcm", &["frame.number"]).is_empty());
+        assert!(tshark(&captures[0], "macc", &["frame.number"]).is_empty());
+        assert!(tshark(&captures[2], "macc || sfcm", &["frame.number"]).is_empty());
+        let sent = counter("p2", "sfcTransmittedSFCMs");
+        assert_eq!(sent, told.len() as u64 + counter("p1", "sfc_proxy_accepted"));
+        println!("{peak} octets in the queue: {} messages, {} pauses", told.len(), paused.len());
+        assert_eq!(switch.stop().0, Some(0));
     });
 }

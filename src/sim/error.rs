@@ -107,6 +107,9 @@ fn check(plan: &NetworkPlan) -> Result<(), NetworkError> {
     }
 }
 
+/// Octets that the shortest frame has without its FCS (802.3 3.2.8).
+const FORGED_MIN: usize = 60;
+
 fn applies(plan: &NetworkPlan, fault: &Fault) -> bool {
     let link = |LinkId(n)| (n as usize) < plan.links.len();
     let direction = |d: Direction| link(d.link());
@@ -116,6 +119,7 @@ fn applies(plan: &NetworkPlan, fault: &Fault) -> bool {
         FaultKind::Lose { direction: d, .. } | FaultKind::Errors { direction: d, .. } => {
             direction(d)
         }
+        FaultKind::Forge { direction: d, ref octets } => direction(d) && octets.len() >= FORGED_MIN,
         FaultKind::Stall { node: id, .. } => node(id).is_some(),
         FaultKind::Change { node: id, .. } => {
             node(id).is_some_and(|node| matches!(node.kind, NodeKind::Switch(_)))

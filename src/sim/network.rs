@@ -257,6 +257,7 @@ impl<W: Witness> Network<W> {
                 FaultKind::Errors { direction, errors } => {
                     self.wires.wires[direction.index()].set_errors(errors);
                 }
+                FaultKind::Forge { direction, octets } => self.forge(at, direction, &octets),
                 FaultKind::Stall { node, span } => {
                     let until = &mut self.nodes.0[node.index()].busy_until;
                     *until = (*until).max(at) + span;
@@ -266,6 +267,23 @@ impl<W: Witness> Network<W> {
         }
         let next = self.faults.last().map_or(Instant::NEVER, |fault| fault.at);
         self.wires.queue.set(Slots::FAULT, Class::Fault, next);
+    }
+
+    /// A frame that nobody sent arrives at the end of a direction.
+    fn forge(&mut self, at: Instant, direction: Direction, octets: &[u8]) {
+        let wire = &self.wires.wires[direction.index()];
+        if !wire.up {
+            return;
+        }
+        let End { node, port } = wire.to;
+        let frame = VirtualFrame::whole(octets);
+        self.wires.hash.frame(at, direction, &frame);
+        self.witness.forged(at, direction, &frame);
+        let state = &mut self.nodes.0[node.index()];
+        state.frames += 1;
+        state.bytes += u64::from(frame.wire_len());
+        state.port_mut(port).deliver(frame);
+        self.rouse(node, Some(port));
     }
 
     /// A link goes down, with what is on it, or comes up. One that is up or down already stays so.

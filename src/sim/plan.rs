@@ -134,7 +134,7 @@ pub struct Fault {
 }
 
 /// What goes wrong.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultKind {
     /// A link goes down, and what is on it is lost; or it comes up again.
     Link {
@@ -158,6 +158,13 @@ pub enum FaultKind {
         direction: Direction,
         /// Which.
         errors: ErrorPlan,
+    },
+    /// A frame that nobody sent arrives, as if it had come over the link. One that is down has none.
+    Forge {
+        /// Where.
+        direction: Direction,
+        /// The frame without FCS, at least 60 octets.
+        octets: Box<[u8]>,
     },
     /// A node does nothing for a while: a processor that was taken away.
     Stall {

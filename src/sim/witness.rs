@@ -23,6 +23,10 @@ pub trait Witness {
     #[inline]
     fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {}
 
+    /// A frame is given to the node at the end of a line that never started there: a planned forgery.
+    #[inline]
+    fn forged(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {}
+
     /// A frame ends on its way.
     #[inline]
     fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {}
@@ -58,6 +62,10 @@ impl<A: Witness, B: Witness> Witness for (A, B) {
     fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
         self.0.arrived(at, direction, frame);
         self.1.arrived(at, direction, frame);
+    }
+    fn forged(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        self.0.forged(at, direction, frame);
+        self.1.forged(at, direction, frame);
     }
     #[inline]
     fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {

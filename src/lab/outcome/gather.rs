@@ -233,6 +233,9 @@ fn faults(plan: &LabPlan, end: Instant) -> Vec<FaultOutcome> {
         FaultKind::Errors { direction, .. } => {
             format!("other error rates from {}", way(direction))
         }
+        FaultKind::Forge { direction, ref octets } => {
+            format!("a forged frame of {} octets arrives from {}", octets.len() + 4, way(direction))
+        }
         FaultKind::Stall { node: id, span } => format!("{} stalls for {span}", node(id)),
         FaultKind::Change { node: id, change } => format!("{} is changed: {change:?}", node(id)),
     };

@@ -28,6 +28,9 @@ pub struct Fault {
     /// A link has other errors from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<ErrorsFault>,
+    /// A frame that nobody sent arrives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forge: Option<Forge>,
     /// A node does nothing for a while, as if its processor had been taken away.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stall: Option<Stall>,
@@ -54,6 +57,26 @@ pub struct Flap {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
     /// From one time to the next, longer than `down_for`. Default: twice `down_for`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<Span>,
+}
+
+/// A frame that nobody sent: it arrives as if it had come over a link, whatever pauses say there.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Forge {
+    /// The link.
+    pub link: String,
+    /// The node that it seems to come from. Default: both ends, one frame to each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Its octets from the destination address on, without FCS, in hexadecimal: 14 to 1514. What is
+    /// shorter than 60 is filled up with zeros.
+    pub octets: String,
+    /// How many times it arrives, 1 to 10000. Default: `1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<u32>,
+    /// From one time to the next. Default: `1us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }

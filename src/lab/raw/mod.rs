@@ -20,7 +20,7 @@ mod transport;
 
 pub use checks::{Allowance, Capture, Check, CheckLong, CheckWord, Fairness, Record, Value};
 pub use faults::{
-    EcnFault, ErrorsFault, Fault, Flap, GroupFault, LoseFault, ObjectFault, Stall, WhichName,
+    EcnFault, ErrorsFault, Fault, Flap, Forge, GroupFault, LoseFault, ObjectFault, Stall, WhichName,
 };
 pub use flows::{
     Amount, EcnName, Flow, FlowDuration, FlowRate, FlowRateLong, FlowRateText, Pattern,

@@ -119,7 +119,7 @@ fn strip(plan: &mut LabPlan) {
     }
     let can = |kind: &FaultKind| match kind {
         FaultKind::Link { .. } | FaultKind::Stall { .. } | FaultKind::Change { .. } => true,
-        FaultKind::Lose { .. } | FaultKind::Errors { .. } => false,
+        FaultKind::Lose { .. } | FaultKind::Errors { .. } | FaultKind::Forge { .. } => false,
     };
     network.faults.retain(|fault| can(&fault.kind));
     (network.shuffle, network.sample_every) = (None, None);

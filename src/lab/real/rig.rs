@@ -127,7 +127,7 @@ fn acts(fit: &Fit) -> Vec<Act> {
                 acts.push(Act { at, node, what: Deed::Change(change) });
             }
             // Taken out when the lab was fitted.
-            FaultKind::Lose { .. } | FaultKind::Errors { .. } => {}
+            FaultKind::Lose { .. } | FaultKind::Errors { .. } | FaultKind::Forge { .. } => {}
         }
     }
     acts.sort_by_key(|act| act.at);

@@ -192,6 +192,12 @@ fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
         let instead = format!("memory loses nothing: {lost} of the faults are left out");
         found.push(Shortfall::new("faults.lose, errors", instead));
     }
+    let forged = any(|k| matches!(k, FaultKind::Forge { .. }));
+    if forged > 0 {
+        let instead =
+            format!("nobody forges frames in memory: {forged} of the faults are left out");
+        found.push(Shortfall::new("faults.forge", instead));
+    }
     if any(|k| matches!(k, FaultKind::Link { up: false, .. })) > 0 {
         let instead = format!(
             "each end of a link goes down when its own thread gets there; what is in the ring then, \

@@ -14,8 +14,14 @@ use crate::switch::{Change, CongestionPlan, SwitchPlan};
 use crate::time::{Duration, Instant};
 use crate::units::{Cells, PortId, PriorityGroup, TrafficClass};
 
-/// The most times a link flaps by one entry.
+/// The most times a link flaps, or a frame is forged, by one entry.
 const FLAPS_MAX: u32 = 10_000;
+/// Octets of a forged frame: a header at least, and at most what every link carries (802.3 3.2.7).
+const FORGED: (usize, usize) = (14, 1_514);
+/// Octets of the shortest frame, without FCS.
+const FRAME_MIN: usize = 60;
+/// From one forged frame to the next, unless a lab says otherwise.
+const FORGED_EVERY: Duration = Duration::from_micros(1);
 
 /// What the faults are about.
 pub(super) struct Around<'r, 'g> {
@@ -83,6 +89,10 @@ fn fault(
             push(when, FaultKind::Errors { direction, errors });
         }
     }
+    if let Some(said) = &said.forge {
+        entries += 1;
+        forge(cx, &at.key("forge"), said, around, when, &mut push);
+    }
     if let Some(said) = &said.stall {
         entries += 1;
         if let Some(node) = around.graph.find(cx, &at.key("stall").key("node"), &said.node) {
@@ -103,8 +113,8 @@ fn fault(
     }
     if entries != 1 {
         out.truncate(before);
-        let what = "needs exactly one of `link_down`, `link_up`, `flap`, `lose`, `errors`, `stall`, \
-                    `ecn`, `group` and `object` beside `at`";
+        let what = "needs exactly one of `link_down`, `link_up`, `flap`, `lose`, `errors`, `forge`, \
+                    `stall`, `ecn`, `group` and `object` beside `at`";
         cx.error(at, what);
     }
 }
@@ -161,6 +171,47 @@ fn flap(
         push(down, FaultKind::Link { link, up: false });
         push(down.saturating_add(down_for), FaultKind::Link { link, up: true });
     }
+}
+
+fn forge(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::Forge,
+    around: &Around<'_, '_>,
+    when: Instant,
+    push: &mut impl FnMut(Instant, FaultKind),
+) {
+    let directions = directions(cx, at, around, &said.link, said.from.as_deref());
+    let Some(mut octets) = unhex(&said.octets) else {
+        return cx.error(&at.key("octets"), "must be hexadecimal, two digits for each octet");
+    };
+    if !(FORGED.0..=FORGED.1).contains(&octets.len()) {
+        let what = format!("{} octets; {} to {}", octets.len(), FORGED.0, FORGED.1);
+        return cx.error(&at.key("octets"), what);
+    }
+    octets.resize(octets.len().max(FRAME_MIN), 0);
+    let times = cx.ranged(&at.key("times"), said.times.unwrap_or(1), (1, FLAPS_MAX), 1);
+    let every = said.every.map_or(FORGED_EVERY, |s| s.0);
+    for n in 0..u64::from(times) {
+        let when = when.saturating_add(every.saturating_mul(n));
+        for direction in &directions {
+            let octets = octets.clone().into_boxed_slice();
+            push(when, FaultKind::Forge { direction: *direction, octets });
+        }
+    }
+}
+
+/// Octets from their hexadecimal digits; nothing if there is anything else.
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks(2);
+    let octet = |pair: &[u8]| match pair {
+        [a, b] => {
+            let digit = |d: u8| char::from(d).to_digit(16);
+            Some((digit(*a)? << 4 | digit(*b)?) as u8)
+        }
+        _ => None,
+    };
+    digits.map(octet).collect()
 }
 
 /// A switch and the ports of it that are meant.

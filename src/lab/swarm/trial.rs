@@ -54,6 +54,8 @@ pub struct Faults {
     pub stalls: u64,
     /// Hosts that sent storms.
     pub storms: u64,
+    /// Messages about congestion that nobody sent.
+    pub forgeries: u64,
 }
 
 /// What is wrong with a lab's run.
@@ -233,6 +235,7 @@ impl Faults {
                 FaultKind::Lose { which: Which::Control, .. } => faults.lost_pauses += 1,
                 FaultKind::Lose { .. } => faults.lost_frames += 1,
                 FaultKind::Errors { .. } => faults.errors += 1,
+                FaultKind::Forge { .. } => faults.forgeries += 1,
                 FaultKind::Stall { .. } => faults.stalls += 1,
                 FaultKind::Change { .. } => {}
             }
@@ -257,5 +260,6 @@ impl Faults {
         self.errors += other.errors;
         self.stalls += other.stalls;
         self.storms += other.storms;
+        self.forgeries += other.forgeries;
     }
 }

@@ -73,6 +73,11 @@ impl Frames {
         self.nodes[facts.to(direction).node.index()].arrived += 1;
     }
 
+    /// A frame arrived that never was on its line.
+    pub(super) fn forged(&mut self, facts: &Facts, direction: Direction) {
+        self.nodes[facts.to(direction).node.index()].arrived += 1;
+    }
+
     /// A frame is on its line no longer.
     #[inline]
     pub(super) fn ended(

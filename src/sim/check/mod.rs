@@ -174,6 +174,14 @@ impl Witness for Checkers {
         }
     }
 
+    fn forged(&mut self, _at: Instant, direction: Direction, _frame: &VirtualFrame) {
+        let facts = &self.facts;
+        self.frames.forged(facts, direction);
+        self.passages.forged(facts.to(direction).node);
+        // No pause held it back, so no headroom was made for it.
+        self.lossless.excuse(direction.reverse(), PrioritySet::ALL);
+    }
+
     fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
         let facts = &self.facts;
         self.frames.ended(facts, at, direction, frame);

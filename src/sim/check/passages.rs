@@ -261,6 +261,11 @@ impl Passages {
         }
     }
 
+    /// A frame came to a node from nowhere, and may go anywhere.
+    pub(super) fn forged(&mut self, node: NodeId) {
+        self.exact[node.index()] = false;
+    }
+
     /// Whether all that is said of a switch is as it is.
     #[inline]
     pub(super) fn is_exact(&self, node: NodeId) -> bool {

@@ -4,6 +4,8 @@
 //! can be made smaller piece by piece. Loads are small: a lab takes milliseconds.
 
 mod chance;
+mod congested;
+mod forged;
 mod load;
 mod profile;
 mod shape;
@@ -23,6 +25,13 @@ use chance::Chance;
 /// What a connection is given for timeouts after losses, each of which lasts twice as long as the
 /// one before: a dozen in a row.
 const RECOVERIES: Duration = Duration::from_secs(10);
+
+/// Draws what is done about congestion apart from what else there is.
+const ABOUT_CONGESTION: u64 = 0x5fc0_5fc0_5fc0_5fc0;
+
+/// For how long forged messages can hold up what would have been done: each pause is no longer than
+/// what a host takes, 1 ms, and six times 200 come.
+const FORGED_LONGEST: Duration = Duration::from_secs(2);
 
 /// The name of the one profile of every lab.
 const PROFILE: &str = "drawn";
@@ -53,7 +62,20 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
         profile::slow(&mut drawn.profile.defaults);
     }
     profile::agents(&mut Chance::new(!seed), &mut drawn.profile.defaults);
+    // Drawn apart from all else, too.
+    let congested = &mut Chance::new(seed ^ ABOUT_CONGESTION);
+    let reacts = congested.percent(35);
+    if reacts {
+        congested::sections(congested, &mut drawn);
+    }
     lab.nodes = nodes(chance, &shape, &hosts);
+    if reacts {
+        let Members::List(hosts) = &mut lab.nodes.hosts else { unreachable!("drawn as a list") };
+        for host in hosts {
+            let Short::Long(host) = host else { unreachable!("drawn with their names") };
+            congested::reactions(congested, host);
+        }
+    }
     if chance.percent(if drawn.watchdog { 70 } else { 10 }) {
         let storm = load::storm(chance, &drawn, link_wide);
         let name = chance.pick(&hosts);
@@ -67,6 +89,13 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
     lab.links = shape.links;
     lab.profiles.insert(PROFILE.into(), drawn.profile);
     finish(chance, &mut lab)?;
+    if congested.percent(if reacts { 60 } else { 5 }) {
+        let (plan, _) = resolve_raw(&lab)?;
+        lab.faults.extend(forged::forgeries(congested, &plan));
+        if let Some(Span(duration)) = &mut lab.duration {
+            *duration += FORGED_LONGEST;
+        }
+    }
     Ok(lab)
 }
 
