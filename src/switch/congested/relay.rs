@@ -8,8 +8,10 @@
 use super::originate::packet;
 use crate::buffer::Charge;
 use crate::congestion::proxy::{
-    Kind, Message, Outcome, PauseTimes, PortPlan, Proxy, ProxyPlan, Refusal,
+    Kind, Message, Outcome, PauseTimes, PortPlan, Proxy, ProxyPlan, Refusal, Remember,
 };
+use crate::congestion::streams::{CreateMask, STREAMS_MAX, Stream, StreamPlan, StreamTable};
+use crate::congestion::{FlowKey, Queue};
 use crate::frame::Frame;
 use crate::pfc::FlowControl;
 use crate::stats::{DropReason, ProxyCounters, ProxyPortCounters, ProxySnapshot};
@@ -17,7 +19,7 @@ use crate::switch::Switch;
 use crate::switch::classify::Meta;
 use crate::switch::plan::{AttachedKind, SfcProxyPlan, SwitchPlan};
 use crate::time::Instant;
-use crate::units::{BitsPerSec, PortId, PrioritySet};
+use crate::units::{BitsPerSec, PortId, PrioritySet, TrafficClass};
 use crate::wire::flow::FiveTuple;
 use crate::wire::ip::{self, Fragment, Protocol};
 use crate::wire::{EtherType, sfcm, udp, vlan};
@@ -28,6 +30,9 @@ pub(in crate::switch) struct Relay {
     pub(super) proxy: Proxy,
     udp_port: u16,
     caches: bool,
+    /// The flows that were seen, where each is paused for the whole time when it begins: what goes on
+    /// must not be paused again and again. Nothing where it makes no difference.
+    begun: Option<StreamTable<()>>,
     malformed: u64,
     /// By port: PFC frames that were sent for the proxy alone.
     pauses: Box<[u64]>,
@@ -70,6 +75,10 @@ impl Relay {
             proxy: Proxy::new(&proxy, plan.seed),
             udp_port: of.udp_port,
             caches: of.cache.is_some(),
+            begun: of.cache.filter(|cache| cache.remember == Remember::Whole).map(|cache| {
+                let capacity = cache.entries.min(STREAMS_MAX);
+                StreamTable::new(StreamPlan { capacity, life: cache.life, seed: plan.seed })
+            }),
             malformed: 0,
             pauses: vec![0; plan.ports.len()].into_boxed_slice(),
         }))
@@ -79,6 +88,22 @@ impl Relay {
     pub(super) fn adopt(&mut self, plan: &SfcProxyPlan) {
         self.udp_port = plan.udp_port;
         self.proxy.set_policy(plan.policy, plan.fabric.clone(), plan.hosts.clone());
+    }
+
+    /// Whether a flow that comes in by `port` is to be asked about. One for which there is no room is not.
+    fn begins(&mut self, now: Instant, port: PortId, flow: FiveTuple) -> bool {
+        let Some(begun) = &mut self.begun else { return self.caches };
+        let (queue, key) = (Queue { port, class: TrafficClass::MIN }, FlowKey::Ip(flow));
+        if let Some(place) = begun.find(queue, &key) {
+            if !begun.is_over(now, place) {
+                begun.touch(now, place);
+                return false;
+            }
+            begun.remove(place);
+        }
+        let (mask, created) = (CreateMask::LOCAL, now);
+        let stream = Stream { key, queue, created, mask, messages: 0, state: () };
+        begun.insert(now, stream, |_| true).is_ok()
     }
 
     /// Whether a packet is a message by its UDP port, on both sides; if not it is data, however it
@@ -272,8 +297,8 @@ impl<W: World> Switch<W> {
             return;
         }
         let Ok(view) = ip::View::new(meta.ethertype, packet(frame, meta)) else { return };
-        let flow = FiveTuple::of(&view);
-        if relay.proxy.on_flow(now, self.ports[at].id, flow.dst, meta.priority) {
+        let (flow, id) = (FiveTuple::of(&view), self.ports[at].id);
+        if relay.begins(now, id, flow) && relay.proxy.on_flow(now, id, flow.dst, meta.priority) {
             self.note_proxy(at);
         }
     }

@@ -6,6 +6,7 @@ mod notify;
 mod objects;
 mod point;
 mod proxy;
+mod workers;
 
 use core::net::IpAddr;
 

@@ -1,6 +1,7 @@
 //! The proxy: messages that would leave to a host that knows PFC alone become pauses of its port.
 
 use super::*;
+use crate::congestion::proxy::Remember;
 use crate::pfc::FlowControl;
 use crate::wire::pfc;
 
@@ -232,4 +233,33 @@ fn a_link_that_goes_down_forgets_and_another_rate_counts_other_quanta() {
     lab.settle();
     assert_eq!(counted(&mut lab).proxy.unwrap().counters.not_protected, 1);
     lab.check();
+}
+
+#[test]
+fn a_flow_that_goes_on_is_not_paused_for_the_whole_time_again() {
+    let mut plan = relayed();
+    plan.congestion.ports[2] = attached(AttachedKind::Host);
+    let whole = CachePlan { remember: Remember::Whole, ..CachePlan::standard() };
+    plan.congestion.proxy.as_mut().unwrap().cache = Some(whole);
+    // Frames that leave with another tag than they came with go the full way every time.
+    let mut lab = lab(&plan);
+    let flow = |port| packet(((3, v4(3)), (2, v4(2))), Some((3, 0)), (port, 9), 200);
+    lab.inject(2, &flow(7));
+    lab.settle();
+    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
+    lab.settle();
+    for _ in 0..3 {
+        lab.now += us(50);
+        lab.inject(2, &flow(7));
+        lab.settle();
+        assert!(lab.sent(2).is_empty(), "it began before the congestion");
+    }
+    lab.inject(2, &flow(8));
+    lab.settle();
+    assert_eq!(times(&mut lab, 2), [1_954]);
+    lab.now += us(90);
+    lab.inject(2, &flow(8));
+    lab.advance(us(20));
+    assert!(lab.sent(2).is_empty());
+    assert_eq!(counted(&mut lab).proxy.unwrap().ports[2].by_cache, 1);
 }
