@@ -162,7 +162,8 @@ fn cells(comparison: &Comparison, run: &ComparedRun) -> Vec<String> {
 
 /// Messages about congestion, by kind.
 fn told(signals: &Signals) -> String {
-    let kinds = [(signals.cnps, "CNP"), (signals.cnms, "CNM"), (signals.sfcms, "SFCM")];
+    let Signals { cnps, cnms, sfcms, cims } = *signals;
+    let kinds = [(cnps, "CNP"), (cnms, "CNM"), (sfcms, "SFCM"), (cims, "CIM")];
     let sent = kinds.iter().filter(|(n, _)| *n > 0);
     let sent: Vec<_> = sent.map(|(n, kind)| format!("{} {kind}", count(*n))).collect();
     if sent.is_empty() { "-".into() } else { sent.join(", ") }

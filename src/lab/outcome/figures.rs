@@ -48,6 +48,8 @@ pub struct Signals {
     pub cnms: u64,
     /// Source flow control messages (SFCM).
     pub sfcms: u64,
+    /// Congestion isolation messages (CIM), to isolate flows and to end that.
+    pub cims: u64,
 }
 
 /// How long messages took, from being due to the acknowledgement of their last octet. Percentiles
@@ -116,6 +118,7 @@ pub(super) fn figures(
                 + told("fast_cnp_sent"),
             cnms: told("cpTransmittedCnms"),
             sfcms: told("sfcTransmittedSFCMs"),
+            cims: told("ci_cim_sent_add") + told("ci_cim_sent_del"),
         },
     }
 }
