@@ -22,6 +22,7 @@ faults:
   - {at: 1ms, lose: {link: s1-s2}}
   - {at: 1ms, flap: {link: s1-s2, down_for: 1us}}
   - {at: 1ms, errors: {link: s1-s2}}
+  - {at: 1ms, forge: {link: s1-s2, octets: '02000000000102000000000288b5'}}
 checks: [{fairness: {flows: f1}}, {value: {path: a, expect: 1}}]
 ";
 
@@ -120,6 +121,8 @@ faults:
   - {at: 1ms, lose: {link: s1-s2, frames: $LoseFault.frames, which: $LoseFault.which}}
   - {at: 1ms, flap: {link: s1-s2, down_for: 1us, times: $Flap.times}}
   - {at: 1ms, errors: {link: s1-s2, ber: $ErrorsFault.ber, loss: $ErrorsFault.loss}}
+  - at: 1ms
+    forge: {link: s1-s2, octets: '02000000000102000000000288b5', times: $Forge.times, every: $Forge.every}
 checks:
   - fairness: {flows: f1, tolerance: $Fairness.tolerance}
   - value: {path: a, expect: 1, tolerance: $Value.tolerance}
