@@ -46,7 +46,7 @@ fn forgery(chance: &mut Chance, plan: &LabPlan, hosts: &[Known]) -> Fault {
     let link = chance.pick(&plan.network.links);
     let end = if chance.percent(50) { link.a } else { link.b };
     let NodeId(from) = end.node;
-    let octets = frame(chance, hosts);
+    let octets = frame(chance, hosts, !has_circle(plan));
     let times = chance.percent(50).then(|| chance.scale(1, 200) as u32);
     let forge = Forge {
         link: link.name,
@@ -58,11 +58,23 @@ fn forgery(chance: &mut Chance, plan: &LabPlan, hosts: &[Known]) -> Fault {
     Fault { at: Span(chance.span(1, 300_000)), forge: Some(forge), ..Fault::default() }
 }
 
-/// A frame that looks like a message, more or less.
-fn frame(chance: &mut Chance, hosts: &[Known]) -> Vec<u8> {
+/// Whether switches stand in a circle, where what is for nobody goes round for ever: they are bridges
+/// without a spanning tree, and flood it.
+fn has_circle(plan: &LabPlan) -> bool {
+    let network = &plan.network;
+    let is_switch =
+        |NodeId(n): NodeId| matches!(network.nodes[n as usize].kind, NodeKind::Switch(_));
+    let switches = network.nodes.iter().filter(|n| matches!(n.kind, NodeKind::Switch(_))).count();
+    let between = network.links.iter().filter(|l| is_switch(l.a.node) && is_switch(l.b.node));
+    between.count() >= switches
+}
+
+/// A frame that looks like a message, more or less; to a host that there is, unless `to_nobody` may be.
+fn frame(chance: &mut Chance, hosts: &[Known], to_nobody: bool) -> Vec<u8> {
     let (to, other) = (chance.pick(hosts), chance.pick(hosts));
     let src = if chance.percent(80) { other.0 } else { Mac([2, 0xbb, 0, 0, 0, 1]) };
-    let dst = if chance.percent(90) { to.0 } else { Mac([2, 0xbb, 0, 0, 0, 2]) };
+    let nobody = chance.percent(10) && to_nobody;
+    let dst = if nobody { Mac([2, 0xbb, 0, 0, 0, 2]) } else { to.0 };
     let mut body = [0; ROOM];
     let (ethertype, len) = match chance.between(0, 9) {
         0..=5 => sfcm(chance, to.1, other.1, &mut body),
@@ -75,16 +87,16 @@ fn frame(chance: &mut Chance, hosts: &[Known]) -> Vec<u8> {
     }
     frame.extend(ethertype.0.to_be_bytes());
     frame.extend(&body[..len]);
-    spoil(chance, &mut frame);
+    spoil(chance, &mut frame, if to_nobody { 0 } else { dst.0.len() });
     frame
 }
 
-/// Changes octets of every third frame, and cuts off others.
-fn spoil(chance: &mut Chance, frame: &mut Vec<u8>) {
+/// Changes octets of every third frame, from `first` on, and cuts off others.
+fn spoil(chance: &mut Chance, frame: &mut Vec<u8>, first: usize) {
     match chance.between(0, 5) {
         0..=1 => {
             for _ in 0..chance.between(1, 4) {
-                let at = chance.between(0, frame.len() as u64 - 1) as usize;
+                let at = chance.between(first as u64, frame.len() as u64 - 1) as usize;
                 frame[at] ^= 1 << chance.between(0, 7);
             }
         }
@@ -208,7 +220,7 @@ mod tests {
         let hosts = [host(1), host(2), host(3)];
         let (mut sfcms, mut cims, mut cnms, mut none) = (0, 0, 0, 0);
         for _ in 0..2_000 {
-            let frame = frame(&mut chance, &hosts);
+            let frame = frame(&mut chance, &hosts, true);
             assert!((14..=ROOM).contains(&frame.len()));
             let Ok(walk) = vlan::walk(&frame) else { continue };
             let packet = &frame[walk.l3..];
