@@ -29,7 +29,9 @@ impl Cells {
             let ledger = switch.ledger();
             ledger.check();
             let is_empty = switch.held() == 0;
-            let exact = passages.is_exact(id) && node.is_prompt();
+            // What a switch made itself is in its groups, and nobody saw it come in.
+            let silent = node.speaks_as.is_empty();
+            let exact = passages.is_exact(id) && node.is_prompt() && silent;
             if !is_empty && !exact {
                 continue;
             }
