@@ -49,6 +49,9 @@ pub(super) struct Passages {
     announced: Vec<u64>,
     /// By node.
     exact: Vec<bool>,
+    /// Whether frames that nobody sent came into a switch: one may leave without the tag by which the
+    /// switch knew its priority.
+    forged: Vec<bool>,
 }
 
 const UNKNOWN: u32 = u32::MAX;
@@ -95,6 +98,7 @@ impl Passages {
             cells: vec![[0; PRIORITIES]; ports],
             queued: vec![[0; PRIORITIES]; ports],
             announced: vec![0; ports],
+            forged: vec![false; facts.nodes.len()],
             exact: facts.nodes.iter().map(|node| node.is_switch && node.bridges).collect(),
         }
     }
@@ -175,9 +179,9 @@ impl Passages {
             self.leaving[direction.index()] = (key, at);
         }
         if at == UNKNOWN {
-            // What it made itself never came in, and has the priority that the switch gave it, which
+            // What nobody sent may have any priority. What it made itself never came in, and has the priority that the switch gave it, which
             // may stand neither in a tag nor in a DSCP.
-            if facts.node(node).speaks_as.contains(&data.src) {
+            if self.forged[node.index()] || facts.node(node).speaks_as.contains(&data.src) {
                 return Ok(NONE);
             }
             let strange = self.exact[node.index()];
@@ -266,6 +270,7 @@ impl Passages {
 
     /// A frame came to a node from nowhere, and may go anywhere.
     pub(super) fn forged(&mut self, node: NodeId) {
+        self.forged[node.index()] = true;
         self.exact[node.index()] = false;
     }
 
