@@ -29,7 +29,9 @@ impl Cells {
             let ledger = switch.ledger();
             ledger.check();
             let is_empty = switch.held() == 0;
-            let exact = passages.is_exact(id) && node.is_prompt();
+            // Its own messages are in the cells of a group, and came in nowhere.
+            let speaks = !node.speaks_as.is_empty();
+            let exact = passages.is_exact(id) && node.is_prompt() && !speaks;
             if !is_empty && !exact {
                 continue;
             }

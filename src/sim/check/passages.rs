@@ -175,9 +175,11 @@ impl Passages {
             self.leaving[direction.index()] = (key, at);
         }
         if at == UNKNOWN {
-            // What it made itself never came in.
-            let own = || facts.node(node).speaks_as.contains(&data.src);
-            let strange = self.exact[node.index()] && !own();
+            // What it made itself never came in, and has the priority that it was given.
+            if facts.node(node).speaks_as.contains(&data.src) {
+                return Ok(NONE);
+            }
+            let strange = self.exact[node.index()];
             return if strange { Err(()) } else { Ok(port.maps.priority(data)) };
         }
         let priority = self.all[at as usize].priority;
