@@ -179,8 +179,8 @@ impl Passages {
             self.leaving[direction.index()] = (key, at);
         }
         if at == UNKNOWN {
-            // What nobody sent may have any priority. What it made itself never came in, and has the priority that the switch gave it, which
-            // may stand neither in a tag nor in a DSCP.
+            // What nobody sent may have any priority. What it made itself never came in, and has the
+            // priority that the switch gave it, which may stand neither in a tag nor in a DSCP.
             if self.forged[node.index()] || facts.node(node).speaks_as.contains(&data.src) {
                 return Ok(NONE);
             }
