@@ -212,8 +212,9 @@ pub struct FastCnpPlan {
 /// Where the queue pair of a flow's source is known from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SourceQp {
-    /// From the packets of the other direction (acknowledgements) that pass through the switch: those
-    /// between the same two addresses with the same UDP source port, or the only ones there are.
+    /// From the acknowledgements and notifications of the other direction that pass through the switch,
+    /// between the same two addresses with the same UDP source port. Where several queue pairs share
+    /// those none is taken: it would be a guess.
     Learnt,
     /// Configured by address and queue pair of the destination, or learnt.
     Configured(Vec<QueuePairs>),
