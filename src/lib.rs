@@ -30,6 +30,7 @@ pub mod port;
 pub mod report;
 pub mod runtime;
 pub mod schedule;
+pub mod secure;
 pub mod sim;
 pub mod stats;
 pub mod switch;
