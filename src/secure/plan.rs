@@ -259,7 +259,7 @@ pub struct SecyPlan {
     /// up to 2^32 - 1, with XPN suites 2^30.
     pub replay_window: Option<u32>,
     /// EtherTypes that pass beside the SecY, both ways, besides EAPOL (88-8E), which always does. Never
-    /// 88-08 nor 88-E5. At most eight.
+    /// 88-08 nor 88-E5. At most [`SecyPlan::UNCONTROLLED_MAX`].
     pub uncontrolled: Vec<u16>,
     /// The association that is used for sending.
     pub encoding: An,
@@ -278,6 +278,13 @@ pub struct SecyPlan {
 impl SecyPlan {
     /// The most channels that a SecY receives; a choice, as what it holds is set aside at the start.
     pub const CHANNELS_MAX: usize = 16;
+
+    /// The most EtherTypes that pass beside a SecY besides EAPOL; a choice.
+    pub const UNCONTROLLED_MAX: usize = 8;
+
+    /// The widest replay window of XPN suites (10.7.8): beyond it the upper half of a packet number could
+    /// not be recovered.
+    pub const XPN_WINDOW_MAX: u32 = 1 << 30;
 
     /// Octets that protection adds to a frame: SecTAG and ICV, 24 or 32.
     #[must_use]

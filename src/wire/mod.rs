@@ -35,6 +35,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod lldp;
 pub mod mac_control;
+pub mod macsec;
 pub mod msdu;
 pub mod neighbour;
 pub mod pause;

@@ -1,0 +1,175 @@
+//! Secure associations: keys made ready, and the memory of which keys were used and how far.
+
+use core::fmt;
+
+use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::digest::{SHA256, digest};
+
+use super::{An, CipherSuite, SaPlan, Sak, Sci};
+use crate::wire::macsec::ICV_LEN;
+
+/// What is wrong with an association's plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SaFault {
+    /// The key is not as long as the suite's keys are.
+    #[error("a key of this suite has {} octets", .0.key_len())]
+    KeyLength(CipherSuite),
+    /// The packet number is 0 or past the suite's last.
+    #[error("packet numbers of this suite are 1 to {}", .0.last_pn())]
+    PacketNumber(CipherSuite),
+    /// Packet numbers from there on were used with this key already, or another association of the
+    /// channel has it: two frames would be encrypted with the same nonce, which gives both away.
+    #[error("this key was used already, with these packet numbers")]
+    KeyReused,
+}
+
+/// A key that is ready, and what its nonces are made of. It shows neither.
+pub(super) struct Cipher {
+    key: LessSafeKey,
+    /// The nonce's first four octets.
+    head: [u8; 4],
+    /// Its last eight, without the packet number.
+    tail: u64,
+}
+
+impl Cipher {
+    /// `sa` as part of the channel `sci`, once its key and packet number are checked.
+    pub(super) fn new(suite: CipherSuite, sci: Sci, sa: &SaPlan) -> Result<Self, SaFault> {
+        if sa.pn == 0 || sa.pn > suite.last_pn() {
+            return Err(SaFault::PacketNumber(suite));
+        }
+        let algorithm = if suite.key_len() == 16 { &AES_128_GCM } else { &AES_256_GCM };
+        let key = UnboundKey::new(algorithm, sa.key.octets())
+            .map_err(|_| SaFault::KeyLength(suite))
+            .map(LessSafeKey::new)?;
+        // Where the suite has 32-bit packet numbers, the number is the nonce's last four octets and
+        // the SCI the others (14.5). With extended ones all of SSCI and number is mixed with the salt
+        // (14.7). Both ways the number is added, without carry, to octets that never change.
+        let mut base = [0; 12];
+        if suite.is_xpn() {
+            base[..4].copy_from_slice(&sa.ssci.to_be_bytes());
+            base.iter_mut().zip(sa.salt).for_each(|(octet, salt)| *octet ^= salt);
+        } else {
+            base[..8].copy_from_slice(&sci.octets());
+        }
+        let [a, b, c, d, tail @ ..] = base;
+        Ok(Self { key, head: [a, b, c, d], tail: u64::from_be_bytes(tail) })
+    }
+
+    #[inline]
+    fn nonce(&self, pn: u64) -> Nonce {
+        let mut nonce = [0; 12];
+        nonce[..4].copy_from_slice(&self.head);
+        nonce[4..].copy_from_slice(&(self.tail ^ pn).to_be_bytes());
+        Nonce::assume_unique_for_key(nonce)
+    }
+
+    /// Encrypts what is behind `readable` octets and writes the check value over the last 16.
+    #[inline]
+    pub(super) fn seal(&self, pn: u64, frame: &mut [u8], readable: usize) {
+        let (readable, text) = frame.split_at_mut(readable);
+        let (text, icv) = text.split_at_mut(text.len() - ICV_LEN);
+        self.key
+            .seal_in_place_scatter(self.nonce(pn), Aad::from(&*readable), text, &[], icv)
+            .expect("GCM takes frames of any length there is");
+    }
+
+    /// Decrypts what is behind `readable` octets and before the check value, which is the last 16.
+    /// False where the frame is not what was sealed; what was encrypted is then wiped.
+    #[inline]
+    pub(super) fn open(&self, pn: u64, frame: &mut [u8], readable: usize) -> bool {
+        let (readable, text) = frame.split_at_mut(readable);
+        self.key.open_in_place(self.nonce(pn), Aad::from(&*readable), text).is_ok()
+    }
+}
+
+impl fmt::Debug for Cipher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cipher(..)")
+    }
+}
+
+/// An association that is live: the packet number it goes on with.
+pub(super) trait Live {
+    /// The next number sent, or the one behind the highest received; nothing behind the last.
+    fn next_pn(&self) -> Option<u64>;
+}
+
+/// A key that was used, as its digest, and how far.
+#[derive(Clone, Copy, Debug)]
+struct Used {
+    print: [u8; 32],
+    ssci: u32,
+    /// The first packet number that was not used with it; nothing when all were.
+    next: Option<u64>,
+}
+
+/// The four associations of a channel. A number remembers its last key, also when that was removed.
+#[derive(Debug)]
+pub(super) struct Associations<S> {
+    live: [Option<S>; 4],
+    used: [Option<Used>; 4],
+}
+
+impl<S: Live> Associations<S> {
+    pub(super) const fn new() -> Self {
+        Self { live: [const { None }; 4], used: [None; 4] }
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, an: An) -> Option<&mut S> {
+        self.live[an.index()].as_mut()
+    }
+
+    pub(super) fn get(&self, an: An) -> Option<&S> {
+        self.live[an.index()].as_ref()
+    }
+
+    /// Whether a key was used such that going on with it as `plan` says could repeat a number.
+    pub(super) fn reuses(&self, an: An, plan: &SaPlan) -> bool {
+        let print = print(&plan.key);
+        An::ALL.into_iter().any(|other| {
+            let at = other.index();
+            let Some(used) = self.used[at].filter(|used| used.print == print) else {
+                return false;
+            };
+            let live = self.live[at].as_ref();
+            let next = live.map_or(used.next, Live::next_pn);
+            (live.is_some() && other != an) || next.is_none_or(|next| plan.pn < next)
+        })
+    }
+
+    /// Whether a live association has this key and this short name.
+    pub(super) fn shares(&self, plan: &SaPlan) -> bool {
+        let print = print(&plan.key);
+        let mut used = self
+            .used
+            .iter()
+            .zip(&self.live)
+            .filter_map(|(used, live)| live.as_ref().and(used.as_ref()));
+        used.any(|used| used.print == print && used.ssci == plan.ssci)
+    }
+
+    /// Puts `sa`, made of `plan`, in the place of what was there.
+    pub(super) fn install(&mut self, an: An, plan: &SaPlan, sa: S) {
+        let next = sa.next_pn();
+        self.used[an.index()] = Some(Used { print: print(&plan.key), ssci: plan.ssci, next });
+        self.live[an.index()] = Some(sa);
+    }
+
+    /// Takes an association out. False if there is none.
+    pub(super) fn remove(&mut self, an: An) -> bool {
+        let removed = self.live[an.index()].take();
+        if let (Some(sa), Some(used)) = (&removed, &mut self.used[an.index()]) {
+            used.next = sa.next_pn();
+        }
+        removed.is_some()
+    }
+}
+
+/// What a key is recognized by, which says nothing about it.
+fn print(key: &Sak) -> [u8; 32] {
+    let mut print = [0; 32];
+    print.copy_from_slice(digest(&SHA256, key.octets()).as_ref());
+    print
+}

@@ -1,0 +1,274 @@
+//! The SecY: what it protects, what it accepts, and how it is changed.
+
+use arrayvec::ArrayVec;
+
+use super::association::{Cipher, SaFault};
+use super::receive::Receive;
+use super::transmit::Transmit;
+use super::{
+    Accepted, An, ChangeRefused, CipherSuite, Discard, Refusal, SaPlan, Sci, SciForm, SecyChange,
+    SecyCounters, SecyPlan, SecySnapshot,
+};
+use crate::wire::EtherType;
+use crate::wire::macsec::{ICV_LEN, SCI_LEN, TAG_LEN};
+
+/// Why a plan is none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SecyError {
+    /// An association for sending cannot be made.
+    #[error("transmit association {0}: {1}")]
+    Transmit(An, ChangeRefused),
+    /// An association that is received, or its channel, cannot be made.
+    #[error("receive channel {0}: {1}")]
+    Receive(Sci, ChangeRefused),
+    /// Two channels have the same name.
+    #[error("receive channel {0}: there are two of that name")]
+    DuplicateChannel(Sci),
+    /// A confidentiality offset with an extended packet number suite (14.7, 14.8).
+    #[error("XPN suites have no confidentiality offset")]
+    Offset,
+    /// A window wider than the suite's packet numbers can be told apart (10.7.8).
+    #[error("a replay window of an XPN suite is 0 to {}", SecyPlan::XPN_WINDOW_MAX)]
+    Window,
+    /// The port number is not the one that the form implies.
+    #[error("this form of SCI implies another port number")]
+    SciPort,
+    /// More EtherTypes pass beside the SecY than it remembers, or one that must not.
+    #[error(
+        "up to {} EtherTypes are uncontrolled, none of them 0x8808 or 0x88e5",
+        SecyPlan::UNCONTROLLED_MAX
+    )]
+    Uncontrolled,
+}
+
+/// The security entity of one port.
+#[derive(Debug)]
+pub struct Secy {
+    suite: CipherSuite,
+    sci: Sci,
+    protect_data: bool,
+    protect_pfc: bool,
+    /// EtherTypes that pass beside it, EAPOL the first.
+    uncontrolled: ArrayVec<EtherType, { SecyPlan::UNCONTROLLED_MAX + 1 }>,
+    counters: SecyCounters,
+    transmit: Transmit,
+    receive: Receive,
+}
+
+impl Secy {
+    /// Octets that protection adds behind a frame: the check value.
+    pub const BACK: usize = ICV_LEN;
+
+    /// The most octets that protection adds.
+    pub const OVERHEAD_MAX: usize = TAG_LEN + SCI_LEN + ICV_LEN;
+
+    /// Makes all keys ready.
+    ///
+    /// # Errors
+    /// [`SecyError`], which names what is wrong with the plan.
+    pub fn new(plan: &SecyPlan) -> Result<Self, SecyError> {
+        check(plan)?;
+        let uncontrolled = plan.uncontrolled.iter().copied().map(EtherType);
+        let mut secy = Self {
+            suite: plan.suite,
+            sci: plan.sci,
+            protect_data: plan.protect_data,
+            protect_pfc: plan.protect_pfc,
+            uncontrolled: core::iter::once(EtherType::EAPOL).chain(uncontrolled).collect(),
+            counters: SecyCounters::default(),
+            transmit: Transmit::new(plan),
+            receive: Receive::new(plan),
+        };
+        for (an, sa) in present(&plan.transmit) {
+            secy.install_transmit(an, sa).map_err(|why| SecyError::Transmit(an, why))?;
+        }
+        for sc in &plan.receive {
+            secy.open_channel(sc.sci).map_err(|why| SecyError::Receive(sc.sci, why))?;
+            for (an, sa) in present(&sc.associations) {
+                let done = secy.install_receive(sc.sci, an, sa);
+                done.map_err(|why| SecyError::Receive(sc.sci, why))?;
+            }
+        }
+        Ok(secy)
+    }
+
+    /// Octets that protection adds in front: 8, or 16 with an SCI.
+    #[must_use]
+    #[inline]
+    pub const fn front(&self) -> usize {
+        self.transmit.front()
+    }
+
+    /// Whether a frame that leaves, of which `head` is the beginning, has to be protected.
+    #[must_use]
+    #[inline]
+    pub fn protects(&self, head: &[u8]) -> bool {
+        match ethertype(head) {
+            Some(EtherType::MAC_CONTROL) => self.protect_pfc,
+            // What has no EtherType cannot be protected; what cannot be is not sent.
+            None => self.protect_data,
+            Some(other) => self.protect_data && !self.passes(other),
+        }
+    }
+
+    /// Protects a frame. `room` is [`Secy::front`] octets, the frame without FCS, and [`Secy::BACK`]
+    /// octets more; all of it is what is to be sent.
+    ///
+    /// # Errors
+    /// [`Refusal`], which is counted; the frame must not be sent, and is as it was.
+    #[inline]
+    pub fn protect(&mut self, room: &mut [u8]) -> Result<(), Refusal> {
+        self.transmit.protect(room).inspect_err(|why| match why {
+            Refusal::NoSa => self.counters.out_pkts_no_sa += 1,
+            Refusal::Exhausted => self.counters.out_pn_exhausted += 1,
+            Refusal::TooShort => self.counters.out_pkts_runt += 1,
+        })
+    }
+
+    /// Counts data that leaves plain, as the port protects none.
+    #[inline]
+    pub const fn note_untagged(&mut self, frames: u64) {
+        self.counters.out_pkts_untagged += frames;
+    }
+
+    /// Counts a frame that is not sent, as there is no room to protect it.
+    #[inline]
+    pub const fn note_too_long(&mut self) {
+        self.counters.out_pkts_too_long += 1;
+    }
+
+    /// Decides about a frame that came in, whole and without FCS. What is accepted is decrypted in
+    /// place, and has its addresses behind what is to be taken off its front.
+    ///
+    /// # Errors
+    /// [`Discard`], which is counted. What the frame then holds means nothing.
+    #[inline]
+    pub fn accept(&mut self, frame: &mut [u8]) -> Result<Accepted, Discard> {
+        match ethertype(frame) {
+            Some(EtherType::MACSEC) => self.receive.protected(frame, &mut self.counters),
+            Some(other) => {
+                let beside = self.passes(other);
+                self.receive.plain(other, beside, &mut self.counters)
+            }
+            None => {
+                self.counters.in_pkts_runt += 1;
+                Err(Discard::Runt)
+            }
+        }
+    }
+
+    /// Changes keys and what goes with them. Takes memory, unlike everything that frames do.
+    ///
+    /// # Errors
+    /// [`ChangeRefused`], and nothing was changed.
+    pub fn change(&mut self, change: &SecyChange) -> Result<(), ChangeRefused> {
+        let found = |there: bool, an| if there { Ok(()) } else { Err(ChangeRefused::NoSa(an)) };
+        match *change {
+            SecyChange::InstallTransmit { an, ref sa } => {
+                let live = self.transmit.associations().get(an).is_some();
+                if live && an == self.transmit.encoding() {
+                    return Err(ChangeRefused::InUse(an));
+                }
+                self.install_transmit(an, sa)
+            }
+            SecyChange::UseTransmit(an) => found(self.transmit.encode_with(an), an),
+            SecyChange::RemoveTransmit(an) => found(self.transmit.remove(an), an),
+            SecyChange::InstallReceive { sci, an, ref sa } => self.install_receive(sci, an, sa),
+            SecyChange::RemoveReceive { sci, an } => found(self.receive.remove(sci, an), an),
+            SecyChange::RemoveChannel(sci) => {
+                let there = self.receive.close_channel(sci);
+                if there { Ok(()) } else { Err(ChangeRefused::NoChannel(sci)) }
+            }
+            SecyChange::SetLowestPn { sci, an, pn } => {
+                if pn == 0 || pn > self.suite.last_pn() {
+                    return Err(SaFault::PacketNumber(self.suite).into());
+                }
+                found(self.receive.raise(sci, an, pn), an)
+            }
+        }
+    }
+
+    /// What it counted and where its associations are.
+    #[must_use]
+    pub fn snapshot(&self) -> SecySnapshot {
+        SecySnapshot {
+            counters: self.counters,
+            transmit: self.transmit.snapshot(),
+            receive: self.receive.snapshot(),
+        }
+    }
+
+    #[inline]
+    fn passes(&self, ethertype: EtherType) -> bool {
+        self.uncontrolled.contains(&ethertype)
+    }
+
+    fn install_transmit(&mut self, an: An, sa: &SaPlan) -> Result<(), ChangeRefused> {
+        let cipher = Cipher::new(self.suite, self.sci, sa)?;
+        if self.suite.is_xpn() && self.receive.shares(sa) {
+            return Err(ChangeRefused::SharedSsci);
+        }
+        Ok(self.transmit.install(an, sa, cipher, self.suite.last_pn())?)
+    }
+
+    fn install_receive(&mut self, sci: Sci, an: An, sa: &SaPlan) -> Result<(), ChangeRefused> {
+        let cipher = Cipher::new(self.suite, sci, sa)?;
+        if sci == self.sci {
+            return Err(ChangeRefused::OwnChannel(sci));
+        }
+        if self.suite.is_xpn() && self.transmit.associations().shares(sa) {
+            return Err(ChangeRefused::SharedSsci);
+        }
+        let room = self.receive.install(sci, an, sa, cipher)?;
+        if room { Ok(()) } else { Err(ChangeRefused::Full) }
+    }
+
+    fn open_channel(&mut self, sci: Sci) -> Result<(), ChangeRefused> {
+        if sci == self.sci {
+            return Err(ChangeRefused::OwnChannel(sci));
+        }
+        self.receive.open_channel(sci).map(|_| ()).ok_or(ChangeRefused::Full)
+    }
+}
+
+/// What of a plan concerns more than one association.
+fn check(plan: &SecyPlan) -> Result<(), SecyError> {
+    let xpn = plan.suite.is_xpn();
+    let window = plan.replay_window.unwrap_or(0);
+    let port = match plan.sci_form {
+        SciForm::Implied | SciForm::Explicit => None,
+        SciForm::EndStation => Some(1),
+        SciForm::SingleCopyBroadcast => Some(0),
+    };
+    let bad = |&ty: &u16| matches!(EtherType(ty), EtherType::MAC_CONTROL | EtherType::MACSEC);
+    let passing = &plan.uncontrolled;
+    if xpn && plan.confidentiality.is_some_and(|offset| offset.octets() != 0) {
+        return Err(SecyError::Offset);
+    }
+    if xpn && window > SecyPlan::XPN_WINDOW_MAX {
+        return Err(SecyError::Window);
+    }
+    if port.is_some_and(|port| port != plan.sci.port) {
+        return Err(SecyError::SciPort);
+    }
+    if passing.len() > SecyPlan::UNCONTROLLED_MAX || passing.iter().any(bad) {
+        return Err(SecyError::Uncontrolled);
+    }
+    let twice = |at: usize| plan.receive[..at].iter().any(|sc| sc.sci == plan.receive[at].sci);
+    match (0..plan.receive.len()).find(|&at| twice(at)) {
+        Some(at) => Err(SecyError::DuplicateChannel(plan.receive[at].sci)),
+        None => Ok(()),
+    }
+}
+
+/// The associations that are there.
+fn present(all: &[Option<SaPlan>; 4]) -> impl Iterator<Item = (An, &SaPlan)> {
+    An::ALL.into_iter().zip(all).filter_map(|(an, sa)| Some((an, sa.as_ref()?)))
+}
+
+/// Type or length behind the addresses, if it is there.
+#[inline]
+fn ethertype(frame: &[u8]) -> Option<EtherType> {
+    let octets: &[u8; 2] = frame.get(12..)?.first_chunk()?;
+    Some(EtherType(u16::from_be_bytes(*octets)))
+}

@@ -1,0 +1,261 @@
+//! MACsec frames (802.1AE-2018 clause 9): addresses, SecTAG, secure data, integrity check value.
+//!
+//! Unlike the other formats this one needs the whole frame: where the check value is follows from
+//! where the frame ends. Whether a frame is what its sender sent is the SecY's business; here it is
+//! only well formed (9.12), for the GCM suites, which change either all that they encrypt or nothing.
+
+use core::fmt;
+
+use super::ethernet::MIN_FRAME;
+use super::{EtherType, WireError, be16, room};
+
+/// Where the SecTAG starts: behind the two addresses.
+pub const TAG_OFFSET: usize = 12;
+
+/// Octets of a SecTAG without an SCI.
+pub const TAG_LEN: usize = 8;
+
+/// Octets of an SCI.
+pub const SCI_LEN: usize = 8;
+
+/// Octets of the integrity check value of every GCM suite (14.5).
+pub const ICV_LEN: usize = 16;
+
+/// Secure data of fewer octets says its length (9.7).
+pub const SHORT: usize = 48;
+
+/// Version, which is 0.
+const V: u8 = 0x80;
+/// End station: the SCI follows from the source address.
+const ES: u8 = 0x40;
+/// An SCI is there.
+const SC: u8 = 0x20;
+/// Single copy broadcast, EPON's.
+const SCB: u8 = 0x10;
+/// Encryption.
+const E: u8 = 0x08;
+/// Changed text.
+const C: u8 = 0x04;
+/// The association's number.
+const AN: u8 = 0x03;
+
+/// A frame whose EtherType, SecTAG and length fit together.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    frame: &'a [u8],
+    tag: &'a [u8; TAG_LEN],
+    secure_len: usize,
+}
+
+impl<'a> View<'a> {
+    /// Takes a whole frame from its destination address on, without FCS. Padding is accepted where a
+    /// MAC has to add it, up to 60 octets, behind a check value that the short length points at.
+    ///
+    /// # Errors
+    /// In this order: [`WireError::Truncated`] below 20 octets, [`WireError::BadEthertype`],
+    /// [`WireError::BadVersion`] for a set V bit, [`WireError::Unsupported`] for an SCI beside ES or
+    /// SCB (9.12 d) and for E and C that differ (9.5: not of a GCM suite, or not for a SecY at all),
+    /// [`WireError::BadLength`] for a short length above 47 or with its reserved bits set, for one
+    /// that is not the frame's, and for less secure data than an EtherType or, without a short length,
+    /// than 48 octets.
+    #[inline]
+    pub fn new(frame: &'a [u8]) -> Result<Self, WireError> {
+        let behind = frame.get(TAG_OFFSET..).ok_or(WireError::Truncated)?;
+        let tag: &[u8; TAG_LEN] = behind.first_chunk().ok_or(WireError::Truncated)?;
+        if EtherType(be16(tag, 0)) != EtherType::MACSEC {
+            return Err(WireError::BadEthertype);
+        }
+        let (tci, short) = (tag[2], usize::from(tag[3]));
+        if tci & V != 0 {
+            return Err(WireError::BadVersion);
+        }
+        let sci_twice = tci & SC != 0 && tci & (ES | SCB) != 0;
+        if sci_twice || (tci & E != 0) != (tci & C != 0) {
+            return Err(WireError::Unsupported);
+        }
+        let around = front(tci) + ICV_LEN;
+        let there = behind.len().checked_sub(around).ok_or(WireError::BadLength)?;
+        let secure_len = if short == 0 { there } else { short };
+        let fits = match short {
+            0 => there >= SHORT,
+            2..SHORT => short == there || short < there && frame.len() <= MIN_FRAME,
+            _ => false,
+        };
+        if fits { Ok(Self { frame, tag, secure_len }) } else { Err(WireError::BadLength) }
+    }
+
+    /// Octets of the SecTAG: 8, or 16 with an SCI.
+    #[must_use]
+    #[inline]
+    pub const fn front(&self) -> usize {
+        front(self.tag[2])
+    }
+
+    /// Octets of secure data, the original EtherType among them. At least 2.
+    #[must_use]
+    #[inline]
+    pub const fn secure_len(&self) -> usize {
+        self.secure_len
+    }
+
+    /// Octets behind the secure data: the check value and what padding there is.
+    #[must_use]
+    #[inline]
+    pub const fn back(&self) -> usize {
+        self.frame.len() - TAG_OFFSET - self.front() - self.secure_len
+    }
+
+    /// Whether the secure data is encrypted, wholly or behind an offset.
+    #[must_use]
+    #[inline]
+    pub const fn encrypted(&self) -> bool {
+        self.tag[2] & E != 0
+    }
+
+    /// The secure data's first two octets: the original EtherType, as long as it is readable.
+    #[must_use]
+    #[inline]
+    pub fn inner(&self) -> EtherType {
+        let at = TAG_OFFSET + self.front();
+        EtherType(u16::from_be_bytes([self.frame[at], self.frame[at + 1]]))
+    }
+
+    /// The packet number's 32 bits.
+    #[must_use]
+    #[inline]
+    pub const fn pn(&self) -> u32 {
+        u32::from_be_bytes([self.tag[4], self.tag[5], self.tag[6], self.tag[7]])
+    }
+
+    /// The association's number.
+    #[must_use]
+    #[inline]
+    pub const fn an(&self) -> u8 {
+        self.tag[2] & AN
+    }
+
+    /// Whose frame this is, as far as it says.
+    #[must_use]
+    #[inline]
+    pub fn channel(&self) -> Channel {
+        let tci = self.tag[2];
+        match (tci & SC != 0, tci & SCB != 0, tci & ES != 0) {
+            (true, ..) => match self.frame[TAG_OFFSET + TAG_LEN..].first_chunk() {
+                Some(sci) => Channel::Sci(*sci),
+                None => unreachable!("the constructor counted the SCI"),
+            },
+            (_, true, _) => Channel::SingleCopy,
+            (.., true) => Channel::EndStation,
+            _ => Channel::Implied,
+        }
+    }
+}
+
+/// Octets of the SecTAG with these control bits.
+#[inline]
+const fn front(tci: u8) -> usize {
+    if tci & SC != 0 { TAG_LEN + SCI_LEN } else { TAG_LEN }
+}
+
+/// How a frame names the channel it is of (9.5).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Channel {
+    /// Not at all: that of the only peer.
+    Implied,
+    /// By its SCI.
+    Sci([u8; SCI_LEN]),
+    /// By its source address, port 00-01 (ES).
+    EndStation,
+    /// By its source address, port 00-00 (SCB).
+    SingleCopy,
+}
+
+/// A SecTAG.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repr {
+    /// Whose frame this is.
+    pub channel: Channel,
+    /// Whether the secure data is encrypted.
+    pub encrypted: bool,
+    /// The association's number. Range 0 to 3.
+    pub an: u8,
+    /// Octets of secure data where there are fewer than 48, else 0 (9.7). Range 0 and 2 to 47.
+    pub short_len: u8,
+    /// The packet number, or its lower half. 0 in frames of XPN suites alone.
+    pub pn: u32,
+}
+
+impl Repr {
+    /// Reads the SecTAG of a whole frame.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    #[inline]
+    pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
+        let v = View::new(frame)?;
+        Ok(Self {
+            channel: v.channel(),
+            encrypted: v.encrypted(),
+            an: v.an(),
+            short_len: v.tag[3],
+            pn: v.pn(),
+        })
+    }
+
+    /// Octets that [`Repr::emit`] writes: 8, or 16 with an SCI.
+    #[must_use]
+    #[inline]
+    pub const fn buffer_len(&self) -> usize {
+        match self.channel {
+            Channel::Sci(_) => TAG_LEN + SCI_LEN,
+            _ => TAG_LEN,
+        }
+    }
+
+    /// Writes the SecTAG at the front of `buf`, from its EtherType on.
+    ///
+    /// # Errors
+    /// [`WireError::NoRoom`] below [`Repr::buffer_len`] octets, [`WireError::OutOfRange`] for an
+    /// association above 3 or a short length that is none.
+    #[inline]
+    pub fn emit(&self, buf: &mut [u8]) -> Result<(), WireError> {
+        if self.an > AN || usize::from(self.short_len) >= SHORT || self.short_len == 1 {
+            return Err(WireError::OutOfRange);
+        }
+        let (bits, sci) = match self.channel {
+            Channel::Implied => (0, None),
+            Channel::Sci(sci) => (SC, Some(sci)),
+            Channel::EndStation => (ES, None),
+            Channel::SingleCopy => (SCB, None),
+        };
+        let coded = if self.encrypted { E | C } else { 0 };
+        let [e0, e1] = EtherType::MACSEC.0.to_be_bytes();
+        let [p0, p1, p2, p3] = self.pn.to_be_bytes();
+        let tag = [e0, e1, bits | coded | self.an, self.short_len, p0, p1, p2, p3];
+        if let Some(sci) = sci {
+            let out: &mut [u8; TAG_LEN + SCI_LEN] = room(buf)?;
+            out[TAG_LEN..].copy_from_slice(&sci);
+        }
+        *room(buf)? = tag;
+        Ok(())
+    }
+}
+
+impl fmt::Display for Repr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MACsec an {} pn {}", self.an, self.pn)?;
+        match self.channel {
+            Channel::Implied => {}
+            Channel::EndStation => write!(f, " es")?,
+            Channel::SingleCopy => write!(f, " scb")?,
+            Channel::Sci([a, b, c, d, e, g, port @ ..]) => {
+                let port = u16::from_be_bytes(port);
+                write!(f, " sci {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}/{port}")?;
+            }
+        }
+        if self.short_len != 0 {
+            write!(f, " sl {}", self.short_len)?;
+        }
+        f.write_str(if self.encrypted { " encrypted" } else { " integrity" })
+    }
+}
