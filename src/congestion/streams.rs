@@ -132,7 +132,7 @@ impl Bucket {
         const ONES: u64 = 0x0001_0001_0001_0001;
         const HIGHS: u64 = ONES << 15;
         let of = |n: usize| u64::from(self.tags[first + n]) << (16 * n);
-        let unlike = (of(0) | of(1) | of(2) | of(3)) ^ u64::from(tag) * ONES;
+        let unlike = (of(0) | of(1) | of(2) | of(3)) ^ (u64::from(tag) * ONES);
         // What is 0 has a borrow and none of its own bits (as in Hacker's Delight 6-1).
         unlike.wrapping_sub(ONES) & !unlike & HIGHS
     }
