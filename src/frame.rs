@@ -32,14 +32,37 @@ pub trait Frame: Sized {
     /// The octets this frame has on the wire from destination address to FCS, both included.
     fn wire_len(&self) -> u32;
 
-    /// Adds `n` octets of unset content in front (n <= 8, for a VLAN tag). False, and nothing
-    /// changed, when the memory in front of the frame is used up.
+    /// Adds `n` octets of unset content in front: for a VLAN tag (n <= 8), and where
+    /// [`Frame::whole_mut`] gives octets, for a `SecTAG` (n <= 16). False, and nothing changed, when
+    /// the memory in front of the frame is used up.
     #[must_use]
     fn prepend(&mut self, n: usize) -> bool;
 
     /// Takes the first `n` octets away. False, and nothing changed, when there are fewer.
     #[must_use]
     fn trim_front(&mut self, n: usize) -> bool;
+
+    /// Adds `n` octets of unset content at the end (n <= 16, for an ICV). False, and nothing changed,
+    /// when there is no memory behind the frame, as by default.
+    #[must_use]
+    fn append(&mut self, n: usize) -> bool {
+        let _ = n;
+        false
+    }
+
+    /// Takes the last `n` octets away. False, and nothing changed, when there are fewer, or where that
+    /// cannot be done, as by default.
+    #[must_use]
+    fn trim_back(&mut self, n: usize) -> bool {
+        let _ = n;
+        false
+    }
+
+    /// All of its octets, to be changed in place; nothing where they are not in one piece or not kept,
+    /// as by default.
+    fn whole_mut(&mut self) -> Option<&mut [u8]> {
+        None
+    }
 
     /// A second frame with the same octets (for flooding), or nothing when memory has run out.
     fn duplicate(&mut self) -> Option<Self>;

@@ -144,6 +144,7 @@ fn station() -> StationPlan {
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        secy: None,
         reactions: ReactionsPlan::default(),
     }
 }

@@ -48,6 +48,7 @@ fn station(mac: Mac) -> StationPlan {
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        secy: None,
         reactions: ReactionsPlan::default(),
     }
 }

@@ -103,6 +103,7 @@ fn plan(flows: Vec<FlowPlan>) -> StationPlan {
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        secy: None,
         reactions: ReactionsPlan { sfc: None, qcn: Some(reaction()) },
     }
 }

@@ -95,6 +95,7 @@ fn plan(pause: SfcPause, flows: Vec<FlowPlan>) -> StationPlan {
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        secy: None,
         reactions: ReactionsPlan { sfc: Some(sfc), qcn: None },
     }
 }

@@ -60,6 +60,7 @@ fn plan(flows: Vec<FlowPlan>) -> StationPlan {
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        secy: None,
         reactions: ReactionsPlan::default(),
     }
 }

@@ -83,6 +83,7 @@ fn plan(streams: Vec<StreamPlan>) -> StationPlan {
         pauses: vec![],
         tester: TesterPlan { streams, ..TesterPlan::default() },
         agents: None,
+        secy: None,
         reactions: ReactionsPlan::default(),
     }
 }

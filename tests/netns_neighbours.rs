@@ -48,6 +48,7 @@ fn station(port: SourcePort) -> Station<SourcePort> {
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        secy: None,
         reactions: ReactionsPlan::default(),
     };
     plan.tester.interfaces = vec![interface(0, &[]), interface(1, &[(100, 3)])];

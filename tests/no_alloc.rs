@@ -177,6 +177,7 @@ fn station(n: u8, senders: &[TransportPlan], receivers: &[TransportPlan]) -> Sta
         pauses: vec![],
         tester: TesterPlan::default(),
         agents: None,
+        secy: None,
         reactions: ReactionsPlan::default(),
     }
 }

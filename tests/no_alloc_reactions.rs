@@ -132,6 +132,7 @@ fn plan(pause: SfcPause) -> StationPlan {
             ..TesterPlan::default()
         },
         agents: None,
+        secy: None,
         reactions: ReactionsPlan { sfc: Some(sfc), qcn: Some(qcn) },
     }
 }

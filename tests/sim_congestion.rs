@@ -74,6 +74,7 @@ fn host(n: u16, senders: Vec<TransportPlan>, receivers: Vec<TransportPlan>) -> N
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        secy: None,
         reactions: ReactionsPlan::default(),
     })
 }

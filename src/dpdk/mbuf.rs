@@ -201,6 +201,22 @@ impl Frame for Mbuf {
     }
 
     #[inline]
+    fn append(&mut self, n: usize) -> bool {
+        Self::append(self, n).is_some()
+    }
+
+    #[inline]
+    fn trim_back(&mut self, n: usize) -> bool {
+        let len = usize::from(self.header().data_len);
+        n <= len && self.truncate(len - n)
+    }
+
+    #[inline]
+    fn whole_mut(&mut self) -> Option<&mut [u8]> {
+        (self.header().nb_segs == 1).then(|| self.head_mut())
+    }
+
+    #[inline]
     fn duplicate(&mut self) -> Option<Self> {
         let from = self.header();
         if from.nb_segs != 1 {

@@ -23,6 +23,7 @@ use crate::frame::FCS_BYTES;
 use crate::pfc::FlowControl;
 pub use crate::port::FRAME_MIN;
 use crate::schedule::{Line, LinePlan};
+use crate::secure::SecyPlan;
 use crate::time::{Duration, Instant};
 use crate::units::{
     BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Pcp, Priority, PrioritySet, Quanta, Vid,
@@ -184,6 +185,8 @@ pub struct StationPlan {
     pub tester: TesterPlan,
     /// What its port does by itself: answering measurements, discovery.
     pub agents: Option<AgentsPlan>,
+    /// What its port protects by MACsec, and what it demands of what comes in.
+    pub secy: Option<Box<SecyPlan>>,
     /// Which messages of switches it obeys.
     pub reactions: ReactionsPlan,
 }

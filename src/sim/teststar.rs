@@ -47,6 +47,7 @@ fn station(n: u8, name: String, to: Option<u8>, frames: u64, expects: Vec<FlowId
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        secy: None,
         reactions: ReactionsPlan::default(),
     }
 }

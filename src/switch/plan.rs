@@ -14,6 +14,7 @@ use crate::buffer::{BufferPlan, SharedLimit};
 use crate::congestion::EcnPlan;
 use crate::pfc::{PfcPlan, WatchdogPlans};
 use crate::schedule::SchedulePlan;
+use crate::secure::SecyPlan;
 use crate::time::Duration;
 use crate::units::{
     BitsPerSec, Mac, PRIORITIES, PortId, Priority, PriorityGroup, TrafficClass, Vid,
@@ -67,6 +68,8 @@ pub struct PortPlan {
     pub vlan: VlanPlan,
     /// What the port does by itself: measuring, discovery, headroom.
     pub agents: Option<AgentsPlan>,
+    /// What the port protects by MACsec, and what it demands of what comes in.
+    pub secy: Option<Box<SecyPlan>>,
 }
 
 /// Which of a frame's fields decides its priority.

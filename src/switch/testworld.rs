@@ -18,7 +18,7 @@ use crate::wire::{cim, sfcm};
 use crate::world::{Alone, Events, World};
 
 /// Octets in front of a test frame.
-const HEADROOM: usize = 8;
+const HEADROOM: usize = 24;
 
 #[derive(Debug)]
 pub(crate) struct MemFrame {
@@ -53,6 +53,18 @@ impl Frame for MemFrame {
         let there = self.octets.len() - self.start >= n;
         self.start += if there { n } else { 0 };
         there
+    }
+    fn append(&mut self, n: usize) -> bool {
+        self.octets.resize(self.octets.len() + n, 0);
+        true
+    }
+    fn trim_back(&mut self, n: usize) -> bool {
+        let there = self.head().len() >= n;
+        self.octets.truncate(self.octets.len() - if there { n } else { 0 });
+        there
+    }
+    fn whole_mut(&mut self) -> Option<&mut [u8]> {
+        Some(self.head_mut())
     }
     fn duplicate(&mut self) -> Option<Self> {
         Some(Self::new(self.head()))
@@ -150,6 +162,7 @@ pub(crate) fn port_plan(n: u16) -> PortPlan {
         queue_limits: [SharedLimit::Unlimited; 8],
         vlan: VlanPlan { pvid: Some(vid), members: vec![VlanMember { vid, tagged: false }] },
         agents: None,
+        secy: None,
     }
 }
 

@@ -98,6 +98,7 @@ fn one(test: &TestPlan, n: usize, rate: BitsPerSec, how: Punctuality) -> Station
         pauses: Vec::new(),
         tester,
         agents: None,
+        secy: None,
         reactions: ReactionsPlan::default(),
     }
 }

@@ -45,6 +45,18 @@ impl Frame for MemFrame {
         self.start += if fits { n } else { 0 };
         fits
     }
+    fn append(&mut self, n: usize) -> bool {
+        self.octets.resize(self.octets.len() + n, 0);
+        true
+    }
+    fn trim_back(&mut self, n: usize) -> bool {
+        let there = self.head().len() >= n;
+        self.octets.truncate(self.octets.len() - if there { n } else { 0 });
+        there
+    }
+    fn whole_mut(&mut self) -> Option<&mut [u8]> {
+        Some(self.head_mut())
+    }
     fn duplicate(&mut self) -> Option<Self> {
         Some(self.clone())
     }

@@ -156,6 +156,7 @@ impl Net {
             queue_limits: [SharedLimit::Unlimited; PRIORITIES],
             vlan: VlanPlan { pvid: Some(vid), members: vec![VlanMember { vid, tagged: false }] },
             agents: None,
+            secy: None,
         }
     }
 
@@ -215,6 +216,7 @@ impl Net {
             pauses: if host.blocks { vec![blocks] } else { vec![] },
             tester: Default::default(),
             agents: None,
+            secy: None,
             reactions: ReactionsPlan::default(),
         }));
         node.control_len = self.pause;

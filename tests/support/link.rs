@@ -97,6 +97,7 @@ pub fn station(n: usize, senders: &[TransportPlan], receivers: &[TransportPlan])
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        secy: None,
         reactions: ReactionsPlan::default(),
     }
 }

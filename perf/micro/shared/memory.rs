@@ -95,6 +95,21 @@ impl Frame for MemFrame {
         slot.start += if fits { n } else { 0 };
         fits
     }
+    fn append(&mut self, n: usize) -> bool {
+        let slot = self.slot_mut();
+        let fits = slot.end + n <= slot.octets.len();
+        slot.end += if fits { n } else { 0 };
+        fits
+    }
+    fn trim_back(&mut self, n: usize) -> bool {
+        let slot = self.slot_mut();
+        let there = n <= slot.end - slot.start;
+        slot.end -= if there { n } else { 0 };
+        there
+    }
+    fn whole_mut(&mut self) -> Option<&mut [u8]> {
+        Some(self.head_mut())
+    }
     fn duplicate(&mut self) -> Option<Self> {
         Self::new(self.head())
     }

@@ -172,6 +172,7 @@ fn port(n: u8, worker: u16, pipeline: Pipeline) -> PortPlan {
         queue_limits: [SharedLimit::Unlimited; 8],
         vlan: VlanPlan { pvid: Some(vid), members: vec![VlanMember { vid, tagged: true }] },
         agents: None,
+        secy: None,
     }
 }
 

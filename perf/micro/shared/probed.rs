@@ -31,6 +31,7 @@ pub fn sink(flows: u32) -> StationPlan {
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        secy: None,
         reactions: ReactionsPlan::default(),
     };
     plan.tester.meter = Some(MeterPlan { streams, control: vec![] });

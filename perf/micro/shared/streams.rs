@@ -31,6 +31,7 @@ pub fn station(rate: Rate) -> StationPlan {
         pauses: vec![],
         tester: TesterPlan { streams: vec![stream(rate)], ..TesterPlan::default() },
         agents: None,
+        secy: None,
         reactions: ReactionsPlan::default(),
     }
 }

@@ -215,6 +215,7 @@ impl Setup {
             queue_limits: [SharedLimit::Unlimited; PRIORITIES],
             vlan: VlanPlan { pvid: None, members: vec![VlanMember { vid: VID, tagged: true }] },
             agents: None,
+            secy: None,
         }
     }
 
@@ -258,6 +259,7 @@ impl Setup {
             pauses: vec![],
             tester: Default::default(),
             agents: None,
+            secy: None,
             reactions: ReactionsPlan::default(),
         }
     }

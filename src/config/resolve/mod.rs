@@ -356,5 +356,6 @@ fn port(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, who: &Who<'_>) -> PortPlan
         ecn: queues.ecn,
         queue_limits: queues.limits,
         agents: None,
+        secy: None,
     }
 }

@@ -66,6 +66,7 @@ pub(super) fn host(
         pauses,
         tester: Default::default(),
         agents,
+        secy: None,
         reactions: reactions::reactions(cx, at, &said),
     };
     let kind = NodeKind::Host(station);

@@ -237,6 +237,7 @@ fn nobody() -> StationPlan {
         pauses: Vec::new(),
         tester: Default::default(),
         agents: None,
+        secy: None,
         reactions: ReactionsPlan::default(),
     }
 }

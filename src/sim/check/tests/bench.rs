@@ -81,6 +81,7 @@ pub(super) fn station(n: u8, to: &[u8], frames: u64, from: &[u8]) -> StationPlan
         pauses: vec![],
         tester: Default::default(),
         agents: None,
+        secy: None,
         reactions: ReactionsPlan::default(),
     }
 }
