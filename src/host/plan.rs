@@ -257,11 +257,18 @@ impl FlowPlan {
 }
 
 impl StationPlan {
+    /// What a frame takes on its line, protection included.
+    #[must_use]
+    pub fn protected_line(&self) -> LinePlan {
+        self.line.and(self.secy.as_ref().map_or(0, |secy| secy.line_overhead()))
+    }
+
     /// Whether the plan can be run as it is.
     ///
     /// # Errors
     /// The first thing that is wrong with it.
     pub fn check(&self) -> Result<(), PlanError> {
+        let line = Line::new(self.rate, self.protected_line());
         for f in &self.flows {
             let (flow, size) = (f.id.0, f.size);
             let min = f.size_min();
@@ -271,10 +278,10 @@ impl StationPlan {
             if size > FRAME_MAX {
                 return Err(PlanError::Long { flow, size });
             }
-            f.interval(&Line::new(self.rate, self.line))?;
+            f.interval(&line)?;
         }
         for stream in &self.tester.streams {
-            stream.check(&Line::new(self.rate, self.line))?;
+            stream.check(&line)?;
         }
         if self.pauses.iter().any(|p| p.every == Duration::ZERO) {
             return Err(PlanError::PauseInterval);

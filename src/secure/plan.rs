@@ -291,4 +291,11 @@ impl SecyPlan {
     pub const fn overhead(&self) -> u32 {
         if matches!(self.sci_form, SciForm::Explicit) { 32 } else { 24 }
     }
+
+    /// Octets that every frame is to be given more on the line: [`SecyPlan::overhead`] where data is
+    /// protected. Where MAC control alone is, its frames say themselves how long they are.
+    #[must_use]
+    pub const fn line_overhead(&self) -> u32 {
+        if self.protect_data { self.overhead() } else { 0 }
+    }
 }
