@@ -133,6 +133,18 @@ impl VirtualFrame {
         self.sealed.as_ref().map(|sealed| sealed.octets())
     }
 
+    /// The first octets of what is on its line, as who listens there has them, and the length of that
+    /// with FCS.
+    #[must_use]
+    pub fn on_line(&self) -> (&[u8], u32) {
+        let Some(sealed) = &self.sealed else { return (self.head(), self.wire_len) };
+        let (octets, len) = (sealed.octets(), self.wire_len + sealed.uncounted());
+        // Of a long frame the check value is not where it is kept.
+        let is_whole = octets.len() as u32 + FCS_BYTES >= len;
+        let shown = octets.len() - if is_whole { 0 } else { Secy::BACK };
+        (&octets[..shown], len)
+    }
+
     /// Whether it could not be protected, and is lost for that.
     pub(super) const fn is_refused(&self) -> bool {
         self.refused

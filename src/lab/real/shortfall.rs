@@ -196,7 +196,7 @@ fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
     if forged > 0 {
         let instead =
             format!("nobody forges frames in memory: {forged} of the faults are left out");
-        found.push(Shortfall::new("faults.forge", instead));
+        found.push(Shortfall::new("faults.forge, replay", instead));
     }
     if any(|k| matches!(k, FaultKind::Link { up: false, .. })) > 0 {
         let instead = format!(

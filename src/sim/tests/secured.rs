@@ -30,7 +30,7 @@ pub(in crate::sim) fn secure(
 }
 
 /// Shims of 300 and 200 ns.
-fn shims(secy: &mut SecyPlan) {
+pub(super) fn shims(secy: &mut SecyPlan) {
     (secy.tx_delay, secy.rx_delay) = (Duration::from_nanos(300), Duration::from_nanos(200));
 }
 
@@ -189,6 +189,36 @@ fn hosts_may_protect_data_across_a_switch_that_knows_nothing_of_it() {
     assert_eq!(counters(&mut network, 2).receive[0].unwrap().counters.in_pkts_ok, 100);
     let seen = &network.witness_mut().0;
     assert!(seen.iter().any(|(_, what)| what == "1 1072"), "the switch has it as it is");
+}
+
+/// What listens to a line: what is there, and how long it is.
+#[derive(Default)]
+struct Listener(Vec<(Vec<u8>, u32)>);
+
+impl Witness for Listener {
+    fn sent(&mut self, _: Instant, _: Direction, frame: &VirtualFrame, _: Instant) {
+        let (octets, len) = frame.on_line();
+        self.0.push((octets.into(), len));
+    }
+}
+
+#[test]
+fn who_listens_to_a_line_sees_what_is_protected_and_no_more() {
+    let mut plan = incast(2, 3_000);
+    secure(&mut plan, 0, true, |_| {});
+    secure(&mut plan, 1, false, |_| {});
+    let mut network = Network::new(&plan, Listener::default()).unwrap();
+    network.run_until(Instant::ZERO + Duration::from_millis(1));
+    let seen = network.finish().0.0;
+    let of = |len: u32| seen.iter().filter(move |(_, l)| *l == len).map(|(octets, _)| octets);
+    // Data of the first host, and pauses for both: all of these are whole.
+    assert_eq!(of(1072).count(), 3_000);
+    assert!(of(1072).all(|octets| octets[12..14] == [0x88, 0xe5]));
+    assert!(of(88).count() > 2 && of(64).count() == 0);
+    for octets in of(88) {
+        assert_eq!((octets.len(), &octets[12..14]), (84, &[0x88, 0xe5][..]));
+        assert!(!octets.windows(4).any(|octets| octets == [0x88, 0x08, 1, 1]));
+    }
 }
 
 #[test]
