@@ -8,14 +8,12 @@ use sluice::dpdk::{
 };
 use sluice::frame::{BURST, Burst};
 use sluice::host::probe::Probe;
-use sluice::host::{FlowId, ReactionsPlan, Station, StationPlan};
-use sluice::pfc::FlowControl;
+use sluice::host::{FlowId, Station, StationPlan};
 use sluice::port::Port;
-use sluice::schedule::LinePlan;
 use sluice::tester::capture::{CAPTURE_BYTES, Capture, Tap};
 use sluice::tester::plan::{CaptureFormat, CapturePlan};
 use sluice::time::{Duration, Instant};
-use sluice::units::{BitsPerSec, Bytes, Mac};
+use sluice::units::{BitsPerSec, Mac};
 
 /// Ticks of the device's clock per second: 3.103 ns each, as MACs of 10 Gb/s have.
 const HZ: u128 = 322_265_625;
@@ -130,21 +128,7 @@ const MAC: Mac = Mac([2, 0, 0, 0, 0, 1]);
 /// A station that counts flow 1.
 fn station() -> StationPlan {
     StationPlan {
-        name: "station".into(),
-        mac: MAC,
-        rate: BitsPerSec::gbps(10),
-        flow_control: FlowControl::Off,
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
-        backlog: Duration::ZERO,
-        flows: vec![],
         expects: vec![FlowId(1)],
-        senders: vec![],
-        receivers: vec![],
-        pauses: vec![],
-        tester: Default::default(),
-        agents: None,
-        secy: None,
-        reactions: ReactionsPlan::default(),
+        ..StationPlan::new("station", MAC, BitsPerSec::gbps(10))
     }
 }

@@ -2,8 +2,8 @@
 
 use sluice::host::plan::stream::MeterPlan;
 use sluice::host::{
-    FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PauseTimes, PlanError, Rate, ReactionsPlan,
-    StationPlan, StationSnapshot, Tag,
+    FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PauseTimes, PlanError, Rate, StationPlan,
+    StationSnapshot, Tag,
 };
 use sluice::pfc::FlowControl;
 use sluice::schedule::LinePlan;
@@ -34,22 +34,8 @@ fn at(ns: u64) -> Instant {
 
 fn station(mac: Mac) -> StationPlan {
     StationPlan {
-        name: mac.to_string(),
-        mac,
-        rate: RATE,
         flow_control: FlowControl::Pfc { send: PrioritySet::EMPTY, obey: PrioritySet::of(P3) },
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
-        backlog: Duration::ZERO,
-        flows: vec![],
-        expects: vec![],
-        senders: vec![],
-        receivers: vec![],
-        pauses: vec![],
-        tester: Default::default(),
-        agents: None,
-        secy: None,
-        reactions: ReactionsPlan::default(),
+        ..StationPlan::new(mac.to_string(), mac, RATE)
     }
 }
 

@@ -21,7 +21,6 @@ use sluice::host::{
     Transport, TransportPlan, Udp,
 };
 use sluice::pfc::FlowControl;
-use sluice::schedule::LinePlan;
 use sluice::time::{Duration, Instant};
 use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, PrioritySet};
 use sluice::wire::ip::Ecn;
@@ -86,25 +85,13 @@ fn reaction() -> ReactionPlan {
 
 fn plan(flows: Vec<FlowPlan>) -> StationPlan {
     StationPlan {
-        name: "host".into(),
-        mac: HOST,
-        rate: LINK,
         flow_control: FlowControl::Pfc {
             send: PrioritySet::EMPTY,
             obey: PrioritySet::of(priority(3)),
         },
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
-        backlog: Duration::ZERO,
         flows,
-        expects: vec![],
-        senders: vec![],
-        receivers: vec![],
-        pauses: vec![],
-        tester: Default::default(),
-        agents: None,
-        secy: None,
         reactions: ReactionsPlan { sfc: None, qcn: Some(reaction()) },
+        ..StationPlan::new("host", HOST, LINK)
     }
 }
 

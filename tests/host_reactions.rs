@@ -21,7 +21,6 @@ use sluice::host::{
     SfcReaction, SfcmCounters, StationPlan, TcpPlan, TesterPlan, Transport, TransportPlan, Udp,
 };
 use sluice::pfc::FlowControl;
-use sluice::schedule::LinePlan;
 use sluice::time::{Duration, Instant};
 use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, PrioritySet};
 use sluice::wire::flow::FiveTuple;
@@ -81,22 +80,10 @@ fn plan(pause: SfcPause, flows: Vec<FlowPlan>) -> StationPlan {
     let sfc =
         SfcReaction { udp_port: PORT_DEFAULT, pause, longest: LONGEST, senders: Senders::Anybody };
     StationPlan {
-        name: "host".into(),
-        mac: HOST,
-        rate: LINK,
         flow_control: FlowControl::Pfc { send: PrioritySet::EMPTY, obey },
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
-        backlog: Duration::ZERO,
         flows,
-        expects: vec![],
-        senders: vec![],
-        receivers: vec![],
-        pauses: vec![],
-        tester: Default::default(),
-        agents: None,
-        secy: None,
         reactions: ReactionsPlan { sfc: Some(sfc), qcn: None },
+        ..StationPlan::new("host", HOST, LINK)
     }
 }
 

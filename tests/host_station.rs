@@ -10,11 +10,10 @@ use proptest::prelude::*;
 use sluice::frame::{BURST, Frame, LINE_OVERHEAD_BYTES};
 use sluice::host::plan::stream::MeterPlan;
 use sluice::host::{
-    COMMITTED_MAX, FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PlanError, Rate, ReactionsPlan,
-    Station, StationPlan, Tag, Udp,
+    COMMITTED_MAX, FlowId, FlowPlan, Headers, PauseAsk, PausePlan, PlanError, Rate, Station,
+    StationPlan, Tag, Udp,
 };
 use sluice::pfc::FlowControl;
-use sluice::schedule::LinePlan;
 use sluice::time::{Duration, Instant};
 use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, Pcp, PrioritySet, Quanta, Vid};
 use sluice::wire::ip::{self, Ecn};
@@ -43,25 +42,12 @@ fn flow(id: u32, p: u8, size: u32, rate: Rate) -> FlowPlan {
 
 fn plan(flows: Vec<FlowPlan>) -> StationPlan {
     StationPlan {
-        name: "host".into(),
-        mac: HOST,
-        rate: LINK,
         flow_control: FlowControl::Pfc {
             send: PrioritySet::EMPTY,
             obey: [3, 4].map(priority).into_iter().collect(),
         },
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
-        backlog: Duration::ZERO,
         flows,
-        expects: vec![],
-        senders: vec![],
-        receivers: vec![],
-        pauses: vec![],
-        tester: Default::default(),
-        agents: None,
-        secy: None,
-        reactions: ReactionsPlan::default(),
+        ..StationPlan::new("host", HOST, LINK)
     }
 }
 

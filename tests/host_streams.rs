@@ -14,11 +14,10 @@ use sluice::host::plan::stream::{
 };
 use sluice::host::probe::PROBE_ETHERTYPE;
 use sluice::host::{
-    FlowId, PlanError, Rate, ReactionsPlan, Recording, Station, StationPlan, StationSnapshot,
-    StreamState, TesterPlan,
+    FlowId, PlanError, Rate, Recording, Station, StationPlan, StationSnapshot, StreamState,
+    TesterPlan,
 };
 use sluice::pfc::FlowControl;
-use sluice::schedule::LinePlan;
 use sluice::time::{Duration, Instant};
 use sluice::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
 use sluice::wire::{mac_control, pfc};
@@ -66,25 +65,12 @@ fn storm(id: u32, rate: Rate) -> StreamPlan {
 
 fn plan(streams: Vec<StreamPlan>) -> StationPlan {
     StationPlan {
-        name: "host".into(),
-        mac: HOST,
-        rate: LINK,
         flow_control: FlowControl::Pfc {
             send: PrioritySet::EMPTY,
             obey: PrioritySet::of(priority(3)),
         },
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
-        backlog: Duration::ZERO,
-        flows: vec![],
-        expects: vec![],
-        senders: vec![],
-        receivers: vec![],
-        pauses: vec![],
         tester: TesterPlan { streams, ..TesterPlan::default() },
-        agents: None,
-        secy: None,
-        reactions: ReactionsPlan::default(),
+        ..StationPlan::new("host", HOST, LINK)
     }
 }
 

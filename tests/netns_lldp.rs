@@ -21,9 +21,7 @@ use sluice::discovery::{
 use sluice::dpdk::{
     DpdkPort, Eal, EalOptions, Memory, Pool, PoolOptions, PortOptions, SourcePort, TscClock,
 };
-use sluice::host::{ReactionsPlan, Station, StationPlan};
-use sluice::pfc::FlowControl;
-use sluice::schedule::LinePlan;
+use sluice::host::{Station, StationPlan};
 use sluice::time::Duration;
 use sluice::units::{BitsPerSec, Bytes, Mac, PrioritySet};
 use sluice::wire::lldp::Capabilities;
@@ -233,21 +231,9 @@ fn station(port: SourcePort) -> Station<SourcePort> {
     let (lldp, dcbx) = (Some(lldp), Some(dcbx));
     let agents = AgentsPlan { mac, rate, lldp, dcbx, measure: None, peer_delay: None, auto: None };
     let plan = StationPlan {
-        name: "station".into(),
-        mac,
-        rate,
-        flow_control: FlowControl::Off,
         shaper_burst: Bytes(3_000),
-        line: LinePlan::ETHERNET,
-        backlog: Duration::ZERO,
-        flows: vec![],
-        expects: vec![],
-        senders: vec![],
-        receivers: vec![],
-        pauses: vec![],
-        tester: Default::default(),
-        reactions: ReactionsPlan::default(),
         agents: Some(agents),
+        ..StationPlan::new("station", mac, rate)
     };
     Station::new(&plan, port).unwrap()
 }

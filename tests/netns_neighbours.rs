@@ -14,10 +14,7 @@ use sluice::dpdk::{
 };
 use sluice::host::neighbours::PingState;
 use sluice::host::plan::stream::InterfacePlan;
-use sluice::host::{ReactionsPlan, Station, StationPlan};
-use sluice::pfc::FlowControl;
-use sluice::schedule::LinePlan;
-use sluice::time::Duration;
+use sluice::host::{Station, StationPlan};
 use sluice::units::{BitsPerSec, Bytes, Mac, Vid};
 
 /// 10.0.N.2 and fd00:0:0:N::2, whose gateways end in 1.
@@ -34,22 +31,8 @@ fn interface(n: u8, vlans: &[(u16, u8)]) -> InterfacePlan {
 
 fn station(port: SourcePort) -> Station<SourcePort> {
     let mut plan = StationPlan {
-        name: "station".into(),
-        mac: Mac([2, 0, 0, 0, 0x30, 0]),
-        rate: BitsPerSec::gbps(1),
-        flow_control: FlowControl::Off,
         shaper_burst: Bytes(3_000),
-        line: LinePlan::ETHERNET,
-        backlog: Duration::ZERO,
-        flows: vec![],
-        expects: vec![],
-        senders: vec![],
-        receivers: vec![],
-        pauses: vec![],
-        tester: Default::default(),
-        agents: None,
-        secy: None,
-        reactions: ReactionsPlan::default(),
+        ..StationPlan::new("station", Mac([2, 0, 0, 0, 0x30, 0]), BitsPerSec::gbps(1))
     };
     plan.tester.interfaces = vec![interface(0, &[]), interface(1, &[(100, 3)])];
     Station::new(&plan, port).unwrap()

@@ -31,13 +31,11 @@ use sluice::host::plan::stream::{
     StreamPlan, TemplatePlan, Values,
 };
 use sluice::host::{
-    FlowId, Message, PauseAsk, PausePlan, Rate, ReactionsPlan, Recovery, RocePlan, SinkCounters,
-    Station, StationPlan, TcpPlan, TesterPlan, Transport, TransportPlan,
+    FlowId, Message, PauseAsk, PausePlan, Rate, Recovery, RocePlan, SinkCounters, Station,
+    StationPlan, TcpPlan, TesterPlan, Transport, TransportPlan,
 };
-use sluice::pfc::FlowControl;
 use sluice::port::Port;
 use sluice::runtime::{LossWatch, Mesh, mesh};
-use sluice::schedule::LinePlan;
 use sluice::switch::{FastCnpPlan, QuantizedPlan, QueuePairs, SourceQp, Switch};
 use sluice::time::{Duration, Instant};
 use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, PortId, Priority, PrioritySet, Quanta};
@@ -163,22 +161,9 @@ fn answered(id: u32, kind: Transport) -> TransportPlan {
 
 fn station(n: u8, senders: &[TransportPlan], receivers: &[TransportPlan]) -> StationPlan {
     StationPlan {
-        name: "host".into(),
-        mac: Mac([2, 0, 0, 0, 0, n]),
-        rate: BitsPerSec::gbps(100),
-        flow_control: FlowControl::Off,
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
-        backlog: Duration::ZERO,
-        flows: vec![],
-        expects: vec![],
         senders: senders.to_vec(),
         receivers: receivers.to_vec(),
-        pauses: vec![],
-        tester: TesterPlan::default(),
-        agents: None,
-        secy: None,
-        reactions: ReactionsPlan::default(),
+        ..StationPlan::new("host", Mac([2, 0, 0, 0, 0, n]), BitsPerSec::gbps(100))
     }
 }
 

@@ -17,9 +17,7 @@ use sluice::host::{
     FlowId, FlowPlan, Headers, Rate, ReactionsPlan, RocePlan, SfcPause, SfcReaction, Station,
     StationPlan, TcpPlan, TesterPlan, Transport, TransportPlan, Udp,
 };
-use sluice::pfc::FlowControl;
 use sluice::port::Port;
-use sluice::schedule::LinePlan;
 use sluice::time::{Duration, Instant};
 use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, Priority};
 use sluice::wire::flow::FiveTuple;
@@ -111,29 +109,19 @@ fn plan(pause: SfcPause) -> StationPlan {
         ..ReactionPlan::standard()
     };
     StationPlan {
-        name: "host".into(),
-        mac: HOST,
-        rate: BitsPerSec::gbps(100),
-        flow_control: FlowControl::Off,
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
         backlog: Duration::from_micros(1),
         flows: vec![flow(1), flow(2)],
-        expects: vec![],
         senders: vec![
             answered(3, Transport::Roce(RocePlan::new(qp(2), qp(3)))),
             answered(4, Transport::TcpLike(TcpPlan::new(77, 9))),
         ],
-        receivers: vec![],
-        pauses: vec![],
         tester: TesterPlan {
             streams: vec![stream(5)],
             start: Some(Instant::ZERO),
             ..TesterPlan::default()
         },
-        agents: None,
-        secy: None,
         reactions: ReactionsPlan { sfc: Some(sfc), qcn: Some(qcn) },
+        ..StationPlan::new("host", HOST, BitsPerSec::gbps(100))
     }
 }
 

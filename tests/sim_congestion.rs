@@ -7,8 +7,7 @@ mod plan;
 use plan::Pipeline;
 use sluice::congestion::DcqcnPlan;
 use sluice::host::{
-    FlowId, Message, ReactionsPlan, RocePlan, StationPlan, StationSnapshot, TcpPlan, Transport,
-    TransportPlan,
+    FlowId, Message, RocePlan, StationPlan, StationSnapshot, TcpPlan, Transport, TransportPlan,
 };
 use sluice::pfc::FlowControl;
 use sluice::schedule::LinePlan;
@@ -57,25 +56,13 @@ fn roce(n: u16, dcqcn: Option<DcqcnPlan>) -> Transport {
 
 fn host(n: u16, senders: Vec<TransportPlan>, receivers: Vec<TransportPlan>) -> NodeKind {
     NodeKind::Host(StationPlan {
-        name: format!("h{n}"),
-        mac: mac(n),
-        rate: RATE,
         flow_control: FlowControl::Pfc {
             send: PrioritySet::EMPTY,
             obey: PrioritySet::of(Priority::ALL[3]),
         },
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
-        backlog: Duration::ZERO,
-        flows: vec![],
-        expects: vec![],
         senders,
         receivers,
-        pauses: vec![],
-        tester: Default::default(),
-        agents: None,
-        secy: None,
-        reactions: ReactionsPlan::default(),
+        ..StationPlan::new(format!("h{n}"), mac(n), RATE)
     })
 }
 

@@ -2,7 +2,7 @@
 
 import tempfile
 
-from . import cost, frames, generate, headroom, instructions, sim
+from . import congestion, cost, frames, generate, headroom, instructions, sim
 from .contestants import Ovs, Sluice, SluiceSwitch, Testpmd, build
 from .machine import hugepages
 from .machine import two_cpus as _two_cpus
@@ -129,6 +129,7 @@ CASES = {
     "gen-pace": generate.pace,
     "responder": headroom.responder,
     "measuring": headroom.measuring,
+    "congestion": congestion.run,
     "sim": sim.run,
     "cpu": cost.run,
     "instructions": instructions.run,

@@ -30,9 +30,7 @@ use sluice::dpdk::{
 };
 use sluice::host::plan::stream::{Limit, Pace, Path, Payload, Sizes, StreamPlan, TemplatePlan};
 use sluice::host::{FlowId, Rate, Station, StationPlan, TesterPlan};
-use sluice::pfc::FlowControl;
 use sluice::runtime::{LossWatch, Mesh, mesh};
-use sluice::schedule::LinePlan;
 use sluice::switch::{StaticEntry, Switch};
 use sluice::time::Duration;
 use sluice::units::{BitsPerSec, Bytes, Mac, PortId, Priority, Vid};
@@ -154,21 +152,11 @@ fn station(port: SourcePort) -> Station<SourcePort> {
         seed: 1,
     };
     let plan = StationPlan {
-        name: "asker".into(),
-        mac,
-        rate: BitsPerSec::gbps(100),
-        flow_control: FlowControl::Off,
         shaper_burst: Bytes(131_072),
-        line: LinePlan::ETHERNET,
         backlog: Duration::from_millis(5),
-        flows: vec![],
-        expects: vec![],
-        senders: vec![],
-        receivers: vec![],
-        pauses: vec![],
         tester: TesterPlan { streams: vec![stream], ..TesterPlan::default() },
         agents: Some(agents::initiator(mac, "asker")),
-        reactions: sluice::host::ReactionsPlan::default(),
+        ..StationPlan::new("asker", mac, BitsPerSec::gbps(100))
     };
     Station::new(&plan, port).unwrap_or_else(|error| refuse(&error.to_string()))
 }

@@ -179,7 +179,10 @@ fn flows(plan: Option<SwitchPlan>, polls: u64, burst: u8) -> u64 {
     }
     if let Some(sw) = &mut sw {
         let snap = sw.snapshot(now);
-        assert!(snap.balance().holds() && snap.drops().total() == 0, "{snap:?}");
+        let told = snap.congestion.as_ref().and_then(|all| all.proxy.as_ref());
+        // What comes from one host in this bench is more than the proxy takes of messages.
+        let messages = told.map_or(0, |proxy| proxy.counters.too_many);
+        assert!(snap.balance().holds() && snap.drops().total() == messages, "{snap:?}");
         if let Some(sfc) = snap.congestion.and_then(|all| all.sfc) {
             assert_eq!(sfc.streams, FLOWS, "all are tracked: {:?}", sfc.counters);
             eprintln!("{:?}", sfc.counters);

@@ -263,6 +263,29 @@ impl StationPlan {
         self.line.and(self.secy.as_ref().map_or(0, |secy| secy.line_overhead()))
     }
 
+    /// A station that is on its link and does nothing.
+    #[must_use]
+    pub fn new(name: impl Into<String>, mac: Mac, rate: BitsPerSec) -> Self {
+        Self {
+            name: name.into(),
+            mac,
+            rate,
+            flow_control: FlowControl::Off,
+            shaper_burst: Bytes(0),
+            line: LinePlan::ETHERNET,
+            backlog: Duration::ZERO,
+            flows: Vec::new(),
+            expects: Vec::new(),
+            senders: Vec::new(),
+            receivers: Vec::new(),
+            pauses: Vec::new(),
+            tester: TesterPlan::default(),
+            agents: None,
+            secy: None,
+            reactions: ReactionsPlan::default(),
+        }
+    }
+
     /// Whether the plan can be run as it is.
     ///
     /// # Errors

@@ -11,12 +11,14 @@ use crate::stats::{CongestionSnapshot, PortSnapshot};
 /// Counters by name.
 type Counters = BTreeMap<String, u64>;
 
-/// Counters of source flow control, its proxy, and notifications; those of features that are off are
-/// not there.
+/// Counters of Source Flow Control, its proxy, isolation and notifications; those of features that are
+/// off are not there.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CongestionSummary {
     /// Of the whole switch.
     pub switch: Counters,
+    /// Flows in its tables now.
+    pub tables: Counters,
     /// By port.
     pub ports: BTreeMap<String, Counters>,
 }
@@ -24,38 +26,19 @@ pub struct CongestionSummary {
 impl CongestionSummary {
     /// What a snapshot says; `ports` name its ports.
     pub(super) fn new(of: &CongestionSnapshot, ports: &[PortSnapshot]) -> Self {
-        let mut switch = Counters::new();
-        let mut by_port = vec![Counters::new(); ports.len()];
-        if let Some(sfc) = &of.sfc {
-            add(&mut switch, sfc.counters.iter());
-            add(&mut switch, [("sfc_streams", sfc.streams)].into_iter());
-            for (n, port) in by_port.iter_mut().enumerate() {
-                add(port, sfc.of_port(n).iter());
-            }
+        let by_port = ports.iter().enumerate();
+        let by_port = by_port.map(|(n, port)| (port.name.clone(), counters(of.of_port(n))));
+        Self {
+            switch: counters(of.of_switch()),
+            tables: counters(of.tables()),
+            ports: by_port.filter(|(_, of)| !of.is_empty()).collect(),
         }
-        if let Some(proxy) = &of.proxy {
-            add(&mut switch, proxy.counters.iter());
-            for (port, counters) in by_port.iter_mut().zip(&proxy.ports) {
-                add(port, counters.iter());
-            }
-        }
-        if let Some(cnp) = &of.fast_cnp {
-            add(&mut switch, cnp.iter());
-        }
-        if let Some(qcn) = &of.qcn {
-            add(&mut switch, qcn.total().iter());
-            for (port, queues) in by_port.iter_mut().zip(&qcn.queues) {
-                queues.iter().for_each(|queue| add(port, queue.iter()));
-            }
-        }
-        let names = ports.iter().map(|port| port.name.clone());
-        Self { switch, ports: names.zip(by_port).filter(|(_, of)| !of.is_empty()).collect() }
     }
 
     /// What has happened, as a table.
     pub(super) fn table(&self) -> Table {
         let mut table = Table::new([("congestion", Left), ("port", Left), ("count", Right)]);
-        let whole = self.switch.iter().map(|of| ("", of));
+        let whole = self.switch.iter().chain(&self.tables).map(|of| ("", of));
         let ports =
             self.ports.iter().flat_map(|(name, of)| of.iter().map(|of| (name.as_str(), of)));
         for (port, (name, n)) in whole.chain(ports).filter(|(_, (_, n))| **n > 0) {
@@ -65,9 +48,8 @@ impl CongestionSummary {
     }
 }
 
-/// Adds counters to those of the same names.
-fn add(to: &mut Counters, counters: impl Iterator<Item = (&'static str, u64)>) {
-    counters.for_each(|(name, n)| *to.entry(name.to_owned()).or_default() += n);
+fn counters(of: impl Iterator<Item = (&'static str, u64)>) -> Counters {
+    of.map(|(name, n)| (name.to_owned(), n)).collect()
 }
 
 #[cfg(test)]

@@ -171,7 +171,19 @@ impl Collector for Snapshot {
                 .iter()
                 .map(|(reason, n)| ([("port", port.name.as_str()), ("reason", reason.as_str())], n))
         });
-        family(&mut encoder, &("drops", Counter, "Frames dropped, by reason", |n| *n), drops)
+        family(&mut encoder, &("drops", Counter, "Frames dropped, by reason", |n| *n), drops)?;
+        let Some(congestion) = &summary.congestion else { return Ok(()) };
+        let counted = congestion.switch.iter().map(|(name, n)| ([("counter", name.as_str())], n));
+        let what = "What the switch did about congesting flows, by counter";
+        family(&mut encoder, &("congestion", Counter, what, |n| *n), counted)?;
+        let flows = congestion.tables.iter().map(|(name, n)| ([("table", name.as_str())], n));
+        let what = "Flows in the tables of congesting flows";
+        family(&mut encoder, &("congestion_flows", Gauge, what, |n| *n), flows)?;
+        let by_port = congestion.ports.iter().flat_map(|(port, of)| {
+            of.iter().map(|(name, n)| ([("port", port.as_str()), ("counter", name.as_str())], n))
+        });
+        let what = "What a port did about congesting flows, by counter";
+        family(&mut encoder, &("port_congestion", Counter, what, |n| *n), by_port)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Stars for tests: hosts h0, h1, ... that send to host r through switch s.
 
 use super::{DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
-use crate::host::{FlowId, FlowPlan, Headers, Rate, ReactionsPlan, StationPlan, Tag};
+use crate::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Tag};
 use crate::pfc::FlowControl;
 use crate::schedule::LinePlan;
 use crate::switch::testworld::{self, host};
@@ -30,25 +30,14 @@ fn station(n: u8, name: String, to: Option<u8>, frames: u64, expects: Vec<FlowId
         frames: Some(frames),
     };
     StationPlan {
-        name,
-        mac: host(n),
-        rate: RATE,
         flow_control: FlowControl::Pfc {
             send: PrioritySet::EMPTY,
             obey: PrioritySet::of(LOSSLESS),
         },
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
         backlog: Duration::MAX,
         flows: to.map(flow).into_iter().collect(),
         expects,
-        senders: vec![],
-        receivers: vec![],
-        pauses: vec![],
-        tester: Default::default(),
-        agents: None,
-        secy: None,
-        reactions: ReactionsPlan::default(),
+        ..StationPlan::new(name, host(n), RATE)
     }
 }
 

@@ -2,6 +2,8 @@
 //! congestion notifications and of quantized ones. Names are those of managed objects where there are
 //! any.
 
+use std::collections::BTreeMap;
+
 use super::IsolationSnapshot;
 use crate::units::PRIORITIES;
 
@@ -235,7 +237,52 @@ impl QcnSnapshot {
     }
 }
 
+/// Counters of one name as one.
+fn summed(
+    all: impl Iterator<Item = (&'static str, u64)>,
+) -> impl Iterator<Item = (&'static str, u64)> {
+    let mut sums = BTreeMap::new();
+    all.for_each(|(name, n)| *sums.entry(name).or_insert(0) += n);
+    sums.into_iter()
+}
+
 impl CongestionSnapshot {
+    /// Each counter of the whole switch, by its name: what is counted by queue or port alone is summed up.
+    /// Those of what is not run are not there.
+    pub fn of_switch(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let sfc = self.sfc.iter().flat_map(|sfc| sfc.counters.iter());
+        let proxy = self.proxy.iter().flat_map(|proxy| {
+            proxy.counters.iter().chain(proxy.ports.iter().flat_map(|port| port.iter()))
+        });
+        let cnp = self.fast_cnp.iter().flat_map(|cnp| cnp.iter());
+        let qcn = self.qcn.iter().flat_map(|of| of.queues.iter().flatten());
+        let qcn = qcn.flat_map(|queue| queue.iter());
+        let isolation = self
+            .isolation
+            .iter()
+            .flat_map(|of| of.counters.iter().chain(of.ports.iter().flat_map(|port| port.iter())));
+        summed(sfc.chain(proxy).chain(cnp).chain(qcn).chain(isolation))
+    }
+
+    /// As [`Self::of_switch`], of one port by its number.
+    pub fn of_port(&self, port: usize) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let sfc = self.sfc.iter().filter_map(move |sfc| sfc.queues.get(port)).flatten();
+        let proxy = self.proxy.iter().filter_map(move |proxy| proxy.ports.get(port));
+        let qcn = self.qcn.iter().filter_map(move |qcn| qcn.queues.get(port)).flatten();
+        let isolation = self.isolation.iter().filter_map(move |of| of.ports.get(port));
+        let sfc = sfc.flat_map(|queue| queue.iter());
+        let proxy = proxy.flat_map(|port| port.iter());
+        let qcn = qcn.flat_map(|queue| queue.iter());
+        summed(sfc.chain(proxy).chain(qcn).chain(isolation.flat_map(|port| port.iter())))
+    }
+
+    /// How many flows each table has now, by its name.
+    pub fn tables(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let sfc = self.sfc.as_ref().map(|sfc| ("sfc_streams", sfc.streams));
+        let isolation = self.isolation.as_ref().map(|of| ("ci_streams", of.streams));
+        sfc.into_iter().chain(isolation)
+    }
+
     /// Adds what another worker of the same switch counted.
     pub fn add(&mut self, other: &Self) {
         if let (Some(a), Some(b)) = (&mut self.sfc, &other.sfc) {
@@ -291,6 +338,7 @@ impl CongestionSnapshot {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{CimCounters, IsolationCounters};
     use super::*;
 
     fn snapshot(n: u64) -> CongestionSnapshot {
@@ -304,10 +352,31 @@ mod tests {
     fn workers_add_up_and_what_was_before_is_taken_off() {
         let mut sum = snapshot(3);
         sum.add(&snapshot(4));
-        assert_eq!(sum.sfc.as_ref().unwrap().of_port(0).transmitted_sfcms, 56);
-        assert_eq!(sum.sfc.as_ref().unwrap().of_port(1), SfcQueueCounters::default());
+        let of_port: Vec<_> = sum.of_port(0).collect();
+        assert_eq!(of_port, [("sfcTransmittedSFCMs", 56), ("sfc_congesting", 56)]);
+        assert_eq!(sum.of_port(1).count(), 0);
         let since = sum.since(&snapshot(5)).sfc.unwrap();
         assert_eq!((since.counters.transmitted_sfcms, since.streams), (16, 7));
+    }
+
+    #[test]
+    fn a_switch_has_what_its_ports_counted_and_what_it_isolated() {
+        let ports = |n| vec![CimCounters { sent: n, received: 1 }; 2];
+        let counters = IsolationCounters { isolated_frames: 5, ..IsolationCounters::default() };
+        let isolation =
+            IsolationSnapshot { counters, streams: 9, ports: ports(3), queues: Vec::new() };
+        let proxied = ProxyPortCounters { accepted: 2, ..ProxyPortCounters::default() };
+        let proxy = ProxySnapshot { ports: vec![proxied; 2], ..ProxySnapshot::default() };
+        let queue = QcnCounters { transmitted_cnms: 1, ..QcnCounters::default() };
+        let qcn = QcnSnapshot { queues: vec![[queue; PRIORITIES]; 2] };
+        let (isolation, proxy, qcn) = (Some(isolation), Some(proxy), Some(qcn));
+        let all = CongestionSnapshot { isolation, proxy, qcn, ..CongestionSnapshot::default() };
+        let of: BTreeMap<_, _> = all.of_switch().collect();
+        assert_eq!((of["ci_isolated_frames"], of["ci_cim_sent"], of["ci_cim_received"]), (5, 6, 2));
+        assert_eq!((of["sfc_proxy_accepted"], of["cpTransmittedCnms"]), (4, 16));
+        let of: BTreeMap<_, _> = all.of_port(1).collect();
+        assert_eq!((of["ci_cim_sent"], of["sfc_proxy_accepted"], of["qcn_samples"]), (3, 2, 0));
+        assert_eq!(all.tables().collect::<Vec<_>>(), [("ci_streams", 9)]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::Switch;
 use super::congested::Placed;
 use super::port_state::Queued;
-use crate::buffer::SharedLimit;
+use crate::buffer::{Charge, SharedLimit};
 use crate::congestion::{MarkAt, NotEct, Verdict, marks};
 use crate::frame::Frame;
 use crate::pfc::StormAction;
@@ -79,8 +79,9 @@ impl<W: World> Switch<W> {
         to: usize,
         priority: Priority,
         placed: Placed,
-        item: Queued<W::Frame>,
+        (frame, charge, ingress): (W::Frame, Charge, PortId),
     ) {
+        let item = Queued::new(frame, charge, ingress, placed);
         let class = placed.class;
         let len = item.frame.wire_len();
         let length = self.ports[to].scheduler.bytes(class) + u64::from(len);

@@ -4,7 +4,6 @@ use super::Switch;
 use super::classify::{Class, Meta, classify, classify_usual};
 use super::congested::Placed;
 use super::fdb::{Key, Learnt};
-use super::port_state::Queued;
 use super::shortcut::{Decision, Flow};
 use crate::buffer::{Admission, Crossing, Refusal};
 use crate::frame::{Burst, Frame};
@@ -185,13 +184,7 @@ impl<W: World> Switch<W> {
                 if let Some(crossing) = crossed {
                     self.on_crossing(now, ingress, charge.group(), crossing);
                 }
-                self.enqueue(
-                    now,
-                    to,
-                    priority,
-                    placed,
-                    Queued::new(frame, charge, ingress, placed),
-                );
+                self.enqueue(now, to, priority, placed, (frame, charge, ingress));
             }
             Admission::Refused(refusal) => self.refused(now, at, priority, refusal),
         }
@@ -280,13 +273,7 @@ impl<W: World> Switch<W> {
         }
         match local {
             Some(to) => {
-                self.enqueue(
-                    now,
-                    to,
-                    priority,
-                    placed,
-                    Queued::new(frame, charge, ingress, placed),
-                );
+                self.enqueue(now, to, priority, placed, (frame, charge, ingress));
             }
             None => self.hand_over(now, at, Transit { frame, charge, egress, ingress, priority }),
         }
@@ -335,13 +322,7 @@ impl<W: World> Switch<W> {
         };
         match verdict {
             Ok(placed) => {
-                self.enqueue(
-                    now,
-                    to,
-                    priority,
-                    placed,
-                    Queued::new(frame, charge, ingress, placed),
-                );
+                self.enqueue(now, to, priority, placed, (frame, charge, ingress));
             }
             Err(reason) => {
                 self.count_drop(now, to, Some(priority), reason);

@@ -2,9 +2,8 @@
 
 use super::plan::{FlowKind, FlowPlan, Obeys, PortPlan, TestPlan};
 use crate::host::plan::stream::{MeterPlan, Path, StreamPlan};
-use crate::host::{ReactionsPlan, StationPlan, TesterPlan, TransportPlan};
+use crate::host::{StationPlan, TesterPlan, TransportPlan};
 use crate::pfc::FlowControl;
-use crate::schedule::LinePlan;
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Mac, PrioritySet};
 
@@ -83,23 +82,16 @@ fn one(test: &TestPlan, n: usize, rate: BitsPerSec, how: Punctuality) -> Station
         pause_delay: port.pause_delay,
         interfaces: port.interfaces.clone(),
     };
+    let mac = address(port, &senders, &receivers);
     StationPlan {
-        name: port.name.clone(),
-        mac: address(port, &senders, &receivers),
-        rate,
         flow_control: flow_control(port),
         shaper_burst: rate.bytes_in(how.late),
-        line: LinePlan::ETHERNET,
         backlog: how.backlog,
-        flows: Vec::new(),
         expects: probed().map(|s| s.id).collect(),
         senders,
         receivers,
-        pauses: Vec::new(),
         tester,
-        agents: None,
-        secy: None,
-        reactions: ReactionsPlan::default(),
+        ..StationPlan::new(port.name.clone(), mac, rate)
     }
 }
 

@@ -2,9 +2,7 @@
 //! two switches that have one lossless priority.
 
 use sluice::buffer::{BufferPlan, GroupKind, GroupPlan, GroupUsage, SharedLimit};
-use sluice::host::{
-    FlowId, FlowPlan, Headers, PauseAsk, PausePlan, Rate, ReactionsPlan, StationPlan, Udp,
-};
+use sluice::host::{FlowId, FlowPlan, Headers, PauseAsk, PausePlan, Rate, StationPlan, Udp};
 use sluice::pfc::{FlowControl, PfcPlan};
 use sluice::schedule::{ClassPlan, LinePlan, SchedulePlan};
 use sluice::sim::{
@@ -202,22 +200,12 @@ impl Net {
         };
         let to_here = |m: &usize| self.hosts[*m].flow.is_some_and(|f| f.to == n);
         let mut node = NodePlan::new(NodeKind::Host(StationPlan {
-            name: format!("h{n}"),
-            mac: mac(n),
-            rate: host.rate,
             flow_control: FlowControl::Pfc { send: PrioritySet::EMPTY, obey },
-            shaper_burst: Bytes(0),
             line: self.line,
-            backlog: Duration::ZERO,
             flows: host.flow.map(|flow| flow_plan(n, flow)).into_iter().collect(),
             expects: (0..self.hosts.len()).filter(to_here).map(|m| FlowId(m as u32)).collect(),
-            senders: vec![],
-            receivers: vec![],
             pauses: if host.blocks { vec![blocks] } else { vec![] },
-            tester: Default::default(),
-            agents: None,
-            secy: None,
-            reactions: ReactionsPlan::default(),
+            ..StationPlan::new(format!("h{n}"), mac(n), host.rate)
         }));
         node.control_len = self.pause;
         node

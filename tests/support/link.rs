@@ -5,13 +5,12 @@ use std::collections::BinaryHeap;
 
 use sluice::frame::Frame;
 use sluice::host::{
-    FlowId, ReactionsPlan, RocePlan, Station, StationPlan, StationSnapshot, Tag, TcpPlan,
-    Transport, TransportPlan,
+    FlowId, RocePlan, Station, StationPlan, StationSnapshot, Tag, TcpPlan, Transport, TransportPlan,
 };
 use sluice::pfc::FlowControl;
 use sluice::schedule::{Line, LinePlan};
 use sluice::time::{Duration, Instant};
-use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, Pcp, Priority, PrioritySet, Quanta, Vid};
+use sluice::units::{BitsPerSec, Dscp, Mac, Pcp, Priority, PrioritySet, Quanta, Vid};
 use sluice::wire::ip::{self, Ecn};
 use sluice::wire::roce::{Opcode, U24};
 use sluice::wire::{mac_control, pfc, roce, udp, vlan};
@@ -83,22 +82,10 @@ pub fn on_line(size: u32) -> Duration {
 
 pub fn station(n: usize, senders: &[TransportPlan], receivers: &[TransportPlan]) -> StationPlan {
     StationPlan {
-        name: format!("host{n}"),
-        mac: mac(n),
-        rate: LINK,
         flow_control: FlowControl::Pfc { send: PrioritySet::EMPTY, obey: PrioritySet::ALL },
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
-        backlog: Duration::ZERO,
-        flows: vec![],
-        expects: vec![],
         senders: senders.to_vec(),
         receivers: receivers.to_vec(),
-        pauses: vec![],
-        tester: Default::default(),
-        agents: None,
-        secy: None,
-        reactions: ReactionsPlan::default(),
+        ..StationPlan::new(format!("host{n}"), mac(n), LINK)
     }
 }
 

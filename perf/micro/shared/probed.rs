@@ -3,10 +3,9 @@
 
 use sluice::host::plan::stream::MeterPlan;
 use sluice::host::probe::{PROBE_LEN, Probe};
-use sluice::host::{FlowId, ReactionsPlan, StationPlan, StationSnapshot};
+use sluice::host::{FlowId, StationPlan, StationSnapshot};
 use sluice::pfc::FlowControl;
-use sluice::schedule::LinePlan;
-use sluice::time::{Duration, Instant};
+use sluice::time::Instant;
 use sluice::units::*;
 
 /// Where the probe is: behind Ethernet, IPv4 and UDP.
@@ -17,22 +16,9 @@ pub fn sink(flows: u32) -> StationPlan {
     let ids: Vec<_> = (0..flows).map(FlowId).collect();
     let streams = ids.iter().map(|id| (*id, Priority::ALL[3])).collect();
     let mut plan = StationPlan {
-        name: "sink".into(),
-        mac: Mac([2, 0, 0, 0, 1, 0]),
-        rate: BitsPerSec::gbps(100),
         flow_control: FlowControl::Pfc { send: PrioritySet::ALL, obey: PrioritySet::ALL },
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
-        backlog: Duration::ZERO,
-        flows: vec![],
         expects: ids,
-        senders: vec![],
-        receivers: vec![],
-        pauses: vec![],
-        tester: Default::default(),
-        agents: None,
-        secy: None,
-        reactions: ReactionsPlan::default(),
+        ..StationPlan::new("sink", Mac([2, 0, 0, 0, 1, 0]), BitsPerSec::gbps(100))
     };
     plan.tester.meter = Some(MeterPlan { streams, control: vec![] });
     plan

@@ -4,9 +4,7 @@
 use sluice::host::plan::stream::{
     Checksum, Covered, Edit, Limit, Pace, Path, Payload, Sizes, StreamPlan, TemplatePlan, Values,
 };
-use sluice::host::{FlowId, Rate, ReactionsPlan, StationPlan, TesterPlan};
-use sluice::pfc::FlowControl;
-use sluice::schedule::LinePlan;
+use sluice::host::{FlowId, Rate, StationPlan, TesterPlan};
 use sluice::time::Duration;
 use sluice::units::{BitsPerSec, Bytes, Mac, Priority};
 
@@ -16,23 +14,11 @@ pub const ID: FlowId = FlowId(1);
 /// A station on a link faster than any processor, that sends the stream.
 pub fn station(rate: Rate) -> StationPlan {
     StationPlan {
-        name: "generator".into(),
-        mac: Mac([2, 0, 0, 0, 0, 1]),
-        rate: BitsPerSec::gbps(400),
-        flow_control: FlowControl::Off,
         // It may catch up with 2.6 microseconds, which is a burst of the shortest frames and more.
         shaper_burst: Bytes(131_072),
-        line: LinePlan::ETHERNET,
         backlog: Duration::from_millis(5),
-        flows: vec![],
-        expects: vec![],
-        senders: vec![],
-        receivers: vec![],
-        pauses: vec![],
         tester: TesterPlan { streams: vec![stream(rate)], ..TesterPlan::default() },
-        agents: None,
-        secy: None,
-        reactions: ReactionsPlan::default(),
+        ..StationPlan::new("generator", Mac([2, 0, 0, 0, 0, 1]), BitsPerSec::gbps(400))
     }
 }
 

@@ -3,9 +3,7 @@
 use super::DemoArgs;
 use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use crate::frame::{BURST, LINE_OVERHEAD_BYTES};
-use crate::host::{
-    COMMITTED_MAX, FlowId, FlowPlan, Headers, Rate, ReactionsPlan, StationPlan, Tag, Udp,
-};
+use crate::host::{COMMITTED_MAX, FlowId, FlowPlan, Headers, Rate, StationPlan, Tag, Udp};
 use crate::pfc::{FlowControl, PfcPlan};
 use crate::schedule::{ClassPlan, LinePlan, SchedulePlan};
 use crate::switch::{
@@ -245,22 +243,12 @@ impl Setup {
         let obeys = FlowControl::Pfc { send: PrioritySet::EMPTY, obey: PrioritySet::of(LOSSLESS) };
         let receives = n == self.senders;
         StationPlan {
-            name: format!("host{n}"),
-            mac: host(n),
-            rate: self.rate,
             flow_control: if pfc { obeys } else { FlowControl::Off },
             shaper_burst: self.shaper_burst(),
-            line: LinePlan::ETHERNET,
             backlog: self.leash(),
             flows: if receives { vec![] } else { self.flows(n) },
             expects: if receives { (0..self.senders).flat_map(flow_ids).collect() } else { vec![] },
-            senders: vec![],
-            receivers: vec![],
-            pauses: vec![],
-            tester: Default::default(),
-            agents: None,
-            secy: None,
-            reactions: ReactionsPlan::default(),
+            ..StationPlan::new(format!("host{n}"), host(n), self.rate)
         }
     }
 

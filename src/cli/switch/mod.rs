@@ -4,6 +4,7 @@ mod session;
 mod telemetry;
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ use crate::report::{self, AgentsSummary, Live, Summary};
 use crate::runtime::control::{self, ControlSocket};
 use crate::runtime::real::{self, RealError, RealPort, RealSwitch, RealWorker, Running};
 use crate::runtime::{Idle, StartError};
+use crate::switch::SwitchPlan;
 use crate::units::PortId;
 use session::Session;
 
@@ -99,10 +101,11 @@ enum IdleArg {
 /// Bad input for what the file or an argument asks and cannot have; else the machine lacks
 /// something.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let (file, warnings) = config::load(&args.file, &Machine::this()).map_err(bad_input)?;
+    let (mut file, warnings) = config::load(&args.file, &Machine::this()).map_err(bad_input)?;
     for warning in warnings {
         tracing::warn!("{}", warning.line(&args.file.display().to_string()));
     }
+    seed(&mut file.plan);
     let stop = stop_on_signals()?;
     let what = real_switch(&file, args.idle);
     let eal = Eal::start(&eal_options(&file, &args, &what)).map_err(classify)?;
@@ -117,6 +120,15 @@ pub fn run(args: Args) -> Result<ExitCode> {
     // Agents end with their workers. One that is gone has nothing to tell.
     let agents = session.agents().unwrap_or_default();
     finish(&args, running, agents)
+}
+
+/// Draws a seed where the file names none: whoever knew it could aim flows at one place of a table.
+fn seed(plan: &mut SwitchPlan) {
+    if plan.seed == 0 {
+        // The standard library's tables are seeded by the system, too.
+        plan.seed = RandomState::new().hash_one(plan.name.as_str());
+        config::seed_congestion(&mut plan.congestion, plan.seed);
+    }
 }
 
 fn eal_options(file: &SwitchFile, args: &Args, what: &RealSwitch) -> EalOptions {

@@ -93,7 +93,9 @@ pub struct Switch {
     /// the headroom, three times. Virtual devices may need to be told of longer frames
     /// (`framesz` of net_af_packet).
     pub max_frame: Option<Size>,
-    /// The seed of what is drawn by chance (ECN marking). Default: `0`, so that runs repeat.
+    /// The seed of what is drawn by chance (ECN marking), and of where tables keep flows. Default: `0`, for
+    /// which a switch on real ports draws one when it starts, so that nobody can know it; labs have their
+    /// own, so that runs repeat.
     #[serde(default)]
     pub seed: u64,
 }

@@ -45,7 +45,7 @@ fn points_watch_what_pfc_protects_by_the_rate_of_each_port() {
     // What is monitored from some time on at run time has its numbers already.
     assert!(sfc.monitors[1].iter().all(Option::is_some));
     assert_eq!((sfc.form, sfc.from), (SfcmForm::Simplified, SfcmFrom::Swapped));
-    assert_eq!((sfc.transmit_priority.get(), sfc.dscp.get()), (7, 48));
+    assert_eq!((sfc.transmit_priority.get(), sfc.dscp.get()), (7, 56));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::report::{
 };
 use crate::runtime::{NicCounters, RunSnapshot};
 use crate::sim::{NodeId, NodePlan};
-use crate::stats::{CongestionSnapshot, SwitchSnapshot};
+use crate::stats::SwitchSnapshot;
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, PortId, Priority, PriorityGroup};
 
@@ -183,7 +183,6 @@ pub(super) fn switch<'a>(
     agents: (&NodeAgents, Instant),
 ) -> SwitchOutcome {
     let nics = vec![NicCounters::default(); snapshot.ports.len()];
-    let congestion = snapshot.congestion.as_deref().map(counted).unwrap_or_default();
     let lossless_lost = recorder.lossless_lost(id);
     let run = RunSnapshot { switch: snapshot, nics, lossless_lost, workers: 1 };
     let summary = Summary::new(&run, elapsed);
@@ -200,6 +199,7 @@ pub(super) fn switch<'a>(
             steps: found.steps,
         }
     };
+    let congestion = summary.congestion.into_iter().flat_map(|of| of.switch);
     SwitchOutcome {
         name: summary.name,
         ports: summary.ports.into_iter().enumerate().map(port).collect(),
@@ -208,32 +208,8 @@ pub(super) fn switch<'a>(
         balance: summary.balance,
         shared_pool: summary.shared_pool,
         storms: summary.storms,
-        congestion,
+        congestion: congestion.filter(|(_, n)| *n > 0).collect(),
     }
-}
-
-/// All counters of a switch about congestion that are not 0; those of ports and queues summed up.
-fn counted(c: &CongestionSnapshot) -> BTreeMap<String, u64> {
-    let mut found = BTreeMap::new();
-    let mut add = |(name, n): (&'static str, u64)| {
-        if n > 0 {
-            *found.entry(name.to_owned()).or_insert(0) += n;
-        }
-    };
-    if let Some(sfc) = &c.sfc {
-        sfc.counters.iter().for_each(&mut add);
-    }
-    if let Some(proxy) = &c.proxy {
-        proxy.counters.iter().for_each(&mut add);
-        proxy.ports.iter().flat_map(|port| port.iter()).for_each(&mut add);
-    }
-    if let Some(cnp) = &c.fast_cnp {
-        cnp.iter().for_each(&mut add);
-    }
-    if let Some(qcn) = &c.qcn {
-        qcn.total().iter().for_each(&mut add);
-    }
-    found
 }
 
 fn group(group: PriorityGroup, onset: &Onset) -> GroupOutcome {

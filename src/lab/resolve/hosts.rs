@@ -13,7 +13,7 @@ use crate::host::{PauseAsk, PausePlan, StationPlan};
 use crate::pfc::FlowControl;
 use crate::sim::{NodeKind, NodePlan};
 use crate::time::{Duration, Instant};
-use crate::units::{Bytes, Mac, PRIORITIES, Priority, PrioritySet, Quanta};
+use crate::units::{Mac, PRIORITIES, Priority, PrioritySet, Quanta};
 
 /// The address of a host by its number, from `02:00:00:00:00:01` on.
 pub(super) fn mac(number: usize) -> Mac {
@@ -52,22 +52,14 @@ pub(super) fn host(
     }
     let agents = agents::of_host(cx, (graph, node), spec, switches, &said, flow_control);
     let station = StationPlan {
-        name: n.name.clone(),
-        mac: mac(*number as usize),
-        rate: spec.rate,
         flow_control,
-        shaper_burst: Bytes(0),
         line: spec.line,
         backlog: said.backlog.map_or(Duration::MAX, |s| s.0),
-        flows: Vec::new(),
-        expects: Vec::new(),
-        senders: Vec::new(),
-        receivers: Vec::new(),
         pauses,
-        tester: Default::default(),
         agents,
         secy: None,
         reactions: reactions::reactions(cx, at, &said),
+        ..StationPlan::new(n.name.clone(), mac(*number as usize), spec.rate)
     };
     let kind = NodeKind::Host(station);
     Some(NodePlan { clock, cpu: cpu(said.cpu), ..NodePlan::new(kind) })

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use super::plan::LabPlan;
 use super::raw;
 use crate::config::{Cx, Finding, Place, Warning};
-use crate::host::{ReactionsPlan, StationPlan};
+use crate::host::StationPlan;
 use crate::sim::{
     ClockPlan, CpuPlan, DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan,
 };
@@ -223,22 +223,10 @@ fn nodes(
 /// A host that stands where a switch will be.
 fn nobody() -> StationPlan {
     StationPlan {
-        name: String::new(),
-        mac: Mac::default(),
-        rate: crate::units::BitsPerSec::gbps(1),
         flow_control: crate::pfc::FlowControl::Off,
         shaper_burst: crate::units::Bytes(0),
         line: crate::schedule::LinePlan::ETHERNET,
-        backlog: Duration::ZERO,
-        flows: Vec::new(),
-        expects: Vec::new(),
-        senders: Vec::new(),
-        receivers: Vec::new(),
-        pauses: Vec::new(),
-        tester: Default::default(),
-        agents: None,
-        secy: None,
-        reactions: ReactionsPlan::default(),
+        ..StationPlan::new(String::new(), Mac::default(), crate::units::BitsPerSec::gbps(1))
     }
 }
 

@@ -11,7 +11,6 @@ use crate::stats::DropReason;
 use crate::switch::Switch;
 use crate::switch::congested::{Congested, Placed};
 use crate::switch::plan::{CongestionIsolationPlan, IsolationPoint, PortPlan, SwitchPlan};
-use crate::switch::port_state::Queued;
 use crate::time::Instant;
 use crate::units::{Dscp, Mac, PortId, Priority};
 use crate::wire::ip::Ecn;
@@ -208,8 +207,7 @@ impl<W: World> Switch<W> {
             );
         };
         let placed = Placed::plain(self.tables[to.index()].class(priority));
-        let queued = Queued::new(frame, charge, ingress, placed);
-        self.enqueue(now, local, priority, placed, queued);
+        self.enqueue(now, local, priority, placed, (frame, charge, ingress));
     }
 }
 

@@ -18,7 +18,12 @@ pub(in crate::switch) struct Filter {
     cim: bool,
     /// The lowest and the highest UDP port that CIMs come to; none where the first is more.
     cim_ports: (u16, u16),
+    /// The UDP ports that anybody looks at, by their lowest six bits: bit n for those that end in n.
+    endings: u64,
 }
+
+/// The first octets of a frame with one tag, up to the destination port of its UDP header.
+const TAGGED_PORTS: usize = 18 + 24;
 
 /// Where a RoCEv2 opcode is behind the start of the UDP header.
 const OPCODE: usize = 8;
@@ -29,7 +34,9 @@ impl Filter {
         let roce = plan.fast_cnp.as_ref().map_or(0, |_| roce::UDP_PORT);
         let cim = plan.isolation.is_some();
         let on = sfcm != 0 || roce != 0 || cim;
-        let mut filter = Self { on, sfcm, roce, cim, cim_ports: (u16::MAX, 0) };
+        let endings = [sfcm, roce].map(|port| if port == 0 { 0 } else { ending(port) });
+        let endings = endings[0] | endings[1];
+        let mut filter = Self { on, sfcm, roce, cim, cim_ports: (u16::MAX, 0), endings };
         let points = plan.isolation.iter().flat_map(|isolation| &isolation.points);
         points.for_each(|point| filter.add_cim_port(point.cim_port));
         filter
@@ -40,13 +47,28 @@ impl Filter {
         if port != 0 {
             let (low, high) = self.cim_ports;
             self.cim_ports = (low.min(port), high.max(port));
+            // All between the lowest and the highest are looked at.
+            let (low, high) = self.cim_ports;
+            self.endings |= (low..=high).take(64).fold(0, |all, port| all | ending(port));
         }
     }
 
     /// Whether a frame may be a message.
     #[inline(always)]
     pub(in crate::switch) fn wants(&self, head: &[u8]) -> bool {
-        self.on && self.looks(head)
+        self.on && self.may_be(head) && self.looks(head)
+    }
+
+    /// Whether a few loads leave it open. They do not for most frames: plain IPv4 that is no UDP, or goes to
+    /// a port whose last bits are those of none that is looked at.
+    #[inline(always)]
+    fn may_be(&self, head: &[u8]) -> bool {
+        let Some(h) = head.first_chunk::<TAGGED_PORTS>() else { return true };
+        let l3 = if [h[12], h[13]] == [0x81, 0] { 18 } else { 14 };
+        if [h[l3 - 2], h[l3 - 1], h[l3]] != [0x08, 0, 0x45] {
+            return true;
+        }
+        h[l3 + 9] == Protocol::UDP.0 && self.endings >> (h[l3 + 23] & 63) & 1 == 1
     }
 
     #[inline]
@@ -105,6 +127,11 @@ impl Filter {
     pub(super) const fn learns(&self) -> bool {
         self.roce != 0
     }
+}
+
+/// The bit for ports with the lowest six bits of this one.
+const fn ending(port: u16) -> u64 {
+    1 << (port & 63)
 }
 
 /// Where the UDP header of a packet is.

@@ -17,7 +17,7 @@ use crate::wire::cnm::{self, CpId};
 use crate::wire::flow::FiveTuple;
 use crate::wire::ip::{self, Ecn, Fragment};
 use crate::wire::roce::{self, Opcode, U24};
-use crate::wire::{EtherType, WireError, cnp, msdu, udp};
+use crate::wire::{EtherType, WireError, cnp, msdu, udp, vlan};
 use crate::world::World;
 
 /// Notifications of RoCEv2 of one worker.
@@ -95,7 +95,7 @@ impl Notifier {
             p_key: roce::DEFAULT_P_KEY,
             dest_qp: qp,
         };
-        let mut draft = Draft::answer(seen.head, &seen.walk, port, self.priority);
+        let mut draft = Draft::answer(seen.head, &seen.walk()?, port, self.priority);
         draft.fill(repr.ethertype(), repr.buffer_len(), |body| repr.emit(body))?;
         Ok(draft)
     }
@@ -171,7 +171,8 @@ impl Quantizer {
         port: Mac,
     ) -> Result<Draft, WireError> {
         let (_, all) = msdu::of_frame(seen.head)?;
-        let behind_tag = cn_tag(seen);
+        let walk = seen.walk()?;
+        let behind_tag = cn_tag(seen.head, &walk);
         let repr = cnm::Repr {
             flow_id: behind_tag,
             feedback: feedback.quantized.get(),
@@ -179,10 +180,10 @@ impl Quantizer {
             q_offset: feedback.offset_units(),
             q_delta: feedback.delta_units(),
             priority,
-            dst: seen.walk.dst,
+            dst: walk.dst,
             msdu: &all[..all.len().min(self.msdu_octets)],
         };
-        let mut draft = Draft::answer(seen.head, &seen.walk, port, self.priority);
+        let mut draft = Draft::answer(seen.head, &walk, port, self.priority);
         draft.fill(repr.ethertype(), repr.buffer_len(), |body| repr.emit(body))?;
         Ok(draft)
     }
@@ -203,9 +204,9 @@ impl Quantizer {
 }
 
 /// The flow identifier of a frame's CN-TAG (802.1Q 33.1), by which its source knows the flow.
-fn cn_tag(seen: &Seen<'_>) -> Option<u16> {
-    let flow = seen.head.get(seen.walk.l3..)?.first_chunk::<2>()?;
-    (seen.walk.ethertype == EtherType::CN_TAG).then(|| u16::from_be_bytes(*flow))
+fn cn_tag(head: &[u8], walk: &vlan::Walk) -> Option<u16> {
+    let flow = head.get(walk.l3..)?.first_chunk::<2>()?;
+    (walk.ethertype == EtherType::CN_TAG).then(|| u16::from_be_bytes(*flow))
 }
 
 impl<W: World> Switch<W> {
@@ -221,7 +222,7 @@ impl<W: World> Switch<W> {
         let queue = Queue { port: self.ports[to].id, class };
         let mac = self.port_mac(queue.port);
         let Some(notifier) = &mut self.congested.notifier else { return };
-        let (Some(bth), Some((flow, _))) = (&seen.roce, &seen.ip) else { return };
+        let (Some(bth), Some(flow)) = (seen.roce(), seen.flow()) else { return };
         // What goes back to a source is no data of its own, and notifications are never notified.
         if matches!(bth.opcode(), Opcode::RC_ACKNOWLEDGE | Opcode::CNP) {
             return;
@@ -264,7 +265,7 @@ impl<W: World> Switch<W> {
         let (queue, mac) = (Queue { port, class }, self.port_mac(port));
         let Some(quantizer) = &mut self.congested.quantizer else { return };
         let Some(feedback) = quantizer.on_enqueue(queue, length, octets) else { return };
-        let Some(seen) = Seen::of(head).filter(|seen| !seen.is_message()) else { return };
+        let Some(seen) = Seen::of(head).filter(|seen| !seen.is_message) else { return };
         let draft = quantizer.message(&seen, &feedback, (queue, priority), mac);
         let priority = quantizer.priority;
         let sent = draft.is_ok_and(|draft| self.originate(now, to, draft.octets(), priority));

@@ -5,42 +5,76 @@ use crate::units::Dscp;
 use crate::wire::flow::FiveTuple;
 use crate::wire::ip::{self, Fragment, Protocol};
 use crate::wire::roce::{self, Opcode};
-use crate::wire::{EtherType, udp, vlan};
+use crate::wire::{EtherType, WireError, udp, vlan};
 
-/// A frame that congests a queue.
+/// A frame that congests a queue: what is known of it before anybody is told.
 pub(super) struct Seen<'a> {
     pub(super) head: &'a [u8],
-    pub(super) walk: vlan::Walk,
-    /// Its flow and DSCP, where it is IP.
-    pub(super) ip: Option<(FiveTuple, Dscp)>,
-    /// Its RoCEv2 header, where it has one.
-    pub(super) roce: Option<roce::View<'a>>,
+    /// What its flow is known by.
+    pub(super) key: FlowKey,
+    /// Whether it is a message about congestion that is told by its EtherType or opcode. SFCMs are known
+    /// by their UDP port, which whoever knows that port looks at.
+    pub(super) is_message: bool,
 }
 
 impl<'a> Seen<'a> {
     /// Nothing where not even the Ethernet header can be read.
+    #[inline]
     pub(super) fn of(head: &'a [u8]) -> Option<Self> {
+        // Most frames of most flows give no cause to tell anybody, so they are not read in full.
+        let Some((flow, upper)) = FiveTuple::of_usual(head) else { return Self::read(head) };
+        if flow.dst_port == roce::UDP_PORT {
+            let opcode = head.get(upper + udp::HEADER_LEN).copied().map(Opcode);
+            if matches!(opcode, None | Some(Opcode::CNP)) {
+                return Self::read(head);
+            }
+        }
+        Some(Self { head, key: FlowKey::Ip(flow), is_message: false })
+    }
+
+    #[inline(never)]
+    fn read(head: &'a [u8]) -> Option<Self> {
         let walk = vlan::walk(head).ok()?;
-        let packet = ip::View::new(walk.ethertype, &head[walk.l3..]).ok();
-        let ip = packet.as_ref().map(|packet| (FiveTuple::of(packet), packet.dscp()));
-        let roce = ip.filter(|(flow, _)| flow.protocol == Protocol::UDP);
-        let roce = roce.filter(|(flow, _)| flow.dst_port == roce::UDP_PORT);
-        let roce = roce.and_then(|_| roce_of(head, &walk));
-        Some(Self { head, walk, ip, roce })
+        let flow = ip::View::new(walk.ethertype, &head[walk.l3..]).ok();
+        let flow = flow.map(|packet| FiveTuple::of(&packet));
+        let vid = walk.outer.and_then(|tag| tag.vid);
+        let l2 = FlowKey::L2 { dst: walk.dst, src: walk.src, vid };
+        let mut seen = Self { head, key: flow.map_or(l2, FlowKey::Ip), is_message: false };
+        let cnp = seen.roce().is_some_and(|bth| bth.opcode() == Opcode::CNP);
+        seen.is_message = cnp || matches!(walk.ethertype, EtherType::CIM | EtherType::CNM);
+        Some(seen)
     }
 
-    /// What the flow is known by.
-    pub(super) fn key(&self) -> FlowKey {
-        let vid = self.walk.outer.and_then(|tag| tag.vid);
-        let l2 = FlowKey::L2 { dst: self.walk.dst, src: self.walk.src, vid };
-        self.ip.map_or(l2, |(flow, _)| FlowKey::Ip(flow))
+    /// Its RoCEv2 header, where it has one.
+    pub(super) fn roce(&self) -> Option<roce::View<'a>> {
+        let flow = self.flow().filter(|flow| flow.protocol == Protocol::UDP)?;
+        let walk = self.walk().ok().filter(|_| flow.dst_port == roce::UDP_PORT)?;
+        roce_of(self.head, &walk)
     }
 
-    /// Whether it is a message about congestion that is told by its EtherType or opcode. SFCMs are known
-    /// by their UDP port, which whoever knows that port looks at.
-    pub(super) fn is_message(&self) -> bool {
-        let cnp = self.roce.as_ref().is_some_and(|bth| bth.opcode() == Opcode::CNP);
-        cnp || matches!(self.walk.ethertype, EtherType::CIM | EtherType::CNM)
+    /// Its addresses and tags.
+    ///
+    /// # Errors
+    /// Never for what [`Self::of`] gave.
+    pub(super) fn walk(&self) -> Result<vlan::Walk, WireError> {
+        vlan::walk(self.head)
+    }
+
+    /// Its flow, where it is IP.
+    pub(super) const fn flow(&self) -> Option<&FiveTuple> {
+        match &self.key {
+            FlowKey::Ip(flow) => Some(flow),
+            FlowKey::L2 { .. } => None,
+        }
+    }
+
+    /// Its DSCP.
+    ///
+    /// # Errors
+    /// That it is not IP.
+    pub(super) fn dscp(&self) -> Result<Dscp, WireError> {
+        let walk = self.walk()?;
+        Ok(ip::View::new(walk.ethertype, &self.head[walk.l3..])?.dscp())
     }
 }
 

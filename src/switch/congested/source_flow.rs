@@ -87,11 +87,11 @@ impl SourceFlow {
         if !self.point.concerns(queue, length) {
             return None;
         }
-        if seen.is_message() {
+        if seen.is_message {
             self.messages += 1;
             return None;
         }
-        self.point.on_enqueue(now, &Joined { queue, length, drain, octets, key: seen.key() })
+        self.point.on_enqueue(now, &Joined { queue, length, drain, octets, key: seen.key })
     }
 
     /// The message that says so.
@@ -102,7 +102,8 @@ impl SourceFlow {
         priority: Priority,
         port: Mac,
     ) -> Result<Draft, WireError> {
-        let (flow, dscp) = seen.ip.ok_or(WireError::Unsupported)?;
+        let flow = *seen.flow().ok_or(WireError::Unsupported)?;
+        let dscp = seen.dscp()?;
         let udp_port = self.point.plan().udp_port;
         let headers = datagram::Repr {
             src: self.sender(&flow),
@@ -114,7 +115,7 @@ impl SourceFlow {
             dst_port: udp_port,
         };
         let mac = self.mac.unwrap_or(port);
-        let mut draft = Draft::answer(seen.head, &seen.walk, mac, self.transmit_priority);
+        let mut draft = Draft::answer(seen.head, &seen.walk()?, mac, self.transmit_priority);
         let mut emit = |form: Form<'_>| {
             let Signal { pause, locator, .. } = *signal;
             let message = Sfcm { form, priority, dscp, pause, locator };

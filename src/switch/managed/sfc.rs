@@ -153,7 +153,7 @@ pub(super) static OBJECTS: &[Entry] = &[
         "Whose IP address messages come from: the flow's destination or the switch.",
     )
     .is(ObjectValue::Choice("swapped")),
-    ours("sfc.dscp", DSCP, one!(sfc.dscp), "The DSCP of messages.").number(48),
+    ours("sfc.dscp", DSCP, one!(sfc.dscp), "The DSCP of messages.").number(56),
     ours(
         "sfc.spacing",
         SECOND,

@@ -28,7 +28,7 @@ pub(crate) fn whole() -> CongestionPlan {
         sfc: Some(SourceFlowControlPlan {
             point: SfcPlan { enabled: true, ..SfcPlan::new() },
             transmit_priority: Priority::MAX,
-            dscp,
+            dscp: Dscp::new(56).unwrap(),
             form: SfcmForm::Simplified,
             from: SfcmFrom::Swapped,
             mac: None,

@@ -101,7 +101,7 @@ pub struct SourceFlowControlPlan {
     pub point: SfcPlan,
     /// sfcmTransmitPriority. Default 7.
     pub transmit_priority: Priority,
-    /// The DSCP of messages. Default 48 (CS6), which is what goes with priority 6 and up.
+    /// The DSCP of messages. Default 56 (CS7), which goes with priority 7.
     pub dscp: Dscp,
     /// How a message says which flow it is about.
     pub form: SfcmForm,
@@ -146,7 +146,7 @@ pub struct CongestionIsolationPlan {
     pub machine: IsolationPlan,
     /// ci-cim-tx-priority. Default 6.
     pub cim_tx_priority: Priority,
-    /// The DSCP of CIMs in IP. Default 48 (CS6).
+    /// The DSCP of CIMs in IP. Default 48 (CS6), which goes with priority 6.
     pub dscp: Dscp,
     /// min-header-octets: how much of a congesting frame is encapsulated, unless the peer wants more.
     /// 48 to 512; default 48.
@@ -205,7 +205,7 @@ pub struct FastCnpPlan {
     pub source_qp: SourceQp,
     /// The priority that notifications are sent with. Default 6.
     pub priority: Priority,
-    /// Their DSCP. Default 48.
+    /// Their DSCP. Default 48 (CS6), which goes with priority 6.
     pub dscp: Dscp,
 }
 

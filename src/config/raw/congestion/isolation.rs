@@ -57,7 +57,8 @@ pub struct CongestionIsolation {
     /// `congestion_isolation`. Default: for each as there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub queues: BTreeMap<Range, IsolationQueue>,
-    /// The DSCP of CIMs in IP, 0 to 63. Default: `48` (CS6).
+    /// The DSCP of CIMs in IP, 0 to 63. Default: `48` (CS6), and the class selector of
+    /// `ci-cim-tx-priority` where that is another than 6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
     /// The least time between two CIMs about one flow, up to 1 s. Default: `10us`.

@@ -39,7 +39,8 @@ pub struct FastCnp {
     /// The priority of notifications, 0 to 7. Default: `6`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
-    /// Their DSCP, 0 to 63. Default: `48`.
+    /// Their DSCP, 0 to 63. Default: `48` (CS6), and the class selector of `priority` where that is
+    /// another than 6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
 }

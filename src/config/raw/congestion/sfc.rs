@@ -63,7 +63,8 @@ pub struct Sfc {
     /// and `own` where it has an address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<SfcFromName>,
-    /// The DSCP of messages, 0 to 63. Default: `48` (CS6).
+    /// The DSCP of messages, 0 to 63. Default: `56` (CS7), and the class selector of
+    /// `sfcmTransmitPriority` where that is another than 7.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
     /// The least time between two messages about one flow, up to 1 s. Default: `10us`, a round trip in

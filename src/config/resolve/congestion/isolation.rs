@@ -46,9 +46,10 @@ pub fn isolation<'m>(
         );
         cx.error(&at.key("max-ci-peer-entries"), what);
     }
+    let cim_tx_priority = priority(cx, &priority_at, raw.cim_tx_priority, PRIORITY_DEFAULT);
     CongestionIsolationPlan {
-        cim_tx_priority: priority(cx, &priority_at, raw.cim_tx_priority, PRIORITY_DEFAULT),
-        dscp: dscp(cx, &at.key("dscp"), raw.dscp),
+        cim_tx_priority,
+        dscp: dscp(cx, &at.key("dscp"), raw.dscp, cim_tx_priority),
         min_header_octets: cx.ranged(&octets_at, min_header_octets, HEADER_OCTETS, HEADER_OCTETS.0),
         watches: watches(cx, at, &machine, &said, around),
         points: around.drafts.iter().map(|draft| point(cx, draft)).collect(),

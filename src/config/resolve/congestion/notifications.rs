@@ -47,14 +47,15 @@ pub fn fast_cnp<'m>(
         let aqm = said.aqm.as_ref().or(said.threshold.is_none().then_some(&usual));
         detect(cx, at, (said.threshold, aqm), kmin_default(draft.plan.rate), around)
     };
+    let priority = priority(cx, &at.key("priority"), raw.priority, PRIORITY_DEFAULT);
     FastCnpPlan {
         detect: of_queues(cx, at, raw.queues.is_empty(), &said, around, one),
         spacing: apart(cx, &at.key("spacing"), raw.spacing, CNP_SPACING),
         budget: limit(cx, &at.key("budget"), raw.budget.as_ref(), CNP_BUDGET),
         flows: streams(cx, &at.key("flows"), raw.flows, CNP_FLOWS),
         source_qp: source_qp(cx, &at.key("source_qp"), raw.source_qp.as_ref()),
-        priority: priority(cx, &at.key("priority"), raw.priority, PRIORITY_DEFAULT),
-        dscp: dscp(cx, &at.key("dscp"), raw.dscp),
+        priority,
+        dscp: dscp(cx, &at.key("dscp"), raw.dscp, priority),
     }
 }
 

@@ -118,10 +118,11 @@ pub(super) fn priority(cx: &mut Cx, at: &Place<'_>, said: Option<u8>, default: u
     Priority::ALL[usize::from(cx.ranged(at, said.unwrap_or(default), (0, 7), default))]
 }
 
-pub(super) fn dscp(cx: &mut Cx, at: &Place<'_>, said: Option<u8>) -> Dscp {
-    /// CS6, network control.
-    const DEFAULT: u8 = 48;
-    let n = cx.ranged(at, said.unwrap_or(DEFAULT), (0, Dscp::MAX.get()), DEFAULT);
+/// The DSCP of messages of a priority: by default the class selector that goes with it (RFC 2474
+/// 4.2.2.1), so that networks that go by DSCP and those that go by tags treat a message alike.
+pub(super) fn dscp(cx: &mut Cx, at: &Place<'_>, said: Option<u8>, of: Priority) -> Dscp {
+    let default = of.get() << 3;
+    let n = cx.ranged(at, said.unwrap_or(default), (0, Dscp::MAX.get()), default);
     Dscp::new(n).unwrap_or(Dscp::MIN)
 }
 

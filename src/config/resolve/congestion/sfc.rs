@@ -34,10 +34,11 @@ pub fn sfc<'m>(
     let ipv6 = ipv6(cx, &at.key("sfcmIPv6Address"), raw.ipv6_address.as_ref());
     let priority_at = at.key("sfcmTransmitPriority");
     let monitored_queues = monitored(cx, at, raw, &said, around);
+    let transmit_priority = priority(cx, &priority_at, raw.transmit_priority, PRIORITY_DEFAULT);
     SourceFlowControlPlan {
         point: point(cx, at, raw, monitored_queues, around),
-        transmit_priority: priority(cx, &priority_at, raw.transmit_priority, PRIORITY_DEFAULT),
-        dscp: dscp(cx, &at.key("dscp"), raw.dscp),
+        transmit_priority,
+        dscp: dscp(cx, &at.key("dscp"), raw.dscp, transmit_priority),
         form: form(cx, at, raw),
         from: from(cx, at, raw, ipv4.is_some() || ipv6.is_some()),
         mac: mac(cx, &at.key("sfcmMacAddress"), raw.mac_address.as_ref()),

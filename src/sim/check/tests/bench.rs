@@ -3,7 +3,7 @@
 use core::net::Ipv4Addr;
 
 use crate::buffer::GroupKind;
-use crate::host::{FlowId, FlowPlan, Headers, Rate, ReactionsPlan, StationPlan, Udp};
+use crate::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Udp};
 use crate::pfc::FlowControl;
 use crate::schedule::LinePlan;
 use crate::sim::check::{Check, Checkers, Finding, Verdict};
@@ -67,22 +67,11 @@ pub(super) fn station(n: u8, to: &[u8], frames: u64, from: &[u8]) -> StationPlan
         frames: Some(frames),
     };
     StationPlan {
-        name: format!("h{n}"),
-        mac: host(n),
-        rate: RATE,
         flow_control: FlowControl::Pfc { send: PrioritySet::EMPTY, obey: PrioritySet::of(P3) },
-        shaper_burst: Bytes(0),
-        line: LinePlan::ETHERNET,
         backlog: Duration::MAX,
         flows: to.iter().map(flow).collect(),
         expects: from.iter().map(|from| self::flow(*from, n)).collect(),
-        senders: vec![],
-        receivers: vec![],
-        pauses: vec![],
-        tester: Default::default(),
-        agents: None,
-        secy: None,
-        reactions: ReactionsPlan::default(),
+        ..StationPlan::new(format!("h{n}"), host(n), RATE)
     }
 }
 

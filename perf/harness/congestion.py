@@ -1,0 +1,67 @@
+"""What Source Flow Control and Congestion Isolation cost a frame: on, but idle, and with 65,536 flows."""
+
+import resource
+import statistics
+import subprocess
+
+from .contestants import build
+from .machine import Broken
+from .measure import SLICES, Row, at_most
+
+BURST = 32
+
+# Polls by job, for half a second and more each.
+POLLS = {
+    "lossless": 150_000, "sfc-idle": 150_000, "refill": 300_000, "queued": 60_000, "sfc-64k": 60_000,
+}
+
+
+def _processor_time(steps, job, polls):
+    """(seconds that it had a processor, frames) of one run."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [steps, job, str(polls), str(BURST)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        raise Broken(f"steps {job}: {done.stderr.strip()[-400:]}")
+    return after.ru_utime - before.ru_utime, int(done.stdout)
+
+
+def _per_frame(steps, job):
+    """Nanoseconds of a frame: twice as many polls take the start and the end out."""
+    few, some = _processor_time(steps, job, POLLS[job])
+    many, more = _processor_time(steps, job, 2 * POLLS[job])
+    return (many - few) * 1e9 / (more - some)
+
+
+def _row(samples, subject, base, without, limit):
+    """The median ratio of neighbours in time, less what the bench itself takes."""
+    def values(job):
+        taken = samples[without] if without else [0] * len(samples[job])
+        return [all_of - own for all_of, own in zip(samples[job], taken)]
+
+    ours, theirs = values(subject), values(base)
+    ratios = sorted(a / b for a, b in zip(ours, theirs))
+    row = Row(
+        "congestion", subject, base, statistics.median(ours), statistics.median(theirs), "ns/frame",
+        statistics.median(ratios), ratios[len(ratios) // 4], ratios[-1 - len(ratios) // 4],
+        0, len(ratios), samples=samples,
+    )
+    return at_most(row, limit)
+
+
+def run(settings, gate, say):
+    """What SFC and CI cost a frame: on but idle, and where every frame is of another of 65,536 flows that congest."""
+    steps = build("steps", say)
+    samples = {job: [] for job in POLLS}
+    for number in range(settings.rounds * SLICES):
+        gate.wait()
+        for job, taken in samples.items():
+            taken.append(_per_frame(steps, job))
+        say(f"slice {number + 1} of {settings.rounds * SLICES}: " + ", ".join(
+            f"{job} {taken[-1]:.1f} ns" for job, taken in samples.items()
+        ))
+    return [
+        _row(samples, "sfc-idle", "lossless", None, 1.10),
+        _row(samples, "sfc-64k", "queued", "refill", 1.40),
+    ]
