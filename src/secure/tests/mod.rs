@@ -7,6 +7,8 @@ mod policy;
 mod vectors;
 mod window;
 
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
 use super::*;
 use crate::time::Duration;
 use crate::units::{Mac, Priority, Quanta};
@@ -119,6 +121,19 @@ fn a_pause_travels_protected_and_comes_out_as_it_was() {
         assert_eq!((sent.counters.out_pkts_encrypted, sent.counters.out_octets_encrypted), (1, 48));
         let shown = Some(TransmitSaSnapshot { next_pn: Some(2), in_use: true });
         assert_eq!(sent.associations, [shown, None, None, None]);
+    }
+}
+
+#[test]
+fn a_key_is_wiped_with_all_that_carries_it() {
+    fn wiped_on_drop<T: ZeroizeOnDrop>(_: &T) {}
+    let mut key = Sak::new(&[0xc7; 32]).unwrap();
+    wiped_on_drop(&key);
+    assert!(core::mem::needs_drop::<SaPlan>() && core::mem::needs_drop::<SecyChange>());
+    key.zeroize();
+    assert!(key.octets().iter().all(|&octet| octet == 0));
+    for len in (0..40).filter(|len| ![16, 32].contains(len)) {
+        assert_eq!(Sak::new(&vec![1; len]), None, "{len} octets");
     }
 }
 
