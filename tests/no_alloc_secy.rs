@@ -2,40 +2,24 @@
 
 use std::hint::black_box;
 
-use sluice::secure::{
-    An, CipherSuite, ConfidentialityOffset, PfcAccept, ReceiveScPlan, SaPlan, Sak, Sci, SciForm,
-    Secy, SecyPlan, Validate,
-};
-use sluice::time::Duration;
+use sluice::secure::{CipherSuite, ReceiveScPlan, SaPlan, Sak, Sci, SciForm, Secy, SecyPlan};
 use sluice::units::Mac;
 
 const ALICE: Sci = Sci { mac: Mac([2, 0, 0, 0, 0, 1]), port: 1 };
 const BOB: Sci = Sci { mac: Mac([2, 0, 0, 0, 0, 2]), port: 1 };
 
 fn secy(own: Sci, peer: Sci, replay_window: Option<u32>) -> Secy {
-    let suite = CipherSuite::GcmAesXpn256;
     let association = |sci: Sci| {
         let key = Sak::new(&[sci.mac.0[5]; 32]).unwrap();
         let sa = SaPlan { key, pn: 1, ssci: sci.mac.0[5].into(), salt: [9; 12] };
         [Some(sa), None, None, None]
     };
     let plan = SecyPlan {
-        suite,
-        sci: own,
         sci_form: SciForm::Explicit,
-        confidentiality: Some(ConfidentialityOffset::Zero),
-        protect_data: true,
-        protect_pfc: true,
-        accept_pfc: PfcAccept::Protected,
-        validate: Validate::Strict,
         replay_window,
-        uncontrolled: vec![],
-        encoding: An::ALL[0],
         transmit: association(own),
-        rollover_at: None,
         receive: vec![ReceiveScPlan { sci: peer, associations: association(peer) }],
-        tx_delay: Duration::from_picos(0),
-        rx_delay: Duration::from_picos(0),
+        ..SecyPlan::standard(CipherSuite::GcmAesXpn256, own)
     };
     Secy::new(&plan).unwrap()
 }

@@ -7,10 +7,9 @@ use std::process::{Command, Stdio};
 
 use judges::{faulted, hex, missing, scapy, tshark, unhex};
 use sluice::secure::{
-    Accepted, An, CipherSuite, ConfidentialityOffset, PfcAccept, ReceiveScPlan, SaPlan, Sak, Sci,
-    SciForm, Secy, SecyPlan, Validate,
+    Accepted, An, CipherSuite, ConfidentialityOffset, ReceiveScPlan, SaPlan, Sak, Sci, SciForm,
+    Secy, SecyPlan,
 };
-use sluice::time::Duration;
 use sluice::units::{Mac, Priority, Quanta};
 use sluice::wire::pfc;
 
@@ -126,22 +125,12 @@ impl Case {
             (OTHER, none, vec![ReceiveScPlan { sci: self.sci, associations }])
         };
         let plan = SecyPlan {
-            suite: self.suite,
-            sci,
             sci_form: self.form,
             confidentiality: self.confidentiality,
-            protect_data: true,
-            protect_pfc: true,
-            accept_pfc: PfcAccept::Protected,
-            validate: Validate::Strict,
-            replay_window: Some(0),
-            uncontrolled: vec![],
             encoding: self.an,
             transmit,
-            rollover_at: None,
             receive,
-            tx_delay: Duration::from_picos(0),
-            rx_delay: Duration::from_picos(0),
+            ..SecyPlan::standard(self.suite, sci)
         };
         Secy::new(&plan).unwrap()
     }

@@ -13,10 +13,8 @@ use std::time::Instant as Wall;
 
 use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use sluice::secure::{
-    An, CipherSuite, ConfidentialityOffset, PfcAccept, ReceiveScPlan, SaPlan, Sak, Sci, SciForm,
-    Secy, SecyPlan, Validate,
+    CipherSuite, ConfidentialityOffset, ReceiveScPlan, SaPlan, Sak, Sci, SciForm, Secy, SecyPlan,
 };
-use sluice::time::Duration;
 use sluice::units::Mac;
 
 /// Frames in a slice: enough for the clock's own time to vanish, few enough for the caches.
@@ -71,22 +69,11 @@ impl Case {
             [Some(sa), None, None, None]
         };
         let plan = SecyPlan {
-            suite: self.suite,
-            sci: own,
             sci_form: SciForm::Explicit,
             confidentiality: self.encrypted.then_some(ConfidentialityOffset::Zero),
-            protect_data: true,
-            protect_pfc: true,
-            accept_pfc: PfcAccept::Protected,
-            validate: Validate::Strict,
-            replay_window: Some(0),
-            uncontrolled: vec![],
-            encoding: An::ALL[0],
             transmit: association(own),
-            rollover_at: None,
             receive: vec![ReceiveScPlan { sci: peer, associations: association(peer) }],
-            tx_delay: Duration::from_picos(0),
-            rx_delay: Duration::from_picos(0),
+            ..SecyPlan::standard(self.suite, own)
         };
         Secy::new(&plan).expect("a plan that holds")
     }

@@ -10,7 +10,6 @@ mod window;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::*;
-use crate::time::Duration;
 use crate::units::{Mac, Priority, Quanta};
 use crate::wire::pfc;
 
@@ -36,25 +35,13 @@ pub(super) fn sa(suite: CipherSuite, n: u8, pn: u64) -> SaPlan {
 /// Sends on `own` with key 10 at number 0, and receives `peer` with key 20.
 pub(super) fn plan(suite: CipherSuite, own: Sci, peer: Sci) -> SecyPlan {
     SecyPlan {
-        suite,
-        sci: own,
         sci_form: SciForm::Explicit,
-        confidentiality: Some(ConfidentialityOffset::Zero),
-        protect_data: true,
-        protect_pfc: true,
-        accept_pfc: PfcAccept::Protected,
-        validate: Validate::Strict,
-        replay_window: Some(0),
-        uncontrolled: vec![],
-        encoding: an(0),
         transmit: [Some(sa(suite, 10, 1)), None, None, None],
-        rollover_at: None,
         receive: vec![ReceiveScPlan {
             sci: peer,
             associations: [Some(sa(suite, 20, 1)), None, None, None],
         }],
-        tx_delay: Duration::from_picos(0),
-        rx_delay: Duration::from_picos(0),
+        ..SecyPlan::standard(suite, own)
     }
 }
 
