@@ -1,12 +1,19 @@
 //! What the data plane knows of a port: bursts in, bursts out, and what it promises.
 
+mod secured;
 mod tapped;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(crate) mod testsecy;
 
+pub use secured::{Lost, Secured};
 pub use tapped::{Tap, Tapped};
 
 use core::fmt;
 
 use crate::frame::{Burst, Frame};
+use crate::secure::Secy;
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes};
 
@@ -111,6 +118,21 @@ pub trait Port {
     /// Looks again how the device's clock runs beside ours, where it stamps by one and was not looked at
     /// for a second: before times are taken that matter. Takes some microseconds then.
     fn refresh_clock(&mut self) {}
+
+    /// Hands on what the port has taken and could not hand on: receiving does so too. Nothing waits in
+    /// most ports.
+    #[inline]
+    fn pass_on(&mut self) {}
+
+    /// Its `SecY`, if its frames are protected by MACsec.
+    fn secy(&self) -> Option<&Secy> {
+        None
+    }
+
+    /// Its `SecY`, to change its associations.
+    fn secy_mut(&mut self) -> Option<&mut Secy> {
+        None
+    }
 
     /// What the times are worth that [`Port::clock`] and [`Port::rx_stamp`] give.
     fn stamps(&self) -> Stamps {

@@ -19,8 +19,9 @@ const AGENTS: &[&str] = &["agents"];
 const DATA_PLANE: &[&str] = &["switch", "host"];
 const OUTERMOST: &[&str] = &["lab", "config", "otg", "tester", "report", "cli", "main"];
 
-/// What the contracts name of the machines: receipts and reasons, never a machine.
-const NAMES: &[&str] = &["buffer::Charge"];
+/// What the contracts name of the machines: receipts and reasons, and the one machine that stands in
+/// a port, between its frames and their line.
+const NAMES: &[&str] = &["buffer::Charge", "secure"];
 
 /// The paths, from the crate's root, that `module` may use beside its own; `None` if the module
 /// has no place in the layers.

@@ -26,6 +26,7 @@ fn run() -> RunSnapshot {
         rate_bps: 10_000_000_000,
         paused: 0b1000,
         counters,
+        secy: None,
     };
     RunSnapshot {
         switch: SwitchSnapshot {

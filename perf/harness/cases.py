@@ -2,7 +2,7 @@
 
 import tempfile
 
-from . import congestion, cost, frames, generate, headroom, instructions, sim
+from . import congestion, cost, frames, generate, headroom, instructions, secure, sim
 from .contestants import Ovs, Sluice, SluiceSwitch, Testpmd, build
 from .machine import hugepages
 from .machine import two_cpus as _two_cpus
@@ -130,6 +130,7 @@ CASES = {
     "responder": headroom.responder,
     "measuring": headroom.measuring,
     "congestion": congestion.run,
+    "secure": secure.run,
     "sim": sim.run,
     "cpu": cost.run,
     "instructions": instructions.run,

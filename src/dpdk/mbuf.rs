@@ -202,7 +202,7 @@ impl Frame for Mbuf {
 
     #[inline]
     fn append(&mut self, n: usize) -> bool {
-        Self::append(self, n).is_some()
+        Mbuf::append(self, n).is_some()
     }
 
     #[inline]

@@ -19,6 +19,7 @@ use super::stamps::{DeviceClock, StampField, StampQuality, read_device_clock};
 use super::{hot, log};
 use crate::frame::{BURST, Burst, FCS_BYTES};
 use crate::port::{CONTROL_FRAME_MAX, Port, PortCaps, StampSource, Stamps};
+use crate::secure::Secy;
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
 
@@ -489,7 +490,9 @@ fn control_pool(device: &Device, limits: &Limits) -> Result<Pool, Error> {
         return Ok(pool);
     }
     // No caches: they could hold all of it out of reach.
-    let options = PoolOptions { name, frames, max_frame: CONTROL_FRAME_MAX, cache: 0 };
+    // Their protection by MACsec has room, too.
+    let max_frame = CONTROL_FRAME_MAX + Secy::OVERHEAD_MAX as u32;
+    let options = PoolOptions { name, frames, max_frame, cache: 0 };
     Pool::for_sending(&device.eal, &options)
 }
 

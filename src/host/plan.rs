@@ -257,6 +257,12 @@ impl FlowPlan {
 }
 
 impl StationPlan {
+    /// What a frame takes on its line, protection included.
+    #[must_use]
+    pub fn protected_line(&self) -> LinePlan {
+        self.line.and(self.secy.as_ref().map_or(0, |secy| secy.line_overhead()))
+    }
+
     /// A station that is on its link and does nothing.
     #[must_use]
     pub fn new(name: impl Into<String>, mac: Mac, rate: BitsPerSec) -> Self {
@@ -285,6 +291,7 @@ impl StationPlan {
     /// # Errors
     /// The first thing that is wrong with it.
     pub fn check(&self) -> Result<(), PlanError> {
+        let line = Line::new(self.rate, self.protected_line());
         for f in &self.flows {
             let (flow, size) = (f.id.0, f.size);
             let min = f.size_min();
@@ -294,10 +301,10 @@ impl StationPlan {
             if size > FRAME_MAX {
                 return Err(PlanError::Long { flow, size });
             }
-            f.interval(&Line::new(self.rate, self.line))?;
+            f.interval(&line)?;
         }
         for stream in &self.tester.streams {
-            stream.check(&Line::new(self.rate, self.line))?;
+            stream.check(&line)?;
         }
         if self.pauses.iter().any(|p| p.every == Duration::ZERO) {
             return Err(PlanError::PauseInterval);

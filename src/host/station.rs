@@ -25,6 +25,7 @@ use crate::frame::{BURST, Burst};
 use crate::pfc::{FlowControl, Receiver};
 use crate::port::Source;
 use crate::schedule::{Line, Shaper};
+use crate::secure::{ChangeRefused, SecyChange};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Mac, Priority, PrioritySet};
 use crate::world::Next;
@@ -95,7 +96,7 @@ impl<P: Source> Station<P> {
         let mut ends: Vec<_> =
             (0..).zip(&plan.senders).map(|(n, plan)| (plan.answer_key(), n)).collect();
         ends.sort_unstable();
-        let line = Line::new(plan.rate, plan.line);
+        let line = Line::new(plan.rate, plan.protected_line());
         let meter = Meter::of(plan);
         let priority = |id| meter.as_ref().and_then(|m| m.priority_of(id));
         let mut station = Self {
@@ -105,7 +106,7 @@ impl<P: Source> Station<P> {
             port,
             up: true,
             slot: line.time_for(FRAME_MIN),
-            shaper: Shaper::new(plan.rate, plan.shaper_burst, plan.line),
+            shaper: Shaper::new(plan.rate, plan.shaper_burst, plan.protected_line()),
             receiver: Receiver::new(plan.flow_control, plan.rate)
                 .with_delay(plan.tester.pause_delay),
             leading: 0,
@@ -320,6 +321,7 @@ impl<P: Source> Station<P> {
             meter: self.meter.as_ref().map(|m| m.counters(now)),
             neighbours: self.neighbours.snapshot(),
             reactions: self.reactions_at(now),
+            secy: self.port.secy().map(|secy| Box::new(secy.snapshot())),
         }
     }
 
@@ -331,6 +333,15 @@ impl<P: Source> Station<P> {
     /// The port, for what its world has to do to it.
     pub fn port_mut(&mut self) -> &mut P {
         &mut self.port
+    }
+
+    /// Changes what its port protects, or is to accept.
+    ///
+    /// # Errors
+    /// [`Change::Refused`](crate::secure::ChangeRefused), or nothing of that where the port has no
+    /// `SecY`.
+    pub fn change_secy(&mut self, change: &SecyChange) -> Result<(), Option<ChangeRefused>> {
+        self.port.secy_mut().ok_or(None)?.change(change).map_err(Some)
     }
 
     /// The port, for another station. What it had not taken yet is lost.

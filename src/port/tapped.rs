@@ -5,6 +5,7 @@
 
 use super::{Port, PortCaps, Source, Stamps};
 use crate::frame::Burst;
+use crate::secure::Secy;
 use crate::time::Instant;
 
 /// Who looks on at a port.
@@ -70,6 +71,19 @@ impl<P: Port, T: Tap<P>> Port for Tapped<P, T> {
 
     fn refresh_clock(&mut self) {
         self.port.refresh_clock();
+    }
+
+    #[inline]
+    fn pass_on(&mut self) {
+        self.port.pass_on();
+    }
+
+    fn secy(&self) -> Option<&Secy> {
+        self.port.secy()
+    }
+
+    fn secy_mut(&mut self) -> Option<&mut Secy> {
+        self.port.secy_mut()
     }
 
     fn stamps(&self) -> Stamps {

@@ -65,6 +65,7 @@ mod tests {
             rate_bps: 1,
             paused: 0,
             counters: PortCounters::default(),
+            secy: None,
         };
         let ports = [port("a"), port("b")];
         let counters = SfcCounters { transmitted_sfcms: 7, ..SfcCounters::default() };

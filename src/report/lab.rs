@@ -105,6 +105,9 @@ fn remarks(o: &Outcome) -> Vec<String> {
             count(l.link_down)
         ));
     }
+    if l.secy > 0 {
+        lines.push(format!("lost to MACsec: {}", count(l.secy)));
+    }
     if o.storms.detected > 0 {
         let (found, over) = (count(o.storms.detected), count(o.storms.restored));
         lines.push(format!("storms: {found} found, {over} over"));

@@ -13,7 +13,8 @@ use crate::agents::AgentsPlan;
 use crate::dpdk::{
     self, DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortControl, PortOptions, PortStats,
 };
-use crate::port::Port;
+use crate::port::{Port, Secured};
+use crate::secure::{Secy, SecyError};
 use crate::switch::{Change, ChangeError, Switch, SwitchError, SwitchPlan};
 use crate::units::{BitsPerSec, Cells, PortId};
 use crate::world::World;
@@ -23,7 +24,7 @@ pub struct Real;
 
 impl World for Real {
     type Frame = Mbuf;
-    type Port = DpdkPort;
+    type Port = Secured<DpdkPort>;
     type Events = LossWatch;
     type Handoff = Mesh<Mbuf>;
 }
@@ -76,8 +77,11 @@ impl RealSwitch {
     /// The longest frame that its pool has room for: the longest that is forwarded, or the longest
     /// that one of its devices wants room for all the same.
     fn frame_room(&self) -> u32 {
+        // On a protected line a frame is longer than the switch sees it, and so may be those beside it.
+        let is_protected = self.plan.ports.iter().any(|port| port.secy.is_some());
+        let protection = if is_protected { Secy::OVERHEAD_MAX as u32 } else { 0 };
         let wanted = self.ports.iter().map(|port| dpdk::receive_room(&port.device));
-        wanted.fold(self.plan.max_frame, u32::max)
+        wanted.fold(self.plan.max_frame + protection, u32::max)
     }
 
     /// The memory in MiB that its pool and its ports need, to start DPDK with.
@@ -130,6 +134,16 @@ pub enum RealError {
         need: Cells,
         /// What there is.
         has: Cells,
+    },
+    /// The plan of a port's SecY.
+    #[error("ports[{index}].macsec ({name}): {error}")]
+    Secy {
+        /// The port's place in the file.
+        index: usize,
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        error: SecyError,
     },
     /// The plan contradicts itself.
     #[error(transparent)]
@@ -189,7 +203,9 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         }
         notes.push(format!("{name}: {device} ({}): {:?}", open.driver(), open.info()));
         devices.push(open.control());
-        opened.push(Some(open));
+        let secured = Secured::new(open, port.secy.as_deref());
+        let refused = |error| RealError::Secy { index, name: name.clone(), error };
+        opened.push(Some(secured.map_err(refused)?));
     }
     let idle = idle.unwrap_or_else(|| idle_for(&workers));
     let mut parts = Vec::new();

@@ -114,6 +114,7 @@ mod tests {
             rate_bps: 1,
             paused: 0,
             counters: PortCounters { rx_frames: given + 2, ..PortCounters::default() },
+            secy: None,
         };
         WorkerSnapshot {
             switch: SwitchSnapshot {

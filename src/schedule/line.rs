@@ -18,6 +18,12 @@ pub struct LinePlan {
 impl LinePlan {
     /// Ethernet: preamble and start delimiter (8) and interpacket gap (12), IEEE 802.3 4.4.2.
     pub const ETHERNET: Self = Self { overhead: 20, step: Duration::from_picos(1) };
+
+    /// The same with `octets` more for every frame.
+    #[must_use]
+    pub const fn and(self, octets: u32) -> Self {
+        Self { overhead: self.overhead + octets, step: self.step }
+    }
 }
 
 impl Default for LinePlan {

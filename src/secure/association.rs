@@ -95,13 +95,20 @@ pub(super) trait Live {
     fn next_pn(&self) -> Option<u64>;
 }
 
-/// A key that was used, as its digest, and how far.
-#[derive(Clone, Copy, Debug)]
+/// A key that was used, as its digest, and how far. It does not show the digest, as a key that somebody
+/// thought of could be guessed from it.
+#[derive(Clone, Copy)]
 struct Used {
     print: [u8; 32],
     ssci: u32,
     /// The first packet number that was not used with it; nothing when all were.
     next: Option<u64>,
+}
+
+impl fmt::Debug for Used {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Used(.., below {:?})", self.next)
+    }
 }
 
 /// The four associations of a channel. A number remembers its last key, also when that was removed.

@@ -17,8 +17,8 @@ pub struct SecyCounters {
     pub in_pkts_no_sa: u64,
     /// InPktsNoSAError: discarded, of no association.
     pub in_pkts_no_sa_error: u64,
-    /// InPktsOverrun: discarded for want of cipher capacity. Always 0: what comes in faster than it is
-    /// deciphered waits in the port and is counted there.
+    /// InPktsOverrun: discarded, as their octets are not in one piece. Never for want of cipher capacity:
+    /// what comes in faster than it is deciphered waits in the port and is counted there.
     pub in_pkts_overrun: u64,
     /// Discarded: too short for an EtherType. Not a managed object.
     pub in_pkts_runt: u64,

@@ -23,6 +23,8 @@ mod plan;
 mod receive;
 mod replay;
 mod secy;
+#[cfg(test)]
+mod tests;
 mod transmit;
 
 pub use association::SaFault;

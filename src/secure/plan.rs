@@ -286,9 +286,41 @@ impl SecyPlan {
     /// not be recovered.
     pub const XPN_WINDOW_MAX: u32 = 1 << 30;
 
+    /// A SecY as the managed objects are at the start (802.1AE 10.7), which demands of MAC control what
+    /// it demands of data: both protected both ways and encrypted, all validated, in strict order.
+    /// It has no association and no channel to receive yet.
+    #[must_use]
+    pub const fn standard(suite: CipherSuite, sci: Sci) -> Self {
+        Self {
+            suite,
+            sci,
+            sci_form: SciForm::Implied,
+            confidentiality: Some(ConfidentialityOffset::Zero),
+            protect_data: true,
+            protect_pfc: true,
+            accept_pfc: PfcAccept::Protected,
+            validate: Validate::Strict,
+            replay_window: Some(0),
+            uncontrolled: Vec::new(),
+            encoding: An::ALL[0],
+            transmit: [const { None }; 4],
+            rollover_at: None,
+            receive: Vec::new(),
+            tx_delay: Duration::from_picos(0),
+            rx_delay: Duration::from_picos(0),
+        }
+    }
+
     /// Octets that protection adds to a frame: SecTAG and ICV, 24 or 32.
     #[must_use]
     pub const fn overhead(&self) -> u32 {
         if matches!(self.sci_form, SciForm::Explicit) { 32 } else { 24 }
+    }
+
+    /// Octets that every frame is to be given more on the line: [`SecyPlan::overhead`] where data is
+    /// protected. Where MAC control alone is, its frames say themselves how long they are.
+    #[must_use]
+    pub const fn line_overhead(&self) -> u32 {
+        if self.protect_data { self.overhead() } else { 0 }
     }
 }

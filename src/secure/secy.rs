@@ -137,6 +137,12 @@ impl Secy {
         self.counters.out_pkts_too_long += 1;
     }
 
+    /// Counts a protected frame that came in and is discarded, as its octets are not in one piece.
+    #[inline]
+    pub const fn note_overrun(&mut self) {
+        self.counters.in_pkts_overrun += 1;
+    }
+
     /// Decides about a frame that came in, whole and without FCS. What is accepted is decrypted in
     /// place, and has its addresses behind what is to be taken off its front.
     ///

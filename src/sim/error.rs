@@ -2,6 +2,7 @@
 
 use super::plan::{Direction, Fault, FaultKind, LinkId, NetworkPlan, NodeId, NodeKind};
 use crate::host::PlanError;
+use crate::secure::SecyError;
 use crate::switch::SwitchError;
 use crate::units::PortId;
 
@@ -14,6 +15,14 @@ pub enum NetworkError {
     /// A host's plan contradicts itself.
     #[error(transparent)]
     Host(#[from] PlanError),
+    /// The plan of a port's `SecY` contradicts itself.
+    #[error("the SecY of {node}: {source}")]
+    Secy {
+        /// The node's name.
+        node: String,
+        /// What is wrong.
+        source: SecyError,
+    },
     /// A link ends where nothing is.
     #[error("link {link} ends at port {port} of node {node}, which is not there")]
     NoPort {
@@ -116,9 +125,9 @@ fn applies(plan: &NetworkPlan, fault: &Fault) -> bool {
     let node = |NodeId(n)| plan.nodes.get(n as usize);
     match fault.kind {
         FaultKind::Link { link: id, .. } => link(id),
-        FaultKind::Lose { direction: d, .. } | FaultKind::Errors { direction: d, .. } => {
-            direction(d)
-        }
+        FaultKind::Lose { direction: d, .. }
+        | FaultKind::Errors { direction: d, .. }
+        | FaultKind::Replay { direction: d, .. } => direction(d),
         FaultKind::Forge { direction: d, ref octets } => direction(d) && octets.len() >= FORGED_MIN,
         FaultKind::Stall { node: id, .. } => node(id).is_some(),
         FaultKind::Change { node: id, .. } => {

@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 
+use super::guard::{Guard, Sealed};
 use super::hash::digest;
 use crate::frame::{Burst, FCS_BYTES, Frame};
 use crate::port::{Port, PortCaps, Source, StampSource, Stamps};
+use crate::secure::{Secy, SecyError, SecyPlan};
 use crate::time::Duration;
 use crate::units::Bytes;
 
@@ -24,11 +26,17 @@ pub struct VirtualFrame {
     octets: Box<[u8]>,
     /// Of the octets, when they were last looked at.
     digest: u64,
+    /// What is on the line, where that is protected.
+    pub(super) sealed: Option<Box<Sealed>>,
     wire_len: u32,
+    /// As it was when it last started on a line.
+    started_len: u32,
     /// Where the frame begins in its octets.
     start: u8,
     damaged: bool,
     control: bool,
+    /// Whether it could not be protected, and is lost at the beginning of its line.
+    refused: bool,
     /// Whether the octets have changed since.
     changed: bool,
 }
@@ -57,9 +65,18 @@ impl VirtualFrame {
         octets.extend_from_slice(&[0; ROOM]);
         octets.extend_from_slice(&head[..head.len().min(kept)]);
         octets.resize(ROOM + kept, 0);
-        let (digest, start, damaged, control) = (0, ROOM as u8, false, false);
-        let octets = octets.into_boxed_slice();
-        let mut frame = Self { octets, digest, wire_len, start, damaged, control, changed: true };
+        let mut frame = Self {
+            octets: octets.into_boxed_slice(),
+            digest: 0,
+            sealed: None,
+            wire_len,
+            started_len: wire_len,
+            start: ROOM as u8,
+            damaged: false,
+            control: false,
+            refused: false,
+            changed: true,
+        };
         frame.look();
         frame
     }
@@ -92,6 +109,71 @@ impl VirtualFrame {
     #[must_use]
     pub const fn is_damaged(&self) -> bool {
         self.damaged
+    }
+
+    /// Starts on a line.
+    #[inline]
+    pub(super) fn start(&mut self) {
+        self.look();
+        self.started_len = self.wire_len;
+    }
+
+    /// The octets, FCS included, with which it started on its line; what it is given to a node with may
+    /// be shorter, where it was protected, or longer, where nobody took the protection off.
+    #[inline]
+    #[must_use]
+    pub const fn started_len(&self) -> u32 {
+        self.started_len
+    }
+
+    /// What is on its line in place of its own octets, where it is protected by MACsec: from the
+    /// destination on to the check value, of a long frame as far as it is kept.
+    #[must_use]
+    pub fn protected(&self) -> Option<&[u8]> {
+        self.sealed.as_ref().map(|sealed| sealed.octets())
+    }
+
+    /// The first octets of what is on its line, as who listens there has them, and the length of that
+    /// with FCS.
+    #[must_use]
+    pub fn on_line(&self) -> (&[u8], u32) {
+        let Some(sealed) = &self.sealed else { return (self.head(), self.wire_len) };
+        let (octets, len) = (sealed.octets(), self.wire_len + sealed.uncounted());
+        // Of a long frame the check value is not where it is kept.
+        let is_whole = octets.len() as u32 + FCS_BYTES >= len;
+        let shown = octets.len() - if is_whole { 0 } else { Secy::BACK };
+        (&octets[..shown], len)
+    }
+
+    /// Whether it could not be protected, and is lost for that.
+    pub(super) const fn is_refused(&self) -> bool {
+        self.refused
+    }
+
+    pub(super) const fn refuse(&mut self) {
+        self.refused = true;
+    }
+
+    pub(super) const fn lengthen(&mut self, octets: u32) {
+        self.wire_len += octets;
+    }
+
+    pub(super) const fn shorten(&mut self, octets: u32) {
+        self.wire_len = self.wire_len.saturating_sub(octets);
+    }
+
+    /// Has these first octets from now on.
+    pub(super) fn replace(&mut self, octets: &[u8]) {
+        if self.head() == octets {
+            return;
+        }
+        self.changed = true;
+        if self.head().len() == octets.len() {
+            self.octets[usize::from(self.start)..].copy_from_slice(octets);
+        } else {
+            self.octets = [&[0; ROOM], octets].concat().into_boxed_slice();
+            self.start = ROOM as u8;
+        }
     }
 
     /// A bit of it flipped on the way.
@@ -149,6 +231,7 @@ impl Frame for VirtualFrame {
 pub struct VirtualPort {
     arrived: VecDeque<VirtualFrame>,
     sent: Vec<VirtualFrame>,
+    guard: Option<Box<Guard>>,
     /// The length on the wire that control frames are said to have, if not their own.
     control_len: Option<u32>,
     #[cfg(test)]
@@ -156,24 +239,39 @@ pub struct VirtualPort {
 }
 
 impl VirtualPort {
-    /// A port on which nothing has arrived. `control_len` gives MAC control frames another length
-    /// on the wire than the 64 octets they have, for comparison with simulators that do.
-    #[must_use]
-    pub const fn new(control_len: Option<u32>) -> Self {
-        Self {
+    /// A port on which nothing has arrived, with a `SecY` if there is a plan for one. `control_len`
+    /// gives MAC control frames another length on the wire than the 64 octets they have, for
+    /// comparison with simulators that do.
+    ///
+    /// # Errors
+    /// What contradicts itself in the plan.
+    pub fn new(control_len: Option<u32>, secy: Option<&SecyPlan>) -> Result<Self, SecyError> {
+        Ok(Self {
             arrived: VecDeque::new(),
             sent: Vec::new(),
+            guard: secy.map(Guard::new).transpose()?.map(Box::new),
             control_len,
             #[cfg(test)]
             saboteur: None,
+        })
+    }
+
+    /// Whether a frame that is at the end of its line is let through. Where nobody takes its
+    /// protection off it is then what was on the line.
+    #[inline]
+    pub(super) fn admits(&mut self, frame: &mut VirtualFrame) -> bool {
+        match &mut self.guard {
+            Some(guard) => guard.admits(frame),
+            None => {
+                frame.open();
+                true
+            }
         }
     }
 
-    /// A frame has arrived.
-    pub(super) fn deliver(
-        &mut self,
-        #[cfg_attr(not(test), allow(unused_mut))] mut frame: VirtualFrame,
-    ) {
+    /// A frame has arrived and was let through.
+    pub(super) fn deliver(&mut self, mut frame: VirtualFrame) {
+        frame.open();
         #[cfg(test)]
         if let Some(saboteur) = &mut self.saboteur {
             saboteur.rx(&mut frame);
@@ -203,6 +301,9 @@ impl VirtualPort {
         #[cfg(test)]
         if let Some(saboteur) = &mut self.saboteur {
             saboteur.tx(&mut self.sent);
+        }
+        if let Some(guard) = &mut self.guard {
+            self.sent.iter_mut().for_each(|frame| guard.seal(frame, false));
         }
         self.sent.drain(..)
     }
@@ -234,6 +335,9 @@ impl Port for VirtualPort {
         if let Some(len) = self.control_len.filter(|_| frame.is_control()) {
             frame.wire_len = len;
         }
+        if let Some(guard) = self.guard.as_mut().filter(|guard| !guard.data) {
+            guard.seal(&mut frame, true);
+        }
         Some(frame)
     }
 
@@ -248,6 +352,14 @@ impl Port for VirtualPort {
             uncertainty: Duration::ZERO,
             serializes: true,
         }
+    }
+
+    fn secy(&self) -> Option<&Secy> {
+        self.guard.as_ref().map(|guard| &guard.secy)
+    }
+
+    fn secy_mut(&mut self) -> Option<&mut Secy> {
+        self.guard.as_mut().map(|guard| &mut guard.secy)
     }
 }
 

@@ -19,6 +19,7 @@ pub mod check;
 mod clock;
 mod error;
 mod frame;
+mod guard;
 mod hash;
 mod network;
 mod node;

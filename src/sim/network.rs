@@ -153,11 +153,16 @@ impl<W: Witness> Network<W> {
         let wire = &mut self.wires.wires[direction.index()];
         let id = wire.to.node;
         let state = &mut self.nodes.0[id.index()];
-        while let Some(frame) = wire.arrival(at) {
+        while let Some(mut frame) = wire.arrival(at) {
             self.wires.on_the_way -= 1;
             if frame.is_damaged() && wire.notices_damage(&frame) {
                 self.wires.tally.lost += 1;
                 self.witness.lost(at, direction, &frame, Loss::Damaged);
+                continue;
+            }
+            if !state.port_mut(wire.port()).admits(&mut frame) {
+                self.wires.tally.lost += 1;
+                self.witness.lost(at, direction, &frame, Loss::Secy);
                 continue;
             }
             self.witness.arrived(at, direction, &frame);
@@ -258,6 +263,11 @@ impl<W: Witness> Network<W> {
                     self.wires.wires[direction.index()].set_errors(errors);
                 }
                 FaultKind::Forge { direction, octets } => self.forge(at, direction, &octets),
+                FaultKind::Replay { direction, back } => {
+                    if let Some(octets) = self.wires.wires[direction.index()].recorded(back) {
+                        self.forge(at, direction, &octets);
+                    }
+                }
                 FaultKind::Stall { node, span } => {
                     let until = &mut self.nodes.0[node.index()].busy_until;
                     *until = (*until).max(at) + span;
@@ -276,10 +286,15 @@ impl<W: Witness> Network<W> {
             return;
         }
         let End { node, port } = wire.to;
-        let frame = VirtualFrame::whole(octets);
+        let mut frame = VirtualFrame::whole(octets);
         self.wires.hash.frame(at, direction, &frame);
-        self.witness.forged(at, direction, &frame);
         let state = &mut self.nodes.0[node.index()];
+        if !state.port_mut(port).admits(&mut frame) {
+            return self.witness.fended_off(at, direction, &frame);
+        }
+        // What it is when its protection is off.
+        frame.open();
+        self.witness.forged(at, direction, &frame);
         state.frames += 1;
         state.bytes += u64::from(frame.wire_len());
         state.port_mut(port).deliver(frame);

@@ -6,6 +6,7 @@ use super::plan::{CpuPlan, Direction, NodeId, NodeKind, NodePlan};
 use super::witness::Notes;
 use super::{ClockPlan, VirtualWorld};
 use crate::host::Station;
+use crate::secure::SecyPlan;
 use crate::switch::{Settler, Switch};
 use crate::time::Instant;
 use crate::units::PortId;
@@ -78,19 +79,23 @@ impl Nodes {
 
 impl NodeState {
     pub(super) fn new(plan: &NodePlan, notes: bool) -> Result<Self, NetworkError> {
-        let port = || VirtualPort::new(plan.control_len);
+        let port = |secy: &Option<Box<SecyPlan>>| {
+            let refused = |source| NetworkError::Secy { node: plan.name().to_owned(), source };
+            VirtualPort::new(plan.control_len, secy.as_deref()).map_err(refused)
+        };
         let settler = match &plan.kind {
             NodeKind::Switch(switch) => Settler::new(switch).map(Box::new),
             NodeKind::Host(_) => None,
         };
         let node = match &plan.kind {
             NodeKind::Switch(switch) => {
-                let ids = (0..switch.ports.len() as u16).filter_map(PortId::new);
-                let ports = ids.map(|id| (id, port())).collect();
+                let ids = (0..).map_while(PortId::new).zip(&switch.ports);
+                let ports = ids.map(|(id, plan)| Ok((id, port(&plan.secy)?)));
+                let ports = ports.collect::<Result<_, NetworkError>>()?;
                 let watch = Notes { enabled: notes, ..Notes::default() };
                 Node::Switch(Box::new(Switch::new(switch, ports, Alone::default(), watch)?))
             }
-            NodeKind::Host(host) => Node::Host(Box::new(Station::new(host, port())?)),
+            NodeKind::Host(host) => Node::Host(Box::new(Station::new(host, port(&host.secy)?)?)),
         };
         Ok(Self {
             node,

@@ -3,6 +3,7 @@
 use super::clock::ClockPlan;
 use crate::host::StationPlan;
 use crate::schedule::LinePlan;
+use crate::secure::SecyPlan;
 use crate::switch::{Change, SwitchPlan};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, PortId};
@@ -166,6 +167,15 @@ pub enum FaultKind {
         /// The frame without FCS, at least 60 octets.
         octets: Box<[u8]>,
     },
+    /// A protected MAC control frame that was on a direction arrives once more, octet for octet.
+    /// Nothing happens where there was none, and on a link that is down.
+    Replay {
+        /// Where.
+        direction: Direction,
+        /// Which: 0 for the last that started there, 1 for the one before, up to
+        /// [`FaultKind::RECORDED`] - 1.
+        back: u32,
+    },
     /// A node does nothing for a while: a processor that was taken away.
     Stall {
         /// The node.
@@ -180,6 +190,11 @@ pub enum FaultKind {
         /// How.
         change: Change,
     },
+}
+
+impl FaultKind {
+    /// How many frames who repeats them remembers.
+    pub const RECORDED: u32 = 64;
 }
 
 /// Kinds of frames.
@@ -285,6 +300,14 @@ impl NodePlan {
         match &self.kind {
             NodeKind::Switch(plan) => plan.ports.len(),
             NodeKind::Host(_) => 1,
+        }
+    }
+
+    /// What one of its ports protects, if it does.
+    pub(super) fn secy(&self, port: PortId) -> Option<&SecyPlan> {
+        match &self.kind {
+            NodeKind::Switch(plan) => plan.ports.get(port.index())?.secy.as_deref(),
+            NodeKind::Host(plan) => plan.secy.as_deref(),
         }
     }
 

@@ -7,6 +7,7 @@ use crate::time::{Duration, Instant};
 
 mod agents;
 mod places;
+pub(in crate::sim) mod secured;
 mod timing;
 
 /// Everything that was seen, as text.

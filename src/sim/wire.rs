@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use super::frame::VirtualFrame;
-use super::plan::{DirectionPlan, End, ErrorPlan, Which};
+use super::plan::{DirectionPlan, End, ErrorPlan, FaultKind, Which};
 use super::witness::Loss;
 use crate::congestion::Dice;
 use crate::frame::{FCS_BYTES, Frame};
-use crate::schedule::Line;
+use crate::schedule::{Line, LinePlan};
 use crate::time::{Duration, Instant};
-use crate::units::PortId;
+use crate::units::{BitsPerSec, Bytes, PortId};
 
 /// Octets on the line before a frame's first: preamble and start delimiter.
 const PREAMBLE: u64 = 8;
@@ -26,10 +26,25 @@ pub(super) enum Delivery {
     CutThrough(Line),
 }
 
+/// What the `SecY`s at the ends make of a direction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Secured {
+    /// Octets that every frame takes more of the line.
+    pub(super) overhead: u32,
+    /// How much later a protected frame is received.
+    pub(super) shim: Duration,
+    /// Whether somebody remembers the pauses on it.
+    pub(super) recorded: bool,
+}
+
 /// The state of one direction.
 #[derive(Debug)]
 pub(super) struct Wire {
+    /// What protection takes is in it.
     line: Line,
+    secured: Secured,
+    /// The last protected pauses, where somebody remembers them.
+    record: VecDeque<Box<[u8]>>,
     /// What of the line's time of a frame is after its last bit: the interpacket gap.
     gap: Duration,
     plan: DirectionPlan,
@@ -48,17 +63,19 @@ pub(super) struct Wire {
 
 impl Wire {
     pub(super) fn new(
-        line: Line,
+        (rate, line): (BitsPerSec, LinePlan),
         plan: DirectionPlan,
         (from, to): (End, End),
-        delivery: Delivery,
+        (delivery, secured): (Delivery, Secured),
         seed: u64,
     ) -> Self {
         // The line's own overhead is preamble and gap; a shorter one has no preamble to speak of.
-        let after = line.octets(0).saturating_sub(PREAMBLE);
-        let gap = line.rate().time_for(crate::units::Bytes(after));
+        let after = u64::from(line.overhead).saturating_sub(PREAMBLE);
+        let gap = rate.time_for(Bytes(after));
         Self {
-            line,
+            line: Line::new(rate, line.and(secured.overhead)),
+            secured,
+            record: VecDeque::new(),
             gap,
             plan,
             to,
@@ -98,7 +115,13 @@ impl Wire {
         if !self.up {
             return Err((frame, Loss::LinkDown));
         }
+        if frame.is_refused() {
+            return Err((frame, Loss::Secy));
+        }
         let control = frame.is_control();
+        if self.secured.recorded {
+            self.note(&frame);
+        }
         if self.lose != [0; 3] && self.loses(control) {
             return Err((frame, Loss::Fault));
         }
@@ -106,18 +129,25 @@ impl Wire {
             if self.dice.draw() < self.plan.errors.frame {
                 return Err((frame, Loss::Fault));
             }
-            let bits = u64::from(frame.wire_len()) * 8;
+            let more = frame.sealed.as_ref().map_or(0, |sealed| sealed.uncounted());
+            let bits = u64::from(frame.wire_len() + more) * 8;
             if self.dice.draw() < any_of(self.plan.errors.bit, bits) {
                 frame.damage();
             }
         }
-        let last_bit = end.saturating_sub(self.gap) + self.plan.delay;
+        let mut last_bit = end.saturating_sub(self.gap) + self.plan.delay;
+        let is_sealed = frame.sealed.is_some();
+        if is_sealed {
+            last_bit += self.secured.shim;
+        }
         if control {
             self.control.push_back((last_bit + self.plan.response, frame));
             return Ok(());
         }
         let given = match self.delivery {
             Delivery::Stored => last_bit,
+            // Its check value comes last, and nothing of it is passed on before that fits.
+            Delivery::CutThrough(_) if is_sealed => last_bit,
             Delivery::CutThrough(fastest) => {
                 let line = end.since(at);
                 let header = self.line.time_for(HEADER.min(frame.wire_len()));
@@ -125,8 +155,27 @@ impl Wire {
                 at + header.max(ahead) + self.plan.delay
             }
         };
-        self.data.push_back((given.min(last_bit), frame));
+        let mut given = given.min(last_bit);
+        if self.secured.shim > Duration::ZERO {
+            // What is not protected overtakes nothing that is.
+            given = self.data.back().map_or(given, |(before, _)| given.max(*before));
+        }
+        self.data.push_back((given, frame));
         Ok(())
+    }
+
+    /// Remembers a frame if it is a protected pause.
+    #[cold]
+    fn note(&mut self, frame: &VirtualFrame) {
+        if let Some(octets) = frame.protected().filter(|_| frame.is_control()) {
+            self.record.push_front(octets.into());
+            self.record.truncate(FaultKind::RECORDED as usize);
+        }
+    }
+
+    /// The protected pause that started here before `back` others.
+    pub(super) fn recorded(&self, back: u32) -> Option<Box<[u8]>> {
+        self.record.get(back as usize).cloned()
     }
 
     /// Whether a planned loss meets this frame.
@@ -168,7 +217,7 @@ impl Wire {
     /// Whether a damaged frame is noticed here: a port that passes frames on before their end has
     /// passed them on by then, and leaves it to the next that waits for the end.
     pub(super) fn notices_damage(&self, frame: &VirtualFrame) -> bool {
-        matches!(self.delivery, Delivery::Stored) || frame.is_control()
+        matches!(self.delivery, Delivery::Stored) || frame.is_control() || frame.sealed.is_some()
     }
 
     /// Takes what is on the line away.

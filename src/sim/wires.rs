@@ -4,12 +4,13 @@ use super::ClockPlan;
 use super::frame::VirtualFrame;
 use super::hash::TraceHash;
 use super::network::Tally;
-use super::plan::{Direction, LinkId, NetworkPlan, NodeId};
+use super::plan::{Direction, Fault, FaultKind, LinkId, NetworkPlan, NodeId};
 use super::queue::{Class, Queue};
-use super::wire::{Delivery, Wire};
+use super::wire::{Delivery, Secured, Wire};
 use super::witness::Witness;
 use crate::schedule::Line;
-use crate::time::Instant;
+use crate::secure::SecyPlan;
+use crate::time::{Duration, Instant};
 use crate::units::PortId;
 
 /// Where each class of events has its slots; see [`Queue`] for the order.
@@ -104,7 +105,7 @@ impl Wires {
         mut frame: VirtualFrame,
         witness: &mut W,
     ) {
-        frame.look();
+        frame.start();
         let wire = &mut self.wires[direction.index()];
         let time = wire.time_for(&frame);
         let end = if clock.is_exact() { at + time } else { clock.network(local + time) };
@@ -138,6 +139,17 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> Wire {
         _ => Delivery::Stored,
     };
     let dir = if direction.0 % 2 == 0 { link.ab } else { link.ba };
+    let secys = [link.from(direction), to].map(|end| plan.nodes[end.node.index()].secy(end.port));
+    let shim = match secys {
+        [Some(sender), receiver] => {
+            sender.tx_delay + receiver.map_or(Duration::ZERO, |secy| secy.rx_delay)
+        }
+        [None, _] => Duration::ZERO,
+    };
+    let overhead = secys[0].map_or(0, SecyPlan::line_overhead);
+    let is_replayed = |fault: &Fault| matches!(fault.kind, FaultKind::Replay { direction: d, .. } if d == direction);
+    let secured = Secured { overhead, shim, recorded: plan.faults.iter().any(is_replayed) };
     let seed = plan.seed ^ (u64::from(direction.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    Wire::new(Line::new(link.rate, link.line), dir, (link.from(direction), to), delivery, seed)
+    let ends = (link.from(direction), to);
+    Wire::new((link.rate, link.line), dir, ends, (delivery, secured), seed)
 }

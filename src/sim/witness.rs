@@ -27,6 +27,10 @@ pub trait Witness {
     #[inline]
     fn forged(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {}
 
+    /// A forgery, or a repetition, that the `SecY` at the end of the line does not let through.
+    #[inline]
+    fn fended_off(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {}
+
     /// A frame ends on its way.
     #[inline]
     fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {}
@@ -67,6 +71,10 @@ impl<A: Witness, B: Witness> Witness for (A, B) {
         self.0.forged(at, direction, frame);
         self.1.forged(at, direction, frame);
     }
+    fn fended_off(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        self.0.fended_off(at, direction, frame);
+        self.1.fended_off(at, direction, frame);
+    }
     #[inline]
     fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
         self.0.lost(at, direction, frame, cause);
@@ -96,6 +104,8 @@ pub enum Loss {
     Fault,
     /// The link is down, or went down while the frame was on it.
     LinkDown,
+    /// The sender's `SecY` could not protect it, or the receiver's did not accept it.
+    Secy,
 }
 
 /// What a switch did that is not seen on its lines.

@@ -15,6 +15,7 @@ pub use congestion::{
 pub use drops::{DropKind, DropReason, Drops};
 pub use isolation::{CimCounters, CongestingQueue, IsolationCounters, IsolationSnapshot};
 
+use crate::secure::SecySnapshot;
 use crate::time::{Duration, Instant};
 use crate::units::PRIORITIES;
 
@@ -102,6 +103,8 @@ pub struct PortSnapshot {
     pub paused: u8,
     /// Its counters.
     pub counters: PortCounters,
+    /// What its `SecY` did, if it has one.
+    pub secy: Option<Box<SecySnapshot>>,
 }
 
 /// A switch's (or one worker's part of a switch's) counters at one moment.

@@ -18,6 +18,7 @@ impl<W: World> Switch<W> {
     #[inline]
     pub(super) fn receive(&mut self, now: Instant, at: usize) -> usize {
         if self.draining {
+            self.ports[at].port.pass_on();
             return 0;
         }
         let mut burst: Burst<W::Frame> = Burst::new();

@@ -40,7 +40,9 @@ pub use settle::{Headroom, Refused, Settler, Step, StepKind, delay_found, reckon
 use crate::buffer::{BufferError, Ledger};
 use crate::congestion::Dice;
 use crate::pfc::Watchdog;
+use crate::port::Port;
 use crate::schedule::Arena;
+use crate::secure::{ChangeRefused, SecyChange};
 use crate::time::{Duration, Instant};
 use crate::units::{Cells, PortId, Priority, TrafficClass};
 use crate::world::{Events, Handoff, Next, World};
@@ -100,6 +102,20 @@ pub enum SwitchError {
     /// More static entries than the table holds.
     #[error("bridge.table_size: {0} static entries do not fit; raise it above their number")]
     StaticEntries(usize),
+}
+
+/// Why a `SecY` was not changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SecyRefused {
+    /// The port is none of this worker's.
+    #[error("port {0} is not there")]
+    Port(PortId),
+    /// Its frames are not protected at all.
+    #[error("port {0} has no SecY; give it `macsec` in the file")]
+    NoSecy(PortId),
+    /// Its `SecY` refuses.
+    #[error(transparent)]
+    Refused(#[from] ChangeRefused),
 }
 
 impl<W: World> Switch<W> {
@@ -231,6 +247,18 @@ impl<W: World> Switch<W> {
     pub fn port_mut(&mut self, id: PortId) -> Option<&mut W::Port> {
         let at = self.local(id)?;
         Some(&mut self.ports[at].port)
+    }
+
+    /// Changes what an owned port protects, or is to accept; keys make this no [`Change`].
+    ///
+    /// # Errors
+    /// Why nothing was changed.
+    pub fn change_secy(&mut self, id: PortId, change: &SecyChange) -> Result<(), SecyRefused> {
+        let at = self.local(id).ok_or(SecyRefused::Port(id))?;
+        // A pause that could not be protected may be now.
+        self.awake.insert(at);
+        let secy = self.ports[at].port.secy_mut().ok_or(SecyRefused::NoSecy(id))?;
+        Ok(secy.change(change)?)
     }
 
     /// The observer.

@@ -13,7 +13,7 @@ use crate::agents::AgentsPlan;
 use crate::buffer::{BufferPlan, SharedLimit};
 use crate::congestion::EcnPlan;
 use crate::pfc::{PfcPlan, WatchdogPlans};
-use crate::schedule::SchedulePlan;
+use crate::schedule::{LinePlan, SchedulePlan};
 use crate::secure::SecyPlan;
 use crate::time::Duration;
 use crate::units::{
@@ -70,6 +70,14 @@ pub struct PortPlan {
     pub agents: Option<AgentsPlan>,
     /// What the port protects by MACsec, and what it demands of what comes in.
     pub secy: Option<Box<SecyPlan>>,
+}
+
+impl PortPlan {
+    /// What a frame takes on its line, protection included.
+    #[must_use]
+    pub fn protected_line(&self) -> LinePlan {
+        self.schedule.line.and(self.secy.as_ref().map_or(0, |secy| secy.line_overhead()))
+    }
 }
 
 /// Which of a frame's fields decides its priority.

@@ -91,7 +91,7 @@ impl<W: World> PortState<W> {
             scheduler: Scheduler::new(&plan.schedule),
             shaper: plan
                 .shaped
-                .then(|| Shaper::new(plan.rate, plan.schedule.shaper_burst, plan.schedule.line)),
+                .then(|| Shaper::new(plan.rate, plan.schedule.shaper_burst, plan.protected_line())),
             limits: plan.queue_limits,
             control: Burst::new(),
             staged: Staging::new(),

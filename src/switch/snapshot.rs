@@ -4,6 +4,7 @@ use super::Switch;
 use super::port_state::PortState;
 use super::tables::Tables;
 use crate::buffer::Ledger;
+use crate::port::Port;
 use crate::stats::{PortCounters, PortSnapshot, SwitchSnapshot};
 use crate::time::Instant;
 use crate::units::{Cells, Priority};
@@ -49,6 +50,7 @@ fn port_snapshot<W: World>(
         rate_bps: port.rate.get(),
         paused: port.receiver.paused(now).0,
         counters: port_counters(now, port, tables, ledger),
+        secy: port.port.secy().map(|secy| Box::new(secy.snapshot())),
     }
 }
 

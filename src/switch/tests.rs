@@ -8,3 +8,4 @@ mod fuzz;
 mod isolation;
 mod polling;
 mod routing;
+mod secured;

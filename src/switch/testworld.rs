@@ -10,7 +10,7 @@ use crate::congestion::proxy::{PausePolicy, Senders};
 use crate::congestion::sfc::SfcPlan;
 use crate::frame::{Burst, FCS_BYTES, Frame};
 use crate::pfc::{FlowControl, PfcPlan};
-use crate::port::{Port, PortCaps};
+use crate::port::{Port, PortCaps, Secured};
 use crate::schedule::{ClassPlan, LinePlan, SchedulePlan};
 use crate::time::{Duration, Instant};
 use crate::units::*;
@@ -115,7 +115,7 @@ pub(crate) struct TestWorld<E = ()>(core::marker::PhantomData<E>);
 
 impl<E: Events> World for TestWorld<E> {
     type Frame = MemFrame;
-    type Port = MemPort;
+    type Port = Secured<MemPort>;
     type Events = E;
     type Handoff = Alone;
 }
@@ -252,13 +252,16 @@ pub(crate) struct Lab<E: Events = ()> {
 
 impl<E: Events + Default> Lab<E> {
     pub(crate) fn new(plan: &SwitchPlan) -> Self {
-        let ports = (0..plan.ports.len() as u16).map(|n| (port(n), MemPort::endless())).collect();
+        let at = |(n, plan): (u16, &PortPlan)| {
+            (port(n), Secured::new(MemPort::endless(), plan.secy.as_deref()).unwrap())
+        };
+        let ports = (0..).zip(&plan.ports).map(at).collect();
         let switch = Switch::new(plan, ports, Alone::default(), E::default()).unwrap();
         Self { switch, now: Instant::ZERO }
     }
 
     pub(crate) fn port(&mut self, n: u16) -> &mut MemPort {
-        self.switch.port_mut(port(n)).unwrap()
+        self.switch.port_mut(port(n)).unwrap().port_mut()
     }
 
     pub(crate) fn inject(&mut self, n: u16, octets: &[u8]) {

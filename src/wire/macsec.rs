@@ -259,3 +259,6 @@ impl fmt::Display for Repr {
         f.write_str(if self.encrypted { " encrypted" } else { " integrity" })
     }
 }
+
+#[cfg(test)]
+mod tests;

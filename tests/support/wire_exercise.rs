@@ -12,7 +12,7 @@ use sluice::wire::headroom::{self, Dialect, KindCodes, LengthField, Piggyback, T
 use sluice::wire::ip::{CeMark, Ecn, Hop};
 use sluice::wire::{
     EtherType, arp, cim, cnm, cnp, datagram, dcbx, echo, ethernet, flow, icrc, ip, ipv4, ipv6,
-    lldp, mac_control, neighbour, pause, pfc, ptp, roce, sfcm, tcp, udp, vlan,
+    lldp, mac_control, macsec, neighbour, pause, pfc, ptp, roce, sfcm, tcp, udp, vlan,
 };
 
 /// Emits a header and checks that what it parses to is the same header.
@@ -41,6 +41,7 @@ pub fn exercise(octets: &[u8]) {
         }
     }
     sealed(octets);
+    protected(octets);
     classification(octets);
     discovery(octets);
     dcbx(octets);
@@ -151,6 +152,34 @@ fn sealed(octets: &[u8]) {
         packet.extend(octets);
         headers.emit(&mut packet).expect("a short datagram");
         congestion(&packet);
+    }
+}
+
+/// Any octets as a frame that MACsec protects, with the short length that they have and the one that
+/// they say.
+fn protected(octets: &[u8]) {
+    let mut frame = octets.to_vec();
+    if frame.len() > macsec::TAG_OFFSET + macsec::TAG_LEN {
+        frame[12..14].copy_from_slice(&EtherType::MACSEC.0.to_be_bytes());
+    }
+    let fitting = frame.get(14).map(|tci| {
+        let front = if tci & 0x20 == 0 { 8 } else { 16 };
+        let secure = frame.len().saturating_sub(macsec::TAG_OFFSET + front + macsec::ICV_LEN);
+        if secure < macsec::SHORT { secure as u8 } else { 0 }
+    });
+    for short in [None, fitting] {
+        if let (Some(short), Some(at)) = (short, frame.get_mut(15)) {
+            *at = short;
+        }
+        let Ok(v) = macsec::View::new(&frame) else { continue };
+        let whole = macsec::TAG_OFFSET + v.front() + v.secure_len() + v.back();
+        assert_eq!(whole, frame.len());
+        let repr = macsec::Repr::parse(&frame).expect("the view was made");
+        assert!(!repr.to_string().is_empty());
+        assert_eq!((repr.channel, repr.pn, repr.an), (v.channel(), v.pn(), v.an()));
+        let mut again = frame.clone();
+        repr.emit(&mut again[macsec::TAG_OFFSET..]).expect("what was parsed can be emitted");
+        assert_eq!(macsec::Repr::parse(&again), Ok(repr));
     }
 }
 

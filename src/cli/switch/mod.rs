@@ -215,9 +215,10 @@ fn refused(error: RealError, path: &Path, file: &SwitchFile) -> anyhow::Error {
         RealError::Start(StartError::NoCpu { worker, .. }) => {
             bad_input(error).context(format!("{path}: workers[{worker}].core"))
         }
-        RealError::TooFast { .. } | RealError::Slack { .. } | RealError::Switch(_) => {
-            bad_input(error).context(path.to_string())
-        }
+        RealError::TooFast { .. }
+        | RealError::Slack { .. }
+        | RealError::Secy { .. }
+        | RealError::Switch(_) => bad_input(error).context(path.to_string()),
         RealError::Change(_) | RealError::Start(_) => {
             anyhow::Error::from(error).context(file.plan.name.clone())
         }

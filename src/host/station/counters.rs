@@ -8,6 +8,7 @@ use crate::host::sink::{Latency, SinkCounters};
 use crate::host::source::SourceCounters;
 use crate::host::stream::StreamCounters;
 use crate::host::transport::{ReceiverCounters, SenderCounters};
+use crate::secure::SecySnapshot;
 use crate::time::{Duration, Instant};
 use crate::units::PRIORITIES;
 
@@ -81,6 +82,8 @@ pub struct StationSnapshot {
     pub neighbours: NeighbourSnapshot,
     /// What became of the messages that it is to obey, if there are such.
     pub reactions: Option<ReactionCounters>,
+    /// What its port's `SecY` did, if it has one.
+    pub secy: Option<Box<SecySnapshot>>,
 }
 
 impl StationSnapshot {

@@ -120,6 +120,7 @@ pub(in crate::lab) fn gather(
             damaged: counts.damaged,
             lost: counts.lost,
             link_down: counts.link_down,
+            secy: counts.secy,
         },
         storms: StormOutcome { detected: counts.storms_detected, restored: counts.storms_restored },
         faults: faults(plan, ended.at),
@@ -235,6 +236,9 @@ fn faults(plan: &LabPlan, end: Instant) -> Vec<FaultOutcome> {
         }
         FaultKind::Forge { direction, ref octets } => {
             format!("a forged frame of {} octets arrives from {}", octets.len() + 4, way(direction))
+        }
+        FaultKind::Replay { direction, back } => {
+            format!("the last protected pause but {back} from {} arrives again", way(direction))
         }
         FaultKind::Stall { node: id, span } => format!("{} stalls for {span}", node(id)),
         FaultKind::Change { node: id, change } => format!("{} is changed: {change:?}", node(id)),

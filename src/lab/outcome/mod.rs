@@ -239,6 +239,8 @@ pub struct LineLosses {
     pub lost: u64,
     /// On a link that went down, or that was.
     pub link_down: u64,
+    /// A SecY could not protect them, or did not accept them, those that nobody sent too.
+    pub secy: u64,
 }
 
 /// Pause storms that watchdogs found.

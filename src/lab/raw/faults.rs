@@ -31,6 +31,9 @@ pub struct Fault {
     /// A frame that nobody sent arrives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forge: Option<Forge>,
+    /// A protected pause that was on a link arrives once more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
     /// A node does nothing for a while, as if its processor had been taken away.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stall: Option<Stall>,
@@ -74,6 +77,26 @@ pub struct Forge {
     /// shorter than 60 is filled up with zeros.
     pub octets: String,
     /// How many times it arrives, 1 to 10000. Default: `1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<u32>,
+    /// From one time to the next. Default: `1us`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<Span>,
+}
+
+/// A pause that MACsec protects arrives once more, octet for octet. Nothing happens where there was none.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// The link.
+    pub link: String,
+    /// The node that sent it. Default: both ends, one of each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Which, 0 to 63: 0 is the last that was sent until then, 1 the one before. Default: `0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub back: Option<u32>,
+    /// How many times such a frame arrives, 1 to 10000. Default: `1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
     /// From one time to the next. Default: `1us`.

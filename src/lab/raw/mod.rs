@@ -20,7 +20,8 @@ mod transport;
 
 pub use checks::{Allowance, Capture, Check, CheckLong, CheckWord, Fairness, Record, Value};
 pub use faults::{
-    EcnFault, ErrorsFault, Fault, Flap, Forge, GroupFault, LoseFault, ObjectFault, Stall, WhichName,
+    EcnFault, ErrorsFault, Fault, Flap, Forge, GroupFault, LoseFault, ObjectFault, Replay, Stall,
+    WhichName,
 };
 pub use flows::{
     Amount, EcnName, Flow, FlowDuration, FlowRate, FlowRateLong, FlowRateText, Pattern,

@@ -11,6 +11,7 @@ use crate::frame::BURST;
 use crate::host::StationPlan;
 use crate::lab::plan::LabPlan;
 use crate::report::{count, scaled};
+use crate::secure::Secy;
 use crate::sim::{
     ClockPlan, CpuPlan, DirectionPlan, End, FaultKind, LinkPlan, NetworkPlan, NodeId, NodeKind,
 };
@@ -25,8 +26,8 @@ const POOL_BYTES_MAX: u64 = 256 << 20;
 /// What a frame takes in memory besides its octets: DPDK's headers and headroom.
 const FRAME_OVERHEAD: u64 = 320;
 
-/// What tags may add to a frame on its way.
-const TAGS: u32 = 8;
+/// What tags may add to a frame on its way, and what MACsec may.
+const TAGS: u32 = 8 + Secy::OVERHEAD_MAX as u32;
 
 /// A lab that rings can run.
 #[derive(Clone, Debug)]
@@ -119,7 +120,10 @@ fn strip(plan: &mut LabPlan) {
     }
     let can = |kind: &FaultKind| match kind {
         FaultKind::Link { .. } | FaultKind::Stall { .. } | FaultKind::Change { .. } => true,
-        FaultKind::Lose { .. } | FaultKind::Errors { .. } | FaultKind::Forge { .. } => false,
+        FaultKind::Lose { .. }
+        | FaultKind::Errors { .. }
+        | FaultKind::Forge { .. }
+        | FaultKind::Replay { .. } => false,
     };
     network.faults.retain(|fault| can(&fault.kind));
     (network.shuffle, network.sample_every) = (None, None);

@@ -12,7 +12,7 @@ use crate::frame::{Burst, Frame};
 use crate::host::{FlowId, Station, StationSnapshot, probe_of};
 use crate::lab::population::{NodeAgents, of_host, of_switch};
 use crate::lab::record::Recorder;
-use crate::port::Port;
+use crate::port::{Port, Secured};
 use crate::sim::NodeId;
 use crate::stats::SwitchSnapshot;
 use crate::switch::{Change, Settler, Switch};
@@ -25,13 +25,13 @@ pub(super) enum Rings {}
 
 impl World for Rings {
     type Frame = Mbuf;
-    type Port = SeenPort<DpdkPort<Started>>;
+    type Port = SeenPort<Secured<DpdkPort<Started>>>;
     type Events = Watch;
     type Handoff = Alone;
 }
 
 /// A host on a ring.
-pub(super) type Host = Station<SeenPort<SourcePort>>;
+pub(super) type Host = Station<SeenPort<Secured<SourcePort>>>;
 
 /// What a node is.
 pub(super) enum Kind {
@@ -125,6 +125,13 @@ fn empty(port: &mut impl Port<Frame = Mbuf>, mut show: impl FnMut(&Mbuf)) {
     }
 }
 
+/// Frames that a port has put into its ring and taken from it: those that ended at its `SecY` were in
+/// the ring though nobody above saw them, or the other way round.
+fn traffic_of<P: Port>(port: &SeenPort<Secured<P>>) -> (u64, u64) {
+    let lost = port.port.lost();
+    (port.tap.sent - lost.sent, port.tap.received + lost.received)
+}
+
 /// Polls at one time, at most: as many as empty the longest ring, a burst at a time.
 const POLLS_MAX: u32 = 32;
 
@@ -157,11 +164,14 @@ impl Node {
     /// Frames that its ports have sent and received.
     pub(super) fn traffic(&mut self) -> (u64, u64) {
         match &mut self.kind {
-            Kind::Host(host) => (host.port_mut().tap.sent, host.port_mut().tap.received),
+            Kind::Host(host) => traffic_of(host.port_mut()),
             Kind::Switch(switch) => {
                 let ids = (0..self.ports).filter_map(PortId::new);
                 ids.fold((0, 0), |(sent, received), id| match switch.port_mut(id) {
-                    Some(port) => (sent + port.tap.sent, received + port.tap.received),
+                    Some(port) => {
+                        let (s, r) = traffic_of(port);
+                        (sent + s, received + r)
+                    }
                     None => (sent, received),
                 })
             }

@@ -13,8 +13,10 @@ use crate::dpdk::{
 };
 use crate::host::Station;
 use crate::lab::record::{Captures, Detail, Recorder};
-use crate::sim::{Direction, FaultKind, LinkId, NodeId, NodeKind};
-use crate::switch::{Settler, Switch};
+use crate::port::Secured;
+use crate::secure::SecyPlan;
+use crate::sim::{Direction, FaultKind, LinkId, NetworkError, NodeId, NodeKind};
+use crate::switch::{PortPlan, Settler, Switch};
 use crate::time::Instant;
 use crate::units::PortId;
 use crate::world::Alone;
@@ -42,19 +44,24 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
         let moment = Arc::new(Moment::new(fit.rings.span));
         let ports: Vec<Port> = core::mem::take(&mut ports[n]).into_iter().flatten().collect();
         let count = ports.len() as u16;
+        let name = plan.name().to_owned();
         let kind = match &plan.kind {
             NodeKind::Switch(plan) => {
-                let tap = |(n, (direction, port)): (u16, Port)| {
-                    Some((PortId::new(n)?, Seen::over(port, direction, &moment)))
+                let ids = (0..).map_while(PortId::new);
+                let tap = |((id, plan), (direction, port)): ((PortId, &PortPlan), Port)| {
+                    let port = secured(port, &plan.secy, &name)?;
+                    Ok((id, Seen::over(port, direction, &moment)))
                 };
-                let ports = (0..).zip(ports).filter_map(tap).collect();
+                let ports = ids.zip(&plan.ports).zip(ports).map(tap);
+                let ports = ports.collect::<Result<_, RealError>>()?;
                 let recorder = Recorder::new(&fit.plan, Detail::default(), Captures::default());
                 let watch = Watch::new(id, recorder);
                 Kind::Switch(Box::new(Switch::new(plan, ports, Alone::default(), watch)?))
             }
             NodeKind::Host(plan) => {
                 let Some((direction, port)) = ports.into_iter().next() else { continue };
-                let port = Seen::over(SourcePort::new(port, pool.clone()), direction, &moment);
+                let port = secured(SourcePort::new(port, pool.clone()), &plan.secy, &name)?;
+                let port = Seen::over(port, direction, &moment);
                 Kind::Host(Box::new(Station::new(plan, port)?))
             }
         };
@@ -62,7 +69,7 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
             NodeKind::Switch(plan) => Settler::new(plan).map(Box::new),
             NodeKind::Host(_) => None,
         };
-        let (name, stalled_until) = (plan.name().to_owned(), Instant::ZERO);
+        let stalled_until = Instant::ZERO;
         crews[places[n]].nodes.push(Node {
             id,
             name,
@@ -77,6 +84,16 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
         crews[places[act.node.index()]].acts.push(act);
     }
     Ok(crews)
+}
+
+/// A port of a node with its `SecY`, if it has one.
+fn secured<P: crate::port::Port>(
+    port: P,
+    secy: &Option<Box<SecyPlan>>,
+    node: &str,
+) -> Result<Secured<P>, RealError> {
+    let refused = |source| NetworkError::Secy { node: node.to_owned(), source };
+    Secured::new(port, secy.as_deref()).map_err(|error| refused(error).into())
 }
 
 /// The ports of all nodes, by node and port, each with its half of a link.
@@ -127,7 +144,10 @@ fn acts(fit: &Fit) -> Vec<Act> {
                 acts.push(Act { at, node, what: Deed::Change(change) });
             }
             // Taken out when the lab was fitted.
-            FaultKind::Lose { .. } | FaultKind::Errors { .. } | FaultKind::Forge { .. } => {}
+            FaultKind::Lose { .. }
+            | FaultKind::Errors { .. }
+            | FaultKind::Forge { .. }
+            | FaultKind::Replay { .. } => {}
         }
     }
     acts.sort_by_key(|act| act.at);

@@ -192,11 +192,11 @@ fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
         let instead = format!("memory loses nothing: {lost} of the faults are left out");
         found.push(Shortfall::new("faults.lose, errors", instead));
     }
-    let forged = any(|k| matches!(k, FaultKind::Forge { .. }));
+    let forged = any(|k| matches!(k, FaultKind::Forge { .. } | FaultKind::Replay { .. }));
     if forged > 0 {
         let instead =
             format!("nobody forges frames in memory: {forged} of the faults are left out");
-        found.push(Shortfall::new("faults.forge", instead));
+        found.push(Shortfall::new("faults.forge, replay", instead));
     }
     if any(|k| matches!(k, FaultKind::Link { up: false, .. })) > 0 {
         let instead = format!(

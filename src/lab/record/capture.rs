@@ -9,7 +9,7 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::frame::{FCS_BYTES, Frame};
+use crate::frame::FCS_BYTES;
 use crate::lab::LabPlan;
 use crate::report::packets::{Interface, Notes, Packet, Pcapng};
 use crate::sim::{Direction, End, LinkId, VirtualFrame};
@@ -110,11 +110,9 @@ impl Capture {
         if self.failed.is_some() {
             return;
         }
-        let packet = Packet {
-            at: Duration::from_nanos(at.as_picos() / 1_000),
-            octets: frame.head(),
-            len: frame.wire_len().saturating_sub(FCS_BYTES),
-        };
+        let (octets, len) = frame.on_line();
+        let at = Duration::from_nanos(at.as_picos() / 1_000);
+        let packet = Packet { at, octets, len: len.saturating_sub(FCS_BYTES) };
         let notes = Notes { interface: direction.0 % 2, ..Default::default() };
         self.failed = self.file.packet(&packet, &notes).err().map(|e| e.to_string());
     }

@@ -43,6 +43,7 @@ impl Counts {
         self.damaged += other.damaged;
         self.lost += other.lost;
         self.link_down += other.link_down;
+        self.secy += other.secy;
         self.storms_detected += other.storms_detected;
         self.storms_restored += other.storms_restored;
     }

@@ -71,6 +71,8 @@ pub struct Counts {
     pub lost: u64,
     /// Frames that were on a link that went down, or started on one that was.
     pub link_down: u64,
+    /// Frames that a port's SecY could not protect, or did not accept, those that nobody sent too.
+    pub secy: u64,
     /// Storms found by watchdogs.
     pub storms_detected: u64,
     /// Storms that ended.
@@ -325,8 +327,13 @@ impl Witness for Recorder {
             Loss::Damaged => &mut self.counts.damaged,
             Loss::Fault => &mut self.counts.lost,
             Loss::LinkDown => &mut self.counts.link_down,
+            Loss::Secy => &mut self.counts.secy,
         };
         *count += 1;
+    }
+
+    fn fended_off(&mut self, _: Instant, _: Direction, _: &VirtualFrame) {
+        self.counts.secy += 1;
     }
 
     fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {

@@ -93,6 +93,10 @@ fn fault(
         entries += 1;
         forge(cx, &at.key("forge"), said, around, when, &mut push);
     }
+    if let Some(said) = &said.replay {
+        entries += 1;
+        replay(cx, &at.key("replay"), said, around, when, &mut push);
+    }
     if let Some(said) = &said.stall {
         entries += 1;
         if let Some(node) = around.graph.find(cx, &at.key("stall").key("node"), &said.node) {
@@ -114,7 +118,7 @@ fn fault(
     if entries != 1 {
         out.truncate(before);
         let what = "needs exactly one of `link_down`, `link_up`, `flap`, `lose`, `errors`, `forge`, \
-                    `stall`, `ecn`, `group` and `object` beside `at`";
+                    `replay`, `stall`, `ecn`, `group` and `object` beside `at`";
         cx.error(at, what);
     }
 }
@@ -197,6 +201,27 @@ fn forge(
         for direction in &directions {
             let octets = octets.clone().into_boxed_slice();
             push(when, FaultKind::Forge { direction: *direction, octets });
+        }
+    }
+}
+
+fn replay(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &raw::Replay,
+    around: &Around<'_, '_>,
+    when: Instant,
+    push: &mut impl FnMut(Instant, FaultKind),
+) {
+    let directions = directions(cx, at, around, &said.link, said.from.as_deref());
+    let last = FaultKind::RECORDED - 1;
+    let back = cx.ranged(&at.key("back"), said.back.unwrap_or(0), (0, last), 0);
+    let times = cx.ranged(&at.key("times"), said.times.unwrap_or(1), (1, FLAPS_MAX), 1);
+    let every = said.every.map_or(FORGED_EVERY, |s| s.0);
+    for n in 0..u64::from(times) {
+        let when = when.saturating_add(every.saturating_mul(n));
+        for direction in &directions {
+            push(when, FaultKind::Replay { direction: *direction, back });
         }
     }
 }

@@ -57,6 +57,7 @@ pub(super) fn host(
         backlog: said.backlog.map_or(Duration::MAX, |s| s.0),
         pauses,
         agents,
+        secy: None,
         reactions: reactions::reactions(cx, at, &said),
         ..StationPlan::new(n.name.clone(), mac(*number as usize), spec.rate)
     };

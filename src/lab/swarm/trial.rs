@@ -235,7 +235,7 @@ impl Faults {
                 FaultKind::Lose { which: Which::Control, .. } => faults.lost_pauses += 1,
                 FaultKind::Lose { .. } => faults.lost_frames += 1,
                 FaultKind::Errors { .. } => faults.errors += 1,
-                FaultKind::Forge { .. } => faults.forgeries += 1,
+                FaultKind::Forge { .. } | FaultKind::Replay { .. } => faults.forgeries += 1,
                 FaultKind::Stall { .. } => faults.stalls += 1,
                 FaultKind::Change { .. } => {}
             }

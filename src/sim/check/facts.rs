@@ -8,6 +8,7 @@ use crate::buffer::{GroupKind, GroupPlan};
 use crate::host::{Headers, Marking, StationPlan, Transport};
 use crate::pfc::{FlowControl, StormAction};
 use crate::schedule::Line;
+use crate::secure::SecyPlan;
 use crate::sim::{
     ClockPlan, CpuPlan, Direction, DirectionPlan, End, FaultKind, LinkId, NetworkPlan, NodeId,
     NodeKind,
@@ -300,7 +301,14 @@ impl PortFacts {
         let link = &plan.links[direction.link().index()];
         let End { node, port } = link.from(direction);
         let dir = if direction == direction.link().ab() { link.ab } else { link.ba };
-        let line = Line::new(link.rate, link.line);
+        let [own, peer] = [link.from(direction), link.to(direction)]
+            .map(|end| plan.nodes[end.node.index()].secy(end.port));
+        let line = link.line.and(own.map_or(0, SecyPlan::line_overhead));
+        let line = Line::new(link.rate, line);
+        // What nothing protects comes sooner, and nothing is judged by that.
+        let shims = own.map(|secy| secy.tx_delay + peer.map_or(Duration::ZERO, |s| s.rx_delay));
+        let delay = dir.delay + shims.unwrap_or(Duration::ZERO);
+        let dir = DirectionPlan { delay, ..dir };
         let own = match &plan.nodes[node.index()].kind {
             NodeKind::Switch(switch) => Self::of_switch(switch, port, dir, &line),
             NodeKind::Host(host) => Self::of_host(host, dir, &line),
@@ -357,7 +365,8 @@ impl PortFacts {
 
     /// A port that knows its line and nothing more.
     fn plain(dir: DirectionPlan, line: &Line, longest: u32) -> Self {
-        const PAUSE: u32 = 64;
+        /// A pause, protected or not.
+        const PAUSE: u32 = 96;
         const ROUNDING: Duration = Duration::from_nanos(10);
         let wait = line.time_for(longest + 4) + line.time_for(PAUSE).saturating_mul(3);
         // Clocks are allowed to be off by far less than this.

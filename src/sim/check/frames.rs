@@ -3,7 +3,6 @@
 
 use super::facts::Facts;
 use super::finding::{Check, Finding, First};
-use crate::frame::Frame;
 use crate::sim::{Direction, Node, NodeId, Nodes, Note, VirtualFrame};
 use crate::time::Instant;
 use crate::units::PortId;
@@ -56,7 +55,7 @@ impl Frames {
         let port = facts.from(direction);
         let line = &mut self.lines[direction.index()];
         line.frames += 1;
-        line.octets += u64::from(frame.wire_len());
+        line.octets += u64::from(frame.started_len());
         line.last = end.saturating_add(port.delay).saturating_add(port.response);
         self.nodes[port.node.index()].sent += 1;
     }
@@ -88,7 +87,7 @@ impl Frames {
         frame: &VirtualFrame,
     ) {
         let line = &mut self.lines[direction.index()];
-        let octets = u64::from(frame.wire_len());
+        let octets = u64::from(frame.started_len());
         if line.frames == 0 || line.octets < octets {
             self.first.see(at, || {
                 format!(

@@ -100,6 +100,19 @@ fn the_round_trip_is_the_link_s_without_jitter_under_load() {
 }
 
 #[test]
+fn a_protected_link_is_longer_by_shims_and_protection_both_ways() {
+    let mut plan = network(100);
+    super::secured::secure(&mut plan, 0, true, super::secured::shims);
+    let (headroom, spreads) = found(run(&plan));
+    // 24 octets more of the line, and shims of 500 ns.
+    let more = Duration::from_picos(24 * 80 + 500_000);
+    let trip = (one_way(100) + more).saturating_mul(2);
+    let exact = Spread { min: trip, mean: trip, p99: trip, max: trip, chosen: trip };
+    assert_eq!(spreads, [exact]);
+    assert!(headroom.set);
+}
+
+#[test]
 fn clocks_that_differ_and_drift_change_less_than_a_quantum() {
     let exact = one_way(500).saturating_mul(2).as_picos();
     for (offset, ours, theirs) in

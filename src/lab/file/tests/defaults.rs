@@ -23,6 +23,7 @@ faults:
   - {at: 1ms, flap: {link: s1-s2, down_for: 1us}}
   - {at: 1ms, errors: {link: s1-s2}}
   - {at: 1ms, forge: {link: s1-s2, octets: '02000000000102000000000288b5'}}
+  - {at: 1ms, replay: {link: s1-s2}}
 checks: [{fairness: {flows: f1}}, {value: {path: a, expect: 1}}]
 ";
 
@@ -123,6 +124,7 @@ faults:
   - {at: 1ms, errors: {link: s1-s2, ber: $ErrorsFault.ber, loss: $ErrorsFault.loss}}
   - at: 1ms
     forge: {link: s1-s2, octets: '02000000000102000000000288b5', times: $Forge.times, every: $Forge.every}
+  - {at: 1ms, replay: {link: s1-s2, back: $Replay.back, times: $Replay.times, every: $Replay.every}}
 checks:
   - fairness: {flows: f1, tolerance: $Fairness.tolerance}
   - value: {path: a, expect: 1, tolerance: $Value.tolerance}

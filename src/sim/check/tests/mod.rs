@@ -4,3 +4,4 @@ mod bench;
 mod doctored;
 mod isolation;
 mod networks;
+mod secured;

@@ -1,0 +1,31 @@
+"""What a SecY costs beside the cipher of its library, which seals and opens the same octets."""
+
+import json
+import subprocess
+
+from .contestants import build
+from .machine import Broken
+from .measure import Row, at_most
+
+# How much longer than the library alone a SecY may take for the shortest frames.
+SHORTEST, LIMIT = 64, 1.5
+
+SLICES = 501
+
+
+def run(settings, gate, say):
+    """MACsec on frames of 64, 1500 and 9000 octets, with the library's own seal and open in turn."""
+    bench = build("secure", say)
+    slices = 51 if settings.quick else SLICES
+    gate.wait()
+    done = subprocess.run([bench, str(slices)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Broken(f"secure: {done.stderr.strip()[-400:]}")
+    rows = []
+    for one in map(json.loads, done.stdout.splitlines()):
+        subject = f"{one['suite']} {one['kind']}, {one['what']}, {one['octets']} octets"
+        say(f"{subject}: {one['gbps']:.1f} Gb/s, the library {one['library_gbps']:.1f} Gb/s")
+        row = Row("secure", subject, "the library", one["ns"], one["library_ns"], "ns",
+                  one["ratio"], one["low"], one["high"], 0, one["slices"], samples=[one])
+        rows.append(at_most(row, LIMIT) if one["octets"] == SHORTEST else row)
+    return rows

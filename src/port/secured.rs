@@ -1,0 +1,357 @@
+//! Ports whose frames are protected by MACsec (802.1AE): the controlled port of a SecY, with MAC
+//! control below it as well.
+//!
+//! Whoever uses a [`Secured`] port sees plain frames. What it promises:
+//! - **Nothing that is to be protected leaves plain.** What cannot be protected (no association, no
+//!   packet number left, not in one piece) does not leave, and is counted by the `SecY`.
+//! - **Packet numbers leave in order, each once**: a frame gets its number when it is certain that it
+//!   leaves before all that get theirs later. Where data is protected that is when the port takes it,
+//!   so what the device has no room for waits here, at most one burst, and goes on with the next call.
+//!   Where MAC control alone is protected it is when a frame is made: data then passes untouched, and
+//!   frames keep their order by the caller's keeping it.
+//! - **Nothing passes that policy refuses**: a plain pause where protected ones are demanded, a frame
+//!   that does not validate, one that was there before.
+//!
+//! A frame that waits here leaves whatever PFC says: where data is protected, that is a burst more than
+//! the device holds. Without a `SecY` a port costs a branch for each burst.
+
+use super::{Port, PortCaps, Source, Stamps};
+use crate::frame::{Burst, Frame};
+use crate::secure::{Secy, SecyError, SecyPlan};
+use crate::time::Instant;
+
+/// A port, and the `SecY` that its frames pass, if it has one.
+#[derive(Debug)]
+pub struct Secured<P: Port> {
+    port: P,
+    entity: Option<Box<Entity<P::Frame>>>,
+}
+
+/// The `SecY` with what waits behind it.
+#[derive(Debug)]
+struct Entity<F> {
+    secy: Secy,
+    /// Whether data is protected; if not, MAC control alone may be.
+    data: bool,
+    /// Taken, protected, and not yet taken by the device, in order.
+    waiting: Burst<F>,
+    /// Frames that were protected when they were made, and that the device has not taken yet.
+    ahead: u64,
+    /// Nothing could be protected when it was last tried, and nothing was changed since.
+    stuck: bool,
+    lost: Lost,
+}
+
+/// Frames that ended at a `SecY`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Lost {
+    /// Taken for sending and not sent, as they could not be protected.
+    pub sent: u64,
+    /// Received and not let through.
+    pub received: u64,
+}
+
+/// Bursts that one call reads while the `SecY` lets nothing of them through.
+const BURSTS_MAX: usize = 4;
+
+/// 0x88E5, `SecTAG` (802.1AE 9.8), and 0x8808, MAC control (802.3 31.4.1.3).
+const MACSEC: [u8; 2] = [0x88, 0xe5];
+const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
+
+impl<P: Port> Secured<P> {
+    /// `port` with the `SecY` of `plan`, or as it is.
+    ///
+    /// # Errors
+    /// What contradicts itself in the plan.
+    pub fn new(port: P, plan: Option<&SecyPlan>) -> Result<Self, SecyError> {
+        let entity = plan.map(Entity::new).transpose()?.map(Box::new);
+        Ok(Self { port, entity })
+    }
+
+    /// The port below.
+    pub const fn port(&self) -> &P {
+        &self.port
+    }
+
+    /// The port below, for what is done to it besides sending and receiving.
+    pub const fn port_mut(&mut self) -> &mut P {
+        &mut self.port
+    }
+
+    /// What ended at its `SecY`.
+    #[must_use]
+    pub fn lost(&self) -> Lost {
+        self.entity.as_ref().map_or_else(Lost::default, |entity| entity.lost)
+    }
+
+    /// Frames that were taken and have not been handed on.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.entity.as_ref().map_or(0, |entity| entity.waiting.len())
+    }
+}
+
+impl<F: Frame> Entity<F> {
+    fn new(plan: &SecyPlan) -> Result<Self, SecyError> {
+        Ok(Self {
+            secy: Secy::new(plan)?,
+            data: plan.protect_data,
+            waiting: Burst::new(),
+            ahead: 0,
+            stuck: false,
+            lost: Lost::default(),
+        })
+    }
+
+    /// Protects a frame if it is to be. False if it is and cannot be.
+    #[inline]
+    fn protect(&mut self, frame: &mut F) -> bool {
+        if !self.secy.protects(frame.head()) {
+            return true;
+        }
+        let whole = frame.whole_mut().is_some()
+            && frame.prepend(self.secy.front())
+            && frame.append(Secy::BACK);
+        match frame.whole_mut().filter(|_| whole) {
+            Some(room) => self.secy.protect(room).is_ok(),
+            None => {
+                self.secy.note_too_long();
+                false
+            }
+        }
+    }
+
+    /// Protects what was made a moment ago, where that is when it gets its number. Nothing if it
+    /// cannot be.
+    #[inline]
+    fn made(&mut self, mut frame: F) -> Option<F> {
+        self.made_in(&mut frame).then_some(frame)
+    }
+
+    /// Protects the frames from `before` on, as [`Self::made`] does one; drops the first that cannot be,
+    /// and what is behind it. Gives how many are left of them.
+    #[inline]
+    fn made_many(&mut self, out: &mut Burst<F>, before: usize) -> usize {
+        let mut kept = before;
+        while kept < out.len() && self.made_in(&mut out[kept]) {
+            kept += 1;
+        }
+        out.truncate(kept);
+        kept - before
+    }
+
+    /// As [`Self::made`], in place.
+    #[inline]
+    fn made_in(&mut self, frame: &mut F) -> bool {
+        if !self.secy.protects(frame.head()) {
+            return true;
+        }
+        self.stuck = self.stuck || !self.protect(frame);
+        self.ahead += u64::from(!self.stuck);
+        !self.stuck
+    }
+
+    /// Hands on data, which nobody protects, and what was protected when it was made.
+    #[inline]
+    fn send_as_made<P: Port<Frame = F>>(&mut self, port: &mut P, out: &mut Burst<F>) {
+        let offered = out.len();
+        port.tx_burst(out);
+        let taken = (offered - out.len()) as u64;
+        let protected = self.ahead.min(taken);
+        self.ahead -= protected;
+        self.secy.note_untagged(taken - protected);
+    }
+
+    /// Protects the frames in `out` and hands them on, once all that waited before has been.
+    fn send<P: Port<Frame = F>>(&mut self, port: &mut P, out: &mut Burst<F>) {
+        if !self.pass_on(port) {
+            return;
+        }
+        for mut frame in out.drain(..) {
+            if self.protect(&mut frame) {
+                self.waiting.push(frame);
+            } else {
+                self.lost.sent += 1;
+            }
+        }
+        self.pass_on(port);
+    }
+
+    /// Hands on what waits. Whether nothing waits any more.
+    #[inline]
+    fn pass_on<P: Port<Frame = F>>(&mut self, port: &mut P) -> bool {
+        if !self.waiting.is_empty() {
+            port.tx_burst(&mut self.waiting);
+        }
+        self.waiting.is_empty()
+    }
+
+    /// Receives until something is let through, or there is no more, or enough.
+    fn receive<P: Port<Frame = F>>(&mut self, port: &mut P, out: &mut Burst<F>) {
+        self.pass_on(port);
+        let before = out.len();
+        for _ in 0..BURSTS_MAX {
+            port.rx_burst(out);
+            let full = out.is_full();
+            self.admit(out, before);
+            if !full || out.len() > before {
+                return;
+            }
+        }
+    }
+
+    /// Takes the frames from `before` on out of `out` that are not let through.
+    #[inline]
+    fn admit(&mut self, out: &mut Burst<F>, before: usize) {
+        let mut kept = before;
+        for at in before..out.len() {
+            if self.passes(&mut out[at]) {
+                out.swap(kept, at);
+                kept += 1;
+            }
+        }
+        self.lost.received += (out.len() - kept) as u64;
+        out.truncate(kept);
+    }
+
+    /// Whether a frame that came in is let through; it is plain then.
+    #[inline]
+    fn passes(&mut self, frame: &mut F) -> bool {
+        let ethertype = frame.head().get(12..14);
+        let is = |of: [u8; 2]| ethertype == Some(&of[..]);
+        if !self.data && !is(MACSEC) && !is(MAC_CONTROL) {
+            return true;
+        }
+        self.validates(frame)
+    }
+
+    fn validates(&mut self, frame: &mut F) -> bool {
+        let is_protected = frame.head().get(12..14) == Some(&MACSEC[..]);
+        let accepted = match frame.whole_mut() {
+            Some(octets) => self.secy.accept(octets),
+            None if is_protected => {
+                self.secy.note_overrun();
+                return false;
+            }
+            // Of a plain frame the first octets say all.
+            None => self.secy.accept(frame.head_mut()),
+        };
+        match accepted {
+            Ok(took) if took.front > 0 => {
+                frame.trim_front(took.front) && frame.trim_back(took.back)
+            }
+            Ok(_) => true,
+            Err(_) => false,
+        }
+    }
+}
+
+impl<P: Port> Port for Secured<P> {
+    type Frame = P::Frame;
+
+    #[inline]
+    fn rx_burst(&mut self, out: &mut Burst<P::Frame>) {
+        match &mut self.entity {
+            None => self.port.rx_burst(out),
+            Some(entity) => entity.receive(&mut self.port, out),
+        }
+    }
+
+    #[inline]
+    fn tx_burst(&mut self, out: &mut Burst<P::Frame>) {
+        match &mut self.entity {
+            None => self.port.tx_burst(out),
+            Some(entity) if entity.data => entity.send(&mut self.port, out),
+            Some(entity) => entity.send_as_made(&mut self.port, out),
+        }
+    }
+
+    #[inline]
+    fn pass_on(&mut self) {
+        self.port.pass_on();
+        if let Some(entity) = &mut self.entity {
+            entity.pass_on(&mut self.port);
+        }
+    }
+
+    fn control_frame(&mut self, octets: &[u8]) -> Option<P::Frame> {
+        let frame = self.port.control_frame(octets)?;
+        match &mut self.entity {
+            Some(entity) if !entity.data => entity.made(frame),
+            _ => Some(frame),
+        }
+    }
+
+    fn message_frame(&mut self, octets: &[u8]) -> Option<P::Frame> {
+        let frame = self.port.message_frame(octets)?;
+        match &mut self.entity {
+            Some(entity) if !entity.data => entity.made(frame),
+            _ => Some(frame),
+        }
+    }
+
+    #[inline]
+    fn caps(&self) -> &PortCaps {
+        self.port.caps()
+    }
+
+    #[inline]
+    fn rx_stamp(&self, frame: &P::Frame) -> Option<Instant> {
+        self.port.rx_stamp(frame)
+    }
+
+    #[inline]
+    fn clock(&self, now: Instant) -> Instant {
+        self.port.clock(now)
+    }
+
+    fn refresh_clock(&mut self) {
+        self.port.refresh_clock();
+    }
+
+    fn stamps(&self) -> Stamps {
+        self.port.stamps()
+    }
+
+    fn secy(&self) -> Option<&Secy> {
+        self.entity.as_ref().map(|entity| &entity.secy)
+    }
+
+    fn secy_mut(&mut self) -> Option<&mut Secy> {
+        let entity = self.entity.as_mut()?;
+        entity.stuck = false;
+        Some(&mut entity.secy)
+    }
+}
+
+impl<P: Source> Source for Secured<P> {
+    #[inline]
+    fn data_frame(&mut self, head: &[u8], wire_len: u32) -> Option<P::Frame> {
+        let frame = self.port.data_frame(head, wire_len)?;
+        match &mut self.entity {
+            Some(entity) if !entity.data => entity.made(frame),
+            _ => Some(frame),
+        }
+    }
+
+    #[inline]
+    fn data_frames(
+        &mut self,
+        n: usize,
+        head: &[u8],
+        wire_len: u32,
+        out: &mut Burst<P::Frame>,
+        edit: impl FnMut(&mut [u8]),
+    ) -> usize {
+        let before = out.len();
+        let made = self.port.data_frames(n, head, wire_len, out, edit);
+        match &mut self.entity {
+            Some(entity) if !entity.data => entity.made_many(out, before),
+            _ => made,
+        }
+    }
+
+    fn frame_min(&self) -> u32 {
+        self.port.frame_min()
+    }
+}

@@ -1,0 +1,232 @@
+//! Links between ports that protect their frames: times, what gets through, and what does not.
+
+use super::*;
+use crate::host::PauseAsk;
+use crate::port::Port;
+use crate::port::testsecy::secy;
+use crate::secure::{An, SecyPlan};
+use crate::units::*;
+use crate::wire::mac_control::FRAME_LEN;
+use crate::wire::pfc;
+
+/// Both ends of a link protect pauses, and data if `data`, as `edit` says.
+pub(in crate::sim) fn secure(
+    plan: &mut NetworkPlan,
+    link: usize,
+    data: bool,
+    edit: impl Fn(&mut SecyPlan),
+) {
+    let (a, b) = (2 * link as u8 + 1, 2 * link as u8 + 2);
+    let ends = [plan.links[link].a, plan.links[link].b];
+    for (end, (own, peer)) in ends.into_iter().zip([(a, b), (b, a)]) {
+        let mut secy = secy(own, peer, data);
+        edit(&mut secy);
+        let place = match &mut plan.nodes[end.node.index()].kind {
+            NodeKind::Switch(switch) => &mut switch.ports[end.port.index()].secy,
+            NodeKind::Host(host) => &mut host.secy,
+        };
+        *place = Some(Box::new(secy));
+    }
+}
+
+/// Shims of 300 and 200 ns.
+pub(super) fn shims(secy: &mut SecyPlan) {
+    (secy.tx_delay, secy.rx_delay) = (Duration::from_nanos(300), Duration::from_nanos(200));
+}
+
+/// What a host received of flows, and what its `SecY` counted.
+fn sunk(network: &mut Network<Seen>, node: u32) -> u64 {
+    let now = network.now();
+    let Node::Host(host) = network.nodes_mut().get_mut(NodeId(node)) else { panic!("no host") };
+    host.snapshot(now).sinks.iter().map(|sink| sink.frames).sum()
+}
+
+fn counters(network: &mut Network<Seen>, node: u32) -> crate::secure::SecySnapshot {
+    let now = network.now();
+    let Node::Host(host) = network.nodes_mut().get_mut(NodeId(node)) else { panic!("no host") };
+    *host.snapshot(now).secy.expect("it has a SecY")
+}
+
+#[test]
+fn a_protected_frame_takes_longer_by_its_protection_and_the_shims() {
+    let mut plan = incast(1, 1);
+    secure(&mut plan, 0, true, shims);
+    secure(&mut plan, 1, true, |_| {});
+    let network = run(&plan);
+    let first = Instant::ZERO + Duration::from_picos((1056 + 24) * 80 + 1_000_000);
+    let second = first + Duration::from_picos((1052 + 24) * 80 + 500_000);
+    let expected = vec![(first, "1 1048".into()), (second, "2 1044".into())];
+    assert_eq!(network.finish().0.0, expected);
+}
+
+#[test]
+fn a_protected_line_is_as_busy_as_it_can_be() {
+    let mut plan = incast(4, 1_000);
+    (0..5).for_each(|link| secure(&mut plan, link, true, |_| {}));
+    let mut network = run(&plan);
+    assert!(network.is_quiet());
+    let NodeSnapshot { received, last } = received(&mut network, 5);
+    assert_eq!(received, 4_000);
+    let line = Duration::from_picos((1064 + 24) * 80);
+    let first = Duration::from_picos((1056 + 1052 + 48) * 80 + 2 * 500_000);
+    assert_eq!(last, Instant::ZERO + first + line.saturating_mul(3_999));
+    assert_eq!(network.tally().lost, 0);
+    let seen = counters(&mut network, 5);
+    assert_eq!(seen.receive[0].unwrap().counters.in_pkts_ok, 4_000);
+}
+
+#[test]
+fn a_protected_pause_is_obeyed_later_and_protects_as_well() {
+    let run_of = |secured: bool| {
+        let mut plan = incast(2, 3_000);
+        if secured {
+            (0..2).for_each(|link| secure(&mut plan, link, false, shims));
+        }
+        let mut network = run(&plan);
+        assert_eq!(sunk(&mut network, 3), 6_000, "nothing is lost");
+        let pause = if secured { "0 88" } else { "0 64" };
+        let seen = &network.witness_mut().0;
+        seen.iter().find(|(_, what)| what == pause).expect("a pause to the first host").0
+    };
+    let more = run_of(true).since(run_of(false));
+    assert_eq!(more, Duration::from_picos(24 * 80 + 500_000));
+}
+
+#[test]
+fn other_keys_lose_every_pause_and_so_does_no_secy() {
+    for there in [true, false] {
+        let mut plan = incast(2, 3_000);
+        for link in 0..2 {
+            secure(&mut plan, link, false, |_| {});
+            let NodeKind::Host(host) = &mut plan.nodes[link + 1].kind else { panic!() };
+            let stranger = Box::new(secy(99, 98, false));
+            host.secy = there.then_some(stranger);
+        }
+        let mut network = run(&plan);
+        let dropped = network.witness_mut().0.iter().any(|(_, what)| what.contains("Dropped"));
+        assert!(dropped, "nobody hears the switch");
+        let lost = network.witness_mut().0.iter().filter(|(_, what)| what.ends_with("Secy"));
+        assert_eq!(lost.count() > 0, there);
+    }
+}
+
+/// A plain pause of priority 3, as long as pauses get.
+fn storm() -> Box<[u8]> {
+    let mut repr = pfc::Repr::new(Mac([2, 0, 0, 0, 0, 7]));
+    repr.set(Priority::ALL[3], Quanta::MAX);
+    let mut octets = [0; FRAME_LEN];
+    repr.emit(&mut octets).unwrap();
+    octets.into()
+}
+
+#[test]
+fn forged_and_repeated_pauses_change_nothing() {
+    let mut plan = incast(2, 3_000);
+    (0..2).for_each(|link| secure(&mut plan, link, false, shims));
+    let plain = {
+        let mut network = run(&plan);
+        assert_eq!(sunk(&mut network, 3), 6_000);
+        received(&mut network, 3).last
+    };
+    let (mut forged, mut repeated) = (0, 0);
+    for n in 1..300_u64 {
+        let at = Instant::ZERO + Duration::from_nanos(n * 1_000);
+        let direction = LinkId((n % 2) as u32).ab();
+        let kind = if n % 3 == 0 {
+            repeated += 1;
+            FaultKind::Replay { direction, back: (n % 5) as u32 }
+        } else {
+            forged += 1;
+            FaultKind::Forge { direction, octets: storm() }
+        };
+        plan.faults.push(Fault { at, kind });
+    }
+    let mut network = run(&plan);
+    assert_eq!(received(&mut network, 3).last, plain, "to the picosecond");
+    let (mut refused, mut old) = (0, 0);
+    for host in [1, 2] {
+        let seen = counters(&mut network, host);
+        refused += seen.counters.in_pause_plain;
+        let channel = seen.receive[0].unwrap().counters;
+        old += channel.in_pkts_late + channel.in_pkts_replayed;
+        assert_eq!(channel.in_pkts_not_valid, 0);
+    }
+    assert_eq!(refused, forged);
+    assert!(old > 0 && old <= repeated, "{old} of {repeated}; the first came before any pause");
+}
+
+#[test]
+fn a_sender_without_numbers_left_sends_nothing_protected() {
+    let mut plan = incast(1, 0);
+    secure(&mut plan, 0, false, |secy| {
+        secy.transmit[An::ALL[0].index()].as_mut().unwrap().pn = u64::from(u32::MAX) - 1;
+        secy.receive[0].associations[0].as_mut().unwrap().pn = u64::from(u32::MAX) - 1;
+    });
+    let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!() };
+    host.pauses.push(crate::host::PausePlan {
+        ask: PauseAsk::pfc(PrioritySet::of(Priority::ALL[3]), Quanta(10)),
+        start: Instant::ZERO,
+        every: Duration::from_micros(1),
+        frames: 5,
+    });
+    let mut network = run(&plan);
+    let sender = counters(&mut network, 1);
+    assert_eq!(sender.counters.out_pn_exhausted, 3);
+    let seen = &network.witness_mut().0;
+    assert_eq!(seen.iter().filter(|(_, what)| what == "1 88").count(), 2);
+    assert_eq!(seen.iter().filter(|(_, what)| what == "1 Secy").count(), 3);
+}
+
+#[test]
+fn hosts_may_protect_data_across_a_switch_that_knows_nothing_of_it() {
+    let mut plan = incast(1, 100);
+    for (node, (own, peer)) in [(1, (1, 2)), (2, (2, 1))] {
+        let NodeKind::Host(host) = &mut plan.nodes[node].kind else { panic!() };
+        host.secy = Some(Box::new(secy(own, peer, true)));
+    }
+    let mut network = run(&plan);
+    assert_eq!(sunk(&mut network, 2), 100);
+    assert_eq!(counters(&mut network, 2).receive[0].unwrap().counters.in_pkts_ok, 100);
+    let seen = &network.witness_mut().0;
+    assert!(seen.iter().any(|(_, what)| what == "1 1072"), "the switch has it as it is");
+}
+
+/// What listens to a line: what is there, and how long it is.
+#[derive(Default)]
+struct Listener(Vec<(Vec<u8>, u32)>);
+
+impl Witness for Listener {
+    fn sent(&mut self, _: Instant, _: Direction, frame: &VirtualFrame, _: Instant) {
+        let (octets, len) = frame.on_line();
+        self.0.push((octets.into(), len));
+    }
+}
+
+#[test]
+fn who_listens_to_a_line_sees_what_is_protected_and_no_more() {
+    let mut plan = incast(2, 3_000);
+    secure(&mut plan, 0, true, |_| {});
+    secure(&mut plan, 1, false, |_| {});
+    let mut network = Network::new(&plan, Listener::default()).unwrap();
+    network.run_until(Instant::ZERO + Duration::from_millis(1));
+    let seen = network.finish().0.0;
+    let of = |len: u32| seen.iter().filter(move |(_, l)| *l == len).map(|(octets, _)| octets);
+    // Data of the first host, and pauses for both: all of these are whole.
+    assert_eq!(of(1072).count(), 3_000);
+    assert!(of(1072).all(|octets| octets[12..14] == [0x88, 0xe5]));
+    assert!(of(88).count() > 2 && of(64).count() == 0);
+    for octets in of(88) {
+        assert_eq!((octets.len(), &octets[12..14]), (84, &[0x88, 0xe5][..]));
+        assert!(!octets.windows(4).any(|octets| octets == [0x88, 0x08, 1, 1]));
+    }
+}
+
+#[test]
+fn keys_may_be_looked_at_and_changed_in_a_running_network() {
+    let mut plan = incast(1, 10);
+    secure(&mut plan, 0, true, |_| {});
+    let mut network = run(&plan);
+    let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(0)) else { panic!() };
+    let secy = switch.port_mut(PortId::MIN).unwrap().secy().expect("port 0 is protected");
+    assert_eq!(secy.snapshot().receive[0].unwrap().counters.in_pkts_ok, 10);
+}
