@@ -33,7 +33,8 @@ impl<W: World> Switch<W> {
         if port.watchdog.any_stormed() && port.watchdog.action(class) == Some(StormAction::Drop) {
             return Err(DropReason::Watchdog);
         }
-        let limit = port.limits[class.index()];
+        // One that is isolated keeps the limit of its own class: a lossless one has none.
+        let limit = port.limits[own.index()];
         if limit != SharedLimit::Unlimited {
             let most = Bytes(
                 u64::from(self.ledger.queue_limit(limit).0) * u64::from(self.ledger.cell_bytes()),

@@ -16,6 +16,8 @@ use crate::units::{PRIORITIES, Priority, PrioritySet};
 pub(super) struct Asked {
     ports: Vec<Port>,
     told: First,
+    /// Whether messages were forged, so that a proxy may have been told anything.
+    forged: bool,
     /// Pauses that ended, and the longest of them.
     ended: u64,
     longest: Option<(Duration, Direction, usize)>,
@@ -24,8 +26,9 @@ pub(super) struct Asked {
 #[derive(Clone, Copy, Debug)]
 struct Port {
     down: bool,
-    /// Priorities whose groups are over their limits.
+    /// Priorities whose groups are over their limits, and since when.
     wanted: u8,
+    over: [Instant; PRIORITIES],
     /// Priorities that the peer was told to pause and not told to resume.
     told: u8,
     /// Since when the two differ, by priority; never where they do not.
@@ -43,6 +46,7 @@ impl Asked {
         let port = Port {
             down: false,
             wanted: 0,
+            over: [Instant::ZERO; PRIORITIES],
             told: 0,
             since: [Instant::NEVER; PRIORITIES],
             owes_pause: 0,
@@ -51,7 +55,7 @@ impl Asked {
             time: [Duration::ZERO; PRIORITIES],
         };
         let ports = vec![port; facts.ports.len()];
-        Self { ports, told: First::default(), ended: 0, longest: None }
+        Self { ports, told: First::default(), forged: false, ended: 0, longest: None }
     }
 
     /// A group of a port crossed its limit.
@@ -70,6 +74,9 @@ impl Asked {
             self.kept_up(facts, at, port, PrioritySet(set));
         }
         let state = &mut self.ports[port.index()];
+        if xoff {
+            PrioritySet(set & !state.wanted).iter().for_each(|p| state.over[p.index()] = at);
+        }
         state.wanted = if xoff { state.wanted | set } else { state.wanted & !set };
         self.compare(facts, at, port);
     }
@@ -127,17 +134,19 @@ impl Asked {
 
     /// None of these has run out at the peer while it was wanted, up to now.
     fn kept_up(&mut self, facts: &Facts, at: Instant, port: Direction, set: PrioritySet) {
-        let state = &self.ports[port.index()];
-        let slack = facts.node(facts.from(port).node).slack;
+        let (of, state) = (facts.from(port), &self.ports[port.index()]);
+        let slack = facts.node(of.node).slack;
         let clock = facts.node(facts.to(port).node).clock;
         for p in PrioritySet(set.0 & state.wanted & state.told).iter() {
             let held = clock.local(at).since(clock.local(state.last[p.index()]));
             let most = Duration::from_picos(
                 state.time[p.index()].as_picos().saturating_add(slack.as_picos()),
             );
-            if held > most {
+            // What a proxy told may run out while the group's own pause waits for the line.
+            let own = !of.proxied || at.since(state.over[p.index()]) > self::most(facts, port);
+            if held > most && own {
                 self.told.see(at, || {
-                    let name = &facts.from(port).name;
+                    let name = &of.name;
                     format!("{name} wants priority {p} paused and did not say so for {held}; its pauses last {most}")
                 });
             }
@@ -194,6 +203,11 @@ impl Asked {
         }
     }
 
+    /// A frame was forged.
+    pub(super) fn forged(&mut self) {
+        self.forged = true;
+    }
+
     /// Whether a port wants a priority paused now.
     pub(super) fn wants(&self, port: Direction, p: usize) -> bool {
         self.ports[port.index()].wanted >> p & 1 == 1
@@ -225,8 +239,10 @@ impl Asked {
                     continue;
                 }
                 let until = state.last[n] + of.wait + of.delay + of.response + state.time[n];
-                if until < now {
-                    self.end(until, port, n);
+                // A proxy's pause ends by itself, at a time that a forger may choose within its policy.
+                let by_proxy = self.forged && of.proxied && state.wanted >> n & 1 == 0;
+                if until < now || by_proxy {
+                    self.end(until.min(now), port, n);
                 } else {
                     let since = state.first[n].since(Instant::ZERO);
                     open.see(now, || format!("{} has priority {p} paused since {since}", of.name));

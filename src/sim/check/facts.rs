@@ -240,7 +240,8 @@ fn speaks_as(kind: &NodeKind) -> Vec<u64> {
     let NodeKind::Switch(switch) = kind else { return vec![] };
     let congestion = &switch.congestion;
     let sfc = congestion.sfc.as_ref();
-    if sfc.is_none() && congestion.fast_cnp.is_none() && congestion.qcn.is_none() {
+    let others = congestion.fast_cnp.is_none() && congestion.qcn.is_none();
+    if sfc.is_none() && others && congestion.isolation.is_none() {
         return vec![];
     }
     let ports = switch.ports.iter().map(|port| port.mac);
@@ -405,6 +406,12 @@ impl PortFacts {
     pub(super) fn classes_of(&self, class: TrafficClass) -> impl Iterator<Item = TrafficClass> {
         let to = TrafficClass::ALL[usize::from(self.congesting[class.index()])];
         [Some(class), Some(to).filter(|to| *to != class)].into_iter().flatten()
+    }
+
+    /// The classes in which frames of a priority may be: bit n for class n.
+    pub(super) fn places_of(&self, priority: usize) -> u8 {
+        let class = self.class[priority];
+        1 << class | 1 << self.congesting[usize::from(class)]
     }
 
     /// The priorities that share a group.

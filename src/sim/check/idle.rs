@@ -63,10 +63,11 @@ impl Idle {
                 continue;
             }
             self.looked += 1;
-            // A congesting class may be stopped by a priority of its own, too.
+            // A congesting class may be stopped by a priority of its own, too, and by a frame at its head
+            // of any that is isolated there.
             let waits = |class: &TrafficClass| {
-                let mut own = (0..PRIORITIES)
-                    .filter(|p| of.classes_of(*class).any(|class| of.class[*p] == class.get()));
+                let places: u8 = of.classes_of(*class).map(|class| 1 << class.get()).sum();
+                let mut own = (0..PRIORITIES).filter(|p| of.places_of(*p) & places != 0);
                 line.stormed >> class.get() & 1 == 0
                     && passages.queued(direction, class.index()) > 0
                     && own.all(|p| !pauses.is_paused(facts, at, direction, p))

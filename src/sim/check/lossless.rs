@@ -4,7 +4,7 @@
 //! watchdog drops) is counted apart. A drop for want of buffer is excused where a planned fault is
 //! its reason: the pause was lost on its way, the link was down and its pauses were forgotten, the
 //! peer's watchdog ignores pauses, or the switch stood still or was busy when the pause was due
-//! (headroom is reckoned for switches that are neither).
+//! (headroom is reckoned for switches that are neither), or frames were forged.
 
 use super::facts::Facts;
 use super::finding::{Check, Finding, First, Verdict};
@@ -20,6 +20,8 @@ pub(super) struct Lossless {
     /// whether its peer ignores them.
     excused: Vec<PrioritySet>,
     ignored: Vec<bool>,
+    /// Whether a frame was forged: one to nobody is flooded, and copies have no headroom.
+    flooded: bool,
     first_excused: First,
     first: First,
     /// Frames of lossless priorities: lost on lines, dropped because of links that went down, by
@@ -37,6 +39,7 @@ impl Lossless {
         Self {
             excused: vec![PrioritySet::EMPTY; facts.ports.len()],
             ignored: vec![false; facts.ports.len()],
+            flooded: false,
             first_excused: First::default(),
             first: First::default(),
             lines: 0,
@@ -73,7 +76,8 @@ impl Lossless {
         let stalled = |(from, until): &(Instant, Instant)| *from <= at && at <= *until + round;
         let busy = node.slack == Duration::MAX || node.stalls.iter().any(stalled);
         let met = self.excused[port.index()].0 >> priority & 1 == 1;
-        let excused = met || self.ignored[port.index()] || busy;
+        let copy = self.flooded && reason == DropReason::SharedLimit;
+        let excused = met || self.ignored[port.index()] || busy || copy;
         self.excused_drops += u64::from(excused);
         let first = if excused { &mut self.first_excused } else { &mut self.first };
         first.see(at, || {
@@ -96,6 +100,13 @@ impl Lossless {
     /// A pause of these priorities that a port sent was lost, or its link went down or came up.
     pub(super) fn excuse(&mut self, port: Direction, of: PrioritySet) {
         self.excused[port.index()].0 |= of.0;
+    }
+
+    /// A frame arrived at a port that no pause held back, so no headroom was made for it; nor for its
+    /// copies, wherever they go.
+    pub(super) fn forged(&mut self, port: Direction) {
+        self.excuse(port, PrioritySet::ALL);
+        self.flooded = true;
     }
 
     /// A port wants these paused no more: what happens to them from now on has other reasons.

@@ -178,8 +178,8 @@ impl Witness for Checkers {
         let facts = &self.facts;
         self.frames.forged(facts, direction);
         self.passages.forged(facts.to(direction).node);
-        // No pause held it back, so no headroom was made for it.
-        self.lossless.excuse(direction.reverse(), PrioritySet::ALL);
+        self.lossless.forged(direction.reverse());
+        self.asked.forged();
     }
 
     fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {

@@ -88,7 +88,7 @@ impl Pauses {
         let left = port.until[p].since(local);
         if left == Duration::ZERO {
             port.paused &= !(1 << p);
-        } else if port.ignoring >> of.class[p] & 1 == 0 {
+        } else if port.ignoring & of.places_of(p) == 0 {
             self.settle(facts, at);
             self.suspects.push(Suspect { at, port: direction, priority, left });
         }
@@ -125,7 +125,8 @@ impl Pauses {
         state.ignoring &= !(1 << class);
         if detected && of.forwards >> class & 1 == 1 {
             state.ignoring |= 1 << class;
-            self.suspects.retain(|s| s.port != port || of.class[usize::from(s.priority)] != class);
+            let may_be = |s: &Suspect| of.places_of(s.priority.into()) >> class & 1 == 1;
+            self.suspects.retain(|s| s.port != port || !may_be(s));
         }
     }
 
@@ -139,7 +140,7 @@ impl Pauses {
         let state = &self.ports[port.index()];
         let of = facts.from(port);
         state.paused >> p & 1 == 1
-            && state.ignoring >> of.class[p] & 1 == 0
+            && of.places_of(p) & !state.ignoring != 0
             && (state.from[p]..state.until[p]).contains(&facts.node(of.node).clock.local(at))
     }
 

@@ -2,7 +2,7 @@
 //! of its own, and nothing is lost if the peer does not play along.
 
 use super::*;
-use crate::buffer::GroupKind;
+use crate::buffer::{GroupKind, SharedLimit};
 use crate::pfc::FlowControl;
 use crate::switch::Change;
 use crate::wire::pfc;
@@ -132,4 +132,26 @@ fn a_lossy_class_has_no_pause_of_its_own() {
     lab.port(3).room = usize::MAX;
     lab.settle();
     lab.check();
+}
+
+#[test]
+fn isolated_frames_have_the_limit_of_the_class_that_they_came_for() {
+    for (limited, dropped) in [(5, false), (3, true)] {
+        let mut plan = isolating_switch();
+        plan.ports[3].queue_limits[limited] = SharedLimit::Static(Cells(4));
+        let isolation = plan.congestion.isolation.as_mut().unwrap();
+        isolation.peers = vec![(port(3), peer(CimType::L2))];
+        let mut lab: Lab = Lab::new(&plan);
+        lab.inject(3, &frame(host(8), host(9), None, 60));
+        lab.inject(3, &cims::cim_about(5, CimType::L2, host(7), true));
+        lab.inject(3, &pause(OWN, 60_000));
+        lab.settle();
+        for number in 1..=20 {
+            lab.inject(0, &packet(1, 5, number, 200));
+        }
+        lab.settle();
+        let queued = lab.switch.queue_bytes(port(3), CONGESTING);
+        assert!(queued > 0 && lab.drops().iter().any(|(why, _)| *why == "queue_limit") == dropped);
+        lab.check();
+    }
 }
