@@ -89,6 +89,11 @@ impl Transmit {
         &self.associations
     }
 
+    /// How many associations have the built-in cipher.
+    pub(super) fn built_in(&self) -> u32 {
+        self.associations.count(|sa| sa.cipher.is_built_in())
+    }
+
     /// Installs an association that was checked by its caller against those that are received.
     pub(super) fn install(
         &mut self,
