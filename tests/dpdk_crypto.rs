@@ -136,7 +136,7 @@ prop_compose! {
         ][..]),
         number in 0_u8..4,
         key in any::<[u8; 32]>(),
-        pn in 1..=u32::MAX,
+        pn in 1..u32::MAX - 32,
         ssci: u32,
         salt: [u8; 12],
     ) -> SecyPlan {
@@ -189,6 +189,25 @@ fn compared(device: &CryptoDevice) {
     tried.unwrap();
 }
 
+/// Bursts of frames of any lengths, against the built-in cipher's frames one by one.
+fn at_once(device: &CryptoDevice) {
+    let frames =
+        proptest::collection::vec(proptest::collection::vec(any::<u8>(), 14..2_000), 0..=32);
+    let tried = TestRunner::default().run(&(senders(), frames), |(sender, frames)| {
+        let (mut theirs, mut ours) = (with(device, &sender), Secy::new(&sender).unwrap());
+        let front = theirs.front();
+        let room = |frame: &Vec<u8>| [&vec![0; front], &frame[..], &[0; Secy::BACK]].concat();
+        let mut rooms: Vec<_> = frames.iter().map(room).collect();
+        let mut slices: Vec<_> = rooms.iter_mut().map(Vec::as_mut_slice).collect();
+        prop_assert_eq!(theirs.protect_all(&mut slices), 0);
+        for (room, frame) in rooms.iter().zip(&frames) {
+            prop_assert_eq!(room, &protect(&mut ours, frame));
+        }
+        Ok(())
+    });
+    tried.unwrap();
+}
+
 /// A device that has no room for another key leaves it to the built-in cipher, which is shown; and
 /// has room again when keys go.
 fn room_for_keys(device: &CryptoDevice) {
@@ -238,6 +257,7 @@ fn a_device_makes_and_accepts_what_the_built_in_cipher_does() {
         assert!(matches!(CryptoDevice::open(&eal, driver), Err(Error::InUse { .. })));
         vectors(&device);
         compared(&device);
+        at_once(&device);
         room_for_keys(&device);
     }
     // What was attached is detached with its last user, and can be attached again.
@@ -248,6 +268,6 @@ fn a_device_makes_and_accepts_what_the_built_in_cipher_does() {
         let cipher = again.make(sluice::secure::Direction::Seal, &key, [20, 28]).unwrap();
         drop((device, again));
         let mut frame = [0; 60];
-        assert!(cipher.apply(&[0; 12], &mut frame, 20), "a cipher keeps its device");
+        assert!(cipher.apply(([0; 12], &mut frame), Some(20)), "a cipher keeps its device");
     }
 }

@@ -22,8 +22,7 @@ use super::eal::Eal;
 use super::error::{Error, Logged, errno, strerror};
 use super::log;
 use super::pool::memory_remedy;
-use crate::frame::BURST;
-use crate::secure::{Aead, Ciphers, Direction, Sak};
+use crate::secure::{Aead, BATCH, Ciphers, Direction, Job, Sak};
 use crate::wire::macsec::ICV_LEN;
 
 /// The sessions that one device has room for: of some 300 associations, about 1 KiB each.
@@ -168,19 +167,6 @@ impl Ciphers for CryptoDevice {
     }
 
     fn make(&self, direction: Direction, key: &Sak, readable: [usize; 2]) -> Option<Box<dyn Aead>> {
-        Some(Box::new(self.cipher(direction, key, readable)?))
-    }
-}
-
-impl CryptoDevice {
-    /// A cipher as [`Ciphers::make`] promises it.
-    #[must_use]
-    pub fn cipher(
-        &self,
-        direction: Direction,
-        key: &Sak,
-        readable: [usize; 2],
-    ) -> Option<DeviceCipher> {
         let octets = key.octets();
         let [Ok(short), Ok(long)] = readable.map(u16::try_from) else { return None };
         let offered = |&n: &u16| self.0.offers(direction, octets.len() as u16, n);
@@ -189,12 +175,12 @@ impl CryptoDevice {
         }
         let (gcm, gmac) = kinds(direction);
         let session = |what, aad| Session::new(self, what, octets, aad);
-        Some(DeviceCipher {
+        Some(Box::new(DeviceCipher {
             direction,
             readable,
             partly: [session(gcm, short)?, session(gcm, long)?],
             wholly: session(gmac, 0)?,
-        })
+        }))
     }
 }
 
@@ -303,7 +289,7 @@ impl Drop for Session {
 
 /// One key of a SecY on a crypto device, one way.
 #[derive(Debug)]
-pub struct DeviceCipher {
+struct DeviceCipher {
     direction: Direction,
     readable: [usize; 2],
     /// For frames of which so much stays readable.
@@ -311,9 +297,6 @@ pub struct DeviceCipher {
     /// For frames of which all does.
     wholly: Session,
 }
-
-/// A frame to be sealed or opened, and its nonce.
-pub type Job<'a> = ([u8; 12], &'a mut [u8]);
 
 impl DeviceCipher {
     /// The session for frames of which so much stays readable, or all, and where what it takes as its
@@ -328,12 +311,6 @@ impl DeviceCipher {
                 (&self.partly[1], long)
             }
         }
-    }
-
-    /// As [`Aead::apply`], for up to [`BURST`] frames in one call; where `readable` is nothing, all of
-    /// each stays so. Says which were done, the first in the lowest bit.
-    pub fn apply_burst(&self, jobs: &mut [Job<'_>], readable: Option<usize>) -> u32 {
-        self.run::<BURST>(jobs, readable)
     }
 
     #[inline]
@@ -394,8 +371,12 @@ impl DeviceCipher {
 
 impl Aead for DeviceCipher {
     #[inline]
-    fn apply(&self, nonce: &[u8; 12], frame: &mut [u8], readable: usize) -> bool {
-        let part = (readable + ICV_LEN != frame.len()).then_some(readable);
-        self.run::<1>(&mut [(*nonce, frame)], part) == 1
+    fn apply(&self, job: Job<'_>, readable: Option<usize>) -> bool {
+        self.run::<1>(&mut [job], readable) == 1
+    }
+
+    #[inline]
+    fn apply_all(&self, jobs: &mut [Job<'_>], readable: Option<usize>) -> u32 {
+        self.run::<BATCH>(jobs, readable)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aws_lc_rs::digest::{SHA256, digest};
 
 use super::cipher::{BUILT_IN, Engine};
-use super::{An, CipherSuite, Ciphers, Direction, SaPlan, Sak, Sci};
+use super::{An, CipherSuite, Ciphers, Direction, Job, SaPlan, Sak, Sci};
 
 /// What is wrong with an association's plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -91,7 +91,7 @@ impl Cipher {
     }
 
     #[inline]
-    fn nonce(&self, pn: u64) -> [u8; 12] {
+    pub(super) fn nonce(&self, pn: u64) -> [u8; 12] {
         let mut nonce = [0; 12];
         nonce[..4].copy_from_slice(&self.head);
         nonce[4..].copy_from_slice(&(self.tail ^ pn).to_be_bytes());
@@ -102,6 +102,12 @@ impl Cipher {
     #[inline]
     pub(super) fn seal(&self, pn: u64, frame: &mut [u8], readable: usize) {
         self.engine.seal(self.nonce(pn), frame, readable);
+    }
+
+    /// As [`Self::seal`], frames with nonces of this cipher, of which so much stays readable, or all.
+    #[inline]
+    pub(super) fn seal_all(&self, jobs: &mut [Job<'_>], readable: Option<usize>) {
+        self.engine.seal_all(jobs, readable);
     }
 
     /// Decrypts what is behind `readable` octets and before the check value, which is the last 16.

@@ -20,15 +20,25 @@ pub enum Direction {
     Open,
 }
 
+/// A frame with its check value in its last 16 octets, or room for it, and the nonce to use.
+pub type Job<'a> = ([u8; 12], &'a mut [u8]);
+
+/// The most frames that are given to a cipher at once.
+pub const BATCH: usize = 32;
+
 /// AES-GCM with one key and one way, made elsewhere. It wipes its key when it is dropped.
 pub trait Aead: Send {
-    /// Seals or opens `frame` in place: its first `readable` octets are authenticated, its last 16 are
-    /// the check value, and what is between is encrypted. `readable` is what [`Ciphers::make`] was told,
-    /// or leaves nothing to encrypt.
+    /// Seals or opens a frame in place: its first `readable` octets are authenticated, and those between
+    /// them and the check value encrypted; none are encrypted where that is nothing. It is one of those
+    /// that [`Ciphers::make`] was told.
     ///
     /// False if that was not done: when opening, because the frame is not what was sealed, and then what
     /// was encrypted is wiped; when sealing, because the machine failed.
-    fn apply(&self, nonce: &[u8; 12], frame: &mut [u8], readable: usize) -> bool;
+    fn apply(&self, job: Job<'_>, readable: Option<usize>) -> bool;
+
+    /// As [`Self::apply`], each of up to [`BATCH`] frames. Bits of those that were done, the first in the
+    /// lowest.
+    fn apply_all(&self, jobs: &mut [Job<'_>], readable: Option<usize>) -> u32;
 }
 
 /// A maker of ciphers.
@@ -75,7 +85,27 @@ impl Engine {
             }
             // What was not sealed must not be sent, and a machine that fails at this has no memory.
             Self::Foreign(cipher) => {
-                assert!(cipher.apply(&nonce, frame, readable), "the cipher's machine failed");
+                let part = part(frame.len(), readable);
+                let done = cipher.apply((nonce, frame), part);
+                assert!(done, "the cipher's machine failed");
+            }
+        }
+    }
+
+    /// As [`Self::seal`], each of up to [`BATCH`] frames, of all of which `readable` octets stay so, or
+    /// all of them where it is nothing.
+    #[inline]
+    pub(super) fn seal_all(&self, jobs: &mut [Job<'_>], readable: Option<usize>) {
+        match self {
+            Self::BuiltIn(_) => {
+                for (nonce, frame) in jobs {
+                    let readable = readable.unwrap_or(frame.len() - ICV_LEN);
+                    self.seal(*nonce, frame, readable);
+                }
+            }
+            Self::Foreign(cipher) => {
+                let done = cipher.apply_all(jobs, readable).count_ones() as usize;
+                assert_eq!(done, jobs.len(), "the cipher's machine failed");
             }
         }
     }
@@ -90,7 +120,16 @@ impl Engine {
                 let nonce = Nonce::assume_unique_for_key(nonce);
                 key.open_in_place(nonce, Aad::from(&*readable), text).is_ok()
             }
-            Self::Foreign(cipher) => cipher.apply(&nonce, frame, readable),
+            Self::Foreign(cipher) => {
+                let part = part(frame.len(), readable);
+                cipher.apply((nonce, frame), part)
+            }
         }
     }
+}
+
+/// How much of a frame of `len` octets, check value included, stays readable, if not all does.
+#[inline]
+pub(super) fn part(len: usize, readable: usize) -> Option<usize> {
+    (readable + ICV_LEN != len).then_some(readable)
 }

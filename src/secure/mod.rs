@@ -30,7 +30,7 @@ mod transmit;
 
 pub use association::SaFault;
 pub use change::*;
-pub use cipher::{Aead, Ciphers, Direction};
+pub use cipher::{Aead, BATCH, Ciphers, Direction, Job};
 pub use counters::*;
 pub use plan::*;
 pub use receive::{Accepted, Discard};
