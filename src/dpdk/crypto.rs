@@ -12,8 +12,9 @@
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
+use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use dpdk_sys as sys;
 use dpdk_sys::rte_mempool;
@@ -27,6 +28,9 @@ use crate::wire::macsec::ICV_LEN;
 
 /// The sessions that one device has room for: of some 300 associations, about 1 KiB each.
 const SESSIONS: u32 = 1_024;
+
+/// The devices of this process, by driver: there is one of each, for all.
+static ATTACHED: Mutex<BTreeMap<&'static str, Weak<Inner>>> = Mutex::new(BTreeMap::new());
 
 /// A crypto device; clones are handles on the same one. It is detached when the last is gone, and all
 /// ciphers with it.
@@ -48,6 +52,14 @@ unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
 
+/// The ciphers that SecYs of the real world are to have: a device's where there is one, because on the
+/// machine where they were compared it took less time than aws-lc-rs for frames of every length, both
+/// ways (`perf/README.md`). Nothing where there is none: a SecY does without, and shows that.
+#[must_use]
+pub fn ciphers(eal: &Eal) -> Option<Arc<dyn Ciphers>> {
+    CryptoDevice::any(eal).ok().map(|device| Arc::new(device) as _)
+}
+
 impl CryptoDevice {
     /// The drivers that do AES-GCM in the call, the one with the shorter way first.
     pub const DRIVERS: [&'static str; 2] = ["crypto_aesni_gcm", "crypto_aesni_mb"];
@@ -61,19 +73,34 @@ impl CryptoDevice {
         Self::open(eal, first).or_else(|_| Self::open(eal, second))
     }
 
-    /// Attaches a device of this driver. There is one of each in a process.
+    /// The device of this driver, which is attached if it is not yet.
     ///
     /// # Errors
-    /// [`Error::NoDriver`] where this DPDK has it not, [`Error::InUse`] while there is one,
-    /// [`Error::Device`] and [`Error::NoMemory`] when it cannot be set up.
+    /// [`Error::NoDriver`] where this DPDK has it not, [`Error::Device`] and [`Error::NoMemory`] when it
+    /// cannot be set up.
     pub fn open(eal: &Eal, driver: &'static str) -> Result<Self, Error> {
+        let mut attached = locked(&ATTACHED);
+        if let Some(device) = attached.get(driver).and_then(Weak::upgrade) {
+            return Ok(Self(device));
+        }
+        let device = Arc::new(Inner::attach(eal, driver)?);
+        attached.insert(driver, Arc::downgrade(&device));
+        Ok(Self(device))
+    }
+
+    /// The driver's name.
+    #[must_use]
+    pub fn driver(&self) -> &'static str {
+        self.0.driver
+    }
+}
+
+impl Inner {
+    fn attach(eal: &Eal, driver: &'static str) -> Result<Self, Error> {
         let name = CString::new(format!("{driver}0")).map_err(|_| Error::Option {
             what: "crypto driver".into(),
             why: "a zero byte cannot stand in its name".into(),
         })?;
-        if device_id(&name).is_some() {
-            return Err(Error::InUse { device: driver.into(), by: driver.into() });
-        }
         log::capture(|| {
             // SAFETY: EAL runs while `eal` is alive; the text ends with a zero and is copied.
             match unsafe { sys::rte_dev_probe(name.as_ptr()) } {
@@ -90,15 +117,19 @@ impl CryptoDevice {
             ),
             logged,
         })
-        .and_then(|id| Self::set_up(eal, driver, id))
+        .and_then(|id| Self::set_up(eal, driver, id).inspect_err(|_| detach(id)))
     }
 
     fn set_up(eal: &Eal, driver: &'static str, id: u8) -> Result<Self, Error> {
         let fail = |step, code, logged| {
-            detach(id);
-            Error::Device { device: driver.into(), step, reason: strerror(code), logged }
+            let (device, reason) = (driver.into(), strerror(code));
+            Error::Device { device, step, reason, logged }
         };
+        if ![16, 32].iter().any(|&key| offers(id, Direction::Open, key, 20)) {
+            return Err(fail("do AES-GCM in the call", libc::ENOTSUP, Logged::default()));
+        }
         let any_socket = sys::SLUICE_SOCKET_ID_ANY_BITS as c_int;
+        // Calls need no queue, but DPDK no device without one.
         let mut config = sys::rte_cryptodev_config {
             socket_id: any_socket,
             nb_queue_pairs: 1,
@@ -119,7 +150,7 @@ impl CryptoDevice {
         started.map_err(|(code, logged)| fail("start", code, logged))?;
         // SAFETY: the device exists.
         let octets = unsafe { sys::rte_cryptodev_sym_get_private_session_size(id) };
-        let name = CString::new(format!("{driver}_keys")).expect("a driver's name has no zero");
+        let name = CString::new(format!("{driver}_keys")).expect("it had no zero before");
         let made = log::capture(|| {
             // SAFETY: the name ends with a zero and is copied; no cache, so that the lock says who
             // has an element.
@@ -135,29 +166,13 @@ impl CryptoDevice {
             };
             NonNull::new(pool).ok_or_else(errno)
         });
-        let sessions = made.map_err(|(_, logged)| {
-            detach(id);
-            Error::NoMemory {
-                what: format!("the keys of {driver}"),
-                need_kib: u64::from(SESSIONS) * u64::from(octets) / 1_024,
-                remedy: memory_remedy(eal),
-                logged,
-            }
+        let sessions = made.map_err(|(_, logged)| Error::NoMemory {
+            what: format!("the keys of {driver}"),
+            need_kib: u64::from(SESSIONS) * u64::from(octets) / 1_024,
+            remedy: memory_remedy(eal),
+            logged,
         })?;
-        let (changing, eal) = (Mutex::new(()), eal.clone());
-        let device = Self(Arc::new(Inner { id, driver, sessions, changing, _eal: eal }));
-        if [16, 32].iter().any(|&key| device.0.offers(Direction::Open, key, 20)) {
-            return Ok(device);
-        }
-        let (step, device) = ("do AES-GCM in the call", driver.into());
-        let (reason, logged) = (strerror(libc::ENOTSUP), Logged::default());
-        Err(Error::Device { device, step, reason, logged })
-    }
-
-    /// The driver's name.
-    #[must_use]
-    pub fn driver(&self) -> &'static str {
-        self.0.driver
+        Ok(Self { id, driver, sessions, changing: Mutex::new(()), _eal: eal.clone() })
     }
 }
 
@@ -169,7 +184,7 @@ impl Ciphers for CryptoDevice {
     fn make(&self, direction: Direction, key: &Sak, readable: [usize; 2]) -> Option<Box<dyn Aead>> {
         let octets = key.octets();
         let [Ok(short), Ok(long)] = readable.map(u16::try_from) else { return None };
-        let offered = |&n: &u16| self.0.offers(direction, octets.len() as u16, n);
+        let offered = |&n: &u16| offers(self.0.id, direction, octets.len() as u16, n);
         if ![short, long].iter().all(offered) {
             return None;
         }
@@ -184,26 +199,26 @@ impl Ciphers for CryptoDevice {
     }
 }
 
-impl Inner {
-    /// Whether the device has both GCM with this much that is readable, and GMAC.
-    fn offers(&self, direction: Direction, key: u16, readable: u16) -> bool {
-        let (gcm, gmac) = kinds(direction);
-        // SAFETY: the device exists.
-        let offers = |what| unsafe { sys::sluice_crypto_offers(self.id, what, key, readable) } != 0;
-        offers(gcm) && offers(gmac)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Drop for Inner {
     fn drop(&mut self) {
+        // Whoever opens it next finds it gone.
+        let _attached = locked(&ATTACHED);
         detach(self.id);
         // SAFETY: every session holds a handle on this, so all are back.
         unsafe { sys::rte_mempool_free(self.sessions.as_ptr()) };
     }
+}
+
+fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the device has both GCM with this much that is readable, and GMAC.
+fn offers(id: u8, direction: Direction, key: u16, readable: u16) -> bool {
+    let (gcm, gmac) = kinds(direction);
+    // SAFETY: the device exists.
+    let offers = |what| unsafe { sys::sluice_crypto_offers(id, what, key, readable) } != 0;
+    offers(gcm) && offers(gmac)
 }
 
 /// What sessions of GCM and of GMAC do this way.
@@ -249,7 +264,7 @@ impl Session {
         readable: u16,
     ) -> Option<Self> {
         let inner = &device.0;
-        let _changing = inner.lock();
+        let _changing = locked(&inner.changing);
         // A failure is no error: the built-in cipher takes over, and the SecY says so.
         let made = log::capture(|| {
             // SAFETY: device and pool exist, and the key is as long as is said.
@@ -272,7 +287,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let inner = &self.device.0;
-        let _changing = inner.lock();
+        let _changing = locked(&inner.changing);
         let at = self.session.as_ptr();
         // SAFETY: made by this device, and used by nobody any more.
         let code = unsafe { sys::rte_cryptodev_sym_session_free(inner.id, at) };

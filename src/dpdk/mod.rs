@@ -31,7 +31,7 @@ mod telemetry;
 
 pub use clock::{ClockQuality, TscClock};
 pub use control::{Link, MacControl, PortControl, PortInfo, PortStats};
-pub use crypto::CryptoDevice;
+pub use crypto::{CryptoDevice, ciphers};
 pub use device::{is_pci_address, receive_room};
 pub use eal::{Eal, EalOptions, Memory, Worker, built_against, dpdk_version};
 pub use error::{Error, Logged};
