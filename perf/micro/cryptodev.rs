@@ -3,9 +3,10 @@
 //! `cargo bench --bench cryptodev -- SLICES`
 //!
 //! protects and accepts the same frames with a SecY of each cipher, slice by slice in turn, one by one
-//! and, where it protects, 32 in a call. Prints one line of JSON for each case: medians in nanoseconds
-//! per frame. Lengths count the FCS, which no frame here has. Then, for each device, the median time in
-//! microseconds in which a key is made ready.
+//! and, where it protects, 32 in a call. Prints one line of JSON for each case and device: the medians of
+//! it and of aws-lc-rs in nanoseconds per frame, and of the ratios of neighbouring slices, with
+//! quartiles. Lengths count the FCS, which no frame here has. Then, for each device, the median time in
+//! microseconds in which a key is made ready and wiped.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -50,7 +51,8 @@ fn main() {
     for device in &devices {
         let key = Sak::new(&[0x42; 32]).expect("32 octets");
         let mut samples: Vec<f64> = (0..slices).map(|_| readying(device, &key)).collect();
-        let us = median(&mut samples) / 1e3;
+        let [_, ns, _] = quartiles(&mut samples);
+        let us = ns / 1e3;
         println!("{{\"cipher\": \"{}\", \"what\": \"key\", \"us\": {us:.1}}}", device.driver());
     }
 }
@@ -93,8 +95,9 @@ impl Case {
                 all.iter_mut().flat_map(|contestant| &mut contestant.samples).for_each(Vec::clear);
             }
         }
-        for contestant in &mut all {
-            self.show(contestant);
+        let [built_in, devices @ ..] = all.as_slice() else { return };
+        for device in devices {
+            self.show(built_in, device);
         }
     }
 
@@ -152,15 +155,24 @@ impl Case {
         });
     }
 
-    fn show(&self, contestant: &mut Contestant) {
+    fn show(&self, built_in: &Contestant, device: &Contestant) {
         let kind = if self.encrypted { "encrypted" } else { "integrity" };
-        let Contestant { name, samples, .. } = contestant;
-        let [one, several, accepted] = samples.each_mut().map(|ns| median(ns));
-        println!(
-            "{{\"suite\": \"{:?}\", \"kind\": \"{kind}\", \"octets\": {}, \"cipher\": \"{name}\", \
-             \"protect_ns\": {one:.1}, \"protect_32_ns\": {several:.1}, \"accept_ns\": {accepted:.1}}}",
-            self.suite, self.octets
-        );
+        let samples = built_in.samples.iter().zip(&device.samples);
+        for (what, (theirs, ours)) in ["protect", "protect 32", "accept"].iter().zip(samples) {
+            let mut ratios: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
+            let [low, ratio, high] = quartiles(&mut ratios);
+            let [_, ns, _] = quartiles(&mut ours.clone());
+            let [_, built_in_ns, _] = quartiles(&mut theirs.clone());
+            println!(
+                "{{\"suite\": \"{:?}\", \"kind\": \"{kind}\", \"octets\": {}, \"what\": \"{what}\", \
+                 \"cipher\": \"{}\", \"ns\": {ns:.1}, \"built_in_ns\": {built_in_ns:.1}, \
+                 \"ratio\": {ratio:.3}, \"low\": {low:.3}, \"high\": {high:.3}, \"slices\": {}}}",
+                self.suite,
+                self.octets,
+                device.name,
+                ours.len()
+            );
+        }
     }
 }
 
@@ -171,7 +183,7 @@ fn timed(step: impl FnOnce()) -> f64 {
     start.elapsed().as_nanos() as f64 / BATCH as f64
 }
 
-fn median(samples: &mut [f64]) -> f64 {
+fn quartiles(samples: &mut [f64]) -> [f64; 3] {
     samples.sort_by(f64::total_cmp);
-    samples[samples.len() / 2]
+    [1, 2, 3].map(|quarter| samples[(samples.len() - 1) * quarter / 4])
 }
