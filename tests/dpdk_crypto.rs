@@ -2,6 +2,7 @@
 //! EAL starts once per process, so this is one test.
 #![cfg(feature = "dpdk")]
 
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -9,11 +10,14 @@ use proptest::sample::select;
 use proptest::test_runner::TestRunner;
 use sluice::dpdk::{CryptoDevice, Eal, EalOptions, Error, Memory};
 use sluice::secure::{
-    Accepted, An, CipherSuite, Ciphers, ConfidentialityOffset, Discard, ReceiveScPlan, SaPlan, Sak,
-    Sci, SciForm, Secy, SecyChange, SecyPlan,
+    Accepted, An, CipherSuite, Ciphers, ConfidentialityOffset, Direction, Discard, ReceiveScPlan,
+    SaPlan, Sak, Sci, SciForm, Secy, SecyChange, SecyPlan,
 };
 use sluice::units::Mac;
 use sluice::wire::macsec::{Channel, Repr, TAG_OFFSET};
+
+/// DPDK's memory: one mapping, and the only one that is so long.
+const MIB: u32 = 64;
 
 const SUITES: [CipherSuite; 4] = [
     CipherSuite::GcmAes128,
@@ -225,9 +229,48 @@ fn room_for_keys(device: &CryptoDevice) {
     with(device, &sender);
 }
 
+/// How often DPDK's memory has this key, which is told as its complement, so that looking for it puts
+/// it nowhere.
+fn copies(complement: &[u8; 32]) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let memory = std::fs::File::open("/proc/self/mem").unwrap();
+    let mut found = 0;
+    for line in maps.lines().filter(|line| line.contains(" rw")) {
+        let (range, _) = line.split_once(' ').unwrap();
+        let (from, to) = range.split_once('-').unwrap();
+        let [from, to] = [from, to].map(|hex| u64::from_str_radix(hex, 16).unwrap());
+        // Stacks and heaps are shorter; what they have of a key is not the device's.
+        if to - from < u64::from(MIB) << 19 {
+            continue;
+        }
+        let mut page = vec![0; 1 << 16];
+        for at in (from..to).step_by(page.len()) {
+            let read = memory.read_at(&mut page, at).unwrap();
+            // Key schedules begin with the key, at even addresses.
+            let is_key = |part: &[u8]| part.iter().zip(complement).all(|(a, b)| *a == !b);
+            found += (0..read - 31).step_by(8).filter(|n| is_key(&page[*n..n + 32])).count();
+        }
+    }
+    found
+}
+
+/// What a device knew of a key goes with the cipher.
+fn keys_are_wiped(device: &CryptoDevice) {
+    let complement: [u8; 32] = core::array::from_fn(|n| n as u8 ^ device.driver().len() as u8);
+    let key = Sak::new(&complement.map(|octet| !octet)).unwrap();
+    for direction in [Direction::Seal, Direction::Open] {
+        let cipher = device.make(direction, &key, [20, 28]).unwrap();
+        assert!(copies(&complement) >= 3, "one in each session");
+        drop(cipher);
+        assert_eq!(copies(&complement), 0);
+    }
+}
+
 #[test]
 fn a_device_makes_and_accepts_what_the_built_in_cipher_does() {
-    let eal = Eal::start(&EalOptions { memory: Memory::NoHuge, ..EalOptions::default() }).unwrap();
+    let options =
+        EalOptions { memory: Memory::NoHuge, memory_mib: Some(MIB), ..EalOptions::default() };
+    let eal = Eal::start(&options).unwrap();
     for driver in CryptoDevice::DRIVERS {
         let device = match CryptoDevice::open(&eal, driver) {
             Ok(device) => device,
@@ -244,13 +287,14 @@ fn a_device_makes_and_accepts_what_the_built_in_cipher_does() {
         compared(&device);
         at_once(&device);
         room_for_keys(&device);
+        keys_are_wiped(&device);
     }
     // What was attached is detached with its last user, and can be attached again.
     if let Ok(device) = CryptoDevice::any(&eal) {
         assert_eq!(device.driver(), CryptoDevice::DRIVERS[0]);
         let (again, zero) = (device.clone(), [0; 16]);
         let key = Sak::new(&zero).unwrap();
-        let cipher = again.make(sluice::secure::Direction::Seal, &key, [20, 28]).unwrap();
+        let cipher = again.make(Direction::Seal, &key, [20, 28]).unwrap();
         drop((device, again));
         let mut frame = [0; 60];
         assert!(cipher.apply(([0; 12], &mut frame), Some(20)), "a cipher keeps its device");

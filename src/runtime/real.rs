@@ -207,7 +207,11 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         devices.push(open.control());
         let secured = Secured::with_ciphers(open, port.secy.as_deref(), ciphers.as_ref());
         let refused = |error| RealError::Secy { index, name: name.clone(), error };
-        opened.push(Some(secured.map_err(refused)?));
+        let secured = secured.map_err(refused)?;
+        if let Some(secy) = secured.secy() {
+            notes.push(format!("{name}: MACsec by {}", secy.snapshot().cipher));
+        }
+        opened.push(Some(secured));
     }
     let idle = idle.unwrap_or_else(|| idle_for(&workers));
     let mut parts = Vec::new();
