@@ -10,6 +10,11 @@ const MIN_VERSION: &str = "22.11";
 
 /// What bindgen may take from the headers; all that these mention comes along.
 const FUNCTIONS: &[&str] = &[
+    "rte_cryptodev_(close|configure|get_dev_id|info_get|start|stop)",
+    "rte_cryptodev_sym_(capability_check_aead|capability_check_auth|capability_get)",
+    "rte_cryptodev_sym_cpu_crypto_process",
+    "rte_cryptodev_sym_get_private_session_size",
+    "rte_cryptodev_sym_session_(free|pool_create)",
     "rte_dev_probe",
     "rte_dev_remove",
     "rte_eal_cleanup",
@@ -82,6 +87,7 @@ const TYPES: &[&str] = &[
 ];
 
 const VARS: &[&str] = &[
+    "RTE_CRYPTODEV_FF_SYM_CPU_CRYPTO",
     "RTE_ETH_[RT]X_OFFLOAD_.*",
     "RTE_MBUF_F_TX_IEEE1588_TMST",
     "RTE_LOG_(ERR|WARNING|NOTICE|INFO|DEBUG)",

@@ -147,6 +147,67 @@ sluice_port_bus(uint16_t port)
 	return rte_bus_name(rte_dev_bus(info.device));
 }
 
+/* Octets of a GCM nonce and of a check value in MACsec. */
+#define NONCE_LEN 12
+#define ICV_LEN 16
+
+int
+sluice_crypto_offers(uint8_t dev, enum sluice_crypto_what what, uint16_t key_len, uint16_t aad_len)
+{
+	const struct rte_cryptodev_symmetric_capability *cap;
+	struct rte_cryptodev_sym_capability_idx idx;
+	struct rte_cryptodev_info info;
+	int gcm = what == SLUICE_CRYPTO_GCM_SEAL || what == SLUICE_CRYPTO_GCM_OPEN;
+
+	rte_cryptodev_info_get(dev, &info);
+	if ((info.feature_flags & RTE_CRYPTODEV_FF_SYM_CPU_CRYPTO) == 0)
+		return 0;
+	memset(&idx, 0, sizeof(idx));
+	if (gcm) {
+		idx.type = RTE_CRYPTO_SYM_XFORM_AEAD;
+		idx.algo.aead = RTE_CRYPTO_AEAD_AES_GCM;
+	} else {
+		idx.type = RTE_CRYPTO_SYM_XFORM_AUTH;
+		idx.algo.auth = RTE_CRYPTO_AUTH_AES_GMAC;
+	}
+	cap = rte_cryptodev_sym_capability_get(dev, &idx);
+	if (cap == NULL)
+		return 0;
+	return (gcm ? rte_cryptodev_sym_capability_check_aead(cap, key_len, ICV_LEN, aad_len,
+							      NONCE_LEN)
+		    : rte_cryptodev_sym_capability_check_auth(cap, key_len, ICV_LEN, NONCE_LEN)) ==
+	       0;
+}
+
+void *
+sluice_crypto_session(uint8_t dev, struct rte_mempool *mp, enum sluice_crypto_what what,
+		      const uint8_t *key, uint16_t key_len, uint16_t aad_len)
+{
+	struct rte_crypto_sym_xform xform;
+	int seal = what == SLUICE_CRYPTO_GCM_SEAL || what == SLUICE_CRYPTO_GMAC_SEAL;
+
+	memset(&xform, 0, sizeof(xform));
+	if (what == SLUICE_CRYPTO_GCM_SEAL || what == SLUICE_CRYPTO_GCM_OPEN) {
+		xform.type = RTE_CRYPTO_SYM_XFORM_AEAD;
+		xform.aead.op = seal ? RTE_CRYPTO_AEAD_OP_ENCRYPT : RTE_CRYPTO_AEAD_OP_DECRYPT;
+		xform.aead.algo = RTE_CRYPTO_AEAD_AES_GCM;
+		xform.aead.key.data = key;
+		xform.aead.key.length = key_len;
+		xform.aead.iv.length = NONCE_LEN;
+		xform.aead.digest_length = ICV_LEN;
+		xform.aead.aad_length = aad_len;
+	} else {
+		xform.type = RTE_CRYPTO_SYM_XFORM_AUTH;
+		xform.auth.op = seal ? RTE_CRYPTO_AUTH_OP_GENERATE : RTE_CRYPTO_AUTH_OP_VERIFY;
+		xform.auth.algo = RTE_CRYPTO_AUTH_AES_GMAC;
+		xform.auth.key.data = key;
+		xform.auth.key.length = key_len;
+		xform.auth.iv.length = NONCE_LEN;
+		xform.auth.digest_length = ICV_LEN;
+	}
+	return rte_cryptodev_sym_session_create(dev, &xform, mp);
+}
+
 int
 sluice_tel_dict_uint(struct rte_tel_data *d, const char *name, uint64_t val)
 {

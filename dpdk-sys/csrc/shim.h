@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include <rte_bus.h>
+#include <rte_cryptodev.h>
 #include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -93,6 +94,22 @@ int sluice_link_get(uint16_t port, uint32_t *mbps, int *up, int *full_duplex);
 
 /* The name of the bus that the port's device is on ("pci", "vdev"), or NULL. */
 const char *sluice_port_bus(uint16_t port);
+
+/* What a session of a crypto device does: AES-GCM, or AES-GMAC where all of a frame stays readable. */
+enum sluice_crypto_what {
+	SLUICE_CRYPTO_GCM_SEAL,
+	SLUICE_CRYPTO_GCM_OPEN,
+	SLUICE_CRYPTO_GMAC_SEAL,
+	SLUICE_CRYPTO_GMAC_OPEN,
+};
+
+/* Whether the device does that synchronously, with 12 octets of nonce and 16 of check value. */
+int sluice_crypto_offers(uint8_t dev, enum sluice_crypto_what what, uint16_t key_len,
+			 uint16_t aad_len);
+
+/* A session that does it, or NULL and rte_errno. The key is copied. */
+void *sluice_crypto_session(uint8_t dev, struct rte_mempool *mp, enum sluice_crypto_what what,
+			    const uint8_t *key, uint16_t key_len, uint16_t aad_len);
 
 /* Unsigned values in telemetry, under the name that this release gives them. */
 int sluice_tel_dict_uint(struct rte_tel_data *d, const char *name, uint64_t val);

@@ -2,7 +2,7 @@
 
 import tempfile
 
-from . import congestion, cost, frames, generate, headroom, instructions, secure, sim
+from . import congestion, cost, cryptodev, frames, generate, headroom, instructions, secure, sim
 from .contestants import Ovs, Sluice, SluiceSwitch, Testpmd, build
 from .machine import hugepages
 from .machine import two_cpus as _two_cpus
@@ -131,6 +131,7 @@ CASES = {
     "measuring": headroom.measuring,
     "congestion": congestion.run,
     "secure": secure.run,
+    "cryptodev": cryptodev.run,
     "sim": sim.run,
     "cpu": cost.run,
     "instructions": instructions.run,

@@ -14,6 +14,7 @@
 
 mod clock;
 mod control;
+mod crypto;
 mod device;
 mod eal;
 mod error;
@@ -30,6 +31,7 @@ mod telemetry;
 
 pub use clock::{ClockQuality, TscClock};
 pub use control::{Link, MacControl, PortControl, PortInfo, PortStats};
+pub use crypto::{CryptoDevice, ciphers};
 pub use device::{is_pci_address, receive_room};
 pub use eal::{Eal, EalOptions, Memory, Worker, built_against, dpdk_version};
 pub use error::{Error, Logged};

@@ -15,9 +15,13 @@
 //! A frame that waits here leaves whatever PFC says: where data is protected, that is a burst more than
 //! the device holds. Without a `SecY` a port costs a branch for each burst.
 
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+
 use super::{Port, PortCaps, Source, Stamps};
-use crate::frame::{Burst, Frame};
-use crate::secure::{Secy, SecyError, SecyPlan};
+use crate::frame::{BURST, Burst, Frame};
+use crate::secure::{BATCH, Ciphers, Secy, SecyError, SecyPlan};
 use crate::time::Instant;
 
 /// A port, and the `SecY` that its frames pass, if it has one.
@@ -64,7 +68,19 @@ impl<P: Port> Secured<P> {
     /// # Errors
     /// What contradicts itself in the plan.
     pub fn new(port: P, plan: Option<&SecyPlan>) -> Result<Self, SecyError> {
-        let entity = plan.map(Entity::new).transpose()?.map(Box::new);
+        Self::with_ciphers(port, plan, None)
+    }
+
+    /// As [`Self::new`], with ciphers of another machine, if there are any.
+    ///
+    /// # Errors
+    /// What contradicts itself in the plan.
+    pub fn with_ciphers(
+        port: P,
+        plan: Option<&SecyPlan>,
+        ciphers: Option<&Arc<dyn Ciphers>>,
+    ) -> Result<Self, SecyError> {
+        let entity = plan.map(|plan| Entity::new(plan, ciphers)).transpose()?.map(Box::new);
         Ok(Self { port, entity })
     }
 
@@ -92,9 +108,9 @@ impl<P: Port> Secured<P> {
 }
 
 impl<F: Frame> Entity<F> {
-    fn new(plan: &SecyPlan) -> Result<Self, SecyError> {
+    fn new(plan: &SecyPlan, ciphers: Option<&Arc<dyn Ciphers>>) -> Result<Self, SecyError> {
         Ok(Self {
-            secy: Secy::new(plan)?,
+            secy: Secy::with_ciphers(plan, ciphers.cloned())?,
             data: plan.protect_data,
             waiting: Burst::new(),
             ahead: 0,
@@ -109,15 +125,9 @@ impl<F: Frame> Entity<F> {
         if !self.secy.protects(frame.head()) {
             return true;
         }
-        let whole = frame.whole_mut().is_some()
-            && frame.prepend(self.secy.front())
-            && frame.append(Secy::BACK);
-        match frame.whole_mut().filter(|_| whole) {
+        match widen(&mut self.secy, frame) {
             Some(room) => self.secy.protect(room).is_ok(),
-            None => {
-                self.secy.note_too_long();
-                false
-            }
+            None => false,
         }
     }
 
@@ -167,14 +177,46 @@ impl<F: Frame> Entity<F> {
         if !self.pass_on(port) {
             return;
         }
-        for mut frame in out.drain(..) {
-            if self.protect(&mut frame) {
-                self.waiting.push(frame);
-            } else {
-                self.lost.sent += 1;
-            }
+        self.waiting.extend(out.drain(..));
+        let refused = self.protect_waiting();
+        if refused != 0 {
+            self.lost.sent += u64::from(refused.count_ones());
+            let mut bits = refused;
+            self.waiting.retain(|_| {
+                let keeps = bits & 1 == 0;
+                bits >>= 1;
+                keeps
+            });
         }
         self.pass_on(port);
+    }
+
+    /// Protects those of the frames that have just come to wait that are to be. Bits of those that
+    /// cannot be, the first in the lowest.
+    fn protect_waiting(&mut self) -> u32 {
+        const { assert!(BURST <= BATCH && BURST <= u32::BITS as usize) };
+        let (mut given, mut refused) = (0_u32, 0_u32);
+        let mut rooms: ArrayVec<&mut [u8], BURST> = ArrayVec::new();
+        for (n, frame) in self.waiting.iter_mut().enumerate() {
+            if !self.secy.protects(frame.head()) {
+                continue;
+            }
+            match widen(&mut self.secy, frame) {
+                Some(room) => {
+                    given |= 1 << n;
+                    rooms.push(room);
+                }
+                None => refused |= 1 << n,
+            }
+        }
+        let mut failed = self.secy.protect_all(&mut rooms);
+        while failed != 0 {
+            let first = given & given.wrapping_neg();
+            refused |= if failed & 1 != 0 { first } else { 0 };
+            given ^= first;
+            failed >>= 1;
+        }
+        refused
     }
 
     /// Hands on what waits. Whether nothing waits any more.
@@ -244,6 +286,18 @@ impl<F: Frame> Entity<F> {
             Err(_) => false,
         }
     }
+}
+
+/// Makes room around a frame for what protection adds. Nothing, which is counted, where there is none.
+#[inline]
+fn widen<'a, F: Frame>(secy: &mut Secy, frame: &'a mut F) -> Option<&'a mut [u8]> {
+    let whole =
+        frame.whole_mut().is_some() && frame.prepend(secy.front()) && frame.append(Secy::BACK);
+    let room = frame.whole_mut().filter(|_| whole);
+    if room.is_none() {
+        secy.note_too_long();
+    }
+    room
 }
 
 impl<P: Port> Port for Secured<P> {

@@ -186,6 +186,8 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
     }
     let pool = pool(eal, frames, room)?;
     let clock = dpdk::TscClock::new();
+    let is_protected = plan.ports.iter().any(|port| port.secy.is_some());
+    let ciphers = is_protected.then(|| dpdk::ciphers(eal)).flatten();
     let (mut opened, mut devices, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for (index, (port, RealPort { device, options, rate_max })) in
         plan.ports.iter().zip(&ports).enumerate()
@@ -203,9 +205,13 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         }
         notes.push(format!("{name}: {device} ({}): {:?}", open.driver(), open.info()));
         devices.push(open.control());
-        let secured = Secured::new(open, port.secy.as_deref());
+        let secured = Secured::with_ciphers(open, port.secy.as_deref(), ciphers.as_ref());
         let refused = |error| RealError::Secy { index, name: name.clone(), error };
-        opened.push(Some(secured.map_err(refused)?));
+        let secured = secured.map_err(refused)?;
+        if let Some(secy) = secured.secy() {
+            notes.push(format!("{name}: MACsec by {}", secy.snapshot().cipher));
+        }
+        opened.push(Some(secured));
     }
     let idle = idle.unwrap_or_else(|| idle_for(&workers));
     let mut parts = Vec::new();

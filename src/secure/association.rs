@@ -1,12 +1,12 @@
 //! Secure associations: keys made ready, and the memory of which keys were used and how far.
 
 use core::fmt;
+use std::sync::Arc;
 
-use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::digest::{SHA256, digest};
 
-use super::{An, CipherSuite, SaPlan, Sak, Sci};
-use crate::wire::macsec::ICV_LEN;
+use super::cipher::{BUILT_IN, Engine};
+use super::{An, CipherSuite, Ciphers, Direction, Job, SaPlan, Sak, Sci};
 
 /// What is wrong with an association's plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -23,9 +23,32 @@ pub enum SaFault {
     KeyReused,
 }
 
+/// What the ciphers of a SecY's associations have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Kind {
+    pub(super) suite: CipherSuite,
+    /// How much of an encrypted frame stays readable, with the shorter SecTAG and the longer.
+    pub(super) readable: [usize; 2],
+    /// Who makes them besides the built-in one.
+    pub(super) foreign: Option<Arc<dyn Ciphers>>,
+}
+
+impl Kind {
+    /// The name of whoever is asked first.
+    pub(super) fn name(&self) -> &'static str {
+        self.foreign.as_ref().map_or(BUILT_IN, |foreign| foreign.name())
+    }
+
+    fn engine(&self, direction: Direction, key: &Sak) -> Option<Engine> {
+        let make = |foreign: &Arc<dyn Ciphers>| foreign.make(direction, key, self.readable);
+        let foreign = self.foreign.as_ref().and_then(make);
+        foreign.map(Engine::Foreign).or_else(|| Engine::built_in(key))
+    }
+}
+
 /// A key that is ready, and what its nonces are made of. It shows neither.
 pub(super) struct Cipher {
-    key: LessSafeKey,
+    engine: Engine,
     /// The nonce's first four octets.
     head: [u8; 4],
     /// Its last eight, without the packet number.
@@ -34,14 +57,20 @@ pub(super) struct Cipher {
 
 impl Cipher {
     /// `sa` as part of the channel `sci`, once its key and packet number are checked.
-    pub(super) fn new(suite: CipherSuite, sci: Sci, sa: &SaPlan) -> Result<Self, SaFault> {
+    pub(super) fn new(
+        kind: &Kind,
+        direction: Direction,
+        sci: Sci,
+        sa: &SaPlan,
+    ) -> Result<Self, SaFault> {
+        let suite = kind.suite;
         if sa.pn == 0 || sa.pn > suite.last_pn() {
             return Err(SaFault::PacketNumber(suite));
         }
-        let algorithm = if suite.key_len() == 16 { &AES_128_GCM } else { &AES_256_GCM };
-        let key = UnboundKey::new(algorithm, sa.key.octets())
-            .map_err(|_| SaFault::KeyLength(suite))
-            .map(LessSafeKey::new)?;
+        if sa.key.len() != suite.key_len() {
+            return Err(SaFault::KeyLength(suite));
+        }
+        let engine = kind.engine(direction, &sa.key).ok_or(SaFault::KeyLength(suite))?;
         // Where the suite has 32-bit packet numbers, the number is the nonce's last four octets and
         // the SCI the others (14.5). With extended ones all of SSCI and number is mixed with the salt
         // (14.7). Both ways the number is added, without carry, to octets that never change.
@@ -53,33 +82,39 @@ impl Cipher {
             base[..8].copy_from_slice(&sci.octets());
         }
         let [a, b, c, d, tail @ ..] = base;
-        Ok(Self { key, head: [a, b, c, d], tail: u64::from_be_bytes(tail) })
+        Ok(Self { engine, head: [a, b, c, d], tail: u64::from_be_bytes(tail) })
+    }
+
+    /// Whether it is the built-in one.
+    pub(super) const fn is_built_in(&self) -> bool {
+        matches!(self.engine, Engine::BuiltIn(_))
     }
 
     #[inline]
-    fn nonce(&self, pn: u64) -> Nonce {
+    pub(super) fn nonce(&self, pn: u64) -> [u8; 12] {
         let mut nonce = [0; 12];
         nonce[..4].copy_from_slice(&self.head);
         nonce[4..].copy_from_slice(&(self.tail ^ pn).to_be_bytes());
-        Nonce::assume_unique_for_key(nonce)
+        nonce
     }
 
     /// Encrypts what is behind `readable` octets and writes the check value over the last 16.
     #[inline]
     pub(super) fn seal(&self, pn: u64, frame: &mut [u8], readable: usize) {
-        let (readable, text) = frame.split_at_mut(readable);
-        let (text, icv) = text.split_at_mut(text.len() - ICV_LEN);
-        self.key
-            .seal_in_place_scatter(self.nonce(pn), Aad::from(&*readable), text, &[], icv)
-            .expect("GCM takes frames of any length there is");
+        self.engine.seal(self.nonce(pn), frame, readable);
+    }
+
+    /// As [`Self::seal`], frames with nonces of this cipher, of which so much stays readable, or all.
+    #[inline]
+    pub(super) fn seal_all(&self, jobs: &mut [Job<'_>], readable: Option<usize>) {
+        self.engine.seal_all(jobs, readable);
     }
 
     /// Decrypts what is behind `readable` octets and before the check value, which is the last 16.
     /// False where the frame is not what was sealed; what was encrypted is then wiped.
     #[inline]
     pub(super) fn open(&self, pn: u64, frame: &mut [u8], readable: usize) -> bool {
-        let (readable, text) = frame.split_at_mut(readable);
-        self.key.open_in_place(self.nonce(pn), Aad::from(&*readable), text).is_ok()
+        self.engine.open(self.nonce(pn), frame, readable)
     }
 }
 
@@ -130,6 +165,11 @@ impl<S: Live> Associations<S> {
 
     pub(super) fn get(&self, an: An) -> Option<&S> {
         self.live[an.index()].as_ref()
+    }
+
+    /// How many are live of which this holds.
+    pub(super) fn count(&self, holds: impl Fn(&S) -> bool) -> u32 {
+        self.live.iter().flatten().filter(|sa| holds(sa)).count() as u32
     }
 
     /// Whether a key was used such that going on with it as `plan` says could repeat a number.

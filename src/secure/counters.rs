@@ -80,6 +80,11 @@ pub struct ReceiveCounters {
 /// A SecY at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SecySnapshot {
+    /// Whose AES-GCM its associations have: the name of the ciphers it was given, or of the built-in
+    /// library.
+    pub cipher: &'static str,
+    /// Live associations that have the built-in library's all the same, as the ciphers declined them.
+    pub declined: u32,
     /// Of the SecY as a whole.
     pub counters: SecyCounters,
     /// The channel that is sent on.

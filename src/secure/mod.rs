@@ -18,6 +18,7 @@
 
 mod association;
 mod change;
+mod cipher;
 mod counters;
 mod plan;
 mod receive;
@@ -29,6 +30,7 @@ mod transmit;
 
 pub use association::SaFault;
 pub use change::*;
+pub use cipher::{Aead, BATCH, Ciphers, Direction, Job};
 pub use counters::*;
 pub use plan::*;
 pub use receive::{Accepted, Discard};

@@ -238,6 +238,12 @@ impl Receive {
         Ok(accepted)
     }
 
+    /// How many associations have the built-in cipher.
+    pub(super) fn built_in(&self) -> u32 {
+        let built_in = |sa: &ReceiveSa| sa.cipher.is_built_in();
+        self.channels.iter().map(|sc| sc.associations.count(built_in)).sum()
+    }
+
     /// Installs an association, in a channel that is made for it where there is none of that name yet.
     /// False when there is no room for another channel.
     pub(super) fn install(

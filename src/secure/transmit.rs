@@ -1,8 +1,11 @@
 //! The channel that is sent on (802.1AE 10.5).
 
+use arrayvec::ArrayVec;
+
 use super::association::{Associations, Cipher, Live, SaFault};
+use super::cipher::part;
 use super::{
-    An, ConfidentialityOffset, SaPlan, Sci, SciForm, SecyPlan, TransmitCounters,
+    An, BATCH, ConfidentialityOffset, Job, SaPlan, Sci, SciForm, SecyPlan, TransmitCounters,
     TransmitSaSnapshot, TransmitSnapshot,
 };
 use crate::wire::macsec::{self, Channel, ICV_LEN, SHORT, TAG_OFFSET};
@@ -44,6 +47,13 @@ impl Live for TransmitSa {
     fn next_pn(&self) -> Option<u64> {
         (self.next != 0).then_some(self.next)
     }
+}
+
+/// What a frame with its SecTAG is to be sealed with.
+struct Ready {
+    an: An,
+    pn: u64,
+    readable: usize,
 }
 
 /// The channel.
@@ -89,6 +99,11 @@ impl Transmit {
         &self.associations
     }
 
+    /// How many associations have the built-in cipher.
+    pub(super) fn built_in(&self) -> u32 {
+        self.associations.count(|sa| sa.cipher.is_built_in())
+    }
+
     /// Installs an association that was checked by its caller against those that are received.
     pub(super) fn install(
         &mut self,
@@ -120,6 +135,54 @@ impl Transmit {
     /// Protects the frame that starts `front` octets into `room` and ends 16 octets before its end.
     #[inline]
     pub(super) fn protect(&mut self, room: &mut [u8]) -> Result<(), Refusal> {
+        let Ready { an, pn, readable } = self.tag(room)?;
+        self.cipher(an).seal(pn, room, readable);
+        Ok(())
+    }
+
+    /// As [`Self::protect`], each of up to [`BATCH`] frames, and says of each that was refused why.
+    pub(super) fn protect_all(
+        &mut self,
+        rooms: &mut [&mut [u8]],
+        mut refused: impl FnMut(usize, Refusal),
+    ) {
+        let mut jobs: ArrayVec<Job<'_>, BATCH> = ArrayVec::new();
+        // What the frames in `jobs` have in common.
+        let mut common = (self.encoding, None);
+        for (n, room) in rooms.iter_mut().enumerate() {
+            let Ready { an, pn, readable } = match self.tag(room) {
+                Ok(ready) => ready,
+                Err(why) => {
+                    refused(n, why);
+                    continue;
+                }
+            };
+            let part = part(room.len(), readable);
+            if common != (an, part) {
+                self.seal_all(common, &mut jobs);
+                common = (an, part);
+            }
+            jobs.push((self.cipher(an).nonce(pn), room));
+        }
+        self.seal_all(common, &mut jobs);
+    }
+
+    #[inline]
+    fn seal_all(&self, (an, part): (An, Option<usize>), jobs: &mut ArrayVec<Job<'_>, BATCH>) {
+        if !jobs.is_empty() {
+            self.cipher(an).seal_all(jobs, part);
+            jobs.clear();
+        }
+    }
+
+    #[inline]
+    fn cipher(&self, an: An) -> &Cipher {
+        &self.associations.get(an).expect("a number was drawn from it").cipher
+    }
+
+    /// Makes all of a protected frame but what is encrypted and the check value.
+    #[inline]
+    fn tag(&mut self, room: &mut [u8]) -> Result<Ready, Refusal> {
         let taken = TAG_OFFSET + self.front + ICV_LEN;
         let user = room.len().checked_sub(taken).filter(|&n| n >= 2).ok_or(Refusal::TooShort)?;
         let (an, pn) = self.draw()?;
@@ -135,8 +198,6 @@ impl Transmit {
         };
         tag.emit(&mut room[TAG_OFFSET..]).expect("all fields are in range");
         let readable = TAG_OFFSET + self.front + self.offset.unwrap_or(user).min(user);
-        let sa = self.associations.get_mut(an).expect("the number was drawn from it");
-        sa.cipher.seal(pn, room, readable);
         let counters = &mut self.counters;
         if self.offset.is_some() {
             counters.out_pkts_encrypted += 1;
@@ -145,7 +206,7 @@ impl Transmit {
             counters.out_pkts_protected += 1;
             counters.out_octets_protected += user as u64;
         }
-        Ok(())
+        Ok(Ready { an, pn, readable })
     }
 
     /// The association that is sent with and its next number, after a rollover that is due.

@@ -9,12 +9,13 @@ use super::node::{Act, Deed, Kind, Node};
 use super::tap::{Moment, Seen};
 use super::watch::Watch;
 use crate::dpdk::{
-    DpdkPort, Eal, Pool, PoolOptions, PortOptions, RingOptions, SourcePort, Started, ring_pair,
+    DpdkPort, Eal, Pool, PoolOptions, PortOptions, RingOptions, SourcePort, Started, ciphers,
+    ring_pair,
 };
 use crate::host::Station;
 use crate::lab::record::{Captures, Detail, Recorder};
 use crate::port::Secured;
-use crate::secure::SecyPlan;
+use crate::secure::{Ciphers, SecyPlan};
 use crate::sim::{Direction, FaultKind, LinkId, NetworkError, NodeId, NodeKind};
 use crate::switch::{PortPlan, Settler, Switch};
 use crate::time::Instant;
@@ -35,6 +36,8 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
         PoolOptions { name: "lab".into(), frames, max_frame: fit.max_frame, cache: CACHE };
     let pool = Pool::new(eal, &options)?;
     let mut ports = ports(eal, fit, &pool)?;
+    let ciphers = is_protected(fit).then(|| ciphers(eal)).flatten();
+    let ciphers = ciphers.as_ref();
     let places = fit.load.spread(threads);
     let stops = stops(fit);
     let mut crews: Vec<Crew> =
@@ -49,7 +52,7 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
             NodeKind::Switch(plan) => {
                 let ids = (0..).map_while(PortId::new);
                 let tap = |((id, plan), (direction, port)): ((PortId, &PortPlan), Port)| {
-                    let port = secured(port, &plan.secy, &name)?;
+                    let port = secured(port, &plan.secy, ciphers, &name)?;
                     Ok((id, Seen::over(port, direction, &moment)))
                 };
                 let ports = ids.zip(&plan.ports).zip(ports).map(tap);
@@ -60,7 +63,8 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
             }
             NodeKind::Host(plan) => {
                 let Some((direction, port)) = ports.into_iter().next() else { continue };
-                let port = secured(SourcePort::new(port, pool.clone()), &plan.secy, &name)?;
+                let port =
+                    secured(SourcePort::new(port, pool.clone()), &plan.secy, ciphers, &name)?;
                 let port = Seen::over(port, direction, &moment);
                 Kind::Host(Box::new(Station::new(plan, port)?))
             }
@@ -86,14 +90,24 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
     Ok(crews)
 }
 
+/// Whether any port has a `SecY`.
+fn is_protected(fit: &Fit) -> bool {
+    fit.plan.network.nodes.iter().any(|node| match &node.kind {
+        NodeKind::Switch(plan) => plan.ports.iter().any(|port| port.secy.is_some()),
+        NodeKind::Host(plan) => plan.secy.is_some(),
+    })
+}
+
 /// A port of a node with its `SecY`, if it has one.
 fn secured<P: crate::port::Port>(
     port: P,
     secy: &Option<Box<SecyPlan>>,
+    ciphers: Option<&Arc<dyn Ciphers>>,
     node: &str,
 ) -> Result<Secured<P>, RealError> {
     let refused = |source| NetworkError::Secy { node: node.to_owned(), source };
-    Secured::new(port, secy.as_deref()).map_err(|error| refused(error).into())
+    let secured = Secured::with_ciphers(port, secy.as_deref(), ciphers);
+    secured.map_err(|error| refused(error).into())
 }
 
 /// The ports of all nodes, by node and port, each with its half of a link.

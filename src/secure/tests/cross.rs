@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn seal(key: &[u8], nonce: [u8; 12], readable: &[u8], text: &mut [u8]) -> Vec<u8> {
+pub(super) fn seal(key: &[u8], nonce: [u8; 12], readable: &[u8], text: &mut [u8]) -> Vec<u8> {
     let nonce = (&nonce).into();
     let tag = match key.len() {
         16 => {

@@ -1,5 +1,6 @@
 //! The SecY as its port uses it: frames in a room, and what comes out at the other end.
 
+mod ciphers;
 mod cross;
 mod flaws;
 mod numbers;
