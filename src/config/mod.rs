@@ -26,6 +26,8 @@ pub(crate) mod testrefusals;
 mod tests;
 
 pub use error::{ConfigError, Finding, Mark, Warning};
+#[cfg(feature = "dpdk")]
+pub(crate) use key_file::{key_of, octets_of as hex_octets};
 pub use key_file::{read_from as read_key_from, read_key};
 pub use object::object_value;
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};

@@ -198,6 +198,7 @@ impl Secy {
     #[must_use]
     pub fn snapshot(&self) -> SecySnapshot {
         SecySnapshot {
+            suite: self.suite,
             counters: self.counters,
             transmit: self.transmit.snapshot(),
             receive: self.receive.snapshot(),

@@ -8,6 +8,8 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::secure::Sak;
+
 /// The name of a secure channel (802.1AE 9.9).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +31,18 @@ impl HexText {
     /// The digits as they are written.
     pub(crate) fn text(&self) -> &str {
         &self.0
+    }
+
+    /// The digits of a key.
+    pub(crate) fn of(key: &Sak) -> Self {
+        // As long as it gets, so that no shorter copy is left behind.
+        let mut text = String::with_capacity(2 * key.len());
+        for octet in key.octets() {
+            for digit in [octet >> 4, octet & 15] {
+                text.extend(char::from_digit(digit.into(), 16));
+            }
+        }
+        Self(text)
     }
 }
 
