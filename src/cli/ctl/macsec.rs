@@ -82,7 +82,7 @@ pub(super) struct InstallArgs {
     #[arg(long, value_name = "HEX", requires = "ssci")]
     salt: Option<String>,
     /// Send with it from now on.
-    #[arg(long = "use", requires = "transmit")]
+    #[arg(long = "use", conflicts_with = "receive")]
     using: bool,
 }
 
