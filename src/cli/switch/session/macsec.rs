@@ -11,14 +11,14 @@ use crate::units::PortId;
 
 impl Session {
     /// What MACsec did at the ports that have it.
-    pub(super) fn macsec(&self) -> Result<Vec<PortSecured>> {
+    pub(in crate::cli::switch) fn macsec(&self) -> Result<Vec<PortSecured>> {
         let ports = self.summary()?.ports.into_iter();
         let secured = |name, macsec| PortSecured { name, macsec };
         Ok(ports.filter_map(|port| Some(secured(port.name, port.macsec?))).collect())
     }
 
     /// Ports whose sending association is used up, or nearly so, and what to do about it.
-    pub(super) fn alarms(&self) -> Result<Vec<(String, String)>> {
+    pub(in crate::cli::switch) fn alarms(&self) -> Result<Vec<(String, String)>> {
         if lock(&self.plan).ports.iter().all(|port| port.secy.is_none()) {
             return Ok(Vec::new());
         }
@@ -27,7 +27,7 @@ impl Session {
     }
 
     /// Installs a key, and sends with it if that is wanted.
-    pub(super) fn install(&self, install: &MacsecInstall) -> Result<()> {
+    pub(in crate::cli::switch) fn install(&self, install: &MacsecInstall) -> Result<()> {
         let port = self.port(&install.port)?;
         let suite = self.suite(port)?;
         let (an, sa) = (association(install.an)?, sa(install, suite)?);
@@ -44,13 +44,18 @@ impl Session {
     }
 
     /// Sends with another association from now on.
-    pub(super) fn use_association(&self, port: &str, an: u8) -> Result<()> {
+    pub(in crate::cli::switch) fn use_association(&self, port: &str, an: u8) -> Result<()> {
         let change = SecyChange::UseTransmit(association(an)?);
         Ok(self.controller.change_secy(self.port(port)?, &change)?)
     }
 
     /// Takes an association, or a channel that is received, out.
-    pub(super) fn remove(&self, port: &str, receive: Option<&str>, an: Option<u8>) -> Result<()> {
+    pub(in crate::cli::switch) fn remove(
+        &self,
+        port: &str,
+        receive: Option<&str>,
+        an: Option<u8>,
+    ) -> Result<()> {
         let port = self.port(port)?;
         let an = an.map(association).transpose()?;
         let change = match (receive.map(sci).transpose()?, an) {
