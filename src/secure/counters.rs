@@ -1,7 +1,7 @@
 //! What a SecY counts (802.1AE-2018 10.7.9, 10.7.18 and, for what leaves, 10.7.9 and 10.7.19), and
 //! what it shows of itself: numbers alone, never a key.
 
-use super::{An, Sci, SecyPlan};
+use super::{An, CipherSuite, Sci, SecyPlan};
 
 /// Of the SecY as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -85,6 +85,8 @@ pub struct SecySnapshot {
     pub cipher: &'static str,
     /// Live associations that have the built-in library's all the same, as the ciphers declined them.
     pub declined: u32,
+    /// The suite of all its associations.
+    pub suite: CipherSuite,
     /// Of the SecY as a whole.
     pub counters: SecyCounters,
     /// The channel that is sent on.

@@ -225,6 +225,7 @@ impl Secy {
         SecySnapshot {
             cipher: self.kind.name(),
             declined: if self.kind.foreign.is_some() { built_in } else { 0 },
+            suite: self.kind.suite,
             counters: self.counters,
             transmit: self.transmit.snapshot(),
             receive: self.receive.snapshot(),

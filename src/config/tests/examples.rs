@@ -7,6 +7,7 @@ use crate::congestion::isolation::CimType;
 use crate::congestion::proxy::{CachePlan, PausePolicy};
 use crate::pfc::FlowControl;
 use crate::schedule::ClassPlan;
+use crate::secure::{CipherSuite, PfcAccept};
 use crate::switch::{AttachedKind, Trust};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Priority, TrafficClass, Vid};
@@ -170,6 +171,28 @@ fn the_rack_isolates_first_and_then_tells_sources() {
     assert!(proxy.fabric.accept("10.1.2.3".parse().unwrap()));
     assert!(!proxy.fabric.accept("11.0.0.1".parse().unwrap()));
     assert!(plan.fast_cnp.is_none() && plan.qcn.is_none());
+}
+
+#[test]
+fn the_protected_bump_demands_what_it_sends() {
+    let file = example("macsec-pfc.yaml");
+    let secy = |n: usize| file.plan.ports[n].secy.as_deref().unwrap();
+    let (left, right) = (secy(0), secy(1));
+    assert_eq!((left.suite, right.suite), (CipherSuite::GcmAes128, CipherSuite::GcmAesXpn256));
+    assert!(!left.protect_data && left.protect_pfc && right.protect_data && right.protect_pfc);
+    assert_eq!((left.accept_pfc, right.accept_pfc), (PfcAccept::Protected, PfcAccept::Protected));
+    assert_eq!((left.overhead(), right.overhead()), (24, 32));
+    assert_eq!(left.receive[0].associations, left.transmit);
+    assert_eq!(right.uncontrolled, [0x88cc]);
+    // What is written is what key agreement would have given.
+    let mut named = right.clone();
+    for sa in named.transmit.iter_mut().chain(&mut named.receive[0].associations).flatten() {
+        sa.ssci = 0;
+    }
+    resolve::name_channels(&mut named, file.plan.ports[1].mac, None);
+    assert_eq!(&named, right);
+    let pfc = file.plan.ports[0].agents.as_ref().unwrap().dcbx.as_ref().unwrap().pfc.unwrap();
+    assert!(pfc.macsec_bound);
 }
 
 #[test]

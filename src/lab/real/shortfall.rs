@@ -54,6 +54,7 @@ pub(super) fn of_plan(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
     found.extend(of_links(plan, rings));
     found.extend(of_nodes(plan));
     found.extend(of_headroom(plan));
+    found.extend(of_macsec(plan));
     found.extend(of_faults(plan, rings));
     found.extend(of_records(plan));
     found.extend(of_checks(plan));
@@ -75,6 +76,22 @@ fn of_headroom(plan: &LabPlan) -> Option<Shortfall> {
             "what waits in rings is most of what can arrive after XOFF, and no message measures \
              it: links are measured and the results shown, and headroom stays what rings need",
         )
+    })
+}
+
+/// Delays of MACsec layers that were to be machines of their own.
+fn of_macsec(plan: &LabPlan) -> Option<Shortfall> {
+    let takes = |secy: &Option<Box<SecyPlan>>| {
+        secy.as_ref().is_some_and(|secy| secy.tx_delay + secy.rx_delay > Duration::ZERO)
+    };
+    let any = |node: &NodePlan| match &node.kind {
+        NodeKind::Switch(switch) => switch.ports.iter().any(|port| takes(&port.secy)),
+        NodeKind::Host(host) => takes(&host.secy),
+    };
+    plan.network.nodes.iter().any(any).then(|| {
+        let instead = "frames take as long to protect and to validate as this processor does; \
+                       headroom counts what was to be";
+        Shortfall::new("macsec.delay", instead)
     })
 }
 

@@ -1,0 +1,96 @@
+//! Keys for a running switch: given, used, taken out, and never shown.
+#![cfg(feature = "dpdk")]
+
+mod run;
+
+use std::os::unix::fs::PermissionsExt;
+
+use run::{Dir, Switch, frame, text, write_pcap};
+
+const PEER: &str = "02:00:00:00:01:01/1";
+
+/// Two ports; frames come in at `b` without end and leave protected at `a`.
+fn file(dir: &Dir) -> String {
+    let frames: Vec<_> =
+        (0..16).map(|n| frame([2, 0, 0, 0, 1, 0xb], [2, 0, 0, 0, 1, 0xa], 0, n, 300)).collect();
+    write_pcap(&dir.path("b.in"), &frames);
+    let d = dir.0.display();
+    format!(
+        "defaults: {{rate: 100M}}\n\
+         ports:\n\
+         - {{name: a, device: net_null0, mac: 02:00:00:00:00:01, macsec: {{receive: \
+            [{{sci: {{mac: 02:00:00:00:01:01}}}}]}}}}\n\
+         - {{name: b, device: 'net_pcap1,rx_pcap={d}/b.in,infinite_rx=1'}}\n"
+    )
+}
+
+fn key(dir: &Dir, name: &str, digits: &str, mode: u32) -> String {
+    let path = dir.write(name, &format!("{digits}\n"));
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+    path.display().to_string()
+}
+
+fn install<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["macsec", "install", "a"], more].concat()
+}
+
+#[test]
+fn keys_are_given_used_and_taken_out_while_frames_flow() {
+    let dir = Dir::new("macsec");
+    let digits = ["ab".repeat(16), "cd".repeat(16)];
+    let (first, second) =
+        (key(&dir, "1.key", &digits[0], 0o600), key(&dir, "2.key", &digits[1], 0o400));
+    let open = key(&dir, "open.key", &digits[0], 0o644);
+    let switch = Switch::start(&dir, "macsec", &file(&dir), &[]);
+    // Without a key nothing that is to be protected leaves.
+    let counters = |s: &serde_json::Value| s["ports"][0]["macsec"]["counters"].clone();
+    let dry = switch.wait("no key", |s| counters(s)["out_pkts_no_sa"].as_u64() > Some(100));
+    let sent = |s: &serde_json::Value| {
+        s["ports"][0]["macsec"]["transmit"]["counters"]["OutPktsEncrypted"].as_u64()
+    };
+    assert_eq!(sent(&dry), Some(0));
+
+    switch.obey(&install(&["--receive", PEER, "--an", "1", "--key-file", &first]));
+    switch.obey(&install(&["--transmit", "--an", "1", "--key-file", &first, "--use"]));
+    switch.wait("protected", |s| sent(s) > Some(100));
+    switch.obey(&install(&[
+        "--transmit",
+        "--an",
+        "2",
+        "--key-file",
+        &second,
+        "--next-pn",
+        "4294967295",
+    ]));
+    let why = switch.refuse(&install(&["--transmit", "--an", "3", "--key-file", &first]));
+    assert!(why.contains("used already"), "{why}");
+    let why = switch.refuse(&install(&["--transmit", "--an", "3", "--key-file", &open]));
+    assert!(why.contains("open to others") && why.contains("chmod 600"), "{why}");
+    let why = switch.refuse(&install(&["--transmit", "--an", "4", "--key-file", &second]));
+    assert!(why.contains("an: 0 to 3"), "{why}");
+    let why = switch.refuse(&["macsec", "use", "a", "3"]);
+    assert!(why.contains("no association 3"), "{why}");
+    let why = switch.refuse(&["macsec", "use", "b", "0"]);
+    assert!(why.contains("no SecY"), "{why}");
+
+    // Its one packet number is soon used up, and that is said aloud.
+    switch.obey(&["macsec", "use", "a", "2"]);
+    switch.wait("used up", |s| counters(s)["out_pn_exhausted"].as_u64() > Some(0));
+    let table = text(&switch.ctl(&["macsec"]).stdout);
+    for part in
+        ["used up", "WARNING: a: transmit association 2 has used up", PEER, "OutPktsEncrypted"]
+    {
+        assert!(table.contains(part), "{part}\nis not in\n{table}");
+    }
+    switch.obey(&["macsec", "use", "a", "1"]);
+    switch.obey(&["macsec", "remove", "a", "--transmit", "--an", "2"]);
+    switch.obey(&["macsec", "remove", "a", "--receive", PEER]);
+    let json = text(&switch.ctl(&["--format", "json", "macsec", "show"]).stdout);
+    assert!(json.contains("\"receive\": []"), "{json}");
+    let (all, said) = (switch.show().to_string(), switch.stderr());
+    for digits in &digits {
+        assert!(![&table, &json, &all, &said].iter().any(|text| text.contains(&digits[..8])));
+    }
+    let (status, _) = switch.stop();
+    assert_eq!(status, Some(0));
+}
