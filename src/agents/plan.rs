@@ -84,7 +84,8 @@ pub struct AutoPlan {
     /// From a group's crossing of its threshold to the PFC frame being given to the MAC (invocation
     /// delay of the proposal).
     pub invocation: Duration,
-    /// MACsec on the way, if there is any.
+    /// MACsec on the way, if there is any: what it adds to the way of a PFC frame besides what the
+    /// measured messages meet themselves.
     pub shims: Option<Shims>,
     /// How long to wait for the peer's DCBX after the link came up before measuring without it.
     pub wait: Duration,

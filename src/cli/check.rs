@@ -4,6 +4,7 @@ mod agents;
 mod congestion;
 mod lab_text;
 mod lab_view;
+mod macsec;
 mod text;
 mod view;
 

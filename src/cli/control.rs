@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::AgentsSummary;
+use crate::config::raw::HexText;
+use crate::report::{AgentsSummary, MacsecSummary};
 
 /// A line from a client.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -40,6 +41,28 @@ pub(super) enum Request {
     Get(Place),
     /// Another value for a managed object.
     Set(SetObject),
+    /// What MACsec did at all ports that have it.
+    Macsec {},
+    /// A key for an association.
+    MacsecInstall(MacsecInstall),
+    /// A port sends with another association from now on.
+    MacsecUse {
+        /// The port's name, or its number counted from 0.
+        port: String,
+        /// The association, 0 to 3.
+        an: u8,
+    },
+    /// An association, or a whole channel that is received, is taken out.
+    MacsecRemove {
+        /// The port's name, or its number counted from 0.
+        port: String,
+        /// The channel that is received; the port's own where this is left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        receive: Option<String>,
+        /// The association, 0 to 3; all of a channel that is received where this is left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        an: Option<u8>,
+    },
     /// A port measures its link again.
     Measure {
         /// The port's name, or its number counted from 0.
@@ -76,6 +99,41 @@ pub(super) struct SetObject {
     pub(super) class: Option<u8>,
     /// As in a file: `true`, `6`, `100KB`, `10us`.
     pub(super) value: String,
+}
+
+/// See [`Request::MacsecInstall`].
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MacsecInstall {
+    /// The port's name, or its number counted from 0.
+    pub(super) port: String,
+    /// The channel that is received, such as `02:00:00:00:00:01/1`; the port's own where this is left
+    /// out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) receive: Option<String>,
+    /// The association, 0 to 3.
+    pub(super) an: u8,
+    /// The key, 32 or 64 hexadecimal digits.
+    pub(super) key: HexText,
+    /// The packet number of the first frame sent, or the lowest accepted; 1 where this is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) next_pn: Option<u64>,
+    /// The short name of the channel's sender, for XPN suites alone, which must have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ssci: Option<u32>,
+    /// 24 hexadecimal digits, for XPN suites alone, which must have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) salt: Option<HexText>,
+    /// Whether the port sends with it from now on.
+    #[serde(default)]
+    pub(super) using: bool,
+}
+
+/// A port with MACsec.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct PortSecured {
+    pub(super) name: String,
+    pub(super) macsec: MacsecSummary,
 }
 
 /// The ports with agents, and what was done with what they found out.

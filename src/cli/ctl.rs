@@ -1,17 +1,23 @@
 //! `sluice ctl`: looks at a running switch, or changes it, through its control socket.
 
+mod macsec;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Subcommand, ValueEnum};
+use zeroize::Zeroizing;
 
-use super::control::{Place, PortsFound, Request, Response, SetEcn, SetGroup, SetObject};
+use super::control::{
+    Place, PortSecured, PortsFound, Request, Response, SetEcn, SetGroup, SetObject,
+};
 use super::{Format, bad_input, verdict};
 use crate::config::quantity::Size;
 use crate::report::{self, Objects, Summary};
 use crate::runtime::control;
 use crate::stats::DropReason;
+use macsec::MacsecArgs;
 
 /// Where an answer cannot be read.
 const OTHER_VERSION: &str = "the switch is of another version; use --format json";
@@ -26,6 +32,8 @@ EXAMPLES:
   sluice ctl neighbours                            who is at the other ends (LLDP, DCBX)
   sluice ctl headroom                              what was measured, and what followed
   sluice ctl measure port1                         measure a link again
+  sluice ctl macsec                                channels, associations and counters of MACsec
+  sluice ctl macsec install port1 --transmit --an 1 --key-file tx1.key --use
   sluice ctl objects sfc                           managed objects of SFC and their values
   sluice ctl get sfcTransmittedSFCMs --port port1 --class 3
   sluice ctl set sfc.queues.threshold 200KB --class 3
@@ -84,6 +92,11 @@ enum What {
         /// The value: true, 6, 100KB, 10us, 75%, [3,4], unset ...
         #[arg(allow_hyphen_values = true)]
         value: String,
+    },
+    /// MACsec of ports: what it counted, and keys for it.
+    Macsec {
+        #[command(subcommand)]
+        what: Option<MacsecArgs>,
     },
     /// Measure a link again, now.
     Measure {
@@ -166,10 +179,12 @@ struct PlaceArgs {
     class: Option<u8>,
 }
 
-impl From<What> for Request {
-    fn from(what: What) -> Self {
+impl TryFrom<What> for Request {
+    type Error = anyhow::Error;
+
+    fn try_from(what: What) -> Result<Self> {
         let octets = |size: Option<Size>| size.map(|s| s.0);
-        match what {
+        Ok(match what {
             What::Show => Self::Show {},
             What::Drops => Self::Drops {},
             What::SetGroup(g) => Self::SetGroup(SetGroup {
@@ -199,11 +214,12 @@ impl From<What> for Request {
             What::Set { place: PlaceArgs { name, port, class }, value } => {
                 Self::Set(SetObject { name, port, class, value })
             }
+            What::Macsec { what } => macsec::request(what)?,
             What::Measure { port } => Self::Measure { port },
             What::Clear => Self::Clear {},
             What::FlushFdb => Self::FlushFdb {},
             What::Stop => Self::Stop {},
-        }
+        })
     }
 }
 
@@ -217,8 +233,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         return Ok(verdict(true));
     }
     let path = args.control.map_or_else(the_only_socket, Ok)?;
-    let request = Request::from(args.what);
-    let line = serde_json::to_string(&request)?;
+    let request = Request::try_from(args.what)?;
+    // It may have a key in it.
+    let line = Zeroizing::new(serde_json::to_string(&request)?);
     let answer = control::ask(&path, &line).with_context(|| {
         format!("{}: no switch answers; is it running, and as this user?", path.display())
     })?;
@@ -231,7 +248,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let result = response.result.unwrap_or_default();
     match (&request, args.format) {
         (
-            Request::Show {} | Request::Drops {} | Request::Neighbours {} | Request::Headroom {},
+            Request::Show {}
+            | Request::Drops {}
+            | Request::Neighbours {}
+            | Request::Headroom {}
+            | Request::Macsec {},
             Format::Json,
         ) => println!("{result:#}"),
         (Request::Neighbours {} | Request::Headroom {}, Format::Table) => {
@@ -248,6 +269,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
         (Request::Show {}, Format::Table) => {
             let summary: Summary = serde_json::from_value(result).context(OTHER_VERSION)?;
             print!("{}", report::text(&summary, None));
+        }
+        (Request::Macsec {}, Format::Table) => {
+            let found: Vec<PortSecured> = serde_json::from_value(result).context(OTHER_VERSION)?;
+            print!("{}", macsec::text(&found));
         }
         (Request::Drops {}, Format::Table) => print!("{}", drops(&result)),
         _ => {}

@@ -11,6 +11,7 @@
 
 pub(crate) mod de;
 mod error;
+mod key_file;
 mod object;
 mod plan;
 pub mod quantity;
@@ -25,12 +26,16 @@ pub(crate) mod testrefusals;
 mod tests;
 
 pub use error::{ConfigError, Finding, Mark, Warning};
+#[cfg(feature = "dpdk")]
+pub(crate) use key_file::{key_of, octets_of as hex_octets};
+pub use key_file::{read_from as read_key_from, read_key};
 pub use object::object_value;
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
 pub(crate) use resolve::{
-    Around, Congestion, Cx, HeadroomRule, Place, Said, UNNAMED, VirtualPort, VirtualSaid,
-    VirtualSwitch, agents, ecn_plan, group_plan, longest, named_interface, seed_congestion,
-    senders, told, udp_port, unknown_name, virtual_switch,
+    Around, Congestion, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,
+    VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, longest, name_channels,
+    named_interface, secy_plan, seed_congestion, senders, told, udp_port, unknown_name,
+    virtual_switch,
 };
 pub(crate) use schema::schema_of;
 pub use schema::switch_schema;
@@ -92,7 +97,7 @@ pub fn parse(
     let written: raw::File = de::from_tree(&root).map_err(one)?;
     inherit_defaults(&mut root);
     let meant: raw::File = de::from_tree(&root).map_err(one)?;
-    resolve::resolve(&written, &meant, &root, machine)
+    resolve::resolve(name, (&written, &meant), &root, machine)
         .map_err(|findings| ConfigError { file: name.to_owned(), findings })
 }
 

@@ -49,6 +49,22 @@ pub struct DevicePlan {
     pub stated_rate: Option<BitsPerSec>,
 }
 
+impl DevicePlan {
+    /// The longest frame, FCS included, for which the device's own memory is known to have room: that
+    /// of slots which it shares with the kernel. Nothing where that is not known.
+    #[must_use]
+    pub fn room(&self) -> Option<u32> {
+        /// A slot of net_af_packet whose arguments do not say.
+        const SLOT: u32 = 2_048;
+        /// What the kernel takes of a slot, and the FCS, which is not in it.
+        const HEADER: u32 = 80;
+        const FCS: u32 = 4;
+        let mut arguments = self.device.strip_prefix("net_af_packet")?.split(',').skip(1);
+        let slot = arguments.find_map(|argument| argument.strip_prefix("framesz="));
+        Some(slot.map_or(Some(SLOT), |n| n.parse().ok())?.saturating_sub(HEADER) + FCS)
+    }
+}
+
 /// A worker and its ports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkerPlan {

@@ -3,6 +3,7 @@
 mod congestion;
 mod defaults;
 mod examples;
+mod macsec;
 mod random;
 mod refusals;
 

@@ -34,6 +34,21 @@ pub struct DelayInputs {
     /// Octets that every frame takes on the line besides itself: 20 on Ethernet. Others are for
     /// comparison with simulators.
     pub line_overhead: u32,
+    /// What MACsec adds.
+    pub shield: Shield,
+}
+
+/// What MACsec adds to the frames of a link, whose ends are taken to be alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Shield {
+    /// Octets of SecTAG and ICV in a frame of data; 0 where data is plain.
+    pub data_octets: u32,
+    /// The same in a PFC frame.
+    pub pfc_octets: u32,
+    /// What the layer takes on the way of a frame of data, to send and to receive. At most 2 s.
+    pub data_delay: Duration,
+    /// The same for a PFC frame.
+    pub pfc_delay: Duration,
 }
 
 impl DelayInputs {
@@ -57,6 +72,12 @@ impl DelayInputs {
             max_frame: Self::MAX_FRAME,
             higher_layer: Self::HIGHER_LAYER,
             line_overhead: LINE_OVERHEAD_OCTETS as u32,
+            shield: Shield {
+                data_octets: 0,
+                pfc_octets: 0,
+                data_delay: Duration::ZERO,
+                pfc_delay: Duration::ZERO,
+            },
         }
     }
 
@@ -69,7 +90,8 @@ impl DelayInputs {
     /// The frames of the link.
     #[must_use]
     pub const fn frames(&self) -> Frames {
-        Frames { max: self.max_frame, line_overhead: self.line_overhead }
+        let Shield { data_octets, pfc_octets, .. } = self.shield;
+        Frames { max: self.max_frame, line_overhead: self.line_overhead, data_octets, pfc_octets }
     }
 }
 
@@ -80,13 +102,29 @@ pub struct Frames {
     pub max: Bytes,
     /// Octets that every frame takes on the line besides itself: 20 on Ethernet.
     pub line_overhead: u32,
+    /// Octets that MACsec adds to a frame of data on the line.
+    pub data_octets: u32,
+    /// Octets that MACsec adds to a PFC frame on the line.
+    pub pfc_octets: u32,
 }
 
 impl Frames {
     /// Frames of Ethernet of up to `max` octets.
     #[must_use]
     pub const fn up_to(max: Bytes) -> Self {
-        Self { max, line_overhead: LINE_OVERHEAD_OCTETS as u32 }
+        let line_overhead = LINE_OVERHEAD_OCTETS as u32;
+        Self { max, line_overhead, data_octets: 0, pfc_octets: 0 }
+    }
+
+    /// The same without MACsec.
+    #[must_use]
+    pub const fn plain(self) -> Self {
+        Self { data_octets: 0, pfc_octets: 0, ..self }
+    }
+
+    /// Octets that every frame of data takes on the line besides what is kept of it.
+    pub(super) const fn around_data(self) -> u64 {
+        self.line_overhead as u64 + self.data_octets as u64
     }
 
     /// The bits of those that no pause can stop: one of either side, and the PFC frame itself.
@@ -97,12 +135,12 @@ impl Frames {
 
     /// The bits of the longest on the line.
     pub(super) const fn longest(self) -> u64 {
-        (self.max.0 + self.line_overhead as u64) * 8
+        (self.max.0 + self.around_data()) * 8
     }
 
     /// The bits of a PFC frame on the line.
     pub(super) const fn pfc(self) -> u64 {
-        (PFC_FRAME_OCTETS + self.line_overhead as u64) * 8
+        (PFC_FRAME_OCTETS + self.line_overhead as u64 + self.pfc_octets as u64) * 8
     }
 }
 
@@ -179,6 +217,15 @@ pub(super) fn with_cable(inputs: &DelayInputs, cable_bits: u64) -> DelayValue {
     let higher = bits_in(rate, inputs.higher_layer.as_picos());
     terms.push(term("higher layer of the peer", higher, ANNEX_N));
     terms.push(term("frame begun by the peer", frame, ANNEX_N));
+    for (name, delay) in [
+        ("MACsec shims, PFC frame", inputs.shield.pfc_delay),
+        ("MACsec shims, data", inputs.shield.data_delay),
+    ] {
+        if delay > Duration::ZERO {
+            let source = "shim delay, transmit and receive";
+            terms.push(term(name, bits_in(rate, delay.as_picos()), source));
+        }
+    }
     DelayValue { terms }
 }
 
@@ -231,6 +278,25 @@ mod tests {
         let mut jumbo = inputs(Phy::Base100R, Fec::None, Extender::None, 100);
         jumbo.max_frame = Bytes(9_216);
         assert_eq!(delay_value(&jumbo).bytes(), Bytes(42_096 + 14_432));
+    }
+
+    #[test]
+    fn what_macsec_adds_is_counted_once_for_each_frame_and_once_for_each_way() {
+        let plain = inputs(Phy::Base100R, Fec::None, Extender::None, 100);
+        let bytes = |shield| delay_value(&DelayInputs { shield, ..plain }).bytes().0 - 42_096;
+        let none = Shield::default();
+        // A quantum of 100G is 5.12 ns, 64 octets.
+        let quantum = Duration::from_picos(5_120);
+        for (shield, more) in [
+            (none, 0),
+            (Shield { pfc_octets: 24, ..none }, 24),
+            (Shield { data_octets: 32, ..none }, 64),
+            (Shield { data_octets: 24, pfc_octets: 24, ..none }, 72),
+            (Shield { pfc_delay: quantum, ..none }, 64),
+            (Shield { data_delay: quantum, pfc_delay: quantum, ..none }, 128),
+        ] {
+            assert_eq!(bytes(shield), more, "{shield:?}");
+        }
     }
 
     #[test]

@@ -90,8 +90,9 @@ pub fn required_of(
     const SOFTWARE: &str = "the port's own figure";
     assert!(cell_bytes > 0, "a cell has at least one octet");
     let cell = u64::from(cell_bytes);
-    let (max_frame, overhead) = (frames.max.0, u64::from(frames.line_overhead));
-    // Frames that come over the line bring its overhead along; those in a ring do not.
+    let (max_frame, overhead) = (frames.max.0, frames.around_data());
+    // Frames that come over the line bring its overhead along, and what MACsec adds and the port takes
+    // off; those in a ring do not.
     let on_line = Density::worst(cell, max_frame, overhead);
     let in_ring = Density::worst(cell, max_frame, 0);
 

@@ -25,6 +25,7 @@ use crate::frame::{BURST, Burst};
 use crate::pfc::{FlowControl, Receiver};
 use crate::port::Source;
 use crate::schedule::{Line, Shaper};
+use crate::secure::Secy;
 use crate::secure::{ChangeRefused, SecyChange};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Mac, Priority, PrioritySet};
@@ -323,6 +324,11 @@ impl<P: Source> Station<P> {
             reactions: self.reactions_at(now),
             secy: self.port.secy().map(|secy| Box::new(secy.snapshot())),
         }
+    }
+
+    /// The `SecY` of its port, if it has one.
+    pub fn secy(&self) -> Option<&Secy> {
+        self.port.secy()
     }
 
     /// The frames that it has made and its port has not taken yet.

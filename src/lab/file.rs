@@ -7,7 +7,7 @@ mod variants;
 
 use std::path::Path;
 
-use super::resolve::{self, Resolved};
+use super::resolve::{self, NAMELESS, Resolved};
 use super::{LabPlan, raw};
 use crate::config::tree::Node;
 use crate::config::{self, ConfigError, Finding, Place, Warning};
@@ -20,9 +20,6 @@ const EMPTY: &str = "the file is empty; the shortest lab is a topology and a flo
 
 /// The same about a generator file.
 const EMPTY_GENERATOR: &str = "the file is empty; the least is `ports` and `flows` in OTG's words";
-
-/// The name of a lab that has none, and no file either.
-const NAMELESS: &str = "lab";
 
 /// Reads a lab file, without any of its variants ([`LabFile`] knows those).
 ///
@@ -79,8 +76,7 @@ fn examine_tree(
     let mut lab: raw::Lab = config::de::from_tree(root).map_err(one)?;
     change(&mut lab);
     take_in(&mut lab, &Place::root(root), Path::new(name).parent()).map_err(one)?;
-    let stem = Path::new(name).file_stem().and_then(|s| s.to_str()).unwrap_or(NAMELESS);
-    resolve::resolve(&lab, &Place::root(root), stem)
+    resolve::resolve(&lab, &Place::root(root), name)
         .map_err(|findings| ConfigError { file: name.to_owned(), findings })
 }
 

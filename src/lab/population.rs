@@ -6,6 +6,7 @@ use crate::host::{
     StationCounters, StationSnapshot,
 };
 use crate::port::Source;
+use crate::secure::SecySnapshot;
 use crate::sim::{Node, NodeId, Nodes};
 use crate::stats::SwitchSnapshot;
 use crate::switch::{Settler, Switch};
@@ -56,6 +57,8 @@ pub(super) trait HostCounts {
     fn all(&self, now: Instant) -> StationCounters;
     /// Everything, when the host's clock shows `now`.
     fn whole(&self, now: Instant) -> StationSnapshot;
+    /// What its port's `SecY` did, if it has one.
+    fn secy(&self) -> Option<Box<SecySnapshot>>;
 }
 
 impl Population for Nodes {
@@ -124,5 +127,8 @@ impl<P: Source> HostCounts for Station<P> {
     }
     fn whole(&self, now: Instant) -> StationSnapshot {
         self.snapshot(now)
+    }
+    fn secy(&self) -> Option<Box<SecySnapshot>> {
+        self.secy().map(|secy| Box::new(secy.snapshot()))
     }
 }

@@ -12,6 +12,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::agents::{AgentsSummary, HeadroomSummary, TimesSummary};
+use super::macsec::TransmitSaSummary;
 use super::summary::{PortSummary, PrioritySummary, Summary};
 
 /// What a scrape is answered with.
@@ -129,6 +130,15 @@ const AGENTS: &[Metric<AgentsSummary>] = &[
         |a| a.counted("measurement", "responses_sent")),
 ];
 
+/// Of the associations that ports send with.
+#[rustfmt::skip]
+const SENDING: &[Metric<TransmitSaSummary>] = &[
+    ("macsec_sa_in_use", Gauge, "Whether the port sends with it", |sa| u64::from(sa.in_use)),
+    ("macsec_sa_frames_left", Gauge, "How many frames it can still send", |sa| sa.left),
+    ("macsec_sa_nearly_used_up", Gauge, "Whether another association is due",
+        |sa| u64::from(sa.nearly_used_up)),
+];
+
 #[derive(Debug)]
 struct Snapshot(Summary);
 
@@ -172,6 +182,7 @@ impl Collector for Snapshot {
                 .map(|(reason, n)| ([("port", port.name.as_str()), ("reason", reason.as_str())], n))
         });
         family(&mut encoder, &("drops", Counter, "Frames dropped, by reason", |n| *n), drops)?;
+        macsec(&mut encoder, summary)?;
         let Some(congestion) = &summary.congestion else { return Ok(()) };
         let counted = congestion.switch.iter().map(|(name, n)| ([("counter", name.as_str())], n));
         let what = "What the switch did about congesting flows, by counter";
@@ -185,6 +196,32 @@ impl Collector for Snapshot {
         let what = "What a port did about congesting flows, by counter";
         family(&mut encoder, &("port_congestion", Counter, what, |n| *n), by_port)
     }
+}
+
+/// What MACsec counted, by port, channel and name in 802.1AE, and how far sending associations are.
+fn macsec(encoder: &mut DescriptorEncoder, summary: &Summary) -> Result<(), Error> {
+    const NUMBERS: [&str; 4] = ["0", "1", "2", "3"];
+    let ports = summary.ports.iter().filter_map(|p| Some((p.name.as_str(), p.macsec.as_ref()?)));
+    let counted = ports.clone().flat_map(|(port, macsec)| {
+        let row = move |(channel, name, n)| {
+            ([("port", port), ("channel", channel), ("counter", name)], n)
+        };
+        macsec.counted().map(row)
+    });
+    let help = "What MACsec counted, by the names of IEEE 802.1AE";
+    family(encoder, &("macsec", Counter, help, |n| *n), counted)?;
+    let sending = ports.flat_map(|(port, macsec)| {
+        let row = move |sa| ([("port", port), ("an", NUMBERS[usize::from(sa_number(sa))])], sa);
+        macsec.transmit.associations.iter().map(row)
+    });
+    for metric in SENDING {
+        family(encoder, metric, sending.clone())?;
+    }
+    Ok(())
+}
+
+fn sa_number(sa: &TransmitSaSummary) -> u8 {
+    sa.an % 4
 }
 
 /// One metric with all its rows.

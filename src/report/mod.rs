@@ -11,6 +11,7 @@ mod congestion;
 mod html;
 mod lab;
 mod live;
+mod macsec;
 mod metrics;
 mod objects;
 pub mod packets;
@@ -32,6 +33,10 @@ pub use congestion::CongestionSummary;
 pub use html::{ComparisonPage, Depths, Report, TestPage, comparison_html, html, tester_html};
 pub use lab::lab_text;
 pub use live::{Live, Screen};
+pub use macsec::{
+    MacsecSummary, ReceiveSaSummary, ReceiveSummary, TransmitSaSummary, TransmitSummary,
+    macsec_text,
+};
 pub use metrics::metrics;
 pub use objects::{
     ObjectRow, ObjectTable, Objects, counted, object_rows, objects_described, objects_schema,

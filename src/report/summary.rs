@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agents::AgentsSummary;
 use super::congestion::CongestionSummary;
+use super::macsec::MacsecSummary;
 use crate::runtime::{NicCounters, RunSnapshot};
 use crate::stats::{DropReason, Drops, PortSnapshot, PriorityCounters};
 use crate::time::Duration;
@@ -121,6 +122,9 @@ pub struct PortSummary {
     /// What its agents found out, where it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<AgentsSummary>,
+    /// What its MACsec did, where it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub macsec: Option<MacsecSummary>,
 }
 
 /// Frames that a device lost before the switch saw them; in no balance.
@@ -268,6 +272,7 @@ impl PortSummary {
                 tx_errors: nic.tx_errors,
             },
             agents: None,
+            macsec: port.secy.as_deref().map(MacsecSummary::new),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The summary as tables, and as one line.
 
 use super::agents::agents_text;
+use super::macsec::macsec_text;
 use super::sheet::Medium;
 use super::summary::{PortSummary, Summary};
 use super::table::{Align::Left, Align::Right, Table, count, scaled};
@@ -20,6 +21,8 @@ pub fn text(now: &Summary, before: Option<&Summary>) -> String {
     }
     let agents = now.ports.iter().filter_map(|p| Some((p.name.as_str(), p.agents.as_ref()?)));
     out += &agents_text(agents);
+    out +=
+        &macsec_text(now.ports.iter().filter_map(|p| Some((p.name.as_str(), p.macsec.as_ref()?))));
     out + "\n" + &closing(now)
 }
 

@@ -14,10 +14,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use zeroize::Zeroizing;
+
 /// Connections at a time; more are told so and closed.
 const CONNECTIONS: usize = 8;
 /// The longest request in octets.
 const REQUEST_MAX: u64 = 64 * 1024;
+/// Octets that are set aside for a request, so that one with a key is not moved while it is read.
+const LINE: usize = 4_096;
 /// How long a connection may be silent.
 const SILENCE: Duration = Duration::from_secs(60);
 
@@ -150,7 +154,8 @@ fn converse(stream: &UnixStream, answer: &Answer) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
     let mut writer = stream;
     loop {
-        let mut line = String::new();
+        // It may have a key in it.
+        let mut line = Zeroizing::new(String::with_capacity(LINE));
         let n = reader.by_ref().take(REQUEST_MAX).read_line(&mut line)?;
         if n == 0 || !line.ends_with('\n') {
             return Ok(());

@@ -15,8 +15,9 @@ use super::worker::{Idle, Order, Worker};
 use crate::agents::{AgentsSnapshot, News};
 use crate::congestion::isolation::Peer;
 use crate::congestion::streams::STREAMS_MAX;
+use crate::secure::SecyChange;
 use crate::switch::managed::{StreamRow, Streams};
-use crate::switch::{Change, ChangeError, Switch};
+use crate::switch::{Change, ChangeError, SecyRefused, Switch};
 use crate::time::{Duration, Instant};
 use crate::units::PortId;
 use crate::world::World;
@@ -80,6 +81,9 @@ pub enum OrderError {
     /// It refused.
     #[error(transparent)]
     Refused(#[from] ChangeError),
+    /// The port's SecY refused.
+    #[error(transparent)]
+    Secy(#[from] SecyRefused),
 }
 
 /// Reads the device counters of all ports.
@@ -264,6 +268,15 @@ impl Controller {
             *self.0.base.lock().unwrap_or_else(PoisonError::into_inner) = base;
         }
         Ok(())
+    }
+
+    /// Changes what a port protects, or is to accept, at the worker that owns it.
+    ///
+    /// # Errors
+    /// [`OrderError::Secy`], and nothing was changed; else the worker did not answer.
+    pub fn change_secy(&self, port: PortId, change: &SecyChange) -> Result<(), OrderError> {
+        let owner = self.0.owners.get(port.index()).ok_or(SecyRefused::Port(port))?;
+        Ok(self.one(*owner, |answer| Order::Secy(port, change.clone(), answer))??)
     }
 
     /// What the ports' agents found out since the last time, in the order of the workers.

@@ -12,8 +12,9 @@ use super::snapshot::WorkerSnapshot;
 use super::watch::LossWatch;
 use crate::agents::{AgentsSnapshot, News};
 use crate::congestion::isolation::Peer;
+use crate::secure::SecyChange;
 use crate::switch::managed::{StreamPage, Streams};
-use crate::switch::{Change, ChangeError, Switch};
+use crate::switch::{Change, ChangeError, SecyRefused, Switch};
 use crate::time::Instant;
 use crate::units::PortId;
 use crate::world::World;
@@ -50,6 +51,8 @@ pub(super) enum Order {
     Peers(Sender<Vec<(PortId, Peer)>>),
     /// Change something.
     Apply(Change, Sender<Result<(), ChangeError>>),
+    /// Change what a port protects, or is to accept. The keys in it are wiped when it has been done.
+    Secy(PortId, SecyChange, Sender<Result<(), SecyRefused>>),
     /// Receive no more, and go on sending what is held.
     Drain(Sender<WorkerSnapshot>),
     /// Take over what others handed over, and drop what is held under a name. Every worker must
@@ -134,6 +137,9 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                     }
                 }
                 let _ = answer.try_send(result);
+            }
+            Order::Secy(port, change, answer) => {
+                let _ = answer.try_send(self.switch.change_secy(port, &change));
             }
             Order::Drain(answer) => {
                 self.end();

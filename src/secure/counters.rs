@@ -1,7 +1,7 @@
 //! What a SecY counts (802.1AE-2018 10.7.9, 10.7.18 and, for what leaves, 10.7.9 and 10.7.19), and
 //! what it shows of itself: numbers alone, never a key.
 
-use super::{An, Sci, SecyPlan};
+use super::{An, CipherSuite, Sci, SecyPlan};
 
 /// Of the SecY as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -80,6 +80,8 @@ pub struct ReceiveCounters {
 /// A SecY at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SecySnapshot {
+    /// The suite of all its associations.
+    pub suite: CipherSuite,
     /// Whose AES-GCM its associations have: the name of the ciphers it was given, or of the built-in
     /// library.
     pub cipher: &'static str,

@@ -21,6 +21,17 @@ pub enum CipherSuite {
 }
 
 impl CipherSuite {
+    /// Its name, as files have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::GcmAes128 => "gcm-aes-128",
+            Self::GcmAes256 => "gcm-aes-256",
+            Self::GcmAesXpn128 => "gcm-aes-xpn-128",
+            Self::GcmAesXpn256 => "gcm-aes-xpn-256",
+        }
+    }
+
     /// Octets of its keys: 16 or 32.
     #[must_use]
     pub const fn key_len(self) -> usize {

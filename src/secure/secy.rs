@@ -223,6 +223,7 @@ impl Secy {
     pub fn snapshot(&self) -> SecySnapshot {
         let built_in = self.transmit.built_in() + self.receive.built_in();
         SecySnapshot {
+            suite: self.kind.suite,
             cipher: self.kind.name(),
             declined: if self.kind.foreign.is_some() { built_in } else { 0 },
             counters: self.counters,

@@ -21,7 +21,8 @@ use crate::agents::{AutoPlan, Found, Method, News};
 use crate::buffer::{GroupKind, GroupPlan};
 use crate::discovery::PfcResolved;
 use crate::headroom::{
-    self, DelayValue, MeasuredInputs, PeerDelayInputs, Required, Shims, by_peer_delay, measured,
+    self, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Required, Shims, by_peer_delay,
+    measured,
 };
 use crate::time::{Duration, Instant};
 use crate::units::{PortId, PriorityGroup, PrioritySet};
@@ -286,7 +287,8 @@ impl Due for Vec<(Instant, PortId)> {
 /// The delay value of a port's link by a measurement, with MACsec on the way or without.
 #[must_use]
 pub fn delay_found(auto: &AutoPlan, found: &Found, shims: Option<Shims>) -> DelayValue {
-    let (rate, frames) = (auto.link.rate(), auto.link.frames());
+    let rate = auto.link.rate();
+    let frames = frames_of(auto, shims);
     match found.method {
         Method::RoundTrip => measured(&MeasuredInputs {
             rate,
@@ -300,22 +302,29 @@ pub fn delay_found(auto: &AutoPlan, found: &Found, shims: Option<Shims>) -> Dela
             rate,
             path: found.delay.chosen,
             // Stamps are above the MAC here, so what this port's interface adds is in the path.
-            own_internal: Duration::ZERO,
+            own_internal: shims.map_or(Duration::ZERO, |s| s.local),
             // A peer that does not say is taken for one that stamps at the medium.
             peer_internal: found
                 .peer_internal
-                .unwrap_or_else(|| auto.link.interface.delay() + auto.link.higher_layer),
+                .unwrap_or_else(|| auto.link.interface.delay() + auto.link.higher_layer)
+                + shims.map_or(Duration::ZERO, |s| s.remote),
             frames,
         }),
     }
 }
 
+/// The frames of a port's link, with MACsec on the way or without.
+const fn frames_of(auto: &AutoPlan, shims: Option<Shims>) -> Frames {
+    let frames = auto.link.frames();
+    if shims.is_some() { frames } else { frames.plain() }
+}
+
 /// What lossless groups of a port need by a measurement.
 #[must_use]
 pub fn reckon(auto: &AutoPlan, found: &Found) -> Headroom {
-    let (rate, frames) = (auto.link.rate(), auto.link.frames());
+    let rate = auto.link.rate();
     let with = |shims: Option<Shims>| {
-        let sum = delay_found(auto, found, shims);
+        let (sum, frames) = (delay_found(auto, found, shims), frames_of(auto, shims));
         headroom::required_of(sum, rate, frames, &auto.software, auto.cell_bytes)
     };
     let without_macsec = auto.shims.is_some().then(|| with(None));

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::lab_view::{FlowRow, LabView, LinkRow, ReactionsRow, SwitchRow};
 use super::text::gather;
-use super::{agents, congestion};
+use super::{agents, congestion, macsec};
 use crate::config::quantity::octets;
 use crate::report::{Align, Table};
 use crate::time::Duration;
@@ -38,6 +38,10 @@ impl fmt::Display for Text<'_> {
         }
         let ports = lab.agents.iter().map(|row| (row.port.as_str(), Some(&row.agents)));
         if let Some(table) = agents::table(ports) {
+            writeln!(f, "{table}")?;
+        }
+        let secured = lab.macsec.iter().map(|row| (row.port.as_str(), &row.macsec));
+        if let Some(table) = macsec::table(secured) {
             writeln!(f, "{table}")?;
         }
         if !lab.congestion.is_empty() {

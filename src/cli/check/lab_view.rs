@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::agents::AgentsView;
 use super::congestion::{CongestionView, senders_text};
+use super::macsec::MacsecView;
 use crate::host::{ReactionsPlan, SfcPause};
 use crate::lab::{LinkView, Resolved};
 use crate::sim::{NodeKind, NodePlan};
@@ -23,6 +24,9 @@ pub struct LabView {
     pub flows: Vec<FlowRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentsRow>,
+    /// Ports with MACsec.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub macsec: Vec<MacsecRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub congestion: Vec<CongestionRow>,
     /// Hosts that obey messages of switches.
@@ -73,6 +77,15 @@ pub struct AgentsRow {
     pub port: String,
     #[serde(flatten)]
     pub agents: AgentsView,
+}
+
+/// What a port protects.
+#[derive(Serialize)]
+pub struct MacsecRow {
+    /// `s1.to_h1`, and for a host its name.
+    pub port: String,
+    #[serde(flatten)]
+    pub macsec: MacsecView,
 }
 
 /// What a switch does about congestion. Its ports are called `s1.to_h1`.
@@ -157,6 +170,7 @@ impl LabView {
                 })
                 .collect(),
             agents: nodes.iter().flat_map(agents_rows).collect(),
+            macsec: nodes.iter().flat_map(macsec_rows).collect(),
             congestion: nodes.iter().filter_map(congestion_row).collect(),
             reactions: nodes.iter().filter_map(reactions_row).collect(),
             faults: plan.network.faults.len(),
@@ -200,6 +214,18 @@ fn agents_rows(node: &NodePlan) -> Vec<AgentsRow> {
         NodeKind::Host(host) => {
             host.agents.iter().map(|plan| row(host.name.clone(), plan)).collect()
         }
+    }
+}
+
+fn macsec_rows(node: &NodePlan) -> Vec<MacsecRow> {
+    let row = |port, plan| MacsecRow { port, macsec: MacsecView::new(plan) };
+    match &node.kind {
+        NodeKind::Switch(switch) => {
+            let name = |port: &PortPlan| format!("{}.{}", switch.name, port.name);
+            let ports = switch.ports.iter();
+            ports.filter_map(|p| Some(row(name(p), p.secy.as_deref()?))).collect()
+        }
+        NodeKind::Host(host) => host.secy.iter().map(|plan| row(host.name.clone(), plan)).collect(),
     }
 }
 

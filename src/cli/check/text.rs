@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::view::{BufferView, GroupView, PortView, QueueView, SwitchView};
-use super::{agents, congestion};
+use super::{agents, congestion, macsec};
 use crate::config::quantity::octets;
 use crate::report::{Align, Table};
 use crate::time::Duration;
@@ -40,6 +40,10 @@ impl fmt::Display for Text<'_> {
         if let Some(table) =
             agents::table(s.ports.iter().map(|p| (p.name.as_str(), p.agents.as_ref())))
         {
+            writeln!(f, "{table}")?;
+        }
+        let secured = s.ports.iter().filter_map(|p| Some((p.name.as_str(), p.macsec.as_ref()?)));
+        if let Some(table) = macsec::table(secured) {
             writeln!(f, "{table}")?;
         }
         match &s.congestion {

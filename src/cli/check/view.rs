@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::agents::AgentsView;
 use super::congestion::CongestionView;
+use super::macsec::MacsecView;
 use crate::buffer::{GroupKind, GroupPlan, SharedLimit};
 use crate::config::{HeadroomCheck, SwitchFile};
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
@@ -66,6 +67,8 @@ pub struct PortView {
     pub queues: Vec<QueueView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<AgentsView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub macsec: Option<MacsecView>,
 }
 
 /// A priority group.
@@ -217,6 +220,7 @@ fn port_view(port: &PortPlan, device: &str) -> PortView {
         groups: Vec::new(),
         queues: (0..8).map(|n| queue_view(port, n)).collect(),
         agents: port.agents.as_ref().map(AgentsView::new),
+        macsec: port.secy.as_deref().map(MacsecView::new),
     }
 }
 

@@ -279,6 +279,7 @@ fn watch(args: &Args, file: &SwitchFile, running: &Running, session: &Session, s
     let std = |span: Span| StdDuration::from_nanos(span.0.as_nanos());
     let start = StdInstant::now();
     let mut live = Live::new();
+    let mut alarms = BTreeMap::new();
     let (mut show_at, mut look_at) = (std(args.interval), StdDuration::ZERO);
     let end = args.duration.map_or(StdDuration::MAX, std);
     loop {
@@ -289,6 +290,7 @@ fn watch(args: &Args, file: &SwitchFile, running: &Running, session: &Session, s
         if ran >= look_at {
             look_at = ran + LOOK_EVERY;
             follow_links(file, &running.devices, session);
+            tell_alarms(session, &mut alarms);
             if file.telemetry {
                 session.refresh();
             }
@@ -318,6 +320,25 @@ fn settle(session: &Session) {
             }
         }
         Err(error) => tracing::error!("what ports found out: {error:#}"),
+    }
+}
+
+/// How often an alarm that stays is told again.
+const ALARM_EVERY: StdDuration = StdDuration::from_secs(60);
+
+/// Tells of ports that can soon protect nothing more, and again while that is so.
+fn tell_alarms(session: &Session, told: &mut BTreeMap<String, StdInstant>) {
+    let alarms = match session.alarms() {
+        Ok(alarms) => alarms,
+        Err(error) => return tracing::error!("MACsec of ports: {error:#}"),
+    };
+    told.retain(|port, _| alarms.iter().any(|(name, _)| name == port));
+    for (port, alarm) in alarms {
+        let last = told.get(&port);
+        if last.is_none_or(|last| last.elapsed() >= ALARM_EVERY) {
+            tracing::warn!("{port}: {alarm}");
+            told.insert(port, StdInstant::now());
+        }
     }
 }
 

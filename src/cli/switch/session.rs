@@ -2,6 +2,7 @@
 //!
 //! What a change would break is refused with the same arithmetic as a switch file.
 
+mod macsec;
 mod objects;
 
 use std::collections::BTreeMap;
@@ -195,6 +196,12 @@ impl Session {
             }
             Request::Get(place) => return Ok(serde_json::to_value(self.object(&place)?)?),
             Request::Set(set) => self.set_object(&set)?,
+            Request::Macsec {} => return Ok(serde_json::to_value(self.macsec()?)?),
+            Request::MacsecInstall(install) => self.install(&install)?,
+            Request::MacsecUse { port, an } => self.use_association(&port, an)?,
+            Request::MacsecRemove { port, receive, an } => {
+                self.remove(&port, receive.as_deref(), an)?;
+            }
             Request::Measure { port } => {
                 let port = self.port(&port)?;
                 self.controller.apply(Change::Measure(port))?;

@@ -51,7 +51,8 @@ pub struct AutoHeadroom {
     /// measures without, up to 1 h. Default: `3s`, and no wait without `dcbx`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait: Option<Span>,
-    /// What MACsec adds on the way of a PFC frame. Default: none; PFC frames bypass MACsec.
+    /// What MACsec adds on the way of a PFC frame. Default: none; where the port has `macsec`, its
+    /// `delay`, unless data is protected too: the measured messages have met it then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec: Option<MacsecShims>,
 }

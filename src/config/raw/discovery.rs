@@ -119,11 +119,12 @@ pub struct DcbxPfc {
     /// reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<PfcFormName>,
-    /// Whether PFC frames can bypass MACsec. Default: `true`.
+    /// Whether PFC frames can bypass MACsec. Default: `true`, but not where `macsec.accept_pfc` is
+    /// `protected`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec_bypass: Option<bool>,
     /// Whether PFC frames can be protected by MACsec, which the proposed form tells. Default:
-    /// `false`.
+    /// `false`, but `true` where the port has `macsec` that accepts them so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec: Option<bool>,
 }

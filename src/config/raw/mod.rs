@@ -10,6 +10,7 @@ mod capabilities;
 mod congestion;
 mod discovery;
 mod keys;
+mod macsec;
 mod port;
 
 pub use agents::{
@@ -32,6 +33,10 @@ pub use discovery::{
     RecommendedTable,
 };
 pub use keys::{Range, VlanRange};
+pub use macsec::{
+    AcceptPfcName, CipherSuiteName, EtherTypeName, HexText, Macsec, MacsecAssociation, MacsecDelay,
+    MacsecProtect, MacsecReceive, MacsecReplay, MacsecSci, MacsecTransmit, ValidateName,
+};
 pub use port::{
     Action, Ecn, FecName, Link, Maps, MarkPoint, NotEctAction, Pause, Pfc, PhyName, Port, Queue,
     Refresh, Shaping, Trust, Vlan, Watchdog,

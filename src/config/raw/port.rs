@@ -13,6 +13,7 @@ use super::buffer::Shared;
 use super::congestion::{AttachedName, LocatorName, PortFastCnp, PortIsolation, PortQcn, PortSfc};
 use super::discovery::{Dcbx, Lldp};
 use super::keys::{Range, VlanRange};
+use super::macsec::Macsec;
 use crate::config::quantity::{Length, Rate, Ratio, Size, Span};
 
 /// A port. Only `device` is needed.
@@ -84,6 +85,8 @@ pub struct Port {
     pub lldp: Option<Lldp>,
     /// DCBX. `{}` turns it on. Default: off.
     pub dcbx: Option<Dcbx>,
+    /// MACsec. Default: none.
+    pub macsec: Option<Box<Macsec>>,
     /// What is at the other end, for source flow control: a `switch`, a `host` that knows PFC alone,
     /// an `sfc_host` that obeys messages by itself, or `auto`: a host that says by DCBX which it is.
     /// Default: `switch`.

@@ -2,6 +2,7 @@
 
 mod discovery;
 
+use super::macsec::shims;
 use super::{Cx, Place};
 use crate::agents::{AgentsPlan, AutoPlan, Method, Statistic};
 use crate::config::quantity::Span;
@@ -16,6 +17,7 @@ use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::headroom::{DelayInputs, SoftwareTerms};
 use crate::pfc::FlowControl;
 use crate::schedule::ClassPlan;
+use crate::secure::SecyPlan;
 use crate::switch::PortPlan;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Mac, PRIORITIES, PrioritySet};
@@ -64,6 +66,8 @@ pub(crate) struct Around<'a> {
     pub internal: Duration,
     /// The link, what software adds, and the cell size, if there is headroom to be found.
     pub link: Option<(DelayInputs, SoftwareTerms, u32)>,
+    /// Its MACsec.
+    pub secy: Option<&'a SecyPlan>,
 }
 
 /// Stands for a name that is given later; none that is told is longer.
@@ -185,13 +189,15 @@ fn auto(
         cx.ranged(at, span(said), (Duration::ZERO, DELAY_MAX), Duration::ZERO)
     };
     let invocation = delay(&at.key("invocation"), said.invocation);
-    let shims = said.macsec.as_ref().map(|macsec| {
+    let own = port.secy.map(shims);
+    let said_so = said.macsec.as_ref().map(|macsec| {
         let at = at.key("macsec");
         Shims {
             local: delay(&at.key("local_shim"), macsec.local_shim),
             remote: delay(&at.key("remote_shim"), macsec.remote_shim),
         }
     });
+    let shims = said_so.or(own);
     let wait = said.wait.map_or(WAIT_DEFAULT, |s| s.0);
     let wait = cx.ranged(&at.key("wait"), wait, (Duration::ZERO, WAIT_MAX), WAIT_DEFAULT);
     Some(AutoPlan {

@@ -12,28 +12,34 @@ mod flow;
 mod groups;
 mod link;
 mod lossless;
+mod macsec;
 mod queues;
 mod routing;
 mod virtual_switch;
 
 use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use agents::ets_of;
 pub(crate) use agents::{Around, Said, UNNAMED, agents, told};
 pub(crate) use congestion::{Congestion, longest, seed as seed_congestion, senders, udp_port};
 pub(crate) use groups::{HeadroomRule, group_plan};
 pub(crate) use link::named_interface;
+pub(crate) use macsec::{
+    OWN, SecuredPort, check_whole, macsec as secy_plan, name_channels, shield,
+};
 pub(crate) use queues::ecn as ecn_plan;
 pub(crate) use virtual_switch::{VirtualPort, VirtualSaid, VirtualSwitch, virtual_switch};
 
 use super::error::{Finding, Mark, Warning, nearest};
-use super::plan::{Machine, SwitchFile};
+use super::plan::{DevicePlan, Machine, SwitchFile};
 use super::quantity::Size;
 use super::raw::{self, Range};
 use super::tree::{Kind, Node};
 use crate::discovery::Role;
 use crate::frame::BURST;
 use crate::headroom::{DelayInputs, SoftwareTerms};
+use crate::secure::SecyPlan;
 use crate::switch::{PortPlan, SwitchPlan};
 use crate::units::{BitsPerSec, Mac};
 
@@ -95,9 +101,17 @@ impl<'a> Place<'a> {
 pub(crate) struct Cx {
     errors: Vec<Finding>,
     warnings: Vec<Warning>,
+    /// Where the files are that this one names.
+    folder: PathBuf,
 }
 
 impl Cx {
+    /// For the file of that name.
+    pub(crate) fn of_file(name: &str) -> Self {
+        let folder = Path::new(name).parent().unwrap_or(Path::new(""));
+        Self { folder: folder.to_owned(), ..Self::default() }
+    }
+
     pub(crate) fn error(&mut self, at: &Place<'_>, what: impl Into<String>) {
         push(&mut self.errors, at, what.into());
     }
@@ -229,17 +243,18 @@ impl Draft<'_> {
 
 /// Makes the plan of a file.
 ///
-/// `written` is the file as it is, `meant` (read from `root`) has the defaults in every port.
+/// `written` is the file as it is, `meant` (read from `root`) has the defaults in every port. Files
+/// that it names are beside the one called `name`.
 ///
 /// # Errors
 /// Everything that is wrong, in the order of its lines.
 pub(super) fn resolve(
-    written: &raw::File,
-    meant: &raw::File,
+    name: &str,
+    (written, meant): (&raw::File, &raw::File),
     root: &Node,
     machine: &Machine,
 ) -> Result<(SwitchFile, Vec<Warning>), Vec<Finding>> {
-    let mut cx = Cx::default();
+    let mut cx = Cx::of_file(name);
     let at = Place::root(root);
     let name = meant.switch.name.clone().unwrap_or_else(|| "sluice".into());
     let max_frame = meant.switch.max_frame.map_or(FRAME_DEFAULT, |s| s.0);
@@ -261,7 +276,9 @@ pub(super) fn resolve(
         let who = Who { index: i, switch: &name, name: &names[i], rate, shaped, cell };
         let mut plan = port(&mut cx, &at, raw, &who);
         let (link, software) = link::inputs(&mut cx, &at, raw, (&plan, &devices[i]), max_frame);
-        let link = (Said::of(raw).assumed(link), software);
+        plan.secy = secured(&mut cx, &at, raw, (&plan, &devices[i], role), max_frame);
+        let shield = plan.secy.as_deref().map_or(link.shield, shield);
+        let link = (DelayInputs { shield, ..Said::of(raw).assumed(link) }, software);
         let internal = link::internal(&link, is_virtual);
         let around = Around {
             names: (&names[i], &name),
@@ -272,6 +289,7 @@ pub(super) fn resolve(
             role,
             internal,
             link: Some((link.0, link.1, cell)),
+            secy: plan.secy.as_deref(),
         };
         plan.agents = agents(&mut cx, &at, Said::of(raw), &around);
         drafts.push(Draft { raw, at, plan, is_virtual, link });
@@ -312,6 +330,43 @@ pub(super) fn resolve(
     let telemetry = meant.observe.telemetry;
     let file = SwitchFile { plan, devices, workers, eal, listen, telemetry, pool_frames, headroom };
     Ok((file, warnings))
+}
+
+/// The SecY of a port, if it has one, with what its device says to it.
+fn secured(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    raw: &raw::Port,
+    (port, device, role): (&PortPlan, &DevicePlan, Role),
+    max_frame: u32,
+) -> Option<Box<SecyPlan>> {
+    let said = raw.macsec.as_deref()?;
+    let here = at.key("macsec");
+    let mut plan = secy_plan(cx, &here, said, SecuredPort { mac: port.mac, peer: false, role });
+    name_channels(&mut plan, port.mac, None);
+    check_whole(cx, &here, &plan);
+    if device.hardware_pfc {
+        let what = "the NIC itself sends and obeys PFC, and knows nothing of MACsec: leave it out where \
+                    there is `macsec`";
+        cx.error(&at.key("hardware_pfc"), what);
+    }
+    let longest = if plan.protect_data { max_frame + plan.overhead() } else { max_frame };
+    if u64::from(longest) > FRAME_MAX {
+        let what = format!(
+            "the longest frame has {longest} octets with MACsec; `switch.max_frame` can be {} at most",
+            FRAME_MAX - u64::from(plan.overhead())
+        );
+        cx.error(&here, what);
+    } else if device.room().is_some_and(|room| longest > room && max_frame <= room) {
+        let what = format!(
+            "the longest frame has {longest} octets with MACsec, and the device's slots have room for \
+             {}: lower `switch.max_frame` to {}, or give the device a larger `framesz`",
+            device.room().unwrap_or_default(),
+            device.room().unwrap_or_default() - plan.overhead()
+        );
+        cx.warn(&here, what);
+    }
+    Some(Box::new(plan))
 }
 
 /// How many ports a flooded frame goes to at most: each takes a copy, and each copy buffer.

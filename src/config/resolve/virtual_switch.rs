@@ -3,8 +3,9 @@
 
 use super::groups::{self, HeadroomRule, Rules};
 use super::{
-    Around, Congestion, Cx, Draft, FRAME_DEFAULT, FRAME_MAX, FRAME_MIN, Place, Said, UNNAMED, Who,
-    agents, congestion, ets_of, lossless, port, queues,
+    Around, Congestion, Cx, Draft, FRAME_DEFAULT, FRAME_MAX, FRAME_MIN, OWN, Place, Said,
+    SecuredPort, UNNAMED, Who, agents, congestion, ets_of, lossless, port, queues, secy_plan,
+    shield,
 };
 use crate::buffer::BufferPlan;
 use crate::config::plan::HeadroomCheck;
@@ -27,6 +28,8 @@ pub(crate) struct VirtualPort<'a> {
     pub link: DelayInputs,
     /// What the switch takes to obey a pause there.
     pub response: Duration,
+    /// What is said of its MACsec, and where.
+    pub macsec: Option<(&'a raw::Macsec, Place<'a>)>,
 }
 
 /// A whole switch but for its addresses and names.
@@ -74,8 +77,12 @@ pub(crate) fn virtual_switch(
         let who = Who { index, switch: "", name: p.name, rate, shaped: true, cell };
         let mut plan = port(cx, &port_at, defaults, &who);
         plan.schedule.line = p.line;
+        let secured = SecuredPort { mac: OWN, peer: true, role: Role::Bridge };
+        let secy = p.macsec.as_ref().map(|(said, at)| secy_plan(cx, at, said, secured));
+        plan.secy = secy.map(Box::new);
         let max_frame = Bytes(max_frame.into());
-        let link = Said::of(defaults).assumed(DelayInputs { max_frame, ..p.link });
+        let shield = plan.secy.as_deref().map(shield).unwrap_or_default();
+        let link = Said::of(defaults).assumed(DelayInputs { max_frame, shield, ..p.link });
         let link = (link, SoftwareTerms::default());
         let around = Around {
             names: (UNNAMED, UNNAMED),
@@ -87,6 +94,7 @@ pub(crate) fn virtual_switch(
             // Stamps are taken where frames are handed over, above all layers of the interface.
             internal: p.response,
             link: Some((link.0, link.1, cell)),
+            secy: plan.secy.as_deref(),
         };
         plan.agents = agents(cx, &port_at, Said::of(defaults), &around);
         drafts.push(Draft { raw: defaults, at: port_at.clone(), plan, is_virtual: true, link });

@@ -24,6 +24,11 @@ ports:
     device: net_null3
     measurement: {}
     congestion_isolation: {peer: {peer-mac-address: 02:00:00:00:00:09}}
+    macsec:
+      key: 000102030405060708090a0b0c0d0e0f
+      receive:
+        - sci: {mac: 02:00:00:00:00:09}
+          associations: {1: {key: 100102030405060708090a0b0c0d0e0f}}
 sfc: {budget: {}, queues: {3: {aqm: {}}}}
 congestion_isolation: {isolate: {3: 4}}
 sfc_proxy: {policy: {}, cache: {}}
@@ -140,6 +145,23 @@ ports:
         cim-type: $IsolationPeer.cim-type
         peer-udp-port: $IsolationPeer.peer-udp-port
         peer-cim-encap-len: $IsolationPeer.peer-cim-encap-len
+    macsec:
+      cipher_suite: $Macsec.cipher_suite
+      include_sci: $Macsec.include_sci
+      use_es: $Macsec.use_es
+      use_scb: $Macsec.use_scb
+      confidentiality: $Macsec.confidentiality
+      confidentiality_offset: $Macsec.confidentiality_offset
+      protect: {data: $MacsecProtect.data, pfc: $MacsecProtect.pfc}
+      accept_pfc: $Macsec.accept_pfc
+      validate: $Macsec.validate
+      replay: {protect: $MacsecReplay.protect, window: $MacsecReplay.window}
+      delay: {tx: $MacsecDelay.tx, rx: $MacsecDelay.rx}
+      key: 000102030405060708090a0b0c0d0e0f
+      receive:
+        - sci: {mac: 02:00:00:00:00:09, port: $MacsecSci.port}
+          associations:
+            1: {key: 100102030405060708090a0b0c0d0e0f, next_pn: $MacsecAssociation.next_pn}
 sfc:
   sfcMasterEnable: $Sfc.sfcMasterEnable
   sfcmTransmitPriority: $Sfc.sfcmTransmitPriority
@@ -252,7 +274,7 @@ fn every_field_is_documented_with_its_default() {
     // What has no default of its own: sections, and alternatives of which one must be chosen.
     const SECTIONS: [&str; 6] =
         ["File.", "Shared.", "Port.link", "Port.vlan", "Port.maps", "DcbxApplication."];
-    const OTHERS: [&str; 8] = [
+    const OTHERS: [&str; 12] = [
         "Port.device",
         "Port.queues",
         "Pfc.send",
@@ -261,6 +283,10 @@ fn every_field_is_documented_with_its_default() {
         "Dcbx.pfc",
         "Dcbx.ets",
         "Dcbx.subtypes",
+        "Macsec.protect",
+        "Macsec.replay",
+        "Macsec.delay",
+        "Macsec.transmit",
     ];
     for (field, text, must) in fields() {
         assert!(text.len() > 15, "{field} has no description worth the name: {text:?}");

@@ -5,6 +5,7 @@ mod congestion;
 mod defaults;
 mod examples;
 mod generators;
+mod macsec;
 mod objects;
 mod random;
 mod refusals;

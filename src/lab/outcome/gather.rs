@@ -156,7 +156,9 @@ fn look(
             let switch = nodes::switch(id, snapshot, elapsed, recorder, &far, agents);
             return NodeOutcome::Switch(switch);
         }
-        NodeOutcome::Host(nodes::host(node, &station(nodes, id).all(local), far(0), agents))
+        let host = station(nodes, id);
+        let (counters, secy) = (host.all(local), host.secy());
+        NodeOutcome::Host(nodes::host(node, (&counters, secy.as_deref()), far(0), agents))
     };
     (0..).zip(&plan.network.nodes).map(look).collect()
 }

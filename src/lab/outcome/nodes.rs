@@ -10,9 +10,10 @@ use crate::host::StationCounters;
 use crate::lab::population::NodeAgents;
 use crate::lab::record::{Onset, Recorder};
 use crate::report::{
-    AgentsSummary, BalanceSummary, PortSummary, SharedSummary, StormSummary, Summary,
+    AgentsSummary, BalanceSummary, MacsecSummary, PortSummary, SharedSummary, StormSummary, Summary,
 };
 use crate::runtime::{NicCounters, RunSnapshot};
+use crate::secure::SecySnapshot;
 use crate::sim::{NodeId, NodePlan};
 use crate::stats::SwitchSnapshot;
 use crate::time::{Duration, Instant};
@@ -126,6 +127,9 @@ pub struct HostPort {
     /// What its agents found out, where it has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<AgentsSummary>,
+    /// What its MACsec did, where it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub macsec: Option<MacsecSummary>,
 }
 
 /// One priority of a host.
@@ -226,7 +230,7 @@ fn group(group: PriorityGroup, onset: &Onset) -> GroupOutcome {
 /// A host at the end of a run.
 pub(super) fn host(
     plan: &NodePlan,
-    c: &StationCounters,
+    (c, secy): (&StationCounters, Option<&SecySnapshot>),
     far: Far<'_>,
     agents: (&NodeAgents, Instant),
 ) -> HostOutcome {
@@ -253,6 +257,7 @@ pub(super) fn host(
         unexpected_frames: c.unexpected,
         priorities: priorities.collect(),
         agents: agents::port(agents.0, PortId::MIN, agents.1).summary,
+        macsec: secy.map(MacsecSummary::new),
     };
     HostOutcome { name: plan.name().to_owned(), ports: vec![port] }
 }

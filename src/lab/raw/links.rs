@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Chance, Many, NsPerMetre};
 use crate::config::quantity::{Length, Rate, Size, Span};
-use crate::config::raw::{FecName, PhyName};
+use crate::config::raw::{FecName, Macsec, PhyName};
 
 /// A link between two nodes.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -64,6 +64,11 @@ pub struct Link {
     /// and headroom that is `auto` does not count it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_step: Option<Span>,
+    /// MACsec of both ends, with a `key` or a `key_file` for both directions, in place of what the
+    /// nodes and their profiles say. Links that share what is said here share the key. Default: what
+    /// the nodes say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub macsec: Option<Box<Macsec>>,
 }
 
 /// What differs in the direction from `to` to `from`.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Drift, HostQcn, HostSfc, Members, QcnWord, SfcWord, Short, Wanted, silent};
 use crate::config::quantity::{Size, Span};
-use crate::config::raw::{Dcbx, Lldp, Measurement, Ptp};
+use crate::config::raw::{Dcbx, Lldp, Macsec, Measurement, Ptp};
 
 /// The nodes of a lab. A node is one switch or one host.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -97,6 +97,10 @@ pub struct Host {
     /// DCBX. `{}` turns it on; a host is willing to take what its peer says. Default: off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dcbx: Option<Dcbx>,
+    /// MACsec. The channel of the other end of its link needs no name. Default: none, unless the link
+    /// has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub macsec: Option<Box<Macsec>>,
     /// Whether it obeys source flow control messages: `none`, or what one pauses, the `flow` that it is
     /// about or all flows of its `priority`; or more, as `{pause: flow, longest: 100us}`. Default:
     /// `none`; it counts them.

@@ -21,7 +21,8 @@ macro_rules! over {
 
 over! {
     Switch: profile, clock, cpu, cut_through, control_frame;
-    Host: obey, storms, backlog, clock, cpu, measurement, ptp, lldp, dcbx, sfc, qcn;
-    Link: rate, length, ns_per_m, delay, phy, fec, response, errors, back, line_overhead, time_step;
+    Host: obey, storms, backlog, clock, cpu, measurement, ptp, lldp, dcbx, macsec, sfc, qcn;
+    Link: rate, length, ns_per_m, delay, phy, fec, response, errors, back, line_overhead, time_step,
+        macsec;
     Flow: pattern, rate, size, duration, start, stagger, priority, dscp, ecn, transport, victim;
 }

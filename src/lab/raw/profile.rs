@@ -10,8 +10,8 @@ use super::silent;
 use crate::config::Congestion;
 use crate::config::quantity::Size;
 use crate::config::raw::{
-    AttachedName, Buffer, CongestionIsolation, Dcbx, FastCnp, Headroom, Lldp, LocatorName, Maps,
-    Measurement, Pause, Pfc, Port, Ptp, Qcn, Queue, Range, Sfc, SfcProxy, Trust, Watchdog,
+    AttachedName, Buffer, CongestionIsolation, Dcbx, FastCnp, Headroom, Lldp, LocatorName, Macsec,
+    Maps, Measurement, Pause, Pfc, Port, Ptp, Qcn, Queue, Range, Sfc, SfcProxy, Trust, Watchdog,
 };
 
 /// A kind of switch, in the words of a switch file: its `buffer` and `defaults` can be copied here.
@@ -129,6 +129,9 @@ pub struct PortDefaults {
     /// DCBX. `{}` turns it on. Default: off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dcbx: Option<Dcbx>,
+    /// MACsec. The channels of the other ends need no names. Default: none, unless the link has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub macsec: Option<Box<Macsec>>,
     /// What ports to hosts take their hosts for: a `host` that knows PFC alone, an `sfc_host` that
     /// obeys source flow control messages, `auto`, what DCBX says, or a `switch`. Default: what the host
     /// is, by its `sfc`. What ports to switches lead to is known.
@@ -157,6 +160,7 @@ impl PortDefaults {
             ptp: self.ptp.clone(),
             lldp: self.lldp.clone(),
             dcbx: self.dcbx.clone(),
+            macsec: self.macsec.clone(),
             attached: self.attached,
             congestion_locator: self.congestion_locator,
             ..Port::default()

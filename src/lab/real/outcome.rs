@@ -11,6 +11,7 @@ use crate::lab::ends::{Ends, Source, ends};
 use crate::lab::outcome::{Counted, Ended, Nanos, Outcome, RealOutcome, Window, gather};
 use crate::lab::plan::LabFlow;
 use crate::lab::population::{HostCounts, NodeAgents, Population};
+use crate::secure::SecySnapshot;
 use crate::sim::{NodeId, Tally};
 use crate::stats::SwitchSnapshot;
 use crate::time::Instant;
@@ -118,6 +119,9 @@ impl HostCounts for StationSnapshot {
     }
     fn sink(&self, n: usize) -> Option<&SinkCounters> {
         self.sinks.get(n)
+    }
+    fn secy(&self) -> Option<Box<SecySnapshot>> {
+        self.secy.clone()
     }
     fn all(&self, _: Instant) -> StationCounters {
         self.counters.clone()

@@ -12,6 +12,7 @@ use crate::discovery::{EtsTable, PfcForm, Role};
 use crate::headroom::measure::MeasurePlan;
 use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::pfc::FlowControl;
+use crate::secure::SecyPlan;
 use crate::switch::PortPlan;
 use crate::units::Mac;
 
@@ -47,7 +48,7 @@ fn name_agents(agents: &mut AgentsPlan, names: (&str, &str), macs: (Mac, Mac)) {
 pub(super) fn of_host(
     cx: &mut Cx,
     (graph, node): (&Graph<'_>, usize),
-    spec: &LinkSpec,
+    (spec, secy): (&LinkSpec, Option<&SecyPlan>),
     switches: &Switches,
     said: &raw::Host,
     flow_control: FlowControl,
@@ -68,6 +69,7 @@ pub(super) fn of_host(
         role: Role::Station,
         internal: spec.round_trip[usize::from(graph.links[link].a.0 == node)].higher_layer,
         link: None,
+        secy,
     };
     let says = Said {
         headroom: None,

@@ -6,7 +6,7 @@ use super::graph::{Graph, Kind};
 use super::links::LinkSpec;
 use super::raw::{self, Obey};
 use super::switches::Switches;
-use super::{agents, clock, cpu, reactions};
+use super::{agents, clock, cpu, macsec, reactions};
 use crate::config::quantity::Span;
 use crate::config::{Cx, Place};
 use crate::host::{PauseAsk, PausePlan, StationPlan};
@@ -50,14 +50,16 @@ pub(super) fn host(
         plan.start = clock.local(plan.start);
         pauses.push(plan);
     }
-    let agents = agents::of_host(cx, (graph, node), spec, switches, &said, flow_control);
+    let secy = macsec::of_host(cx, (graph, node), &said);
+    let around = (spec, secy.as_deref());
+    let agents = agents::of_host(cx, (graph, node), around, switches, &said, flow_control);
     let station = StationPlan {
         flow_control,
         line: spec.line,
         backlog: said.backlog.map_or(Duration::MAX, |s| s.0),
         pauses,
         agents,
-        secy: None,
+        secy,
         reactions: reactions::reactions(cx, at, &said),
         ..StationPlan::new(n.name.clone(), mac(*number as usize), spec.rate)
     };

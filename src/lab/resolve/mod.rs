@@ -12,6 +12,7 @@ mod flows;
 mod graph;
 mod hosts;
 mod links;
+mod macsec;
 mod otg;
 mod reactions;
 mod routes;
@@ -20,6 +21,7 @@ mod topology;
 mod view;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::plan::LabPlan;
 use super::raw;
@@ -37,6 +39,9 @@ use routes::Routes;
 use switches::{Profiles, Switches};
 
 pub use view::{LinkView, PortHeadroom, Resolved};
+
+/// The name of a lab that has none, and no file either.
+pub(super) const NAMELESS: &str = "lab";
 
 /// When a run ends that does not say.
 const DURATION_DEFAULT: Duration = Duration::from_millis(10);
@@ -73,16 +78,17 @@ fn cpu(said: Option<raw::Cpu>) -> CpuPlan {
     CpuPlan { poll: span(said.poll), frame: span(said.frame), byte: span(said.byte) }
 }
 
-/// Makes the plan of a lab; `name` is what it is called if it does not say.
+/// Makes the plan of a lab. It is called as its `file` if it does not say, and files that it names
+/// are beside that.
 ///
 /// # Errors
 /// Everything that is wrong, in the order of its lines.
 pub(super) fn resolve(
     lab: &raw::Lab,
     at: &Place<'_>,
-    name: &str,
+    file: &str,
 ) -> Result<(Resolved, Vec<Warning>), Vec<Finding>> {
-    let mut cx = Cx::default();
+    let mut cx = Cx::of_file(file);
     let times = times(&mut cx, at, lab);
     check_defaults(&mut cx, at, &lab.defaults);
     let graph = graph::build(&mut cx, at, lab);
@@ -93,6 +99,7 @@ pub(super) fn resolve(
     congested::peers(&graph, &mut switches);
     let routes = routes::routes(&mut cx, at, &graph, lab);
     let mut nodes = nodes(&mut cx, &graph, &specs, &switches, lab, times.end);
+    macsec::name(&mut cx, &graph, &mut switches, &mut nodes);
     let tester = otg::otg(&mut cx, at, lab, &graph, &specs, &mut nodes);
     let addresses = tester.as_ref().map(|tester| otg::addresses(&mut cx, at, tester));
     let around = flows::Around {
@@ -123,8 +130,9 @@ pub(super) fn resolve(
         shuffle: lab.shuffle,
         sample_every: None,
     };
+    let stem = Path::new(file).file_stem().and_then(|s| s.to_str()).unwrap_or(NAMELESS);
     let plan = LabPlan {
-        name: lab.name.clone().unwrap_or_else(|| name.to_owned()),
+        name: lab.name.clone().unwrap_or_else(|| stem.to_owned()),
         variant: None,
         network,
         flows: flows.list,

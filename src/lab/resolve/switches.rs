@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::graph::{Graph, Kind, Node};
 use super::links::LinkSpec;
 use super::raw::{self, HeadroomCheckName};
-use super::{agents, congested, mix, switch_port_mac};
+use super::{agents, congested, macsec, mix, switch_port_mac};
 use crate::config::raw::Port;
 use crate::config::{
     Cx, HeadroomCheck, HeadroomRule, Place, VirtualPort, VirtualSaid, VirtualSwitch, unknown_name,
@@ -138,7 +138,7 @@ pub(super) fn switches(
         let shape = (profile, ends.collect());
         let names = port_names(graph, n);
         let index = *shapes.entry(shape).or_insert_with_key(|(_, ends)| {
-            let template = template(cx, &profiles.list[profile], ends, &names, specs);
+            let template = template(cx, &profiles.list[profile], ends, &names, (graph, specs));
             out.headroom.push(template.headroom.clone());
             templates.push(template);
             templates.len() - 1
@@ -178,23 +178,27 @@ fn template(
     profile: &Profile<'_>,
     ends: &[(usize, bool)],
     names: &[String],
-    specs: &[LinkSpec],
+    (graph, specs): (&Graph<'_>, &[LinkSpec]),
 ) -> VirtualSwitch {
+    let own = profile.ports.macsec.as_deref();
+    let own = own.map(|said| (said, profile.at.key("defaults").key("macsec")));
     let port = |(name, (kind, is_a)): (&'_ String, &(usize, bool))| {
         let spec = &specs[*kind];
         let link = spec.round_trip[usize::from(!is_a)];
         // The other end waits for this one to obey.
         let response = spec.round_trip[usize::from(*is_a)].higher_layer;
-        (name.clone(), spec.line, link, response)
+        let macsec = macsec::of_link(&graph.kinds[*kind]).or_else(|| own.clone());
+        (name.clone(), spec.line, link, response, macsec)
     };
     let ports: Vec<_> = names.iter().zip(ends).map(port).collect();
     let ports: Vec<VirtualPort<'_>> = ports
         .iter()
-        .map(|(name, line, link, response)| VirtualPort {
+        .map(|(name, line, link, response, macsec)| VirtualPort {
             name,
             line: *line,
             link: *link,
             response: *response,
+            macsec: macsec.clone(),
         })
         .collect();
     let rule = match profile.raw.headroom_check.unwrap_or_default() {

@@ -14,6 +14,7 @@ use crate::discovery::{
     SourceFlowControl, Subtypes, Topology, TopologyPlan,
 };
 use crate::pfc::FlowControl;
+use crate::secure::PfcAccept;
 use crate::time::Duration;
 use crate::wire::dcbx::application::ENTRIES_MAX;
 use crate::wire::dcbx::ets::algorithm;
@@ -152,11 +153,15 @@ fn pfc(
         );
         cx.error(&at.key("capability"), what);
     }
-    let macsec = said.macsec.unwrap_or(false);
+    // What the port's own policy comes to, unless the file says otherwise.
+    let accepts = port.secy.map(|secy| secy.accept_pfc);
+    let protects = accepts.is_some_and(|accepts| accepts != PfcAccept::Plain);
+    let bypasses = accepts != Some(PfcAccept::Protected);
+    let macsec = said.macsec.unwrap_or(protects);
     let form = match said.form.unwrap_or_default() {
         PfcFormName::Proposed => PfcForm::Proposed { round_trip, ptp, macsec },
         PfcFormName::Published => {
-            if macsec {
+            if said.macsec == Some(true) {
                 let what = "the published form has no place for it; write `form: proposed` too";
                 cx.error(&at.key("macsec"), what);
             }
@@ -165,7 +170,7 @@ fn pfc(
     };
     Some(DcbxPfcPlan {
         willing: said.willing.unwrap_or(port.role == Role::Station),
-        macsec_bound: !said.macsec_bypass.unwrap_or(true),
+        macsec_bound: !said.macsec_bypass.unwrap_or(bypasses),
         capability,
         enable,
         form,

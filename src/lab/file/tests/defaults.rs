@@ -131,7 +131,7 @@ checks:
 ";
 
 /// Types and defaults of switch files, which have a test of their own.
-const OF_SWITCH_FILES: [&str; 40] = [
+const OF_SWITCH_FILES: [&str; 48] = [
     "Buffer.",
     "Profile2.",
     "Lossless.",
@@ -172,6 +172,14 @@ const OF_SWITCH_FILES: [&str; 40] = [
     "QpEntry.",
     "Qcn.",
     "QcnQueue.",
+    "Macsec.",
+    "MacsecProtect.",
+    "MacsecReplay.",
+    "MacsecDelay.",
+    "MacsecTransmit.",
+    "MacsecReceive.",
+    "MacsecSci.",
+    "MacsecAssociation.",
 ];
 
 /// Every field of the schema as `Type.field`, with its description and whether it must be given.

@@ -1,0 +1,196 @@
+//! Keys from files and from text: hexadecimal digits, and nothing else that could be read or kept by
+//! others.
+//!
+//! A key file is refused unless it is an ordinary file, belongs to who runs the program or to root,
+//! and is closed to everyone else. What was read is wiped before this returns, and no error quotes
+//! any of it.
+
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use crate::secure::Sak;
+
+/// The longest text of a key: 64 digits, and white space around them.
+const TEXT_MAX: usize = 256;
+/// The permissions of everyone but the owner.
+const OTHERS: u32 = 0o077;
+const ROOT: u32 = 0;
+
+/// Reads the key that a file has.
+///
+/// # Errors
+/// That it cannot be read, that others could read or change it, or that it is no key; with what to
+/// do about it.
+pub fn read_key(path: &Path) -> Result<Sak, String> {
+    let name = path.display();
+    if looks_like_a_key(path) {
+        return Err(
+            "this is a key, not the name of a file: write `key`, or put it into a file".into()
+        );
+    }
+    let unreadable = |e: std::io::Error| format!("`{name}` cannot be read: {e}");
+    // Asked first because a pipe would hold up whoever opens it.
+    check(&std::fs::metadata(path).map_err(unreadable)?, path)?;
+    let mut file = File::open(path).map_err(unreadable)?;
+    check(&file.metadata().map_err(unreadable)?, path)?;
+    read_from(&mut file).map_err(|why| format!("`{name}` {why}"))
+}
+
+/// Reads a key from a stream that ends, such as standard input.
+///
+/// # Errors
+/// What is wrong with it: `cannot be read`, `has no key`.
+pub fn read_from(from: &mut impl Read) -> Result<Sak, String> {
+    let mut text = Zeroizing::new([0_u8; TEXT_MAX]);
+    let mut len = 0;
+    while len < TEXT_MAX {
+        match from.read(&mut text[len..]) {
+            Ok(0) => break,
+            Ok(n) => len += n,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(format!("cannot be read: {e}")),
+        }
+    }
+    if len == TEXT_MAX {
+        return Err("is too long for a key of 32 or 64 hexadecimal digits".into());
+    }
+    key_of(text[..len].trim_ascii()).map_err(|why| format!("has no key: {why}"))
+}
+
+/// The key of 32 or 64 hexadecimal digits.
+///
+/// # Errors
+/// What is wrong with them, without any of them.
+pub fn key_of(text: &[u8]) -> Result<Sak, String> {
+    let mut key = Zeroizing::new([0_u8; 32]);
+    match text.len() {
+        32 | 64 => {}
+        n => return Err(format!("{n} characters; a key has 32 or 64 hexadecimal digits")),
+    }
+    let len = text.len() / 2;
+    octets_of(text, &mut key[..len])?;
+    Sak::new(&key[..len]).ok_or_else(|| "a key has 16 or 32 octets".into())
+}
+
+/// Fills `out` with the octets of twice as many hexadecimal digits.
+///
+/// # Errors
+/// That they are not so many, or that one is none.
+pub(crate) fn octets_of(text: &[u8], out: &mut [u8]) -> Result<(), String> {
+    let wanted = 2 * out.len();
+    if text.len() != wanted {
+        return Err(format!("{} characters; {wanted} hexadecimal digits are needed", text.len()));
+    }
+    let digit = |c: u8| char::from(c).to_digit(16);
+    for (n, (octet, pair)) in out.iter_mut().zip(text.chunks_exact(2)).enumerate() {
+        let (Some(high), Some(low)) = (digit(pair[0]), digit(pair[1])) else {
+            let at = 2 * n + 1 + usize::from(digit(pair[0]).is_some());
+            return Err(format!("character {at} is no hexadecimal digit"));
+        };
+        *octet = (high << 4 | low) as u8;
+    }
+    Ok(())
+}
+
+/// Whether someone wrote a key where the name of its file belongs. It must not be shown then.
+fn looks_like_a_key(path: &Path) -> bool {
+    let text = path.file_name().map(std::ffi::OsStr::as_encoded_bytes).unwrap_or_default();
+    text.len() >= 24 && !path.exists() && text.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Holds a file to being closed to others.
+fn check(of: &Metadata, path: &Path) -> Result<(), String> {
+    let name = path.display();
+    if !of.is_file() {
+        return Err(format!("`{name}` is no ordinary file; a key file is one"));
+    }
+    let mode = of.mode() & 0o7777;
+    if mode & OTHERS != 0 {
+        return Err(format!(
+            "`{name}` is open to others (mode {mode:04o}): `chmod 600 {name}`, and take a new key if \
+             someone may have read this one"
+        ));
+    }
+    // The owner of this process's own entry is who the process runs as.
+    let me = std::fs::metadata("/proc/self").map(|of| of.uid());
+    match me {
+        Ok(me) if of.uid() == me || of.uid() == ROOT => Ok(()),
+        Ok(me) => Err(format!(
+            "`{name}` belongs to user {}, who could change it: `chown {me} {name}`",
+            of.uid()
+        )),
+        Err(e) => Err(format!("`{name}`: who runs this program cannot be found out: {e}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    const KEY: &str = "000102030405060708090a0b0c0d0e0F";
+
+    /// A file of that mode in a folder of this test's own.
+    fn file(name: &str, text: &str, mode: u32) -> std::path::PathBuf {
+        let folder = std::env::temp_dir().join(format!("sluice-keys-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_key_is_read_with_white_space_around_it() {
+        let octets: Vec<u8> = (0..16).collect();
+        for text in [KEY.to_owned(), format!("{KEY}\n"), format!(" \t{KEY}\r\n\n")] {
+            let key = read_key(&file("good", &text, 0o600)).unwrap();
+            assert_eq!(key.octets(), octets);
+        }
+        let long = read_key(&file("long", &KEY.repeat(2), 0o400)).unwrap();
+        assert_eq!(long.len(), 32);
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_or_change_is_refused() {
+        for mode in [0o604, 0o640, 0o620, 0o602, 0o610, 0o644, 0o666, 0o777] {
+            let path = file("open", KEY, mode);
+            let why = read_key(&path).unwrap_err();
+            assert!(why.contains(&format!("{mode:04o}")), "{mode:o}: {why}");
+            assert!(why.contains("chmod 600"), "{why}");
+        }
+        let folder = file("x", KEY, 0o600).parent().unwrap().to_owned();
+        assert!(read_key(&folder).unwrap_err().contains("no ordinary file"));
+        assert!(read_key(&folder.join("none")).unwrap_err().contains("cannot be read"));
+    }
+
+    #[test]
+    fn no_refusal_quotes_what_was_read() {
+        for text in ["", "00", &KEY[1..], &format!("{KEY}0"), &format!("{}g", &KEY[1..])] {
+            let why = read_key(&file("bad", text, 0o600)).unwrap_err();
+            assert!(why.contains("has no key"), "{why}");
+            assert!(text.len() < 8 || !why.contains(&text[..8]), "{why}");
+        }
+        let why = read_key(&file("endless", &KEY.repeat(100), 0o600)).unwrap_err();
+        assert!(why.contains("too long") && !why.contains(&KEY[..8]), "{why}");
+        // A key in the wrong place is not shown either.
+        let why = read_key(Path::new(KEY)).unwrap_err();
+        assert!(why.contains("write `key`") && !why.contains(&KEY[..8]), "{why}");
+    }
+
+    #[test]
+    fn what_is_no_digit_is_named_by_its_place() {
+        let wrong = |n: usize| {
+            let mut text = KEY.as_bytes().to_vec();
+            text[n] = b'g';
+            key_of(&text).unwrap_err()
+        };
+        for n in [0, 1, 16, 31] {
+            assert_eq!(wrong(n), format!("character {} is no hexadecimal digit", n + 1));
+        }
+    }
+}

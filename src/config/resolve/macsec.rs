@@ -1,0 +1,401 @@
+//! MACsec of a port: policy, channels and keys.
+//!
+//! A lab resolves many ports before they have addresses. [`OWN`] and [`PEER`] stand for those of the
+//! port and of the other end of its link until [`name_channels`] puts them in, which also gives short
+//! names to channels that have none.
+
+mod keys;
+
+use keys::{Keys, associations};
+
+use super::{Cx, Place};
+use crate::config::quantity::Span;
+use crate::config::raw::{self, AcceptPfcName, CipherSuiteName, Macsec, MacsecSci, ValidateName};
+use crate::discovery::Role;
+use crate::headroom::{Shield, Shims};
+use crate::secure::{
+    An, CipherSuite, ConfidentialityOffset, PfcAccept, ReceiveScPlan, Sci, SciForm, Secy, SecyPlan,
+    Validate,
+};
+use crate::time::Duration;
+use crate::units::Mac;
+
+/// Stands for the address of the port itself.
+pub(crate) const OWN: Mac = Mac([0; 6]);
+/// Stands for the address of the port at the other end of the link.
+pub(crate) const PEER: Mac = Mac([0xff; 6]);
+
+/// The port number of SCIs where none is said, as for ports without virtual ports.
+const SCI_PORT: u16 = 1;
+/// The widest replay windows (802.1AE 10.7.8; for XPN what 10.6.2 can tell apart).
+const WINDOW_MAX: u64 = u32::MAX as u64;
+const WINDOW_MAX_XPN: u64 = 1 << 30;
+/// No layer takes longer: no buffer holds more.
+const DELAY_MAX: Duration = Duration::from_secs(1);
+/// EtherTypes that pass beside a SecY, besides EAPOL.
+const UNCONTROLLED_MAX: usize = 8;
+const EAPOL: u16 = 0x888e;
+const MACSEC: u16 = 0x88e5;
+const MAC_CONTROL: u16 = 0x8808;
+/// EtherTypes start here; less is a length (802.3 3.2.6).
+const ETHERTYPE_MIN: u16 = 0x600;
+
+/// The port that is secured.
+#[derive(Clone, Copy)]
+pub(crate) struct SecuredPort {
+    /// Its address, or [`OWN`].
+    pub mac: Mac,
+    /// Whether the other end of its link is known, as it is in a lab.
+    pub peer: bool,
+    /// What its system is: a station alone sends frames with its own address alone.
+    pub role: Role,
+}
+
+/// What a port protects and demands; channels are named as far as they can be here.
+pub(crate) fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> SecyPlan {
+    let suite = suite(said.cipher_suite.unwrap_or_default());
+    let protect_data = said.protect.data.unwrap_or(true);
+    let protect_pfc = said.protect.pfc.unwrap_or(true);
+    let sci_form = sci_form(cx, at, said, (port, protect_data));
+    let sci = own_sci(cx, &at.key("sci"), said.sci.as_ref(), sci_form, port.mac);
+    let keys = Keys::of(cx, at, said, suite);
+    let transmit_at = at.key("transmit");
+    let sas = &said.transmit.associations;
+    let transmit = associations(cx, &transmit_at.key("associations"), sas, &keys);
+    let first = An::ALL.into_iter().find(|an| transmit[an.index()].is_some());
+    let encoding = match said.transmit.using {
+        None => first.unwrap_or(An::ALL[0]),
+        Some(n) => using(cx, &transmit_at.key("using"), n, &transmit),
+    };
+    let receive = receive(cx, at, said, &keys, (port, sci, sci_form));
+    let rollover_at = said.rollover_at.map(|pn| {
+        let least = transmit[encoding.index()].as_ref().map_or(1, |sa| sa.pn);
+        cx.ranged(&at.key("rollover_at"), pn, (least, suite.last_pn()), suite.last_pn())
+    });
+    let plan = SecyPlan {
+        suite,
+        sci,
+        sci_form,
+        confidentiality: confidentiality(cx, at, said, suite),
+        protect_data,
+        protect_pfc,
+        accept_pfc: match said.accept_pfc {
+            Some(AcceptPfcName::Protected) => PfcAccept::Protected,
+            Some(AcceptPfcName::Both) => PfcAccept::Both,
+            Some(AcceptPfcName::Plain) => PfcAccept::Plain,
+            None if protect_pfc => PfcAccept::Protected,
+            None => PfcAccept::Plain,
+        },
+        validate: match said.validate.unwrap_or_default() {
+            ValidateName::Strict => Validate::Strict,
+            ValidateName::Check => Validate::Check,
+            ValidateName::Disabled => Validate::Disabled,
+        },
+        replay_window: replay(cx, &at.key("replay"), said.replay, suite),
+        uncontrolled: uncontrolled(cx, &at.key("uncontrolled"), &said.uncontrolled),
+        encoding,
+        transmit,
+        rollover_at,
+        receive,
+        tx_delay: delay(cx, &at.key("delay").key("tx"), said.delay.tx),
+        rx_delay: delay(cx, &at.key("delay").key("rx"), said.delay.rx),
+    };
+    keys.check(cx, at, &plan);
+    warn(cx, at, &plan);
+    plan
+}
+
+const fn suite(name: CipherSuiteName) -> CipherSuite {
+    match name {
+        CipherSuiteName::GcmAes128 => CipherSuite::GcmAes128,
+        CipherSuiteName::GcmAes256 => CipherSuite::GcmAes256,
+        CipherSuiteName::GcmAesXpn128 => CipherSuite::GcmAesXpn128,
+        CipherSuiteName::GcmAesXpn256 => CipherSuite::GcmAesXpn256,
+    }
+}
+
+/// How frames say whose they are.
+fn sci_form(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &Macsec,
+    (port, protect_data): (SecuredPort, bool),
+) -> SciForm {
+    let all = [
+        ("include_sci", said.include_sci, SciForm::Explicit),
+        ("use_es", said.use_es, SciForm::EndStation),
+        ("use_scb", said.use_scb, SciForm::SingleCopyBroadcast),
+    ];
+    let mut chosen = all.into_iter().filter(|(_, said, _)| *said == Some(true));
+    let Some((field, _, form)) = chosen.next() else { return SciForm::Implied };
+    if let Some((other, ..)) = chosen.next() {
+        let what =
+            format!("`{field}` is there too, and a frame says only one; leave out one of them");
+        cx.error(&at.key(other), what);
+    }
+    let by_source = matches!(form, SciForm::EndStation | SciForm::SingleCopyBroadcast);
+    if by_source && protect_data && port.role != Role::Station {
+        let what = "frames that this switch forwards have the addresses of others, so their channel \
+                    would not be found: write `include_sci: true`, or `protect: {data: false}`";
+        cx.error(&at.key(field), what);
+    }
+    form
+}
+
+/// The name of the channel that the port sends on.
+fn own_sci(cx: &mut Cx, at: &Place<'_>, said: Option<&MacsecSci>, form: SciForm, own: Mac) -> Sci {
+    // The port number that frames without an SCI stand for, where they say their address (9.5).
+    let fixed = match form {
+        SciForm::EndStation => Some(1),
+        SciForm::SingleCopyBroadcast => Some(0),
+        SciForm::Implied | SciForm::Explicit => None,
+    };
+    let mut sci = Sci { mac: own, port: fixed.unwrap_or(SCI_PORT) };
+    let Some(said) = said else { return sci };
+    if let Some(mac) = said.mac.as_deref().and_then(|mac| cx.mac(&at.key("mac"), mac)) {
+        if fixed.is_some() && mac != own {
+            let what = "the port's frames have its own address, by which receivers find the channel: \
+                        leave `mac` out";
+            cx.error(&at.key("mac"), what);
+        }
+        sci.mac = mac;
+    }
+    match (said.port, fixed) {
+        (Some(port), Some(fixed)) if port != fixed => {
+            let what = format!("frames that go by their source address stand for port {fixed}");
+            cx.error(&at.key("port"), what);
+        }
+        (Some(0), None) => cx.error(&at.key("port"), "0 is for single copy broadcast; 1 to 65535"),
+        (Some(port), None) => sci.port = port,
+        (Some(_) | None, _) => {}
+    }
+    sci
+}
+
+/// What is encrypted.
+fn confidentiality(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &Macsec,
+    suite: CipherSuite,
+) -> Option<ConfidentialityOffset> {
+    let here = at.key("confidentiality_offset");
+    let octets = said.confidentiality_offset.unwrap_or(0);
+    let offset = match octets {
+        0 => ConfidentialityOffset::Zero,
+        30 => ConfidentialityOffset::Thirty,
+        50 => ConfidentialityOffset::Fifty,
+        n => {
+            cx.error(&here, format!("{n} is none; choose 0, 30 or 50"));
+            ConfidentialityOffset::Zero
+        }
+    };
+    if suite.is_xpn() && octets != 0 {
+        cx.error(
+            &here,
+            "XPN suites have no offset (802.1AE 14.7): leave it out, or take another suite",
+        );
+    }
+    let on = said.confidentiality.unwrap_or(true);
+    if !on && octets != 0 {
+        cx.error(
+            &here,
+            "nothing is encrypted with `confidentiality: false`; leave one of them out",
+        );
+    }
+    on.then_some(offset)
+}
+
+/// The replay window, or nothing where old frames are not told from new ones.
+fn replay(cx: &mut Cx, at: &Place<'_>, said: raw::MacsecReplay, suite: CipherSuite) -> Option<u32> {
+    let most = if suite.is_xpn() { WINDOW_MAX_XPN } else { WINDOW_MAX };
+    let window = cx.ranged(&at.key("window"), said.window.unwrap_or(0), (0, most), 0);
+    let on = said.protect.unwrap_or(true);
+    if !on && said.window.is_some() {
+        cx.error(
+            &at.key("window"),
+            "there is no window with `protect: false`; leave one of them out",
+        );
+    }
+    on.then_some(window as u32)
+}
+
+/// What passes beside the SecY.
+fn uncontrolled(cx: &mut Cx, at: &Place<'_>, said: &[raw::EtherTypeName]) -> Vec<u16> {
+    let mut out: Vec<u16> = Vec::new();
+    for (i, raw::EtherTypeName(n)) in said.iter().enumerate() {
+        match *n {
+            EAPOL => {}
+            MACSEC | MAC_CONTROL => {
+                let what = "cannot pass beside MACsec; `protect` and `accept_pfc` say what becomes of \
+                            PFC frames";
+                cx.error(&at.index(i), what);
+            }
+            n if n < ETHERTYPE_MIN => {
+                cx.error(&at.index(i), format!("{n:#x} is no EtherType; choose 0x600 to 0xffff"));
+            }
+            n if out.contains(&n) => {}
+            n => out.push(n),
+        }
+    }
+    if out.len() > UNCONTROLLED_MAX {
+        let what = format!("{} EtherTypes; there is room for {UNCONTROLLED_MAX}", out.len());
+        cx.error(at, what);
+        out.truncate(UNCONTROLLED_MAX);
+    }
+    out
+}
+
+fn delay(cx: &mut Cx, at: &Place<'_>, said: Option<Span>) -> Duration {
+    let span = said.map_or(Duration::ZERO, |s| s.0);
+    cx.ranged(at, span, (Duration::ZERO, DELAY_MAX), Duration::ZERO)
+}
+
+/// The association that sending begins with.
+fn using(cx: &mut Cx, at: &Place<'_>, n: u8, transmit: &[Option<crate::secure::SaPlan>; 4]) -> An {
+    let Some(an) = An::new(n) else {
+        cx.error(at, format!("there is no association {n}; choose 0 to 3"));
+        return An::ALL[0];
+    };
+    if transmit[an.index()].is_none() {
+        cx.error(at, format!("association {n} has no key; add it to `associations`"));
+    }
+    an
+}
+
+/// The channels that are received.
+fn receive(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    said: &Macsec,
+    keys: &Keys,
+    (port, own, form): (SecuredPort, Sci, SciForm),
+) -> Vec<ReceiveScPlan> {
+    let at = at.key("receive");
+    let of_peer = [raw::MacsecReceive::default()];
+    let list: &[raw::MacsecReceive] = match &said.receive {
+        Some(list) => list,
+        None if port.peer => &of_peer,
+        None => &[],
+    };
+    let mut out: Vec<ReceiveScPlan> = Vec::new();
+    for (i, said) in list.iter().enumerate() {
+        let at = at.index(i);
+        let sci = their_sci(cx, &at, said.sci.as_ref(), port);
+        if sci == own && sci.mac != OWN {
+            let what = format!(
+                "{sci} is this port's own channel: its frames could be sent back to it; name the peer's"
+            );
+            cx.error(&at.key("sci"), what);
+        }
+        if out.iter().any(|sc| sc.sci == sci) {
+            cx.error(&at.key("sci"), "this channel is there already");
+        }
+        let associations_at = at.key("associations");
+        let associations = associations(cx, &associations_at, &said.associations, keys);
+        out.push(ReceiveScPlan { sci, associations });
+    }
+    if out.len() > SecyPlan::CHANNELS_MAX {
+        let what = format!("{} channels; there is room for {}", out.len(), SecyPlan::CHANNELS_MAX);
+        cx.error(&at, what);
+    }
+    if out.len() > 1 && form == SciForm::Implied {
+        let what = format!(
+            "{} channels cannot be told apart by frames without an SCI: write `include_sci: true` at \
+             all stations, or have one channel",
+            out.len()
+        );
+        cx.error(&at, what);
+    }
+    out
+}
+
+/// The name of a channel that is received.
+fn their_sci(cx: &mut Cx, at: &Place<'_>, said: Option<&MacsecSci>, port: SecuredPort) -> Sci {
+    let at = at.key("sci");
+    let said_mac = said.and_then(|sci| sci.mac.as_deref());
+    let mac = said_mac.and_then(|mac| cx.mac(&at.key("mac"), mac));
+    if said_mac.is_none() && !port.peer {
+        cx.error(&at, "whose frames are received? Write `sci: {mac: ...}` with the peer's address");
+    }
+    Sci { mac: mac.unwrap_or(PEER), port: said.and_then(|sci| sci.port).unwrap_or(SCI_PORT) }
+}
+
+/// What works and is rarely meant.
+fn warn(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
+    let none = |sas: &[Option<_>; 4]| sas.iter().all(Option::is_none);
+    let protects = plan.protect_data || plan.protect_pfc;
+    if protects && none(&plan.transmit) {
+        let what = "there is no key to send with yet: what is to be protected is not sent until \
+                    `sluice ctl macsec install` gives one";
+        cx.warn(&at.key("transmit"), what);
+    }
+    let demands = plan.protect_data || plan.accept_pfc == PfcAccept::Protected;
+    if demands && plan.receive.iter().all(|sc| none(&sc.associations)) {
+        let what = "there is no key to receive with yet: what has to be protected is discarded until \
+                    `sluice ctl macsec install` gives one";
+        cx.warn(&at.key("receive"), what);
+    }
+    if plan.protect_data && plan.validate == Validate::Disabled {
+        cx.warn(
+            &at.key("validate"),
+            "nothing is validated: any data that looks protected comes in",
+        );
+    }
+    let next = &plan.transmit[plan.encoding.next().index()];
+    if plan.rollover_at.is_some() && next.is_none() && !none(&plan.transmit) {
+        let what = format!("association {} has no key to go on with yet", plan.encoding.next());
+        cx.warn(&at.key("rollover_at"), what);
+    }
+}
+
+/// The machine has the last word on a plan whose channels have their names; what it would refuse was
+/// refused above, with the field.
+pub(crate) fn check_whole(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
+    if let (true, Err(e)) = (cx.errors.is_empty(), Secy::new(plan)) {
+        cx.error(at, e.to_string());
+    }
+}
+
+/// What MACsec adds to the frames of the port's link, whose other end is taken to do the same.
+pub(crate) fn shield(plan: &SecyPlan) -> Shield {
+    let (octets, both) = (plan.overhead(), plan.tx_delay + plan.rx_delay);
+    let of = |protects: bool| if protects { (octets, both) } else { (0, Duration::ZERO) };
+    let (data, pfc) = (of(plan.protect_data), of(plan.protect_pfc));
+    Shield { data_octets: data.0, data_delay: data.1, pfc_octets: pfc.0, pfc_delay: pfc.1 }
+}
+
+/// What MACsec adds to the way of a PFC frame and a measurement does not meet: messages of a
+/// measurement are data, so where data is protected they have met it.
+pub(crate) fn shims(plan: &SecyPlan) -> Shims {
+    if plan.protect_data || !plan.protect_pfc {
+        return Shims::default();
+    }
+    Shims { local: plan.tx_delay, remote: plan.rx_delay }
+}
+
+/// Puts in the names of the port's own channel and of its peer's, and gives channels without a short
+/// name one by the rule of key agreement: 1 for the greatest SCI, 2 for the next (802.1X 9.10).
+pub(crate) fn name_channels(plan: &mut SecyPlan, own: Mac, peer: Option<Sci>) {
+    if plan.sci.mac == OWN {
+        plan.sci.mac = own;
+    }
+    if let Some(peer) = peer {
+        for channel in plan.receive.iter_mut().filter(|sc| sc.sci.mac == PEER) {
+            channel.sci = peer;
+        }
+    }
+    if !plan.suite.is_xpn() {
+        return;
+    }
+    let mut all: Vec<Sci> = plan.receive.iter().map(|sc| sc.sci).chain([plan.sci]).collect();
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    let short = |sci: Sci| all.iter().position(|s| *s == sci).map_or(0, |n| n as u32 + 1);
+    let own = short(plan.sci);
+    let channels = plan.receive.iter_mut().map(|sc| (short(sc.sci), &mut sc.associations));
+    for (ssci, associations) in channels.chain([(own, &mut plan.transmit)]) {
+        for sa in associations.iter_mut().flatten().filter(|sa| sa.ssci == 0) {
+            sa.ssci = ssci;
+        }
+    }
+}
