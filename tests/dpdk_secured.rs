@@ -1,6 +1,8 @@
 //! Protected ports on DPDK's frames: between rings in memory, as long as frames get, and when a ring is
 //! full.
 
+#![cfg(feature = "dpdk")]
+
 #[path = "support/secys.rs"]
 mod secys;
 

@@ -1,12 +1,13 @@
 //! The pipeline alone, on ports in memory and in virtual time: the same instructions in every run.
 //!
 //! `cargo bench --bench steps -- JOB POLLS BURST`, where a job is plain, agents, lossless, sfc-idle,
-//! queued, sfc-64k, refill, ports, stream or sink,
+//! macsec-pfc, queued, sfc-64k, refill, ports, stream or sink,
 //!
 //! lets `BURST` frames each way go round between two ports for `POLLS` polls, with the switch
 //! between them or (`ports`) nothing, `agents` being `plain` with ports that tell their neighbours
 //! who they are and answer measurements, `sfc-idle` being `lossless` with Source Flow Control,
-//! Congestion Isolation and a proxy that have nothing to do, `queued` being `lossless` where each frame
+//! Congestion Isolation and a proxy that have nothing to do, `macsec-pfc` being `lossless` with MACsec
+//! for pauses alone, `queued` being `lossless` where each frame
 //! joins a queue and is of another of 65,536 flows (`refill` is that without a switch), and `sfc-64k`
 //! the same where each of them congests; or lets a station make a stream in such bursts that nobody
 //! takes any further (`stream`); or (`sink`) lets as many frames of 16 flows arrive at a station that
@@ -23,6 +24,8 @@ mod plan;
 #[path = "shared/probed.rs"]
 #[allow(dead_code)] // the bench of the receiving side uses more of it
 mod probed;
+#[path = "../../tests/support/secys.rs"]
+mod secys;
 #[path = "shared/streams.rs"]
 mod streams;
 
@@ -30,7 +33,7 @@ use memory::{MemFrame, MemPort};
 use plan::{Pipeline, template};
 use sluice::frame::Burst;
 use sluice::host::{Rate, Station};
-use sluice::port::Port;
+use sluice::port::{Port, Secured};
 use sluice::runtime::{LossWatch, Mesh, mesh};
 use sluice::switch::{Switch, SwitchPlan};
 use sluice::time::{Duration, Instant};
@@ -42,7 +45,7 @@ struct Memory;
 
 impl World for Memory {
     type Frame = MemFrame;
-    type Port = MemPort;
+    type Port = Secured<MemPort>;
     type Events = LossWatch;
     type Handoff = Mesh<MemFrame>;
 }
@@ -79,6 +82,7 @@ fn main() {
             let plan = plan::plan(2, Pipeline::Lossless, 1);
             switch(plan::congested(plan, Bytes(200_000)), a, b, polls)
         }
+        "macsec-pfc" => switch(with_macsec(), a, b, polls),
         "queued" => flows(Some(plan::queued(plan::plan(2, Pipeline::Lossless, 1))), polls, burst),
         "sfc-64k" => {
             let plan = plan::queued(plan::plan(2, Pipeline::Lossless, 1));
@@ -115,10 +119,25 @@ fn with_agents() -> SwitchPlan {
     plan
 }
 
+/// Both ports protect pauses and demand that of them; data is as it was.
+fn with_macsec() -> SwitchPlan {
+    let mut plan = plan::plan(2, Pipeline::Lossless, 1);
+    for (n, port) in (1..).zip(&mut plan.ports) {
+        port.secy = Some(Box::new(secys::secy(n, n + 2, false)));
+    }
+    plan
+}
+
+/// A port as the product's worlds have it.
+fn secured(plan: &SwitchPlan, n: u16, port: MemPort) -> (PortId, Secured<MemPort>) {
+    let id = PortId::new(n).expect("a small number");
+    let secy = plan.ports[id.index()].secy.as_deref();
+    (id, Secured::new(port, secy).expect("a plan of a SecY"))
+}
+
 fn switch(plan: SwitchPlan, a: MemPort, b: MemPort, polls: u64) -> u64 {
     let end = mesh(&[0, 0], 1, 1).pop().expect("one worker");
-    let id = |n| PortId::new(n).expect("a small number");
-    let ports = vec![(id(0), a), (id(1), b)];
+    let ports = vec![secured(&plan, 0, a), secured(&plan, 1, b)];
     let mut sw: Switch<Memory> =
         Switch::new(&plan, ports, end, LossWatch::new(&plan)).expect("a switch");
     let mut now = Instant::ZERO;
@@ -137,13 +156,12 @@ fn flows(plan: Option<SwitchPlan>, polls: u64, burst: u8) -> u64 {
     const FLOWS: u64 = 1 << 16;
     let (near, mut source) = MemPort::pair(256);
     let (far, mut drain) = MemPort::pair(256);
-    let id = |n| PortId::new(n).expect("a small number");
     let end = mesh(&[0, 0], 1, 1).pop().expect("one worker");
     let (mut bare, mut sw) = (None, None);
     match &plan {
         None => bare = Some((near, far)),
         Some(plan) => {
-            let ports = vec![(id(0), near), (id(1), far)];
+            let ports = vec![secured(plan, 0, near), secured(plan, 1, far)];
             let watch = LossWatch::new(plan);
             let made: Switch<Memory> = Switch::new(plan, ports, end, watch).expect("a switch");
             sw = Some(made);

@@ -167,12 +167,12 @@ pub enum FaultKind {
         /// The frame without FCS, at least 60 octets.
         octets: Box<[u8]>,
     },
-    /// A protected MAC control frame that was on a direction arrives once more, octet for octet.
+    /// A protected MAC control frame that arrived by a direction arrives once more, octet for octet.
     /// Nothing happens where there was none, and on a link that is down.
     Replay {
         /// Where.
         direction: Direction,
-        /// Which: 0 for the last that started there, 1 for the one before, up to
+        /// Which: 0 for the last that arrived, 1 for the one before, up to
         /// [`FaultKind::RECORDED`] - 1.
         back: u32,
     },

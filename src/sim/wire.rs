@@ -119,9 +119,6 @@ impl Wire {
             return Err((frame, Loss::Secy));
         }
         let control = frame.is_control();
-        if self.secured.recorded {
-            self.note(&frame);
-        }
         if self.lose != [0; 3] && self.loses(control) {
             return Err((frame, Loss::Fault));
         }
@@ -164,16 +161,8 @@ impl Wire {
         Ok(())
     }
 
-    /// Remembers a frame if it is a protected pause.
-    #[cold]
-    fn note(&mut self, frame: &VirtualFrame) {
-        if let Some(octets) = frame.protected().filter(|_| frame.is_control()) {
-            self.record.push_front(octets.into());
-            self.record.truncate(FaultKind::RECORDED as usize);
-        }
-    }
-
-    /// The protected pause that started here before `back` others.
+    /// The protected pause that arrived before the last `back`. One that is still on its way is not
+    /// overtaken by a copy of itself.
     pub(super) fn recorded(&self, back: u32) -> Option<Box<[u8]>> {
         self.record.get(back as usize).cloned()
     }
@@ -208,7 +197,11 @@ impl Wire {
         let of = [&mut self.control, &mut self.data];
         for queue in of {
             if queue.front().is_some_and(|(due, _)| *due <= at) {
-                return queue.pop_front().map(|(_, frame)| frame);
+                let frame = queue.pop_front().map(|(_, frame)| frame);
+                if self.secured.recorded {
+                    frame.as_ref().into_iter().for_each(|frame| note(&mut self.record, frame));
+                }
+                return frame;
             }
         }
         None
@@ -238,6 +231,15 @@ impl Wire {
 
     pub(super) const fn port(&self) -> PortId {
         self.to.port
+    }
+}
+
+/// Remembers a frame if it is a protected pause.
+#[cold]
+fn note(record: &mut VecDeque<Box<[u8]>>, frame: &VirtualFrame) {
+    if let Some(octets) = frame.protected().filter(|_| frame.is_control()) {
+        record.push_front(octets.into());
+        record.truncate(FaultKind::RECORDED as usize);
     }
 }
 

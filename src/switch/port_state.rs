@@ -182,7 +182,9 @@ impl<W: World> PortState<W> {
         }
         // So do a frame of an agent and a pause of the proxy.
         let free = self.shaper.as_ref().map_or(Instant::ZERO, Shaper::free_at);
-        let due = self.agents_due.min(self.proxy_due);
+        // It waits for the link, too, and for what stands before it.
+        let says = self.up && self.control.is_empty();
+        let due = self.agents_due.min(if says { self.proxy_due } else { Instant::NEVER });
         at = at.min(if busy { due.max(free) } else { due });
         // The end of a pause lets a frame go that waits. Where none does nothing happens then, and
         // nobody asks the receiver, which would go on to name a time that has passed.

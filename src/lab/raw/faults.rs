@@ -93,7 +93,7 @@ pub struct Replay {
     /// The node that sent it. Default: both ends, one of each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Which, 0 to 63: 0 is the last that was sent until then, 1 the one before. Default: `0`.
+    /// Which, 0 to 63: 0 is the last that has arrived until then, 1 the one before. Default: `0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub back: Option<u32>,
     /// How many times such a frame arrives, 1 to 10000. Default: `1`.

@@ -9,6 +9,7 @@ use super::node::Snapshot;
 use super::rings::Rings;
 use crate::lab::plan::{CheckKind, LabPlan};
 use crate::report::count;
+use crate::secure::SecyPlan;
 use crate::sim::{CpuPlan, DirectionPlan, ErrorPlan, FaultKind, LinkPlan, NodeKind, NodePlan};
 use crate::switch::PortPlan;
 use crate::time::Duration;
@@ -170,6 +171,11 @@ fn of_nodes(plan: &LabPlan) -> Vec<Shortfall> {
         "a real processor takes the time it takes; what {} were to take is left out",
     );
     say(
+        "macsec.delay",
+        with(|n| secys(n).any(|s| s.tx_delay + s.rx_delay > Duration::ZERO)),
+        "a real SecY takes the time it takes; what those of {} were to take is left out",
+    );
+    say(
         "nodes.cut_through",
         with(|n| n.cut_through),
         "a ring hands over whole frames, so {} store and forward",
@@ -180,6 +186,15 @@ fn of_nodes(plan: &LabPlan) -> Vec<Shortfall> {
         "the pauses of {} have the 64 octets that real ones have",
     );
     found
+}
+
+/// The plans of a node's `SecY`s.
+fn secys(node: &NodePlan) -> impl Iterator<Item = &SecyPlan> {
+    let (ports, host) = match &node.kind {
+        NodeKind::Switch(switch) => (&switch.ports[..], None),
+        NodeKind::Host(host) => (&[][..], host.secy.as_deref()),
+    };
+    ports.iter().filter_map(|port| port.secy.as_deref()).chain(host)
 }
 
 fn of_faults(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {

@@ -325,10 +325,12 @@ impl PortFacts {
         let is_lossless = |p: &Priority| {
             matches!(groups[usize::from(group[p.index()])].kind, GroupKind::Lossless { .. })
         };
+        // The queue of congesting flows is watched as the one that they come from.
+        let congesting = congesting(switch);
         let watched = |action| {
             let found = plan.watchdog.iter().enumerate();
             let found = found.filter(|(_, dog)| dog.is_some_and(|dog| dog.action == action));
-            found.fold(0, |set, (class, _)| set | 1 << class)
+            found.fold(0, |set, (class, _)| set | 1 << class | 1 << congesting[class])
         };
         Self {
             name: format!("{}:{}", switch.name, plan.name),
@@ -339,7 +341,7 @@ impl PortFacts {
             maps: Maps::of_switch(&plan.classify),
             group,
             class,
-            congesting: congesting(switch),
+            congesting,
             lossless: Priority::ALL.into_iter().filter(is_lossless).collect(),
             forwards: watched(StormAction::Forward),
             flushes: watched(StormAction::Drop),

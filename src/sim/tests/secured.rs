@@ -1,5 +1,7 @@
 //! Links between ports that protect their frames: times, what gets through, and what does not.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::host::PauseAsk;
 use crate::port::Port;
@@ -153,6 +155,90 @@ fn forged_and_repeated_pauses_change_nothing() {
     }
     assert_eq!(refused, forged);
     assert!(old > 0 && old <= repeated, "{old} of {repeated}; the first came before any pause");
+}
+
+/// What an attacker does at some time: whether to the first host, when in nanoseconds, and what.
+type Attack = (bool, u64, Attempt);
+
+#[derive(Clone, Debug)]
+enum Attempt {
+    /// A plain pause of all priorities, or of the link.
+    Plain(bool),
+    /// A frame that is protected by a key of the attacker's, under this number.
+    OtherKey(u32),
+    /// Anything behind a SecTAG's EtherType.
+    Noise(Vec<u8>),
+    /// One that was there.
+    Replay(u32),
+}
+
+impl Attempt {
+    fn fault(&self, direction: Direction) -> FaultKind {
+        let pause = storm();
+        let octets = match self {
+            Self::Plain(true) => pause,
+            Self::Plain(false) => {
+                let mut octets = pause;
+                octets[14..].fill(0);
+                octets[14..18].copy_from_slice(&[0, 1, 0xff, 0xff]);
+                octets
+            }
+            Self::OtherKey(pn) => {
+                let mut plan = secy(1, 2, false);
+                let sa = crate::port::testsecy::association(0x5a);
+                let pn = u64::from((*pn).max(1));
+                plan.transmit[0] = Some(crate::secure::SaPlan { pn, ..sa });
+                let mut attacker = crate::secure::Secy::new(&plan).unwrap();
+                let mut octets = vec![0; 8 + FRAME_LEN + 16];
+                octets[8..8 + FRAME_LEN].copy_from_slice(&pause);
+                attacker.protect(&mut octets).unwrap();
+                octets.into()
+            }
+            Self::Noise(noise) => {
+                let mut octets = pause.to_vec();
+                octets.extend_from_slice(&[0; 24]);
+                octets[12..14].copy_from_slice(&[0x88, 0xe5]);
+                octets[14..14 + noise.len()].copy_from_slice(noise);
+                octets.into()
+            }
+            Self::Replay(back) => return FaultKind::Replay { direction, back: *back },
+        };
+        FaultKind::Forge { direction, octets }
+    }
+}
+
+fn attempt() -> impl Strategy<Value = Attempt> {
+    prop_oneof![
+        any::<bool>().prop_map(Attempt::Plain),
+        any::<u32>().prop_map(Attempt::OtherKey),
+        prop::collection::vec(any::<u8>(), 0..70).prop_map(Attempt::Noise),
+        (0_u32..8).prop_map(Attempt::Replay),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    // All that arrives, and when, is the same to the picosecond.
+    #[test]
+    fn no_attack_on_protected_pauses_changes_when_anything_arrives(
+        attacks in prop::collection::vec((any::<bool>(), 0_u64..80_000, attempt()), 1..120),
+    ) {
+        let mut plan = incast(2, 600);
+        (0..2).for_each(|link| secure(&mut plan, link, false, shims));
+        let quiet = run(&plan).finish().0.0;
+        prop_assert!(quiet.iter().filter(|(_, what)| what == "0 88").count() > 0, "it pauses");
+        let attacks: Vec<Attack> = attacks;
+        for (first, ns, attempt) in &attacks {
+            let direction = LinkId(u32::from(*first)).ab();
+            let at = Instant::ZERO + Duration::from_nanos(*ns);
+            plan.faults.push(Fault { at, kind: attempt.fault(direction) });
+        }
+        let attacked = run(&plan).finish().0.0;
+        let differs = core::iter::zip(&attacked, &quiet).find(|(a, q)| a != q);
+        prop_assert_eq!(differs, None);
+        prop_assert_eq!(attacked.len(), quiet.len());
+    }
 }
 
 #[test]

@@ -95,6 +95,26 @@ fn messages_to_switches_and_to_hosts_that_obey_them_go_on_as_they_are() {
 }
 
 #[test]
+fn a_pause_for_a_host_whose_link_is_down_waits_for_the_link() {
+    let mut plan = relayed();
+    let at = StaticEntry { vid: Vid::new(1).unwrap(), mac: host(1), port: port(0) };
+    plan.bridge.statics = vec![at];
+    let mut lab = lab(&plan);
+    let link = |up| Change::Link { port: port(0), up, rate: None };
+    lab.switch.apply(lab.now, link(false)).unwrap();
+    lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
+    let deadline = lab.settle();
+    assert!(deadline > lab.now, "nothing can be done about it now");
+    assert!(lab.sent(0).is_empty());
+    lab.advance(us(10));
+    lab.switch.apply(lab.now, link(true)).unwrap();
+    lab.settle();
+    // 90 us are left, 1,757.8 quanta.
+    assert_eq!(times(&mut lab, 0), [1_758]);
+    lab.check();
+}
+
+#[test]
 fn without_a_proxy_messages_are_data() {
     let mut lab = lab(&plan(3));
     lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
