@@ -23,6 +23,10 @@ const NEARLY: u128 = 75;
 pub struct MacsecSummary {
     /// The cipher suite, as files name it.
     pub cipher_suite: String,
+    /// Whose AES-GCM its associations have: a crypto device's, by its driver's name, or `aws-lc-rs`.
+    pub cipher: String,
+    /// Associations that have `aws-lc-rs`'s all the same, as the device had no room for their keys.
+    pub cipher_declined: u32,
     /// What was counted for no channel. Names that begin with a capital are those of 802.1AE-2018 10.7.
     pub counters: Counters,
     /// The channel that the port sends on.
@@ -99,6 +103,8 @@ impl MacsecSummary {
         };
         Self {
             cipher_suite: of.suite.name().to_owned(),
+            cipher: of.cipher.to_owned(),
+            cipher_declined: of.declined,
             counters: named(secy_counters(&of.counters)),
             transmit: TransmitSummary {
                 sci: of.transmit.sci.to_string(),
@@ -244,6 +250,7 @@ fn associations<'a>(ports: impl Iterator<Item = (&'a str, &'a MacsecSummary)>) -
     let mut t = Table::new([
         ("macsec", Left),
         ("suite", Left),
+        ("cipher", Left),
         ("channel", Left),
         ("way", Left),
         ("an", Right),
@@ -253,8 +260,8 @@ fn associations<'a>(ports: impl Iterator<Item = (&'a str, &'a MacsecSummary)>) -
     let pn = |pn: Option<u64>| pn.map_or_else(|| "used up".to_owned(), count);
     for (port, s) in ports {
         let mut row = |sci: &str, way: &str, an: String, next: String, state: String| {
-            let (port, suite) = (port.to_owned(), s.cipher_suite.clone());
-            t.row([port, suite, sci.to_owned(), way.to_owned(), an, next, state]);
+            let (port, suite, cipher) = (port.to_owned(), s.cipher_suite.clone(), s.cipher.clone());
+            t.row([port, suite, cipher, sci.to_owned(), way.to_owned(), an, next, state]);
         };
         let none =
             |row: &mut dyn FnMut(&str, &str, String, String, String), sci: &str, way: &str| {
@@ -318,9 +325,9 @@ mod tests {
         let mut receive = [None; crate::secure::SecyPlan::CHANNELS_MAX];
         receive[0] = Some(received);
         SecySnapshot {
-            cipher: "aws-lc",
-            declined: 0,
             suite,
+            cipher: "aws-lc-rs",
+            declined: 0,
             counters: SecyCounters { in_pause_plain: 3, ..SecyCounters::default() },
             transmit: TransmitSnapshot {
                 sci: sci(1),
