@@ -62,6 +62,8 @@ const BURSTS_MAX: usize = 4;
 const MACSEC: [u8; 2] = [0x88, 0xe5];
 const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
 
+const _: () = assert!(MACSEC[0] == MAC_CONTROL[0], "`concerns` looks at one octet first");
+
 impl<P: Port> Secured<P> {
     /// `port` with the `SecY` of `plan`, or as it is.
     ///
@@ -245,6 +247,13 @@ impl<F: Frame> Entity<F> {
     /// Takes the frames from `before` on out of `out` that are not let through.
     #[inline]
     fn admit(&mut self, out: &mut Burst<F>, before: usize) {
+        if self.data || out[before..].iter().any(|frame| concerns(frame.head())) {
+            self.admit_each(out, before);
+        }
+    }
+
+    #[inline(never)]
+    fn admit_each(&mut self, out: &mut Burst<F>, before: usize) {
         let mut kept = before;
         for at in before..out.len() {
             if self.passes(&mut out[at]) {
@@ -259,12 +268,7 @@ impl<F: Frame> Entity<F> {
     /// Whether a frame that came in is let through; it is plain then.
     #[inline]
     fn passes(&mut self, frame: &mut F) -> bool {
-        let ethertype = frame.head().get(12..14);
-        let is = |of: [u8; 2]| ethertype == Some(&of[..]);
-        if !self.data && !is(MACSEC) && !is(MAC_CONTROL) {
-            return true;
-        }
-        self.validates(frame)
+        (!self.data && !concerns(frame.head())) || self.validates(frame)
     }
 
     fn validates(&mut self, frame: &mut F) -> bool {
@@ -298,6 +302,14 @@ fn widen<'a, F: Frame>(secy: &mut Secy, frame: &'a mut F) -> Option<&'a mut [u8]
         secy.note_too_long();
     }
     room
+}
+
+/// Whether a frame that came in is the business of a `SecY` that does not protect data: nearly all are
+/// not, by the first octet of their EtherType.
+#[inline(always)]
+fn concerns(head: &[u8]) -> bool {
+    head.first_chunk::<14>()
+        .is_some_and(|h| h[12] == MACSEC[0] && [MACSEC[1], MAC_CONTROL[1]].contains(&h[13]))
 }
 
 impl<P: Port> Port for Secured<P> {
