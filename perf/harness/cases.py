@@ -2,7 +2,7 @@
 
 import tempfile
 
-from . import congestion, cost, cryptodev, frames, generate, headroom, instructions, secure, sim
+from . import cost, cryptodev, features, frames, generate, headroom, instructions, secure, sim
 from .contestants import Ovs, Sluice, SluiceSwitch, Testpmd, build
 from .machine import hugepages
 from .machine import two_cpus as _two_cpus
@@ -129,7 +129,8 @@ CASES = {
     "gen-pace": generate.pace,
     "responder": headroom.responder,
     "measuring": headroom.measuring,
-    "congestion": congestion.run,
+    "congestion": features.run,
+    "macsec-pfc": features.macsec,
     "secure": secure.run,
     "cryptodev": cryptodev.run,
     "sim": sim.run,

@@ -21,7 +21,7 @@ TOLERANCE = 0.10
 # Pipeline and frames in a burst: a burst of one shows what a poll costs besides its frames.
 RUNS = [("ports", 32), ("plain", 32), ("agents", 32), ("lossless", 32), ("plain", 1),
         ("agents", 1), ("lossless", 1), ("sfc-idle", 32), ("queued", 32),
-        ("sfc-64k", 32), ("stream", 32), ("sink", 32)]
+        ("sfc-64k", 32), ("macsec-pfc", 32), ("stream", 32), ("sink", 32)]
 
 # The difference between a run of so many polls and a run of twice as many is their frames' alone:
 # starting, learning and ending are the same in both.

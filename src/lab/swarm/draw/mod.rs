@@ -8,6 +8,7 @@ mod congested;
 mod forged;
 mod load;
 mod profile;
+mod protected;
 mod shape;
 mod trouble;
 
@@ -28,6 +29,9 @@ const RECOVERIES: Duration = Duration::from_secs(10);
 
 /// Draws what is done about congestion apart from what else there is.
 const ABOUT_CONGESTION: u64 = 0x5fc0_5fc0_5fc0_5fc0;
+
+/// Draws what links protect apart from what else there is.
+const ABOUT_MACSEC: u64 = 0x88e5_88e5_88e5_88e5;
 
 /// For how long forged messages can hold up what would have been done: each pause is no longer than
 /// what a host takes, 1 ms, and six times 200 come.
@@ -85,6 +89,11 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
         let switches = (1..=shape.switches).map(|n| format!("s{n}"));
         let nodes: Vec<String> = switches.chain(hosts).collect();
         lab.faults = trouble::faults(chance, &mut shape.links, &nodes);
+    }
+    let protects = &mut Chance::new(seed ^ ABOUT_MACSEC);
+    if protects.percent(20) {
+        let names = protected::links(protects, &mut shape.links);
+        lab.faults.extend(protected::attacks(protects, &names));
     }
     lab.links = shape.links;
     lab.profiles.insert(PROFILE.into(), drawn.profile);

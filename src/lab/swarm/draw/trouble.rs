@@ -31,7 +31,7 @@ pub(super) fn faults(chance: &mut Chance, links: &mut [Link], nodes: &[String]) 
 }
 
 /// What a link is called that has no name.
-fn name(link: &Link) -> String {
+pub(super) fn name(link: &Link) -> String {
     let end = |end: &Option<String>| end.clone().unwrap_or_default();
     format!("{}-{}", end(&link.from), end(&link.to))
 }

@@ -1,4 +1,4 @@
-"""What Source Flow Control and Congestion Isolation cost a frame: on, but idle, and with 65,536 flows."""
+"""What features cost a frame that are on: Source Flow Control and isolation, idle and with 65,536 flows; MACsec on pauses."""
 
 import resource
 import statistics
@@ -13,6 +13,7 @@ BURST = 32
 # Polls by job, for half a second and more each.
 POLLS = {
     "lossless": 150_000, "sfc-idle": 150_000, "refill": 300_000, "queued": 60_000, "sfc-64k": 60_000,
+    "macsec-pfc": 150_000,
 }
 
 
@@ -34,7 +35,7 @@ def _per_frame(steps, job):
     return (many - few) * 1e9 / (more - some)
 
 
-def _row(samples, subject, base, without, limit):
+def _row(case, samples, subject, base, without, limit):
     """The median ratio of neighbours in time, less what the bench itself takes."""
     def values(job):
         taken = samples[without] if without else [0] * len(samples[job])
@@ -43,17 +44,17 @@ def _row(samples, subject, base, without, limit):
     ours, theirs = values(subject), values(base)
     ratios = sorted(a / b for a, b in zip(ours, theirs))
     row = Row(
-        "congestion", subject, base, statistics.median(ours), statistics.median(theirs), "ns/frame",
+        case, subject, base, statistics.median(ours), statistics.median(theirs), "ns/frame",
         statistics.median(ratios), ratios[len(ratios) // 4], ratios[-1 - len(ratios) // 4],
         0, len(ratios), samples=samples,
     )
     return at_most(row, limit)
 
 
-def run(settings, gate, say):
-    """What SFC and CI cost a frame: on but idle, and where every frame is of another of 65,536 flows that congest."""
+def _samples(jobs, settings, gate, say):
+    """Nanoseconds per frame by job, taken in turn."""
     steps = build("steps", say)
-    samples = {job: [] for job in POLLS}
+    samples = {job: [] for job in jobs}
     for number in range(settings.rounds * SLICES):
         gate.wait()
         for job, taken in samples.items():
@@ -61,7 +62,20 @@ def run(settings, gate, say):
         say(f"slice {number + 1} of {settings.rounds * SLICES}: " + ", ".join(
             f"{job} {taken[-1]:.1f} ns" for job, taken in samples.items()
         ))
+    return samples
+
+
+def run(settings, gate, say):
+    """What SFC and CI cost a frame: on but idle, and where every frame is of another of 65,536 flows that congest."""
+    jobs = ["lossless", "sfc-idle", "refill", "queued", "sfc-64k"]
+    samples = _samples(jobs, settings, gate, say)
     return [
-        _row(samples, "sfc-idle", "lossless", None, 1.10),
-        _row(samples, "sfc-64k", "queued", "refill", 1.40),
+        _row("congestion", samples, "sfc-idle", "lossless", None, 1.10),
+        _row("congestion", samples, "sfc-64k", "queued", "refill", 1.40),
     ]
+
+
+def macsec(settings, gate, say):
+    """What MACsec on PFC alone costs a frame of data."""
+    samples = _samples(["lossless", "macsec-pfc"], settings, gate, say)
+    return [_row("macsec-pfc", samples, "macsec-pfc", "lossless", None, 1.05)]
