@@ -114,6 +114,7 @@ pub(super) struct MacsecInstall {
     /// The association, 0 to 3.
     pub(super) an: u8,
     /// The key, 32 or 64 hexadecimal digits.
+    #[serde(deserialize_with = "HexText::said")]
     pub(super) key: HexText,
     /// The packet number of the first frame sent, or the lowest accepted; 1 where this is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -33,6 +33,12 @@ impl HexText {
         &self.0
     }
 
+    /// Reads digits where values say by themselves what they are, as in JSON: a value of another kind is
+    /// then refused in words of ours, which do not quote it.
+    pub(crate) fn said<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_any(HexReader)
+    }
+
     /// The digits of a key.
     pub(crate) fn of(key: &Sak) -> Self {
         // As long as it gets, so that no shorter copy is left behind.
