@@ -7,7 +7,7 @@ use super::switches::Switches;
 use crate::config::raw::Macsec;
 use crate::config::{Cx, OWN, Place, SecuredPort, check_whole, name_channels, secy_plan};
 use crate::discovery::Role;
-use crate::secure::{Sci, SecyPlan};
+use crate::secure::{Sak, Sci, SecyPlan};
 use crate::sim::{NodeKind, NodePlan};
 use crate::units::Mac;
 
@@ -42,6 +42,7 @@ pub(super) fn name(
             both_ends(cx, &at, said);
         }
     }
+    let mut names = ShortNames::default();
     for link in &graph.links {
         let [a, b] = [link.a, link.b].map(|place| channel(end(switches, nodes, place)?));
         let mut named = [None, None];
@@ -54,6 +55,7 @@ pub(super) fn name(
         let at = if at.own.has("macsec") { at.key("macsec") } else { at.own.clone() };
         for plan in named.iter().flatten() {
             check_whole(cx, &at, plan);
+            names.add(cx, &at, plan);
         }
         match &named {
             [Some(a), Some(b)] => {
@@ -66,6 +68,33 @@ pub(super) fn name(
                             protects the other cannot read, and says nothing that the one demands";
                 cx.warn(&at, what);
             }
+        }
+    }
+}
+
+/// Under which keys of XPN suites and short names ports send, until two are found that share both.
+#[derive(Default)]
+struct ShortNames {
+    seen: Vec<(Sak, u32)>,
+    warned: bool,
+}
+
+impl ShortNames {
+    /// Each link counts its short names from 1, so links that share a key share nonces, too.
+    fn add(&mut self, cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
+        if self.warned || !plan.suite.is_xpn() {
+            return;
+        }
+        for sa in plan.transmit.iter().flatten() {
+            let sender = (sa.key.clone(), sa.ssci);
+            if self.seen.contains(&sender) {
+                let what = "another port sends with this key and this short name: with XPN two frames \
+                            under one nonce follow, which give away what they hide; give each link a \
+                            key of its own";
+                self.warned = true;
+                return cx.warn(at, what);
+            }
+            self.seen.push(sender);
         }
     }
 }

@@ -105,6 +105,22 @@ fn ends_that_cannot_understand_each_other_are_said() {
 }
 
 #[test]
+fn links_that_share_an_extended_key_are_said_once() {
+    let salt = "salt: e630e81a48de86a21c66fa6d";
+    for (hosts, suite, warned) in
+        [(3, "gcm-aes-xpn-128", 1), (1, "gcm-aes-xpn-128", 0), (3, "gcm-aes-128", 0)]
+    {
+        let salt = if suite.contains("xpn") { salt } else { "delay: {}" };
+        let (_, warnings) = nodes(&format!(
+            "topology: {{star: {{hosts: {hosts}}}}}\n\
+             defaults: {{links: {{macsec: {{cipher_suite: {suite}, key: '{KEY}', {salt}}}}}}}\n"
+        ));
+        let said = warnings.iter().filter(|w| w.contains("a key of its own"));
+        assert_eq!(said.count(), warned, "{warnings:?}");
+    }
+}
+
+#[test]
 fn headroom_of_a_secured_link_counts_its_frames_and_its_delays() {
     let given = |macsec: &str| {
         let text = format!(
