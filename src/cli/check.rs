@@ -388,9 +388,9 @@ mod tests {
         assert!(good && err.is_empty(), "{err}");
         for part in [
             "sfcmTransmitPriority                  7                     7                     0 to 7",
-            "sfcMonitoredQueues                    [4]",
-            "queue-map                             0,0,0,-5,4,0,0,0",
-            "above 39.1 KiB to 4, back at 4000 B, CIM above 39.1 KiB",
+            "sfcMonitoredQueues                    [2]",
+            "queue-map                             0,0,4,-3,0,0,0,0",
+            "above 39.1 KiB to 2, back at 4000 B, CIM above 39.1 KiB",
             "proxy accepts from switches: 10.0.0.0/8; from hosts: nobody",
             "server2  sfc_host  auto     -",
             "uplink   switch    auto     l2 to 02:00:00:00:00:fe",
@@ -404,11 +404,11 @@ mod tests {
             let all = view["objects"].as_array().unwrap();
             all.iter().find(|object| object["name"] == name).unwrap().clone()
         };
-        assert_eq!(object("sfcMonitoredQueues")["value"], serde_json::json!([4]));
+        assert_eq!(object("sfcMonitoredQueues")["value"], serde_json::json!([2]));
         assert_eq!(object("sfcmUDPPort")["range"], "49152 to 65535");
         assert_eq!(object("sfc.spacing")["unit"], "picoseconds");
         assert_eq!(object("sfc.streams")["writable"], false);
-        assert_eq!(view["queues"][0]["isolation"]["congesting_class"], 4);
+        assert_eq!(view["queues"][1]["isolation"]["congesting_class"], 2);
         assert_eq!(view["ports"][0]["locator"], "incast");
         let (_, out, _) = check(&[TOR, "--elsewhere", "--format", "json"]);
         assert!(!out.contains("congestion"), "{out}");

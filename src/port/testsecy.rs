@@ -1,10 +1,6 @@
 //! Plans of two `SecY`s that understand each other, for tests.
 
-use crate::secure::{
-    An, CipherSuite, ConfidentialityOffset, PfcAccept, ReceiveScPlan, SaPlan, Sak, Sci, SciForm,
-    SecyPlan, Validate,
-};
-use crate::time::Duration;
+use crate::secure::{CipherSuite, ReceiveScPlan, SaPlan, Sak, Sci, SecyPlan};
 use crate::units::Mac;
 
 /// An association with this key, from packet number 1 on.
@@ -18,24 +14,13 @@ pub(crate) fn secy(own: u8, peer: u8, data: bool) -> SecyPlan {
     let sci = |n| Sci { mac: Mac([2, 0, 0, 0xee, 0, n]), port: 1 };
     let only = |sa| [Some(sa), None, None, None];
     SecyPlan {
-        suite: CipherSuite::GcmAes128,
-        sci: sci(own),
-        sci_form: SciForm::Implied,
-        confidentiality: Some(ConfidentialityOffset::Zero),
         protect_data: data,
-        protect_pfc: true,
-        accept_pfc: PfcAccept::Protected,
-        validate: Validate::Strict,
-        replay_window: Some(0),
         uncontrolled: vec![0x88cc],
-        encoding: An::ALL[0],
         transmit: only(association(own + 100)),
-        rollover_at: None,
         receive: vec![ReceiveScPlan {
             sci: sci(peer),
             associations: only(association(peer + 100)),
         }],
-        tx_delay: Duration::ZERO,
-        rx_delay: Duration::ZERO,
+        ..SecyPlan::standard(CipherSuite::GcmAes128, sci(own))
     }
 }

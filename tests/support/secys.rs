@@ -1,7 +1,6 @@
 //! Plans of two `SecY`s that understand each other.
 
 use sluice::secure::*;
-use sluice::time::Duration;
 use sluice::units::Mac;
 
 /// The `SecY` at end `own` of a link whose other end is `peer`: pauses are protected and have to be,
@@ -13,21 +12,9 @@ pub fn secy(own: u8, peer: u8, data: bool) -> SecyPlan {
         [Some(SaPlan { key, pn: 1, ssci: 1, salt: [0; 12] }), None, None, None]
     };
     SecyPlan {
-        suite: CipherSuite::GcmAes128,
-        sci: sci(own),
-        sci_form: SciForm::Implied,
-        confidentiality: Some(ConfidentialityOffset::Zero),
         protect_data: data,
-        protect_pfc: true,
-        accept_pfc: PfcAccept::Protected,
-        validate: Validate::Strict,
-        replay_window: Some(0),
-        uncontrolled: vec![],
-        encoding: An::ALL[0],
         transmit: only(own),
-        rollover_at: None,
         receive: vec![ReceiveScPlan { sci: sci(peer), associations: only(peer) }],
-        tx_delay: Duration::ZERO,
-        rx_delay: Duration::ZERO,
+        ..SecyPlan::standard(CipherSuite::GcmAes128, sci(own))
     }
 }

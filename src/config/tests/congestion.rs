@@ -106,7 +106,7 @@ fn lives_are_centiseconds_unless_they_say_otherwise() {
 #[test]
 fn queue_maps_say_the_same_in_numbers_and_in_words() {
     let map = |said: &str| {
-        silent(&format!("congestion_isolation: {said}")).isolation.unwrap().machine.map
+        plan(&format!("congestion_isolation: {said}")).0.isolation.unwrap().machine.map
     };
     let words = map("{isolate: {3: 4, 5: 4}}");
     let class = TrafficClass::ALL;
@@ -118,6 +118,20 @@ fn queue_maps_say_the_same_in_numbers_and_in_words() {
     assert_eq!(map("{queue-map: {3: -5, 4: 4}}"), one);
     assert_eq!(map("{queue-map: {3: 1, 4: -1}, map_reading: pair}"), one);
     assert_eq!(QueueMap::new([0, 0, 0, -5, 4, 0, 0, 0], MapReading::Partner), Ok(one));
+}
+
+#[test]
+fn congesting_flows_that_go_before_the_others_are_said() {
+    let starve = "class 4 takes the congesting flows of class 3 and is strictly served before it";
+    let weight = "defaults: {queues: {3: {weight: 1}, 4: {weight: 1}}}";
+    for (sections, warned) in [
+        ("congestion_isolation: {isolate: {3: 4}}".into(), true),
+        ("congestion_isolation: {isolate: {3: 2}}".into(), false),
+        (format!("congestion_isolation: {{isolate: {{3: 4}}}}\n{weight}"), false),
+    ] {
+        let (_, warnings) = plan(&sections);
+        assert_eq!(warnings.iter().any(|w| w.contains(starve)), warned, "{sections} {warnings:?}");
+    }
 }
 
 #[test]

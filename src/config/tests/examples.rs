@@ -151,11 +151,11 @@ fn the_rack_isolates_first_and_then_tells_sources() {
     let plan = &file.plan.congestion;
     let (sfc, isolation) = (plan.sfc.as_ref().unwrap(), plan.isolation.as_ref().unwrap());
     let classes = TrafficClass::ALL;
-    assert_eq!(isolation.machine.map.congesting(classes[3]), Some(classes[4]));
+    assert_eq!(isolation.machine.map.congesting(classes[3]), Some(classes[2]));
     let watch = isolation.watches[0][3].unwrap();
     assert_eq!((watch.low.0, watch.cim_above.0), (4_000, 40_000));
-    assert_eq!((sfc.point.monitored_queues, sfc.point.patience), (0x10, Duration::from_micros(20)));
-    let targets: Vec<_> = sfc.monitors.iter().map(|port| port[4].unwrap().target.0).collect();
+    assert_eq!((sfc.point.monitored_queues, sfc.point.patience), (0x04, Duration::from_micros(20)));
+    let targets: Vec<_> = sfc.monitors.iter().map(|port| port[2].unwrap().target.0).collect();
     // What one port says of a queue stands in place of all that is said for the switch.
     assert_eq!(targets, [10_000, 10_000, 10_000, 10_000]);
     let kinds: Vec<_> = plan.ports.iter().map(|port| port.kind).collect();

@@ -7,6 +7,7 @@ use super::links::errors;
 use super::raw::{self, WhichName};
 use super::switches::{Profiles, Switches};
 use crate::buffer::{GroupKind, GroupPlan, Ledger};
+use crate::config::quantity::Span;
 use crate::config::{Cx, Place, ecn_plan, group_plan, object_value};
 use crate::sim::{Direction, Fault, FaultKind, LinkId, NodeId, Which};
 use crate::switch::managed::{self, At, Object};
@@ -194,10 +195,7 @@ fn forge(
         return cx.error(&at.key("octets"), what);
     }
     octets.resize(octets.len().max(FRAME_MIN), 0);
-    let times = cx.ranged(&at.key("times"), said.times.unwrap_or(1), (1, FLAPS_MAX), 1);
-    let every = said.every.map_or(FORGED_EVERY, |s| s.0);
-    for n in 0..u64::from(times) {
-        let when = when.saturating_add(every.saturating_mul(n));
+    for when in attacks(cx, at, when, (said.times, said.every)) {
         for direction in &directions {
             let octets = octets.clone().into_boxed_slice();
             push(when, FaultKind::Forge { direction: *direction, octets });
@@ -216,14 +214,23 @@ fn replay(
     let directions = directions(cx, at, around, &said.link, said.from.as_deref());
     let last = FaultKind::RECORDED - 1;
     let back = cx.ranged(&at.key("back"), said.back.unwrap_or(0), (0, last), 0);
-    let times = cx.ranged(&at.key("times"), said.times.unwrap_or(1), (1, FLAPS_MAX), 1);
-    let every = said.every.map_or(FORGED_EVERY, |s| s.0);
-    for n in 0..u64::from(times) {
-        let when = when.saturating_add(every.saturating_mul(n));
+    for when in attacks(cx, at, when, (said.times, said.every)) {
         for direction in &directions {
             push(when, FaultKind::Replay { direction: *direction, back });
         }
     }
+}
+
+/// When the frames of an attack arrive: so many, so far apart.
+fn attacks(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    first: Instant,
+    (times, every): (Option<u32>, Option<Span>),
+) -> impl Iterator<Item = Instant> + use<> {
+    let times = cx.ranged(&at.key("times"), times.unwrap_or(1), (1, FLAPS_MAX), 1);
+    let every = every.map_or(FORGED_EVERY, |s| s.0);
+    (0..u64::from(times)).map(move |n| first.saturating_add(every.saturating_mul(n)))
 }
 
 /// Octets from their hexadecimal digits; nothing if there is anything else.

@@ -11,6 +11,7 @@ use crate::config::resolve::by_number;
 use crate::congestion::isolation::{
     CimRepeat, CimType, Dialect, IsolationError, IsolationPlan, MapReading, Peer, QueueMap, Watch,
 };
+use crate::schedule::ClassPlan;
 use crate::switch::{CongestionIsolationPlan, IsolationPoint};
 use crate::units::{Bytes, PRIORITIES, PortId, TrafficClass};
 use crate::wire::cim;
@@ -46,6 +47,7 @@ pub fn isolation<'m>(
         );
         cx.error(&at.key("max-ci-peer-entries"), what);
     }
+    check_order(cx, at, &machine, around.drafts);
     let cim_tx_priority = priority(cx, &priority_at, raw.cim_tx_priority, PRIORITY_DEFAULT);
     CongestionIsolationPlan {
         cim_tx_priority,
@@ -56,6 +58,25 @@ pub fn isolation<'m>(
         peers,
         dialect: dialect(&raw.dialect),
         machine,
+    }
+}
+
+/// Says so where congesting flows go before those that they congest, which then starve.
+fn check_order(cx: &mut Cx, at: &Place<'_>, machine: &IsolationPlan, drafts: &[Draft<'_>]) {
+    for from in TrafficClass::ALL {
+        let Some(to) = machine.map.congesting(from) else { continue };
+        let overtakes = |draft: &Draft<'_>| {
+            let [from_is, to_is] = [from, to].map(|c| draft.plan.schedule.classes[c.index()]);
+            to_is == ClassPlan::Strict && (to > from || from_is != ClassPlan::Strict)
+        };
+        if drafts.iter().any(overtakes) {
+            let what = format!(
+                "class {to} takes the congesting flows of class {from} and is strictly served before \
+                 it, so they starve the flows beside them; let a class below {from} take them, or give \
+                 both queues a `weight`"
+            );
+            cx.warn(at, what);
+        }
     }
 }
 

@@ -133,7 +133,7 @@ fn what_nobody_would_hear_of_is_said() {
         ("sfc: {sfcMasterEnable: false}", "obey: auto", "udp"),
         ("qcn: {}", "qcn: {}", "udp"),
         ("fast_cnp: {}", "obey: auto", "roce"),
-        ("congestion_isolation: {isolate: {3: 4}}", "obey: auto", "udp"),
+        ("congestion_isolation: {isolate: {3: 2}}", "obey: auto", "udp"),
     ] {
         assert_eq!(lab(profile, host, transport), Vec::<String>::new(), "{profile}");
     }
