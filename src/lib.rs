@@ -3,7 +3,7 @@
 //! The library is built in layers; a module uses those above it in this list and knows nothing of
 //! those below (`tests/layering.rs` holds the imports to it):
 //!
-//! - L0 [`units`], [`time`]: numbers with their meaning.
+//! - L0 [`units`], [`time`], [`verdict`]: numbers with their meaning, results of checks.
 //! - L1 [`wire`]: one file per frame format. [`buffer`], [`pfc`], [`schedule`], [`congestion`],
 //!   [`headroom`], [`discovery`]: machines that take time as an argument and never see a frame.
 //! - L2 [`frame`], [`port`], [`world`], [`stats`]: what a world has to provide.
@@ -37,5 +37,6 @@ pub mod switch;
 pub mod tester;
 pub mod time;
 pub mod units;
+pub mod verdict;
 pub mod wire;
 pub mod world;

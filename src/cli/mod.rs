@@ -1,7 +1,7 @@
 //! The commands. Results go to standard output, everything else to standard error.
 //!
 //! A command is a module with `Args` (clap's) and `run`, and a line in `Command`. `run` returns
-//! the exit status of its verdict: 0 good, 1 bad. An error is bad input, status 2, where it was
+//! the exit status of its verdict ([`Verdict::exit_status`]). An error is bad input, status 2, where it was
 //! made by [`bad_input`]; any other means that the machine lacks something, status 3.
 
 pub mod check;
@@ -31,8 +31,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tracing_subscriber::EnvFilter;
 
-/// The exit status of a bad verdict.
-const BAD_VERDICT: u8 = 1;
+use crate::verdict::Verdict;
+
 /// The exit status of bad input; clap's own for bad arguments.
 const BAD_INPUT: u8 = 2;
 /// The exit status when the machine lacks something.
@@ -52,8 +52,9 @@ EXAMPLES:
   sluice headroom compare --rate 100G --length 100m  what a cable needs, by every model
 
 EXIT STATUS:
-  0  the verdict is good        2  the input is bad (a file, a field, an argument)
-  1  the verdict is bad         3  the machine lacks something (memory, rights, DPDK)";
+  0  PASS                       3  the machine lacks something (memory, rights, DPDK)
+  1  FAIL                       4  INCONCLUSIVE (interrupted, CPU preempted) or not judged
+  2  the input is bad (a file, a field, an argument)";
 
 /// A lossless-Ethernet lab: software switch, traffic generator and measuring instrument on DPDK.
 #[derive(Parser, Debug)]
@@ -116,10 +117,16 @@ pub fn bad_input(error: impl Into<anyhow::Error>) -> anyhow::Error {
     BadInput(error.into()).into()
 }
 
-/// The status of a verdict.
+/// The status of a verdict that is either PASS or FAIL.
 #[must_use]
 pub fn verdict(good: bool) -> ExitCode {
-    if good { ExitCode::SUCCESS } else { ExitCode::from(BAD_VERDICT) }
+    exit(Verdict::of(good))
+}
+
+/// The status of any verdict.
+#[must_use]
+pub fn exit(verdict: Verdict) -> ExitCode {
+    ExitCode::from(verdict.exit_status())
 }
 
 /// Reads an address with a port; a port alone is on the loopback.

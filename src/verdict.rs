@@ -1,0 +1,155 @@
+//! The result of a check, in every report and exit status.
+//!
+//! A PASS is a promise: the check looked, could see everything that it judges, and found nothing
+//! wrong. Anything less has a variant with a different name, so that a reader never mistakes "could
+//! not see" for "was fine".
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Result of one check, or of several taken together by [`Verdict::of_all`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Everything that the check judges was seen, and held.
+    Pass,
+    /// The check does not apply, or could not see what it judges. The detail beside it says why.
+    NotJudged,
+    /// The measurement was disturbed (a starved thread, an interruption), so neither PASS nor FAIL
+    /// can be said. Repeating the run may help.
+    Inconclusive,
+    /// Something that was required did not hold.
+    Fail,
+}
+
+impl Verdict {
+    /// `Pass` if `held`, else `Fail`.
+    #[must_use]
+    pub const fn of(held: bool) -> Self {
+        if held { Self::Pass } else { Self::Fail }
+    }
+
+    /// The verdict of several checks together: `Fail` if any failed, else `Inconclusive` if any was,
+    /// else `Pass` if any passed. Without a single pass it is `NotJudged`, so no check at all is
+    /// never a pass.
+    pub fn of_all(checks: impl IntoIterator<Item = Self>) -> Self {
+        let (mut worst, mut passed) = (Self::NotJudged, false);
+        for check in checks {
+            passed |= check == Self::Pass;
+            worst = worst.max(check);
+        }
+        if worst == Self::NotJudged && passed { Self::Pass } else { worst }
+    }
+
+    /// Whether this is `Pass`.
+    #[must_use]
+    pub const fn is_pass(self) -> bool {
+        matches!(self, Self::Pass)
+    }
+
+    /// Whether this is `Fail`.
+    #[must_use]
+    pub const fn is_fail(self) -> bool {
+        matches!(self, Self::Fail)
+    }
+
+    /// The word in tables.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::NotJudged => "not judged",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::Fail => "FAIL",
+        }
+    }
+
+    /// The word in JSON, as serde writes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::NotJudged => "not_judged",
+            Self::Inconclusive => "inconclusive",
+            Self::Fail => "fail",
+        }
+    }
+
+    /// The process's exit status: 0 for `Pass`, 1 for `Fail`, 4 for the other two, because a script
+    /// must not take "not known" for either. 2 and 3 mean bad input and a machine that lacks
+    /// something.
+    #[must_use]
+    pub const fn exit_status(self) -> u8 {
+        match self {
+            Self::Pass => 0,
+            Self::Fail => 1,
+            Self::NotJudged | Self::Inconclusive => 4,
+        }
+    }
+
+    /// The line under a table of checks, such as `PASS: 2 of 2 checks` or
+    /// `FAIL: 1 of 3 checks; 1 not judged`. The count is of the checks with the verdict named first.
+    pub fn summary(checks: impl IntoIterator<Item = Self>) -> String {
+        let checks: Vec<Self> = checks.into_iter().collect();
+        let whole = Self::of_all(checks.iter().copied());
+        let count = |wanted| checks.iter().filter(|check| **check == wanted).count();
+        let noun = if checks.len() == 1 { "check" } else { "checks" };
+        let mut line = match checks.len() {
+            0 => return "not judged: no checks were requested".into(),
+            n => format!("{}: {} of {n} {noun}", whole.label(), count(whole)),
+        };
+        for other in [Self::Inconclusive, Self::NotJudged] {
+            if other != whole && count(other) > 0 {
+                line += &format!("; {} {}", count(other), other.label().to_lowercase());
+            }
+        }
+        line
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.label())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verdict::{self, Fail, Inconclusive, NotJudged, Pass};
+
+    #[test]
+    fn the_worst_check_decides_and_none_at_all_is_no_pass() {
+        let all = |checks: &[Verdict]| Verdict::of_all(checks.iter().copied());
+        assert_eq!(all(&[]), NotJudged);
+        assert_eq!(all(&[NotJudged, NotJudged]), NotJudged);
+        assert_eq!(all(&[Pass, NotJudged]), Pass);
+        assert_eq!(all(&[NotJudged, Pass, Pass]), Pass);
+        assert_eq!(all(&[Pass, Inconclusive]), Inconclusive);
+        assert_eq!(all(&[Inconclusive, Fail, Pass]), Fail);
+    }
+
+    #[test]
+    fn only_a_pass_exits_with_0() {
+        assert_eq!([Pass, Fail, NotJudged, Inconclusive].map(Verdict::exit_status), [0, 1, 4, 4]);
+    }
+
+    #[test]
+    fn the_summary_counts_what_it_names() {
+        assert_eq!(Verdict::summary([Pass, Pass]), "PASS: 2 of 2 checks");
+        assert_eq!(Verdict::summary([Pass]), "PASS: 1 of 1 check");
+        assert_eq!(Verdict::summary([Pass, NotJudged]), "PASS: 1 of 2 checks; 1 not judged");
+        assert_eq!(
+            Verdict::summary([Fail, Inconclusive, Pass]),
+            "FAIL: 1 of 3 checks; 1 inconclusive"
+        );
+        assert_eq!(Verdict::summary([]), "not judged: no checks were requested");
+    }
+
+    #[test]
+    fn json_and_name_agree() {
+        for verdict in [Pass, NotJudged, Inconclusive, Fail] {
+            assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.name());
+        }
+    }
+}
