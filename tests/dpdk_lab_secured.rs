@@ -60,7 +60,7 @@ fn protected_links_do_the_same_in_both_worlds() {
         let exact = lab::run(&plan, World::Virtual, Options::default(), |_| ()).unwrap().outcome;
         let real = real::run(&eal, &plan, RealOptions::default(), |_| ()).unwrap().outcome();
         let seen = |outcome: &Outcome| {
-            assert!(outcome.is_good(), "{}: {:#?}", outcome.world, outcome.checks);
+            assert!(outcome.is_pass(), "{}: {:#?}", outcome.world, outcome.checks);
             assert_eq!(outcome.line_losses.secy, 0, "{}", outcome.world);
             assert!(outcome.pauses.received_xoffs > 0, "{}", outcome.world);
             outcome.flows.iter().map(|flow| flow.rx_frames).collect::<Vec<_>>()

@@ -49,7 +49,7 @@ fn a_generators_file(eal: &Eal) {
     let exact = lab::run(&plan, World::Virtual, Options::default(), |_| ()).unwrap().outcome;
     let real = real::run(eal, &plan, RealOptions::default(), |_| ()).unwrap().outcome();
     let received = |outcome: &Outcome| {
-        assert!(outcome.is_good(), "{}: {:#?}", outcome.world, outcome.checks);
+        assert!(outcome.is_pass(), "{}: {:#?}", outcome.world, outcome.checks);
         let tester = outcome.tester.as_ref().unwrap();
         let paused = tester.ports[0].priorities.iter().filter(|p| p.transitions > 0);
         assert_eq!(paused.map(|p| p.priority).collect::<Vec<_>>(), [3], "{}", outcome.world);
@@ -227,7 +227,7 @@ record: {{sample_every: 10us}}
     }
     let names: Vec<_> = lab.real.0.checks.iter().map(|check| check.name.as_str()).collect();
     assert_eq!(names, ["conservation", "lossless"], "the others are not given a verdict");
-    assert!(lab.real.0.is_good() && lab.real.0.flows[0].rx_frames == 100);
+    assert!(lab.real.0.is_pass() && lab.real.0.flows[0].rx_frames == 100);
 
     let (plan, _) = parse("big", &format!("{RACK}\ntopology: {{star: {{hosts: 40}}}}\n")).unwrap();
     let refused = real::run(eal, &plan, RealOptions::default(), |_| {}).unwrap_err();

@@ -49,7 +49,7 @@ fn the_table_has_a_row_for_each_variant_with_the_numbers_of_the_json() {
     let found = json(&dir, &["tiny.yaml"]);
     let runs = found["runs"].as_array().unwrap();
     let names: Vec<_> = runs.iter().map(|run| run["variant"].as_str().unwrap()).collect();
-    assert_eq!((names, &found["verdict"]), (vec!["deep", "shallow"], &"good".into()));
+    assert_eq!((names, &found["verdict"]), (vec!["deep", "shallow"], &"pass".into()));
     let output = sluice(&dir, &["tiny.yaml"]);
     let (table, told) = (text(&output.stdout), text(&output.stderr));
     for run in runs {
@@ -57,8 +57,8 @@ fn the_table_has_a_row_for_each_variant_with_the_numbers_of_the_json() {
         let row = table.lines().find(|line| line.starts_with(&format!("tiny  {variant}"))).unwrap();
         let fct = &run["figures"]["fct"];
         assert_eq!(fct["messages"], 9);
-        assert!(row.contains(" Gb/s ") && row.ends_with("good"), "{row}");
-        assert!(told.contains(&format!("tiny {variant}: good")), "{told}");
+        assert!(row.contains(" Gb/s ") && row.ends_with("PASS"), "{row}");
+        assert!(told.contains(&format!("tiny {variant}: PASS")), "{told}");
         let p99 = fct["p99_ns"].as_f64().unwrap() / 1e3;
         let cell = row.split_whitespace().nth(4).unwrap().trim_end_matches("us");
         assert!((cell.parse::<f64>().unwrap() - p99).abs() < 0.01, "{p99} in {row}");
@@ -97,8 +97,8 @@ fn a_failed_check_is_named_and_bad_input_is_told_before_anything_runs() {
     let output = sluice(&dir, &["asks.yaml"]);
     assert_eq!(output.status.code(), Some(1));
     let table = text(&output.stdout);
-    assert!(table.contains("FAILED  tiny deep: marks: marks is 0, expected at least 1"), "{table}");
-    assert!(table.ends_with("bad: checks of 1 of 2 runs FAILED\n"), "{table}");
+    assert!(table.contains("FAIL  tiny deep: marks: marks is 0, expected at least 1"), "{table}");
+    assert!(table.ends_with("FAIL: 1 of 2 runs\n"), "{table}");
     dir.write("tiny.yaml", LAB);
     dir.write("broken.yaml", &LAB.replace("deep: {}", "deep: {duration: 0s}"));
     let cases: [(&[&str], &str); 3] = [
@@ -128,7 +128,7 @@ fn the_page_shows_every_variant_and_needs_nothing_else() {
         "Gb/s",
         "queue depth (kB)",
         "sluice run tiny.yaml --world virtual",
-        "the checks of all runs were passed",
+        "PASS: 2 of 2 runs",
     ] {
         assert!(page.contains(part), "{part}");
     }

@@ -59,7 +59,7 @@ fn the_same_seed_gives_the_same_results_and_another_way_to_show_them_the_same_nu
     dir.write("tiny.yaml", LAB);
     let once = json(&dir, "tiny.yaml", &[]);
     assert_eq!(once, json(&dir, "tiny.yaml", &["--report", "out.html"]));
-    assert_eq!(once["verdict"], "good");
+    assert_eq!(once["verdict"], "pass");
     assert_eq!(once["flows"].as_array().unwrap().len(), 3);
     let table = sluice(&dir, &["tiny.yaml"]);
     let table = text(&table.stdout);
@@ -158,8 +158,8 @@ fn bad_input_and_a_missing_world_have_their_own_exit_status() {
     let asked = LAB.replace("at_least: 1}", "at_most: 0}");
     dir.write("asks.yaml", &asked);
     let output = sluice(&dir, &["asks.yaml"]);
-    assert_eq!(output.status.code(), Some(1), "a check that is not good");
-    assert!(text(&output.stdout).contains("FAILED  pauses.received_xoffs"));
+    assert_eq!(output.status.code(), Some(1), "a check that failed");
+    assert!(text(&output.stdout).contains("FAIL  pauses.received_xoffs"));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn the_report_is_one_page_that_needs_nothing_else() {
         "throughput (Gb/s)",
         "latency (logarithmic)",
         "aria-label=\"Pauses over time",
-        "all 8 checks were passed",
+        "PASS: 8 of 8 checks",
     ] {
         assert!(page.contains(part), "{part}");
     }

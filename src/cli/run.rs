@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 
-use super::{Format, bad_input, quoted, verdict};
+use super::{Format, bad_input, exit, quoted};
 use crate::config::quantity::Span;
 use crate::lab::{self, LabFile, LabPlan, Options, Run, World};
 use crate::report::{self, Report};
@@ -32,8 +32,8 @@ EXAMPLES:
   sluice run LAB.yaml --variant pfc                          one of a lab's variants
 
 In the virtual world the same file and seed give the same trace hash, to the picosecond, on every
-machine. The real one says what it does not have of a lab. Exit status 0 says that all checks of the
-lab are good, 1 that one is not.";
+machine. The real one says what it does not have of a lab. Exit status 0: PASS, no check failed and at
+least one passed. 1: a check failed. 4: inconclusive, or no check could be judged.";
 
 /// Run a lab file: nodes, links, flows, faults and checks, in exact virtual time or on real rings.
 #[derive(Args, Clone, Debug)]
@@ -93,7 +93,7 @@ struct Job {
     alone: bool,
 }
 
-/// Runs the labs and prints their results. Exit status 1 says that a check is not good.
+/// Runs the labs and prints their results. The exit status is the verdict's.
 ///
 /// # Errors
 /// What is wrong with a file or an argument, or that there is no such world here.
@@ -123,7 +123,7 @@ fn run_one(args: &RunArgs, plan: &mut LabPlan) -> Result<ExitCode> {
         Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&run.outcome)?)?,
         Format::Table => write!(out, "{}", report::lab_text(&run.outcome))?,
     }
-    Ok(verdict(run.outcome.is_good()))
+    Ok(exit(run.outcome.verdict))
 }
 
 /// What there is to run, each with what the arguments change. All files are read before anything

@@ -11,9 +11,10 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::{Format, bad_input, verdict};
+use super::{Format, bad_input, exit};
 use crate::lab::swarm::{self, Failed, Failure, Shrunk, Summary, Swarm};
 use crate::report::{Align, Table, count};
+use crate::verdict::Verdict;
 
 const EXAMPLES: &str = "\
 EXAMPLES:
@@ -22,8 +23,8 @@ EXAMPLES:
   sluice swarm --seed 7 --count 1            the one lab of a seed that was reported
   sluice swarm --replay failed/swarm-7.yaml  a lab file, judged as the swarm judges
 
-The same seed and count give the same swarm, whatever the number of jobs. Exit status 0 says that
-no lab failed, 1 that one did.";
+The same seed and count give the same swarm, whatever the number of jobs. Exit status 0: PASS,
+no lab failed. 1: FAIL, one did.";
 
 /// For how long a failure is made small.
 const SHRINKING: StdDuration = StdDuration::from_secs(60);
@@ -57,7 +58,7 @@ pub struct SwarmArgs {
 /// What is printed as JSON.
 #[derive(Serialize)]
 struct Results<'a> {
-    verdict: &'static str,
+    verdict: Verdict,
     #[serde(flatten)]
     summary: &'a Summary,
     kept: Vec<Kept>,
@@ -96,7 +97,7 @@ pub fn run(args: &SwarmArgs) -> Result<ExitCode> {
     let kept = keep(args, &summary);
     std::panic::set_hook(hook);
     print(args, &summary, kept?)?;
-    Ok(verdict(summary.is_good()))
+    Ok(exit(summary.verdict()))
 }
 
 /// Runs one lab file.
@@ -107,13 +108,13 @@ fn replay(file: &Path) -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     let frames = count(trial.frames);
     match trial.failure() {
-        None => writeln!(out, "good: {frames} frames, trace {:016x}", trial.trace_hash)?,
+        None => writeln!(out, "PASS: {frames} frames, trace {:016x}", trial.trace_hash)?,
         Some(Failure { check, detail }) => {
-            writeln!(out, "{check}: {detail}")?;
+            writeln!(out, "FAIL: {check}: {detail}")?;
             writeln!(out, "{frames} frames, trace {:016x}", trial.trace_hash)?;
         }
     }
-    Ok(verdict(trial.failures.is_empty()))
+    Ok(exit(trial.verdict()))
 }
 
 /// Makes failures small and writes them to files.
@@ -152,8 +153,7 @@ fn text(failed: &Failed, shrunk: &Shrunk, file: &Path) -> String {
 fn print(args: &SwarmArgs, summary: &Summary, kept: Vec<Kept>) -> Result<()> {
     let mut out = std::io::stdout().lock();
     if args.format == Format::Json {
-        let verdict = if summary.is_good() { "good" } else { "bad" };
-        let results = Results { verdict, summary, kept };
+        let results = Results { verdict: summary.verdict(), summary, kept };
         writeln!(out, "{}", serde_json::to_string_pretty(&results)?)?;
         return Ok(());
     }

@@ -57,7 +57,7 @@ fn one_frame_gives_the_latency_of_its_way() {
     ];
     let outcome = run_it(&plan);
     assert_eq!(outcome.flows[0].fct_ns, Some(Nanos(latency)));
-    assert!(outcome.is_good(), "{:#?}", outcome.checks);
+    assert!(outcome.is_pass(), "{:#?}", outcome.checks);
     assert!(outcome.done && outcome.pauses == PauseOutcome::default());
 }
 
@@ -76,7 +76,7 @@ fn an_incast_pauses_its_senders_and_fills_the_link() {
         value("pauses.xoffs", Expectation { at_least: Some(4.0), ..Expectation::default() }),
     ]);
     let outcome = run_it(&plan);
-    assert!(outcome.is_good(), "{:#?}", outcome.checks);
+    assert!(outcome.is_pass(), "{:#?}", outcome.checks);
     let p = &outcome.pauses;
     assert!(p.first_ns < p.first_received_ns && p.received_xoffs == p.xoffs, "{p:?}");
     assert!(p.xoffs == p.xons && p.longest_ns.0 > Duration::ZERO && p.frames_sent >= 2 * p.xoffs);
@@ -127,8 +127,8 @@ fn too_little_headroom_is_told_to_the_frame() {
         value("first_drop.reason", exactly(0.0)),
     ]);
     let outcome = run_it(&plan);
-    assert!(outcome.lossless_drops > 0 && !outcome.is_good());
-    let bad = outcome.checks.iter().filter(|check| !check.verdict.is_good());
+    assert!(outcome.lossless_drops > 0 && !outcome.is_pass());
+    let bad = outcome.checks.iter().filter(|check| !check.verdict.is_pass());
     let bad: Vec<_> = bad.map(|check| check.name.as_str()).collect();
     assert_eq!(bad, ["lossless", "first_drop.reason"], "{:#?}", outcome.checks);
     assert_eq!(outcome.checks.last().unwrap().detail, "first_drop.reason is no number");
@@ -149,7 +149,7 @@ fn a_line_that_is_idle_while_frames_wait_makes_the_verdict_bad() {
     let star::Parts { receiver, .. } = star::parts(&mut plan);
     receiver.pauses.push(PausePlan { ask: pfc, start, every, frames: 1 });
     plan.checks = all_checks();
-    assert!(run_it(&plan).is_good());
+    assert!(run_it(&plan).is_pass());
     // The switch takes the pause for the longest that there is, 336 us, and is looked at every 10.
     let deaf = |network: &mut Network<_>| {
         let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(0)) else { unreachable!() };
@@ -157,11 +157,11 @@ fn a_line_that_is_idle_while_frames_wait_makes_the_verdict_bad() {
         port.sabotage(Sabotage::NeverExpire);
     };
     let run = virtual_run::run_changed(&plan, Options::default(), deaf, |_| {}).unwrap();
-    let bad = run.outcome.checks.iter().filter(|check| !check.verdict.is_good());
+    let bad = run.outcome.checks.iter().filter(|check| !check.verdict.is_pass());
     let bad: Vec<_> = bad.map(|check| (check.name.as_str(), check.detail.as_str())).collect();
     let [("work_conserving", detail)] = bad[..] else { panic!("{bad:#?}") };
     assert!(detail.contains("s:to_r is idle and nobody pauses it"), "{detail}");
-    assert!(!run.outcome.is_good());
+    assert!(!run.outcome.is_pass());
 }
 
 #[test]

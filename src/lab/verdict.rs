@@ -6,23 +6,14 @@ use serde_json::Value;
 use super::path::find;
 use super::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
 use crate::sim::check::{self, Finding};
-
-/// Whether something is as it should be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// It is.
-    Good,
-    /// It is not.
-    Bad,
-}
+use crate::verdict::Verdict;
 
 /// A check and what it found.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CheckOutcome {
     /// Its name in the lab.
     pub name: String,
-    /// Whether the lab passed it.
+    /// The result; the detail says why, where it is neither PASS nor FAIL.
     pub verdict: Verdict,
     /// What was found, in a sentence.
     pub detail: String,
@@ -31,26 +22,16 @@ pub struct CheckOutcome {
     pub source: Option<String>,
 }
 
-impl Verdict {
-    /// Good if `good`.
-    #[must_use]
-    pub const fn of(good: bool) -> Self {
-        if good { Self::Good } else { Self::Bad }
+impl CheckOutcome {
+    /// The outcome of a check.
+    pub(super) fn new(check: &Check, verdict: Verdict, detail: String) -> Self {
+        let (name, source) = (check.name.clone(), check.source.clone());
+        Self { name, verdict, detail, source }
     }
 
-    /// Whether it is good.
-    #[must_use]
-    pub const fn is_good(self) -> bool {
-        matches!(self, Self::Good)
-    }
-
-    /// Its name in results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Good => "good",
-            Self::Bad => "bad",
-        }
+    /// A check that cannot be judged, for this reason.
+    pub(super) fn not_judged(check: &Check, why: impl Into<String>) -> Self {
+        Self::new(check, Verdict::NotJudged, why.into())
     }
 }
 
@@ -62,7 +43,7 @@ pub(super) fn outcome(
     results: &Value,
 ) -> CheckOutcome {
     let of = |asked: &[check::Check]| of_findings(findings, asked);
-    let (good, detail) = match &check.kind {
+    let (verdict, detail) = match &check.kind {
         CheckKind::Conservation => of(&[check::Check::Frames, check::Check::Cells]),
         CheckKind::LosslessDelivery => of(&[check::Check::Lossless]),
         CheckKind::PauseLegality => of(&[check::Check::PauseLegality, check::Check::PausesTold]),
@@ -76,34 +57,32 @@ pub(super) fn outcome(
             fairness(results, &names, *tolerance)
         }
     };
-    let verdict = Verdict::of(good);
-    CheckOutcome { name: check.name.clone(), verdict, detail, source: check.source.clone() }
+    CheckOutcome::new(check, verdict, detail)
 }
 
-/// What checkers found: all of it if all is good, else what is not.
-fn of_findings(findings: &[Finding], asked: &[check::Check]) -> (bool, String) {
+/// The verdict of several checkers together, and the details of those that decided it.
+fn of_findings(findings: &[Finding], asked: &[check::Check]) -> (Verdict, String) {
     let found: Vec<&Finding> = findings.iter().filter(|f| asked.contains(&f.check)).collect();
-    let is_bad = |f: &&Finding| f.verdict == check::Verdict::Bad;
-    let good = !found.iter().any(is_bad);
-    let told = found.into_iter().filter(|f| good || is_bad(f)).map(|f| match f.verdict {
-        check::Verdict::Excused => format!("by a planned fault: {}", f.detail),
-        check::Verdict::Good | check::Verdict::Bad => f.detail.clone(),
-    });
-    (good, told.collect::<Vec<_>>().join("; "))
+    // Half of a check not judged is a check not judged.
+    let verdict = found.iter().map(|f| f.verdict).max().unwrap_or(Verdict::NotJudged);
+    let said = found.into_iter().filter(|f| f.verdict == verdict).map(|f| f.detail.clone());
+    (verdict, said.collect::<Vec<_>>().join("; "))
 }
 
-fn value(results: &Value, path: &str, expect: &Expectation) -> (bool, String) {
+fn value(results: &Value, path: &str, expect: &Expectation) -> (Verdict, String) {
     let found = match find(results, path) {
         Ok(Value::Bool(b)) => f64::from(u8::from(*b)),
-        Ok(Value::Null) => return (false, format!("{path} has no value: it never happened")),
+        Ok(Value::Null) => {
+            return (Verdict::Fail, format!("{path} has no value: it never happened"));
+        }
         // What a list or an object comes to is how much there is in it.
         Ok(Value::Array(list)) => list.len() as f64,
         Ok(Value::Object(fields)) => fields.len() as f64,
         Ok(v) => match v.as_f64() {
             Some(n) => n,
-            None => return (false, format!("{path} is no number")),
+            None => return (Verdict::Fail, format!("{path} is no number")),
         },
-        Err(error) => return (false, error),
+        Err(error) => return (Verdict::Fail, error),
     };
     let (mut good, mut wanted) = (true, Vec::new());
     if let Some(value) = expect.value {
@@ -130,25 +109,27 @@ fn value(results: &Value, path: &str, expect: &Expectation) -> (bool, String) {
         good &= found <= most;
         wanted.push(format!("at most {}", number(most)));
     }
-    (good, format!("{path} is {}, expected {}", number(found), wanted.join(" and ")))
+    (Verdict::of(good), format!("{path} is {}, expected {}", number(found), wanted.join(" and ")))
 }
 
-fn fairness(results: &Value, names: &[&str], tolerance: f64) -> (bool, String) {
+fn fairness(results: &Value, names: &[&str], tolerance: f64) -> (Verdict, String) {
     let mut shares = Vec::new();
     for name in names {
         match find(results, &format!("flows.{name}.payload_bps")).map(Value::as_f64) {
             Ok(Some(share)) => shares.push((share, *name)),
-            Ok(None) => return (false, format!("flow {name} has no rate")),
-            Err(error) => return (false, error),
+            Ok(None) => return (Verdict::Fail, format!("flow {name} has no rate")),
+            Err(error) => return (Verdict::Fail, error),
         }
     }
     let mean = shares.iter().map(|(share, _)| share).sum::<f64>() / shares.len().max(1) as f64;
     if mean <= 0.0 {
-        return (false, "nothing arrived of these flows while shares were measured".into());
+        return (Verdict::Fail, "nothing arrived of these flows while shares were measured".into());
     }
     let off = |share: &f64| (share - mean) / mean;
     let worst = shares.iter().max_by(|a, b| off(&a.0).abs().total_cmp(&off(&b.0).abs()));
-    let Some((share, name)) = worst else { return (false, "no flows are compared".into()) };
+    let Some((share, name)) = worst else {
+        return (Verdict::NotJudged, "no flows are compared".into());
+    };
     let detail = format!(
         "{} flows share {} on average; {name} has {} ({:+.2} %), {} % is allowed",
         shares.len(),
@@ -157,7 +138,7 @@ fn fairness(results: &Value, names: &[&str], tolerance: f64) -> (bool, String) {
         100.0 * off(share),
         number(100.0 * tolerance),
     );
-    (off(share).abs() <= tolerance, detail)
+    (Verdict::of(off(share).abs() <= tolerance), detail)
 }
 
 /// A number without digits that say nothing.

@@ -6,13 +6,14 @@ use super::ends::ends;
 use super::outcome::{DeadlockOutcome, Ended, Outcome, Window, flow_counts, gather};
 use super::plan::LabPlan;
 use super::record::{Captures, Detail, Looks, Recorder};
-use super::verdict::{self, Verdict};
+use super::verdict;
 use super::world::{RunError, World};
 use crate::frame::Frame;
 use crate::host::probe_of;
 use crate::sim::Network;
 use crate::sim::check::{Checkers, Finding};
 use crate::time::{Duration, Instant};
+use crate::verdict::Verdict;
 
 /// How many times a run is asked how far it is.
 const SLICES: u64 = 1_000;
@@ -196,5 +197,5 @@ fn judge(plan: &LabPlan, findings: &[Finding], outcome: &mut Outcome) {
     let results = serde_json::to_value(&*outcome).expect("results have names for keys");
     let checks = plan.checks.iter().map(|c| verdict::outcome(c, plan, findings, &results));
     outcome.checks = checks.collect();
-    outcome.verdict = Verdict::of(outcome.checks.iter().all(|check| check.verdict.is_good()));
+    outcome.verdict = Verdict::of_all(outcome.checks.iter().map(|check| check.verdict));
 }

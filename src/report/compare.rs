@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::{Align, Table, count, scaled};
-use crate::lab::{CheckOutcome, Figures, Nanos, Outcome, Signals, Verdict};
+use crate::lab::{CheckOutcome, Figures, Nanos, Outcome, Signals};
 use crate::time::Duration;
+use crate::verdict::Verdict;
 
 /// Runs that are compared.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -13,7 +14,7 @@ pub struct Comparison {
     pub version: String,
     /// The world that they ran in.
     pub world: &'static str,
-    /// Good if all runs are.
+    /// The verdict of all runs together.
     pub verdict: Verdict,
     /// The runs, in the order in which they were asked for.
     pub runs: Vec<ComparedRun>,
@@ -30,9 +31,9 @@ pub struct ComparedRun {
     pub seed: u64,
     /// What identifies all that happened, in a world that has it.
     pub trace_hash: Option<String>,
-    /// Good if all of its checks are.
+    /// The verdict of its checks.
     pub verdict: Verdict,
-    /// The checks that are not.
+    /// Its checks that are neither PASS nor not judged.
     pub failed: Vec<CheckOutcome>,
     /// How long it ran, in the network's time.
     pub elapsed_ns: Nanos,
@@ -49,7 +50,7 @@ impl ComparedRun {
     /// A run by its results, which are kept if they are wanted `whole`.
     #[must_use]
     pub fn new(outcome: Outcome, whole: bool) -> Self {
-        let is_bad = |check: &&CheckOutcome| !check.verdict.is_good();
+        let is_bad = |check: &&CheckOutcome| check.verdict > Verdict::NotJudged;
         Self {
             lab: outcome.lab.clone(),
             variant: outcome.variant.clone(),
@@ -85,8 +86,22 @@ impl Comparison {
     /// The comparison of runs in one world.
     #[must_use]
     pub fn new(world: &'static str, runs: Vec<ComparedRun>) -> Self {
-        let verdict = Verdict::of(runs.iter().all(|run| run.verdict.is_good()));
+        let verdict = Verdict::of_all(runs.iter().map(|run| run.verdict));
         Self { version: env!("CARGO_PKG_VERSION").into(), world, verdict, runs }
+    }
+
+    /// The verdict in a line, such as `PASS: 3 of 3 runs`.
+    pub(super) fn summary(&self) -> String {
+        let count = |verdict| self.runs.iter().filter(|run| run.verdict == verdict).count();
+        let noun = if self.runs.len() == 1 { "run" } else { "runs" };
+        let (whole, of) = (self.verdict, self.runs.len());
+        let mut line = format!("{whole}: {} of {of} {noun}", count(whole));
+        for other in [Verdict::Inconclusive, Verdict::NotJudged] {
+            if other != whole && count(other) > 0 {
+                line += &format!("; {} {}", count(other), other.label().to_lowercase());
+            }
+        }
+        line
     }
 
     /// The labs, in order, each with its runs.
@@ -155,7 +170,7 @@ fn cells(comparison: &Comparison, run: &ComparedRun) -> Vec<String> {
         f.fairness.map_or_else(none, |index| format!("{index:.3}")),
         told(&f.signals),
         if run.done { run.elapsed_ns.to_string() } else { "not done".into() },
-        run.verdict.name().to_owned(),
+        run.verdict.label().to_owned(),
     ]);
     cells
 }
@@ -179,16 +194,10 @@ pub fn comparison_text(comparison: &Comparison) -> String {
     for run in &comparison.runs {
         for check in &run.failed {
             let (lab, name) = (&run.lab, run.name());
-            out += &format!("FAILED  {lab} {name}: {}: {}\n", check.name, check.detail);
+            out += &format!("{}  {lab} {name}: {}: {}\n", check.verdict, check.name, check.detail);
         }
     }
-    let bad = comparison.runs.iter().filter(|run| !run.verdict.is_good()).count();
-    let of = comparison.runs.len();
-    let whole = match bad {
-        0 => format!("the checks of all {of} runs are good"),
-        bad => format!("checks of {bad} of {of} runs FAILED"),
-    };
-    out + &format!("{}: {whole}\n", comparison.verdict.name())
+    out + &format!("{}\n", comparison.summary())
 }
 
 /// What the columns are.

@@ -5,6 +5,7 @@ use super::count;
 use super::sheet::Medium;
 use super::tester::tables as tester_tables;
 use crate::lab::{CheckOutcome, Nanos, Outcome};
+use crate::verdict::Verdict;
 
 /// The whole results.
 #[must_use]
@@ -118,20 +119,12 @@ fn remarks(o: &Outcome) -> Vec<String> {
 }
 
 fn checks(o: &Outcome) -> String {
+    let labels = o.checks.iter().map(|c| c.verdict.label().len()).max().unwrap_or(0);
     let width = o.checks.iter().map(|c| c.name.chars().count()).max().unwrap_or(0);
-    let line = |c: &CheckOutcome| {
-        let verdict = if c.verdict.is_good() { "ok    " } else { "FAILED" };
-        format!("{verdict}  {:<width$}  {}\n", c.name, c.detail)
-    };
+    let line =
+        |c: &CheckOutcome| format!("{:<labels$}  {:<width$}  {}\n", c.verdict, c.name, c.detail);
     let lines: String = o.checks.iter().map(line).collect();
-    let bad = o.checks.iter().filter(|c| !c.verdict.is_good()).count();
-    let whole = match (o.checks.len(), bad) {
-        (0, _) => "nothing was asked of this run".into(),
-        (1, 0) => "the check is good".into(),
-        (n, 0) => format!("all {n} checks are good"),
-        (n, bad) => format!("{bad} of {n} checks FAILED"),
-    };
-    format!("\n{lines}{}: {whole}\n", o.verdict.name())
+    format!("\n{lines}{}\n", Verdict::summary(o.checks.iter().map(|c| c.verdict)))
 }
 
 fn optional(time: Option<Nanos>) -> String {

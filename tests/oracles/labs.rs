@@ -48,7 +48,7 @@ fn run(name: &str, from: &str, to: &str) -> Vec<Found> {
     let found = |(planned, check): (&Check, CheckOutcome)| Found {
         name: format!("{name}: {}", check.name),
         number: number(&planned.kind),
-        good: check.verdict.is_good(),
+        good: check.verdict.is_pass(),
         detail: check.detail,
     };
     plan.checks.iter().zip(checks).map(found).collect()

@@ -108,7 +108,7 @@ impl Both {
     pub fn agree(&self) {
         for (outcome, pauses) in [&self.exact, &self.real] {
             let world = outcome.world;
-            assert!(outcome.done && outcome.is_good(), "{world}: {:#?}", outcome.checks);
+            assert!(outcome.done && outcome.is_pass(), "{world}: {:#?}", outcome.checks);
             assert_eq!(outcome.lossless_drops, 0, "{world}");
             for flow in outcome.flows.iter().filter(|flow| flow.lossless) {
                 let lost = (flow.loss_frames, flow.pending_frames);

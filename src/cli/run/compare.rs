@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow};
 
 use super::{Job, RunArgs, Show};
-use crate::cli::{Format, bad_input, verdict};
+use crate::cli::{Format, bad_input, exit};
 use crate::lab::{self, CheckOutcome, Options, Outcome};
 use crate::report::{self, ComparedRun, Comparison, ComparisonPage, Depths};
+use crate::verdict::Verdict;
 
 /// Runs all of them, one after the other, and prints the table.
 pub(super) fn run(args: &RunArgs, jobs: &[Job]) -> Result<ExitCode> {
@@ -41,14 +42,14 @@ pub(super) fn run(args: &RunArgs, jobs: &[Job]) -> Result<ExitCode> {
         Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&comparison)?)?,
         Format::Table => write!(out, "{}", report::comparison_text(&comparison))?,
     }
-    Ok(verdict(comparison.verdict.is_good()))
+    Ok(exit(comparison.verdict))
 }
 
 /// Says how a run ended.
 fn say(outcome: &Outcome) {
-    let is_bad = |check: &&CheckOutcome| !check.verdict.is_good();
+    let is_bad = |check: &&CheckOutcome| check.verdict > Verdict::NotJudged;
     let failed: Vec<_> = outcome.checks.iter().filter(is_bad).map(|c| c.name.as_str()).collect();
     let what = if failed.is_empty() { String::new() } else { format!(": {}", failed.join(", ")) };
     let variant = outcome.variant.as_deref().unwrap_or_default();
-    eprintln!("{} {variant}: {}{what}", outcome.lab, outcome.verdict.name());
+    eprintln!("{} {variant}: {}{what}", outcome.lab, outcome.verdict);
 }

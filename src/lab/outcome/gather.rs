@@ -14,6 +14,7 @@ use crate::lab::population::{HostCounts, Population};
 use crate::lab::record::Recorder;
 use crate::sim::{Direction, Fault, FaultKind, LinkId, NodeId, NodePlan, Tally, Which};
 use crate::units::BitsPerSec;
+use crate::verdict::Verdict;
 
 /// What had arrived of a flow at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -102,7 +103,7 @@ pub(in crate::lab) fn gather(
         trace_hash: ended.trace_hash.map(|hash| format!("{hash:016x}")),
         elapsed_ns: Nanos(elapsed),
         done: ended.quiet,
-        verdict: Verdict::Good,
+        verdict: Verdict::NotJudged,
         checks: Vec::new(),
         measured: Measured { from_ns: Nanos::at(window.from.0), to_ns: Nanos::at(window.to.0) },
         figures,

@@ -18,10 +18,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::verdict::{CheckOutcome, Verdict};
+use super::verdict::CheckOutcome;
 use crate::sim::check::Deadlock;
 use crate::tester::report::Report;
 use crate::time::{Duration, Instant};
+use crate::verdict::Verdict;
 
 pub use agents::{MeasuredOutcome, StepOutcome};
 pub use figures::{CompletionOutcome, Figures, HopOutcome, Signals};
@@ -330,10 +331,10 @@ impl Serialize for Nanos {
 }
 
 impl Outcome {
-    /// Whether all checks were passed.
+    /// Whether the checks' verdict is PASS.
     #[must_use]
-    pub fn is_good(&self) -> bool {
-        self.verdict.is_good()
+    pub fn is_pass(&self) -> bool {
+        self.verdict.is_pass()
     }
 
     /// The switches.

@@ -10,15 +10,16 @@ use super::log::Happening;
 use super::node::Snapshot;
 use crate::lab::outcome::Outcome;
 use crate::lab::plan::CheckKind;
-use crate::lab::verdict::{self, CheckOutcome, Verdict};
+use crate::lab::verdict::{self, CheckOutcome};
 use crate::report::count;
 use crate::sim::{NodeKind, Note};
+use crate::verdict::Verdict;
 
 impl RealRun {
     /// Holds the results against what was asked, as far as it can be judged here.
     pub(super) fn judge(&self, outcome: &mut Outcome) {
         let results = serde_json::to_value(&*outcome).unwrap_or(Value::Null);
-        let checks = self.plan.checks.iter().filter_map(|check| {
+        let checks = self.plan.checks.iter().map(|check| {
             let (good, detail) = match check.kind {
                 CheckKind::Conservation => self.conservation(),
                 CheckKind::LosslessDelivery => lossless(outcome),
@@ -28,18 +29,21 @@ impl RealRun {
                     (true, "nothing was held and nothing waited in the end".to_owned())
                 }
                 CheckKind::Fairness { .. } | CheckKind::Value { .. } => {
-                    return Some(verdict::outcome(check, &self.plan, &[], &results));
+                    return verdict::outcome(check, &self.plan, &[], &results);
                 }
-                // Named among what falls short.
-                CheckKind::PauseLegality | CheckKind::WorkConserving | CheckKind::NoDeadlock => {
-                    return None;
+                CheckKind::PauseLegality | CheckKind::WorkConserving => {
+                    let why = "the lines of rings are not watched, and take no time";
+                    return CheckOutcome::not_judged(check, why);
+                }
+                CheckKind::NoDeadlock => {
+                    let why = "frames were still queued at the end, and nothing says what they waited for";
+                    return CheckOutcome::not_judged(check, why);
                 }
             };
-            let (name, source) = (check.name.clone(), check.source.clone());
-            Some(CheckOutcome { name, verdict: Verdict::of(good), detail, source })
+            CheckOutcome::new(check, Verdict::of(good), detail)
         });
         outcome.checks = checks.collect();
-        outcome.verdict = Verdict::of(outcome.checks.iter().all(|check| check.verdict.is_good()));
+        outcome.verdict = Verdict::of_all(outcome.checks.iter().map(|check| check.verdict));
     }
 
     /// Every switch accounts for its frames; and if nobody answers or floods and all is over, what

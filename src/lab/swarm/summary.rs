@@ -5,6 +5,7 @@ use std::time::Duration as WallSpan;
 use serde::Serialize;
 
 use super::{Faults, Swarm, Trial};
+use crate::verdict::Verdict;
 
 /// A swarm's results. All but [`Summary::slowest`] and [`Summary::seconds`] follow from its seed
 /// and its size.
@@ -135,9 +136,13 @@ impl Summary {
         self.seconds = self.start.elapsed().as_secs_f64();
     }
 
-    /// Whether no lab failed.
+    /// The verdict: FAIL if a lab failed, PASS if labs ran and none did.
     #[must_use]
-    pub fn is_good(&self) -> bool {
-        self.failed.is_empty()
+    pub fn verdict(&self) -> Verdict {
+        match (self.labs, self.failed.is_empty()) {
+            (_, false) => Verdict::Fail,
+            (0, true) => Verdict::NotJudged,
+            (_, true) => Verdict::Pass,
+        }
     }
 }

@@ -4,10 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::circles::has_circle;
 use crate::lab::{LabPlan, raw, resolve_raw};
-use crate::sim::check::{Check, Checkers, Deadlock, Finding, Totals, Verdict};
+use crate::sim::check::{Check, Checkers, Deadlock, Finding, Totals};
 use crate::sim::{FaultKind, Network, NetworkPlan, NodeKind, Which};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes, Quanta};
+use crate::verdict::Verdict;
 
 /// How often the checkers look at the nodes, if anything happens: whenever so many octets have
 /// passed on the slowest link, about forty frames.
@@ -95,6 +96,12 @@ pub(super) fn run_with(
 impl Trial {
     fn failed(check: &'static str, detail: String) -> Self {
         Self { failures: vec![Failure { check, detail }], ..Self::default() }
+    }
+
+    /// FAIL if anything is wrong, else PASS.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of(self.failures.is_empty())
     }
 
     /// The first thing that is wrong, if anything.
@@ -197,7 +204,7 @@ struct End {
 /// What of the findings is wrong in a lab such as this, in their order.
 fn judge(findings: &[Finding], end: &End, lawless: &Lawless) -> Vec<Failure> {
     let wrong = findings.iter().filter(|finding| {
-        finding.verdict == Verdict::Bad
+        finding.verdict == Verdict::Fail
             && match finding.check {
                 Check::Deadlock => !lawless.circle,
                 // Pauses last as long as what they are for.

@@ -70,10 +70,8 @@ fn paused(run: &ComparedRun) -> f64 {
 #[must_use]
 pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
     let c = p.comparison;
-    let good = c.verdict.is_good();
     let labs: Vec<&str> = c.labs().map(|(lab, _)| lab).collect();
-    let title = format!("{}: {}", labs.join(", "), c.verdict.name());
-    let bad = c.runs.iter().filter(|run| !run.verdict.is_good()).count();
+    let title = format!("{}: {}", labs.join(", "), c.verdict);
     let mut rest = p.depths;
     let by_lab: Vec<_> = c
         .labs()
@@ -89,9 +87,7 @@ pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
             p.soft { (count(c.runs.len() as u64)) " runs in the " (c.world) " world" }
         }
         div class={ "verdict " (c.verdict.name()) } role="status" {
-            strong { (tables::word(good)) } " "
-            @if bad == 0 { "the checks of all runs were passed" }
-            @else { "checks of " (bad) " runs were not passed" }
+            strong { (c.summary()) }
         }
         section.card { h2 { "Comparison" } (table(c)) p.small.soft { (LEGEND) } (failed(c)) }
         @for (lab, runs, of_lab) in by_lab {
@@ -140,7 +136,7 @@ fn failed(c: &Comparison) -> Markup {
             @for run in &c.runs {
                 @for check in &run.failed {
                     li {
-                        (tables::word(false)) " " (run.lab) " " (run.name()) ": "
+                        (tables::verdict(check.verdict)) " " (run.lab) " " (run.name()) ": "
                         strong { (check.name) }
                         div.soft { (check.detail) }
                     }

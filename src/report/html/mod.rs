@@ -25,6 +25,7 @@ use super::tester::tables as tester_tables;
 use super::{count, scaled};
 use crate::lab::{LabPlan, Nanos, Outcome, Recording};
 use crate::time::Instant;
+use crate::verdict::Verdict;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -45,7 +46,7 @@ pub struct Report<'a> {
 #[must_use]
 pub fn html(r: &Report<'_>) -> String {
     let o = r.outcome;
-    let title = format!("{}: {}", o.lab, o.verdict.name());
+    let title = format!("{}: {}", o.lab, o.verdict);
     let body = html! {
         (head(o))
         (tiles(o))
@@ -81,13 +82,7 @@ fn page(title: &str, version: &str, body: &Markup) -> String {
 }
 
 fn head(o: &Outcome) -> Markup {
-    let bad = o.checks.iter().filter(|check| !check.verdict.is_good()).count();
-    let words = match (o.checks.len(), bad) {
-        (0, _) => "nothing was asked of this run".to_owned(),
-        (1, 0) => "the one check was passed".to_owned(),
-        (n, 0) => format!("all {n} checks were passed"),
-        (n, bad) => format!("{bad} of {n} checks were not passed"),
-    };
+    let summary = Verdict::summary(o.checks.iter().map(|check| check.verdict));
     html! {
         header {
             h1 { (o.lab) }
@@ -97,7 +92,7 @@ fn head(o: &Outcome) -> Markup {
             }
         }
         div class={ "verdict " (o.verdict.name()) } role="status" {
-            strong { (tables::word(o.is_good())) } " " (words)
+            strong { (summary) }
         }
     }
 }
@@ -135,7 +130,7 @@ fn checks(o: &Outcome) -> Markup {
         ul.checks {
             @for check in &o.checks {
                 li {
-                    (tables::word(check.verdict.is_good())) " " strong { (check.name) }
+                    (tables::verdict(check.verdict)) " " strong { (check.name) }
                     div.soft { (check.detail) }
                     @if let Some(source) = &check.source {
                         div.small.soft { "source: " (source) }

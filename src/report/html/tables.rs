@@ -7,6 +7,7 @@ use super::written;
 use crate::lab::{Outcome, SwitchOutcome};
 use crate::report::count;
 use crate::report::sheet::{Kind, Medium, ROWS_MAX, Sheet};
+use crate::verdict::Verdict;
 
 /// A table.
 pub(super) fn table(sheet: &Sheet) -> Markup {
@@ -40,6 +41,11 @@ pub(super) fn table(sheet: &Sheet) -> Markup {
             p.small.soft { "and " (more) " more, in the JSON" }
         }
     }
+}
+
+/// A verdict, in words as well as in colour.
+pub(super) fn verdict(verdict: Verdict) -> Markup {
+    html! { span class={ "word " (verdict.name()) } { (verdict.label()) } }
 }
 
 /// A verdict that needs no colour to be read.

@@ -12,13 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::asked::Asked;
 use super::facts::{Facts, PortFacts};
-use super::finding::Verdict;
 use super::finding::{Check, Finding};
 use super::passages::Passages;
 use super::pauses::Pauses;
 use crate::sim::{Direction, Node, NodeId, Nodes};
 use crate::time::{Duration, Instant};
 use crate::units::{PRIORITIES, PortId, TrafficClass};
+use crate::verdict::Verdict;
 
 /// A circle of queues that wait for each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -152,7 +152,7 @@ impl Deadlocks {
     pub(super) fn finish(&self) -> Finding {
         let Some(first) = self.found.first() else {
             let detail = format!("{} looks found no circle of queues that wait", self.looked);
-            return Finding { check: Check::Deadlock, verdict: Verdict::Good, detail };
+            return Finding { check: Check::Deadlock, verdict: Verdict::Pass, detail };
         };
         let time = |at: Instant| at.since(Instant::ZERO);
         let mut detail = format!("since {}: {}", time(first.since), first.name);
@@ -162,7 +162,7 @@ impl Deadlocks {
         if self.found.len() > 1 {
             detail += &format!("; {} more", self.found.len() - 1);
         }
-        Finding { check: Check::Deadlock, verdict: Verdict::Bad, detail }
+        Finding { check: Check::Deadlock, verdict: Verdict::Fail, detail }
     }
 }
 

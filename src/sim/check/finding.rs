@@ -1,6 +1,7 @@
 //! What a checker says in the end.
 
 use crate::time::Instant;
+use crate::verdict::Verdict;
 
 /// What was checked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -27,23 +28,12 @@ pub enum Check {
     Fairness,
 }
 
-/// How it went.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Verdict {
-    /// As it should.
-    Good,
-    /// Not as it should, and each time a planned fault is the reason.
-    Excused,
-    /// Not as it should.
-    Bad,
-}
-
 /// What a checker found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// What was checked.
     pub check: Check,
-    /// How it went.
+    /// The result.
     pub verdict: Verdict,
     /// A sentence: what was seen, or what was wrong first, where and when.
     pub detail: String,
@@ -89,12 +79,12 @@ impl First {
         self.times == 0
     }
 
-    /// Good with `seen`, or bad with what was wrong.
+    /// PASS with `seen`, or FAIL with the first of what is wrong.
     pub(super) fn finding(self, check: Check, seen: impl FnOnce() -> String) -> Finding {
-        self.finding_as(check, Verdict::Bad, seen)
+        self.finding_as(check, Verdict::Fail, seen)
     }
 
-    /// Good with `seen`, or `otherwise` with what was wrong.
+    /// PASS with `seen`, or `otherwise` with the first of what is wrong.
     pub(super) fn finding_as(
         self,
         check: Check,
@@ -102,7 +92,7 @@ impl First {
         seen: impl FnOnce() -> String,
     ) -> Finding {
         let (verdict, detail) = match (self.what, self.times) {
-            (None, _) => (Verdict::Good, seen()),
+            (None, _) => (Verdict::Pass, seen()),
             (Some(what), 1) => (otherwise, what),
             (Some(what), n) => (otherwise, format!("{what}; {} times more", n - 1)),
         };

@@ -7,11 +7,12 @@
 //! (headroom is reckoned for switches that are neither), or frames were forged.
 
 use super::facts::Facts;
-use super::finding::{Check, Finding, First, Verdict};
+use super::finding::{Check, Finding, First};
 use crate::sim::{Direction, Loss};
 use crate::stats::{DropKind, DropReason};
 use crate::time::{Duration, Instant};
 use crate::units::PrioritySet;
+use crate::verdict::Verdict;
 
 /// Counts losses, by reason.
 #[derive(Debug)]
@@ -135,7 +136,7 @@ impl Lossless {
             )
         };
         if first.is_none() {
-            first_excused.finding_as(Check::Lossless, Verdict::Excused, seen)
+            first_excused.finding_as(Check::Lossless, Verdict::NotJudged, seen)
         } else {
             first.finding(Check::Lossless, seen)
         }

@@ -24,7 +24,7 @@ mod pauses;
 mod shares;
 
 pub use deadlock::Deadlock;
-pub use finding::{Check, Finding, Verdict};
+pub use finding::{Check, Finding};
 pub use shares::Shares;
 
 use super::{Direction, LinkId, Loss, NetworkPlan, NodeId, Nodes, Note, VirtualFrame, Witness};

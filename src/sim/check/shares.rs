@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::finding::{Check, Finding, Verdict};
+use super::finding::{Check, Finding};
 use crate::frame::Frame;
 use crate::host::FlowId;
 use crate::host::probe::Arrival;
 use crate::sim::{Direction, NetworkPlan, NodeKind, VirtualFrame, Witness};
 use crate::time::Instant;
+use crate::verdict::Verdict;
 use crate::wire::vlan;
 
 /// Counts the octets of each flow's frames that arrive at hosts in a span of time. It reads every
@@ -47,9 +48,9 @@ impl Shares {
         let worst = flows.iter().zip(&shares).max_by(|a, b| off(a.1).total_cmp(&off(b.1)));
         let check = Check::Fairness;
         let Some((flow, share)) = worst else {
-            return Finding { check, verdict: Verdict::Good, detail: "no flows".into() };
+            return Finding { check, verdict: Verdict::NotJudged, detail: "no flows".into() };
         };
-        let verdict = if off(share) <= tolerance { Verdict::Good } else { Verdict::Bad };
+        let verdict = Verdict::of(off(share) <= tolerance);
         let detail = format!(
             "the mean of {} flows is {mean:.0} octets; flow {} got {share:.0}, {:.3} % off, {:.3} % allowed",
             shares.len(),

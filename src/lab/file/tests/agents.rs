@@ -150,7 +150,7 @@ fn a_lab_finds_its_levels_and_which_hosts_obey() {
     let (lab, _) = good(PLACES);
     let options = crate::lab::Options::default();
     let run = crate::lab::run(&lab.plan, crate::lab::World::Virtual, options, |_| {}).unwrap();
-    assert!(run.outcome.is_good(), "{:#?}", run.outcome.checks);
+    assert!(run.outcome.is_pass(), "{:#?}", run.outcome.checks);
     let leaf = run.outcome.nodes.iter().find_map(|node| match node {
         NodeOutcome::Switch(switch) if switch.name == "leaf1" => Some(switch),
         _ => None,

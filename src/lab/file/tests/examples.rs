@@ -66,7 +66,7 @@ fn every_example_runs_to_good_verdicts() {
         let (lab, _) = good_at(&name, &text);
         let run = run(&lab.plan, World::Virtual, Options::default(), |_| ()).unwrap();
         let outcome = run.outcome;
-        assert!(outcome.verdict.is_good(), "{name}: {:#?}", outcome.checks);
+        assert!(outcome.verdict.is_pass(), "{name}: {:#?}", outcome.checks);
         let generated = outcome.tester.iter().flat_map(|t| &t.flows).map(|f| f.frames_rx);
         let received: u64 = outcome.flows.iter().map(|f| f.rx_frames).chain(generated).sum();
         assert!(received > 0 && (!lab.plan.until_done || outcome.done), "{name}");

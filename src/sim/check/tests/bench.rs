@@ -6,12 +6,13 @@ use crate::buffer::GroupKind;
 use crate::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Udp};
 use crate::pfc::FlowControl;
 use crate::schedule::LinePlan;
-use crate::sim::check::{Check, Checkers, Finding, Verdict};
+use crate::sim::check::{Check, Checkers, Finding};
 use crate::sim::*;
 use crate::switch::testworld::{self, host};
 use crate::switch::{StaticEntry, SwitchPlan};
 use crate::time::{Duration, Instant};
 use crate::units::*;
+use crate::verdict::Verdict;
 use crate::wire::ip::Ecn;
 
 pub(super) const RATE: BitsPerSec = BitsPerSec::gbps(100);
@@ -213,7 +214,7 @@ pub(super) fn of(findings: &[Finding], check: Check) -> &Finding {
 
 #[track_caller]
 pub(super) fn all_good(findings: &[Finding]) {
-    let bad: Vec<_> = findings.iter().filter(|f| f.verdict != Verdict::Good).collect();
+    let bad: Vec<_> = findings.iter().filter(|f| f.verdict != Verdict::Pass).collect();
     assert!(bad.is_empty(), "{bad:#?}");
 }
 
@@ -221,7 +222,7 @@ pub(super) fn all_good(findings: &[Finding]) {
 #[track_caller]
 pub(super) fn objects(findings: &[Finding], check: Check, words: &[&str]) {
     let finding = of(findings, check);
-    assert_eq!(finding.verdict, Verdict::Bad, "{findings:#?}");
+    assert_eq!(finding.verdict, Verdict::Fail, "{findings:#?}");
     for word in words {
         assert!(finding.detail.contains(word), "{word:?} is not in {finding:?}");
     }

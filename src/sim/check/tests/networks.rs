@@ -14,6 +14,7 @@ use crate::switch::{
 };
 use crate::time::{Duration, Instant};
 use crate::units::*;
+use crate::verdict::Verdict;
 
 #[test]
 fn an_incast_and_a_ring_with_a_way_out_pass_every_check() {
@@ -90,7 +91,7 @@ fn a_ring_that_waits_for_itself_is_found_and_named() {
     objects(&findings, Check::Deadlock, &["s0:p1 -> s1:p1 -> s2:p1 -> s0:p1"]);
     objects(&findings, Check::PausesEnd, &["paused since"]);
     for check in [Check::Frames, Check::Cells, Check::Lossless, Check::PausesTold] {
-        assert_eq!(of(&findings, check).verdict, Verdict::Good, "{findings:#?}");
+        assert_eq!(of(&findings, check).verdict, Verdict::Pass, "{findings:#?}");
     }
 }
 
@@ -109,7 +110,7 @@ fn a_watchdog_breaks_a_deadlock_up_and_that_is_seen() {
     assert!(checkers.deadlocks()[0].ended.is_some(), "{:?}", checkers.deadlocks());
     let findings = checkers.finish(at(1_000), &mut nodes);
     for check in [Check::Frames, Check::Cells, Check::Lossless, Check::IdleLines] {
-        assert_eq!(of(&findings, check).verdict, Verdict::Good, "{findings:#?}");
+        assert_eq!(of(&findings, check).verdict, Verdict::Pass, "{findings:#?}");
     }
     assert!(!of(&findings, Check::Lossless).detail.contains(" 0 by watchdogs"), "{findings:#?}");
 }
@@ -150,7 +151,7 @@ fn links_that_go_down_and_frames_that_get_lost_are_accounted_for() {
     let others: Vec<_> = findings.iter().filter(|f| f.check != Check::Lossless).cloned().collect();
     all_good(&others);
     let lossless = of(&findings, Check::Lossless);
-    assert_ne!(lossless.verdict, Verdict::Bad, "{lossless:?}");
+    assert_ne!(lossless.verdict, Verdict::Fail, "{lossless:?}");
 }
 
 #[test]
@@ -176,10 +177,10 @@ fn a_pause_lost_on_its_way_excuses_the_loss_that_follows() {
     plan.faults.push(Fault { at: Instant::ZERO, kind: lose });
     let findings = run(&plan, 400);
     let lossless = of(&findings, Check::Lossless);
-    assert_eq!(lossless.verdict, Verdict::Excused, "{findings:#?}");
+    assert_eq!(lossless.verdict, Verdict::NotJudged, "{findings:#?}");
     assert!(lossless.detail.contains("headroom_full, from h0 to h4"), "{lossless:?}");
-    assert_eq!(of(&findings, Check::Frames).verdict, Verdict::Good);
-    assert_eq!(of(&findings, Check::Cells).verdict, Verdict::Good);
+    assert_eq!(of(&findings, Check::Frames).verdict, Verdict::Pass);
+    assert_eq!(of(&findings, Check::Cells).verdict, Verdict::Pass);
 }
 
 #[test]
@@ -218,7 +219,7 @@ fn marks_before_pauses_are_told_from_pauses_before_marks() {
         at: crate::congestion::MarkAt::Enqueue,
         not_ect: crate::congestion::NotEct::Pass,
     };
-    for (kmin, verdict) in [(2_000, Verdict::Good), (10_000_000, Verdict::Bad)] {
+    for (kmin, verdict) in [(2_000, Verdict::Pass), (10_000_000, Verdict::Fail)] {
         for node in &mut plan.nodes {
             match &mut node.kind {
                 NodeKind::Switch(switch) => switch.ports[4].ecn[3] = Some(ecn(kmin)),
@@ -245,12 +246,12 @@ fn shares_are_measured_where_flows_arrive() {
     let (shares, _) = network.finish();
     let flows = [flow(0, 3), flow(1, 3), flow(2, 3)];
     let finding = shares.finding(&flows, 0.05);
-    assert_eq!(finding.verdict, Verdict::Good, "{finding:?}");
+    assert_eq!(finding.verdict, Verdict::Pass, "{finding:?}");
     let sum: u64 = flows.iter().map(|flow| shares.octets(*flow)).sum();
     // 100 us at 100 Gb/s, less preambles and gaps.
     assert!(sum.abs_diff(1_250_000 * 1000 / 1020) <= 1000, "{sum}");
     let unfair = shares.finding(&[flow(0, 3), flow(9, 3)], 0.02);
-    assert_eq!(unfair.verdict, Verdict::Bad, "{unfair:?}");
+    assert_eq!(unfair.verdict, Verdict::Fail, "{unfair:?}");
 }
 
 #[test]

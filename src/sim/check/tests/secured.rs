@@ -1,11 +1,12 @@
 //! The checkers on protected networks: they see what is on the lines, and what is let through.
 
 use super::bench::*;
-use crate::sim::check::{Check, Verdict};
+use crate::sim::check::Check;
 use crate::sim::tests::secured::secure;
 use crate::sim::*;
 use crate::time::Duration;
 use crate::units::*;
+use crate::verdict::Verdict;
 use crate::wire::mac_control::FRAME_LEN;
 use crate::wire::pfc;
 
@@ -67,10 +68,10 @@ fn a_frame_that_a_secy_swallows_ends_under_its_name() {
     let NodeKind::Host(host) = &mut plan.nodes[5].kind else { panic!() };
     host.secy = Some(Box::new(crate::port::testsecy::secy(99, 98, true)));
     let findings = run(&plan, 400);
-    assert_eq!(of(&findings, Check::Frames).verdict, Verdict::Good, "{findings:#?}");
+    assert_eq!(of(&findings, Check::Frames).verdict, Verdict::Pass, "{findings:#?}");
     assert_eq!(
         of(&findings, Check::Lossless).verdict,
-        Verdict::Good,
+        Verdict::Pass,
         "lines lose, switches do not"
     );
 }
