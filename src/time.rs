@@ -113,6 +113,12 @@ impl Duration {
         Self(self.0.saturating_mul(n))
     }
 
+    /// `self` less `d`, or [`Duration::ZERO`] when that is longer.
+    #[must_use]
+    pub const fn saturating_sub(self, d: Self) -> Self {
+        Self(self.0.saturating_sub(d.0))
+    }
+
     /// `self` divided by `n`, rounded down. `n` is not zero.
     #[must_use]
     pub const fn div(self, n: u64) -> Self {

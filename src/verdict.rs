@@ -30,6 +30,13 @@ impl Verdict {
         if held { Self::Pass } else { Self::Fail }
     }
 
+    /// `Pass` if `held`; else `Inconclusive` if the machine `disturbed` what was measured by more than
+    /// it takes to break it, else `Fail`.
+    #[must_use]
+    pub const fn unless(held: bool, disturbed: bool) -> Self {
+        if !held && disturbed { Self::Inconclusive } else { Self::of(held) }
+    }
+
     /// The verdict of several checks together: `Fail` if any failed, else `Inconclusive` if any was,
     /// else `Pass` if any passed. Without a single pass it is `NotJudged`, so no check at all is
     /// never a pass.
@@ -127,6 +134,15 @@ mod tests {
         assert_eq!(all(&[NotJudged, Pass, Pass]), Pass);
         assert_eq!(all(&[Pass, Inconclusive]), Inconclusive);
         assert_eq!(all(&[Inconclusive, Fail, Pass]), Fail);
+    }
+
+    #[test]
+    fn a_disturbance_excuses_a_failure_and_spoils_no_pass() {
+        let all = [(true, false), (true, true), (false, true), (false, false)];
+        assert_eq!(
+            all.map(|(held, busy)| Verdict::unless(held, busy)),
+            [Pass, Pass, Inconclusive, Fail]
+        );
     }
 
     #[test]

@@ -126,6 +126,13 @@ impl Tether<'_> {
         self.waits
     }
 
+    /// Real time at the last tick.
+    #[inline]
+    #[must_use]
+    pub const fn real(&self) -> Instant {
+        self.last
+    }
+
     /// The time.
     #[must_use]
     pub const fn now(&self) -> Instant {

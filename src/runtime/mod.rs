@@ -10,6 +10,7 @@ mod cores;
 pub mod exchange;
 mod leash;
 mod mesh;
+mod preemption;
 #[cfg(feature = "dpdk")]
 pub mod real;
 mod slack;
@@ -24,6 +25,7 @@ pub use controller::{
 pub use cores::Cores;
 pub use leash::{Leash, Tether};
 pub use mesh::{Mesh, mesh};
+pub use preemption::{Disturbance, Patience, PollGaps, Preemption, SLICE};
 pub use slack::slack_for;
 pub use snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
 pub use watch::LossWatch;

@@ -171,7 +171,9 @@ impl TesterEngine {
 /// A session's error as a client is told it.
 fn refusal(error: &SessionError) -> Refusal {
     let kind = match error {
-        SessionError::Gone => RefusalKind::Internal,
+        SessionError::Gone | SessionError::Silent(_) | SessionError::Starved(_) => {
+            RefusalKind::Internal
+        }
         SessionError::Dpdk(error) if !is_about_input(error) => RefusalKind::Internal,
         _ => RefusalKind::Validation,
     };

@@ -78,6 +78,15 @@ impl Clock<'_> {
         }
     }
 
+    /// Real time at the tick that gave `now`.
+    #[inline]
+    pub(super) const fn real(&self, now: Instant) -> Instant {
+        match self {
+            Self::Real(_) => now,
+            Self::Leashed(_, tether) => tether.real(),
+        }
+    }
+
     /// All was done that was due.
     #[inline]
     pub(super) fn publish(&self) {

@@ -14,7 +14,7 @@ use crossbeam::channel::{Receiver, Sender, TryRecvError};
 use super::Jack;
 use super::clock::{Clock, Time};
 use crate::host::{Latency, Station};
-use crate::runtime::Cores;
+use crate::runtime::{Cores, Preemption};
 use crate::time::{Duration, Instant};
 
 /// A port's end station.
@@ -57,6 +57,8 @@ pub(super) struct Pace {
 pub(super) struct Shared {
     pub(super) time: Time,
     pub(super) cores: Cores,
+    /// How long each thread was off its processor.
+    pub(super) preemption: Preemption,
     /// Flows run, or frames are on their way.
     pub(super) awake: AtomicBool,
 }
@@ -76,6 +78,7 @@ impl Crew {
         let mut clock = shared.time.clock(thread);
         let mut pace = Pace::default();
         let mut last = clock.tick();
+        let mut polls = shared.preemption.enter(thread, clock.real(last));
         let mut stalled = clock.stalled();
         loop {
             let awake = shared.awake.load(Ordering::Relaxed);
@@ -93,11 +96,16 @@ impl Crew {
                 clock.publish();
                 if !awake {
                     thread::sleep(NAP);
-                    last = now;
+                    last = clock.tick();
+                    polls.slept(clock.real(last));
                     break;
                 }
                 pace.gaps.record(now.since(last));
                 last = now;
+                // On a busy machine 64 polls may take a second.
+                if polls.polled(clock.real(now)) {
+                    break;
+                }
                 shared.cores.rest(progressed, clock.waits());
             }
             match self.orders.try_recv() {

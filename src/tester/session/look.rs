@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration as StdDuration;
 
-use crossbeam::channel::{self, Receiver};
+use crossbeam::channel::{self, Receiver, RecvTimeoutError, SendTimeoutError, Sender};
 
 use super::board::{FlowSample, Sample};
 use super::crew::{Host, Order, Pace};
@@ -11,12 +11,14 @@ use super::links::Link;
 use super::{Inner, Session, SessionError, lock};
 use crate::dpdk::StampQuality;
 use crate::host::{FlowId, StationSnapshot, StreamCounters, StreamState};
+use crate::runtime::{Patience, SLICE};
 use crate::tester::plan::FlowKind;
 use crate::tester::report::{Report, Stamps};
 use crate::tester::tally::{FlowSeen, FlowTally, PortSeen, Rates, Seen, report};
 use crate::time::{Duration, Instant};
 
-/// How long a thread may take to answer. A choice: far longer than any scheduler leaves one out.
+/// How long a thread may take to answer while it has its processor. A choice: a thousand times what
+/// the slowest answer takes.
 const PATIENCE: StdDuration = StdDuration::from_secs(5);
 
 /// How many flows' distributions are copied between two rounds of polls: each takes some 20 us.
@@ -58,7 +60,7 @@ impl Inner {
         port: usize,
         deed: impl FnOnce(&mut Host, Instant) -> T + Send + 'static,
     ) -> Result<T, SessionError> {
-        wait(&self.send(port, deed)?)
+        self.wait(&self.send(port, deed)?)
     }
 
     /// The same at several stations, at once rather than one after the other.
@@ -72,7 +74,7 @@ impl Inner {
             self.send(port, move |host: &mut Host, now| deed(port, host, now))
         };
         let answers = ports.into_iter().map(send).collect::<Result<Vec<_>, _>>()?;
-        answers.iter().map(wait).collect()
+        answers.iter().map(|answer| self.wait(answer)).collect()
     }
 
     fn send<T: Send + 'static>(
@@ -85,8 +87,37 @@ impl Inner {
         let deed = Box::new(move |host: &mut Host, now: Instant| {
             let _ = answer.try_send(deed(host, now));
         });
-        let sent = self.crews[thread].send_timeout(Order::Do(place, deed), PATIENCE);
-        sent.map(|()| answers).map_err(|_| SessionError::Gone)
+        self.order(&self.crews[thread], Order::Do(place, deed)).map(|()| answers)
+    }
+
+    /// Gives an order to a thread, which may have to make room for it.
+    pub(super) fn order(&self, crew: &Sender<Order>, mut order: Order) -> Result<(), SessionError> {
+        let mut patience = Patience::new(&self.shared.preemption, PATIENCE);
+        loop {
+            order = match crew.send_timeout(order, SLICE) {
+                Ok(()) => return Ok(()),
+                Err(SendTimeoutError::Disconnected(_)) => return Err(SessionError::Gone),
+                Err(SendTimeoutError::Timeout(order)) => order,
+            };
+            if patience.is_over() {
+                return Err(impatient(&patience));
+            }
+        }
+    }
+
+    /// Waits for the answer to an order, longer where the machine takes the threads' time.
+    fn wait<T>(&self, answers: &Receiver<T>) -> Result<T, SessionError> {
+        let mut patience = Patience::new(&self.shared.preemption, PATIENCE);
+        loop {
+            match answers.recv_timeout(SLICE) {
+                Ok(answer) => return Ok(answer),
+                Err(RecvTimeoutError::Disconnected) => return Err(SessionError::Gone),
+                Err(RecvTimeoutError::Timeout) if patience.is_over() => {
+                    return Err(impatient(&patience));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
     }
 
     pub(super) fn all_ports(&self) -> core::ops::Range<usize> {
@@ -149,8 +180,8 @@ impl Inner {
     fn paces(&self) -> Result<Vec<Pace>, SessionError> {
         let ask = |crew: &channel::Sender<Order>| {
             let (answer, answers) = channel::bounded(1);
-            crew.send_timeout(Order::Show(answer), PATIENCE).map_err(|_| SessionError::Gone)?;
-            wait(&answers)
+            self.order(crew, Order::Show(answer))?;
+            self.wait(&answers)
         };
         self.crews.iter().map(ask).collect()
     }
@@ -191,8 +222,12 @@ impl Inner {
     }
 }
 
-fn wait<T>(answers: &Receiver<T>) -> Result<T, SessionError> {
-    answers.recv_timeout(PATIENCE).map_err(|_| SessionError::Gone)
+/// A wait that is over.
+fn impatient(patience: &Patience<'_>) -> SessionError {
+    match patience.starved() {
+        Some(disturbance) => SessionError::Starved(disturbance),
+        None => SessionError::Silent(PATIENCE + patience.stolen()),
+    }
 }
 
 impl Session {

@@ -38,6 +38,7 @@ use super::capture::Tap;
 use super::plan::TestPlan;
 use crate::dpdk::SourcePort;
 use crate::host::PlanError;
+use crate::runtime::Disturbance;
 use crate::units::BitsPerSec;
 use board::Board;
 use captures::Captures;
@@ -123,8 +124,14 @@ pub enum SessionError {
     /// A ping that cannot be sent.
     #[error("{0}")]
     Ping(String),
-    /// A thread of the test is gone, or was not given any time for seconds.
-    #[error("a thread of the test does not answer; start the test again")]
+    /// The threads of the test did not run for so long that their counters cannot be read.
+    #[error("{0}: the test's threads were not run, so there is no answer from them")]
+    Starved(Disturbance),
+    /// A thread of the test had its processor and did not answer.
+    #[error("a thread of the test has not answered for {} s although it runs", .0.as_secs())]
+    Silent(Duration),
+    /// A thread of the test ended.
+    #[error("a thread of the test ended early; the reason is in the messages before")]
     Gone,
 }
 

@@ -17,7 +17,7 @@ use super::rack::{self, Facts, Rack, Want};
 use super::{Inner, Jack, Poller, Session, SessionError, lock};
 use crate::dpdk::Eal;
 use crate::host::{Station, StationPlan};
-use crate::runtime::Cores;
+use crate::runtime::{Cores, Preemption};
 use crate::tester::plan::{Place, TestPlan};
 use crate::tester::stations::{Punctuality, asked_rates, stations};
 use crate::units::BitsPerSec;
@@ -137,7 +137,12 @@ impl Bench {
         let places = spread(&wants, threads, in_memory);
         let threads = places.iter().map(|(thread, _)| thread + 1).max().unwrap_or(0);
         let time = Time::new(*self.rack.clock(), threads, in_memory);
-        let shared = Shared { time, cores: Cores::find(threads), awake: AtomicBool::new(false) };
+        let shared = Shared {
+            time,
+            cores: Cores::find(threads),
+            preemption: Preemption::new(threads),
+            awake: AtomicBool::new(false),
+        };
         let shared = Arc::new(shared);
         let mut hosts: Vec<Vec<(usize, Host)>> = (0..threads).map(|_| Vec::new()).collect();
         for (n, (plan, jack)) in plans.iter().zip(jacks).enumerate() {

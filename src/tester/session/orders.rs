@@ -34,8 +34,9 @@ impl Session {
         let ids = which.clone();
         inner.at_all(inner.all_ports(), move |_, host, _| host.clear_streams(&ids))?;
         for crew in &inner.crews {
-            crew.send(Order::Clear).map_err(|_| SessionError::Gone)?;
+            inner.order(crew, Order::Clear)?;
         }
+        inner.shared.preemption.clear();
         let time = &inner.shared.time;
         let epoch = time.now() + time.spread() + LEAD;
         inner.restart_connections(&which, epoch)?;

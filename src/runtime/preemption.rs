@@ -1,0 +1,372 @@
+//! Time for which polling threads were off their processors, and waits that allow for it.
+//!
+//! A test that a busy machine disturbed must neither fail nor pass for that reason. So every thread
+//! that polls ports is registered here, and two sources tell how long it did not run:
+//!
+//! - the kernel's account (`run_delay` of `/proc/self/task/TID/schedstat`), which includes every
+//!   moment in which the thread could have run and another one did. An observer reads it when it
+//!   waits or reports; the polling thread makes no system call for it;
+//! - gaps between polls longer than [`GAP_COUNTED`], which the thread notices by the time that it
+//!   reads for its poll anyway. They include what the kernel cannot see: a stopped process, a
+//!   hypervisor that runs another guest.
+//!
+//! [`Patience`] is a deadline that grows by that time, and [`Disturbance`] is what a verdict needs.
+
+use std::fmt;
+use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+
+use crossbeam::utils::CachePadded;
+
+use crate::time::{Duration, Instant};
+
+/// The shortest gap between two polls that counts as preemption. A choice: longer than a poll that
+/// moves full bursts at every port takes, shorter than a scheduler's slice.
+pub const GAP_COUNTED: Duration = Duration::from_millis(1);
+
+/// The most by which a wait grows. A thread that gets no processor for a minute is not waited for.
+pub const GROWTH_MAX: StdDuration = StdDuration::from_secs(60);
+
+/// The longest sleep between two calls of [`Patience::is_over`].
+pub const SLICE: StdDuration = StdDuration::from_millis(50);
+
+/// The polling threads of one run.
+#[derive(Debug)]
+pub struct Preemption {
+    slots: Box<[CachePadded<Slot>]>,
+    /// By thread: the kernel's account as it was last read. Observers only.
+    seen: Mutex<Vec<Seen>>,
+}
+
+/// What a polling thread tells.
+#[derive(Debug, Default)]
+struct Slot {
+    /// Its id in the kernel; 0 before it began.
+    tid: AtomicU64,
+    /// All counted gaps together, in picoseconds.
+    gaps: AtomicU64,
+    /// The longest of them since [`Preemption::clear`].
+    longest: AtomicU64,
+}
+
+/// The kernel's account of one thread.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// Time on the processor and time runnable without one, in nanoseconds.
+    account: (u64, u64),
+    /// `run_delay` when the thread was first seen.
+    first: Option<u64>,
+    /// When the account last changed.
+    changed: StdInstant,
+    /// The total at the last [`Preemption::clear`].
+    cleared: Duration,
+}
+
+/// The gaps between the polls of one thread.
+#[derive(Debug)]
+pub struct PollGaps<'a> {
+    slot: &'a Slot,
+    last: Instant,
+}
+
+/// How much a run was disturbed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Disturbance {
+    /// Time off the processor, of the thread that lost most.
+    pub preempted: Duration,
+    /// The longest gap between two polls, of any thread; zero if none was counted.
+    pub longest: Duration,
+}
+
+impl Preemption {
+    /// The account of `threads` threads that have not begun.
+    #[must_use]
+    pub fn new(threads: usize) -> Self {
+        let seen = Seen {
+            account: (0, 0),
+            first: None,
+            changed: StdInstant::now(),
+            cleared: Duration::ZERO,
+        };
+        let slots = (0..threads).map(|_| CachePadded::default()).collect();
+        Self { slots, seen: Mutex::new(vec![seen; threads]) }
+    }
+
+    /// Registers the calling thread as number `thread`; `now` is the time of its first poll.
+    #[must_use]
+    pub fn enter(&self, thread: usize, now: Instant) -> PollGaps<'_> {
+        let slot = &self.slots[thread];
+        slot.tid.store(own_tid().unwrap_or(0), Ordering::Relaxed);
+        PollGaps { slot, last: now }
+    }
+
+    /// Time off the processor since the beginning, of the thread that lost most. It includes the
+    /// time of a thread that is off the processor now.
+    #[must_use]
+    pub fn total(&self) -> Duration {
+        self.totals().into_iter().max().unwrap_or(Duration::ZERO)
+    }
+
+    /// The disturbance since the last [`Preemption::clear`].
+    #[must_use]
+    pub fn disturbance(&self) -> Disturbance {
+        let totals = self.totals();
+        let seen = self.seen();
+        let since = totals.iter().zip(seen.iter()).map(|(t, s)| t.saturating_sub(s.cleared));
+        let longest = self.slots.iter().map(|slot| slot.longest.load(Ordering::Relaxed)).max();
+        Disturbance {
+            preempted: since.max().unwrap_or(Duration::ZERO),
+            longest: Duration::from_picos(longest.unwrap_or(0)),
+        }
+    }
+
+    /// Begins a new run: what was lost before does not disturb it.
+    pub fn clear(&self) {
+        let totals = self.totals();
+        for ((slot, seen), total) in self.slots.iter().zip(self.seen().iter_mut()).zip(totals) {
+            slot.longest.store(0, Ordering::Relaxed);
+            seen.cleared = total;
+        }
+    }
+
+    fn seen(&self) -> std::sync::MutexGuard<'_, Vec<Seen>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn totals(&self) -> Vec<Duration> {
+        let mut seen = self.seen();
+        let of = |(slot, seen): (&CachePadded<Slot>, &mut Seen)| {
+            let gaps = Duration::from_picos(slot.gaps.load(Ordering::Relaxed));
+            match slot.tid.load(Ordering::Relaxed) {
+                0 => gaps,
+                tid => seen.look(tid).max(gaps),
+            }
+        };
+        self.slots.iter().zip(seen.iter_mut()).map(of).collect()
+    }
+}
+
+impl Seen {
+    /// Time without a processor since the thread was first seen. The kernel adds a wait to its
+    /// account when it is over, so one that goes on is measured here.
+    fn look(&mut self, tid: u64) -> Duration {
+        let now = StdInstant::now();
+        let Some(account) = schedstat(tid) else { return self.known() };
+        let first = self.first.is_none();
+        self.first.get_or_insert(account.1);
+        if first || account != self.account {
+            (self.account, self.changed) = (account, now);
+            return self.known();
+        }
+        let waits = if is_kept_waiting(tid) { now - self.changed } else { StdDuration::ZERO };
+        self.known() + from_std(waits)
+    }
+
+    fn known(&self) -> Duration {
+        Duration::from_nanos(self.account.1 - self.first.unwrap_or(self.account.1))
+    }
+}
+
+impl PollGaps<'_> {
+    /// A poll takes place at `now`, by a clock that does not stop. Tells whether the gap before it
+    /// counts: a thread that looks at its orders once in many polls had better do so now.
+    #[inline]
+    pub fn polled(&mut self, now: Instant) -> bool {
+        let gap = now.since(self.last);
+        self.last = now;
+        let counts = gap >= GAP_COUNTED;
+        if counts {
+            self.count(gap);
+        }
+        counts
+    }
+
+    /// The thread slept on purpose: the gap until `now` is no preemption.
+    #[inline]
+    pub const fn slept(&mut self, now: Instant) {
+        self.last = now;
+    }
+
+    #[cold]
+    fn count(&self, gap: Duration) {
+        self.slot.gaps.fetch_add(gap.as_picos(), Ordering::Relaxed);
+        self.slot.longest.fetch_max(gap.as_picos(), Ordering::Relaxed);
+    }
+}
+
+impl fmt::Display for Disturbance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = |time: Duration| time.as_picos().div_ceil(1_000_000_000);
+        write!(f, "the machine was busy for {} ms", ms(self.preempted.max(self.longest)))
+    }
+}
+
+/// A deadline for an answer of a polling thread. It grows by the time for which threads of the run
+/// were off the processor, up to [`GROWTH_MAX`], and time in which the waiting thread itself did
+/// not run does not count.
+#[derive(Debug)]
+pub struct Patience<'a> {
+    preemption: &'a Preemption,
+    base: StdDuration,
+    waited: StdDuration,
+    last: StdInstant,
+    /// [`Preemption::total`] at the first look, which most waits never need.
+    from: Option<Duration>,
+}
+
+impl<'a> Patience<'a> {
+    /// Waits for `base` of time in which the threads of the run had their processors.
+    #[must_use]
+    pub fn new(preemption: &'a Preemption, base: StdDuration) -> Self {
+        let (waited, last) = (StdDuration::ZERO, StdInstant::now());
+        Self { preemption, base, waited, last, from: None }
+    }
+
+    /// Begins again: something was heard.
+    pub fn renew(&mut self) {
+        *self = Self::new(self.preemption, self.base);
+    }
+
+    /// Whether the wait is over. To be called at least once in [`SLICE`].
+    pub fn is_over(&mut self) -> bool {
+        let now = StdInstant::now();
+        self.waited += (now - self.last).min(2 * SLICE);
+        self.last = now;
+        self.from.get_or_insert_with(|| self.preemption.total());
+        self.waited >= self.base && self.waited >= self.base + self.stolen().min(GROWTH_MAX)
+    }
+
+    /// Time off the processor during the wait, of the thread that lost most.
+    #[must_use]
+    pub fn stolen(&self) -> StdDuration {
+        let stolen =
+            self.from.map_or(Duration::ZERO, |from| self.preemption.total().saturating_sub(from));
+        StdDuration::from_nanos(stolen.as_nanos())
+    }
+
+    /// The disturbance, if it explains that there was no answer: the threads lost at least as much
+    /// time as the wait was meant to give them.
+    #[must_use]
+    pub fn starved(&self) -> Option<Disturbance> {
+        let stolen = self.stolen();
+        let preempted = from_std(stolen);
+        (stolen >= self.base).then_some(Disturbance { preempted, longest: Duration::ZERO })
+    }
+}
+
+fn from_std(time: StdDuration) -> Duration {
+    Duration::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 1_000))
+}
+
+/// The calling thread's id in the kernel.
+fn own_tid() -> Option<u64> {
+    let link = fs::read_link("/proc/thread-self").ok()?;
+    link.file_name()?.to_str()?.parse().ok()
+}
+
+/// Nanoseconds that a thread of this process ran, and was runnable without a processor; nothing
+/// where the kernel keeps no such account or the thread has ended.
+fn schedstat(tid: u64) -> Option<(u64, u64)> {
+    let text = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok()?;
+    let mut numbers = text.split_ascii_whitespace().map_while(|word| word.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
+/// Whether a thread that did not run could have: it is runnable, or stopped from outside.
+fn is_kept_waiting(tid: u64) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/self/task/{tid}/stat")) else { return false };
+    // The name before the state may have any character.
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    matches!(state, Some('R' | 'T' | 't'))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
+    use super::*;
+
+    fn at_ms(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn long_gaps_between_polls_count_and_short_ones_do_not() {
+        let preemption = Preemption::new(2);
+        let mut gaps = PollGaps { slot: &preemption.slots[1], last: at_ms(0) };
+        assert!(!(0..1_000).any(|us| gaps.polled(Instant::ZERO + Duration::from_micros(us))));
+        assert_eq!(preemption.disturbance(), Disturbance::default());
+        assert_eq!([31, 32, 132].map(at_ms).map(|now| gaps.polled(now)), [true; 3]);
+        gaps.slept(at_ms(10_000));
+        gaps.polled(at_ms(10_000));
+        let found = preemption.disturbance();
+        assert_eq!(found.longest, Duration::from_millis(100));
+        // 30.001 ms, 1 ms and 100 ms.
+        assert_eq!(found.preempted, Duration::from_micros(131_001));
+        assert_eq!(found.to_string(), "the machine was busy for 132 ms");
+        preemption.clear();
+        assert_eq!(preemption.disturbance(), Disturbance::default());
+        assert_eq!(preemption.total(), found.preempted, "waits need a sum that only grows");
+    }
+
+    #[test]
+    fn a_wait_grows_by_what_its_threads_lost_and_no_further_than_the_limit() {
+        let preemption = Preemption::new(1);
+        let gaps = PollGaps { slot: &preemption.slots[0], last: at_ms(0) };
+        let base = StdDuration::from_secs(5);
+        let mut patience = Patience::new(&preemption, base);
+        assert!(!patience.is_over());
+        patience.waited = base;
+        assert!(patience.is_over() && patience.starved().is_none());
+        gaps.count(Duration::from_secs(7));
+        assert!(!patience.is_over(), "7 s more");
+        patience.waited = base + StdDuration::from_secs(7);
+        assert!(patience.is_over());
+        assert_eq!(patience.starved().unwrap().preempted, Duration::from_secs(7));
+        gaps.count(Duration::from_secs(1_000));
+        patience.waited = base + GROWTH_MAX;
+        assert!(patience.is_over());
+    }
+
+    #[test]
+    fn a_waiting_thread_that_did_not_run_itself_has_not_waited() {
+        let preemption = Preemption::new(1);
+        let mut patience = Patience::new(&preemption, StdDuration::from_secs(5));
+        patience.last = StdInstant::now().checked_sub(StdDuration::from_secs(60)).unwrap();
+        assert!(!patience.is_over());
+        assert!(patience.waited <= 2 * SLICE);
+    }
+
+    /// More threads than CPUs that never sleep: each is off the processor part of the time, and the
+    /// kernel's account of it is found although no poll says so.
+    #[test]
+    fn the_kernel_s_account_is_read_from_another_thread() {
+        if own_tid().and_then(schedstat).is_none() {
+            eprintln!("skipped: this kernel keeps no account of waiting threads");
+            return;
+        }
+        let threads = 2 * thread::available_parallelism().map_or(1, usize::from);
+        let (preemption, stop) = (Preemption::new(threads), AtomicBool::new(false));
+        thread::scope(|scope| {
+            for n in 0..threads {
+                let (preemption, stop) = (&preemption, &stop);
+                scope.spawn(move || {
+                    let _gaps = preemption.enter(n, Instant::ZERO);
+                    while !stop.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            // The first look finds where each account stands.
+            let deadline = StdInstant::now() + StdDuration::from_secs(60);
+            while preemption.total() == Duration::ZERO && StdInstant::now() < deadline {
+                thread::sleep(StdDuration::from_millis(20));
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert!(preemption.total() > Duration::ZERO);
+    }
+}
