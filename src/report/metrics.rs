@@ -52,7 +52,7 @@ const SWITCH: &[Metric<Summary>] = &[
     ("shared_pool_peak_bytes", Gauge, "The most octets the shared pool held",
         |s| s.shared_pool.peak_bytes),
     ("fdb_entries", Gauge, "Addresses in the bridge's table", |s| s.fdb.entries),
-    ("fdb_full", Counter, "Addresses not learnt because the table was full", |s| s.fdb.full),
+    ("fdb_full", Counter, "Frames whose source address was not learnt because the table was full", |s| s.fdb.full),
     ("run_seconds", Nanos, "How long the switch has run", |s| s.elapsed_ns),
 ];
 
@@ -67,6 +67,10 @@ const PORT: &[Metric<PortSummary>] = &[
     ("port_consumed_frames", Counter, "Frames that the switch took in", |p| p.consumed_frames),
     ("port_originated_frames", Counter, "Frames that the switch made", |p| p.originated_frames),
     ("port_copied_frames", Counter, "Copies of flooded frames", |p| p.copied_frames),
+    ("port_addresses", Gauge, "Addresses learnt from the port", |p| p.addresses),
+    ("port_addresses_refused", Counter,
+        "Frames whose source address was not learnt because the port has as many as it may have",
+        |p| p.addresses_refused),
     ("port_pause_rx_frames", Counter, "PAUSE frames obeyed", |p| p.pause_rx_frames),
     ("port_pause_tx_frames", Counter, "PAUSE frames sent", |p| p.pause_tx_frames),
     ("nic_rx_missed_frames", Counter, "Frames lost by a full receive ring", |p| p.nic.rx_missed),

@@ -71,7 +71,7 @@ pub struct SharedSummary {
 pub struct FdbSummary {
     /// Addresses in it.
     pub entries: u64,
-    /// Addresses not learnt because it was full.
+    /// Frames whose source address was not learnt because it was full.
     pub full: u64,
 }
 
@@ -107,6 +107,12 @@ pub struct PortSummary {
     pub originated_frames: u64,
     /// Copies made of flooded frames.
     pub copied_frames: u64,
+    /// Addresses in the bridge's table that were learnt from it.
+    #[serde(default)]
+    pub addresses: u64,
+    /// Frames whose source address was not learnt because the port has as many as it may have.
+    #[serde(default)]
+    pub addresses_refused: u64,
     /// PAUSE frames received and obeyed.
     pub pause_rx_frames: u64,
     /// PAUSE frames sent.
@@ -260,6 +266,8 @@ impl PortSummary {
             consumed_frames: c.consumed,
             originated_frames: c.originated,
             copied_frames: c.copied,
+            addresses: c.addresses,
+            addresses_refused: c.addresses_refused,
             pause_rx_frames: c.pause_rx_frames,
             pause_tx_frames: c.pause_tx_frames,
             paused_priorities: (0..8).filter(|n| port.paused & (1 << n) != 0).collect(),

@@ -167,6 +167,15 @@ fn closing(now: &Summary) -> String {
         count(now.storms.detected),
         count(now.storms.restored),
     );
+    let limited: u64 = now.ports.iter().map(|p| p.addresses_refused).sum();
+    if limited + now.fdb.full > 0 {
+        out += &format!(
+            "{} frames came from addresses that were not learnt because their port had as many as it \
+             may have (bridge.addresses_per_port), {} because the table was full (bridge.table_size)\n",
+            count(limited),
+            count(now.fdb.full),
+        );
+    }
     if now.missed() > 0 {
         out += &format!(
             "{} frames were lost by the devices before the switch saw them (missed): the worker \

@@ -79,6 +79,10 @@ pub struct PortCounters {
     pub originated: u64,
     /// Copies made of flooded frames, beyond the first.
     pub copied: u64,
+    /// Addresses in the bridge's table that were learnt from it.
+    pub addresses: u64,
+    /// Frames whose source address was not learnt because the port has as many as it may have.
+    pub addresses_refused: u64,
     /// PAUSE frames received and obeyed.
     pub pause_rx_frames: u64,
     /// PAUSE frames sent.
@@ -128,7 +132,7 @@ pub struct SwitchSnapshot {
     pub shared_peak_bytes: u64,
     /// Addresses in the bridge's table.
     pub fdb_entries: u64,
-    /// Addresses not learnt because the table was full.
+    /// Frames whose source address was not learnt because the table was full.
     pub fdb_full: u64,
     /// What was done about congesting flows; nothing where nothing is.
     pub congestion: Option<Box<CongestionSnapshot>>,

@@ -1,10 +1,14 @@
 //! The filtering database (802.1Q 8.8): which port an address of a VLAN is behind.
 //!
-//! Open addressing with linear probing in a table that is never more than half full. Bounded, no
-//! allocation after the start; when it is full new addresses are not learnt, which is counted and
-//! only costs flooding. An entry that has aged is not returned, whenever it is swept away; only a
-//! flow's shortcut may still lead there, for one part in [`SWEEPS`] of the ageing time.
+//! Bounded in memory and in time whatever arrives: everything is allocated by `new`, an address is in one
+//! of two buckets of eight, and a secret seed decides which, so a lookup reads at most two buckets and no
+//! sender can aim at one. The table is never more than half full. When it is full, or when a port has as
+//! many addresses as it may have, new addresses are not learnt, which is counted and only costs flooding.
+//! An entry that has aged is not returned, whenever it is swept away; only a flow's shortcut may still
+//! lead there, for one part in [`SWEEPS`] of the ageing time.
 
+use super::plan::{BridgePlan, StaticEntry};
+use crate::congestion::Dice;
 use crate::time::{Duration, Instant};
 use crate::units::{Mac, PortId, Vid};
 
@@ -12,11 +16,18 @@ use crate::units::{Mac, PortId, Vid};
 const EMPTY: u64 = 0;
 /// Marks the key of a static entry.
 const STATIC: u64 = 1 << 63;
-/// Ages are kept in units of 2^24 ps (16.8 us), so that time and port fit into eight octets.
+/// Ages are kept in units of 2^24 ps (16.8 us), so that time and port fit into eight bytes.
 const AGE_SHIFT: u32 = 24;
 /// The table is swept once in this many parts per ageing time; as often the age of an address that
 /// is heard of is written down, so it may be forgotten one such part early.
 const SWEEPS: u64 = 64;
+/// Slots per bucket. With two buckets to choose from and half of the slots in use, both are full less
+/// often than once in many tables of the largest size.
+const WAYS: usize = 8;
+/// Keeps the seed of this table apart from the others that follow from a switch's seed.
+const SEED: u64 = 0x6664_6200_0000_0000;
+/// Seeds tried until all static entries have a slot, which the first one practically always gives.
+const STATIC_TRIES: usize = 16;
 
 /// One slot: VLAN and address in `key`; the time last seen and the port in `seen_port`.
 #[derive(Clone, Copy, Debug)]
@@ -25,14 +36,30 @@ struct Slot {
     seen_port: u64,
 }
 
+const FREE: Slot = Slot { key: EMPTY, seen_port: 0 };
+
+/// The learnt addresses of one port.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PortAddresses {
+    /// Addresses in the table, those that have aged and are not yet swept away among them.
+    pub held: u32,
+    /// Frames from which no address was learnt because the port had as many as it may have.
+    pub refused: u64,
+}
+
 /// The table.
 #[derive(Debug)]
 pub struct Fdb {
     slots: Vec<Slot>,
-    shift: u32,
+    /// The number of buckets, a power of two, less 1.
+    mask: usize,
+    secrets: [u64; 2],
     capacity: usize,
     used: usize,
     full: u64,
+    port_limit: u32,
+    /// By [`PortId`].
+    ports: Vec<PortAddresses>,
     ageing: u64,
     sweep_at: Instant,
     sweep_every: Duration,
@@ -42,14 +69,14 @@ pub struct Fdb {
     version: u32,
 }
 
-/// What learning an address changed.
+/// The effect of learning an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Learnt {
     /// Nothing: it was known to be there.
     Known,
     /// It is new, has moved, or was not heard of for a while; other workers are to be told.
     News,
-    /// The table is full, or the entry is static.
+    /// The table is full, the port has as many addresses as it may have, or the entry is static.
     Refused,
 }
 
@@ -73,23 +100,36 @@ impl Key {
 }
 
 impl Fdb {
-    /// An empty table for `size` addresses (rounded up to a power of two) that live for `ageing`.
+    /// The table of a bridge with `ports` ports, with the bridge's static entries in it. None when these
+    /// are more than it holds.
     #[must_use]
-    pub fn new(size: usize, ageing: Duration) -> Self {
-        let capacity = size.max(8).next_power_of_two();
-        let slots = capacity * 2;
-        let sweep_every = Duration::from_picos((ageing.as_picos() / SWEEPS).max(1));
+    pub fn new(plan: &BridgePlan, ports: usize, seed: u64) -> Option<Self> {
+        let mut dice = Dice::new(seed ^ SEED);
+        (0..STATIC_TRIES).find_map(|_| {
+            let mut fdb = Self::empty(plan, ports, [dice.draw(), dice.draw()]);
+            plan.statics.iter().all(|entry| fdb.add_static(entry)).then_some(fdb)
+        })
+    }
+
+    /// An empty table for `plan.table_size` addresses, rounded up to a power of two.
+    fn empty(plan: &BridgePlan, ports: usize, secrets: [u64; 2]) -> Self {
+        let ageing = plan.ageing.as_picos();
+        let capacity = plan.table_size.max(WAYS).next_power_of_two();
+        let sweep_every = Duration::from_picos((ageing / SWEEPS).max(1));
         Self {
-            slots: vec![Slot { key: EMPTY, seen_port: 0 }; slots],
-            shift: 64 - slots.trailing_zeros(),
+            slots: vec![FREE; capacity * 2],
+            mask: capacity * 2 / WAYS - 1,
+            secrets,
             capacity,
             used: 0,
             full: 0,
-            ageing: ageing.as_picos() >> AGE_SHIFT,
+            port_limit: u32::try_from(plan.port_limit).unwrap_or(u32::MAX),
+            ports: vec![PortAddresses::default(); ports],
+            ageing: ageing >> AGE_SHIFT,
             sweep_at: Instant::ZERO.saturating_add(sweep_every),
             sweep_every,
             sweep_from: 0,
-            fresh: (ageing.as_picos() / SWEEPS) >> AGE_SHIFT,
+            fresh: (ageing / SWEEPS) >> AGE_SHIFT,
             version: 0,
         }
     }
@@ -116,43 +156,59 @@ impl Fdb {
         self.sweep_every
     }
 
-    /// How many addresses are known.
+    /// The number of addresses in the table.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.used
     }
 
-    /// Whether no address is known.
+    /// Returns true if no address is in the table.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.used == 0
     }
 
-    /// How often an address could not be learnt because the table was full.
+    /// Frames from which no address was learnt because the table was full.
     #[must_use]
     pub const fn refused(&self) -> u64 {
         self.full
     }
 
-    /// Where a key's probe sequence starts (Fibonacci hashing, Knuth 6.4: the upper bits of the
-    /// product depend on all bits of the key).
-    #[inline]
-    const fn home(&self, key: u64) -> usize {
-        ((key & !STATIC).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    /// The learnt addresses of a port.
+    #[must_use]
+    pub fn of_port(&self, port: PortId) -> PortAddresses {
+        self.ports.get(port.index()).copied().unwrap_or_default()
     }
 
-    /// The slot of a key, or the empty slot where it would go.
+    /// The two buckets of a key (folded multiplication by secrets, as in wyhash: both halves of the product
+    /// depend on all bits of the key, and on bits that a sender does not know).
     #[inline]
-    fn probe(&self, key: u64) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = self.home(key);
-        loop {
-            let found = self.slots[at].key & !STATIC;
-            if found == key || found == EMPTY {
-                return at;
-            }
-            at = (at + 1) & mask;
-        }
+    const fn buckets(&self, key: u64) -> [usize; 2] {
+        let product = ((key & !STATIC) ^ self.secrets[0]) as u128 * self.secrets[1] as u128;
+        let hash = product as u64 ^ (product >> 64) as u64;
+        let first = (hash >> 16) as usize & self.mask;
+        let second = (hash >> 40) as usize & self.mask;
+        // Two buckets even where both numbers are the same.
+        [first, if first == second { first ^ 1 } else { second }]
+    }
+
+    /// The slots of a bucket.
+    #[inline]
+    fn bucket(&self, number: usize) -> &[Slot] {
+        &self.slots[number * WAYS..(number + 1) * WAYS]
+    }
+
+    /// The slot of a key.
+    #[inline]
+    fn find(&self, key: u64) -> Option<usize> {
+        let [first, second] = self.buckets(key);
+        self.find_in(first, key).or_else(|| self.find_in(second, key))
+    }
+
+    #[inline]
+    fn find_in(&self, bucket: usize, key: u64) -> Option<usize> {
+        let way = self.bucket(bucket).iter().position(|slot| slot.key & !STATIC == key)?;
+        Some(bucket * WAYS + way)
     }
 
     #[inline]
@@ -164,74 +220,118 @@ impl Fdb {
     #[inline]
     #[must_use]
     pub fn lookup(&self, now: Instant, key: Key) -> Option<PortId> {
-        let slot = self.slots[self.probe(key.0)];
-        if slot.key == EMPTY || self.aged(slot, now.as_picos() >> AGE_SHIFT) {
+        let slot = self.slots[self.find(key.0)?];
+        if self.aged(slot, now.as_picos() >> AGE_SHIFT) {
             return None;
         }
         PortId::new(slot.seen_port as u16)
     }
 
-    /// Takes note that a frame from an address came in by `port`.
+    /// Learns that a frame from an address came in by `port`.
     #[inline]
     pub fn learn(&mut self, now: Instant, key: Key, port: PortId) -> Learnt {
         let now = now.as_picos() >> AGE_SHIFT;
-        let wanted = now << 16 | u64::from(port.get());
-        let at = self.probe(key.0);
+        let Some(at) = self.find(key.0) else { return self.learn_new(key.0, now, port) };
         let slot = self.slots[at];
         let old = now.saturating_sub(slot.seen_port >> 16);
-        if slot.key != EMPTY && slot.seen_port as u16 == port.get() && old <= self.fresh {
+        if slot.seen_port as u16 == port.get() && old <= self.fresh {
             return Learnt::Known;
         }
-        self.learn_slow(at, key.0, now, wanted)
+        self.learn_again(at, now, port)
     }
 
-    /// The part of learning that writes.
+    /// Learns an address that is not in the table.
     #[cold]
-    fn learn_slow(&mut self, at: usize, key: u64, now: u64, wanted: u64) -> Learnt {
+    fn learn_new(&mut self, key: u64, now: u64, port: PortId) -> Learnt {
+        let of_port = &mut self.ports[port.index()];
+        if of_port.held >= self.port_limit {
+            of_port.refused += 1;
+            return Learnt::Refused;
+        }
+        let Some(at) = self.room(key, now) else {
+            self.full += 1;
+            return Learnt::Refused;
+        };
+        self.ports[port.index()].held += 1;
+        self.put(at, Slot { key, seen_port: seen_port(now, port) });
+        Learnt::News
+    }
+
+    /// Learns an address that is in the table, of another port or not heard of for a while.
+    #[cold]
+    fn learn_again(&mut self, at: usize, now: u64, port: PortId) -> Learnt {
         let slot = self.slots[at];
         if slot.key & STATIC != 0 {
             return Learnt::Refused;
         }
-        if slot.key == EMPTY {
-            if self.used == self.capacity {
-                self.full += 1;
-                return Learnt::Refused;
-            }
-            self.used += 1;
-            self.invalidate();
-            self.slots[at] = Slot { key, seen_port: wanted };
-            return Learnt::News;
+        if slot.seen_port as u16 != port.get() {
+            // It is no longer where it was, whether there is room for it at the new port or not.
+            self.delete(at);
+            return match self.learn_new(slot.key, now, port) {
+                Learnt::Refused => Learnt::News,
+                learnt => learnt,
+            };
         }
-        let moved = slot.seen_port as u16 != wanted as u16;
         // Others keep their own copy, which must hear of the address before it ages there.
-        let part = self.ageing / 4;
-        let stale = now / part.max(1) != (slot.seen_port >> 16) / part.max(1);
-        self.slots[at].seen_port = wanted;
-        if moved {
-            self.invalidate();
-        }
-        if moved || stale { Learnt::News } else { Learnt::Known }
+        let part = (self.ageing / 4).max(1);
+        let stale = now / part != (slot.seen_port >> 16) / part;
+        self.slots[at].seen_port = seen_port(now, port);
+        if stale { Learnt::News } else { Learnt::Known }
     }
 
-    /// Adds a static entry. False when the table is full.
-    #[must_use]
-    pub fn add_static(&mut self, Key(key): Key, port: PortId) -> bool {
-        let at = self.probe(key);
-        if self.slots[at].key == EMPTY {
-            if self.used == self.capacity {
-                return false;
+    /// A free slot for a key in the emptier of its buckets, or one of an entry that has aged.
+    fn room(&mut self, key: u64, now: u64) -> Option<usize> {
+        let buckets = self.buckets(key);
+        if self.used < self.capacity {
+            let used = |n: usize| self.bucket(n).iter().filter(|slot| slot.key != EMPTY).count();
+            let emptier = if used(buckets[1]) < used(buckets[0]) { buckets[1] } else { buckets[0] };
+            if let Some(at) = self.find_in(emptier, EMPTY) {
+                return Some(at);
             }
-            self.used += 1;
         }
-        self.invalidate();
-        self.slots[at] = Slot { key: key | STATIC, seen_port: u64::from(port.get()) };
+        let mut slots = buckets.into_iter().flat_map(|n| n * WAYS..(n + 1) * WAYS);
+        let aged = |at: &usize| self.slots[*at].key != EMPTY && self.aged(self.slots[*at], now);
+        let at = slots.find(aged)?;
+        self.delete(at);
+        Some(at)
+    }
+
+    /// Adds a static entry. False when there is no room for it.
+    #[must_use]
+    fn add_static(&mut self, entry: &StaticEntry) -> bool {
+        let Key(key) = Key::new(entry.vid, entry.mac);
+        let seen_port = u64::from(entry.port.get());
+        // Given twice, the later one counts.
+        let Some(at) = self.find(key).or_else(|| self.room(key, 0)) else { return false };
+        if self.slots[at].key == EMPTY {
+            self.put(at, Slot { key: key | STATIC, seen_port });
+        } else {
+            self.slots[at].seen_port = seen_port;
+        }
         true
+    }
+
+    /// Fills a free slot.
+    fn put(&mut self, at: usize, slot: Slot) {
+        self.slots[at] = slot;
+        self.used += 1;
+        self.invalidate();
+    }
+
+    /// Frees the slot of an entry.
+    fn delete(&mut self, at: usize) {
+        let slot = core::mem::replace(&mut self.slots[at], FREE);
+        if slot.key & STATIC == 0 {
+            self.ports[usize::from(slot.seen_port as u16)].held -= 1;
+        }
+        self.used -= 1;
+        self.invalidate();
     }
 
     /// Forgets the learnt addresses of `port`, or of all ports.
     pub fn flush(&mut self, port: Option<PortId>) {
-        self.retain(0, self.slots.len(), |slot| {
-            slot.key & STATIC != 0 || port.is_some_and(|p| slot.seen_port as u16 != p.get())
+        self.delete_where(0, self.slots.len(), |slot| {
+            port.is_none_or(|p| slot.seen_port as u16 == p.get())
         });
     }
 
@@ -253,137 +353,24 @@ impl Fdb {
         let to = (from + part).min(self.slots.len());
         self.sweep_from = if to == self.slots.len() { 0 } else { to };
         let (now, ageing) = (now.as_picos() >> AGE_SHIFT, self.ageing);
-        self.retain(from, to, |slot| {
-            slot.key & STATIC != 0 || now.saturating_sub(slot.seen_port >> 16) < ageing
-        });
+        self.delete_where(from, to, |slot| now.saturating_sub(slot.seen_port >> 16) >= ageing);
     }
 
-    /// Deletes the entries of a range of slots that `keep` does not want.
-    fn retain(&mut self, from: usize, to: usize, keep: impl Fn(&Slot) -> bool) {
-        let mut at = from;
-        while at < to {
+    /// Deletes those learnt entries in a range of slots for which `unwanted` is true.
+    fn delete_where(&mut self, from: usize, to: usize, unwanted: impl Fn(&Slot) -> bool) {
+        for at in from..to {
             let slot = self.slots[at];
-            if slot.key != EMPTY && !keep(&slot) {
-                // Deleting may pull a later entry into this slot, so it is looked at again.
+            if slot.key != EMPTY && slot.key & STATIC == 0 && unwanted(&slot) {
                 self.delete(at);
-            } else {
-                at += 1;
             }
         }
     }
+}
 
-    /// Empties a slot and closes the gap, so that no probe sequence is cut (Knuth 6.4, R).
-    fn delete(&mut self, mut hole: usize) {
-        let mask = self.slots.len() - 1;
-        let mut at = hole;
-        self.used -= 1;
-        self.invalidate();
-        loop {
-            at = (at + 1) & mask;
-            let slot = self.slots[at];
-            if slot.key == EMPTY {
-                break;
-            }
-            let home = self.home(slot.key);
-            // It may move when its home is not strictly between the hole and where it is.
-            if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
-                self.slots[hole] = slot;
-                hole = at;
-            }
-        }
-        self.slots[hole] = Slot { key: EMPTY, seen_port: 0 };
-    }
+/// The second word of a slot.
+const fn seen_port(now: u64, port: PortId) -> u64 {
+    now << 16 | port.get() as u64
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashMap;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn mac(n: u16) -> Mac {
-        let [a, b] = n.to_be_bytes();
-        Mac([2, 0, 0, 0, a, b])
-    }
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Duration::from_millis(ms)
-    }
-
-    fn k(n: u16) -> Key {
-        Key::new(Vid::MIN, mac(n))
-    }
-
-    #[test]
-    fn addresses_are_learnt_move_and_age() {
-        let mut fdb = Fdb::new(64, Duration::from_secs(300));
-        let (p0, p1) = (PortId::new(0).unwrap(), PortId::new(1).unwrap());
-        assert_eq!(fdb.lookup(at(0), k(1)), None);
-        assert_eq!(fdb.learn(at(0), k(1), p0), Learnt::News);
-        assert_eq!(fdb.learn(at(0), k(1), p0), Learnt::Known);
-        assert_eq!(fdb.lookup(at(1), k(1)), Some(p0));
-        assert_eq!(fdb.learn(at(2), k(1), p1), Learnt::News);
-        assert_eq!(fdb.lookup(at(3), k(1)), Some(p1));
-        assert_eq!(fdb.lookup(at(299_000), k(1)), Some(p1));
-        assert_eq!(fdb.lookup(at(301_000), k(1)), None);
-        assert_eq!(fdb.lookup(at(3), Key::new(Vid::MAX, mac(1))), None, "VLANs learn apart");
-    }
-
-    #[test]
-    fn static_entries_neither_move_nor_age() {
-        let mut fdb = Fdb::new(8, Duration::from_secs(1));
-        let (p0, p1) = (PortId::new(0).unwrap(), PortId::new(1).unwrap());
-        assert!(fdb.add_static(k(1), p0));
-        assert_eq!(fdb.learn(at(0), k(1), p1), Learnt::Refused);
-        fdb.flush(None);
-        assert_eq!(fdb.lookup(at(100_000), k(1)), Some(p0));
-    }
-
-    #[test]
-    fn a_full_table_refuses_and_counts() {
-        let mut fdb = Fdb::new(8, Duration::from_secs(300));
-        let port = PortId::new(0).unwrap();
-        for n in 0..20 {
-            let _ = fdb.learn(at(0), k(n), port);
-        }
-        assert_eq!((fdb.len(), fdb.refused()), (8, 12));
-        // Aged entries make room once the sweep has come round.
-        for n in 0..=SWEEPS {
-            fdb.sweep(at(300_000 + n * 5_000));
-        }
-        assert_eq!(fdb.len(), 0);
-        assert_eq!(fdb.learn(at(700_000), k(99), port), Learnt::News);
-    }
-
-    proptest! {
-        /// The table agrees with a map under any sequence of learning, flushing and sweeping.
-        #[test]
-        fn it_is_a_map_with_ages(ops in prop::collection::vec((0u8..8, 0u16..40, 0u16..4), 1..300)) {
-            let ageing = Duration::from_millis(64);
-            let mut fdb = Fdb::new(16, ageing);
-            let mut model: HashMap<u16, (u16, u64)> = HashMap::new();
-            let mut ms = 0;
-            for (op, n, p) in ops {
-                ms += u64::from(op);
-                let port = PortId::new(p).unwrap();
-                match op {
-                    0 => { fdb.flush(Some(port)); model.retain(|_, v| v.0 != p); }
-                    1 => fdb.sweep(at(ms)),
-                    _ => if fdb.learn(at(ms), k(n), port) != Learnt::Refused {
-                        model.insert(n, (p, ms));
-                    },
-                }
-                for n in 0..40 {
-                    let known = model.get(&n).filter(|(_, seen)| ms - seen < 63).map(|v| v.0);
-                    let got = fdb.lookup(at(ms), k(n)).map(PortId::get);
-                    // Ages are kept in coarse units, so the last millisecond is either.
-                    if model.get(&n).is_none_or(|(_, seen)| (ms - seen).abs_diff(64) > 1) {
-                        prop_assert_eq!(got, known, "address {} at {} ms", n, ms);
-                    }
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -33,7 +33,7 @@ mod tests;
 pub(crate) mod testworld;
 
 pub use change::{Change, ChangeError};
-pub use fdb::{Fdb, Key, Learnt};
+pub use fdb::{Fdb, Key, Learnt, PortAddresses};
 pub use plan::*;
 pub use settle::{Headroom, Refused, Settler, Step, StepKind, delay_found, reckon};
 
@@ -133,10 +133,8 @@ impl<W: World> Switch<W> {
             let (groups, ports) = (plan.buffer.groups.len(), plan.ports.len());
             return Err(SwitchError::PortCount { groups, ports });
         }
-        let mut fdb = Fdb::new(plan.bridge.table_size, plan.bridge.ageing);
-        if !plan.bridge.statics.iter().all(|e| fdb.add_static(Key::new(e.vid, e.mac), e.port)) {
-            return Err(SwitchError::StaticEntries(plan.bridge.statics.len()));
-        }
+        let fdb = Fdb::new(&plan.bridge, plan.ports.len(), plan.seed)
+            .ok_or(SwitchError::StaticEntries(plan.bridge.statics.len()))?;
         let congested = Congested::new(plan);
         let mut index = vec![None; plan.ports.len()];
         let mut owned = Vec::with_capacity(ports.len());

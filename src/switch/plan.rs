@@ -37,7 +37,8 @@ pub struct SwitchPlan {
     pub congestion: CongestionPlan,
     /// The longest frame forwarded, FCS included, VLAN tags too. 64 to 16384.
     pub max_frame: u32,
-    /// The seed of everything drawn by chance (ECN marking).
+    /// The seed of everything drawn by chance (ECN marking), and of where tables keep addresses and flows:
+    /// secret where senders may be hostile.
     pub seed: u64,
 }
 
@@ -135,6 +136,8 @@ pub struct VlanMember {
 pub struct BridgePlan {
     /// How many addresses the table holds; rounded up to a power of two.
     pub table_size: usize,
+    /// The most learnt addresses of one port, so that no host fills the table alone. 1 or more.
+    pub port_limit: usize,
     /// How long a learnt address lives without a frame from it (802.1Q 8.8.3: 300 s).
     pub ageing: Duration,
     /// How many flows each port remembers the way of (a power of two, 1 to 65536), which spares
@@ -147,6 +150,8 @@ pub struct BridgePlan {
 impl BridgePlan {
     /// Flows whose way a port remembers, usually: 160 KiB for each port.
     pub const SHORTCUTS: usize = 4096;
+    /// A port may have as many addresses as the table holds.
+    pub const NO_LIMIT: usize = usize::MAX;
 }
 
 /// A static filtering entry (802.1Q 8.8.1).

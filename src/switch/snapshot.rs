@@ -1,6 +1,7 @@
 //! The counters of a switch at one moment, gathered from where each is kept.
 
 use super::Switch;
+use super::fdb::PortAddresses;
 use super::port_state::PortState;
 use super::tables::Tables;
 use crate::buffer::Ledger;
@@ -18,13 +19,16 @@ impl<W: World> Switch<W> {
         let (shared_used, shared_peak) =
             (octets(self.ledger.shared_used()), octets(self.ledger.shared_peak()));
         let congestion = self.congestion_snapshot();
-        let Self { ports, tables, ledger, .. } = self;
+        let Self { ports, tables, ledger, fdb, .. } = self;
         SwitchSnapshot {
             name: self.name.clone(),
             at: now,
             ports: ports
                 .iter_mut()
-                .map(|port| port_snapshot(now, port, &tables[port.id.index()], ledger))
+                .map(|port| {
+                    let addresses = fdb.of_port(port.id);
+                    port_snapshot(now, port, &tables[port.id.index()], ledger, addresses)
+                })
                 .collect(),
             held,
             given: self.given,
@@ -43,13 +47,17 @@ fn port_snapshot<W: World>(
     port: &mut PortState<W>,
     tables: &Tables,
     ledger: &Ledger,
+    addresses: PortAddresses,
 ) -> PortSnapshot {
+    let mut counters = port_counters(now, port, tables, ledger);
+    counters.addresses = addresses.held.into();
+    counters.addresses_refused = addresses.refused;
     PortSnapshot {
         name: tables.name.clone(),
         up: port.up,
         rate_bps: port.rate.get(),
         paused: port.receiver.paused(now).0,
-        counters: port_counters(now, port, tables, ledger),
+        counters,
         secy: port.port.secy().map(|secy| Box::new(secy.snapshot())),
     }
 }

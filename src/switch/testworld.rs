@@ -196,6 +196,7 @@ pub(crate) fn plan(n: u16) -> SwitchPlan {
         bridge: BridgePlan {
             shortcuts: BridgePlan::SHORTCUTS,
             table_size: 256,
+            port_limit: BridgePlan::NO_LIMIT,
             ageing: Duration::from_secs(300),
             statics: vec![],
         },

@@ -176,6 +176,7 @@ impl Net {
             bridge: BridgePlan {
                 shortcuts: 64,
                 table_size: 1_024,
+                port_limit: BridgePlan::NO_LIMIT,
                 ageing: Duration::from_secs(300),
                 statics: statics.collect(),
             },

@@ -42,6 +42,7 @@ pub fn plan(ports: u16, pipeline: Pipeline, workers: u16) -> SwitchPlan {
         bridge: BridgePlan {
             shortcuts: BridgePlan::SHORTCUTS,
             table_size: 4096,
+            port_limit: BridgePlan::NO_LIMIT,
             ageing: Duration::from_secs(300),
             statics: vec![],
         },

@@ -174,6 +174,7 @@ impl Setup {
             bridge: BridgePlan {
                 shortcuts: BridgePlan::SHORTCUTS,
                 table_size: 64,
+                port_limit: BridgePlan::NO_LIMIT,
                 ageing: Duration::from_secs(300),
                 // The receiver never speaks, so its address could not be learnt.
                 statics: vec![StaticEntry { vid: VID, mac: host(receiver), port: port(receiver) }],

@@ -1,5 +1,6 @@
 //! `sluice switch`: runs a switch on real ports until it is told to stop.
 
+mod addresses;
 mod session;
 mod telemetry;
 
@@ -26,6 +27,7 @@ use crate::runtime::real::{self, RealError, RealPort, RealSwitch, RealWorker, Ru
 use crate::runtime::{Idle, StartError};
 use crate::switch::SwitchPlan;
 use crate::units::PortId;
+use addresses::AddressWarnings;
 use session::Session;
 
 const EXAMPLES: &str = "\
@@ -45,6 +47,8 @@ const STEPS: &str = "sluice::steps";
 const TICK: StdDuration = StdDuration::from_millis(20);
 /// How often the links of the devices are looked at, and what telemetry shows is made anew.
 const LOOK_EVERY: StdDuration = StdDuration::from_millis(200);
+/// How often the counters are read that warnings depend on.
+const COUNT_EVERY: StdDuration = StdDuration::from_secs(1);
 
 /// Arguments of `sluice switch`.
 #[derive(clap::Args, Debug)]
@@ -280,6 +284,7 @@ fn watch(args: &Args, file: &SwitchFile, running: &Running, session: &Session, s
     let start = StdInstant::now();
     let mut live = Live::new();
     let mut alarms = BTreeMap::new();
+    let (mut addresses, mut count_at) = (AddressWarnings::default(), StdDuration::ZERO);
     let (mut show_at, mut look_at) = (std(args.interval), StdDuration::ZERO);
     let end = args.duration.map_or(StdDuration::MAX, std);
     loop {
@@ -295,6 +300,10 @@ fn watch(args: &Args, file: &SwitchFile, running: &Running, session: &Session, s
                 session.refresh();
             }
         }
+        if ran >= count_at {
+            count_at = ran + COUNT_EVERY;
+            warn_of_addresses(session, &mut addresses);
+        }
         settle(session);
         if !args.quiet && ran >= show_at {
             show_at = ran + std(args.interval);
@@ -305,6 +314,17 @@ fn watch(args: &Args, file: &SwitchFile, running: &Running, session: &Session, s
         thread::sleep(TICK.min(end - ran));
     }
     live.clear();
+}
+
+/// Warns of addresses that the bridge does not learn.
+fn warn_of_addresses(session: &Session, warnings: &mut AddressWarnings) {
+    match session.summary() {
+        Ok(summary) => warnings
+            .due(StdInstant::now(), &summary)
+            .iter()
+            .for_each(|warning| tracing::warn!("{warning}")),
+        Err(error) => tracing::error!("the counters: {error:#}"),
+    }
 }
 
 /// Lets the switch do what its agents found out, and tells each step.

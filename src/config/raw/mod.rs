@@ -112,6 +112,9 @@ pub struct Bridge {
     /// How many addresses the table holds, 1 to 1048576; rounded up to a power of two. Default:
     /// `16384`, which stays in a core's second-level cache.
     pub table_size: Option<u32>,
+    /// The most addresses that are learnt from one port, 1 to 1048576, so that no host can fill the table
+    /// alone. Frames to addresses that are not learnt are flooded. Default: half of `table_size`.
+    pub addresses_per_port: Option<u32>,
     /// How long a learnt address lives without a frame from it, 1 s to 1000000 s. Default: `300s`
     /// (802.1Q table 8-6).
     pub ageing: Option<Span>,

@@ -44,7 +44,11 @@ pub fn bridge(cx: &mut Cx, at: &Place<'_>, raw: &raw::Bridge, drafts: &[Draft<'_
         let what = format!("{} static addresses in a table of {table_size}", statics.len());
         cx.error(&at.key("table_size"), what);
     }
-    BridgePlan { shortcuts: BridgePlan::SHORTCUTS, table_size, ageing, statics }
+    // Half of the table, so that no port can fill it alone.
+    let limit_default = (table_size as u32).div_ceil(2);
+    let limit = raw.addresses_per_port.unwrap_or(limit_default);
+    let port_limit = cx.ranged(&at.key("addresses_per_port"), limit, TABLE, limit_default) as usize;
+    BridgePlan { shortcuts: BridgePlan::SHORTCUTS, table_size, port_limit, ageing, statics }
 }
 
 /// The port of a name, which must belong to the VLAN.

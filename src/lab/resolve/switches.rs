@@ -145,6 +145,7 @@ pub(super) fn switches(
         });
         let bridge = BridgePlan {
             table_size: graph.hosts.len().max(1),
+            port_limit: BridgePlan::NO_LIMIT,
             ageing: AGEING,
             shortcuts,
             statics: Vec::new(),

@@ -27,6 +27,35 @@ fn unknown_addresses_are_flooded_and_known_ones_are_not() {
 }
 
 #[test]
+fn a_host_with_many_addresses_takes_only_its_port_s_share_of_the_table() {
+    let mut p = plan(3);
+    p.bridge.port_limit = 8;
+    let mut lab: Lab = Lab::new(&p);
+    for n in 0..100 {
+        lab.inject(0, &frame(host(200), host(n), None, 60));
+        lab.settle();
+    }
+    lab.inject(1, &frame(host(0), host(150), None, 60));
+    lab.settle();
+    let snapshot = lab.switch.snapshot(lab.now);
+    let counted = |n: usize| {
+        let counters = &snapshot.ports[n].counters;
+        (counters.addresses, counters.addresses_refused)
+    };
+    assert_eq!((counted(0), counted(1), counted(2)), ((8, 92), (1, 0), (0, 0)));
+    assert_eq!((snapshot.fdb_entries, snapshot.fdb_full), (9, 0));
+    // What is not learnt is flooded, so nothing is lost; the other host's address was learnt.
+    for n in 0..3 {
+        let _ = lab.sent(n);
+    }
+    lab.inject(2, &frame(host(99), host(151), None, 60));
+    lab.inject(2, &frame(host(150), host(151), None, 60));
+    lab.settle();
+    assert_eq!((lab.sent(0).len(), lab.sent(1).len()), (1, 2));
+    lab.check();
+}
+
+#[test]
 fn a_frame_is_forwarded_byte_for_byte() {
     let mut lab: Lab = Lab::new(&plan(2));
     let mut f = frame(host(2), host(1), Some((5, 0)), 1000);
