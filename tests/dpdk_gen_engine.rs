@@ -376,3 +376,24 @@ fn connections_of_rocev2_run_stop_and_run_again() {
         assert!(none.iter().all(|what| count(&end, what) == 0), "{end:#}");
     }
 }
+
+#[test]
+fn a_client_opens_no_device_that_the_operator_did_not_name() {
+    let engine = engine();
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("written-{}", std::process::id()));
+    let config = |location: &str| json!({"ports": [{"name": "p1", "location": location}, {"name": "p2", "location": "ring:e.b"}]});
+    let dump = format!("net_pcap0,tx_pcap={}", file.display());
+    for location in [
+        dump.as_str(),
+        &format!("{dump}?pfc=3"),
+        &format!("iface:lo,tx_pcap={}", file.display()),
+        "0000:3b:00.0",
+        "net_tap0",
+    ] {
+        let refused = engine.set_config(&config(location)).unwrap_err();
+        assert_eq!(refused.kind, RefusalKind::Validation, "{location}: {refused}");
+        assert!(refused.errors[0].starts_with("ports[0].location: "), "{location}: {refused}");
+    }
+    assert!(!file.exists());
+}

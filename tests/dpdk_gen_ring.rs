@@ -154,7 +154,7 @@ fn a_test_that_cannot_be_opened_leaves_the_one_that_runs_alone() {
     session.start(&all(&good)).unwrap();
     let rate = BitsPerSec::gbps(10);
     let mut absent = good.clone();
-    absent.ports[1] = port("b", Place::Interface("no-such-one".into()), rate);
+    absent.ports[1] = port("b", Place::Interface("no-such-one".parse().unwrap()), rate);
     let error = bench.set(absent).unwrap_err();
     assert!(error.to_string().contains("no-such-one"), "{error}");
     let mut twice = good.clone();

@@ -30,8 +30,13 @@ struct Generator {
 
 impl Generator {
     fn start() -> Self {
+        Self::with(&["--listen", "127.0.0.1:0"])
+    }
+
+    fn with(args: &[&str]) -> Self {
         let mut child = Command::new(SLUICE)
-            .args(["gen", "--listen", "127.0.0.1:0"])
+            .arg("gen")
+            .args(args)
             .stderr(Stdio::piped())
             .spawn()
             .expect("sluice starts");
@@ -116,4 +121,22 @@ fn the_example_for_people_runs_as_it_says() {
     let halves: Vec<_> = said.lines().filter(|l| l.starts_with("priority 3 paused")).collect();
     assert_eq!(halves.len(), 2, "{said}");
     assert!(halves[1].contains("on3 +0,") && !halves[1].contains("on4 +0"), "{said}");
+}
+
+#[test]
+fn an_address_off_the_loopback_is_not_listened_on_unasked() {
+    let refused = |args: &[&str]| {
+        let output =
+            Command::new(SLUICE).args(["gen", "--listen", "0.0.0.0:0"]).args(args).output();
+        let output = output.expect("sluice starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (status, said) = refused(&[]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("--client-ca") && said.contains("--allow-remote"), "{said}");
+    let (status, said) = refused(&["--client-ca", "/nonexistent/ca.pem"]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("/nonexistent/ca.pem"), "{said}");
+    let remote = Generator::with(&["--listen", "127.0.0.1:0", "--allow-remote"]);
+    assert!(remote.addr.starts_with("127.0.0.1:"));
 }

@@ -46,7 +46,7 @@ fn bench() -> Bench {
 }
 
 fn plan(a: &str, b: &str, flows: Vec<sluice::tester::plan::FlowPlan>) -> TestPlan {
-    let at = |name: &str| Place::Interface(name.into());
+    let at = |name: &str| Place::Interface(name.parse().unwrap());
     TestPlan { ports: vec![port("a", at(a), rate()), port("b", at(b), rate())], flows }
 }
 

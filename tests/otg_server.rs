@@ -11,6 +11,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sluice::otg::model;
 use sluice::otg::server::{Options, Server, limits, serve};
+use tokio_rustls::rustls;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
 
 #[path = "otg/engine.rs"]
 mod engine;
@@ -345,5 +348,78 @@ proptest! {
         }
         assert_alive(server.addr());
         server.stop();
+    }
+}
+
+/// An authority, as PEM, and a certificate that it signed with its key.
+fn authority(name: &str) -> (String, Vec<CertificateDer<'static>>, Vec<u8>) {
+    let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let root = params.self_signed(&key).unwrap();
+    let issuer = rcgen::Issuer::new(params, key);
+    let own = rcgen::KeyPair::generate().unwrap();
+    let params = rcgen::CertificateParams::new(vec!["client".to_owned()]).unwrap();
+    let signed = params.signed_by(&own, &issuer).unwrap();
+    (root.pem(), vec![signed.der().clone()], own.serialize_der())
+}
+
+/// The status that a client with or without a certificate is answered over TLS.
+fn version_over_tls(
+    server: &Server,
+    shown: Option<(Vec<CertificateDer<'static>>, Vec<u8>)>,
+) -> io::Result<String> {
+    let mut roots = rustls::RootCertStore::empty();
+    let own = CertificateDer::from_pem_slice(server.certificate().as_bytes()).unwrap();
+    roots.add(own).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots);
+    let config = match shown {
+        Some((chain, key)) => {
+            let key = PrivatePkcs8KeyDer::from(key);
+            builder.with_client_auth_cert(chain, key.into()).unwrap()
+        }
+        None => builder.with_no_client_auth(),
+    };
+    let name = ServerName::try_from("localhost").unwrap();
+    let client = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut stream = rustls::StreamOwned::new(client, connect(server.addr()));
+    let ask = b"GET /capabilities/version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    stream.write_all(ask)?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer[..answer.len().min(12)]).into_owned())
+}
+
+#[test]
+fn a_server_that_asks_for_certificates_answers_nobody_else() {
+    let (ca, chain, key) = authority("lab");
+    let (_, foreign_chain, foreign_key) = authority("another");
+    let options =
+        Options { addr: ([127, 0, 0, 1], 0).into(), client_ca: Some(ca), ..Options::default() };
+    let server = serve(&options, Arc::new(Rehearsal::default())).expect("a free port");
+    assert!(server.announcement().contains("with a certificate"), "{}", server.announcement());
+    let answered = version_over_tls(&server, Some((chain, key))).expect("its own client");
+    assert_eq!(answered, "HTTP/1.1 200");
+    assert!(version_over_tls(&server, None).is_err());
+    assert!(version_over_tls(&server, Some((foreign_chain, foreign_key))).is_err());
+    let (status, error) = request(server.addr(), "GET", "/capabilities/version", b"");
+    assert_eq!((status, &error["kind"]), (403, &json!("validation")), "{error}");
+    // gRPC without TLS begins with HTTP/2's preface.
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    let answer = exchange(server.addr(), preface).expect("a refusal");
+    assert!(answer.starts_with(b"HTTP/1.1 403"), "{}", String::from_utf8_lossy(&answer));
+}
+
+#[test]
+fn an_authority_without_a_certificate_is_refused() {
+    for pem in ["", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
+        let addr = ([127, 0, 0, 1], 0).into();
+        let options = Options { addr, client_ca: Some(pem.into()), ..Options::default() };
+        let error = serve(&options, Arc::new(Rehearsal::default())).err().expect("refused");
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
     }
 }

@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use core::str::FromStr;
+
 use super::plan::{Location, Place};
 use crate::units::{Priority, PrioritySet};
 
@@ -56,6 +58,48 @@ impl Location {
     }
 }
 
+/// The name of an interface of the kernel, safe to stand in the arguments of a DPDK device: it holds
+/// nothing that would end the argument or begin another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InterfaceName(String);
+
+impl InterfaceName {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for InterfaceName {
+    type Err = String;
+
+    /// Reads a name.
+    ///
+    /// # Errors
+    /// What is wrong with it and what would help, as one sentence.
+    fn from_str(name: &str) -> Result<Self, String> {
+        /// The kernel's own bound (IFNAMSIZ less the zero behind it).
+        const LEN_MAX: usize = 15;
+        let fits = |c: char| c.is_ascii_alphanumeric() || "_-.@+~".contains(c);
+        let special = matches!(name, "" | "." | "..");
+        if special || name.len() > LEN_MAX || !name.chars().all(fits) {
+            return Err(
+                "after `iface:` comes the name of an interface, such as `eth1`: at most 15 \
+                        letters, digits and `_-.@+~`"
+                    .into(),
+            );
+        }
+        Ok(Self(name.to_owned()))
+    }
+}
+
+impl fmt::Display for InterfaceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// The priorities that `text` lists: `3,4`; none for an empty text.
 fn priorities(text: &str) -> Result<PrioritySet, String> {
     text.split(',')
@@ -82,11 +126,7 @@ fn place_of(text: &str) -> Result<Place, String> {
         return Ok(Place::Ring { pair: pair.to_owned(), end });
     }
     if let Some(name) = text.strip_prefix("iface:") {
-        // The kernel's own bound (IFNAMSIZ less the zero behind it).
-        if name.is_empty() || name.len() > 15 || name.contains(['/', ' ', ',']) {
-            return Err("after `iface:` comes the name of an interface, such as `eth1`".into());
-        }
-        return Ok(Place::Interface(name.to_owned()));
+        return name.parse().map(Place::Interface);
     }
     if text.trim().is_empty() {
         return Err("a location is `ring:NAME.a`, `iface:eth1` or a device's EAL name, such as \
@@ -114,7 +154,7 @@ mod tests {
     fn places_are_told_apart_by_their_beginning() {
         let place = |text: &str| Location::parse(text).unwrap().place;
         assert_eq!(place("ring:x-1.b"), Place::Ring { pair: "x-1".into(), end: 1 });
-        assert_eq!(place("iface:eth1"), Place::Interface("eth1".into()));
+        assert_eq!(place("iface:eth1"), Place::Interface("eth1".parse().unwrap()));
         for device in ["0000:3b:00.0", "net_null0,size=64", "h1"] {
             assert_eq!(place(device), Place::Device(device.into()));
             assert_eq!(place(device).to_string(), device);
@@ -142,6 +182,14 @@ mod tests {
             ("ring:a b.a", "letters"),
             ("iface:", "interface"),
             ("iface:a_name_that_is_too_long", "interface"),
+            ("iface:a,tx_pcap=/x", "interface"),
+            ("iface:a=b", "interface"),
+            ("iface:[a", "interface"),
+            ("iface:a/b", "interface"),
+            ("iface:..", "interface"),
+            ("iface:a\nb", "interface"),
+            ("iface:a\0", "interface"),
+            ("ring:a,b.a", "letters"),
             ("x?pfc=8", "0 to 7"),
             ("x?queues=0", "1 to 16"),
             ("x?capture=tx", "`both`"),

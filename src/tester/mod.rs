@@ -6,6 +6,7 @@
 //! [`verdict`] holds that against what was asked, and [`history`] keeps how it came about.
 //! [`drive`] takes a test from its start to its end, in whichever world.
 
+pub mod access;
 pub mod capture;
 pub mod drive;
 #[cfg(feature = "dpdk")]

@@ -2,6 +2,7 @@
 
 use crate::host::plan::stream::{Edit, InterfacePlan, Path, StreamPlan, Values};
 use crate::host::{FlowId, TransportPlan};
+pub use crate::tester::location::InterfaceName;
 use crate::units::{BitsPerSec, Mac, PrioritySet, Quanta};
 
 /// A test.
@@ -65,7 +66,7 @@ pub enum Place {
         end: u8,
     },
     /// An interface of the kernel: `iface:eth1`.
-    Interface(String),
+    Interface(InterfaceName),
     /// Anything else: a device by its EAL name (`0000:3b:00.0`, `net_null0,size=64`).
     Device(String),
 }

@@ -18,6 +18,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 
 use crate::cli::address;
 use crate::config::quantity::Span;
+use crate::tester::plan::Location;
 use files::{Files, Format};
 
 const EXAMPLES: &str = "\
@@ -36,6 +37,7 @@ LOCATIONS:
   ring:NAME.a, ring:NAME.b  the ends of a pair back to back in memory; no NIC, no root
   iface:eth1                an interface of the kernel, by AF_PACKET (root)
   0000:3b:00.0, net_...     a device by its EAL name
+  Clients of --listen may name pairs and interfaces; --allow narrows interfaces and opens devices.
   behind any of them: ?pfc=3,4 (pauses obeyed), ?capture=both (captures have what is sent, too)
 
 The run ends when every flow that ends by itself has; Ctrl-C and --duration end it before. Exit status
@@ -56,6 +58,16 @@ pub struct GenerateArgs {
     /// Serve the OTG API (HTTP, HTTPS and gRPC) on this address; a port alone is on the loopback.
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub listen: Option<SocketAddr>,
+    /// A location that clients of --listen may name, beside pairs in memory; may be given several
+    /// times. Default: every iface:NAME, and no device of DPDK.
+    #[arg(long, value_name = "LOCATION", value_parser = Location::parse, requires = "listen")]
+    pub allow: Vec<Location>,
+    /// Listen off the loopback, where whoever reaches the address drives the ports.
+    #[arg(long, requires = "listen")]
+    pub allow_remote: bool,
+    /// Serve only clients that show a certificate signed by the authority in this PEM file (TLS).
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub client_ca: Option<PathBuf>,
     /// Measure what this machine resolves, over a pair of ports in memory.
     #[arg(long)]
     pub self_test: bool,

@@ -12,6 +12,7 @@ use crate::cli::bad_input;
 use crate::dpdk::EalOptions;
 use crate::otg::engine::{Engine, Refusal, RefusalKind};
 use crate::otg::file::TestFile;
+use crate::tester::access::Access;
 use crate::tester::drive::Runner;
 use crate::tester::engine::{TesterEngine, TesterOptions};
 use crate::tester::plan::{CaptureFormat, TestPlan};
@@ -35,7 +36,9 @@ impl RealTest {
     /// What cannot be opened.
     pub(super) fn new(test: &TestFile) -> Result<Self> {
         let replays = test.replays.clone();
-        let options = TesterOptions { eal: eal_options(), replays, ..TesterOptions::default() };
+        let access = Access::Operator;
+        let options =
+            TesterOptions { eal: eal_options(), access, replays, ..TesterOptions::default() };
         let engine = TesterEngine::new(options);
         // What is to be said of the file was said; what there is of the ports comes with the report.
         engine.set_config(&serde_json::to_value(&test.config)?).map_err(whose)?;

@@ -1,22 +1,27 @@
 //! Serving clients of the Open Traffic Generator API, and measuring what this machine resolves.
 
+use std::fs;
+use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 
 use super::GenerateArgs;
 use super::files::Format;
 use super::real::{eal_options, whose};
-use crate::cli::{stop_on_signals, verdict};
+use crate::cli::{bad_input, stop_on_signals, verdict};
 use crate::dpdk::Eal;
 use crate::otg::server;
 use crate::report;
+use crate::tester::access::Access;
 use crate::tester::engine::{TesterEngine, TesterOptions};
+use crate::tester::plan::Place;
 use crate::tester::self_test;
 
 /// How often the end is looked for.
@@ -29,12 +34,23 @@ const SELF_TEST: Duration = Duration::from_secs(2);
 /// # Errors
 /// When the address cannot be listened on.
 pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
+    let at = server_options(args, addr)?;
     let stop = stop_on_signals()?;
-    let options = TesterOptions { eal: eal_options(), ..TesterOptions::default() };
+    let devices = args.allow.iter().filter_map(|location| match &location.place {
+        Place::Device(device) => Some(device),
+        Place::Ring { .. } | Place::Interface(_) => None,
+    });
+    let options = TesterOptions {
+        eal: eal_options().for_devices(devices),
+        access: Access::of_clients(&args.allow),
+        ..TesterOptions::default()
+    };
     let engine = Arc::new(TesterEngine::new(options));
-    let at = server::Options { addr, ..server::Options::default() };
-    let server = server::serve(&at, engine.clone())
-        .with_context(|| format!("--listen {addr}: cannot listen there; pick another port"))?;
+    let server = server::serve(&at, engine.clone()).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => bad_input(anyhow!("--client-ca: {error}")),
+        _ => anyhow::Error::from(error)
+            .context(format!("--listen {addr}: cannot listen there; pick another port")),
+    })?;
     // Not a log line: with port 0 this is the only place where the port stands.
     eprintln!("{}", server.announcement());
     let seen = engine.clone();
@@ -50,6 +66,23 @@ pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
     server.stop();
     engine.close();
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where to listen, and for whom.
+fn server_options(args: &GenerateArgs, addr: SocketAddr) -> Result<server::Options> {
+    if !addr.ip().is_loopback() && !args.allow_remote && args.client_ca.is_none() {
+        return Err(bad_input(anyhow!(
+            "--listen {addr} is off the loopback, and OTG has no passwords: whoever reaches the \
+             address could drive this machine's ports; add --client-ca FILE to ask clients for \
+             certificates, or --allow-remote if the network is the lab's own"
+        )));
+    }
+    let read = |path: &PathBuf| {
+        fs::read_to_string(path)
+            .map_err(|error| bad_input(anyhow!("--client-ca {}: {error}", path.display())))
+    };
+    let client_ca = args.client_ca.as_ref().map(read).transpose()?;
+    Ok(server::Options { addr, client_ca, ..server::Options::default() })
 }
 
 /// Measures what this machine resolves. Exit status 1 says that frames were lost in memory, so that

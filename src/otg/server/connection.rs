@@ -75,7 +75,7 @@ pub(super) async fn accept(
             });
         } else {
             tokio::spawn(async move {
-                let _ = timeout(REFUSAL_TIME, refuse(stream)).await;
+                let _ = timeout(REFUSAL_TIME, refuse_more(stream)).await;
                 drop(refusal);
             });
         }
@@ -86,16 +86,29 @@ pub(super) async fn accept(
     let _ = timeout(STOP_TIME, places.acquire_many(all)).await;
 }
 
-/// Tells a client that there are too many. One that speaks TLS or gRPC sees the connection close.
-async fn refuse(mut stream: TcpStream) -> io::Result<()> {
+/// Tells a client that there are too many.
+async fn refuse_more(stream: TcpStream) -> io::Result<()> {
     let why = format!(
-        "{CONNECTIONS_MAX} connections are open, which is all there may be; close \
-                       some, or try again later"
+        "{CONNECTIONS_MAX} connections are open, which is all there may be; close some, or try \
+         again later"
     );
-    let body = http::error_body(503, "internal", &[why]);
+    refuse(stream, (503, "Service Unavailable"), "internal", &why).await
+}
+
+/// Refuses a connection. One that speaks TLS or gRPC sees it close.
+async fn refuse<S>(
+    mut stream: S,
+    (code, reason): (u16, &str),
+    kind: &str,
+    why: &str,
+) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let body = http::error_body(code, kind, &[why.to_owned()]);
     let length = body.len();
     let head = format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+        "HTTP/1.1 {code} {reason}\r\ncontent-type: application/json\r\n\
          content-length: {length}\r\nconnection: close\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await?;
@@ -156,6 +169,9 @@ async fn speak(
     let stream = Watched::new(stream, Arc::clone(&activity));
     if first == [HANDSHAKE] {
         talk(tls.accept(stream).await?, shared, activity).await;
+    } else if shared.authenticates {
+        let why = "this server speaks TLS alone, with clients that have a certificate";
+        timeout(REFUSAL_TIME, refuse(stream, (403, "Forbidden"), "validation", why)).await??;
     } else {
         talk(stream, shared, activity).await;
     }

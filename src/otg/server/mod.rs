@@ -3,8 +3,8 @@
 //! Which of them a connection speaks is seen by its first octets, so that one address does for
 //! every client: 0x16 opens TLS (RFC 8446 5.1), the preface of HTTP/2 is gRPC's, anything else is
 //! HTTP/1. TLS is by a certificate that the server makes for itself when it starts, as engines of
-//! OTG do; there is no other authentication, so whoever starts the server should leave it on
-//! loopback unless the network is the lab's own.
+//! OTG do. Clients are authenticated only where [`Options::client_ca`] says so, by certificates of
+//! their own; then nothing is answered outside of TLS.
 //!
 //! All doors lead to the same [`Engine`]. Nothing that a client sends can
 //! stop the server, hold it up or fill its memory: [`limits`] bounds what is read, how long it may
@@ -38,11 +38,14 @@ pub struct Options {
     pub addr: SocketAddr,
     /// Names that the certificate is for, beside `localhost` and the address.
     pub names: Vec<String>,
+    /// Certificates, as PEM, of the authorities that clients' certificates have to be signed by.
+    /// Default: clients need none.
+    pub client_ca: Option<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { addr: (Ipv4Addr::LOCALHOST, 8443).into(), names: Vec::new() }
+        Self { addr: (Ipv4Addr::LOCALHOST, 8443).into(), names: Vec::new(), client_ca: None }
     }
 }
 
@@ -50,6 +53,7 @@ impl Default for Options {
 pub struct Server {
     addr: SocketAddr,
     certificate: String,
+    authenticates: bool,
     stop: channel::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -58,14 +62,17 @@ pub struct Server {
 struct Shared {
     engine: Arc<dyn Engine>,
     large_bodies: Arc<Semaphore>,
+    /// Whether clients have to show a certificate, and so to speak TLS.
+    authenticates: bool,
 }
 
 /// Listens, and serves from a thread of its own.
 ///
 /// # Errors
-/// When the address cannot be listened on, or no certificate made.
+/// When the address cannot be listened on, no certificate be made, or `client_ca` holds none
+/// ([`io::ErrorKind::InvalidData`]).
 pub fn serve(options: &Options, engine: Arc<dyn Engine>) -> io::Result<Server> {
-    let identity = Identity::new(options.addr.ip(), &options.names)?;
+    let identity = Identity::new(options.addr.ip(), &options.names, options.client_ca.as_deref())?;
     let certificate = identity.certificate.clone();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -79,12 +86,13 @@ pub fn serve(options: &Options, engine: Arc<dyn Engine>) -> io::Result<Server> {
     let addr = listener.local_addr()?;
     let (stop, stopped) = channel::channel(false);
     let large_bodies = Arc::new(Semaphore::new(limits::LARGE_BODIES));
-    let shared = Arc::new(Shared { engine, large_bodies });
+    let authenticates = options.client_ca.is_some();
+    let shared = Arc::new(Shared { engine, large_bodies, authenticates });
     let thread = std::thread::Builder::new().name("otg-server".into()).spawn(move || {
         runtime.block_on(connection::accept(listener, identity.acceptor, shared, stopped));
         runtime.shutdown_timeout(limits::STOP_TIME);
     })?;
-    Ok(Server { addr, certificate, stop, thread: Some(thread) })
+    Ok(Server { addr, certificate, authenticates, stop, thread: Some(thread) })
 }
 
 impl Server {
@@ -103,6 +111,12 @@ impl Server {
     /// Where it listens and who can reach it, for people.
     #[must_use]
     pub fn announcement(&self) -> String {
+        if self.authenticates {
+            return format!(
+                "OTG on {} over HTTPS and gRPC, for clients with a certificate",
+                self.addr
+            );
+        }
         let who = match self.addr.ip() {
             ip if ip.is_loopback() => "this machine only",
             IpAddr::V4(Ipv4Addr::UNSPECIFIED) => "whoever can reach this machine, unauthenticated",

@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use super::access::Access;
 use super::plan::{FlowPlan, PortPlan, TestPlan};
 use super::replay::{self, Replay};
 use super::report::Report;
@@ -33,6 +34,8 @@ pub struct TesterOptions {
     /// The most threads that poll ports. Default: one for each CPU that the process may use, but
     /// one, which is left to everything else.
     pub threads: Option<usize>,
+    /// Which ports configurations may name. Default: those that clients may.
+    pub access: Access,
     /// Recordings that are sent beside the flows of each configuration, which has no words for
     /// them.
     pub replays: Vec<Replay>,
@@ -120,6 +123,7 @@ impl TesterEngine {
         config: Config,
     ) -> Result<Warnings, Refusal> {
         let (mut plan, mut warnings) = resolve(&config)?;
+        allowed(&plan, &self.options.access)?;
         replay::add(&mut plan, &self.options.replays).map_err(|findings| {
             let errors = findings.into_iter().map(|f| format!("{}: {}", f.path, f.what));
             Refusal { kind: RefusalKind::Validation, errors: errors.collect() }
@@ -166,6 +170,19 @@ impl TesterEngine {
         let session = lock(&self.now).session.clone();
         session.ok_or_else(|| Refusal::validation("no ports are configured; set a config first"))
     }
+}
+
+/// Refuses ports that a configuration may not name.
+fn allowed(plan: &TestPlan, access: &Access) -> Result<(), Refusal> {
+    let refused = |(n, port): (usize, &PortPlan)| {
+        let why = access.check(&port.location).err()?;
+        Some(format!("ports[{n}].location: {why}"))
+    };
+    let errors: Vec<_> = plan.ports.iter().enumerate().filter_map(refused).collect();
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal { kind: RefusalKind::Validation, errors })
 }
 
 /// A session's error as a client is told it.

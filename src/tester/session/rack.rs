@@ -13,7 +13,7 @@ use crate::dpdk::{
 use crate::frame::Burst;
 use crate::port::{Port, PortCaps};
 use crate::tester::capture::Tap;
-use crate::tester::plan::{FlowKind, Location, Place, TestPlan};
+use crate::tester::plan::{FlowKind, InterfaceName, Location, Place, TestPlan};
 use crate::units::BitsPerSec;
 
 /// Frames that each direction of a pair of ports in memory holds. A choice: 76 us of the shortest
@@ -285,7 +285,7 @@ impl Held {
 }
 
 /// The device for an interface of the kernel. Slots are as long as the longest frame needs.
-pub(crate) fn interface_device(number: u32, interface: &str, longest: u32) -> String {
+pub(crate) fn interface_device(number: u32, interface: &InterfaceName, longest: u32) -> String {
     /// What a slot has besides the frame: the kernel's own header, and no FCS.
     const SLOT_OVERHEAD: u32 = 80 - 4;
     let slot = if longest + SLOT_OVERHEAD <= 2_048 { 2_048 } else { 16_384 };

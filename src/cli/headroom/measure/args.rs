@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_link_has_one_end_here_or_both() {
-        assert_eq!(ports(&["iface:eth1"]).unwrap(), [Place::Interface("eth1".into())]);
+        assert_eq!(ports(&["iface:eth1"]).unwrap(), [Place::Interface("eth1".parse().unwrap())]);
         assert_eq!(ports(&["ring:x.b", "ring:x.a"]).unwrap().len(), 2);
         for (all, says) in [
             (&[][..], "--ring"),

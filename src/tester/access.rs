@@ -1,0 +1,107 @@
+//! Which ports a configuration may name, by where it comes from.
+//!
+//! The arguments of a DPDK device can name files, sockets and programs, and DPDK opens them as the
+//! user who runs this process, often root. So a device is opened only by words that the operator
+//! wrote: in a file, on the command line, or in the list that clients of the API are held to.
+
+use super::plan::{Location, Place};
+
+/// The locations that a configuration may name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Access {
+    /// Any: the configuration is the operator's own.
+    Operator,
+    /// Pairs in memory and interfaces of the kernel, but no device of DPDK.
+    #[default]
+    Interfaces,
+    /// Pairs in memory and these places, in these very words.
+    Listed(Vec<Place>),
+}
+
+impl Access {
+    /// Access of clients, where the operator allows these locations; none for the default.
+    #[must_use]
+    pub fn of_clients(allowed: &[Location]) -> Self {
+        if allowed.is_empty() {
+            return Self::Interfaces;
+        }
+        Self::Listed(allowed.iter().map(|location| location.place.clone()).collect())
+    }
+
+    /// Checks a location that a configuration names.
+    ///
+    /// # Errors
+    /// Why it is refused and what would help, as one sentence.
+    pub fn check(&self, location: &Location) -> Result<(), String> {
+        let place = &location.place;
+        let allowed = match (self, place) {
+            (Self::Operator, _) | (_, Place::Ring { .. }) => true,
+            (Self::Interfaces, Place::Interface(_)) => true,
+            (Self::Interfaces, Place::Device(_)) => false,
+            (Self::Listed(places), place) => places.contains(place),
+        };
+        if allowed {
+            return Ok(());
+        }
+        let others = match self {
+            Self::Listed(_) => "",
+            Self::Operator | Self::Interfaces => ", `iface:` interfaces",
+        };
+        Err(format!(
+            "clients of this server may name `ring:` pairs{others} and what its operator allows; \
+             start it with `--allow` and this location to allow it"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn location(text: &str) -> Location {
+        Location::parse(text).unwrap()
+    }
+
+    /// Devices whose arguments name a file, a socket, a program or another device.
+    const HOSTILE: [&str; 8] = [
+        "net_pcap0,tx_pcap=/etc/cron.d/x",
+        "net_pcap0,iface=eth0",
+        "net_af_packet0,iface=eth0",
+        "net_af_xdp0,iface=eth0,xdp_prog=/tmp/x.o",
+        "net_memif0,socket=/tmp/x,socket-abstract=no",
+        "net_vhost0,iface=/tmp/x",
+        "net_tap0,iface=x",
+        "0000:3b:00.0,fw=/tmp/x",
+    ];
+
+    #[test]
+    fn clients_name_no_device_that_the_operator_did_not_write() {
+        let allowed: Vec<_> = ["iface:h0", "0000:3b:00.0"].map(location).into();
+        for access in [Access::of_clients(&[]), Access::of_clients(&allowed)] {
+            for text in HOSTILE {
+                let refused = access.check(&location(text)).unwrap_err();
+                assert!(refused.contains("--allow"), "{text}: {refused}");
+                // Options of ours behind it change nothing.
+                access.check(&location(&format!("{text}?pfc=3"))).unwrap_err();
+                Access::Operator.check(&location(text)).unwrap();
+            }
+            access.check(&location("ring:a.b?capture=both")).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_list_narrows_interfaces_and_opens_devices() {
+        let listed: Vec<_> = ["iface:h0", "0000:3b:00.0"].map(location).into();
+        let (any, listed) = (Access::of_clients(&[]), Access::of_clients(&listed));
+        for (text, by_default, by_list) in [
+            ("iface:h0", true, true),
+            ("iface:h0?pfc=3", true, true),
+            ("iface:h1", true, false),
+            ("0000:3b:00.0", false, true),
+            ("0000:3b:00.1", false, false),
+        ] {
+            assert_eq!(any.check(&location(text)).is_ok(), by_default, "{text}");
+            assert_eq!(listed.check(&location(text)).is_ok(), by_list, "{text}");
+        }
+    }
+}
