@@ -198,7 +198,9 @@ fn metrics_are_served_on_the_loopback() {
     assert!(addr.starts_with("127.0.0.1:"), "{addr}");
     switch.wait("flowing", |s| s["ports"][1]["tx_frames"].as_u64() > Some(1_000));
     let mut stream = TcpStream::connect(addr).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let accept = "Accept: application/openmetrics-text";
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\n{accept}\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();

@@ -142,9 +142,10 @@ fn get(addr: std::net::SocketAddr, request: &str) -> String {
 fn a_scrape_is_answered_with_every_counter() {
     let scrape: report::Scrape = Arc::new(|| Ok(report::metrics(summary())));
     let addr = report::serve("127.0.0.1:0".parse().unwrap(), scrape).unwrap();
-    let answer = get(addr, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    let accept = "Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
+    let answer = get(addr, &format!("GET /metrics HTTP/1.1\r\nHost: x\r\n{accept}\r\n\r\n"));
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    assert!(answer.contains("application/openmetrics-text"));
+    assert!(answer.contains("content-type: application/openmetrics-text; version=1.0.0"));
     for line in [
         "# TYPE sluice_port_rx_frames counter",
         r#"sluice_port_rx_frames_total{port="left"} 10"#,
@@ -157,9 +158,35 @@ fn a_scrape_is_answered_with_every_counter() {
     ] {
         assert!(answer.lines().any(|l| l == line), "{line} is not in\n{answer}");
     }
+    let answer = get(addr, "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n");
+    assert!(answer.contains("content-type: text/plain; version=0.0.4"), "{answer}");
+    assert!(answer.contains("\n# TYPE sluice_port_rx_frames_total counter\n"), "{answer}");
+    assert!(!answer.contains("# EOF"), "{answer}");
     assert!(get(addr, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 404"));
     assert!(get(addr, "POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 405"));
     assert!(get(addr, "nonsense\r\n\r\n").starts_with("HTTP/1.1 400"));
+}
+
+/// Silent clients and half requests, more than there are places for connections, in front of a scrape.
+#[test]
+fn clients_that_stall_do_not_hold_up_a_scrape() {
+    let scrape: report::Scrape = Arc::new(|| Ok(report::metrics(summary())));
+    let addr = report::serve("127.0.0.1:0".parse().unwrap(), scrape).unwrap();
+    let stalled: Vec<TcpStream> = (0..200)
+        .map(|n| {
+            let mut stream = TcpStream::connect(addr).unwrap();
+            if n % 2 == 0 {
+                stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: ").unwrap();
+            }
+            stream
+        })
+        .collect();
+    let start = std::time::Instant::now();
+    let answer = get(addr, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    // A stalled client may keep its place for 5 s, which is what others would have waited for.
+    assert!(start.elapsed() < std::time::Duration::from_secs(4), "{:?}", start.elapsed());
+    drop(stalled);
 }
 
 #[test]
@@ -183,8 +210,131 @@ fn every_value_in_the_summary_is_a_metric() {
         let seconds = (value as f64 / 1e9).to_string();
         let shown = |l: &str| {
             let v = l.rsplit(' ').next().unwrap();
-            v == value.to_string() || v == seconds || v == format!("{seconds}.0")
+            let bytes = (value / 8).to_string();
+            v == value.to_string() || v == bytes || v == seconds || v == format!("{seconds}.0")
         };
         assert!(text.lines().any(shown), "no metric has {value}:\n{text}");
     }
+}
+
+/// All numbers and flags of a JSON value, with their places.
+fn numbers(place: &str, value: &Value, out: &mut std::collections::BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            let dot = if place.is_empty() { "" } else { "." };
+            fields.iter().for_each(|(name, v)| numbers(&format!("{place}{dot}{name}"), v, out));
+        }
+        Value::Array(items) => items.iter().for_each(|v| numbers(&format!("{place}[]"), v, out)),
+        Value::Number(_) | Value::Bool(_) => drop(out.insert(place.to_owned())),
+        Value::Null | Value::String(_) => {}
+    }
+}
+
+/// Numbers of the summary that are no counters of the switch: what identifies or adds up others.
+const NO_COUNTERS: [&str; 8] = [
+    "workers",
+    "balance.came",
+    "balance.went",
+    "balance.holds",
+    "storms.detected",
+    "storms.restored",
+    "ports[].paused_priorities[]",
+    "ports[].priorities[].priority",
+];
+
+#[test]
+fn every_counter_has_its_standard_name_or_the_reason_why_it_has_none() {
+    let mut fields = std::collections::BTreeSet::new();
+    numbers("", &serde_json::to_value(summary()).unwrap(), &mut fields);
+    fields.retain(|f| !NO_COUNTERS.contains(&f.as_str()) && !f.contains("drops."));
+    let rows = report::COUNTER_NAMES;
+    let named: std::collections::BTreeSet<String> = rows.iter().map(|r| r.field.into()).collect();
+    assert_eq!(named.len(), rows.len(), "a field stands twice");
+    assert_eq!(fields, named);
+    let mut standards: Vec<&str> =
+        rows.iter().map(|r| r.standard).filter(|s| !s.is_empty()).collect();
+    for row in rows {
+        assert!(!row.standard.is_empty() || !row.note.is_empty(), "{}: no reason", row.field);
+    }
+    let all = standards.len();
+    standards.sort_unstable();
+    standards.dedup();
+    assert_eq!(standards.len(), all, "a standard's name stands twice");
+    let prefixes = [
+        ("SAI_PORT_STAT_", "ports[]."),
+        ("SAI_QUEUE_STAT_", "ports[].priorities[]."),
+        ("SAI_INGRESS_PRIORITY_GROUP_STAT_", "ports[].priorities[]."),
+        ("SAI_BUFFER_POOL_STAT_", "shared_pool."),
+        ("PFC_WD_QUEUE_STATS_", "ports[].priorities[].storms_"),
+        ("ieee8021Pfc", "ports[].pfc_"),
+    ];
+    for row in rows.iter().filter(|r| !r.standard.is_empty()) {
+        let of = prefixes.iter().find(|(prefix, _)| row.standard.starts_with(prefix));
+        let (_, place) = of.unwrap_or_else(|| panic!("{}: of which document?", row.standard));
+        assert!(row.field.starts_with(place), "{} is at {}", row.standard, row.field);
+    }
+}
+
+/// The families of a scrape with their help.
+fn families(text: &str) -> std::collections::BTreeMap<&str, &str> {
+    text.lines().filter_map(|l| l.strip_prefix("# HELP sluice_")?.split_once(' ')).collect()
+}
+
+#[test]
+fn a_metric_and_its_field_are_one_counter_and_its_help_has_the_standard_name() {
+    let text = report::metrics(summary());
+    let families = families(&text);
+    for (n, row) in report::COUNTER_NAMES.iter().enumerate() {
+        let help = families.get(row.metric).unwrap_or_else(|| panic!("no metric {}", row.metric));
+        assert!(help.contains(row.standard), "{}: {help}", row.metric);
+        // A value of its own in the field shows in that metric and in no other.
+        let value = 7_000_000_000_000 + n as u64 * 1_000_000_000;
+        let mut json = serde_json::to_value(summary()).unwrap();
+        let pointer = format!("/{}", row.field.replace("[]", "/1").replace('.', "/"));
+        let place = json.pointer_mut(&pointer).unwrap_or_else(|| panic!("{pointer}"));
+        let flag = place.is_boolean();
+        *place = if flag { (!place.as_bool().unwrap()).into() } else { value.into() };
+        let text = report::metrics(serde_json::from_value(json).unwrap());
+        let before = report::metrics(summary());
+        let changed: Vec<&str> =
+            text.lines().zip(before.lines()).filter(|(a, b)| a != b).map(|(a, _)| a).collect();
+        assert_eq!(changed.len(), 1, "{}: {changed:?}", row.field);
+        let of = changed[0].trim_start_matches("sluice_").split('{').next().unwrap();
+        assert_eq!(of.trim_end_matches("_total"), row.metric);
+    }
+    // A family of the switch itself that has no row.
+    let rows: Vec<&str> = report::COUNTER_NAMES.iter().map(|r| r.metric).collect();
+    let others = families.keys().filter(|name| !rows.contains(name));
+    let apart = ["drops", "macsec", "lldp", "measurement", "round_trip", "headroom_", "congestion"];
+    for name in others {
+        assert!(apart.iter().any(|part| name.starts_with(part)), "{name} has no row");
+    }
+}
+
+#[test]
+fn the_readme_has_the_table_of_names() {
+    let readme = include_str!("../README.md");
+    let table = report::names_table();
+    assert!(readme.contains(&table), "README.md has another table than:\n{table}");
+}
+
+/// Prometheus' own checker reads the text format and knows the conventions.
+#[test]
+fn promtool_has_nothing_to_say() {
+    let help = "promtool is not here (Debian package prometheus; `./dev setup` installs it)";
+    let Ok(mut tool) = std::process::Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+    else {
+        eprintln!("skipped: {help}");
+        return;
+    };
+    let text = report::Exposition::Text.write(report::metrics(summary()));
+    tool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let out = tool.wait_with_output().unwrap();
+    let said = [out.stdout, out.stderr].map(|s| String::from_utf8_lossy(&s).into_owned()).concat();
+    assert!(out.status.success() && said.trim().is_empty(), "{said}");
 }

@@ -129,12 +129,25 @@ pub fn exit(verdict: Verdict) -> ExitCode {
     ExitCode::from(verdict.exit_status())
 }
 
-/// Reads an address with a port; a port alone is on the loopback.
+/// Reads an address that metrics are served on: an address with a port, an address, or a port, which is
+/// on the loopback.
 fn address(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(port) = text.parse::<u16>() {
-        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    let port = |text: &str| Some(SocketAddr::from(([127, 0, 0, 1], text.parse().ok()?)));
+    let host = |text: &str| Some(SocketAddr::new(text.parse().ok()?, crate::report::SCRAPE_PORT));
+    let addr = text.parse().ok().or_else(|| port(text)).or_else(|| host(text));
+    addr.ok_or_else(|| {
+        "write an address with a port, such as 127.0.0.1:9464, or one of them".into()
+    })
+}
+
+/// What `--prometheus` means without an address.
+const SCRAPE_DEFAULT: &str = "127.0.0.1:9464";
+
+/// Warns where metrics that `--prometheus` asks for can be read by others.
+fn warn_of_open_metrics(addr: SocketAddr) {
+    if let Some(what) = crate::report::open_to_network(addr) {
+        tracing::warn!("--prometheus: {what}");
     }
-    text.parse().map_err(|_| "an address with a port, such as 127.0.0.1:9464, or a port".into())
 }
 
 /// A flag that the first SIGINT or SIGTERM sets; the second ends the process at once.

@@ -13,6 +13,7 @@ use prometheus_client::registry::Registry;
 
 use super::agents::{AgentsSummary, HeadroomSummary, TimesSummary};
 use super::macsec::TransmitSaSummary;
+use super::names::standard_name;
 use super::summary::{PortSummary, PrioritySummary, Summary};
 
 /// What a scrape is answered with.
@@ -25,9 +26,6 @@ pub fn metrics(summary: Summary) -> String {
         .expect("writing to a string cannot fail");
     out
 }
-
-/// The media type of [`metrics`].
-pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -59,7 +57,7 @@ const SWITCH: &[Metric<Summary>] = &[
 #[rustfmt::skip]
 const PORT: &[Metric<PortSummary>] = &[
     ("port_up", Gauge, "Whether the link is up", |p| u64::from(p.up)),
-    ("port_rate_bits_per_second", Gauge, "The rate of the link", |p| p.rate_bps),
+    ("port_speed_bytes", Gauge, "The rate of the link, in bytes per second", |p| p.rate_bps / 8),
     ("port_rx_frames", Counter, "Frames received, of any kind", |p| p.rx_frames),
     ("port_tx_frames", Counter, "Frames sent, of any kind", |p| p.tx_frames),
     ("port_rx_bytes", Counter, "Octets received, FCS included", |p| p.rx_bytes),
@@ -73,6 +71,8 @@ const PORT: &[Metric<PortSummary>] = &[
         |p| p.addresses_refused),
     ("port_pause_rx_frames", Counter, "PAUSE frames obeyed", |p| p.pause_rx_frames),
     ("port_pause_tx_frames", Counter, "PAUSE frames sent", |p| p.pause_tx_frames),
+    ("port_pfc_rx_frames", Counter, "PFC frames obeyed", |p| p.pfc_rx_frames),
+    ("port_pfc_tx_frames", Counter, "PFC frames sent", |p| p.pfc_tx_frames),
     ("nic_rx_missed_frames", Counter, "Frames lost by a full receive ring", |p| p.nic.rx_missed),
     ("nic_rx_errors", Counter, "Frames received with errors", |p| p.nic.rx_errors),
     ("nic_rx_no_memory_frames", Counter, "Frames lost by an empty pool", |p| p.nic.rx_no_memory),
@@ -86,13 +86,13 @@ const PRIORITY: &[Metric<PrioritySummary>] = &[
     ("priority_rx_bytes", Counter, "Octets received, FCS included", |p| p.rx_bytes),
     ("priority_tx_bytes", Counter, "Octets sent, FCS included", |p| p.tx_bytes),
     ("priority_dropped_frames", Counter, "Data frames dropped", |p| p.dropped_frames),
-    ("pfc_rx_frames", Counter, "PFC frames received (ieee8021PfcIndications)",
-        |p| p.pfc_rx_frames),
-    ("pfc_tx_frames", Counter, "PFC frames sent (ieee8021PfcRequests)", |p| p.pfc_tx_frames),
-    ("pfc_rx_paused_seconds", Nanos, "How long the peer held it paused", |p| p.pfc_rx_paused_ns),
-    ("pfc_tx_paused_seconds", Nanos, "How long it held the peer paused", |p| p.pfc_tx_paused_ns),
-    ("pfc_rx_transitions", Counter, "Running to paused", |p| p.pfc_rx_transitions),
-    ("pfc_tx_transitions", Counter, "XON to XOFF", |p| p.pfc_tx_transitions),
+    ("pfc_rx_frames", Counter, "PFC frames obeyed that name the priority", |p| p.pfc_rx_frames),
+    ("pfc_tx_frames", Counter, "PFC frames sent that name the priority", |p| p.pfc_tx_frames),
+    ("pfc_rx_paused_seconds", Nanos, "Time paused by the peer", |p| p.pfc_rx_paused_ns),
+    ("pfc_tx_paused_seconds", Nanos, "Time for which the peer was paused", |p| p.pfc_tx_paused_ns),
+    ("pfc_rx_transitions", Counter, "Transitions from running to paused by the peer",
+        |p| p.pfc_rx_transitions),
+    ("pfc_tx_transitions", Counter, "Transitions from XON to XOFF", |p| p.pfc_tx_transitions),
     ("buffer_bytes", Gauge, "Octets its ingress group holds", |p| p.buffer_bytes),
     ("buffer_peak_bytes", Gauge, "The most its ingress group held", |p| p.buffer_peak_bytes),
     ("headroom_peak_bytes", Gauge, "The most headroom it held", |p| p.headroom_peak_bytes),
@@ -238,7 +238,11 @@ fn family<'a, T: 'a, const N: usize>(
         Gauge | Span => MetricType::Gauge,
         Counter | Nanos => MetricType::Counter,
     };
-    let mut family = encoder.encode_descriptor(name, help, None, metric_type)?;
+    let help = match standard_name(name) {
+        Some(standard) => format!("{help} ({standard})"),
+        None => (*help).to_owned(),
+    };
+    let mut family = encoder.encode_descriptor(name, &help, None, metric_type)?;
     for (labels, row) in rows {
         let encoder: MetricEncoder = family.encode_family(&labels)?;
         match kind {

@@ -8,11 +8,13 @@
 mod agents;
 mod compare;
 mod congestion;
+mod exposition;
 mod html;
 mod lab;
 mod live;
 mod macsec;
 mod metrics;
+mod names;
 mod objects;
 pub mod packets;
 mod scrape;
@@ -30,6 +32,7 @@ pub use agents::{
 };
 pub use compare::{ComparedRun, Comparison, comparison_text};
 pub use congestion::CongestionSummary;
+pub use exposition::Exposition;
 pub use html::{ComparisonPage, Depths, Report, TestPage, comparison_html, html, tester_html};
 pub use lab::lab_text;
 pub use live::{Live, Screen};
@@ -38,11 +41,12 @@ pub use macsec::{
     macsec_text,
 };
 pub use metrics::metrics;
+pub use names::{COUNTER_NAMES, CounterName, names_table};
 pub use objects::{
     ObjectRow, ObjectTable, Objects, counted, object_rows, objects_described, objects_schema,
     objects_text, objects_tree,
 };
-pub use scrape::{Scrape, serve};
+pub use scrape::{SCRAPE_PORT, Scrape, open_to_network, serve};
 pub use summary::{
     BalanceSummary, FdbSummary, NicSummary, PortSummary, PrioritySummary, SharedSummary,
     StormSummary, Summary,

@@ -1,8 +1,11 @@
-//! The HTTP server that Prometheus scrapes: one thread, a few connections, a few seconds each.
+//! The HTTP server that Prometheus scrapes: one thread, a bounded number of connections, a few seconds
+//! each. A client that connects and says nothing, or half of a request, never delays another: when
+//! all places are taken, the connection that has been open longest gives up its own.
 //!
 //! Hyper is the engine under most Rust servers and lets every bound be set here; a framework on
 //! top of it would route one path.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -10,21 +13,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::header::CONTENT_TYPE;
+use hyper::header::{ACCEPT, CONTENT_TYPE, VARY};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
-use super::metrics;
+use super::exposition::Exposition;
 
-/// Connections served at a time; more wait in the listener's queue.
-const CONNECTIONS: usize = 8;
+/// The port that metrics are served on unless another is named: the one that OpenTelemetry's exporters
+/// for Prometheus use.
+pub const SCRAPE_PORT: u16 = 9464;
+/// Connections open at a time.
+const CONNECTIONS: usize = 64;
 /// The longest a connection may take, so that a client that stalls gives its place back.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Answers a scrape with the metrics, or says why there are none.
+/// Answers a scrape with the metrics in OpenMetrics, or says why there are none.
 pub type Scrape = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
 
 /// Serves `GET /metrics` on `addr` from a thread of its own until the process ends, and returns
@@ -48,10 +54,16 @@ pub fn serve(addr: SocketAddr, scrape: Scrape) -> io::Result<SocketAddr> {
     Ok(addr)
 }
 
+/// The warning about an address that others than this machine's users can reach.
+#[must_use]
+pub fn open_to_network(addr: SocketAddr) -> Option<String> {
+    let open = !addr.ip().is_loopback();
+    open.then(|| format!("{addr} is open to the network, without a password; 127.0.0.1 is not"))
+}
+
 async fn accept(listener: tokio::net::TcpListener, scrape: Scrape) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut connections: VecDeque<AbortHandle> = VecDeque::with_capacity(CONNECTIONS);
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -61,8 +73,13 @@ async fn accept(listener: tokio::net::TcpListener, scrape: Scrape) {
                 continue;
             }
         };
+        connections.retain(|connection| !connection.is_finished());
+        if connections.len() >= CONNECTIONS {
+            // An answer takes milliseconds, so the oldest is one whose client stalls.
+            connections.pop_front().expect("there are some").abort();
+        }
         let scrape = Arc::clone(&scrape);
-        tokio::spawn(async move {
+        let connection = tokio::spawn(async move {
             let answer = service_fn(move |request| {
                 let answer = respond(&request, &scrape);
                 async move { Ok::<_, Infallible>(answer) }
@@ -70,25 +87,29 @@ async fn accept(listener: tokio::net::TcpListener, scrape: Scrape) {
             let connection = http1::Builder::new()
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), answer);
-            // Whatever goes wrong here is the client's doing, or its going away.
+            // Any error here is the client's doing, or its going away.
             let _ = tokio::time::timeout(TIMEOUT, connection).await;
-            drop(place);
         });
+        connections.push_back(connection.abort_handle());
     }
 }
 
 fn respond(request: &Request<Incoming>, scrape: &Scrape) -> Response<String> {
+    const PLAIN: &str = "text/plain; charset=utf-8";
+    let accept = request.headers().get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok());
+    let format = Exposition::accepted(accept);
     let (status, kind, body) = match (request.method(), request.uri().path()) {
         (&Method::GET, "/metrics") => match scrape() {
-            Ok(body) => (StatusCode::OK, metrics::CONTENT_TYPE, body),
-            Err(why) => (StatusCode::SERVICE_UNAVAILABLE, "text/plain", why),
+            Ok(body) => (StatusCode::OK, format.media_type(), format.write(body)),
+            Err(why) => (StatusCode::SERVICE_UNAVAILABLE, PLAIN, why),
         },
-        (_, "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "GET only\n".into()),
-        _ => (StatusCode::NOT_FOUND, "text/plain", "the metrics are at /metrics\n".into()),
+        (_, "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, PLAIN, "GET only\n".into()),
+        _ => (StatusCode::NOT_FOUND, PLAIN, "the metrics are at /metrics\n".into()),
     };
     Response::builder()
         .status(status)
         .header(CONTENT_TYPE, kind)
+        .header(VARY, "Accept")
         .body(body)
-        .expect("a constant status and header")
+        .expect("a constant status and headers")
 }

@@ -1,6 +1,6 @@
 //! The summary of a run: the JSON that `--format json` prints and the source of everything else.
 //!
-//! Field names are an interface: SAI/SONiC and IEEE8021-PFC-MIB where they have the term.
+//! Field names are an interface; `names` has those of SAI, SONiC and IEEE8021-PFC-MIB beside them.
 
 use std::collections::BTreeMap;
 
@@ -117,6 +117,12 @@ pub struct PortSummary {
     pub pause_rx_frames: u64,
     /// PAUSE frames sent.
     pub pause_tx_frames: u64,
+    /// PFC frames received and obeyed, each once, however many priorities it names.
+    #[serde(default)]
+    pub pfc_rx_frames: u64,
+    /// PFC frames sent, likewise.
+    #[serde(default)]
+    pub pfc_tx_frames: u64,
     /// The priorities that its peer has paused at this moment.
     pub paused_priorities: Vec<u8>,
     /// All eight priorities.
@@ -159,9 +165,9 @@ pub struct PrioritySummary {
     pub rx_bytes: u64,
     /// Octets sent, FCS included.
     pub tx_bytes: u64,
-    /// PFC frames received that name it (ieee8021PfcIndications).
+    /// PFC frames received and obeyed that name it.
     pub pfc_rx_frames: u64,
-    /// PFC frames sent that name it (ieee8021PfcRequests).
+    /// PFC frames sent that name it.
     pub pfc_tx_frames: u64,
     /// How long its peer held it paused.
     pub pfc_rx_paused_ns: u64,
@@ -270,6 +276,8 @@ impl PortSummary {
             addresses_refused: c.addresses_refused,
             pause_rx_frames: c.pause_rx_frames,
             pause_tx_frames: c.pause_tx_frames,
+            pfc_rx_frames: c.pfc_rx_frames,
+            pfc_tx_frames: c.pfc_tx_frames,
             paused_priorities: (0..8).filter(|n| port.paused & (1 << n) != 0).collect(),
             priorities: (0..).zip(&c.priorities).map(|(n, p)| PrioritySummary::new(n, p)).collect(),
             drops: happened(&c.drops),

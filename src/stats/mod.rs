@@ -1,7 +1,8 @@
 //! Counters: what a switch saw, did and lost.
 //!
 //! The data plane owns its counters as plain integers; whoever wants to see them asks for a
-//! [`SwitchSnapshot`] between two polls. Names follow SAI/SONiC and IEEE8021-PFC-MIB.
+//! [`SwitchSnapshot`] between two polls. `report::names` has their names in SAI, SONiC and
+//! IEEE8021-PFC-MIB.
 
 #[macro_use]
 mod congestion;
@@ -30,9 +31,9 @@ pub struct PriorityCounters {
     pub tx_frames: u64,
     /// Their octets, FCS included.
     pub tx_bytes: u64,
-    /// PFC frames received with its bit set (ieee8021PfcIndications).
+    /// PFC frames received and obeyed with its bit set.
     pub pfc_rx_frames: u64,
-    /// PFC frames sent with its bit set (ieee8021PfcRequests).
+    /// PFC frames sent with its bit set.
     pub pfc_tx_frames: u64,
     /// How long it was paused by the peer.
     pub pfc_rx_paused: Duration,
@@ -87,6 +88,10 @@ pub struct PortCounters {
     pub pause_rx_frames: u64,
     /// PAUSE frames sent.
     pub pause_tx_frames: u64,
+    /// PFC frames received and obeyed, each once, however many priorities it names.
+    pub pfc_rx_frames: u64,
+    /// PFC frames sent, likewise.
+    pub pfc_tx_frames: u64,
     /// By priority.
     pub priorities: [PriorityCounters; PRIORITIES],
     /// Frames dropped, counted at the port they came in by; those that another worker handed over,

@@ -65,6 +65,7 @@ impl<W: World> Switch<W> {
         if !port.receiver.on_pfc(now, &vector) {
             return Err(DropReason::PfcNotEnabled);
         }
+        port.counters.pfc_rx_frames += 1;
         for p in vector.enabled.iter() {
             port.counters.priorities[p.index()].pfc_rx_frames += 1;
         }
@@ -145,6 +146,7 @@ impl<W: World> Switch<W> {
         port.counters.originated += 1;
         let (named, paused) = match (&said, own) {
             (Some(PauseTimes { named, time }), _) => {
+                port.counters.pfc_tx_frames += 1;
                 named.iter().for_each(|p| port.counters.priorities[p.index()].pfc_tx_frames += 1);
                 (*named, named.iter().filter(|p| time[p.index()].0 > 0).collect())
             }

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{ArgGroup, Args, ValueEnum};
 
-use crate::cli::address;
+use crate::cli::{SCRAPE_DEFAULT, address};
 use crate::config::quantity::Span;
 use crate::tester::plan::Location;
 use files::{Files, Format};
@@ -90,8 +90,10 @@ pub struct GenerateArgs {
     /// Where results are written besides.
     #[command(flatten)]
     pub files: Files,
-    /// Serve metrics for Prometheus at http://ADDR/metrics; a port alone is on the loopback.
-    #[arg(long, value_name = "ADDR", value_parser = address)]
+    /// Serve metrics for Prometheus at http://ADDR/metrics; a port alone is on the loopback, and without
+    /// ADDR it is 127.0.0.1:9464.
+    #[arg(long, value_name = "ADDR", value_parser = address, num_args = 0..=1,
+          default_missing_value = SCRAPE_DEFAULT)]
     pub prometheus: Option<SocketAddr>,
     /// How often the progress is shown on standard error.
     #[arg(long, value_name = "TIME", default_value = "1s")]

@@ -129,6 +129,7 @@ fn ends(flow: &crate::tester::plan::FlowPlan) -> bool {
 /// When the address cannot be listened on.
 pub(super) fn serve_metrics(args: &GenerateArgs, scrape: report::Scrape) -> Result<()> {
     let Some(addr) = args.prometheus else { return Ok(()) };
+    crate::cli::warn_of_open_metrics(addr);
     let addr = report::serve(addr, scrape)
         .with_context(|| format!("--prometheus {addr}: cannot listen there; pick another port"))?;
     // Not a log line: with port 0 this is the only place where the port stands.

@@ -17,7 +17,9 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 
-use super::{Format, address, bad_input, stop_on_signals, verdict};
+use super::{
+    Format, SCRAPE_DEFAULT, address, bad_input, stop_on_signals, verdict, warn_of_open_metrics,
+};
 use crate::config::quantity::Span;
 use crate::config::{self, Hugepages, Machine, SwitchFile};
 use crate::dpdk::{self, Eal, EalOptions, Memory, PortControl, PortOptions};
@@ -34,7 +36,7 @@ const EXAMPLES: &str = "\
 EXAMPLES:
   sluice switch configs/switch/bump.yaml                 two ports on af_packet, until Ctrl-C
   sluice switch tor.yaml --duration 10s --format json > summary.json
-  sluice switch tor.yaml --prometheus 127.0.0.1:9464
+  sluice switch tor.yaml --prometheus                     metrics at http://127.0.0.1:9464/metrics
   sluice switch tor.yaml --no-huge --idle yield   on a laptop
 
 Ctrl-C (or SIGTERM) stops receiving, sends what is held for as long as --drain says, and prints the
@@ -75,9 +77,10 @@ pub struct Args {
     /// $XDG_RUNTIME_DIR/sluice, /run/sluice (root), or the temporary directory.
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
-    /// Serve metrics for Prometheus at http://ADDR/metrics, such as 127.0.0.1:9464; a port alone
-    /// is on the loopback. Default: as the file says.
-    #[arg(long, value_name = "ADDR", value_parser = address)]
+    /// Serve metrics for Prometheus at http://ADDR/metrics; a port alone is on the loopback, and without
+    /// ADDR it is 127.0.0.1:9464. Default: as the file says.
+    #[arg(long, value_name = "ADDR", value_parser = address, num_args = 0..=1,
+          default_missing_value = SCRAPE_DEFAULT)]
     prometheus: Option<SocketAddr>,
     /// What a worker does when there is nothing to do. Default: spin, or yield where there are
     /// fewer CPUs than workers.
@@ -118,6 +121,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     running.notes.iter().for_each(|note| tracing::info!("{note}"));
     let session = session(&file, &running, &stop);
     let _socket = serve_control(&args, &file, &session)?;
+    args.prometheus.into_iter().for_each(warn_of_open_metrics);
     serve_metrics(args.prometheus.or(file.listen), &session)?;
     let _telemetry = if file.telemetry { telemetry::serve(&eal, &session)? } else { Vec::new() };
     watch(&args, &file, &running, &session, &stop);

@@ -209,11 +209,11 @@ pub fn listen(cx: &mut Cx, at: &Place<'_>, text: Option<&str>) -> Option<SocketA
     let parsed = text.parse().ok().or_else(|| Some(SocketAddr::new(here, text.parse().ok()?)));
     match parsed {
         None => cx.error(at, format!("`{text}` is no address; write 127.0.0.1:9464 or 9464")),
-        Some(addr) if !addr.ip().is_loopback() => cx.warn(
-            at,
-            format!("{addr} is open to the network, without a password; 127.0.0.1 is not"),
-        ),
-        Some(_) => {}
+        Some(addr) => {
+            if let Some(what) = crate::report::open_to_network(addr) {
+                cx.warn(at, what);
+            }
+        }
     }
     parsed
 }

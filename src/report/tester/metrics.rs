@@ -76,9 +76,11 @@ fn family<'a, T: 'a, const N: usize>(
     field: &Field<T>,
     rows: impl Iterator<Item = ([(&'a str, &'a str); N], &'a T)>,
 ) -> Result<(), Error> {
-    let (name, nanos) = match field.name.strip_suffix("_ns") {
-        Some(stem) => (format!("{of}_{stem}_seconds"), true),
-        None => (format!("{of}_{}", field.name), false),
+    let nanos = field.name.ends_with("_ns");
+    let stem = field.name.strip_suffix("_ns").or_else(|| field.name.strip_suffix("_s"));
+    let name = match stem {
+        Some(stem) => format!("{of}_{stem}_seconds"),
+        None => format!("{of}_{}", field.name),
     };
     let rows: Vec<_> = rows.filter_map(|(l, row)| Some((l, (field.value)(row)?))).collect();
     if rows.is_empty() {

@@ -166,3 +166,8 @@ fn metrics_have_seconds_and_leave_out_what_is_not_known() {
     assert!(!text.contains("largest_gap_seconds{port=\"p1\""), "{text}");
     assert!(text.ends_with("# EOF\n"));
 }
+
+#[test]
+fn promtool_has_no_objection_to_the_metrics() {
+    crate::report::exposition::tests::judge_by_promtool(tester_metrics(report()));
+}

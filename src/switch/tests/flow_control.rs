@@ -84,6 +84,7 @@ fn xoff_is_refreshed_until_the_group_has_drained() {
         lab.settle();
         assert_eq!(lab.sent(0).len(), 1);
     }
+    assert_eq!(lab.switch.snapshot(lab.now).ports[0].counters.pfc_tx_frames, 11);
     let c = lab.switch.snapshot(lab.now).ports[0].counters.priorities[3];
     assert_eq!((c.pfc_tx_frames, c.pfc_tx_transitions), (11, 1));
     assert_eq!(c.pfc_tx_paused, Duration::from_micros(500));
@@ -104,6 +105,23 @@ fn a_pause_that_cannot_leave_is_sent_when_it_can_and_says_what_is_true_then() {
     lab.settle();
     assert_eq!(lab.sent(0).len(), 1);
     lab.check();
+}
+
+/// IEEE8021-PFC-MIB counts frames of a port, SAI those that name a priority.
+#[test]
+fn a_pfc_frame_counts_once_for_the_port_and_once_for_each_priority_that_it_names() {
+    let mut lab: Lab = Lab::new(&plan(3));
+    let mut repr = pfc::Repr::new(host(2));
+    repr.set(P3, Quanta(100));
+    repr.set(Priority::ALL[4], Quanta(100));
+    let mut both = vec![0; 60];
+    repr.emit(&mut both).unwrap();
+    lab.inject(1, &both);
+    lab.inject(1, &pfc(P3, 0));
+    lab.settle();
+    let c = &lab.switch.snapshot(lab.now).ports[1].counters;
+    assert_eq!(c.pfc_rx_frames, 2);
+    assert_eq!([3, 4].map(|p| c.priorities[p].pfc_rx_frames), [2, 1]);
 }
 
 #[test]
