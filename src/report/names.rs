@@ -1,7 +1,8 @@
 //! The names that SAI, SONiC and IEEE8021-PFC-MIB have for the counters of a switch.
 //!
 //! Counters of one meaning have one row here, from which the help texts of the metrics and the table in
-//! `README.md` are made. A counter without such a name has a row, too, with the reason.
+//! `README.md` are made. A counter without such a name has a row, too, with the reason, and a test holds
+//! every number of the summary to having a row.
 
 /// A counter of the summary and its names elsewhere.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +57,8 @@ pub const COUNTER_NAMES: &[CounterName] = &[
     row("ports[].pause_tx_frames", "port_pause_tx_frames", "SAI_PORT_STAT_PAUSE_TX_PKTS", ""),
     row("ports[].pfc_rx_frames", "port_pfc_rx_frames", "ieee8021PfcIndications", "of the port: a frame counts once"),
     row("ports[].pfc_tx_frames", "port_pfc_tx_frames", "ieee8021PfcRequests", "of the port: a frame counts once"),
+    row("ports[].addresses", "port_addresses", "", "a state; SAI has entries of the whole switch alone"),
+    row("ports[].addresses_refused", "port_addresses_refused", "", "SAI has no counter of addresses that were not learnt"),
     row("ports[].nic.rx_missed", "nic_rx_missed_frames", "", "SAI describes chips, which have no receive ring in memory"),
     row("ports[].nic.rx_errors", "nic_rx_errors", "SAI_PORT_STAT_IF_IN_ERRORS", "as far as the device counts them"),
     row("ports[].nic.rx_no_memory", "nic_rx_no_memory_frames", "", "SAI describes chips, which have no frame pool in memory"),
