@@ -3,7 +3,8 @@
 //! The library is built in layers; a module uses those above it in this list and knows nothing of
 //! those below (`tests/layering.rs` holds the imports to it):
 //!
-//! - L0 [`units`], [`time`], [`verdict`]: numbers with their meaning, results of checks.
+//! - L0 [`units`], [`time`], [`verdict`], [`printable`]: numbers with their meaning, results of checks,
+//!   text that is safe to show.
 //! - L1 [`wire`]: one file per frame format. [`buffer`], [`pfc`], [`schedule`], [`congestion`],
 //!   [`headroom`], [`discovery`]: machines that take time as an argument and never see a frame.
 //! - L2 [`frame`], [`port`], [`world`], [`stats`]: what a world has to provide.
@@ -27,6 +28,7 @@ pub mod lab;
 pub mod otg;
 pub mod pfc;
 pub mod port;
+pub mod printable;
 pub mod report;
 pub mod runtime;
 pub mod schedule;

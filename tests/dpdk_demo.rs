@@ -21,7 +21,7 @@ fn demo(arguments: &[&str]) -> (Option<i32>, String, String) {
 fn pfc_off_loses_and_pfc_on_does_not() {
     let (status, stdout, stderr) = demo(&["--seconds", "1", "--format", "json"]);
     let v: Value = serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"));
-    assert_eq!((status, &v["ok"]), (Some(0), &Value::Bool(true)), "{stdout}{stderr}");
+    assert_eq!((status, &v["verdict"]), (Some(0), &Value::from("pass")), "{stdout}{stderr}");
     let [off, on] = [&v["runs"][0], &v["runs"][1]];
     let n = |v: &Value| v.as_u64().unwrap_or_else(|| panic!("no number: {v}"));
 

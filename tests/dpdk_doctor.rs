@@ -6,8 +6,11 @@ use sluice::cli::doctor::{DoctorArgs, Finding, Format, Verdict, diagnose};
 #[test]
 fn the_doctor_finds_what_works_and_what_does_not() {
     let ports = ["net_ring0", "net_null0", "net_af_packet0,iface=dpdknosuch"];
-    let args =
-        DoctorArgs { ports: ports.map(String::from).into(), format: Format::Json, no_huge: true };
+    let args = DoctorArgs {
+        ports: ports.map(String::from).into(),
+        format: Format::Json,
+        machine: sluice::cli::machine::MachineArgs::ordinary_pages(),
+    };
     let diagnosis = diagnose(&args);
     let of = |subject: &str, check: &str| -> &Finding {
         let found = diagnosis.findings.iter().find(|f| f.subject == subject && f.check == check);

@@ -11,7 +11,7 @@ mod tokens;
 use sources::{Source, rust_files};
 use tokens::{Token, tokens};
 
-const NUMBERS: &[&str] = &["units", "time", "verdict"];
+const NUMBERS: &[&str] = &["units", "time", "verdict", "printable"];
 const MACHINES: &[&str] =
     &["buffer", "pfc", "schedule", "congestion", "headroom", "discovery", "secure"];
 const CONTRACTS: &[&str] = &["frame", "port", "world", "stats"];

@@ -68,7 +68,7 @@ impl Responder {
 
 /// What every measurement has to say, whatever was measured.
 fn check(v: &Value, rounds: u64) {
-    assert_eq!(v["verdict"], "measured", "{v:#}");
+    assert_eq!(v["state"], "measured", "{v:#}");
     let m = &v["measurements"][0];
     assert_eq!(n(&m["rounds"]), rounds);
     assert_eq!(m["stamps"]["source"], "software");
@@ -95,7 +95,7 @@ fn two_programs_in_two_namespaces_measure_their_link() {
         let m = &ptp["measurements"][0];
         assert_eq!(f(&m["chosen_ns"]), f(&m["delay_ns"]["mean"]));
         let answered = responder.stop();
-        assert_eq!(answered["verdict"], "answered");
+        assert_eq!(answered["state"], "answered");
         let port = &answered["ports"][0];
         assert!(n(&port["measurement"]["responses_sent"]) >= 100, "{port}");
         assert!(n(&port["ptp"]["follow_ups_sent"]) >= 8, "{port}");

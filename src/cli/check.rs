@@ -15,10 +15,11 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::terminal;
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
 use crate::lab::{self, LabFile, Resolved};
 use crate::tester::plan::TestPlan;
-use crate::{otg, report};
+use crate::{otg, printable, report};
 use lab_view::LabView;
 use view::SwitchView;
 
@@ -127,7 +128,7 @@ impl From<&Finding> for Remark {
 /// # Errors
 /// When standard output or standard error cannot be written to.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    run_to(args, &mut std::io::stdout().lock(), &mut std::io::stderr().lock())
+    run_to(args, &mut terminal::stdout(), &mut terminal::stderr())
 }
 
 fn run_to(
@@ -148,7 +149,7 @@ fn run_to(
     match args.format {
         Format::Json => {
             let all: Vec<Verdict> = results.iter().map(verdict).collect();
-            writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
+            writeln!(out, "{}", printable::json(&serde_json::to_string_pretty(&all)?))?;
         }
         Format::Table => {
             for (i, checked) in results.iter().enumerate() {

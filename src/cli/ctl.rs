@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use super::control::{
     Place, PortSecured, PortsFound, Request, Response, SetEcn, SetGroup, SetObject,
 };
-use super::{Format, bad_input, verdict};
+use super::{Format, bad_input, terminal, verdict};
 use crate::config::quantity::Size;
 use crate::report::{self, Objects, Summary};
 use crate::runtime::control;
@@ -45,10 +45,10 @@ EXAMPLES:
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The control socket of the switch. Default: that of the only switch that runs here.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", global = true)]
     control: Option<PathBuf>,
     /// How results are printed.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, global = true)]
     format: Format,
     #[command(subcommand)]
     what: What,
@@ -229,7 +229,7 @@ impl TryFrom<What> for Request {
 /// Bad input when the switch refuses; else no switch could be asked.
 pub fn run(args: Args) -> Result<ExitCode> {
     if let What::Objects { pattern, describe: true } = &args.what {
-        describe(pattern.as_deref().unwrap_or_default(), args.format);
+        describe(pattern.as_deref().unwrap_or_default(), args.format)?;
         return Ok(verdict(true));
     }
     let path = args.control.map_or_else(the_only_socket, Ok)?;
@@ -254,39 +254,39 @@ pub fn run(args: Args) -> Result<ExitCode> {
             | Request::Headroom {}
             | Request::Macsec {},
             Format::Json,
-        ) => println!("{result:#}"),
+        ) => terminal::print_json(&result)?,
         (Request::Neighbours {} | Request::Headroom {}, Format::Table) => {
             let found: PortsFound = serde_json::from_value(result).context(OTHER_VERSION)?;
-            print!("{}", ports_found(&request, &found));
+            terminal::print(ports_found(&request, &found))?;
         }
         (Request::Objects { .. } | Request::Get(_), format) => {
             let found: Objects = serde_json::from_value(result).context(OTHER_VERSION)?;
             match format {
-                Format::Table => print!("{}", report::objects_text(&found)),
-                Format::Json => println!("{:#}", report::objects_tree(&found)),
+                Format::Table => terminal::print(report::objects_text(&found))?,
+                Format::Json => terminal::print_json(&report::objects_tree(&found))?,
             }
         }
         (Request::Show {}, Format::Table) => {
             let summary: Summary = serde_json::from_value(result).context(OTHER_VERSION)?;
-            print!("{}", report::text(&summary, None));
+            terminal::print(report::text(&summary, None))?;
         }
         (Request::Macsec {}, Format::Table) => {
             let found: Vec<PortSecured> = serde_json::from_value(result).context(OTHER_VERSION)?;
-            print!("{}", macsec::text(&found));
+            terminal::print(macsec::text(&found))?;
         }
-        (Request::Drops {}, Format::Table) => print!("{}", drops(&result)),
+        (Request::Drops {}, Format::Table) => terminal::print(drops(&result))?,
         _ => {}
     }
     Ok(verdict(true))
 }
 
 /// What objects there are.
-fn describe(pattern: &str, format: Format) {
+fn describe(pattern: &str, format: Format) -> Result<()> {
     let pattern = pattern.to_lowercase();
     let wanted = |name: &str| name.to_lowercase().contains(&pattern);
     match format {
-        Format::Table => print!("{}", report::objects_described(wanted)),
-        Format::Json => println!("{:#}", report::objects_schema(wanted)),
+        Format::Table => terminal::print(report::objects_described(wanted)),
+        Format::Json => terminal::print_json(&report::objects_schema(wanted)),
     }
 }
 

@@ -1,4 +1,5 @@
-//! The commands. Results go to standard output, everything else to standard error.
+//! The commands. Results go to standard output, everything else to standard error, by way of
+//! [`terminal`] alone.
 //!
 //! A command is a module with `Args` (clap's) and `run`, and a line in `Command`. `run` returns
 //! the exit status of its verdict ([`Verdict::exit_status`]). An error is bad input, status 2, where it was
@@ -13,13 +14,16 @@ pub mod demo;
 pub mod doctor;
 pub mod generate;
 pub mod headroom;
+mod log;
+pub mod machine;
+mod outputs;
 pub mod run;
 pub mod swarm;
 #[cfg(feature = "dpdk")]
 pub mod switch;
+mod terminal;
 
 use std::fmt;
-use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
@@ -29,9 +33,9 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Context;
 use clap::{Parser, Subcommand, ValueEnum};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use tracing_subscriber::EnvFilter;
 
 use crate::verdict::Verdict;
+use terminal::say;
 
 /// The exit status of bad input; clap's own for bad arguments.
 const BAD_INPUT: u8 = 2;
@@ -173,7 +177,7 @@ fn quoted(path: &Path) -> String {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    log(cli.verbose);
+    log::start(cli.verbose);
     let result = match cli.command {
         #[cfg(feature = "dpdk")]
         Command::Demo(args) => demo::run(&args),
@@ -189,23 +193,9 @@ pub fn main() -> ExitCode {
         Command::Swarm(args) => swarm::run(&args),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("sluice: {error:#}");
+        say!("sluice: {error:#}");
         ExitCode::from(if error.is::<BadInput>() { BAD_INPUT } else { BROKEN })
     })
-}
-
-fn log(verbose: u8) {
-    // What a port finds out and what is done about it is told whoever asks.
-    let quiet = "warn,sluice::steps=info";
-    let default = [quiet, "sluice=info,warn", "sluice=debug,info"][usize::from(verbose.min(2))];
-    let filter = EnvFilter::try_from_env("SLUICE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .without_time()
-        .with_target(false)
-        .init();
 }
 
 #[cfg(test)]

@@ -4,15 +4,16 @@ mod compare;
 mod show;
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 
-use super::{Format, bad_input, exit, quoted};
+use super::machine::MachineArgs;
+use super::outputs::{OutputFile, Outputs};
+use super::terminal::{self, say};
+use super::{Format, bad_input, exit, quoted, stop_on_signals};
 use crate::config::quantity::Span;
 use crate::lab::{self, LabFile, LabPlan, Options, Run, World};
 use crate::report::{self, Report};
@@ -74,6 +75,9 @@ pub struct RunArgs {
     /// Write the frames of a link to a pcapng file, both directions. May be given several times.
     #[arg(long, value_name = "LINK=FILE", value_parser = capture)]
     pub pcapng: Vec<(String, PathBuf)>,
+    /// How DPDK is started.
+    #[command(flatten)]
+    pub machine: MachineArgs,
 }
 
 /// Reads `LINK=FILE`.
@@ -98,31 +102,48 @@ struct Job {
 /// # Errors
 /// What is wrong with a file or an argument, or that there is no such world here.
 pub fn run(args: &RunArgs) -> Result<ExitCode> {
+    args.machine.apply();
     let mut jobs = jobs(args)?;
-    match jobs.as_mut_slice() {
-        [job] if job.alone => run_one(args, &mut job.plan),
-        jobs => compare::run(args, jobs),
+    let alone = matches!(&*jobs, [job] if job.alone);
+    if !alone && !args.pcapng.is_empty() {
+        let what = anyhow!("--pcapng: one lab has the link, and there are {} runs", jobs.len());
+        return Err(bad_input(what.context("choose one with --variant")));
     }
+    for (name, file) in &args.pcapng {
+        let plan = &mut jobs[0].plan;
+        plan.record.pcapng.push((link(plan, name).map_err(bad_input)?, file.clone()));
+    }
+    let page = outputs(args, &jobs)?;
+    if alone { run_one(args, &jobs[0].plan, page) } else { compare::run(args, &jobs, page) }
+}
+
+/// Checks the files that the runs write, and opens the page.
+fn outputs(args: &RunArgs, jobs: &[Job]) -> Result<Option<OutputFile>> {
+    let mut outputs = Outputs::new();
+    args.files.iter().for_each(|file| outputs.input("the lab file", file));
+    for (_, path) in jobs.iter().flat_map(|job| &job.plan.record.pcapng) {
+        // Opened for good when its run begins.
+        outputs.open("the capture", path)?;
+    }
+    args.report.as_ref().map(|path| outputs.open("--report", path)).transpose()
 }
 
 /// Runs one lab and prints all of its results.
-fn run_one(args: &RunArgs, plan: &mut LabPlan) -> Result<ExitCode> {
-    for (name, file) in &args.pcapng {
-        plan.record.pcapng.push((link(plan, name).map_err(bad_input)?, file.clone()));
-    }
-    let options = Options { plots: args.report.is_some(), slow_down: args.slow_down };
+fn run_one(args: &RunArgs, plan: &LabPlan, page: Option<OutputFile>) -> Result<ExitCode> {
+    let stop = stop_on_signals()?;
+    let options =
+        Options { plots: args.report.is_some(), slow_down: args.slow_down, stop: Some(&stop) };
     let mut show = Show::new(plan, args.world);
     let run = lab::run(plan, args.world, options, |p| show.update(p))
         .map_err(|e| if e.is_bad_input() { bad_input(e) } else { e.into() })?;
     show.finish(&run.outcome);
-    if let Some(path) = &args.report {
-        write_report(path, args, plan, &run)?;
-    }
-    let mut out = std::io::stdout().lock();
+    let written = page.map(|page| page.write(report_of(args, plan, &run)?.as_bytes()));
     match args.format {
-        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&run.outcome)?)?,
-        Format::Table => write!(out, "{}", report::lab_text(&run.outcome))?,
+        Format::Json => terminal::print_json(&run.outcome)?,
+        Format::Table => terminal::print(report::lab_text(&run.outcome))?,
     }
+    // Behind the results, which are not lost with the page.
+    written.transpose()?;
     Ok(exit(run.outcome.verdict))
 }
 
@@ -149,7 +170,7 @@ fn jobs(args: &RunArgs) -> Result<Vec<Job>> {
             let (plan, warnings) = file.plan(variant, change).map_err(bad_input)?;
             let lines = warnings.iter().map(|w| w.line(&path.display().to_string()));
             for line in lines.filter(|line| told.insert(line.clone())) {
-                eprintln!("warning: {line}");
+                say!("warning: {line}");
             }
             jobs.push(Job { plan, alone });
         }
@@ -169,12 +190,11 @@ fn link(plan: &LabPlan, name: &str) -> Result<LinkId> {
     })
 }
 
-fn write_report(path: &Path, args: &RunArgs, plan: &LabPlan, run: &Run) -> Result<()> {
+/// The page of `--report`.
+fn report_of(args: &RunArgs, plan: &LabPlan, run: &Run) -> Result<String> {
     let recording = run.recording.as_ref().context("nothing was recorded")?;
     let command = command(&RunArgs { seed: Some(run.outcome.seed), ..args.clone() });
-    let page = report::html(&Report { plan, outcome: &run.outcome, recording, command: &command });
-    let written = fs::write(path, page);
-    written.with_context(|| format!("writing {}", path.display())).map_err(bad_input)
+    Ok(report::html(&Report { plan, outcome: &run.outcome, recording, command: &command }))
 }
 
 /// The command that gives the same results again.
@@ -202,6 +222,8 @@ fn command(args: &RunArgs) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

@@ -1,9 +1,9 @@
 //! `sluice swarm`: labs by chance, with every checker.
 
-use std::fs;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use anyhow::{Context, Result};
@@ -11,7 +11,9 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::{Format, bad_input, exit};
+use super::outputs::Outputs;
+use super::terminal::{self, say};
+use super::{Format, bad_input, exit, stop_on_signals};
 use crate::lab::swarm::{self, Failed, Failure, Shrunk, Summary, Swarm};
 use crate::report::{Align, Table, count};
 use crate::verdict::Verdict;
@@ -24,7 +26,7 @@ EXAMPLES:
   sluice swarm --replay failed/swarm-7.yaml  a lab file, judged as the swarm judges
 
 The same seed and count give the same swarm, whatever the number of jobs. Exit status 0: PASS,
-no lab failed. 1: FAIL, one did.";
+no lab failed. 1: FAIL, one did. 4: INCONCLUSIVE, Ctrl-C ended it before all labs were run.";
 
 /// For how long a failure is made small.
 const SHRINKING: StdDuration = StdDuration::from_secs(60);
@@ -59,6 +61,8 @@ pub struct SwarmArgs {
 #[derive(Serialize)]
 struct Results<'a> {
     verdict: Verdict,
+    /// Labs that were wanted; fewer were run where a signal ended the swarm.
+    count: u64,
     #[serde(flatten)]
     summary: &'a Summary,
     kept: Vec<Kept>,
@@ -82,22 +86,34 @@ pub fn run(args: &SwarmArgs) -> Result<ExitCode> {
         return replay(file);
     }
     if let Some(dir) = &args.keep {
-        let made = fs::create_dir_all(dir);
-        made.with_context(|| format!("making {}", dir.display())).map_err(bad_input)?;
+        Outputs::folder("--keep", dir)?;
     }
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or_else(cores, usize::from);
+    let stop = stop_on_signals()?;
     let mut show = Show::new(args.count);
     // A panic is a lab's failure and is said as that.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
     let plan = Swarm { count: args.count, seed: args.seed, jobs };
-    let summary = swarm::run(plan, |done, failed| show.update(done, failed));
+    let summary = swarm::run(plan, |done, failed| {
+        show.update(done, failed);
+        !stop.load(Ordering::SeqCst)
+    });
     show.finish();
-    let kept = keep(args, &summary);
+    let (kept, written) = keep(args, &summary, &stop);
     std::panic::set_hook(hook);
-    print(args, &summary, kept?)?;
-    Ok(exit(summary.verdict()))
+    let verdict = verdict_of(args, &summary);
+    print(args, &summary, verdict, kept)?;
+    // Behind the results, which are not lost with a file.
+    written?;
+    Ok(exit(verdict))
+}
+
+/// A lab that failed decides; without one, all labs that were wanted have to have been run.
+fn verdict_of(args: &SwarmArgs, summary: &Summary) -> Verdict {
+    let interrupted = (summary.labs < args.count).then_some(Verdict::Inconclusive);
+    Verdict::of_all([summary.verdict()].into_iter().chain(interrupted))
 }
 
 /// Runs one lab file.
@@ -105,7 +121,7 @@ fn replay(file: &Path) -> Result<ExitCode> {
     let mut lab = None;
     crate::lab::load_changed(file, |raw| lab = Some(raw.clone())).map_err(bad_input)?;
     let trial = swarm::run_lab(&lab.context("the file was read").map_err(bad_input)?);
-    let mut out = std::io::stdout().lock();
+    let mut out = terminal::stdout();
     let frames = count(trial.frames);
     match trial.failure() {
         None => writeln!(out, "PASS: {frames} frames, trace {:016x}", trial.trace_hash)?,
@@ -117,22 +133,30 @@ fn replay(file: &Path) -> Result<ExitCode> {
     Ok(exit(trial.verdict()))
 }
 
-/// Makes failures small and writes them to files.
-fn keep(args: &SwarmArgs, summary: &Summary) -> Result<Vec<Kept>> {
-    let mut kept = vec![];
-    let Some(dir) = &args.keep else { return Ok(kept) };
+/// Makes failures small and writes them to files, until a signal comes. One that cannot be written
+/// does not keep the others from being written.
+fn keep(args: &SwarmArgs, summary: &Summary, stop: &AtomicBool) -> (Vec<Kept>, Result<()>) {
+    let (mut kept, mut written) = (vec![], Ok(()));
+    let Some(dir) = &args.keep else { return (kept, written) };
     for failed in summary.failed.iter().take(SHRUNK_MOST) {
-        eprintln!("lab {} (seed {}): {}; making it small", failed.lab, failed.seed, failed.check);
+        if stop.load(Ordering::SeqCst) {
+            break;
+        }
+        say!("lab {} (seed {}): {}; making it small", failed.lab, failed.seed, failed.check);
         let Ok(lab) = swarm::draw(failed.seed) else { continue };
         let failure = Failure { check: failed.check, detail: failed.detail.clone() };
         let shrunk = swarm::shrink(&lab, &failure, SHRINKING);
         let file = dir.join(format!("swarm-{}.yaml", failed.seed));
-        let written = fs::write(&file, text(failed, &shrunk, &file));
-        written.with_context(|| format!("writing {}", file.display())).map_err(bad_input)?;
+        let open = Outputs::default().open("--keep", &file);
+        let put = open.and_then(|open| open.write(text(failed, &shrunk, &file).as_bytes()));
+        if put.is_err() {
+            written = written.and(put);
+            continue;
+        }
         let Failure { check, detail } = shrunk.failure;
         kept.push(Kept { lab: failed.lab, file: file.display().to_string(), check, detail });
     }
-    Ok(kept)
+    (kept, written)
 }
 
 /// The file of a failure.
@@ -150,13 +174,12 @@ fn text(failed: &Failed, shrunk: &Shrunk, file: &Path) -> String {
     )
 }
 
-fn print(args: &SwarmArgs, summary: &Summary, kept: Vec<Kept>) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+fn print(args: &SwarmArgs, summary: &Summary, verdict: Verdict, kept: Vec<Kept>) -> Result<()> {
     if args.format == Format::Json {
-        let results = Results { verdict: summary.verdict(), summary, kept };
-        writeln!(out, "{}", serde_json::to_string_pretty(&results)?)?;
-        return Ok(());
+        let results = Results { verdict, count: args.count, summary, kept };
+        return terminal::print_json(&results);
     }
+    let mut out = terminal::stdout();
     write!(out, "{}", table(summary))?;
     for failed in &summary.failed {
         writeln!(
@@ -171,6 +194,15 @@ fn print(args: &SwarmArgs, summary: &Summary, kept: Vec<Kept>) -> Result<()> {
             "\nlab {} made small: {}\n  {}: {}",
             kept.lab, kept.file, kept.check, kept.detail
         )?;
+    }
+    let failed = summary.failed.len() as u64;
+    let (labs, all) = (count(summary.labs), count(args.count));
+    match verdict {
+        Verdict::Inconclusive => {
+            writeln!(out, "\n{verdict}: interrupted after {labs} of {all} labs")?
+        }
+        Verdict::Fail => writeln!(out, "\n{verdict}: {} of {labs} labs", count(failed))?,
+        Verdict::Pass | Verdict::NotJudged => writeln!(out, "\n{verdict}: {labs} of {all} labs")?,
     }
     Ok(())
 }
@@ -233,7 +265,7 @@ impl Show {
             bar.set_position(done);
             bar.set_message(failed);
         } else if StdInstant::now() >= self.next_line {
-            eprintln!("{done} of {} labs{failed}", self.count);
+            say!("{done} of {} labs{failed}", self.count);
             self.next_line += LINE_EVERY;
         }
     }

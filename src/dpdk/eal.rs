@@ -48,7 +48,8 @@ pub struct EalOptions {
     pub memory_mib: Option<u32>,
     /// Whether `dpdk-telemetry.py -f <file_prefix>` can ask this process. Default: no.
     pub telemetry: bool,
-    /// The name of the runtime directory, where telemetry has its socket. Default: `sluice`.
+    /// The name of the runtime directory, where telemetry has its socket. Default: `sluice-PID`, which
+    /// no other process has.
     pub file_prefix: String,
     /// Virtual devices to make at the start, such as `net_null0`. Ports opened later by name need
     /// no entry here.
@@ -71,7 +72,7 @@ impl Default for EalOptions {
             memory: Memory::Auto,
             memory_mib: None,
             telemetry: false,
-            file_prefix: "sluice".into(),
+            file_prefix: own_prefix("sluice"),
             vdevs: Vec::new(),
             pci: Vec::new(),
             main_cpu: None,
@@ -79,6 +80,12 @@ impl Default for EalOptions {
             log_level: sys::RTE_LOG_WARNING,
         }
     }
+}
+
+/// The name of a runtime directory that no other process has.
+#[must_use]
+pub fn own_prefix(what: &str) -> String {
+    format!("{what}-{}", std::process::id())
 }
 
 impl EalOptions {
@@ -176,6 +183,7 @@ impl Eal {
             return Err(Error::AlreadyStarted);
         }
         log::take_over();
+        remove_runtime_dir_at_exit();
         // A start that goes well warns of what is none of the user's concern, such as that the
         // machine has hugepages of one size and not of another.
         let warns_only = options.log_level <= sys::RTE_LOG_WARNING;
@@ -247,7 +255,7 @@ impl Drop for Inner {
         // SAFETY: EAL is running, and every pool and port, which hold a handle, is gone.
         let code = unsafe { sys::rte_eal_cleanup() };
         if code != 0 {
-            eprintln!("dpdk: clean-up: {}", strerror(code));
+            tracing::warn!("dpdk: clean-up: {}", strerror(code));
         }
     }
 }
@@ -290,6 +298,22 @@ pub fn dpdk_version() -> String {
 #[must_use]
 pub fn built_against() -> &'static str {
     sys::BUILT_AGAINST
+}
+
+/// Has the runtime directory removed when the process ends, however a command does: DPDK makes one
+/// for every start, also for one that fails, and leaves it.
+fn remove_runtime_dir_at_exit() {
+    extern "C" fn remove() {
+        // SAFETY: returns a static string, which is empty where no directory was made.
+        let dir = unsafe { sys::rte_eal_get_runtime_dir() };
+        // SAFETY: `dir` ends with a zero. One with something in it stays: a switch of the same name
+        // may use it, too.
+        unsafe { libc::rmdir(dir) };
+    }
+    // Functions run in the opposite order, so this one runs behind that by which DPDK removes its
+    // telemetry socket.
+    // SAFETY: `remove` stays for ever and does not unwind. On failure the directory stays.
+    let _ = unsafe { libc::atexit(remove) };
 }
 
 fn init(arguments: &[CString]) -> Result<(), c_int> {

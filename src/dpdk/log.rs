@@ -6,11 +6,13 @@
 
 use core::ffi::{c_char, c_int};
 use std::cell::RefCell;
+use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use dpdk_sys as sys;
 
 use super::error::Logged;
+use crate::printable;
 
 /// How many lines one failure can quote.
 const CAPTURE_MAX: usize = 16;
@@ -52,7 +54,8 @@ pub(super) fn capture<T, E>(f: impl FnOnce() -> Result<T, E>) -> Result<T, (E, L
 
 fn echo(level: u32, line: &str) {
     if level <= ECHO.load(Ordering::Relaxed) {
-        eprintln!("dpdk: {line}");
+        // Standard error may have no reader, which is no reason to end.
+        let _ = writeln!(std::io::stderr(), "dpdk: {}", printable::line(line));
     }
 }
 

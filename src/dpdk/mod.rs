@@ -33,7 +33,7 @@ pub use clock::{ClockQuality, TscClock};
 pub use control::{Link, MacControl, PortControl, PortInfo, PortStats};
 pub use crypto::{CryptoDevice, ciphers};
 pub use device::{is_pci_address, receive_room};
-pub use eal::{Eal, EalOptions, Memory, Worker, built_against, dpdk_version};
+pub use eal::{Eal, EalOptions, Memory, Worker, built_against, dpdk_version, own_prefix};
 pub use error::{Error, Logged};
 pub use mbuf::Mbuf;
 pub use pool::{Pool, PoolOptions};

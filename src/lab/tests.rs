@@ -14,6 +14,7 @@ use crate::sim::{
 use crate::switch::testworld;
 use crate::time::{Duration, Instant};
 use crate::units::{PortId, Priority, PrioritySet, Quanta};
+use crate::verdict::Verdict;
 use star::incast;
 
 fn run_it(plan: &LabPlan) -> Outcome {
@@ -241,4 +242,19 @@ fn the_json_has_the_promised_fields_in_the_order_of_the_lab() {
     assert!(order.is_sorted(), "{order:?}");
     assert_eq!(json["checks"], json!([]));
     assert!(json["pauses"]["first_ns"] == Value::Null);
+}
+
+#[test]
+fn an_interrupted_run_says_what_happened_and_passes_nothing() {
+    let lab = load(concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs/incast.yaml").as_ref());
+    let plan = lab.unwrap().0;
+    let stop = std::sync::atomic::AtomicBool::new(true);
+    let options = Options { stop: Some(&stop), ..Options::default() };
+    let run = run(&plan, World::Virtual, options, |_| ()).unwrap();
+    let outcome = run.outcome;
+    assert!(outcome.interrupted && !outcome.done);
+    assert!(outcome.elapsed_ns.0 < plan.duration && outcome.engine.frames > 0);
+    assert_eq!(outcome.verdict, Verdict::Inconclusive);
+    assert!(outcome.checks.iter().any(|check| check.verdict == Verdict::NotJudged));
+    assert_eq!(serde_json::to_value(&outcome).unwrap()["interrupted"], true);
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::outcome::Outcome;
 use super::path::find;
 use super::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
 use crate::sim::check::{self, Finding};
@@ -33,6 +34,20 @@ impl CheckOutcome {
     pub(super) fn not_judged(check: &Check, why: impl Into<String>) -> Self {
         Self::new(check, Verdict::NotJudged, why.into())
     }
+}
+
+/// The run was ended before its time. A check that objects to what happened still does; one of the
+/// numbers at the end has not the numbers that it is about.
+pub(super) fn interrupted(plan: &LabPlan, outcome: &mut Outcome) {
+    outcome.interrupted = true;
+    for (check, found) in plan.checks.iter().zip(&mut outcome.checks) {
+        if matches!(check.kind, CheckKind::Value { .. } | CheckKind::Fairness { .. }) {
+            found.verdict = Verdict::NotJudged;
+            found.detail = format!("the run was interrupted; {}", found.detail);
+        }
+    }
+    let checks = outcome.checks.iter().map(|check| check.verdict);
+    outcome.verdict = Verdict::of_all(checks.chain([Verdict::Inconclusive]));
 }
 
 /// The check's verdict: from what checkers found, or from the numbers of the results.

@@ -1,6 +1,7 @@
 //! A lab in the virtual world, from its first picosecond to its verdicts.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::ends::ends;
 use super::outcome::{DeadlockOutcome, Ended, Outcome, Window, flow_counts, gather};
@@ -19,13 +20,22 @@ use crate::verdict::Verdict;
 const SLICES: u64 = 1_000;
 
 /// What is wanted of a run beside its results.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Options {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
     /// Whether what plots are drawn of is kept.
     pub plots: bool,
     /// By how much time is slowed down in the real world, 1 for not at all. Default: by as much as
     /// the lab's frame rates ask for. Nothing slows the virtual world down.
     pub slow_down: Option<u64>,
+    /// Ends the run before its time once it is set. The results are of what happened until then.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+impl Options<'_> {
+    /// Whether the run is to end.
+    pub(super) fn stopped(self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
 }
 
 /// How far a run is.
@@ -64,7 +74,7 @@ pub struct Run {
 /// Runs a lab.
 pub(super) fn run(
     plan: &LabPlan,
-    options: Options,
+    options: Options<'_>,
     progress: impl FnMut(Progress),
 ) -> Result<Run, RunError> {
     run_changed(plan, options, |_| (), progress)
@@ -74,7 +84,7 @@ pub(super) fn run(
 /// is told: so tests plant what a check has to find.
 pub(super) fn run_changed(
     plan: &LabPlan,
-    options: Options,
+    options: Options<'_>,
     change: impl FnOnce(&mut Network<Watchers>),
     progress: impl FnMut(Progress),
 ) -> Result<Run, RunError> {
@@ -86,7 +96,7 @@ pub(super) fn run_changed(
     let mut network = Network::new(&network, (recorder, Checkers::new(&plan.network)))?;
     change(&mut network);
     let mut looks = options.plots.then(|| Looks::new(plan));
-    let (network, ended, window) = drive(plan, network, looks.as_mut(), progress);
+    let (network, ended, window) = drive(plan, options, network, looks.as_mut(), progress);
     let ((mut recorder, checkers), mut nodes) = network.finish();
     recorder.end(ended.now)?;
     let mut outcome = gather(plan, &ended, &window, &recorder, &mut nodes);
@@ -136,6 +146,7 @@ impl Stops {
 /// that is recorded on the way changes the results.
 fn drive(
     plan: &LabPlan,
+    options: Options<'_>,
     mut network: Network<Watchers>,
     mut looks: Option<&mut Looks>,
     mut progress: impl FnMut(Progress),
@@ -160,7 +171,7 @@ fn drive(
             let (at, of) = (now.since(Instant::ZERO), plan.duration);
             progress(Progress { at, of, frames: tally.frames, events: tally.events });
             let quiet = network.is_quiet();
-            if now == stops.end || quiet && plan.until_done {
+            if now == stops.end || quiet && plan.until_done || options.stopped() {
                 break quiet;
             }
         }

@@ -8,6 +8,7 @@ use super::plan::LabPlan;
 #[cfg(feature = "dpdk")]
 use super::real::{self, RealError};
 use super::record::CaptureError;
+use super::verdict;
 use super::virtual_run::{self, Options, Progress, Run};
 use crate::sim::NetworkError;
 
@@ -78,14 +79,18 @@ impl fmt::Display for World {
 pub fn run(
     plan: &LabPlan,
     world: World,
-    options: Options,
+    options: Options<'_>,
     progress: impl FnMut(Progress),
 ) -> Result<Run, RunError> {
-    match world {
-        World::Virtual => virtual_run::run(plan, options, progress),
+    let mut run = match world {
+        World::Virtual => virtual_run::run(plan, options, progress)?,
         #[cfg(feature = "dpdk")]
-        World::Real => Ok(real::run_alone(plan, options, progress)?),
+        World::Real => real::run_alone(plan, options, progress)?,
         #[cfg(not(feature = "dpdk"))]
-        World::Real => Err(RunError::NoRealWorld),
+        World::Real => return Err(RunError::NoRealWorld),
+    };
+    if options.stopped() && !run.outcome.done && run.outcome.elapsed_ns.0 < plan.duration {
+        verdict::interrupted(plan, &mut run.outcome);
     }
+    Ok(run)
 }

@@ -59,7 +59,11 @@ pub(super) fn found_out(o: &Outcome) -> String {
 
 /// What was run.
 fn scene(o: &Outcome) -> String {
-    let state = if o.done { "all done" } else { "frames still on their way" };
+    let state = match (o.interrupted, o.done) {
+        (true, _) => "interrupted",
+        (false, true) => "all done",
+        (false, false) => "frames still on their way",
+    };
     let shuffle = o.shuffle.map_or(String::new(), |s| format!(", shuffled by {s}"));
     format!(
         "{} in the {} world: {} ({state}), seed {}{shuffle}{}",

@@ -6,6 +6,7 @@ use console::Term;
 
 use super::summary::Summary;
 use super::text::{line, text};
+use crate::printable;
 
 /// Standard error, where a run's progress is shown, so that results stay alone on standard output.
 pub struct Screen {
@@ -33,6 +34,7 @@ impl Screen {
         if self.term.is_term() {
             let (rows, columns) = self.term.size();
             let shown = table();
+            let shown = printable::text(&shown);
             // What does not fit would scroll, and could not be drawn over.
             let lines: Vec<_> = shown
                 .lines()
@@ -45,7 +47,7 @@ impl Screen {
             }
             self.drawn = lines.len();
         } else {
-            let _ = writeln!(self.term, "{}", line());
+            let _ = writeln!(self.term, "{}", printable::line(&line()));
         }
         let _ = self.term.flush();
     }

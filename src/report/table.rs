@@ -1,6 +1,9 @@
 //! Tables that line up, for terminals and for files.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use crate::printable;
 
 /// On which side a column lines up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,8 +33,14 @@ impl Table {
     /// # Panics
     /// When it does not have a cell for every column.
     pub fn row(&mut self, cells: impl Into<Vec<String>>) {
-        let cells = cells.into();
+        let mut cells = cells.into();
         assert_eq!(cells.len(), self.head.len(), "a row has a cell for every column");
+        // A name with a line end in it is no row.
+        for cell in &mut cells {
+            if let Cow::Owned(escaped) = printable::line(cell) {
+                *cell = escaped;
+            }
+        }
         self.rows.push(cells);
     }
 

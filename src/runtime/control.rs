@@ -4,10 +4,14 @@
 //! line, in order. What the lines mean is the business of whoever serves them. Bounded: a few
 //! connections at a time, a request of bounded length, each with a time limit.
 
-use std::fs::{self, DirBuilder, Permissions};
+mod place;
+
+pub use place::ControlSocket;
+
+use std::fs::{self, DirBuilder};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,12 +31,6 @@ const SILENCE: Duration = Duration::from_secs(60);
 
 /// Answers a request line with a response line, both without the line's end.
 pub type Answer = Arc<dyn Fn(&str) -> String + Send + Sync>;
-
-/// A served socket. The file is removed when this is dropped.
-#[derive(Debug)]
-pub struct ControlSocket {
-    path: PathBuf,
-}
 
 /// Where the control socket of the switch `name` is unless said otherwise: below
 /// `XDG_RUNTIME_DIR`, for root without one below `/run`, else below the temporary directory.
@@ -74,25 +72,16 @@ pub fn sockets() -> Vec<PathBuf> {
 
 /// Serves `path` from threads of its own until the returned socket is dropped.
 ///
+/// Nothing at `path` is replaced but a socket of this user at which no process answers.
+///
 /// # Errors
-/// When the socket cannot be made: `AddrInUse` when another process serves it.
+/// When the socket cannot be made: `AddrInUse` when another process serves it, `AlreadyExists` when
+/// something else is there.
 pub fn serve(path: &Path, answer: Answer) -> io::Result<ControlSocket> {
     if let Some(dir) = path.parent().filter(|dir| *dir == directory()) {
         make_private(dir)?;
     }
-    let listener = match UnixListener::bind(path) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            if UnixStream::connect(path).is_ok() {
-                return Err(error);
-            }
-            // Left behind by a process that could not clean up.
-            fs::remove_file(path)?;
-            UnixListener::bind(path)?
-        }
-        result => result?,
-    };
-    fs::set_permissions(path, Permissions::from_mode(0o600))?;
-    let socket = ControlSocket { path: path.to_owned() };
+    let (listener, socket) = place::listen(path)?;
     let open = Arc::new(AtomicUsize::new(0));
     thread::Builder::new().name("control".into()).spawn(move || {
         for stream in listener.incoming() {
@@ -183,14 +172,10 @@ pub fn ask(path: &Path, request: &str) -> io::Result<String> {
     written.and(read).and(Err(io::ErrorKind::UnexpectedEof.into()))
 }
 
-impl Drop for ControlSocket {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixListener;
+
     use super::*;
 
     #[test]

@@ -1,8 +1,11 @@
 //! Where the threads of a lab in one process run.
 
+use std::sync::OnceLock;
 use std::thread;
 
 use core_affinity::CoreId;
+
+use super::Idle;
 
 /// The CPUs of some threads that poll.
 #[derive(Clone, Debug)]
@@ -10,7 +13,11 @@ pub struct Cores {
     threads: usize,
     /// By thread; nothing where there are too few CPUs for each to have its own.
     pinned: Vec<CoreId>,
+    idle: Option<Idle>,
 }
+
+/// What threads of this process do when there is nothing to do, if that was said.
+static IDLE: OnceLock<Idle> = OnceLock::new();
 
 impl Cores {
     /// Places for `threads` threads: a CPU each if this process may use so many, else none in
@@ -23,7 +30,13 @@ impl Cores {
         if pinned.len() < threads {
             pinned.clear();
         }
-        Self { threads, pinned }
+        Self { threads, pinned, idle: IDLE.get().copied() }
+    }
+
+    /// Says what the threads of this process do when there is nothing to do. Default: they spin, or
+    /// yield where there are fewer CPUs than threads. To be called once, before [`Self::find`].
+    pub fn set_idle(idle: Idle) {
+        let _ = IDLE.set(idle);
     }
 
     /// How many CPUs this process may use.
@@ -54,7 +67,12 @@ impl Cores {
     /// Between two polls: leaves the CPU to another thread if that is what it `waits` for.
     #[inline]
     pub fn rest(&self, progressed: bool, waits: bool) {
-        if waits || self.shared() {
+        let yields = match self.idle {
+            None => self.shared(),
+            Some(Idle::Spin) => false,
+            Some(Idle::Yield) => !progressed,
+        };
+        if waits || yields {
             thread::yield_now();
         } else if !progressed {
             std::hint::spin_loop();

@@ -27,12 +27,12 @@ const POLLS: u32 = 64;
 const PAGE: usize = 256;
 
 /// What a worker does between two polls that found nothing to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
 pub enum Idle {
-    /// Polls again at once: the lowest latency, for a CPU of its own.
+    /// Poll again at once: the lowest latency, for a CPU of its own.
     #[default]
     Spin,
-    /// Lets others run first: for workers that share a CPU.
+    /// Let others run first: for threads that share a CPU.
     Yield,
 }
 

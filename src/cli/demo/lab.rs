@@ -35,7 +35,7 @@ impl World for Real {
 }
 
 /// What the threads tell each other and whoever watches.
-struct Shared {
+struct Shared<'a> {
     leash: Leash,
     /// The hosts have sent all they will.
     sent_all: AtomicBool,
@@ -43,6 +43,8 @@ struct Shared {
     drained: AtomicBool,
     /// Give up.
     abort: AtomicBool,
+    /// Send no more, because a signal came.
+    stop: &'a AtomicBool,
     progress: [AtomicU64; 3],
 }
 
@@ -65,6 +67,8 @@ pub(super) struct Run {
     pub(super) hosts: Vec<StationSnapshot>,
     /// Real time that did not count, of the thread that lost more.
     pub(super) stalled: Duration,
+    /// Whether a signal ended it. What was sent until then has arrived or was dropped all the same.
+    pub(super) interrupted: bool,
 }
 
 /// The memory of all frames, for every run.
@@ -75,13 +79,14 @@ pub(super) fn pool(eal: &Eal, setup: &Setup) -> Result<Pool> {
     Ok(Pool::new(eal, &options)?)
 }
 
-/// Runs switch and hosts until everything sent has arrived or was dropped.
+/// Runs switch and hosts until everything sent has arrived or was dropped. Once `stop` is set, the
+/// hosts send no more.
 pub(super) fn run(
     eal: &Eal,
     pool: &Pool,
     setup: &Setup,
     pfc: bool,
-    cores: &Cores,
+    (cores, stop): (&Cores, &AtomicBool),
     mut watch: impl FnMut(Progress),
 ) -> Result<Run> {
     let (mut switch, mut hosts) = build(eal, pool, setup, pfc)?;
@@ -90,6 +95,7 @@ pub(super) fn run(
         sent_all: AtomicBool::new(false),
         drained: AtomicBool::new(false),
         abort: AtomicBool::new(false),
+        stop,
         progress: Default::default(),
     };
     let clock = TscClock::new();
@@ -131,7 +137,8 @@ pub(super) fn run(
         );
     }
     let stalled = switch_stalled.max(hosts_stalled);
-    Ok(Run { switch: snapshot, hosts: stations, stalled })
+    let interrupted = stop.load(Ordering::Relaxed);
+    Ok(Run { switch: snapshot, hosts: stations, stalled, interrupted })
 }
 
 /// A thread's result, with a panic turned into an error.
@@ -166,7 +173,7 @@ fn run_switch(
     switch: &mut Switch<Real>,
     mut clock: Tether<'_>,
     real: &TscClock,
-    shared: &Shared,
+    shared: &Shared<'_>,
     cores: &Cores,
 ) -> (SwitchSnapshot, Duration) {
     loop {
@@ -189,12 +196,17 @@ fn run_hosts(
     hosts: &mut [Station<SourcePort>],
     mut clock: Tether<'_>,
     real: &TscClock,
-    shared: &Shared,
+    shared: &Shared<'_>,
     cores: &Cores,
 ) -> (Vec<StationSnapshot>, Duration) {
+    let mut stopped = false;
     loop {
         let drained = shared.is_drained();
         let mut progressed = false;
+        if !stopped && shared.stop.load(Ordering::Relaxed) {
+            stopped = true;
+            hosts.iter_mut().for_each(Station::stop);
+        }
         for host in &mut *hosts {
             progressed |= host.poll(clock.tick(real.now())).progressed;
         }
@@ -211,7 +223,7 @@ fn run_hosts(
     (hosts.iter().map(|h| h.snapshot(clock.now())).collect(), clock.stalled())
 }
 
-impl Shared {
+impl Shared<'_> {
     fn is_drained(&self) -> bool {
         self.drained.load(Ordering::Acquire)
     }

@@ -18,9 +18,11 @@ use anyhow::{Context, Result};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Format, verdict};
+use super::machine::MachineArgs;
+use super::terminal::{self, say};
+use super::{Format, exit, stop_on_signals};
 use crate::config::quantity::Rate;
-use crate::dpdk::{Eal, EalOptions, Memory};
+use crate::dpdk::{Eal, EalOptions, Memory, own_prefix};
 use crate::report::{count, scaled};
 use crate::runtime::Cores;
 use crate::time::Duration;
@@ -47,33 +49,39 @@ pub struct DemoArgs {
     /// What the result looks like on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+    #[command(flatten)]
+    machine: MachineArgs,
 }
 
-/// Runs the demo and prints its result. Exit status 1 says that it did not show what it should.
+/// Runs the demo and prints its result. Exit status 1 says that it did not show what it should, 4
+/// that it was interrupted.
 ///
 /// # Errors
 /// When DPDK does not start, memory is short, or the machine is too busy to finish.
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
+    args.machine.apply();
     let setup = Setup::new(args);
     let cores = Cores::find(2);
     let options = EalOptions {
         memory: Memory::NoHuge,
-        file_prefix: "sluice-demo".into(),
+        file_prefix: own_prefix("sluice-demo"),
         ..EalOptions::default()
     };
     let eal = Eal::start(&options).context("starting DPDK in memory")?;
     let pool = lab::pool(&eal, &setup)?;
+    let stop = stop_on_signals()?;
     let run = |pfc| {
         let mut show = Show::new(&setup, pfc);
-        lab::run(&eal, &pool, &setup, pfc, &cores, |progress| show.update(progress))
+        lab::run(&eal, &pool, &setup, pfc, (&cores, &stop), |progress| show.update(progress))
     };
-    let (off, on) = (run(false)?, run(true)?);
-    let outcome = Outcome::new(&setup, cores.shared(), &off, &on);
+    let off = run(false)?;
+    let on = if off.interrupted { None } else { Some(run(true)?) };
+    let outcome = Outcome::new(&setup, cores.shared(), &off, on.as_ref());
     match args.format {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&outcome)?),
-        Format::Table => print!("{}", text::text(&outcome, &program())),
+        Format::Json => terminal::print_json(&outcome)?,
+        Format::Table => terminal::print(text::text(&outcome, &program()))?,
     }
-    Ok(verdict(outcome.ok))
+    Ok(exit(outcome.verdict))
 }
 
 /// How this program was called.
@@ -110,7 +118,7 @@ impl Show {
             bar.with_prefix(label)
         });
         if bar.is_none() {
-            eprintln!("{label} starts, {} links", scaled(setup.rate.get() as f64, "b/s"));
+            say!("{label} starts, {} links", scaled(setup.rate.get() as f64, "b/s"));
         }
         Self { label, bar, length, next_line: Duration::from_secs(1) }
     }
@@ -122,7 +130,7 @@ impl Show {
             bar.set_position(done.as_nanos());
             bar.set_message(text);
         } else if p.elapsed >= self.next_line {
-            eprintln!("{} {:.1} s: {text}", self.label, done.as_secs_f64());
+            say!("{} {:.1} s: {text}", self.label, done.as_secs_f64());
             self.next_line += Duration::from_secs(1);
         }
     }

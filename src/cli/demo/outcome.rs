@@ -10,18 +10,21 @@ use crate::host::{Latency, StationSnapshot};
 use crate::report::count;
 use crate::time::Duration;
 use crate::units::Priority;
+use crate::verdict::Verdict;
 
 /// The demo's result.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Outcome {
     /// What was run.
     pub(super) setup: SetupSummary,
-    /// PFC off, then PFC on.
-    pub(super) runs: [RunSummary; 2],
+    /// PFC off, then PFC on unless the first was interrupted.
+    pub(super) runs: Vec<RunSummary>,
     /// What was to be shown.
     pub(super) checks: Vec<Check>,
-    /// Whether all of it was.
-    pub(super) ok: bool,
+    /// All checks together; inconclusive at best where a signal ended the demo.
+    pub(super) verdict: Verdict,
+    /// Whether a signal ended it.
+    pub(super) interrupted: bool,
 }
 
 /// What was run.
@@ -41,6 +44,8 @@ pub(super) struct SetupSummary {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RunSummary {
     pub(super) pfc: bool,
+    /// Whether a signal ended it before its time.
+    pub(super) interrupted: bool,
     pub(super) lossless: PrioritySummary,
     pub(super) lossy: PrioritySummary,
     /// PFC frames that the switch sent for the lossless priority.
@@ -87,15 +92,24 @@ pub(super) struct PrioritySummary {
 /// One thing that the demo shows.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Check {
-    pub(super) ok: bool,
+    pub(super) verdict: Verdict,
     pub(super) text: String,
 }
 
+/// What a shortened run cannot show.
+const INTERRUPTED: &str = "interrupted before it could be seen";
+
 impl Outcome {
-    pub(super) fn new(setup: &Setup, one_cpu: bool, off: &Run, on: &Run) -> Self {
-        let runs = [RunSummary::new(setup, false, off), RunSummary::new(setup, true, on)];
-        let checks = checks(setup, &runs);
-        let ok = checks.iter().all(|c| c.ok);
+    pub(super) fn new(setup: &Setup, one_cpu: bool, off: &Run, on: Option<&Run>) -> Self {
+        let interrupted = on.is_none_or(|on| on.interrupted);
+        let mut runs = vec![RunSummary::new(setup, false, off)];
+        runs.extend(on.map(|on| RunSummary::new(setup, true, on)));
+        let mut checks = checks(setup, &runs);
+        if interrupted {
+            let text = "a signal ended the demo before its time".into();
+            checks.push(Check { verdict: Verdict::Inconclusive, text });
+        }
+        let verdict = Verdict::of_all(checks.iter().map(|check| check.verdict));
         let setup = SetupSummary {
             senders: setup.senders,
             link_rate_bps: setup.rate.get(),
@@ -106,7 +120,7 @@ impl Outcome {
             ring_frames: setup.ring(),
             cpus: if one_cpu { 1 } else { 2 },
         };
-        Self { setup, runs, checks, ok }
+        Self { setup, runs, checks, verdict, interrupted }
     }
 }
 
@@ -130,6 +144,7 @@ impl RunSummary {
         let paused: f64 = pauses().map(|p| p.paused.as_secs_f64()).sum();
         Self {
             pfc,
+            interrupted: run.interrupted,
             pauses_sent: ports().map(|c| c.priorities[class].pfc_tx_frames).sum(),
             pauses_obeyed: pauses().map(|p| p.obeyed).sum(),
             paused_share: paused / (f64::from(setup.senders) * setup.send_for.as_secs_f64()),
@@ -181,13 +196,16 @@ impl PrioritySummary {
     }
 }
 
-/// What the demo is to show, and whether it did.
-fn checks(setup: &Setup, [off, on]: &[RunSummary; 2]) -> Vec<Check> {
+/// What the demo is to show, and whether it did. A frame lost with PFC, or not accounted for, fails
+/// however short the run was; what needs time to be seen is not judged in one that was interrupted.
+fn checks(setup: &Setup, runs: &[RunSummary]) -> Vec<Check> {
     let p = LOSSLESS.get();
+    let off = &runs[0];
     let (lost, sent) = (off.lossless.lost_frames, off.lossless.sent_frames);
     let without = Check {
-        ok: lost > 0,
+        verdict: seen(lost > 0, off),
         text: match lost {
+            0 if off.interrupted => format!("PFC off: an overload of priority {p}: {INTERRUPTED}"),
             0 => format!("PFC off: priority {p} lost nothing; this machine cannot overload a link"),
             _ => format!(
                 "PFC off: the overload cost priority {p} {:.1} % of its frames",
@@ -195,16 +213,44 @@ fn checks(setup: &Setup, [off, on]: &[RunSummary; 2]) -> Vec<Check> {
             ),
         },
     };
+    let clean = |r: &RunSummary| {
+        let twice = r.lossless.duplicated_frames + r.lossy.duplicated_frames;
+        r.accounted && r.dry == 0 && twice == 0
+    };
+    let accounted = Check {
+        verdict: Verdict::of(runs.iter().all(clean)),
+        text: "every frame sent was delivered once, or dropped by the switch under a reason".into(),
+    };
+    let with = runs.get(1).map_or_else(Vec::new, |on| with_pfc(setup, off, on));
+    [without].into_iter().chain(with).chain([accounted]).collect()
+}
+
+/// A check of what takes time to be seen.
+fn seen(held: bool, run: &RunSummary) -> Verdict {
+    match (held, run.interrupted) {
+        (true, _) => Verdict::Pass,
+        (false, true) => Verdict::NotJudged,
+        (false, false) => Verdict::Fail,
+    }
+}
+
+/// The checks of the run with PFC.
+fn with_pfc(setup: &Setup, off: &RunSummary, on: &RunSummary) -> Vec<Check> {
+    let p = LOSSLESS.get();
+    let (lost, delivered) = (on.lossless.lost_frames, on.lossless.delivered_frames);
     let with = Check {
-        ok: on.lossless.lost_frames == 0 && on.lossless.delivered_frames > 0,
+        verdict: if lost > 0 { Verdict::Fail } else { seen(delivered > 0, on) },
         text: format!(
             "PFC on: priority {p} lost {} of {} frames",
-            count(on.lossless.lost_frames),
+            count(lost),
             count(on.lossless.sent_frames)
         ),
     };
     let paused = Check {
-        ok: on.pauses_sent > 0 && on.pauses_obeyed == on.pauses_sent && off.pauses_sent == 0,
+        verdict: match on.pauses_obeyed == on.pauses_sent && off.pauses_sent == 0 {
+            true => seen(on.pauses_sent > 0, on),
+            false => Verdict::Fail,
+        },
         text: format!(
             "PFC on: the hosts obeyed {} of the {} pauses that the switch sent",
             count(on.pauses_obeyed),
@@ -213,7 +259,7 @@ fn checks(setup: &Setup, [off, on]: &[RunSummary; 2]) -> Vec<Check> {
     };
     // It gets half of the link in both runs; a slow machine may carry less, but no less of it.
     let flows = Check {
-        ok: on.lossy.delivered_frames * 2 > off.lossy.delivered_frames,
+        verdict: seen(on.lossy.delivered_bps * 2.0 > off.lossy.delivered_bps, on),
         text: format!(
             "PFC on: priority {} flowed on at {:.0} % of its rate without PFC",
             LOSSY.get(),
@@ -221,21 +267,13 @@ fn checks(setup: &Setup, [off, on]: &[RunSummary; 2]) -> Vec<Check> {
         ),
     };
     let headroom = Check {
-        ok: on.headroom_peak_bytes <= setup.headroom_bytes(),
+        verdict: Verdict::of(on.headroom_peak_bytes <= setup.headroom_bytes()),
         text: format!(
-            "PFC on: headroom held at most {} of {} octets, the size of all {} frames in flight",
+            "PFC on: headroom held at most {} of {} bytes, the size of all {} frames in flight",
             count(on.headroom_peak_bytes),
             count(setup.headroom_bytes()),
             setup.in_flight()
         ),
     };
-    let clean = |r: &RunSummary| {
-        let twice = r.lossless.duplicated_frames + r.lossy.duplicated_frames;
-        r.accounted && r.dry == 0 && twice == 0
-    };
-    let accounted = Check {
-        ok: clean(off) && clean(on),
-        text: "every frame sent was delivered once, or dropped by the switch under a reason".into(),
-    };
-    vec![without, with, paused, flows, headroom, accounted]
+    vec![with, paused, flows, headroom]
 }

@@ -2,14 +2,15 @@
 
 use super::outcome::{Outcome, PrioritySummary, RunSummary};
 use crate::report::{Align, Table, count, scaled};
+use crate::verdict::Verdict;
 
 /// The whole result, with what to try next.
 pub(super) fn text(outcome: &Outcome, program: &str) -> String {
     let mut out = format!("{}\n{}\n", scene(outcome), table(outcome));
     for check in &outcome.checks {
-        let verdict = if check.ok { "ok    " } else { "FAILED" };
-        out += &format!("{verdict}  {}\n", check.text);
+        out += &format!("{:<12}  {}\n", check.verdict, check.text);
     }
+    out += &format!("{}\n", Verdict::summary(outcome.checks.iter().map(|check| check.verdict)));
     out + &format!(
         "\nTry next:\n  \
          {program} check configs/switch/tor4.yaml         a rack switch, checked to be lossless\n  \
@@ -22,7 +23,7 @@ fn scene(outcome: &Outcome) -> String {
     let s = &outcome.setup;
     let mut text = format!(
         "{} hosts send to one through a switch, {} s with PFC off and {} s with PFC on.\n\
-         Every link carries {}, every frame has {} octets.\n",
+         Every link carries {}, every frame has {} bytes.\n",
         s.senders,
         s.seconds,
         s.seconds,
@@ -38,37 +39,42 @@ fn scene(outcome: &Outcome) -> String {
 fn table(outcome: &Outcome) -> Table {
     let mut t =
         Table::new([("", Align::Left), ("PFC off", Align::Right), ("PFC on", Align::Right)]);
-    let [off, on] = &outcome.runs;
     for (name, of) in [
         ("priority 3, lossless with PFC", (|r| &r.lossless) as fn(&RunSummary) -> &PrioritySummary),
         ("priority 0, lossy", |r| &r.lossy),
     ] {
-        priority(&mut t, name, of(off), of(on));
+        priority(&mut t, name, outcome, of);
     }
     t.row(["switch".into(), String::new(), String::new()]);
     let mut row = |name: &str, cell: &dyn Fn(&RunSummary) -> String| {
-        t.row([format!("  {name}"), cell(off), cell(on)]);
+        t.row(cells(name, outcome, cell));
     };
     let s = &outcome.setup;
     row("pauses sent", &|r| count(r.pauses_sent));
     row("pauses obeyed by the hosts", &|r| count(r.pauses_obeyed));
     row("senders paused, of the time", &|r| format!("{:.0} %", 100.0 * r.paused_share));
-    row("shared buffer in octets, peak", &|r| count(r.shared_peak_bytes));
-    row("shared buffer in octets, size", &|r| count(r.shared_bytes));
+    row("shared buffer in bytes, peak", &|r| count(r.shared_peak_bytes));
+    row("shared buffer in bytes, size", &|r| count(r.shared_bytes));
     row("headroom of a port, peak", &|r| count(r.headroom_peak_bytes));
     row("headroom of a port, size", &|r| match r.pfc {
         true => count(s.headroom_bytes_per_sender),
         false => "0".into(),
     });
-    row("clocks stopped, machine busy", &|r| milliseconds(r.stalled_ns));
+    row("excluded: CPU preempted", &|r| milliseconds(r.stalled_ns));
     t
 }
 
+/// A row with a cell for each run; a dash for one that there was no time for.
+fn cells(name: &str, outcome: &Outcome, cell: &dyn Fn(&RunSummary) -> String) -> [String; 3] {
+    let of = |n: usize| outcome.runs.get(n).map_or_else(|| "-".into(), cell);
+    [format!("  {name}"), of(0), of(1)]
+}
+
 /// The rows of one priority.
-fn priority(t: &mut Table, name: &str, off: &PrioritySummary, on: &PrioritySummary) {
+fn priority(t: &mut Table, name: &str, outcome: &Outcome, of: fn(&RunSummary) -> &PrioritySummary) {
     t.row([name.into(), String::new(), String::new()]);
     let mut row = |name: &str, cell: &dyn Fn(&PrioritySummary) -> String| {
-        t.row([format!("  {name}"), cell(off), cell(on)]);
+        t.row(cells(name, outcome, &|run| cell(of(run))));
     };
     row("frames sent", &|p| count(p.sent_frames));
     row("frames delivered", &|p| count(p.delivered_frames));

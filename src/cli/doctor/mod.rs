@@ -13,7 +13,8 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use crate::dpdk::{Eal, EalOptions, Memory};
+use crate::cli::{machine::MachineArgs, terminal};
+use crate::dpdk::{Eal, EalOptions, own_prefix};
 
 /// Arguments of `sluice doctor`.
 #[derive(clap::Args, Clone, Debug)]
@@ -25,9 +26,9 @@ pub struct DoctorArgs {
     /// How to print the findings.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Do without hugepages, even if there are some.
-    #[arg(long)]
-    pub no_huge: bool,
+    /// How DPDK is started.
+    #[command(flatten)]
+    pub machine: MachineArgs,
 }
 
 /// How findings are printed.
@@ -137,8 +138,8 @@ impl Diagnosis {
 pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let diagnosis = diagnose(args);
     match args.format {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&diagnosis)?),
-        Format::Table => print!("{}", table(&diagnosis)),
+        Format::Json => terminal::print_json(&diagnosis)?,
+        Format::Table => terminal::print(table(&diagnosis))?,
     }
     Ok(ExitCode::from(diagnosis.status()))
 }
@@ -149,8 +150,9 @@ pub fn diagnose(args: &DoctorArgs) -> Diagnosis {
     let mut findings = Vec::new();
     let mut machine = Findings { subject: "machine", all: &mut findings };
     machine::examine(&mut machine, &args.ports);
-    let memory = if args.no_huge { Memory::NoHuge } else { Memory::Auto };
-    let options = EalOptions { memory, file_prefix: "sluice-doctor".into(), ..Default::default() };
+    let memory = args.machine.memory();
+    let file_prefix = own_prefix("sluice-doctor");
+    let options = EalOptions { memory, file_prefix, ..Default::default() };
     let eal = Eal::start(&options.for_devices(&args.ports));
     match &eal {
         Ok(eal) => {

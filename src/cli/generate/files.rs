@@ -1,14 +1,16 @@
 //! What is written of a test that is over.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use crate::cli::bad_input;
+use crate::cli::outputs::{OutputFile, Outputs};
+use crate::cli::terminal;
+use crate::otg::file::TestFile;
 use crate::report::{self, TestPage};
 use crate::tester::drive::Ran;
+use crate::tester::plan::CaptureFormat;
 use crate::tester::report::Report;
 use crate::tester::verdict::is_good;
 
@@ -42,16 +44,16 @@ pub struct Files {
     pub captures: Option<PathBuf>,
 }
 
-/// The results as text.
+/// Prints the results.
 ///
 /// # Errors
-/// Never in practice: everything in a report has a place in JSON.
-pub(super) fn text(format: Format, ran: &Ran) -> Result<String> {
-    Ok(match format {
-        Format::Table => report::tester_text(&ran.report, Some(&ran.findings)),
-        Format::Csv => report::flows_csv(&ran.report),
-        Format::Json => serde_json::to_string_pretty(&json(ran)?)? + "\n",
-    })
+/// When standard output cannot be written.
+pub(super) fn print(format: Format, ran: &Ran) -> Result<()> {
+    match format {
+        Format::Table => terminal::print(report::tester_text(&ran.report, Some(&ran.findings))),
+        Format::Csv => terminal::print(report::flows_csv(&ran.report)),
+        Format::Json => terminal::print_json(&json(ran)?),
+    }
 }
 
 /// The report, with what was found beside it.
@@ -62,47 +64,102 @@ fn json(ran: &Ran) -> Result<serde_json::Value> {
     Ok(tree)
 }
 
-/// Writes the files that were asked for; captures are apart, because they come from ports.
+/// What is written of each flow or port, in the order of [`tables`].
+const CSV: [&str; 3] = ["flows.csv", "ports.csv", "priorities.csv"];
+
+/// Files that are open, and folders in which files can be made.
+pub(super) struct Opened<'a> {
+    report: Option<OutputFile>,
+    csv: Option<[OutputFile; 3]>,
+    hgrm: Option<&'a Path>,
+}
+
+/// Opens the files that were asked for, before the test.
 ///
 /// # Errors
-/// A file or folder that cannot be written.
-pub(super) fn write(files: &Files, name: &str, command: &str, ran: &Ran) -> Result<()> {
-    if let Some(path) = &files.report {
-        let Ran { report, history, findings, .. } = ran;
-        let page = TestPage { name, report, history, findings, command };
-        put(path, report::tester_html(&page).as_bytes())?;
-    }
-    if let Some(folder) = &files.csv {
-        let parts = [
-            ("flows.csv", report::flows_csv(&ran.report)),
-            ("ports.csv", report::ports_csv(&ran.report)),
-            ("priorities.csv", report::priorities_csv(&ran.report)),
-        ];
-        parts.iter().try_for_each(|(file, text)| put(&folder.join(file), text.as_bytes()))?;
-    }
-    files.hgrm.as_deref().map_or(Ok(()), |folder| distributions(folder, &ran.report))
-}
-
-fn distributions(folder: &Path, report: &Report) -> Result<()> {
-    for flow in &report.flows {
-        let measured = flow.latency.as_ref().and_then(|l| l.distribution.as_deref());
-        if let Some(distribution) = measured {
-            let file = folder.join(format!("{}.hgrm", file_name(&flow.name)));
-            put(&file, report::hgrm(distribution).as_bytes())?;
+/// Bad input: what cannot be written, or would be written twice.
+pub(super) fn open<'a>(files: &'a Files, file: &Path, test: &TestFile) -> Result<Opened<'a>> {
+    let mut outputs = Outputs::new();
+    outputs.input("the generator file", file);
+    test.replays.iter().for_each(|replay| outputs.input("the replay", &replay.file));
+    outputs.devices(test.plan.ports.iter().map(|port| port.location.place.to_string()))?;
+    let report = files.report.as_ref().map(|path| outputs.open("--report", path)).transpose()?;
+    let csv = files.csv.as_ref().map(|folder| {
+        let [a, b, c] = CSV.map(|name| outputs.open("--csv", &folder.join(name)));
+        anyhow::Ok([a?, b?, c?])
+    });
+    let csv = csv.transpose()?;
+    if let Some(folder) = &files.hgrm {
+        Outputs::folder("--hgrm", folder)?;
+        for flow in &test.plan.flows {
+            let option = format!("--hgrm of flow {}", flow.name);
+            outputs.claim(&option, &hgrm_file(folder, &flow.name))?;
         }
     }
-    Ok(())
+    if let Some(folder) = &files.captures {
+        Outputs::folder("--captures", folder)?;
+        for port in test.plan.ports.iter() {
+            let Some(capture) = &port.capture else { continue };
+            let option = format!("--captures of port {}", port.name);
+            outputs.claim(&option, &capture_file(folder, &port.name, capture.format))?;
+        }
+    }
+    Ok(Opened { report, csv, hgrm: files.hgrm.as_deref() })
 }
 
-/// Writes a file, and makes its folder if there is none.
-pub(super) fn put(path: &Path, octets: &[u8]) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let written = folder.map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, octets));
-    written.with_context(|| format!("writing {}", path.display())).map_err(bad_input)
+/// Writes all files; captures are apart, because they come from ports. A file that cannot be written
+/// does not keep the others from being written.
+///
+/// # Errors
+/// The first file that could not be written.
+pub(super) fn write(opened: Opened<'_>, name: &str, command: &str, ran: &Ran) -> Result<()> {
+    let mut written = Vec::new();
+    if let Some(file) = opened.report {
+        let Ran { report, history, findings, .. } = ran;
+        let page = TestPage { name, report, history, findings, command };
+        written.push(file.write(report::tester_html(&page).as_bytes()));
+    }
+    if let Some(files) = opened.csv {
+        let tables = tables(&ran.report);
+        written.extend(files.into_iter().zip(tables).map(|(file, csv)| file.write(csv.as_bytes())));
+    }
+    if let Some(folder) = opened.hgrm {
+        for flow in &ran.report.flows {
+            let measured = flow.latency.as_ref().and_then(|l| l.distribution.as_deref());
+            let Some(distribution) = measured else { continue };
+            let text = report::hgrm(distribution);
+            written.push(put("--hgrm", &hgrm_file(folder, &flow.name), text.as_bytes()));
+        }
+    }
+    written.into_iter().collect()
+}
+
+/// The tables, in the order of [`CSV`].
+fn tables(report: &Report) -> [String; 3] {
+    [report::flows_csv(report), report::ports_csv(report), report::priorities_csv(report)]
+}
+
+/// Where the distribution of a flow goes.
+fn hgrm_file(folder: &Path, flow: &str) -> PathBuf {
+    folder.join(format!("{}.hgrm", file_name(flow)))
+}
+
+/// Where the capture of a port goes.
+pub(super) fn capture_file(folder: &Path, port: &str, format: CaptureFormat) -> PathBuf {
+    let ending = match format {
+        CaptureFormat::Pcap => "pcap",
+        CaptureFormat::Pcapng => "pcapng",
+    };
+    folder.join(format!("{}.{ending}", file_name(port)))
+}
+
+/// Writes a file whose folder was tried before.
+pub(super) fn put(option: &str, path: &Path, bytes: &[u8]) -> Result<()> {
+    Outputs::default().open(option, path)?.write(bytes)
 }
 
 /// A name without what a file's name cannot have, and that stays in its folder.
-pub(super) fn file_name(name: &str) -> String {
+fn file_name(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_.+,=@ ".contains(c);
     let kept: String = name.chars().map(|c| if plain(c) { c } else { '_' }).collect();
     if kept.starts_with('.') { format!("_{kept}") } else { kept }
@@ -110,6 +167,7 @@ pub(super) fn file_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::sync::Arc;
 
     use hdrhistogram::Histogram;
@@ -148,7 +206,11 @@ mod tests {
             hgrm: Some(folder.join("h")),
             captures: None,
         };
-        write(&files, "t", "sluice gen t.yaml", &ran()).unwrap();
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/constant-rate.yaml");
+        let (test, _) = crate::otg::file::load_placed(Path::new(file), &[]).unwrap();
+        let opened = open(&files, Path::new("t.yaml"), &test).unwrap();
+        assert!(!folder.join("a/r.html").exists());
+        write(opened, "t", "sluice gen t.yaml", &ran()).unwrap();
         let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
         assert!(read("a/r.html").contains("sluice gen t.yaml"));
         assert_eq!(read("csv/flows.csv").lines().count(), 2);
@@ -159,16 +221,14 @@ mod tests {
 
     #[test]
     fn json_says_what_was_found() {
-        let tree: serde_json::Value =
-            serde_json::from_str(&text(Format::Json, &ran()).unwrap()).unwrap();
+        let tree = json(&ran()).unwrap();
         assert_eq!((&tree["verdict"], &tree["checks"][0]["good"]), (&"bad".into(), &false.into()));
         assert_eq!(tree["flows"][0]["latency"]["max_ns"], 1_500.0);
-        assert!(text(Format::Csv, &ran()).unwrap().starts_with("name,port_tx,"));
     }
 
     #[test]
     fn a_folder_that_cannot_be_is_bad_input() {
-        let error = put(Path::new("/dev/null/x.csv"), b"").unwrap_err();
-        assert!(format!("{error:#}").contains("writing /dev/null/x.csv"), "{error:#}");
+        let error = put("--csv", Path::new("/dev/null/x.csv"), b"").unwrap_err();
+        assert!(format!("{error:#}").contains("--csv /dev/null/x.csv"), "{error:#}");
     }
 }

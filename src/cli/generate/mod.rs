@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{ArgGroup, Args, ValueEnum};
 
+use crate::cli::machine::MachineArgs;
 use crate::cli::{SCRAPE_DEFAULT, address};
 use crate::config::quantity::Span;
 use crate::tester::plan::Location;
@@ -104,6 +105,9 @@ pub struct GenerateArgs {
     /// Check the file, print what it comes to, and send nothing.
     #[arg(long, requires = "file")]
     pub dry_run: bool,
+    /// How DPDK is started.
+    #[command(flatten)]
+    pub machine: MachineArgs,
 }
 
 /// Where a generator file is run.
@@ -131,6 +135,7 @@ fn place(text: &str) -> Result<(String, String), String> {
 /// # Errors
 /// What is wrong with the file or an argument, or what the machine lacks.
 pub fn run(args: &GenerateArgs) -> Result<ExitCode> {
+    args.machine.apply();
     match (&args.file, args.listen) {
         (Some(file), _) => run::run(args, file),
         #[cfg(feature = "dpdk")]

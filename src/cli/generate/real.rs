@@ -7,15 +7,16 @@ use std::time::Duration as StdDuration;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::files::{file_name, put};
+use super::files::{capture_file, put};
 use crate::cli::bad_input;
-use crate::dpdk::EalOptions;
+use crate::cli::machine::MachineArgs;
+use crate::dpdk::{EalOptions, own_prefix};
 use crate::otg::engine::{Engine, Refusal, RefusalKind};
 use crate::otg::file::TestFile;
 use crate::tester::access::Access;
 use crate::tester::drive::Runner;
 use crate::tester::engine::{TesterEngine, TesterOptions};
-use crate::tester::plan::{CaptureFormat, TestPlan};
+use crate::tester::plan::TestPlan;
 use crate::tester::report::Report;
 use crate::time::Duration;
 
@@ -34,11 +35,11 @@ impl RealTest {
     ///
     /// # Errors
     /// What cannot be opened.
-    pub(super) fn new(test: &TestFile) -> Result<Self> {
+    pub(super) fn new(test: &TestFile, machine: MachineArgs) -> Result<Self> {
         let replays = test.replays.clone();
         let access = Access::Operator;
-        let options =
-            TesterOptions { eal: eal_options(), access, replays, ..TesterOptions::default() };
+        let eal = eal_options(machine);
+        let options = TesterOptions { eal, access, replays, ..TesterOptions::default() };
         let engine = TesterEngine::new(options);
         // What is to be said of the file was said; what there is of the ports comes with the report.
         engine.set_config(&serde_json::to_value(&test.config)?).map_err(whose)?;
@@ -53,12 +54,8 @@ impl RealTest {
     pub(super) fn captures(&self, plan: &TestPlan, folder: &Path) -> Result<()> {
         for port in &plan.ports {
             let Some(capture) = &port.capture else { continue };
-            let octets = self.engine.capture(&json!({ "port_name": port.name })).map_err(whose)?.0;
-            let ending = match capture.format {
-                CaptureFormat::Pcap => "pcap",
-                CaptureFormat::Pcapng => "pcapng",
-            };
-            put(&folder.join(format!("{}.{ending}", file_name(&port.name))), &octets)?;
+            let bytes = self.engine.capture(&json!({ "port_name": port.name })).map_err(whose)?.0;
+            put("--captures", &capture_file(folder, &port.name, capture.format), &bytes)?;
         }
         Ok(())
     }
@@ -70,11 +67,9 @@ impl RealTest {
 
 /// How DPDK is started: with a runtime directory for this process alone, as several generators may
 /// run on a machine.
-pub(super) fn eal_options() -> EalOptions {
-    EalOptions {
-        file_prefix: format!("sluice-gen-{}", std::process::id()),
-        ..EalOptions::default()
-    }
+pub(super) fn eal_options(machine: MachineArgs) -> EalOptions {
+    let file_prefix = own_prefix("sluice-gen");
+    EalOptions { file_prefix, memory: machine.memory(), ..EalOptions::default() }
 }
 
 /// A refusal of the engine.

@@ -1,6 +1,5 @@
 //! A generator file, run from start to end.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +10,7 @@ use anyhow::{Context, Result};
 use super::files;
 use super::show::Show;
 use super::{GenerateArgs, World};
+use crate::cli::terminal::{self, say};
 use crate::cli::{bad_input, quoted, stop_on_signals, verdict};
 use crate::otg::file::{TestFile, load_placed};
 use crate::report;
@@ -34,27 +34,33 @@ struct Loaded {
 pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
     let (test, warnings) = load_placed(file, &args.ports).map_err(bad_input)?;
     for warning in &warnings {
-        eprintln!("warning: {}", warning.line(&file.display().to_string()));
+        say!("warning: {}", warning.line(&file.display().to_string()));
     }
     let name = file.file_stem().map_or_else(|| "test".into(), |name| name.to_string_lossy());
     let loaded = Loaded { name: name.into_owned(), test };
     if args.dry_run {
-        print!("{}", report::plan_text(&loaded.test.plan));
+        terminal::print(report::plan_text(&loaded.test.plan))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let opened = files::open(&args.files, file, &loaded.test)?;
     match args.world {
         World::Virtual => {
             let mut test = VirtualTest::new(loaded.test.plan.clone()).map_err(bad_input)?;
-            run_on(args, file, &loaded, &mut test)
+            run_on(args, file, &loaded, opened, &mut test)
         }
-        World::Real => real(args, file, &loaded),
+        World::Real => real(args, file, &loaded, opened),
     }
 }
 
 #[cfg(feature = "dpdk")]
-fn real(args: &GenerateArgs, file: &Path, loaded: &Loaded) -> Result<ExitCode> {
-    let mut test = super::real::RealTest::new(&loaded.test)?;
-    let status = run_on(args, file, loaded, &mut test)?;
+fn real(
+    args: &GenerateArgs,
+    file: &Path,
+    loaded: &Loaded,
+    opened: files::Opened<'_>,
+) -> Result<ExitCode> {
+    let mut test = super::real::RealTest::new(&loaded.test, args.machine)?;
+    let status = run_on(args, file, loaded, opened, &mut test)?;
     if let Some(folder) = &args.files.captures {
         test.captures(&loaded.test.plan, folder)?;
     }
@@ -62,12 +68,18 @@ fn real(args: &GenerateArgs, file: &Path, loaded: &Loaded) -> Result<ExitCode> {
 }
 
 #[cfg(not(feature = "dpdk"))]
-fn real(_: &GenerateArgs, _: &Path, _: &Loaded) -> Result<ExitCode> {
+fn real(_: &GenerateArgs, _: &Path, _: &Loaded, _: files::Opened<'_>) -> Result<ExitCode> {
     Err(super::no_ports())
 }
 
 /// Runs a test in either world, and shows and writes what came of it.
-fn run_on<R>(args: &GenerateArgs, file: &Path, loaded: &Loaded, test: &mut R) -> Result<ExitCode>
+fn run_on<R>(
+    args: &GenerateArgs,
+    file: &Path,
+    loaded: &Loaded,
+    opened: files::Opened<'_>,
+    test: &mut R,
+) -> Result<ExitCode>
 where
     R: Runner,
     R::Error: Into<anyhow::Error>,
@@ -81,7 +93,7 @@ where
     };
     serve_metrics(args, Arc::new(scrape))?;
     if args.duration.is_none() && !loaded.test.plan.flows.iter().any(ends) && !args.quiet {
-        eprintln!("no flow ends by itself: Ctrl-C ends the run, and so does --duration");
+        say!("no flow ends by itself: Ctrl-C ends the run, and so does --duration");
     }
     let mut show = Show::new(&loaded.name, args.interval.0.as_secs_f64(), args.quiet);
     let limits = Limits { duration: args.duration.map(|span| span.0), drain: args.drain.0 };
@@ -94,9 +106,10 @@ where
     let ran = ran.map_err(Into::into)?;
     keep(&latest, &ran.report);
     say(args, &ran, &stop);
-    files::write(&args.files, &loaded.name, &command(args, file), &ran)?;
-    let text = files::text(args.format, &ran)?;
-    write!(std::io::stdout().lock(), "{text}").context("standard output")?;
+    let written = files::write(opened, &loaded.name, &command(args, file), &ran);
+    files::print(args.format, &ran)?;
+    // Behind the results, which are not lost with a file.
+    written?;
     Ok(verdict(is_good(&ran.findings)))
 }
 
@@ -104,10 +117,10 @@ where
 fn say(args: &GenerateArgs, ran: &Ran, stop: &AtomicBool) {
     let sending = ran.report.flows.iter().filter(|flow| flow.transmit != "stopped").count();
     if sending > 0 {
-        eprintln!("{sending} flows had frames on their way after --drain {}", args.drain.0);
+        say!("{sending} flows had frames on their way after --drain {}", args.drain.0);
     }
     if ran.why == Why::Asked && stop.load(Ordering::SeqCst) {
-        eprintln!("the run was ended by a signal");
+        say!("the run was ended by a signal");
     }
 }
 
@@ -133,7 +146,7 @@ pub(super) fn serve_metrics(args: &GenerateArgs, scrape: report::Scrape) -> Resu
     let addr = report::serve(addr, scrape)
         .with_context(|| format!("--prometheus {addr}: cannot listen there; pick another port"))?;
     // Not a log line: with port 0 this is the only place where the port stands.
-    eprintln!("metrics: http://{addr}/metrics");
+    say!("metrics: http://{addr}/metrics");
     Ok(())
 }
 

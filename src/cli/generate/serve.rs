@@ -15,6 +15,7 @@ use anyhow::{Result, anyhow};
 use super::GenerateArgs;
 use super::files::Format;
 use super::real::{eal_options, whose};
+use crate::cli::terminal::{self, say};
 use crate::cli::{bad_input, stop_on_signals, verdict};
 use crate::dpdk::Eal;
 use crate::otg::server;
@@ -41,7 +42,7 @@ pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
         Place::Ring { .. } | Place::Interface(_) => None,
     });
     let options = TesterOptions {
-        eal: eal_options().for_devices(devices),
+        eal: eal_options(args.machine).for_devices(devices),
         access: Access::of_clients(&args.allow),
         ..TesterOptions::default()
     };
@@ -52,7 +53,7 @@ pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
             .context(format!("--listen {addr}: cannot listen there; pick another port")),
     })?;
     // Not a log line: with port 0 this is the only place where the port stands.
-    eprintln!("{}", server.announcement());
+    say!("{}", server.announcement());
     let seen = engine.clone();
     super::run::serve_metrics(
         args,
@@ -91,12 +92,12 @@ fn server_options(args: &GenerateArgs, addr: SocketAddr) -> Result<server::Optio
 /// # Errors
 /// What the machine lacks.
 pub(super) fn self_test(args: &GenerateArgs) -> Result<ExitCode> {
-    let eal = Eal::start(&eal_options())?;
+    let eal = Eal::start(&eal_options(args.machine))?;
     let found = self_test::self_test(&eal, None, SELF_TEST)
         .map_err(|error| whose(crate::otg::engine::Refusal::internal(error.to_string())))?;
     match args.format {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&found)?),
-        Format::Table | Format::Csv => print!("{}", report::self_test_text(&found)),
+        Format::Json => terminal::print_json(&found)?,
+        Format::Table | Format::Csv => terminal::print(report::self_test_text(&found))?,
     }
     Ok(verdict(found.is_good()))
 }

@@ -1,7 +1,6 @@
 //! `sluice headroom calc`: the headroom of a link by one model, term by term.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -9,7 +8,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::inputs::LinkArgs;
-use crate::cli::{Format, bad_input};
+use crate::cli::{Format, bad_input, terminal};
 use crate::headroom::models::{Estimate, Model};
 use crate::report::{Align, Table, count};
 use crate::units::Bytes;
@@ -127,10 +126,9 @@ pub fn run(args: &CalcArgs) -> Result<ExitCode> {
     };
     let (estimate, cell) = reckoned().map_err(|e: anyhow::Error| bad_input(e))?;
     let view = View::new(&estimate, cell);
-    let mut out = std::io::stdout().lock();
     match args.format {
-        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&view)?)?,
-        Format::Table => write!(out, "{}", text(args, &view))?,
+        Format::Json => terminal::print_json(&view)?,
+        Format::Table => terminal::print(text(args, &view))?,
     }
     Ok(ExitCode::SUCCESS)
 }

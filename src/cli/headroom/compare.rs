@@ -1,6 +1,5 @@
 //! `sluice headroom compare`: all models side by side, and a measurement beside them.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calc::{TermView, table};
 use super::inputs::LinkArgs;
-use crate::cli::{Format, bad_input};
+use crate::cli::{Format, bad_input, terminal};
 use crate::config::quantity::Size;
 use crate::headroom::models::Model;
 use crate::report::{Align, Table, count};
@@ -103,10 +102,9 @@ struct Sum {
 /// What is wrong with an argument that all models share.
 pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     let rows = rows(args).map_err(bad_input)?;
-    let mut out = std::io::stdout().lock();
     match args.format {
-        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&rows)?)?,
-        Format::Table => write!(out, "{}", text(args, &rows))?,
+        Format::Json => terminal::print_json(&rows)?,
+        Format::Table => terminal::print(text(args, &rows))?,
     }
     Ok(ExitCode::SUCCESS)
 }

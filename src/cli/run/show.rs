@@ -5,6 +5,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::cli::terminal::say;
 use crate::lab::{LabPlan, Outcome, Progress, World};
 use crate::report::{count, scaled};
 
@@ -34,7 +35,7 @@ impl Show {
         });
         if bar.is_none() {
             let network = &plan.network;
-            eprintln!(
+            say!(
                 "{name}: {} nodes, {} links and {} flows in the {world} world, for up to {}",
                 network.nodes.len(),
                 network.links.len(),
@@ -53,7 +54,7 @@ impl Show {
             bar.set_position((part * STEPS as f64) as u64);
             bar.set_message(text());
         } else if StdInstant::now() >= self.next_line {
-            eprintln!("{}", text());
+            say!("{}", text());
             self.next_line += LINE_EVERY;
         }
     }
@@ -69,7 +70,7 @@ impl Show {
             None => per_second(outcome.engine.events, " events/s"),
             Some(_) => per_second(outcome.engine.polls, " polls/s"),
         };
-        eprintln!(
+        say!(
             "{} took {seconds:.2} s: {}, {work}",
             outcome.elapsed_ns,
             per_second(outcome.engine.frames, " frame-hops/s"),

@@ -15,8 +15,9 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use anyhow::{Context, Result, anyhow};
-use clap::ValueEnum;
 
+use super::outputs::Outputs;
+use super::terminal::{self, say};
 use super::{
     Format, SCRAPE_DEFAULT, address, bad_input, stop_on_signals, verdict, warn_of_open_metrics,
 };
@@ -85,21 +86,13 @@ pub struct Args {
     /// What a worker does when there is nothing to do. Default: spin, or yield where there are
     /// fewer CPUs than workers.
     #[arg(long, value_enum)]
-    idle: Option<IdleArg>,
+    idle: Option<Idle>,
     /// Use hugepages, whatever the file says.
     #[arg(long, conflicts_with = "no_huge")]
     huge: bool,
     /// Use ordinary pages, whatever the file says.
     #[arg(long)]
     no_huge: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum IdleArg {
-    /// Poll again at once.
-    Spin,
-    /// Let others run first.
-    Yield,
 }
 
 /// Runs `sluice switch`.
@@ -113,6 +106,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         tracing::warn!("{}", warning.line(&args.file.display().to_string()));
     }
     seed(&mut file.plan);
+    let mut outputs = Outputs::new();
+    outputs.input("the switch file", &args.file);
+    outputs.devices(file.devices.iter().map(|port| port.device.as_str()))?;
     let stop = stop_on_signals()?;
     let what = real_switch(&file, args.idle);
     let eal = Eal::start(&eal_options(&file, &args, &what)).map_err(classify)?;
@@ -157,7 +153,7 @@ fn eal_options(file: &SwitchFile, args: &Args, what: &RealSwitch) -> EalOptions 
     options.for_devices(file.devices.iter().map(|d| d.device.as_str()))
 }
 
-fn real_switch(file: &SwitchFile, idle: Option<IdleArg>) -> RealSwitch {
+fn real_switch(file: &SwitchFile, idle: Option<Idle>) -> RealSwitch {
     let port = |(device, port): (&config::DevicePlan, &crate::switch::PortPlan)| RealPort {
         device: device.device.clone(),
         options: PortOptions {
@@ -180,10 +176,7 @@ fn real_switch(file: &SwitchFile, idle: Option<IdleArg>) -> RealSwitch {
             .map(|w| RealWorker { cpu: w.core, ports: w.ports.clone() })
             .collect(),
         pool_frames: u32::try_from(file.pool_frames).unwrap_or(u32::MAX),
-        idle: idle.map(|idle| match idle {
-            IdleArg::Spin => Idle::Spin,
-            IdleArg::Yield => Idle::Yield,
-        }),
+        idle,
     }
 }
 
@@ -278,7 +271,7 @@ fn serve_metrics(addr: Option<SocketAddr>, session: &Arc<Session>) -> Result<()>
     let addr = report::serve(addr, scrape)
         .with_context(|| format!("--prometheus {addr}: cannot listen there; pick another port"))?;
     // Not a log line: with port 0 this is the only place where the port stands.
-    eprintln!("metrics: http://{addr}/metrics");
+    say!("metrics: http://{addr}/metrics");
     Ok(())
 }
 
@@ -399,7 +392,7 @@ fn finish(
 ) -> Result<ExitCode> {
     let ended = running.workers.stop(StdDuration::from_nanos(args.drain.0.as_nanos()));
     for (worker, panic) in &ended.panics {
-        eprintln!("sluice: worker {worker} panicked: {panic}; this is a bug, please report it");
+        say!("sluice: worker {worker} panicked: {panic}; this is a bug, please report it");
     }
     let Some(snapshot) = ended.snapshot else { return Ok(verdict(false)) };
     if !ended.drained {
@@ -407,8 +400,8 @@ fn finish(
     }
     let summary = Summary::new(&snapshot, ended.elapsed).with_agents(agents);
     match args.format {
-        Format::Table => print!("{}", report::text(&summary, None)),
-        Format::Json => println!("{}", serde_json::to_string_pretty(&summary)?),
+        Format::Table => terminal::print(report::text(&summary, None))?,
+        Format::Json => terminal::print_json(&summary)?,
     }
     Ok(verdict(summary.is_good()))
 }

@@ -103,6 +103,7 @@ pub(in crate::lab) fn gather(
         trace_hash: ended.trace_hash.map(|hash| format!("{hash:016x}")),
         elapsed_ns: Nanos(elapsed),
         done: ended.quiet,
+        interrupted: false,
         verdict: Verdict::NotJudged,
         checks: Vec::new(),
         measured: Measured { from_ns: Nanos::at(window.from.0), to_ns: Nanos::at(window.to.0) },

@@ -64,6 +64,9 @@ pub struct Outcome {
     pub elapsed_ns: Nanos,
     /// Whether everything that was to be sent had been sent and had arrived or was lost.
     pub done: bool,
+    /// Whether a signal ended the run before its time.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Good if all checks are.
     pub verdict: Verdict,
     /// The checks, in the order of the lab.

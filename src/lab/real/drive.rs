@@ -24,6 +24,7 @@ pub(super) fn drive(
     crews: Vec<Crew>,
     shared: &Shared,
     plan: &LabPlan,
+    stopped: impl Fn() -> bool,
     mut progress: impl FnMut(Progress),
 ) -> Result<Vec<CrewEnd>, RealError> {
     let (clock, cores) = (TscClock::new(), Cores::find(crews.len()));
@@ -45,7 +46,7 @@ pub(super) fn drive(
         while !threads.iter().all(|thread| thread.is_finished()) {
             thread::sleep(LOOK_EVERY);
             progress(so_far(shared, plan));
-            if watcher.is_over(shared, plan.until_done) {
+            if watcher.is_over(shared, plan.until_done) || stopped() {
                 shared.stop.store(true, Ordering::Relaxed);
             }
         }

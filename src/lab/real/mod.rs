@@ -45,7 +45,7 @@ use super::plan::LabPlan;
 use super::population::NodeAgents;
 use super::record::{Looks, Recorder};
 use super::virtual_run::{Options, Progress, Recording, Run};
-use crate::dpdk::{Eal, EalOptions, Memory};
+use crate::dpdk::{Eal, EalOptions, Memory, own_prefix};
 use crate::host::{FlowId, PlanError};
 use crate::runtime::{Cores, Leash};
 use crate::sim::NetworkError;
@@ -175,7 +175,8 @@ pub struct RealRun {
 /// What DPDK is to be started with for labs: ordinary memory, no device, no root.
 #[must_use]
 pub fn eal_options() -> EalOptions {
-    EalOptions { memory: Memory::NoHuge, file_prefix: "sluice-lab".into(), ..EalOptions::default() }
+    let file_prefix = own_prefix("sluice-lab");
+    EalOptions { memory: Memory::NoHuge, file_prefix, ..EalOptions::default() }
 }
 
 /// Runs a lab on rings. `progress` is called now and then.
@@ -188,6 +189,17 @@ pub fn run(
     options: RealOptions,
     progress: impl FnMut(Progress),
 ) -> Result<RealRun, RealError> {
+    run_until(eal, plan, options, || false, progress)
+}
+
+/// The same, ended before its time once `stopped` says so.
+fn run_until(
+    eal: &Eal,
+    plan: &LabPlan,
+    options: RealOptions,
+    stopped: impl Fn() -> bool,
+    progress: impl FnMut(Progress),
+) -> Result<RealRun, RealError> {
     let mut fit = Fit::new(plan)?;
     let nodes = fit.plan.network.nodes.len();
     let threads = options.threads.unwrap_or_else(Cores::available).clamp(1, nodes.max(1));
@@ -198,7 +210,7 @@ pub fn run(
     let leash = leash.with_step(fit.rings.step).slowed_down(slow_down);
     let shared = Shared::new(leash, threads);
     let started = StdInstant::now();
-    let ends = drive(eal, crews, &shared, &fit.plan, progress)?;
+    let ends = drive(eal, crews, &shared, &fit.plan, stopped, progress)?;
     let (frames, polls) = shared.work();
     let ran = Ran { slow_down, threads, wall: started.elapsed(), frames, polls };
     Ok(collect(fit, ends, ran))
@@ -207,14 +219,14 @@ pub fn run(
 /// Starts DPDK for one lab, and runs it.
 pub(super) fn run_alone(
     plan: &LabPlan,
-    options: Options,
+    options: Options<'_>,
     progress: impl FnMut(Progress),
 ) -> Result<Run, RealError> {
     // Before DPDK says anything: what is wrong with the lab is nobody else's fault.
     Fit::new(plan)?;
     let eal = Eal::start(&eal_options())?;
     let real = RealOptions { slow_down: options.slow_down, threads: None };
-    let run = run(&eal, plan, real, progress)?;
+    let run = run_until(&eal, plan, real, || options.stopped(), progress)?;
     let mut outcome = run.outcome();
     if options.plots {
         let instead = "queues and rates are not sampled, so there are no plots of them";

@@ -78,8 +78,9 @@ fn try_seed(seed: u64, twice: bool) -> Trial {
     trial
 }
 
-/// Runs a swarm. `progress` is told how many labs are done and how many of them failed.
-pub fn run(swarm: Swarm, mut progress: impl FnMut(u64, u64)) -> Summary {
+/// Runs a swarm. `progress` is told how many labs are done and how many of them failed, and answers
+/// whether to go on; labs that have begun are finished.
+pub fn run(swarm: Swarm, mut progress: impl FnMut(u64, u64) -> bool) -> Summary {
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
     let (done, results) = mpsc::channel();
@@ -105,7 +106,9 @@ pub fn run(swarm: Swarm, mut progress: impl FnMut(u64, u64)) -> Summary {
         drop(done);
         for (count, (n, seed, trial, took)) in (1..).zip(results) {
             summary.take(n, seed, &trial, took);
-            progress(count, summary.failed.len() as u64);
+            if !progress(count, summary.failed.len() as u64) {
+                stop.store(true, Ordering::Relaxed);
+            }
         }
         stop.store(true, Ordering::Relaxed);
     });

@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 
 use super::super::super::Format;
 use crate::agents::{Method, Statistic};
+use crate::cli::machine::MachineArgs;
 use crate::config::quantity::{Rate, Size, Span};
 use crate::tester::plan::{Location, Place};
 use crate::time::Duration;
@@ -85,6 +86,8 @@ pub struct MeasureArgs {
     /// What the result looks like on standard output.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+    #[command(flatten)]
+    pub machine: MachineArgs,
     #[command(flatten)]
     pub protocol: ProtocolArgs,
 }

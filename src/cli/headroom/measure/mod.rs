@@ -8,17 +8,16 @@ mod outcome;
 mod show;
 mod text;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
 pub use args::MeasureArgs;
 
-use super::super::{Format, bad_input, stop_on_signals, verdict};
+use super::super::{Format, bad_input, exit, stop_on_signals, terminal};
 use crate::agents::Method;
 use crate::config::quantity::Span;
-use crate::dpdk::{Eal, EalOptions};
+use crate::dpdk::{Eal, EalOptions, own_prefix};
 use crate::time::Duration;
 use drive::{Job, Told};
 use inputs::Inputs;
@@ -33,11 +32,13 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// # Errors
 /// What is wrong with an argument, or what cannot be opened.
 pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
+    args.machine.apply();
     let places = args.places().map_err(bad_input)?;
     // Before anything is opened; the rate of a line is known only then.
     Inputs::new(args, None).map_err(bad_input)?;
     let options = EalOptions {
-        file_prefix: format!("sluice-headroom-{}", std::process::id()),
+        file_prefix: own_prefix("sluice-headroom"),
+        memory: args.machine.memory(),
         ..EalOptions::default()
     };
     let eal = Eal::start(&options.for_devices(places.iter().map(ToString::to_string)))
@@ -69,11 +70,10 @@ pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
         }
     })?;
     show.clear();
-    let good = outcome.end(why, &ends);
-    let mut out = std::io::stdout().lock();
+    let verdict = outcome.end(why, &ends);
     match args.format {
-        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&outcome)?)?,
-        Format::Table => write!(out, "{}", text::text(&outcome))?,
+        Format::Json => terminal::print_json(&outcome)?,
+        Format::Table => terminal::print(text::text(&outcome))?,
     }
-    Ok(verdict(good))
+    Ok(exit(verdict))
 }

@@ -14,6 +14,7 @@ use crate::headroom::{
 use crate::port::{StampSource, Stamps};
 use crate::report;
 use crate::time::Duration;
+use crate::verdict::Verdict;
 
 /// Bits of a pause quantum.
 const QUANTUM_BITS: u64 = 512;
@@ -21,8 +22,10 @@ const QUANTUM_BITS: u64 = 512;
 /// All that `sluice headroom measure` has to say.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Outcome {
+    /// Inconclusive where a signal ended it before its time.
+    pub(super) verdict: Verdict,
     /// `measured`, `failed`, `answered`, or `interrupted`.
-    pub(super) verdict: &'static str,
+    pub(super) state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) failure: Option<String>,
     pub(super) port: String,
@@ -129,7 +132,8 @@ impl Outcome {
     /// Nothing yet.
     pub(super) fn new(inputs: &Inputs, ports: &[String], responds: bool) -> Self {
         Self {
-            verdict: if responds { "answered" } else { "interrupted" },
+            verdict: Verdict::Inconclusive,
+            state: if responds { "answered" } else { "interrupted" },
             failure: None,
             port: ports[0].clone(),
             peer: ports.get(1).cloned(),
@@ -166,18 +170,23 @@ impl Outcome {
         self.measurements.push(one);
     }
 
-    /// All is over. Says whether the verdict is good.
-    pub(super) fn end(&mut self, why: Why, ends: &[PortEnd]) -> bool {
+    /// All is over. Returns the verdict.
+    pub(super) fn end(&mut self, why: Why, ends: &[PortEnd]) -> Verdict {
         self.ports = ends.iter().map(PortCounts::new).collect();
         match why {
             Why::Failed(failure) => {
-                self.verdict = "failed";
+                self.state = "failed";
                 self.failure = Some(failure.to_string());
             }
-            Why::Done if self.verdict != "answered" => self.verdict = "measured",
+            Why::Done if self.state != "answered" => self.state = "measured",
             Why::Done | Why::Stopped => {}
         }
-        matches!(self.verdict, "measured" | "answered")
+        self.verdict = match self.state {
+            "measured" | "answered" => Verdict::Pass,
+            "failed" => Verdict::Fail,
+            _ => Verdict::Inconclusive,
+        };
+        self.verdict
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::drive::Told;
+use crate::cli::terminal::say;
 use crate::report::count;
 
 /// How often a line says how far it is, where there is no terminal.
@@ -34,7 +35,7 @@ impl Show {
             bar.with_style(style.progress_chars("=> ")).with_prefix(port.to_owned())
         });
         if all.is_none() {
-            eprintln!("{port} answers headroom measurements and PTP peer delays; Ctrl-C ends it");
+            say!("{port} answers headroom measurements and PTP peer delays; Ctrl-C ends it");
         }
         let next_line = Instant::now() + LINE_EVERY;
         Self { bar, rounds: all, of_one: rounds, made: 0, next_line }
@@ -61,7 +62,7 @@ impl Show {
             bar.set_position(done);
             bar.set_message(text);
         } else if Instant::now() >= self.next_line {
-            eprintln!("{text}");
+            say!("{text}");
             self.next_line += LINE_EVERY;
         }
     }

@@ -27,6 +27,10 @@ pub(super) fn text(outcome: &Outcome) -> String {
         let _ = writeln!(out, "{}: no headroom was found\n  {failure}\n", outcome.port);
         let _ = writeln!(out, "{}\n", remedies(outcome));
     }
+    if outcome.state == "interrupted" {
+        let made = outcome.measurements.len();
+        let _ = writeln!(out, "{}: interrupted after {made} measurements\n", outcome.verdict);
+    }
     for port in &outcome.ports {
         let _ = writeln!(out, "{}: {}", port.port, counted(outcome, port));
     }

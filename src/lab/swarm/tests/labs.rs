@@ -27,7 +27,7 @@ fn every_lab_that_is_drawn_can_be_run_and_reads_back_from_its_file() {
 #[test]
 fn the_number_of_jobs_makes_no_difference() {
     let of = |jobs| {
-        let summary = run(Swarm { count: 12, seed: 5, jobs }, |_, _| ());
+        let summary = run(Swarm { count: 12, seed: 5, jobs }, |_, _| true);
         (summary.trace_hash.clone(), summary.frames, summary.pauses, summary.failed)
     };
     let alone = of(1);
@@ -38,7 +38,7 @@ fn the_number_of_jobs_makes_no_difference() {
 #[test]
 fn a_swarm_of_one_is_the_lab_of_its_seed() {
     let seed = lab_seed(5, 7);
-    let summary = run(Swarm { count: 1, seed, jobs: 1 }, |_, _| ());
+    let summary = run(Swarm { count: 1, seed, jobs: 1 }, |_, _| true);
     assert_eq!(summary.frames, run_lab(&draw(seed).unwrap()).frames);
 }
 

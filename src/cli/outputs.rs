@@ -1,0 +1,369 @@
+//! Files that a command writes.
+//!
+//! All of them are named before the run, so that a path that cannot be written is bad input and not
+//! the end of an hour's work: folders are made, and each file is opened beside its place under
+//! another name. What is written takes the place of what was there in one step, when it is whole; a
+//! run that fails leaves what was there. Two outputs to one file, and an output over an input, are
+//! refused.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::{bad_input, quoted};
+
+/// The inputs and outputs of a command so far.
+#[derive(Debug, Default)]
+pub(super) struct Outputs {
+    named: Vec<Named>,
+}
+
+/// A file and why the command has it.
+#[derive(Debug)]
+struct Named {
+    file: Identity,
+    what: String,
+}
+
+/// What tells a file from all others: itself, or its name in its folder where it is not there yet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Identity {
+    There { device: u64, inode: u64 },
+    Not(PathBuf),
+}
+
+/// A file that is going to be written. Dropped before that, it leaves nothing.
+#[derive(Debug)]
+pub(super) struct OutputFile {
+    path: PathBuf,
+    /// Open for writing.
+    file: File,
+    /// Its name until it is whole; none where it is written in place (a pipe, a device, a file in a
+    /// folder where no other can be made).
+    part: Option<PathBuf>,
+}
+
+impl Outputs {
+    /// None yet but standard output, which may be a file, too.
+    pub(super) fn new() -> Self {
+        let mut outputs = Self::default();
+        if let Ok(found) = fs::metadata("/proc/self/fd/1") {
+            if found.is_file() {
+                let what = "standard output".into();
+                outputs.named.push(Named { file: Identity::of(&found), what });
+            }
+        }
+        outputs
+    }
+
+    /// Names a file that is read, such as `the lab file`; one that is not there is another's error.
+    pub(super) fn input(&mut self, what: &str, path: &Path) {
+        if let Ok(found) = fs::metadata(path) {
+            if found.is_file() {
+                let what = format!("{what} {}", quoted(path));
+                self.named.push(Named { file: Identity::of(&found), what });
+            }
+        }
+    }
+
+    /// Names a file that others write, and refuses it where the command has it already.
+    ///
+    /// # Errors
+    /// Bad input: what else the file is.
+    pub(super) fn claim(&mut self, option: &str, path: &Path) -> Result<()> {
+        let found = fs::metadata(path);
+        let file = match &found {
+            // A device or a pipe takes what it is given by any number of writers.
+            Ok(found) if is_stream(found) => return Ok(()),
+            Ok(found) => Identity::of(found),
+            Err(_) => Identity::Not(absolute(path)),
+        };
+        if let Some(other) = self.named.iter().find(|other| other.file == file) {
+            let why =
+                format!("{option}: {} is also {}; name another file", path.display(), other.what);
+            return Err(bad_input(anyhow!(why)));
+        }
+        self.named.push(Named { file, what: format!("the file of {option}") });
+        Ok(())
+    }
+
+    /// Opens a file that `option` asks for, and makes its folder if need be.
+    ///
+    /// # Errors
+    /// Bad input: why it cannot be written, or what else it is.
+    pub(super) fn open(&mut self, option: &str, path: &Path) -> Result<OutputFile> {
+        let named = || format!("{option} {}", quoted(path));
+        match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            Some(folder) if !path.exists() => {
+                let made = tried(path).and_then(|_| fs::create_dir_all(folder));
+                made.with_context(named).map_err(bad_input)?;
+            }
+            _ => {}
+        }
+        self.claim(option, path)?;
+        OutputFile::open(path).with_context(named).map_err(bad_input)
+    }
+
+    /// Names the captures that devices by EAL names (`net_pcap0,rx_pcap=...,tx_pcap=...`) read and
+    /// write.
+    ///
+    /// # Errors
+    /// Bad input: what else a file is.
+    pub(super) fn devices(&mut self, devices: impl Iterator<Item = impl AsRef<str>>) -> Result<()> {
+        let devices: Vec<_> = devices.collect();
+        let files = |name: &'static str| {
+            let arguments = devices.iter().flat_map(|device| device.as_ref().split(','));
+            arguments.filter_map(move |argument| argument.strip_prefix(name)?.strip_prefix('='))
+        };
+        files("rx_pcap").for_each(|file| self.input("the capture that is replayed", file.as_ref()));
+        files("tx_pcap").try_for_each(|file| self.claim("tx_pcap", file.as_ref()))
+    }
+
+    /// Makes a folder that `option` asks for, and tries that files can be made in it.
+    ///
+    /// # Errors
+    /// Bad input: why not.
+    pub(super) fn folder(option: &str, path: &Path) -> Result<()> {
+        let made = fs::create_dir_all(path).and_then(|()| {
+            let (_, part) = create_part(&path.join("x"))?;
+            fs::remove_file(part)
+        });
+        made.with_context(|| format!("{option} {}", quoted(path))).map_err(bad_input)
+    }
+}
+
+impl Identity {
+    fn of(found: &Metadata) -> Self {
+        Self::There { device: found.dev(), inode: found.ino() }
+    }
+}
+
+impl OutputFile {
+    fn open(path: &Path) -> Result<Self> {
+        let found = tried(path)?;
+        if found.as_ref().is_some_and(Metadata::is_dir) {
+            bail!("is a folder; name a file");
+        }
+        // The file that a link leads to is written, not the link.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let in_place = || OpenOptions::new().write(true).open(&path);
+        if found.as_ref().is_some_and(is_stream) {
+            return Ok(Self { file: in_place()?, path, part: None });
+        }
+        if found.is_some() {
+            // One that this user must not write is not replaced either.
+            in_place()?;
+        }
+        match (create_part(&path), &found) {
+            (Ok((file, part)), found) => {
+                if let Some(found) = found {
+                    let _ = file.set_permissions(found.permissions());
+                }
+                Ok(Self { path, file, part: Some(part) })
+            }
+            (Err(error), Some(_)) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Ok(Self { file: in_place()?, path, part: None })
+            }
+            (Err(error), _) => Err(error.into()),
+        }
+    }
+
+    /// Writes all of the file, and puts it in its place.
+    ///
+    /// # Errors
+    /// When it cannot be written; what was there before stays unless it is written in place.
+    pub(super) fn write(mut self, bytes: &[u8]) -> Result<()> {
+        let written = self.put(bytes);
+        written.with_context(|| format!("writing {}", quoted(&self.path)))
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.part.is_none() && self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.file.write_all(bytes)?;
+        if let Some(part) = &self.part {
+            fs::rename(part, &self.path)?;
+            self.part = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if let Some(part) = &self.part {
+            let _ = fs::remove_file(part);
+        }
+    }
+}
+
+/// What is at a path; nothing where it is free.
+fn tried(path: &Path) -> io::Result<Option<Metadata>> {
+    match fs::metadata(path) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether what is there takes what it is given and keeps nothing under its name.
+fn is_stream(found: &Metadata) -> bool {
+    let kind = found.file_type();
+    kind.is_char_device() || kind.is_fifo() || kind.is_socket()
+}
+
+/// Makes a file under the name that it has until it is whole: hidden, and beside its place.
+fn create_part(path: &Path) -> io::Result<(File, PathBuf)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // A name has 255 bytes at most.
+    let short: String = name.chars().take(40).collect();
+    let mut tries = 0;
+    loop {
+        let part = path.with_file_name(format!(".{short}.{}-{tries}.part", std::process::id()));
+        match File::create_new(&part) {
+            // Left by a killed process that had the same number.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < 100 => tries += 1,
+            result => return result.map(|file| (file, part)),
+        }
+    }
+}
+
+/// A path from the root, with the links and dots of its folder resolved where that is there.
+fn absolute(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().and_then(|folder| fs::canonicalize(folder).ok());
+    match (folder, path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let dir = std::env::temp_dir().join(format!("sluice-{name}-{}", std::process::id()));
+            fs::create_dir_all(&dir).unwrap();
+            Self(dir)
+        }
+
+        fn at(&self, name: &str) -> PathBuf {
+            self.0.join(name)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.0).unwrap().flatten();
+            let mut names: Vec<_> =
+                entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_file_appears_whole_or_not_at_all() {
+        let folder = Folder::new("outputs");
+        let mut outputs = Outputs::default();
+        fs::write(folder.at("old"), "before").unwrap();
+        let new = outputs.open("--report", &folder.at("a/b/new")).unwrap();
+        let old = outputs.open("--csv", &folder.at("old")).unwrap();
+        let unused = outputs.open("--hgrm", &folder.at("unused")).unwrap();
+        assert_eq!(fs::read_to_string(folder.at("old")).unwrap(), "before");
+        assert!(!folder.at("a/b/new").exists());
+        new.write(b"1").unwrap();
+        old.write(b"after").unwrap();
+        drop(unused);
+        assert_eq!(folder.names(), ["a", "old"]);
+        assert_eq!(fs::read_to_string(folder.at("a/b/new")).unwrap(), "1");
+        assert_eq!(fs::read_to_string(folder.at("old")).unwrap(), "after");
+        assert_eq!(fs::read_dir(folder.at("a/b")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn links_are_written_through_and_modes_are_kept() {
+        let folder = Folder::new("outputs-links");
+        fs::write(folder.at("file"), "before").unwrap();
+        fs::set_permissions(folder.at("file"), fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("file", folder.at("link")).unwrap();
+        Outputs::default().open("-o", &folder.at("link")).unwrap().write(b"after").unwrap();
+        assert_eq!(fs::read_to_string(folder.at("file")).unwrap(), "after");
+        assert!(folder.at("link").is_symlink());
+        let mode = fs::metadata(folder.at("file")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o640);
+        for device in ["/dev/null", "/dev/full"] {
+            let full = Outputs::default().open("-o", Path::new(device)).unwrap().write(b"x");
+            assert_eq!(full.is_ok(), device == "/dev/null");
+            assert!(fs::metadata(device).unwrap().file_type().is_char_device());
+        }
+    }
+
+    #[test]
+    fn no_file_is_two() {
+        let folder = Folder::new("outputs-two");
+        let mut outputs = Outputs::default();
+        fs::write(folder.at("lab.yaml"), "x").unwrap();
+        fs::hard_link(folder.at("lab.yaml"), folder.at("same.yaml")).unwrap();
+        symlink("lab.yaml", folder.at("link.yaml")).unwrap();
+        outputs.input("the lab file", &folder.at("lab.yaml"));
+        for name in ["lab.yaml", "same.yaml", "link.yaml", "../x/lab.yaml"] {
+            let name = name.replace(
+                "../x",
+                &format!("../{}", folder.0.file_name().unwrap().to_str().unwrap()),
+            );
+            let error = outputs.open("--report", &folder.at(&name)).unwrap_err();
+            assert!(format!("{error:#}").contains("the lab file"), "{error:#}");
+        }
+        let _page = outputs.open("--report", &folder.at("page")).unwrap();
+        let error = outputs.open("--csv", &folder.at("./page")).unwrap_err();
+        assert!(format!("{error:#}").contains("the file of --report"), "{error:#}");
+        assert!(outputs.claim("--x", Path::new("/dev/null")).is_ok());
+        assert!(outputs.claim("--y", Path::new("/dev/null")).is_ok());
+        assert_eq!(fs::read_to_string(folder.at("lab.yaml")).unwrap(), "x");
+    }
+
+    #[test]
+    fn devices_write_over_no_capture() {
+        let folder = Folder::new("outputs-pcap");
+        fs::write(folder.at("in"), "x").unwrap();
+        let device = |n: u8, way: &str, name: &str| {
+            format!("net_pcap{n},{way}={}", folder.at(name).display())
+        };
+        let check = |all: &[String]| Outputs::default().devices(all.iter());
+        assert!(check(&[device(0, "rx_pcap", "in"), device(1, "tx_pcap", "out")]).is_ok());
+        assert!(check(&[device(0, "tx_pcap", "in"), device(1, "rx_pcap", "in")]).is_err());
+        assert!(check(&[device(0, "tx_pcap", "out"), device(1, "tx_pcap", "./out")]).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told_at_once() {
+        let folder = Folder::new("outputs-bad");
+        let mut outputs = Outputs::default();
+        for (path, says) in [
+            (folder.0.clone(), "is a folder"),
+            (PathBuf::from("/dev/null/x"), "Not a directory"),
+            (PathBuf::from("/proc/no/x"), "No such file"),
+        ] {
+            let error = format!("{:#}", outputs.open("--report", &path).unwrap_err());
+            assert!(error.contains(says) && error.contains("--report"), "{error}");
+        }
+        assert!(Outputs::folder("--keep", Path::new("/proc/x")).is_err());
+        Outputs::folder("--keep", &folder.at("kept/here")).unwrap();
+        assert_eq!(folder.names(), ["kept"]);
+    }
+}

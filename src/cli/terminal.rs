@@ -1,0 +1,113 @@
+//! Standard output and standard error.
+//!
+//! One rule for all commands: a reader that has gone away (`| head`, a closed window) is no error.
+//! What it does not want is dropped, the command does what it is there for to its end, and the exit
+//! status says what it would have said. Any other failure of standard output (a full disk) is an
+//! error, because a result is lost then; standard error has nobody to tell.
+//!
+//! Everything that is written passes through [`printable`], so that no name from a file, a request
+//! or a neighbour reaches a terminal as it is.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::printable;
+
+/// Writes a line to standard error, where progress, warnings and errors go.
+macro_rules! say {
+    ($($arg:tt)*) => { $crate::cli::terminal::tell(format_args!($($arg)*)) };
+}
+pub(crate) use say;
+
+/// Standard output, locked, for results as text.
+pub(super) fn stdout() -> Shown<io::StdoutLock<'static>> {
+    Shown(io::stdout().lock())
+}
+
+/// Standard error, locked.
+pub(super) fn stderr() -> Shown<io::StderrLock<'static>> {
+    Shown(io::stderr().lock())
+}
+
+/// Prints a result for people.
+///
+/// # Errors
+/// When standard output cannot be written, other than for want of a reader.
+pub(super) fn print(text: impl fmt::Display) -> Result<()> {
+    write!(stdout(), "{text}").context(STANDARD_OUTPUT)
+}
+
+/// Prints a result for programs.
+///
+/// # Errors
+/// As [`print`].
+pub(super) fn print_json(value: &impl Serialize) -> Result<()> {
+    let document = serde_json::to_string_pretty(value)?;
+    // Escaped as JSON has it; nothing is left for `Shown` to escape.
+    writeln!(stdout(), "{}", printable::json(&document)).context(STANDARD_OUTPUT)
+}
+
+/// See [`say!`].
+pub(crate) fn tell(what: fmt::Arguments<'_>) {
+    // One write, so that lines of several threads do not mix.
+    let _ = stderr().write_all(format!("{what}\n").as_bytes());
+}
+
+/// In front of the reason why results could not be written.
+pub(super) const STANDARD_OUTPUT: &str = "standard output";
+
+/// A writer to a terminal or a pipe: escapes what is written, and drops it once nobody reads.
+pub(super) struct Shown<W>(W);
+
+impl<W: Write> Write for Shown<W> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        // `write!` passes whole strings, so no character is cut here.
+        let text = String::from_utf8_lossy(octets);
+        unread(self.0.write_all(printable::text(&text).as_bytes())).map(|()| octets.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        unread(self.0.flush())
+    }
+}
+
+/// Takes a reader that has gone away for success.
+fn unread(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fails(io::ErrorKind);
+
+    impl Write for Fails {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Err(self.0.into())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_has_gone_is_no_error_and_a_full_disk_is_one() {
+        assert!(writeln!(Shown(Fails(io::ErrorKind::BrokenPipe)), "x").is_ok());
+        let full = writeln!(Shown(Fails(io::ErrorKind::StorageFull)), "x");
+        assert_eq!(full.unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_never_gets_there() {
+        let mut out = Shown(Vec::new());
+        writeln!(out, "{:<8}|", "\u{1b}[31m\u{202e}").unwrap();
+        assert_eq!(out.0, b"\\u{1b}[31m\\u{202e}  |\n");
+    }
+}
