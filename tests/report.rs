@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sluice::report::{self, Summary};
-use sluice::runtime::{NicCounters, RunSnapshot};
+use sluice::runtime::{NicCounters, PollRecord, RunSnapshot};
 use sluice::stats::{DropReason, PortCounters, PortSnapshot, SwitchSnapshot};
 use sluice::time::{Duration, Instant};
+use sluice::units::PrioritySet;
+use sluice::verdict::Verdict;
 
 /// Two ports; 10 frames in on the first, 7 out on the second, 2 dropped, 1 held.
 fn run() -> RunSnapshot {
@@ -42,9 +44,14 @@ fn run() -> RunSnapshot {
             fdb_full: 0,
             congestion: None,
         },
-        nics: vec![NicCounters { rx_missed: 5, ..NicCounters::default() }, NicCounters::default()],
+        nics: [5, 0].map(|n| NicCounters { rx_missed: Some(n), ..NicCounters::default() }).into(),
         lossless_lost: 1,
-        workers: 1,
+        lossless: vec![PrioritySet::EMPTY, PrioritySet(1 << 3)],
+        polls: vec![PollRecord {
+            planned: Some(Duration::from_millis(2)),
+            longest: Duration::from_micros(300),
+            late: 0,
+        }],
     }
 }
 
@@ -95,14 +102,112 @@ fn a_summary_reads_back_as_it_was() {
     assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary());
 }
 
-#[test]
-fn a_lost_lossless_frame_or_an_unnamed_loss_is_a_bad_run() {
-    assert!(!summary().is_good());
+/// A run in which nothing was lost: its port `right` has a lossless priority.
+fn good() -> RunSnapshot {
     let mut run = run();
     run.lossless_lost = 0;
-    assert!(Summary::new(&run, Duration::from_secs(2)).is_good());
+    run
+}
+
+fn judged(run: &RunSnapshot) -> Summary {
+    Summary::new(run, Duration::from_secs(2))
+}
+
+/// The verdict of one check of a run, and what it says.
+fn check(of: &Summary, name: &str) -> (Verdict, String) {
+    let check = of.checks.iter().find(|check| check.name == name).expect(name);
+    (check.verdict, check.detail.clone())
+}
+
+#[test]
+fn a_lost_lossless_frame_or_an_unnamed_loss_is_a_bad_run() {
+    assert_eq!(summary().verdict, Verdict::Fail);
+    let mut run = good();
+    assert_eq!(judged(&run).verdict, Verdict::Pass);
+    assert!(judged(&run).checks.iter().all(|check| check.verdict == Verdict::Pass));
     run.switch.held = 0;
-    assert!(!Summary::new(&run, Duration::from_secs(2)).is_good());
+    assert_eq!(check(&judged(&run), "balance").0, Verdict::Fail);
+    assert_eq!(judged(&run).verdict, Verdict::Fail);
+}
+
+#[test]
+fn what_devices_miss_fails_where_it_may_be_lossless_and_unknown_is_not_judged() {
+    // The port `left` missed 5 frames and protects none.
+    let mut run = good();
+    assert_eq!(check(&judged(&run), "lossless").0, Verdict::Pass);
+    run.nics[1].rx_missed = Some(2);
+    let (verdict, detail) = check(&judged(&run), "lossless");
+    assert_eq!(verdict, Verdict::Fail);
+    assert!(detail.contains("2 frames") && detail.contains("device of right"), "{detail}");
+    run.nics[1] = NicCounters { rx_missed: Some(0), rx_no_memory: 1, ..NicCounters::default() };
+    assert_eq!(judged(&run).verdict, Verdict::Fail);
+
+    run.nics[1] = NicCounters::default();
+    let unknown = judged(&run);
+    assert_eq!(check(&unknown, "lossless").0, Verdict::NotJudged);
+    assert_eq!(unknown.verdict, Verdict::Pass);
+    let json = serde_json::to_value(&unknown).unwrap();
+    assert!(json["ports"][1]["nic"]["rx_missed"].is_null());
+    assert_eq!(json["ports"][0]["nic"]["rx_missed"], 5);
+    let text = report::text(&unknown, None);
+    let row = text.lines().find(|l| l.starts_with("right")).unwrap();
+    assert!(row.contains(" unknown "), "{row}");
+    assert!(text.contains("PASS: 3 of 4 checks; 1 not judged"), "{text}");
+    let metrics = report::metrics(unknown);
+    assert!(metrics.contains(r#"sluice_nic_rx_missed_frames_total{port="left"} 5"#), "{metrics}");
+    assert!(!metrics.contains(r#"rx_missed_frames_total{port="right"}"#), "{metrics}");
+
+    run.lossless.clear();
+    assert_eq!(check(&judged(&run), "lossless").0, Verdict::NotJudged);
+}
+
+#[test]
+fn polls_that_come_late_void_the_guarantee_and_are_named_as_a_cause_of_losses() {
+    let mut run = good();
+    run.polls[0].longest = Duration::from_millis(7);
+    run.polls[0].late = 4;
+    let late = judged(&run);
+    let (verdict, detail) = check(&late, "headroom");
+    assert_eq!((verdict, late.verdict), (Verdict::NotJudged, Verdict::Pass));
+    for part in ["not guaranteed", "worker 0", "4 times", "7ms", "2ms"] {
+        assert!(detail.contains(part), "{part}: {detail}");
+    }
+    let json = serde_json::to_value(&late).unwrap();
+    assert_eq!(json["polls"][0]["longest_gap_ns"], 7_000_000);
+    assert_eq!(json["polls"][0]["planned_gap_ns"], 2_000_000);
+    assert_eq!(json["polls"][0]["late_polls"], 4);
+    let metrics = report::metrics(late);
+    for row in [
+        r#"sluice_worker_poll_gap_longest_seconds{worker="0"} 0.007"#,
+        r#"sluice_worker_poll_gap_planned_seconds{worker="0"} 0.002"#,
+        r#"sluice_worker_late_polls_total{worker="0"} 4"#,
+    ] {
+        assert!(metrics.contains(row), "{row} is not in {metrics}");
+    }
+
+    run.lossless_lost = 3;
+    let (verdict, detail) = check(&judged(&run), "lossless");
+    assert_eq!(verdict, Verdict::Fail);
+    assert!(detail.contains("a cause: worker 0 polled 4 times later"), "{detail}");
+
+    run.polls[0] = PollRecord { planned: None, ..run.polls[0] };
+    assert_eq!(check(&judged(&run), "headroom").0, Verdict::NotJudged);
+}
+
+#[test]
+fn frames_that_a_device_did_not_send_are_not_counted_as_sent() {
+    let mut run = good();
+    run.nics[1].tx_errors = 4;
+    let unsent = judged(&run);
+    assert_eq!((unsent.ports[1].tx_frames, run.switch.ports[1].counters.tx_frames), (3, 7));
+    assert_eq!(check(&unsent, "sent").0, Verdict::Fail);
+    assert!(unsent.balance.holds);
+    // Whatever waited in a device whose link goes down is lost.
+    let excused = judged(&run).with_link_losses([0, 1]);
+    assert_eq!(check(&excused, "sent").0, Verdict::NotJudged);
+    assert_eq!(excused.verdict, Verdict::Pass);
+    run.lossless.clear();
+    assert_eq!(check(&judged(&run), "sent").0, Verdict::Pass);
 }
 
 #[test]

@@ -32,7 +32,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand, ValueEnum};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::verdict::Verdict;
 use terminal::say;
@@ -154,10 +154,11 @@ fn warn_of_open_metrics(addr: SocketAddr) {
     }
 }
 
-/// A flag that the first SIGINT or SIGTERM sets; the second ends the process at once.
+/// A flag that the first SIGINT, SIGTERM, SIGHUP (the terminal is gone) or SIGQUIT sets; the second
+/// ends the process at once.
 fn stop_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         // In this order: the first signal finds the flag unset, and sets it.
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))

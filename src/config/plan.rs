@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use crate::headroom::Required;
 use crate::switch::SwitchPlan;
+use crate::time::Duration;
 use crate::units::{BitsPerSec, Cells, PortId, PriorityGroup};
 
 /// Everything that a switch file decides.
@@ -107,6 +108,8 @@ pub struct HeadroomCheck {
     pub required: Required,
     /// What the plan gives.
     pub given: Cells,
+    /// The longest gap between polls that is in the round trip.
+    pub poll_gap: Duration,
 }
 
 /// What the machine has that a file may ask for.

@@ -101,11 +101,12 @@ pub struct PortStats {
     pub rx_bytes: u64,
     /// Octets sent.
     pub tx_bytes: u64,
-    /// Frames lost because the receive ring was full: a lossless port has none.
-    pub rx_missed: u64,
+    /// Frames lost before the driver saw them, because the receive ring or a queue of the kernel
+    /// before it was full: a lossless port has none. Nothing where nobody counts them.
+    pub rx_missed: Option<u64>,
     /// Frames that came in damaged.
     pub rx_errors: u64,
-    /// Frames that could not be sent.
+    /// Frames that could not be sent, those included that the kernel was given and dropped.
     pub tx_errors: u64,
     /// Times that no buffer could be had for a received frame.
     pub rx_no_mbuf: u64,
@@ -136,14 +137,15 @@ impl PortControl {
         (code == 0 && mac != Mac::default()).then_some(mac)
     }
 
-    /// The link as it is now; down if the driver does not say.
+    /// The link as it is now; down if the driver does not say, or the interface of the kernel that
+    /// the device works on is down, has no carrier, or is gone.
     #[must_use]
     pub fn link(&self) -> Link {
         let (mut mbps, mut up, mut full_duplex) = (0, 0, 0);
         // SAFETY: the port exists, and the three are writable.
         unsafe { sys::sluice_link_get(self.0.id, &mut mbps, &mut up, &mut full_duplex) };
         Link {
-            up: up != 0,
+            up: up != 0 && self.carrier().unwrap_or(true),
             rate: BitsPerSec::new(u64::from(mbps) * 1_000_000),
             full_duplex: full_duplex != 0,
         }
@@ -153,27 +155,8 @@ impl PortControl {
     /// such interface. Drivers for them call their link up whatever happens to it.
     #[must_use]
     pub fn carrier(&self) -> Option<bool> {
-        let name = self.0.spec.interface()?;
-        // SAFETY: an interface request is plain data, of which all zeroes is a value.
-        let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
-        // One octet less than there is room for, so that a zero is behind it.
-        let room = request.ifr_name.len() - 1;
-        for (to, from) in request.ifr_name[..room].iter_mut().zip(name.bytes()) {
-            *to = from as core::ffi::c_char;
-        }
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
-        // SAFETY: plain system call without pointers.
-        let socket = unsafe { libc::socket(libc::AF_INET, kind, 0) };
-        if socket < 0 {
-            return None;
-        }
-        // SAFETY: the socket is open, and `request` is writable and what this request takes.
-        let code = unsafe { libc::ioctl(socket, libc::SIOCGIFFLAGS, &mut request) };
-        // SAFETY: opened above, and used by nobody else.
-        unsafe { libc::close(socket) };
-        // SAFETY: the kernel wrote this field; of a refused request it is zero.
-        let flags = unsafe { request.ifr_ifru.ifru_flags };
-        Some(code == 0 && i32::from(flags) & libc::IFF_RUNNING != 0)
+        let kernel = &self.0.kernel;
+        kernel.has_interface().then(|| kernel.interface().is_some_and(|now| now.link))
     }
 
     /// Takes the link up or down.
@@ -195,7 +178,7 @@ impl PortControl {
         log::capture(set).map_err(|(code, logged)| self.0.error(step, code, logged))
     }
 
-    /// The device's own counters; zeroes if the driver has none.
+    /// The device's own counters and the kernel's of its interface; zeroes if the driver has none.
     #[must_use]
     pub fn stats(&self) -> PortStats {
         let mut s = sys::rte_eth_stats::default();
@@ -203,14 +186,17 @@ impl PortControl {
         if unsafe { sys::rte_eth_stats_get(self.0.id, &mut s) } != 0 {
             return PortStats::default();
         }
+        // The driver first: where it reads a counter that starts again when read, the kernel's part
+        // is what came since.
+        let (rx_missed, tx_dropped) = self.0.kernel.lost(s.imissed);
         PortStats {
             rx_frames: s.ipackets,
             tx_frames: s.opackets,
             rx_bytes: s.ibytes,
             tx_bytes: s.obytes,
-            rx_missed: s.imissed,
+            rx_missed,
             rx_errors: s.ierrors,
-            tx_errors: s.oerrors,
+            tx_errors: s.oerrors + tx_dropped,
             rx_no_mbuf: s.rx_nombuf,
         }
     }

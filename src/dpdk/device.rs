@@ -13,6 +13,7 @@ use dpdk_sys as sys;
 
 use super::eal::Eal;
 use super::error::{Error, Logged, strerror};
+use super::kernel::KernelSide;
 use super::log;
 use super::pool::{Pool, memory_remedy};
 use super::ring::Ring;
@@ -45,6 +46,8 @@ pub(super) struct Device {
     pub(super) driver: String,
     /// Whether it is a virtual device: no MAC, no wire, no rate of its own.
     pub(super) is_virtual: bool,
+    /// The interface of the kernel that it works on, if any, and what is lost there.
+    pub(super) kernel: KernelSide,
     /// Memory of ours that it works on; before `pools`, because it may hold frames of them.
     _rings: Vec<Arc<Ring>>,
     pools: Pools,
@@ -57,8 +60,11 @@ impl Device {
     pub(super) fn open(eal: &Eal, text: &str) -> Result<Arc<Self>, Error> {
         let spec = Spec::parse(text)?;
         let claim = Claim::take(&spec)?;
+        let kernel = KernelSide::new(&spec);
         if port_by_name(&spec.name).is_none() {
             spec.check_before()?;
+            let taken = |by| Error::Taken { device: spec.full.clone(), by };
+            kernel.hold().map_err(taken)?;
             let c_text = spec.c_text()?;
             log::capture(|| {
                 // SAFETY: EAL runs while `eal` is alive; the text ends with a zero and is copied.
@@ -74,14 +80,16 @@ impl Device {
             remedy: "a driver took it, but made no Ethernet port of it".into(),
             logged: Logged::default(),
         })?;
-        Self::adopt(eal, id, spec, claim, Vec::new(), Pools::default())
+        let device = Self::adopt(eal, id, (spec, kernel), claim, Vec::new(), Pools::default())?;
+        device.kernel.attach(info(id).map_or(0, |info| info.if_index));
+        Ok(device)
     }
 
     /// Takes over a port that exists.
     pub(super) fn adopt(
         eal: &Eal,
         id: u16,
-        spec: Spec,
+        (spec, kernel): (Spec, KernelSide),
         claim: Claim,
         rings: Vec<Arc<Ring>>,
         pools: Pools,
@@ -99,6 +107,7 @@ impl Device {
             driver: string(info.driver_name),
             is_virtual: string(bus) == "vdev",
             spec,
+            kernel,
             _rings: rings,
             pools,
             eal: eal.clone(),

@@ -85,6 +85,17 @@ pub enum Error {
         /// The EAL name under which it is open.
         by: String,
     },
+    /// Another process works on the device's interface.
+    #[error(
+        "{device}: its interface is in use by {by}, which would receive the same frames; stop that \
+         first, or give this port another interface"
+    )]
+    Taken {
+        /// The EAL name as given.
+        device: String,
+        /// The other process.
+        by: String,
+    },
     /// The process may not use this device.
     #[error("no permission to use {device}: {remedy}{logged}")]
     Permission {

@@ -16,7 +16,7 @@ use super::error::{Error, Logged, strerror};
 use super::mbuf::Mbuf;
 use super::pool::{Pool, PoolOptions};
 use super::stamps::{DeviceClock, StampField, StampQuality, read_device_clock};
-use super::{hot, log};
+use super::{hot, log, sockets};
 use crate::frame::{BURST, Burst, FCS_BYTES};
 use crate::port::{CONTROL_FRAME_MAX, Port, PortCaps, StampSource, Stamps};
 use crate::secure::Secy;
@@ -100,6 +100,10 @@ struct StopOnDrop(Arc<Device>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
+        // Nothing is to be left of it where the interface outlives the port.
+        let _ = self.0.kernel.set_promiscuous(false);
+        // SAFETY: the port exists while its device is held.
+        unsafe { sys::rte_eth_promiscuous_disable(self.0.id) };
         // SAFETY: the port exists while its device is held, and nobody polls it any more.
         unsafe { sys::rte_eth_dev_stop(self.0.id) };
     }
@@ -509,11 +513,15 @@ fn set_up(
         // SAFETY: the port exists and is stopped.
         unsafe { sys::sluice_port_configure(id, mtu, rx_offloads) }
     })?;
+    let xdp = device.kernel.is_xdp().then(sockets::xdp_sockets);
     step(device, "set its receive queue up", || {
         let (n, pool) = (limits.rx_descriptors, pool.as_ptr());
         // SAFETY: the port is configured for this queue; the device holds the pool until it closes.
         unsafe { sys::rte_eth_rx_queue_setup(id, 0, n, socket, core::ptr::null(), pool) }
     })?;
+    if let Some(before) = xdp {
+        device.kernel.adopt_xdp(&before);
+    }
     step(device, "set its transmit queue up", || {
         let n = limits.tx_descriptors;
         // SAFETY: the port is configured for this queue.
@@ -539,6 +547,10 @@ fn step(
 
 /// Switches promiscuous reception on; false where the driver knows no such thing.
 fn promiscuous(device: &Device) -> Result<bool, Error> {
+    // The driver would set the interface's own flag, which stays when the process is killed.
+    if device.kernel.set_promiscuous(true).unwrap_or(false) {
+        return Ok(true);
+    }
     // SAFETY: the port exists.
     let set = || match unsafe { sys::rte_eth_promiscuous_enable(device.id) } {
         0 => Ok(true),

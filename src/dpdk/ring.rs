@@ -12,6 +12,7 @@ use dpdk_sys::rte_ring;
 use super::device::{Claim, Device, Pools, Spec};
 use super::eal::Eal;
 use super::error::{Error, errno, strerror};
+use super::kernel::KernelSide;
 use super::log;
 use super::pool::memory_remedy;
 use super::port::{DpdkPort, Stopped};
@@ -125,7 +126,7 @@ fn port(
     let c_name = CString::new(name).expect("checked to be letters and digits");
     // DPDK puts its driver's name in front.
     let spec = Spec::parse(&format!("net_ring_{name},entries={}", rx.entries))?;
-    let claim = Claim::take(&spec)?;
+    let (claim, kernel) = (Claim::take(&spec)?, KernelSide::new(&spec));
     let made = log::capture(|| {
         let (rx, tx) = (rx.ring.as_ptr(), tx.ring.as_ptr());
         // SAFETY: EAL runs; the arrays have one ring each, which the device keeps alive below; the
@@ -141,5 +142,5 @@ fn port(
     })?;
     // Either port may be gone while frames of its pools are still on their way to the other.
     let rings = vec![rx.clone(), tx.clone()];
-    Ok(DpdkPort::of(Device::adopt(eal, id, spec, claim, rings, pools.clone())?))
+    Ok(DpdkPort::of(Device::adopt(eal, id, (spec, kernel), claim, rings, pools.clone())?))
 }

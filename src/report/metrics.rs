@@ -12,6 +12,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::agents::{AgentsSummary, HeadroomSummary, TimesSummary};
+use super::judged::PollsSummary;
 use super::macsec::TransmitSaSummary;
 use super::names::standard_name;
 use super::summary::{PortSummary, PrioritySummary, Summary};
@@ -54,6 +55,15 @@ const SWITCH: &[Metric<Summary>] = &[
     ("run_seconds", Nanos, "How long the switch has run", |s| s.elapsed_ns),
 ];
 
+/// Of workers.
+#[rustfmt::skip]
+const POLLS: &[Metric<PollsSummary>] = &[
+    ("worker_poll_gap_longest_seconds", Span, "The longest gap between two polls",
+        |p| p.longest_gap_ns),
+    ("worker_late_polls", Counter, "Gaps between polls that were longer than planned",
+        |p| p.late_polls),
+];
+
 #[rustfmt::skip]
 const PORT: &[Metric<PortSummary>] = &[
     ("port_up", Gauge, "Whether the link is up", |p| u64::from(p.up)),
@@ -73,10 +83,10 @@ const PORT: &[Metric<PortSummary>] = &[
     ("port_pause_tx_frames", Counter, "PAUSE frames sent", |p| p.pause_tx_frames),
     ("port_pfc_rx_frames", Counter, "PFC frames obeyed", |p| p.pfc_rx_frames),
     ("port_pfc_tx_frames", Counter, "PFC frames sent", |p| p.pfc_tx_frames),
-    ("nic_rx_missed_frames", Counter, "Frames lost by a full receive ring", |p| p.nic.rx_missed),
     ("nic_rx_errors", Counter, "Frames received with errors", |p| p.nic.rx_errors),
     ("nic_rx_no_memory_frames", Counter, "Frames lost by an empty pool", |p| p.nic.rx_no_memory),
-    ("nic_tx_errors", Counter, "Frames not sent for an error", |p| p.nic.tx_errors),
+    ("nic_tx_errors", Counter, "Frames handed to the device and not sent", |p| p.nic.tx_errors),
+    ("port_link_losses", Counter, "Times that the device lost its link", |p| p.link_losses),
 ];
 
 #[rustfmt::skip]
@@ -157,6 +167,14 @@ impl Collector for Snapshot {
             let rows = summary.ports.iter().map(|p| ([("port", p.name.as_str())], p));
             family(&mut encoder, metric, rows)?;
         }
+        // A device that cannot say has no such row.
+        let missed = summary.ports.iter();
+        let missed = missed.filter_map(|p| Some(([("port", p.name.as_str())], p.nic.rx_missed?)));
+        let missed: Vec<_> = missed.collect();
+        let what = "Frames lost by a full receive ring, the kernel's included";
+        let rows = missed.iter().map(|(labels, n)| (*labels, n));
+        family(&mut encoder, &("nic_rx_missed_frames", Counter, what, |n| *n), rows)?;
+        workers(&mut encoder, summary)?;
         let agents =
             summary.ports.iter().filter_map(|p| Some((p.name.as_str(), p.agents.as_ref()?)));
         for metric in AGENTS {
@@ -200,6 +218,20 @@ impl Collector for Snapshot {
         let what = "What a port did about congesting flows, by counter";
         family(&mut encoder, &("port_congestion", Counter, what, |n| *n), by_port)
     }
+}
+
+/// How far apart the polls of the workers were.
+fn workers(encoder: &mut DescriptorEncoder, summary: &Summary) -> Result<(), Error> {
+    let numbers: Vec<_> = (0..summary.polls.len()).map(|n| n.to_string()).collect();
+    let rows =
+        numbers.iter().zip(&summary.polls).map(|(n, polls)| ([("worker", n.as_str())], polls));
+    for metric in POLLS {
+        family(encoder, metric, rows.clone())?;
+    }
+    let planned = rows.filter(|(_, polls)| polls.planned_gap_ns.is_some());
+    let what = "The longest gap between polls that headroom is planned for";
+    let value = |p: &PollsSummary| p.planned_gap_ns.unwrap_or_default();
+    family(encoder, &("worker_poll_gap_planned_seconds", Span, what, value), planned)
 }
 
 /// What MACsec counted, by port, channel and name in 802.1AE, and how far sending associations are.

@@ -10,6 +10,7 @@ mod compare;
 mod congestion;
 mod exposition;
 mod html;
+mod judged;
 mod lab;
 mod live;
 mod macsec;
@@ -34,6 +35,7 @@ pub use compare::{ComparedRun, Comparison, comparison_text};
 pub use congestion::CongestionSummary;
 pub use exposition::Exposition;
 pub use html::{ComparisonPage, Depths, Report, TestPage, comparison_html, html, tester_html};
+pub use judged::{CheckSummary, PollsSummary};
 pub use lab::lab_text;
 pub use live::{Live, Screen};
 pub use macsec::{

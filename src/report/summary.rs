@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::agents::AgentsSummary;
 use super::congestion::CongestionSummary;
+use super::judged::{self, CheckSummary, PollsSummary};
 use super::macsec::MacsecSummary;
 use crate::runtime::{NicCounters, RunSnapshot};
 use crate::stats::{DropReason, Drops, PortSnapshot, PriorityCounters};
 use crate::time::Duration;
-use crate::units::PortId;
+use crate::units::{PortId, Priority, PrioritySet};
+use crate::verdict::Verdict;
 
 /// A switch's counters after (or during) a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -39,6 +41,12 @@ pub struct Summary {
     pub fdb: FdbSummary,
     /// Pause storms over all ports.
     pub storms: StormSummary,
+    /// How far apart the polls of each worker were.
+    pub polls: Vec<PollsSummary>,
+    /// What was checked.
+    pub checks: Vec<CheckSummary>,
+    /// The verdict of all checks.
+    pub verdict: Verdict,
     /// What it did about congesting flows, where it has to do something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<CongestionSummary>,
@@ -95,11 +103,11 @@ pub struct PortSummary {
     pub rate_bps: u64,
     /// Frames received, of any kind.
     pub rx_frames: u64,
-    /// Frames sent, of any kind.
+    /// Frames sent, of any kind, without those of `nic.tx_errors`.
     pub tx_frames: u64,
-    /// Octets received, FCS included.
+    /// Bytes received, FCS included.
     pub rx_bytes: u64,
-    /// Octets sent, FCS included.
+    /// Bytes handed to the device to be sent, FCS included.
     pub tx_bytes: u64,
     /// Frames that the switch itself took in.
     pub consumed_frames: u64,
@@ -131,6 +139,12 @@ pub struct PortSummary {
     pub drops: BTreeMap<String, u64>,
     /// What its device counted below the switch.
     pub nic: NicSummary,
+    /// The priorities whose frames are not to be lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lossless_priorities: Vec<u8>,
+    /// How often its device lost its link.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub link_losses: u64,
     /// What its agents found out, where it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<AgentsSummary>,
@@ -139,17 +153,30 @@ pub struct PortSummary {
     pub macsec: Option<MacsecSummary>,
 }
 
-/// Frames that a device lost before the switch saw them; in no balance.
+const fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// Frames that a device lost before the switch saw them, which are in no balance, or after.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct NicSummary {
-    /// The receive ring was full.
-    pub rx_missed: u64,
+    /// The receive ring, or a queue of the kernel before it, was full; null where the device cannot
+    /// say.
+    pub rx_missed: Option<u64>,
     /// Received with errors.
     pub rx_errors: u64,
     /// The frame pool was empty.
     pub rx_no_memory: u64,
-    /// Not sent for an error.
+    /// Handed to the device, and not sent by it.
     pub tx_errors: u64,
+}
+
+impl NicSummary {
+    /// Frames lost before the switch saw them; nothing where the device cannot say.
+    #[must_use]
+    pub fn missed(&self) -> Option<u64> {
+        Some(self.rx_missed? + self.rx_no_memory)
+    }
 }
 
 /// One priority of one port.
@@ -210,12 +237,14 @@ impl Summary {
         }
         let drops = s.drops();
         let congestion = s.congestion.as_deref();
-        Self {
+        let ports = s.ports.iter().zip(&run.nics).map(|(p, n)| PortSummary::new(p, *n));
+        let lossless = run.lossless.iter().chain(core::iter::repeat(&PrioritySet::EMPTY));
+        let summary = Self {
             version: env!("CARGO_PKG_VERSION").into(),
             name: s.name.clone(),
             elapsed_ns: elapsed.as_nanos(),
-            workers: run.workers,
-            ports: s.ports.iter().zip(&run.nics).map(|(p, n)| PortSummary::new(p, *n)).collect(),
+            workers: run.polls.len().max(1),
+            ports: ports.zip(lossless).map(|(port, set)| port.protecting(*set)).collect(),
             drops: DropReason::ALL.iter().map(|r| (r.name().into(), drops.get(*r))).collect(),
             lossless_lost_frames: run.lossless_lost,
             // What workers give each other is in both sums; what is on the way between two is left
@@ -233,7 +262,27 @@ impl Summary {
             fdb: FdbSummary { entries: s.fdb_entries, full: s.fdb_full },
             storms,
             congestion: congestion.map(|of| CongestionSummary::new(of, &s.ports)),
+            polls: run.polls.iter().map(PollsSummary::new).collect(),
+            checks: Vec::new(),
+            verdict: Verdict::NotJudged,
+        };
+        summary.judged()
+    }
+
+    /// The same with what is checked of it.
+    fn judged(mut self) -> Self {
+        self.checks = judged::checks(&self);
+        self.verdict = Verdict::of_all(self.checks.iter().map(|check| check.verdict));
+        self
+    }
+
+    /// The same with how often the device of each port lost its link.
+    #[must_use]
+    pub fn with_link_losses(mut self, losses: impl IntoIterator<Item = u64>) -> Self {
+        for (port, losses) in self.ports.iter_mut().zip(losses) {
+            port.link_losses = losses;
         }
+        self.judged()
     }
 
     /// The same with what the agents of ports found out.
@@ -245,16 +294,10 @@ impl Summary {
         self
     }
 
-    /// Whether the run was good: every frame accounted for, and no lossless frame lost.
-    #[must_use]
-    pub fn is_good(&self) -> bool {
-        self.balance.holds && self.lossless_lost_frames == 0
-    }
-
-    /// Frames that the devices lost before the switch saw them.
+    /// Frames that the devices are known to have lost before the switch saw them.
     #[must_use]
     pub fn missed(&self) -> u64 {
-        self.ports.iter().map(|p| p.nic.rx_missed + p.nic.rx_no_memory).sum()
+        self.ports.iter().filter_map(|p| p.nic.missed()).sum()
     }
 }
 
@@ -266,7 +309,8 @@ impl PortSummary {
             up: port.up,
             rate_bps: port.rate_bps,
             rx_frames: c.rx_frames,
-            tx_frames: c.tx_frames,
+            // What a device refused in the end, it had taken first.
+            tx_frames: c.tx_frames.saturating_sub(nic.tx_errors),
             rx_bytes: c.rx_bytes,
             tx_bytes: c.tx_bytes,
             consumed_frames: c.consumed,
@@ -287,9 +331,16 @@ impl PortSummary {
                 rx_no_memory: nic.rx_no_memory,
                 tx_errors: nic.tx_errors,
             },
+            lossless_priorities: Vec::new(),
+            link_losses: 0,
             agents: None,
             macsec: port.secy.as_deref().map(MacsecSummary::new),
         }
+    }
+
+    fn protecting(mut self, lossless: PrioritySet) -> Self {
+        self.lossless_priorities = lossless.iter().map(Priority::get).collect();
+        self
     }
 
     /// Frames dropped that came in here.

@@ -6,6 +6,7 @@ use super::sheet::Medium;
 use super::summary::{PortSummary, Summary};
 use super::table::{Align::Left, Align::Right, Table, count, scaled};
 use crate::time::Duration;
+use crate::verdict::Verdict;
 
 /// The summary as tables. Rates are since `before`, or over the whole run when there is none.
 #[must_use]
@@ -96,7 +97,7 @@ fn ports(now: &Summary, before: Option<&Summary>) -> Table {
             scaled(rx, "b/s"),
             scaled(tx, "b/s"),
             count(p.dropped()),
-            count(p.nic.rx_missed + p.nic.rx_no_memory),
+            p.nic.missed().map_or_else(|| "unknown".into(), count),
             if paused.is_empty() { "-".into() } else { paused.join(",") },
         ]);
     }
@@ -147,20 +148,23 @@ fn span(ns: u64) -> String {
 
 fn closing(now: &Summary) -> String {
     let b = now.balance;
-    let verdict = match b.came.abs_diff(b.went) {
-        0 => "every frame is accounted for".into(),
-        n => format!("{} are NOT ACCOUNTED FOR", count(n)),
-    };
     let mut out = format!(
-        "frames: {} came, {} went or are held ({} held): {verdict}\n",
+        "frames: in {}, out {}, queued {}\n",
         count(b.came),
-        count(b.went),
+        count(b.went.saturating_sub(b.held)),
         count(b.held),
     );
+    let nics = || now.ports.iter().map(|p| p.nic);
+    let unsent: u64 = nics().map(|nic| nic.tx_errors).sum();
+    if unsent > 0 {
+        out += &format!("handed to devices that did not send them: {}\n", count(unsent));
+    }
     out += &format!(
-        "lossless frames lost: {}; shared pool: {} B used, {} B peak; \
+        "lossless frames lost: {}; missed by devices: {}{}; shared pool: {} B used, {} B peak; \
          addresses: {}; storms: {} found, {} over\n",
         count(now.lossless_lost_frames),
+        count(now.missed()),
+        if nics().any(|nic| nic.missed().is_none()) { " and an unknown number" } else { "" },
         count(now.shared_pool.used_bytes),
         count(now.shared_pool.peak_bytes),
         count(now.fdb.entries),
@@ -176,12 +180,9 @@ fn closing(now: &Summary) -> String {
             count(now.fdb.full),
         );
     }
-    if now.missed() > 0 {
-        out += &format!(
-            "{} frames were lost by the devices before the switch saw them (missed): the worker \
-             did not poll in time or the frame pool ran dry\n",
-            count(now.missed()),
-        );
+    out += "\n";
+    for check in &now.checks {
+        out += &format!("{:<12}  {:<8}  {}\n", check.verdict, check.name, check.detail);
     }
-    out
+    out + &Verdict::summary(now.checks.iter().map(|check| check.verdict)) + "\n"
 }

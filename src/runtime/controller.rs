@@ -9,6 +9,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
+use super::polls::PollMeter;
 use super::snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
 use super::watch::LossWatch;
 use super::worker::{Idle, Order, Worker};
@@ -97,7 +98,16 @@ pub struct Part<W: World, C> {
     pub clock: C,
     /// Where it runs.
     pub place: Place,
+    /// The longest gap between its polls that its ports' headroom allows for; nothing where none has
+    /// any.
+    pub poll_gap: Option<Duration>,
 }
+
+/// Takes the last reading of what a worker's devices received.
+pub(super) type Seal = Box<dyn Fn() + Send>;
+
+/// What devices had received when their worker stopped to receive, by port: they go on to count.
+type Sealed = Arc<Mutex<Vec<Option<NicCounters>>>>;
 
 /// The handle on the workers: clones speak to the same ones.
 #[derive(Clone)]
@@ -107,6 +117,7 @@ struct Shared {
     workers: Vec<Sender<Order>>,
     owners: Vec<usize>,
     nics: NicReader,
+    sealed: Sealed,
     /// What was counted before the counters were last cleared, and when that was.
     base: Mutex<(Vec<NicCounters>, StdInstant)>,
 }
@@ -158,7 +169,11 @@ where
     check_cpus(parts.iter().map(|part| part.place))?;
     let mut senders = Vec::new();
     let mut threads = Vec::new();
-    for (worker, Part { switch, clock, place }) in parts.into_iter().enumerate() {
+    let sealed = Sealed::new(Mutex::new(vec![None; owners.len()]));
+    for (worker, part) in parts.into_iter().enumerate() {
+        let Part { switch, mut clock, place, poll_gap } = part;
+        let mine = (0..owners.len()).filter(|port| owners[*port] == worker).collect();
+        let seal = seal(&nics, &sealed, mine);
         let (sender, orders) = bounded(ORDERS);
         let (ready, started) = bounded(1);
         let prepare = prepare.clone();
@@ -171,7 +186,8 @@ where
                 }
             };
             let _ = ready.send(Ok(()));
-            let last = Worker { switch, clock, orders, idle: place.idle }.run();
+            let polls = PollMeter::new(poll_gap, clock());
+            let last = Worker { switch, clock, orders, idle: place.idle, polls, seal }.run();
             drop(guard);
             Some(last)
         };
@@ -188,8 +204,20 @@ where
         threads.push(thread);
     }
     let base = Mutex::new((nics(), StdInstant::now()));
-    let controller = Controller(Arc::new(Shared { workers: senders, owners, nics, base }));
+    let controller = Controller(Arc::new(Shared { workers: senders, owners, nics, sealed, base }));
     Ok(Workers { controller, threads })
+}
+
+/// Keeps what the devices of the ports `mine` have counted when it is called first.
+fn seal(nics: &NicReader, sealed: &Sealed, mine: Vec<usize>) -> Seal {
+    let (nics, sealed) = (Arc::clone(nics), Arc::clone(sealed));
+    Box::new(move || {
+        let now = nics();
+        let mut sealed = sealed.lock().unwrap_or_else(PoisonError::into_inner);
+        for port in &mine {
+            let _ = sealed[*port].get_or_insert(now[*port]);
+        }
+    })
 }
 
 fn check_cpus(places: impl Iterator<Item = Place>) -> Result<(), StartError> {
@@ -353,7 +381,13 @@ impl Controller {
     }
 
     fn merge(&self, parts: Vec<WorkerSnapshot>) -> RunSnapshot {
-        let now = (self.0.nics)();
+        let mut now = (self.0.nics)();
+        let sealed = self.0.sealed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for (now, sealed) in now.iter_mut().zip(sealed) {
+            // What is held is still sent, and may fail.
+            let tx_errors = now.tx_errors;
+            *now = sealed.map_or(*now, |sealed| NicCounters { tx_errors, ..sealed });
+        }
         let (base, _) = &*self.0.base.lock().unwrap_or_else(PoisonError::into_inner);
         let nics = now.into_iter().zip(base).map(|(now, base)| now.since(*base)).collect();
         merge(parts, &self.0.owners, nics)

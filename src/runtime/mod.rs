@@ -10,6 +10,7 @@ mod cores;
 pub mod exchange;
 mod leash;
 mod mesh;
+mod polls;
 mod preemption;
 #[cfg(feature = "dpdk")]
 pub mod real;
@@ -25,6 +26,7 @@ pub use controller::{
 pub use cores::Cores;
 pub use leash::{Leash, Tether};
 pub use mesh::{Mesh, mesh};
+pub use polls::PollRecord;
 pub use preemption::{Disturbance, Patience, PollGaps, Preemption, SLICE};
 pub use slack::slack_for;
 pub use snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};

@@ -16,6 +16,7 @@ use crate::dpdk::{
 use crate::port::{Port, Secured};
 use crate::secure::{Secy, SecyError};
 use crate::switch::{Change, ChangeError, Switch, SwitchError, SwitchPlan};
+use crate::time::Duration;
 use crate::units::{BitsPerSec, Cells, PortId};
 use crate::world::World;
 
@@ -38,6 +39,9 @@ pub struct RealPort {
     pub options: PortOptions,
     /// The rate that the port's headroom was computed for; a NIC that negotiates more is refused.
     pub rate_max: BitsPerSec,
+    /// The longest gap between polls that the port's headroom was computed for; nothing where no
+    /// group of it is lossless.
+    pub poll_gap: Option<Duration>,
 }
 
 /// A worker and what it polls.
@@ -189,7 +193,7 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
     let is_protected = plan.ports.iter().any(|port| port.secy.is_some());
     let ciphers = is_protected.then(|| dpdk::ciphers(eal)).flatten();
     let (mut opened, mut devices, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    for (index, (port, RealPort { device, options, rate_max })) in
+    for (index, (port, RealPort { device, options, rate_max, .. })) in
         plan.ports.iter().zip(&ports).enumerate()
     {
         let name = &port.name;
@@ -222,7 +226,9 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         let watch = LossWatch::new(&plan);
         let switch: Switch<Real> = Switch::new(&plan, mine.collect(), handoff, watch)?;
         let place = Place { cpu: worker.cpu, idle };
-        parts.push(Part { switch, clock: move || clock.now(), place });
+        // The headroom of the worker's port with the least to spare decides.
+        let gaps = worker.ports.iter().filter_map(|id| ports[id.index()].poll_gap);
+        parts.push(Part { switch, clock: move || clock.now(), place, poll_gap: gaps.min() });
     }
     for (id, device) in (0..).filter_map(PortId::new).zip(&devices) {
         let link = device.link();

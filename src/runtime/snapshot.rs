@@ -1,13 +1,16 @@
 //! What all workers of one switch saw, put together.
 
+use super::polls::PollRecord;
 use crate::stats::SwitchSnapshot;
+use crate::units::PrioritySet;
 
-/// What a device counted below the switch: frames the switch never saw, so they are in no
-/// balance. All are 0 where the driver does not count.
+/// What a device and the kernel below it counted: frames the switch never saw, so they are in no
+/// balance. All but the first are 0 where the driver does not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NicCounters {
-    /// Dropped because the receive ring was full (`imissed`).
-    pub rx_missed: u64,
+    /// Lost because the receive ring (`imissed`), or a queue of the kernel before it, was full.
+    /// Nothing where the device cannot say.
+    pub rx_missed: Option<u64>,
     /// Received with errors, a bad FCS among them (`ierrors`).
     pub rx_errors: u64,
     /// Times that the frame pool was empty (`rx_nombuf`).
@@ -21,7 +24,7 @@ impl NicCounters {
     #[must_use]
     pub fn since(self, base: Self) -> Self {
         Self {
-            rx_missed: self.rx_missed.saturating_sub(base.rx_missed),
+            rx_missed: self.rx_missed.map(|n| n.saturating_sub(base.rx_missed.unwrap_or(0))),
             rx_errors: self.rx_errors.saturating_sub(base.rx_errors),
             rx_no_memory: self.rx_no_memory.saturating_sub(base.rx_no_memory),
             tx_errors: self.tx_errors.saturating_sub(base.tx_errors),
@@ -36,6 +39,10 @@ pub struct WorkerSnapshot {
     pub switch: SwitchSnapshot,
     /// Frames of lossless groups that were lost to congestion.
     pub lossless_lost: u64,
+    /// The priorities whose group is lossless, by port of the whole switch.
+    pub lossless: Vec<PrioritySet>,
+    /// How far apart its polls were.
+    pub polls: PollRecord,
 }
 
 /// The whole switch.
@@ -47,8 +54,10 @@ pub struct RunSnapshot {
     pub nics: Vec<NicCounters>,
     /// Frames of lossless groups that were lost to congestion.
     pub lossless_lost: u64,
-    /// How many workers it was put together from.
-    pub workers: usize,
+    /// The priorities whose group is lossless, by port.
+    pub lossless: Vec<PrioritySet>,
+    /// How far apart the polls of each worker were; empty where nothing polls in real time.
+    pub polls: Vec<PollRecord>,
 }
 
 /// Puts the parts together. `owners[n]` is the worker of port n, an index into `parts`.
@@ -61,8 +70,9 @@ pub struct RunSnapshot {
 /// When the parts do not have the ports that `owners` says.
 #[must_use]
 pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters>) -> RunSnapshot {
-    let workers = parts.len();
-    let first = &parts.first().expect("a switch has a worker").switch;
+    let worker = parts.first().expect("a switch has a worker");
+    let (first, lossless) = (&worker.switch, worker.lossless.clone());
+    let polls = parts.iter().map(|part| part.polls).collect();
     let mut whole = SwitchSnapshot {
         name: first.name.clone(),
         at: first.at,
@@ -78,7 +88,7 @@ pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters
     };
     let mut lossless_lost = 0;
     let mut ports = Vec::new();
-    for WorkerSnapshot { switch: part, lossless_lost: lost } in parts {
+    for WorkerSnapshot { switch: part, lossless_lost: lost, .. } in parts {
         whole.at = whole.at.max(part.at);
         whole.held += part.held;
         whole.given += part.given;
@@ -98,7 +108,7 @@ pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters
     for owner in owners {
         whole.ports.push(ports[*owner].next().expect("a worker reports the ports it owns"));
     }
-    RunSnapshot { switch: whole, nics, lossless_lost, workers }
+    RunSnapshot { switch: whole, nics, lossless_lost, lossless, polls }
 }
 
 #[cfg(test)]
@@ -131,6 +141,8 @@ mod tests {
                 congestion: None,
             },
             lossless_lost: 1,
+            lossless: vec![],
+            polls: PollRecord::default(),
         }
     }
 
@@ -141,7 +153,7 @@ mod tests {
         let names: Vec<_> = whole.switch.ports.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c"]);
         assert_eq!((whole.switch.shared_used_bytes, whole.switch.shared_peak_bytes), (20, 40));
-        assert_eq!((whole.switch.fdb_entries, whole.lossless_lost, whole.workers), (9, 2, 2));
+        assert_eq!((whole.switch.fdb_entries, whole.lossless_lost, whole.polls.len()), (9, 2, 2));
         assert_eq!(whole.switch.at, Instant::from_picos(9));
     }
 

@@ -114,7 +114,12 @@ impl Bench {
                     Switch::new(plan, ports.collect(), handoff, LossWatch::new(plan)).unwrap();
                 let clock =
                     move || Instant::from_picos(start_of_time.elapsed().as_nanos() as u64 * 1_000);
-                Part { switch, clock, place: Place { cpu: None, idle: Idle::Yield } }
+                Part {
+                    switch,
+                    clock,
+                    place: Place { cpu: None, idle: Idle::Yield },
+                    poll_gap: None,
+                }
             })
             .collect();
         let ports = owners.len();
@@ -344,7 +349,7 @@ fn a_cpu_that_does_not_exist_is_refused_by_name() {
     let ports = vec![(port(0), TestPort(Arc::default()))];
     let switch = Switch::new(&plan, ports, handoff, LossWatch::new(&plan)).unwrap();
     let place = Place { cpu: Some(4095), idle: Idle::Spin };
-    let part = Part::<Threads, _> { switch, clock: || Instant::ZERO, place };
+    let part = Part::<Threads, _> { switch, clock: || Instant::ZERO, place, poll_gap: None };
     let Err(error) = start(vec![part], vec![0], Arc::new(Vec::new), || Ok(())) else {
         panic!("no machine has CPU 4095");
     };

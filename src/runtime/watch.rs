@@ -51,6 +51,12 @@ impl LossWatch {
         self.lost
     }
 
+    /// The priorities whose ingress group is lossless, by port.
+    #[must_use]
+    pub fn lossless(&self) -> &[PrioritySet] {
+        &self.lossless
+    }
+
     /// Starts to count again.
     pub const fn clear(&mut self) {
         self.lost = 0;

@@ -8,6 +8,8 @@ use std::thread;
 
 use crossbeam::channel::{Receiver, Sender, TryRecvError};
 
+use super::controller::Seal;
+use super::polls::PollMeter;
 use super::snapshot::WorkerSnapshot;
 use super::watch::LossWatch;
 use crate::agents::{AgentsSnapshot, News};
@@ -69,6 +71,9 @@ pub(super) struct Worker<W: World, C> {
     pub(super) clock: C,
     pub(super) orders: Receiver<Order>,
     pub(super) idle: Idle,
+    pub(super) polls: PollMeter,
+    /// Takes the last reading of what its devices received.
+    pub(super) seal: Seal,
 }
 
 impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
@@ -77,6 +82,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
         loop {
             for _ in 0..POLLS {
                 let now = (self.clock)();
+                self.polls.poll(now);
                 if !self.switch.poll(now).progressed {
                     match self.idle {
                         Idle::Spin => hint::spin_loop(),
@@ -121,7 +127,10 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
                         Change::Group { port, group, plan } => {
                             self.switch.events_mut().set_kind(port, group, plan.kind);
                         }
-                        Change::ClearCounters => self.switch.events_mut().clear(),
+                        Change::ClearCounters => {
+                            self.switch.events_mut().clear();
+                            self.polls.clear();
+                        }
                         Change::Link { .. }
                         | Change::Ecn { .. }
                         | Change::Pfc { .. }
@@ -143,6 +152,9 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
             }
             Order::Drain(answer) => {
                 self.end();
+                // What comes from now on fills rings that are not read any more.
+                (self.seal)();
+                self.polls.finish();
                 let _ = answer.try_send(self.snapshot());
             }
             Order::Flush(answer) => {
@@ -156,7 +168,9 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
     fn snapshot(&mut self) -> WorkerSnapshot {
         let now = (self.clock)();
         let switch = self.switch.snapshot(now);
-        WorkerSnapshot { switch, lossless_lost: self.switch.events_mut().lost() }
+        let watch = self.switch.events_mut();
+        let (lossless_lost, lossless) = (watch.lost(), watch.lossless().to_vec());
+        WorkerSnapshot { switch, lossless_lost, lossless, polls: self.polls.gaps() }
     }
 
     /// Drops everything that is held, and everything that waits in the rings from the others.

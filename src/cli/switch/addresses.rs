@@ -68,7 +68,9 @@ mod tests {
         }
         let switch = lab.switch.snapshot(lab.now);
         let nics = vec![NicCounters::default(); 2];
-        Summary::new(&RunSnapshot { switch, nics, lossless_lost: 0, workers: 1 }, Span::ZERO)
+        let (lossless, polls) = (Vec::new(), Vec::new());
+        let run = RunSnapshot { switch, nics, lossless_lost: 0, lossless, polls };
+        Summary::new(&run, Span::ZERO)
     }
 
     #[test]

@@ -19,7 +19,7 @@ use anyhow::{Context, Result, anyhow};
 use super::outputs::Outputs;
 use super::terminal::{self, say};
 use super::{
-    Format, SCRAPE_DEFAULT, address, bad_input, stop_on_signals, verdict, warn_of_open_metrics,
+    Format, SCRAPE_DEFAULT, address, bad_input, exit, stop_on_signals, warn_of_open_metrics,
 };
 use crate::config::quantity::Span;
 use crate::config::{self, Hugepages, Machine, SwitchFile};
@@ -28,8 +28,9 @@ use crate::report::{self, AgentsSummary, Live, Summary};
 use crate::runtime::control::{self, ControlSocket};
 use crate::runtime::real::{self, RealError, RealPort, RealSwitch, RealWorker, Running};
 use crate::runtime::{Idle, StartError};
-use crate::switch::SwitchPlan;
+use crate::switch::{PortPlan, SwitchPlan};
 use crate::units::PortId;
+use crate::verdict::Verdict;
 use addresses::AddressWarnings;
 use session::Session;
 
@@ -40,9 +41,9 @@ EXAMPLES:
   sluice switch tor.yaml --prometheus                     metrics at http://127.0.0.1:9464/metrics
   sluice switch tor.yaml --no-huge --idle yield   on a laptop
 
-Ctrl-C (or SIGTERM) stops receiving, sends what is held for as long as --drain says, and prints the
-summary; a second one ends at once. The exit status is 1 when a lossless frame was lost to
-congestion or a frame is not accounted for.";
+Ctrl-C (or SIGTERM, SIGHUP, SIGQUIT) stops receiving, sends what is held for as long as --drain says,
+and prints the summary; a second one ends at once. The exit status is 1 when a lossless frame was or
+may have been lost, in the switch or in a device, or a frame is not accounted for.";
 
 /// Under which name the log has what ports find out.
 const STEPS: &str = "sluice::steps";
@@ -154,7 +155,8 @@ fn eal_options(file: &SwitchFile, args: &Args, what: &RealSwitch) -> EalOptions 
 }
 
 fn real_switch(file: &SwitchFile, idle: Option<Idle>) -> RealSwitch {
-    let port = |(device, port): (&config::DevicePlan, &crate::switch::PortPlan)| RealPort {
+    let gap = |n| file.headroom.iter().find(|h| h.port.index() == n).map(|h| h.poll_gap);
+    let port = |(n, (device, port)): (usize, (&config::DevicePlan, &PortPlan))| RealPort {
         device: device.device.clone(),
         options: PortOptions {
             rx_descriptors: device.rx_descriptors,
@@ -166,10 +168,11 @@ fn real_switch(file: &SwitchFile, idle: Option<Idle>) -> RealSwitch {
             ..PortOptions::default()
         },
         rate_max: port.rate,
+        poll_gap: gap(n),
     };
     RealSwitch {
         plan: file.plan.clone(),
-        ports: file.devices.iter().zip(&file.plan.ports).map(port).collect(),
+        ports: file.devices.iter().zip(&file.plan.ports).enumerate().map(port).collect(),
         workers: file
             .workers
             .iter()
@@ -181,7 +184,7 @@ fn real_switch(file: &SwitchFile, idle: Option<Idle>) -> RealSwitch {
 }
 
 /// The priorities that a port runs PFC for, either way.
-fn lossless(port: &crate::switch::PortPlan) -> crate::units::PrioritySet {
+fn lossless(port: &PortPlan) -> crate::units::PrioritySet {
     match port.pfc.mode {
         crate::pfc::FlowControl::Pfc { send, obey } => send.iter().chain(obey.iter()).collect(),
         crate::pfc::FlowControl::Off | crate::pfc::FlowControl::Pause { .. } => {
@@ -204,6 +207,7 @@ fn classify(error: dpdk::Error) -> anyhow::Error {
         | E::Worker(_)
         | E::NoMemory { .. }
         | E::Permission { .. }
+        | E::Taken { .. }
         | E::Device { .. } => error.into(),
     }
 }
@@ -394,7 +398,7 @@ fn finish(
     for (worker, panic) in &ended.panics {
         say!("sluice: worker {worker} panicked: {panic}; this is a bug, please report it");
     }
-    let Some(snapshot) = ended.snapshot else { return Ok(verdict(false)) };
+    let Some(snapshot) = ended.snapshot else { return Ok(exit(Verdict::Fail)) };
     if !ended.drained {
         tracing::warn!("what was held could not all be sent; the rest is counted as flushed");
     }
@@ -403,5 +407,5 @@ fn finish(
         Format::Table => terminal::print(report::text(&summary, None))?,
         Format::Json => terminal::print_json(&summary)?,
     }
-    Ok(verdict(summary.is_good()))
+    Ok(exit(summary.verdict))
 }

@@ -218,7 +218,8 @@ fn port_groups(
                 Xoff::Size(_) => {}
             }
             let (group, given) = (PriorityGroup::ALL[g], *headroom);
-            checks.push(HeadroomCheck { port, group, required: needs, given });
+            let poll_gap = software.poll_gap;
+            checks.push(HeadroomCheck { port, group, required: needs, given, poll_gap });
         }
         plan
     })

@@ -1,0 +1,181 @@
+//! A network interface of the kernel: its state, its counters, and word of changes, by netlink.
+//!
+//! Everything is about the network namespace of the calling thread, which is the one that devices on
+//! interfaces are opened in. No frame waits for any of this.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{
+    InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64,
+};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+
+/// The multicast group of changes of interfaces (`RTMGRP_LINK`).
+const LINK_GROUP: u32 = 1;
+
+/// An interface at one moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its number, which no later interface of the same name has.
+    pub index: u32,
+    /// Whether it is up, and has a carrier.
+    pub link: bool,
+    /// Frames that its hardware lost on the way in, before the kernel gave them to any socket.
+    pub rx_lost: u64,
+    /// Frames that the kernel was given to send, and dropped.
+    pub tx_dropped: u64,
+    /// The other end, of a pair of virtual interfaces.
+    pub peer: Option<Peer>,
+}
+
+/// The other end of a veth pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// Its number in its namespace.
+    pub index: u32,
+    /// This namespace's number for the namespace of the peer; nothing where it is this one.
+    pub namespace: Option<i32>,
+}
+
+impl Interface {
+    /// Looks up the interface of this name; nothing where there is none.
+    ///
+    /// # Errors
+    /// The kernel's, which says nothing about the interface.
+    pub fn named(name: &str) -> io::Result<Option<Self>> {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(name.into()));
+        Self::get(message)
+    }
+
+    /// Looks up the interface with this number.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn numbered(index: u32) -> io::Result<Option<Self>> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        Self::get(message)
+    }
+
+    fn get(message: LinkMessage) -> io::Result<Option<Self>> {
+        match ask(RouteNetlinkMessage::GetLink(message), 0) {
+            Ok(Some(RouteNetlinkMessage::NewLink(link))) => Ok(Some(Self::of(&link))),
+            Ok(_) => Err(io::ErrorKind::InvalidData.into()),
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn of(link: &LinkMessage) -> Self {
+        let header = &link.header;
+        let (mut name, mut stats) = (String::new(), Stats64::default());
+        let (mut is_veth, mut peer, mut namespace) = (false, None, None);
+        for attribute in &link.attributes {
+            match attribute {
+                LinkAttribute::IfName(text) => name.clone_from(text),
+                LinkAttribute::Stats64(counted) => stats = *counted,
+                LinkAttribute::Link(index) => peer = Some(*index),
+                LinkAttribute::LinkNetNsId(id) => namespace = Some(*id),
+                LinkAttribute::LinkInfo(infos) => {
+                    is_veth = infos.contains(&LinkInfo::Kind(InfoKind::Veth));
+                }
+                _ => {}
+            }
+        }
+        Self {
+            name,
+            index: header.index,
+            link: header.flags.contains(LinkFlags::Up | LinkFlags::LowerUp),
+            // Not `rx_dropped`: each tagged frame of a VLAN that the kernel has no interface for is in
+            // it, too, though the driver's socket received it.
+            rx_lost: stats.rx_missed_errors,
+            tx_dropped: stats.tx_dropped,
+            peer: peer.filter(|_| is_veth).map(|index| Peer { index, namespace }),
+        }
+    }
+
+    /// Sets an interface administratively up or down.
+    ///
+    /// # Errors
+    /// The kernel's: no such interface, or no right to.
+    pub fn set_up(index: u32, up: bool) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        message.header.change_mask = LinkFlags::Up;
+        message.header.flags = if up { LinkFlags::Up } else { LinkFlags::empty() };
+        ask(RouteNetlinkMessage::SetLink(message), NLM_F_ACK).map(|_| ())
+    }
+}
+
+/// Puts one request; the answer, or nothing where it is an acknowledgement.
+fn ask(request: RouteNetlinkMessage, flags: u16) -> io::Result<Option<RouteNetlinkMessage>> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST | flags;
+    let mut message = NetlinkMessage::new(header, NetlinkPayload::from(request));
+    message.finalize();
+    let mut octets = vec![0; message.buffer_len()];
+    message.serialize(&mut octets);
+    socket.send(&octets, 0)?;
+    let (answer, _) = socket.recv_from_full()?;
+    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer);
+    let answer = answer.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    match answer.payload {
+        NetlinkPayload::InnerMessage(message) => Ok(Some(message)),
+        NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
+        _ => Ok(None),
+    }
+}
+
+/// Word of changes of interfaces: that there was one, not which.
+#[derive(Debug)]
+pub struct LinkEvents(Socket);
+
+impl LinkEvents {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn listen() -> io::Result<Self> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind(&SocketAddr::new(0, LINK_GROUP))?;
+        socket.set_non_blocking(true)?;
+        Ok(Self(socket))
+    }
+
+    /// Waits for a change, for at most `patience`. The kernel may tell of a lost carrier up to a
+    /// second late, so interfaces have to be looked at besides.
+    pub fn wait(&self, patience: Duration) {
+        let ms = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
+        let mut fd = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: `fd` is one entry that is readable and writable.
+        unsafe { libc::poll(&mut fd, 1, ms) };
+        // An overrun is a change as well; what is here now has been told.
+        let mut octets = [0_u8; 4_096];
+        while self.0.recv(&mut &mut octets[..], libc::MSG_DONTWAIT).is_ok() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_is_found_by_name_and_by_number_and_others_are_not() {
+        let lo = Interface::named("lo").unwrap().expect("every namespace has a loopback");
+        assert_eq!((lo.name.as_str(), lo.peer), ("lo", None));
+        assert_eq!(Interface::numbered(lo.index).unwrap().unwrap().name, "lo");
+        assert_eq!(Interface::named("nosuchinterface").unwrap(), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! The sockets that DPDK's drivers opened in this process, and what the kernel counted at them.
+//!
+//! The drivers do not tell of their sockets, and DPDK 22.11's af_packet does not read the counter of
+//! frames that found its ring full. They are found among the process's open files, and duplicated, so
+//! that a number that the driver has closed is never taken for another file.
+
+use core::ffi::{c_int, c_void};
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+/// `SOL_XDP`, `XDP_STATISTICS` of `linux/if_xdp.h`.
+const SOL_XDP: c_int = 283;
+const XDP_STATISTICS: c_int = 7;
+/// Version 2 of the rings of packet sockets, which DPDK's driver uses and libpcap does not.
+const TPACKET_V2: c_int = 1;
+
+/// `struct tpacket_stats`: what was counted since it was last read.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct PacketStatistics {
+    packets: u32,
+    drops: u32,
+}
+
+/// `struct xdp_statistics`, since Linux 5.9; an older kernel fills in less of it.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct XdpStatistics {
+    rx_dropped: u64,
+    rx_invalid_descs: u64,
+    tx_invalid_descs: u64,
+    rx_ring_full: u64,
+    rx_fill_ring_empty_descs: u64,
+    tx_ring_empty_descs: u64,
+}
+
+/// The packet sockets of af_packet's driver on the interface with this number, duplicated.
+pub(super) fn packet_rings(index: u32) -> Vec<OwnedFd> {
+    let is_ring = |fd: &OwnedFd| {
+        let version: Option<c_int> = option(fd, libc::SOL_PACKET, libc::PACKET_VERSION);
+        version == Some(TPACKET_V2) && bound_to(fd) == Some(index)
+    };
+    of_family(libc::AF_PACKET).into_iter().filter(is_ring).collect()
+}
+
+/// The XDP sockets of this process, duplicated.
+pub(super) fn xdp_sockets() -> Vec<OwnedFd> {
+    of_family(libc::AF_XDP)
+}
+
+/// Whether both are one socket.
+pub(super) fn is_same(a: &OwnedFd, b: &OwnedFd) -> bool {
+    let inode = |fd: &OwnedFd| fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok();
+    inode(a).is_some() && inode(a) == inode(b)
+}
+
+/// Frames that found the ring of a packet socket full since this was last asked.
+pub(super) fn take_ring_drops(socket: &OwnedFd) -> Option<u64> {
+    let counted: PacketStatistics = option(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS)?;
+    Some(counted.drops.into())
+}
+
+/// Frames that found the ring of an XDP socket full since it was opened. Those that found no memory
+/// are counted by the driver.
+pub(super) fn xdp_ring_full(socket: &OwnedFd) -> Option<u64> {
+    let counted: XdpStatistics = option(socket, SOL_XDP, XDP_STATISTICS)?;
+    Some(counted.rx_ring_full)
+}
+
+fn of_family(family: c_int) -> Vec<OwnedFd> {
+    let Ok(files) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    let numbers = files.flatten().filter_map(|file| file.file_name().to_str()?.parse().ok());
+    // Those that are closed meanwhile cannot be duplicated, and are none of ours.
+    let open = numbers.filter_map(|number: c_int| {
+        // SAFETY: the number is that of an open file, or else the duplication fails.
+        let fd = unsafe { BorrowedFd::borrow_raw(number) };
+        fd.try_clone_to_owned().ok()
+    });
+    open.filter(|fd| option(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(family)).collect()
+}
+
+/// The number of the interface that a packet socket is bound to.
+fn bound_to(socket: &OwnedFd) -> Option<u32> {
+    // SAFETY: an address is plain data, of which all zeroes is a value.
+    let mut address: libc::sockaddr_ll = unsafe { core::mem::zeroed() };
+    let mut len = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the address has room for `len` octets, and both are writable.
+    let code =
+        unsafe { libc::getsockname(socket.as_raw_fd(), (&raw mut address).cast(), &mut len) };
+    (code == 0).then_some(address.sll_ifindex as u32)
+}
+
+/// An option of a socket; nothing where it has no such option.
+fn option<T: Copy + Default>(socket: &OwnedFd, level: c_int, name: c_int) -> Option<T> {
+    let mut value = T::default();
+    let mut len = size_of::<T>() as libc::socklen_t;
+    let place: *mut c_void = (&raw mut value).cast();
+    // SAFETY: `value` has room for `len` octets and is plain data, any of which is a value of it.
+    let code = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, place, &mut len) };
+    (code == 0).then_some(value)
+}
+
+/// Keeps an interface receiving frames to any address for as long as it is held, however this
+/// process ends; the interface's own flag stays as it is.
+#[derive(Debug)]
+pub(super) struct Promiscuity {
+    /// Never read: that it is open is what counts.
+    _socket: OwnedFd,
+}
+
+impl Promiscuity {
+    /// Switches it on for the interface with this number.
+    pub(super) fn on(index: u32) -> io::Result<Self> {
+        // Of no protocol, so it receives nothing.
+        let socket = socket(libc::AF_PACKET, libc::SOCK_RAW)?;
+        let request = libc::packet_mreq {
+            mr_ifindex: index as c_int,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        let (name, len) = (libc::PACKET_ADD_MEMBERSHIP, size_of_val(&request) as libc::socklen_t);
+        let place: *const c_void = (&raw const request).cast();
+        // SAFETY: `request` is readable for `len` octets.
+        let code =
+            unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, name, place, len) };
+        if code != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { _socket: socket })
+    }
+}
+
+/// Opens a socket of no protocol.
+pub(super) fn socket(family: c_int, kind: c_int) -> io::Result<OwnedFd> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: plain system call without pointers.
+    let fd = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just opened, and of nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

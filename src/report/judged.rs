@@ -1,0 +1,165 @@
+//! The verdict of a switch's run: what was checked, and what could not be.
+//!
+//! A lossless frame may be lost in the switch, in the device before it, or in the device behind it.
+//! Each has its check, and what a device cannot say is not judged.
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use super::summary::{PortSummary, Summary};
+use super::table::count;
+use crate::runtime::PollRecord;
+use crate::time::Duration;
+use crate::verdict::Verdict::{self, Fail, NotJudged, Pass};
+
+/// One check of a run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CheckSummary {
+    /// The name that it has in every run.
+    pub name: String,
+    /// The result.
+    pub verdict: Verdict,
+    /// What was found, or why it is not judged.
+    pub detail: String,
+}
+
+/// How far apart a worker's polls were.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PollsSummary {
+    /// The longest gap between two polls.
+    pub longest_gap_ns: u64,
+    /// The longest gap that headroom is planned for (`link.poll_gap`); null where no port of the
+    /// worker has a lossless group.
+    pub planned_gap_ns: Option<u64>,
+    /// Gaps that were longer than planned.
+    pub late_polls: u64,
+}
+
+impl PollsSummary {
+    pub(super) fn new(gaps: &PollRecord) -> Self {
+        Self {
+            longest_gap_ns: gaps.longest.as_nanos(),
+            planned_gap_ns: gaps.planned.map(Duration::as_nanos),
+            late_polls: gaps.late,
+        }
+    }
+}
+
+/// All checks of a run.
+pub(super) fn checks(of: &Summary) -> Vec<CheckSummary> {
+    let check = |name: &str, (verdict, detail)| CheckSummary { name: name.into(), verdict, detail };
+    vec![
+        check("balance", balance(of)),
+        check("lossless", lossless(of)),
+        check("headroom", headroom(of)),
+        check("sent", sent(of)),
+    ]
+}
+
+fn balance(of: &Summary) -> (Verdict, String) {
+    match of.balance.came.abs_diff(of.balance.went) {
+        0 if of.balance.holds => (Pass, "every frame is accounted for".into()),
+        n => (Fail, format!("{} frames are NOT ACCOUNTED FOR", count(n))),
+    }
+}
+
+/// Those of its ports that have lossless priorities.
+fn lossless_ports(of: &Summary) -> impl Iterator<Item = &PortSummary> + Clone {
+    of.ports.iter().filter(|port| !port.lossless_priorities.is_empty())
+}
+
+fn lossless(of: &Summary) -> (Verdict, String) {
+    let mut lost = Vec::new();
+    if of.lossless_lost_frames > 0 {
+        lost.push(format!(
+            "{} frames of lossless priorities were lost to congestion",
+            count(of.lossless_lost_frames)
+        ));
+    }
+    let missed = |port: &PortSummary| port.nic.missed().filter(|n| *n > 0);
+    for (port, n) in lossless_ports(of).filter_map(|port| Some((port, missed(port)?))) {
+        lost.push(format!(
+            "{} frames, lossless ones perhaps among them, were lost by the device of {} before the \
+             switch saw them",
+            count(n),
+            port.name
+        ));
+    }
+    if !lost.is_empty() {
+        let mut detail = lost.join("; ");
+        if let Some(late) = late(of) {
+            let _ = write!(detail, "; a cause: {late}");
+        }
+        return (Fail, detail);
+    }
+    let silent: Vec<_> =
+        lossless_ports(of).filter(|port| port.nic.missed().is_none()).map(|p| &*p.name).collect();
+    match (lossless_ports(of).count(), silent.as_slice()) {
+        (0, _) => (NotJudged, "no priority is lossless".into()),
+        (_, []) => (Pass, "no frame of a lossless priority was lost".into()),
+        (_, silent) => {
+            let ports = silent.join(", ");
+            let whose = if silent.len() == 1 { "the device of" } else { "the devices of" };
+            (
+                NotJudged,
+                format!(
+                    "none was lost in the switch, but {whose} {ports} cannot say what \
+                                 was lost before it"
+                ),
+            )
+        }
+    }
+}
+
+/// The worker that polled latest, if that was later than planned.
+fn late(of: &Summary) -> Option<String> {
+    let late = of.polls.iter().enumerate().filter(|(_, polls)| polls.late_polls > 0);
+    let (worker, polls) = late.max_by_key(|(_, polls)| polls.longest_gap_ns)?;
+    let (longest, planned) = (polls.longest_gap_ns, polls.planned_gap_ns?);
+    Some(format!(
+        "worker {worker} polled {} times later than planned, once after {}, and headroom is for {} \
+         (link.poll_gap)",
+        count(polls.late_polls),
+        Duration::from_nanos(longest),
+        Duration::from_nanos(planned),
+    ))
+}
+
+fn headroom(of: &Summary) -> (Verdict, String) {
+    let planned = of.polls.iter().filter_map(|polls| polls.planned_gap_ns).min();
+    let Some(planned) = planned else {
+        return (NotJudged, "no priority is lossless".into());
+    };
+    if let Some(late) = late(of) {
+        return (NotJudged, format!("headroom was not guaranteed: {late}"));
+    }
+    let longest = of.polls.iter().map(|polls| polls.longest_gap_ns).max().unwrap_or(0);
+    let [longest, planned] = [longest, planned].map(Duration::from_nanos);
+    (Pass, format!("no gap between polls was longer than {longest}; headroom is for {planned}"))
+}
+
+fn sent(of: &Summary) -> (Verdict, String) {
+    let failed = |port: &&PortSummary| port.nic.tx_errors > 0;
+    let list = |ports: &[&PortSummary]| {
+        let each = ports.iter().map(|p| format!("{} at {}", count(p.nic.tx_errors), p.name));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let ports: Vec<_> = of.ports.iter().filter(failed).collect();
+    let (excused, lost): (Vec<&PortSummary>, Vec<&PortSummary>) =
+        ports.iter().partition(|p| p.link_losses > 0);
+    let lossless: Vec<_> =
+        lost.iter().copied().filter(|port| !port.lossless_priorities.is_empty()).collect();
+    if !lossless.is_empty() {
+        let what = "frames that the switch handed over did not leave the device";
+        return (Fail, format!("{what}: {}", list(&lossless)));
+    }
+    if !excused.is_empty() {
+        let why = "frames did not leave, and the link was down for a time";
+        return (NotJudged, format!("{why}: {}", list(&excused)));
+    }
+    match lost.as_slice() {
+        [] => (Pass, "every frame that was handed to a device left it".into()),
+        lost => (Pass, format!("frames without protection did not leave: {}", list(lost))),
+    }
+}
