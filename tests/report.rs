@@ -47,11 +47,13 @@ fn run() -> RunSnapshot {
         nics: [5, 0].map(|n| NicCounters { rx_missed: Some(n), ..NicCounters::default() }).into(),
         lossless_lost: 1,
         lossless: vec![PrioritySet::EMPTY, PrioritySet(1 << 3)],
-        polls: vec![PollRecord {
-            planned: Some(Duration::from_millis(2)),
-            longest: Duration::from_micros(300),
-            late: 0,
-        }],
+        polls: [300, 400]
+            .map(|us| PollRecord {
+                planned: Some(Duration::from_millis(2)),
+                longest: Duration::from_micros(us),
+                late: 0,
+            })
+            .into(),
     }
 }
 
@@ -336,7 +338,7 @@ fn numbers(place: &str, value: &Value, out: &mut std::collections::BTreeSet<Stri
 }
 
 /// Numbers of the summary that are no counters of the switch: what identifies or adds up others.
-const NO_COUNTERS: [&str; 8] = [
+const NO_COUNTERS: [&str; 9] = [
     "workers",
     "balance.came",
     "balance.went",
@@ -344,6 +346,7 @@ const NO_COUNTERS: [&str; 8] = [
     "storms.detected",
     "storms.restored",
     "ports[].paused_priorities[]",
+    "ports[].lossless_priorities[]",
     "ports[].priorities[].priority",
 ];
 

@@ -28,6 +28,7 @@ const fn row(
 }
 
 const NOT_SPLIT: &str = "SAI counts unicast, multicast and broadcast frames apart, without a sum";
+const POLLS: &str = "SAI describes chips, which do not poll";
 const OWN: &str = "part of the balance of frames, which is of this switch alone";
 const BY_PRIORITY: &str = "by priority; SAI sums over the priorities of the group or queue";
 const DROPS: &str =
@@ -63,6 +64,7 @@ pub const COUNTER_NAMES: &[CounterName] = &[
     row("ports[].nic.rx_errors", "nic_rx_errors", "SAI_PORT_STAT_IF_IN_ERRORS", "as far as the device counts them"),
     row("ports[].nic.rx_no_memory", "nic_rx_no_memory_frames", "", "SAI describes chips, which have no frame pool in memory"),
     row("ports[].nic.tx_errors", "nic_tx_errors", "SAI_PORT_STAT_IF_OUT_ERRORS", "as far as the device counts them"),
+    row("ports[].link_losses", "port_link_losses", "", "SAI notifies of changes and does not count them"),
     row("ports[].priorities[].rx_frames", "priority_rx_frames", "SAI_INGRESS_PRIORITY_GROUP_STAT_PACKETS", BY_PRIORITY),
     row("ports[].priorities[].tx_frames", "priority_tx_frames", "SAI_QUEUE_STAT_PACKETS", BY_PRIORITY),
     row("ports[].priorities[].rx_bytes", "priority_rx_bytes", "SAI_INGRESS_PRIORITY_GROUP_STAT_BYTES", BY_PRIORITY),
@@ -89,6 +91,9 @@ pub const COUNTER_NAMES: &[CounterName] = &[
     row("ports[].priorities[].dropped_frames", "priority_dropped_frames", "", DROPS),
     row("ports[].priorities[].storms_detected", "storms_detected", "PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED", "SONiC's"),
     row("ports[].priorities[].storms_restored", "storms_restored", "PFC_WD_QUEUE_STATS_DEADLOCK_RESTORED", "SONiC's"),
+    row("polls[].longest_gap_ns", "worker_poll_gap_longest_seconds", "", POLLS),
+    row("polls[].planned_gap_ns", "worker_poll_gap_planned_seconds", "", POLLS),
+    row("polls[].late_polls", "worker_late_polls", "", POLLS),
 ];
 
 /// The name of a metric elsewhere, if it has one.

@@ -143,7 +143,7 @@ pub struct PortSummary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lossless_priorities: Vec<u8>,
     /// How often its device lost its link.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub link_losses: u64,
     /// What its agents found out, where it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,10 +151,6 @@ pub struct PortSummary {
     /// What its MACsec did, where it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub macsec: Option<MacsecSummary>,
-}
-
-const fn is_zero(n: &u64) -> bool {
-    *n == 0
 }
 
 /// Frames that a device lost before the switch saw them, which are in no balance, or after.
