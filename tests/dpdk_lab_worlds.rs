@@ -10,6 +10,7 @@ use sluice::dpdk::Eal;
 use sluice::lab::real::{self, RealError, RealOptions};
 use sluice::lab::{self, Options, Outcome, World, parse};
 use sluice::units::{Priority, PrioritySet};
+use sluice::verdict::Verdict;
 use worlds::both;
 
 /// A rack of slow links, so that any machine keeps up. `roce` pauses early, and resumes 20 frames
@@ -37,6 +38,7 @@ fn what_must_agree_agrees() {
     three_senders_to_one(&eal);
     pauses_in_the_same_order(&eal);
     messages_across_two_switches(&eal);
+    a_loss_where_a_lossless_flow_is_lossy(&eal);
     a_link_that_flaps(&eal);
     a_generators_file(&eal);
     what_rings_cannot_do_is_said(&eal);
@@ -94,6 +96,39 @@ checks: [conservation, lossless, pauses_end, no_deadlock]
 /// once the receiver resumes, frames only leave until 10 are left, and no more than 8 are still to
 /// come, so the limit is not reached again. Three times over, each port of each world has to go
 /// through the very same states.
+/// What the second switch drops because it takes a lossless flow for lossy is lost in both worlds, and a
+/// wrong count is no less wrong on rings.
+fn a_loss_where_a_lossless_flow_is_lossy(eal: &Eal) {
+    let lab = both(
+        eal,
+        "
+duration: 200ms
+until_done: true
+profiles:
+  a: {defaults: {pfc: {enable: [3]}}}
+  b:
+    defaults: {pfc: {enable: [3]}, maps: {dscp_to_priority: {24: 1}}}
+    buffer: {total: 3MiB, profiles: {lossy: {shared: {static_th: 20KB}}}}
+defaults: {links: {rate: 1G}}
+nodes:
+  switches: [{name: s1, profile: a}, {name: s2, profile: b}]
+  hosts: [h1, h2, h3]
+links: [{from: h1, to: s2}, {from: h2, to: s1}, {from: h3, to: s2}, {from: s1, to: s2}]
+flows: [{name: f, from: [h2, h3], to: h1, priority: 3, size: 1500, duration: {frames: 400}}]
+checks:
+  - lossless
+  - {name: sent, value: {path: flows.f_h2.tx_frames, expect: 400}}
+  - {name: too many, value: {path: flows.f_h2.tx_frames, expect: 401}}
+",
+    );
+    for (outcome, _) in [&lab.exact, &lab.real] {
+        let verdicts: Vec<_> = outcome.checks.iter().map(|check| check.verdict).collect();
+        let [fail, pass] = [Verdict::Fail, Verdict::Pass];
+        assert_eq!(verdicts, [fail, pass, fail], "{}: {:#?}", outcome.world, outcome.checks);
+        assert!(outcome.lossless_drops > 0 && outcome.verdict.is_fail());
+    }
+}
+
 fn pauses_in_the_same_order(eal: &Eal) {
     let (mut storms, mut flows) = (String::new(), String::new());
     for round in 0..3 {
@@ -220,13 +255,16 @@ record: {{sample_every: 10us}}
         "nodes.control_frame",
         "faults.lose, errors",
         "record.sample_every",
-        "checks",
         "profiles.buffer.profiles.lossless.xoff",
     ] {
         assert!(said.contains(&field), "{field}: {:#?}", lab.run.shortfalls);
     }
-    let names: Vec<_> = lab.real.0.checks.iter().map(|check| check.name.as_str()).collect();
-    assert_eq!(names, ["conservation", "lossless"], "the others are not given a verdict");
+    let checks = lab.real.0.checks.iter().map(|check| (check.name.as_str(), check.verdict));
+    let [pass, not_judged] = [Verdict::Pass, Verdict::NotJudged];
+    assert_eq!(
+        checks.collect::<Vec<_>>(),
+        [("conservation", pass), ("lossless", pass), ("pause_legality", not_judged)]
+    );
     assert!(lab.real.0.is_pass() && lab.real.0.flows[0].rx_frames == 100);
 
     let (plan, _) = parse("big", &format!("{RACK}\ntopology: {{star: {{hosts: 40}}}}\n")).unwrap();

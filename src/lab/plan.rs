@@ -4,7 +4,7 @@ use crate::host::FlowId;
 use crate::sim::{Direction, LinkId, NetworkPlan, NodeId};
 use crate::tester::plan::TestPlan;
 use crate::time::Duration;
-use crate::units::{BitsPerSec, Priority};
+use crate::units::{BitsPerSec, PortId, Priority};
 
 /// A lab file resolved.
 #[derive(Clone, Debug)]
@@ -33,6 +33,17 @@ pub struct LabPlan {
     pub record: Record,
 }
 
+/// A switch that takes frames of a flow for a priority whose group is lossy.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct LossyHop {
+    /// The switch.
+    pub node: NodeId,
+    /// The port by which they come in.
+    pub port: PortId,
+    /// The priority.
+    pub priority: Priority,
+}
+
 /// A flow of a lab, as results name it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LabFlow {
@@ -48,6 +59,8 @@ pub struct LabFlow {
     pub priority: Priority,
     /// Whether its priority is lossless on its whole way.
     pub lossless: bool,
+    /// Where it is lossy although its first switch takes it for lossless, in the order of its way.
+    pub lossy_at: Vec<LossyHop>,
     /// Whether it is one of those that congestion of others is not to harm.
     pub victim: bool,
     /// The lines over which its data goes, in order.

@@ -1,5 +1,6 @@
 //! Labs in the virtual world, against what can be reckoned by hand.
 
+mod lossy_way;
 mod star;
 
 use serde_json::{Value, json};

@@ -1,5 +1,7 @@
 //! What was asked of a run, against what it gave.
 
+use core::cmp::Ordering;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -60,7 +62,10 @@ pub(super) fn outcome(
     let of = |asked: &[check::Check]| of_findings(findings, asked);
     let (verdict, detail) = match &check.kind {
         CheckKind::Conservation => of(&[check::Check::Frames, check::Check::Cells]),
-        CheckKind::LosslessDelivery => of(&[check::Check::Lossless]),
+        CheckKind::LosslessDelivery => {
+            let of_groups = of(&[check::Check::Lossless]);
+            worse(of_groups, lossy_way(results))
+        }
         CheckKind::PauseLegality => of(&[check::Check::PauseLegality, check::Check::PausesTold]),
         CheckKind::PausesEnd => of(&[check::Check::PausesEnd]),
         CheckKind::NoDeadlock => of(&[check::Check::Deadlock]),
@@ -73,6 +78,51 @@ pub(super) fn outcome(
         }
     };
     CheckOutcome::new(check, verdict, detail)
+}
+
+/// The worse of two verdicts; both details where they are the same.
+pub(super) fn worse(one: (Verdict, String), other: (Verdict, String)) -> (Verdict, String) {
+    match one.0.cmp(&other.0) {
+        _ if other.1.is_empty() => one,
+        Ordering::Greater => one,
+        Ordering::Less => other,
+        Ordering::Equal => (one.0, format!("{}; {}", one.1, other.1)),
+    }
+}
+
+/// Losses of flows that are lossless at their first switch and lossy at a later one. No detail where
+/// there are no such flows.
+pub(super) fn lossy_way(results: &Value) -> (Verdict, String) {
+    let way = &results["lossy_way"];
+    let number = |name: &str| way[name].as_u64().unwrap_or(0);
+    let (lost, unknown) = (number("lost_frames"), number("unknown_frames"));
+    let names = |key: &str| {
+        let all = way[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+        all.take(4).collect::<Vec<_>>().join(", ")
+    };
+    let switches = names("switches");
+    match (way.is_null(), lost, unknown) {
+        (true, ..) => (Verdict::Pass, String::new()),
+        (_, 0, 0) => {
+            (Verdict::Pass, format!("nothing was lost of flows that are lossy at {switches}"))
+        }
+        (_, 0, n) => {
+            let n = crate::report::count(n);
+            let what = format!(
+                "{n} frames that are lossless at their first switch were dropped at {switches}, where \
+                 they are lossy, or lost on links: the counters do not tell"
+            );
+            (Verdict::NotJudged, what)
+        }
+        (_, n, _) => {
+            let (n, flows) = (crate::report::count(n), names("flows"));
+            let what = format!(
+                "{n} frames of {flows} were dropped at {switches}, where they are lossy; their first \
+                 switch takes them for lossless"
+            );
+            (Verdict::Fail, what)
+        }
+    }
 }
 
 /// The verdict of several checkers together, and the details of those that decided it.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::figures::figures;
 use super::flows::flows;
+use super::lossy_way::lossy_way;
 use super::nodes::{self, Far};
 use super::tester::tester;
 use super::*;
@@ -92,6 +93,15 @@ pub(in crate::lab) fn gather(
         priority: drop.priority.map(|p| p.get()),
         reason: drop.reason.name(),
     });
+    let line_losses = LineLosses {
+        damaged: counts.damaged,
+        lost: counts.lost,
+        link_down: counts.link_down,
+        secy: counts.secy,
+    };
+    let lossy_way = lossy_way(plan, &flows, &nodes, &line_losses);
+    let of_groups: u64 =
+        (0..plan.network.nodes.len() as u32).map(|n| recorder.lossless_lost(NodeId(n))).sum();
     let drops = counts.drops.iter().map(|(reason, n)| (reason.name().into(), n));
     Outcome {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -114,16 +124,10 @@ pub(in crate::lab) fn gather(
         marks: counts.marks,
         first_mark_ns: counts.first_mark.map(Nanos::at),
         drops: drops.collect::<BTreeMap<_, _>>(),
-        lossless_drops: (0..plan.network.nodes.len() as u32)
-            .map(|n| recorder.lossless_lost(NodeId(n)))
-            .sum(),
+        lossless_drops: of_groups + lossy_way.as_ref().map_or(0, |way| way.lost_frames),
+        lossy_way,
         first_drop,
-        line_losses: LineLosses {
-            damaged: counts.damaged,
-            lost: counts.lost,
-            link_down: counts.link_down,
-            secy: counts.secy,
-        },
+        line_losses,
         storms: StormOutcome { detected: counts.storms_detected, restored: counts.storms_restored },
         faults: faults(plan, ended.at),
         deadlocks: Vec::new(),

@@ -8,6 +8,7 @@ mod agents;
 mod figures;
 mod flows;
 mod gather;
+mod lossy_way;
 mod nodes;
 mod tester;
 mod transport;
@@ -29,6 +30,7 @@ pub use figures::{CompletionOutcome, Figures, HopOutcome, Signals};
 #[cfg(feature = "dpdk")]
 pub(super) use gather::Counted;
 pub(super) use gather::{Ended, Window, flow_counts, gather};
+pub use lossy_way::LossyWay;
 pub use nodes::{
     GroupOutcome, HostOutcome, HostPort, HostPriority, NodeOutcome, SwitchOutcome, SwitchPort,
 };
@@ -88,8 +90,12 @@ pub struct Outcome {
     pub first_mark_ns: Option<Nanos>,
     /// The reasons for which switches dropped frames, those that happened.
     pub drops: BTreeMap<String, u64>,
-    /// Frames of lossless groups that switches lost to congestion.
+    /// Frames of lossless groups that switches lost to congestion, and those of [`Self::lossy_way`].
     pub lossless_drops: u64,
+    /// What was lost of flows that are lossless at their first switch and lossy at a later one, if there
+    /// are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lossy_way: Option<LossyWay>,
     /// The first frame that a switch dropped.
     pub first_drop: Option<DropOutcome>,
     /// Frames lost on links.

@@ -59,6 +59,7 @@ pub(super) fn collect(fit: Fit, mut ends: Vec<CrewEnd>, ran: Ran) -> RealRun {
     RealRun {
         plan: fit.plan,
         shortfalls,
+        judged: fit.judged,
         slow_down: ran.slow_down,
         threads: ran.threads,
         nodes,
@@ -71,7 +72,7 @@ pub(super) fn collect(fit: Fit, mut ends: Vec<CrewEnd>, ran: Ran) -> RealRun {
         quiet,
         wall: ran.wall,
         stalled,
-        uncertainty: fit.rings.span + fit.rings.step.saturating_mul(2),
+        uncertainty: fit.rings.uncertainty(),
         frames: ran.frames,
         polls: ran.polls,
         firsts: noted.firsts,

@@ -2,9 +2,10 @@
 //! need is added and named.
 
 use super::RealError;
+use super::judged::Judged;
 use super::load::Load;
 use super::rings::{Rings, sends};
-use super::shortfall::{self, Shortfall, is_judged};
+use super::shortfall::{self, Shortfall};
 use crate::buffer::{GroupKind, GroupPlan};
 use crate::dpdk::RING_PAIRS_MAX;
 use crate::frame::BURST;
@@ -37,6 +38,7 @@ pub(super) struct Fit {
     pub(super) rings: Rings,
     pub(super) load: Load,
     pub(super) shortfalls: Vec<Shortfall>,
+    pub(super) judged: Judged,
     /// Frames that there may be at one time.
     pub(super) frames: u32,
     /// The longest frame, tags included.
@@ -62,6 +64,7 @@ impl Fit {
                 "some pauses are so short that they may run out before they are renewed",
             ));
         }
+        let judged = Judged::new(plan, &rings);
         let mut plan = plan.clone();
         strip(&mut plan);
         shape(&mut plan.network, &rings);
@@ -81,7 +84,7 @@ impl Fit {
             ));
         }
         let frames = frames.min(most) as u32;
-        Ok(Self { plan, rings, load, shortfalls, frames, max_frame })
+        Ok(Self { plan, rings, load, shortfalls, judged, frames, max_frame })
     }
 
     /// Says that the lab runs in slow motion.
@@ -128,7 +131,6 @@ fn strip(plan: &mut LabPlan) {
     network.faults.retain(|fault| can(&fault.kind));
     (network.shuffle, network.sample_every) = (None, None);
     plan.record.pcapng.clear();
-    plan.checks.retain(|check| is_judged(&check.kind));
 }
 
 /// Lets ports catch up after gaps between polls, as far as gaps go.

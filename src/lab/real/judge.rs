@@ -19,21 +19,30 @@ impl RealRun {
     /// Holds the results against what was asked, as far as it can be judged here.
     pub(super) fn judge(&self, outcome: &mut Outcome) {
         let results = serde_json::to_value(&*outcome).unwrap_or(Value::Null);
-        let checks = self.plan.checks.iter().map(|check| {
+        let checks = self.plan.checks.iter().enumerate().map(|(n, check)| {
+            if let Some(why) = self.judged.why_not(n) {
+                return CheckOutcome::not_judged(check, why);
+            }
             let (good, detail) = match check.kind {
                 CheckKind::Conservation => self.conservation(),
-                CheckKind::LosslessDelivery => lossless(outcome),
+                CheckKind::LosslessDelivery => {
+                    let of_groups = lossless(outcome);
+                    let (verdict, detail) =
+                        verdict::worse(of_groups, verdict::lossy_way(&results));
+                    return CheckOutcome::new(check, verdict, detail);
+                }
                 CheckKind::PausesEnd => self.pauses_end(),
                 CheckKind::EcnBeforePfc => self.ecn_before_pfc(),
                 CheckKind::NoDeadlock if self.quiet => {
                     (true, "nothing was held and nothing waited in the end".to_owned())
                 }
-                CheckKind::Fairness { .. } | CheckKind::Value { .. } => {
-                    return verdict::outcome(check, &self.plan, &[], &results);
-                }
-                CheckKind::PauseLegality | CheckKind::WorkConserving => {
-                    let why = "the lines of rings are not watched, and take no time";
-                    return CheckOutcome::not_judged(check, why);
+                CheckKind::Value { .. }
+                | CheckKind::Fairness { .. }
+                | CheckKind::PauseLegality
+                | CheckKind::WorkConserving => {
+                    let found = verdict::outcome(check, &self.plan, &[], &results);
+                    let why = self.judged.too_close(check, &results).filter(|_| found.verdict.is_fail());
+                    return why.map_or(found, |why| CheckOutcome::not_judged(check, why));
                 }
                 CheckKind::NoDeadlock => {
                     let why = "frames were still queued at the end, and nothing says what they waited for";
@@ -136,11 +145,12 @@ impl RealRun {
     }
 }
 
-fn lossless(outcome: &Outcome) -> (bool, String) {
-    let lost = outcome.lossless_drops;
+fn lossless(outcome: &Outcome) -> (Verdict, String) {
+    let elsewhere = outcome.lossy_way.as_ref().map_or(0, |way| way.lost_frames);
+    let lost = outcome.lossless_drops - elsewhere;
     let detail = match lost {
         0 => "no frame of a lossless priority was dropped".to_owned(),
         n => format!("{} frames of lossless priorities were dropped", count(n)),
     };
-    (lost == 0, detail)
+    (Verdict::of(lost == 0), detail)
 }

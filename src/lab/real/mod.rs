@@ -21,6 +21,7 @@ mod crew;
 mod drive;
 mod fit;
 mod judge;
+mod judged;
 mod load;
 mod log;
 mod node;
@@ -55,6 +56,7 @@ use collect::{Firsts, Ran, collect};
 use crew::Shared;
 use drive::{PATIENCE, drive};
 use fit::Fit;
+use judged::Judged;
 
 /// How a lab is to be run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -133,6 +135,8 @@ pub struct RealRun {
     pub plan: LabPlan,
     /// What fell short.
     pub shortfalls: Vec<Shortfall>,
+    /// What can be judged.
+    judged: Judged,
     /// By how much time was slowed down.
     pub slow_down: u64,
     /// How many threads polled.

@@ -64,6 +64,11 @@ impl Rings {
         self.span > bounded_by_pauses(network)
     }
 
+    /// How far the clocks of two nodes may be apart, with what lies between two polls of both.
+    pub(super) fn uncertainty(&self) -> Duration {
+        self.span + self.step.saturating_mul(2)
+    }
+
     /// What a shaper may catch up with after the longest gap.
     pub(super) fn shaper_burst(&self, rate: BitsPerSec) -> Bytes {
         rate.bytes_in(self.step)

@@ -1,7 +1,6 @@
 //! What of a lab rings in one process cannot have, said plainly.
 
 use core::fmt;
-use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer};
 
@@ -57,7 +56,6 @@ pub(super) fn of_plan(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
     found.extend(of_macsec(plan));
     found.extend(of_faults(plan, rings));
     found.extend(of_records(plan));
-    found.extend(of_checks(plan));
     found
 }
 
@@ -259,45 +257,6 @@ fn of_records(plan: &LabPlan) -> Vec<Shortfall> {
         found.push(Shortfall::new("record.sample_every", instead));
     }
     found
-}
-
-fn of_checks(plan: &LabPlan) -> Vec<Shortfall> {
-    let unseen: BTreeSet<_> =
-        plan.checks.iter().filter(|check| !is_judged(&check.kind)).map(|c| &c.name).collect();
-    let unseen = names(unseen.into_iter().map(String::as_str));
-    let say = |names| {
-        let instead = format!(
-            "nobody watches the lines of rings, and they take no time: there is no verdict on {names}"
-        );
-        Shortfall::new("checks", instead)
-    };
-    unseen.map(say).into_iter().collect()
-}
-
-/// Whether a check can be judged by what nodes count.
-pub(super) fn is_judged(check: &CheckKind) -> bool {
-    match check {
-        CheckKind::Conservation
-        | CheckKind::LosslessDelivery
-        | CheckKind::PausesEnd
-        | CheckKind::NoDeadlock
-        | CheckKind::EcnBeforePfc
-        | CheckKind::Fairness { .. } => true,
-        CheckKind::PauseLegality | CheckKind::WorkConserving => false,
-        CheckKind::Value { path, .. } => {
-            let unknown = [
-                "deadlocks",
-                "line_losses",
-                "trace_hash",
-                "engine",
-                "latency_ns",
-                "measured",
-                "round_trip",
-                "path_delay",
-            ];
-            !path.split('.').any(|name| unknown.contains(&name))
-        }
-    }
 }
 
 /// The first few names, and how many more there are.

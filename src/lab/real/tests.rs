@@ -245,6 +245,57 @@ fn headroom_stays_what_rings_need_whatever_ports_would_find() {
         // It measures all the same, to show it.
         assert!(agents.auto.is_none() && agents.measure.as_ref().unwrap().initiate.is_some());
     }
-    // What lines have in the virtual world alone is not judged here.
-    assert!(fit.plan.checks.iter().all(|check| !check.name.contains("round trip")));
+    // What depends on a cable is not judged, each with its reason; what frames do is.
+    for (n, check) in fit.plan.checks.iter().enumerate() {
+        let why = fit.judged.why_not(n);
+        let frames = ["conservation", "lossless"].contains(&check.name.as_str());
+        assert_eq!(why.is_none(), frames, "{}: {why:?}", check.name);
+    }
+}
+
+/// A lab with lines of 1 us, and the reason why rings cannot judge a check of a value in it.
+fn why_not(value: &str) -> Option<String> {
+    let checks = format!("checks: [{{value: {{{value}}}}}]\n");
+    let rest = "duration: 1ms\ntopology: {star: {hosts: 2}}\ndefaults: {links: {delay: 1us}}\n\
+                profiles: {s: {defaults: {pfc: {enable: [3]}}}}\n\
+                flows: [{name: f, from: h1, to: h2, priority: 3, duration: {frames: 9}}]\n";
+    fit(&format!("{rest}{checks}")).judged.why_not(0).map(str::to_owned)
+}
+
+#[test]
+fn values_that_depend_on_a_cable_are_not_judged() {
+    for value in [
+        "path: nodes.s1.ports.to_h1.agents.round_trip.min_ns, at_least: 1",
+        "path: nodes.s1.ports.to_h1.measured.given_bytes, at_least: 1",
+        "path: nodes.s1.ports.to_h1.agents.headroom.needs.bytes, expect: 5",
+        "path: nodes.s1.ports.to_h1.priorities.3.headroom_peak_bytes, at_most: 9",
+        "path: nodes.s1.ports.to_h1.priorities.3.buffer_peak_bytes, at_most: 9",
+        "path: flows.f.latency_ns.max, at_most: 9000",
+        "path: pauses.first_ns, expect: 1234.5",
+        "path: flows.f.fct_ns, expect: 1000, tolerance: 10%",
+        "path: lossless_drops, expect: 1",
+        "path: nodes.s1.drops.headroom_full, at_least: 1",
+        "path: trace_hash, at_least: 0",
+        "path: deadlocks, expect: 0",
+    ] {
+        assert!(why_not(value).is_some(), "{value}");
+    }
+}
+
+#[test]
+fn counts_of_frames_and_bounds_of_times_are_judged() {
+    for value in [
+        "path: flows.f.rx_frames, expect: 9",
+        "path: flows.f.loss_frames, expect: 0",
+        "path: flows.f.payload_bps, at_least: 1",
+        "path: lossless_drops, expect: 0",
+        "path: pauses.received_xoffs, at_least: 1",
+        "path: nodes.s1.ports.to_h1.priorities.0.buffer_peak_bytes, at_most: 9",
+        "path: nodes.s1.ports.to_h1.tx_frames, expect: 9",
+        "path: flows.f.fct_ns, at_most: 900000",
+        "path: flows.f.fct_ns, expect: 500000, tolerance: 50%",
+        "path: marks, expect: 0",
+    ] {
+        assert_eq!(why_not(value), None, "{value}");
+    }
 }

@@ -29,6 +29,7 @@ pub(super) fn incast(senders: u8, frames: u64) -> LabPlan {
         to: NodeId(u32::from(senders) + 1),
         priority: LOSSLESS,
         lossless: true,
+        lossy_at: Vec::new(),
         victim: false,
         way: Vec::new(),
         frame_len: 1048,

@@ -4,11 +4,13 @@ use super::carrier::Carrier;
 use super::{Around, KindOf, Marked};
 use crate::buffer::GroupKind;
 use crate::config::Cx;
+use crate::lab::plan::LossyHop;
 use crate::lab::resolve::graph;
 use crate::lab::resolve::routes::Hop;
 use crate::pfc::FlowControl;
+use crate::sim::NodeId;
 use crate::switch::{ClassifyPlan, Trust};
-use crate::units::{Dscp, Priority};
+use crate::units::{Dscp, PortId, Priority};
 
 /// What a switch takes a frame of a flow for: by its DSCP, or without a tag by the port's default.
 fn taken_for(classify: &ClassifyPlan, carrier: &Carrier, dscp: Dscp) -> Priority {
@@ -98,4 +100,42 @@ pub(super) fn is_lossless(
         };
         heard && matches!(kind, GroupKind::Lossless { .. })
     })
+}
+
+/// The switches behind the first one that take a flow for lossy although the first one, which pauses its
+/// sender, takes it for lossless. They are warned of.
+pub(super) fn lossy_at(
+    cx: &mut Cx,
+    at: &graph::Source<'_>,
+    marked: Marked,
+    way: &[Hop],
+    carrier: &Carrier,
+    around: &Around<'_, '_>,
+) -> Vec<LossyHop> {
+    let hops = way.iter().filter_map(|hop| {
+        let switch = around.switch(hop)?;
+        let classify = &switch.ports[hop.input].classify;
+        let priority = taken_for(classify, carrier, marked.dscp);
+        let group = classify.group[priority.index()];
+        let kind = switch.buffer.groups[hop.input][group.index()].kind;
+        let port = PortId::new(hop.input as u16)?;
+        let hop = LossyHop { node: NodeId(hop.node as u32), port, priority };
+        Some((switch, hop, matches!(kind, GroupKind::Lossless { .. })))
+    });
+    let hops: Vec<_> = hops.collect();
+    let Some((first, LossyHop { priority, .. }, true)) = hops.first() else { return Vec::new() };
+    let lossy = hops.iter().filter(|(.., lossless)| !lossless);
+    for (switch, hop, _) in lossy.clone() {
+        let by = match carrier {
+            Carrier::Ethernet => "`default_priority`".to_owned(),
+            _ => format!("DSCP {}", marked.dscp),
+        };
+        let what = format!(
+            "frames of this flow are lossless at `{}` (priority {priority}) and lossy at `{}`, which \
+             takes them for priority {} by {by}; frames that it drops count as lost lossless frames",
+            first.name, switch.name, hop.priority
+        );
+        cx.warn(&at.own, what);
+    }
+    lossy.map(|(_, hop, _)| *hop).collect()
 }

@@ -24,7 +24,7 @@ use crate::units::{Dscp, Priority};
 use crate::wire::ip::Ecn;
 use carrier::Carrier;
 use ends::ends;
-use marking::{is_lossless, marking, obeys};
+use marking::{is_lossless, lossy_at, marking, obeys};
 
 /// A packet of 1500 octets, with Ethernet header and FCS.
 const SIZE_DEFAULT: u64 = 1_518;
@@ -294,6 +294,7 @@ fn add(
     let times = times(nodes[source].clock, one.start, kind.bound);
     let station = station(nodes, source)?;
     let obeys = obeys(&station.flow_control, marked.priority);
+    let lossy_at = lossy_at(cx, at, marked, &way, &kind.carrier, around);
     let payload_len = if kind.carrier.is_answered() {
         let plan = answered::plan(cx, at, kind, one, marked, times, station)?;
         let payload = plan.payload();
@@ -314,6 +315,7 @@ fn add(
         to: NodeId(target as u32),
         priority: marked.priority,
         lossless: obeys && is_lossless(marked, &way, &kind.carrier, around),
+        lossy_at,
         victim: kind.victim,
         way: lines(around.graph, source, &way),
         frame_len: kind.size,

@@ -1,0 +1,208 @@
+//! The checks of a lab that a run on rings cannot judge, each with its reason.
+//!
+//! A check rests on what its kind or the path of its value names. Rings have no lines, so nothing that
+//! follows from the length of a cable, from a PHY or from a response delay can be judged here; headroom is
+//! enlarged by what rings hold; times are as good as the clocks of the threads. Everything else is a count
+//! of frames, which rings carry as links do.
+
+use serde_json::Value;
+
+use super::rings::Rings;
+use crate::buffer::GroupKind;
+use crate::lab::path::find;
+use crate::lab::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
+use crate::schedule::Line;
+use crate::sim::{DirectionPlan, ErrorPlan, FaultKind, LinkPlan, NodeKind};
+use crate::time::Duration;
+use crate::units::Priority;
+
+/// Names in paths of what only the virtual world's engine and its checkers know.
+const ENGINE: [&str; 4] = ["trace_hash", "engine", "deadlocks", "line_losses"];
+
+/// Names of times that frames take on lines, and of what is calculated from them.
+const LINES: [&str; 8] = [
+    "latency_ns",
+    "round_trip",
+    "path_delay",
+    "turnaround",
+    "measured",
+    "headroom",
+    "steps",
+    "frames_from_first_pause_to_first_drop",
+];
+
+/// Names of losses that a headroom too small would cause.
+const OVERRUNS: [&str; 8] = [
+    "lossless_drops",
+    "lossless_lost_frames",
+    "headroom_full",
+    "first_drop",
+    "first_drop_ns",
+    "frames_to_first_drop",
+    "dropped_frames",
+    "drops",
+];
+
+/// Names of losses that a line or a planned fault would cause.
+const LOSSES: [&str; 4] = ["loss_frames", "lost_frames", "loss_percent", "faults"];
+
+/// The checks of a lab, before what rings do not have was taken out of it.
+#[derive(Clone, Debug)]
+pub(super) struct Judged {
+    /// By check: the reason why rings cannot judge it.
+    unjudged: Vec<Option<String>>,
+    /// How far a time may be from the same time in the virtual world: by the clocks, and by what all lines
+    /// of the lab together take with one frame each.
+    slack: Duration,
+}
+
+impl Judged {
+    /// Of a lab as its file has it.
+    pub(super) fn new(plan: &LabPlan, rings: &Rings) -> Self {
+        let longest = |d: &DirectionPlan| d.delay + d.response;
+        let one = |link: &LinkPlan| {
+            let frame = Line::new(link.rate, link.line).time_for(rings.longest);
+            longest(&link.ab).max(longest(&link.ba)) + frame
+        };
+        let slack = plan.network.links.iter().map(one).fold(rings.uncertainty(), |sum, d| sum + d);
+        let unjudged = plan.checks.iter().map(|check| unjudged(check, plan, slack)).collect();
+        Self { unjudged, slack }
+    }
+
+    /// The reason why the check with this number cannot be judged.
+    pub(super) fn why_not(&self, check: usize) -> Option<&str> {
+        self.unjudged.get(check)?.as_deref()
+    }
+
+    /// The reason why a time that missed what is expected proves nothing: it did so by less than times are
+    /// good to.
+    pub(super) fn too_close(&self, check: &Check, results: &Value) -> Option<String> {
+        let CheckKind::Value { path, expect } = &check.kind else { return None };
+        let found = find(results, path).ok()?.as_f64().filter(|_| is_time(path))?;
+        let missed = missed_by(expect, found);
+        (missed <= nanos(self.slack)).then(|| {
+            let slack = self.slack;
+            format!("{path} is {found}, {missed} ns off, and times are good to about {slack} here")
+        })
+    }
+}
+
+/// The reason why rings cannot judge a check. None where they can.
+fn unjudged(check: &Check, plan: &LabPlan, slack: Duration) -> Option<String> {
+    match &check.kind {
+        CheckKind::Conservation
+        | CheckKind::LosslessDelivery
+        | CheckKind::PausesEnd
+        | CheckKind::NoDeadlock
+        | CheckKind::EcnBeforePfc
+        | CheckKind::Fairness { .. } => None,
+        CheckKind::PauseLegality | CheckKind::WorkConserving => {
+            Some("the lines of rings are not watched, and take no time".into())
+        }
+        CheckKind::Value { path, expect } => value(path, expect, plan, slack),
+    }
+}
+
+fn value(path: &str, expect: &Expectation, plan: &LabPlan, slack: Duration) -> Option<String> {
+    let names = || path.split('.');
+    let has = |list: &[&str]| names().find(|name| list.contains(name)).map(str::to_owned);
+    if let Some(name) = has(&ENGINE) {
+        return Some(format!("{name} is known in the virtual world alone"));
+    }
+    if let Some(name) = has(&LINES) {
+        return Some(format!("{name} depends on a cable, and rings have none"));
+    }
+    let last = names().next_back().unwrap_or(path);
+    if last == "headroom_peak_bytes" || (last == "buffer_peak_bytes" && is_lossless(path, plan)) {
+        let why = "depends on what a cable brings after XOFF, and rings have none";
+        return Some(format!("{last} {why}"));
+    }
+    if let Some(name) = has(&OVERRUNS).filter(|_| wants_some(expect) && any_lossless(plan)) {
+        let why = "depends on the headroom, which is enlarged here by what rings hold";
+        return Some(format!("{name} {why}"));
+    }
+    if let Some(name) = has(&LOSSES).filter(|_| wants_some(expect) && lines_lose(plan)) {
+        return Some(format!(
+            "{name} depends on losses that lines were to have, and rings lose nothing"
+        ));
+    }
+    let exact = is_time(path) && allowed(expect).is_some_and(|by| by < nanos(slack));
+    exact.then(|| format!("times are good to about {slack} here, and more is expected of {last}"))
+}
+
+/// Returns true if a path leads to a time.
+fn is_time(path: &str) -> bool {
+    path.ends_with("_ns")
+}
+
+/// The deviation from an expected value that is allowed; nothing where only bounds are given.
+fn allowed(expect: &Expectation) -> Option<f64> {
+    let value = expect.value?;
+    Some(match expect.tolerance {
+        Tolerance::Exact => 0.0,
+        Tolerance::Relative(part) => (value * part).abs(),
+        Tolerance::Absolute(by) => by,
+    })
+}
+
+/// By how much a number misses what is expected of it.
+fn missed_by(expect: &Expectation, found: f64) -> f64 {
+    let about = expect.value.map(|value| (found - value).abs() - allowed(expect).unwrap_or(0.0));
+    let least = expect.at_least.map(|least| least - found);
+    let most = expect.at_most.map(|most| found - most);
+    [about, least, most].into_iter().flatten().fold(0.0, f64::max)
+}
+
+/// Returns true if a count of 0 would not be as expected.
+fn wants_some(expect: &Expectation) -> bool {
+    missed_by(expect, 0.0) > 0.0
+}
+
+fn nanos(span: Duration) -> f64 {
+    span.as_picos() as f64 / 1e3
+}
+
+/// The ingress groups of all switches with their priorities, and whether each is lossless.
+fn groups(plan: &LabPlan) -> impl Iterator<Item = (Priority, bool)> {
+    let switches = plan.network.nodes.iter().filter_map(|node| match &node.kind {
+        NodeKind::Switch(switch) => Some(switch),
+        NodeKind::Host(_) => None,
+    });
+    switches.flat_map(|switch| {
+        let ports = core::iter::zip(&switch.ports, &switch.buffer.groups);
+        ports.flat_map(|(port, groups)| {
+            Priority::ALL.into_iter().map(|p| {
+                let group = &groups[port.classify.group[p.index()].index()];
+                (p, matches!(group.kind, GroupKind::Lossless { .. }))
+            })
+        })
+    })
+}
+
+fn any_lossless(plan: &LabPlan) -> bool {
+    groups(plan).any(|(_, lossless)| lossless)
+}
+
+/// Returns true if the priority that a path names is lossless somewhere; or any, if it names none.
+fn is_lossless(path: &str, plan: &LabPlan) -> bool {
+    let mut names = path.split('.').skip_while(|name| *name != "priorities").skip(1);
+    let named = names.next().and_then(|name| name.parse().ok()).and_then(Priority::new);
+    groups(plan).any(|(p, lossless)| lossless && named.is_none_or(|named| named == p))
+}
+
+/// Returns true if a line or a planned fault of the lab loses or adds frames.
+fn lines_lose(plan: &LabPlan) -> bool {
+    let network = &plan.network;
+    let errors = |d: &DirectionPlan| d.errors != ErrorPlan::default();
+    let loses = |kind: &FaultKind| {
+        matches!(
+            kind,
+            FaultKind::Lose { .. }
+                | FaultKind::Errors { .. }
+                | FaultKind::Forge { .. }
+                | FaultKind::Replay { .. }
+        )
+    };
+    network.links.iter().any(|link| errors(&link.ab) || errors(&link.ba))
+        || network.faults.iter().any(|fault| loses(&fault.kind))
+}
