@@ -9,8 +9,10 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use sluice::dpdk::{Eal, EalOptions, Memory};
 use sluice::host::{FlowId, Rate};
 use sluice::tester::plan::Place;
+use sluice::tester::self_test::SelfTest;
 use sluice::tester::session::{Bench, SessionError};
 use sluice::units::BitsPerSec;
+use sluice::verdict::Verdict;
 
 use tester::{
     all, loopback, of_frames, pfc, port, priority, received, ring, udp, wait, wait_stopped,
@@ -175,8 +177,11 @@ fn a_test_that_cannot_be_opened_leaves_the_one_that_runs_alone() {
 fn the_self_test_says_what_cannot_be_resolved() {
     let bench = bench();
     let span = std::time::Duration::from_millis(300);
-    let found = sluice::tester::self_test::self_test(bench.eal(), None, span).unwrap();
-    assert!(found.is_good(), "{found:#?}");
+    let test = || sluice::tester::self_test::self_test(bench.eal(), None, span).unwrap();
+    // A busy machine may take the receiver's time in one run; not in each of ten.
+    let inconclusive = |found: &SelfTest| found.verdict() == Verdict::Inconclusive;
+    let found = (0..9).map(|_| test()).find(|found| !inconclusive(found)).unwrap_or_else(test);
+    assert_eq!(found.verdict(), Verdict::Pass, "{found:#?}");
     assert!(found.floor_ns > 0.0 && found.floor_ns >= found.latency.p50_ns, "{found:#?}");
     assert_eq!(found.resolved(found.floor_ns / 2.0), None);
     assert_eq!(found.resolved(found.floor_ns * 2.0), Some(found.floor_ns * 2.0));

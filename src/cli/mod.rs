@@ -121,6 +121,24 @@ pub fn bad_input(error: impl Into<anyhow::Error>) -> anyhow::Error {
     BadInput(error.into()).into()
 }
 
+/// A run that gave no result, for a reason that says nothing about what was tested.
+#[derive(Debug)]
+struct NoResult(anyhow::Error);
+
+impl fmt::Display for NoResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {:#}", Verdict::Inconclusive, self.0)
+    }
+}
+
+impl std::error::Error for NoResult {}
+
+/// Makes an error one of a run without a result, such as one that a busy machine stopped: its exit
+/// status is that of [`Verdict::Inconclusive`].
+pub fn inconclusive(error: impl Into<anyhow::Error>) -> anyhow::Error {
+    NoResult(error.into()).into()
+}
+
 /// The status of a verdict that is either PASS or FAIL.
 #[must_use]
 pub fn verdict(good: bool) -> ExitCode {
@@ -195,8 +213,19 @@ pub fn main() -> ExitCode {
     };
     result.unwrap_or_else(|error| {
         say!("sluice: {error:#}");
-        ExitCode::from(if error.is::<BadInput>() { BAD_INPUT } else { BROKEN })
+        ExitCode::from(status(&error))
     })
+}
+
+/// The exit status of an error.
+fn status(error: &anyhow::Error) -> u8 {
+    if error.is::<BadInput>() {
+        BAD_INPUT
+    } else if error.is::<NoResult>() {
+        Verdict::Inconclusive.exit_status()
+    } else {
+        BROKEN
+    }
 }
 
 #[cfg(test)]
@@ -215,5 +244,13 @@ mod tests {
         assert!(error.is::<BadInput>());
         assert_eq!(format!("{error:#}"), "in tor.yaml: no such port");
         assert!(!anyhow::anyhow!("no memory").is::<BadInput>());
+        assert_eq!([status(&error), status(&anyhow::anyhow!("no memory"))], [BAD_INPUT, BROKEN]);
+    }
+
+    #[test]
+    fn a_run_without_a_result_is_inconclusive() {
+        let error = inconclusive(anyhow::anyhow!("the machine was busy for 9 ms")).context("x");
+        assert_eq!(status(&error), 4);
+        assert_eq!(format!("{error:#}"), "x: INCONCLUSIVE: the machine was busy for 9 ms");
     }
 }

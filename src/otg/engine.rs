@@ -27,6 +27,8 @@ pub enum RefusalKind {
     Validation,
     /// This machine's (HTTP 500, gRPC INTERNAL).
     Internal,
+    /// The machine is too busy to answer. Trying again may help.
+    Starved,
 }
 
 /// The frames of a capture, as a file.

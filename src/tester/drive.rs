@@ -4,9 +4,9 @@
 //! then. One in which no flow ends goes on until its duration is over or somebody ends it.
 
 use super::history::History;
+use super::judge::{Course, Finding, judge};
 use super::plan::{FlowKind, FlowPlan, TestPlan};
 use super::report::{Flow, Report};
-use super::verdict::{Finding, judge};
 use crate::time::{Duration, Instant};
 
 /// Whoever runs a test: real ports, or a virtual world.
@@ -40,6 +40,12 @@ pub trait Runner {
 
     /// How much time passes from one look to the next.
     fn step(&self) -> Duration;
+
+    /// The sentence for an error that says nothing about the test itself, such as a machine that is
+    /// too busy; nothing for any other.
+    fn disturbance(_: &Self::Error) -> Option<String> {
+        None
+    }
 }
 
 /// When a test ends.
@@ -52,15 +58,36 @@ pub struct Limits {
 }
 
 /// Why a test ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Why {
     /// Every flow that ends by itself has.
     Done,
     /// Its duration was over.
     Over,
-    /// Somebody asked for it.
+    /// A signal ended a test that has no other end.
     Asked,
+    /// A signal ended it before its own end.
+    Interrupted,
+    /// The flows that had not ended could not send: the link of each was down for [`DOWN_MAX`].
+    Down,
+    /// The runner could not go on, for no reason that is the test's.
+    Disturbed(String),
 }
+
+impl Why {
+    /// The reason for which a test without failures is inconclusive, if there is one.
+    #[must_use]
+    pub fn disturbance(&self) -> Option<String> {
+        match self {
+            Self::Done | Self::Over | Self::Asked | Self::Down => None,
+            Self::Interrupted => Some("interrupted by a signal before its end".into()),
+            Self::Disturbed(why) => Some(why.clone()),
+        }
+    }
+}
+
+/// For how long flows wait for a link that is down. A choice: longer than a link takes to come up.
+const DOWN_MAX: Duration = Duration::from_secs(5);
 
 /// A test that has ended.
 #[derive(Clone, Debug)]
@@ -88,34 +115,69 @@ pub fn drive<R: Runner>(
 ) -> Result<Ran, R::Error> {
     let mut history = History::default();
     runner.start()?;
-    let why = loop {
-        runner.advance(runner.step())?;
-        let report = runner.report(false)?;
+    let (why, before) = send(plan, runner, limits, &mut history, &mut look)?;
+    let (why, report) = match drain(runner, limits) {
+        Ok(report) => (why, report),
+        // The results so far are all there are.
+        Err(error) => (Why::Disturbed(R::disturbance(&error).ok_or(error)?), before.clone()),
+    };
+    history.finish(&report);
+    let findings = judge(&Course { plan, before: &before, report: &report, why: &why });
+    Ok(Ran { why, report, history, findings })
+}
+
+/// Lets the flows send until the test ends. Gives the reason and the last report.
+fn send<R: Runner>(
+    plan: &TestPlan,
+    runner: &mut R,
+    limits: Limits,
+    history: &mut History,
+    look: &mut impl FnMut(&Report, Option<f64>) -> bool,
+) -> Result<(Why, Report), R::Error> {
+    let mut last = None;
+    let mut down = Duration::ZERO;
+    loop {
+        let seen = runner.advance(runner.step()).and_then(|()| runner.report(false));
+        let report = match (seen, last.take()) {
+            (Ok(report), _) => report,
+            (Err(error), None) => return Err(error),
+            (Err(error), Some(last)) => {
+                return Ok((Why::Disturbed(R::disturbance(&error).ok_or(error)?), last));
+            }
+        };
         history.push(&report);
         let over = limits.duration.is_some_and(|d| elapsed(&report) >= d.as_secs_f64());
-        if !look(&report, progress(plan, &report, limits.duration)) {
-            break Why::Asked;
+        let goes_on = look(&report, progress(plan, &report, limits.duration));
+        down = if are_down(plan, &report) { down + runner.step() } else { Duration::ZERO };
+        if !goes_on {
+            let has_an_end = limits.duration.is_some() || plan.flows.iter().any(ends);
+            return Ok((if has_an_end { Why::Interrupted } else { Why::Asked }, report));
         }
         if over {
-            break Why::Over;
+            return Ok((Why::Over, report));
         }
         if are_done(plan, &report) {
-            break Why::Done;
+            return Ok((Why::Done, report));
         }
-    };
+        if down >= DOWN_MAX {
+            return Ok((Why::Down, report));
+        }
+        last = Some(report);
+    }
+}
+
+/// Stops the flows and waits for the frames in flight.
+fn drain<R: Runner>(runner: &mut R, limits: Limits) -> Result<Report, R::Error> {
     runner.stop()?;
     let mut waited = Duration::ZERO;
-    let report = loop {
+    loop {
         let report = runner.report(true)?;
         if waited >= limits.drain || report.flows.iter().all(is_stopped) {
-            break report;
+            return Ok(report);
         }
         runner.advance(runner.step())?;
         waited += runner.step();
-    };
-    history.finish(&report);
-    let findings = judge(plan, &report);
-    Ok(Ran { why, report, history, findings })
+    }
 }
 
 fn elapsed(report: &Report) -> f64 {
@@ -145,6 +207,16 @@ fn are_done(plan: &TestPlan, report: &Report) -> bool {
     !states.is_empty() && states.into_iter().all(|stopped| stopped)
 }
 
+/// Whether there are flows that have not ended by themselves, and none of them has a link that is up.
+fn are_down(plan: &TestPlan, report: &Report) -> bool {
+    let waits = |flow: &&FlowPlan| {
+        ends(flow) && report.flows.iter().any(|f| f.name == flow.name && !is_stopped(f))
+    };
+    let mut waiting = plan.flows.iter().filter(waits).peekable();
+    let is_down = |flow: &FlowPlan| report.ports.get(flow.tx).is_some_and(|port| !port.link_up);
+    waiting.peek().is_some() && waiting.all(is_down)
+}
+
 /// The part of a test that is done: of its duration, or of what the slowest of its flows sends.
 fn progress(plan: &TestPlan, report: &Report, duration: Option<Duration>) -> Option<f64> {
     let at = elapsed(report);
@@ -170,10 +242,10 @@ fn progress(plan: &TestPlan, report: &Report, duration: Option<Duration>) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use core::convert::Infallible;
-
     use super::*;
-    use crate::tester::verdict::tests::flow;
+    use crate::tester::judge::tests::flow;
+    use crate::tester::report::Port;
+    use crate::verdict::Verdict;
 
     /// A world in which a flow sends a frame every 10 ms, if it is not held up.
     struct Clockwork {
@@ -181,28 +253,34 @@ mod tests {
         stopped: bool,
         last: u64,
         held: bool,
+        /// From when on its threads do not answer.
+        busy_from: Duration,
     }
 
     impl Runner for Clockwork {
-        type Error = Infallible;
-        fn start(&mut self) -> Result<(), Infallible> {
+        type Error = &'static str;
+        fn start(&mut self) -> Result<(), &'static str> {
             self.at = Duration::ZERO;
             Ok(())
         }
-        fn stop(&mut self) -> Result<(), Infallible> {
+        fn stop(&mut self) -> Result<(), &'static str> {
             self.stopped = true;
             Ok(())
         }
-        fn advance(&mut self, span: Duration) -> Result<(), Infallible> {
+        fn advance(&mut self, span: Duration) -> Result<(), &'static str> {
             self.at += span;
             Ok(())
         }
-        fn report(&mut self, _: bool) -> Result<Report, Infallible> {
+        fn report(&mut self, _: bool) -> Result<Report, &'static str> {
+            if self.at >= self.busy_from {
+                return Err("busy");
+            }
             let due = (self.at.as_secs_f64() / 0.01).round() as u64;
             let sent = if self.held { 0 } else { due.min(self.last) };
             let over = self.stopped || sent == self.last;
             let flow = Flow {
                 name: "f".into(),
+                bytes_tx: sent * 64,
                 transmit: if over { "stopped" } else { "started" },
                 frames_tx: sent,
                 frames_rx: sent,
@@ -210,12 +288,18 @@ mod tests {
             };
             Ok(Report {
                 elapsed_s: Some(self.at.as_secs_f64()),
+                ports: [!self.held, true]
+                    .map(|link_up| Port { link_up, speed_bps: 10_000_000_000, ..Port::default() })
+                    .into(),
                 flows: vec![flow],
                 ..Report::default()
             })
         }
         fn step(&self) -> Duration {
             Duration::from_millis(10)
+        }
+        fn disturbance(error: &&'static str) -> Option<String> {
+            (*error == "busy").then(|| "the machine was busy for 1 ms".into())
         }
     }
 
@@ -227,21 +311,23 @@ mod tests {
     ) -> (Ran, Vec<f64>) {
         let plan = TestPlan { ports: vec![], flows: vec![flow("f", frames, true)] };
         let last = frames.unwrap_or(u64::MAX);
-        let mut runner = Clockwork { at: Duration::ZERO, stopped: false, last, held };
+        let busy_from = Duration::MAX;
+        let mut runner = Clockwork { at: Duration::ZERO, stopped: false, last, held, busy_from };
         let limits = Limits { duration, drain: Duration::from_millis(50) };
-        let mut parts = Vec::new();
+        let (mut parts, mut looks) = (Vec::new(), 0);
         let ran = drive(&plan, &mut runner, limits, |_, part| {
             parts.extend(part);
-            (parts.len() as u64) < asks
+            looks += 1;
+            looks < asks
         });
-        (ran.unwrap_or_else(|never| match never {}), parts)
+        (ran.expect("it is not busy"), parts)
     }
 
     #[test]
     fn a_test_ends_when_its_flows_do() {
         let (ran, parts) = run(Some(10), false, None, u64::MAX);
         assert_eq!((ran.why, ran.report.elapsed_s), (Why::Done, Some(0.1)));
-        assert!(ran.findings.iter().all(|finding| finding.good), "{:?}", ran.findings);
+        assert!(ran.findings.iter().all(|finding| finding.verdict.is_pass()), "{:?}", ran.findings);
         assert!((parts[4] - 0.5).abs() < 1e-9 && parts[9] == 1.0, "{parts:?}");
         assert_eq!(ran.history.moments().len(), 11);
     }
@@ -256,11 +342,43 @@ mod tests {
     fn what_is_held_up_is_not_waited_for_without_end() {
         let (ran, _) = run(Some(5), true, Some(Duration::from_millis(30)), u64::MAX);
         assert_eq!(ran.why, Why::Over);
-        assert_eq!(ran.findings[0].what, "sent 0 of 5 frames");
+        assert_eq!(ran.findings[0].what, "the link of port  is down: sent 0 frames");
+    }
+
+    #[test]
+    fn links_that_stay_down_end_a_test() {
+        let (ran, _) = run(Some(5), true, None, u64::MAX);
+        assert_eq!((ran.why, ran.report.elapsed_s), (Why::Down, Some(5.0)));
+        assert_eq!(ran.findings[0].verdict, Verdict::Fail);
+    }
+
+    #[test]
+    fn a_busy_machine_costs_no_results_and_gives_no_verdict() {
+        let plan = TestPlan { ports: vec![], flows: vec![flow("f", None, true)] };
+        let limits = Limits { duration: None, drain: Duration::ZERO };
+        let busy_from = Duration::from_millis(100);
+        let mut runner = Clockwork {
+            at: Duration::ZERO,
+            stopped: false,
+            last: u64::MAX,
+            held: false,
+            busy_from,
+        };
+        let ran = drive(&plan, &mut runner, limits, |_, _| true).unwrap();
+        assert_eq!(ran.report.flows[0].frames_tx, 9, "the last that was seen");
+        assert_eq!(crate::tester::judge::verdict(&ran.findings), Verdict::Inconclusive);
+        let first = Clockwork { busy_from: Duration::ZERO, ..runner };
+        let mut first = first;
+        assert_eq!(
+            drive(&plan, &mut first, limits, |_, _| true).unwrap_err(),
+            "busy",
+            "nothing was seen"
+        );
     }
 
     #[test]
     fn somebody_may_end_it() {
-        assert_eq!(run(Some(100), false, None, 3).0.why, Why::Asked);
+        assert_eq!(run(Some(100), false, None, 3).0.why, Why::Interrupted);
+        assert_eq!(run(None, false, None, 3).0.why, Why::Asked);
     }
 }

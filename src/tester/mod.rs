@@ -3,7 +3,7 @@
 //!
 //! [`plan`] is what is to be run, made by `otg` of an Open Traffic Generator configuration;
 //! [`report`] is what came of it, from which every table, file and answer to a client is made;
-//! [`verdict`] holds that against what was asked, and [`history`] keeps how it came about.
+//! [`judge`] holds that against the configuration, and [`history`] keeps how it came about.
 //! [`drive`] takes a test from its start to its end, in whichever world.
 
 pub mod access;
@@ -12,6 +12,7 @@ pub mod drive;
 #[cfg(feature = "dpdk")]
 pub mod engine;
 pub mod history;
+pub mod judge;
 mod location;
 pub mod plan;
 pub mod replay;
@@ -23,7 +24,6 @@ pub mod session;
 pub mod standing;
 mod stations;
 pub mod tally;
-pub mod verdict;
 pub mod virtual_run;
 
 pub use location::QUEUES_MAX;

@@ -24,6 +24,20 @@ pub struct Report {
     /// What could not be done as it was asked, one sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// The disturbance by the machine, in the real world.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+}
+
+/// The disturbance of a run by a machine that had no time for its threads.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Machine {
+    /// Time off the processor since flows were started, of the thread that lost most, in nanoseconds.
+    pub preempted_ns: f64,
+    /// The longest gap between two polls of a thread, in nanoseconds; 0 if none took a millisecond.
+    pub longest_gap_ns: f64,
+    /// Whether the test's time did not run meanwhile, because all of its ports are in memory.
+    pub excluded: bool,
 }
 
 /// Where times come from, and how far they can be trusted.
@@ -77,6 +91,9 @@ pub struct Port {
     pub captured: u64,
     /// Frames that a full capture did not take.
     pub capture_missed: u64,
+    /// Frames that its receive ring holds while no thread polls; nothing where nothing is known.
+    #[serde(skip)]
+    pub rx_room: Option<u64>,
     /// What happened to each priority.
     pub priorities: Vec<Priority>,
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::plan::{
     FlowKind, FlowPlan, LatencyMode, Location, Metrics, Obeys, Place, PortPlan, TestPlan,
 };
-use super::report::{Latency, Pacing};
+use super::report::{Latency, Machine, Pacing};
 use super::session::{Bench, SessionError};
 use crate::dpdk::{Eal, TscClock};
 use crate::host::plan::stream::{Limit, Pace, Path, Sizes, StreamPlan, TemplatePlan};
@@ -21,6 +21,7 @@ use crate::host::{FlowId, Rate};
 use crate::runtime::Cores;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Mac, Priority, Quanta};
+use crate::verdict::Verdict;
 
 /// The pace of the test's frames, per second. A choice: a poll finds no more than one of them, so
 /// that none waits for another.
@@ -28,6 +29,10 @@ const FRAMES_PER_SECOND: u64 = 100_000;
 
 /// How long the clock is watched.
 const CLOCK_WATCHED: StdDuration = StdDuration::from_millis(200);
+
+/// The preempted time that explains that not one frame was sent, in nanoseconds: the time that the
+/// first had to leave.
+const SPAN_MIN_NS: f64 = 1e9;
 
 /// What came of it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -51,6 +56,10 @@ pub struct SelfTest {
     pub clock_drift_ppm: f64,
     /// How far a stamp may be off, at both ends together, by the time of a poll.
     pub uncertainty_ns: f64,
+    /// For how long no thread need poll before frames in memory are lost, in nanoseconds.
+    pub ring_ns: f64,
+    /// The disturbance by the machine.
+    pub machine: Machine,
     /// What should be known.
     pub warnings: Vec<String>,
 }
@@ -62,10 +71,13 @@ impl SelfTest {
         (ns >= self.floor_ns).then_some(ns)
     }
 
-    /// Whether the instrument works: nothing was lost on the way through memory.
+    /// The verdict on the instrument: nothing was lost on the way through memory. What was lost while
+    /// the machine did not let the receiver poll says nothing about it.
     #[must_use]
-    pub const fn is_good(&self) -> bool {
-        self.frames.0 > 0 && self.frames.0 == self.frames.1
+    pub fn verdict(&self) -> Verdict {
+        let held = self.frames.0 > 0 && self.frames.0 == self.frames.1;
+        let nothing_sent = self.frames.0 == 0 && self.machine.preempted_ns >= SPAN_MIN_NS;
+        Verdict::unless(held, self.machine.longest_gap_ns > self.ring_ns || nothing_sent)
     }
 }
 
@@ -107,6 +119,8 @@ pub fn self_test(
         clock_gap_max_ns: ns(clock.gap_max),
         clock_drift_ppm: clock.drift_ppm,
         uncertainty_ns: report.stamps.uncertainty_ns,
+        ring_ns: report.ports[1].rx_room.unwrap_or(0) as f64 * 1e9 / FRAMES_PER_SECOND as f64,
+        machine: report.machine.unwrap_or_default(),
         warnings: report.warnings.clone(),
         latency,
     })

@@ -71,7 +71,7 @@ pub fn ports(
             frames_rx: rate(c.rx_frames),
             bytes_rx: rate(c.rx_bytes),
         };
-        PortSeen { link_up: true, speed: *speed, capture: (false, 0, 0), rates }
+        PortSeen { link_up: true, speed: *speed, capture: (false, 0, 0), rates, rx_room: None }
     };
     stations.iter().zip(speeds).map(one).collect()
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::plan::{FlowKind, FlowPlan, Metrics, TestPlan};
-use super::report::{self, Report, Stamps};
+use super::report::{self, Machine, Report, Stamps};
 use crate::host::plan::stream::{Path, StreamPlan};
 use crate::host::{
     FlowId, Latency, MeterCounters, Rate, SinkCounters, StationSnapshot, StreamCounters, Transport,
@@ -34,6 +34,8 @@ pub struct Seen<'a> {
     pub flows: &'a [FlowSeen],
     /// What could not be done as it was asked.
     pub warnings: Vec<String>,
+    /// How far the machine disturbed the test, in the real world.
+    pub machine: Option<Machine>,
 }
 
 /// What is known of a port besides what its station counts.
@@ -47,6 +49,8 @@ pub struct PortSeen {
     pub capture: (bool, u64, u64),
     /// How fast it sends and receives.
     pub rates: Rates,
+    /// Frames that its receive ring holds, where there is one.
+    pub rx_room: Option<u64>,
 }
 
 /// What is known of a flow besides what its ends count.
@@ -126,6 +130,7 @@ pub fn report(seen: Seen<'_>) -> Report {
         ports: (0..plan.ports.len()).map(|n| port(&seen, n)).collect(),
         flows: flows.collect(),
         warnings: seen.warnings.clone(),
+        machine: seen.machine,
     }
 }
 
@@ -154,6 +159,7 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
         malformed: counters.malformed,
         captured,
         capture_missed,
+        rx_room: more.rx_room,
         priorities: station.meter.as_ref().map(|m| priorities(station, m)).unwrap_or_default(),
     }
 }
@@ -309,7 +315,7 @@ fn pacing(seen: &Seen<'_>, plan: &FlowPlan) -> Option<report::Pacing> {
     }
     let sent_fps = (counted.frames - 1) as f64 / span;
     let mean_size = counted.bytes as f64 / counted.frames as f64;
-    let asked_fps = asked(stream, seen.ports[plan.tx].speed, mean_size);
+    let asked_fps = self::asked_fps(stream, seen.ports[plan.tx].speed.get() as f64, mean_size);
     Some(report::Pacing {
         asked_fps,
         sent_fps,
@@ -321,15 +327,14 @@ fn pacing(seen: &Seen<'_>, plan: &FlowPlan) -> Option<report::Pacing> {
     })
 }
 
-/// Frames per second that a stream asks for, when its frames have this many octets on average.
-fn asked(stream: &StreamPlan, line: BitsPerSec, mean_size: f64) -> f64 {
+/// Frames per second of a stream by its configured rate, on a line of `line` bits per second and
+/// with frames of this many octets on average.
+pub(super) fn asked_fps(stream: &StreamPlan, line: f64, mean_size: f64) -> f64 {
     const LINE_OVERHEAD: f64 = crate::frame::LINE_OVERHEAD_BYTES as f64;
     match stream.pace.rate {
         Rate::Frames(fps) => fps as f64,
         Rate::FrameBits(rate) => rate.get() as f64 / (mean_size * 8.0),
-        Rate::LineShare(ppm) => {
-            line.get() as f64 * f64::from(ppm) / 1e6 / ((mean_size + LINE_OVERHEAD) * 8.0)
-        }
+        Rate::LineShare(ppm) => line * f64::from(ppm) / 1e6 / ((mean_size + LINE_OVERHEAD) * 8.0),
     }
 }
 

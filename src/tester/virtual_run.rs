@@ -183,6 +183,7 @@ impl Runner for VirtualTest {
             ports: &standing::ports(&stations, &self.rates, Instant::ZERO, now),
             flows: &standing::flows(&self.plan, &stations, Instant::ZERO, now),
             warnings: self.warnings.clone(),
+            machine: None,
         });
         if !whole {
             made.flows.iter_mut().filter_map(|f| f.latency.as_mut()).for_each(|latency| {

@@ -10,9 +10,9 @@ use crate::cli::terminal;
 use crate::otg::file::TestFile;
 use crate::report::{self, TestPage};
 use crate::tester::drive::Ran;
+use crate::tester::judge::verdict;
 use crate::tester::plan::CaptureFormat;
 use crate::tester::report::Report;
-use crate::tester::verdict::is_good;
 
 /// What the results look like on standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -59,7 +59,7 @@ pub(super) fn print(format: Format, ran: &Ran) -> Result<()> {
 /// The report, with what was found beside it.
 fn json(ran: &Ran) -> Result<serde_json::Value> {
     let mut tree = serde_json::to_value(&ran.report)?;
-    tree["verdict"] = if is_good(&ran.findings) { "good" } else { "bad" }.into();
+    tree["verdict"] = verdict(&ran.findings).name().into();
     tree["checks"] = serde_json::to_value(&ran.findings)?;
     Ok(tree)
 }
@@ -175,8 +175,9 @@ mod tests {
     use super::*;
     use crate::tester::drive::Why;
     use crate::tester::history::History;
+    use crate::tester::judge::Finding;
     use crate::tester::report::{Flow, Latency};
-    use crate::tester::verdict::Finding;
+    use crate::verdict::Verdict;
 
     fn ran() -> Ran {
         let mut distribution = Histogram::new_with_bounds(1, 1_000_000, 3).unwrap();
@@ -188,7 +189,8 @@ mod tests {
             ..Latency::default()
         };
         let flow = Flow { name: "../up/f 1".into(), latency: Some(latency), ..Flow::default() };
-        let finding = Finding { flow: "f".into(), good: false, what: "sent 0 of 1".into() };
+        let finding =
+            Finding { flow: "f".into(), verdict: Verdict::Fail, what: "sent 0 of 1".into() };
         Ran {
             why: Why::Done,
             report: Report { flows: vec![flow], ..Report::default() },
@@ -222,7 +224,10 @@ mod tests {
     #[test]
     fn json_says_what_was_found() {
         let tree = json(&ran()).unwrap();
-        assert_eq!((&tree["verdict"], &tree["checks"][0]["good"]), (&"bad".into(), &false.into()));
+        assert_eq!(
+            (&tree["verdict"], &tree["checks"][0]["verdict"]),
+            (&"fail".into(), &"fail".into())
+        );
         assert_eq!(tree["flows"][0]["latency"]["max_ns"], 1_500.0);
     }
 

@@ -8,8 +8,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::files::{capture_file, put};
-use crate::cli::bad_input;
 use crate::cli::machine::MachineArgs;
+use crate::cli::{bad_input, inconclusive};
 use crate::dpdk::{EalOptions, own_prefix};
 use crate::otg::engine::{Engine, Refusal, RefusalKind};
 use crate::otg::file::TestFile;
@@ -85,6 +85,7 @@ impl From<Refused> for anyhow::Error {
 pub(super) fn whose(refusal: Refusal) -> anyhow::Error {
     match refusal.kind {
         RefusalKind::Validation => bad_input(refusal),
+        RefusalKind::Starved => inconclusive(refusal),
         RefusalKind::Internal => refusal.into(),
     }
 }
@@ -131,5 +132,9 @@ impl Runner for RealTest {
 
     fn step(&self) -> Duration {
         STEP
+    }
+
+    fn disturbance(refused: &Refused) -> Option<String> {
+        (refused.0.kind == RefusalKind::Starved).then(|| refused.0.to_string())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
@@ -11,13 +11,13 @@ use super::files;
 use super::show::Show;
 use super::{GenerateArgs, World};
 use crate::cli::terminal::{self, say};
-use crate::cli::{bad_input, quoted, stop_on_signals, verdict};
+use crate::cli::{bad_input, exit, quoted, stop_on_signals};
 use crate::otg::file::{TestFile, load_placed};
 use crate::report;
 use crate::tester::drive::{Limits, Ran, Runner, Why, drive};
+use crate::tester::judge::verdict;
 use crate::tester::plan::FlowKind;
 use crate::tester::report::Report;
-use crate::tester::verdict::is_good;
 use crate::tester::virtual_run::VirtualTest;
 
 /// A generator file that was read.
@@ -105,22 +105,25 @@ where
     show.clear();
     let ran = ran.map_err(Into::into)?;
     keep(&latest, &ran.report);
-    say(args, &ran, &stop);
+    say(args, &ran);
     let written = files::write(opened, &loaded.name, &command(args, file), &ran);
     files::print(args.format, &ran)?;
     // Behind the results, which are not lost with a file.
     written?;
-    Ok(verdict(is_good(&ran.findings)))
+    Ok(exit(verdict(&ran.findings)))
 }
 
 /// Says why a run ended before its flows did, which is no result.
-fn say(args: &GenerateArgs, ran: &Ran, stop: &AtomicBool) {
+fn say(args: &GenerateArgs, ran: &Ran) {
     let sending = ran.report.flows.iter().filter(|flow| flow.transmit != "stopped").count();
     if sending > 0 {
         say!("{sending} flows had frames on their way after --drain {}", args.drain.0);
     }
-    if ran.why == Why::Asked && stop.load(Ordering::SeqCst) {
-        say!("the run was ended by a signal");
+    match &ran.why {
+        Why::Asked | Why::Interrupted => say!("the run was ended by a signal"),
+        Why::Down => say!("the run was ended because links stayed down"),
+        Why::Disturbed(why) => say!("the run was ended early: {why}"),
+        Why::Done | Why::Over => {}
     }
 }
 

@@ -16,7 +16,7 @@ use super::GenerateArgs;
 use super::files::Format;
 use super::real::{eal_options, whose};
 use crate::cli::terminal::{self, say};
-use crate::cli::{bad_input, stop_on_signals, verdict};
+use crate::cli::{bad_input, exit, stop_on_signals};
 use crate::dpdk::Eal;
 use crate::otg::server;
 use crate::report;
@@ -99,5 +99,5 @@ pub(super) fn self_test(args: &GenerateArgs) -> Result<ExitCode> {
         Format::Json => terminal::print_json(&found)?,
         Format::Table | Format::Csv => terminal::print(report::self_test_text(&found))?,
     }
-    Ok(verdict(found.is_good()))
+    Ok(exit(found.verdict()))
 }

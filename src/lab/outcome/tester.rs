@@ -41,5 +41,6 @@ pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population)
         ports: &standing::ports(&stations, &tester.rates, start, now),
         flows: &standing::flows(&tester.plan, &stations, start, now),
         warnings: Vec::new(),
+        machine: None,
     }))
 }

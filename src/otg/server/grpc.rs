@@ -148,7 +148,7 @@ fn field_of_octets(field: &FieldDescriptor, octets: &[u8]) -> Bytes {
 fn status(refusal: Refusal) -> Status {
     let (code, number, kind) = match refusal.kind {
         RefusalKind::Validation => (Code::InvalidArgument, 400, "validation"),
-        RefusalKind::Internal => (Code::Internal, 500, "internal"),
+        RefusalKind::Internal | RefusalKind::Starved => (Code::Internal, 500, "internal"),
     };
     let mut errors = refusal.errors;
     let all = errors.len();

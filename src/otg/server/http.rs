@@ -106,7 +106,7 @@ async fn answer(call: Call, State(shared): State<Arc<Shared>>, request: Request)
         Err(Refusal { kind: RefusalKind::Validation, errors }) => {
             error(StatusCode::BAD_REQUEST, "validation", &errors)
         }
-        Err(Refusal { kind: RefusalKind::Internal, errors }) => {
+        Err(Refusal { kind: RefusalKind::Internal | RefusalKind::Starved, errors }) => {
             error(StatusCode::INTERNAL_SERVER_ERROR, "internal", &errors)
         }
     }

@@ -48,13 +48,6 @@ pub(super) fn verdict(verdict: Verdict) -> Markup {
     html! { span class={ "word " (verdict.name()) } { (verdict.label()) } }
 }
 
-/// A verdict that needs no colour to be read.
-pub(super) fn word(good: bool) -> Markup {
-    html! {
-        @if good { span.word.good { "✓ good" } } @else { span.word.bad { "✗ bad" } }
-    }
-}
-
 /// A table that is left out if it has no rows.
 fn some(sheet: &Sheet) -> Option<Markup> {
     (!sheet.rows.is_empty()).then(|| table(sheet))

@@ -4,6 +4,7 @@ use super::text::time;
 use crate::report::count;
 use crate::tester::report::Pacing;
 use crate::tester::self_test::SelfTest;
+use crate::verdict::Verdict;
 
 /// The self-test as text. Times below the floor are not given as numbers.
 #[must_use]
@@ -42,6 +43,9 @@ pub fn self_test_text(s: &SelfTest) -> String {
     );
     s.warnings.iter().for_each(|warning| out += &format!("warning: {warning}\n"));
     let (sent, received) = s.frames;
-    let verdict = if s.is_good() { "good" } else { "bad" };
-    out + &format!("{verdict}: {} of {} frames arrived\n", count(received), count(sent))
+    let busy = match s.verdict() {
+        Verdict::Inconclusive => format!("; {}", s.machine),
+        _ => String::new(),
+    };
+    out + &format!("{}: {} of {} frames arrived{busy}\n", s.verdict(), count(received), count(sent))
 }

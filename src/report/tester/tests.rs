@@ -1,6 +1,7 @@
 use super::*;
-use crate::tester::report::{Flow, Latency, Pacing, Port, Priority, Report, Stamps};
-use crate::tester::verdict::Finding;
+use crate::tester::judge::Finding;
+use crate::tester::report::{Flow, Latency, Machine, Pacing, Port, Priority, Report, Stamps};
+use crate::verdict::Verdict;
 
 /// Two ports and two flows; the second one is stormed from the far end.
 pub(in crate::report) fn report() -> Report {
@@ -79,14 +80,19 @@ pub(in crate::report) fn report() -> Report {
         ports: vec![port("p1", paused), port("p2", pausing)],
         flows: vec![measured, flow("b")],
         warnings: vec!["both ports share a CPU".into()],
+        machine: Some(Machine { preempted_ns: 3.444e9, longest_gap_ns: 1.2e7, excluded: true }),
     }
 }
 
 #[test]
 fn tables_have_every_number_and_say_how_far_to_trust_them() {
     let findings = [
-        Finding { flow: "b".into(), good: false, what: "received 1 of 2 frames, 1 lost".into() },
-        Finding { flow: "long".into(), good: true, what: "sent 2 of 2 frames".into() },
+        Finding {
+            flow: "b".into(),
+            verdict: Verdict::Fail,
+            what: "received 1 of 2 frames, 1 lost".into(),
+        },
+        Finding { flow: "long".into(), verdict: Verdict::Pass, what: "sent 2 of 2 frames".into() },
     ];
     let text = tester_text(&report(), Some(&findings));
     for part in [
@@ -102,9 +108,10 @@ fn tables_have_every_number_and_say_how_far_to_trust_them() {
         "300us",
         "335.539us",
         "warning: both ports share a CPU",
-        "FAILED  b     received 1 of 2",
-        "ok      long  sent 2 of 2",
-        "bad: 1 of 2 FAILED",
+        "FAIL  b     received 1 of 2",
+        "PASS  long  sent 2 of 2",
+        "FAIL: 1 of 2 checks",
+        "\nexcluded: CPU preempted for 3444 ms, ports not polled for up to 12 ms\n",
     ] {
         assert!(text.contains(part), "{part} in\n{text}");
     }

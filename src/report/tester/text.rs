@@ -2,9 +2,10 @@
 
 use crate::report::sheet::{Kind, Sheet};
 use crate::report::{count, scaled};
+use crate::tester::judge::Finding;
 use crate::tester::report::{Flow, Port, Priority, Report, Stamps};
-use crate::tester::verdict::{Finding, is_good};
 use crate::time::Duration;
+use crate::verdict::Verdict;
 use Kind::{Number, Word};
 
 /// The whole report as tables. `findings` are of a test that is over; while it runs there are none.
@@ -20,6 +21,7 @@ pub fn tester_text(report: &Report, findings: Option<&[Finding]>) -> String {
     if !report.warnings.is_empty() {
         out.push('\n');
     }
+    out += &disturbance(report);
     out + &findings.map_or(String::new(), verdict)
 }
 
@@ -326,20 +328,24 @@ fn pauses_sent(report: &Report) -> Sheet {
 
 fn verdict(findings: &[Finding]) -> String {
     let width = findings.iter().map(|f| f.flow.chars().count()).max().unwrap_or(0);
-    let line = |f: &Finding| {
-        let verdict = if f.good { "ok    " } else { "FAILED" };
-        format!("{verdict}  {:<width$}  {}\n", f.flow, f.what)
-    };
+    let label = findings.iter().map(|f| f.verdict.label().len()).max().unwrap_or(0);
+    let line = |f: &Finding| format!("{:<label$}  {:<width$}  {}\n", f.verdict, f.flow, f.what);
     let lines: String = findings.iter().map(line).collect();
-    let bad = findings.iter().filter(|f| !f.good).count();
-    let whole = match (findings.len(), bad) {
-        (0, _) => "good: nothing was asked of this test".into(),
-        (1, 0) => "good: what was asked holds".into(),
-        (n, 0) => format!("good: all {n} that were asked hold"),
-        (n, bad) => format!("bad: {bad} of {n} FAILED"),
+    format!("\n{lines}{}\n", Verdict::summary(findings.iter().map(|f| f.verdict)))
+}
+
+/// The disturbance by the machine, if there was any.
+fn disturbance(report: &Report) -> String {
+    let Some(machine) = report.machine.filter(|m| m.preempted_ns.max(m.longest_gap_ns) >= 1e6)
+    else {
+        return String::new();
     };
-    debug_assert_eq!(is_good(findings), bad == 0);
-    format!("\n{lines}{whole}\n")
+    let excluded = if machine.excluded { "excluded: " } else { "" };
+    let gap = match machine.longest_gap_ns {
+        0.0 => String::new(),
+        ns => format!(", ports not polled for up to {:.0} ms", ns / 1e6),
+    };
+    format!("\n{excluded}CPU preempted for {:.0} ms{gap}\n", machine.preempted_ns / 1e6)
 }
 
 /// Nanoseconds as people read them.

@@ -188,9 +188,8 @@ fn allowed(plan: &TestPlan, access: &Access) -> Result<(), Refusal> {
 /// A session's error as a client is told it.
 fn refusal(error: &SessionError) -> Refusal {
     let kind = match error {
-        SessionError::Gone | SessionError::Silent(_) | SessionError::Starved(_) => {
-            RefusalKind::Internal
-        }
+        SessionError::Starved(_) => RefusalKind::Starved,
+        SessionError::Gone | SessionError::Silent(_) => RefusalKind::Internal,
         SessionError::Dpdk(error) if !is_about_input(error) => RefusalKind::Internal,
         _ => RefusalKind::Validation,
     };

@@ -13,7 +13,7 @@ use crate::dpdk::StampQuality;
 use crate::host::{FlowId, StationSnapshot, StreamCounters, StreamState};
 use crate::runtime::{Patience, SLICE};
 use crate::tester::plan::FlowKind;
-use crate::tester::report::{Report, Stamps};
+use crate::tester::report::{Machine, Report, Stamps};
 use crate::tester::tally::{FlowSeen, FlowTally, PortSeen, Rates, Seen, report};
 use crate::time::{Duration, Instant};
 
@@ -23,9 +23,6 @@ const PATIENCE: StdDuration = StdDuration::from_secs(5);
 
 /// How many flows' distributions are copied between two rounds of polls: each takes some 20 us.
 const FLOWS_AT_ONCE: usize = 4;
-
-/// Time that did not count, of which nothing is said. A choice: some of it comes with every start.
-const STALL_TOLD: Duration = Duration::from_millis(1);
 
 /// What a station counted of all its flows, without distributions.
 #[derive(Clone, Debug, Default)]
@@ -186,6 +183,20 @@ impl Inner {
         self.crews.iter().map(ask).collect()
     }
 
+    /// How far the machine disturbed the test since flows were last started. Where time waits for its
+    /// threads, what they lost is the time that did not run.
+    fn machine(&self, paces: &[Pace]) -> Machine {
+        let ns = |d: Duration| d.as_picos() as f64 / 1e3;
+        let (found, excluded) =
+            (self.shared.preemption.disturbance(), self.shared.time.is_leashed());
+        let stalled = paces.iter().map(|pace| pace.stalled).max().filter(|_| excluded);
+        Machine {
+            preempted_ns: ns(stalled.unwrap_or(Duration::ZERO).max(found.preempted)),
+            longest_gap_ns: ns(found.longest),
+            excluded,
+        }
+    }
+
     /// A stamp is the time of a poll, at either end; or the device's, where all ports' devices stamp
     /// what they receive.
     pub(super) fn stamps(&self, paces: &[Pace]) -> Result<Stamps, SessionError> {
@@ -256,10 +267,6 @@ impl Session {
         let tallies = inner.sample()?.flows.into_iter().map(|flow| flow.tally).collect();
         let now = inner.shared.time.now();
         let mut warnings = inner.warnings.clone();
-        let stalled = paces.iter().map(|pace| pace.stalled).max().unwrap_or(Duration::ZERO);
-        if stalled > STALL_TOLD {
-            warnings.push(format!("{stalled} did not count, because threads were not there"));
-        }
         warnings.extend(inner.board().warnings.iter().cloned());
         let links = lock(&inner.links);
         let rate = |of: &[Rates], n: usize| of.get(n).copied().unwrap_or_default();
@@ -268,6 +275,7 @@ impl Session {
             speed: inner.rates[n],
             capture: (captures[n].0, captures[n].1.captured, captures[n].1.missed),
             rates: rate(&rates.0, n),
+            rx_room: inner.rx_room.get(n).copied(),
         });
         let flows = phases.iter().enumerate().map(|(n, flow)| FlowSeen {
             transmit: flow.transmit.shown(),
@@ -290,6 +298,7 @@ impl Session {
             ports: &ports.collect::<Vec<_>>(),
             flows: &flows.collect::<Vec<_>>(),
             warnings,
+            machine: Some(inner.machine(&paces)),
         };
         let mut report = report(seen);
         for (flow, state) in report.flows.iter_mut().zip(&phases) {

@@ -153,6 +153,8 @@ struct Inner {
     /// Handles on the devices, until the test ends: they keep them open.
     links: Mutex<Vec<Link>>,
     rates: Vec<BitsPerSec>,
+    /// Frames that the receive ring of each port holds.
+    rx_room: Vec<u64>,
     /// By port: its thread, and its place there.
     places: Vec<(usize, usize)>,
     crews: Vec<Sender<Order>>,

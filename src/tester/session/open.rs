@@ -158,6 +158,7 @@ impl Bench {
         }
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let run = Duration::from_nanos(shared.time.now().as_picos() / 1_000);
+        let rx_room = facts.iter().map(|facts| facts.rx_room).collect();
         let links = facts.into_iter().map(Link::new).collect();
         let warnings = warnings(&plan, &wants, &places, threads, shared.time.is_leashed());
         let inner = Arc::new(Inner {
@@ -167,6 +168,7 @@ impl Bench {
             wants,
             links: Mutex::new(links),
             rates,
+            rx_room,
             places,
             crews,
             zero: since_1970.saturating_sub(run),

@@ -70,6 +70,8 @@ pub(super) struct Facts {
     pub(super) is_virtual: bool,
     /// The rate of its link, where it has one.
     pub(super) rate: Option<BitsPerSec>,
+    /// Frames that its receive ring holds.
+    pub(super) rx_room: u64,
 }
 
 /// All devices that are open.
@@ -268,8 +270,9 @@ impl Rack {
             wait_for_link(&port.control());
             port.refresh_link_rate();
         }
-        let PortCaps { link_rate, .. } = *port.caps();
-        let facts = Facts { control: port.control(), is_virtual, rate: link_rate };
+        let PortCaps { link_rate, rx_backlog_max, .. } = *port.caps();
+        let rx_room = rx_backlog_max.0 / u64::from(port.info().max_frame.max(1));
+        let facts = Facts { control: port.control(), is_virtual, rate: link_rate, rx_room };
         let jack = Tap::new(SourcePort::new(port, pool.clone()));
         let held = Held { jack: Some(jack), want: want.clone(), facts };
         self.held.insert(key(&want.place), held);

@@ -8,8 +8,9 @@ use super::{page, tables};
 use crate::report::tester::{scene, tables as report_tables, time};
 use crate::report::{count, scaled};
 use crate::tester::history::History;
+use crate::tester::judge::{Finding, verdict};
 use crate::tester::report::{Flow, Report};
-use crate::tester::verdict::{Finding, is_good};
+use crate::verdict::Verdict;
 
 /// What a page is made of.
 #[derive(Clone, Copy, Debug)]
@@ -29,10 +30,9 @@ pub struct TestPage<'a> {
 /// The page.
 #[must_use]
 pub fn tester_html(p: &TestPage<'_>) -> String {
-    let good = is_good(p.findings);
-    let title = format!("{}: {}", p.name, if good { "good" } else { "bad" });
+    let title = format!("{}: {}", p.name, verdict(p.findings));
     let body = html! {
-        (head(p, good))
+        (head(p))
         (tiles(p.report))
         div.cards {
             section.card { h2 { "Checks" } (findings(p.findings)) }
@@ -56,20 +56,17 @@ pub fn tester_html(p: &TestPage<'_>) -> String {
     page(&title, env!("CARGO_PKG_VERSION"), &body)
 }
 
-fn head(p: &TestPage<'_>, good: bool) -> Markup {
-    let bad = p.findings.iter().filter(|f| !f.good).count();
-    let words = match (p.findings.len(), bad) {
-        (0, _) => "nothing was asked of this test".to_owned(),
-        (n, 0) => format!("{n} of {n} checks were passed"),
-        (n, bad) => format!("{bad} of {n} checks were not passed"),
-    };
+fn head(p: &TestPage<'_>) -> Markup {
+    let whole = verdict(p.findings);
+    let words = Verdict::summary(p.findings.iter().map(|f| f.verdict));
+    let (label, counts) = words.split_once(": ").unwrap_or((&words, ""));
     html! {
         header {
             h1 { (p.name) }
             p.soft { (scene(p.report)) }
         }
-        div class={ "verdict " (if good { "good" } else { "bad" }) } role="status" {
-            strong { (tables::word(good)) } " " (words)
+        div class={ "verdict " (whole.name()) } role="status" {
+            strong { (label) } ": " (counts)
         }
     }
 }
@@ -109,12 +106,12 @@ fn tiles(report: &Report) -> Markup {
 fn findings(findings: &[Finding]) -> Markup {
     html! {
         @if findings.is_empty() {
-            p.soft { "No flow asks for its loss or says how many frames it has." }
+            p.soft { "There are no flows." }
         }
         ul.checks {
             @for finding in findings {
                 li {
-                    (tables::word(finding.good)) " " strong { (finding.flow) }
+                    (tables::verdict(finding.verdict)) " " strong { (finding.flow) }
                     div.soft { (finding.what) }
                 }
             }
@@ -138,7 +135,8 @@ mod tests {
             then.ports[0].priorities[0].paused_ns = f64::from(tenths) * 1e8;
             history.push(&then);
         }
-        let bad = Finding { flow: "b".into(), good: false, what: "received <1> of 2".into() };
+        let bad =
+            Finding { flow: "b".into(), verdict: Verdict::Fail, what: "received <1> of 2".into() };
         let page = tester_html(&TestPage {
             name: "a & b",
             report: &last,
@@ -147,7 +145,7 @@ mod tests {
             command: "sluice gen x.yaml",
         });
         let parts = [
-            "<title>a &amp; b: bad</title>",
+            "<title>a &amp; b: FAIL</title>",
             "received &lt;1&gt; of 2",
             "both ports share a CPU",
             "throughput (Mb/s)",
@@ -174,6 +172,6 @@ mod tests {
             command: "sluice gen x.yaml",
         };
         let page = tester_html(&page);
-        assert!(page.contains("nothing was asked of this test") && !page.contains("<svg"));
+        assert!(page.contains("no checks were requested") && !page.contains("<svg"));
     }
 }

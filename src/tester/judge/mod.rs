@@ -1,0 +1,132 @@
+//! Verdicts on a test that is over: every flow sent what it was configured to send, and what it
+//! sent has arrived.
+//!
+//! - **sent**: all frames of a flow that has a count, and the rate of one that has a rate; see
+//!   [`sent`] for what is expected and what explains less.
+//! - **received**: for flows that measure loss, each receiver has every frame, once.
+//! - **run**: a run that was interrupted, or that a busy machine stopped, is inconclusive.
+//!
+//! A shortage is FAIL unless the machine explains it ([`Machine`]): frames are lost while no thread
+//! polls if the gap is longer than the receiver's ring can bridge at the flow's rate, and a flow
+//! sends less by what its rate makes of the preempted time. Then it is INCONCLUSIVE.
+
+mod sent;
+#[cfg(test)]
+pub(super) mod tests;
+
+use serde::Serialize;
+
+use super::drive::Why;
+use super::plan::{FlowPlan, TestPlan};
+use super::report::{Flow, Machine, Report};
+use crate::verdict::Verdict;
+
+pub use sent::TOLERANCE;
+
+/// The name under which findings about the whole run stand, beside the flows' names.
+pub const RUN: &str = "run";
+
+/// The result of one check of one flow.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Finding {
+    /// The flow's name; [`RUN`] for the whole run.
+    pub flow: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The numbers of the check, and the reason for anything but PASS.
+    pub what: String,
+}
+
+/// A test that is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Course<'a> {
+    /// The test.
+    pub plan: &'a TestPlan,
+    /// The last report before the flows were stopped.
+    pub before: &'a Report,
+    /// The report after frames in flight had time to arrive.
+    pub report: &'a Report,
+    /// The reason for its end.
+    pub why: &'a Why,
+}
+
+/// Judges every flow of a test that is over.
+#[must_use]
+pub fn judge(course: &Course<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut say = |flow: &str, (verdict, what)| {
+        findings.push(Finding { flow: flow.to_owned(), verdict, what });
+    };
+    for (n, asked) in course.plan.flows.iter().enumerate() {
+        let Some(flow) = course.report.flows.iter().find(|flow| flow.name == asked.name) else {
+            say(&asked.name, (Verdict::Fail, "is missing in the report".into()));
+            continue;
+        };
+        say(&asked.name, sent::judge(course, n, flow));
+        if asked.metrics.loss {
+            say(&asked.name, received(course, asked, flow));
+        }
+    }
+    if let Some(why) = course.why.disturbance() {
+        say(RUN, (Verdict::Inconclusive, why));
+    }
+    findings
+}
+
+/// The verdict of a test.
+#[must_use]
+pub fn verdict(findings: &[Finding]) -> Verdict {
+    Verdict::of_all(findings.iter().map(|finding| finding.verdict))
+}
+
+/// Each port that is to receive a flow receives all of it.
+fn received(course: &Course<'_>, asked: &FlowPlan, flow: &Flow) -> (Verdict, String) {
+    if flow.frames_tx == 0 {
+        return (Verdict::NotJudged, "no frame was sent, so none could be lost".into());
+    }
+    let wanted = flow.frames_tx.saturating_mul(asked.rx.len().max(1) as u64);
+    let (got, twice) = (flow.frames_rx, flow.duplicates);
+    let mut what = format!("received {got} of {wanted} frames");
+    if got < wanted {
+        what += &format!(", {} lost", wanted - got);
+    }
+    if twice > 0 {
+        what += &format!(", {twice} duplicates");
+    }
+    let held = got == wanted && twice == 0;
+    // Nothing that a machine does makes a frame arrive twice.
+    let busy = (got < wanted && twice == 0).then(|| unpolled(course, asked)).flatten();
+    let verdict = Verdict::unless(held, busy.is_some());
+    (verdict, busy.map_or(what.clone(), |busy| format!("{what}; {busy}")))
+}
+
+/// The gap between polls that overflows a receiver of a flow by itself, if there was one.
+fn unpolled(course: &Course<'_>, asked: &FlowPlan) -> Option<String> {
+    let machine = course.report.machine.filter(|machine| !machine.excluded)?;
+    let margin =
+        asked.rx.iter().filter_map(|port| margin_ns(course, *port)).min_by(f64::total_cmp)?;
+    (machine.longest_gap_ns > margin).then(|| {
+        format!(
+            "{machine}: ports were not polled for {:.1} ms, and the receive ring bridges {:.1} ms",
+            machine.longest_gap_ns / 1e6,
+            margin / 1e6
+        )
+    })
+}
+
+/// For how long a port need not be polled: its receive ring at the rates of all flows to it.
+fn margin_ns(course: &Course<'_>, port: usize) -> Option<f64> {
+    let room = course.report.ports.get(port)?.rx_room? as f64;
+    let to_it = |(n, flow): (usize, &FlowPlan)| {
+        flow.rx.contains(&port).then(|| sent::frames_per_second(course, n).unwrap_or(0.0))
+    };
+    let fps: f64 = course.plan.flows.iter().enumerate().filter_map(to_it).sum();
+    (fps > 0.0).then(|| room / fps * 1e9)
+}
+
+impl core::fmt::Display for Machine {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let ms = self.preempted_ns.max(self.longest_gap_ns) / 1e6;
+        write!(f, "the machine was busy for {ms:.0} ms")
+    }
+}

@@ -1,0 +1,279 @@
+//! The frames that a flow sent against those that it was configured to send.
+//!
+//! Its rate is expected of the time in which it could send: from its start to its own end or that of
+//! the run, less the time for which its peer paused its priority. A flow whose pauses or whose line
+//! explain what is missing is not judged, and one whose threads were off their processors for that
+//! long is inconclusive. A flow that sent less for no such reason, or by a port that is down, fails.
+
+use super::Course;
+use crate::frame::LINE_OVERHEAD_BYTES;
+use crate::host::TransportPlan;
+use crate::host::plan::stream::{Path, StreamPlan};
+use crate::tester::drive::Why;
+use crate::tester::plan::{FlowKind, FlowPlan};
+use crate::tester::report::Flow;
+use crate::tester::tally::asked_fps;
+use crate::units::Priority;
+use crate::verdict::Verdict;
+
+/// The part of its frames that a flow may fall short by. A choice: a thread with a CPU of its own
+/// keeps a pace within some parts per million, so what is short by more than 2 % was held up.
+pub const TOLERANCE: f64 = 0.02;
+
+/// Frames that a flow may fall short by however few it sends: one at each end of its time.
+const TOLERANCE_FRAMES: f64 = 2.0;
+
+/// How much longer a flow with a count may take than its rate says: what a source may be behind its
+/// pace and still catch up with, in seconds.
+const TOLERANCE_S: f64 = 0.010;
+
+/// Octets of [`LINE_OVERHEAD_BYTES`] that are not the gap.
+const PREAMBLE: f64 = 8.0;
+
+/// What a flow could send.
+struct Offer {
+    /// Frames per second; nothing for a recording with its own times.
+    fps: Option<f64>,
+    /// Seconds in which it was to send.
+    active: f64,
+    /// Seconds of them for which its priority was paused.
+    paused: f64,
+    /// Its priority, if pauses stop it.
+    priority: Option<Priority>,
+}
+
+/// Judges what flow number `n` sent.
+pub(super) fn judge(course: &Course<'_>, n: usize, flow: &Flow) -> (Verdict, String) {
+    let asked = &course.plan.flows[n];
+    let count = match &asked.kind {
+        FlowKind::Stream(stream) => stream.limit.frames,
+        FlowKind::Roce(_) => None,
+    };
+    if let Some(port) = port_down(course, asked).filter(|_| count != Some(flow.frames_tx)) {
+        let what = format!("the link of port {port} is down: sent {} frames", flow.frames_tx);
+        return (Verdict::Fail, what);
+    }
+    match &asked.kind {
+        FlowKind::Roce(plan) => connection(course, asked, plan, flow),
+        FlowKind::Stream(stream) => {
+            let offer = Offer::new(course, n, stream, flow);
+            match count {
+                Some(count) if flow.frames_tx == count => complete(course, &offer, flow, count),
+                Some(count) if flow.frames_tx > count => {
+                    (Verdict::Fail, format!("sent {} frames of {count}", flow.frames_tx))
+                }
+                _ => short(course, n, &offer, flow, count),
+            }
+        }
+    }
+}
+
+/// Frames per second that flow number `n` is configured to send, its bursts and gaps counted in.
+pub(super) fn frames_per_second(course: &Course<'_>, n: usize) -> Option<f64> {
+    let asked = &course.plan.flows[n];
+    let FlowKind::Stream(stream) = &asked.kind else { return None };
+    let speed = course.report.ports.get(asked.tx)?.speed_bps as f64;
+    let flow = course.report.flows.iter().find(|flow| flow.name == asked.name)?;
+    offered_fps(stream, speed, flow)
+}
+
+fn offered_fps(stream: &StreamPlan, speed: f64, flow: &Flow) -> Option<f64> {
+    if stream.recording.as_ref().is_some_and(|recording| recording.timed) || speed <= 0.0 {
+        return None;
+    }
+    let mean = match flow.frames_tx {
+        0 => stream.sizes.mean(),
+        n => flow.bytes_tx as f64 / n as f64,
+    };
+    let on_line = |octets: f64| octets * 8.0 / speed;
+    let slot = on_line(mean + PREAMBLE + f64::from(stream.pace.gap.max(12)));
+    let interval = (1.0 / asked_fps(stream, speed, mean)).max(slot);
+    let Some(burst) = stream.pace.burst else { return Some(1.0 / interval) };
+    let frames = f64::from(burst.frames);
+    let last = on_line(mean + LINE_OVERHEAD_BYTES as f64);
+    Some(frames / ((frames - 1.0) * interval + last + burst.gap.as_secs_f64()))
+}
+
+impl Offer {
+    fn new(course: &Course<'_>, n: usize, stream: &StreamPlan, flow: &Flow) -> Self {
+        let asked = &course.plan.flows[n];
+        let elapsed = course.before.elapsed_s.unwrap_or(0.0);
+        let until = stream.limit.time.map_or(f64::INFINITY, |time| time.as_secs_f64());
+        let active = (elapsed - stream.delay.as_secs_f64()).clamp(0.0, until);
+        let priority = match stream.path {
+            Path::Data(priority) => Some(priority),
+            Path::Control => None,
+        };
+        let paused = priority.map_or(0.0, |p| paused_s(course, asked.tx, p)).min(active);
+        let speed = course.report.ports.get(asked.tx).map_or(0.0, |port| port.speed_bps as f64);
+        Self { fps: offered_fps(stream, speed, flow), active, paused, priority }
+    }
+
+    /// Frames in so many seconds, a count of them at most.
+    fn frames(&self, seconds: f64, count: Option<u64>) -> Option<f64> {
+        let most = count.map_or(f64::INFINITY, |count| count as f64);
+        self.fps.map(|fps| (fps * seconds.max(0.0)).min(most))
+    }
+
+    /// The pause as a part of a sentence.
+    fn pause(&self) -> String {
+        let priority = self.priority.map_or(0, Priority::get);
+        format!("priority {priority} was paused for {:.3} of {:.3} s", self.paused, self.active)
+    }
+}
+
+/// All frames were sent; in the time that the rate gives them?
+fn complete(course: &Course<'_>, offer: &Offer, flow: &Flow, count: u64) -> (Verdict, String) {
+    let what = format!("sent {count} of {count} frames");
+    let (Some(fps), Some(pacing)) = (offer.fps, &flow.pacing) else { return (Verdict::Pass, what) };
+    let took = (count.max(1) - 1) as f64 / pacing.sent_fps;
+    let late = took - (count.max(1) - 1) as f64 / fps;
+    let allowed = TOLERANCE * took + TOLERANCE_S;
+    if late <= allowed {
+        return (Verdict::Pass, what);
+    }
+    let slow =
+        format!("{what}, in {took:.3} s at {:.1} % of its rate", 100.0 * (took - late) / took);
+    if late - offer.paused <= allowed {
+        return (Verdict::Pass, format!("{slow}; {}", offer.pause()));
+    }
+    explained(course, slow, late - offer.paused - allowed, full_line(course, flow))
+}
+
+/// Judges a flow that has no count, or that has not reached it.
+fn short(
+    course: &Course<'_>,
+    n: usize,
+    offer: &Offer,
+    flow: &Flow,
+    count: Option<u64>,
+) -> (Verdict, String) {
+    let sent = flow.frames_tx as f64;
+    let of = count.map_or(String::new(), |count| format!(" of {count}"));
+    let what = format!("sent {}{of} frames", flow.frames_tx);
+    let burst = match &course.plan.flows[n].kind {
+        FlowKind::Stream(stream) => stream.pace.burst.map_or(0, |burst| burst.frames),
+        FlowKind::Roce(_) => 0,
+    };
+    let enough = |expected: f64| {
+        let least = expected * (1.0 - TOLERANCE) - TOLERANCE_FRAMES - f64::from(burst);
+        sent >= least && (sent > 0.0 || expected < 1.0)
+    };
+    let Some(whole) = offer.frames(offer.active, count) else {
+        // A recording with its own times and no count: nothing is known but that it was sent.
+        let held = sent > 0.0 && count.is_none();
+        return match (held, course.why) {
+            (false, Why::Over | Why::Interrupted) if sent > 0.0 => {
+                (Verdict::NotJudged, format!("{what}: the run ended before"))
+            }
+            _ => (Verdict::of(held), what),
+        };
+    };
+    let share = format!("{what}, {:.1} % of what its rate gives", 100.0 * sent / whole.max(1.0));
+    if enough(whole) {
+        return match (count, sent > 0.0) {
+            (None, true) => (Verdict::Pass, share),
+            (None, false) => (Verdict::NotJudged, format!("{what}: none was due before the end")),
+            (Some(_), _) => (Verdict::NotJudged, format!("{what}: the run ended before")),
+        };
+    }
+    let free = offer.frames(offer.active - offer.paused, count).unwrap_or(0.0);
+    if offer.paused > 0.0 && enough(free) {
+        return (Verdict::NotJudged, format!("{share}; {}", offer.pause()));
+    }
+    let missing = (free * (1.0 - TOLERANCE) - sent) / offer.fps.unwrap_or(f64::INFINITY);
+    explained(course, share, missing, full_line(course, flow))
+}
+
+/// The verdict on a flow that lacks `missing` seconds of its rate.
+fn explained(
+    course: &Course<'_>,
+    what: String,
+    missing: f64,
+    line: Option<String>,
+) -> (Verdict, String) {
+    if let Some(line) = line {
+        return (Verdict::NotJudged, format!("{what}; {line}"));
+    }
+    match course.report.machine.filter(|m| !m.excluded && m.preempted_ns / 1e9 >= missing) {
+        Some(machine) => (Verdict::Inconclusive, format!("{what}; {machine}")),
+        None => (Verdict::Fail, what),
+    }
+}
+
+/// Says so if the flows of a port ask for more than its line carries, and the line was full.
+fn full_line(course: &Course<'_>, flow: &Flow) -> Option<String> {
+    if flow.frames_tx == 0 {
+        return None;
+    }
+    let (n, port) =
+        course.report.ports.iter().enumerate().find(|(_, port)| port.name == flow.port_tx)?;
+    let on_line = |frames: f64, bytes: f64| {
+        (bytes + frames * LINE_OVERHEAD_BYTES as f64) * 8.0 / port.speed_bps as f64
+    };
+    let wanted = |(m, asked): (usize, &FlowPlan)| {
+        let fps = (asked.tx == n).then(|| frames_per_second(course, m))??;
+        let FlowKind::Stream(stream) = &asked.kind else { return None };
+        Some(on_line(fps, fps * stream.sizes.mean()))
+    };
+    let wanted: f64 = course.plan.flows.iter().enumerate().filter_map(wanted).sum();
+    let used = on_line(port.frames_tx as f64, port.bytes_tx as f64);
+    let full = used >= (1.0 - TOLERANCE) * course.before.elapsed_s?;
+    (wanted > 1.0 + TOLERANCE && full).then(|| {
+        format!("the flows of port {} ask for {:.0} % of its line", port.name, 100.0 * wanted)
+    })
+}
+
+/// Judges a connection: its messages, if they have a count.
+fn connection(
+    course: &Course<'_>,
+    asked: &FlowPlan,
+    plan: &TransportPlan,
+    flow: &Flow,
+) -> (Verdict, String) {
+    let what = format!("sent {} frames", flow.frames_tx);
+    let count = plan.message.map(|m| m.count).filter(|count| *count < u64::MAX);
+    let done = flow.connection.as_ref().map_or(0, |c| c.messages_tx);
+    if let Some(count) = count {
+        let what = format!("{what}, completed {done} of {count} messages");
+        if done >= count {
+            return (Verdict::Pass, what);
+        }
+        if flow.frames_tx > 0 && matches!(course.why, Why::Over | Why::Interrupted) {
+            return (Verdict::NotJudged, format!("{what}: the run ended before"));
+        }
+        return held_up(course, asked, plan, what);
+    }
+    if flow.frames_tx > 0 { (Verdict::Pass, what) } else { held_up(course, asked, plan, what) }
+}
+
+/// A connection that did not get on: its priority was paused all the time, the threads were
+/// starved, or it fails.
+fn held_up(
+    course: &Course<'_>,
+    asked: &FlowPlan,
+    plan: &TransportPlan,
+    what: String,
+) -> (Verdict, String) {
+    let active = course.before.elapsed_s.unwrap_or(0.0);
+    let paused = paused_s(course, asked.tx, plan.priority).min(active);
+    let offer = Offer { fps: None, active, paused, priority: Some(plan.priority) };
+    if active > 0.0 && paused >= (1.0 - TOLERANCE) * active {
+        return (Verdict::NotJudged, format!("{what}; {}", offer.pause()));
+    }
+    explained(course, what, active - paused, None)
+}
+
+/// The first port of a flow whose link was down while it was to send.
+fn port_down<'a>(course: &Course<'a>, asked: &FlowPlan) -> Option<&'a str> {
+    let ports = [asked.tx].into_iter().chain(asked.rx.iter().copied());
+    let seen = ports.filter_map(|port| course.before.ports.get(port));
+    seen.into_iter().find(|port| !port.link_up).map(|port| port.name.as_str())
+}
+
+/// Seconds for which a priority of a port had been paused when the flows were stopped.
+fn paused_s(course: &Course<'_>, port: usize, priority: Priority) -> f64 {
+    let port = course.before.ports.get(port);
+    let seen = port.and_then(|port| port.priorities.get(priority.index()));
+    seen.map_or(0.0, |seen| seen.paused_ns / 1e9)
+}
