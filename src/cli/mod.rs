@@ -14,6 +14,7 @@ pub mod demo;
 pub mod doctor;
 pub mod generate;
 pub mod headroom;
+mod kind;
 mod log;
 pub mod machine;
 mod outputs;
@@ -31,7 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::verdict::Verdict;
@@ -192,6 +193,12 @@ fn quoted(path: &Path) -> String {
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
+/// The command line, for those who look at all of it.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Runs the command that the arguments name.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -231,7 +238,6 @@ fn status(error: &anyhow::Error) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_arguments_are_consistent() {

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 
+use super::kind::Kind;
 use super::machine::MachineArgs;
 use super::outputs::{OutputFile, Outputs};
 use super::terminal::{self, say};
@@ -158,6 +159,7 @@ fn jobs(args: &RunArgs) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
     let mut told = BTreeSet::new();
     for path in &args.files {
+        Kind::Lab.expect(path)?;
         let file = LabFile::read(path).map_err(bad_input)?;
         let wanted: Vec<Option<&str>> = match (args.variant.is_empty(), file.variants().len()) {
             (true, 0) => vec![None],

@@ -11,6 +11,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use super::kind::Kind;
 use super::outputs::Outputs;
 use super::terminal::{self, say};
 use super::{Format, bad_input, exit, stop_on_signals};
@@ -118,6 +119,7 @@ fn verdict_of(args: &SwarmArgs, summary: &Summary) -> Verdict {
 
 /// Runs one lab file.
 fn replay(file: &Path) -> Result<ExitCode> {
+    Kind::Lab.expect(file)?;
     let mut lab = None;
     crate::lab::load_changed(file, |raw| lab = Some(raw.clone())).map_err(bad_input)?;
     let trial = swarm::run_lab(&lab.context("the file was read").map_err(bad_input)?);

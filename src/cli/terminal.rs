@@ -11,7 +11,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 
 use crate::printable;
@@ -24,12 +24,12 @@ pub(crate) use say;
 
 /// Standard output, locked, for results as text.
 pub(super) fn stdout() -> Shown<io::StdoutLock<'static>> {
-    Shown(io::stdout().lock())
+    Shown(io::stdout().lock(), "standard output")
 }
 
 /// Standard error, locked.
 pub(super) fn stderr() -> Shown<io::StderrLock<'static>> {
-    Shown(io::stderr().lock())
+    Shown(io::stderr().lock(), "standard error")
 }
 
 /// Prints a result for people.
@@ -37,7 +37,7 @@ pub(super) fn stderr() -> Shown<io::StderrLock<'static>> {
 /// # Errors
 /// When standard output cannot be written, other than for want of a reader.
 pub(super) fn print(text: impl fmt::Display) -> Result<()> {
-    write!(stdout(), "{text}").context(STANDARD_OUTPUT)
+    Ok(write!(stdout(), "{text}")?)
 }
 
 /// Prints a result for programs.
@@ -47,7 +47,7 @@ pub(super) fn print(text: impl fmt::Display) -> Result<()> {
 pub(super) fn print_json(value: &impl Serialize) -> Result<()> {
     let document = serde_json::to_string_pretty(value)?;
     // Escaped as JSON has it; nothing is left for `Shown` to escape.
-    writeln!(stdout(), "{}", printable::json(&document)).context(STANDARD_OUTPUT)
+    Ok(writeln!(stdout(), "{}", printable::json(&document))?)
 }
 
 /// See [`say!`].
@@ -56,29 +56,32 @@ pub(crate) fn tell(what: fmt::Arguments<'_>) {
     let _ = stderr().write_all(format!("{what}\n").as_bytes());
 }
 
-/// In front of the reason why results could not be written.
-pub(super) const STANDARD_OUTPUT: &str = "standard output";
-
-/// A writer to a terminal or a pipe: escapes what is written, and drops it once nobody reads.
-pub(super) struct Shown<W>(W);
+/// A writer to a terminal or a pipe, and its name in errors: escapes what is written, and drops it
+/// once nobody reads.
+pub(super) struct Shown<W>(W, &'static str);
 
 impl<W: Write> Write for Shown<W> {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
         // `write!` passes whole strings, so no character is cut here.
         let text = String::from_utf8_lossy(octets);
-        unread(self.0.write_all(printable::text(&text).as_bytes())).map(|()| octets.len())
+        let written = self.0.write_all(printable::text(&text).as_bytes());
+        self.unread(written).map(|()| octets.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        unread(self.0.flush())
+        let flushed = self.0.flush();
+        self.unread(flushed)
     }
 }
 
-/// Takes a reader that has gone away for success.
-fn unread(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+impl<W> Shown<W> {
+    /// Takes a reader that has gone away for success, and names the output in any other error.
+    fn unread(&self, result: io::Result<()>) -> io::Result<()> {
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", self.1))),
+            Ok(()) => Ok(()),
+        }
     }
 }
 
@@ -99,14 +102,14 @@ mod tests {
 
     #[test]
     fn a_reader_that_has_gone_is_no_error_and_a_full_disk_is_one() {
-        assert!(writeln!(Shown(Fails(io::ErrorKind::BrokenPipe)), "x").is_ok());
-        let full = writeln!(Shown(Fails(io::ErrorKind::StorageFull)), "x");
+        assert!(writeln!(Shown(Fails(io::ErrorKind::BrokenPipe), "x"), "x").is_ok());
+        let full = writeln!(Shown(Fails(io::ErrorKind::StorageFull), "x"), "x");
         assert_eq!(full.unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 
     #[test]
     fn what_a_terminal_would_obey_never_gets_there() {
-        let mut out = Shown(Vec::new());
+        let mut out = Shown(Vec::new(), "x");
         writeln!(out, "{:<8}|", "\u{1b}[31m\u{202e}").unwrap();
         assert_eq!(out.0, b"\\u{1b}[31m\\u{202e}  |\n");
     }

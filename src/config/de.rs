@@ -34,6 +34,8 @@ impl fmt::Display for Path<'_> {
 struct DeError {
     what: String,
     place: Option<(Mark, String)>,
+    /// Whether it is a field that nothing knows.
+    unknown: bool,
 }
 
 impl fmt::Display for DeError {
@@ -46,7 +48,7 @@ impl std::error::Error for DeError {}
 
 impl de::Error for DeError {
     fn custom<T: fmt::Display>(what: T) -> Self {
-        Self { what: what.to_string(), place: None }
+        Self { what: what.to_string(), place: None, unknown: false }
     }
 
     fn invalid_type(given: de::Unexpected<'_>, wanted: &dyn de::Expected) -> Self {
@@ -69,7 +71,7 @@ impl de::Error for DeError {
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        Self::custom(unknown("field", field, expected))
+        Self { unknown: true, ..Self::custom(unknown("field", field, expected)) }
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
@@ -130,10 +132,49 @@ impl DeError {
 /// # Errors
 /// The first field that does not fit.
 pub fn from_tree<'de, T: de::Deserialize<'de>>(root: &'de Node) -> Result<T, Finding> {
-    T::deserialize(At { node: root, path: &Path::Root }).map_err(|e| {
-        let (mark, path) = e.place.map_or((None, String::new()), |(m, p)| (Some(m), p));
-        Finding { mark, path, what: e.what }
-    })
+    read(root).map_err(Finding::from)
+}
+
+/// The same, with every unknown field beside the first error: whoever mistook the words of a section
+/// mistook more than one.
+///
+/// # Errors
+/// The first that does not fit, and the fields that are unknown, in the order of the file.
+pub fn from_tree_all<T: de::DeserializeOwned>(root: &Node) -> Result<T, Vec<Finding>> {
+    /// A bound on the work for a file in which nothing fits.
+    const MOST: usize = 20;
+    let mut error = match read(root) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    let mut rest = root.clone();
+    let (mut findings, mut misfit) = (Vec::new(), false);
+    for _ in 0..MOST {
+        let mark = error.place.as_ref().map(|(mark, _)| *mark);
+        // Behind the first misfit others may follow from what was taken out.
+        if error.unknown || !misfit {
+            misfit |= !error.unknown;
+            findings.push(Finding::from(error));
+        }
+        let removed = mark.is_some_and(|mark| rest.remove(mark));
+        match read::<T>(&rest) {
+            Err(next) if removed => error = next,
+            _ => break,
+        }
+    }
+    findings.sort_by_key(|finding| finding.mark);
+    Err(findings)
+}
+
+fn read<'de, T: de::Deserialize<'de>>(root: &'de Node) -> Result<T, DeError> {
+    T::deserialize(At { node: root, path: &Path::Root })
+}
+
+impl From<DeError> for Finding {
+    fn from(error: DeError) -> Self {
+        let (mark, path) = error.place.map_or((None, String::new()), |(m, p)| (Some(m), p));
+        Self { mark, path, what: error.what }
+    }
 }
 
 /// A node and the way to it.
@@ -324,6 +365,22 @@ mod tests {
         counts: Vec<u8>,
         on: Option<bool>,
         sub: Option<Box<Thing>>,
+    }
+
+    #[test]
+    fn all_unknown_fields_are_told_and_what_does_not_fit_without_them() {
+        let all = |text: &str| {
+            let root = tree::read(text, "").unwrap();
+            let findings = from_tree_all::<Thing>(&root).unwrap_err();
+            findings.iter().map(|f| f.path.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(all("name: a\nx: 1\nsub: {name: b, y: 2}\nz: 3"), ["x", "sub.y", "z"]);
+        assert_eq!(all("name: a\nx: 1\non: 7\nz: 3"), ["x", "on", "z"]);
+        assert_eq!(all("name: a\ncounts: [1, x, 3]\nz: 3"), ["counts[1]", "z"]);
+        assert_eq!(all("x: 1"), ["x", ""]);
+        let many: String = (0..100).map(|n| format!("x{n}: 1\n")).collect();
+        assert_eq!(all(&many).len(), 20);
+        assert!(from_tree_all::<Thing>(&tree::read("name: a", "").unwrap()).is_ok());
     }
 
     fn fails(text: &str) -> String {

@@ -94,11 +94,11 @@ pub fn parse(
     let one = |finding| ConfigError::one(name, finding);
     let mut root = tree::read(text, EMPTY).map_err(one)?;
     // Once as written, so that errors in `defaults` are reported there, and once as meant.
-    let written: raw::File = de::from_tree(&root).map_err(one)?;
+    let all = |findings| ConfigError { file: name.to_owned(), findings };
+    let written: raw::File = de::from_tree_all(&root).map_err(all)?;
     inherit_defaults(&mut root);
-    let meant: raw::File = de::from_tree(&root).map_err(one)?;
-    resolve::resolve(name, (&written, &meant), &root, machine)
-        .map_err(|findings| ConfigError { file: name.to_owned(), findings })
+    let meant: raw::File = de::from_tree_all(&root).map_err(all)?;
+    resolve::resolve(name, (&written, &meant), &root, machine).map_err(all)
 }
 
 /// Puts `defaults` under every port.

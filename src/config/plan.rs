@@ -50,19 +50,54 @@ pub struct DevicePlan {
     pub stated_rate: Option<BitsPerSec>,
 }
 
+/// A slot of net_af_packet whose arguments do not say, and a block of slots: a page.
+const SLOT: u32 = 2_048;
+const BLOCK: u32 = 4_096;
+/// What the kernel takes of a slot, and the FCS, which is not in it.
+const SLOT_HEADER: u32 = 80;
+const SLOT_FCS: u32 = 4;
+/// The kernel's demand (TPACKET_ALIGNMENT).
+const SLOT_ALIGNMENT: u32 = 16;
+
 impl DevicePlan {
     /// The longest frame, FCS included, for which the device's own memory is known to have room: that
     /// of slots which it shares with the kernel. Nothing where that is not known.
     #[must_use]
     pub fn room(&self) -> Option<u32> {
-        /// A slot of net_af_packet whose arguments do not say.
-        const SLOT: u32 = 2_048;
-        /// What the kernel takes of a slot, and the FCS, which is not in it.
-        const HEADER: u32 = 80;
-        const FCS: u32 = 4;
+        Some(self.slot("framesz", SLOT)?.saturating_sub(SLOT_HEADER) + SLOT_FCS)
+    }
+
+    /// A number among the arguments of a net_af_packet.
+    fn slot(&self, name: &str, default: u32) -> Option<u32> {
         let mut arguments = self.device.strip_prefix("net_af_packet")?.split(',').skip(1);
-        let slot = arguments.find_map(|argument| argument.strip_prefix("framesz="));
-        Some(slot.map_or(Some(SLOT), |n| n.parse().ok())?.saturating_sub(HEADER) + FCS)
+        let given = arguments.find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='));
+        given.map_or(Some(default), |n| n.parse().ok())
+    }
+
+    /// The reason why the device cannot be opened for frames of `max_frame`, as far as its arguments
+    /// tell: the slots of net_af_packet's ring, which lie in blocks of whole pages.
+    #[must_use]
+    pub fn refusal(&self, max_frame: u32) -> Option<String> {
+        let (slot, block) = (self.slot("framesz", SLOT)?, self.slot("blocksz", BLOCK)?);
+        let room = self.room()?;
+        if room < max_frame {
+            let needed = (max_frame + SLOT_HEADER - SLOT_FCS).next_power_of_two();
+            return Some(format!(
+                "its slots have room for frames of {room} bytes, and `switch.max_frame` is \
+                 {max_frame}: add `framesz={needed},blocksz={}`, or lower it to {room}",
+                needed.max(BLOCK)
+            ));
+        }
+        if slot % SLOT_ALIGNMENT != 0 {
+            return Some(format!("framesz={slot} is no multiple of {SLOT_ALIGNMENT}"));
+        }
+        if block == 0 || block % BLOCK != 0 {
+            return Some(format!("blocksz={block} is no multiple of a page, {BLOCK} bytes"));
+        }
+        (slot > block).then(|| {
+            let needed = slot.next_power_of_two().max(BLOCK);
+            format!("a slot of {slot} bytes does not fit into a block of {block}: add `blocksz={needed}`")
+        })
     }
 }
 

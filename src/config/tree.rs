@@ -54,6 +54,32 @@ pub struct Key {
 }
 
 impl Node {
+    /// Takes out what stands at `mark`, wherever it is: entries by the place of their keys, or else
+    /// entries and items by their own. There are several where defaults were inherited. Says whether
+    /// there was one.
+    pub fn remove(&mut self, mark: Mark) -> bool {
+        self.remove_where(&|key, _| key.is_some_and(|key| key.mark == mark))
+            || self.remove_where(&|_, node| node.mark == mark)
+    }
+
+    fn remove_where(&mut self, is_meant: &impl Fn(Option<&Key>, &Self) -> bool) -> bool {
+        let mut found = false;
+        match &mut self.kind {
+            Kind::Scalar { .. } => {}
+            Kind::Seq(items) => items.retain_mut(|item| {
+                let meant = is_meant(None, item);
+                found |= meant || item.remove_where(is_meant);
+                !meant
+            }),
+            Kind::Map(entries) => entries.retain_mut(|(key, node)| {
+                let meant = is_meant(Some(key), node);
+                found |= meant || node.remove_where(is_meant);
+                !meant
+            }),
+        }
+        found
+    }
+
     /// The value of a key, if this is a mapping that has it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Self> {

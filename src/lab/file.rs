@@ -73,11 +73,11 @@ fn examine_tree(
     change: impl FnOnce(&mut raw::Lab),
 ) -> Result<(Resolved, Vec<Warning>), ConfigError> {
     let one = |finding| ConfigError::one(name, finding);
-    let mut lab: raw::Lab = config::de::from_tree(root).map_err(one)?;
+    let all = |findings| ConfigError { file: name.to_owned(), findings };
+    let mut lab: raw::Lab = config::de::from_tree_all(root).map_err(all)?;
     change(&mut lab);
     take_in(&mut lab, &Place::root(root), Path::new(name).parent()).map_err(one)?;
-    resolve::resolve(&lab, &Place::root(root), name)
-        .map_err(|findings| ConfigError { file: name.to_owned(), findings })
+    resolve::resolve(&lab, &Place::root(root), name).map_err(all)
 }
 
 /// Takes the generator file that a lab names into the lab, from `folder` if its name is not from the

@@ -91,7 +91,10 @@ impl Capture {
     pub fn start(dir: &Dir, host: &Host, name: &str) -> Self {
         let path = dir.path(&format!("{name}.pcap"));
         let mut child = host
-            .command("tcpdump")
+            // It gives up root, which undoes the guard that ends it with the test; so another
+            // program has the guard, and passes signals on.
+            .command("setpriv")
+            .args(["--pdeathsig", "TERM", "--", "timeout", "1800", "tcpdump"])
             .args(["-i", "eth0", "-n", "-U", "-B", "16384", "--immediate-mode"])
             // It gives up root, and then may not open a file here; what is open it may write. (To
             // stay root with -Z crashes in Ubuntu 24.04.)

@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use crate::run::text;
+use crate::run::{GUARD, text};
 
 const INSIDE: &str = "SLUICE_TEST_IN_NAMESPACE";
 
@@ -54,7 +54,8 @@ fn unshare(as_user: bool) -> Command {
     if as_user {
         command.args(["--user", "--map-current-user", "--keep-caps"]);
     }
-    command.args(["--net", "--"]);
+    // The guard comes last: to gain rights in a namespace would undo it.
+    command.args(["--net", "--", "setpriv"]).args(GUARD);
     command
 }
 
@@ -147,7 +148,8 @@ impl Host {
     /// A command that runs on this host.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
-        command.args(["--target", &self.holder.id().to_string(), "--net", "--", program]);
+        command.args(["--target", &self.holder.id().to_string(), "--net", "--", "setpriv"]);
+        command.args(GUARD).arg(program);
         command
     }
 

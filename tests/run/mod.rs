@@ -177,9 +177,20 @@ impl Drop for Switch {
     }
 }
 
+/// A command that is killed when the thread that starts it ends, and so with its test, however that
+/// ends: no guard runs in a test that is killed.
+pub fn guarded(program: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(GUARD).arg(program);
+    command
+}
+
+/// What makes a program end with the thread that started it; the program follows.
+pub const GUARD: [&str; 3] = ["--pdeathsig", "KILL", "--"];
+
 /// A command of the program that keeps its runtime files below `dir`.
 pub fn command(dir: &Path, what: &str) -> Command {
-    let mut command = Command::new(SLUICE);
+    let mut command = guarded(SLUICE);
     command.arg(what).env("XDG_RUNTIME_DIR", dir).stdin(Stdio::null());
     command
 }

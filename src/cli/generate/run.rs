@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use super::files;
 use super::show::Show;
 use super::{GenerateArgs, World};
+use crate::cli::kind::Kind;
 use crate::cli::terminal::{self, say};
 use crate::cli::{bad_input, exit, quoted, stop_on_signals};
 use crate::otg::file::{TestFile, load_placed};
@@ -32,6 +33,7 @@ struct Loaded {
 /// # Errors
 /// What is wrong with it, or what the machine lacks.
 pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
+    Kind::Generator.expect(file)?;
     let (test, warnings) = load_placed(file, &args.ports).map_err(bad_input)?;
     for warning in &warnings {
         say!("warning: {}", warning.line(&file.display().to_string()));

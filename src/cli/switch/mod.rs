@@ -16,6 +16,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use anyhow::{Context, Result, anyhow};
 
+use super::kind::Kind;
 use super::outputs::Outputs;
 use super::terminal::{self, say};
 use super::{
@@ -102,6 +103,7 @@ pub struct Args {
 /// Bad input for what the file or an argument asks and cannot have; else the machine lacks
 /// something.
 pub fn run(args: Args) -> Result<ExitCode> {
+    Kind::Switch.expect(&args.file)?;
     let (mut file, warnings) = config::load(&args.file, &Machine::this()).map_err(bad_input)?;
     for warning in warnings {
         tracing::warn!("{}", warning.line(&args.file.display().to_string()));

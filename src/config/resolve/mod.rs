@@ -265,6 +265,11 @@ pub(super) fn resolve(
     device::check_defaults(&mut cx, &at.key("defaults"), written.defaults.as_ref());
     let cell = groups::cell(&mut cx, &at.key("buffer"), &meant.buffer, groups::CELL_MIN);
     let (devices, names) = device::devices(&mut cx, &at, meant, machine);
+    for (i, device) in devices.iter().enumerate() {
+        if let Some(why) = device.refusal(max_frame) {
+            cx.error(&at.key("ports").index(i).key("device"), why);
+        }
+    }
     let workers = device::workers(&mut cx, &at, meant, machine);
     let role = if meant.routing.interfaces.is_empty() { Role::Bridge } else { Role::Router };
     let mut drafts: Vec<Draft<'_>> = Vec::new();

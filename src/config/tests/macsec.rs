@@ -247,6 +247,7 @@ fn a_device_that_has_no_room_for_what_macsec_adds_is_named() {
     assert_eq!(warned(socket, 1_949, "{}"), 1);
     assert_eq!(warned(socket, 1_972, "{data: false}"), 0);
     assert_eq!(warned("net_af_packet0,iface=v0,framesz=4096", 1_949, "{}"), 0);
+    assert!(bad(&text(socket, 1_973, "{}"))[0].contains("`framesz=4096,blocksz=4096`"));
     assert_eq!(warned("net_null0", 9_000, "{}"), 0);
     assert!(bad(&text("net_null0", 16_384, "{}"))[0].contains("max_frame` can be 16360"));
 }

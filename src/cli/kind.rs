@@ -1,0 +1,101 @@
+//! Kinds of files, told apart by their fields, so that one that was given to the wrong command is
+//! sent to the right one.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+
+use super::{bad_input, quoted};
+use crate::config;
+use crate::config::tree::Node;
+use crate::{lab, otg};
+
+/// A kind of file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Switch,
+    Lab,
+    Generator,
+}
+
+impl Kind {
+    /// The kind that a text is of, where its fields tell.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        if otg::file::is_test(text) {
+            return Some(Self::Generator);
+        }
+        if lab::is_lab(text) {
+            return Some(Self::Lab);
+        }
+        let placed = |root: &Node| root.get("ports").is_some();
+        config::tree::read(text, "").is_ok_and(|root| placed(&root)).then_some(Self::Switch)
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Switch => "a switch file",
+            Self::Lab => "a lab file",
+            Self::Generator => "a generator file",
+        }
+    }
+
+    const fn verb(self) -> &'static str {
+        match self {
+            Self::Switch => "switch",
+            Self::Lab => "run",
+            Self::Generator => "gen",
+        }
+    }
+
+    /// Refuses a file that is of another kind. One that is of no kind, or cannot be read, is left to
+    /// the command, which says what is wrong with it.
+    ///
+    /// # Errors
+    /// Bad input: the command that takes the file.
+    pub(super) fn expect(self, path: &Path) -> anyhow::Result<()> {
+        let Ok((_, text)) = config::read_text(path, "file") else { return Ok(()) };
+        match Self::of(&text) {
+            Some(found) if found != self => Err(bad_input(anyhow!(
+                "{} is {}, not {}; try: sluice {} {}",
+                path.display(),
+                found.name(),
+                self.name(),
+                found.verb(),
+                quoted(path)
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_is_known_and_sent_to_its_command() {
+        for (folder, kind) in
+            [("switch", Kind::Switch), ("labs", Kind::Lab), ("gen", Kind::Generator)]
+        {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs").join(folder);
+            for entry in std::fs::read_dir(folder).unwrap().flatten() {
+                let path = entry.path();
+                if path.extension().is_none_or(|e| e != "yaml") {
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).unwrap();
+                assert_eq!(Kind::of(&text), Some(kind), "{}", path.display());
+                for other in [Kind::Switch, Kind::Lab, Kind::Generator] {
+                    let said = other.expect(&path).map_err(|error| format!("{error:#}"));
+                    let remedy = format!("try: sluice {} {}", kind.verb(), quoted(&path));
+                    match said {
+                        Ok(()) => assert_eq!(other, kind),
+                        Err(why) => assert!(other != kind && why.ends_with(&remedy), "{why}"),
+                    }
+                }
+            }
+        }
+        assert_eq!(Kind::of("a: [b"), None);
+        assert!(Kind::Lab.expect(Path::new("/nonexistent")).is_ok());
+    }
+}

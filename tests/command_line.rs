@@ -1,0 +1,301 @@
+//! Every command by a closed pipe, a full disk, Ctrl-C, paths that cannot be written, 80 columns and
+//! `NO_COLOR`. The commands are those that clap knows, so a new one needs its rows.
+#![cfg(feature = "dpdk")]
+
+#[path = "command_line/process.rs"]
+mod process;
+#[path = "command_line/rows.rs"]
+mod rows;
+mod run;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use process::{Ended, Output, run as execute, start};
+use rows::{LONG, READ, ROWS, Row, WRITTEN};
+use run::{Dir, SLUICE, Switch, text};
+
+const LAB: &str = "topology: {star: {hosts: 2}}\n\
+    defaults: {links: {rate: 1G, length: 1m}}\n\
+    checks: [conservation]\n";
+
+/// The folder with the files that rows name.
+fn files(name: &str) -> Dir {
+    let dir = Dir::new(name);
+    let ports = "ports: [{name: a, device: net_null0}, {name: b, device: net_null1}]\n";
+    dir.write(
+        "null.yaml",
+        &format!(
+            "switch: {{name: {name}-{}}}\ndefaults: {{rate: 1G}}\n{ports}",
+            std::process::id()
+        ),
+    );
+    let lab = |flow: &str| format!("{LAB}flows: [{{name: f, from: h1, to: h2, {flow}}}]\n");
+    dir.write("small.yaml", &format!("name: small\nduration: 20us\n{}", lab("size: 1000")));
+    dir.write(
+        "endless-lab.yaml",
+        &format!("name: endless\nduration: 1h\n{}", lab("size: 1000, rate: 10M")),
+    );
+    dir.write(
+        "endless.yaml",
+        "ports: [{name: p1, location: 'ring:endless.a'}, {name: p2, location: 'ring:endless.b'}]\n\
+         flows:\n\
+         - name: f\n\
+         \x20 tx_rx: {choice: port, port: {tx_name: p1, rx_names: [p2]}}\n\
+         \x20 packet: [{choice: ethernet, ethernet: {}}]\n\
+         \x20 rate: {choice: pps, pps: 100}\n\
+         \x20 metrics: {enable: true, loss: true}\n",
+    );
+    dir
+}
+
+/// The names of all commands that do something.
+fn commands() -> BTreeSet<String> {
+    fn add(command: &clap::Command, before: &str, all: &mut BTreeSet<String>) {
+        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+            let name = format!("{before}{}", sub.get_name());
+            if sub.has_subcommands() {
+                add(sub, &format!("{name} "), all);
+            } else {
+                all.insert(name);
+            }
+        }
+    }
+    let mut all = BTreeSet::new();
+    add(&sluice::cli::command(), "", &mut all);
+    all
+}
+
+/// A row as it is typed.
+fn line(row: &Row) -> String {
+    let control = match row.command.starts_with("ctl ") && !row.args.contains("--describe") {
+        true => " --control {tmp}/switch.sock",
+        false => "",
+    };
+    format!("{} {}{control}", row.command, row.args)
+}
+
+/// Runs all rows that `of` picks beside a switch for `ctl`.
+fn each(name: &str, mut judge: impl FnMut(&Dir, &Row, &str)) {
+    let dir = files(name);
+    let file = fs::read_to_string(dir.path("null.yaml")).unwrap();
+    let file = file.replace(name, &format!("{name}-ctl"));
+    let mut switch = Switch::start(&dir, "switch", &file, &["--quiet"]);
+    for row in ROWS {
+        judge(&dir, row, &line(row));
+        if row.command == "ctl stop" {
+            switch.end();
+            switch = Switch::start(&dir, "switch", &file, &["--quiet"]);
+        }
+    }
+}
+
+/// No panic, no word about the pipe, and no directory of DPDK left.
+fn ended_well(row: &Row, line: &str, ended: &Ended) {
+    let status = ended.status.unwrap_or(-1);
+    assert!(row.statuses.contains(&status), "{line}: {ended:?}");
+    for word in ["panicked", "Broken pipe", "RUST_BACKTRACE"] {
+        assert!(!ended.stderr.contains(word), "{line}: {ended:?}");
+    }
+    nothing_left(line, ended.pid);
+}
+
+/// DPDK's run-time directories of a process are gone.
+fn nothing_left(line: &str, pid: u32) {
+    let folder = Path::new("/var/run/dpdk");
+    let Ok(left) = fs::read_dir(folder) else { return };
+    let own = format!("-{pid}");
+    let left: Vec<_> = left.flatten().map(|e| e.file_name()).collect();
+    let left = left.iter().find(|name| name.to_string_lossy().ends_with(&own));
+    assert!(left.is_none(), "{line} leaves {left:?} in {}", folder.display());
+}
+
+#[test]
+fn every_command_has_a_row() {
+    let rows: BTreeSet<_> = ROWS.iter().map(|row| row.command.to_owned()).collect();
+    assert_eq!(commands(), rows, "left: commands of the program; right: rows of the test");
+}
+
+#[test]
+fn every_command_ends_as_it_would_when_nobody_reads() {
+    each("closed", |dir, row, line| {
+        let ended = execute(dir, line, [Output::Closed, Output::Kept]);
+        ended_well(row, line, &ended);
+        let ended = execute(dir, line, [Output::Closed, Output::Closed]);
+        // What `ctl stop` has stopped is not there for a second one.
+        if row.command != "ctl stop" {
+            ended_well(row, line, &ended);
+        }
+    });
+}
+
+#[test]
+fn no_result_is_lost_to_a_full_disk_without_a_word() {
+    each("full", |dir, row, line| {
+        let plain = execute(dir, line, [Output::Kept, Output::Kept]);
+        ended_well(row, line, &plain);
+        let bytes = !plain.stdout.is_empty();
+        assert!(bytes || !row.prints, "{line} prints no result: {plain:?}");
+        if row.prints {
+            let full = execute(dir, line, [Output::Full, Output::Kept]);
+            assert_eq!(full.status, Some(3), "{line}: {full:?}");
+            assert!(full.stderr.contains("standard output: No space"), "{line}: {full:?}");
+        }
+    });
+}
+
+#[test]
+fn ctrl_c_prints_what_there_is() {
+    let dir = files("interrupted");
+    for (line, statuses, wanted) in LONG {
+        let mut running = start(&dir, line, [Output::Kept, Output::Kept]);
+        running.wait_for_signals();
+        running.interrupt();
+        let ended = running.end(line);
+        assert!(statuses.contains(&ended.status.unwrap_or(-1)), "{line}: {ended:?}");
+        assert!(!ended.stderr.contains("panicked"), "{line}: {ended:?}");
+        if !wanted.is_empty() {
+            let found: serde_json::Value = serde_json::from_str(&ended.stdout)
+                .unwrap_or_else(|e| panic!("{line}: {e}: {ended:?}"));
+            assert!(!found[wanted].is_null(), "{line}: {found:#}");
+        }
+        nothing_left(line, ended.pid);
+    }
+}
+
+#[test]
+fn files_that_cannot_be_written_end_no_run_that_has_begun() {
+    let dir = files("unwritable");
+    let input = dir.path("small.yaml");
+    for (command, option, line) in WRITTEN {
+        let bad = ["/dev/null/x".into(), "/proc/no/such".into(), input.join("x")];
+        for path in bad {
+            let path: std::path::PathBuf = path;
+            let line = line.replace("{path}", &path.display().to_string());
+            let ended = execute(&dir, &line, [Output::Kept, Output::Kept]);
+            assert_eq!(ended.status, Some(2), "{command}: {line}: {ended:?}");
+            let named = ended.stderr.contains(option) || ended.stderr.contains("capture");
+            assert!(named, "{line}: {ended:?}");
+            nothing_left(&line, ended.pid);
+        }
+    }
+}
+
+#[test]
+fn no_output_goes_over_an_input_or_another_output() {
+    let dir = files("twice");
+    let before = |name: &str| fs::read_to_string(dir.path(name)).unwrap();
+    let (lab, test) = (before("endless-lab.yaml"), before("endless.yaml"));
+    dir.write(
+        "pcap.yaml",
+        &format!(
+            "defaults: {{rate: 1G}}\nports:\n\
+             - {{name: a, device: 'net_pcap0,rx_pcap={d}/in.pcap,tx_pcap={d}/in.pcap'}}\n",
+            d = dir.0.display()
+        ),
+    );
+    run::write_pcap(&dir.path("in.pcap"), &[run::frame([2; 6], [4; 6], 0, 1, 64)]);
+    let capture = fs::read(dir.path("in.pcap")).unwrap();
+    std::os::unix::fs::symlink("endless-lab.yaml", dir.path("link.yaml")).unwrap();
+    for line in [
+        "run {tmp}/endless-lab.yaml --report {tmp}/endless-lab.yaml",
+        "run {tmp}/endless-lab.yaml --report {tmp}/link.yaml",
+        "run {tmp}/endless-lab.yaml --pcapng h1-s1={tmp}/../{name}/endless-lab.yaml",
+        "run {tmp}/endless-lab.yaml --pcapng h1-s1={tmp}/x --report {tmp}/x",
+        "run {tmp}/endless-lab.yaml --pcapng h1-s1={tmp}/x --pcapng h2-s1={tmp}/x",
+        "gen {tmp}/endless.yaml --world virtual --report {tmp}/endless.yaml",
+        "gen {tmp}/endless.yaml --world virtual --csv {tmp} --report {tmp}/flows.csv",
+        "gen {tmp}/endless.yaml --world virtual --hgrm {tmp} --report {tmp}/f.hgrm",
+        "switch {tmp}/pcap.yaml --no-huge --control none",
+    ] {
+        let name = dir.0.file_name().unwrap().to_string_lossy();
+        let ended = execute(&dir, &line.replace("{name}", &name), [Output::Kept, Output::Kept]);
+        assert_eq!(ended.status, Some(2), "{line}: {ended:?}");
+        assert!(ended.stderr.contains("is also"), "{line}: {ended:?}");
+    }
+    assert_eq!((before("endless-lab.yaml"), before("endless.yaml")), (lab, test));
+    assert_eq!(fs::read(dir.path("in.pcap")).unwrap(), capture);
+}
+
+/// Arguments with paths in clap's words.
+#[test]
+fn every_argument_with_a_path_is_known() {
+    fn look(command: &clap::Command, name: &str, unknown: &mut Vec<String>) {
+        for argument in command.get_arguments() {
+            let id = argument.get_id().as_str();
+            let names = argument.get_value_names().unwrap_or_default();
+            let words = ["FILE", "DIR", "PATH", "LAB", "LINK=FILE"];
+            if !names.iter().any(|value| words.contains(&value.as_str())) {
+                continue;
+            }
+            let known = WRITTEN.iter().any(|(command, arg, _)| (*command, *arg) == (name, id))
+                || READ.contains(&(name, id))
+                || READ.contains(&(name.split(' ').next().unwrap_or(""), id));
+            if !known {
+                unknown.push(format!("{name} {id}"));
+            }
+        }
+        for sub in command.get_subcommands() {
+            look(sub, format!("{name} {}", sub.get_name()).trim(), unknown);
+        }
+    }
+    let mut unknown = Vec::new();
+    look(&sluice::cli::command(), "", &mut unknown);
+    assert_eq!(unknown, [""; 0], "into WRITTEN or READ with them");
+}
+
+#[test]
+fn help_fits_into_80_columns() {
+    for command in commands().iter().map(String::as_str).chain(["", "ctl", "headroom"]) {
+        let output = Command::new(SLUICE)
+            .args(command.split_whitespace())
+            .arg("--help")
+            .env("COLUMNS", "80")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{command}");
+        // clap keeps the usage on one line.
+        let help = text(&output.stdout);
+        for line in help.lines().filter(|line| !line.starts_with("Usage: ")) {
+            assert!(line.chars().count() <= 80, "sluice {command} --help: {line}");
+        }
+    }
+}
+
+/// Runs a command on a terminal.
+fn on_a_terminal(dir: &Dir, line: &str, no_color: bool) -> String {
+    let line = line.replace("{tmp}", &dir.0.display().to_string());
+    let mut script = Command::new("script");
+    script.args(["-qefc", &format!("{SLUICE} {line}"), "/dev/null"]);
+    script.current_dir(env!("CARGO_MANIFEST_DIR")).env("TERM", "xterm-256color");
+    script.env("XDG_RUNTIME_DIR", &dir.0).stdin(std::process::Stdio::null());
+    script.env_remove("NO_COLOR");
+    if no_color {
+        script.env("NO_COLOR", "1");
+    }
+    text(&script.output().unwrap().stdout)
+}
+
+/// Whether a text sets colours or weights (ECMA-48, SGR): `ESC [ numbers m`.
+fn is_styled(text: &str) -> bool {
+    text.split("\u{1b}[").skip(1).any(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';');
+        end.is_some_and(|end| rest[end..].starts_with('m'))
+    })
+}
+
+#[test]
+fn no_color_is_obeyed() {
+    let dir = files("colours");
+    let switch = "switch {tmp}/null.yaml -vv --no-huge --duration 0.1s --control none";
+    let lines = ["--help", "gen --help", "run --bogus", "run configs/labs/incast.yaml", switch];
+    let mut styled = 0;
+    for line in lines {
+        let plain = on_a_terminal(&dir, line, true);
+        assert!(!plain.is_empty() && !is_styled(&plain), "{line}: {plain:?}");
+        styled += usize::from(is_styled(&on_a_terminal(&dir, line, false)));
+    }
+    assert!(styled >= 2, "nothing is styled on a terminal: the test sees none");
+}

@@ -1,0 +1,122 @@
+//! The whole command line: a row for each way to call a command, with what it comes to.
+
+/// How a command is called.
+pub struct Row {
+    /// The command, as clap knows it, such as `headroom calc`.
+    pub command: &'static str,
+    /// What follows it. `{tmp}` is a folder of the test.
+    pub args: &'static str,
+    /// The exit statuses that it may end with, whoever reads.
+    pub statuses: &'static [i32],
+    /// Whether it prints a result.
+    pub prints: bool,
+}
+
+const fn row(command: &'static str, args: &'static str, statuses: &'static [i32]) -> Row {
+    Row { command, args, statuses, prints: true }
+}
+
+const fn silent(command: &'static str, args: &'static str, statuses: &'static [i32]) -> Row {
+    Row { command, args, statuses, prints: false }
+}
+
+/// A verdict that depends on the machine's load.
+const ANY_VERDICT: &[i32] = &[0, 1, 4];
+
+/// Every command at least once. Those of `ctl` ask a switch at `{tmp}/switch.sock`.
+pub const ROWS: &[Row] = &[
+    row("demo", "--seconds 1 --rate 100M", ANY_VERDICT),
+    row("doctor", "--no-huge", &[0]),
+    row("doctor", "--no-huge --format json", &[0]),
+    row(
+        "switch",
+        "{tmp}/null.yaml --no-huge --idle yield --duration 0.2s --control none",
+        ANY_VERDICT,
+    ),
+    row("check", "configs/switch/tor4.yaml configs/labs/incast.yaml --elsewhere", &[0]),
+    row("check", "configs/switch/tor4.yaml --elsewhere --format json", &[0]),
+    row("check", "--schema lab", &[0]),
+    silent("check", "{tmp}/none.yaml --format json -v", &[2]),
+    row("headroom calc", "--model ieee --rate 100G --length 100m --explain", &[0]),
+    row("headroom compare", "--rate 100G --length 100m --format json", &[0]),
+    row("headroom measure", "--ring --no-huge --idle yield --rounds 3", ANY_VERDICT),
+    row("gen", "configs/gen/pfc-storm.yaml --dry-run", &[0]),
+    row("gen", "configs/gen/imix.yaml --world virtual --duration 1ms --quiet", ANY_VERDICT),
+    row("gen", "configs/gen/imix.yaml --duration 0.2s --no-huge --idle yield", ANY_VERDICT),
+    row("gen", "--self-test --no-huge", ANY_VERDICT),
+    row("run", "configs/labs/incast.yaml", &[0]),
+    row("run", "configs/labs/incast.yaml --format json", &[0]),
+    row("run", "{tmp}/small.yaml --world real --no-huge --idle yield", ANY_VERDICT),
+    row("run", "configs/labs/incast.yaml {tmp}/small.yaml", ANY_VERDICT),
+    row("swarm", "--count 2", &[0]),
+    row("swarm", "--replay {tmp}/small.yaml", &[0, 1]),
+    row("ctl show", "", &[0]),
+    row("ctl show", "--format json", &[0]),
+    row("ctl drops", "", &[0]),
+    silent("ctl set-group", "a 0 --dynamic-th -1", &[0]),
+    silent("ctl set-ecn", "a 0 --off", &[0]),
+    silent("ctl link", "a up", &[0]),
+    row("ctl neighbours", "", &[0]),
+    row("ctl headroom", "", &[0]),
+    row("ctl objects", "", &[0]),
+    row("ctl objects", "--describe", &[0]),
+    silent("ctl get", "sfcmTransmitPriority", &[0, 2]),
+    silent("ctl set", "sfcmTransmitPriority 6", &[0, 2]),
+    row("ctl macsec show", "", &[0]),
+    silent("ctl macsec install", "a --transmit --an 1 --key-file {tmp}/none", &[2]),
+    silent("ctl macsec use", "a 1", &[2]),
+    silent("ctl macsec remove", "a --transmit --an 1", &[2]),
+    silent("ctl measure", "a", &[2]),
+    silent("ctl clear", "", &[0]),
+    silent("ctl flush-fdb", "", &[0]),
+    silent("ctl stop", "", &[0]),
+];
+
+/// Commands that go on until Ctrl-C, with the status and what is to stand in their JSON then.
+pub const LONG: &[(&str, &[i32], &str)] = &[
+    ("demo --seconds 600 --rate 100M --format json", &[4], "interrupted"),
+    (
+        "switch {tmp}/null.yaml --no-huge --idle yield --control none --format json",
+        ANY_VERDICT,
+        "balance",
+    ),
+    (
+        "headroom measure --ring --no-huge --count 10000 --period 10s --format json",
+        &[4],
+        "measurements",
+    ),
+    ("gen {tmp}/endless.yaml --no-huge --idle yield --format json", ANY_VERDICT, "flows"),
+    ("gen {tmp}/endless.yaml --world virtual --format json", ANY_VERDICT, "flows"),
+    ("run {tmp}/endless-lab.yaml --format json", &[4], "interrupted"),
+    ("run {tmp}/endless-lab.yaml --world real --no-huge --format json", &[4], "interrupted"),
+    ("run {tmp}/endless-lab.yaml {tmp}/small.yaml --format json", &[4], "verdict"),
+    ("swarm --count 100000000 --format json", &[4], "labs"),
+    ("gen --listen 127.0.0.1:0 --no-huge", &[0], ""),
+];
+
+/// Arguments that name files that are written, and a call with each; `{path}` is the file, and the
+/// call would go on for long.
+pub const WRITTEN: &[(&str, &str, &str)] = &[
+    ("run", "report", "run {tmp}/endless-lab.yaml --report {path}"),
+    ("run", "report", "run {tmp}/endless-lab.yaml {tmp}/small.yaml --report {path}"),
+    ("run", "pcapng", "run {tmp}/endless-lab.yaml --pcapng h1-s1={path}"),
+    ("gen", "report", "gen {tmp}/endless.yaml --world virtual --report {path}"),
+    ("gen", "csv", "gen {tmp}/endless.yaml --world virtual --csv {path}"),
+    ("gen", "hgrm", "gen {tmp}/endless.yaml --world virtual --hgrm {path}"),
+    ("gen", "captures", "gen {tmp}/endless.yaml --no-huge --captures {path}"),
+    ("swarm", "keep", "swarm --count 100000000 --keep {path}"),
+];
+
+/// Arguments with paths that are read, or are no files.
+pub const READ: &[(&str, &str)] = &[
+    ("run", "files"),
+    ("gen", "file"),
+    ("gen", "client_ca"),
+    ("check", "files"),
+    ("switch", "file"),
+    ("switch", "control"),
+    ("ctl", "control"),
+    ("ctl macsec install", "key_file"),
+    ("swarm", "replay"),
+    ("headroom compare", "measured_from"),
+];
