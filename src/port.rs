@@ -71,9 +71,9 @@ pub struct Stamps {
 /// The shortest frame that Ethernet allows, FCS included (802.3 4A.2.3.2.4).
 pub const FRAME_MIN: u32 = 64;
 
-/// The longest frame that [`Port::control_frame`] takes, FCS included: MAC control frames are 64
-/// octets, and congestion messages that quote a frame stay below this.
-pub const CONTROL_FRAME_MAX: u32 = 644;
+/// The longest frame that [`Port::control_frame`] takes, FCS included. MAC control frames are 64
+/// octets (802.3 31.4.1.3); testers send longer ones, too, up to the longest tagged frame (3.2.7).
+pub const CONTROL_FRAME_MAX: u32 = 1_522;
 
 /// A full-duplex port. Calls never block and make no system call beyond the driver's own.
 pub trait Port {

@@ -108,6 +108,9 @@ replay:
     while let Some(packet) = reader.next_packet() {
         got.push(packet.unwrap().data.into_owned());
     }
-    let want: Vec<_> = frames.iter().chain(&frames).map(|(_, octets)| octets.clone()).collect();
+    let with_fcs = |(_, octets): &(Duration, Vec<u8>)| {
+        [&octets[..], &crc32fast::hash(octets).to_le_bytes()].concat()
+    };
+    let want: Vec<_> = frames.iter().chain(&frames).map(with_fcs).collect();
     assert_eq!(got, want);
 }

@@ -14,9 +14,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use run::SLUICE;
 
 /// What the judge says of each part that holds.
-const PARTS: [&str; 5] = [
+const PARTS: [&str; 6] = [
     "flows_arrive",
     "captures_are_what_was_asked",
+    "filters_keep_what_they_name",
     "a_storm_stops_one_priority",
     "neighbours_are_found",
     "bad_configurations_are_refused",

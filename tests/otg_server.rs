@@ -423,3 +423,16 @@ fn an_authority_without_a_certificate_is_refused() {
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
     }
 }
+
+#[test]
+fn a_client_that_has_closed_its_side_hears_its_answer() {
+    let (server, _engine) = start();
+    for round in 0..50 {
+        let mut stream = connect(server.addr());
+        stream.write_all(b"GET /capabilities/version HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert!(answer.starts_with(b"HTTP/1.1 200"), "round {round}: {} octets", answer.len());
+    }
+}

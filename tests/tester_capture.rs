@@ -9,7 +9,7 @@ use sluice::host::FlowId;
 use sluice::port::{Port, Source};
 use sluice::report::packets::Way;
 use sluice::tester::capture::{About, CAPTURE_BYTES, Capture, CaptureCounters, Tap, write};
-use sluice::tester::plan::{CaptureFormat, CapturePlan, Filter};
+use sluice::tester::plan::{CaptureFormat, CapturePlan, Filter, Part};
 use sluice::time::Instant;
 use sluice::units::{BitsPerSec, Mac, Priority, Quanta};
 use sluice::wire::pfc;
@@ -19,7 +19,7 @@ mod common;
 fn plan(filters: Vec<Filter>) -> CapturePlan {
     CapturePlan {
         name: "c".into(),
-        filters,
+        filters: if filters.is_empty() { vec![] } else { vec![filters] },
         overwrite: false,
         snap: None,
         format: CaptureFormat::Pcapng,
@@ -109,7 +109,7 @@ fn what_came_and_what_left_is_captured_and_nothing_else() {
 #[test]
 fn filters_and_lengths_are_kept_to() {
     let pauses = Filter {
-        only: vec![],
+        part: Part::Frame,
         at: 12,
         value: vec![0x88, 0x08],
         mask: vec![0xff; 2],
@@ -119,7 +119,7 @@ fn filters_and_lengths_are_kept_to() {
     plan.snap = Some(30);
     let kept: Vec<_> = captured(&plan, true).frames().map(|k| (k.len, k.octets.len())).collect();
     assert_eq!(kept, [(60, 30), (1_514, 30), (60, 30)]);
-    plan.filters.push(pauses);
+    plan.filters[0].push(pauses);
     let none = captured(&plan, true);
     assert_eq!(none.counters(), CaptureCounters::default());
 }
@@ -169,10 +169,10 @@ fn tshark_reads_both_formats_to_the_nanosecond_with_directions_and_comments() {
         return missing();
     };
     let want = [
-        "1600006401.000000001;60;60;p1;0x00000001;PFC: priority 3 stops for 100 quanta, 0.512 us",
-        "1600006401.000000001;60;60;p1;0x00000001;flow storm victim, frame 1",
-        "1600006401.000000123;1514;1514;p1;0x00000002;flow storm victim, frame 2",
-        "1600006401.000000999;60;60;p1;0x00000001;flow storm victim, frame 4",
+        "1600006401.000000001;64;64;p1;0x00000001;PFC: priority 3 stops for 100 quanta, 0.512 us",
+        "1600006401.000000001;64;64;p1;0x00000001;flow storm victim, frame 1",
+        "1600006401.000000123;1518;1518;p1;0x00000002;flow storm victim, frame 2",
+        "1600006401.000000999;64;64;p1;0x00000001;flow storm victim, frame 4",
     ];
     assert_eq!(lines, want);
     let pcap = file(CaptureFormat::Pcap);

@@ -40,7 +40,9 @@ use crate::wire::{EtherType, WireError, ethernet, headroom, ptp};
 use auto::Auto;
 
 /// The longest frame that agents make, without FCS.
-pub const FRAME_MAX: usize = CONTROL_FRAME_MAX as usize - 4;
+pub const FRAME_MAX: usize = 640;
+
+const _: () = assert!(FRAME_MAX + 4 <= CONTROL_FRAME_MAX as usize, "ports take them");
 
 /// News that may wait; a driver takes them after every poll.
 const NEWS: usize = 16;

@@ -23,6 +23,7 @@ mod interface;
 mod kernel;
 mod log;
 mod mbuf;
+mod memory;
 mod pool;
 mod port;
 mod probe;
@@ -40,6 +41,7 @@ pub use eal::{Eal, EalOptions, Memory, Worker, built_against, dpdk_version, own_
 pub use error::{Error, Logged};
 pub use interface::{Interface, LinkEvents, Peer};
 pub use mbuf::Mbuf;
+pub use memory::give_back_memory;
 pub use pool::{Pool, PoolOptions};
 pub use port::{DpdkPort, HardwarePfc, PortOptions, Started, Stopped};
 pub use probe::{Arrival, PortProbe, Stamps};

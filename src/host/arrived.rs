@@ -164,6 +164,12 @@ fn read_roce(
         Opcode::RC_WRITE_FIRST | Opcode::RC_WRITE_ONLY => {
             reth::View::new(bth.payload()).ok()?.payload()
         }
+        Opcode::RC_SEND_LAST_IMMEDIATE
+        | Opcode::RC_SEND_ONLY_IMMEDIATE
+        | Opcode::RC_WRITE_LAST_IMMEDIATE => bth.payload().get(roce::IMMEDIATE_LEN..)?,
+        Opcode::RC_WRITE_ONLY_IMMEDIATE => {
+            reth::View::new(bth.payload()).ok()?.payload().get(roce::IMMEDIATE_LEN..)?
+        }
         Opcode::RC_ACKNOWLEDGE => {
             let aeth = aeth::Repr::parse(bth.payload()).ok()?;
             return Some(Arrived::Answer(key, Answer::Roce { psn: bth.psn(), aeth }));

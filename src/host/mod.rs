@@ -14,10 +14,11 @@
 //!
 //! [`neighbours`] answers ARP, neighbour discovery and pings for the interfaces of a traffic generator.
 //! [`plan`] says what a station does, `source` paces, [`template`] makes the octets, [`probe`]
-//! finds them again, [`sink`] counts; `transport` has the flows whose receivers answer; `reactions`
+//! finds them again, [`sink`] counts, `histogram` keeps how long frames took; `transport` has the flows whose receivers answer; `reactions`
 //! obeys the messages of switches.
 
 mod arrived;
+mod histogram;
 pub mod meter;
 pub mod neighbours;
 mod order;
@@ -33,6 +34,7 @@ pub mod template;
 mod transport;
 
 pub use arrived::probe_of;
+pub use histogram::Spares;
 pub use meter::{ControlCounters, MeterCounters, PauseTimes};
 pub use plan::{
     FLOW_ID_MAX, FRAME_MAX, FRAME_MIN, FlowId, FlowPlan, Headers, IN_FLIGHT_MAX, Marking, Message,

@@ -328,20 +328,18 @@ impl StationPlan {
         distinct(self.expects.iter().copied().chain(ids(&self.receivers)))
     }
 
-    /// Whether every answer and every datum finds one flow: no queue pair and no pair of ports is
-    /// there twice.
+    /// Whether every answer and every datum finds one flow: no queue pair and no pair of ports sends
+    /// twice, nor receives twice. One may do both.
     fn check_ends(&self) -> Result<(), PlanError> {
-        let mut ends: Vec<_> = self
-            .senders
-            .iter()
-            .map(|t| (t.answer_key(), t.id.0))
-            .chain(self.receivers.iter().map(|t| (t.data_key(), t.id.0)))
-            .collect();
-        ends.sort_unstable();
-        match ends.windows(2).find(|w| w[0].0 == w[1].0) {
-            Some(w) => Err(PlanError::SameEnd(w[0].1, w[1].1)),
-            None => Ok(()),
+        let answers = self.senders.iter().map(|t| (t.answer_key(), t.id.0));
+        let data = self.receivers.iter().map(|t| (t.data_key(), t.id.0));
+        for mut ends in [answers.collect::<Vec<_>>(), data.collect()] {
+            ends.sort_unstable();
+            if let Some(w) = ends.windows(2).find(|w| w[0].0 == w[1].0) {
+                return Err(PlanError::SameEnd(w[0].1, w[1].1));
+            }
         }
+        Ok(())
     }
 }
 

@@ -1,7 +1,8 @@
 //! What arrived of one flow: each frame counted once, with its order and its latency.
 
-use hdrhistogram::Histogram;
+use hdrhistogram::Histogram as HdrHistogram;
 
+use super::histogram::{Histogram, Spares};
 use super::plan::FlowId;
 use super::probe::Arrival;
 use crate::time::{Duration, Instant};
@@ -11,12 +12,6 @@ use crate::wire::ip::Ecn;
 /// How far behind the newest frame a late one is still told from a duplicate, in frames. A choice,
 /// 512 octets for each flow.
 pub const WINDOW: u64 = 4096;
-
-/// The longest latency told apart, in nanoseconds (100 s); longer ones count as this long.
-const LATENCY_NS_MAX: u64 = 100_000_000_000;
-
-/// Significant digits of a latency percentile.
-const DIGITS: u8 = 3;
 
 /// What arrived of one flow.
 #[derive(Clone, Debug)]
@@ -53,10 +48,10 @@ pub struct SinkCounters {
 }
 
 /// How long frames took.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Latency {
     /// Nanoseconds, rounded to the nearest.
-    histogram: Histogram<u64>,
+    histogram: Histogram,
     /// Of all, exactly, in picoseconds.
     sum: u128,
     min: Duration,
@@ -64,24 +59,33 @@ pub struct Latency {
 }
 
 impl Default for Latency {
+    /// One that has all its memory from the start (220 KiB): recording never allocates.
     fn default() -> Self {
-        let histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS)
-            .expect("the bounds are in order and the digits few");
-        Self { histogram, sum: 0, min: Duration::MAX, max: Duration::ZERO }
+        Self::of(Histogram::dense())
     }
 }
 
 impl Latency {
+    /// One that has little memory (2 KiB) and takes more from `spares` as times come that need it.
+    #[must_use]
+    pub fn sparse(spares: &Spares) -> Self {
+        Self::of(Histogram::sparse(spares))
+    }
+
+    const fn of(histogram: Histogram) -> Self {
+        Self { histogram, sum: 0, min: Duration::MAX, max: Duration::ZERO }
+    }
+
     /// Counts `n` frames of the same latency, at least one.
     #[inline]
     pub fn record_many(&mut self, latency: Duration, n: u64) {
         self.sum += u128::from(latency.as_picos()) * u128::from(n);
         self.min = self.min.min(latency);
         self.max = self.max.max(latency);
-        self.histogram.saturating_record_n((latency.as_picos() + 500) / 1_000, n);
+        self.histogram.record((latency.as_picos() + 500) / 1_000, n);
     }
 
-    /// Counts one frame. Allocates nothing: the histogram has its full size from the start.
+    /// Counts one frame.
     #[inline]
     pub fn record(&mut self, latency: Duration) {
         self.record_many(latency, 1);
@@ -92,13 +96,13 @@ impl Latency {
         self.sum += other.sum;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        self.histogram.add(&other.histogram).expect("all have the same bounds");
+        self.histogram.add(&other.histogram);
     }
 
     /// How many frames were counted.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.histogram.count()
     }
 
     /// The latency that `percent` (0 to 100) of all frames did not exceed, to three digits; zero
@@ -106,7 +110,7 @@ impl Latency {
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Duration {
         // The histogram answers with the top of a bucket, which may lie above the longest.
-        Duration::from_nanos(self.histogram.value_at_percentile(percent)).min(self.max)
+        Duration::from_nanos(self.histogram.percentile(percent)).min(self.max)
     }
 
     /// The shortest, exactly; zero when there were none.
@@ -130,14 +134,14 @@ impl Latency {
 
     /// Forgets all frames. Allocates nothing.
     pub fn clear(&mut self) {
-        self.histogram.reset();
+        self.histogram.clear();
         (self.sum, self.min, self.max) = (0, Duration::MAX, Duration::ZERO);
     }
 
     /// The distribution in nanoseconds, for reports.
     #[must_use]
-    pub const fn histogram(&self) -> &Histogram<u64> {
-        &self.histogram
+    pub fn histogram(&self) -> HdrHistogram<u64> {
+        self.histogram.to_hdr()
     }
 }
 
@@ -162,7 +166,7 @@ const fn bit(sequence: u64) -> (usize, u64) {
 
 impl Sink {
     /// A sink that has seen nothing.
-    pub(super) fn new(id: FlowId, priority: Option<Priority>) -> Self {
+    pub(super) fn new(id: FlowId, priority: Option<Priority>, spares: &Spares) -> Self {
         let counters = SinkCounters {
             id,
             frames: 0,
@@ -176,7 +180,7 @@ impl Sink {
             first_sent: None,
             first_arrival: None,
             last_arrival: None,
-            latency: Latency::default(),
+            latency: Latency::sparse(spares),
         };
         Self { counters, priority, floor: 0, next: 0, seen: Box::new([0; (WINDOW / 64) as usize]) }
     }
@@ -276,7 +280,7 @@ mod tests {
         fn every_sequence_number_counts_once_within_the_window(
             numbers in prop::collection::vec(0..WINDOW, 1..300)
         ) {
-            let mut sink = Sink::new(FlowId(0), None);
+            let mut sink = Sink::new(FlowId(0), None, &Spares::new(1));
             let (mut seen, mut highest, mut reordered) = (HashSet::new(), None, 0);
             for n in &numbers {
                 take(&mut sink, *n);
@@ -293,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_gap_of_any_width_leaves_no_old_bit_behind() {
-        let mut sink = Sink::new(FlowId(0), None);
+        let mut sink = Sink::new(FlowId(0), None, &Spares::new(1));
         for n in [0, 1, WINDOW + 1, WINDOW, 10 * WINDOW, MODULUS - 2, MODULUS - 1] {
             take(&mut sink, n);
         }

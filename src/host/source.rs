@@ -6,6 +6,7 @@ pub use open_loop::SourceCounters;
 
 use open_loop::OpenLoop;
 
+use super::histogram::Spares;
 use super::order::Order;
 use super::plan::stream::Path;
 use super::plan::{FlowId, PlanError, StationPlan, TransportPlan};
@@ -68,6 +69,8 @@ struct Lane {
 pub(super) struct Sources {
     /// Those of the plan's `flows`, then its `senders`, then its streams.
     flows: Vec<Flow>,
+    /// The streams by number, with their places in `flows`.
+    streams: Vec<(FlowId, u32)>,
     /// How many of them are of the first kind.
     open: usize,
     lanes: [Lane; PRIORITIES + 1],
@@ -90,7 +93,12 @@ impl Sources {
     ///
     /// # Errors
     /// As [`crate::host::FlowPlan::interval`].
-    pub(super) fn new(plan: &StationPlan, line: &Line, frame_min: u32) -> Result<Self, PlanError> {
+    pub(super) fn new(
+        plan: &StationPlan,
+        line: &Line,
+        frame_min: u32,
+        spares: &Spares,
+    ) -> Result<Self, PlanError> {
         let timed = plan.flows.len() + plan.senders.len();
         let points = Points { plan: plan.reactions.qcn, mac: plan.mac };
         let mut kinds = Vec::with_capacity(timed);
@@ -109,7 +117,8 @@ impl Sources {
                 Path::Data(priority) => priority.index(),
                 Path::Control => CONTROL,
             };
-            kinds.push((lane, Kind::Stream(Box::new(Stream::new(stream, line, frame_min)))));
+            let stream = Stream::new(stream, line, frame_min, spares);
+            kinds.push((lane, Kind::Stream(Box::new(stream))));
         }
         let mut members: [Vec<u32>; PRIORITIES + 1] = Default::default();
         let mut flows = Vec::with_capacity(kinds.len());
@@ -120,9 +129,12 @@ impl Sources {
         let used = Priority::ALL.into_iter().filter(|p| !members[p.index()].is_empty()).collect();
         let lanes = members.map(|flows| Lane { order: Order::new(flows.len()), flows });
         let timers = Order::new(timed);
+        let streams = (timed as u32..).zip(&plan.tester.streams).map(|(i, s)| (s.id, i));
+        let mut streams: Vec<_> = streams.collect();
+        streams.sort_unstable();
         let (open, first_stop, backlog) = (plan.flows.len(), Instant::ZERO, plan.backlog);
         let mut sources =
-            Self { flows, open, lanes, used, timers, timed, points, first_stop, backlog };
+            Self { flows, streams, open, lanes, used, timers, timed, points, first_stop, backlog };
         (0..sources.flows.len()).for_each(|i| sources.settle(i));
         sources.expire(Instant::ZERO);
         Ok(sources)
@@ -364,6 +376,15 @@ impl Sources {
         })
     }
 
+    /// A stream, if it is here.
+    pub(super) fn stream(&self, id: FlowId) -> Option<&StreamCounters> {
+        let i = self.streams.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        match &self.flows[self.streams[i].1 as usize].kind {
+            Kind::Stream(stream) => Some(stream.counters()),
+            Kind::OpenLoop(_) | Kind::Sender(_) => None,
+        }
+    }
+
     /// The streams, in the order of the plan.
     pub(super) fn streams(&self) -> impl Iterator<Item = &StreamCounters> {
         self.flows.iter().filter_map(|f| match &f.kind {
@@ -382,9 +403,10 @@ impl Sources {
 
     /// Does something to those of the streams `which` that are here.
     pub(super) fn tell_streams(&mut self, which: &[FlowId], tell: impl Fn(&mut Stream)) {
-        for i in 0..self.flows.len() {
-            let Kind::Stream(stream) = &mut self.flows[i].kind else { continue };
-            if which.contains(&stream.id()) {
+        for id in which {
+            let Ok(n) = self.streams.binary_search_by_key(id, |(id, _)| *id) else { continue };
+            let i = self.streams[n].1 as usize;
+            if let Kind::Stream(stream) = &mut self.flows[i].kind {
                 tell(stream);
                 self.settle(i);
             }

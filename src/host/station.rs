@@ -11,6 +11,7 @@ pub use counters::{PriorityPauses, StationCounters, StationSnapshot};
 
 use core::net::IpAddr;
 
+use super::histogram::Spares;
 use super::meter::{ControlCounters, Meter};
 use super::neighbours::{NeighbourCounters, Neighbours, Ping, PingError};
 use super::pauses::PauseSource;
@@ -34,6 +35,14 @@ use crate::world::Next;
 /// How many frames may still leave once a pause for them waits at the port: a poll makes no more
 /// than this, those that the port refused before counted in.
 pub const COMMITTED_MAX: usize = BURST;
+
+/// The most pages that are kept for histograms to grow by: 4 MiB. A choice: as many as flows that
+/// start together take in some ten milliseconds, after which they are replaced.
+const SPARES_MAX: usize = 4_096;
+
+/// As many are kept for a few flows, whose times may be of all magnitudes. Of many, most have times
+/// that lie in a page or two.
+const SPARES_FEW: usize = 64;
 
 /// An end station on one port.
 #[derive(Debug)]
@@ -79,10 +88,13 @@ pub struct Station<P: Source> {
     /// The priorities that may not send in this poll.
     paused: PrioritySet,
     counters: StationCounters,
+    /// What histograms of flows grow by.
+    spares: Spares,
 }
 
 impl<P: Source> Station<P> {
-    /// A station on `port`. Allocates all that it ever needs.
+    /// A station on `port`. Allocates all that it needs, but for the memory of distributions, which
+    /// [`Station::spares`] has.
     ///
     /// # Errors
     /// As [`StationPlan::check`].
@@ -100,10 +112,13 @@ impl<P: Source> Station<P> {
         let line = Line::new(plan.rate, plan.protected_line());
         let meter = Meter::of(plan);
         let priority = |id| meter.as_ref().and_then(|m| m.priority_of(id));
+        let histograms = ids.len() + plan.tester.streams.len();
+        let spares = (16 * histograms).min(SPARES_FEW).max(2 * histograms).min(SPARES_MAX);
+        let spares = Spares::new(spares);
         let mut station = Self {
             name: plan.name.clone(),
             mac: plan.mac,
-            sources: Sources::new(plan, &line, port.frame_min())?,
+            sources: Sources::new(plan, &line, port.frame_min(), &spares)?,
             port,
             up: true,
             slot: line.time_for(FRAME_MIN),
@@ -114,7 +129,8 @@ impl<P: Source> Station<P> {
             pauses: plan.pauses.iter().map(|p| PauseSource::new(p, plan.mac)).collect(),
             hand: Burst::new(),
             retry: Instant::ZERO,
-            sinks: ids.iter().map(|id| Sink::new(*id, priority(*id))).collect(),
+            sinks: ids.iter().map(|id| Sink::new(*id, priority(*id), &spares)).collect(),
+            spares,
             expects: plan.expects.len(),
             answers: Answers::new(&plan.receivers),
             agents: None,
@@ -252,6 +268,17 @@ impl<P: Source> Station<P> {
     /// receivers. Costs nothing to look at.
     pub fn sinks(&self) -> impl ExactSizeIterator<Item = &SinkCounters> {
         self.sinks.iter().map(Sink::counters)
+    }
+
+    /// What has arrived so far of a flow, if it expects or receives it.
+    pub fn sink(&self, id: FlowId) -> Option<&SinkCounters> {
+        let place = self.lookup.get(id.0 as usize)?.checked_sub(1)?;
+        Some(self.sinks[place as usize].counters())
+    }
+
+    /// The memory that distributions of flows grow by. Whoever has time may fill it.
+    pub const fn spares(&self) -> &Spares {
+        &self.spares
     }
 
     /// What has been sent so far of the flows that nobody answers, in the order of the plan.

@@ -89,6 +89,9 @@ pub trait Engine: Send + Sync + 'static {
     /// Names that are not there, kinds of states that there are not.
     fn states(&self, request: &Value) -> Result<Value, Refusal>;
 
+    /// Called when a long request has been answered, and what it took is free again.
+    fn settle(&self) {}
+
     /// What a port has captured (`CaptureRequest`).
     ///
     /// # Errors

@@ -1,7 +1,6 @@
 //! Packets as files that every analyser reads: pcapng, and pcap with nanosecond stamps.
 //!
-//! Frames are written without their check sequence, as taps of the kind give them: the original
-//! length leaves it out, too.
+//! Both are little-endian, because some readers know no other order.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -14,8 +13,9 @@ use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
-use pcap_file::{DataLink, PcapError, TsResolution};
+use pcap_file::{DataLink, Endianness, PcapError, TsResolution};
 
+use crate::frame::FCS_BYTES;
 use crate::units::BitsPerSec;
 
 /// The longest frame in a pcap file: what analysers take a longer one for is a damaged file.
@@ -42,6 +42,8 @@ pub struct Interface<'a> {
     pub description: &'a str,
     /// Its rate, if it is known.
     pub rate: Option<BitsPerSec>,
+    /// Whether its packets end with their FCS.
+    pub fcs: bool,
 }
 
 /// A packet.
@@ -51,7 +53,7 @@ pub struct Packet<'a> {
     pub at: Duration,
     /// The octets that were kept, from the destination address on.
     pub octets: &'a [u8],
-    /// How many there were, without check sequence.
+    /// How many there were.
     pub len: u32,
 }
 
@@ -81,7 +83,8 @@ impl<W: Write> Pcapng<W> {
             .into_iter()
             .chain([SectionHeaderOption::UserApplication(Cow::Borrowed(application))])
             .collect();
-        let section = SectionHeaderBlock { options, ..Default::default() };
+        let endianness = Endianness::Little;
+        let section = SectionHeaderBlock { endianness, options, ..Default::default() };
         let mut writer = PcapNgWriter::with_section_header(out, section).map_err(failed)?;
         for interface in interfaces {
             let mut options = vec![
@@ -89,6 +92,9 @@ impl<W: Write> Pcapng<W> {
                 InterfaceDescriptionOption::IfDescription(Cow::Borrowed(interface.description)),
                 InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
             ];
+            if interface.fcs {
+                options.push(InterfaceDescriptionOption::IfFcsLen(FCS_BYTES as u8));
+            }
             options.extend(interface.rate.map(|r| InterfaceDescriptionOption::IfSpeed(r.get())));
             let block =
                 InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: 0, options };
@@ -140,6 +146,7 @@ impl<W: Write> Pcap<W> {
             ts_resolution: TsResolution::NanoSecond,
             datalink: DataLink::ETHERNET,
             snaplen: PCAP_SNAP,
+            endianness: Endianness::Little,
             ..Default::default()
         };
         PcapWriter::with_header(out, header).map(Self).map_err(failed)

@@ -4,6 +4,7 @@ use crate::host::plan::stream::{Edit, InterfacePlan, Path, StreamPlan, Values};
 use crate::host::{FlowId, TransportPlan};
 pub use crate::tester::location::InterfaceName;
 use crate::units::{BitsPerSec, Mac, PrioritySet, Quanta};
+use crate::wire::EtherType;
 
 /// A test.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -167,8 +168,8 @@ pub enum LatencyMode {
 pub struct CapturePlan {
     /// Its name in the configuration.
     pub name: String,
-    /// Only frames that pass all of these.
-    pub filters: Vec<Filter>,
+    /// Only frames that pass all conditions of any of these lists; no list for all frames.
+    pub filters: Vec<Vec<Filter>>,
     /// Whether new frames replace the oldest when the memory is full; else capturing stops.
     pub overwrite: bool,
     /// How many octets of each frame are kept; nothing for all.
@@ -190,9 +191,8 @@ pub enum CaptureFormat {
 /// A condition on some bits of a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Filter {
-    /// What tells which frames have the field at all, as (octet, value) of 16-bit words; empty for
-    /// all frames.
-    pub only: Vec<(u16, u16)>,
+    /// Which part of a frame the octets are counted in. Frames without it do not have the value.
+    pub part: Part,
     /// The first octet.
     pub at: u16,
     /// What the octets are to be, under the mask; both have the same length.
@@ -201,6 +201,17 @@ pub struct Filter {
     pub mask: Vec<u8>,
     /// Whether frames pass that do *not* have the value.
     pub negate: bool,
+}
+
+/// A part of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// All of it, from the destination address on.
+    Frame,
+    /// Its outermost VLAN tag, from the octets behind the tag's type on.
+    Tag,
+    /// Its packet of this EtherType, behind all tags.
+    Packet(EtherType),
 }
 
 impl FlowPlan {

@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use hdrhistogram::Histogram;
 use serde::Serialize;
+
+use super::plan::Metrics;
 
 /// Everything that was counted, at one moment.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -142,6 +143,9 @@ pub struct Priority {
 pub struct Flow {
     /// Its name.
     pub name: String,
+    /// What is measured of it.
+    #[serde(skip)]
+    pub metrics: Metrics,
     /// The port that sends it.
     pub port_tx: String,
     /// The ports that receive it.
@@ -271,5 +275,5 @@ pub struct Latency {
     /// The whole distribution in nanoseconds, if the report was asked to have it: at the end of a
     /// run, and for those who write it to a file.
     #[serde(skip)]
-    pub distribution: Option<Arc<Histogram<u64>>>,
+    pub distribution: Option<Arc<crate::host::Latency>>,
 }

@@ -1,5 +1,6 @@
 //! From what the stations of a test counted to its report, in either world.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::plan::{FlowKind, FlowPlan, Metrics, TestPlan};
@@ -25,8 +26,8 @@ pub struct Seen<'a> {
     pub elapsed: Option<Duration>,
     /// What each port's station counted, in the order of the plan.
     pub stations: &'a [StationSnapshot],
-    /// What both ends of each flow counted, where all stations were asked at once; else what their
-    /// snapshots say.
+    /// What both ends of each flow counted, in the order of the plan, where all stations were asked
+    /// at once; else what their snapshots say.
     pub tallies: Option<Vec<FlowTally>>,
     /// What else is known of each port.
     pub ports: &'a [PortSeen],
@@ -122,7 +123,9 @@ impl FlowTally {
 #[must_use]
 pub fn report(seen: Seen<'_>) -> Report {
     let plan = seen.plan;
-    let flows = plan.flows.iter().zip(seen.flows).map(|(flow, more)| self::flow(&seen, flow, more));
+    let places = Places::of(seen.stations);
+    let flows = plan.flows.iter().zip(seen.flows).enumerate();
+    let flows = flows.map(|(n, (flow, more))| self::flow(&seen, &places, (n, flow), more));
     Report {
         elapsed_s: seen.elapsed.map(Duration::as_secs_f64),
         world: seen.world,
@@ -137,6 +140,7 @@ pub fn report(seen: Seen<'_>) -> Report {
 fn port(seen: &Seen<'_>, n: usize) -> report::Port {
     let (plan, more, station) = (&seen.plan.ports[n], &seen.ports[n], &seen.stations[n]);
     let (counters, rates) = (&station.counters, more.rates);
+    let [frames_tx, bytes_tx, frames_rx, bytes_rx] = counters.of_flows();
     let (capturing, captured, capture_missed) = more.capture;
     let sends =
         |(flow, state): (&FlowPlan, &FlowSeen)| flow.tx == n && state.transmit == Transmit::Started;
@@ -147,10 +151,10 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
         speed_bps: more.speed.get(),
         transmitting: seen.plan.flows.iter().zip(seen.flows).any(sends),
         capturing,
-        frames_tx: counters.tx_frames,
-        frames_rx: counters.rx_frames,
-        bytes_tx: counters.tx_bytes,
-        bytes_rx: counters.rx_bytes,
+        frames_tx,
+        frames_rx,
+        bytes_tx,
+        bytes_rx,
         frames_tx_rate: rates.frames_tx,
         frames_rx_rate: rates.frames_rx,
         bytes_tx_rate: rates.bytes_tx,
@@ -205,15 +209,41 @@ pub fn tally(plan: &FlowPlan, stations: &[StationSnapshot]) -> FlowTally {
     FlowTally { tx, rx: plan.rx.iter().map(received).collect() }
 }
 
-fn flow(seen: &Seen<'_>, plan: &FlowPlan, more: &FlowSeen) -> report::Flow {
+/// What stations counted of flows, by station and flow: there may be ten thousand.
+struct Places<'a> {
+    sinks: Vec<HashMap<FlowId, &'a SinkCounters>>,
+    streams: Vec<HashMap<FlowId, &'a StreamCounters>>,
+}
+
+impl<'a> Places<'a> {
+    fn of(stations: &'a [StationSnapshot]) -> Self {
+        let sinks = |s: &'a StationSnapshot| s.sinks.iter().map(|sink| (sink.id, sink)).collect();
+        let streams = |s: &'a StationSnapshot| s.streams.iter().map(|one| (one.id, one)).collect();
+        Self {
+            sinks: stations.iter().map(sinks).collect(),
+            streams: stations.iter().map(streams).collect(),
+        }
+    }
+
+    fn sink(&self, port: usize, id: FlowId) -> Option<&'a SinkCounters> {
+        self.sinks[port].get(&id).copied()
+    }
+}
+
+fn flow(
+    seen: &Seen<'_>,
+    places: &Places<'_>,
+    (n, plan): (usize, &FlowPlan),
+    more: &FlowSeen,
+) -> report::Flow {
     let stations = seen.stations;
-    let at_once = seen.tallies.as_ref().and_then(|all| all.get(plan.id.0 as usize));
+    let at_once = seen.tallies.as_ref().and_then(|all| all.get(n));
     let tally = at_once.cloned().unwrap_or_else(|| tally(plan, stations));
     let ((frames_tx, bytes_tx), (frames_rx, bytes_rx)) = (tally.tx, tally.received());
-    let sinks = || plan.rx.iter().filter_map(|port| stations[*port].sink(plan.id));
+    let sinks = || plan.rx.iter().filter_map(|port| places.sink(*port, plan.id));
     let sum = |of: fn(&SinkCounters) -> u64| sinks().map(of).sum();
     let name = |port: &usize| seen.plan.ports[*port].name.clone();
-    let (first, last) = arrivals(plan, stations);
+    let (first, last) = arrivals(plan, places, stations);
     let since = |at: Instant| more.started.map(|start| at.since(start.min(at)).as_secs_f64());
     let connection = match &plan.kind {
         FlowKind::Stream(_) => None,
@@ -221,6 +251,7 @@ fn flow(seen: &Seen<'_>, plan: &FlowPlan, more: &FlowSeen) -> report::Flow {
     };
     report::Flow {
         name: plan.name.clone(),
+        metrics: plan.metrics,
         port_tx: name(&plan.tx),
         port_rx: plan.rx.iter().map(name).collect(),
         transmit: more.transmit.name(),
@@ -237,7 +268,7 @@ fn flow(seen: &Seen<'_>, plan: &FlowPlan, more: &FlowSeen) -> report::Flow {
         reordered: sum(|s| s.reordered),
         ce_marked: sum(|s| s.ce_marked),
         cnp: connection.as_ref().map(|c| (c.cnps_tx, c.cnps_rx)),
-        pacing: pacing(seen, plan),
+        pacing: pacing(seen, places, plan),
         latency: latency(&plan.metrics, sinks().map(|s| &s.latency)),
         first_rx_s: first.and_then(since),
         last_rx_s: last.and_then(since),
@@ -265,12 +296,16 @@ fn is_spread(plan: &FlowPlan) -> bool {
 }
 
 /// When the first and the last frame of a flow arrived.
-fn arrivals(plan: &FlowPlan, stations: &[StationSnapshot]) -> (Option<Instant>, Option<Instant>) {
+fn arrivals(
+    plan: &FlowPlan,
+    places: &Places<'_>,
+    stations: &[StationSnapshot],
+) -> (Option<Instant>, Option<Instant>) {
     let one = |port: &usize| {
         let station = &stations[*port];
         let control = station.meter.as_ref().and_then(|meter| meter.control(plan.id));
         let control = control.map(|c| (c.first_arrival, c.last_arrival));
-        let sink = station.sink(plan.id).map(|s| (s.first_arrival, s.last_arrival));
+        let sink = places.sink(*port, plan.id).map(|s| (s.first_arrival, s.last_arrival));
         sink.or(control).unwrap_or_default()
     };
     let all: Vec<_> = plan.rx.iter().map(one).collect();
@@ -296,18 +331,18 @@ fn latency<'a>(
         p99_ns: percentile(99.0),
         p999_ns: percentile(99.9),
         max_ns: ns(all.max()),
-        distribution: Some(Arc::new(all.histogram().clone())),
+        distribution: Some(Arc::new(all.clone())),
     })
 }
 
 /// How well a stream kept its pace, if it has one that can be said in frames: between its first
 /// frame and its last.
-fn pacing(seen: &Seen<'_>, plan: &FlowPlan) -> Option<report::Pacing> {
+fn pacing(seen: &Seen<'_>, places: &Places<'_>, plan: &FlowPlan) -> Option<report::Pacing> {
     let FlowKind::Stream(stream) = &plan.kind else { return None };
     if stream.recording.as_ref().is_some_and(|recording| recording.timed) {
         return None;
     }
-    let counted = stream_of(&seen.stations[plan.tx], plan.id)?;
+    let counted = *places.streams[plan.tx].get(&plan.id)?;
     let (first, last) = (counted.first_sent?, counted.last_sent?);
     let span = last.since(first).as_secs_f64();
     if counted.frames < 2 || span <= 0.0 || stream.pace.burst.is_some() {

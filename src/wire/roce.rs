@@ -36,16 +36,24 @@ impl Opcode {
     pub const RC_SEND_MIDDLE: Self = Self(0x01);
     /// Reliable connection, last packet of a SEND.
     pub const RC_SEND_LAST: Self = Self(0x02);
+    /// Reliable connection, last packet of a SEND, with immediate data.
+    pub const RC_SEND_LAST_IMMEDIATE: Self = Self(0x03);
     /// Reliable connection, SEND of one packet.
     pub const RC_SEND_ONLY: Self = Self(0x04);
+    /// Reliable connection, SEND of one packet, with immediate data.
+    pub const RC_SEND_ONLY_IMMEDIATE: Self = Self(0x05);
     /// Reliable connection, first packet of an RDMA WRITE.
     pub const RC_WRITE_FIRST: Self = Self(0x06);
     /// Reliable connection, a packet in the middle of an RDMA WRITE.
     pub const RC_WRITE_MIDDLE: Self = Self(0x07);
     /// Reliable connection, last packet of an RDMA WRITE.
     pub const RC_WRITE_LAST: Self = Self(0x08);
+    /// Reliable connection, last packet of an RDMA WRITE, with immediate data.
+    pub const RC_WRITE_LAST_IMMEDIATE: Self = Self(0x09);
     /// Reliable connection, RDMA WRITE of one packet.
     pub const RC_WRITE_ONLY: Self = Self(0x0a);
+    /// Reliable connection, RDMA WRITE of one packet, with immediate data.
+    pub const RC_WRITE_ONLY_IMMEDIATE: Self = Self(0x0b);
     /// Reliable connection, acknowledge.
     pub const RC_ACKNOWLEDGE: Self = Self(0x11);
     /// Unreliable connection, SEND of one packet.
@@ -55,6 +63,9 @@ impl Opcode {
     /// Congestion notification packet (Annex A17.9.3).
     pub const CNP: Self = Self(0x81);
 }
+
+/// Octets of immediate data (IBA 9.3.6), which stand in front of the payload.
+pub const IMMEDIATE_LEN: usize = 4;
 
 /// A number of 24 bits: a queue pair number or a packet sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

@@ -8,6 +8,7 @@ Says `ok NAME` for each part that holds; whatever does not hold raises.
 import struct
 import sys
 import time
+import zlib
 
 import snappi
 
@@ -20,7 +21,8 @@ def main():
         api = snappi.api(location=address, transport=snappi.Transport.GRPC)
     else:
         api = snappi.api(location=f"{transport}://{address}", verify=False)
-    for part in (flows_arrive, captures_are_what_was_asked, a_storm_stops_one_priority,
+    for part in (flows_arrive, captures_are_what_was_asked, filters_keep_what_they_name,
+                 a_storm_stops_one_priority,
                  neighbours_are_found, bad_configurations_are_refused):
         part(api)
         print("ok", part.__name__, flush=True)
@@ -70,6 +72,7 @@ def pause_packet(flow, quanta):
     pause.src.value = "02:00:00:00:00:02"
     pause.class_enable_vector.value = 1 << 3
     pause.pause_class_3.value = quanta
+    flow.metrics.enable = True
 
 
 def transmit(api, state, names=()):
@@ -178,10 +181,10 @@ def captures_are_what_was_asked(api):
     for number, frame in enumerate(udp):
         assert frame == expected_udp(frame, 5000 + 2 * (number % 3)), (number, frame.hex())
     asked = bytes.fromhex("02000000000202000000000188b5" + "cafe" * 8)
-    assert other == [asked.ljust(96, b"\0")] * 10, [frame.hex() for frame in other]
+    assert other == [with_fcs(asked.ljust(96, b"\0"))] * 10, [frame.hex() for frame in other]
     pauses = captured(api, "p1")
     asked = bytes.fromhex("0180c2000001020000000002" "8808" "0101" "0008" + "0000" * 8)
-    assert pauses == [asked.ljust(60, b"\0")] * 3, [frame.hex() for frame in pauses]
+    assert pauses == [with_fcs(asked.ljust(60, b"\0"))] * 3, [frame.hex() for frame in pauses]
 
 
 def expected_udp(frame, src_port):
@@ -195,7 +198,55 @@ def expected_udp(frame, src_port):
     total = checksum(pseudo + udp + payload) or 0xFFFF
     udp = udp[:6] + struct.pack("!H", total)
     ethernet = bytes.fromhex("020000000002" "020000000001" "0800")
-    return ethernet + ip + udp + payload
+    return with_fcs(ethernet + ip + udp + payload)
+
+
+def with_fcs(frame):
+    return frame + zlib.crc32(frame).to_bytes(4, "little")
+
+
+def filters_keep_what_they_name(api):
+    """A value alone, which snappi sends with a mask of zeros; negated; behind a tag; and together."""
+    def kept(tagged, *filters):
+        config = new_config(api, "filters", "speed_1_gbps")
+        for number, say in enumerate(filters):
+            say(config.captures.capture(name=f"c{number}", port_names=["p2"])[-1].filters)
+        flow = new_flow(config, "f", "p1", "p2")
+        measure(flow)
+        flow.rate.pps, flow.size.fixed = 2000, 128
+        flow.duration.fixed_packets.packets = 60
+        flow.packet.ethernet()[-1].src.values = ["02:00:00:00:00:01", "02:00:00:00:00:03"]
+        if tagged:
+            flow.packet.vlan()[-1].id.values = [5, 6, 7]
+        flow.packet.ipv4()[-1].src.values = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"]
+        flow.packet.udp()
+        api.set_config(config)
+        capturing(api, "start")
+        transmit(api, "start")
+        until("stopped", lambda: all_stopped(api))
+        capturing(api, "stop")
+        return len(captured(api, "p2"))
+
+    def source(filters, **said):
+        field = filters.ethernet()[-1].src
+        for name, value in said.items():
+            setattr(field, name, value)
+
+    one = lambda filters: source(filters, value="020000000001")
+    others = lambda filters: source(filters, value="020000000001", negate=True)
+
+    def address(filters):
+        filters.ipv4()[-1].src.value = "0a000002"
+
+    def tag(filters):
+        vlan = filters.vlan()[-1].id
+        vlan.value, vlan.mask = "0006", "F000"
+
+    for tagged in (False, True):
+        assert kept(tagged, one) == 30 and kept(tagged, others) == 30
+        assert kept(tagged, address) == 15
+        assert kept(tagged, tag) == (20 if tagged else 0)
+    assert kept(True, address, tag) == 15 + 20 - 5
 
 
 def checksum(octets):

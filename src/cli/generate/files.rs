@@ -127,7 +127,7 @@ pub(super) fn write(opened: Opened<'_>, name: &str, command: &str, ran: &Ran) ->
         for flow in &ran.report.flows {
             let measured = flow.latency.as_ref().and_then(|l| l.distribution.as_deref());
             let Some(distribution) = measured else { continue };
-            let text = report::hgrm(distribution);
+            let text = report::hgrm(&distribution.histogram());
             written.push(put("--hgrm", &hgrm_file(folder, &flow.name), text.as_bytes()));
         }
     }
@@ -170,8 +170,6 @@ mod tests {
     use std::fs;
     use std::sync::Arc;
 
-    use hdrhistogram::Histogram;
-
     use super::*;
     use crate::tester::drive::Why;
     use crate::tester::history::History;
@@ -180,8 +178,8 @@ mod tests {
     use crate::verdict::Verdict;
 
     fn ran() -> Ran {
-        let mut distribution = Histogram::new_with_bounds(1, 1_000_000, 3).unwrap();
-        distribution.record(1_500).unwrap();
+        let mut distribution = crate::host::Latency::default();
+        distribution.record(crate::time::Duration::from_nanos(1_500));
         let latency = Latency {
             frames: 1,
             max_ns: 1_500.0,

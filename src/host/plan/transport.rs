@@ -42,7 +42,8 @@ pub struct TransportPlan {
     /// What its data frames say about ECN.
     pub ecn: Ecn,
     /// Octets of a full data frame, tag and FCS included. [`TransportPlan::size_min`] to
-    /// [`FRAME_MAX`]. The first frame of an RDMA WRITE has [`reth::RETH_LEN`] more.
+    /// [`FRAME_MAX`]. The first frame of an RDMA WRITE has [`reth::RETH_LEN`] more, the last one of a
+    /// message with immediate data [`roce::IMMEDIATE_LEN`].
     pub size: u32,
     /// The rate that it is kept below, in bits of frames (FCS included, preamble and gap not) per
     /// second; nothing for no bound but the link's.
@@ -127,6 +128,8 @@ pub struct RocePlan {
     pub first_psn: U24,
     /// How data is named.
     pub operation: Operation,
+    /// Immediate data in the last packet of each message.
+    pub immediate: Option<u32>,
     /// What is repeated after a loss.
     pub recovery: Recovery,
     /// The most octets of payload in flight; nothing for no bound but [`IN_FLIGHT_MAX`].
@@ -167,6 +170,7 @@ impl RocePlan {
             src_port: 0xc000 | (src_qp.get() & 0x3fff) as u16,
             first_psn: U24::default(),
             operation: Operation::Send,
+            immediate: None,
             recovery: Recovery::GoBackN,
             window: None,
             ack_every: 1,
@@ -283,10 +287,15 @@ impl TransportPlan {
     #[must_use]
     pub const fn longest(&self) -> u32 {
         match &self.kind {
-            Transport::Roce(RocePlan { operation: Operation::Write, .. }) => {
-                self.size + reth::RETH_LEN as u32
+            Transport::Roce(RocePlan { operation, immediate, .. }) => {
+                let reth = match operation {
+                    Operation::Write => reth::RETH_LEN,
+                    Operation::Send => 0,
+                };
+                let immediate = if immediate.is_some() { roce::IMMEDIATE_LEN } else { 0 };
+                self.size + (reth + immediate) as u32
             }
-            _ => self.size,
+            Transport::TcpLike(_) => self.size,
         }
     }
 

@@ -38,6 +38,14 @@ pub struct StationCounters {
     pub tx_frames: u64,
     /// Their octets, FCS included.
     pub tx_bytes: u64,
+    /// Frames among those received that its interfaces took: ARP, neighbour discovery, pings.
+    pub rx_own_frames: u64,
+    /// Their octets, FCS included.
+    pub rx_own_bytes: u64,
+    /// Frames among those made that its interfaces asked or answered with.
+    pub tx_own_frames: u64,
+    /// Their octets, FCS included.
+    pub tx_own_bytes: u64,
     /// PFC and PAUSE frames received, whether obeyed or not.
     pub pauses_received: u64,
     /// PFC and PAUSE frames sent.
@@ -52,6 +60,20 @@ pub struct StationCounters {
     pub flushed: u64,
     /// By priority.
     pub priorities: [PriorityPauses; PRIORITIES],
+}
+
+impl StationCounters {
+    /// Frames and octets sent, frames and octets received, as testers count their ports: without
+    /// what interfaces ask and answer by themselves.
+    #[must_use]
+    pub const fn of_flows(&self) -> [u64; 4] {
+        [
+            self.tx_frames - self.tx_own_frames,
+            self.tx_bytes - self.tx_own_bytes,
+            self.rx_frames - self.rx_own_frames,
+            self.rx_bytes - self.rx_own_bytes,
+        ]
+    }
 }
 
 /// A station's counters at one moment.

@@ -97,7 +97,13 @@ impl<P: Source> Station<P> {
 
     /// A frame that is no flow's by its probe: a control stream's, an interface's, or nobody's.
     fn take_other(&mut self, now: Instant, frame: P::Frame, walk: &vlan::Walk, foreign: bool) {
-        if self.is_controls(now, &frame) || self.neighbours.take(now, frame, walk).is_none() {
+        if self.is_controls(now, &frame) {
+            return;
+        }
+        let wire_len = frame.wire_len();
+        if self.neighbours.take(now, frame, walk).is_none() {
+            self.counters.rx_own_frames += 1;
+            self.counters.rx_own_bytes += u64::from(wire_len);
             return;
         }
         let counter =

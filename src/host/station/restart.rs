@@ -19,7 +19,7 @@ impl<P: Source> Station<P> {
         let Some(i) = place.and_then(|i| (*i as usize).checked_sub(1)) else { return false };
         let Some(n) = i.checked_sub(self.expects) else { return false };
         self.answers.restart(n, plan);
-        self.sinks[i] = Sink::new(plan.id, self.sinks[i].priority());
+        self.sinks[i] = Sink::new(plan.id, self.sinks[i].priority(), &self.spares);
         true
     }
 

@@ -1,5 +1,7 @@
 //! What goes out: what was refused before, then planned pauses, then answers, then data.
 
+use arrayvec::ArrayVec;
+
 use super::{COMMITTED_MAX, Station, StationCounters};
 use crate::frame::{FCS_BYTES, Frame};
 use crate::host::meter::{self, Leaving, Meter};
@@ -50,12 +52,13 @@ impl<P: Source> Station<P> {
             let mut len = 0;
             let start = self.shaper.start(now);
             let made = sources.send_control((now, start), |octets, wire_len| {
-                let mut whole = [0; CONTROL_FRAME_MAX as usize];
-                let whole = &mut whole[..(wire_len - FCS_BYTES) as usize];
-                whole[..octets.len()].copy_from_slice(octets);
-                let Some(frame) = port.control_frame(whole) else { return false };
+                let mut whole = ArrayVec::<u8, { CONTROL_FRAME_MAX as usize }>::new();
+                whole.extend(octets.iter().copied());
+                let padding = (wire_len - FCS_BYTES) as usize - octets.len();
+                whole.extend(core::iter::repeat_n(0, padding));
+                let Some(frame) = port.control_frame(&whole) else { return false };
                 len = frame.wire_len();
-                control_made(&mut self.counters, &mut self.meter, self.mac, whole, *leading);
+                control_made(&mut self.counters, &mut self.meter, self.mac, &whole, *leading);
                 hand.insert(*leading, frame);
                 *leading += 1;
                 true
@@ -111,6 +114,8 @@ impl<P: Source> Station<P> {
             };
             tell(&mut self.meter, Leaving::Other, 1);
             charge(&mut self.shaper, &mut self.counters, now, frame.wire_len());
+            self.counters.tx_own_frames += 1;
+            self.counters.tx_own_bytes += u64::from(frame.wire_len());
             self.hand.push(frame);
         }
         true

@@ -47,6 +47,11 @@ impl<P: Source> Station<P> {
         Ok(())
     }
 
+    /// What was sent of a stream so far, if it is one of its own.
+    pub fn stream(&self, id: FlowId) -> Option<&StreamCounters> {
+        self.sources.stream(id)
+    }
+
     /// What was sent of its streams so far, in the order of the plan. Costs nothing to look at; a
     /// stream whose time is over is done with the next poll.
     pub fn streams(&self) -> impl Iterator<Item = &StreamCounters> {

@@ -18,6 +18,7 @@ pub(super) use sums::order;
 use frames::{Frames, Numbers};
 use pace::Pace;
 
+use super::histogram::Spares;
 use super::plan::stream::{Path, StreamPlan};
 use super::plan::{FRAME_MAX, FlowId};
 use super::sink::Latency;
@@ -106,7 +107,7 @@ pub(super) struct Stream {
 impl Stream {
     /// A stream of a checked plan that is stopped. `frame_min` is the shortest frame, with FCS, that
     /// its port does not lengthen.
-    pub(super) fn new(plan: &StreamPlan, line: &Line, frame_min: u32) -> Self {
+    pub(super) fn new(plan: &StreamPlan, line: &Line, frame_min: u32, spares: &Spares) -> Self {
         let counters = StreamCounters {
             id: plan.id,
             path: plan.path,
@@ -116,7 +117,7 @@ impl Stream {
             dry: 0,
             first_sent: None,
             last_sent: None,
-            gaps: Latency::default(),
+            gaps: Latency::sparse(spares),
         };
         Self {
             counters,
@@ -134,10 +135,6 @@ impl Stream {
             since: Instant::ZERO,
             plan: plan.clone(),
         }
-    }
-
-    pub(super) const fn id(&self) -> FlowId {
-        self.plan.id
     }
 
     /// Starts it from its first frame: its time counts from `epoch`. Its counters begin at zero, its

@@ -354,7 +354,7 @@ fn what_contradicts_itself_is_refused_with_its_field() {
     let lines = [
         refused(|s| s.sizes = Sizes::Fixed(63)),
         refused(|s| s.sizes = Sizes::Fixed(20_000)),
-        refused(|s| (s.sizes, s.path) = (Sizes::Fixed(645), Path::Control)),
+        refused(|s| (s.sizes, s.path) = (Sizes::Fixed(1_523), Path::Control)),
         refused(|s| s.sizes = Sizes::Random { min: 100, max: 99 }),
         refused(|s| s.sizes = Sizes::Weighted(vec![(64, 0.0)])),
         refused(|s| s.template.headers.truncate(13)),
@@ -375,7 +375,7 @@ fn what_contradicts_itself_is_refused_with_its_field() {
     ];
     let want = "sizes: 63 octets are too few, headers, probe and FCS take 64
         sizes: 20000 octets are more than the longest frame, 16384
-        sizes: 645 octets are more than the longest frame, 644
+        sizes: 1523 octets are more than the longest frame, 1522
         sizes: the shortest frame is longer than the longest
         sizes: each weight is above 0
         template.headers: 13 octets do not hold an Ethernet header, which takes 14

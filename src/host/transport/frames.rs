@@ -76,6 +76,6 @@ pub(super) const fn padded(l3: usize, ip_len: usize) -> usize {
 }
 
 const _: () = assert!(
-    ethernet::HEADER_LEN + 4 + ipv4::HEADER_LEN + 8 + 12 + 16 + PROBE_LEN <= HEAD,
-    "tag, UDP, BTH, RETH and probe fit"
+    ethernet::HEADER_LEN + 4 + ipv4::HEADER_LEN + 8 + 12 + 16 + 4 + PROBE_LEN <= HEAD,
+    "tag, UDP, BTH, RETH, immediate data and probe fit"
 );

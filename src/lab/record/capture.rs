@@ -96,7 +96,8 @@ impl Capture {
             |direction| format!("{} to {}", name(link.from(direction)), name(link.to(direction)));
         let description = format!("link {} in the virtual world", link.name);
         let ways = [way(Direction(0)), way(Direction(1))];
-        let interface = |name| Interface { name, description: &description, rate: None };
+        let interface =
+            |name| Interface { name, description: &description, rate: None, fcs: false };
         let file = File::create(&path).and_then(|file| {
             Pcapng::new(BufWriter::new(file), None, &[interface(&ways[0]), interface(&ways[1])])
         });

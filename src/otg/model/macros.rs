@@ -18,6 +18,11 @@ macro_rules! message {
             pub extra: $crate::otg::model::read::Extra,
         }
 
+        impl $name {
+            /// The names of its fields.
+            pub const FIELDS: &'static [&'static str] = &[$( stringify!($field) ),*];
+        }
+
         impl Default for $name {
             fn default() -> Self {
                 Self {

@@ -6,10 +6,10 @@ use super::ports::Ports;
 use crate::otg::model::capture::{
     self, Capture, CaptureCustom, CaptureField, CaptureFilter, Format,
 };
-use crate::tester::plan::{CaptureFormat, CapturePlan, Filter};
+use crate::tester::plan::{CaptureFormat, CapturePlan, Filter, Part};
 use crate::wire::EtherType;
 
-/// A field that a filter names: its first bit from the frame's start and its width.
+/// A field that a filter names: its first bit from the start of its part and its width.
 type Place = (u32, u32);
 
 /// Gives ports what is captured on them.
@@ -22,7 +22,7 @@ pub(super) fn captures(captures: &[Capture], ports: &mut Ports, cx: &mut Finding
         }
         let plan = CapturePlan {
             name: capture.name.clone(),
-            filters,
+            filters: if filters.is_empty() { Vec::new() } else { vec![filters] },
             overwrite: capture.overwrite,
             // OTG's clients may say 0 for nothing.
             snap: capture.packet_size.filter(|n| *n > 0),
@@ -34,25 +34,38 @@ pub(super) fn captures(captures: &[Capture], ports: &mut Ports, cx: &mut Finding
         for (n, name) in capture.port_names.iter().enumerate() {
             let path = format!("{path}.port_names[{n}]");
             let Some(port) = ports.find(name, &path, cx) else { continue };
-            if let Some(other) = &ports.plans[port].capture {
-                let what = format!("`{}` captures on port `{name}` already; keep one", other.name);
-                cx.error(path, what);
-                continue;
-            }
-            ports.plans[port].capture = Some(plan.clone());
+            let before = ports.plans[port].capture.take();
+            ports.plans[port].capture =
+                Some(before.map_or_else(|| plan.clone(), |b| together(b, &plan, &path, cx)));
         }
     }
 }
 
-/// Reads a filter into conditions, all of which must hold. Those on IP headers are for frames
-/// without a tag, those on tags for frames with one.
+/// One capture for two of a port, which is asked for by the port's name: it keeps the frames that
+/// either wants.
+fn together(before: CapturePlan, next: &CapturePlan, path: &str, cx: &mut Findings) -> CapturePlan {
+    let how = |plan: &CapturePlan| (plan.overwrite, plan.format);
+    if how(&before) != how(next) {
+        let what = format!("is of `{}`, too, whose overwrite and format are taken", before.name);
+        cx.warn(path, what);
+    }
+    // No list lets all frames pass.
+    let filters = match (before.filters.is_empty(), next.filters.is_empty()) {
+        (false, false) => [before.filters, next.filters.clone()].concat(),
+        _ => Vec::new(),
+    };
+    let snap = before.snap.zip(next.snap).map(|(a, b)| a.max(b));
+    CapturePlan { filters, snap, ..before }
+}
+
+/// Reads a filter into conditions, all of which must hold. Those on IP headers are for packets behind
+/// any tags, those on tags for the outermost one.
 fn read(filter: &CaptureFilter, path: &str, out: &mut Vec<Filter>, cx: &mut Findings) {
-    let mut of = |name: &str, only: EtherType, fields: &[(&str, &Option<CaptureField>, Place)]| {
+    let mut of = |name: &str, part: Part, fields: &[(&str, &Option<CaptureField>, Place)]| {
         for (field, said, place) in fields {
             let Some(said) = said else { continue };
             let path = format!("{path}.{name}.{field}");
-            let only = if only.0 == 0 { Vec::new() } else { vec![(12, only.0)] };
-            out.extend(condition(said, *place, only, &path, cx));
+            out.extend(condition(said, *place, part, &path, cx));
         }
     };
     match filter {
@@ -62,7 +75,7 @@ fn read(filter: &CaptureFilter, path: &str, out: &mut Vec<Filter>, cx: &mut Find
         CaptureFilter::Ethernet(e) => {
             of(
                 "ethernet",
-                EtherType(0),
+                Part::Frame,
                 &[
                     ("dst", &e.dst, (0, 48)),
                     ("src", &e.src, (48, 48)),
@@ -76,50 +89,50 @@ fn read(filter: &CaptureFilter, path: &str, out: &mut Vec<Filter>, cx: &mut Find
         }
         CaptureFilter::Vlan(v) => of(
             "vlan",
-            EtherType::C_TAG,
+            Part::Tag,
             &[
-                ("priority", &v.priority, (112, 3)),
-                ("cfi", &v.cfi, (115, 1)),
-                ("id", &v.id, (116, 12)),
-                ("protocol", &v.protocol, (128, 16)),
+                ("priority", &v.priority, (0, 3)),
+                ("cfi", &v.cfi, (3, 1)),
+                ("id", &v.id, (4, 12)),
+                ("protocol", &v.protocol, (16, 16)),
             ],
         ),
-        CaptureFilter::Ipv4(ip) => of("ipv4", EtherType::IPV4, &ipv4(ip)),
+        CaptureFilter::Ipv4(ip) => of("ipv4", Part::Packet(EtherType::IPV4), &ipv4(ip)),
         CaptureFilter::Ipv6(ip) => of(
             "ipv6",
-            EtherType::IPV6,
+            Part::Packet(EtherType::IPV6),
             &[
-                ("version", &ip.version, (112, 4)),
-                ("traffic_class", &ip.traffic_class, (116, 8)),
-                ("flow_label", &ip.flow_label, (124, 20)),
-                ("payload_length", &ip.payload_length, (144, 16)),
-                ("next_header", &ip.next_header, (160, 8)),
-                ("hop_limit", &ip.hop_limit, (168, 8)),
-                ("src", &ip.src, (176, 128)),
-                ("dst", &ip.dst, (304, 128)),
+                ("version", &ip.version, (0, 4)),
+                ("traffic_class", &ip.traffic_class, (4, 8)),
+                ("flow_label", &ip.flow_label, (12, 20)),
+                ("payload_length", &ip.payload_length, (32, 16)),
+                ("next_header", &ip.next_header, (48, 8)),
+                ("hop_limit", &ip.hop_limit, (56, 8)),
+                ("src", &ip.src, (64, 128)),
+                ("dst", &ip.dst, (192, 128)),
             ],
         ),
         CaptureFilter::Other { .. } => {}
     }
 }
 
-/// The fields of an IPv4 header behind an Ethernet header.
+/// The fields of an IPv4 header.
 fn ipv4(ip: &capture::CaptureIpv4) -> [(&'static str, &Option<CaptureField>, Place); 14] {
     [
-        ("version", &ip.version, (112, 4)),
-        ("header_length", &ip.header_length, (116, 4)),
-        ("priority", &ip.priority, (120, 8)),
-        ("total_length", &ip.total_length, (128, 16)),
-        ("identification", &ip.identification, (144, 16)),
-        ("reserved", &ip.reserved, (160, 1)),
-        ("dont_fragment", &ip.dont_fragment, (161, 1)),
-        ("more_fragments", &ip.more_fragments, (162, 1)),
-        ("fragment_offset", &ip.fragment_offset, (163, 13)),
-        ("time_to_live", &ip.time_to_live, (176, 8)),
-        ("protocol", &ip.protocol, (184, 8)),
-        ("header_checksum", &ip.header_checksum, (192, 16)),
-        ("src", &ip.src, (208, 32)),
-        ("dst", &ip.dst, (240, 32)),
+        ("version", &ip.version, (0, 4)),
+        ("header_length", &ip.header_length, (4, 4)),
+        ("priority", &ip.priority, (8, 8)),
+        ("total_length", &ip.total_length, (16, 16)),
+        ("identification", &ip.identification, (32, 16)),
+        ("reserved", &ip.reserved, (48, 1)),
+        ("dont_fragment", &ip.dont_fragment, (49, 1)),
+        ("more_fragments", &ip.more_fragments, (50, 1)),
+        ("fragment_offset", &ip.fragment_offset, (51, 13)),
+        ("time_to_live", &ip.time_to_live, (64, 8)),
+        ("protocol", &ip.protocol, (72, 8)),
+        ("header_checksum", &ip.header_checksum, (80, 16)),
+        ("src", &ip.src, (96, 32)),
+        ("dst", &ip.dst, (128, 32)),
     ]
 }
 
@@ -127,11 +140,11 @@ fn ipv4(ip: &capture::CaptureIpv4) -> [(&'static str, &Option<CaptureField>, Pla
 fn condition(
     said: &CaptureField,
     place: Place,
-    only: Vec<(u16, u16)>,
+    part: Part,
     path: &str,
     cx: &mut Findings,
 ) -> Option<Filter> {
-    bits((&said.value, &said.mask), said.negate, place, only, path, cx)
+    bits((&said.value, &said.mask), said.negate, place, part, path, cx)
 }
 
 /// A condition on any bits.
@@ -148,21 +161,25 @@ fn anywhere(said: &CaptureCustom, path: &str, cx: &mut Findings) -> Option<Filte
         return None;
     }
     let place = (said.offset, said.bit_length);
-    bits((&said.value, &said.mask), said.negate, place, Vec::new(), path, cx)
+    bits((&said.value, &said.mask), said.negate, place, Part::Frame, path, cx)
 }
 
-/// A condition on bits, whose value and mask are numbers as wide as they are.
+/// A condition on bits, whose value and mask are numbers as wide as they are. A mask of zeros is what
+/// clients send that name a value alone, so it stands for all bits; so does one that has only bits
+/// beside the field, as that of a field which clients write with the octets around it.
 fn bits(
     (value, mask): (&str, &str),
     negate: bool,
     (first, width): Place,
-    only: Vec<(u16, u16)>,
+    part: Part,
     path: &str,
     cx: &mut Findings,
 ) -> Option<Filter> {
     let value = number(value, width, &format!("{path}.value"), cx);
-    let mask = number(mask, width, &format!("{path}.mask"), cx);
-    let (value, mask) = (value?, mask?);
+    let mask = number(mask, u128::BITS, &format!("{path}.mask"), cx);
+    let all = u128::MAX >> (u128::BITS - width);
+    let (value, mask) = (value?, mask? & all);
+    let mask = if mask == 0 { all } else { mask };
     let behind = (8 - (first + width) % 8) % 8;
     let len = ((first % 8 + width + behind) / 8) as usize;
     let lay = |n: u128| -> Vec<u8> {
@@ -174,11 +191,11 @@ fn bits(
         let octets: Vec<u8> = [high as u8].into_iter().chain(low.to_be_bytes()).collect();
         octets[octets.len() - len..].to_vec()
     };
-    Some(Filter { only, at: (first / 8) as u16, value: lay(value), mask: lay(mask), negate })
+    Some(Filter { part, at: (first / 8) as u16, value: lay(value), mask: lay(mask), negate })
 }
 
 /// A number of at most `width` bits in hexadecimal digits.
-fn number(text: &str, width: u32, path: &str, cx: &mut Findings) -> Option<u128> {
+pub(super) fn number(text: &str, width: u32, path: &str, cx: &mut Findings) -> Option<u128> {
     let even = if text.trim().len() % 2 == 1 && !text.contains(['x', 'X', ':', ' ']) {
         format!("0{}", text.trim())
     } else {
@@ -206,7 +223,7 @@ mod tests {
     fn conditions_lie_where_their_bits_are() {
         let mut cx = Findings::default();
         let mut bits = |value: &str, mask: &str, place: Place| {
-            super::bits((value, mask), false, place, Vec::new(), "f", &mut cx).unwrap()
+            super::bits((value, mask), false, place, Part::Frame, "f", &mut cx).unwrap()
         };
         let vid = bits("123", "fff", (116, 12));
         assert_eq!((vid.at, vid.value, vid.mask), (14, vec![0x01, 0x23], vec![0x0f, 0xff]));
@@ -216,6 +233,20 @@ mod tests {
         assert_eq!((odd.at, odd.value.len()), (0, 17));
         assert_eq!((odd.value[0], odd.value[16], odd.mask[16]), (0x1f, 0xe0, 0x20));
         assert_eq!(cx.errors(), 0);
+    }
+
+    #[test]
+    fn a_mask_of_zeros_is_one_of_all_bits() {
+        let mut cx = Findings::default();
+        let mut mask = |mask: &str, place: Place| {
+            super::bits(("06", mask), false, place, Part::Tag, "f", &mut cx).unwrap().mask
+        };
+        assert_eq!(mask("00", (4, 12)), [0x0f, 0xff]);
+        // With the four bits in front of the field, which are none of it.
+        assert_eq!(mask("F000", (4, 12)), [0x0f, 0xff]);
+        assert_eq!(mask("F00E", (4, 12)), [0x00, 0x0e]);
+        assert_eq!(mask("00", (0, 128)), [0xff; 16]);
+        assert_eq!(mask("0e", (0, 128))[15], 0x0e);
     }
 
     #[test]

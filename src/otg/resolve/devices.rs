@@ -53,8 +53,8 @@ pub(super) struct Endpoint {
 pub(super) struct Devices {
     /// In the order of the configuration.
     interfaces: Vec<Interface>,
-    /// Everything that has a name.
-    index: HashMap<String, Endpoint>,
+    /// Everything that has a name: an interface, an address, or a device, which is all its interfaces.
+    index: HashMap<String, Vec<Endpoint>>,
     /// Which interface has an address.
     owners: HashMap<IpAddr, usize>,
 }
@@ -69,6 +69,7 @@ impl Devices {
             return devices;
         }
         for (d, device) in config.devices.iter().enumerate() {
+            let before = devices.interfaces.len();
             for (e, ethernet) in device.ethernets.iter().enumerate() {
                 let path = format!("devices[{d}].ethernets[{e}]");
                 let number = devices.interfaces.len();
@@ -83,6 +84,9 @@ impl Devices {
                 port.interfaces.push(interface.plan.clone());
                 devices.add(interface);
             }
+            let endpoint = |interface| Endpoint { interface, address: None };
+            let own = (before..devices.interfaces.len()).map(endpoint).collect();
+            devices.index.entry(device.name.clone()).or_insert(own);
         }
         devices
     }
@@ -90,7 +94,7 @@ impl Devices {
     /// Adds an interface under its name and those of its addresses.
     fn add(&mut self, new: Interface) {
         let interface = self.interfaces.len();
-        let endpoint = |address| Endpoint { interface, address };
+        let endpoint = |address| vec![Endpoint { interface, address }];
         // Of two with one name the first is meant; that there are two is an error elsewhere.
         self.index.entry(new.plan.name.clone()).or_insert(endpoint(None));
         for (i, address) in new.addresses.iter().enumerate() {
@@ -111,10 +115,15 @@ impl Devices {
         }
     }
 
-    /// The endpoint of this name; else it is noted.
+    /// The endpoint of this name, the first if it is a device; else it is noted.
     pub(super) fn find(&self, name: &str, path: &str, cx: &mut Findings) -> Option<Endpoint> {
-        let found = self.index.get(name).copied();
-        if found.is_none() {
+        self.find_all(name, path, cx).first().copied()
+    }
+
+    /// The endpoints of this name, several if it is a device; else it is noted.
+    pub(super) fn find_all(&self, name: &str, path: &str, cx: &mut Findings) -> &[Endpoint] {
+        let found = self.index.get(name).map_or(&[][..], Vec::as_slice);
+        if found.is_empty() {
             let names = self.interfaces.iter().flat_map(|i| {
                 core::iter::once(&i.plan.name).chain(i.addresses.iter().map(|a| &a.name))
             });

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::findings::Findings;
 use crate::otg::model::Config;
-use crate::otg::model::rocev2::{StatefulFlow, TransmitType};
+use crate::otg::model::rocev2::{Rocev2Flow, StatefulFlow, TransmitType};
 
 /// Refuses names that are empty or there twice.
 pub(super) fn check(config: &Config, cx: &mut Findings) {
@@ -68,7 +68,9 @@ fn each<'a>(config: &'a Config, found: &mut dyn FnMut(&'a str, String)) {
         for (t, tx) in flows.tx_ports.iter().enumerate() {
             let Some(TransmitType::TargetLineRate(target)) = &tx.transmit_type else { continue };
             let path = format!("stateful_flows.rocev2[{i}].tx_ports[{t}].transmit_type");
-            for (f, flow) in target.flows.iter().enumerate() {
+            // A flow may be called as the queue pair that sends it, which sends no other.
+            let own = |flow: &&Rocev2Flow| flow.name != flow.tx_endpoint;
+            for (f, flow) in target.flows.iter().enumerate().filter(|(_, flow)| own(flow)) {
                 found(&flow.name, format!("{path}.target_line_rate.flows[{f}].name"));
             }
         }

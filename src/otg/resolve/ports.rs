@@ -225,9 +225,9 @@ fn control(control: &FlowControl, path: &str, cx: &mut Findings) -> Control {
     if address != PAUSE_ADDRESS {
         let what = format!(
             "pauses to {address} are not obeyed, only those to {PAUSE_ADDRESS} and to the port's \
-             own address; take it out"
+             own address, as 802.3 has it"
         );
-        cx.error(format!("{path}.directed_address"), what);
+        cx.warn(format!("{path}.directed_address"), what);
     }
     let own = Priority::ALL.map(Some);
     match control.kind() {

@@ -1,5 +1,8 @@
 //! Connections of RoCEv2: what flows in them, and what ports do about them.
 
+use std::collections::HashMap;
+
+use super::captures::number;
 use super::dcqcn;
 use super::devices::Devices;
 use super::findings::Findings;
@@ -33,8 +36,9 @@ struct Reader<'a, 'p> {
     pairs: &'p [QueuePair<'a>],
     /// Per port.
     settings: &'p [Settings<'a>],
-    /// Queue pairs that carry a flow: port, number, flow.
-    used: Vec<(usize, u32, String)>,
+    /// Queue pairs that carry a flow: port, number, whether they send it, flow. One may send a flow
+    /// and receive another.
+    used: HashMap<(usize, u32, bool), String>,
     cx: &'p mut Findings,
 }
 
@@ -60,7 +64,7 @@ pub(super) fn flows(
     let settings = settings(config, ports, cx);
     let Some(StatefulFlow::Rocev2(list)) = &config.stateful_flows else { return };
     let (pairs, settings) = (&pairs[..], &settings[..]);
-    let mut reader = Reader { ports, devices, pairs, settings, used: Vec::new(), cx };
+    let mut reader = Reader { ports, devices, pairs, settings, used: HashMap::new(), cx };
     for (i, flows) in list.iter().enumerate() {
         for (t, tx) in flows.tx_ports.iter().enumerate() {
             reader.port(tx, &format!("stateful_flows.rocev2[{i}].tx_ports[{t}]"), plans);
@@ -146,17 +150,17 @@ impl<'a> Reader<'a, '_> {
             );
             self.cx.error(format!("{}.tx_endpoint", c.path), what);
         }
-        for (port, end) in [(c.ports.0, c.from), (c.ports.1, c.to)] {
+        for (port, end, sends) in [(c.ports.0, c.from, true), (c.ports.1, c.to, false)] {
             let number = end.number.get();
-            if let Some((.., other)) = self.used.iter().find(|u| (u.0, u.1) == (port, number)) {
+            if let Some(other) = self.used.insert((port, number, sends), c.flow.name.clone()) {
                 let what = format!(
-                    "queue pair {number} of port `{}` carries flow `{other}` already; give each \
-                     flow queue pairs with numbers of their own",
-                    name(port)
+                    "queue pair {number} of port `{}` {} flow `{other}` already; give each flow \
+                     queue pairs with numbers of their own",
+                    name(port),
+                    if sends { "sends" } else { "receives" },
                 );
                 self.cx.error(&c.path, what);
             }
-            self.used.push((port, number, c.flow.name.clone()));
             let mac = self.devices.interface(end.at).plan.mac;
             if mac != self.ports.plans[port].mac {
                 let what = format!(
@@ -257,22 +261,26 @@ impl<'a> Reader<'a, '_> {
     /// How the two ends talk: the sender's port says how it repeats and reacts, the receiver's how
     /// it acknowledges and notifies.
     fn roce(&mut self, c: &Connection<'_, '_, '_>) -> Option<RocePlan> {
-        let operation = match &c.flow.rocev2_verb {
-            None | Some(Verb::Write) => Operation::Write,
-            Some(Verb::Send) => Operation::Send,
-            Some(verb) => {
-                let name = match verb {
-                    Verb::WriteWithImmediate(_) => "write_with_immediate",
-                    Verb::SendWithImmediate(_) => "send_with_immediate",
-                    _ => "read",
-                };
-                let what = format!("{name} is not known here; take `write` or `send`");
-                self.cx.error(format!("{}.rocev2_verb", c.path), what);
+        let path = format!("{}.rocev2_verb", c.path);
+        let (operation, immediate) = match &c.flow.rocev2_verb {
+            None | Some(Verb::Write) => (Operation::Write, None),
+            Some(Verb::Send) => (Operation::Send, None),
+            Some(Verb::WriteWithImmediate(data)) => (Operation::Write, Some(data)),
+            Some(Verb::SendWithImmediate(data)) => (Operation::Send, Some(data)),
+            Some(_) => {
+                self.cx.error(path, "read is not known here; take `write` or `send`");
                 return None;
             }
         };
         let mut plan = RocePlan::new(c.from.number, c.to.number);
         plan.operation = operation;
+        plan.immediate = match immediate {
+            None => None,
+            Some(data) => {
+                let path = format!("{path}.immediate_data");
+                Some(number(&data.immediate_data, u32::BITS, &path, self.cx)? as u32)
+            }
+        };
         (plan.src_port, plan.first_psn) = (c.from.src_port, c.from.first_psn);
         if let Some((said, path)) = &self.settings[c.ports.0] {
             if let Some(PortConnection::Reliable(how)) = &said.connection_type {

@@ -60,6 +60,13 @@ pub(super) fn timing(
     let default = FlowDuration::default();
     let duration = flow.duration.as_ref().unwrap_or(&default);
     let (gap, delay, limit, burst) = lasting(duration, line, &format!("{path}.duration"), cx)?;
+    let limit = match asked {
+        FlowRate::Percentage(0.0) => {
+            cx.warn(format!("{path}.rate.percentage"), "0 per cent: nothing is sent of this flow");
+            Limit { frames: Some(0), time: None }
+        }
+        _ => limit,
+    };
     let pace = Pace { rate: rate?, gap: gap.max(GAP_MIN), burst };
     if line.known {
         fits_line(&pace, sizes, line, &format!("{path}.rate"), cx);
@@ -92,7 +99,11 @@ fn rate(rate: &FlowRate, path: &str, cx: &mut Findings) -> Option<Rate> {
             if (1.0..=1_000_000.0).contains(&ppm) {
                 return Some(Rate::LineShare(ppm as u32));
             }
-            let what = format!("{p} is no share of a line; write 0.0001 to 100 per cent");
+            if p == 0.0 {
+                // Its limit is no frame at all.
+                return Some(Rate::LineShare(1));
+            }
+            let what = format!("{p} is no share of a line; write 0, or 0.0001 to 100 per cent");
             cx.error(format!("{path}.percentage"), what);
             None
         }

@@ -114,7 +114,11 @@ fn pairs(
             cx.error(format!("{path}.{field}"), "names nobody; name at least one endpoint");
         }
         let found = names.iter().enumerate();
-        found.filter_map(|(i, n)| devices.find(n, &format!("{path}.{field}[{i}]"), cx)).collect()
+        found
+            .flat_map(|(i, n)| {
+                devices.find_all(n, &format!("{path}.{field}[{i}]"), cx).iter().copied()
+            })
+            .collect()
     };
     let (tx, rx) = (named(&router.tx_names, "tx_names"), named(&router.rx_names, "rx_names"));
     if cx.errors() > before {

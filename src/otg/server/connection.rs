@@ -198,6 +198,8 @@ where
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
+        // A client that has sent all it has to say may close its side, and waits for the answer.
+        .half_close(true)
         .max_buf_size(HEAD_MAX)
         .http2()
         .timer(TokioTimer::new())

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::body::{self, BodyError};
 use super::call::{Call, Reply, apart};
-use super::limits::VALUES_MAX;
+use super::limits::{BODY_SMALL, VALUES_MAX};
 use super::{Shared, grpc};
-use crate::otg::engine::{Refusal, RefusalKind};
+use crate::otg::engine::{Engine, Refusal, RefusalKind};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
@@ -94,9 +94,14 @@ async fn answer(call: Call, State(shared): State<Arc<Shared>>, request: Request)
             return error(status, "validation", &[why.to_string()]);
         }
     };
-    let work = move |engine: &_| {
+    let work = move |engine: &dyn Engine| {
         let request = if call.asks_nothing() { Value::Null } else { parse(&whole.octets)? };
-        Ok(match call.make(engine, &request)? {
+        let reply = call.make(engine, &request);
+        if whole.octets.len() > BODY_SMALL {
+            drop((request, whole));
+            engine.settle();
+        }
+        Ok(match reply? {
             Reply::Json(value) => (JSON, value.to_string().into_bytes()),
             Reply::Octets(octets) => (OCTETS, octets),
         })

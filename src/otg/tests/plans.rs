@@ -4,9 +4,10 @@ use super::*;
 use crate::host::Rate;
 use crate::host::plan::stream::{Burst, Edit, Limit, Path, Sizes, Values};
 use crate::host::{Operation, Transport, TransportPlan};
-use crate::tester::plan::{CaptureFormat, FlowPlan, LatencyMode, Obeys, Place};
+use crate::tester::plan::{CaptureFormat, FlowPlan, LatencyMode, Obeys, Part, Place};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Mac, Priority, PrioritySet, Quanta};
+use crate::wire::EtherType;
 
 fn priority(n: u8) -> Path {
     Path::Data(Priority::new(n).unwrap())
@@ -278,10 +279,30 @@ fn captures_say_which_frames_a_port_keeps() {
     let capture = plan.ports[1].capture.as_ref().unwrap();
     assert_eq!((capture.format, capture.snap), (CaptureFormat::Pcapng, Some(128)));
     assert!(!capture.overwrite);
-    let [kind, protocol] = &capture.filters[..] else { panic!("two conditions") };
+    let [kind, protocol] = &capture.filters[0][..] else { panic!("two conditions") };
     assert_eq!((kind.at, &kind.value[..], &kind.mask[..]), (12, &[0x88, 8][..], &[0xff, 0xff][..]));
-    assert_eq!((protocol.at, protocol.negate), (23, true));
-    assert_eq!(protocol.only, [(12, 0x0800)]);
+    assert_eq!((protocol.at, protocol.negate), (9, true));
+    assert_eq!(protocol.part, Part::Packet(EtherType::IPV4));
+}
+
+#[test]
+fn captures_of_one_port_are_one_that_keeps_what_any_wants() {
+    let captures = |first: Value, second: Value| {
+        let mut config = with_flows(json!([]));
+        let one = |name: &str, rest: &Value| {
+            let mut capture = json!({"name": name, "port_names": ["b"]});
+            capture.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+            capture
+        };
+        config["captures"] = json!([one("c1", &first), one("c2", &second)]);
+        good(&config).ports[1].capture.clone().unwrap()
+    };
+    let pauses = json!({"filters": [{"ethernet": {"ether_type": {"value": "8808"}}}]});
+    assert_eq!(captures(pauses.clone(), pauses.clone()).filters.len(), 2);
+    assert_eq!(captures(pauses.clone(), json!({})).filters.len(), 0);
+    let snap = |n: u32| json!({"packet_size": n});
+    assert_eq!(captures(snap(64), snap(128)).snap, Some(128));
+    assert_eq!(captures(snap(64), json!({})).snap, None);
 }
 
 /// A connection from `i1` to `i2`, as a client says it.

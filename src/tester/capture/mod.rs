@@ -37,7 +37,7 @@ pub struct CaptureCounters {
 /// A capture that goes on, or is over.
 #[derive(Clone, Debug)]
 pub struct Capture {
-    filters: Vec<Filter>,
+    filters: Vec<Vec<Filter>>,
     overwrite: bool,
     snap: usize,
     /// Whether sent frames are captured, too.
@@ -88,9 +88,15 @@ impl Capture {
         self.ring.iter()
     }
 
-    /// Whether a frame passes all filters.
+    /// Whether a frame passes all filters of any list.
     fn wants(&self, head: &[u8]) -> bool {
-        self.filters.iter().all(|filter| filter.passes(head))
+        let passes = |list: &Vec<Filter>| list.iter().all(|filter| filter.passes(head));
+        self.filters.is_empty() || self.filters.iter().any(passes)
+    }
+
+    /// How many octets of each frame are kept at most, FCS included.
+    pub(super) const fn snap(&self) -> usize {
+        self.snap
     }
 
     /// A frame came in.

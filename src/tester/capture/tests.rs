@@ -7,8 +7,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::host::FlowId;
-use crate::tester::plan::CaptureFormat;
+use crate::tester::plan::{CaptureFormat, Part};
 use crate::units::BitsPerSec;
+use crate::wire::EtherType;
 
 fn plan(overwrite: bool, snap: Option<u32>) -> CapturePlan {
     CapturePlan {
@@ -63,8 +64,8 @@ fn filters_ask_for_bits_of_frames_that_have_the_field() {
     frame[12..14].copy_from_slice(&[8, 0]);
     frame[23] = 17;
     let udp = Filter {
-        only: vec![(12, 0x0800)],
-        at: 23,
+        part: Part::Packet(EtherType::IPV4),
+        at: 9,
         value: vec![0x11],
         mask: vec![0xff],
         negate: false,
@@ -78,6 +79,88 @@ fn filters_ask_for_bits_of_frames_that_have_the_field() {
     frame[12] = 9;
     assert!(!some_bits.passes(&frame), "another kind of frame");
     assert!(not_udp.passes(&frame[..20]), "too short to have it");
+}
+
+/// A frame with these tags in front of IPv4.
+fn tagged(tags: &[[u8; 4]]) -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    tags.iter().for_each(|tag| frame.extend(tag));
+    frame.extend([8, 0, 0x45]);
+    frame.resize(60, 0);
+    frame
+}
+
+#[test]
+fn packets_are_found_behind_tags_and_the_outermost_tag_is_meant() {
+    let ipv4 = Part::Packet(EtherType::IPV4);
+    let version = Filter { part: ipv4, at: 0, value: vec![0x45], mask: vec![0xff], negate: false };
+    let vid = |low: u8, negate| Filter {
+        part: Part::Tag,
+        at: 0,
+        value: vec![0, low],
+        mask: vec![0x0f, 0xff],
+        negate,
+    };
+    let (service, customer) = ([0x88, 0xa8, 0xe0, 6], [0x81, 0, 0x60, 7]);
+    for tags in [&[][..], &[customer], &[service, customer]] {
+        let frame = tagged(tags);
+        assert!(version.passes(&frame), "{tags:?}");
+        let outermost = tags.first().map(|tag| tag[3]);
+        for low in [6, 7] {
+            assert_eq!(vid(low, false).passes(&frame), outermost == Some(low), "{tags:?} {low}");
+            assert_eq!(vid(low, true).passes(&frame), outermost != Some(low), "{tags:?} {low}");
+        }
+        // Cut off at any place, a frame has no more than what is left of it.
+        for end in 0..frame.len() {
+            assert_eq!(version.passes(&frame[..end]), end > 14 + 4 * tags.len(), "{tags:?} {end}");
+        }
+    }
+}
+
+#[test]
+fn lists_of_filters_are_for_captures_that_share_a_port() {
+    let first_octet = |value: u8| Filter {
+        part: Part::Frame,
+        at: 0,
+        value: vec![value],
+        mask: vec![0xff],
+        negate: false,
+    };
+    let keeps = |filters: Vec<Vec<Filter>>, octet: u8| {
+        let plan = CapturePlan { filters, ..plan(false, None) };
+        Capture::new(&plan, false, 100).wants(&[octet; 60])
+    };
+    assert!(keeps(vec![], 9));
+    let two = || vec![vec![first_octet(1)], vec![first_octet(2)]];
+    assert!(keeps(two(), 1) && keeps(two(), 2) && !keeps(two(), 3));
+    assert!(!keeps(vec![vec![first_octet(1), first_octet(2)]], 1));
+}
+
+#[test]
+fn files_have_the_fcs_of_frames_that_were_kept_whole() {
+    let about = About {
+        port: "p",
+        location: "ring:x.a",
+        rate: None,
+        stamps: "",
+        zero: Duration::ZERO,
+        flow: &|_| None,
+    };
+    let frame: Vec<u8> = (0..60).collect();
+    let fcs = crc32fast::hash(&frame).to_le_bytes();
+    for (snap, kept) in [(None, 64), (Some(62), 62), (Some(60), 60), (Some(20), 20)] {
+        let mut capture = Capture::new(&plan(false, snap), false, 1_000);
+        let octets = &frame[..frame.len().min(capture.snap())];
+        capture.ring.push((at(1), Way::In, 60), octets, false);
+        let mut file = Vec::new();
+        write(&capture, CaptureFormat::Pcap, &about, &mut file).unwrap();
+        // Nanoseconds, little-endian.
+        assert_eq!(file[..4], [0x4d, 0x3c, 0xb2, 0xa1]);
+        let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+        assert_eq!((word(32), word(36)), (kept, 64), "snap {snap:?}");
+        let whole = [&frame[..], &fcs].concat();
+        assert_eq!(file[40..], whole[..kept as usize], "snap {snap:?}");
+    }
 }
 
 #[test]

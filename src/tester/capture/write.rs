@@ -1,10 +1,13 @@
-//! A capture as a file.
+//! A capture as a file. Frames are written as they are on the line, with their FCS: devices take it
+//! off, and what they hand over had a right one, so that it is calculated again.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::Capture;
 use super::comment::comment;
+use super::{Capture, Kept};
+use crate::frame::FCS_BYTES;
 use crate::host::FlowId;
 use crate::report::packets::{Interface, Notes, Packet, Pcap, Pcapng};
 use crate::tester::plan::CaptureFormat;
@@ -58,16 +61,22 @@ pub fn write_some(
         CaptureFormat::Pcap => {
             let mut file = Pcap::new(out)?;
             for kept in frames {
-                file.packet(&Packet { at: at(kept.at), octets: &kept.octets, len: kept.len })?;
+                let (octets, len) = with_fcs(&kept, capture.snap());
+                file.packet(&Packet { at: at(kept.at), octets: &octets, len })?;
             }
         }
         CaptureFormat::Pcapng => {
-            let interface =
-                Interface { name: about.port, description: about.location, rate: about.rate };
+            let interface = Interface {
+                name: about.port,
+                description: about.location,
+                rate: about.rate,
+                fcs: true,
+            };
             let mut file = Pcapng::new(out, Some(about.stamps), &[interface])?;
             for kept in frames {
                 let said = comment(&kept.octets, about);
-                let packet = Packet { at: at(kept.at), octets: &kept.octets, len: kept.len };
+                let (octets, len) = with_fcs(&kept, capture.snap());
+                let packet = Packet { at: at(kept.at), octets: &octets, len };
                 let comment = said.as_deref();
                 file.packet(&packet, &Notes { interface: 0, way: Some(kept.way), comment })?;
             }
@@ -75,4 +84,18 @@ pub fn write_some(
         }
     }
     Ok(())
+}
+
+/// A frame with its FCS, as far as `snap` octets go, and its length. Of a frame that was not kept
+/// whole the FCS is not known.
+fn with_fcs(kept: &Kept, snap: usize) -> (Cow<'_, [u8]>, u32) {
+    let len = kept.len + FCS_BYTES;
+    if kept.octets.len() < kept.len as usize || kept.octets.len() >= snap {
+        return (Cow::Borrowed(&kept.octets), len);
+    }
+    let mut octets = kept.octets.clone();
+    // The least significant octet is sent first (802.3 3.2.9).
+    octets.extend(crc32fast::hash(&kept.octets).to_le_bytes());
+    octets.truncate(snap);
+    (Cow::Owned(octets), len)
 }

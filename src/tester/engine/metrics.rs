@@ -1,54 +1,124 @@
 //! A report as OTG's metrics. What OTG has no field for is in a field `sluice` of each.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::actions::json as written;
 use super::changes::unknown;
 use super::named;
+use super::peers;
 use crate::frame::LINE_OVERHEAD_BYTES;
 use crate::otg::engine::Refusal;
+use crate::otg::model::Config;
 use crate::otg::model::metrics::{
-    FlowMetric, MetricLatency, MetricTimestamp, MetricsRequest, MetricsResponse, PortMetric,
-    QpMetric, Rocev2FlowsRequest,
+    FlowMetric, MetricLatency, MetricTimestamp, MetricsRequest, MetricsResponse, PeerMetric,
+    PortMetric, QpMetric, Rocev2FlowsRequest, Rocev2PeersRequest,
 };
 use crate::tester::report::{Connection, Flow, Port, Report};
 
 /// The field for what OTG has none for.
 const OURS: &str = "sluice";
 
-/// Answers a request for metrics.
-pub(super) fn answer(request: &MetricsRequest, report: &Report) -> Result<Value, Refusal> {
+/// What a request for metrics needs of the flows of a test.
+pub(super) enum Needs<'a> {
+    /// None of them.
+    Ports,
+    /// Those of these names; of all, if there are none.
+    Flows(&'a [String]),
+    /// All connections.
+    Connections,
+}
+
+/// What a request needs.
+pub(super) fn needs(request: &MetricsRequest) -> Needs<'_> {
+    match request {
+        MetricsRequest::Flow(wanted) => Needs::Flows(&wanted.flow_names),
+        MetricsRequest::Rocev2Flow(_) => Needs::Connections,
+        _ => Needs::Ports,
+    }
+}
+
+/// Answers a request for metrics by a report that has what it [`needs`], of the test of a
+/// configuration.
+pub(super) fn answer(
+    request: &MetricsRequest,
+    report: &Report,
+    config: &Config,
+) -> Result<Value, Refusal> {
     let mut response = MetricsResponse::default();
-    let choice = match request {
+    let (choice, key, columns) = match request {
         MetricsRequest::Port(wanted) => {
             let names = report.ports.iter().map(|port| port.name.as_str());
             let places = named(&wanted.port_names, names, ("port.port_names", "port"))?;
             let metrics = places.iter().map(|place| port(&report.ports[*place]));
             response.port_metrics = metrics.collect();
-            "port_metrics"
+            ("port_metrics", "name", &wanted.column_names)
         }
         MetricsRequest::Flow(wanted) => {
-            let names = report.flows.iter().map(|flow| flow.name.as_str());
-            let places = named(&wanted.flow_names, names, ("flow.flow_names", "flow"))?;
-            let metrics = places.iter().map(|place| flow(report, &report.flows[*place]));
-            response.flow_metrics = metrics.collect();
-            "flow_metrics"
+            let names: HashSet<&String> = wanted.flow_names.iter().collect();
+            let is_named = |flow: &&Flow| names.is_empty() || names.contains(&flow.name);
+            let measured = report.flows.iter().filter(|flow| flow.metrics.enable).filter(is_named);
+            response.flow_metrics = measured.map(|f| flow(report, f)).collect();
+            ("flow_metrics", "name", &wanted.metric_names)
         }
-        MetricsRequest::Rocev2Flow(Rocev2FlowsRequest::PerQp(_)) => {
+        MetricsRequest::Rocev2Flow(Rocev2FlowsRequest::PerQp(wanted)) => {
             let connections = report.flows.iter().filter_map(|f| Some((f, f.connection.as_ref()?)));
             let metrics = connections.map(|(flow, connection)| queue_pair(flow, connection));
             response.rocev2_flow_per_qp_metrics = metrics.collect();
-            "rocev2_flow_per_qp_metrics"
+            ("rocev2_flow_per_qp_metrics", "flow_name", &wanted.column_names)
         }
         MetricsRequest::Rocev2Flow(Rocev2FlowsRequest::Other { name, .. }) => {
             return Err(unknown("rocev2_flow.", name));
         }
-        MetricsRequest::Rocev2Ipv4(_) => return Err(unknown("", "rocev2_ipv4")),
-        MetricsRequest::Rocev2Ipv6(_) => return Err(unknown("", "rocev2_ipv6")),
+        MetricsRequest::Rocev2Ipv4(Rocev2PeersRequest::PerPeer(wanted)) => {
+            response.rocev2_ipv4_per_peer_metrics =
+                peers::metrics(config, report, &wanted.peer_names)?;
+            ("rocev2_ipv4_per_peer_metrics", "name", &wanted.column_names)
+        }
+        // A configuration with such peers is refused, so that there are none.
+        MetricsRequest::Rocev2Ipv6(Rocev2PeersRequest::PerPeer(wanted)) => {
+            named(&wanted.peer_names, [].into_iter(), ("rocev2_ipv6.per_peer.peer_names", "peer"))?;
+            ("rocev2_ipv6_per_peer_metrics", "name", &wanted.column_names)
+        }
+        MetricsRequest::Rocev2Ipv4(Rocev2PeersRequest::Other { name, .. })
+        | MetricsRequest::Rocev2Ipv6(Rocev2PeersRequest::Other { name, .. }) => {
+            return Err(unknown("rocev2_ipv4.", name));
+        }
         MetricsRequest::Other { name, .. } => return Err(unknown("", name)),
     };
+    check_columns(choice, columns)?;
     response.choice = choice.into();
-    Ok(written(&response))
+    let mut answer = written(&response);
+    if !columns.is_empty() {
+        let keeps = |name: &String| name == key || columns.contains(name);
+        let metrics = answer.get_mut(choice).and_then(Value::as_array_mut);
+        for metric in metrics.into_iter().flatten().filter_map(Value::as_object_mut) {
+            metric.retain(|name, _| keeps(name));
+        }
+    }
+    Ok(answer)
+}
+
+/// Refuses columns that there are not.
+fn check_columns(choice: &str, columns: &[String]) -> Result<(), Refusal> {
+    let known = match choice {
+        "port_metrics" => PortMetric::FIELDS,
+        "flow_metrics" => FlowMetric::FIELDS,
+        "rocev2_flow_per_qp_metrics" => QpMetric::FIELDS,
+        _ => PeerMetric::FIELDS,
+    };
+    let fields = || known.iter().copied().chain([OURS]);
+    let strange = columns.iter().find(|name| !fields().any(|field| field == name.as_str()));
+    match strange {
+        None => Ok(()),
+        Some(name) => {
+            let known: Vec<_> = fields().collect();
+            let name: String = name.chars().take(100).collect();
+            let why = format!("there is no metric {name}; there are {}", known.join(", "));
+            Err(Refusal::validation(why))
+        }
+    }
 }
 
 const fn started(is: bool) -> &'static str {
@@ -85,7 +155,8 @@ fn port(port: &Port) -> PortMetric {
 
 fn flow(report: &Report, flow: &Flow) -> FlowMetric {
     let ns = |seconds: Option<f64>| seconds.map(|s| s * 1e9);
-    let timestamps = flow.first_rx_s.map(|_| MetricTimestamp {
+    let asked = flow.first_rx_s.filter(|_| flow.metrics.timestamps);
+    let timestamps = asked.map(|_| MetricTimestamp {
         first_timestamp_ns: ns(flow.first_rx_s),
         last_timestamp_ns: ns(flow.last_rx_s),
         ..MetricTimestamp::default()

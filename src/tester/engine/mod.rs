@@ -7,7 +7,9 @@
 mod actions;
 mod changes;
 mod metrics;
+mod peers;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -18,12 +20,13 @@ use super::plan::{FlowPlan, PortPlan, TestPlan};
 use super::replay::{self, Replay};
 use super::report::Report;
 use super::session::{Bench, Session, SessionError};
-use crate::dpdk::{Eal, EalOptions};
+use crate::dpdk::{Eal, EalOptions, give_back_memory};
 use crate::otg::engine::{CaptureFile, Engine, Refusal, RefusalKind, Warnings};
 use crate::otg::model::control::{ConfigAppend, ConfigDelete, ConfigUpdate};
+use crate::otg::model::metrics::MetricsRequest;
 use crate::otg::model::{Config, parse};
 use crate::otg::resolve::resolve;
-use crate::tester::plan::Place;
+use crate::tester::plan::{FlowKind, Place};
 
 /// How tests are run.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +63,7 @@ struct Now {
     config: Config,
     session: Option<Arc<Session>>,
     /// What was last seen of it.
-    report: Report,
+    report: Arc<Report>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -104,16 +107,49 @@ impl TesterEngine {
 
     /// A report of what there is now; of what was last seen, while one test replaces another.
     fn look(&self) -> Result<Report, Refusal> {
+        self.look_at(None)
+    }
+
+    /// The same of some flows alone, by their places in the plan; of all that was last seen, while one
+    /// test replaces another.
+    fn look_at(&self, which: Option<&[usize]>) -> Result<Report, Refusal> {
         let (session, last) = {
             let now = lock(&self.now);
-            (now.session.clone(), now.report.clone())
+            (now.session.clone(), Arc::clone(&now.report))
         };
-        let Some(session) = session else { return Ok(last) };
-        session.report().or_else(|error| {
+        let Some(session) = session else { return Ok((*last).clone()) };
+        session.report_of(which).or_else(|error| {
             let now = lock(&self.now);
             let replaced = !now.session.as_ref().is_some_and(|s| Arc::ptr_eq(s, &session));
-            if replaced { Ok(now.report.clone()) } else { Err(refusal(&error)) }
+            if replaced { Ok((*now.report).clone()) } else { Err(refusal(&error)) }
         })
+    }
+
+    /// A report with what a request for metrics needs.
+    fn report_for(&self, request: &MetricsRequest) -> Result<Report, Refusal> {
+        let needs = metrics::needs(request);
+        let session = lock(&self.now).session.clone();
+        let Some(session) = session else {
+            let report = self.report()?;
+            if let metrics::Needs::Flows(names) = needs {
+                let known = report.flows.iter().map(|flow| flow.name.as_str());
+                named(names, known, ("flow.flow_names", "flow"))?;
+            }
+            return Ok(report);
+        };
+        let plan = session.plan();
+        let places = match needs {
+            metrics::Needs::Flows([]) => return self.report(),
+            metrics::Needs::Flows(names) => {
+                named(names, flow_names(plan), ("flow.flow_names", "flow"))?
+            }
+            metrics::Needs::Ports => Vec::new(),
+            metrics::Needs::Connections => {
+                let roce = |n: &usize| matches!(plan.flows[*n].kind, FlowKind::Roce(_));
+                (0..plan.flows.len()).filter(roce).collect()
+            }
+        };
+        self.look_at(Some(&places))
     }
 
     /// Makes `config` what is tested.
@@ -129,19 +165,23 @@ impl TesterEngine {
             Refusal { kind: RefusalKind::Validation, errors: errors.collect() }
         })?;
         if plan.ports.is_empty() {
+            *lock(&self.now) = Now { config, ..Now::default() };
+            *lock(&self.seen) = None;
             if let Some(bench) = &mut **bench {
                 bench.clear();
             }
-            *lock(&self.now) = Now { config, ..Now::default() };
+            give_back_memory();
             return Ok(warnings);
         }
         let bench = self.bench_for(bench, &plan)?;
         let prepared = bench.prepare(plan).map_err(|error| refusal(&error))?;
-        let report = self.report().unwrap_or_default();
+        let report = Arc::new(self.report().unwrap_or_default());
         *lock(&self.now) = Now { config: Config::default(), session: None, report };
+        *lock(&self.seen) = None;
         bench.clear();
+        give_back_memory();
         let session = bench.begin(prepared).map_err(|error| refusal(&error))?;
-        let report = session.report().map_err(|error| refusal(&error))?;
+        let report = Arc::new(session.report().map_err(|error| refusal(&error))?);
         warnings.extend(report.warnings.iter().cloned());
         *lock(&self.now) = Now { config, session: Some(session), report };
         Ok(warnings)
@@ -205,6 +245,9 @@ const fn is_about_input(error: &crate::dpdk::Error) -> bool {
     )
 }
 
+/// How many names are listed where one is not known, and how many such are told.
+const SAID_MAX: usize = 100;
+
 /// The places of what is named, or of all if nothing is.
 fn named<'a>(
     names: &[String],
@@ -216,14 +259,22 @@ fn named<'a>(
     }
     let mut errors = Vec::new();
     let mut places = Vec::new();
+    // A flow between devices of several ports is one of its name at each.
+    let mut index: HashMap<&str, Vec<usize>> = HashMap::new();
+    all.clone().enumerate().for_each(|(n, name)| index.entry(name).or_default().push(n));
     for (n, name) in names.iter().enumerate() {
-        match all.clone().position(|known| known == name) {
-            Some(place) => places.push(place),
-            None => {
-                let known: Vec<_> = all.clone().collect();
-                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        match index.get(name.as_str()) {
+            Some(found) => places.extend(found),
+            None if errors.len() < SAID_MAX => {
+                let mut known: Vec<_> = all.clone().take(SAID_MAX).collect();
+                if known.is_empty() {
+                    known.push("none");
+                }
+                let (name, known) =
+                    (name.chars().take(SAID_MAX).collect::<String>(), known.join(", "));
                 errors.push(format!("{field}[{n}]: there is no {what} {name}; there are {known}"));
             }
+            None => {}
         }
     }
     if errors.is_empty() {
@@ -286,13 +337,21 @@ impl Engine for TesterEngine {
 
     fn metrics(&self, request: &Value) -> Result<Value, Refusal> {
         let request = parse(request)?;
-        let report = self.report()?;
-        metrics::answer(&request, &report)
+        let report = self.report_for(&request)?;
+        let config = match &request {
+            MetricsRequest::Rocev2Ipv4(_) => lock(&self.now).config.clone(),
+            _ => Config::default(),
+        };
+        metrics::answer(&request, &report, &config)
     }
 
     fn states(&self, request: &Value) -> Result<Value, Refusal> {
         let request = parse(request)?;
         self.neighbours(&request)
+    }
+
+    fn settle(&self) {
+        give_back_memory();
     }
 
     fn capture(&self, request: &Value) -> Result<CaptureFile, Refusal> {

@@ -50,7 +50,7 @@ fn as_pcap() -> Vec<u8> {
 
 fn as_pcapng() -> Vec<u8> {
     let mut out = Vec::new();
-    let interface = Interface { name: "i", description: "d", rate: None };
+    let interface = Interface { name: "i", description: "d", rate: None, fcs: false };
     let mut file = Pcapng::new(&mut out, None, &[interface]).unwrap();
     frames().iter().for_each(|frame| file.packet(frame, &Notes::default()).unwrap());
     out

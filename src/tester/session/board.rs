@@ -7,9 +7,9 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use super::Inner;
-use crate::host::FlowId;
 use crate::host::plan::stream::StreamPlan;
-use crate::tester::plan::TestPlan;
+use crate::host::{FlowId, Spares};
+use crate::tester::plan::{FlowPlan, TestPlan};
 use crate::tester::tally::{FlowTally, Rates, Transmit};
 use crate::time::{Duration, Instant};
 
@@ -25,8 +25,14 @@ const LOOK_AWAKE: StdDuration = StdDuration::from_millis(20);
 /// As above.
 const LOOK_ASLEEP: StdDuration = StdDuration::from_millis(200);
 
+/// For so many flows more, looks are as far apart again.
+const FLOWS_PER_LOOK: usize = 1_000;
+
 /// Looks from one reading of devices' clocks to the next: some seconds.
 const REFRESH_EVERY: u32 = 100;
+
+/// The least time from one sample to the next but one that are kept.
+const STEP_MIN: Duration = Duration::from_millis(20);
 
 /// What rates are taken over.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -35,14 +41,24 @@ const WINDOW: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
     pub(super) at: Instant,
-    /// By port: frames and octets sent, frames and octets received.
-    pub(super) ports: Vec<[u64; 4]>,
+    pub(super) ports: Vec<PortSample>,
     pub(super) flows: Vec<FlowSample>,
+}
+
+/// What was counted of a port.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PortSample {
+    /// When its sending side was asked, and when its receiving side was.
+    pub(super) at: (Instant, Instant),
+    /// Frames and octets sent, frames and octets received.
+    pub(super) counts: [u64; 4],
 }
 
 /// What was counted of a flow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowSample {
+    /// When its sender was asked, and when its receivers were.
+    pub(super) at: (Instant, Instant),
     pub(super) tally: FlowTally,
     /// Whether each receiver has as many frames as were sent.
     pub(super) all_arrived: bool,
@@ -51,6 +67,12 @@ pub(super) struct FlowSample {
 }
 
 impl FlowSample {
+    /// A flow of which nothing is known yet.
+    pub(super) fn of(plan: &FlowPlan) -> Self {
+        let tally = FlowTally { tx: (0, 0), rx: vec![(0, 0); plan.rx.len()] };
+        Self { tally, ended: true, ..Self::default() }
+    }
+
     /// Frames and octets sent, frames and octets received at all of its receivers.
     fn counts(&self) -> [u64; 4] {
         let ((frames_tx, bytes_tx), (frames_rx, bytes_rx)) = (self.tally.tx, self.tally.received());
@@ -107,7 +129,7 @@ impl Phase {
 
 impl Board {
     pub(super) fn new(plan: &TestPlan) -> Self {
-        let flow = |f: &crate::tester::plan::FlowPlan| FlowState {
+        let flow = |f: &FlowPlan| FlowState {
             transmit: Phase::Stopped,
             started: None,
             changed: None,
@@ -126,7 +148,19 @@ impl Board {
     /// Flows have been started anew: what was counted of them before is gone.
     pub(super) fn started(&mut self, epoch: Instant, which: &[FlowId]) {
         self.epoch = Some(epoch);
+        // Rates count from here on, from the first frame of those that start.
+        let mut last = self.samples.pop_back();
         self.samples.clear();
+        if let Some(sample) = &mut last {
+            sample.at = epoch;
+            for id in which {
+                let flow = &mut sample.flows[id.0 as usize];
+                flow.at = (epoch, epoch);
+                flow.tally.tx = (0, 0);
+                flow.tally.rx.fill((0, 0));
+            }
+        }
+        self.samples.extend(last);
         for id in which {
             let flow = &mut self.flows[id.0 as usize];
             (flow.transmit, flow.started, flow.heard) = (Phase::Started, Some(epoch), (0, epoch));
@@ -167,6 +201,11 @@ impl Board {
                 }
             }
         }
+        // Whoever asks often does not make the window longer.
+        let before = self.samples.len().checked_sub(2).map(|n| self.samples[n].at);
+        if before.is_some_and(|at| now.since(at) < STEP_MIN) {
+            self.samples.pop_back();
+        }
         self.samples.push_back(sample);
         // The oldest is the last one that is a whole window old.
         while self.samples.get(1).is_some_and(|s| now.since(s.at) >= WINDOW) {
@@ -179,21 +218,26 @@ impl Board {
         let (Some(old), Some(new)) = (self.samples.front(), self.samples.back()) else {
             return (Vec::new(), Vec::new());
         };
-        let span = new.at.since(old.at).as_secs_f64();
-        let of = |old: &[u64; 4], new: &[u64; 4]| {
-            let rate = |n: usize| new[n].saturating_sub(old[n]) as f64 / span;
-            let known = |n| if span > 0.0 { rate(n) } else { 0.0 };
-            Rates {
-                frames_tx: known(0),
-                bytes_tx: known(1),
-                frames_rx: known(2),
-                bytes_rx: known(3),
-            }
-        };
-        let ports = old.ports.iter().zip(&new.ports).map(|(o, n)| of(o, n));
-        let flows = old.flows.iter().zip(&new.flows).map(|(o, n)| of(&o.counts(), &n.counts()));
+        let ports = old.ports.iter().zip(&new.ports);
+        let ports = ports.map(|(o, n)| rates((o.at, &o.counts), (n.at, &n.counts)));
+        let flows = old.flows.iter().zip(&new.flows);
+        let flows = flows.map(|(o, n)| rates((o.at, &o.counts()), (n.at, &n.counts())));
         (ports.collect(), flows.collect())
     }
+}
+
+/// When a sender and a receiver were asked, and frames and octets of each.
+type Counted<'a> = ((Instant, Instant), &'a [u64; 4]);
+
+/// Per second from one count to the next: each side by the time at which itself was asked, because
+/// answers of threads may be milliseconds apart.
+fn rates((old_at, old): Counted<'_>, (new_at, new): Counted<'_>) -> Rates {
+    let spans = [new_at.0.since(old_at.0), new_at.1.since(old_at.1)];
+    let rate = |n: usize| {
+        let span = spans[n / 2].as_secs_f64();
+        if span > 0.0 { new[n].saturating_sub(old[n]) as f64 / span } else { 0.0 }
+    };
+    Rates { frames_tx: rate(0), bytes_tx: rate(1), frames_rx: rate(2), bytes_rx: rate(3) }
 }
 
 /// Looks at the flows of a test until it ends.
@@ -209,7 +253,13 @@ pub(super) fn watch(inner: &Inner) {
             inner.board().warn("a thread of the test is gone: start the test again".into());
             return;
         }
-        thread::park_timeout(if awake { LOOK_AWAKE } else { LOOK_ASLEEP });
+        // A look at ten thousand flows costs the threads that poll some hundred microseconds.
+        let many = 1 + (inner.plan.flows.len() / FLOWS_PER_LOOK) as u32;
+        thread::park_timeout(if awake {
+            LOOK_AWAKE * many
+        } else {
+            LOOK_ASLEEP.max(LOOK_AWAKE * many)
+        });
     }
 }
 
@@ -217,6 +267,7 @@ impl Inner {
     /// Samples all counters, and lets the threads sleep once nothing is sent or on its way.
     pub(super) fn look_around(&self) -> Result<(), super::SessionError> {
         let sample = self.sample()?;
+        self.spares.iter().for_each(Spares::fill);
         let mut board = self.board();
         board.take(sample);
         self.shared.awake.store(board.is_awake(), Ordering::Relaxed);
@@ -249,9 +300,11 @@ mod tests {
     /// A look, so many milliseconds after the start.
     fn look(board: &mut Board, ms: u64, sent: u64, received: u64, ended: bool) -> Phase {
         let tally = FlowTally { tx: (sent, sent * 64), rx: vec![(received, received * 64)] };
-        let flow = FlowSample { tally, all_arrived: received >= sent, ended };
-        let at = EPOCH + Duration::from_millis(ms);
-        board.take(Sample { at, ports: vec![[sent, 0, received, 0]], flows: vec![flow] });
+        let now = EPOCH + Duration::from_millis(ms);
+        let at = (now, now);
+        let flow = FlowSample { at, tally, all_arrived: received >= sent, ended };
+        let port = PortSample { at, counts: [sent, 0, received, 0] };
+        board.take(Sample { at: now, ports: vec![port], flows: vec![flow] });
         board.flows[0].transmit
     }
 
@@ -286,8 +339,10 @@ mod tests {
     fn a_look_from_before_a_start_says_nothing_of_it() {
         let mut board = board();
         let tally = FlowTally { tx: (5, 320), rx: vec![(5, 320)] };
-        let flow = FlowSample { tally, all_arrived: true, ended: true };
-        board.take(Sample { at: Instant::ZERO, ports: vec![[0; 4]], flows: vec![flow] });
+        let at = (Instant::ZERO, Instant::ZERO);
+        let flow = FlowSample { at, tally, all_arrived: true, ended: true };
+        let ports = vec![PortSample::default()];
+        board.take(Sample { at: Instant::ZERO, ports, flows: vec![flow] });
         assert_eq!(board.flows[0].transmit, Phase::Started);
         assert!(board.rates().1.is_empty());
     }
@@ -301,5 +356,56 @@ mod tests {
         let rates = board.rates().1[0];
         // From 1 s on: 1,500 frames in 1.5 s.
         assert_eq!((rates.frames_tx, rates.bytes_rx), (1_000.0, 64_000.0));
+    }
+
+    /// A sender that is asked late by some milliseconds has sent more by then, at the same rate.
+    #[test]
+    fn rates_go_by_the_time_at_which_each_side_was_asked() {
+        let mut board = board();
+        let ms = |n: u64| EPOCH + Duration::from_millis(n);
+        for (n, late_tx, late_rx) in [(0, 0, 0), (400, 7, 2), (800, 1, 9), (1_200, 12, 0)] {
+            let (sent_at, received_at) = (n + late_tx, n + late_rx);
+            let tally = FlowTally {
+                tx: (sent_at * 10, sent_at * 640),
+                rx: vec![(received_at * 10, received_at * 640)],
+            };
+            let at = (ms(sent_at), ms(received_at));
+            let flow = FlowSample { at, tally, all_arrived: false, ended: false };
+            let port = PortSample { at, counts: [sent_at * 20, 0, received_at * 20, 0] };
+            board.take(Sample { at: ms(n), ports: vec![port], flows: vec![flow] });
+            let (ports, flows) = board.rates();
+            if n > 0 {
+                for (rate, wanted) in [
+                    (flows[0].frames_tx, 10_000.0),
+                    (flows[0].frames_rx, 10_000.0),
+                    (ports[0].frames_tx, 20_000.0),
+                    (ports[0].frames_rx, 20_000.0),
+                ] {
+                    assert!((rate - wanted).abs() < 1e-6, "{rate} at {n}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_start_is_where_the_rate_of_a_flow_counts_from() {
+        let mut board = board();
+        look(&mut board, 0, 90_000, 90_000, true);
+        let epoch = EPOCH + Duration::from_millis(500);
+        board.started(epoch, &[FlowId(0)]);
+        look(&mut board, 510, 50, 40, false);
+        let rate = board.rates().1[0].frames_tx;
+        assert!((rate - 5_000.0).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn whoever_asks_often_takes_no_more_memory() {
+        let mut board = board();
+        for n in 0..5_000 {
+            look(&mut board, n, n, n, false);
+        }
+        assert!(board.samples.len() <= 101, "{}", board.samples.len());
+        let rate = board.rates().1[0].frames_tx;
+        assert!((rate - 1_000.0).abs() < 1e-6, "{rate}");
     }
 }

@@ -1,52 +1,61 @@
 //! What stations counted, asked of the threads that poll them.
 
-use std::borrow::Cow;
 use std::time::Duration as StdDuration;
 
 use crossbeam::channel::{self, Receiver, RecvTimeoutError, SendTimeoutError, Sender};
 
-use super::board::{FlowSample, Sample};
+use super::board::{FlowSample, PortSample, Sample};
 use super::crew::{Host, Order, Pace};
-use super::links::Link;
-use super::{Inner, Session, SessionError, lock};
+use super::{Inner, Session, SessionError};
 use crate::dpdk::StampQuality;
 use crate::host::{FlowId, StationSnapshot, StreamCounters, StreamState};
 use crate::runtime::{Patience, SLICE};
-use crate::tester::plan::FlowKind;
-use crate::tester::report::{Machine, Report, Stamps};
-use crate::tester::tally::{FlowSeen, FlowTally, PortSeen, Rates, Seen, report};
+use crate::tester::plan::FlowPlan;
+use crate::tester::report::{Machine, Stamps};
 use crate::time::{Duration, Instant};
 
 /// How long a thread may take to answer while it has its processor. A choice: a thousand times what
 /// the slowest answer takes.
 const PATIENCE: StdDuration = StdDuration::from_secs(5);
 
-/// How many flows' distributions are copied between two rounds of polls: each takes some 20 us.
-const FLOWS_AT_ONCE: usize = 4;
+/// How many flows' distributions are copied between two rounds of polls: one of a few pages takes
+/// about a microsecond, one that has all of them 20.
+const FLOWS_AT_ONCE: usize = 16;
 
-/// What a station counted of all its flows, without distributions.
-#[derive(Clone, Debug, Default)]
-struct Light {
-    port: [u64; 4],
-    /// Frames, octets, and whether nothing more is sent.
-    sent: Vec<(FlowId, u64, u64, bool)>,
+/// What a station counted of the flows that it receives, without distributions.
+#[derive(Clone, Debug)]
+struct Received {
+    at: Instant,
     /// Frames and octets.
-    received: Vec<(FlowId, u64, u64)>,
+    port: (u64, u64),
+    flows: Vec<(FlowId, u64, u64)>,
 }
 
-impl Light {
-    fn of(host: &Host) -> Self {
-        let c = host.counters();
+/// What a station counted of the flows that it sends.
+#[derive(Clone, Debug)]
+struct Sent {
+    at: Instant,
+    port: (u64, u64),
+    /// Frames, octets, and whether nothing more is sent.
+    flows: Vec<(FlowId, u64, u64, bool)>,
+}
+
+impl Received {
+    fn of(host: &Host, at: Instant) -> Self {
+        let [.., frames, bytes] = host.counters().of_flows();
+        let sinks = host.sinks().map(|s| (s.id, s.frames, s.bytes));
+        let control = host.control_counters().map(|c| (c.id, c.frames, c.bytes));
+        Self { at, port: (frames, bytes), flows: sinks.chain(control).collect() }
+    }
+}
+
+impl Sent {
+    fn of(host: &Host, at: Instant) -> Self {
+        let [frames, bytes, ..] = host.counters().of_flows();
         let over = |s: &StreamCounters| matches!(s.state, StreamState::Stopped | StreamState::Done);
         let streams = host.streams().map(|s| (s.id, s.frames, s.bytes, over(s)));
         let senders = host.senders().map(|s| (s.id, s.frames, s.bytes, s.done));
-        let sinks = host.sinks().map(|s| (s.id, s.frames, s.bytes));
-        let control = host.control_counters().map(|c| (c.id, c.frames, c.bytes));
-        Self {
-            port: [c.tx_frames, c.tx_bytes, c.rx_frames, c.rx_bytes],
-            sent: streams.chain(senders).collect(),
-            received: sinks.chain(control).collect(),
-        }
+        Self { at, port: (frames, bytes), flows: streams.chain(senders).collect() }
     }
 }
 
@@ -121,60 +130,75 @@ impl Inner {
         0..self.places.len()
     }
 
-    /// The plain counters of all ports and flows.
+    /// The plain counters of all ports and flows. What was received is asked for first, so that never
+    /// more was received than sent.
     pub(super) fn sample(&self) -> Result<Sample, SessionError> {
         let at = self.shared.time.now();
-        let lights = self.at_all(self.all_ports(), |_, host, _| Light::of(host))?;
-        let flow = |plan: &crate::tester::plan::FlowPlan| {
-            let sent = lights[plan.tx].sent.iter().find(|sent| sent.0 == plan.id);
-            let (frames, bytes, ended) = sent.map_or((0, 0, true), |s| (s.1, s.2, s.3));
-            let received = |port: &usize| {
-                let of = lights[*port].received.iter().find(|received| received.0 == plan.id);
-                of.map_or((0, 0), |r| (r.1, r.2))
-            };
-            let rx: Vec<_> = plan.rx.iter().map(received).collect();
-            let all_arrived = rx.iter().all(|(received, _)| *received >= frames);
-            FlowSample { tally: FlowTally { tx: (frames, bytes), rx }, all_arrived, ended }
+        let received = self.at_all(self.all_ports(), |_, host, now| Received::of(host, now))?;
+        let sent = self.at_all(self.all_ports(), |_, host, now| Sent::of(host, now))?;
+        let mut flows: Vec<FlowSample> = self.plan.flows.iter().map(FlowSample::of).collect();
+        for port in &sent {
+            for (id, frames, bytes, ended) in &port.flows {
+                let flow = &mut flows[id.0 as usize];
+                (flow.tally.tx, flow.ended, flow.at.0) = ((*frames, *bytes), *ended, port.at);
+            }
+        }
+        for (n, port) in received.iter().enumerate() {
+            for (id, frames, bytes) in &port.flows {
+                let place = self.plan.flows[id.0 as usize].rx.iter().position(|rx| *rx == n);
+                let Some(place) = place else { continue };
+                let flow = &mut flows[id.0 as usize];
+                (flow.tally.rx[place], flow.at.1) = ((*frames, *bytes), port.at);
+            }
+        }
+        for flow in &mut flows {
+            flow.all_arrived = flow.tally.rx.iter().all(|rx| rx.0 >= flow.tally.tx.0);
+        }
+        let port = |(sent, received): (&Sent, &Received)| PortSample {
+            at: (sent.at, received.at),
+            counts: [sent.port.0, sent.port.1, received.port.0, received.port.1],
         };
-        let flows = self.plan.flows.iter().map(flow).collect();
-        Ok(Sample { at, ports: lights.iter().map(|light| light.port).collect(), flows })
+        Ok(Sample { at, ports: sent.iter().zip(&received).map(port).collect(), flows })
     }
 
-    /// All counters of all stations. Distributions are copied a few at a time, so that no poll is
-    /// late because of them.
-    pub(super) fn snapshots(&self) -> Result<Vec<StationSnapshot>, SessionError> {
+    /// All counters of all stations, with the distributions of these flows. Those are copied a few at
+    /// a time, so that no poll is late because of them.
+    pub(super) fn snapshots(
+        &self,
+        flows: &[FlowPlan],
+    ) -> Result<Vec<StationSnapshot>, SessionError> {
         let mut all = self.at_all(self.all_ports(), |_, host, now| host.snapshot_light(now))?;
         for (port, snapshot) in all.iter_mut().enumerate() {
-            snapshot.sinks = self.copied(port, |host, from| {
-                host.sinks().skip(from).take(FLOWS_AT_ONCE).cloned().collect()
-            })?;
-            snapshot.streams = self.copied(port, |host, from| {
-                host.streams().skip(from).take(FLOWS_AT_ONCE).cloned().collect()
-            })?;
+            let ids = |is: &dyn Fn(&FlowPlan) -> bool| -> Vec<FlowId> {
+                flows.iter().filter(|flow| is(flow)).map(|flow| flow.id).collect()
+            };
+            let (received, sent) = (ids(&|f| f.rx.contains(&port)), ids(&|f| f.tx == port));
+            snapshot.sinks = self.copied(port, &received, |host, id| host.sink(id).cloned())?;
+            snapshot.streams = self.copied(port, &sent, |host, id| host.stream(id).cloned())?;
         }
         Ok(all)
     }
 
-    /// Everything that `some` gives of a station, from a number on, a few at a time.
+    /// What `of` gives of these flows at a station, a few at a time.
     fn copied<T: Send + 'static>(
         &self,
         port: usize,
-        some: fn(&Host, usize) -> Vec<T>,
+        ids: &[FlowId],
+        of: fn(&Host, FlowId) -> Option<T>,
     ) -> Result<Vec<T>, SessionError> {
-        let mut all = Vec::new();
-        loop {
-            let from = all.len();
-            let more = self.at(port, move |host, _| some(host, from))?;
-            let last = more.len() < FLOWS_AT_ONCE;
-            all.extend(more);
-            if last {
-                return Ok(all);
-            }
+        let mut all = Vec::with_capacity(ids.len());
+        for some in ids.chunks(FLOWS_AT_ONCE) {
+            let some = some.to_vec();
+            let copy = move |host: &mut Host, _| -> Vec<T> {
+                some.iter().filter_map(|id| of(host, *id)).collect()
+            };
+            all.extend(self.at(port, copy)?);
         }
+        Ok(all)
     }
 
     /// How regularly each thread polled.
-    fn paces(&self) -> Result<Vec<Pace>, SessionError> {
+    pub(super) fn paces(&self) -> Result<Vec<Pace>, SessionError> {
         let ask = |crew: &channel::Sender<Order>| {
             let (answer, answers) = channel::bounded(1);
             self.order(crew, Order::Show(answer))?;
@@ -185,7 +209,7 @@ impl Inner {
 
     /// How far the machine disturbed the test since flows were last started. Where time waits for its
     /// threads, what they lost is the time that did not run.
-    fn machine(&self, paces: &[Pace]) -> Machine {
+    pub(super) fn machine(&self, paces: &[Pace]) -> Machine {
         let ns = |d: Duration| d.as_picos() as f64 / 1e3;
         let (found, excluded) =
             (self.shared.preemption.disturbance(), self.shared.time.is_leashed());
@@ -248,65 +272,5 @@ impl Session {
     /// [`SessionError::Gone`].
     pub fn stamps(&self) -> Result<Stamps, SessionError> {
         self.inner.stamps(&self.inner.paces()?)
-    }
-
-    /// What was counted until now.
-    ///
-    /// # Errors
-    /// [`SessionError::Gone`].
-    pub fn report(&self) -> Result<Report, SessionError> {
-        let inner = &*self.inner;
-        inner.look_around()?;
-        // Before anything is counted: what has stopped by now is counted whole.
-        let (phases, epoch, rates) = {
-            let board = inner.board();
-            (board.flows.clone(), board.epoch, board.rates())
-        };
-        let (stations, paces) = (inner.snapshots()?, inner.paces()?);
-        let captures = inner.capture_counters()?;
-        let tallies = inner.sample()?.flows.into_iter().map(|flow| flow.tally).collect();
-        let now = inner.shared.time.now();
-        let mut warnings = inner.warnings.clone();
-        warnings.extend(inner.board().warnings.iter().cloned());
-        let links = lock(&inner.links);
-        let rate = |of: &[Rates], n: usize| of.get(n).copied().unwrap_or_default();
-        let ports = inner.all_ports().map(|n| PortSeen {
-            link_up: links.get(n).is_some_and(Link::is_up),
-            speed: inner.rates[n],
-            capture: (captures[n].0, captures[n].1.captured, captures[n].1.missed),
-            rates: rate(&rates.0, n),
-            rx_room: inner.rx_room.get(n).copied(),
-        });
-        let flows = phases.iter().enumerate().map(|(n, flow)| FlowSeen {
-            transmit: flow.transmit.shown(),
-            started: flow.started,
-            rates: rate(&rates.1, n),
-        });
-        let mut plan = Cow::Borrowed(&inner.plan);
-        for (n, flow) in phases.iter().enumerate() {
-            if let Some((stream, _)) = &flow.changed {
-                plan.to_mut().flows[n].kind = FlowKind::Stream(stream.clone());
-            }
-        }
-        let seen = Seen {
-            plan: &plan,
-            world: "real",
-            stamps: inner.stamps(&paces)?,
-            elapsed: epoch.map(|epoch| now.since(epoch.min(now))),
-            stations: &stations,
-            tallies: Some(tallies),
-            ports: &ports.collect::<Vec<_>>(),
-            flows: &flows.collect::<Vec<_>>(),
-            warnings,
-            machine: Some(inner.machine(&paces)),
-        };
-        let mut report = report(seen);
-        for (flow, state) in report.flows.iter_mut().zip(&phases) {
-            // A pace that was changed under way is none that could have been kept.
-            if state.changed.as_ref().is_some_and(|(_, since_start)| *since_start) {
-                flow.pacing = None;
-            }
-        }
-        Ok(report)
     }
 }

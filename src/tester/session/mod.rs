@@ -21,6 +21,7 @@ mod neighbours;
 mod open;
 mod orders;
 mod rack;
+mod told;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,7 +38,7 @@ pub(crate) use rack::interface_device;
 use super::capture::Tap;
 use super::plan::TestPlan;
 use crate::dpdk::SourcePort;
-use crate::host::PlanError;
+use crate::host::{PlanError, Spares};
 use crate::runtime::Disturbance;
 use crate::units::BitsPerSec;
 use board::Board;
@@ -163,6 +164,8 @@ struct Inner {
     zero: Duration,
     board: Mutex<Board>,
     captures: Mutex<Captures>,
+    /// The memory that each station's distributions grow by.
+    spares: Vec<Spares>,
     /// Tells the watcher that there is something to watch, or that it is over.
     ending: AtomicBool,
     /// What could not be done as asked.

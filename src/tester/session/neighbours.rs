@@ -10,7 +10,7 @@ use super::{Inner, Session, SessionError};
 use crate::host::FlowId;
 use crate::host::neighbours::PingState;
 use crate::host::plan::stream::StreamPlan;
-use crate::tester::plan::FlowKind;
+use crate::tester::plan::{FlowKind, FlowPlan};
 use crate::units::Mac;
 
 /// How long a neighbour may take to answer before a flow that needs its address is refused. A
@@ -70,8 +70,9 @@ impl Inner {
 
     /// Finds the addresses that flows need, and writes them into their frames.
     pub(super) fn resolve(&self, which: &[FlowId]) -> Result<(), SessionError> {
-        let flows = || self.plan.flows.iter().filter(|flow| which.contains(&flow.id));
-        if flows().all(|flow| flow.resolve.is_empty()) {
+        let asks = |flow: &&FlowPlan| !flow.resolve.is_empty() && which.contains(&flow.id);
+        let flows = || self.plan.flows.iter().filter(asks);
+        if flows().next().is_none() {
             return Ok(());
         }
         let since = StdInstant::now();
@@ -96,7 +97,7 @@ impl Inner {
                 Some(_) => thread::sleep(LOOK),
             }
         };
-        for flow in flows().filter(|flow| !flow.resolve.is_empty()) {
+        for flow in flows() {
             let mut flow = flow.clone();
             for n in 0..flow.resolve.len() {
                 let wanted = &flow.resolve[n];

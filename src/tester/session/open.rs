@@ -145,8 +145,10 @@ impl Bench {
         };
         let shared = Arc::new(shared);
         let mut hosts: Vec<Vec<(usize, Host)>> = (0..threads).map(|_| Vec::new()).collect();
+        let mut spares = Vec::new();
         for (n, (plan, jack)) in plans.iter().zip(jacks).enumerate() {
             let host = Station::new(plan, jack).expect("the plan was checked");
+            spares.push(host.spares().clone());
             hosts[places[n].0].push((n, host));
         }
         let mut crews = Vec::new();
@@ -164,6 +166,7 @@ impl Bench {
         let inner = Arc::new(Inner {
             board: Mutex::new(Board::new(&plan)),
             captures: Mutex::new(Captures { ended: vec![None; plan.ports.len()] }),
+            spares,
             plan,
             wants,
             links: Mutex::new(links),

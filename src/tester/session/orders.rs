@@ -153,9 +153,11 @@ impl Inner {
 
     /// Gives connections a new life at both ends, beginning at `epoch`.
     fn restart_connections(&self, which: &[FlowId], epoch: Instant) -> Result<(), SessionError> {
-        let flows = self.plan.flows.iter().filter(|flow| which.contains(&flow.id));
-        for flow in flows {
+        for flow in &self.plan.flows {
             let FlowKind::Roce(plan) = &flow.kind else { continue };
+            if !which.contains(&flow.id) {
+                continue;
+            }
             let plan = TransportPlan { start: epoch, ..(**plan).clone() };
             for port in &flow.rx {
                 let plan = plan.clone();

@@ -28,6 +28,7 @@ const VARIES: usize = 8;
 pub(in crate::host) struct DataFrames {
     headers: Headers,
     operation: Operation,
+    immediate: Option<u32>,
     flow: FlowId,
     /// Octets of the message, for its RETH.
     message: u32,
@@ -46,8 +47,18 @@ impl DataFrames {
         let message = plan.message.map_or(0, |m| u32::try_from(m.bytes).unwrap_or(u32::MAX));
         let bth = roce::Repr::new(Opcode::RC_SEND_ONLY, roce.dst_qp, U24::default());
         bth.emit(&mut head[l3 + TO_BTH..]).expect(ROOM);
-        let (operation, dst_qp) = (roce.operation, roce.dst_qp);
-        Self { headers, operation, flow: plan.id, message, dst_qp, head, l3, fits: usize::MAX }
+        let RocePlan { operation, immediate, dst_qp, .. } = *roce;
+        Self {
+            headers,
+            operation,
+            immediate,
+            flow: plan.id,
+            message,
+            dst_qp,
+            head,
+            l3,
+            fits: usize::MAX,
+        }
     }
 
     /// The first octets of the frame of `packet`, which carries probe number `sequence` and leaves
@@ -68,7 +79,9 @@ impl DataFrames {
             packet.payload.next_multiple_of(4) - packet.payload
         };
         let has_reth = first && self.operation == Operation::Write;
-        let extra = if has_reth { reth::RETH_LEN } else { 0 };
+        let immediate = self.immediate.filter(|_| packet.last);
+        let before = if has_reth { reth::RETH_LEN } else { 0 };
+        let extra = before + if immediate.is_some() { roce::IMMEDIATE_LEN } else { 0 };
         let behind = extra + (packet.payload + pad) as usize;
         if behind != self.fits {
             self.resize(behind);
@@ -77,12 +90,16 @@ impl DataFrames {
         let probe_at = bth + roce::BTH_LEN + extra;
         let b: &mut [u8; roce::BTH_LEN] =
             (&mut self.head[bth..bth + roce::BTH_LEN]).try_into().expect(ROOM);
-        b[0] = opcode(self.operation, first, packet.last).0;
+        b[0] = opcode(self.operation, first, packet.last, immediate.is_some()).0;
         b[1] = (pad as u8) << 4;
         b[VARIES] = if packet.ack_request { 0x80 } else { 0 };
         b[9..].copy_from_slice(&packet.psn.octets());
         if has_reth {
             self.emit_reth();
+        }
+        if let Some(data) = immediate {
+            self.head[probe_at - roce::IMMEDIATE_LEN..probe_at]
+                .copy_from_slice(&data.to_be_bytes());
         }
         let probe = Probe::new(self.flow, sequence, now);
         self.head[probe_at..probe_at + PROBE_LEN].copy_from_slice(&probe.octets());
@@ -115,9 +132,14 @@ impl DataFrames {
     }
 }
 
-/// The opcode of a packet by its place in its message (IBA Table 38).
-const fn opcode(operation: Operation, first: bool, last: bool) -> Opcode {
+/// The opcode of a packet by its place in its message, whose last one may carry immediate data (IBA
+/// Table 38).
+const fn opcode(operation: Operation, first: bool, last: bool, immediate: bool) -> Opcode {
     match (operation, first, last) {
+        (Operation::Send, true, true) if immediate => Opcode::RC_SEND_ONLY_IMMEDIATE,
+        (Operation::Send, false, true) if immediate => Opcode::RC_SEND_LAST_IMMEDIATE,
+        (Operation::Write, true, true) if immediate => Opcode::RC_WRITE_ONLY_IMMEDIATE,
+        (Operation::Write, false, true) if immediate => Opcode::RC_WRITE_LAST_IMMEDIATE,
         (Operation::Send, true, true) => Opcode::RC_SEND_ONLY,
         (Operation::Send, true, false) => Opcode::RC_SEND_FIRST,
         (Operation::Send, false, false) => Opcode::RC_SEND_MIDDLE,

@@ -1,0 +1,244 @@
+//! How often each time came, in little memory: counters are made page by page, as times come that
+//! need them.
+//!
+//! Buckets are those of an HdrHistogram of three significant digits: exact up to 2047 ns, and 1,024
+//! to an octave above. Most flows' times lie within an octave or two, which is a few pages of the
+//! 224 that there are. Pages come from a [`Spares`], which whoever has time fills up; only where that
+//! is empty is one allocated where a time is recorded.
+
+use std::sync::Arc;
+
+use crossbeam::queue::ArrayQueue;
+use hdrhistogram::Histogram as HdrHistogram;
+
+/// The longest time told apart, in nanoseconds (100 s); longer ones count as this long.
+const NS_MAX: u64 = 100_000_000_000;
+
+/// Significant digits of a percentile.
+const DIGITS: u8 = 3;
+
+/// Buckets of an octave: what three digits take.
+const OCTAVE: u64 = 1_024;
+
+/// Counters of a page: an eighth of an octave.
+const PAGE: usize = 128;
+
+/// Pages of all times.
+const PAGES: usize = index(NS_MAX) / PAGE + 1;
+
+/// Counters of neighbouring buckets.
+type Page = [u64; PAGE];
+
+/// The bucket of a time in nanoseconds.
+const fn index(ns: u64) -> usize {
+    // The octaves above the first two, which are exact.
+    let octave = (ns | (2 * OCTAVE - 1)).ilog2() - (2 * OCTAVE - 1).ilog2();
+    (octave as u64 * OCTAVE + (ns >> octave)) as usize
+}
+
+/// The longest time of a bucket.
+const fn last(index: usize) -> u64 {
+    let index = index as u64;
+    let octave = (index / OCTAVE).saturating_sub(1);
+    ((index - octave * OCTAVE + 1) << octave) - 1
+}
+
+/// Pages for histograms that are about to need them. A clone is a handle on the same ones.
+#[derive(Clone, Debug)]
+pub struct Spares(Arc<ArrayQueue<Box<Page>>>);
+
+impl Spares {
+    /// So many pages, at least one.
+    #[must_use]
+    pub fn new(pages: usize) -> Self {
+        let spares = Self(Arc::new(ArrayQueue::new(pages.max(1))));
+        spares.fill();
+        spares
+    }
+
+    /// Replaces the pages that were taken. For whoever does not handle frames: it allocates.
+    pub fn fill(&self) {
+        while !self.0.is_full() {
+            if self.0.push(Box::new([0; PAGE])).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn take(&self) -> Option<Box<Page>> {
+        self.0.pop()
+    }
+}
+
+/// How often each time came.
+#[derive(Debug)]
+pub(super) struct Histogram {
+    pages: Box<[Option<Box<Page>>; PAGES]>,
+    count: u64,
+    spares: Option<Spares>,
+}
+
+impl Histogram {
+    /// One without pages, which takes them from `spares`.
+    pub(super) fn sparse(spares: &Spares) -> Self {
+        Self { spares: Some(spares.clone()), ..Self::empty() }
+    }
+
+    /// One with all pages: recording never allocates.
+    pub(super) fn dense() -> Self {
+        let mut histogram = Self::empty();
+        histogram.pages.iter_mut().for_each(|page| *page = Some(Box::new([0; PAGE])));
+        histogram
+    }
+
+    fn empty() -> Self {
+        Self { pages: Box::new([const { None }; PAGES]), count: 0, spares: None }
+    }
+
+    /// Counts a time `n` times.
+    #[inline]
+    pub(super) fn record(&mut self, ns: u64, n: u64) {
+        let index = index(if ns < NS_MAX { ns } else { NS_MAX });
+        self.count += n;
+        if let Some(page) = &mut self.pages[index / PAGE] {
+            page[index % PAGE] += n;
+        } else {
+            self.page(index / PAGE)[index % PAGE] += n;
+        }
+    }
+
+    /// A page, which is made if it is not there.
+    #[cold]
+    fn page(&mut self, place: usize) -> &mut Page {
+        let spares = &self.spares;
+        self.pages[place].get_or_insert_with(|| {
+            spares.as_ref().and_then(Spares::take).unwrap_or_else(|| Box::new([0; PAGE]))
+        })
+    }
+
+    /// Adds what another has counted.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        for (place, theirs) in other.pages.iter().enumerate() {
+            let Some(theirs) = theirs else { continue };
+            self.page(place).iter_mut().zip(theirs.iter()).for_each(|(own, n)| *own += n);
+        }
+    }
+
+    /// Forgets all times. Keeps its pages.
+    pub(super) fn clear(&mut self) {
+        self.pages.iter_mut().flatten().for_each(|page| page.fill(0));
+        self.count = 0;
+    }
+
+    /// How many times were counted.
+    pub(super) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The longest time of the bucket that `percent` (0 to 100) of all times reach at most; 0 if
+    /// there are none.
+    pub(super) fn percentile(&self, percent: f64) -> u64 {
+        let wanted = ((percent / 100.0).min(1.0) * self.count as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        let reaches = |(_, n): &(usize, u64)| {
+            seen += n;
+            seen >= wanted
+        };
+        self.buckets().find(reaches).map_or(0, |(index, _)| last(index))
+    }
+
+    /// The same as an HdrHistogram, for those who write it down.
+    pub(super) fn to_hdr(&self) -> HdrHistogram<u64> {
+        let mut out = HdrHistogram::new_with_bounds(1, NS_MAX, DIGITS)
+            .expect("the bounds are in order and the digits few");
+        for (index, n) in self.buckets() {
+            out.saturating_record_n(last(index).min(NS_MAX), n);
+        }
+        out
+    }
+
+    /// Buckets that are not empty, shorter times first.
+    fn buckets(&self) -> impl Iterator<Item = (usize, u64)> {
+        let pages = self.pages.iter().enumerate();
+        let pages = pages.filter_map(|(place, page)| Some((place, page.as_deref()?)));
+        pages.flat_map(|(place, page)| {
+            let counted = page.iter().enumerate().filter(|(_, n)| **n > 0);
+            counted.map(move |(at, n)| (place * PAGE + at, *n))
+        })
+    }
+}
+
+/// A copy takes its pages from nowhere: it is for whoever looks at it.
+impl Clone for Histogram {
+    fn clone(&self) -> Self {
+        Self { pages: self.pages.clone(), count: self.count, spares: None }
+    }
+}
+
+/// As far as what was counted goes.
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        self.count == other.count && self.buckets().eq(other.buckets())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Times of all magnitudes.
+    fn times() -> impl Strategy<Value = Vec<(u64, u64)>> {
+        let time = (0_u32..40, any::<u64>()).prop_map(|(bits, n)| n & ((1 << bits) - 1));
+        prop::collection::vec((time, 1_u64..1_000), 0..200)
+    }
+
+    proptest! {
+        /// Bucket by bucket what an HdrHistogram of the same bounds counts.
+        #[test]
+        fn buckets_and_percentiles_are_those_of_an_hdr_histogram(
+            times in times(), percents in prop::collection::vec(0.001_f64..100.0, 1..20),
+        ) {
+            let spares = Spares::new(2);
+            let mut ours = Histogram::sparse(&spares);
+            let mut theirs = HdrHistogram::<u64>::new_with_bounds(1, NS_MAX, DIGITS).unwrap();
+            for (ns, n) in &times {
+                ours.record(*ns, *n);
+                theirs.saturating_record_n((*ns).min(NS_MAX), *n);
+            }
+            prop_assert_eq!(ours.count(), theirs.len());
+            for percent in percents.into_iter().chain([50.0, 99.0, 99.9, 100.0]) {
+                prop_assert_eq!(ours.percentile(percent), theirs.value_at_percentile(percent));
+            }
+            prop_assert_eq!(ours.to_hdr(), theirs);
+            let mut dense = Histogram::dense();
+            dense.add(&ours.clone());
+            prop_assert_eq!(dense.to_hdr(), ours.to_hdr());
+            dense.clear();
+            prop_assert_eq!((dense.count(), dense.percentile(50.0)), (0, 0));
+        }
+    }
+
+    #[test]
+    fn recording_takes_pages_that_are_there_and_keeps_them() {
+        let spares = Spares::new(3);
+        let mut histogram = Histogram::sparse(&spares);
+        let taken = |histogram: &mut Histogram, ns: u64| {
+            allocation_counter::measure(|| histogram.record(ns, 1)).count_total
+        };
+        for ns in [5, 5_000, 5_000_000] {
+            assert_eq!(taken(&mut histogram, ns), 0, "a page was ready for {ns} ns");
+        }
+        assert_eq!(taken(&mut histogram, 5_000_000_000), 1, "there were three");
+        histogram.clear();
+        assert_eq!(taken(&mut histogram, 5_000_000_000), 0, "it kept its pages");
+        spares.fill();
+        assert_eq!(taken(&mut histogram, 50), 0);
+        let mut dense = Histogram::dense();
+        for octave in 0..40 {
+            assert_eq!(taken(&mut dense, 1 << octave), 0);
+        }
+    }
+}

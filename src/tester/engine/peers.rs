@@ -1,0 +1,51 @@
+//! Metrics of RoCEv2's peers. Connections are configured at both ends and need no messages to be set
+//! up, so that a queue pair is up as soon as its port's link is, and of connection management nothing
+//! is counted.
+
+use super::named;
+use crate::otg::engine::Refusal;
+use crate::otg::model::Config;
+use crate::otg::model::device::{Connection, Device};
+use crate::otg::model::metrics::PeerMetric;
+use crate::tester::report::Report;
+
+/// The metrics of the peers of these names, of all if there are none.
+pub(super) fn metrics(
+    config: &Config,
+    report: &Report,
+    names: &[String],
+) -> Result<Vec<PeerMetric>, Refusal> {
+    let devices = config.devices.iter().filter_map(|d| Some((d, d.rocev2.as_ref()?)));
+    let interfaces = devices.flat_map(|(d, roce)| roce.ipv4_interfaces.iter().map(move |i| (d, i)));
+    let peers: Vec<_> = interfaces
+        .flat_map(|(device, interface)| interface.peers.iter().map(move |p| (device, interface, p)))
+        .collect();
+    let all = peers.iter().map(|(.., peer)| peer.name.as_str());
+    let places = named(names, all, ("rocev2_ipv4.per_peer.peer_names", "peer"))?;
+    let metric = |place: &usize| {
+        let (device, interface, peer) = peers[*place];
+        let configured = peer.qps.len() as u64;
+        let up = is_up(config, report, device, &interface.ipv4_name);
+        PeerMetric {
+            name: peer.name.clone(),
+            qp_configured: Some(configured),
+            qp_up: Some(if up { configured } else { 0 }),
+            qp_down: Some(if up { 0 } else { configured }),
+            ..PeerMetric::default()
+        }
+    };
+    Ok(places.iter().map(metric).collect())
+}
+
+/// Whether the link of the port is up that an address of a device is on. Any device may have the
+/// address.
+fn is_up(config: &Config, report: &Report, own: &Device, address: &str) -> bool {
+    let devices = core::iter::once(own).chain(&config.devices);
+    let mut ethernets = devices.flat_map(|device| &device.ethernets);
+    let has = ethernets.find(|e| e.ipv4_addresses.iter().any(|ip| ip.name == address));
+    let port = has.and_then(|ethernet| match &ethernet.connection {
+        Some(Connection::Port(name)) => Some(name),
+        _ => None,
+    });
+    report.ports.iter().any(|p| Some(&p.name) == port && p.link_up)
+}
