@@ -75,7 +75,7 @@ fn the_same_seed_gives_the_same_results_and_another_way_to_show_them_the_same_nu
     assert!(table.contains(&xoffs), "{xoffs} in {table}");
     for check in once["checks"].as_array().unwrap() {
         let detail = check["detail"].as_str().unwrap();
-        assert!(table.lines().any(|line| line.starts_with("ok ") && line.ends_with(detail)));
+        assert!(table.lines().any(|line| line.starts_with("PASS ") && line.ends_with(detail)));
     }
 }
 
