@@ -34,9 +34,12 @@ flows:
 checks: [conservation, lossless, pauses_end, no_deadlock]
 ";
 
-/// The lab, with MACsec on all of its links; for data, too, if `data`.
-fn protected(data: bool) -> LabPlan {
-    let (mut plan, _) = parse("lab", RACK).unwrap_or_else(|e| panic!("{e}"));
+/// The lab, with MACsec on all of its links; for data, too, if `data`. Receivers take `response` to
+/// respond to a pause.
+fn protected(data: bool, response: &str) -> LabPlan {
+    let lab = RACK.replace("phy: none", &format!("phy: none, response: {response}"));
+    assert_ne!(lab, RACK);
+    let (mut plan, _) = parse("lab", &lab).unwrap_or_else(|e| panic!("{e}"));
     let network = &mut plan.network;
     for (n, link) in (0..).zip(&network.links) {
         for (end, (own, peer)) in
@@ -55,8 +58,9 @@ fn protected(data: bool) -> LabPlan {
 #[test]
 fn protected_links_do_the_same_in_both_worlds() {
     let eal = Eal::start(&real::eal_options()).unwrap();
-    for data in [false, true] {
-        let plan = protected(data);
+    // Of the longer response data frames arrive between a pause and what it does.
+    for (data, response) in [(false, "0ns"), (true, "0ns"), (true, "60us")] {
+        let plan = protected(data, response);
         let exact = lab::run(&plan, World::Virtual, Options::default(), |_| ()).unwrap().outcome;
         let real = real::run(&eal, &plan, RealOptions::default(), |_| ()).unwrap().outcome();
         let seen = |outcome: &Outcome| {

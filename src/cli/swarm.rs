@@ -215,8 +215,15 @@ fn table(summary: &Summary) -> String {
     for (name, n) in [
         ("labs", summary.labs),
         ("labs that failed", summary.failed.len() as u64),
-        ("lossless drops", summary.lossless_drops),
-        ("lossless drops that a fault explains", summary.excused_drops),
+        ("lossless drops without an excuse", summary.lossless_drops),
+    ] {
+        table.row([name.to_owned(), count(n)]);
+    }
+    for (cause, n) in &summary.excused_drops {
+        let whose = if cause.is_planned() { "planned fault" } else { "no fault" };
+        table.row([format!("excused: {} ({whose})", cause.name()), count(*n)]);
+    }
+    for (name, n) in [
         ("frames", summary.frames),
         ("pauses sent", summary.pauses),
         ("resumptions sent", summary.resumptions),

@@ -5,10 +5,11 @@ use core::cmp::Ordering;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::outcome::Outcome;
+use super::outcome::{Nanos, Outcome};
 use super::path::find;
 use super::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
 use crate::sim::check::{self, Finding};
+use crate::time::Instant;
 use crate::verdict::Verdict;
 
 /// A check and what it found.
@@ -20,16 +21,53 @@ pub struct CheckOutcome {
     pub verdict: Verdict,
     /// What was found, in a sentence.
     pub detail: String,
+    /// What explains losses that are not judged.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub excuses: Vec<ExcuseOutcome>,
     /// Where the expectation comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+}
+
+/// What explains losses of one priority at one port.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ExcuseOutcome {
+    /// What happened.
+    pub cause: check::Cause,
+    /// Whether it is a fault of the lab file.
+    pub planned: bool,
+    /// The port that dropped the frames.
+    pub place: String,
+    /// Their priority.
+    pub priority: u8,
+    /// When the cause was, or began.
+    pub from_ns: Nanos,
+    /// When the excuse ended; nothing while the group was over its limit at the last drop.
+    pub until_ns: Option<Nanos>,
+    /// The frames.
+    pub frames: u64,
+}
+
+impl From<&check::Excuse> for ExcuseOutcome {
+    fn from(excuse: &check::Excuse) -> Self {
+        let nanos = |at: Instant| Nanos(at.since(Instant::ZERO));
+        Self {
+            cause: excuse.cause,
+            planned: excuse.cause.is_planned(),
+            place: excuse.place.clone(),
+            priority: excuse.priority.get(),
+            from_ns: nanos(excuse.from),
+            until_ns: excuse.until.map(nanos),
+            frames: excuse.frames,
+        }
+    }
 }
 
 impl CheckOutcome {
     /// The outcome of a check.
     pub(super) fn new(check: &Check, verdict: Verdict, detail: String) -> Self {
         let (name, source) = (check.name.clone(), check.source.clone());
-        Self { name, verdict, detail, source }
+        Self { name, verdict, detail, excuses: vec![], source }
     }
 
     /// A check that cannot be judged, for this reason.
@@ -77,7 +115,12 @@ pub(super) fn outcome(
             fairness(results, &names, *tolerance)
         }
     };
-    CheckOutcome::new(check, verdict, detail)
+    let mut outcome = CheckOutcome::new(check, verdict, detail);
+    if matches!(check.kind, CheckKind::LosslessDelivery) {
+        let excuses = findings.iter().flat_map(|finding| &finding.excuses);
+        outcome.excuses = excuses.map(ExcuseOutcome::from).collect();
+    }
+    outcome
 }
 
 /// The worse of two verdicts; both details where they are the same.

@@ -3,7 +3,7 @@
 
 use super::VirtualWorld;
 use super::error::NetworkError;
-use super::frame::VirtualFrame;
+use super::frame::{VirtualFrame, VirtualPort};
 use super::node::{Node, NodeState, Nodes};
 use super::plan::{Direction, End, Fault, FaultKind, LinkId, NetworkPlan, NodeId};
 use super::queue::Class;
@@ -153,16 +153,34 @@ impl<W: Witness> Network<W> {
         let wire = &mut self.wires.wires[direction.index()];
         let id = wire.to.node;
         let state = &mut self.nodes.0[id.index()];
+        let refusal = |frame: &mut VirtualFrame, wire: &Wire, port: &mut VirtualPort| {
+            if frame.is_damaged() && wire.notices_damage(frame) {
+                return Some(Loss::Damaged);
+            }
+            (!port.admits(frame)).then_some(Loss::Secy)
+        };
+        // Packet numbers are in the order of last bits, so pauses are validated with the data among
+        // which they arrive, however long their receiver takes to respond.
+        while let Some((last_bit, mut frame)) = wire.to_validate(at) {
+            match refusal(&mut frame, wire, state.port_mut(wire.port())) {
+                None => wire.validated(last_bit, frame),
+                Some(cause) => {
+                    self.wires.on_the_way -= 1;
+                    self.wires.tally.lost += 1;
+                    self.witness.lost(at, direction, &frame, cause);
+                }
+            }
+        }
         while let Some(mut frame) = wire.arrival(at) {
             self.wires.on_the_way -= 1;
-            if frame.is_damaged() && wire.notices_damage(&frame) {
+            let is_validated = wire.validates() && frame.is_control();
+            let refused = match is_validated {
+                true => None,
+                false => refusal(&mut frame, wire, state.port_mut(wire.port())),
+            };
+            if let Some(cause) = refused {
                 self.wires.tally.lost += 1;
-                self.witness.lost(at, direction, &frame, Loss::Damaged);
-                continue;
-            }
-            if !state.port_mut(wire.port()).admits(&mut frame) {
-                self.wires.tally.lost += 1;
-                self.witness.lost(at, direction, &frame, Loss::Secy);
+                self.witness.lost(at, direction, &frame, cause);
                 continue;
             }
             self.witness.arrived(at, direction, &frame);
@@ -196,8 +214,14 @@ impl<W: Witness> Network<W> {
         let state = &mut nodes.0[id.index()];
         state.ready = false;
         if at < state.busy_until {
+            if !core::mem::replace(&mut state.held_up, true) {
+                witness.held_up(at, id);
+            }
             wires.queue.set(wires.slots.node(id), Class::Timer, state.busy_until);
             return;
+        }
+        if core::mem::take(&mut state.held_up) {
+            witness.caught_up(at, id);
         }
         *polls += 1;
         let NodeState { node, settler, clock, out, due, .. } = state;

@@ -41,6 +41,8 @@ pub(super) struct NodeState {
     pub(super) bytes: u64,
     /// Its processor has other work until then.
     pub(super) busy_until: Instant,
+    /// Whether something waits for that.
+    pub(super) held_up: bool,
 }
 
 impl Nodes {
@@ -108,6 +110,7 @@ impl NodeState {
             frames: 0,
             bytes: 0,
             busy_until: Instant::ZERO,
+            held_up: false,
         })
     }
 

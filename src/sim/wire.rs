@@ -35,6 +35,9 @@ pub(super) struct Secured {
     pub(super) shim: Duration,
     /// Whether somebody remembers the pauses on it.
     pub(super) recorded: bool,
+    /// Whether a `SecY` receives it: it validates a frame when the last bit is there, before its MAC
+    /// takes the time of a pause to respond.
+    pub(super) validated: bool,
 }
 
 /// The state of one direction.
@@ -59,6 +62,8 @@ pub(super) struct Wire {
     /// behind them.
     data: VecDeque<(Instant, VirtualFrame)>,
     control: VecDeque<(Instant, VirtualFrame)>,
+    /// Pauses that the receiver's `SecY` has to validate first, by the time of their last bit.
+    unvalidated: VecDeque<(Instant, VirtualFrame)>,
 }
 
 impl Wire {
@@ -86,6 +91,7 @@ impl Wire {
             lose: [0; 3],
             data: VecDeque::new(),
             control: VecDeque::new(),
+            unvalidated: VecDeque::new(),
         }
     }
 
@@ -138,7 +144,11 @@ impl Wire {
             last_bit += self.secured.shim;
         }
         if control {
-            self.control.push_back((last_bit + self.plan.response, frame));
+            if self.secured.validated {
+                self.unvalidated.push_back((last_bit, frame));
+            } else {
+                self.control.push_back((last_bit + self.plan.response, frame));
+            }
             return Ok(());
         }
         let given = match self.delivery {
@@ -180,15 +190,42 @@ impl Wire {
         false
     }
 
-    /// When the next frame is to be given to the receiver.
+    /// When something happens next at the end of the line: a frame is to be given to the receiver, or
+    /// to be validated.
     #[inline]
     pub(super) fn next(&self) -> Instant {
         let first = |of: &VecDeque<(Instant, VirtualFrame)>| of.front().map(|(at, _)| *at);
         let data = first(&self.data).unwrap_or(Instant::NEVER);
-        if self.control.is_empty() {
+        if self.control.is_empty() && self.unvalidated.is_empty() {
             return data;
         }
-        data.min(first(&self.control).unwrap_or(Instant::NEVER))
+        let pauses =
+            [&self.control, &self.unvalidated].map(|of| first(of).unwrap_or(Instant::NEVER));
+        data.min(pauses[0]).min(pauses[1])
+    }
+
+    /// The next pause whose last bit has arrived by `at` and that has to be validated.
+    #[inline]
+    pub(super) fn to_validate(&mut self, at: Instant) -> Option<(Instant, VirtualFrame)> {
+        let (last_bit, _) = self.unvalidated.front()?;
+        if *last_bit > at {
+            return None;
+        }
+        let next = self.unvalidated.pop_front();
+        if let Some((_, frame)) = next.as_ref().filter(|_| self.secured.recorded) {
+            note(&mut self.record, frame);
+        }
+        next
+    }
+
+    /// A pause has been validated, and its receiver responds to it later.
+    pub(super) fn validated(&mut self, last_bit: Instant, frame: VirtualFrame) {
+        self.control.push_back((last_bit + self.plan.response, frame));
+    }
+
+    /// Whether the receiver's `SecY` sees pauses before they are given to the receiver.
+    pub(super) const fn validates(&self) -> bool {
+        self.secured.validated
     }
 
     /// The next frame that has arrived by `at`; pauses first.
@@ -198,7 +235,7 @@ impl Wire {
         for queue in of {
             if queue.front().is_some_and(|(due, _)| *due <= at) {
                 let frame = queue.pop_front().map(|(_, frame)| frame);
-                if self.secured.recorded {
+                if self.secured.recorded && !self.secured.validated {
                     frame.as_ref().into_iter().for_each(|frame| note(&mut self.record, frame));
                 }
                 return frame;
@@ -215,7 +252,8 @@ impl Wire {
 
     /// Takes what is on the line away.
     pub(super) fn clear(&mut self) -> Vec<VirtualFrame> {
-        let all = self.data.drain(..).chain(self.control.drain(..));
+        let pauses = self.control.drain(..).chain(self.unvalidated.drain(..));
+        let all = self.data.drain(..).chain(pauses);
         all.map(|(_, frame)| frame).collect()
     }
 
@@ -226,7 +264,7 @@ impl Wire {
 
     /// Frames on the line, data and pauses.
     pub(super) fn in_flight(&self) -> usize {
-        self.data.len() + self.control.len()
+        self.data.len() + self.control.len() + self.unvalidated.len()
     }
 
     pub(super) const fn port(&self) -> PortId {

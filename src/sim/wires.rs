@@ -147,8 +147,10 @@ fn wire(plan: &NetworkPlan, direction: Direction) -> Wire {
         [None, _] => Duration::ZERO,
     };
     let overhead = secys[0].map_or(0, SecyPlan::line_overhead);
+    let validated = secys[1].is_some();
     let is_replayed = |fault: &Fault| matches!(fault.kind, FaultKind::Replay { direction: d, .. } if d == direction);
-    let secured = Secured { overhead, shim, recorded: plan.faults.iter().any(is_replayed) };
+    let secured =
+        Secured { overhead, shim, recorded: plan.faults.iter().any(is_replayed), validated };
     let seed = plan.seed ^ (u64::from(direction.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let ends = (link.from(direction), to);
     Wire::new((link.rate, link.line), dir, ends, (delivery, secured), seed)

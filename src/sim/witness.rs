@@ -44,6 +44,14 @@ pub trait Witness {
     #[inline]
     fn link(&mut self, at: Instant, link: LinkId, up: bool) {}
 
+    /// A node has something to do while its processor has other work or stands still.
+    #[inline]
+    fn held_up(&mut self, at: Instant, node: NodeId) {}
+
+    /// A node that was held up is polled; what it does now comes after this.
+    #[inline]
+    fn caught_up(&mut self, at: Instant, node: NodeId) {}
+
     /// A moment at which the nodes may be looked at: every `sample_every` of the plan.
     #[inline]
     fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {}
@@ -88,6 +96,16 @@ impl<A: Witness, B: Witness> Witness for (A, B) {
     fn link(&mut self, at: Instant, link: LinkId, up: bool) {
         self.0.link(at, link, up);
         self.1.link(at, link, up);
+    }
+    #[inline]
+    fn held_up(&mut self, at: Instant, node: NodeId) {
+        self.0.held_up(at, node);
+        self.1.held_up(at, node);
+    }
+    #[inline]
+    fn caught_up(&mut self, at: Instant, node: NodeId) {
+        self.0.caught_up(at, node);
+        self.1.caught_up(at, node);
     }
     fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {
         self.0.sampled(at, nodes);

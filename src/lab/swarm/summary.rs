@@ -1,10 +1,12 @@
 //! What a swarm comes to.
 
+use std::collections::BTreeMap;
 use std::time::Duration as WallSpan;
 
 use serde::Serialize;
 
 use super::{Faults, Swarm, Trial};
+use crate::sim::check::Cause;
 use crate::verdict::Verdict;
 
 /// A swarm's results. All but [`Summary::slowest`] and [`Summary::seconds`] follow from its seed
@@ -37,8 +39,8 @@ pub struct Summary {
     pub deadlocks: u64,
     /// Frames of lossless priorities dropped for want of buffer that no planned fault explains.
     pub lossless_drops: u64,
-    /// The same, with a planned fault that does.
-    pub excused_drops: u64,
+    /// The same, where something does: by cause.
+    pub excused_drops: BTreeMap<Cause, u64>,
     /// Labs that failed, by number.
     pub failed: Vec<Failed>,
     /// The lab that took longest.
@@ -91,7 +93,7 @@ impl Summary {
             faults: Faults::default(),
             deadlocks: 0,
             lossless_drops: 0,
-            excused_drops: 0,
+            excused_drops: Cause::ALL.into_iter().map(|cause| (cause, 0)).collect(),
             failed: vec![],
             slowest: None,
             seconds: 0.0,
@@ -115,7 +117,9 @@ impl Summary {
         self.faults.add(&trial.faults);
         self.deadlocks += u64::from(trial.deadlocks > 0);
         self.lossless_drops += totals.lossless_drops;
-        self.excused_drops += totals.excused_drops;
+        for (cause, n) in totals.excused.by_cause() {
+            *self.excused_drops.entry(cause).or_default() += n;
+        }
         if let Some(failure) = trial.failure() {
             let (check, detail) = (failure.check, failure.detail.clone());
             self.failed.push(Failed { lab: n, seed, check, detail });

@@ -138,7 +138,7 @@ fn drive(
     let totals = checkers.totals();
     let deadlocks = checkers.deadlocks().len();
     let findings = checkers.finish(now, &mut nodes);
-    let (storms, excused) = (totals.storms, totals.excused_drops);
+    let (storms, excused) = (totals.storms, totals.excused.total());
     let end = End { finished, now, frames, deadlocks, storms, excused };
     let failures = judge(&findings, &end, &lawless);
     Trial { trace_hash, frames, totals, faults, deadlocks: deadlocks as u64, failures }

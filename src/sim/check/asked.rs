@@ -4,12 +4,22 @@
 //! differ for no longer than a pause may have to wait for the line: one frame of the longest kind.
 //! While a pause is wanted it must never run out at the peer, so it has to be told again in time.
 
+use super::excuses;
 use super::facts::Facts;
 use super::finding::{Check, Finding, First};
+use super::lateness::Lateness;
 use super::look::Ask;
 use crate::sim::{Direction, LinkId};
 use crate::time::{Duration, Instant};
 use crate::units::{PRIORITIES, Priority, PrioritySet};
+use crate::verdict::Verdict;
+
+/// What the checks of pauses go by: the plan, and what nodes lost to lateness.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cx<'a> {
+    pub(super) facts: &'a Facts,
+    pub(super) lateness: &'a Lateness,
+}
 
 /// What is wanted and what was told, by port.
 #[derive(Debug)]
@@ -33,6 +43,9 @@ struct Port {
     told: u8,
     /// Since when the two differ, by priority; never where they do not.
     since: [Instant; PRIORITIES],
+    /// What the node had lost to lateness then, and when each pause was told last.
+    late_since: [Duration; PRIORITIES],
+    late_last: [Duration; PRIORITIES],
     /// Whether it was a pause that was to be told then, and not a resumption.
     owes_pause: u8,
     /// When each pause was told first and last, and how long it is then.
@@ -49,6 +62,8 @@ impl Asked {
             over: [Instant::ZERO; PRIORITIES],
             told: 0,
             since: [Instant::NEVER; PRIORITIES],
+            late_since: [Duration::ZERO; PRIORITIES],
+            late_last: [Duration::ZERO; PRIORITIES],
             owes_pause: 0,
             first: [Instant::ZERO; PRIORITIES],
             last: [Instant::ZERO; PRIORITIES],
@@ -61,32 +76,33 @@ impl Asked {
     /// A group of a port crossed its limit.
     pub(super) fn crossed(
         &mut self,
-        facts: &Facts,
+        cx: Cx<'_>,
         at: Instant,
         port: Direction,
         group: u8,
         xoff: bool,
     ) {
-        let of = facts.from(port);
+        let of = cx.facts.from(port);
         let set = of.of_group(group).0 & of.asks.0;
-        self.run_out(facts, at, port);
+        self.run_out(cx.facts, at, port);
         if !xoff {
-            self.kept_up(facts, at, port, PrioritySet(set));
+            self.kept_up(cx, at, port, PrioritySet(set));
         }
         let state = &mut self.ports[port.index()];
         if xoff {
             PrioritySet(set & !state.wanted).iter().for_each(|p| state.over[p.index()] = at);
         }
         state.wanted = if xoff { state.wanted | set } else { state.wanted & !set };
-        self.compare(facts, at, port);
+        self.compare(cx, at, port);
     }
 
     /// A MAC control frame starts.
-    pub(super) fn sent(&mut self, facts: &Facts, at: Instant, port: Direction, ask: &Ask) {
-        let of = facts.from(port);
+    pub(super) fn sent(&mut self, cx: Cx<'_>, at: Instant, port: Direction, ask: &Ask) {
+        let of = cx.facts.from(port);
+        let late = cx.lateness.total(at, of.node);
         let (named, paused) = ask.sets();
-        self.run_out(facts, at, port);
-        self.kept_up(facts, at, port, named);
+        self.run_out(cx.facts, at, port);
+        self.kept_up(cx, at, port, named);
         for p in named.iter() {
             let n = p.index();
             let state = &mut self.ports[port.index()];
@@ -97,12 +113,13 @@ impl Asked {
                 }
                 state.told |= 1 << n;
                 state.last[n] = at;
+                state.late_last[n] = late;
                 state.time[n] = ask.time(n).at(of.rate);
             } else if was {
                 self.end(at, port, n);
             }
         }
-        self.compare(facts, at, port);
+        self.compare(cx, at, port);
     }
 
     /// What a proxy told runs out by itself, and is never resumed by a frame. What the port's own groups
@@ -133,17 +150,17 @@ impl Asked {
     }
 
     /// None of these has run out at the peer while it was wanted, up to now.
-    fn kept_up(&mut self, facts: &Facts, at: Instant, port: Direction, set: PrioritySet) {
+    fn kept_up(&mut self, cx: Cx<'_>, at: Instant, port: Direction, set: PrioritySet) {
+        let facts = cx.facts;
         let (of, state) = (facts.from(port), &self.ports[port.index()]);
-        let slack = facts.node(of.node).slack;
+        let total = cx.lateness.total(at, of.node);
         let clock = facts.node(facts.to(port).node).clock;
         for p in PrioritySet(set.0 & state.wanted & state.told).iter() {
             let held = clock.local(at).since(clock.local(state.last[p.index()]));
-            let most = Duration::from_picos(
-                state.time[p.index()].as_picos().saturating_add(slack.as_picos()),
-            );
+            let late = total - state.late_last[p.index()];
+            let most = excuses::more(state.time[p.index()], late);
             // What a proxy told may run out while the group's own pause waits for the line.
-            let own = !of.proxied || at.since(state.over[p.index()]) > self::most(facts, port);
+            let own = !of.proxied || at.since(state.over[p.index()]) > excuses::more(of.wait, late);
             if held > most && own {
                 self.told.see(at, || {
                     let name = &of.name;
@@ -154,8 +171,9 @@ impl Asked {
     }
 
     /// Takes note of how long what is wanted and what was told have differed.
-    fn compare(&mut self, facts: &Facts, at: Instant, port: Direction) {
-        let of = facts.from(port);
+    fn compare(&mut self, cx: Cx<'_>, at: Instant, port: Direction) {
+        let of = cx.facts.from(port);
+        let total = cx.lateness.total(at, of.node);
         let state = &mut self.ports[port.index()];
         if state.down {
             return;
@@ -173,13 +191,15 @@ impl Asked {
             if differ & bit != 0 {
                 if *since == Instant::NEVER {
                     *since = at;
+                    state.late_since[p.index()] = total;
                     state.owes_pause = state.owes_pause & !bit | target & bit;
                 }
                 continue;
             }
             let late = at.since(*since);
             *since = Instant::NEVER;
-            if late > most(facts, port) {
+            let lost = total - state.late_since[p.index()];
+            if late > excuses::more(of.wait, lost) {
                 let what = what(state.owes_pause & bit != 0);
                 self.told.see(at, || {
                     format!("{} owed its peer a {what} of priority {p} for {late}", of.name)
@@ -189,17 +209,17 @@ impl Asked {
     }
 
     /// A link went down, and its peers forget every pause; or it came up.
-    pub(super) fn link(&mut self, facts: &Facts, at: Instant, link: LinkId, up: bool) {
+    pub(super) fn link(&mut self, cx: Cx<'_>, at: Instant, link: LinkId, up: bool) {
         for port in [link.ab(), link.ba()] {
             if !up {
-                self.kept_up(facts, at, port, PrioritySet::ALL);
+                self.kept_up(cx, at, port, PrioritySet::ALL);
                 let told = self.ports[port.index()].told;
                 PrioritySet(told).iter().for_each(|p| self.end(at, port, p.index()));
             }
             let state = &mut self.ports[port.index()];
             state.down = !up;
             state.since = [Instant::NEVER; PRIORITIES];
-            self.compare(facts, at, port);
+            self.compare(cx, at, port);
         }
     }
 
@@ -220,16 +240,18 @@ impl Asked {
     }
 
     /// Whether what was told, and whether what was asked for has ended.
-    pub(super) fn finish(mut self, facts: &Facts, now: Instant) -> [Finding; 2] {
-        let mut open = First::default();
+    pub(super) fn finish(mut self, cx: Cx<'_>, now: Instant) -> [Finding; 2] {
+        let facts = cx.facts;
+        let (mut open, mut by_forgery) = (First::default(), First::default());
         for port in facts.directions() {
-            self.kept_up(facts, now, port, PrioritySet::ALL);
+            self.kept_up(cx, now, port, PrioritySet::ALL);
             let of = facts.from(port);
             let state = self.ports[port.index()];
             for p in Priority::ALL {
                 let n = p.index();
                 let late = now.since(state.since[n]);
-                if late > most(facts, port) {
+                let lost = cx.lateness.total(now, of.node) - state.late_since[n];
+                if late > excuses::more(of.wait, lost) {
                     let what = what(state.owes_pause >> n & 1 == 1);
                     self.told.see(now, || {
                         format!("{} owes its peer a {what} of priority {p} for {late}", of.name)
@@ -241,34 +263,33 @@ impl Asked {
                 let until = state.last[n] + of.wait + of.delay + of.response + state.time[n];
                 // A proxy's pause ends by itself, at a time that a forger may choose within its policy.
                 let by_proxy = self.forged && of.proxied && state.wanted >> n & 1 == 0;
-                if until < now || by_proxy {
-                    self.end(until.min(now), port, n);
-                } else {
-                    let since = state.first[n].since(Instant::ZERO);
-                    open.see(now, || format!("{} has priority {p} paused since {since}", of.name));
+                if until < now {
+                    self.end(until, port, n);
+                    continue;
                 }
+                let since = state.first[n].since(Instant::ZERO);
+                let what = || format!("{} has priority {p} paused since {since}", of.name);
+                if by_proxy { by_forgery.see(now, what) } else { open.see(now, what) }
             }
         }
         let Self { told, ended, longest, .. } = self;
         let longest = longest.map_or_else(String::new, |(length, port, p)| {
             format!(", the longest after {length}: {} priority {p}", facts.from(port).name)
         });
+        let seen = || format!("{ended} pauses ended{longest}");
+        let ends = match open.is_none() {
+            true => by_forgery.finding_as(Check::PausesEnd, Verdict::NotJudged, seen),
+            false => open.finding(Check::PausesEnd, seen),
+        };
         [
             told.finding(Check::PausesTold, || {
                 format!("{ended} pauses were told and kept up in time")
             }),
-            open.finding(Check::PausesEnd, || format!("{ended} pauses ended{longest}")),
+            ends,
         ]
     }
 }
 
 const fn what(pause: bool) -> &'static str {
     if pause { "pause" } else { "resumption" }
-}
-
-/// How long a port may take to tell what it wants.
-fn most(facts: &Facts, port: Direction) -> Duration {
-    let of = facts.from(port);
-    let slack = facts.node(of.node).slack;
-    Duration::from_picos(of.wait.as_picos().saturating_add(slack.as_picos()))
 }

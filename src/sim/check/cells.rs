@@ -3,6 +3,7 @@
 
 use super::facts::Facts;
 use super::finding::{Check, Finding, First};
+use super::lateness::Lateness;
 use super::passages::Passages;
 use crate::sim::{Node, NodeId, Nodes};
 use crate::time::Instant;
@@ -13,17 +14,21 @@ use crate::units::{PortId, PriorityGroup};
 pub(super) struct Cells {
     first: First,
     compared: u64,
+    /// By node: whether it was compared, or is no switch.
+    seen: Vec<bool>,
 }
 
 impl Cells {
     pub(super) fn look(
         &mut self,
         facts: &Facts,
-        passages: &Passages,
+        (passages, lateness): (&Passages, &Lateness),
         at: Instant,
         nodes: &mut Nodes,
     ) {
+        self.seen.resize(facts.nodes.len(), false);
         for (n, node) in facts.nodes.iter().enumerate() {
+            self.seen[n] |= !node.is_switch;
             let id = NodeId(n as u32);
             let Node::Switch(switch) = nodes.get_mut(id) else { continue };
             let ledger = switch.ledger();
@@ -31,10 +36,11 @@ impl Cells {
             let is_empty = switch.held() == 0;
             // What a switch made itself is in its groups, and nobody saw it come in.
             let silent = node.speaks_as.is_empty();
-            let exact = passages.is_exact(id) && node.is_prompt() && silent;
+            let exact = passages.is_exact(id) && !lateness.is_late(at, id) && silent;
             if !is_empty && !exact {
                 continue;
             }
+            self.seen[n] = true;
             for (port, out) in node.out.iter().enumerate() {
                 let port = PortId::new(port as u16).expect("a switch has no more ports than ids");
                 for group in PriorityGroup::ALL {
@@ -53,8 +59,16 @@ impl Cells {
         }
     }
 
-    pub(super) fn finish(self) -> Finding {
-        let Self { first, compared } = self;
+    pub(super) fn finish(self, facts: &Facts) -> Finding {
+        let Self { first, compared, seen } = self;
+        let unseen = seen.iter().position(|seen| !seen).filter(|_| first.is_none());
+        if let Some(node) = unseen {
+            let name = &facts.nodes[node].name;
+            let why = format!(
+                "the frames in {name} could not be followed, and it is not empty at the end"
+            );
+            return Finding::not_judged(Check::Cells, why);
+        }
         first.finding(Check::Cells, || {
             format!("{compared} times what a group held was what its frames have")
         })

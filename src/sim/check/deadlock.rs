@@ -49,6 +49,10 @@ pub(super) struct Deadlocks {
     /// How long a pause has to have lasted.
     patience: Duration,
     looked: u64,
+    /// When a data frame last started anywhere.
+    started: Instant,
+    /// A queue that waits for a group of which nothing is known.
+    unfollowed: Option<Queue>,
 }
 
 impl Deadlocks {
@@ -62,7 +66,15 @@ impl Deadlocks {
             moved: vec![[Instant::ZERO; PRIORITIES]; facts.ports.len()],
             patience: facts.ports.iter().map(round).max().unwrap_or(Duration::ZERO),
             looked: 0,
+            started: Instant::ZERO,
+            unfollowed: None,
         }
+    }
+
+    /// A data frame starts, anywhere.
+    #[inline]
+    pub(super) const fn started(&mut self, at: Instant) {
+        self.started = at;
     }
 
     /// A data frame of a class starts.
@@ -104,6 +116,11 @@ impl Deadlocks {
                 }
             }
         }
+        let unknown = |((port, _), groups): (&Queue, &u8)| {
+            let mut of = (0..PRIORITIES).filter(|group| groups >> group & 1 == 1);
+            of.any(|group| passages.cells(port.reverse(), group) == 0)
+        };
+        self.unfollowed = waiting.iter().find(|found| unknown(*found)).map(|(queue, _)| *queue);
         let ways = match waiting.is_empty() {
             true => BTreeMap::new(),
             false => closed(facts, passages, &waiting, |(port, class)| {
@@ -149,10 +166,13 @@ impl Deadlocks {
         &self.found
     }
 
-    pub(super) fn finish(&self) -> Finding {
+    pub(super) fn finish(&self, facts: &Facts, now: Instant, nodes: &mut Nodes) -> Finding {
         let Some(first) = self.found.first() else {
+            if let Some(why) = self.unjudged(facts, now, nodes) {
+                return Finding::not_judged(Check::Deadlock, why);
+            }
             let detail = format!("{} looks found no circle of queues that wait", self.looked);
-            return Finding { check: Check::Deadlock, verdict: Verdict::Pass, detail };
+            return Finding::new(Check::Deadlock, Verdict::Pass, detail);
         };
         let time = |at: Instant| at.since(Instant::ZERO);
         let mut detail = format!("since {}: {}", time(first.since), first.name);
@@ -162,7 +182,38 @@ impl Deadlocks {
         if self.found.len() > 1 {
             detail += &format!("; {} more", self.found.len() - 1);
         }
-        Finding { check: Check::Deadlock, verdict: Verdict::Fail, detail }
+        Finding::new(Check::Deadlock, Verdict::Fail, detail)
+    }
+}
+
+impl Deadlocks {
+    /// Why it is not known that nothing waits in a circle, although none was found.
+    fn unjudged(&self, facts: &Facts, now: Instant, nodes: &mut Nodes) -> Option<String> {
+        if let Some((port, class)) = self.unfollowed {
+            let (name, peer) = (&facts.from(port).name, &facts.to(port).name);
+            return Some(format!(
+                "at the end class {class} of {name} waits for {peer}, and what fills that is not known"
+            ));
+        }
+        let holding = facts.nodes.iter().enumerate().filter_map(|(n, node)| {
+            match nodes.get_mut(NodeId(n as u32)) {
+                Node::Switch(switch) if switch.held() > 0 => {
+                    Some((node.name.as_str(), switch.held()))
+                }
+                _ => None,
+            }
+        });
+        let holding: Vec<(&str, u64)> = holding.collect();
+        let (first, _) = *holding.first()?;
+        let frames: u64 = holding.iter().map(|(_, held)| held).sum();
+        let still = now.since(self.started) > self.patience;
+        let since = self.started.since(Instant::ZERO);
+        still.then(|| {
+            format!(
+                "nothing has moved since {since}, and {frames} frames are held at the end, the first \
+                 of them in {first}; no circle of queues was found"
+            )
+        })
     }
 }
 

@@ -49,6 +49,9 @@ impl EcnFirst {
         let Self { switches, first } = self;
         let marking = switches.iter().filter(|s| s.marks).count();
         let marked = switches.iter().filter(|s| s.marked.is_some()).count();
+        if marking == 0 {
+            return Finding::not_judged(Check::EcnBeforePfc, "no switch marks".into());
+        }
         first.finding(Check::EcnBeforePfc, || {
             format!("{marked} of {marking} switches that mark did, none after its first pause")
         })

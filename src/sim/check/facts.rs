@@ -38,9 +38,8 @@ pub(super) struct NodeFacts {
     pub(super) out: Vec<Direction>,
     /// Octets of a cell of its buffer, 0 for a host.
     pub(super) cell: u32,
-    /// For how long in all it may do nothing by planned stalls; for ever, if its processor takes
-    /// time.
-    pub(super) slack: Duration,
+    /// Whether its processor takes time for what it does.
+    pub(super) takes_time: bool,
     /// When planned stalls begin and end.
     pub(super) stalls: Vec<(Instant, Instant)>,
     /// Whether it forwards by addresses alone, each frame of a kind as the one before it, and keeps
@@ -63,6 +62,8 @@ pub(super) struct PortFacts {
     /// From the last bit's start to its arrival, and to a pause's being obeyed.
     pub(super) delay: Duration,
     pub(super) response: Duration,
+    /// The delay of a frame that nothing protects.
+    delay_least: Duration,
     /// The time of the longest frame and a few pauses: what a pause may have to wait for.
     pub(super) wait: Duration,
     /// Whether it speaks PAUSE and not PFC.
@@ -80,6 +81,8 @@ pub(super) struct PortFacts {
     pub(super) class: [u8; PRIORITIES],
     /// By class: where the frames of its congesting flows are; itself where they stay.
     pub(super) congesting: [u8; PRIORITIES],
+    /// By group: the bytes of its headroom, 0 for one that is lossy.
+    pub(super) headroom: [u64; PRIORITIES],
     /// The priorities of lossless groups.
     pub(super) lossless: PrioritySet,
     /// Classes whose watchdog ignores pauses, or drops, once they are stormed.
@@ -250,7 +253,6 @@ fn speaks_as(kind: &NodeKind) -> Vec<u64> {
 
 impl NodeFacts {
     fn new(plan: &crate::sim::NodePlan) -> Self {
-        let slack = if plan.cpu == CpuPlan::default() { Duration::ZERO } else { Duration::MAX };
         let (cell, bridges, statics) = match &plan.kind {
             NodeKind::Switch(switch) => (
                 switch.buffer.cell_bytes,
@@ -267,7 +269,7 @@ impl NodeFacts {
             clock: plan.clock,
             out: vec![Direction(u32::MAX); plan.ports()],
             cell,
-            slack,
+            takes_time: plan.cpu != CpuPlan::default(),
             stalls: vec![],
             bridges,
             speaks_as: speaks_as(&plan.kind),
@@ -277,15 +279,8 @@ impl NodeFacts {
 
     /// Takes note of a stall; they come in the order of time, and one may begin in another.
     fn stall(&mut self, at: Instant, span: Duration) {
-        let slack = self.slack.as_picos().saturating_add(span.as_picos());
-        self.slack = Duration::from_picos(slack);
         let before = self.stalls.last().map_or(at, |(_, until)| *until);
         self.stalls.push((at, before.max(at) + span));
-    }
-
-    /// Whether it looks at everything the moment it arrives.
-    pub(super) fn is_prompt(&self) -> bool {
-        self.slack == Duration::ZERO
     }
 
     /// The one port behind which an address is, if it is configured and there is one.
@@ -308,12 +303,13 @@ impl PortFacts {
         // What nothing protects comes sooner, and nothing is judged by that.
         let shims = own.map(|secy| secy.tx_delay + peer.map_or(Duration::ZERO, |s| s.rx_delay));
         let delay = dir.delay + shims.unwrap_or(Duration::ZERO);
+        let delay_least = dir.delay;
         let dir = DirectionPlan { delay, ..dir };
         let own = match &plan.nodes[node.index()].kind {
             NodeKind::Switch(switch) => Self::of_switch(switch, port, dir, &line),
             NodeKind::Host(host) => Self::of_host(host, dir, &line),
         };
-        Self { node, port, ..own }
+        Self { node, port, delay_least, ..own }
     }
 
     fn of_switch(switch: &SwitchPlan, port: PortId, dir: DirectionPlan, line: &Line) -> Self {
@@ -325,6 +321,11 @@ impl PortFacts {
         let is_lossless = |p: &Priority| {
             matches!(groups[usize::from(group[p.index()])].kind, GroupKind::Lossless { .. })
         };
+        let cell = u64::from(switch.buffer.cell_bytes);
+        let headroom = groups.each_ref().map(|group| match group.kind {
+            GroupKind::Lossless { headroom, .. } => u64::from(headroom.0) * cell,
+            GroupKind::Lossy => 0,
+        });
         // The queue of congesting flows is watched as the one that they come from.
         let congesting = congesting(switch);
         let watched = |action| {
@@ -342,6 +343,7 @@ impl PortFacts {
             group,
             class,
             congesting,
+            headroom,
             lossless: Priority::ALL.into_iter().filter(is_lossless).collect(),
             forwards: watched(StormAction::Forward),
             flushes: watched(StormAction::Drop),
@@ -379,6 +381,7 @@ impl PortFacts {
             name: String::new(),
             rate: line.rate(),
             delay: dir.delay,
+            delay_least: dir.delay,
             response: dir.response,
             wait,
             link_wide: false,
@@ -390,6 +393,7 @@ impl PortFacts {
             group: core::array::from_fn(|p| p as u8),
             class: core::array::from_fn(|p| p as u8),
             congesting: core::array::from_fn(|class| class as u8),
+            headroom: [0; PRIORITIES],
             lossless: PrioritySet::EMPTY,
             forwards: 0,
             flushes: 0,
@@ -397,6 +401,14 @@ impl PortFacts {
             tagged: vec![],
             pvid: 0,
         }
+    }
+
+    /// The bytes that arrive from `peer` in the shortest round trip: what is on the line while a pause
+    /// goes there and is responded to, with no frame in the way of anything. Less headroom cannot do.
+    pub(super) fn least_headroom(&self, peer: &Self) -> u64 {
+        let time = self.delay_least + self.response + peer.delay_least;
+        let bits = u128::from(time.as_picos()) * u128::from(peer.rate.get()) / 1_000_000_000_000;
+        (bits / 8) as u64
     }
 
     /// Whether frames of a VLAN leave this port with a tag.
@@ -414,6 +426,12 @@ impl PortFacts {
     pub(super) fn places_of(&self, priority: usize) -> u8 {
         let class = self.class[priority];
         1 << class | 1 << self.congesting[usize::from(class)]
+    }
+
+    /// The priorities whose frames may be in a class.
+    pub(super) fn of_place(&self, class: u8) -> PrioritySet {
+        let is_there = |p: &Priority| self.places_of(p.index()) >> class & 1 == 1;
+        Priority::ALL.into_iter().filter(is_there).collect()
     }
 
     /// The priorities that share a group.

@@ -1,5 +1,6 @@
 //! What a checker says in the end.
 
+use super::excuses::Excuse;
 use crate::time::Instant;
 use crate::verdict::Verdict;
 
@@ -37,6 +38,22 @@ pub struct Finding {
     pub verdict: Verdict,
     /// A sentence: what was seen, or what was wrong first, where and when.
     pub detail: String,
+    /// What explains some of what went wrong, so that it is not judged.
+    pub excuses: Vec<Excuse>,
+}
+
+impl Finding {
+    /// A finding without excuses.
+    #[must_use]
+    pub const fn new(check: Check, verdict: Verdict, detail: String) -> Self {
+        Self { check, verdict, detail, excuses: vec![] }
+    }
+
+    /// A check that could not see what it judges, for this reason.
+    #[must_use]
+    pub const fn not_judged(check: Check, why: String) -> Self {
+        Self::new(check, Verdict::NotJudged, why)
+    }
 }
 
 impl Check {
@@ -96,6 +113,6 @@ impl First {
             (Some(what), 1) => (otherwise, what),
             (Some(what), n) => (otherwise, format!("{what}; {} times more", n - 1)),
         };
-        Finding { check, verdict, detail }
+        Finding::new(check, verdict, detail)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::facts::Facts;
 use super::finding::{Check, Finding, First};
+use super::lateness::Lateness;
 use super::passages::Passages;
 use super::pauses::Pauses;
 use crate::sim::{Direction, LinkId, Node, Nodes};
@@ -50,8 +51,7 @@ impl Idle {
     pub(super) fn look(
         &mut self,
         facts: &Facts,
-        passages: &Passages,
-        pauses: &Pauses,
+        (passages, pauses, lateness): (&Passages, &Pauses, &Lateness),
         at: Instant,
         nodes: &mut Nodes,
     ) {
@@ -59,7 +59,7 @@ impl Idle {
             let of = facts.from(direction);
             let node = facts.node(of.node);
             let line = self.lines[direction.index()];
-            if line.free > at || line.down || !node.is_switch || !node.is_prompt() {
+            if line.free > at || line.down || !node.is_switch || lateness.is_late(at, of.node) {
                 continue;
             }
             self.looked += 1;
@@ -86,6 +86,10 @@ impl Idle {
 
     pub(super) fn finish(self) -> Finding {
         let Self { first, looked, .. } = self;
+        if looked == 0 {
+            let why = "no line of a switch was idle when it was looked at";
+            return Finding::not_judged(Check::IdleLines, why.into());
+        }
         first.finding(Check::IdleLines, || {
             format!("{looked} looks at idle lines found nothing that waits")
         })

@@ -1,64 +1,58 @@
 //! No loss on lossless priorities: no switch drops what it had to hold back.
 //!
-//! What planned faults take (frames on lines that fail, queues of links that go down, what a
-//! watchdog drops) is counted apart. A drop for want of buffer is excused where a planned fault is
-//! its reason: the pause was lost on its way, the link was down and its pauses were forgotten, the
-//! peer's watchdog ignores pauses, or the switch stood still or was busy when the pause was due
-//! (headroom is reckoned for switches that are neither), or frames were forged.
+//! What planned faults take (frames on lines that fail, queues of links that go down) and what a
+//! watchdog drops is counted apart. A drop for want of buffer fails the check, unless an
+//! [excuse](super::excuses) explains it; then it is not judged. Nothing explains a drop in a group
+//! whose headroom is less than what arrives in the shortest round trip of its link: it has to lose,
+//! whatever else happens.
 
+use super::excuses::{self, Cause, ExcusedDrops, Excuses};
 use super::facts::Facts;
 use super::finding::{Check, Finding, First};
+use super::lateness::Lateness;
 use crate::sim::{Direction, Loss};
 use crate::stats::{DropKind, DropReason};
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::units::PrioritySet;
 use crate::verdict::Verdict;
 
 /// Counts losses, by reason.
 #[derive(Debug)]
 pub(super) struct Lossless {
-    /// By port: the priorities whose pauses a fault has met since they were last not wanted, and
-    /// whether its peer ignores them.
-    excused: Vec<PrioritySet>,
-    ignored: Vec<bool>,
-    /// Whether a frame was forged: one to nobody is flooded, and copies have no headroom.
-    flooded: bool,
+    excuses: Excuses,
     first_excused: First,
     first: First,
+    /// Whether any port has a lossless priority.
+    any: bool,
     /// Frames of lossless priorities: lost on lines, dropped because of links that went down, by
     /// watchdogs, for want of buffer.
     lines: u64,
     links: u64,
     watchdogs: u64,
     buffer: u64,
-    /// Those of the last that are excused.
-    excused_drops: u64,
 }
 
 impl Lossless {
     pub(super) fn new(facts: &Facts) -> Self {
         Self {
-            excused: vec![PrioritySet::EMPTY; facts.ports.len()],
-            ignored: vec![false; facts.ports.len()],
-            flooded: false,
+            excuses: Excuses::new(facts),
             first_excused: First::default(),
             first: First::default(),
+            any: facts.ports.iter().any(|port| !port.lossless.is_empty()),
             lines: 0,
             links: 0,
             watchdogs: 0,
             buffer: 0,
-            excused_drops: 0,
         }
     }
 
     /// A switch dropped a frame of `priority` that came in by (or was to leave by) `port`.
     pub(super) fn dropped(
         &mut self,
-        facts: &Facts,
+        (facts, lateness): (&Facts, &Lateness),
         at: Instant,
         port: Direction,
-        priority: u8,
-        reason: DropReason,
+        (priority, reason): (u8, DropReason),
         whose: Option<(u64, u64)>,
     ) {
         let of = facts.from(port);
@@ -72,73 +66,123 @@ impl Lossless {
             DropKind::Frame | DropKind::Control => return,
         }
         self.buffer += 1;
-        let node = facts.node(of.node);
-        let round = facts.round_trip(port);
-        let stalled = |(from, until): &(Instant, Instant)| *from <= at && at <= *until + round;
-        let busy = node.slack == Duration::MAX || node.stalls.iter().any(stalled);
-        let met = self.excused[port.index()].0 >> priority & 1 == 1;
-        let copy = self.flooded && reason == DropReason::SharedLimit;
-        let excused = met || self.ignored[port.index()] || busy || copy;
-        self.excused_drops += u64::from(excused);
-        let first = if excused { &mut self.first_excused } else { &mut self.first };
-        first.see(at, || {
+        let short = of.headroom[usize::from(of.group[usize::from(priority)])]
+            < of.least_headroom(facts.to(port));
+        let late = || excuses::explains(facts, at, port, lateness.last(at, of.node));
+        let found = self.excuses.find(at, port, priority).or_else(late).filter(|_| !short);
+        let what = || {
             let whose = whose.map_or_else(String::new, |(src, dst)| {
                 format!(", from {} to {}", facts.who(src), facts.who(dst))
             });
-            let name = &of.name;
-            format!(
-                "{name} dropped a frame of lossless priority {priority} as {}{whose}",
-                reason.name()
-            )
+            let (name, reason) = (&of.name, reason.name());
+            format!("{name} dropped a frame of lossless priority {priority} as {reason}{whose}")
+        };
+        let Some(found) = found else { return self.first.see(at, what) };
+        self.excuses.used(facts, port, priority, found);
+        self.first_excused.see(at, || {
+            let from = found.from.since(Instant::ZERO);
+            format!("{}; excuse: {} at {from}", what(), found.cause.name())
         });
     }
 
     /// A data frame of a lossless priority was lost on its line.
-    pub(super) fn lost(&mut self, _: Loss) {
+    pub(super) fn lost(&mut self, facts: &Facts, at: Instant, direction: Direction, cause: Loss) {
         self.lines += 1;
+        match cause {
+            Loss::Damaged | Loss::Fault | Loss::LinkDown => {}
+            // No fault of a lab makes a frame that its SecY refuses.
+            Loss::Secy => self.first.see(at, || {
+                let name = &facts.from(direction).name;
+                format!("MACsec lost a frame of a lossless priority on the line from {name}")
+            }),
+        }
     }
 
-    /// A pause of these priorities that a port sent was lost, or its link went down or came up.
-    pub(super) fn excuse(&mut self, port: Direction, of: PrioritySet) {
-        self.excused[port.index()].0 |= of.0;
+    /// A pause of these priorities that a port sent was lost.
+    pub(super) fn pause_lost(
+        &mut self,
+        facts: &Facts,
+        at: Instant,
+        port: Direction,
+        (of, cause): (PrioritySet, Loss),
+    ) {
+        match cause {
+            Loss::Damaged | Loss::Fault | Loss::LinkDown => {
+                self.excuses.happened(facts, at, port, (Cause::LostPause, of));
+            }
+            // No fault of the lab: where a loss follows, it has no excuse.
+            Loss::Secy => {}
+        }
     }
 
-    /// A frame arrived at a port that no pause held back, so no headroom was made for it; nor for its
-    /// copies, wherever they go.
-    pub(super) fn forged(&mut self, port: Direction) {
-        self.excuse(port, PrioritySet::ALL);
-        self.flooded = true;
+    /// The link of a port went down or came up, and the peer forgot what it was told.
+    pub(super) fn link(&mut self, facts: &Facts, at: Instant, port: Direction) {
+        self.excuses.happened(facts, at, port, (Cause::Link, PrioritySet::ALL));
     }
 
-    /// A port wants these paused no more: what happens to them from now on has other reasons.
-    pub(super) fn relieved(&mut self, port: Direction, of: PrioritySet) {
-        self.excused[port.index()].0 &= !of.0;
+    /// A data frame of a priority arrived at a port that no pause held back.
+    pub(super) fn forged(&mut self, facts: &Facts, at: Instant, port: Direction, priority: u8) {
+        let of = PrioritySet(1_u8.checked_shl(priority.into()).unwrap_or(0));
+        self.excuses.happened(facts, at, port, (Cause::ForgedFrame, of));
     }
 
-    /// The peer of a port ignores its pauses from now on, or obeys them again.
-    pub(super) fn ignored(&mut self, port: Direction, ignored: bool) {
-        self.ignored[port.index()] = ignored;
-        // What is on its way when it obeys again comes too.
-        self.excused[port.index()] = PrioritySet::ALL;
+    /// The peer of a port was told about these priorities in the port's name.
+    pub(super) fn forged_pause(
+        &mut self,
+        facts: &Facts,
+        at: Instant,
+        port: Direction,
+        named: PrioritySet,
+    ) {
+        self.excuses.happened(facts, at, port, (Cause::ForgedPause, named));
     }
 
-    /// Frames dropped for want of buffer that no fault explains, and those that one does.
-    pub(super) const fn drops(&self) -> (u64, u64) {
-        (self.buffer - self.excused_drops, self.excused_drops)
+    /// A group went over its limit, or resumes its peer.
+    pub(super) fn crossed(&mut self, at: Instant, port: Direction, of: PrioritySet, xoff: bool) {
+        self.excuses.crossed(at, port, of, xoff);
+    }
+
+    /// The peer of a port ignores its pauses of these priorities from now on, or obeys them again.
+    pub(super) fn ignored(
+        &mut self,
+        facts: &Facts,
+        at: Instant,
+        port: Direction,
+        (of, ignored): (PrioritySet, bool),
+    ) {
+        match ignored {
+            true => self.excuses.began(at, port, (Cause::Watchdog, of)),
+            false => self.excuses.ended(facts, at, port, (Cause::Watchdog, of)),
+        }
+    }
+
+    /// Frames dropped for want of buffer that nothing explains, and the others by what does.
+    pub(super) fn drops(&self) -> (u64, ExcusedDrops) {
+        (self.buffer - self.excuses.drops.total(), self.excuses.drops)
     }
 
     pub(super) fn finish(self) -> Finding {
-        let Self { first, first_excused, lines, links, watchdogs, buffer, .. } = self;
+        let Self { excuses, first, first_excused, any, lines, links, watchdogs, buffer } = self;
         let seen = || {
             format!(
                 "{buffer} dropped for want of buffer, {lines} lost on lines, {links} with links \
                  that went down, {watchdogs} by watchdogs"
             )
         };
-        if first.is_none() {
-            first_excused.finding_as(Check::Lossless, Verdict::NotJudged, seen)
-        } else {
-            first.finding(Check::Lossless, seen)
-        }
+        let words = excuses.words();
+        let mut finding = match (first.is_none(), first_excused.is_none()) {
+            (true, true) if !any => {
+                Finding::not_judged(Check::Lossless, "no priority is lossless".into())
+            }
+            (true, false) => {
+                let mut finding =
+                    first_excused.finding_as(Check::Lossless, Verdict::NotJudged, seen);
+                finding.detail = format!("{words}: {}", finding.detail);
+                finding
+            }
+            _ => first.finding(Check::Lossless, seen),
+        };
+        finding.excuses = excuses.used;
+        finding
     }
 }

@@ -13,10 +13,12 @@ mod asked;
 mod cells;
 mod deadlock;
 mod ecn;
+mod excuses;
 mod facts;
 mod finding;
 mod frames;
 mod idle;
+mod lateness;
 mod look;
 mod lossless;
 mod passages;
@@ -24,19 +26,21 @@ mod pauses;
 mod shares;
 
 pub use deadlock::Deadlock;
+pub use excuses::{Cause, Excuse, ExcusedDrops};
 pub use finding::{Check, Finding};
 pub use shares::Shares;
 
 use super::{Direction, LinkId, Loss, NetworkPlan, NodeId, Nodes, Note, VirtualFrame, Witness};
+use crate::frame::Frame;
 use crate::time::Instant;
-use crate::units::PrioritySet;
-use asked::Asked;
+use asked::{Asked, Cx};
 use cells::Cells;
 use deadlock::Deadlocks;
 use ecn::EcnFirst;
 use facts::Facts;
 use frames::Frames;
 use idle::Idle;
+use lateness::Lateness;
 use look::Look;
 use lossless::Lossless;
 use passages::Passages;
@@ -46,6 +50,7 @@ use pauses::Pauses;
 #[derive(Debug)]
 pub struct Checkers {
     facts: Facts,
+    lateness: Lateness,
     passages: Passages,
     frames: Frames,
     cells: Cells,
@@ -55,6 +60,8 @@ pub struct Checkers {
     deadlocks: Deadlocks,
     idle: Idle,
     ecn: EcnFirst,
+    /// Destinations and sources of forged frames that a switch knows no port for.
+    floods: Vec<(u64, u64)>,
     totals: Totals,
 }
 
@@ -73,11 +80,10 @@ pub struct Totals {
     pub lost: u64,
     /// Storms that watchdogs found.
     pub storms: u64,
-    /// Frames of lossless priorities that switches dropped for want of buffer without a planned
-    /// fault that explains it.
+    /// Frames of lossless priorities that switches dropped for want of buffer, and nothing explains it.
     pub lossless_drops: u64,
-    /// The same, with one.
-    pub excused_drops: u64,
+    /// The same, where something does.
+    pub excused: ExcusedDrops,
 }
 
 impl Checkers {
@@ -86,6 +92,7 @@ impl Checkers {
     pub fn new(plan: &NetworkPlan) -> Self {
         let facts = Facts::new(plan);
         Self {
+            lateness: Lateness::new(&facts),
             passages: Passages::new(&facts),
             frames: Frames::new(&facts),
             cells: Cells::default(),
@@ -95,6 +102,7 @@ impl Checkers {
             deadlocks: Deadlocks::new(&facts),
             idle: Idle::new(&facts),
             ecn: EcnFirst::new(&facts),
+            floods: vec![],
             totals: Totals::default(),
             facts,
         }
@@ -109,23 +117,24 @@ impl Checkers {
     /// How much was seen so far.
     #[must_use]
     pub fn totals(&self) -> Totals {
-        let (lossless_drops, excused_drops) = self.lossless.drops();
-        Totals { lossless_drops, excused_drops, ..self.totals }
+        let (lossless_drops, excused) = self.lossless.drops();
+        Totals { lossless_drops, excused, ..self.totals }
     }
 
     /// A last look at the nodes, and what was found: one finding for each check.
     #[must_use]
     pub fn finish(mut self, now: Instant, nodes: &mut Nodes) -> Vec<Finding> {
         self.sampled(now, nodes);
-        let [told, ends] = self.asked.finish(&self.facts, now);
+        let cx = Cx { facts: &self.facts, lateness: &self.lateness };
+        let [told, ends] = self.asked.finish(cx, now);
         vec![
             self.frames.finish(&self.facts, now, nodes),
-            self.cells.finish(),
+            self.cells.finish(&self.facts),
             self.lossless.finish(),
             self.pauses.finish(&self.facts),
             told,
             ends,
-            self.deadlocks.finish(),
+            self.deadlocks.finish(&self.facts, now, nodes),
             self.idle.finish(),
             self.ecn.finish(),
         ]
@@ -142,7 +151,10 @@ impl Witness for Checkers {
         let is_switch = facts.node(of.node).is_switch;
         let data = match Look::at(frame) {
             Look::Data(data) => data,
-            Look::Control(ask) if is_switch => return self.asked.sent(facts, at, direction, &ask),
+            Look::Control(ask) if is_switch => {
+                let cx = Cx { facts, lateness: &self.lateness };
+                return self.asked.sent(cx, at, direction, &ask);
+            }
             Look::Control(_) | Look::Reserved => return,
         };
         let priority = if is_switch {
@@ -153,6 +165,7 @@ impl Witness for Checkers {
         } else {
             of.maps.priority(&data)
         };
+        self.deadlocks.started(at);
         self.pauses.sent(facts, at, direction, priority);
         if let Some(class) = of.class.get(usize::from(priority)) {
             self.deadlocks.sent(at, direction, *class);
@@ -165,8 +178,14 @@ impl Witness for Checkers {
         self.frames.arrived(facts, at, direction, frame);
         match Look::at(frame) {
             Look::Data(data) => {
-                if facts.node(facts.to(direction).node).is_switch {
-                    self.passages.arrived(facts, direction, &data);
+                let to = facts.to(direction);
+                if facts.node(to.node).is_switch {
+                    self.passages.arrived(facts, at, direction, &data);
+                    // Copies of what is flooded have no headroom, at any switch that it comes to.
+                    if self.floods.contains(&(data.dst, data.src)) {
+                        let priority = to.maps.priority(&data);
+                        self.lossless.forged(facts, at, direction.reverse(), priority);
+                    }
                 }
             }
             Look::Control(ask) => self.pauses.arrived(facts, at, direction, &ask),
@@ -174,12 +193,38 @@ impl Witness for Checkers {
         }
     }
 
-    fn forged(&mut self, _at: Instant, direction: Direction, _frame: &VirtualFrame) {
+    fn forged(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
         let facts = &self.facts;
+        let to = facts.to(direction);
         self.frames.forged(facts, direction);
-        self.passages.forged(facts.to(direction).node);
-        self.lossless.forged(direction.reverse());
         self.asked.forged();
+        match Look::at(frame) {
+            Look::Control(ask) => {
+                // To another address it is nothing that a port obeys.
+                if frame.head().starts_with(&[0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]) {
+                    self.pauses.arrived(facts, at, direction, &ask);
+                    self.lossless.forged_pause(facts, at, direction, ask.sets().0);
+                }
+            }
+            Look::Reserved => {}
+            Look::Data(data) if facts.node(to.node).is_switch => {
+                self.passages.arrived(facts, at, direction, &data);
+                self.lossless.forged(facts, at, direction.reverse(), to.maps.priority(&data));
+                if facts.node(to.node).behind(data.dst).is_none() {
+                    self.floods.push((data.dst, data.src));
+                }
+            }
+            Look::Data(_) => {}
+        }
+        self.passages.forged(to.node);
+    }
+
+    fn held_up(&mut self, at: Instant, node: NodeId) {
+        self.lateness.held_up(&self.facts, at, node);
+    }
+
+    fn caught_up(&mut self, at: Instant, node: NodeId) {
+        self.lateness.caught_up(at, node);
     }
 
     fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {
@@ -187,7 +232,9 @@ impl Witness for Checkers {
         self.frames.ended(facts, at, direction, frame);
         self.totals.lost += 1;
         match Look::at(frame) {
-            Look::Control(ask) => self.lossless.excuse(direction, ask.sets().0),
+            Look::Control(ask) => {
+                self.lossless.pause_lost(facts, at, direction, (ask.sets().1, cause));
+            }
             Look::Reserved => {}
             Look::Data(data) => {
                 // At one of its ends is a switch, and that knows what is lossless.
@@ -196,7 +243,7 @@ impl Witness for Checkers {
                     port.lossless.0.checked_shr(priority.into()).unwrap_or(0) & 1 == 1
                 };
                 if of(facts.from(direction)) || of(facts.to(direction)) {
-                    self.lossless.lost(cause);
+                    self.lossless.lost(facts, at, direction, cause);
                 }
             }
         }
@@ -209,10 +256,12 @@ impl Witness for Checkers {
             Note::Dropped { port, priority, reason } => {
                 self.totals.drops += 1;
                 let priority = priority.map(|p| p.get());
-                let whose = self.passages.dropped(facts, (node, port), priority, reason);
+                let is_late = self.lateness.is_late(at, node);
+                let whose =
+                    self.passages.dropped((facts, is_late), at, (node, port), (priority, reason));
                 if let Some(p) = priority {
                     let port = facts.out(node, port);
-                    self.lossless.dropped(facts, at, port, p, reason, whose);
+                    self.lossless.dropped((facts, &self.lateness), at, port, (p, reason), whose);
                 }
             }
             Note::Marked { .. } => {
@@ -221,10 +270,9 @@ impl Witness for Checkers {
             }
             Note::Crossed { port, group, xoff } => {
                 let port = facts.out(node, port);
-                self.asked.crossed(facts, at, port, group.get(), xoff);
-                if !xoff {
-                    self.lossless.relieved(port, facts.from(port).of_group(group.get()));
-                }
+                let cx = Cx { facts, lateness: &self.lateness };
+                self.asked.crossed(cx, at, port, group.get(), xoff);
+                self.lossless.crossed(at, port, facts.from(port).of_group(group.get()), xoff);
             }
             Note::PauseSent { paused, .. } => {
                 self.totals.resumptions += u64::from(paused.is_empty());
@@ -238,33 +286,38 @@ impl Witness for Checkers {
                 let (port, class) = (facts.out(node, port), class.get());
                 self.totals.storms += u64::from(detected);
                 if facts.from(port).forwards >> class & 1 == 1 {
-                    self.lossless.ignored(port.reverse(), detected);
+                    let of = facts.from(port).of_place(class);
+                    self.lossless.ignored(facts, at, port.reverse(), (of, detected));
                 }
                 self.pauses.storm(facts, at, port, class, detected);
                 self.idle.storm(port, class, detected);
                 if detected && facts.from(port).flushes >> class & 1 == 1 {
-                    self.passages.flushed(facts, port, 1 << class);
+                    let is_late = self.lateness.is_late(at, node);
+                    self.passages.flushed((facts, is_late), port, 1 << class);
                 }
             }
         }
     }
 
     fn link(&mut self, at: Instant, link: LinkId, up: bool) {
-        self.asked.link(&self.facts, at, link, up);
+        let facts = &self.facts;
+        self.asked.link(Cx { facts, lateness: &self.lateness }, at, link, up);
         self.idle.link(link, up);
         for port in [link.ab(), link.ba()] {
             self.pauses.link(port);
-            self.lossless.excuse(port, PrioritySet::ALL);
-            if !up && self.facts.node(self.facts.from(port).node).is_switch {
-                self.passages.flushed(&self.facts, port, u8::MAX);
+            self.lossless.link(facts, at, port);
+            let node = facts.from(port).node;
+            if !up && facts.node(node).is_switch {
+                let is_late = self.lateness.is_late(at, node);
+                self.passages.flushed((facts, is_late), port, u8::MAX);
             }
         }
     }
 
     fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {
-        let Self { facts, passages, pauses, asked, .. } = self;
-        self.cells.look(facts, passages, at, nodes);
-        self.idle.look(facts, passages, pauses, at, nodes);
+        let Self { facts, lateness, passages, pauses, asked, .. } = self;
+        self.cells.look(facts, (passages, lateness), at, nodes);
+        self.idle.look(facts, (passages, pauses, lateness), at, nodes);
         self.deadlocks.look(facts, (passages, pauses, asked), at, nodes);
     }
 }

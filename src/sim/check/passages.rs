@@ -13,6 +13,7 @@ use super::facts::Facts;
 use super::look::{Data, NONE};
 use crate::sim::{Direction, NodeId};
 use crate::stats::{DropKind, DropReason};
+use crate::time::Instant;
 use crate::units::{PRIORITIES, PortId};
 
 /// Frames of one source, destination and DSCP in one switch.
@@ -39,8 +40,8 @@ pub(super) struct Passages {
     /// By direction: the passage that was last seen there, which most often is the next too.
     arriving: Vec<(u128, u32)>,
     leaving: Vec<(u128, u32)>,
-    /// By port and priority: the passage whose frame arrived last.
-    latest: Vec<[u32; PRIORITIES]>,
+    /// By port and priority: the passage whose frame arrived last, and when.
+    latest: Vec<[(u32, Instant); PRIORITIES]>,
     /// By port and group: the cells of what came in there and is still inside.
     cells: Vec<[u64; PRIORITIES]>,
     /// By port and class: the frames that are to leave there.
@@ -94,7 +95,7 @@ impl Passages {
             known: HashMap::default(),
             arriving: vec![(0, UNKNOWN); ports],
             leaving: vec![(0, UNKNOWN); ports],
-            latest: vec![[UNKNOWN; PRIORITIES]; ports],
+            latest: vec![[(UNKNOWN, Instant::ZERO); PRIORITIES]; ports],
             cells: vec![[0; PRIORITIES]; ports],
             queued: vec![[0; PRIORITIES]; ports],
             announced: vec![0; ports],
@@ -105,7 +106,14 @@ impl Passages {
 
     /// A data frame comes into a switch.
     #[inline]
-    pub(super) fn arrived(&mut self, facts: &Facts, direction: Direction, data: &Data) {
+    pub(super) fn arrived(
+        &mut self,
+        facts: &Facts,
+        at: Instant,
+        direction: Direction,
+        data: &Data,
+    ) {
+        let now = at;
         let node = facts.to(direction).node;
         let key = key(node, data);
         let (last, mut at) = self.arriving[direction.index()];
@@ -135,7 +143,7 @@ impl Passages {
         let ingress = passage.ingress.index();
         let group = facts.from(passage.ingress).group[priority];
         self.cells[ingress][usize::from(group)] += u64::from(cells);
-        self.latest[ingress][priority] = at;
+        self.latest[ingress][priority] = (at, now);
     }
 
     /// The first frame of its kind in a switch: where it will leave.
@@ -217,10 +225,10 @@ impl Passages {
     /// A switch dropped a frame. Gives source and destination of the frame, if they are known.
     pub(super) fn dropped(
         &mut self,
-        facts: &Facts,
+        (facts, is_late): (&Facts, bool),
+        at: Instant,
         (node, port): (NodeId, PortId),
-        priority: Option<u8>,
-        reason: DropReason,
+        (priority, reason): (Option<u8>, DropReason),
     ) -> Option<(u64, u64)> {
         use DropReason as R;
         let port = facts.out(node, port).index();
@@ -238,10 +246,20 @@ impl Passages {
             DropKind::Congestion => !matches!(reason, R::RedNotEct | R::NoMemory),
             DropKind::Link => reason != R::Flushed,
         };
-        let latest = priority.map_or(UNKNOWN, |p| self.latest[port][usize::from(p)]);
+        let none = (UNKNOWN, Instant::ZERO);
+        let (latest, arrived) = priority.map_or(none, |p| self.latest[port][usize::from(p)]);
+        // A message that the switch made itself never arrived, and what arrives is dropped at once or
+        // not at all. One that is made for a frame is made when that arrives, and then either it was.
+        let speaks = !facts.node(node).speaks_as.is_empty();
+        if on_arrival && speaks && !is_late && arrived != at {
+            return None;
+        }
+        if speaks {
+            self.exact[node.index()] = false;
+        }
         let found = on_arrival && self.take_back(facts, latest);
         // A busy switch may have got other frames since the one that it dropped.
-        if found && facts.node(node).is_prompt() {
+        if found && !is_late {
             return Some(self.all[latest as usize].ends);
         }
         self.exact[node.index()] = false;
@@ -251,10 +269,14 @@ impl Passages {
     /// The queues of these classes of a port are about to be emptied. Frames that have arrived and
     /// were not looked at are none of them, but only of a switch that is never busy is it known
     /// that there are none.
-    pub(super) fn flushed(&mut self, facts: &Facts, port: Direction, classes: u8) {
-        let node = facts.from(port).node;
-        if !facts.node(node).is_prompt() {
-            self.exact[node.index()] = false;
+    pub(super) fn flushed(
+        &mut self,
+        (facts, is_late): (&Facts, bool),
+        port: Direction,
+        classes: u8,
+    ) {
+        if is_late {
+            self.exact[facts.from(port).node.index()] = false;
         }
         for at in 0..self.all.len() as u32 {
             let passage = &self.all[at as usize];

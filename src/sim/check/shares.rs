@@ -48,7 +48,7 @@ impl Shares {
         let worst = flows.iter().zip(&shares).max_by(|a, b| off(a.1).total_cmp(&off(b.1)));
         let check = Check::Fairness;
         let Some((flow, share)) = worst else {
-            return Finding { check, verdict: Verdict::NotJudged, detail: "no flows".into() };
+            return Finding::not_judged(check, "no flows".into());
         };
         let verdict = Verdict::of(off(share) <= tolerance);
         let detail = format!(
@@ -58,7 +58,7 @@ impl Shares {
             off(share) * 100.0,
             tolerance * 100.0,
         );
-        Finding { check, verdict, detail }
+        Finding::new(check, verdict, detail)
     }
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::host::PauseAsk;
+use crate::host::{FlowId, FlowPlan, PauseAsk};
 use crate::port::Port;
 use crate::port::testsecy::secy;
 use crate::secure::{An, SecyPlan};
@@ -92,6 +92,38 @@ fn a_protected_pause_is_obeyed_later_and_protects_as_well() {
     };
     let more = run_of(true).since(run_of(false));
     assert_eq!(more, Duration::from_picos(24 * 80 + 500_000));
+}
+
+#[test]
+fn pauses_among_data_are_validated_in_the_order_of_their_last_bits() {
+    // Hosts send data in both directions, and respond to pauses later than several frames take.
+    let there = incast(2, 3_000).nodes;
+    let back: Vec<FlowPlan> = (0..2)
+        .map(|n| {
+            let NodeKind::Host(host) = &there[n + 1].kind else { panic!() };
+            let flow = &host.flows[0];
+            FlowPlan { id: FlowId(n as u32 + 900), src: flow.dst, dst: flow.src, ..flow.clone() }
+        })
+        .collect();
+    for response in [0, 100, 614, 5_000] {
+        let mut plan = incast(2, 3_000);
+        let NodeKind::Host(receiver) = &mut plan.nodes[3].kind else { panic!() };
+        receiver.flows = back.clone();
+        for link in 0..3 {
+            secure(&mut plan, link, true, |_| {});
+            let response = Duration::from_nanos(response);
+            (plan.links[link].ab.response, plan.links[link].ba.response) = (response, response);
+        }
+        let mut network = run(&plan);
+        assert!(network.is_quiet());
+        assert_eq!(network.tally().lost, 0, "response {response}");
+        let now = network.now();
+        let Node::Host(host) = network.nodes_mut().get_mut(NodeId(1)) else { panic!("no host") };
+        let counters = host.snapshot(now).secy.expect("it has a SecY").receive[0].unwrap().counters;
+        let pauses = network.witness_mut().0.iter().filter(|(_, what)| what == "0 64");
+        assert!(pauses.count() > 4, "pauses come among the data");
+        assert_eq!(counters.in_pkts_late, 0, "response {response}: {counters:?}");
+    }
 }
 
 #[test]

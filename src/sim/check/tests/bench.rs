@@ -151,6 +151,9 @@ pub(super) enum Event {
     Lost(Instant, Direction, VirtualFrame, Loss),
     Noted(Instant, NodeId, Note),
     Link(Instant, LinkId, bool),
+    HeldUp(Instant, NodeId),
+    CaughtUp(Instant, NodeId),
+    Forged(Instant, Direction, VirtualFrame),
 }
 
 /// All that a witness was shown.
@@ -172,6 +175,15 @@ impl Witness for Tape {
     }
     fn link(&mut self, at: Instant, link: LinkId, up: bool) {
         self.0.push(Event::Link(at, link, up));
+    }
+    fn held_up(&mut self, at: Instant, node: NodeId) {
+        self.0.push(Event::HeldUp(at, node));
+    }
+    fn caught_up(&mut self, at: Instant, node: NodeId) {
+        self.0.push(Event::CaughtUp(at, node));
+    }
+    fn forged(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
+        self.0.push(Event::Forged(at, direction, frame.clone()));
     }
 }
 
@@ -203,6 +215,9 @@ pub(super) fn doctored(
             }
             Event::Noted(at, node, note) => checkers.noted(*at, *node, note),
             Event::Link(at, link, up) => checkers.link(*at, *link, *up),
+            Event::HeldUp(at, node) => checkers.held_up(*at, *node),
+            Event::CaughtUp(at, node) => checkers.caught_up(*at, *node),
+            Event::Forged(at, direction, frame) => checkers.forged(*at, *direction, frame),
         }
     }
     checkers.finish(at(us), &mut nodes)
@@ -214,7 +229,10 @@ pub(super) fn of(findings: &[Finding], check: Check) -> &Finding {
 
 #[track_caller]
 pub(super) fn all_good(findings: &[Finding]) {
-    let bad: Vec<_> = findings.iter().filter(|f| f.verdict != Verdict::Pass).collect();
+    // Where no switch marks, the order of marks and pauses is the one thing that is not judged.
+    let unmarked = |f: &Finding| f.check == Check::EcnBeforePfc && f.detail == "no switch marks";
+    let bad: Vec<_> =
+        findings.iter().filter(|f| f.verdict != Verdict::Pass && !unmarked(f)).collect();
     assert!(bad.is_empty(), "{bad:#?}");
 }
 

@@ -222,7 +222,8 @@ fn a_pause_behind_a_row_of_data_is_seen() {
         }
         events.sort_by_key(|event| match event {
             Event::Sent(at, ..) | Event::Arrived(at, ..) | Event::Lost(at, ..) => *at,
-            Event::Noted(at, ..) | Event::Link(at, ..) => *at,
+            Event::Noted(at, ..) | Event::Link(at, ..) | Event::Forged(at, ..) => *at,
+            Event::HeldUp(at, _) | Event::CaughtUp(at, _) => *at,
         });
     });
     objects(&findings, Check::PausesTold, &["owed its peer a pause of priority 3"]);
@@ -247,6 +248,7 @@ fn a_deadlock_is_not_seen_where_a_pause_is_missing() {
         let from_s1 = |d: Direction| d == LinkId(0).ba();
         events.retain(|e| !matches!(e, Event::Arrived(_, d, f) if from_s1(*d) && is_control(f)));
     });
-    assert_eq!(of(&findings, Check::Deadlock).verdict, Verdict::Pass, "{findings:#?}");
+    let deadlock = of(&findings, Check::Deadlock);
+    assert_eq!(deadlock.verdict, Verdict::NotJudged, "{findings:#?}");
     objects(&findings, Check::IdleLines, &["s0:p1"]);
 }

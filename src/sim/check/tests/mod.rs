@@ -2,6 +2,7 @@
 
 mod bench;
 mod doctored;
+mod excuses;
 mod isolation;
 mod networks;
 mod secured;

@@ -1,0 +1,284 @@
+//! Excuses: what may explain that a switch dropped a lossless frame, other than the switch.
+//!
+//! An excuse names its cause, its place, its priority and its time. It ends one round trip after its
+//! cause, since by then every frame has arrived that the cause let through; only a group that has been
+//! over its limit since the cause, and so still holds what came in then, keeps it open until it
+//! resumes its peer. A drop with an excuse is not judged: it may have the cause that is named, and
+//! nothing says that it would not have happened without it.
+
+use serde::Serialize;
+
+use super::facts::Facts;
+use crate::sim::Direction;
+use crate::time::{Duration, Instant};
+use crate::units::{Priority, PrioritySet};
+
+/// Why a loss may be no fault of the switch that dropped the frame.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// A pause was lost on its line by a fault of the lab.
+    LostPause,
+    /// The link went down or came up by a fault of the lab, and the peer forgot its pauses.
+    Link,
+    /// The switch stood still by a fault of the lab.
+    Stall,
+    /// A fault of the lab put a pause or a resumption on the line to the peer.
+    ForgedPause,
+    /// A fault of the lab put a frame on the line that no pause holds back.
+    ForgedFrame,
+    /// The switch's processor was busy when the frame arrived.
+    Processor,
+    /// The watchdog of the peer ignores pauses.
+    Watchdog,
+}
+
+impl Cause {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::LostPause,
+        Self::Link,
+        Self::Stall,
+        Self::ForgedPause,
+        Self::ForgedFrame,
+        Self::Processor,
+        Self::Watchdog,
+    ];
+
+    /// The name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LostPause => "lost pause",
+            Self::Link => "link down",
+            Self::Stall => "stall",
+            Self::ForgedPause => "forged pause",
+            Self::ForgedFrame => "forged frame",
+            Self::Processor => "busy processor",
+            Self::Watchdog => "watchdog of the peer",
+        }
+    }
+
+    /// Whether it is a fault of the lab file, and not what a lab's switches do by configuration.
+    #[must_use]
+    pub const fn is_planned(self) -> bool {
+        !matches!(self, Self::Processor | Self::Watchdog)
+    }
+}
+
+/// What explains some losses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Excuse {
+    /// What happened.
+    pub cause: Cause,
+    /// The port that dropped.
+    pub place: String,
+    /// The priority of what it dropped.
+    pub priority: Priority,
+    /// When the cause was, or began.
+    pub from: Instant,
+    /// When the excuse ended; nothing while the group was still over its limit at the last drop.
+    pub until: Option<Instant>,
+    /// The frames that were dropped.
+    pub frames: u64,
+}
+
+/// Excused drops, by cause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ExcusedDrops([u64; Cause::ALL.len()]);
+
+impl ExcusedDrops {
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Each cause with the drops that it explains.
+    pub fn by_cause(&self) -> impl Iterator<Item = (Cause, u64)> + use<> {
+        Cause::ALL.into_iter().zip(self.0)
+    }
+
+    /// Counts a drop.
+    pub(super) const fn count(&mut self, cause: Cause) {
+        self.0[cause as usize] += 1;
+    }
+
+    /// Adds another's.
+    pub fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    }
+}
+
+/// How many excuses are kept one by one; drops are counted by cause in any case.
+const KEPT_MOST: usize = 256;
+
+/// What is open at each port, and what it has explained.
+#[derive(Debug)]
+pub(super) struct Excuses {
+    open: Vec<Vec<Open>>,
+    /// By port: the priorities of groups over their limits.
+    over: Vec<PrioritySet>,
+    pub(super) used: Vec<Excuse>,
+    pub(super) drops: ExcusedDrops,
+}
+
+/// A cause at one port.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    cause: Cause,
+    priorities: PrioritySet,
+    from: Instant,
+    until: Instant,
+    /// The priorities whose groups have been over their limits since the cause.
+    held: PrioritySet,
+}
+
+/// What explains a drop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    pub(super) cause: Cause,
+    pub(super) from: Instant,
+    pub(super) until: Option<Instant>,
+}
+
+impl Excuses {
+    pub(super) fn new(facts: &Facts) -> Self {
+        Self {
+            open: vec![vec![]; facts.ports.len()],
+            over: vec![PrioritySet::EMPTY; facts.ports.len()],
+            used: vec![],
+            drops: ExcusedDrops::default(),
+        }
+    }
+
+    /// Something happened to these priorities of a port.
+    pub(super) fn happened(
+        &mut self,
+        facts: &Facts,
+        at: Instant,
+        port: Direction,
+        (cause, of): (Cause, PrioritySet),
+    ) {
+        self.lasts(at, port, (cause, of), at.saturating_add(facts.round_trip(port)));
+    }
+
+    /// Something began that ends at [`Self::ended`].
+    pub(super) fn began(&mut self, at: Instant, port: Direction, cause: (Cause, PrioritySet)) {
+        self.lasts(at, port, cause, Instant::NEVER);
+    }
+
+    fn lasts(
+        &mut self,
+        at: Instant,
+        port: Direction,
+        (cause, of): (Cause, PrioritySet),
+        until: Instant,
+    ) {
+        let priorities = PrioritySet(of.0 & PrioritySet::ALL.0);
+        if priorities.is_empty() {
+            return;
+        }
+        let held = PrioritySet(priorities.0 & self.over[port.index()].0);
+        let open = &mut self.open[port.index()];
+        open.retain(|open| open.until >= at || !open.held.is_empty());
+        open.push(Open { cause, priorities, from: at, until, held });
+    }
+
+    /// What began at a port is over: what it let through arrives for one more round trip.
+    pub(super) fn ended(
+        &mut self,
+        facts: &Facts,
+        at: Instant,
+        port: Direction,
+        (cause, of): (Cause, PrioritySet),
+    ) {
+        let over = self.over[port.index()];
+        for open in &mut self.open[port.index()] {
+            if open.cause == cause && open.priorities == of && open.until == Instant::NEVER {
+                open.until = at.saturating_add(facts.round_trip(port));
+                open.held = PrioritySet(of.0 & over.0);
+            }
+        }
+    }
+
+    /// A group went over its limit, or resumes its peer.
+    pub(super) fn crossed(&mut self, at: Instant, port: Direction, of: PrioritySet, xoff: bool) {
+        let over = &mut self.over[port.index()].0;
+        *over = if xoff { *over | of.0 } else { *over & !of.0 };
+        for open in &mut self.open[port.index()] {
+            if !xoff {
+                open.held.0 &= !of.0;
+            } else if open.from == at {
+                // A switch speaks after the poll in which it pauses, and so after what met the pause.
+                open.held.0 |= of.0 & open.priorities.0;
+            }
+        }
+    }
+
+    /// What explains a drop now, if anything does: the first that happened.
+    pub(super) fn find(&self, at: Instant, port: Direction, priority: u8) -> Option<Found> {
+        let has = |set: PrioritySet| set.0 >> priority & 1 == 1;
+        let explains = |open: &&Open| has(open.priorities) && (at <= open.until || has(open.held));
+        let Open { cause, from, until, .. } = *self.open[port.index()].iter().find(explains)?;
+        let until = (at <= until && until != Instant::NEVER).then_some(until);
+        Some(Found { cause, from, until })
+    }
+
+    /// A drop was explained.
+    pub(super) fn used(&mut self, facts: &Facts, port: Direction, priority: u8, found: Found) {
+        self.drops.count(found.cause);
+        let of = facts.from(port);
+        let same = |e: &&mut Excuse| {
+            (e.cause, e.from, e.priority.get()) == (found.cause, found.from, priority)
+                && e.place == of.name
+        };
+        if let Some(excuse) = self.used.iter_mut().rev().find(same) {
+            excuse.frames += 1;
+            excuse.until = found.until;
+        } else if self.used.len() < KEPT_MOST {
+            self.used.push(Excuse {
+                cause: found.cause,
+                place: of.name.clone(),
+                priority: Priority::ALL[usize::from(priority)],
+                from: found.from,
+                until: found.until,
+                frames: 1,
+            });
+        }
+    }
+
+    /// The causes in words: `3 by a planned fault (lost pause), 1 by a busy processor`.
+    pub(super) fn words(&self) -> String {
+        let of = self.drops.by_cause().filter(|(_, n)| *n > 0).map(|(cause, n)| {
+            let name = cause.name();
+            match cause.is_planned() {
+                true => format!("{n} by a planned fault ({name})"),
+                false => format!("{n} by no fault of the lab ({name})"),
+            }
+        });
+        of.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// How long a window of lateness explains losses: until what arrived in it has been seen and every
+/// frame that was sent before the late pause was obeyed has arrived.
+pub(super) fn explains(
+    facts: &Facts,
+    at: Instant,
+    port: Direction,
+    window: Option<(Instant, Instant)>,
+) -> Option<Found> {
+    let (from, until) = window?;
+    let of = facts.from(port);
+    let end = until.saturating_add(facts.round_trip(port));
+    let stalled = |(begin, over): &(Instant, Instant)| *begin <= until && from <= *over;
+    let planned = facts.node(of.node).stalls.iter().any(stalled);
+    let cause = if planned { Cause::Stall } else { Cause::Processor };
+    (from <= at && at <= end).then_some(Found { cause, from, until: Some(end) })
+}
+
+/// Whether a time is over by another: used where both are durations since the same moment.
+pub(super) const fn more(a: Duration, b: Duration) -> Duration {
+    Duration::from_picos(a.as_picos().saturating_add(b.as_picos()))
+}

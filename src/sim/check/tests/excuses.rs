@@ -1,0 +1,273 @@
+//! Excuses: each explains losses of its place, its priority and its time, and hides nothing else.
+
+use super::bench::*;
+use crate::buffer::GroupKind;
+use crate::frame::Frame;
+use crate::pfc::FlowControl;
+use crate::sim::check::excuses::Excuses;
+use crate::sim::check::facts::Facts;
+use crate::sim::check::{Cause, Check, Checkers, Finding};
+use crate::sim::sabotage::Sabotage;
+use crate::sim::*;
+use crate::time::{Duration, Instant};
+use crate::units::*;
+use crate::verdict::Verdict;
+use crate::wire::mac_control::FRAME_LEN;
+use crate::wire::pfc;
+
+/// Four hosts blast at a fifth over one switch.
+fn healthy() -> NetworkPlan {
+    incast(4, 500)
+}
+
+/// Runs what `bug` makes of a network, with checkers that know the network without it.
+fn with_bug(
+    plan: &NetworkPlan,
+    plant: impl FnOnce(&mut Network<Checkers>),
+    change: impl FnOnce(&mut NetworkPlan),
+) -> Vec<Finding> {
+    let checkers = Checkers::new(plan);
+    let mut run = plan.clone();
+    change(&mut run);
+    let mut network = Network::new(&run, checkers).unwrap();
+    plant(&mut network);
+    network.run_until(at(400));
+    let (checkers, mut nodes) = network.finish();
+    checkers.finish(at(400), &mut nodes)
+}
+
+fn headroom(plan: &mut NetworkPlan, cells: u32) {
+    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!() };
+    let GroupKind::Lossless { headroom, .. } = &mut switch.buffer.groups[0][3].kind else {
+        panic!("priority 3 is lossless")
+    };
+    *headroom = Cells(cells);
+}
+
+/// What can be wrong at the port of the first host, of which the checkers are not told.
+const BUGS: [&str; 5] = ["one cell", "forty cells", "late response", "deaf host", "wrong priority"];
+
+fn findings(plan: &NetworkPlan, bug: &str) -> Vec<Finding> {
+    let change = |plan: &mut NetworkPlan| match bug {
+        "one cell" => headroom(plan, 1),
+        "forty cells" => headroom(plan, 40),
+        "late response" => plan.links[0].ab.response = Duration::from_micros(20),
+        "deaf host" => {
+            let NodeKind::Host(host) = &mut plan.nodes[1].kind else { panic!() };
+            let none = PrioritySet::EMPTY;
+            host.flow_control = FlowControl::Pfc { send: none, obey: none };
+        }
+        _ => {}
+    };
+    let plant = |network: &mut Network<Checkers>| {
+        if bug == "wrong priority" {
+            let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(0)) else { panic!() };
+            switch.port_mut(PortId::MIN).unwrap().sabotage(Sabotage::NextPriority);
+        }
+    };
+    with_bug(plan, plant, change)
+}
+
+fn pause(priorities: &[usize], quanta: u16) -> Box<[u8]> {
+    let mut repr = pfc::Repr::new(Mac([2, 0, 0, 0, 0, 7]));
+    priorities.iter().for_each(|p| repr.set(Priority::ALL[*p], Quanta(quanta)));
+    let mut octets = [0; FRAME_LEN];
+    repr.emit(&mut octets).unwrap();
+    octets.into()
+}
+
+/// A data frame of host `n` to the fifth, of a priority.
+fn data(n: u8, dscp: u8) -> Box<[u8]> {
+    let plan = healthy();
+    let mut network = Network::new(&plan, Tape::default()).unwrap();
+    network.run_until(at(1));
+    let Tape(events) = network.finish().0;
+    let sent = events.iter().find_map(|event| match event {
+        Event::Sent(_, d, frame, _) if *d == LinkId(n.into()).ba() => Some(frame.head().to_vec()),
+        _ => None,
+    });
+    let mut octets = sent.expect("every host sends");
+    octets.resize(996, 0);
+    octets[15] = dscp << 2;
+    octets.into()
+}
+
+fn fault(at: Instant, kind: FaultKind) -> Fault {
+    Fault { at, kind }
+}
+
+fn flap(link: u32, from: Instant, down_for: Duration) -> [Fault; 2] {
+    let link = LinkId(link);
+    let kind = |up| FaultKind::Link { link, up };
+    [fault(from, kind(false)), fault(from + down_for, kind(true))]
+}
+
+/// The network with a cause at another place, of another priority, or at another time than port 0's
+/// losses of priority 3.
+fn elsewhere() -> Vec<(&'static str, NetworkPlan)> {
+    let ns = Duration::from_nanos;
+    let mut all = vec![];
+    let mut add = |name, faults: Vec<Fault>| {
+        let mut plan = healthy();
+        plan.faults = faults;
+        all.push((name, plan));
+    };
+    let lose =
+        |n: u32| FaultKind::Lose { direction: LinkId(n).ab(), which: Which::Control, frames: 3 };
+    add("a pause lost at another port", vec![fault(at(0), lose(1))]);
+    let data_lost = FaultKind::Lose { direction: LinkId(0).ba(), which: Which::Data, frames: 3 };
+    add("data lost at the port", vec![fault(at(9), data_lost)]);
+    add("another link down", flap(1, at(9), ns(1_000)).to_vec());
+    add("the link down long before", flap(0, Instant::ZERO + ns(1), ns(1)).to_vec());
+    let stall = |node, from, span| fault(from, FaultKind::Stall { node: NodeId(node), span });
+    add("a host that stands still", vec![stall(2, at(9), ns(5_000))]);
+    add("a stall in which nothing waits", vec![stall(0, at(0), ns(1))]);
+    add("a stall long after", vec![stall(0, at(390), ns(100))]);
+    let forge = |link: Direction, octets: &[u8]| FaultKind::Forge {
+        direction: link,
+        octets: octets.into(),
+    };
+    let every = |kind: &dyn Fn() -> FaultKind| -> Vec<Fault> {
+        (0..400).map(|n| fault(at(5) + ns(200 * n), kind())).collect()
+    };
+    let resume = pause(&[3], 0);
+    add("resumptions forged to another host", every(&|| forge(LinkId(1).ab(), &resume)));
+    let other = pause(&[5], 0);
+    add("resumptions of another priority", every(&|| forge(LinkId(0).ab(), &other)));
+    let (there, lossy) = (data(1, 24), data(0, 0));
+    add("frames forged at another port", every(&|| forge(LinkId(1).ba(), &there)));
+    add("frames of another priority", every(&|| forge(LinkId(0).ba(), &lossy)));
+    let mut busy = healthy();
+    busy.nodes[2].cpu = CpuPlan { poll: ns(50), frame: ns(20), byte: Duration::ZERO };
+    all.push(("a busy host", busy));
+    all
+}
+
+#[test]
+fn no_excuse_hides_a_bug_at_another_place_priority_or_time() {
+    for (name, plan) in elsewhere() {
+        let without = findings(&plan, "none");
+        let lossless = of(&without, Check::Lossless);
+        assert_ne!(lossless.verdict, Verdict::Fail, "{name}: {lossless:?}");
+        for bug in BUGS {
+            let found = findings(&plan, bug);
+            let lossless = of(&found, Check::Lossless);
+            assert_eq!(lossless.verdict, Verdict::Fail, "{bug} with {name}: {lossless:?}");
+            assert!(lossless.detail.contains("s:p0 dropped"), "{bug} with {name}: {lossless:?}");
+        }
+    }
+}
+
+/// Faults at port 0 that let more arrive than there is headroom for, from `us` microseconds on.
+fn causes(us: u64) -> Vec<(Cause, NetworkPlan)> {
+    let ns = Duration::from_nanos;
+    let faulty = |cause, faults: Vec<Fault>| {
+        let mut plan = healthy();
+        headroom(&mut plan, 250);
+        plan.faults = faults;
+        (cause, plan)
+    };
+    let lose = FaultKind::Lose { direction: LinkId(0).ab(), which: Which::Control, frames: 1 };
+    let stall = FaultKind::Stall { node: NodeId(0), span: Duration::from_micros(8) };
+    let resume = pause(&[3], 0);
+    let forged = data(0, 24);
+    let every = |direction: Direction, octets: &[u8]| {
+        let forge = |n: u64| {
+            fault(at(us) + ns(40 * n), FaultKind::Forge { direction, octets: octets.into() })
+        };
+        (0..500).map(forge).collect()
+    };
+    let mut busy = faulty(Cause::Processor, vec![]);
+    busy.1.nodes[0].cpu = CpuPlan { poll: ns(100 * us), frame: ns(50), byte: Duration::ZERO };
+    vec![
+        faulty(Cause::LostPause, vec![fault(at(us), lose)]),
+        faulty(Cause::Link, flap(0, at(us), ns(300)).to_vec()),
+        faulty(Cause::Stall, vec![fault(at(us), stall)]),
+        faulty(Cause::ForgedPause, every(LinkId(0).ab(), &resume)),
+        faulty(Cause::ForgedFrame, every(LinkId(0).ba(), &forged)),
+        busy,
+    ]
+}
+
+#[test]
+fn a_loss_that_a_cause_explains_is_not_judged_and_never_passes() {
+    let mut explained = std::collections::BTreeMap::new();
+    for us in [0, 5, 8, 9, 10, 11, 12, 15, 20] {
+        for (cause, plan) in causes(us) {
+            let found = run(&plan, 400);
+            let lossless = of(&found, Check::Lossless);
+            assert_ne!(lossless.verdict, Verdict::Fail, "{cause:?} at {us}: {lossless:?}");
+            let excused = lossless.excuses.iter().filter(|excuse| excuse.cause == cause);
+            let excused: u64 = excused.map(|excuse| excuse.frames).sum();
+            assert_eq!(lossless.verdict == Verdict::NotJudged, !lossless.excuses.is_empty());
+            *explained.entry(cause).or_insert(0) += excused;
+        }
+    }
+    for (cause, frames) in explained {
+        // A switch pauses again as soon as its link is up, and what was on the line is gone.
+        assert!(frames > 0 || cause == Cause::Link, "{cause:?} never made a loss");
+    }
+}
+
+#[test]
+fn headroom_below_the_shortest_round_trip_has_no_excuse() {
+    for (cause, mut plan) in causes(9) {
+        headroom(&mut plan, 1);
+        let found = run(&plan, 400);
+        let lossless = of(&found, Check::Lossless);
+        assert_eq!(lossless.verdict, Verdict::Fail, "{cause:?}: {lossless:?}");
+    }
+}
+
+#[test]
+fn an_excuse_ends_one_round_trip_after_its_cause_unless_the_group_stays_over_its_limit() {
+    let facts = Facts::new(&healthy());
+    let (port, other) = (LinkId(0).ab(), LinkId(1).ab());
+    let of = |p: usize| PrioritySet::of(Priority::ALL[p]);
+    let round = facts.round_trip(port);
+    let ps = Duration::from_picos(1);
+    let begin = at(10);
+    for cause in [Cause::LostPause, Cause::Link, Cause::ForgedPause, Cause::ForgedFrame] {
+        let mut excuses = Excuses::new(&facts);
+        excuses.happened(&facts, begin, port, (cause, of(3)));
+        assert!(excuses.find(begin + round, port, 3).is_some_and(|found| found.cause == cause));
+        assert!(excuses.find(begin, other, 3).is_none() && excuses.find(begin, port, 4).is_none());
+        assert!(excuses.find(begin + round + ps, port, 3).is_none());
+        // Over its limit later: that has another reason.
+        excuses.crossed(begin + ps, port, of(3), true);
+        assert!(excuses.find(begin + round + ps, port, 3).is_none());
+        // Over its limit at the cause, and as long as it stays there.
+        let next = at(50);
+        excuses.happened(&facts, next, port, (cause, of(3)));
+        let late = next + round + round;
+        assert!(excuses.find(late, port, 3).is_some_and(|found| found.until.is_none()));
+        excuses.crossed(late, port, of(3), false);
+        assert!(excuses.find(late, port, 3).is_none());
+        excuses.crossed(late, port, of(3), true);
+        assert!(excuses.find(late + ps, port, 3).is_none(), "it does not come back");
+    }
+}
+
+#[test]
+fn a_watchdog_that_ignores_pauses_explains_its_priority_until_a_round_trip_after_it_stops() {
+    let facts = Facts::new(&healthy());
+    let port = LinkId(0).ab();
+    let of = |p: usize| PrioritySet::of(Priority::ALL[p]);
+    let mut excuses = Excuses::new(&facts);
+    excuses.began(at(10), port, (Cause::Watchdog, of(3)));
+    excuses.began(at(10), port, (Cause::Watchdog, of(5)));
+    assert!(excuses.find(at(900), port, 3).is_some() && excuses.find(at(900), port, 4).is_none());
+    excuses.ended(&facts, at(900), port, (Cause::Watchdog, of(3)));
+    let end = at(900) + facts.round_trip(port);
+    assert!(excuses.find(end, port, 3).is_some());
+    assert!(excuses.find(end + Duration::from_picos(1), port, 3).is_none());
+    assert!(excuses.find(at(990), port, 5).is_some(), "the other goes on");
+}
+
+#[test]
+fn a_lost_resumption_excuses_nothing() {
+    let facts = Facts::new(&healthy());
+    let mut excuses = Excuses::new(&facts);
+    excuses.happened(&facts, at(10), LinkId(0).ab(), (Cause::LostPause, PrioritySet::EMPTY));
+    assert!((0..8).all(|p| excuses.find(at(10), LinkId(0).ab(), p).is_none()));
+}
