@@ -161,7 +161,7 @@ impl<W: Witness> Network<W> {
         };
         // Packet numbers are in the order of last bits, so pauses are validated with the data among
         // which they arrive, however long their receiver takes to respond.
-        while let Some((last_bit, mut frame)) = wire.to_validate(at) {
+        while let Some((last_bit, mut frame)) = wire.next_unvalidated(at) {
             match refusal(&mut frame, wire, state.port_mut(wire.port())) {
                 None => wire.validated(last_bit, frame),
                 Some(cause) => {

@@ -206,7 +206,7 @@ impl Wire {
 
     /// The next pause whose last bit has arrived by `at` and that has to be validated.
     #[inline]
-    pub(super) fn to_validate(&mut self, at: Instant) -> Option<(Instant, VirtualFrame)> {
+    pub(super) fn next_unvalidated(&mut self, at: Instant) -> Option<(Instant, VirtualFrame)> {
         let (last_bit, _) = self.unvalidated.front()?;
         if *last_bit > at {
             return None;

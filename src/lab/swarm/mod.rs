@@ -3,7 +3,7 @@
 //! [`run`] draws lab after lab from one seed. Everything of a lab follows from its own seed, and
 //! all that is said of the swarm from its seed and size, so that neither the number of workers nor
 //! the machine makes a difference. What a lab may do wrong follows from how it was made: nothing of
-//! a lossless priority is dropped unless a planned fault explains it, and nothing deadlocks unless
+//! a lossless priority is dropped without an excuse that the checkers know, and nothing deadlocks unless
 //! the ways of its flows form a circle. A lab that fails is made as small as it still fails by
 //! [`shrink`].
 

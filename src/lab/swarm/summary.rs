@@ -37,7 +37,7 @@ pub struct Summary {
     pub faults: Faults,
     /// Labs that deadlocked, whose ways form circles.
     pub deadlocks: u64,
-    /// Frames of lossless priorities dropped for want of buffer that no planned fault explains.
+    /// Frames of lossless priorities dropped for want of buffer without an excuse.
     pub lossless_drops: u64,
     /// The same, where something does: by cause.
     pub excused_drops: BTreeMap<Cause, u64>,

@@ -43,6 +43,15 @@ fn a_swarm_of_one_is_the_lab_of_its_seed() {
 }
 
 #[test]
+fn a_message_of_a_switch_that_it_drops_is_not_taken_for_a_frame() {
+    let text = include_str!("own_message.yaml");
+    let root = crate::config::tree::read(text, "").unwrap();
+    let trial = run_lab(&crate::config::de::from_tree(&root).unwrap());
+    assert_eq!(trial.failures, []);
+    assert!(trial.totals.drops > 0);
+}
+
+#[test]
 fn what_fails_is_made_small_and_still_fails() {
     // Fails as soon as h2 sends to anyone, with more than three frames.
     let fails = |lab: &Lab| {
