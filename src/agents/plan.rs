@@ -7,7 +7,7 @@ use crate::headroom::measure::MeasurePlan;
 use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::headroom::{DelayInputs, Shims, SoftwareTerms};
 use crate::time::Duration;
-use crate::units::{BitsPerSec, Mac};
+use crate::units::{BitsPerSec, Cells, Mac};
 
 /// The agents of one port.
 #[derive(Clone, PartialEq, Debug)]
@@ -87,6 +87,12 @@ pub struct AutoPlan {
     /// MACsec on the way, if there is any: what it adds to the way of a PFC frame besides what the
     /// measured messages meet themselves.
     pub shims: Option<Shims>,
+    /// The headroom that the stated length of the link gives, to which a group returns that has more when a
+    /// measurement fails.
+    pub stated: Cells,
+    /// The most headroom that a measurement can give, so that a peer that answers late cannot take the
+    /// buffer.
+    pub limit: Cells,
     /// How long to wait for the peer's DCBX after the link came up before measuring without it.
     pub wait: Duration,
 }

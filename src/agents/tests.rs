@@ -49,6 +49,8 @@ fn auto(method: Method) -> AutoPlan {
         statistic: Statistic::Max,
         invocation: Duration::ZERO,
         shims: None,
+        stated: crate::units::Cells(0),
+        limit: crate::units::Cells(u32::MAX),
         wait: Duration::from_secs(3),
     }
 }

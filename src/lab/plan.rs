@@ -33,6 +33,13 @@ pub struct LabPlan {
     pub record: Record,
 }
 
+impl LabPlan {
+    /// The flows of the traffic generator, by number.
+    pub(super) fn tester_flows(&self) -> impl Iterator<Item = FlowId> + '_ {
+        self.tester.iter().flat_map(|tester| &tester.plan.flows).map(|flow| flow.id)
+    }
+}
+
 /// A switch that takes frames of a flow for a priority whose group is lossy.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LossyHop {

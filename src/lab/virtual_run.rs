@@ -10,7 +10,7 @@ use super::record::{Captures, Detail, Looks, Recorder};
 use super::verdict;
 use super::world::{RunError, World};
 use crate::frame::Frame;
-use crate::host::probe_of;
+use crate::host::{FlowId, probe_of};
 use crate::sim::Network;
 use crate::sim::check::{Checkers, Finding};
 use crate::time::{Duration, Instant};
@@ -185,22 +185,24 @@ fn drive(
     let from = (stops.from.min(at), from.unwrap_or_else(|| end.clone()));
     let to = (stops.to.min(at), to.unwrap_or(end));
     let (trace_hash, tally) = (Some(network.trace_hash()), network.tally());
-    let pending = pending(&mut network, plan);
+    let [pending, pending_of_tester] = pending(&mut network, plan);
     let world = World::Virtual;
     let uncertainty = Duration::ZERO;
-    let ended = Ended { world, now, at, quiet, uncertainty, pending, trace_hash, tally };
+    let ended =
+        Ended { world, now, at, quiet, uncertainty, pending, pending_of_tester, trace_hash, tally };
     (network, ended, Window { from, to })
 }
 
-/// How many frames of each flow are somewhere in the network.
-fn pending(network: &mut Network<Watchers>, plan: &LabPlan) -> Vec<u64> {
+/// The frames of each flow of the lab, and of its traffic generator, that are somewhere in the network.
+fn pending(network: &mut Network<Watchers>, plan: &LabPlan) -> [Vec<u64>; 2] {
     let mut by_id = BTreeMap::<_, u64>::new();
     network.for_each_frame(|frame| {
         if let Some(probe) = probe_of(frame.head()) {
             *by_id.entry(probe.flow).or_default() += 1;
         }
     });
-    plan.flows.iter().map(|flow| by_id.get(&flow.id).copied().unwrap_or(0)).collect()
+    let of = |id: FlowId| by_id.get(&id).copied().unwrap_or(0);
+    [plan.flows.iter().map(|flow| of(flow.id)).collect(), plan.tester_flows().map(of).collect()]
 }
 
 /// Holds the results against what was asked.

@@ -137,7 +137,7 @@ impl Medium {
 
     /// The flows.
     pub(super) fn flows(self, o: &Outcome) -> Sheet {
-        let fields: [Field<&FlowOutcome>; 17] = [
+        let fields: [Field<&FlowOutcome>; 18] = [
             Field::word("flow", |f, _| f.name.clone()),
             Field::only(Medium::Page, Field::word("way", |f, _| format!("{} → {}", f.from, f.to))),
             Field::only(Medium::Terminal, Field::word("from", |f, _| f.from.clone())),
@@ -146,14 +146,18 @@ impl Medium {
             Field::number("sent", |f, _| count(f.tx_frames)),
             Field::number("arrived", |f, _| count(f.rx_frames)),
             Field::number("lost", |f, _| count(f.loss_frames)),
+            Field::number("queued", |f, _| count(f.pending_frames)),
             Field::only(Medium::Page, Field::number("CE", |f, _| count(f.ce_frames))),
             Field::number("rate", |f, _| scaled(f.rx_bps, "b/s")),
             Field::number("payload", |f, _| scaled(f.payload_bps, "b/s")),
-            Field::only(Medium::Page, Field::number("min", |f, m| m.time(f.latency_ns.min))),
-            Field::number("p50", |f, m| m.time(f.latency_ns.p50)),
-            Field::number("p99", |f, m| m.time(f.latency_ns.p99)),
-            Field::number("p99.9", |f, m| m.time(f.latency_ns.p999)),
-            Field::number("max", |f, m| m.time(f.latency_ns.max)),
+            Field::only(
+                Medium::Page,
+                Field::number("min", |f, m| m.optional(f.latency_ns.map(|l| l.min))),
+            ),
+            Field::number("p50", |f, m| m.optional(f.latency_ns.map(|l| l.p50))),
+            Field::number("p99", |f, m| m.optional(f.latency_ns.map(|l| l.p99))),
+            Field::number("p99.9", |f, m| m.optional(f.latency_ns.map(|l| l.p999))),
+            Field::number("max", |f, m| m.optional(f.latency_ns.map(|l| l.max))),
             Field::number("completed in", |f, m| m.optional(f.fct_ns)),
         ];
         self.sheet(&fields, &o.flows)

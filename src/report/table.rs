@@ -91,6 +91,8 @@ pub fn count(n: u64) -> String {
 /// A number in its natural thousand, three digits long: `1.23 G`, `64`. `unit` is put behind.
 #[must_use]
 pub fn scaled(n: f64, unit: &str) -> String {
+    // A sum of nothing is -0 in floating point, and what rounds to 0 has no sign either.
+    let n = if n.abs() < 0.5 { 0.0 } else { n };
     let scales = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     // 999.5 and more would print as four digits.
     let (scale, prefix) = scales.into_iter().find(|(s, _)| n >= s * 0.9995).unwrap_or((1.0, ""));
@@ -120,6 +122,9 @@ mod tests {
     fn numbers_are_short_and_never_round_to_four_digits() {
         let cases = [
             (0.0, "0 b/s"),
+            (-0.0, "0 b/s"),
+            (-0.4, "0 b/s"),
+            (f64::from(-0.0_f32), "0 b/s"),
             (64.0, "64 b/s"),
             (999.4, "999 b/s"),
             (999.6, "1.00 kb/s"),

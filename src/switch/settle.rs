@@ -25,7 +25,7 @@ use crate::headroom::{
     measured,
 };
 use crate::time::{Duration, Instant};
-use crate::units::{PortId, PriorityGroup, PrioritySet};
+use crate::units::{Cells, PortId, PriorityGroup, PrioritySet};
 use crate::world::World;
 use surroundings::Around;
 
@@ -66,6 +66,8 @@ pub struct Settler {
     planned: SwitchPlan,
     /// By port.
     headroom: Vec<Option<Headroom>>,
+    /// By port: the headroom that its lossless groups are to have, and the reason.
+    wanted: Vec<Option<(Cells, String)>>,
     /// Ports to which something could not be done for what is held, and when to try again.
     again: Vec<(Instant, PortId)>,
     /// By port: PFC that could not be set for that.
@@ -87,6 +89,7 @@ impl Settler {
             plan: plan.clone(),
             planned: plan.clone(),
             headroom: vec![None; plan.ports.len()],
+            wanted: vec![None; plan.ports.len()],
             again: Vec::new(),
             pfc_again: vec![None; plan.ports.len()],
             around: Around::new(plan),
@@ -181,14 +184,24 @@ impl Settler {
             News::Surroundings(heard) => {
                 return self.surrounded(now, port, heard, &mut apply);
             }
-            News::Failed(failure) => StepKind::Failed(*failure),
+            News::Failed(failure) => {
+                self.tell(now, port, StepKind::Failed(*failure));
+                return self.fall_back(now, port, &mut apply);
+            }
             News::Negotiated(resolved) => {
                 return self.negotiated(now, port, resolved, &mut apply);
             }
             News::Found(found) => {
                 self.tell(now, port, StepKind::Found(*found));
                 if let Some(auto) = self.auto(port) {
-                    self.headroom[port.index()] = Some(reckon(&auto, found));
+                    let headroom = reckon(&auto, found);
+                    let (need, cell) = (headroom.required.cells, auto.cell_bytes);
+                    if need > auto.limit {
+                        self.tell(now, port, StepKind::Limited { need, limit: auto.limit, cell });
+                    }
+                    let sum = headroom.required.sum.to_string();
+                    self.wanted[port.index()] = Some((need.min(auto.limit), sum));
+                    self.headroom[port.index()] = Some(headroom);
                     self.set_headroom(now, port, &mut apply);
                 }
                 return;
@@ -212,6 +225,28 @@ impl Settler {
         }
     }
 
+    /// A measurement failed: what an earlier one gave beyond the stated length of the link is given back,
+    /// as nothing says any more that the link is so long.
+    fn fall_back(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        apply: &mut impl FnMut(Change) -> Result<(), Refused>,
+    ) {
+        let Some(auto) = self.auto(port) else { return };
+        let groups = &self.plan.buffer.groups[port.index()];
+        let has_more = |group: &GroupPlan| match group.kind {
+            GroupKind::Lossless { headroom, .. } => headroom > auto.stated,
+            GroupKind::Lossy => false,
+        };
+        if self.wanted[port.index()].is_none() || !groups.iter().any(has_more) {
+            return;
+        }
+        let why = "the stated length of the link, as it could not be measured again";
+        self.wanted[port.index()] = Some((auto.stated, why.to_owned()));
+        self.set_headroom(now, port, apply);
+    }
+
     fn auto(&self, port: PortId) -> Option<AutoPlan> {
         self.plan.ports[port.index()].agents.as_ref()?.auto.clone()
     }
@@ -229,8 +264,7 @@ impl Settler {
         port: PortId,
         apply: &mut impl FnMut(Change) -> Result<(), Refused>,
     ) {
-        let Some(found) = self.headroom[port.index()].clone() else { return };
-        let need = found.required.cells;
+        let Some((need, sum)) = self.wanted[port.index()].clone() else { return };
         let cell = self.plan.buffer.cell_bytes;
         for group in self.lossless(port) {
             let was = self.plan.buffer.groups[port.index()][group.index()];
@@ -240,7 +274,7 @@ impl Settler {
             match apply(Change::Group { port, group, plan }) {
                 Ok(()) => {
                     self.note_group(port, group, plan);
-                    let (to, sum) = (need, found.required.sum.to_string());
+                    let (to, sum) = (need, sum.clone());
                     self.tell(now, port, StepKind::Set { group, from: headroom, to, cell, sum });
                 }
                 Err(Refused::Now(_)) => {
@@ -258,7 +292,7 @@ impl Settler {
             }
         }
         if let Some(headroom) = &mut self.headroom[port.index()] {
-            headroom.set = true;
+            headroom.set = need >= headroom.required.cells;
         }
     }
 

@@ -170,6 +170,9 @@ pub struct Flow {
     pub bytes_rx_rate: f64,
     /// Lost, in per cent of what was sent; while it is sent frames in flight count as lost.
     pub loss_percent: f64,
+    /// Frames that were on their way at the end, which are not lost; nothing where that is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued_frames: Option<u64>,
     /// Frames that had arrived before.
     pub duplicates: u64,
     /// Frames behind one that was sent after them.
@@ -194,6 +197,18 @@ pub struct Flow {
     /// What its two ends said to each other, if it is a connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection: Option<Connection>,
+}
+
+impl Flow {
+    /// Frames that were sent and have neither arrived nor are known to be on their way. Pauses and flows
+    /// whose frames are not counted where they arrive lose none.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        if self.loss_percent == 0.0 {
+            return 0;
+        }
+        self.frames_tx.saturating_sub(self.frames_rx + self.queued_frames.unwrap_or(0))
+    }
 }
 
 /// A connection of RoCEv2.

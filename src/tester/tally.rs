@@ -264,6 +264,7 @@ fn flow(
         bytes_tx_rate: more.rates.bytes_tx,
         bytes_rx_rate: more.rates.bytes_rx,
         loss_percent: loss(plan, &tally),
+        queued_frames: None,
         duplicates: sum(|s| s.duplicates),
         reordered: sum(|s| s.reordered),
         ce_marked: sum(|s| s.ce_marked),

@@ -43,6 +43,11 @@ pub struct AutoHeadroom {
     /// that of `link`; in a lab the link's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assume: Option<Length>,
+    /// The most headroom that a measurement can give, as a multiple of what the length in `link` gives (in a
+    /// lab the link's own), 1 to 1000, so that a host that answers late cannot take the buffer. Default:
+    /// `4`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
     /// From a group's crossing of its threshold to the PFC frame being given to the MAC, up to
     /// 1 s. Default: `0s`; what polls take is counted already, as `link.poll_gap`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -14,13 +14,13 @@ use crate::discovery::{DcbxPlan, EtsTable, FRAME_MAX, LldpPlan, Role, frame_len}
 use crate::headroom::Shims;
 use crate::headroom::measure::{InitiatePlan, MeasurePlan};
 use crate::headroom::peer_delay::PeerDelayPlan;
-use crate::headroom::{DelayInputs, SoftwareTerms};
+use crate::headroom::{DelayInputs, SoftwareTerms, required};
 use crate::pfc::FlowControl;
 use crate::schedule::ClassPlan;
 use crate::secure::SecyPlan;
 use crate::switch::PortPlan;
 use crate::time::Duration;
-use crate::units::{BitsPerSec, Mac, PRIORITIES, PrioritySet};
+use crate::units::{BitsPerSec, Cells, Mac, PRIORITIES, PrioritySet};
 use crate::wire::WireError;
 use crate::wire::dcbx::ets::algorithm;
 use crate::wire::headroom::{Dialect, KindCodes, LengthField, Piggyback, TimeUnit};
@@ -30,6 +30,9 @@ const WAIT_DEFAULT: Duration = Duration::from_secs(3);
 const WAIT_MAX: Duration = Duration::from_secs(3_600);
 /// No delay is longer: no buffer holds more.
 const DELAY_MAX: Duration = Duration::from_secs(1);
+/// Multiples of the headroom that the stated length of a link gives.
+const LIMIT: (u32, u32) = (1, 1_000);
+const LIMIT_DEFAULT: u32 = 4;
 /// Sequence numbers have eight bits.
 const REQUESTS_MAX: u16 = 256;
 /// Requests closer together would be a flood, and further apart no measurement.
@@ -66,6 +69,8 @@ pub(crate) struct Around<'a> {
     pub internal: Duration,
     /// The link, what software adds, and the cell size, if there is headroom to be found.
     pub link: Option<(DelayInputs, SoftwareTerms, u32)>,
+    /// The link with the length that the file states for it, where headroom starts from another.
+    pub stated: Option<DelayInputs>,
     /// Its MACsec.
     pub secy: Option<&'a SecyPlan>,
 }
@@ -200,7 +205,12 @@ fn auto(
     let shims = said_so.or(own);
     let wait = said.wait.map_or(WAIT_DEFAULT, |s| s.0);
     let wait = cx.ranged(&at.key("wait"), wait, (Duration::ZERO, WAIT_MAX), WAIT_DEFAULT);
+    let factor = said.limit.unwrap_or(LIMIT_DEFAULT);
+    let factor = cx.ranged(&at.key("limit"), factor, LIMIT, LIMIT_DEFAULT);
+    let stated = required(&port.stated.unwrap_or(link), &software, cell_bytes).cells;
     Some(AutoPlan {
+        stated,
+        limit: Cells(stated.0.saturating_mul(factor)),
         link,
         software,
         cell_bytes,

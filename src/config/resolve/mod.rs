@@ -283,7 +283,8 @@ pub(super) fn resolve(
         let (link, software) = link::inputs(&mut cx, &at, raw, (&plan, &devices[i]), max_frame);
         plan.secy = secured(&mut cx, &at, raw, (&plan, &devices[i], role), max_frame);
         let shield = plan.secy.as_deref().map_or(link.shield, shield);
-        let link = (DelayInputs { shield, ..Said::of(raw).assumed(link) }, software);
+        let stated = DelayInputs { shield, ..link };
+        let link = (Said::of(raw).assumed(stated), software);
         let internal = link::internal(&link, is_virtual);
         let around = Around {
             names: (&names[i], &name),
@@ -294,6 +295,7 @@ pub(super) fn resolve(
             role,
             internal,
             link: Some((link.0, link.1, cell)),
+            stated: Some(stated),
             secy: plan.secy.as_deref(),
         };
         plan.agents = agents(&mut cx, &at, Said::of(raw), &around);

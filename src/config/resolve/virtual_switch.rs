@@ -82,8 +82,8 @@ pub(crate) fn virtual_switch(
         plan.secy = secy.map(Box::new);
         let max_frame = Bytes(max_frame.into());
         let shield = plan.secy.as_deref().map(shield).unwrap_or_default();
-        let link = Said::of(defaults).assumed(DelayInputs { max_frame, shield, ..p.link });
-        let link = (link, SoftwareTerms::default());
+        let stated = DelayInputs { max_frame, shield, ..p.link };
+        let link = (Said::of(defaults).assumed(stated), SoftwareTerms::default());
         let around = Around {
             names: (UNNAMED, UNNAMED),
             macs: (Mac::default(), Mac::default()),
@@ -94,6 +94,7 @@ pub(crate) fn virtual_switch(
             // Stamps are taken where frames are handed over, above all layers of the interface.
             internal: p.response,
             link: Some((link.0, link.1, cell)),
+            stated: Some(stated),
             secy: plan.secy.as_deref(),
         };
         plan.agents = agents(cx, &port_at, Said::of(defaults), &around);

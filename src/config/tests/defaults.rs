@@ -82,6 +82,7 @@ ports:
       auto:
         method: $AutoHeadroom.method
         statistic: $AutoHeadroom.statistic
+        limit: $AutoHeadroom.limit
         invocation: $AutoHeadroom.invocation
         wait: $AutoHeadroom.wait
         macsec: {local_shim: $MacsecShims.local_shim, remote_shim: $MacsecShims.remote_shim}

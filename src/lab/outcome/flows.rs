@@ -125,13 +125,13 @@ fn lasted(plan: &LabPlan, ends: &Ends, sink: &SinkCounters) -> Option<Nanos> {
     sink.last_arrival.map(|last| Nanos(clock(ends.to).network(last).since(start)))
 }
 
-fn latency(latency: &Latency) -> LatencyOutcome {
+fn latency(latency: &Latency) -> Option<LatencyOutcome> {
     let percentile = |p| Nanos(latency.percentile(p));
-    LatencyOutcome {
+    (latency.count() > 0).then(|| LatencyOutcome {
         min: Nanos(latency.min()),
         p50: percentile(50.0),
         p99: percentile(99.0),
         p999: percentile(99.9),
         max: Nanos(latency.max()),
-    }
+    })
 }

@@ -46,6 +46,8 @@ pub(in crate::lab) struct Ended {
     pub(in crate::lab) uncertainty: Duration,
     /// By flow in the order of the lab: its frames that are somewhere in the network.
     pub(in crate::lab) pending: Vec<u64>,
+    /// The same by flow of the traffic generator.
+    pub(in crate::lab) pending_of_tester: Vec<u64>,
     /// In a world that has one.
     pub(in crate::lab) trace_hash: Option<u64>,
     pub(in crate::lab) tally: Tally,

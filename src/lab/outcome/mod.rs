@@ -178,8 +178,9 @@ pub struct FlowOutcome {
     pub rx_bps: f64,
     /// The payload of those frames, in bit/s.
     pub payload_bps: f64,
-    /// From handing a frame to the sender's port to its last bit at the receiver's.
-    pub latency_ns: LatencyOutcome,
+    /// From handing a frame to the sender's port to its last bit at the receiver's; nothing if no frame
+    /// arrived.
+    pub latency_ns: Option<LatencyOutcome>,
     /// From the flow's start to its last frame's arrival, if it ended and all of it arrived. Of a
     /// flow that is acknowledged: from a message being due to the acknowledgement of its last
     /// octet, the mean of all that were completed.

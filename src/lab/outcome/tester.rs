@@ -31,7 +31,7 @@ pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population)
             uncertainty_ns: ended.uncertainty.as_picos() as f64 / 1e3,
         },
     };
-    Some(report(Seen {
+    let mut report = report(Seen {
         plan: &tester.plan,
         world: ended.world.name(),
         stamps,
@@ -42,5 +42,14 @@ pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population)
         flows: &standing::flows(&tester.plan, &stations, start, now),
         warnings: Vec::new(),
         machine: None,
-    }))
+    });
+    for (flow, pending) in report.flows.iter_mut().zip(&ended.pending_of_tester) {
+        let queued = (*pending).min(flow.frames_tx.saturating_sub(flow.frames_rx));
+        flow.queued_frames = Some(queued);
+        if flow.frames_tx > 0 {
+            let queued = 100.0 * queued as f64 / flow.frames_tx as f64;
+            flow.loss_percent = (flow.loss_percent - queued).max(0.0);
+        }
+    }
+    Some(report)
 }

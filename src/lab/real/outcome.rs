@@ -3,13 +3,12 @@
 use super::RealRun;
 use super::node::{Arrivals, Snapshot};
 use crate::host::{
-    Latency, ReceiverCounters, SenderCounters, SinkCounters, SourceCounters, StationCounters,
-    StationSnapshot,
+    FlowId, Latency, ReceiverCounters, SenderCounters, SinkCounters, SourceCounters,
+    StationCounters, StationSnapshot,
 };
 use crate::lab::World;
 use crate::lab::ends::{Ends, Source, ends};
 use crate::lab::outcome::{Counted, Ended, Nanos, Outcome, RealOutcome, Window, gather};
-use crate::lab::plan::LabFlow;
 use crate::lab::population::{HostCounts, NodeAgents, Population};
 use crate::secure::SecySnapshot;
 use crate::sim::{NodeId, Tally};
@@ -27,7 +26,8 @@ impl RealRun {
             now: self.ended,
             at,
             quiet: self.quiet,
-            pending: self.pending(),
+            pending: self.plan.flows.iter().map(|flow| self.pending(flow.id)).collect(),
+            pending_of_tester: self.plan.tester_flows().map(|id| self.pending(id)).collect(),
             trace_hash: None,
             uncertainty: self.uncertainty,
             tally: Tally { events: 0, frames: self.frames, lost: 0, polls: self.polls },
@@ -46,10 +46,9 @@ impl RealRun {
         outcome
     }
 
-    /// Frames of each flow that had not arrived.
-    fn pending(&self) -> Vec<u64> {
-        let of = |flow: &LabFlow| self.pending.get(&flow.id).copied().unwrap_or(0);
-        self.plan.flows.iter().map(of).collect()
+    /// Frames of a flow that had not arrived.
+    fn pending(&self, id: FlowId) -> u64 {
+        self.pending.get(&id).copied().unwrap_or(0)
     }
 
     /// What had arrived of each flow when rates began and ended to be measured.

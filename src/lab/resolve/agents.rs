@@ -69,6 +69,7 @@ pub(super) fn of_host(
         role: Role::Station,
         internal: spec.round_trip[usize::from(graph.links[link].a.0 == node)].higher_layer,
         link: None,
+        stated: None,
         secy,
     };
     let says = Said {

@@ -7,7 +7,7 @@ use super::lines::{COLOURS, Line, Plot, variable};
 use super::rows::{Bar, Dot, LogAxis, Row, Rows, time_axis};
 use super::scale::{self, written};
 use crate::lab::record::{Piece, Place, Series, SeriesSet, Timeline};
-use crate::lab::{FlowOutcome, Nanos};
+use crate::lab::{FlowOutcome, LatencyOutcome, Nanos};
 use crate::sim::{Direction, LinkId, NodeId, NodeKind};
 use crate::time::Instant;
 use crate::units::{PortId, Priority};
@@ -244,27 +244,32 @@ fn percentiles() -> Markup {
 
 /// How long frames took, the slowest flows first.
 fn latencies(r: &Report<'_>) -> Rows {
-    let mut flows: Vec<&FlowOutcome> =
-        r.outcome.flows.iter().filter(|f| f.latency_ns.max > Nanos::default()).collect();
+    let measured = |f: &'_ FlowOutcome| Some((f.name.clone(), f.latency_ns?));
+    let mut flows: Vec<(String, LatencyOutcome)> = r
+        .outcome
+        .flows
+        .iter()
+        .filter_map(measured)
+        .filter(|(_, l)| l.max > Nanos::default())
+        .collect();
     let slow_first = flows.len() > ROWS_MAX;
     if slow_first {
-        flows.sort_by_key(|f| core::cmp::Reverse(f.latency_ns.p99));
+        flows.sort_by_key(|(_, l)| core::cmp::Reverse(l.p99));
         flows.truncate(ROWS_MAX);
     }
-    let least = flows.iter().map(|f| f.latency_ns.min.as_f64()).fold(f64::MAX, f64::min);
-    let most = flows.iter().map(|f| f.latency_ns.max.as_f64()).fold(0.0, f64::max);
+    let least = flows.iter().map(|(_, l)| l.min.as_f64()).fold(f64::MAX, f64::min);
+    let most = flows.iter().map(|(_, l)| l.max.as_f64()).fold(0.0, f64::max);
     let axis = LogAxis::new(least.min(most), most);
     let part = |t: Nanos| axis.part(t.as_f64());
-    let row = |f: &&FlowOutcome| {
-        let l = &f.latency_ns;
-        let dot = |(t, (name, colour)): (Nanos, (&str, usize))| Dot {
+    let row = |(name, l): &(String, LatencyOutcome)| {
+        let dot = |(t, (which, colour)): (Nanos, (&str, usize))| Dot {
             at: part(t),
             colour,
-            about: format!("{}: {name} {}", f.name, written(t)),
+            about: format!("{name}: {which} {}", written(t)),
         };
         let times = [l.p50, l.p99, l.p999].into_iter().zip(PERCENTILES);
         Row {
-            name: f.name.clone(),
+            name: name.clone(),
             bars: vec![],
             line: Some((part(l.min), part(l.max))),
             dots: times.map(dot).collect(),

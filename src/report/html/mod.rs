@@ -23,8 +23,8 @@ pub(super) use scale::written;
 use super::lab::found_out as text_found_out;
 use super::tester::tables as tester_tables;
 use super::{count, scaled};
-use crate::lab::{LabPlan, Nanos, Outcome, Recording};
-use crate::time::Instant;
+use crate::lab::{DeadlockOutcome, LabPlan, Nanos, Outcome, Recording};
+use crate::time::{Duration, Instant};
 use crate::verdict::Verdict;
 
 const STYLE: &str = include_str!("style.css");
@@ -91,22 +91,54 @@ fn head(o: &Outcome) -> Markup {
                 @if o.done { ", all done" } @else { ", with frames still on their way" }
             }
         }
-        div class={ "verdict " (o.verdict.name()) } role="status" {
+        div class={ "verdict " (banner(o)) } role="status" {
             strong { (summary) }
+            @if let Some(deadlock) = standing(o) {
+                "; the network is deadlocked since " (scale::written(deadlock.since_ns)) ": "
+                (deadlock.cycle)
+            }
         }
+    }
+}
+
+/// The deadlock that was there at the end.
+fn standing(o: &Outcome) -> Option<&DeadlockOutcome> {
+    o.deadlocks.iter().find(|deadlock| deadlock.ended_ns.is_none())
+}
+
+/// The colours of the verdict: never those of a pass over a network that stands still.
+fn banner(o: &Outcome) -> &'static str {
+    match o.verdict {
+        Verdict::Pass if standing(o).is_some() => Verdict::Inconclusive.name(),
+        verdict => verdict.name(),
     }
 }
 
 /// The numbers that are looked for first.
 fn tiles(o: &Outcome) -> Markup {
-    let rate: f64 = o.flows.iter().map(|f| f.rx_bps).sum();
-    let lost: u64 = o.flows.iter().map(|f| f.loss_frames).sum();
-    let slowest = o.flows.iter().map(|f| f.latency_ns.p99).max().unwrap_or_default();
+    let generated = || o.tester.iter().flat_map(|tester| &tester.flows);
+    let seconds = o.elapsed_ns.0.as_secs_f64();
+    let of_generator =
+        generated().map(|f| 8.0 * f.bytes_rx as f64 / seconds).fold(0.0, |a, b| a + b);
+    let rate = o.flows.iter().map(|f| f.rx_bps).fold(of_generator, |a, b| a + b);
+    let any = !o.flows.is_empty() || generated().next().is_some();
+    let or_unknown = |known: bool, text: String| if known { text } else { "-".into() };
+    let lost: u64 = o.flows.iter().map(|f| f.loss_frames).sum::<u64>()
+        + generated().map(|f| f.lost()).sum::<u64>();
+    let queued: u64 = o.flows.iter().map(|f| f.pending_frames).sum::<u64>()
+        + generated().filter_map(|f| f.queued_frames).sum::<u64>();
+    let of_generator = generated().filter_map(|f| f.latency.as_ref()).map(|l| l.p99_ns);
+    let measured = o.flows.iter().filter_map(|f| f.latency_ns).map(|l| l.p99.as_f64());
+    let slowest = measured.chain(of_generator).max_by(f64::total_cmp).map(|ns| {
+        let span = Duration::from_picos((ns * 1e3).round() as u64);
+        scale::written(Nanos(span))
+    });
     let first = |t: Option<Nanos>| t.map_or_else(|| "none".into(), scale::written);
     let tiles = [
-        ("throughput, all flows", scaled(rate, "b/s")),
-        ("p99 latency, slowest flow", scale::written(slowest)),
-        ("frames lost, all flows", count(lost)),
+        ("throughput, all flows", or_unknown(any && seconds > 0.0, scaled(rate, "b/s"))),
+        ("p99 latency, slowest flow", slowest.unwrap_or_else(|| "-".into())),
+        ("frames lost, all flows", or_unknown(any, count(lost))),
+        ("frames queued at the end", or_unknown(any, count(queued))),
         ("lossless frames dropped", count(o.lossless_drops)),
         ("pauses (XOFF)", count(o.pauses.xoffs)),
         ("first pause", first(o.pauses.first_ns)),
@@ -239,3 +271,6 @@ fn reproduce(r: &Report<'_>) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ use crate::pfc::FlowControl;
 use crate::schedule::ClassPlan;
 use crate::switch::testworld;
 use crate::switch::{Headroom, Step, StepKind};
-use crate::units::{BitsPerSec, Mac, PortId, PrioritySet};
+use crate::units::{BitsPerSec, Cells, Mac, PortId, PrioritySet};
 use crate::wire::headroom::{Dialect, TimeUnit};
 
 const RATE: BitsPerSec = BitsPerSec::gbps(100);
@@ -52,6 +52,8 @@ fn auto() -> AutoPlan {
         statistic: Statistic::Max,
         invocation: Duration::ZERO,
         shims: None,
+        stated: Cells(0),
+        limit: Cells(u32::MAX),
         wait: Duration::ZERO,
     }
 }

@@ -43,6 +43,15 @@ pub enum StepKind {
         /// What it is made of.
         sum: String,
     },
+    /// The measurement gives more than the port's limit.
+    Limited {
+        /// The need by the measurement.
+        need: Cells,
+        /// The limit, which the groups get.
+        limit: Cells,
+        /// Bytes per cell.
+        cell: u32,
+    },
     /// The buffer cannot carry what a group needs.
     TooLittle {
         /// The group.
@@ -128,6 +137,7 @@ impl StepKind {
         matches!(
             self,
             Self::Failed(_)
+                | Self::Limited { .. }
                 | Self::TooLittle { .. }
                 | Self::PfcRefused { .. }
                 | Self::EtsRefused { .. }
@@ -163,6 +173,15 @@ impl fmt::Display for StepKind {
                 bytes(to, cell),
                 to.0,
                 bytes(from, cell),
+            ),
+            Self::Limited { need, limit, cell } => write!(
+                f,
+                "by the measurement {} B ({} cells) of headroom are needed, which is above the limit of \
+                 {} B: the peer answers late, or `link.length` is too short; `headroom.auto.limit` \
+                 raises the limit",
+                bytes(need, cell),
+                need.0,
+                bytes(limit, cell),
             ),
             Self::TooLittle { group, need, has, cell, why } => write!(
                 f,

@@ -37,6 +37,8 @@ fn auto() -> AutoPlan {
         statistic: Statistic::Max,
         invocation: Duration::ZERO,
         shims: None,
+        stated: Cells(0),
+        limit: Cells(u32::MAX),
         wait: Duration::from_secs(3),
     }
 }
@@ -225,4 +227,69 @@ fn steps_are_bounded_and_numbered() {
     let (before, steps) = settler.steps();
     assert_eq!((before, steps.count(), settler.told()), (3, STEPS, STEPS as u64 + 3));
     assert!(Settler::new(&testworld::plan(1)).is_none());
+}
+
+/// The plan of ports at links whose stated length is 10 m, with headroom for that.
+fn stated() -> (SwitchPlan, Cells) {
+    let link = DelayInputs { cable_m: 10, ..auto().link };
+    let stated = headroom::required(&link, &SoftwareTerms::default(), 64).cells;
+    let mut plan = plan();
+    for port in &mut plan.ports {
+        let auto = port.agents.as_mut().unwrap().auto.as_mut().unwrap();
+        (auto.stated, auto.limit) = (stated, Cells(4 * stated.0));
+    }
+    (plan, stated)
+}
+
+#[test]
+fn a_peer_that_answers_late_gets_the_limit_and_no_more() {
+    let (plan, stated) = stated();
+    let mut settler = Settler::new(&plan).unwrap();
+    let late = found(Method::RoundTrip, Duration::from_millis(1));
+    settler.settle(Instant::ZERO, port(0), &News::Found(late), |_| Ok(()));
+    assert_eq!(headroom_of(&settler, 0), 4 * stated.0);
+    assert!(!settler.headroom(port(0)).unwrap().set, "less than what was measured");
+    let limited = |s: &&Step| matches!(s.kind, StepKind::Limited { .. });
+    let step = settler.steps().1.find(limited).unwrap().clone();
+    assert!(step.kind.is_trouble() && step.kind.to_string().contains("answers late"));
+    // A good measurement afterwards counts at once.
+    let good = News::Found(found(Method::RoundTrip, round_trip(10)));
+    settler.settle(Instant::ZERO, port(0), &good, |_| Ok(()));
+    assert_eq!(headroom_of(&settler, 0), stated.0);
+    assert!(settler.headroom(port(0)).unwrap().set);
+    assert_eq!(settler.steps().1.filter(limited).count(), 1);
+}
+
+#[test]
+fn a_failed_measurement_gives_back_what_goes_beyond_the_stated_length() {
+    let (plan, stated) = stated();
+    let mut settler = Settler::new(&plan).unwrap();
+    let settle =
+        |settler: &mut Settler, news| settler.settle(Instant::ZERO, port(0), &news, |_| Ok(()));
+    let failed = || News::Failed(Failure::NoAnswer { rounds: 0, requests: 9 });
+    // Nothing was measured yet: what was planned stays.
+    settle(&mut settler, failed());
+    assert_eq!(headroom_of(&settler, 0), 200);
+    settle(&mut settler, News::Found(found(Method::RoundTrip, round_trip(1_000))));
+    assert!(headroom_of(&settler, 0) > stated.0);
+    settle(&mut settler, failed());
+    assert_eq!(headroom_of(&settler, 0), stated.0);
+    // Less than that is kept: it is no one's loss but the port's own.
+    settle(&mut settler, News::Found(found(Method::RoundTrip, round_trip(1))));
+    let short = headroom_of(&settler, 0);
+    settle(&mut settler, failed());
+    assert!(short < stated.0 && headroom_of(&settler, 0) == short);
+}
+
+#[test]
+fn what_cannot_be_given_back_for_what_is_held_is_given_back_later() {
+    let (plan, stated) = stated();
+    let mut settler = Settler::new(&plan).unwrap();
+    let far = News::Found(found(Method::RoundTrip, round_trip(1_000)));
+    settler.settle(Instant::ZERO, port(0), &far, |_| Ok(()));
+    let failed = News::Failed(Failure::NoAnswer { rounds: 0, requests: 9 });
+    settler.settle(Instant::ZERO, port(0), &failed, |_| Err(Refused::Now("held".into())));
+    assert!(headroom_of(&settler, 0) > stated.0);
+    settler.retry(settler.next_deadline(), |_| Ok(()));
+    assert_eq!(headroom_of(&settler, 0), stated.0);
 }

@@ -12,7 +12,7 @@ use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::headroom::{DelayInputs, Frames, Interface, Phy, Shims, SoftwareTerms};
 use crate::tester::RATE_DEFAULT;
 use crate::time::Duration;
-use crate::units::{BitsPerSec, Bytes};
+use crate::units::{BitsPerSec, Bytes, Cells};
 
 /// What MACsec adds to a frame, SecTAG with SCI and ICV (802.1AE 9.3, 9.7).
 const MACSEC_OCTETS: u64 = 32;
@@ -147,6 +147,8 @@ impl Inputs {
             statistic: self.statistic,
             invocation: self.invocation,
             shims: None,
+            stated: Cells(0),
+            limit: Cells(u32::MAX),
             wait: Duration::from_secs(1),
         }
     }
