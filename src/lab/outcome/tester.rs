@@ -7,7 +7,7 @@ use crate::lab::plan::LabPlan;
 use crate::lab::population::{HostCounts, Population};
 use crate::tester::report::{Report, Stamps};
 use crate::tester::standing;
-use crate::tester::tally::{Seen, report};
+use crate::tester::tally::{Seen, is_control, report};
 use crate::tester::virtual_run::exact;
 use crate::time::Instant;
 
@@ -43,7 +43,14 @@ pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population)
         warnings: Vec::new(),
         machine: None,
     });
-    for (flow, pending) in report.flows.iter_mut().zip(&ended.pending_of_tester) {
+    let plans = &tester.plan.flows;
+    for ((flow, pending), plan) in report.flows.iter_mut().zip(&ended.pending_of_tester).zip(plans)
+    {
+        // A switch takes pauses in and forwards none: they have arrived where they were to.
+        if is_control(plan) {
+            flow.loss_percent = 0.0;
+            continue;
+        }
         let queued = (*pending).min(flow.frames_tx.saturating_sub(flow.frames_rx));
         flow.queued_frames = Some(queued);
         if flow.frames_tx > 0 {
