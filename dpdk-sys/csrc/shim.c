@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #if RTE_VERSION < RTE_VERSION_NUM(22, 11, 0, 0)
 #error "DPDK 22.11 or later is needed (Debian and Ubuntu: apt install libdpdk-dev)"
@@ -249,4 +251,19 @@ sluice_log_to(sluice_log_fn fn)
 	if (f == NULL)
 		return -1;
 	return rte_openlog_stream(f);
+}
+
+static __thread int pretended_pid;
+
+void
+sluice_pretend_pid(int pid)
+{
+	pretended_pid = pid;
+}
+
+/* Stands before the C library's for this program and the libraries that it loads. */
+pid_t
+getpid(void)
+{
+	return pretended_pid != 0 ? pretended_pid : (pid_t)syscall(SYS_getpid);
 }

@@ -124,4 +124,11 @@ enum { SLUICE_TEL_UINT_VAL = RTE_TEL_U64_VAL };
 typedef void (*sluice_log_fn)(const char *text, size_t len, int level);
 int sluice_log_to(sluice_log_fn fn);
 
+/*
+ * Has getpid() give the calling thread this number; 0 ends that. DPDK's af_packet driver forms the
+ * number of a fanout group from getpid() and the interface's index, in 16 bits, and gives up where
+ * another process has a group of that number.
+ */
+void sluice_pretend_pid(int pid);
+
 #endif

@@ -6,7 +6,9 @@ use dpdk_sys as sys;
 
 use super::device::Device;
 use super::error::{Error, Logged, strerror};
+use super::interface::Interface;
 use super::log;
+use super::reopen::Life;
 use crate::units::{BitsPerSec, Mac};
 
 /// What a port's set-up came to.
@@ -106,10 +108,34 @@ pub struct PortStats {
     pub rx_missed: Option<u64>,
     /// Frames that came in damaged.
     pub rx_errors: u64,
-    /// Frames that could not be sent, those included that the kernel was given and dropped.
+    /// Frames that the driver could not send.
     pub tx_errors: u64,
+    /// Frames that the interface of the kernel was given to send and dropped, whoever gave them.
+    pub tx_dropped: u64,
     /// Times that no buffer could be had for a received frame.
     pub rx_no_mbuf: u64,
+}
+
+impl Device {
+    /// What its driver counted since it was first opened; zeroes where it does not count.
+    pub(super) fn by_driver(&self, life: &Life) -> PortStats {
+        let (mut s, past) = (sys::rte_eth_stats::default(), life.past);
+        // SAFETY: `s` is writable; an unknown number is refused.
+        if life.is_detached || unsafe { sys::rte_eth_stats_get(self.id, &mut s) } != 0 {
+            return past;
+        }
+        PortStats {
+            rx_frames: past.rx_frames + s.ipackets,
+            tx_frames: past.tx_frames + s.opackets,
+            rx_bytes: past.rx_bytes + s.ibytes,
+            tx_bytes: past.tx_bytes + s.obytes,
+            rx_missed: Some(past.rx_missed.unwrap_or(0) + s.imissed),
+            rx_errors: past.rx_errors + s.ierrors,
+            tx_errors: past.tx_errors + s.oerrors,
+            tx_dropped: 0,
+            rx_no_mbuf: past.rx_no_mbuf + s.rx_nombuf,
+        }
+    }
 }
 
 /// A handle on a port for threads that do not poll it. The device stays attached while one exists.
@@ -131,6 +157,7 @@ impl PortControl {
     #[must_use]
     pub fn mac(&self) -> Option<Mac> {
         let mut address = sys::rte_ether_addr::default();
+        let _life = self.0.life();
         // SAFETY: the port exists, and `address` is writable.
         let code = unsafe { sys::rte_eth_macaddr_get(self.0.id, &mut address) };
         let mac = Mac(address.addr_bytes);
@@ -142,6 +169,7 @@ impl PortControl {
     #[must_use]
     pub fn link(&self) -> Link {
         let (mut mbps, mut up, mut full_duplex) = (0, 0, 0);
+        let _life = self.0.life();
         // SAFETY: the port exists, and the three are writable.
         unsafe { sys::sluice_link_get(self.0.id, &mut mbps, &mut up, &mut full_duplex) };
         Link {
@@ -159,11 +187,20 @@ impl PortControl {
         kernel.has_interface().then(|| kernel.interface().is_some_and(|now| now.link))
     }
 
-    /// Takes the link up or down.
+    /// Takes the link up or down; of an interface of the kernel, the interface, so that its peer
+    /// loses the carrier.
     ///
     /// # Errors
-    /// [`Error::Device`] when the driver cannot.
+    /// [`Error::Device`] when the driver, or this process, cannot.
     pub fn set_link(&self, up: bool) -> Result<(), Error> {
+        let step = if up { "take its link up" } else { "take its link down" };
+        if self.0.kernel.has_interface() {
+            return self.0.kernel.set_up(up).map_err(|error| {
+                let (device, reason) = (self.0.spec.full.clone(), error.to_string());
+                Error::Device { device, step, reason, logged: Logged::default() }
+            });
+        }
+        let _life = self.0.life();
         let set = || {
             let code = if up {
                 // SAFETY: the port exists.
@@ -174,31 +211,38 @@ impl PortControl {
             };
             if code == 0 { Ok(()) } else { Err(code) }
         };
-        let step = if up { "take its link up" } else { "take its link down" };
         log::capture(set).map_err(|(code, logged)| self.0.error(step, code, logged))
+    }
+
+    /// The interface of the kernel that the device works on, as it is now.
+    #[must_use]
+    pub fn interface(&self) -> Option<Interface> {
+        self.0.kernel.interface()
+    }
+
+    /// Whether the interface of the kernel that the device works on is gone.
+    #[must_use]
+    pub fn has_lost_interface(&self) -> bool {
+        self.0.has_lost_interface()
+    }
+
+    /// Opens the device anew if there is an interface of its name again; whether there is. The thread
+    /// that polls it goes on, and finds nothing to receive meanwhile.
+    ///
+    /// # Errors
+    /// As [`DpdkPort::open`](super::DpdkPort::open); it may be tried again.
+    pub fn reopen(&self) -> Result<bool, Error> {
+        self.0.reopen()
     }
 
     /// The device's own counters and the kernel's of its interface; zeroes if the driver has none.
     #[must_use]
     pub fn stats(&self) -> PortStats {
-        let mut s = sys::rte_eth_stats::default();
-        // SAFETY: the port exists, and `s` is writable.
-        if unsafe { sys::rte_eth_stats_get(self.0.id, &mut s) } != 0 {
-            return PortStats::default();
-        }
+        let driver = self.0.by_driver(&self.0.life());
         // The driver first: where it reads a counter that starts again when read, the kernel's part
         // is what came since.
-        let (rx_missed, tx_dropped) = self.0.kernel.lost(s.imissed);
-        PortStats {
-            rx_frames: s.ipackets,
-            tx_frames: s.opackets,
-            rx_bytes: s.ibytes,
-            tx_bytes: s.obytes,
-            rx_missed,
-            rx_errors: s.ierrors,
-            tx_errors: s.oerrors + tx_dropped,
-            rx_no_mbuf: s.rx_nombuf,
-        }
+        let (rx_missed, tx_dropped) = self.0.kernel.lost(driver.rx_missed);
+        PortStats { rx_missed, tx_dropped, ..driver }
     }
 
     /// Tries the device's hardware PFC without changing it: how many priorities it can pause.
@@ -207,6 +251,7 @@ impl PortControl {
     /// [`Error::Device`] when the driver has none.
     pub fn hardware_pfc_classes(&self) -> Result<u8, Error> {
         let mut info = sys::rte_eth_pfc_queue_info::default();
+        let _life = self.0.life();
         // SAFETY: the port exists, and `info` is writable.
         let code =
             unsafe { sys::rte_eth_dev_priority_flow_ctrl_queue_info_get(self.0.id, &mut info) };

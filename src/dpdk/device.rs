@@ -7,16 +7,18 @@
 use core::ffi::{CStr, c_char, c_int};
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use dpdk_sys as sys;
 
 use super::eal::Eal;
 use super::error::{Error, Logged, strerror};
+use super::gate::Gate;
 use super::kernel::KernelSide;
-use super::log;
 use super::pool::{Pool, memory_remedy};
+use super::reopen::Life;
 use super::ring::Ring;
+use super::{fanout, log};
 
 /// What is open in this process: the thing, and the name it was opened by.
 static CLAIMS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
@@ -48,6 +50,10 @@ pub(super) struct Device {
     pub(super) is_virtual: bool,
     /// The interface of the kernel that it works on, if any, and what is lost there.
     pub(super) kernel: KernelSide,
+    /// Lets the polling thread to the driver.
+    pub(super) gate: Gate,
+    /// Held by whoever calls the driver beside the polling thread.
+    life: RwLock<Life>,
     /// Memory of ours that it works on; before `pools`, because it may hold frames of them.
     _rings: Vec<Arc<Ring>>,
     pools: Pools,
@@ -61,25 +67,15 @@ impl Device {
         let spec = Spec::parse(text)?;
         let claim = Claim::take(&spec)?;
         let kernel = KernelSide::new(&spec);
-        if port_by_name(&spec.name).is_none() {
-            spec.check_before()?;
-            let taken = |by| Error::Taken { device: spec.full.clone(), by };
-            kernel.hold().map_err(taken)?;
-            let c_text = spec.c_text()?;
-            log::capture(|| {
-                // SAFETY: EAL runs while `eal` is alive; the text ends with a zero and is copied.
-                match unsafe { sys::rte_dev_probe(c_text.as_ptr()) } {
-                    0 => Ok(()),
-                    code => Err(code),
-                }
-            })
-            .map_err(|(code, logged)| spec.explain(eal, code, logged))?;
-        }
-        let id = port_by_name(&spec.name).ok_or_else(|| Error::NoDriver {
-            device: text.into(),
-            remedy: "a driver took it, but made no Ethernet port of it".into(),
-            logged: Logged::default(),
-        })?;
+        let id = match port_by_name(&spec.name) {
+            Some(id) => id,
+            None => {
+                spec.check_before()?;
+                let taken = |by| Error::Taken { device: spec.full.clone(), by };
+                kernel.hold().map_err(taken)?;
+                spec.attach(eal)?
+            }
+        };
         let device = Self::adopt(eal, id, (spec, kernel), claim, Vec::new(), Pools::default())?;
         device.kernel.attach(info(id).map_or(0, |info| info.if_index));
         Ok(device)
@@ -108,11 +104,28 @@ impl Device {
             is_virtual: string(bus) == "vdev",
             spec,
             kernel,
+            gate: Gate::default(),
+            life: RwLock::default(),
             _rings: rings,
             pools,
             eal: eal.clone(),
             _claim: claim,
         }))
+    }
+
+    /// What it needs to be opened anew; while this is held the driver may be called.
+    pub(super) fn life(&self) -> RwLockReadGuard<'_, Life> {
+        self.life.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same for who opens it anew: nobody calls the driver meanwhile.
+    pub(super) fn life_mut(&self) -> RwLockWriteGuard<'_, Life> {
+        self.life.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Detaches it.
+    pub(super) fn detach(&self) {
+        close(self.id);
     }
 
     /// Keeps `pool` alive for as long as the device may hold frames of it.
@@ -145,13 +158,20 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        let device = info(self.id).map(|info| info.device);
-        // SAFETY: the port exists, is stopped, and no handle on it is left.
-        unsafe { sys::rte_eth_dev_close(self.id) };
-        if let Ok(device) = device {
-            // SAFETY: the device outlives its port until it is removed here.
-            unsafe { sys::rte_dev_remove(device) };
+        if !self.life().is_detached {
+            self.detach();
         }
+    }
+}
+
+/// Closes a port that is stopped and that nobody uses, and removes its device.
+pub(super) fn close(id: u16) {
+    let device = info(id).map(|info| info.device);
+    // SAFETY: the port is stopped, and no handle on it is left; an unknown number is refused.
+    unsafe { sys::rte_eth_dev_close(id) };
+    if let Ok(device) = device {
+        // SAFETY: the device outlives its port until it is removed here.
+        unsafe { sys::rte_dev_remove(device) };
     }
 }
 
@@ -205,6 +225,25 @@ impl Spec {
     /// The number that is the value of the argument `key`.
     pub(super) fn number(&self, key: &str) -> Option<u32> {
         self.argument(key)?.parse().ok()
+    }
+
+    /// Attaches the device and returns DPDK's number for its port.
+    pub(super) fn attach(&self, eal: &Eal) -> Result<u16, Error> {
+        let c_text = self.c_text()?;
+        let probe = || {
+            // SAFETY: EAL runs while `eal` is alive; the text ends with a zero and is copied.
+            match unsafe { sys::rte_dev_probe(c_text.as_ptr()) } {
+                0 => Ok(()),
+                code => Err(code),
+            }
+        };
+        fanout::attach(|| log::capture(probe))
+            .map_err(|(code, logged)| self.explain(eal, code, logged))?;
+        port_by_name(&self.name).ok_or_else(|| Error::NoDriver {
+            device: self.full.clone(),
+            remedy: "a driver took it, but made no Ethernet port of it".into(),
+            logged: Logged::default(),
+        })
     }
 
     fn c_text(&self) -> Result<CString, Error> {
@@ -318,6 +357,11 @@ impl Spec {
                 Error::Absent { device, remedy: self.pci_remedy(eal), logged }
             }
             _ if !is_virtual => Error::NoDriver { device, remedy: self.pci_remedy(eal), logged },
+            _ if fanout::is_taken(&logged) => {
+                let reason = "other processes have its packet fanout group, whose number comes from \
+                              the process's and the interface's; start it again";
+                Error::Device { device, step: "attach it", reason: reason.into(), logged }
+            }
             _ => Error::Device { device, step: "attach it", reason: reason(code), logged },
         }
     }

@@ -14,6 +14,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64,
 };
+use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 /// The multicast group of changes of interfaces (`RTMGRP_LINK`).
@@ -113,6 +114,25 @@ impl Interface {
         message.header.change_mask = LinkFlags::Up;
         message.header.flags = if up { LinkFlags::Up } else { LinkFlags::empty() };
         ask(RouteNetlinkMessage::SetLink(message), NLM_F_ACK).map(|_| ())
+    }
+}
+
+/// This namespace's number for another one, of which `namespace` is an open file; nothing where it
+/// has none.
+///
+/// # Errors
+/// The kernel's.
+pub(super) fn namespace_number(namespace: &impl AsRawFd) -> io::Result<Option<i32>> {
+    let mut message = NsidMessage::default();
+    message.attributes.push(NsidAttribute::Fd(namespace.as_raw_fd() as u32));
+    match ask(RouteNetlinkMessage::GetNsId(message), 0)? {
+        Some(RouteNetlinkMessage::NewNsId(answer)) => {
+            Ok(answer.attributes.iter().find_map(|attribute| match attribute {
+                NsidAttribute::Id(id) => Some(*id).filter(|id| *id >= 0),
+                _ => None,
+            }))
+        }
+        _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }
 

@@ -85,8 +85,14 @@ struct State {
     base: Lost,
     /// What it had counted when it was last asked; it may be gone since.
     last: Option<Lost>,
-    /// What was counted in rings, and at the interfaces that the device was attached to before.
-    before: Lost,
+    /// Whether it was attached once.
+    was_attached: bool,
+    /// What was counted at the interfaces that it was attached to before.
+    past: Lost,
+    /// What was counted in rings: of those that are closed, and of those that start again when read.
+    in_rings: u64,
+    /// Whether the driver's sockets were found.
+    knows_rings: bool,
     promiscuity: Option<Promiscuity>,
     /// Keeps other processes off the interface.
     hold: Option<UnixDatagram>,
@@ -114,6 +120,11 @@ impl KernelSide {
     /// Whether the device works on an interface of the kernel, which has a link of its own.
     pub(super) const fn has_interface(&self) -> bool {
         self.interface.is_some() || matches!(self.counts, Counts::TapQueue)
+    }
+
+    /// Whether the device works on an interface that others make and remove.
+    pub(super) const fn is_external(&self) -> bool {
+        self.interface.is_some()
     }
 
     /// Takes the interface for this process alone; who has it otherwise.
@@ -144,18 +155,34 @@ impl KernelSide {
         state.index = Some(interface.index);
         state.base = lost(&interface);
         state.last = Some(state.base);
+        state.was_attached = true;
         if self.counts == Counts::PacketRing {
             state.sockets = sockets::packet_rings(interface.index);
-            // The device is not polled yet; what it has missed until now is not a run's.
-            let _ = rings(&state.sockets, sockets::take_ring_drops);
+            state.knows_rings |= !state.sockets.is_empty();
         }
+    }
+
+    /// Lets go of everything of the device, which the driver has closed.
+    pub(super) fn detach(&self) {
+        let mut state = self.state();
+        // Counted until now, whether the interface is still there or not.
+        state.in_rings = state.in_rings(self.counts).unwrap_or(state.in_rings);
+        let counted = state.at_interface().unwrap_or_default();
+        state.sockets.clear();
+        state.promiscuity = None;
+        state.hold = None;
+        state.index = None;
+        state.last = None;
+        state.past = counted;
     }
 
     /// Takes over the socket that the driver opened while its queues were set up; `before` are those
     /// that there were already.
     pub(super) fn adopt_xdp(&self, before: &[OwnedFd]) {
         let is_new = |fd: &OwnedFd| !before.iter().any(|old| sockets::is_same(old, fd));
-        self.state().sockets = sockets::xdp_sockets().into_iter().filter(is_new).collect();
+        let mut state = self.state();
+        state.sockets = sockets::xdp_sockets().into_iter().filter(is_new).collect();
+        state.knows_rings |= !state.sockets.is_empty();
     }
 
     /// Whether the driver opens its sockets while its queues are set up.
@@ -165,27 +192,28 @@ impl KernelSide {
 
     /// Frames that the device missed, `by_driver` of them counted by its driver, and frames that
     /// were handed over and did not leave. Nothing where nobody counts.
-    pub(super) fn lost(&self, by_driver: u64) -> (Option<u64>, u64) {
+    pub(super) fn lost(&self, by_driver: Option<u64>) -> (Option<u64>, u64) {
         let mut state = self.state();
         let at_interface = state.at_interface();
         let tx = at_interface.map_or(0, |lost| lost.tx);
+        let sum = |parts: &[Option<u64>]| parts.iter().copied().sum::<Option<u64>>();
+        let rx = at_interface.map(|lost| lost.rx);
         match self.counts {
-            Counts::Driver => (Some(by_driver), 0),
+            Counts::Driver => (by_driver, 0),
             Counts::Nobody => (None, 0),
-            Counts::PacketRing => {
-                let new = rings(&state.sockets, sockets::take_ring_drops);
-                state.before.rx += new.unwrap_or(0);
-                let rings = by_driver + state.before.rx;
-                (new.and(at_interface).map(|lost| rings + lost.rx), tx)
-            }
-            Counts::XdpRing => {
-                let full = rings(&state.sockets, sockets::xdp_ring_full);
-                let both = full.zip(at_interface);
-                (both.map(|(full, lost)| by_driver + full + lost.rx), tx)
+            Counts::PacketRing | Counts::XdpRing => {
+                let full = state.in_rings(self.counts);
+                (sum(&[by_driver, full, rx]), tx)
             }
             Counts::TapQueue => (at_interface.map(|lost| lost.tx), 0),
-            Counts::Capture => (at_interface.map(|lost| by_driver + lost.rx), tx),
+            Counts::Capture => (sum(&[by_driver, rx]), tx),
         }
+    }
+
+    /// Sets the interface administratively up or down.
+    pub(super) fn set_up(&self, up: bool) -> io::Result<()> {
+        let index = self.state().index.ok_or(io::ErrorKind::NotFound)?;
+        Interface::set_up(index, up)
     }
 
     /// Has the interface receive frames to any address; whether that was for the kernel to do.
@@ -201,25 +229,35 @@ impl KernelSide {
 }
 
 impl State {
+    /// What was counted in rings since the device was first attached; nothing where its sockets were
+    /// never found, or do not say.
+    fn in_rings(&mut self, counts: Counts) -> Option<u64> {
+        let sum = |count: fn(&OwnedFd) -> Option<u64>| self.sockets.iter().map(count).sum();
+        let now: Option<u64> = match counts {
+            Counts::PacketRing => {
+                self.in_rings += sum(sockets::take_ring_drops)?;
+                Some(0)
+            }
+            Counts::XdpRing => sum(sockets::xdp_ring_full),
+            _ => None,
+        };
+        now.filter(|_| self.knows_rings).map(|now| self.in_rings + now)
+    }
+
     /// What was lost at the interface since the device was attached.
     fn at_interface(&mut self) -> Option<Lost> {
         let now = self.index.and_then(|index| Interface::numbered(index).ok().flatten());
         self.last = now.as_ref().map(lost).or(self.last);
-        let last = self.last?;
+        let Some(last) = self.last else { return self.was_attached.then_some(self.past) };
         Some(Lost {
-            rx: last.rx.saturating_sub(self.base.rx),
-            tx: last.tx.saturating_sub(self.base.tx),
+            rx: self.past.rx + last.rx.saturating_sub(self.base.rx),
+            tx: self.past.tx + last.tx.saturating_sub(self.base.tx),
         })
     }
 }
 
 fn lost(interface: &Interface) -> Lost {
     Lost { rx: interface.rx_lost, tx: interface.tx_dropped }
-}
-
-/// The sum over the sockets; nothing where there are none, or one does not say.
-fn rings(sockets: &[OwnedFd], count: fn(&OwnedFd) -> Option<u64>) -> Option<u64> {
-    if sockets.is_empty() { None } else { sockets.iter().map(count).sum() }
 }
 
 /// The name of the lock on an interface: of the abstract names, which belong to the network
@@ -262,10 +300,10 @@ mod tests {
         assert_eq!(counts("net_bonding0,member=0000:03:00.0"), Counts::Nobody);
         let unknown =
             KernelSide::new(&Spec::parse("net_virtio_user0,path=/dev/vhost-net").unwrap());
-        assert_eq!(unknown.lost(7), (None, 0));
+        assert_eq!(unknown.lost(Some(7)), (None, 0));
         // An interface that was never seen counts nothing either.
         let unseen = KernelSide::new(&Spec::parse("net_af_packet0,iface=nosuch").unwrap());
-        assert_eq!(unseen.lost(0), (None, 0));
+        assert_eq!(unseen.lost(Some(0)), (None, 0));
     }
 
     #[test]

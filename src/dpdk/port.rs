@@ -102,10 +102,14 @@ impl Drop for StopOnDrop {
     fn drop(&mut self) {
         // Nothing is to be left of it where the interface outlives the port.
         let _ = self.0.kernel.set_promiscuous(false);
-        // SAFETY: the port exists while its device is held.
+        // SAFETY: while its device is held the port exists, or its number is refused.
         unsafe { sys::rte_eth_promiscuous_disable(self.0.id) };
-        // SAFETY: the port exists while its device is held, and nobody polls it any more.
-        unsafe { sys::rte_eth_dev_stop(self.0.id) };
+        let mut life = self.0.life_mut();
+        life.setup = None;
+        if !life.is_detached {
+            // SAFETY: the port exists while its device is held, and nobody polls it any more.
+            unsafe { sys::rte_eth_dev_stop(self.0.id) };
+        }
     }
 }
 
@@ -221,9 +225,11 @@ impl DpdkPort<Stopped> {
         let control = control_pool(&device, &limits)?;
         device.hold(pool);
         device.hold(&control);
-        set_up(&device, &limits, (mtu, rx_offloads), pool)?;
+        let promiscuous = options.promiscuous;
+        let setup = Setup { limits, mtu, rx_offloads, pool: pool.clone(), promiscuous };
+        let promiscuous = set_up(&device, &setup)?;
         let started = StopOnDrop(device.clone());
-        let promiscuous = options.promiscuous && promiscuous(&device)?;
+        device.life_mut().setup = Some(setup);
         let mac_control = MacControl::ask_for(&device);
         if let Some(pfc) = &options.hardware_pfc {
             set_hardware_pfc(&device, pfc)?;
@@ -307,6 +313,9 @@ impl Port for DpdkPort<Started> {
 
     #[inline]
     fn rx_burst(&mut self, out: &mut Burst<Mbuf>) {
+        if !self.device.gate.may_pass() {
+            return;
+        }
         let len = out.len();
         // SAFETY: `len` is within the array.
         let free = unsafe { out.as_mut_ptr().add(len) };
@@ -322,6 +331,9 @@ impl Port for DpdkPort<Started> {
 
     #[inline]
     fn tx_burst(&mut self, out: &mut Burst<Mbuf>) {
+        if !self.device.gate.may_pass() {
+            return;
+        }
         let len = out.len();
         let frames = out.as_mut_ptr();
         // SAFETY: the port is started and this borrow of it unique; the array has `len` buffers of
@@ -345,8 +357,10 @@ impl Port for DpdkPort<Started> {
         }
         // A NIC gives sent buffers back when it needs descriptors, which on a quiet port may be
         // never; asked to, it does so now. Drivers that cannot are those that never keep any.
-        // SAFETY: the port is started and this borrow of it unique.
-        unsafe { sys::rte_eth_tx_done_cleanup(self.state.id, 0, 0) };
+        if self.device.gate.may_pass() {
+            // SAFETY: the port is started and this borrow of it unique.
+            unsafe { sys::rte_eth_tx_done_cleanup(self.state.id, 0, 0) };
+        }
         self.state.control.frame(octets)
     }
 
@@ -500,18 +514,26 @@ fn control_pool(device: &Device, limits: &Limits) -> Result<Pool, Error> {
     Pool::for_sending(&device.eal, &options)
 }
 
-fn set_up(
-    device: &Device,
-    limits: &Limits,
-    (mtu, rx_offloads): (u16, u64),
-    pool: &Pool,
-) -> Result<(), Error> {
+/// How a port is set up.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    limits: Limits,
+    mtu: u16,
+    rx_offloads: u64,
+    /// What it receives into.
+    pool: Pool,
+    promiscuous: bool,
+}
+
+/// Sets a port up and starts it; whether it receives frames to any address.
+pub(super) fn set_up(device: &Device, setup: &Setup) -> Result<bool, Error> {
+    let Setup { limits, mtu, rx_offloads, pool, promiscuous: wants_all } = setup;
     let id = device.id;
     // SAFETY: the port exists.
     let socket = unsafe { sys::rte_eth_dev_socket_id(id) } as u32;
     step(device, "configure it", || {
         // SAFETY: the port exists and is stopped.
-        unsafe { sys::sluice_port_configure(id, mtu, rx_offloads) }
+        unsafe { sys::sluice_port_configure(id, *mtu, *rx_offloads) }
     })?;
     let xdp = device.kernel.is_xdp().then(sockets::xdp_sockets);
     step(device, "set its receive queue up", || {
@@ -530,7 +552,8 @@ fn set_up(
     step(device, "start it", || {
         // SAFETY: the port is configured with both its queues.
         unsafe { sys::rte_eth_dev_start(id) }
-    })
+    })?;
+    Ok(*wants_all && promiscuous(device)?)
 }
 
 fn step(

@@ -140,26 +140,27 @@ fn headroom(of: &Summary) -> (Verdict, String) {
 }
 
 fn sent(of: &Summary) -> (Verdict, String) {
-    let failed = |port: &&PortSummary| port.nic.tx_errors > 0;
     let list = |ports: &[&PortSummary]| {
-        let each = ports.iter().map(|p| format!("{} at {}", count(p.nic.tx_errors), p.name));
+        let each = ports.iter().map(|p| format!("{} at {}", count(p.nic.unsent()), p.name));
         each.collect::<Vec<_>>().join(", ")
     };
-    let ports: Vec<_> = of.ports.iter().filter(failed).collect();
-    let (excused, lost): (Vec<&PortSummary>, Vec<&PortSummary>) =
-        ports.iter().partition(|p| p.link_losses > 0);
-    let lossless: Vec<_> =
-        lost.iter().copied().filter(|port| !port.lossless_priorities.is_empty()).collect();
-    if !lossless.is_empty() {
+    let unsent: Vec<_> = of.ports.iter().filter(|port| port.nic.unsent() > 0).collect();
+    let (lossless, lossy): (Vec<&PortSummary>, Vec<&PortSummary>) =
+        unsent.into_iter().partition(|port| !port.lossless_priorities.is_empty());
+    let (excused, failed): (Vec<&PortSummary>, Vec<&PortSummary>) =
+        lossless.into_iter().partition(|port| port.link_losses > 0);
+    if failed.iter().any(|port| port.nic.tx_errors > 0) {
         let what = "frames that the switch handed over did not leave the device";
-        return (Fail, format!("{what}: {}", list(&lossless)));
-    }
-    if !excused.is_empty() {
+        (Fail, format!("{what}: {}", list(&failed)))
+    } else if !failed.is_empty() {
+        let what = "the kernel dropped frames on their way out, of the switch or of other programs";
+        (NotJudged, format!("{what}: {}", list(&failed)))
+    } else if !excused.is_empty() {
         let why = "frames did not leave, and the link was down for a time";
-        return (NotJudged, format!("{why}: {}", list(&excused)));
-    }
-    match lost.as_slice() {
-        [] => (Pass, "every frame that was handed to a device left it".into()),
-        lost => (Pass, format!("frames without protection did not leave: {}", list(lost))),
+        (NotJudged, format!("{why}: {}", list(&excused)))
+    } else if !lossy.is_empty() {
+        (Pass, format!("frames without protection did not leave: {}", list(&lossy)))
+    } else {
+        (Pass, "every frame that was handed to a device left it".into())
     }
 }

@@ -64,6 +64,7 @@ pub const COUNTER_NAMES: &[CounterName] = &[
     row("ports[].nic.rx_errors", "nic_rx_errors", "SAI_PORT_STAT_IF_IN_ERRORS", "as far as the device counts them"),
     row("ports[].nic.rx_no_memory", "nic_rx_no_memory_frames", "", "SAI describes chips, which have no frame pool in memory"),
     row("ports[].nic.tx_errors", "nic_tx_errors", "SAI_PORT_STAT_IF_OUT_ERRORS", "as far as the device counts them"),
+    row("ports[].nic.tx_dropped", "nic_tx_dropped_frames", "", "of the kernel's interface; chips have none"),
     row("ports[].link_losses", "port_link_losses", "", "SAI notifies of changes and does not count them"),
     row("ports[].priorities[].rx_frames", "priority_rx_frames", "SAI_INGRESS_PRIORITY_GROUP_STAT_PACKETS", BY_PRIORITY),
     row("ports[].priorities[].tx_frames", "priority_tx_frames", "SAI_QUEUE_STAT_PACKETS", BY_PRIORITY),

@@ -103,7 +103,7 @@ pub struct PortSummary {
     pub rate_bps: u64,
     /// Frames received, of any kind.
     pub rx_frames: u64,
-    /// Frames sent, of any kind, without those of `nic.tx_errors`.
+    /// Frames sent, of any kind, without those of `nic.tx_errors` and `nic.tx_dropped`.
     pub tx_frames: u64,
     /// Bytes received, FCS included.
     pub rx_bytes: u64,
@@ -165,9 +165,19 @@ pub struct NicSummary {
     pub rx_no_memory: u64,
     /// Handed to the device, and not sent by it.
     pub tx_errors: u64,
+    /// Dropped on their way out by the interface of the kernel that the device works on. Frames of
+    /// other programs may be among them.
+    #[serde(default)]
+    pub tx_dropped: u64,
 }
 
 impl NicSummary {
+    /// Frames that did not leave, at most.
+    #[must_use]
+    pub fn unsent(&self) -> u64 {
+        self.tx_errors + self.tx_dropped
+    }
+
     /// Frames lost before the switch saw them; nothing where the device cannot say.
     #[must_use]
     pub fn missed(&self) -> Option<u64> {
@@ -306,7 +316,7 @@ impl PortSummary {
             rate_bps: port.rate_bps,
             rx_frames: c.rx_frames,
             // What a device refused in the end, it had taken first.
-            tx_frames: c.tx_frames.saturating_sub(nic.tx_errors),
+            tx_frames: c.tx_frames.saturating_sub(nic.tx_errors + nic.tx_dropped),
             rx_bytes: c.rx_bytes,
             tx_bytes: c.tx_bytes,
             consumed_frames: c.consumed,
@@ -326,6 +336,7 @@ impl PortSummary {
                 rx_errors: nic.rx_errors,
                 rx_no_memory: nic.rx_no_memory,
                 tx_errors: nic.tx_errors,
+                tx_dropped: nic.tx_dropped,
             },
             lossless_priorities: Vec::new(),
             link_losses: 0,

@@ -155,7 +155,7 @@ fn closing(now: &Summary) -> String {
         count(b.held),
     );
     let nics = || now.ports.iter().map(|p| p.nic);
-    let unsent: u64 = nics().map(|nic| nic.tx_errors).sum();
+    let unsent: u64 = nics().map(|nic| nic.unsent()).sum();
     if unsent > 0 {
         out += &format!("handed to devices that did not send them: {}\n", count(unsent));
     }

@@ -385,8 +385,9 @@ impl Controller {
         let sealed = self.0.sealed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for (now, sealed) in now.iter_mut().zip(sealed) {
             // What is held is still sent, and may fail.
-            let tx_errors = now.tx_errors;
-            *now = sealed.map_or(*now, |sealed| NicCounters { tx_errors, ..sealed });
+            let NicCounters { tx_errors, tx_dropped, .. } = *now;
+            let keep = |sealed| NicCounters { tx_errors, tx_dropped, ..sealed };
+            *now = sealed.map_or(*now, keep);
         }
         let (base, _) = &*self.0.base.lock().unwrap_or_else(PoisonError::into_inner);
         let nics = now.into_iter().zip(base).map(|(now, base)| now.since(*base)).collect();

@@ -286,5 +286,6 @@ fn counters(s: PortStats) -> NicCounters {
         rx_errors: s.rx_errors,
         rx_no_memory: s.rx_no_mbuf,
         tx_errors: s.tx_errors,
+        tx_dropped: s.tx_dropped,
     }
 }

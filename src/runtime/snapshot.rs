@@ -17,6 +17,8 @@ pub struct NicCounters {
     pub rx_no_memory: u64,
     /// Not sent for an error of the device (`oerrors`).
     pub tx_errors: u64,
+    /// Dropped by the interface of the kernel that the device works on, whoever sent them.
+    pub tx_dropped: u64,
 }
 
 impl NicCounters {
@@ -28,6 +30,7 @@ impl NicCounters {
             rx_errors: self.rx_errors.saturating_sub(base.rx_errors),
             rx_no_memory: self.rx_no_memory.saturating_sub(base.rx_no_memory),
             tx_errors: self.tx_errors.saturating_sub(base.tx_errors),
+            tx_dropped: self.tx_dropped.saturating_sub(base.tx_dropped),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! `sluice switch`: runs a switch on real ports until it is told to stop.
 
 mod addresses;
+mod links;
+mod polls;
 mod session;
+mod start;
 mod telemetry;
 
 use std::collections::BTreeMap;
@@ -24,7 +27,7 @@ use super::{
 };
 use crate::config::quantity::Span;
 use crate::config::{self, Hugepages, Machine, SwitchFile};
-use crate::dpdk::{self, Eal, EalOptions, Memory, PortControl, PortOptions};
+use crate::dpdk::{self, Eal, EalOptions, Memory, PortOptions};
 use crate::report::{self, AgentsSummary, Live, Summary};
 use crate::runtime::control::{self, ControlSocket};
 use crate::runtime::real::{self, RealError, RealPort, RealSwitch, RealWorker, Running};
@@ -33,6 +36,8 @@ use crate::switch::{PortPlan, SwitchPlan};
 use crate::units::PortId;
 use crate::verdict::Verdict;
 use addresses::AddressWarnings;
+use links::Links;
+use polls::PollWarnings;
 use session::Session;
 
 const EXAMPLES: &str = "\
@@ -50,7 +55,7 @@ may have been lost, in the switch or in a device, or a frame is not accounted fo
 const STEPS: &str = "sluice::steps";
 /// How often the main thread looks for the end.
 const TICK: StdDuration = StdDuration::from_millis(20);
-/// How often the links of the devices are looked at, and what telemetry shows is made anew.
+/// How often alarms are looked for, and what telemetry shows is made anew.
 const LOOK_EVERY: StdDuration = StdDuration::from_millis(200);
 /// How often the counters are read that warnings depend on.
 const COUNT_EVERY: StdDuration = StdDuration::from_secs(1);
@@ -119,14 +124,17 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let running = real::launch(&eal, what).map_err(|error| refused(error, &args.file, &file))?;
     running.notes.iter().for_each(|note| tracing::info!("{note}"));
     let session = session(&file, &running, &stop);
-    let _socket = serve_control(&args, &file, &session)?;
+    let socket = serve_control(&args, &file, &session)?;
     args.prometheus.into_iter().for_each(warn_of_open_metrics);
     serve_metrics(args.prometheus.or(file.listen), &session)?;
     let _telemetry = if file.telemetry { telemetry::serve(&eal, &session)? } else { Vec::new() };
+    let links = Links::follow(&file, &running.devices, &session)?;
+    start::announce(&file, &running, socket.as_ref().map(|(path, _)| path.as_path()));
     watch(&args, &file, &running, &session, &stop);
     // Agents end with their workers. One that is gone has nothing to tell.
     let agents = session.agents().unwrap_or_default();
-    finish(&args, running, agents)
+    drop(links);
+    finish(&args, running, agents, &session)
 }
 
 /// Draws a seed where the file names none: whoever knew it could aim flows at one place of a table.
@@ -236,14 +244,21 @@ fn session(file: &SwitchFile, running: &Running, stop: &Arc<AtomicBool>) -> Arc<
     let up: Vec<_> = running.devices.iter().map(|d| d.link().up).collect();
     let headroom = file.headroom.iter().map(|h| ((h.port, h.group), h.required.cells)).collect();
     let controller = running.workers.controller().clone();
-    Arc::new(Session::new(controller, file.plan.clone(), headroom, &up, Arc::clone(stop)))
+    let devices = running.devices.clone();
+    Arc::new(Session::new(
+        controller,
+        file.plan.clone(),
+        headroom,
+        (&up, devices),
+        Arc::clone(stop),
+    ))
 }
 
 fn serve_control(
     args: &Args,
     file: &SwitchFile,
     session: &Arc<Session>,
-) -> Result<Option<ControlSocket>> {
+) -> Result<Option<(PathBuf, ControlSocket)>> {
     let default = control::default_path(&file.plan.name);
     let path = match &args.control {
         Some(path) if path == Path::new("none") => return Ok(None),
@@ -252,10 +267,7 @@ fn serve_control(
     };
     let session = Arc::clone(session);
     match control::serve(path, Arc::new(move |line| session.answer(line))) {
-        Ok(socket) => {
-            tracing::info!("control socket: {}", path.display());
-            Ok(Some(socket))
-        }
+        Ok(socket) => Ok(Some((path.clone(), socket))),
         Err(error) if args.control.is_none() => {
             let path = path.display();
             tracing::warn!("no control socket at {path}: {error}; --control PATH names another");
@@ -281,13 +293,14 @@ fn serve_metrics(addr: Option<SocketAddr>, session: &Arc<Session>) -> Result<()>
     Ok(())
 }
 
-/// Shows progress and follows the links until the end.
+/// Shows progress until the end.
 fn watch(args: &Args, file: &SwitchFile, running: &Running, session: &Session, stop: &AtomicBool) {
     let std = |span: Span| StdDuration::from_nanos(span.0.as_nanos());
     let start = StdInstant::now();
     let mut live = Live::new();
     let mut alarms = BTreeMap::new();
-    let (mut addresses, mut count_at) = (AddressWarnings::default(), StdDuration::ZERO);
+    let mut warnings = Warnings::default();
+    let mut count_at = StdDuration::ZERO;
     let (mut show_at, mut look_at) = (std(args.interval), StdDuration::ZERO);
     let end = args.duration.map_or(StdDuration::MAX, std);
     loop {
@@ -297,7 +310,6 @@ fn watch(args: &Args, file: &SwitchFile, running: &Running, session: &Session, s
         }
         if ran >= look_at {
             look_at = ran + LOOK_EVERY;
-            follow_links(file, &running.devices, session);
             tell_alarms(session, &mut alarms);
             if file.telemetry {
                 session.refresh();
@@ -305,7 +317,7 @@ fn watch(args: &Args, file: &SwitchFile, running: &Running, session: &Session, s
         }
         if ran >= count_at {
             count_at = ran + COUNT_EVERY;
-            warn_of_addresses(session, &mut addresses);
+            warn_of_counters(session, &mut warnings);
         }
         settle(session);
         if !args.quiet && ran >= show_at {
@@ -319,13 +331,22 @@ fn watch(args: &Args, file: &SwitchFile, running: &Running, session: &Session, s
     live.clear();
 }
 
-/// Warns of addresses that the bridge does not learn.
-fn warn_of_addresses(session: &Session, warnings: &mut AddressWarnings) {
+/// What counters were warned of.
+#[derive(Default)]
+struct Warnings {
+    addresses: AddressWarnings,
+    polls: PollWarnings,
+}
+
+/// Warns of addresses that the bridge does not learn, and of late polls.
+fn warn_of_counters(session: &Session, warnings: &mut Warnings) {
     match session.summary() {
-        Ok(summary) => warnings
-            .due(StdInstant::now(), &summary)
-            .iter()
-            .for_each(|warning| tracing::warn!("{warning}")),
+        Ok(summary) => {
+            let now = StdInstant::now();
+            let addresses = warnings.addresses.due(now, &summary);
+            let due = addresses.into_iter().chain(warnings.polls.due(now, &summary));
+            due.for_each(|warning| tracing::warn!("{warning}"));
+        }
         Err(error) => tracing::error!("the counters: {error:#}"),
     }
 }
@@ -365,38 +386,15 @@ fn tell_alarms(session: &Session, told: &mut BTreeMap<String, StdInstant>) {
     }
 }
 
-/// Tells the switch of links that went up or down or have a new rate.
-fn follow_links(file: &SwitchFile, devices: &[PortControl], session: &Session) {
-    for (n, device) in devices.iter().enumerate() {
-        let id = PortId::new(n as u16).expect("a plan's ports have identifiers");
-        let link = device.link();
-        // The rate that a virtual device names means nothing.
-        let rate = link.rate.filter(|_| !file.devices[n].is_virtual);
-        let (name, planned) = (&file.plan.ports[n].name, file.plan.ports[n].rate);
-        let too_fast = rate.is_some_and(|rate| rate > planned);
-        match session.link_is(id, link.up && !too_fast, rate) {
-            Ok(false) => {}
-            Ok(true) if too_fast => tracing::error!(
-                "{}: the link came up faster than {planned}, for which its headroom is; it is not \
-                 used until it is slower, or the file has its rate",
-                name
-            ),
-            Ok(true) => {
-                let state = if link.up { "up" } else { "down" };
-                tracing::warn!("{}: the link went {state}", name);
-            }
-            Err(error) => tracing::error!("{}: {error:#}", name),
-        }
-    }
-}
-
 /// Stops the workers, prints the summary, and says whether all was well.
 fn finish(
     args: &Args,
     running: Running,
     agents: BTreeMap<PortId, AgentsSummary>,
+    session: &Session,
 ) -> Result<ExitCode> {
     let ended = running.workers.stop(StdDuration::from_nanos(args.drain.0.as_nanos()));
+    session.restore_links();
     for (worker, panic) in &ended.panics {
         say!("sluice: worker {worker} panicked: {panic}; this is a bug, please report it");
     }
@@ -404,7 +402,8 @@ fn finish(
     if !ended.drained {
         tracing::warn!("what was held could not all be sent; the rest is counted as flushed");
     }
-    let summary = Summary::new(&snapshot, ended.elapsed).with_agents(agents);
+    let summary = Summary::new(&snapshot, ended.elapsed);
+    let summary = summary.with_agents(agents).with_link_losses(session.link_losses());
     match args.format {
         Format::Table => terminal::print(report::text(&summary, None))?,
         Format::Json => terminal::print_json(&summary)?,

@@ -15,6 +15,7 @@ use crate::agents::AgentsSnapshot;
 use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use crate::cli::control::{PortFound, PortsFound, Request, Response, SetEcn, SetGroup, StepTold};
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
+use crate::dpdk::PortControl;
 use crate::report::{AgentsSummary, Summary};
 use crate::runtime::{Controller, OrderError};
 use crate::switch::{Change, Refused, Settler, StepKind, SwitchPlan};
@@ -29,6 +30,8 @@ pub(super) struct Session {
     /// The least headroom of each lossless group, from its link's round trip.
     headroom: BTreeMap<(PortId, PriorityGroup), Cells>,
     links: Mutex<Vec<LinkState>>,
+    /// By port.
+    devices: Vec<PortControl>,
     /// Does what agents find out; nothing where no port has any.
     settler: Option<Mutex<Settler>>,
     stop: Arc<AtomicBool>,
@@ -45,6 +48,8 @@ struct LinkState {
     device: (bool, Option<BitsPerSec>),
     /// Whether the switch was told that it is up.
     told: (bool, Option<BitsPerSec>),
+    /// How often its device went down.
+    losses: u64,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -52,18 +57,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Session {
-    /// A session over the running `plan`, whose links' devices are `up`. `headroom` is what each
-    /// lossless group must keep; `stop` is set when a client asks for the end.
+    /// A session over the running `plan`, with its devices and which of them are `up`. `headroom` is
+    /// what each lossless group must keep; `stop` is set when a client asks for the end.
     pub(super) fn new(
         controller: Controller,
         plan: SwitchPlan,
         headroom: BTreeMap<(PortId, PriorityGroup), Cells>,
-        up: &[bool],
+        (up, devices): (&[bool], Vec<PortControl>),
         stop: Arc<AtomicBool>,
     ) -> Self {
         let links = up.iter().map(|up| {
             let state = (*up, None);
-            LinkState { wanted: true, device: state, told: state }
+            LinkState { wanted: true, device: state, told: state, losses: 0 }
         });
         let links = Mutex::new(links.collect());
         Self {
@@ -72,6 +77,7 @@ impl Session {
             plan: Mutex::new(plan),
             headroom,
             links,
+            devices,
             stop,
             latest: Mutex::default(),
         }
@@ -80,7 +86,13 @@ impl Session {
     /// The summary until now.
     pub(super) fn summary(&self) -> Result<Summary> {
         let elapsed = self.controller.elapsed();
-        Ok(Summary::new(&self.controller.snapshot()?, elapsed).with_agents(self.agents()?))
+        let summary = Summary::new(&self.controller.snapshot()?, elapsed);
+        Ok(summary.with_agents(self.agents()?).with_link_losses(self.link_losses()))
+    }
+
+    /// How often the device of each port went down.
+    pub(super) fn link_losses(&self) -> Vec<u64> {
+        lock(&self.links).iter().map(|link| link.losses).collect()
     }
 
     /// What the agents of ports found out; of none where no port has any.
@@ -183,10 +195,7 @@ impl Session {
             Request::SetGroup(set) => self.set_group(&set)?,
             Request::SetEcn(set) => self.set_ecn(&set)?,
             Request::Link { port, up } => {
-                let port = self.port(&port)?;
-                let mut links = lock(&self.links);
-                links[port.index()].wanted = up;
-                self.tell_link(port, &mut links[port.index()])?;
+                self.want_link(self.port(&port)?, up)?;
             }
             Request::Neighbours {} | Request::Headroom {} => {
                 return Ok(serde_json::to_value(self.found()?)?);
@@ -206,7 +215,10 @@ impl Session {
                 let port = self.port(&port)?;
                 self.controller.apply(Change::Measure(port))?;
             }
-            Request::Clear {} => self.controller.apply(Change::ClearCounters)?,
+            Request::Clear {} => {
+                self.controller.apply(Change::ClearCounters)?;
+                lock(&self.links).iter_mut().for_each(|link| link.losses = 0);
+            }
             Request::FlushFdb {} => self.controller.apply(Change::FlushFdb)?,
             Request::Stop {} => self.stop.store(true, Ordering::SeqCst),
         }
@@ -216,8 +228,36 @@ impl Session {
     /// A device's link changed; a link that was taken down by request stays down.
     pub(super) fn link_is(&self, port: PortId, up: bool, rate: Option<BitsPerSec>) -> Result<bool> {
         let mut links = lock(&self.links);
-        links[port.index()].device = (up, rate);
-        self.tell_link(port, &mut links[port.index()])
+        let link = &mut links[port.index()];
+        link.losses += u64::from(link.device.0 && !up);
+        link.device = (up, rate);
+        self.tell_link(port, link)
+    }
+
+    /// Takes a link up or down, and its device with it where that can be: the peer sees it then.
+    fn want_link(&self, port: PortId, up: bool) -> Result<()> {
+        let mut links = lock(&self.links);
+        let link = &mut links[port.index()];
+        link.wanted = up;
+        // A link that goes down is given no more frames; one that comes up waits for its device.
+        self.tell_link(port, link)?;
+        drop(links);
+        self.set_device(port.index(), up);
+        Ok(())
+    }
+
+    fn set_device(&self, n: usize, up: bool) {
+        if let Err(error) = self.devices[n].set_link(up) {
+            // Most virtual devices have no link to take down, and the switch's is down all the same.
+            tracing::info!("{error}");
+        }
+    }
+
+    /// Takes the devices up again whose links were taken down by request.
+    pub(super) fn restore_links(&self) {
+        let down = |(n, link): (usize, &LinkState)| (!link.wanted).then_some(n);
+        let down: Vec<_> = lock(&self.links).iter().enumerate().filter_map(down).collect();
+        down.into_iter().for_each(|n| self.set_device(n, true));
     }
 
     /// Tells the switch if a link is not as it was last told. True if it was not.

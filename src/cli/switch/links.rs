@@ -1,0 +1,134 @@
+//! The links of a switch's devices, followed by a thread of their own: interfaces of the kernel go
+//! down, lose their carrier, are removed and made again while a switch runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::session::Session;
+use crate::config::SwitchFile;
+use crate::dpdk::{LinkEvents, PortControl};
+use crate::units::{BitsPerSec, PortId};
+
+/// How often devices are looked at that nothing was heard of: the kernel tells of a lost carrier up
+/// to a second late.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// The thread that follows the links; dropping it ends it.
+pub(super) struct Links {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Links {
+    /// Follows the links of `devices`, which are those of `file`, and tells `session`.
+    pub(super) fn follow(
+        file: &SwitchFile,
+        devices: &[PortControl],
+        session: &Arc<Session>,
+    ) -> Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let one = |(n, device): (usize, &PortControl)| Followed {
+            id: PortId::new(n as u16).expect("a plan's ports have identifiers"),
+            name: file.plan.ports[n].name.clone(),
+            planned: file.plan.ports[n].rate,
+            is_virtual: file.devices[n].is_virtual,
+            device: device.clone(),
+            is_gone: false,
+            told: None,
+        };
+        let mut followed: Vec<_> = devices.iter().enumerate().map(one).collect();
+        let (session, ended) = (Arc::clone(session), Arc::clone(&stop));
+        let body = move || {
+            // Without word of changes the looks alone find them.
+            let events = LinkEvents::listen().ok();
+            while !ended.load(Ordering::Acquire) {
+                followed.iter_mut().for_each(|one| one.look(&session));
+                match &events {
+                    Some(events) => events.wait(LOOK_EVERY),
+                    None => thread::sleep(LOOK_EVERY),
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("links".into()).spawn(body);
+        Ok(Self { stop, thread: Some(thread.context("no thread for the links")?) })
+    }
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            // Its panic has been reported; the switch has ended either way.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The link of one device.
+struct Followed {
+    id: PortId,
+    name: String,
+    /// The rate that the headroom of its port is for.
+    planned: BitsPerSec,
+    is_virtual: bool,
+    device: PortControl,
+    /// Whether its interface was found to be gone.
+    is_gone: bool,
+    /// The last error that was told, so that one that stays is told once.
+    told: Option<String>,
+}
+
+impl Followed {
+    fn look(&mut self, session: &Session) {
+        let looked = self.restore(session).and_then(|()| self.tell(session));
+        let error = looked.err().map(|error| format!("{error:#}"));
+        if let Some(error) = error.as_ref().filter(|error| self.told.as_ref() != Some(error)) {
+            tracing::error!("{}: {error}", self.name);
+        }
+        self.told = error;
+    }
+
+    /// Takes an interface up again that was removed and made anew.
+    fn restore(&mut self, session: &Session) -> Result<()> {
+        if !self.is_gone && !self.device.has_lost_interface() {
+            return Ok(());
+        }
+        if !self.is_gone {
+            self.is_gone = true;
+            tracing::warn!("{}: its network interface is gone", self.name);
+        }
+        // No frame is given to a device that has none, or that is closed for a moment.
+        session.link_is(self.id, false, None)?;
+        if self.device.reopen()? {
+            self.is_gone = false;
+            tracing::warn!("{}: its network interface is there again, and is used", self.name);
+        }
+        Ok(())
+    }
+
+    /// Tells the switch of a link that went up or down or has a new rate.
+    fn tell(&self, session: &Session) -> Result<()> {
+        let link = self.device.link();
+        // The rate that a virtual device names means nothing.
+        let rate = link.rate.filter(|_| !self.is_virtual);
+        let too_fast = rate.is_some_and(|rate| rate > self.planned);
+        match session.link_is(self.id, link.up && !too_fast, rate)? {
+            false => {}
+            true if too_fast => tracing::error!(
+                "{}: the link came up faster than {}, for which its headroom is; it is not used \
+                 until it is slower, or the file has its rate",
+                self.name,
+                self.planned
+            ),
+            true => {
+                let state = if link.up { "up" } else { "down" };
+                tracing::warn!("{}: the link went {state}", self.name);
+            }
+        }
+        Ok(())
+    }
+}

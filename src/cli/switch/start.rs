@@ -1,0 +1,69 @@
+//! The lines that a switch says when it has started: that it runs, how to speak to it and stop it,
+//! and what of its ports will surprise.
+
+use std::path::Path;
+
+use crate::cli::quoted;
+use crate::cli::terminal::say;
+use crate::config::SwitchFile;
+use crate::dpdk::{Undone, undone_checksums};
+use crate::runtime::control;
+use crate::runtime::real::Running;
+
+/// Says on standard error that the switch runs.
+pub(super) fn announce(file: &SwitchFile, running: &Running, socket: Option<&Path>) {
+    let (ports, workers) = (running.devices.len(), file.workers.len());
+    say!(
+        "{}: running, {}, {}; Ctrl-C stops it and prints the summary",
+        file.plan.name,
+        counted(ports, "port"),
+        counted(workers, "worker"),
+    );
+    if let Some(path) = socket {
+        let usual = path == control::default_path(&file.plan.name);
+        let option = if usual { String::new() } else { format!(" --control {}", quoted(path)) };
+        say!("control socket: {}, for `sluice ctl{option} show`", path.display());
+    }
+    let ports = file.plan.ports.iter().zip(&running.devices);
+    for (port, device) in ports {
+        let Some(interface) = device.interface() else { continue };
+        if let Some(found) = undone_checksums(&interface) {
+            say!("{}: {}", port.name, advice(&interface.name, &found));
+        }
+    }
+}
+
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// What to do about checksums that are left undone.
+fn advice(port: &str, found: &Undone) -> String {
+    match found {
+        Undone::By { interface, command } => format!(
+            "{interface}, the other end of {port}, leaves TCP and UDP checksums undone, and hosts \
+             drop such frames: {command}"
+        ),
+        Undone::Hidden => format!(
+            "the other end of {port} is in a network namespace that cannot be seen from here; if it \
+             leaves TCP and UDP checksums undone, hosts drop its frames: run `ethtool -K INTERFACE tx \
+             off` there"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_has_the_command_or_says_why_there_is_none() {
+        let interface = "eth0 in namespace a".to_string();
+        let command = "ip netns exec a ethtool -K eth0 tx off".to_string();
+        let said = advice("v0", &Undone::By { interface, command });
+        assert!(said.ends_with(": ip netns exec a ethtool -K eth0 tx off"), "{said}");
+        assert!(said.starts_with("eth0 in namespace a, the other end of v0"), "{said}");
+        assert!(advice("v0", &Undone::Hidden).contains("cannot be seen from here"));
+        assert_eq!((counted(1, "port"), counted(2, "port")), ("1 port".into(), "2 ports".into()));
+    }
+}

@@ -1,0 +1,81 @@
+//! A device opened anew under its number, after the interface that it works on was removed and made
+//! again, while everything else goes on.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dpdk_sys as sys;
+
+use super::control::PortStats;
+use super::device::{self, Device};
+use super::error::{Error, Logged};
+use super::interface::Interface;
+use super::port::{self, Setup};
+
+/// How long the polling thread may take to leave the driver: a poll, and what the system takes of
+/// the processor.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a device needs to be opened anew, and what its earlier openings counted.
+#[derive(Debug, Default)]
+pub(super) struct Life {
+    /// How it was set up; nothing before it was started.
+    pub(super) setup: Option<Setup>,
+    /// Whether it is detached, because a new opening failed.
+    pub(super) is_detached: bool,
+    /// What was counted before it was last opened.
+    pub(super) past: PortStats,
+}
+
+impl Device {
+    /// Whether the interface that it was opened on is gone.
+    pub(super) fn has_lost_interface(&self) -> bool {
+        self.kernel.is_external() && self.kernel.interface().is_none()
+    }
+
+    /// Opens it anew if there is an interface of its name again; whether there is.
+    pub(super) fn reopen(&self) -> Result<bool, Error> {
+        let name = self.spec.interface().unwrap_or_default();
+        if !matches!(Interface::named(name), Ok(Some(_))) {
+            return Ok(false);
+        }
+        self.gate.shut();
+        let start = Instant::now();
+        while !self.gate.is_shut() {
+            if start.elapsed() > PATIENCE {
+                let reason = "its worker does not poll".into();
+                return Err(self.failed("open it anew", reason));
+            }
+            thread::sleep(Duration::from_micros(100));
+        }
+        let mut life = self.life_mut();
+        if !life.is_detached {
+            life.past = self.by_driver(&life);
+            // SAFETY: the port exists, and the gate keeps the polling thread out of the driver.
+            unsafe { sys::rte_eth_dev_stop(self.id) };
+            self.detach();
+            self.kernel.detach();
+            life.is_detached = true;
+        }
+        self.kernel.hold().map_err(|by| Error::Taken { device: self.spec.full.clone(), by })?;
+        let id = self.spec.attach(&self.eal)?;
+        if id != self.id {
+            // Its old number has another owner, and the polling thread knows no other.
+            device::close(id);
+            return Err(self.failed("open it anew", "DPDK gives it another number".into()));
+        }
+        life.is_detached = false;
+        self.kernel.attach(device::info(id).map_or(0, |info| info.if_index));
+        if let Some(setup) = &life.setup {
+            port::set_up(self, setup)?;
+        }
+        drop(life);
+        self.gate.open();
+        Ok(true)
+    }
+
+    fn failed(&self, step: &'static str, reason: String) -> Error {
+        let device = self.spec.full.clone();
+        Error::Device { device, step, reason, logged: Logged::default() }
+    }
+}
