@@ -114,7 +114,11 @@ impl KernelSide {
     /// The interface as it is now; nothing where there is none, or none any more.
     pub(super) fn interface(&self) -> Option<Interface> {
         let index = self.state().index?;
-        Interface::numbered(index).ok().flatten()
+        let now = Interface::numbered(index).ok().flatten()?;
+        if now.link && self.counts == Counts::PacketRing {
+            self.state().sockets.iter().for_each(sockets::clear_error);
+        }
+        Some(now)
     }
 
     /// Whether the device works on an interface of the kernel, which has a link of its own.

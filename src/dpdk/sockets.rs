@@ -68,6 +68,12 @@ pub(super) fn xdp_ring_full(socket: &OwnedFd) -> Option<u64> {
     Some(counted.rx_ring_full)
 }
 
+/// Forgets the error that a socket reports next: that its interface was down. The driver would take
+/// it for its next burst's, which the kernel sends all the same.
+pub(super) fn clear_error(socket: &OwnedFd) {
+    let _: Option<c_int> = option(socket, libc::SOL_SOCKET, libc::SO_ERROR);
+}
+
 fn of_family(family: c_int) -> Vec<OwnedFd> {
     let Ok(files) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
     let numbers = files.flatten().filter_map(|file| file.file_name().to_str()?.parse().ok());
