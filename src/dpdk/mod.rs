@@ -30,6 +30,7 @@ mod offload;
 mod pool;
 mod port;
 mod probe;
+mod queues;
 mod reopen;
 mod ring;
 mod sockets;
