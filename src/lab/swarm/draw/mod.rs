@@ -33,6 +33,9 @@ const ABOUT_CONGESTION: u64 = 0x5fc0_5fc0_5fc0_5fc0;
 /// Draws what links protect apart from what else there is.
 const ABOUT_MACSEC: u64 = 0x88e5_88e5_88e5_88e5;
 
+/// Draws fat trees apart from what else there is.
+const ABOUT_TREES: u64 = 0xfa77_fa77_fa77_fa77;
+
 /// For how long forged messages can hold up what would have been done: each pause is no longer than
 /// what a host takes, 1 ms, and six times 200 come.
 const FORGED_LONGEST: Duration = Duration::from_secs(2);
@@ -47,7 +50,9 @@ const PROFILE: &str = "drawn";
 pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
     let mut chance = Chance::new(seed);
     let chance = &mut chance;
-    let mut shape = shape::shape(chance);
+    let trees = &mut Chance::new(seed ^ ABOUT_TREES);
+    let tree = trees.percent(6).then_some(trees);
+    let mut shape = shape::shape(chance, tree);
     let mut drawn = profile::profile(chance, shape.slowest);
     let hosts = shape.host_names();
     let link_wide = drawn.profile.defaults.pause.is_some();

@@ -60,9 +60,29 @@ fn trunks(chance: &mut Chance) -> (u64, Vec<u64>, Vec<(u64, u64)>, bool) {
     }
 }
 
-/// Draws a topology.
-pub(super) fn shape(chance: &mut Chance) -> Shape {
-    let (switches, hosts, trunks, ring) = trunks(chance);
+/// A small fat tree: two edge switches and two above them in each pod, and one or two cores for each
+/// of those.
+fn fat_tree(chance: &mut Chance) -> (u64, Vec<u64>, Vec<(u64, u64)>, bool) {
+    let (pods, cores, each) = (chance.between(2, 3), chance.between(1, 2), chance.between(1, 2));
+    let edges = 2 * pods;
+    let hosts = (1..=edges).flat_map(|edge| (0..each).map(move |_| edge)).collect();
+    let within = (0..pods).flat_map(|pod| {
+        [(1, 1), (1, 2), (2, 1), (2, 2)]
+            .map(|(edge, above)| (2 * pod + edge, edges + 2 * pod + above))
+    });
+    let up = (0..pods).flat_map(|pod| {
+        (1..=2).flat_map(move |above| {
+            let first = 2 * edges + (above - 1) * cores;
+            (1..=cores).map(move |core| (edges + 2 * pod + above, first + core))
+        })
+    });
+    (2 * edges + 2 * cores, hosts, within.chain(up).collect(), false)
+}
+
+/// Draws a topology: a fat tree by `tree`, if there is one.
+pub(super) fn shape(chance: &mut Chance, tree: Option<&mut Chance>) -> Shape {
+    let drawn = trunks(chance);
+    let (switches, hosts, trunks, ring) = tree.map_or(drawn, fat_tree);
     let rates = [1, 10, 25, 40, 50, 100, 100, 100, 200, 400];
     let base = chance.pick(&rates[1..]);
     let trunk = if chance.percent(60) { base } else { chance.pick(&rates[1..]) };
