@@ -63,7 +63,7 @@ fn a_pair_in_memory_gives_a_headroom_whose_terms_add_up() {
     assert_eq!(n(&headroom["bits"]), sum);
     assert_eq!(n(&headroom["bytes"]), sum.div_ceil(8));
     assert_eq!(n(&headroom["quanta"]), sum.div_ceil(512));
-    assert_eq!(n(&headroom["cells"]), sum.div_ceil(8).div_ceil(208));
+    assert_eq!(n(&headroom["cells"]), sum.div_ceil(84 * 8) + 10);
     assert_eq!(&v["headroom"], headroom);
     let terms = m["terms"].as_array().unwrap();
     assert_eq!(terms.iter().map(|term| n(&term["bits"])).sum::<u64>(), sum);

@@ -13,7 +13,7 @@ fn gbps(n: u64) -> BitsPerSec {
 }
 
 fn adds_up(e: &Estimate) {
-    assert_eq!(e.terms.iter().map(|t| t.bits).sum::<u64>(), e.bits());
+    assert_eq!(e.terms.iter().map(|t| t.bits).sum::<i64>(), e.bits() as i64);
     assert!(e.terms.iter().all(|t| !t.name.is_empty() && !t.source.is_empty()), "{e:?}");
 }
 
@@ -141,9 +141,9 @@ fn json(args: &str) -> Value {
 
 fn calc(args: &str) -> u64 {
     let out = json(&format!("calc {args}"));
-    let bits: u64 =
-        out["terms"].as_array().unwrap().iter().map(|t| t["bits"].as_u64().unwrap()).sum();
-    assert_eq!(out["bits"].as_u64(), Some(bits), "{out}");
+    let bits: i64 =
+        out["terms"].as_array().unwrap().iter().map(|t| t["bits"].as_i64().unwrap()).sum();
+    assert_eq!(out["bits"].as_i64(), Some(bits), "{out}");
     assert_eq!(out["model"].as_str(), args.split_whitespace().nth(1), "{out}");
     out["bytes"].as_u64().unwrap()
 }
@@ -169,12 +169,128 @@ fn the_command_gives_the_same_numbers() {
     assert_eq!((all["xon"].as_u64(), all["size"].as_u64()), (Some(86_016), Some(277_504)));
 }
 
+/// Of cells of 208 octets, frames of 64 fill one for every 84 octets of the line. The frame that sends XOFF
+/// has 10 cells of its own in the switch's buffer.
 #[test]
-fn a_cell_rounds_the_sum_up() {
-    let out = json("calc --model ieee --rate 100G --length 100m --cell 208");
-    assert_eq!(out["cells"], 203);
-    assert_eq!(out["bytes"], 203 * 208);
-    assert_eq!(out["cell"], 208);
+fn with_a_cell_the_sum_has_what_short_frames_waste() {
+    let waste = |out: &Value| out["terms"].as_array().unwrap().last().unwrap().clone();
+    for (model, delay, own) in [("ieee", 42_096_u64, 10), ("cisco", 37_644, 0), ("mlx5", 55_780, 0)]
+    {
+        let line = format!("calc --model {model} --rate 100G --length 100m");
+        assert_eq!(json(&line)["bytes"], delay, "{model}");
+        let out = json(&format!("{line} --cell 208"));
+        let cells = delay.div_ceil(84) + own;
+        assert_eq!((&out["cells"], &out["bytes"]), (&cells.into(), &(cells * 208).into()), "{out}");
+        assert_eq!(out["cell"], 208);
+        assert_eq!(waste(&out)["name"], "cells that short frames waste");
+    }
+    // An octet is not wasted, and the gaps between frames need no room: the term is negative.
+    let out = json("calc --model ieee --rate 100G --length 100m --cell 1");
+    assert!(waste(&out)["bits"].as_i64().unwrap() < 0, "{out}");
+    assert_eq!(out["bytes"], (42_096_u64 * 2_000).div_ceil(2_020) + 2_000);
+}
+
+/// The groups of all switches of a `check --format json`: what is needed, its sum, and the command for it.
+fn groups<'a>(value: &'a Value, out: &mut Vec<(&'a Value, &'a Value, &'a Value)>) {
+    match value {
+        Value::Object(fields) => {
+            if value["headroom_required_bytes"].as_u64().is_some_and(|n| n > 0) {
+                let of = |name: &str| &value[name];
+                out.push((of("headroom_required_bytes"), of("headroom_sum"), of("headroom_calc")));
+            }
+            fields.values().for_each(|v| groups(v, out));
+        }
+        Value::Array(items) => items.iter().for_each(|v| groups(v, out)),
+        _ => {}
+    }
+}
+
+fn check(file: &std::path::Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command.arg("check").arg(file).args(["--format", "json"]).output().unwrap()
+}
+
+/// What `check` says a group needs, what `calc` gives for the same link, and what the terms add up to are one
+/// number, to the byte, in every example file.
+#[test]
+fn check_and_calc_and_the_sum_are_one_number() {
+    let configs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("configs");
+    let files = ["switch", "labs", "labs/oracles", "labs/compare"].map(|dir| configs.join(dir));
+    let files = files.iter().flat_map(|dir| dir.read_dir().unwrap()).map(|e| e.unwrap().path());
+    let mut compared = std::collections::BTreeSet::new();
+    for file in files.filter(|f| f.extension().is_some_and(|e| e == "yaml")) {
+        let out = check(&file);
+        assert!(
+            out.status.success(),
+            "{}: {}",
+            file.display(),
+            String::from_utf8_lossy(&out.stderr)
+        );
+        let value: Value = serde_json::from_slice(&out.stdout).unwrap();
+        let mut all = vec![];
+        groups(&value, &mut all);
+        for (needed, sum, command) in all {
+            let sum = sum.as_str().unwrap();
+            assert!(
+                sum.starts_with(&format!("{needed} B = ")),
+                "{}: {needed}: {sum}",
+                file.display()
+            );
+            assert!(sum.contains("cells that short frames waste"), "{sum}");
+            let Some(command) = command.as_str() else { continue };
+            if compared.insert((command.to_owned(), needed.as_u64())) {
+                let arguments = command.strip_prefix("sluice headroom ").expect(command);
+                assert_eq!(&json(arguments)["bytes"], needed, "{}: {command}", file.display());
+            }
+        }
+    }
+    assert!(compared.len() > 10, "{compared:?}");
+}
+
+/// A refusal has the same number, and a lab's names the setting that turns it into a warning.
+#[test]
+fn a_refusal_has_the_number_of_calc_and_names_its_remedies() {
+    let refused = |name: &str, text: &str| {
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, text).unwrap();
+        let out = check(&path);
+        assert_eq!(out.status.code(), Some(2));
+        String::from_utf8([out.stderr, out.stdout].concat()).unwrap()
+    };
+    let lab = "duration: 1ms\nprofiles: {tor: {max_frame: 2000, buffer: {cell: 208, profiles: {lossless: \
+               {lossless: {xoff: 100KB}}}}, defaults: {pfc: {enable: [3]}}}}\n\
+               topology: {star: {hosts: 2}}\ndefaults: {links: {rate: 100G, length: 100m}}\n";
+    let said = refused("short-headroom-lab.yaml", lab);
+    let needed = calc("--model ieee --rate 100G --length 100m --cell 208");
+    for part in
+        [format!("raise xoff to {needed}"), format!("{needed} B = "), "headroom_check".into()]
+    {
+        assert!(said.contains(&part), "{part} is not in {said}");
+    }
+    // A switch file has no such setting.
+    let ports = "defaults: {rate: 1G, pfc: {enable: [3]}}\n\
+                 buffer: {profiles: {lossless: {lossless: {xoff: 2KB}}}}\n\
+                 ports: [{device: net_null0}, {device: net_null1}]\n";
+    let said = refused("short-headroom-switch.yaml", ports);
+    assert!(said.contains("raise xoff to") && !said.contains("headroom_check"), "{said}");
+}
+
+#[test]
+fn rates_above_400g_have_answers_that_say_what_is_assumed() {
+    for rate in ["800G", "1600G"] {
+        let out = json(&format!("calc --model ieee --rate {rate} --length 100m"));
+        let terms = out["terms"].as_array().unwrap();
+        let assumed = terms.iter().filter(|t| t["source"].as_str().unwrap().starts_with("assumed"));
+        assert_eq!(assumed.count(), 4, "{out}");
+        let rows = json(&format!("compare --rate {rate} --length 100m"));
+        assert!(rows.as_array().unwrap().iter().all(|r| r["bytes"].as_u64() > Some(0)), "{rows}");
+    }
+    // 400G for comparison: nothing is assumed, and times are the same, so bits are twice as many.
+    let delay = |rate: u64| {
+        let e = ieee::estimate(&ieee::Inputs::new(gbps(rate), 0)).unwrap();
+        e.bits() - 32_992
+    };
+    assert_eq!(delay(800), 2 * delay(400));
 }
 
 #[test]
@@ -237,8 +353,8 @@ fn every_sum_is_explained_side_by_side() {
     }
     let rows = json("compare --rate 100G --length 100m --explain");
     for row in rows.as_array().unwrap() {
-        let bits = |v: &Value| v["bits"].as_u64().unwrap();
-        let sum: u64 = row["terms"].as_array().unwrap().iter().map(bits).sum();
+        let bits = |v: &Value| v["bits"].as_i64().unwrap();
+        let sum: i64 = row["terms"].as_array().unwrap().iter().map(bits).sum();
         assert_eq!(sum, bits(row), "{row}");
     }
 }

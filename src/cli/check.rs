@@ -1,6 +1,7 @@
 //! `sluice check`: what a switch, lab or generator file comes to, before any frame is sent.
 
 mod agents;
+mod calc;
 mod congestion;
 mod lab_text;
 mod lab_view;

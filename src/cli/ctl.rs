@@ -126,7 +126,7 @@ struct GroupArgs {
     /// Guaranteed to the group alone, such as 16KiB.
     #[arg(long, value_name = "SIZE")]
     reserved: Option<Size>,
-    /// The group may use 2^N times what the shared pool has free, N from -8 to 8.
+    /// The group may use alpha = 2^N times what the shared pool has free: N is log2(alpha), -8 to 8.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(conflicts_with_all = ["static_th", "unlimited"])]
     dynamic_th: Option<i8>,

@@ -1,8 +1,9 @@
 //! A switch file resolved: the plan that the data plane trusts, and what runs it.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use crate::headroom::Required;
+use crate::headroom::{DelayInputs, Required, SoftwareTerms};
 use crate::switch::SwitchPlan;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Cells, PortId, PriorityGroup};
@@ -140,7 +141,11 @@ pub struct HeadroomCheck {
     /// The group.
     pub group: PriorityGroup,
     /// What the round trip of the port's link asks for.
-    pub required: Required,
+    pub required: Arc<Required>,
+    /// The link, which it is calculated from.
+    pub link: DelayInputs,
+    /// What software adds.
+    pub software: SoftwareTerms,
     /// What the plan gives.
     pub given: Cells,
     /// The longest gap between polls that is in the round trip.

@@ -149,10 +149,25 @@ impl Frames {
 pub struct Term {
     /// What it is.
     pub name: &'static str,
-    /// How much, in bit times of the link.
-    pub bits: u64,
+    /// How much, in bit times of the link. Negative where a buffer keeps less than the line brings.
+    pub bits: i64,
     /// Where the figure comes from.
     pub source: &'static str,
+}
+
+impl Term {
+    /// A term of `bits`; more than any buffer has is cut, so that sums cannot overflow.
+    #[must_use]
+    pub const fn new(name: &'static str, bits: u64, source: &'static str) -> Self {
+        const MOST: u64 = 1 << 58;
+        Self { name, bits: if bits > MOST { MOST } else { bits } as i64, source }
+    }
+
+    /// The sum of terms, in bit times of the link.
+    #[must_use]
+    pub fn sum(terms: &[Self]) -> u64 {
+        terms.iter().map(|t| t.bits).sum::<i64>().max(0) as u64
+    }
 }
 
 /// A delay value and what it is made of.
@@ -166,7 +181,7 @@ impl DelayValue {
     /// The sum, in bit times of the link.
     #[must_use]
     pub fn bits(&self) -> u64 {
-        self.terms.iter().map(|t| t.bits).sum()
+        Term::sum(&self.terms)
     }
 
     /// The sum in octets, rounded up.
@@ -181,8 +196,12 @@ impl fmt::Display for DelayValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} =", self.bytes())?;
         for (i, t) in self.terms.iter().enumerate() {
-            let plus = if i == 0 { "" } else { " +" };
-            write!(f, "{plus} {} B {}", t.bits as f64 / 8.0, t.name)?;
+            let sign = match (i, t.bits < 0) {
+                (_, true) => " -",
+                (0, false) => "",
+                (_, false) => " +",
+            };
+            write!(f, "{sign} {} B {}", t.bits.unsigned_abs() as f64 / 8.0, t.name)?;
         }
         Ok(())
     }
@@ -205,7 +224,7 @@ pub(super) fn with_cable(inputs: &DelayInputs, cable_bits: u64) -> DelayValue {
     const ANNEX_N: &str = "802.1Q Annex N";
     let rate = inputs.rate();
     let frame = inputs.frames().longest();
-    let term = |name, bits, source| Term { name, bits, source };
+    let term = Term::new;
     let mut terms = vec![
         term("frame begun before the PFC frame", frame, ANNEX_N),
         term("PFC frame", inputs.frames().pfc(), ANNEX_N),
@@ -266,14 +285,14 @@ mod tests {
     #[test]
     fn the_parts_are_those_of_the_table() {
         let value = delay_value(&inputs(Phy::Base100R, Fec::None, Extender::None, 100));
-        let part = |names: &[&str]| -> u64 {
+        let part = |names: &[&str]| -> i64 {
             value.terms.iter().filter(|t| names.contains(&t.name)).map(|t| t.bits).sum()
         };
         let fixed = ["frame begun before the PFC frame", "PFC frame", "frame begun by the peer"];
         assert_eq!(part(&fixed), 32_992);
         let cable = part(&["cable both ways"]);
         assert_eq!(cable, 100_000);
-        assert_eq!(value.bits() - 32_992 - cable, 203_776);
+        assert_eq!(value.bits() as i64 - 32_992 - cable, 203_776);
         // Jumbo frames of 9216 octets add 14,432 octets.
         let mut jumbo = inputs(Phy::Base100R, Fec::None, Extender::None, 100);
         jumbo.max_frame = Bytes(9_216);

@@ -47,7 +47,7 @@ pub struct MeasuredInputs {
 pub fn measured(inputs: &MeasuredInputs) -> DelayValue {
     let MeasuredInputs { rate, frames, .. } = *inputs;
     let spans =
-        |name, span: Duration, source| Term { name, bits: bits_in(rate, span.as_picos()), source };
+        |name, span: Duration, source| Term::new(name, bits_in(rate, span.as_picos()), source);
     let mut terms = vec![
         bits("frame begun before the PFC frame", frames.longest()),
         spans("invocation of the PFC frame", inputs.invocation, DRAFT),
@@ -85,7 +85,7 @@ pub struct PeerDelayInputs {
 #[must_use]
 pub fn by_peer_delay(inputs: &PeerDelayInputs) -> DelayValue {
     let PeerDelayInputs { rate, frames, .. } = *inputs;
-    let spans = |name, picos, source| Term { name, bits: bits_in(rate, picos), source };
+    let spans = |name, picos, source| Term::new(name, bits_in(rate, picos), source);
     let path = inputs.path.saturating_mul(2).as_picos();
     let (own, peer) = (inputs.own_internal.as_picos(), inputs.peer_internal.as_picos());
     DelayValue {
@@ -101,7 +101,7 @@ pub fn by_peer_delay(inputs: &PeerDelayInputs) -> DelayValue {
 }
 
 fn bits(name: &'static str, bits: u64) -> Term {
-    Term { name, bits, source: DRAFT }
+    Term::new(name, bits, DRAFT)
 }
 
 /// How much an uncertain time is worth. The proposal wants accuracy said so, and not in nanoseconds.
@@ -152,7 +152,7 @@ mod tests {
             let value = measured(&link(metres));
             assert_eq!(value.bytes(), Bytes(octets), "{metres} m: {value}");
             let of = |name| value.terms.iter().find(|t| t.name == name).unwrap().bits;
-            assert_eq!(of("round trip"), metres * 1_000 + 2 * 71_168);
+            assert_eq!(of("round trip") as u64, metres * 1_000 + 2 * 71_168);
             assert_eq!(of("reaction of the peer"), 61_440);
         }
     }

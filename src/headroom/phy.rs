@@ -3,6 +3,10 @@
 //! Each figure is the sum of transmit and receive of one node, in bit times, as the delay
 //! constraint tables of 802.3 have it (44 for 10G, 105-3 for 25G, 80-4 for 40G, 80-5 for 100G, 116
 //! for 200G and 400G). They are maxima that a conforming device may use up.
+//!
+//! 800G (802.3df-2024) and 1.6T (802.3dj, a draft) have no figures of their own here, because neither table
+//! was at hand: their sublayers are assumed to take as long, in nanoseconds, as those of 400G, as those of
+//! 400G take as long as those of 200G. Every such term says so in its source.
 
 use core::fmt;
 
@@ -32,6 +36,10 @@ pub enum Phy {
     Base200R,
     /// 400GBASE-R.
     Base400R,
+    /// 800GBASE-R (802.3df), with the times of 400GBASE-R.
+    Base800R,
+    /// 1.6TBASE-R (802.3dj, a draft), with the times of 400GBASE-R.
+    Base1600R,
     /// No PHY: a virtual link, or one of a rate that no table has, of this rate.
     Virtual(BitsPerSec),
 }
@@ -99,7 +107,7 @@ pub(super) struct Sublayer {
 
 impl Phy {
     /// All that the delay tables have, the slowest first.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Base10R,
         Self::Base10T,
         Self::Base25R,
@@ -109,6 +117,8 @@ impl Phy {
         Self::Base100Cr10,
         Self::Base200R,
         Self::Base400R,
+        Self::Base800R,
+        Self::Base1600R,
     ];
 
     /// The PHY that a link of `rate` has unless it says otherwise.
@@ -121,6 +131,8 @@ impl Phy {
             100_000_000_000 => Self::Base100R,
             200_000_000_000 => Self::Base200R,
             400_000_000_000 => Self::Base400R,
+            800_000_000_000 => Self::Base800R,
+            1_600_000_000_000 => Self::Base1600R,
             _ => Self::Virtual(rate),
         }
     }
@@ -135,6 +147,8 @@ impl Phy {
             Self::Base100R | Self::Base100Cr10 => BitsPerSec::gbps(100),
             Self::Base200R => BitsPerSec::gbps(200),
             Self::Base400R => BitsPerSec::gbps(400),
+            Self::Base800R => BitsPerSec::gbps(800),
+            Self::Base1600R => BitsPerSec::gbps(1_600),
             Self::Virtual(rate) => rate,
         }
     }
@@ -151,6 +165,14 @@ impl Phy {
             Self::Base100Cr10 => ([24_576, 35_328, 9_216, 9_728], "802.3 table 80-5"),
             Self::Base200R => ([49_152, 160_256, 18_432, 4_096], "802.3 clause 116"),
             Self::Base400R => ([98_304, 320_000, 36_864, 8_192], "802.3 clause 116"),
+            Self::Base800R => (
+                [196_608, 640_000, 73_728, 16_384],
+                "assumed: the times of 400GBASE-R, not 802.3df's table",
+            ),
+            Self::Base1600R => (
+                [393_216, 1_280_000, 147_456, 32_768],
+                "assumed: the times of 400GBASE-R; 802.3dj is a draft",
+            ),
             Self::Virtual(_) => ([0; 4], "no PHY, so no interface delay"),
         }
     }
@@ -189,6 +211,8 @@ impl fmt::Display for Phy {
             Self::Base100Cr10 => "100GBASE-CR10",
             Self::Base200R => "200GBASE-R",
             Self::Base400R => "400GBASE-R",
+            Self::Base800R => "800GBASE-R",
+            Self::Base1600R => "1.6TBASE-R",
             Self::Virtual(rate) => return write!(f, "a virtual link of {rate}"),
         };
         f.write_str(name)
@@ -245,6 +269,18 @@ impl Interface {
         self.phy
     }
 
+    /// Its FEC, where that is an option of the PHY.
+    #[must_use]
+    pub const fn fec(self) -> Fec {
+        self.fec
+    }
+
+    /// Its sublayer between MAC and PHY.
+    #[must_use]
+    pub const fn extender(self) -> Extender {
+        self.extender
+    }
+
     /// The interface delay of one node, transmit and receive together: what the interfaces add in
     /// one direction of a link with equal ends.
     #[must_use]
@@ -297,6 +333,17 @@ mod tests {
         assert_eq!(quanta(Phy::Base100Cr10, F::BaseR, E::None), 394);
         assert_eq!(quanta(Phy::Base200R, F::None, E::None), 453);
         assert_eq!(quanta(Phy::Base400R, F::None, E::None), 905);
+    }
+
+    #[test]
+    fn rates_above_400g_take_the_times_of_400g_and_say_that_this_is_assumed() {
+        let known = Interface::plain(Phy::Base400R).delay();
+        for phy in [Phy::Base800R, Phy::Base1600R] {
+            let interface = Interface::plain(phy);
+            assert_eq!(interface.delay(), known, "{phy}");
+            assert!(interface.sublayers().iter().all(|s| s.source.starts_with("assumed")));
+        }
+        assert_eq!(Phy::of_rate(BitsPerSec::gbps(800)), Phy::Base800R);
     }
 
     #[test]

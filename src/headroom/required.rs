@@ -1,8 +1,8 @@
 //! What a lossless group of a switch in software needs: the delay value, and what software adds.
 //!
 //! The sum is for one group that gets all that arrives, in frames of the length that wastes most
-//! of its cells. It starts with the frame whose admission sends XOFF, because that one goes to
-//! headroom as a whole.
+//! of its cells; what they waste is a term of its own, so that the terms add up to whole cells. It
+//! starts with the frame whose admission sends XOFF, because that one goes to headroom as a whole.
 
 use core::fmt;
 
@@ -32,9 +32,10 @@ pub struct SoftwareTerms {
 /// The headroom that a lossless group needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Required {
-    /// What it is made of: the terms of the delay value and those of the software.
+    /// What it is made of: the terms of the delay value, those of the software, and what frames of the
+    /// most wasteful length leave unused of their cells. It is exactly the size of `cells`.
     pub sum: DelayValue,
-    /// The same in cells, all in frames of the most wasteful length.
+    /// The same in cells.
     pub cells: Cells,
 }
 
@@ -64,9 +65,31 @@ impl Density {
         worst
     }
 
+    /// The cells that the line can fill in so many bit times.
     fn cells_in_bits(self, bits: u64) -> u128 {
         (u128::from(bits) * u128::from(self.cells)).div_ceil(u128::from(self.octets) * 8)
     }
+}
+
+/// Where the term for unused parts of cells comes from.
+const PACKING: &str = "cell size, worst frame length";
+
+/// The term that makes `terms` as large as `cells` cells of `cell` octets: what frames of the worst length
+/// waste of their cells. Negative where cells are so small that the gaps between frames, which no
+/// cell holds, are more than that.
+fn packing(terms: &[Term], cells: u128, cell: u64) -> Term {
+    let buffer = (cells * u128::from(cell) * 8).min(1 << 62) as i64;
+    let bits = buffer - Term::sum(terms) as i64;
+    Term { name: "cells that short frames waste", bits, source: PACKING }
+}
+
+/// What frames of up to `max_frame` octets, of the length that wastes most, leave unused of their cells
+/// where `terms` arrive on a line.
+pub(super) fn packed(terms: &[Term], max_frame: Bytes, cell_bytes: u32) -> Term {
+    let cell = u64::from(cell_bytes);
+    let frames = Frames::up_to(max_frame);
+    let worst = Density::worst(cell, max_frame.0, frames.around_data());
+    packing(terms, worst.cells_in_bits(Term::sum(terms)), cell)
 }
 
 /// The headroom that one lossless group of a port needs so that nothing is lost after XOFF, in a
@@ -99,7 +122,7 @@ pub fn required_of(
     let mut sum = delay;
     let mut cells = on_line.cells_in_bits(sum.bits());
     let mut add = |name, bits, more: u128| {
-        sum.terms.push(Term { name, bits, source: SOFTWARE });
+        sum.terms.push(Term::new(name, bits, SOFTWARE));
         cells += more;
     };
 
@@ -124,6 +147,8 @@ pub fn required_of(
     let behind = in_ring.cells_in_bits(held).saturating_sub(on_line.cells_in_bits(counted));
     add("frames in the peer's device", held.saturating_sub(max_frame * 8), behind);
 
+    let waste = packing(&sum.terms, cells, cell);
+    sum.terms.push(waste);
     let cells = Cells(u32::try_from(cells).unwrap_or(u32::MAX));
     Required { sum, cells }
 }

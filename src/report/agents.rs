@@ -89,7 +89,7 @@ pub struct NeedSummary {
     /// The same in pause quanta of the line.
     pub quanta: u64,
     /// What it is made of, in bits by name.
-    pub terms: Vec<(String, u64)>,
+    pub terms: Vec<(String, i64)>,
 }
 
 /// Times of one kind.

@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use super::agents::AgentsView;
+use super::calc;
 use super::congestion::{CongestionView, senders_text};
 use super::macsec::MacsecView;
+use crate::headroom::SoftwareTerms;
 use crate::host::{ReactionsPlan, SfcPause};
 use crate::lab::{LinkView, Resolved};
 use crate::sim::{NodeKind, NodePlan};
@@ -68,6 +70,11 @@ pub struct HeadroomRow {
     pub group: usize,
     pub headroom_bytes: u64,
     pub headroom_required_bytes: u64,
+    /// What the required headroom is made of.
+    pub headroom_sum: String,
+    /// The command that calculates it anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom_calc: Option<String>,
 }
 
 /// What a port does by itself.
@@ -269,12 +276,15 @@ fn link_row(view: &LinkView<'_>, nodes: &[NodePlan]) -> LinkRow {
     let link = view.link;
     let headroom = view.headroom.iter().map(|h| {
         let node = &nodes[h.node.index()];
-        let cell = switch_of(node).map_or(0, |s| u64::from(s.buffer.cell_bytes));
+        let cell_bytes = switch_of(node).map_or(0, |s| s.buffer.cell_bytes);
+        let cell = u64::from(cell_bytes);
         HeadroomRow {
             switch: node.name().to_owned(),
             group: h.group.index(),
             headroom_bytes: u64::from(h.given.0) * cell,
-            headroom_required_bytes: u64::from(h.required.0) * cell,
+            headroom_required_bytes: u64::from(h.required.cells.0) * cell,
+            headroom_sum: h.required.sum.to_string(),
+            headroom_calc: calc::command(&h.link, &SoftwareTerms::default(), cell_bytes),
         }
     });
     LinkRow {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::agents::AgentsView;
+use super::calc;
 use super::congestion::CongestionView;
 use super::macsec::MacsecView;
 use crate::buffer::{GroupKind, GroupPlan, SharedLimit};
@@ -86,6 +87,9 @@ pub struct GroupView {
     /// What the required headroom is made of.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub headroom_sum: String,
+    /// The command that calculates it anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom_calc: Option<String>,
     pub xon_bytes: u64,
     pub xon_offset_bytes: u64,
 }
@@ -136,7 +140,13 @@ impl SwitchView {
         let port = |(i, port): (usize, &PortPlan)| {
             let checks = file.headroom.iter().filter(|h| h.port.index() == i);
             let mut view = port_view(port, &file.devices[i].device);
-            view.groups = group_views(port, &plan.buffer.groups[i], pool, &bytes, checks);
+            view.groups = group_views(
+                port,
+                &plan.buffer.groups[i],
+                (pool, plan.buffer.cell_bytes),
+                &bytes,
+                checks,
+            );
             view
         };
         Self {
@@ -227,7 +237,7 @@ fn port_view(port: &PortPlan, device: &str) -> PortView {
 fn group_views<'a>(
     port: &PortPlan,
     groups: &[GroupPlan],
-    pool: u64,
+    (pool, cell): (u64, u32),
     bytes: &impl Fn(u64) -> u64,
     checks: impl Iterator<Item = &'a HeadroomCheck> + Clone,
 ) -> Vec<GroupView> {
@@ -247,6 +257,7 @@ fn group_views<'a>(
             headroom_bytes: bytes(headroom(plan).0.into()),
             headroom_required_bytes: bytes(check.map_or(0, |h| h.required.cells.0.into())),
             headroom_sum: check.map_or(String::new(), |h| h.required.sum.to_string()),
+            headroom_calc: check.and_then(|h| calc::command(&h.link, &h.software, cell)),
             xon_bytes: bytes(xon.into()),
             xon_offset_bytes: bytes(offset.into()),
         }

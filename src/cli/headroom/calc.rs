@@ -87,7 +87,7 @@ struct View {
 #[derive(Serialize)]
 pub(super) struct TermView {
     name: &'static str,
-    bits: u64,
+    bits: i64,
     source: &'static str,
 }
 
@@ -155,11 +155,14 @@ fn text(args: &CalcArgs, view: &View) -> String {
 pub(super) fn table(terms: &[TermView]) -> Table {
     use Align::{Left, Right};
     let mut table =
-        Table::new([("term", Left), ("bits", Right), ("octets", Right), ("source", Left)]);
+        Table::new([("term", Left), ("bits", Right), ("bytes", Right), ("source", Left)]);
     for t in terms {
-        table.row([t.name.into(), count(t.bits), octets(t.bits), t.source.into()]);
+        let sign = if t.bits < 0 { "-" } else { "" };
+        let n = t.bits.unsigned_abs();
+        let [bits, octets] = [count(n), octets(n)].map(|n| format!("{sign}{n}"));
+        table.row([t.name.into(), bits, octets, t.source.into()]);
     }
-    let sum = terms.iter().map(|t| t.bits).sum();
+    let sum = terms.iter().map(|t| t.bits).sum::<i64>().max(0) as u64;
     table.row(["sum".into(), count(sum), octets(sum), String::new()]);
     table
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use super::names::{AsicName, ExtenderName, FecName, FormulaName, MacsecName, PhyChoice, kib, phy};
 use crate::config::quantity::{Length, Rate, Ratio, Size, Span};
 use crate::headroom::models::{Estimate, Model, ModelError, cisco, ieee, mlx5, sonic};
-use crate::headroom::{Extender, Fec, Phy};
+use crate::headroom::{Extender, Fec, Phy, SoftwareTerms};
 use crate::units::Bytes;
 
 /// The link, and what models want to know besides.
@@ -22,8 +22,9 @@ pub struct LinkArgs {
     /// and for mlx5 the MTU, 1500.
     #[arg(long, value_name = "SIZE", visible_aliases = ["mtu", "port-mtu"])]
     pub max_frame: Option<Size>,
-    /// The buffer's cell: the sum is rounded up to whole cells. sonic: the chip's cell, which is
-    /// part of the model.
+    /// The buffer's cell: the sum has what short frames waste of cells, and is whole cells. ieee: the
+    /// headroom of a lossless group of a Sluice switch, as `sluice check` has it, with the frame that
+    /// sends XOFF. sonic: the chip's cell, which is part of the model.
     #[arg(long, value_name = "SIZE")]
     pub cell: Option<Size>,
     /// ieee, cisco: what a signal takes for a metre. Default: 5ns (ieee), 5.13ns (cisco; copper
@@ -71,6 +72,31 @@ struct IeeeArgs {
     /// What MACsec adds in one direction, transmit and receive together. Default: 0.
     #[arg(long, value_name = "TIME", requires = "macsec")]
     shim_delay: Option<Span>,
+    /// A switch in software: the longest time between two polls of the port. Default: 0.
+    #[arg(long, value_name = "TIME", requires = "cell")]
+    poll_gap: Option<Span>,
+    /// A switch in software: what the port's receive ring holds. Default: 0.
+    #[arg(long, value_name = "SIZE", requires = "cell")]
+    rx_backlog: Option<Size>,
+    /// A switch in software: what its transmit ring holds in front of a PFC frame. Default: 0.
+    #[arg(long, value_name = "SIZE", requires = "cell")]
+    tx_committed: Option<Size>,
+    /// A peer in software: what it still sends after it has taken in the PFC frame. Default: 0.
+    #[arg(long, value_name = "SIZE", requires = "cell")]
+    peer_committed: Option<Size>,
+}
+
+impl IeeeArgs {
+    /// What software adds.
+    fn software(&self) -> SoftwareTerms {
+        let bytes = |size: Option<Size>| Bytes(size.map_or(0, |Size(n)| n));
+        SoftwareTerms {
+            rx_backlog: bytes(self.rx_backlog),
+            tx_committed: bytes(self.tx_committed),
+            peer_committed: bytes(self.peer_committed),
+            poll_gap: self.poll_gap.unwrap_or_default().0,
+        }
+    }
 }
 
 /// Options of Cisco's factors.
@@ -175,15 +201,19 @@ impl LinkArgs {
     /// What is wrong with an option.
     pub fn estimate(&self, model: Model) -> Result<Estimate> {
         let estimate = match model {
-            Model::Ieee => self.ieee().and_then(|inputs| ieee::estimate(&inputs)),
+            Model::Ieee => {
+                let software = self.ieee.software();
+                let buffer = self.cell()?.map(|cell| ieee::Buffer { cell, software });
+                self.ieee().and_then(|inputs| ieee::estimate(&ieee::Inputs { buffer, ..inputs }))
+            }
             Model::Cisco => cisco::estimate(&self.cisco()),
             Model::Sonic => sonic::estimate(&self.sonic()?),
             Model::Mlx5 => mlx5::estimate(&self.mlx5()?),
         };
         let mut estimate = estimate.map_err(|e| anyhow!("--{}: {e}", e.field()))?;
-        // SONiC's own rounding is to KiB; its cell is an input, not a unit of the result.
-        if let Some(cell) = self.cell()?.filter(|_| model != Model::Sonic) {
-            estimate.round_to_cells(cell);
+        // SONiC's own rounding is to KiB, and its cell is an input; `ieee` has done it.
+        if let Some(cell) = self.cell()?.filter(|_| matches!(model, Model::Cisco | Model::Mlx5)) {
+            estimate.pack(self.frame(model), cell);
         }
         Ok(estimate)
     }
@@ -234,6 +264,10 @@ impl LinkArgs {
             ("extender", "ieee", i.extender.is_some()),
             ("interface-delay", "ieee", i.interface_delay.is_some()),
             ("macsec", "ieee", i.macsec.is_some()),
+            ("poll-gap", "ieee", i.poll_gap.is_some()),
+            ("rx-backlog", "ieee", i.rx_backlog.is_some()),
+            ("tx-committed", "ieee", i.tx_committed.is_some()),
+            ("peer-committed", "ieee", i.peer_committed.is_some()),
             ("complete", "cisco", c.complete),
             ("both-ways", "cisco", c.both_ways),
             ("transceiver-delay", "cisco", c.transceiver_delay.is_some()),

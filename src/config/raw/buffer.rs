@@ -53,7 +53,8 @@ pub struct Profile {
 #[serde(deny_unknown_fields)]
 pub struct Lossless {
     /// Private headroom for what arrives after XOFF, in octets, or `auto` for the round trip of
-    /// each port's link. Default: `auto`. Less than the round trip is refused.
+    /// each port's link. Default: `auto`. Less than the round trip is refused; in labs
+    /// `headroom_check` of the profile says what is done.
     #[serde(default, skip_serializing_if = "Xoff::is_auto")]
     pub xoff: Xoff,
     /// XON when the group's shared use is at most this, in octets ... Default: `0`.
@@ -69,7 +70,9 @@ pub struct Lossless {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shared {
-    /// 2^n times what the pool has free, n from -8 to 8 (SAI's dynamic threshold).
+    /// A dynamic threshold: n = log2(alpha), from -8 to 8. The limit is alpha = 2^n times what the pool has
+    /// free, so `-1` is alpha 1/2, `0` alpha 1, `3` alpha 8. SAI's and SONiC's name; Broadcom and papers
+    /// write alpha itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dynamic_th: Option<i8>,
     /// A fixed amount in octets.

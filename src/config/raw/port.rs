@@ -182,6 +182,12 @@ pub enum PhyName {
     /// 400G.
     #[serde(rename = "400GBASE-R")]
     Base400R,
+    /// 800G (802.3df); its delays are assumed to be those of 400GBASE-R.
+    #[serde(rename = "800GBASE-R")]
+    Base800R,
+    /// 1.6T (802.3dj, a draft); its delays are assumed to be those of 400GBASE-R.
+    #[serde(rename = "1.6TBASE-R")]
+    Base1600R,
 }
 
 /// Forward error correction.

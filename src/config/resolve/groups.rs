@@ -1,6 +1,7 @@
 //! Priority groups: profiles to cells, headroom to the round trip, and the sum that must fit.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::queues::shared;
 use super::{Cx, Draft, Place, by_number, unknown_name};
@@ -45,6 +46,8 @@ pub struct Rules {
     /// The most frames one worker charges in one poll, copies of flooded frames included.
     pub frames_per_poll: usize,
     pub headroom: HeadroomRule,
+    /// Whether the file has a `headroom_check`, which the refusal names then.
+    pub waivable: bool,
 }
 
 /// Octets per cell.
@@ -195,7 +198,8 @@ fn port_groups(
             (&mut plan.kind, &profile.lossless)
         {
             let (link, software) = &draft.link;
-            let needs = needs.get_or_insert_with(|| required(link, software, cell)).clone();
+            let needs = needs.get_or_insert_with(|| Arc::new(required(link, software, cell)));
+            let needs = Arc::clone(needs);
             match lossless.xoff {
                 Xoff::Auto => *headroom = needs.cells,
                 Xoff::Size(_) if draft.finds_headroom() => {
@@ -208,7 +212,7 @@ fn port_groups(
                 }
                 Xoff::Size(_) if *headroom < needs.cells => {
                     let at = profiles.at.key(name).key("lossless").key("xoff");
-                    let what = || too_little(draft, g, *headroom, &needs, cell);
+                    let what = || too_little(draft, g, *headroom, &needs, cell, rules.waivable);
                     match rules.headroom {
                         HeadroomRule::Refuse => cx.error(&at, what()),
                         HeadroomRule::Warn => cx.warn(&at, what()),
@@ -218,8 +222,10 @@ fn port_groups(
                 Xoff::Size(_) => {}
             }
             let (group, given) = (PriorityGroup::ALL[g], *headroom);
+            let (link, software) = (*link, *software);
             let poll_gap = software.poll_gap;
-            checks.push(HeadroomCheck { port, group, required: needs, given, poll_gap });
+            let required = needs;
+            checks.push(HeadroomCheck { port, group, required, link, software, given, poll_gap });
         }
         plan
     })
@@ -231,11 +237,14 @@ fn too_little(
     has: Cells,
     needs: &crate::headroom::Required,
     cell: u32,
+    waivable: bool,
 ) -> String {
     let bytes = |c: Cells| u64::from(c.0) * u64::from(cell);
+    let waive =
+        if waivable { ", or `headroom_check: warn` (or `off`) to see the loss" } else { "" };
     format!(
         "port {} group {group} would lose frames: it has {} ({} cells) of headroom, and {} ({} \
-         cells of {cell} B) can arrive after XOFF: {}; raise xoff to {} or write `xoff: auto`",
+         cells of {cell} B) can arrive after XOFF: {}; raise xoff to {} or write `xoff: auto`{waive}",
         draft.plan.name,
         octets(bytes(has)),
         has.0,

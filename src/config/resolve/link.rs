@@ -106,6 +106,8 @@ pub(crate) fn named_interface(
         raw::PhyName::Base100Cr10 => Phy::Base100Cr10,
         raw::PhyName::Base200R => Phy::Base200R,
         raw::PhyName::Base400R => Phy::Base400R,
+        raw::PhyName::Base800R => Phy::Base800R,
+        raw::PhyName::Base1600R => Phy::Base1600R,
     };
     if phy.rate() != rate {
         let what = format!("{phy} runs at {}, but the port's rate is {rate}", phy.rate());

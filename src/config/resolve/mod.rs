@@ -309,6 +309,7 @@ pub(super) fn resolve(
         workers: workers.len(),
         frames_per_poll,
         headroom: HeadroomRule::Refuse,
+        waivable: false,
     };
     let (buffer, headroom) = groups::buffer(&mut cx, &at, &meant.buffer, &drafts, rules);
     lossless::check(&mut cx, &drafts, &buffer);

@@ -100,7 +100,8 @@ pub(crate) fn virtual_switch(
         plan.agents = agents(cx, &port_at, Said::of(defaults), &around);
         drafts.push(Draft { raw: defaults, at: port_at.clone(), plan, is_virtual: true, link });
     }
-    let rules = Rules { max_frame, cell, workers: 1, frames_per_poll: 0, headroom: rule };
+    let rules =
+        Rules { max_frame, cell, workers: 1, frames_per_poll: 0, headroom: rule, waivable: true };
     let (buffer, headroom) = groups::buffer(cx, at, buffer, &drafts, rules);
     lossless::check(cx, &drafts, &buffer);
     queues::check_against_buffer(cx, &drafts, &buffer);

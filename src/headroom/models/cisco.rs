@@ -68,7 +68,7 @@ impl Inputs {
 }
 
 /// The quanta that 802.3 31B.3.7 allows between a pause and the end of sending, as Cisco quotes
-/// it; 200G is 31B's own, which the quotation does not have.
+/// it; 200G is 31B's own, which the quotation does not have, and more than 400G an assumption.
 const fn reaction_quanta(rate: BitsPerSec) -> Option<u64> {
     Some(match rate.get() {
         10_000_000_000 => 60,
@@ -77,8 +77,19 @@ const fn reaction_quanta(rate: BitsPerSec) -> Option<u64> {
         100_000_000_000 => 394,
         200_000_000_000 => 453,
         400_000_000_000 => 905,
+        // Assumed: the time of 400G.
+        800_000_000_000 => 2 * 905,
+        1_600_000_000_000 => 4 * 905,
         _ => return None,
     })
+}
+
+/// Where the reaction comes from.
+const fn reaction_source(rate: BitsPerSec) -> &'static str {
+    match rate.get() {
+        800_000_000_000 | 1_600_000_000_000 => "assumed: the time of 400G by 802.3 31B.3.7",
+        _ => "802.3 31B.3.7",
+    }
 }
 
 /// The octets that pass in `ps` picoseconds, and the rest of one.
@@ -110,20 +121,24 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     let cable = u128::from(hundred_metres) * u128::from(length(inputs.length_mm)?) * ways;
     let (whole, rest) = octets_in(inputs.rate, delay("transceiver-delay", inputs.transceiver)?);
     let transceiver = whole + u64::from(rest);
-    let octets = |name, octets: u64, source| Term { name, bits: octets * 8, source };
+    let octets = |name, octets: u64, source| Term::new(name, octets * 8, source);
     let mut terms = vec![
         octets("longest frame of the receiver", max_frame, PRINTED),
         octets("cable", cable.div_ceil(100_000) as u64, "whole octets per 100 m"),
         octets("transceivers, both directions", 2 * transceiver, PRINTED),
         octets("longest frame of the sender", max_frame, PRINTED),
     ];
-    let printed: u64 = terms.iter().map(|t| t.bits / 8).sum();
+    let printed = Term::sum(&terms) / 8;
     let mut figures = vec![("as_printed", Bytes(printed))];
     match reaction(inputs) {
         Ok(reaction) => {
             figures.push(("complete", Bytes(printed + reaction)));
             if inputs.sum == Sum::Complete {
-                terms.push(octets("reaction of the sender", reaction, "802.3 31B.3.7"));
+                terms.push(octets(
+                    "reaction of the sender",
+                    reaction,
+                    reaction_source(inputs.rate),
+                ));
             }
         }
         Err(ModelError::NoReaction(_)) if inputs.sum == Sum::AsPrinted => {}

@@ -3,10 +3,14 @@
 //! `DV = 2 * cable + 2 * interface + higher layer + 2 * longest frame + PFC frame`. MACsec (802.1AE)
 //! makes every protected frame longer by SecTAG and ICV, and delays it in both SecYs; a PFC frame
 //! is protected or bypasses them (the MBC bit of DCBX), and that decides whether it pays too.
+//!
+//! With a [`Buffer`] it is the headroom of a lossless group of Sluice's switch, as configurations are held to
+//! it: the frame that sends XOFF, what software adds, and what short frames waste of cells.
 
 use super::{Estimate, Model, ModelError, delay, frame, length, per_metre};
-use crate::headroom::delay::{DelayInputs, Term, bits_in, with_cable};
+use crate::headroom::delay::{DelayInputs, DelayValue, Frames, Term, bits_in, with_cable};
 use crate::headroom::phy::{Extender, Fec, Interface, Phy};
+use crate::headroom::required::{SoftwareTerms, required_of};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
 
@@ -30,6 +34,17 @@ pub struct Inputs {
     pub reaction: Duration,
     /// MACsec, if frames are protected.
     pub macsec: Option<Macsec>,
+    /// The switch's buffer, if its headroom is wanted and not the delay value alone.
+    pub buffer: Option<Buffer>,
+}
+
+/// The buffer of a switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Buffer {
+    /// The octets of a cell. 1 to 65536.
+    pub cell: u32,
+    /// What a switch in software, and its peer, add.
+    pub software: SoftwareTerms,
 }
 
 /// MACsec on a link.
@@ -71,6 +86,7 @@ impl Inputs {
             interface_delay: Duration::ZERO,
             reaction: DelayInputs::HIGHER_LAYER,
             macsec: None,
+            buffer: None,
         }
     }
 
@@ -114,7 +130,7 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     let mut terms = with_cable(&link, cable_bits).terms;
     let mut add = |name, bits, source| {
         if bits > 0 {
-            terms.push(Term { name, bits, source });
+            terms.push(Term::new(name, bits, source));
         }
     };
     add("interfaces, as given", 2 * bits_in(rate, own), "interface delay, both directions");
@@ -129,12 +145,21 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
             add("MACsec shim, PFC frame", shim, "shim delay, transmit and receive");
         }
     }
-    Ok(Estimate {
-        model: Model::Ieee,
-        formula: "2 x cable + 2 x interface + higher layer + 2 x longest frame + PFC frame",
-        terms,
-        figures: vec![],
-    })
+    let mut formula = "2 x cable + 2 x interface + higher layer + 2 x longest frame + PFC frame";
+    if let Some(buffer) = inputs.buffer {
+        formula = "2 x cable + 2 x interface + higher layer + 2 x longest frame + PFC frame + frame that \
+                   sends XOFF + software + what short frames waste of cells";
+        delay("poll-gap", buffer.software.poll_gap)?;
+        let octets = |of: Macsec| of.octets().0 as u32;
+        let frames = Frames {
+            data_octets: inputs.macsec.map_or(0, octets),
+            pfc_octets: inputs.macsec.filter(|m| m.protects_pfc).map_or(0, octets),
+            ..link.frames()
+        };
+        let delay = DelayValue { terms };
+        terms = required_of(delay, rate, frames, &buffer.software, buffer.cell).sum.terms;
+    }
+    Ok(Estimate { model: Model::Ieee, formula, terms, figures: vec![] })
 }
 
 #[cfg(test)]

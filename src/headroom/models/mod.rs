@@ -19,6 +19,7 @@ use thiserror::Error;
 
 use super::delay::Term;
 use super::phy::{InterfaceError, Phy};
+use super::required::packed;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
 
@@ -73,7 +74,7 @@ impl Estimate {
     /// The sum of the terms in bits.
     #[must_use]
     pub fn bits(&self) -> u64 {
-        self.terms.iter().map(|t| t.bits).sum()
+        Term::sum(&self.terms)
     }
 
     /// The sum in octets, rounded up.
@@ -88,11 +89,10 @@ impl Estimate {
         self.bytes().0.div_ceil(u64::from(cell))
     }
 
-    /// Rounds up to whole cells of `cell` octets (1 and more), as a term of its own.
-    pub fn round_to_cells(&mut self, cell: u32) {
-        let whole = self.cells(cell) * u64::from(cell) * 8;
-        let bits = whole - self.bits();
-        self.terms.push(Term { name: "rounding up to whole cells", bits, source: "cell size" });
+    /// Adds what frames of up to `max_frame` octets, of the length that wastes most, leave unused of
+    /// cells of `cell` octets (1 and more): the sum is whole cells then.
+    pub fn pack(&mut self, max_frame: Bytes, cell: u32) {
+        self.terms.push(packed(&self.terms, max_frame, cell));
     }
 }
 
@@ -109,7 +109,7 @@ pub enum ModelError {
     },
     /// No delay table of 802.3 has this rate.
     #[error(
-        "no delay table of 802.3 has {0}: choose 10G, 25G, 40G, 100G, 200G or 400G, or say \
+        "no delay table of 802.3 has {0}: choose 10G, 25G, 40G, 100G, 200G, 400G, 800G or 1.6T, or say \
          phy none and the interface delay"
     )]
     NoTable(BitsPerSec),
@@ -220,7 +220,7 @@ impl Exact {
         let before = self.numerator.div_ceil(self.denominator);
         self.numerator += numerator;
         let bits = (self.numerator.div_ceil(self.denominator) - before) as u64;
-        self.terms.push(Term { name, bits, source });
+        self.terms.push(Term::new(name, bits, source));
     }
 }
 
@@ -235,15 +235,16 @@ mod tests {
             sum.add("third", n, "test");
         }
         // 4/3 of a bit are 2 bits; each rounded up alone would be 3.
-        assert_eq!(sum.terms.iter().map(|t| t.bits).sum::<u64>(), 2);
+        assert_eq!(Term::sum(&sum.terms), 2);
     }
 
     #[test]
-    fn whole_cells_are_a_term() {
-        let terms = vec![Term { name: "all", bits: 8 * 1_000 + 1, source: "test" }];
+    fn what_short_frames_waste_of_cells_is_a_term() {
+        let terms = vec![Term::new("all", 8 * 1_000 + 1, "test")];
         let mut e = Estimate { model: Model::Ieee, formula: "", terms, figures: vec![] };
         assert_eq!((e.bytes(), e.cells(208)), (Bytes(1_001), 5));
-        e.round_to_cells(208);
-        assert_eq!((e.bytes(), e.cells(208)), (Bytes(1_040), 5));
+        // A frame of 64 octets has a cell for every 84 octets of the line.
+        e.pack(Bytes(1_500), 208);
+        assert_eq!((e.bytes(), e.cells(208)), (Bytes(12 * 208), 12));
     }
 }

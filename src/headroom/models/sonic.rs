@@ -254,7 +254,7 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
         // Cut to whole bits; what is cut comes back with the rounding.
         let bits = (octets * 8.0) as u64;
         if bits > 0 {
-            terms.push(Term { name, bits, source });
+            terms.push(Term::new(name, bits, source));
         }
         bits
     };

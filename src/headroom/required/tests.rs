@@ -10,19 +10,26 @@ fn link(gbps: u64) -> DelayInputs {
 #[test]
 fn hardware_alone_needs_the_delay_value_and_the_frame_that_crosses() {
     let r = required(&link(100), &SoftwareTerms::default(), 1);
-    assert_eq!(r.sum.bytes(), Bytes(42_096 + 2_000));
+    let bare = |r: &Required| Term::sum(&r.sum.terms[..r.sum.terms.len() - 1]).div_ceil(8);
+    assert_eq!(bare(&r), 42_096 + 2_000);
     // In octets as cells, the line's overhead needs no room: 20 of every 2020 octets.
     assert_eq!(r.cells, Cells((42_096 * 2_000_u32).div_ceil(2_020) + 2_000));
     // In 208-octet cells, frames of 64 octets waste most: one cell for every 84 on the line.
     let r = required(&link(100), &SoftwareTerms::default(), 208);
     assert_eq!(r.cells, Cells(42_096_u32.div_ceil(84) + 10));
-    assert!(r.to_string().starts_with("512 cells for 44096 B = 2020 B frame begun"), "{r}");
+    assert_eq!(bare(&r), 42_096 + 2_000);
+    assert!(r.to_string().starts_with("512 cells for 106496 B = 2020 B frame begun"), "{r}");
+    assert!(r.to_string().ends_with("+ 62400 B cells that short frames waste"), "{r}");
 }
 
 #[test]
 fn each_software_term_adds_what_it_says() {
-    let bare = required(&link(10), &SoftwareTerms::default(), 1).sum.bytes().0;
-    let with = |software| required(&link(10), &software, 1).sum.bytes().0 - bare;
+    let line = |software| {
+        let terms = required(&link(10), &software, 1).sum.terms;
+        Term::sum(&terms[..terms.len() - 1]).div_ceil(8)
+    };
+    let bare = line(SoftwareTerms::default());
+    let with = |software| line(software) - bare;
     let gap = Duration::from_micros(10);
     let none = SoftwareTerms::default();
     // 10 us at 10 Gb/s are 12,500 octets; the smaller of ring and gap counts.
@@ -65,7 +72,9 @@ proptest! {
             peer_committed: Bytes(peer),
             poll_gap: Duration::from_nanos(gap_ns),
         };
-        let cells = u64::from(required(&link, &software, cell).cells.0);
+        let needs = required(&link, &software, cell);
+        let cells = u64::from(needs.cells.0);
+        prop_assert_eq!(needs.sum.bits(), cells * u64::from(cell) * 8, "the terms are the cells");
         let each = len.div_ceil(u64::from(cell));
         let on_line = |octets: u64| octets / (len + 20);
         // What is on its way while the pause is: the peer's last frame is one of its ring's.

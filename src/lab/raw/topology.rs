@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Many;
 use crate::config::quantity::{Length, Rate};
+use crate::config::raw::PhyName;
 
 /// A common topology: exactly one of these. Its links are those of `defaults.links`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -53,6 +54,9 @@ pub struct ParkingLot {
     /// The length of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
+    /// The PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_phy: Option<PhyName>,
 }
 
 /// Leaves and spines.
@@ -71,6 +75,9 @@ pub struct LeafSpine {
     /// The length of links between leaves and spines. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
+    /// The PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_phy: Option<PhyName>,
 }
 
 /// A fat tree.
@@ -85,6 +92,9 @@ pub struct FatTree {
     /// The length of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
+    /// The PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_phy: Option<PhyName>,
 }
 
 /// Switches in a ring.
@@ -102,4 +112,7 @@ pub struct Ring {
     /// The length of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
+    /// The PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_phy: Option<PhyName>,
 }

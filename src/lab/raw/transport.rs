@@ -150,12 +150,12 @@ pub enum RecoveryName {
 pub enum DcqcnName {
     /// No reaction point.
     None,
-    /// As in the paper (SIGCOMM 2015).
+    /// As in the paper (SIGCOMM 2015), for links of 40 Gb/s; at others say `additive` too.
     #[default]
     Sigcomm15,
-    /// As in the authors' simulator.
+    /// As in the authors' simulator, for links of 40 Gb/s; at others say `additive` too.
     Ns3,
-    /// As in the firmware of ConnectX NICs.
+    /// As in the firmware of ConnectX NICs, one set for all rates.
     Mellanox,
 }
 

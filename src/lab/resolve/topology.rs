@@ -3,6 +3,7 @@
 use super::graph::{Graph, NODES_MAX, Source};
 use super::raw::{self, Defaults, Many};
 use crate::config::quantity::{Length, Rate};
+use crate::config::raw::PhyName;
 use crate::config::{Cx, Place};
 use crate::units::PortId;
 
@@ -49,7 +50,7 @@ impl<'a> Builder<'_, 'a> {
 }
 
 /// The rate and length of links between switches.
-type Uplink = (Option<Rate>, Option<Length>);
+type Uplink = (Option<Rate>, Option<Length>, Option<PhyName>);
 
 /// Adds the nodes and links of a topology, if it is one that can be.
 pub(super) fn generate<'a>(
@@ -61,14 +62,23 @@ pub(super) fn generate<'a>(
 ) {
     let at = root.key("topology");
     let named: [(&str, Option<Uplink>); 5] = [
-        ("star", said.star.as_ref().map(|_| (None, None))),
-        ("parking_lot", said.parking_lot.as_ref().map(|t| (t.uplink_rate, t.uplink_length))),
-        ("leaf_spine", said.leaf_spine.as_ref().map(|t| (t.uplink_rate, t.uplink_length))),
-        ("fat_tree", said.fat_tree.as_ref().map(|t| (t.uplink_rate, t.uplink_length))),
-        ("ring", said.ring.as_ref().map(|t| (t.uplink_rate, t.uplink_length))),
+        ("star", said.star.as_ref().map(|_| (None, None, None))),
+        (
+            "parking_lot",
+            said.parking_lot.as_ref().map(|t| (t.uplink_rate, t.uplink_length, t.uplink_phy)),
+        ),
+        (
+            "leaf_spine",
+            said.leaf_spine.as_ref().map(|t| (t.uplink_rate, t.uplink_length, t.uplink_phy)),
+        ),
+        (
+            "fat_tree",
+            said.fat_tree.as_ref().map(|t| (t.uplink_rate, t.uplink_length, t.uplink_phy)),
+        ),
+        ("ring", said.ring.as_ref().map(|t| (t.uplink_rate, t.uplink_length, t.uplink_phy))),
     ];
     let mut given = named.iter().filter_map(|(name, uplink)| uplink.map(|u| (*name, u)));
-    let (Some((name, (rate, length))), None) = (given.next(), given.next()) else {
+    let (Some((name, (rate, length, phy))), None) = (given.next(), given.next()) else {
         let what = "needs exactly one of `star`, `parking_lot`, `leaf_spine`, `fat_tree` and \
                     `ring`; nodes and links beside it go to `nodes` and `links`";
         return cx.error(&at, what);
@@ -77,6 +87,7 @@ pub(super) fn generate<'a>(
     let source = Source { own: at.clone(), defaults: defaults_at.key("links") };
     let mut uplink = defaults.links.clone();
     uplink.rate = rate.or(uplink.rate);
+    uplink.phy = phy.or(uplink.phy);
     if length.is_some() {
         (uplink.length, uplink.delay) = (length, None);
     }

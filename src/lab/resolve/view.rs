@@ -1,6 +1,9 @@
 //! What is known of a lab beside its plan, for people.
 
+use std::sync::Arc;
+
 use super::switches::Switches;
+use crate::headroom::{DelayInputs, Required};
 use crate::lab::LabPlan;
 use crate::sim::{LinkPlan, NodeId};
 use crate::units::{Cells, PortId, PriorityGroup};
@@ -24,7 +27,9 @@ pub struct PortHeadroom {
     /// The group.
     pub group: PriorityGroup,
     /// What the round trip of the port's link asks for.
-    pub required: Cells,
+    pub required: Arc<Required>,
+    /// The link, which it is calculated from.
+    pub link: DelayInputs,
     /// What the group has.
     pub given: Cells,
 }
@@ -63,7 +68,8 @@ pub(super) fn headroom(switches: &Switches) -> Vec<PortHeadroom> {
                 node,
                 port: h.port,
                 group: h.group,
-                required: h.required.cells,
+                required: Arc::clone(&h.required),
+                link: h.link,
                 given: h.given,
             })
         })

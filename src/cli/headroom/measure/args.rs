@@ -74,7 +74,8 @@ pub struct MeasureArgs {
     /// says by DCBX, else the PHY of the rate and --reaction.
     #[arg(long, value_name = "OWN,PEER", value_parser = pair)]
     pub internal: Option<(Duration, Duration)>,
-    /// The buffer's cell: the headroom is given in cells, too.
+    /// The cell of a switch's buffer: the cells that the headroom takes in the frames that waste most of
+    /// them, with the frame that sends XOFF, are given, too.
     #[arg(long, value_name = "SIZE")]
     pub cell: Option<Size>,
     /// How many measurements.

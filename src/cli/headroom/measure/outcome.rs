@@ -8,8 +8,8 @@ use super::drive::{Measured, PortEnd, Why};
 use super::inputs::{Inputs, RateFrom};
 use crate::agents::{Method, Statistic};
 use crate::headroom::{
-    Accuracy, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Samples, Shims, by_peer_delay,
-    measured,
+    Accuracy, DelayValue, Frames, MeasuredInputs, PeerDelayInputs, Samples, Shims, SoftwareTerms,
+    by_peer_delay, measured, required_of,
 };
 use crate::port::{StampSource, Stamps};
 use crate::report;
@@ -115,7 +115,7 @@ pub(super) struct Sum {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct TermOut {
     pub(super) name: &'static str,
-    pub(super) bits: u64,
+    pub(super) bits: i64,
     pub(super) source: &'static str,
 }
 
@@ -196,7 +196,13 @@ impl Measurement {
         let chosen = found.delay.chosen;
         let plain = sum_of(inputs, m, chosen, frames, None);
         let with = inputs.shims.map(|s| sum_of(inputs, m, chosen, inputs.protected(), Some(s)));
-        let sum = |value: &DelayValue| Sum::new(value.bits(), inputs.cell);
+        // What a switch's buffer keeps for it is more than the draft's sum: see `required_of`.
+        let cells = |value: &DelayValue, frames| {
+            let software = SoftwareTerms::default();
+            let needs = |cell| required_of(value.clone(), inputs.rate, frames, &software, cell);
+            inputs.cell.map(|cell| u64::from(needs(cell).cells.0))
+        };
+        let sum = |value: &DelayValue, frames| Sum::new(value.bits(), cells(value, frames));
         let accuracy = Accuracy::of(found.uncertainty, inputs.rate, frames);
         let both_ways = match found.method {
             Method::RoundTrip => chosen,
@@ -213,9 +219,9 @@ impl Measurement {
             uncertainty_ns: ns(found.uncertainty),
             accuracy: AccuracyOut { quanta: accuracy.quanta, max_frames: accuracy.max_frames },
             measured_bits: bits.div_ceil(1_000_000_000_000) as u64,
-            headroom: sum(&plain),
+            headroom: sum(&plain, frames),
             terms: plain.terms.iter().map(TermOut::new).collect(),
-            headroom_macsec: with.as_ref().map(sum),
+            headroom_macsec: with.as_ref().map(|with| sum(with, inputs.protected())),
         }
     }
 }
@@ -267,14 +273,8 @@ fn sum_of(
 }
 
 impl Sum {
-    fn new(bits: u64, cell: Option<u32>) -> Self {
-        let bytes = bits.div_ceil(8);
-        Self {
-            bytes,
-            bits,
-            quanta: bits.div_ceil(QUANTUM_BITS),
-            cells: cell.map(|cell| bytes.div_ceil(cell.into())),
-        }
+    fn new(bits: u64, cells: Option<u64>) -> Self {
+        Self { bytes: bits.div_ceil(8), bits, quanta: bits.div_ceil(QUANTUM_BITS), cells }
     }
 }
 

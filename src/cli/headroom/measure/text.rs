@@ -111,7 +111,8 @@ fn one(outcome: &Outcome, m: &Measurement) -> String {
     let mut sum = Table::new([("headroom", Left), ("bits", Right), ("bytes", Right), ("", Left)]);
     for term in &m.terms {
         let bytes = format!("{:.1}", term.bits as f64 / 8.0);
-        sum.row([term.name.to_owned(), count(term.bits), bytes, term.source.to_owned()]);
+        let bits = count(term.bits.max(0) as u64);
+        sum.row([term.name.to_owned(), bits, bytes, term.source.to_owned()]);
     }
     let _ = write!(out, "{sum}");
     let by = match outcome.statistic.as_str() {
@@ -132,9 +133,11 @@ fn one(outcome: &Outcome, m: &Measurement) -> String {
 }
 
 fn written(sum: &Sum) -> String {
-    let cells = sum.cells.map_or(String::new(), |n| format!(" = {} cells", count(n)));
+    let cells = sum.cells.map_or(String::new(), |n| {
+        format!("; {} cells of a switch's buffer in the shortest frames", count(n))
+    });
     let (bytes, bits, quanta) = (count(sum.bytes), count(sum.bits), count(sum.quanta));
-    format!("{bytes} bytes{cells} = {bits} bits = {quanta} quanta")
+    format!("{bytes} bytes = {bits} bits = {quanta} quanta{cells}")
 }
 
 fn stamps(source: &str) -> &'static str {

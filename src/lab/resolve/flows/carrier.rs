@@ -4,12 +4,13 @@
 use crate::config::quantity::{Ratio, Span};
 use crate::config::{Cx, Place};
 use crate::congestion::DcqcnPlan;
-use crate::host::{Marking, Operation, Recovery, RocePlan, TcpPlan};
+use crate::host::{Marking, Operation, Recovery, RocePlan, StationPlan, TcpPlan};
 use crate::lab::raw::{
     self, DcqcnName, Messages, OperationName, RecoveryName, Short, TransportLong, TransportName,
 };
+use crate::lab::resolve::graph::Source;
 use crate::time::Duration;
-use crate::units::{Bytes, Dscp, Priority};
+use crate::units::{BitsPerSec, Bytes, Dscp, Priority};
 use crate::wire::reth::RETH_LEN;
 use crate::wire::roce::U24;
 
@@ -147,6 +148,40 @@ fn priority(cx: &mut Cx, at: &Place<'_>, n: u8) -> Option<Marking> {
     }
     found.map(|(priority, dscp)| Marking { priority, dscp })
 }
+
+/// Warns of a preset that was made for links of another rate than the sender's. What matters most is how much
+/// the rate grows by in a step, so a file that says `additive` is believed to have thought of it.
+pub(super) fn check_preset(cx: &mut Cx, at: &Source<'_>, said: &raw::Flow, host: &StationPlan) {
+    let Some(Short::Long(transport)) = &said.transport else { return };
+    let Some(dcqcn) = transport.roce.as_ref().and_then(|roce| roce.dcqcn.as_ref()) else { return };
+    let (preset, additive) = match dcqcn {
+        Short::Short(name) => (*name, None),
+        Short::Long(said) => (said.preset.unwrap_or_default(), said.additive),
+    };
+    let (name, set) = match preset {
+        DcqcnName::Sigcomm15 => ("sigcomm15", DcqcnPlan::sigcomm15()),
+        DcqcnName::Ns3 => ("ns3", DcqcnPlan::ns3()),
+        // The firmware has one set for all its rates.
+        DcqcnName::None | DcqcnName::Mellanox => return,
+    };
+    if host.rate == PRESET_RATE || additive.is_some() {
+        return;
+    }
+    let scaled = u128::from(set.additive.get()) * u128::from(host.rate.get());
+    let scaled = BitsPerSec::new((scaled / u128::from(PRESET_RATE.get())) as u64);
+    let what = format!(
+        "`{name}` was made for {PRESET_RATE}, and {} sends at {}, so {} more in each step may be too much or \
+         too little: say `additive`; in proportion it would be {}",
+        host.name,
+        host.rate,
+        set.additive,
+        scaled.unwrap_or(set.additive)
+    );
+    cx.warn(&at.key("transport").key("roce").key("dcqcn"), what);
+}
+
+/// The links that DCQCN's paper and its authors' simulator were set for.
+const PRESET_RATE: BitsPerSec = BitsPerSec::gbps(40);
 
 /// The reaction point.
 fn dcqcn(cx: &mut Cx, at: &Place<'_>, said: &Short<DcqcnName, raw::Dcqcn>) -> Option<DcqcnPlan> {

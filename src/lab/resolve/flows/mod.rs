@@ -89,6 +89,9 @@ pub(super) fn flows(
         if let Some(ends) = pairs.first() {
             let host = station(nodes, around.graph.hosts[ends.0]);
             heard::check(cx, &source, &kind.carrier, *ends, around, host.as_deref());
+            if let Some(host) = host.as_deref() {
+                carrier::check_preset(cx, &source, &said, host);
+            }
         }
         // A field that is wrong for one of many is wrong for the others, and said once.
         let errors = cx.count();
