@@ -82,10 +82,26 @@ fn inside() {
     passes(&pool, &mut b, &mut a);
     assert_eq!((a.stats().tx_frames, b.stats().rx_frames), (4, 4));
 
-    // The driver leaves the interface's state to the kernel, and says so.
-    assert!(matches!(a.control().set_link(false), Err(Error::Device { .. })));
+    // The driver leaves the interface's state to the kernel, which is asked in its place.
+    a.control().set_link(false).unwrap();
+    until("both links are down", || !a.link().up && !b.link().up);
+    a.control().set_link(true).unwrap();
+    until("both links are up again", || a.link().up && b.link().up);
+    passes(&pool, &mut a, &mut b);
+    passes(&pool, &mut b, &mut a);
+    run(&["link", "delete", "v0"]);
+    assert!(matches!(a.control().set_link(true), Err(Error::Device { .. })));
+    assert!(!a.link().up);
     drop((a, b));
     assert_eq!(pool.in_use(), 0);
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}: not within 5 s");
+        std::thread::yield_now();
+    }
 }
 
 fn passes(pool: &Pool, from: &mut DpdkPort, to: &mut DpdkPort) {

@@ -1,8 +1,11 @@
 #define _GNU_SOURCE
 #include "shim.h"
 
+#include <dlfcn.h>
+#include <linux/if_packet.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -253,17 +256,53 @@ sluice_log_to(sluice_log_fn fn)
 	return rte_openlog_stream(f);
 }
 
-static __thread int pretended_pid;
+/* 0 is no number: the argument stays as it is. */
+static __thread uint16_t fanout_group;
 
 void
-sluice_pretend_pid(int pid)
+sluice_fanout_group(uint16_t group)
 {
-	pretended_pid = pid;
+	fanout_group = group;
 }
 
-/* Stands before the C library's for this program and the libraries that it loads. */
-pid_t
-getpid(void)
+uint32_t
+sluice_fanout_argument(uint32_t argument)
 {
-	return pretended_pid != 0 ? pretended_pid : (pid_t)syscall(SYS_getpid);
+	return fanout_group == 0 ? argument : (argument & ~UINT32_C(0xffff)) | fanout_group;
+}
+
+typedef int (*setsockopt_fn)(int fd, int level, int name, const void *value, socklen_t len);
+
+static setsockopt_fn next_setsockopt;
+
+/* Once and early, because dlsym() may take locks, which setsockopt() must not. */
+__attribute__((constructor)) static void
+find_next_setsockopt(void)
+{
+	*(void **)&next_setsockopt = dlsym(RTLD_NEXT, "setsockopt");
+}
+
+/*
+ * Stands before the C library's for the program and the libraries that it loads, and changes one
+ * option alone, PACKET_FANOUT, and that only for a thread that asked for it with
+ * sluice_fanout_group(). Every other call goes unchanged to the next definition, which is that of a
+ * preloaded library (LD_PRELOAD) if it has one. Before constructors have run it is the system call,
+ * which is all that the C library's function does on 64-bit Linux. The state is the thread's own and
+ * the function takes no lock, so it may be called from any thread, from signal handlers, and after
+ * fork().
+ */
+int
+setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	uint32_t fanout;
+
+	if (level == SOL_PACKET && name == PACKET_FANOUT && len == sizeof(fanout) && value != NULL &&
+	    fanout_group != 0) {
+		memcpy(&fanout, value, sizeof(fanout));
+		fanout = sluice_fanout_argument(fanout);
+		value = &fanout;
+	}
+	if (next_setsockopt != NULL)
+		return next_setsockopt(fd, level, name, value, len);
+	return (int)syscall(SYS_setsockopt, fd, level, name, value, len);
 }

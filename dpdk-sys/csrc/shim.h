@@ -125,10 +125,12 @@ typedef void (*sluice_log_fn)(const char *text, size_t len, int level);
 int sluice_log_to(sluice_log_fn fn);
 
 /*
- * Has getpid() give the calling thread this number; 0 ends that. DPDK's af_packet driver forms the
- * number of a fanout group from getpid() and the interface's index, in 16 bits, and gives up where
- * another process has a group of that number.
+ * Has the calling thread's packet sockets join fanout groups of this number, whatever number they
+ * ask for; 0 ends that. DPDK's af_packet driver forms the number from the process's and the
+ * interface's index, in 16 bits, takes no other, and gives up where a group on another interface has it.
  */
-void sluice_pretend_pid(int pid);
+void sluice_fanout_group(uint16_t group);
+/* The value of PACKET_FANOUT that is set where this thread asks for `argument`. */
+uint32_t sluice_fanout_argument(uint32_t argument);
 
 #endif
