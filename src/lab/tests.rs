@@ -1,5 +1,6 @@
 //! Labs in the virtual world, against what can be reckoned by hand.
 
+mod idle;
 mod lossy_way;
 mod star;
 
@@ -130,7 +131,7 @@ fn too_little_headroom_is_told_to_the_frame() {
     ]);
     let outcome = run_it(&plan);
     assert!(outcome.lossless_drops > 0 && !outcome.is_pass());
-    let bad = outcome.checks.iter().filter(|check| !check.verdict.is_pass());
+    let bad = outcome.checks.iter().filter(|check| check.verdict.is_fail());
     let bad: Vec<_> = bad.map(|check| check.name.as_str()).collect();
     assert_eq!(bad, ["lossless", "first_drop.reason"], "{:#?}", outcome.checks);
     assert_eq!(outcome.checks.last().unwrap().detail, "first_drop.reason is no number");
@@ -159,7 +160,7 @@ fn a_line_that_is_idle_while_frames_wait_makes_the_verdict_bad() {
         port.sabotage(Sabotage::NeverExpire);
     };
     let run = virtual_run::run_changed(&plan, Options::default(), deaf, |_| {}).unwrap();
-    let bad = run.outcome.checks.iter().filter(|check| !check.verdict.is_pass());
+    let bad = run.outcome.checks.iter().filter(|check| check.verdict.is_fail());
     let bad: Vec<_> = bad.map(|check| (check.name.as_str(), check.detail.as_str())).collect();
     let [("work_conserving", detail)] = bad[..] else { panic!("{bad:#?}") };
     assert!(detail.contains("s:to_r is idle and nobody pauses it"), "{detail}");

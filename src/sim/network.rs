@@ -120,8 +120,7 @@ impl<W: Witness> Network<W> {
                 }
                 Event::Fault => self.fail(at),
                 Event::Sample => {
-                    let every = self.sample_every.unwrap_or(Duration::MAX);
-                    self.wires.queue.set(slot, Class::Sample, at.saturating_add(every));
+                    self.wires.queue.set(slot, Class::Sample, Instant::NEVER);
                     sample = true;
                 }
             }
@@ -129,7 +128,32 @@ impl<W: Witness> Network<W> {
         self.poll_ready(at);
         if sample {
             self.witness.sampled(at, &mut self.nodes);
+            let next = self.next_sample(at);
+            self.wires.queue.set(self.wires.slots.sample(), Class::Sample, next);
         }
+    }
+
+    /// The time of the sample that follows one at `at`: a multiple of `sample_every`. While the
+    /// network is empty a sample shows what the last one showed, so those before the next event are
+    /// left out. A frame that is held keeps them all, as pauses end and deadlocks begin by time alone.
+    fn next_sample(&self, at: Instant) -> Instant {
+        let Some(every) = self.sample_every else { return Instant::NEVER };
+        let next = at.saturating_add(every);
+        let event = self.wires.queue.first().0;
+        if event <= next || !self.is_empty() {
+            return next;
+        }
+        let steps = event.since(at).as_picos().div_ceil(every.as_picos());
+        at.saturating_add(every.saturating_mul(steps))
+    }
+
+    /// Whether no frame is on a line or held by a switch.
+    fn is_empty(&self) -> bool {
+        self.wires.on_the_way == 0
+            && self.nodes.0.iter().all(|state| match &state.node {
+                Node::Switch(switch) => switch.held() == 0,
+                Node::Host(_) => true,
+            })
     }
 
     /// Takes note that a node has something to do.

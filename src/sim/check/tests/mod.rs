@@ -5,4 +5,5 @@ mod doctored;
 mod excuses;
 mod isolation;
 mod networks;
+mod samples;
 mod secured;
