@@ -60,6 +60,8 @@ pub struct DemoArgs {
 /// When DPDK does not start, memory is short, or the machine is too busy to finish.
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     args.machine.apply();
+    // Before DPDK starts, which takes a while: a signal ends the demo in order from here on.
+    let stop = stop_on_signals()?;
     let setup = Setup::new(args);
     let cores = Cores::find(2);
     let options = EalOptions {
@@ -69,7 +71,6 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     };
     let eal = Eal::start(&options).context("starting DPDK in memory")?;
     let pool = lab::pool(&eal, &setup)?;
-    let stop = stop_on_signals()?;
     let run = |pfc| {
         let mut show = Show::new(&setup, pfc);
         lab::run(&eal, &pool, &setup, pfc, (&cores, &stop), |progress| show.update(progress))

@@ -1,0 +1,90 @@
+//! A test that fails, and one that is killed, leave no process behind: neither a switch that polls nor
+//! what holds the namespaces.
+#![cfg(feature = "dpdk")]
+
+mod netns;
+mod run;
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use netns::capture::Capture;
+use netns::{Host, isolated, port};
+use run::{Dir, Switch, text};
+
+/// Says how the inner test ends: `panic` or `hang`.
+const ENDS: &str = "SLUICE_TEST_ENDS";
+/// The file that says that all is running.
+const READY: &str = "SLUICE_TEST_READY";
+
+/// Not for itself: [`a_test_that_fails_or_is_killed_leaves_nothing`] runs it in a process of its own.
+#[test]
+fn fails_on_purpose() {
+    let Ok(ends) = std::env::var(ENDS) else { return };
+    isolated("fails_on_purpose", &["tcpdump"], || {
+        let dir = Dir::new("leftovers-inner");
+        let hosts = [Host::new(0), Host::new(1)];
+        let file = format!("defaults: {{rate: 100M}}\nports:\n{}{}", port(0, ""), port(1, ""));
+        let _switch = Switch::start(&dir, "leftover", &file, &["--quiet"]);
+        let _capture = Capture::start(&dir, &hosts[0], "leftover");
+        fs::write(std::env::var(READY).unwrap(), "").unwrap();
+        assert!(ends != "panic", "this test fails on purpose");
+        loop {
+            thread::park();
+        }
+    });
+}
+
+/// The processes that inherited `mark` in their environment, but for this one.
+fn left(mark: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let found = processes.filter_map(|process| {
+        let pid: u32 = process.file_name().to_str()?.parse().ok()?;
+        let environment = fs::read(process.path().join("environ")).ok()?;
+        let has = environment.windows(mark.len()).any(|part| part == mark.as_bytes());
+        let name = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        (has && pid != std::process::id()).then(|| format!("{pid} {}", text(&name)))
+    });
+    found.collect()
+}
+
+#[test]
+fn a_test_that_fails_or_is_killed_leaves_nothing() {
+    for ends in ["panic", "hang"] {
+        let dir = Dir::new(&format!("leftovers-{ends}"));
+        let ready = dir.path("ready");
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "fails_on_purpose", "--nocapture"])
+            .env(ENDS, ends)
+            .env(READY, &ready)
+            .stdout(fs::File::create(dir.path("out")).unwrap())
+            .stderr(fs::File::create(dir.path("err")).unwrap())
+            .spawn()
+            .unwrap();
+        let mark = ready.display().to_string();
+        let said = || ["out", "err"].map(|name| fs::read_to_string(dir.path(name)).unwrap());
+        let begun = Instant::now();
+        while !ready.exists() && child.try_wait().unwrap().is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(120), "never ready: {:?}", said());
+            thread::sleep(Duration::from_millis(20));
+        }
+        if !ready.exists() {
+            let said = said();
+            assert!(said[1].contains("skipped") || said[0].contains("skipped"), "{said:?}");
+            return eprintln!("skipped: {said:?}");
+        }
+        if ends == "hang" {
+            assert!(left(&mark).len() > 4, "the test itself, a switch, two hosts, a capture");
+            child.kill().unwrap();
+        }
+        let status = child.wait().unwrap();
+        assert!(!status.success(), "{ends}: {:?}", said());
+        let ended = Instant::now();
+        while !left(&mark).is_empty() {
+            assert!(ended.elapsed() < Duration::from_secs(20), "{ends} leaves {:?}", left(&mark));
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
