@@ -252,7 +252,8 @@ fn verdict(checked: &Checked) -> Verdict {
 }
 
 fn print(checked: &Checked, out: &mut impl Write, err: &mut impl Write) -> std::io::Result<()> {
-    let file = checked.name();
+    let name = checked.name();
+    let file = printable::line(&name);
     match &checked.loaded {
         Ok((content, warnings)) => {
             match content {

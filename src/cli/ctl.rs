@@ -14,6 +14,7 @@ use super::control::{
 };
 use super::{Format, bad_input, terminal, verdict};
 use crate::config::quantity::Size;
+use crate::printable;
 use crate::report::{self, Objects, Summary};
 use crate::runtime::control;
 use crate::stats::DropReason;
@@ -303,7 +304,8 @@ fn ports_found(request: &Request, found: &PortsFound) -> String {
         out.push('\n');
     }
     for step in &found.steps {
-        out += &format!("{:>10.3} s  {}: {}\n", step.at_ns as f64 / 1e9, step.port, step.step);
+        let line = format!("{:>10.3} s  {}: {}", step.at_ns as f64 / 1e9, step.port, step.step);
+        out += &printable::lines([line]);
     }
     out
 }

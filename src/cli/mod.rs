@@ -35,8 +35,8 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+use crate::config::ConfigError;
 use crate::verdict::Verdict;
-use terminal::say;
 
 /// The exit status of bad input; clap's own for bad arguments.
 const BAD_INPUT: u8 = 2;
@@ -219,8 +219,16 @@ pub fn main() -> ExitCode {
         Command::Swarm(args) => swarm::run(&args),
     };
     result.unwrap_or_else(|error| {
-        say!("sluice: {error:#}");
+        terminal::print_error(&error, has_findings(&error));
         ExitCode::from(status(&error))
+    })
+}
+
+/// An error that quotes findings of a file, each on a line.
+fn has_findings(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let inner = cause.downcast_ref::<BadInput>();
+        cause.is::<ConfigError>() || inner.is_some_and(|bad| has_findings(&bad.0))
     })
 }
 

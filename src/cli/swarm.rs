@@ -16,6 +16,7 @@ use super::outputs::Outputs;
 use super::terminal::{self, say};
 use super::{Format, bad_input, exit, stop_on_signals};
 use crate::lab::swarm::{self, Failed, Failure, Shrunk, Summary, Swarm};
+use crate::printable;
 use crate::report::{Align, Table, count};
 use crate::verdict::Verdict;
 
@@ -128,7 +129,7 @@ fn replay(file: &Path) -> Result<ExitCode> {
     match trial.failure() {
         None => writeln!(out, "PASS: {frames} frames, trace {:016x}", trial.trace_hash)?,
         Some(Failure { check, detail }) => {
-            writeln!(out, "FAIL: {check}: {detail}")?;
+            writeln!(out, "{}", printable::line(&format!("FAIL: {check}: {detail}")))?;
             writeln!(out, "{frames} frames, trace {:016x}", trial.trace_hash)?;
         }
     }
@@ -187,15 +188,15 @@ fn print(args: &SwarmArgs, summary: &Summary, verdict: Verdict, kept: Vec<Kept>)
         writeln!(
             out,
             "\nlab {} failed, seed {}: {}\n  {}",
-            failed.lab, failed.seed, failed.check, failed.detail
+            failed.lab,
+            failed.seed,
+            failed.check,
+            printable::line(&failed.detail)
         )?;
     }
     for kept in kept {
-        writeln!(
-            out,
-            "\nlab {} made small: {}\n  {}: {}",
-            kept.lab, kept.file, kept.check, kept.detail
-        )?;
+        let (file, detail) = (printable::line(&kept.file), printable::line(&kept.detail));
+        writeln!(out, "\nlab {} made small: {file}\n  {}: {detail}", kept.lab, kept.check)?;
     }
     let failed = summary.failed.len() as u64;
     let (labs, all) = (count(summary.labs), count(args.count));

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::printable;
 
-/// Writes a line to standard error, where progress, warnings and errors go.
+/// Writes a line to standard error, where progress and warnings go. What it quotes adds no line.
 macro_rules! say {
     ($($arg:tt)*) => { $crate::cli::terminal::tell(format_args!($($arg)*)) };
 }
@@ -53,7 +53,15 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<()> {
 /// See [`say!`].
 pub(crate) fn tell(what: fmt::Arguments<'_>) {
     // One write, so that lines of several threads do not mix.
-    let _ = stderr().write_all(format!("{what}\n").as_bytes());
+    let _ = stderr().write_all(printable::lines([what.to_string()]).as_bytes());
+}
+
+/// Writes an error to standard error: a line, or one for each finding of a file.
+pub(super) fn print_error(error: &anyhow::Error, has_findings: bool) {
+    let text = format!("sluice: {error:#}");
+    // Findings are a line each already.
+    let text = if has_findings { text + "\n" } else { printable::lines([text]) };
+    let _ = stderr().write_all(text.as_bytes());
 }
 
 /// A writer to a terminal or a pipe, and its name in errors: escapes what is written, and drops it

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::printable;
+
 /// A place in a file, both counted from 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Mark {
@@ -36,7 +38,7 @@ pub struct ConfigError {
 
 impl Finding {
     /// The finding as a line that editors and compilers' readers understand:
-    /// `file:line:column: field: what`.
+    /// `file:line:column: field: what`. Names that it quotes make no other line.
     #[must_use]
     pub fn line(&self, file: &str) -> String {
         let mut out = file.to_owned();
@@ -49,7 +51,7 @@ impl Finding {
         }
         out.push_str(": ");
         out.push_str(&self.what);
-        out
+        printable::line(&out).into_owned()
     }
 }
 

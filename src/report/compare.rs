@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{Align, Table, count, scaled};
 use crate::lab::{CheckOutcome, Figures, Nanos, Outcome, Signals};
+use crate::printable;
 use crate::time::Duration;
 use crate::verdict::Verdict;
 
@@ -194,7 +195,8 @@ pub fn comparison_text(comparison: &Comparison) -> String {
     for run in &comparison.runs {
         for check in &run.failed {
             let (lab, name) = (&run.lab, run.name());
-            out += &format!("{}  {lab} {name}: {}: {}\n", check.verdict, check.name, check.detail);
+            let failed = format!("{lab} {name}: {}: {}", check.name, check.detail);
+            out += &printable::lines([format!("{}  {failed}", check.verdict)]);
         }
     }
     out + &format!("{}\n", comparison.summary())

@@ -1,17 +1,18 @@
 //! The results of a lab as tables.
 
 use super::agents::agents_text;
+use super::checks::check_lines;
 use super::count;
 use super::sheet::Medium;
 use super::tester::tables as tester_tables;
-use crate::lab::{CheckOutcome, Nanos, Outcome};
-use crate::verdict::Verdict;
+use crate::lab::{Nanos, Outcome};
+use crate::printable;
 
 /// The whole results.
 #[must_use]
 pub fn lab_text(outcome: &Outcome) -> String {
     let medium = Medium::Terminal;
-    let mut out = format!("{}\n", scene(outcome));
+    let mut out = printable::lines([scene(outcome)]);
     let sheets = [
         medium.flows(outcome),
         medium.transports(outcome),
@@ -32,12 +33,12 @@ pub fn lab_text(outcome: &Outcome) -> String {
     }
     if !outcome.shortfalls.is_empty() {
         out += &format!("\nWhat the {} world does not have of this lab:\n", outcome.world);
-        outcome.shortfalls.iter().for_each(|line| out += &format!("- {line}\n"));
+        out += &printable::lines(outcome.shortfalls.iter().map(|line| format!("- {line}")));
     }
-    for line in remarks(outcome) {
-        out += &format!("\n{line}");
-    }
-    out + "\n" + &checks(outcome)
+    out += "\n";
+    out += &printable::lines(remarks(outcome));
+    let checks = outcome.checks.iter();
+    out + "\n" + &check_lines(checks.map(|c| (c.verdict, c.name.as_str(), c.detail.as_str())))
 }
 
 /// What the switches' ports found out by themselves, and what was trouble about it.
@@ -51,7 +52,8 @@ pub(super) fn found_out(o: &Outcome) -> String {
     let mut out = agents_text(named.iter().map(|(name, agents)| (name.as_str(), *agents)));
     for (switch, p) in ports() {
         for step in p.steps.iter().filter(|step| step.trouble) {
-            out += &format!("{switch} {} at {}: {}\n", p.counters.name, step.at_ns, step.what);
+            let line = format!("{switch} {} at {}: {}", p.counters.name, step.at_ns, step.what);
+            out += &printable::lines([line]);
         }
     }
     out
@@ -120,15 +122,6 @@ fn remarks(o: &Outcome) -> Vec<String> {
     lines.extend(o.faults.iter().map(|f| format!("fault at {}: {}", f.at_ns, f.what)));
     lines.extend(o.deadlocks.iter().map(|d| format!("deadlock at {}: {}", d.at_ns, d.cycle)));
     lines
-}
-
-fn checks(o: &Outcome) -> String {
-    let labels = o.checks.iter().map(|c| c.verdict.label().len()).max().unwrap_or(0);
-    let width = o.checks.iter().map(|c| c.name.chars().count()).max().unwrap_or(0);
-    let line =
-        |c: &CheckOutcome| format!("{:<labels$}  {:<width$}  {}\n", c.verdict, c.name, c.detail);
-    let lines: String = o.checks.iter().map(line).collect();
-    format!("\n{lines}{}\n", Verdict::summary(o.checks.iter().map(|c| c.verdict)))
 }
 
 fn optional(time: Option<Nanos>) -> String {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::table::Align::{Left, Right};
 use super::table::{Table, count};
+use crate::printable;
 use crate::secure::{
     An, CipherSuite, ReceiveCounters, ReceiveSaSnapshot, ReceiveSnapshot, SecyCounters,
     SecySnapshot, TransmitCounters, TransmitSaSnapshot,
@@ -239,7 +240,7 @@ pub fn macsec_text<'a>(
     }
     for (name, summary) in ports {
         if let Some(alarm) = summary.alarm() {
-            out += &format!("\nWARNING: {name}: {alarm}\n");
+            out += &format!("\n{}", printable::lines([format!("WARNING: {name}: {alarm}")]));
         }
     }
     out

@@ -6,6 +6,7 @@
 //! worker's core or keeps one waiting.
 
 mod agents;
+mod checks;
 mod compare;
 mod congestion;
 mod exposition;

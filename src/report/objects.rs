@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::table::Align::Left;
 use super::table::Table;
+use crate::printable;
 use crate::stats::CongestionSnapshot;
 use crate::switch::CongestionPlan;
 use crate::switch::managed::{self, At, Object, ObjectValue, Scope, Section, Source, Unit};
@@ -229,7 +230,7 @@ fn merged(rows: &[ObjectRow]) -> Vec<(&ObjectRow, String)> {
 fn table_text(table: &ObjectTable) -> String {
     let ObjectTable { name, columns, rows, more } = table;
     if rows.is_empty() {
-        return format!("{name}: no entries\n");
+        return printable::lines([format!("{name}: no entries")]);
     }
     let mut text = Table::new(columns.iter().map(|column| (column.as_str(), Left)));
     for row in rows {
@@ -241,7 +242,7 @@ fn table_text(table: &ObjectTable) -> String {
         text.row(row.iter().map(cell).collect::<Vec<_>>());
     }
     let rest = if *more > 0 { format!("and {more} more\n") } else { String::new() };
-    format!("{name}\n{text}{rest}")
+    format!("{}{text}{rest}", printable::lines([name]))
 }
 
 /// What objects there are, without a switch.

@@ -25,7 +25,8 @@ impl Table {
     /// A table with these columns.
     #[must_use]
     pub fn new<'a>(head: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
-        Self { head: head.into_iter().map(|(name, a)| (name.into(), a)).collect(), rows: vec![] }
+        let column = |(name, align)| (printable::line(name).into_owned(), align);
+        Self { head: head.into_iter().map(column).collect(), rows: vec![] }
     }
 
     /// Adds a row.

@@ -1,10 +1,12 @@
 //! The summary as tables, and as one line.
 
 use super::agents::agents_text;
+use super::judged::CheckSummary;
 use super::macsec::macsec_text;
 use super::sheet::Medium;
 use super::summary::{PortSummary, Summary};
 use super::table::{Align::Left, Align::Right, Table, count, scaled};
+use crate::printable;
 use crate::time::Duration;
 use crate::verdict::Verdict;
 
@@ -12,7 +14,8 @@ use crate::verdict::Verdict;
 #[must_use]
 pub fn text(now: &Summary, before: Option<&Summary>) -> String {
     let elapsed = Duration::from_nanos(now.elapsed_ns);
-    let mut out = format!("{} after {elapsed}\n\n{}", now.name, ports(now, before));
+    let name = printable::line(&now.name);
+    let mut out = format!("{name} after {elapsed}\n\n{}", ports(now, before));
     let congestion = now.congestion.iter().map(|congestion| congestion.table());
     let tables = [priorities(now), Medium::Terminal.drops(&now.drops).table()];
     for table in tables.into_iter().chain(congestion) {
@@ -181,8 +184,7 @@ fn closing(now: &Summary) -> String {
         );
     }
     out += "\n";
-    for check in &now.checks {
-        out += &format!("{:<12}  {:<8}  {}\n", check.verdict, check.name, check.detail);
-    }
+    let line = |c: &CheckSummary| format!("{:<12}  {:<8}  {}", c.verdict, c.name, c.detail);
+    out += &printable::lines(now.checks.iter().map(line));
     out + &Verdict::summary(now.checks.iter().map(|check| check.verdict)) + "\n"
 }

@@ -12,6 +12,7 @@ use crate::congestion::Detect;
 use crate::congestion::isolation::{CimType, Peer};
 use crate::congestion::proxy::Senders;
 use crate::congestion::sfc::CENTISECOND;
+use crate::printable;
 use crate::report::{Align, Table};
 use crate::switch::managed::{Access, At, Kind, Object, ObjectValue, Scope, Unit, get};
 use crate::switch::{Attached, AttachedKind, CongestionPlan};
@@ -319,7 +320,7 @@ impl fmt::Display for Tables<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (names, view) in alike(self.0) {
             if !names.is_empty() {
-                writeln!(f, "congestion, {names}:")?;
+                writeln!(f, "congestion, {}:", printable::line(&names))?;
             }
             writeln!(f, "{}", object_table(&view.objects))?;
             if let Some(AcceptView { switches, hosts }) = &view.proxy_accepts {

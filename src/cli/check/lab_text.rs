@@ -6,6 +6,7 @@ use super::lab_view::{FlowRow, LabView, LinkRow, ReactionsRow, SwitchRow};
 use super::text::gather;
 use super::{agents, congestion, macsec};
 use crate::config::quantity::octets;
+use crate::printable;
 use crate::report::{Align, Table};
 use crate::time::Duration;
 use crate::units::BitsPerSec;
@@ -20,7 +21,7 @@ impl fmt::Display for Text<'_> {
         writeln!(
             f,
             "lab {}: {}, {}, {}, {}, {}; runs for {}{end}",
-            lab.name,
+            printable::line(&lab.name),
             count(lab.switches.len(), "switch", "switches"),
             count(lab.hosts.len(), "host", "hosts"),
             count(lab.links.len(), "link", "links"),
@@ -28,7 +29,7 @@ impl fmt::Display for Text<'_> {
             count(lab.faults, "fault", "faults"),
             span(lab.duration_ns),
         )?;
-        writeln!(f, "checks: {}\n", lab.checks.join(", "))?;
+        writeln!(f, "checks: {}\n", printable::line(&lab.checks.join(", ")))?;
         if !lab.switches.is_empty() {
             writeln!(f, "{}", switches(&lab.switches))?;
         }

@@ -5,6 +5,7 @@ use std::fmt;
 use super::view::{BufferView, GroupView, PortView, QueueView, SwitchView};
 use super::{agents, congestion, macsec};
 use crate::config::quantity::octets;
+use crate::printable;
 use crate::report::{Align, Table};
 use crate::time::Duration;
 use crate::units::BitsPerSec;
@@ -18,7 +19,7 @@ impl fmt::Display for Text<'_> {
         writeln!(
             f,
             "switch {}: {} ports, frames up to {} B, {} frames in the pool",
-            s.name,
+            printable::line(&s.name),
             s.ports.len(),
             s.max_frame,
             s.pool_frames
@@ -26,7 +27,7 @@ impl fmt::Display for Text<'_> {
         buffer(f, &s.buffer)?;
         for w in &s.workers {
             let place = w.core.map_or("not pinned".into(), |c| format!("core {c}"));
-            writeln!(f, "worker ({place}): {}", w.ports.join(", "))?;
+            writeln!(f, "worker ({place}): {}", printable::line(&w.ports.join(", ")))?;
         }
         if s.routes > 0 {
             writeln!(f, "router: {} routes", s.routes)?;

@@ -1,6 +1,7 @@
 //! What is seen of a test while it runs: a bar and the tables on a terminal, a line per interval
 //! elsewhere.
 
+use crate::printable;
 use crate::report::{self, Screen};
 use crate::tester::report::Report;
 
@@ -29,7 +30,7 @@ impl Show {
         let at = report.elapsed_s.unwrap_or(0.0);
         let Some(screen) = self.screen.as_mut().filter(|_| at >= self.next_s) else { return };
         self.next_s = at + self.every_s;
-        let head = format!("{} {}", self.name, bar(part));
+        let head = format!("{} {}", printable::line(&self.name), bar(part));
         screen.show(
             || format!("{}\n{}", head.trim_end(), report::tester_text(report, None)),
             || report::tester_line(report),

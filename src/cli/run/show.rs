@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::terminal::say;
 use crate::lab::{LabPlan, Outcome, Progress, World};
+use crate::printable;
 use crate::report::{count, scaled};
 
 /// The progress: a bar on a terminal, a line every second elsewhere.
@@ -31,7 +32,8 @@ impl Show {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{prefix} [{bar:32}] {msg}");
             let style = style.expect("the template is well formed").progress_chars("=> ");
-            ProgressBar::new(STEPS).with_style(style).with_prefix(name.clone())
+            let name = printable::line(&name).into_owned();
+            ProgressBar::new(STEPS).with_style(style).with_prefix(name)
         });
         if bar.is_none() {
             let network = &plan.network;

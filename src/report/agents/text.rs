@@ -1,6 +1,7 @@
 //! The agents of ports as people read them.
 
 use super::{AgentsSummary, DcbxSummary, HeadroomSummary, TimesSummary};
+use crate::printable;
 use crate::report::table::{Align::Left, Align::Right, Table, count};
 
 /// The neighbours of ports, and what was negotiated with them; says so where there is none.
@@ -41,22 +42,22 @@ pub fn neighbours_text<'a>(
     };
     for (port, agents) in ports {
         if let Some(dcbx) = &agents.dcbx {
-            out += &format!("{port}: {}\n", negotiated(dcbx));
+            out += &printable::lines([format!("{port}: {}", negotiated(dcbx))]);
         }
-        out += &placed(port, agents);
+        out += &printable::lines(placed(port, agents));
     }
     out
 }
 
 /// Where the port is, and what its neighbours say as far as congestion goes; a line each.
-fn placed(port: &str, agents: &AgentsSummary) -> String {
+fn placed(port: &str, agents: &AgentsSummary) -> Vec<String> {
     let own = agents.topology.as_ref().map(|own| {
         let level = own.level.map_or_else(|| "unknown".into(), |n| n.to_string());
-        format!("{port}: level {level}, {}\n", own.orientation)
+        format!("{port}: level {level}, {}", own.orientation)
     });
     let said = agents.neighbours.iter().map(|n| (&n.port, n.said.text()));
     let said = said.filter(|(_, text)| !text.is_empty());
-    own.into_iter().chain(said.map(|(of, text)| format!("{port}: {of} says: {text}\n"))).collect()
+    own.into_iter().chain(said.map(|(of, text)| format!("{port}: {of} says: {text}"))).collect()
 }
 
 /// What DCBX came to, in a line.

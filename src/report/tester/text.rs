@@ -1,25 +1,24 @@
 //! A report as tables, and as one line.
 
+use crate::printable;
+use crate::report::checks::check_lines;
 use crate::report::sheet::{Kind, Sheet};
 use crate::report::{count, scaled};
 use crate::tester::judge::Finding;
 use crate::tester::report::{Flow, Port, Priority, Report, Stamps};
 use crate::time::Duration;
-use crate::verdict::Verdict;
 use Kind::{Number, Word};
 
 /// The whole report as tables. `findings` are of a test that is over; while it runs there are none.
 #[must_use]
 pub fn tester_text(report: &Report, findings: Option<&[Finding]>) -> String {
-    let mut out = format!("{}\n", scene(report));
+    let mut out = printable::lines([scene(report)]);
     for (_, sheet) in tables(report) {
         out += &format!("\n{}", sheet.table());
     }
-    for warning in &report.warnings {
-        out += &format!("\nwarning: {warning}");
-    }
     if !report.warnings.is_empty() {
-        out.push('\n');
+        let warnings = report.warnings.iter().map(|warning| format!("warning: {warning}"));
+        out += &format!("\n{}", printable::lines(warnings));
     }
     out += &disturbance(report);
     out + &findings.map_or(String::new(), verdict)
@@ -329,11 +328,8 @@ fn pauses_sent(report: &Report) -> Sheet {
 }
 
 fn verdict(findings: &[Finding]) -> String {
-    let width = findings.iter().map(|f| f.flow.chars().count()).max().unwrap_or(0);
-    let label = findings.iter().map(|f| f.verdict.label().len()).max().unwrap_or(0);
-    let line = |f: &Finding| format!("{:<label$}  {:<width$}  {}\n", f.verdict, f.flow, f.what);
-    let lines: String = findings.iter().map(line).collect();
-    format!("\n{lines}{}\n", Verdict::summary(findings.iter().map(|f| f.verdict)))
+    let checks = findings.iter().map(|f| (f.verdict, f.flow.as_str(), f.what.as_str()));
+    format!("\n{}", check_lines(checks))
 }
 
 /// The disturbance by the machine, if there was any.

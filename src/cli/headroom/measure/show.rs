@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::drive::Told;
 use crate::cli::terminal::say;
+use crate::printable;
 use crate::report::count;
 
 /// How often a line says how far it is, where there is no terminal.
@@ -32,7 +33,8 @@ impl Show {
                 None => (ProgressBar::new_spinner(), "{prefix} {spinner} {msg}"),
             };
             let style = ProgressStyle::with_template(form).expect("the template is well formed");
-            bar.with_style(style.progress_chars("=> ")).with_prefix(port.to_owned())
+            bar.with_style(style.progress_chars("=> "))
+                .with_prefix(printable::line(port).into_owned())
         });
         if all.is_none() {
             say!("{port} answers headroom measurements and PTP peer delays; Ctrl-C ends it");

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::outcome::{Measurement, Outcome, PortCounts, Spread, Sum};
+use crate::printable;
 use crate::report::{Align, Table, count, scaled};
 
 /// Counters that are of interest even where they are zero.
@@ -24,7 +25,8 @@ pub(super) fn text(outcome: &Outcome) -> String {
         }
     }
     if let Some(failure) = &outcome.failure {
-        let _ = writeln!(out, "{}: no headroom was found\n  {failure}\n", outcome.port);
+        let (port, failure) = (printable::line(&outcome.port), printable::line(failure));
+        let _ = writeln!(out, "{port}: no headroom was found\n  {failure}\n");
         let _ = writeln!(out, "{}\n", remedies(outcome));
     }
     if outcome.state == "interrupted" {
@@ -32,7 +34,7 @@ pub(super) fn text(outcome: &Outcome) -> String {
         let _ = writeln!(out, "{}: interrupted after {made} measurements\n", outcome.verdict);
     }
     for port in &outcome.ports {
-        let _ = writeln!(out, "{}: {}", port.port, counted(outcome, port));
+        out += &printable::lines([format!("{}: {}", port.port, counted(outcome, port))]);
     }
     out
 }
