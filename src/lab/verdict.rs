@@ -77,11 +77,16 @@ impl CheckOutcome {
 }
 
 /// The run was ended before its time. A check that objects to what happened still does; one of the
-/// numbers at the end has not the numbers that it is about.
+/// state or the numbers at the end does not have the end that it is about.
 pub(super) fn interrupted(plan: &LabPlan, outcome: &mut Outcome) {
     outcome.interrupted = true;
     for (check, found) in plan.checks.iter().zip(&mut outcome.checks) {
-        if matches!(check.kind, CheckKind::Value { .. } | CheckKind::Fairness { .. }) {
+        // A pause in force had no time to end.
+        let of_the_end = matches!(
+            check.kind,
+            CheckKind::PausesEnd | CheckKind::Value { .. } | CheckKind::Fairness { .. }
+        );
+        if of_the_end {
             found.verdict = Verdict::NotJudged;
             found.detail = format!("the run was interrupted; {}", found.detail);
         }
