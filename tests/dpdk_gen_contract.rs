@@ -227,6 +227,36 @@ fn a_flow_takes_little_memory_and_gives_it_back() {
     assert!(left < 16 << 10, "{left} KiB are left");
 }
 
+/// More flows than the orders of one request for metrics that a thread holds at a time: each flow
+/// has its own counts and its own distribution, while flows run and after.
+#[test]
+fn each_of_many_flows_has_its_own_counts_and_distribution() {
+    const FLOWS: u64 = 2_500;
+    let engine = engine();
+    let flow = |n: u64| {
+        let mut flow = udp(&format!("f{n}"), 0, 20, packets(n % 7 + 1));
+        if n % 2 == 1 {
+            flow["tx_rx"]["port"] = json!({"tx_name": "p2", "rx_names": ["p1"]});
+        }
+        flow
+    };
+    let many: Vec<_> = (0..FLOWS).map(flow).collect();
+    let config = json!({"ports": ports(), "layer1": layer1(), "flows": many});
+    engine.set_config(&config).unwrap();
+    transmit(&engine, "start", &[]);
+    for flow in flows(&engine) {
+        assert!(flow["frames_rx"].as_u64() <= flow["frames_tx"].as_u64(), "{flow:#}");
+    }
+    let flows = wait_stopped(&engine);
+    assert_eq!(flows.len() as u64, FLOWS);
+    for (flow, n) in flows.iter().zip(0..) {
+        let sent = json!(n % 7 + 1);
+        assert_eq!(flow["name"], format!("f{n}"));
+        assert_eq!((&flow["frames_tx"], &flow["frames_rx"]), (&sent, &sent), "{flow:#}");
+        assert_eq!(flow["sluice"]["latency"]["frames"], sent, "{flow:#}");
+    }
+}
+
 #[test]
 fn a_flow_of_no_share_sends_nothing_and_long_control_frames_are_sent() {
     let engine = engine();

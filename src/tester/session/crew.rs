@@ -80,13 +80,14 @@ impl Crew {
         let mut last = clock.tick();
         let mut polls = shared.preemption.enter(thread, clock.real(last));
         let mut stalled = clock.stalled();
+        let mut rounds = POLLS;
         loop {
             let awake = shared.awake.load(Ordering::Relaxed);
             let before = core::mem::replace(&mut stalled, clock.stalled());
             if awake {
                 pace.stalled += stalled - before;
             }
-            for _ in 0..POLLS {
+            for _ in 0..rounds {
                 let now = clock.tick();
                 let mut progressed = false;
                 for (_, host) in &mut self.hosts {
@@ -109,9 +110,13 @@ impl Crew {
                 shared.cores.rest(progressed, clock.waits());
             }
             match self.orders.try_recv() {
-                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Empty) => rounds = POLLS,
                 Ok(Order::End) | Err(TryRecvError::Disconnected) => break,
-                Ok(order) => self.obey(order, &mut clock, &mut pace),
+                // Orders come in rows; each waits for one poll, so that no poll is late.
+                Ok(order) => {
+                    self.obey(order, &mut clock, &mut pace);
+                    rounds = 1;
+                }
             }
         }
         self.hosts.into_iter().map(|(port, host)| (port, host.into_port())).collect()

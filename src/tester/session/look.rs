@@ -168,31 +168,46 @@ impl Inner {
         flows: &[FlowPlan],
     ) -> Result<Vec<StationSnapshot>, SessionError> {
         let mut all = self.at_all(self.all_ports(), |_, host, now| host.snapshot_light(now))?;
-        for (port, snapshot) in all.iter_mut().enumerate() {
-            let ids = |is: &dyn Fn(&FlowPlan) -> bool| -> Vec<FlowId> {
-                flows.iter().filter(|flow| is(flow)).map(|flow| flow.id).collect()
-            };
+        let ids = |is: &dyn Fn(&FlowPlan) -> bool| -> Vec<FlowId> {
+            flows.iter().filter(|flow| is(flow)).map(|flow| flow.id).collect()
+        };
+        // All orders are given before the first answer is awaited: a thread that waits for each of
+        // a thousand answers is woken a thousand times, each time after those that poll.
+        let mut copies = Vec::with_capacity(all.len());
+        for port in self.all_ports() {
             let (received, sent) = (ids(&|f| f.rx.contains(&port)), ids(&|f| f.tx == port));
-            snapshot.sinks = self.copied(port, &received, |host, id| host.sink(id).cloned())?;
-            snapshot.streams = self.copied(port, &sent, |host, id| host.stream(id).cloned())?;
+            let sinks = self.copies(port, &received, |host, id| host.sink(id).cloned())?;
+            copies.push((sinks, self.copies(port, &sent, |host, id| host.stream(id).cloned())?));
+        }
+        for (snapshot, (sinks, streams)) in all.iter_mut().zip(&copies) {
+            snapshot.sinks = self.copied(sinks)?;
+            snapshot.streams = self.copied(streams)?;
         }
         Ok(all)
     }
 
-    /// What `of` gives of these flows at a station, a few at a time.
-    fn copied<T: Send + 'static>(
+    /// Orders copies of these flows at a station, a few at a time.
+    fn copies<T: Send + 'static>(
         &self,
         port: usize,
         ids: &[FlowId],
         of: fn(&Host, FlowId) -> Option<T>,
-    ) -> Result<Vec<T>, SessionError> {
-        let mut all = Vec::with_capacity(ids.len());
-        for some in ids.chunks(FLOWS_AT_ONCE) {
+    ) -> Result<Vec<Receiver<Vec<T>>>, SessionError> {
+        let order = |some: &[FlowId]| {
             let some = some.to_vec();
             let copy = move |host: &mut Host, _| -> Vec<T> {
                 some.iter().filter_map(|id| of(host, *id)).collect()
             };
-            all.extend(self.at(port, copy)?);
+            self.send(port, copy)
+        };
+        ids.chunks(FLOWS_AT_ONCE).map(order).collect()
+    }
+
+    /// Waits for the copies that were ordered.
+    fn copied<T>(&self, answers: &[Receiver<Vec<T>>]) -> Result<Vec<T>, SessionError> {
+        let mut all = Vec::with_capacity(answers.len() * FLOWS_AT_ONCE);
+        for answer in answers {
+            all.extend(self.wait(answer)?);
         }
         Ok(all)
     }
