@@ -300,6 +300,14 @@ impl Summary {
         self
     }
 
+    /// The same with one more check.
+    #[must_use]
+    pub fn with_check(mut self, check: CheckSummary) -> Self {
+        self.checks.push(check);
+        self.verdict = Verdict::of_all(self.checks.iter().map(|check| check.verdict));
+        self
+    }
+
     /// Frames that the devices are known to have lost before the switch saw them.
     #[must_use]
     pub fn missed(&self) -> u64 {
