@@ -9,7 +9,7 @@ mod tester;
 use std::process::Command;
 
 use netns::{isolated, must};
-use run::{Dir, SLUICE, Switch};
+use run::{Dir, SLUICE, Switch, conclusive};
 use serde_json::Value;
 use sluice::dpdk::{Eal, EalOptions, Memory};
 use sluice::host::{FlowId, Rate};
@@ -47,7 +47,7 @@ fn bench() -> Bench {
 
 fn plan(a: &str, b: &str, flows: Vec<sluice::tester::plan::FlowPlan>) -> TestPlan {
     let at = |name: &str| Place::Interface(name.parse().unwrap());
-    TestPlan { ports: vec![port("a", at(a), rate()), port("b", at(b), rate())], flows }
+    TestPlan { ports: vec![port("a", at(a), rate()), port("b", at(b), rate())], flows, run: 0 }
 }
 
 #[test]
@@ -92,6 +92,43 @@ fn over_veth_all_arrives_and_a_storm_stops_its_priority_alone() {
         must(Command::new("ip").args(["link", "set", "v1", "down"]));
         wait(&session, "down", |r| !r.ports[0].link_up);
         bench.clear();
+    });
+}
+
+#[test]
+fn a_flow_by_an_interface_that_is_down_fails() {
+    let name = "a_flow_by_an_interface_that_is_down_fails";
+    isolated(name, &[], || {
+        veth("v0", "v1");
+        let dir = Dir::new("gen-down");
+        let file = dir.write(
+            "down.yaml",
+            "ports:\n\
+             - {name: a, location: 'iface:v0'}\n\
+             - {name: b, location: 'iface:v1'}\n\
+             flows:\n\
+             - name: f\n\
+             \x20 tx_rx: {choice: port, port: {tx_name: a, rx_names: [b]}}\n\
+             \x20 rate: {choice: pps, pps: 1000}\n\
+             \x20 duration: {choice: continuous, continuous: {}}\n\
+             \x20 metrics: {enable: true, loss: true}\n\
+             \x20 packet: [{choice: ethernet, ethernet: {}}]\n",
+        );
+        let run = || {
+            let mut gen_ = Command::new(SLUICE);
+            gen_.arg("gen").arg(&file).args(["--duration", "1s", "--format", "json", "--no-huge"]);
+            gen_.output().unwrap()
+        };
+        let up = conclusive(run);
+        assert_eq!(up.status.code(), Some(0), "{}", String::from_utf8_lossy(&up.stdout));
+        must(Command::new("ip").args(["link", "set", "v0", "down"]));
+        let down = conclusive(run);
+        assert_eq!(down.status.code(), Some(1), "{}", String::from_utf8_lossy(&down.stderr));
+        let seen: Value = serde_json::from_slice(&down.stdout).unwrap();
+        assert_eq!((&seen["verdict"], &seen["flows"][0]["frames_tx"]), (&"fail".into(), &0.into()));
+        let sent = &seen["checks"][0];
+        assert_eq!(sent["what"], "the link of port a is down: sent 0 frames", "{sent}");
+        assert_eq!(seen["checks"][1]["verdict"], "not_judged", "nothing sent is nothing lost");
     });
 }
 

@@ -452,6 +452,7 @@ fn stream(id: u32, src: Mac) -> StreamPlan {
             lengths: vec![],
             checksums: vec![],
             probe_at: Some(42),
+            run: 0,
         },
         recording: None,
         sizes: Sizes::Fixed(1_000),

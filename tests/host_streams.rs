@@ -9,8 +9,8 @@ use common::{MemFrame, MemPort};
 use proptest::prelude::*;
 use sluice::frame::Frame;
 use sluice::host::plan::stream::{
-    Burst, Checksum, Covered, Edit, Limit, Pace, Path, Payload, Sizes, StreamPlan, TemplatePlan,
-    Values,
+    Burst, Checksum, Covered, Edit, Limit, MeterPlan, Pace, Path, Payload, Sizes, StreamPlan,
+    TemplatePlan, Values,
 };
 use sluice::host::probe::PROBE_ETHERTYPE;
 use sluice::host::{
@@ -40,6 +40,7 @@ fn data(id: u32, p: u8, size: u32, rate: Rate) -> StreamPlan {
             lengths: vec![],
             checksums: vec![],
             probe_at: Some(14),
+            run: 0,
         },
         recording: None,
         sizes: Sizes::Fixed(size),
@@ -96,6 +97,27 @@ impl Bench {
 
     fn snapshot(&self) -> StationSnapshot {
         self.host.snapshot(self.now)
+    }
+}
+
+#[test]
+fn frames_of_another_run_are_counted_apart() {
+    for (run, counted, apart) in [(7, 3, 0), (8, 0, 3), (6, 0, 3)] {
+        let mut stream = data(1, 3, 64, Rate::Frames(500_000));
+        (stream.limit.frames, stream.template.run) = (Some(3), run);
+        let mut sender = Bench::started(&plan(vec![stream]));
+        sender.run_to(after(10_000_000));
+        let meter = Some(MeterPlan { streams: vec![(FlowId(1), priority(3))], control: vec![] });
+        let mut receiver = Bench::new(&StationPlan {
+            expects: vec![FlowId(1)],
+            tester: TesterPlan { run: 7, meter, ..TesterPlan::default() },
+            ..StationPlan::new("receiver", PEER, LINK)
+        });
+        sender.sent.into_iter().for_each(|(_, frame)| receiver.far.give(frame));
+        receiver.settle();
+        let seen = receiver.snapshot();
+        let (frames, counters) = (seen.sink(FlowId(1)).unwrap().frames, &seen.counters);
+        assert_eq!((frames, counters.other_runs, counters.unexpected), (counted, apart, 0));
     }
 }
 

@@ -321,6 +321,7 @@ fn stream(id: u32, path: Path, sizes: Sizes, rate: u64) -> StreamPlan {
             lengths: vec![LengthField { at: 14, from: 14 }],
             checksums: vec![Checksum { at: 36, over, bad: false }],
             probe_at: Some(40),
+            run: 0,
         },
         recording: None,
         sizes,

@@ -85,6 +85,7 @@ fn stream(id: u32) -> StreamPlan {
             lengths: vec![],
             checksums: vec![],
             probe_at: Some(42),
+            run: 0,
         },
         recording: None,
         sizes: Sizes::Fixed(204),

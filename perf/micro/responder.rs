@@ -143,6 +143,7 @@ fn station(port: SourcePort) -> Station<SourcePort> {
             lengths: vec![],
             checksums: vec![],
             probe_at: None,
+            run: 0,
         },
         recording: None,
         sizes: Sizes::Fixed(64),

@@ -1,7 +1,7 @@
 //! Quantities as people write them: `100G`, `16MiB`, `300s`, `5%`, `100m`.
 //!
-//! A bare number is in the base unit of its kind: octets, bit/s, seconds, metres, or a fraction of
-//! one. Where the unit could be misread (`64K`, `10GB/s`, `5m` for minutes) it is refused and the
+//! A bare number is in the base unit of its kind: octets, seconds, metres, or a fraction of one. Rates
+//! need a unit: `400` for 400 Gb/s would be 400 b/s, and everything that follows from it absurd. Where the unit could be misread (`64K`, `10GB/s`, `5m` for minutes) it is refused and the
 //! message says how to write what was meant. Arithmetic is on integers, so `0.1us` is exact.
 
 mod written;
@@ -44,8 +44,8 @@ trait Quantity: Sized {
     const EXPECTED: &'static str;
     /// The schema's pattern of the text form.
     const PATTERN: &'static str;
-    /// The unit of a bare number.
-    const BASE: &'static str;
+    /// The unit of a bare number; nothing where a number needs one.
+    const BASE: Option<&'static str>;
 
     /// How many of the smallest parts a unit has, or why it is none.
     fn unit(unit: &str) -> Result<u128, String>;
@@ -66,7 +66,15 @@ fn parse<Q: Quantity>(text: &str) -> Result<Q, String> {
     if digits.is_empty() || digits.len() > 24 || fraction.contains('.') {
         return Err(bad());
     }
-    let unit = if unit.is_empty() { Q::BASE } else { unit };
+    let unit = match (unit, Q::BASE) {
+        ("", Some(base)) => base,
+        // Nothing is nothing in any unit.
+        ("", None) if digits.bytes().any(|digit| digit != b'0') => {
+            return Err(format!("`{text}` has no unit; write {text}G, {text}M or {text}bps"));
+        }
+        ("", None) => "",
+        _ => unit,
+    };
     let scale = Q::unit(unit).map_err(|why| format!("`{text}`: {why}"))?;
     let mantissa: u128 = digits.parse().map_err(|_| bad())?;
     let places =
@@ -84,7 +92,7 @@ impl Quantity for Size {
     const EXPECTED: &'static str =
         "a size; write octets (9216), KB/MB/GB (thousands) or KiB/MiB/GiB (1024s)";
     const PATTERN: &'static str = r"^[0-9][0-9_]*(\.[0-9]+)? *(B|[kK]B|MB|GB|KiB|MiB|GiB)?$";
-    const BASE: &'static str = "B";
+    const BASE: Option<&'static str> = Some("B");
 
     fn unit(unit: &str) -> Result<u128, String> {
         Ok(match unit {
@@ -111,8 +119,9 @@ impl Quantity for Size {
 impl Quantity for Rate {
     const NAME: &'static str = "Rate";
     const EXPECTED: &'static str = "a rate; write bits per second as 10G, 100Gbps or 25 Gb/s";
-    const PATTERN: &'static str = r"^[0-9][0-9_]*(\.[0-9]+)? *[kKMGT]?(b|bps|b/s|bit/s|bits/s)?$";
-    const BASE: &'static str = "bps";
+    const PATTERN: &'static str =
+        r"^[0-9][0-9_]*(\.[0-9]+)? *([kKMGT](b|bps|b/s|bit/s|bits/s)?|b|bps|b/s|bit/s|bits/s)$";
+    const BASE: Option<&'static str> = None;
 
     fn unit(unit: &str) -> Result<u128, String> {
         if unit.contains('B') {
@@ -146,7 +155,7 @@ impl Quantity for Span {
     const NAME: &'static str = "Span";
     const EXPECTED: &'static str = "a span of time; write 300s, 200ms, 50us or 800ns";
     const PATTERN: &'static str = r"^[0-9][0-9_]*(\.[0-9]+)? *(ps|ns|us|µs|ms|s|min|h|d)?$";
-    const BASE: &'static str = "s";
+    const BASE: Option<&'static str> = Some("s");
 
     fn unit(unit: &str) -> Result<u128, String> {
         const S: u128 = 1_000_000_000_000;
@@ -177,7 +186,7 @@ impl Quantity for Ratio {
     const NAME: &'static str = "Ratio";
     const EXPECTED: &'static str = "a part of the whole; write 5% or 0.05";
     const PATTERN: &'static str = r"^[0-9]+(\.[0-9]+)? *%?$";
-    const BASE: &'static str = "1";
+    const BASE: Option<&'static str> = Some("1");
 
     fn unit(unit: &str) -> Result<u128, String> {
         match unit {
@@ -199,7 +208,7 @@ impl Quantity for Length {
     const NAME: &'static str = "Length";
     const EXPECTED: &'static str = "a length; write 100m or 2km";
     const PATTERN: &'static str = r"^[0-9][0-9_]*(\.[0-9]+)? *(cm|m|km)?$";
-    const BASE: &'static str = "m";
+    const BASE: Option<&'static str> = Some("m");
 
     fn unit(unit: &str) -> Result<u128, String> {
         Ok(match unit {
@@ -257,12 +266,13 @@ macro_rules! readable {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({
-                    "anyOf": [
-                        { "type": "number", "minimum": 0 },
-                        { "type": "string", "pattern": <Self as Quantity>::PATTERN }
-                    ]
-                })
+                let text = json_schema!({
+                    "type": "string", "pattern": <Self as Quantity>::PATTERN
+                });
+                if <Self as Quantity>::BASE.is_none() {
+                    return text;
+                }
+                json_schema!({ "anyOf": [{ "type": "number", "minimum": 0 }, text] })
             }
         }
 
@@ -309,7 +319,9 @@ mod tests {
         assert_eq!(size("64KiB"), Ok(65_536));
         assert_eq!(size("1.5 MiB"), Ok(1_572_864));
         assert_eq!(size("1_000 B"), Ok(1000));
-        for t in ["10G", "10Gbps", "10 Gb/s", "10g", "10000M", "10000000000", "0.01T", "10Gbit/s"] {
+        for t in
+            ["10G", "10Gbps", "10 Gb/s", "10g", "10000M", "10000000000bps", "0.01T", "10Gbit/s"]
+        {
             assert_eq!(t.parse::<Rate>().unwrap().0, BitsPerSec::gbps(10), "{t}");
         }
         assert_eq!("100us".parse::<Span>().unwrap().0, Duration::from_micros(100));
@@ -325,6 +337,16 @@ mod tests {
     fn what_can_be_misread_is_refused_with_the_remedy() {
         assert!(size("64K").unwrap_err().contains("KB or KiB"));
         assert!("10GB/s".parse::<Rate>().unwrap_err().contains("in bits"));
+        for bare in ["400", "100_000", "0.5", "10000000000"] {
+            let refused = bare.parse::<Rate>().unwrap_err();
+            assert_eq!(
+                refused,
+                format!("`{bare}` has no unit; write {bare}G, {bare}M or {bare}bps")
+            );
+        }
+        assert!(serde_json::from_str::<Rate>("400").unwrap_err().to_string().contains("no unit"));
+        assert!(serde_json::from_str::<Rate>("0.5").unwrap_err().to_string().contains("no unit"));
+        assert!("0".parse::<Rate>().unwrap_err().contains("above zero"));
         assert!("5m".parse::<Span>().unwrap_err().contains("ms or min"));
         assert!("101%".parse::<Ratio>().is_err() && "0".parse::<Rate>().is_err());
         for t in ["", "B", ".", "1.2.3", "-5", "1e9", "0.5B", "99999999999999999999999999", "_"] {

@@ -1,6 +1,10 @@
 //! The probe that every frame of a flow carries: whose frame it is, the how manieth, and when it
-//! was sent. Octets from its start: magic (4), flow (2), sequence (6), time in picoseconds (6), all
-//! big-endian.
+//! was sent. Octets from its start: magic `SLU` (3), run (1), flow (2), sequence (6), time in
+//! picoseconds (6), all big-endian.
+//!
+//! The run tells the frames of one configuration from those of the one before, which a device may
+//! still hold: a receiver counts frames of another run apart. It is a number modulo 256, so a frame
+//! would have to be held for 256 configurations to be taken for a new one.
 //!
 //! Eighteen octets are what 64 leave behind the headers of Ethernet, IPv4 and UDP. They hold the
 //! numbers modulo 2^48. A sequence number comes again after 21 days at 150 million frames per
@@ -20,7 +24,7 @@ pub const PROBE_LEN: usize = 18;
 pub const PROBE_ETHERTYPE: EtherType = EtherType(0x88b5);
 
 /// What a probe starts with.
-const MAGIC: [u8; 4] = *b"SLUI";
+const MAGIC: [u8; 3] = *b"SLU";
 
 /// Where the sequence number is, behind which the time follows.
 pub(super) const SEQUENCE_AT: usize = 6;
@@ -35,6 +39,8 @@ pub struct Stamp(u64);
 /// A probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {
+    /// The run that it was sent in.
+    pub run: u8,
     /// The flow.
     pub flow: FlowId,
     /// The number of the frame in its flow, from 0, modulo [`MODULUS`].
@@ -86,7 +92,13 @@ impl Probe {
     #[must_use]
     #[inline]
     pub const fn new(flow: FlowId, sequence: u64, now: Instant) -> Self {
-        Self { flow, sequence: sequence % MODULUS, sent: Stamp::of(now) }
+        Self { run: 0, flow, sequence: sequence % MODULUS, sent: Stamp::of(now) }
+    }
+
+    /// The same probe in run `run`; without it the run is 0.
+    #[must_use]
+    pub const fn in_run(self, run: u8) -> Self {
+        Self { run, ..self }
     }
 
     /// Reads a probe at the front of `octets`, or nothing when there is none.
@@ -94,12 +106,13 @@ impl Probe {
     #[inline]
     pub fn parse(octets: &[u8]) -> Option<Self> {
         let probe: &[u8; PROBE_LEN] = octets.first_chunk()?;
-        let (magic, rest) = probe.split_first_chunk::<4>()?;
+        let ([magic @ .., run], rest) = probe.split_first_chunk::<4>()?;
         let (numbers, rest) = rest.split_first_chunk::<8>()?;
         let numbers = u64::from_be_bytes(*numbers);
         let (high, low) = rest.split_first_chunk::<4>()?;
         let low = u16::from_be_bytes(*low.first_chunk()?);
         (*magic == MAGIC).then(|| Self {
+            run: *run,
             flow: FlowId((numbers >> 48) as u32),
             sequence: numbers % MODULUS,
             sent: Stamp(u64::from(u32::from_be_bytes(*high)) << 16 | u64::from(low)),
@@ -112,7 +125,8 @@ impl Probe {
     pub fn octets(&self) -> [u8; PROBE_LEN] {
         let numbers = u64::from(self.flow.0) << 48 | self.sequence;
         let mut out = [0; PROBE_LEN];
-        out[..4].copy_from_slice(&MAGIC);
+        out[..3].copy_from_slice(&MAGIC);
+        out[3] = self.run;
         out[4..12].copy_from_slice(&numbers.to_be_bytes());
         out[12..16].copy_from_slice(&((self.sent.0 >> 16) as u32).to_be_bytes());
         out[16..].copy_from_slice(&(self.sent.0 as u16).to_be_bytes());
@@ -174,14 +188,15 @@ mod tests {
     #[test]
     fn a_probe_is_laid_out_as_its_format_says() {
         let probe =
-            Probe::new(FlowId(0x0102), 0x0304_0506_0708, Instant::from_picos(0xff_0a0b_0c0d_0e0f));
+            Probe::new(FlowId(0x0102), 0x0304_0506_0708, Instant::from_picos(0xff_0a0b_0c0d_0e0f))
+                .in_run(0x49);
         let octets = *b"SLUI\x01\x02\x03\x04\x05\x06\x07\x08\x0a\x0b\x0c\x0d\x0e\x0f";
         assert_eq!(probe.octets(), octets);
         for n in 0..PROBE_LEN {
             assert_eq!(Probe::parse(&octets[..n]), None);
         }
         assert_eq!(
-            Probe::parse(b"SLUJ\x01\x02\x03\x04\x05\x06\x07\x08\x0a\x0b\x0c\x0d\x0e\x0f"),
+            Probe::parse(b"SLVI\x01\x02\x03\x04\x05\x06\x07\x08\x0a\x0b\x0c\x0d\x0e\x0f"),
             None
         );
     }

@@ -109,8 +109,10 @@ impl Latency {
     /// when there were none.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Duration {
-        // The histogram answers with the top of a bucket, which may lie above the longest.
-        Duration::from_nanos(self.histogram.percentile(percent)).min(self.max)
+        // The histogram answers in whole nanoseconds and with the top of a bucket, which may lie below
+        // the shortest or above the longest.
+        let rounded = Duration::from_nanos(self.histogram.percentile(percent));
+        rounded.max(self.min()).min(self.max)
     }
 
     /// The shortest, exactly; zero when there were none.

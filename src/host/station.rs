@@ -81,6 +81,8 @@ pub struct Station<P: Source> {
     dated: Option<Instant>,
     /// What it does about messages of switches.
     reactions: Option<Box<Reactions>>,
+    /// The run whose frames count for its flows.
+    run: u8,
     /// What a traffic generator measures.
     meter: Option<Box<Meter>>,
     /// The priorities whose pauses are obeyed.
@@ -136,6 +138,7 @@ impl<P: Source> Station<P> {
             agents: None,
             found_at: Instant::ZERO,
             dated: None,
+            run: plan.tester.run,
             meter,
             reactions: Reactions::of(plan).map(Box::new),
             neighbours: Neighbours::new(&plan.tester.interfaces),

@@ -27,7 +27,7 @@ pub use cores::Cores;
 pub use leash::{Leash, Tether};
 pub use mesh::{Mesh, mesh};
 pub use polls::PollRecord;
-pub use preemption::{Disturbance, Patience, PollGaps, Preemption, SLICE};
+pub use preemption::{Disturbance, GAP_COUNTED, Patience, PollGaps, Preemption, SLICE};
 pub use slack::slack_for;
 pub use snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
 pub use watch::LossWatch;

@@ -309,7 +309,7 @@ mod tests {
         duration: Option<Duration>,
         asks: u64,
     ) -> (Ran, Vec<f64>) {
-        let plan = TestPlan { ports: vec![], flows: vec![flow("f", frames, true)] };
+        let plan = TestPlan { ports: vec![], flows: vec![flow("f", frames, true)], run: 0 };
         let last = frames.unwrap_or(u64::MAX);
         let busy_from = Duration::MAX;
         let mut runner = Clockwork { at: Duration::ZERO, stopped: false, last, held, busy_from };
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_busy_machine_costs_no_results_and_gives_no_verdict() {
-        let plan = TestPlan { ports: vec![], flows: vec![flow("f", None, true)] };
+        let plan = TestPlan { ports: vec![], flows: vec![flow("f", None, true)], run: 0 };
         let limits = Limits { duration: None, drain: Duration::ZERO };
         let busy_from = Duration::from_millis(100);
         let mut runner = Clockwork {

@@ -24,7 +24,9 @@ pub mod session;
 pub mod standing;
 mod stations;
 pub mod tally;
+mod time;
 pub mod virtual_run;
 
 pub use location::QUEUES_MAX;
 pub use stations::{Punctuality, RATE_DEFAULT, asked_rates, stations};
+pub use time::Measured;

@@ -13,6 +13,8 @@ pub struct TestPlan {
     pub ports: Vec<PortPlan>,
     /// Its flows; flow `n` has [`FlowId`] `n`.
     pub flows: Vec<FlowPlan>,
+    /// The number that its probes carry, so that frames of an earlier test are not counted for it.
+    pub run: u8,
 }
 
 /// A port of a test.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::plan::Metrics;
+use super::time::Measured;
 
 /// Everything that was counted, at one moment.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -53,6 +54,20 @@ pub struct Stamps {
     pub uncertainty_ns: f64,
 }
 
+impl Stamps {
+    /// The shortest time that stamps tell from none, in nanoseconds. Virtual time is exact.
+    #[must_use]
+    pub fn floor_ns(&self) -> f64 {
+        if self.source == "virtual" { 0.0 } else { self.resolution_ns.max(self.uncertainty_ns) }
+    }
+
+    /// A time of so many nanoseconds, measured with these stamps.
+    #[must_use]
+    pub fn measured(&self, ns: f64) -> Measured {
+        Measured::new(ns, self.floor_ns())
+    }
+}
+
 /// A port.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Port {
@@ -86,6 +101,9 @@ pub struct Port {
     pub bytes_rx_rate: f64,
     /// Frames received that belong to no flow that it expects.
     pub unexpected: u64,
+    /// Frames received of another run: a device still held them, or another generator sends them.
+    /// They count for no flow.
+    pub other_runs: u64,
     /// MAC control frames received that are neither PFC nor PAUSE.
     pub malformed: u64,
     /// Frames captured, and frames there was no memory for.
@@ -116,7 +134,7 @@ pub struct Priority {
     pub transitions: u64,
     /// From a pause's arrival to the last frame of the priority that left afterwards, the longest.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_frame_after_pause_ns: Option<f64>,
+    pub last_frame_after_pause_ns: Option<Measured>,
     /// Pauses sent that name it.
     pub pauses_tx: u64,
     /// Those with a time of 0 among them.
@@ -130,12 +148,28 @@ pub struct Priority {
     /// Whether each pause came before the one before it had run out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continuous: Option<bool>,
-    /// From sending a pause to the last frame of the priority that still came in, the longest.
+    /// Times that the peer was to stop: pauses sent that did not renew another.
+    pub reaction_count: u64,
+    /// From sending a pause to the beginning of the last frame of the train that it stopped, the
+    /// shortest. IEEE 802.3 31B.3.7 limits this time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reaction_ns: Option<f64>,
+    pub reaction_min_ns: Option<Measured>,
+    /// As above, the median of the last 128.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reaction_p50_ns: Option<Measured>,
+    /// As above, 99 of 100 were no longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reaction_p99_ns: Option<Measured>,
+    /// As above, the longest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reaction_max_ns: Option<Measured>,
+    /// Frames received that began while a pause that was sent lasted.
+    pub frames_in_window: u64,
+    /// Those of them that came after the peer had stopped.
+    pub frames_after_stop: u64,
     /// From sending a resume to the first frame of the priority that came in, the longest.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resume_ns: Option<f64>,
+    pub resume_ns: Option<Measured>,
 }
 
 /// A flow.
@@ -261,13 +295,13 @@ pub struct Pacing {
     /// By how much it was missed, in parts per million of what was asked.
     pub error_ppm: f64,
     /// The time from one frame handed to the port to the next, in nanoseconds.
-    pub gap_min_ns: f64,
+    pub gap_min_ns: Measured,
     /// As above, the median.
-    pub gap_p50_ns: f64,
+    pub gap_p50_ns: Measured,
     /// As above, 99 of 100 were no longer.
-    pub gap_p99_ns: f64,
+    pub gap_p99_ns: Measured,
     /// As above, the longest.
-    pub gap_max_ns: f64,
+    pub gap_max_ns: Measured,
 }
 
 /// How long frames took, in nanoseconds.
@@ -276,17 +310,17 @@ pub struct Latency {
     /// How many frames were measured.
     pub frames: u64,
     /// The shortest.
-    pub min_ns: f64,
+    pub min_ns: Measured,
     /// The mean.
-    pub mean_ns: f64,
+    pub mean_ns: Measured,
     /// The median.
-    pub p50_ns: f64,
+    pub p50_ns: Measured,
     /// 99 of 100 were no longer.
-    pub p99_ns: f64,
+    pub p99_ns: Measured,
     /// 999 of 1000 were no longer.
-    pub p999_ns: f64,
+    pub p999_ns: Measured,
     /// The longest.
-    pub max_ns: f64,
+    pub max_ns: Measured,
     /// The whole distribution in nanoseconds, if the report was asked to have it: at the end of a
     /// run, and for those who write it to a file.
     #[serde(skip)]

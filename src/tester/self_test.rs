@@ -111,7 +111,7 @@ pub fn self_test(
     let ns = |d: Duration| d.as_picos() as f64 / 1e3;
     let resolution = report.stamps.resolution_ns.max(ns(clock.step));
     Ok(SelfTest {
-        floor_ns: latency.p99_ns.max(resolution).max(report.stamps.uncertainty_ns),
+        floor_ns: latency.p99_ns.ns().max(resolution).max(report.stamps.uncertainty_ns),
         pacing: flow.pacing.clone(),
         frames: (flow.frames_tx, flow.frames_rx),
         clock_hz: clock.hz,
@@ -168,5 +168,5 @@ fn plan(frames: u64) -> TestPlan {
         metrics: Metrics { enable: true, loss: true, timestamps: true, latency },
         resolve: Vec::new(),
     };
-    TestPlan { ports: vec![port("a", 0), port("b", 1)], flows: vec![flow] }
+    TestPlan { ports: vec![port("a", 0), port("b", 1)], flows: vec![flow], run: 0 }
 }

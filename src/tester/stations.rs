@@ -77,7 +77,14 @@ fn one(test: &TestPlan, n: usize, rate: BitsPerSec, how: Punctuality) -> Station
     };
     let tester = TesterPlan {
         start: None,
-        streams: test.flows.iter().filter(sent).filter_map(stream).cloned().collect(),
+        streams: test
+            .flows
+            .iter()
+            .filter(sent)
+            .filter_map(stream)
+            .map(|s| in_run(s, test))
+            .collect(),
+        run: test.run,
         meter: Some(meter),
         pause_delay: port.pause_delay,
         interfaces: port.interfaces.clone(),
@@ -119,6 +126,16 @@ fn stream(flow: &FlowPlan) -> Option<&StreamPlan> {
         FlowKind::Stream(stream) => Some(stream),
         FlowKind::Roce(_) => None,
     }
+}
+
+/// A stream whose probes carry the test's number.
+pub(super) fn in_run(stream: &StreamPlan, test: &TestPlan) -> StreamPlan {
+    let mut stream = stream.clone();
+    // A recording is sent as it is, and control streams have no probe.
+    if stream.template.probe_at.is_some() {
+        stream.template.run = test.run;
+    }
+    stream
 }
 
 /// A connection, stopped.

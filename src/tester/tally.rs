@@ -160,18 +160,29 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
         bytes_tx_rate: rates.bytes_tx,
         bytes_rx_rate: rates.bytes_rx,
         unexpected: counters.unexpected + counters.foreign,
+        other_runs: counters.other_runs,
         malformed: counters.malformed,
         captured,
         capture_missed,
         rx_room: more.rx_room,
-        priorities: station.meter.as_ref().map(|m| priorities(station, m)).unwrap_or_default(),
+        priorities: station
+            .meter
+            .as_ref()
+            .map(|m| priorities(seen, station, m))
+            .unwrap_or_default(),
     }
 }
 
-fn priorities(station: &StationSnapshot, meter: &MeterCounters) -> Vec<report::Priority> {
+fn priorities(
+    seen: &Seen<'_>,
+    station: &StationSnapshot,
+    meter: &MeterCounters,
+) -> Vec<report::Priority> {
+    let measured = |time: Duration| seen.stamps.measured(ns(time));
     let one = |p: usize| {
         let (rx, tx) = (&meter.received[p], &meter.sent[p]);
         let own = &station.counters.priorities[p];
+        let reactions = &meter.reactions[p];
         report::Priority {
             priority: p as u8,
             pauses_rx: rx.pauses + rx.resumes,
@@ -179,14 +190,20 @@ fn priorities(station: &StationSnapshot, meter: &MeterCounters) -> Vec<report::P
             requested_ns: ns(rx.requested),
             paused_ns: ns(own.paused),
             transitions: own.transitions,
-            last_frame_after_pause_ns: rx.last_frame.map(ns),
+            last_frame_after_pause_ns: rx.last_frame.map(measured),
             pauses_tx: tx.pauses + tx.resumes,
             resumes_tx: tx.resumes,
             largest_gap_ns: tx.gap_max.map(ns),
             window_ns: tx.window.map(ns),
             continuous: tx.continuous(),
-            reaction_ns: tx.last_frame.map(ns),
-            resume_ns: tx.first_frame.map(ns),
+            reaction_count: reactions.count,
+            reaction_min_ns: reactions.min.map(measured),
+            reaction_p50_ns: reactions.percentile(50).map(measured),
+            reaction_p99_ns: reactions.percentile(99).map(measured),
+            reaction_max_ns: reactions.max.map(measured),
+            frames_in_window: reactions.in_window,
+            frames_after_stop: reactions.after_stop,
+            resume_ns: tx.first_frame.map(measured),
         }
     };
     (0..PRIORITIES).map(one).collect()
@@ -270,7 +287,7 @@ fn flow(
         ce_marked: sum(|s| s.ce_marked),
         cnp: connection.as_ref().map(|c| (c.cnps_tx, c.cnps_rx)),
         pacing: pacing(seen, places, plan),
-        latency: latency(&plan.metrics, sinks().map(|s| &s.latency)),
+        latency: latency(seen, &plan.metrics, sinks().map(|s| &s.latency)),
         first_rx_s: first.and_then(since),
         last_rx_s: last.and_then(since),
         connection,
@@ -315,6 +332,7 @@ fn arrivals(
 }
 
 fn latency<'a>(
+    seen: &Seen<'_>,
     wanted: &Metrics,
     all: impl Iterator<Item = &'a Latency>,
 ) -> Option<report::Latency> {
@@ -323,15 +341,16 @@ fn latency<'a>(
         sum.add(&one);
         sum
     })?;
-    let percentile = |percent| ns(all.percentile(percent));
+    let measured = |time: Duration| seen.stamps.measured(ns(time));
+    let percentile = |percent| measured(all.percentile(percent));
     (all.count() > 0).then(|| report::Latency {
         frames: all.count(),
-        min_ns: ns(all.min()),
-        mean_ns: ns(all.mean()),
+        min_ns: measured(all.min()),
+        mean_ns: measured(all.mean()),
         p50_ns: percentile(50.0),
         p99_ns: percentile(99.0),
         p999_ns: percentile(99.9),
-        max_ns: ns(all.max()),
+        max_ns: measured(all.max()),
         distribution: Some(Arc::new(all.clone())),
     })
 }
@@ -352,14 +371,15 @@ fn pacing(seen: &Seen<'_>, places: &Places<'_>, plan: &FlowPlan) -> Option<repor
     let sent_fps = (counted.frames - 1) as f64 / span;
     let mean_size = counted.bytes as f64 / counted.frames as f64;
     let asked_fps = self::asked_fps(stream, seen.ports[plan.tx].speed.get() as f64, mean_size);
+    let gap = |time: Duration| seen.stamps.measured(ns(time));
     Some(report::Pacing {
         asked_fps,
         sent_fps,
         error_ppm: (sent_fps / asked_fps - 1.0) * 1e6,
-        gap_min_ns: ns(counted.gaps.min()),
-        gap_p50_ns: ns(counted.gaps.percentile(50.0)),
-        gap_p99_ns: ns(counted.gaps.percentile(99.0)),
-        gap_max_ns: ns(counted.gaps.max()),
+        gap_min_ns: gap(counted.gaps.min()),
+        gap_p50_ns: gap(counted.gaps.percentile(50.0)),
+        gap_p99_ns: gap(counted.gaps.percentile(99.0)),
+        gap_max_ns: gap(counted.gaps.max()),
     })
 }
 

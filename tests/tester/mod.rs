@@ -42,7 +42,7 @@ pub fn ring(pair: &str, end: u8) -> Place {
 /// Ports `a` and `b` back to back, and flows between them.
 pub fn loopback(rate: BitsPerSec, flows: Vec<FlowPlan>) -> TestPlan {
     let ports = vec![port("a", ring("loop", 0), rate), port("b", ring("loop", 1), rate)];
-    TestPlan { ports, flows }
+    TestPlan { ports, flows, run: 0 }
 }
 
 /// Frames of Ethernet, IPv4 and UDP with a probe, of one priority.
@@ -65,6 +65,7 @@ pub fn udp(id: u32, (tx, rx): (usize, usize), priority: u8, size: u32, rate: Rat
             },
         ],
         probe_at: Some(42),
+        run: 0,
     };
     let path = Path::Data(Priority::new(priority).expect("0 to 7"));
     flow(id, (tx, rx), template, path, size, rate)

@@ -45,6 +45,7 @@ fn stream(rate: Rate) -> StreamPlan {
                 Checksum { at: 40, over: udp, bad: false },
             ],
             probe_at: Some(42),
+            run: 0,
         },
         recording: None,
         sizes: Sizes::Fixed(64),

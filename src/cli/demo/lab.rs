@@ -2,17 +2,18 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration as StdDuration, Instant as StdInstant};
+use std::time::Duration as StdDuration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 
 use super::plan::{Setup, port};
+use crate::cli::inconclusive;
 use crate::dpdk::{
     DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortOptions, RingOptions, SourcePort, Started,
     TscClock, ring_pair,
 };
 use crate::host::{Station, StationSnapshot};
-use crate::runtime::{Cores, Leash, Tether};
+use crate::runtime::{Cores, Leash, Patience, Preemption, Tether};
 use crate::stats::SwitchSnapshot;
 use crate::switch::Switch;
 use crate::time::{Duration, Instant};
@@ -23,6 +24,9 @@ const CACHE: u32 = 64;
 
 /// How often the progress is looked at.
 const LOOK_EVERY: StdDuration = StdDuration::from_millis(50);
+
+/// For how long the demo's time may stand still while its threads have their processors.
+const PATIENCE: StdDuration = StdDuration::from_secs(60);
 
 /// The switch's world.
 pub(super) enum Real {}
@@ -37,6 +41,8 @@ impl World for Real {
 /// What the threads tell each other and whoever watches.
 struct Shared<'a> {
     leash: Leash,
+    /// How long each thread was off its processor.
+    preemption: Preemption,
     /// The hosts have sent all they will.
     sent_all: AtomicBool,
     /// Nothing is left in the switch, or on its way to it.
@@ -96,10 +102,11 @@ pub(super) fn run(
         drained: AtomicBool::new(false),
         abort: AtomicBool::new(false),
         stop,
+        preemption: Preemption::new(2),
         progress: Default::default(),
     };
     let clock = TscClock::new();
-    let patience = StdDuration::from_secs(60) + std(setup.send_for) * 20;
+    let mut patience = Patience::new(&shared.preemption, PATIENCE);
     let (switch_end, hosts_end) = thread::scope(|s| {
         let (shared, clock) = (&shared, &clock);
         let real = clock.now();
@@ -117,13 +124,18 @@ pub(super) fn run(
             cores.pin(1);
             Ok(run_hosts(hosts, at_hosts, clock, shared, cores))
         });
-        let started = StdInstant::now();
+        let mut reached = Instant::ZERO;
         while !(switch.is_finished() && hosts.is_finished()) {
             thread::sleep(LOOK_EVERY);
             watch(shared.look());
             // Either thread alone would wait for the other for ever.
             let alone = switch.is_finished() != hosts.is_finished() && !shared.is_drained();
-            if alone || started.elapsed() > patience {
+            let at = shared.leash.polled();
+            if at > reached {
+                reached = at;
+                patience.renew();
+            }
+            if alone || patience.is_over() {
                 shared.abort.store(true, Ordering::Relaxed);
             }
         }
@@ -132,9 +144,12 @@ pub(super) fn run(
     watch(shared.look());
     let ((snapshot, switch_stalled), (stations, hosts_stalled)) = (switch_end?, hosts_end?);
     if shared.abort.load(Ordering::Relaxed) {
-        bail!(
-            "the machine gave the demo too little time; try a lower --rate, or when it is less busy"
-        );
+        return Err(match patience.starved() {
+            Some(disturbance) => {
+                inconclusive(anyhow!("{disturbance}, so the demo could not go on"))
+            }
+            None => anyhow!("the demo's time did not go on for {} s", PATIENCE.as_secs()),
+        });
     }
     let stalled = switch_stalled.max(hosts_stalled);
     let interrupted = stop.load(Ordering::Relaxed);
@@ -144,10 +159,6 @@ pub(super) fn run(
 /// A thread's result, with a panic turned into an error.
 fn join<T>(result: thread::Result<Result<T>>) -> Result<T> {
     result.unwrap_or_else(|_| Err(anyhow!("a thread of the demo panicked")))
-}
-
-const fn std(d: Duration) -> StdDuration {
-    StdDuration::from_nanos(d.as_nanos())
 }
 
 type Parts = (Switch<Real>, Vec<Station<SourcePort>>);
@@ -176,6 +187,7 @@ fn run_switch(
     shared: &Shared<'_>,
     cores: &Cores,
 ) -> (SwitchSnapshot, Duration) {
+    let mut gaps = shared.preemption.enter(0, real.now());
     loop {
         // Looked at first: what was sent before it was set is in the rings by now.
         let sent_all = shared.sent_all.load(Ordering::Acquire);
@@ -185,6 +197,7 @@ fn run_switch(
         if sent_all && !progressed && switch.held() == 0 || shared.abort.load(Ordering::Relaxed) {
             break;
         }
+        gaps.polled(clock.real());
         cores.rest(progressed, clock.waits());
     }
     shared.drained.store(true, Ordering::Release);
@@ -200,6 +213,7 @@ fn run_hosts(
     cores: &Cores,
 ) -> (Vec<StationSnapshot>, Duration) {
     let mut stopped = false;
+    let mut gaps = shared.preemption.enter(1, real.now());
     loop {
         let drained = shared.is_drained();
         let mut progressed = false;
@@ -218,6 +232,7 @@ fn run_hosts(
         if drained && !progressed || shared.abort.load(Ordering::Relaxed) {
             break;
         }
+        gaps.polled(clock.real());
         cores.rest(progressed, clock.waits());
     }
     (hosts.iter().map(|h| h.snapshot(clock.now())).collect(), clock.stalled())

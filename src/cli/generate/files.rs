@@ -125,9 +125,9 @@ pub(super) fn write(opened: Opened<'_>, name: &str, command: &str, ran: &Ran) ->
     }
     if let Some(folder) = opened.hgrm {
         for flow in &ran.report.flows {
-            let measured = flow.latency.as_ref().and_then(|l| l.distribution.as_deref());
-            let Some(distribution) = measured else { continue };
-            let text = report::hgrm(&distribution.histogram());
+            let Some(latency) = &flow.latency else { continue };
+            let Some(distribution) = latency.distribution.as_deref() else { continue };
+            let text = report::hgrm(latency, &distribution.histogram());
             written.push(put("--hgrm", &hgrm_file(folder, &flow.name), text.as_bytes()));
         }
     }
@@ -171,6 +171,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::tester::Measured;
     use crate::tester::drive::Why;
     use crate::tester::history::History;
     use crate::tester::judge::Finding;
@@ -182,7 +183,7 @@ mod tests {
         distribution.record(crate::time::Duration::from_nanos(1_500));
         let latency = Latency {
             frames: 1,
-            max_ns: 1_500.0,
+            max_ns: Measured::new(1_500.0, 0.0),
             distribution: Some(Arc::new(distribution)),
             ..Latency::default()
         };

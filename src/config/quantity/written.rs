@@ -27,7 +27,8 @@ impl fmt::Display for Size {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(u64, &str); 3] = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
+        const UNITS: [(u64, &str); 4] =
+            [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k"), (1, "bps")];
         f.write_str(&whole(self.0.get(), &UNITS))
     }
 }
@@ -95,6 +96,7 @@ mod tests {
         assert_eq!(Size(20_000_000).to_string(), "20MB");
         assert_eq!(Size(1048).to_string(), "1048");
         assert_eq!(Rate(BitsPerSec::gbps(100)).to_string(), "100G");
+        assert_eq!(Rate(BitsPerSec::new(148_809_701).unwrap()).to_string(), "148809701bps");
         assert_eq!(Span(Duration::from_nanos(500)).to_string(), "500ns");
         assert_eq!(Span(Duration::from_picos(614_400)).to_string(), "614400ps");
         assert_eq!(Span(Duration::ZERO).to_string(), "0");

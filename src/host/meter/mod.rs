@@ -8,15 +8,18 @@
 
 mod control;
 mod leaving;
+mod reaction;
 mod times;
 
 pub use control::ControlCounters;
+pub use reaction::Reactions;
 pub use times::PauseTimes;
 
 pub(super) use leaving::Leaving;
 
 use control::ControlSink;
 use leaving::Hand;
+use reaction::ReactionMeter;
 use times::PauseMeter;
 
 use super::pauses;
@@ -24,7 +27,7 @@ use super::plan::stream::{MeterPlan, Path};
 use super::plan::{FlowId, PlanError, StationPlan};
 use crate::pfc::PauseVector;
 use crate::time::Instant;
-use crate::units::{BitsPerSec, Mac, PRIORITIES, Priority, PrioritySet};
+use crate::units::{BitsPerSec, Bytes, Mac, PRIORITIES, Priority, PrioritySet};
 use crate::wire::{EtherType, mac_control, vlan};
 
 /// What a meter has measured.
@@ -34,6 +37,8 @@ pub struct MeterCounters {
     pub received: [PauseTimes; PRIORITIES],
     /// Pauses that were sent, by priority, and the data that still came in.
     pub sent: [PauseTimes; PRIORITIES],
+    /// Reactions of the peer to the pauses that were sent, by priority.
+    pub reactions: [Reactions; PRIORITIES],
     /// MAC control frames sent that are neither PFC nor PAUSE as a port takes them.
     pub malformed_sent: u64,
     /// The control streams that are expected, in the order of the plan.
@@ -54,6 +59,7 @@ pub(super) struct Meter {
     rate: BitsPerSec,
     received: [PauseMeter; PRIORITIES],
     sent: [PauseMeter; PRIORITIES],
+    reactions: Box<[ReactionMeter; PRIORITIES]>,
     /// The priorities whose pauses received, or sent, wait for data frames to be told.
     waits_to_send: PrioritySet,
     waits_to_receive: PrioritySet,
@@ -74,6 +80,7 @@ impl Meter {
             rate: plan.rate,
             received: Default::default(),
             sent: Default::default(),
+            reactions: Box::default(),
             waits_to_send: PrioritySet::EMPTY,
             waits_to_receive: PrioritySet::EMPTY,
             hand: Hand::default(),
@@ -115,7 +122,10 @@ impl Meter {
 
     /// A data frame of priority `p` came in.
     #[inline]
-    pub(super) fn on_data(&mut self, now: Instant, p: Priority) {
+    pub(super) fn on_data(&mut self, now: Instant, p: Priority, wire_len: u32) {
+        let rate = self.rate;
+        let on_line = || rate.time_for(Bytes(wire_len.into()));
+        self.reactions[p.index()].on_frame(now, on_line);
         if self.waits_to_receive.contains(p) && self.sent[p.index()].on_frame(now) {
             self.waits_to_receive.remove(p);
         }
@@ -151,6 +161,7 @@ impl Meter {
                 }
                 Leaving::Pause(pause) => {
                     note(&mut self.sent, now, &pause, self.rate);
+                    self.react(now, &pause);
                     self.waits_to_receive.0 |= pause.enabled.0;
                 }
                 Leaving::Malformed => self.malformed_sent += 1,
@@ -164,6 +175,18 @@ impl Meter {
         self.hand.clear();
         for meter in self.received.iter_mut().chain(&mut self.sent) {
             meter.on_resume(now, false);
+        }
+        self.reactions.iter_mut().for_each(|meter| meter.on_resume(now));
+    }
+
+    /// The reactions to a pause that was sent begin.
+    fn react(&mut self, now: Instant, pause: &PauseVector) {
+        for p in pause.enabled.iter() {
+            let (meter, time) = (&mut self.reactions[p.index()], pause.time[p.index()]);
+            match time.0 {
+                0 => meter.on_resume(now),
+                _ => meter.on_pause(now, time.at(self.rate)),
+            }
         }
     }
 
@@ -182,6 +205,7 @@ impl Meter {
             self.control.iter_mut().filter(|c| c.id() == *id).for_each(ControlSink::clear);
             if let Some(p) = self.priority_of(*id) {
                 self.sent[p.index()].clear_frames();
+                self.reactions[p.index()].clear();
             }
             match self.own.iter().find(|(own, _)| own == id) {
                 Some((_, Path::Data(p))) => self.received[p.index()].clear_frames(),
@@ -204,6 +228,7 @@ impl Meter {
         MeterCounters {
             received: self.received.each_ref().map(|m| m.times(now)),
             sent: self.sent.each_ref().map(|m| m.times(now)),
+            reactions: self.reactions.each_ref().map(ReactionMeter::reactions),
             malformed_sent: self.malformed_sent,
             control: self.control.iter().map(ControlSink::counters).collect(),
         }

@@ -16,6 +16,8 @@ pub struct TesterPlan {
     pub streams: Vec<StreamPlan>,
     /// When all of them are started without being told; never if nothing is said.
     pub start: Option<Instant>,
+    /// The run whose frames it counts for its flows; frames of others are counted apart.
+    pub run: u8,
     /// What it counts of the streams that it receives, beside what every sink counts.
     pub meter: Option<MeterPlan>,
     /// From the last bit of a pause to obeying it, in quanta of 512 bit times (OTG `pfc_delay`).
@@ -78,6 +80,8 @@ pub struct TemplatePlan {
     pub checksums: Vec<Checksum>,
     /// Where the probe is, in octets from the frame's start; nothing for frames without one.
     pub probe_at: Option<u16>,
+    /// The run that the probe names.
+    pub run: u8,
 }
 
 /// What follows a stream's headers.

@@ -56,6 +56,8 @@ pub struct StationCounters {
     pub foreign: u64,
     /// Frames to this station that belong to no flow that it expects.
     pub unexpected: u64,
+    /// Frames of streams of another run, which a device still held or another generator sends.
+    pub other_runs: u64,
     /// Frames made for the port that were lost before it took them, because the link went down.
     pub flushed: u64,
     /// By priority.

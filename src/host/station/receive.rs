@@ -139,6 +139,11 @@ impl<P: Source> Station<P> {
         data: Option<Data>,
         wire_len: u32,
     ) -> bool {
+        // Connections have numbers of their own against old frames.
+        if arrival.probe.run != self.run && data.is_none() {
+            self.counters.other_runs += 1;
+            return true;
+        }
         let place = self.lookup.get(arrival.probe.flow.0 as usize);
         let Some(i) = place.and_then(|i| (*i as usize).checked_sub(1)) else { return false };
         if let Some(n) = i.checked_sub(self.expects) {
@@ -151,7 +156,7 @@ impl<P: Source> Station<P> {
         let sink = &mut self.sinks[i];
         sink.take(at, arrival, wire_len);
         if let (Some(p), Some(meter)) = (sink.priority(), &mut self.meter) {
-            meter.on_data(now, p);
+            meter.on_data(now, p, wire_len);
         }
         true
     }

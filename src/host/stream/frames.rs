@@ -109,7 +109,8 @@ impl Frames {
         };
         if let Some(at) = template.probe_at {
             let end = usize::from(at) + PROBE_LEN;
-            octets[at.into()..end].copy_from_slice(&Probe::new(plan.id, 0, Instant::ZERO).octets());
+            let probe = Probe::new(plan.id, 0, Instant::ZERO).in_run(template.run);
+            octets[at.into()..end].copy_from_slice(&probe.octets());
             shown = shown.max(end);
         }
         let lengths = Lengths::new(&plan.sizes, plan.seed);

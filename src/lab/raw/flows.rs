@@ -163,7 +163,7 @@ impl fmt::Display for FlowRateText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Share(ratio) => ratio.fmt(f),
-            Self::Bits(rate) => write!(f, "{rate}bps"),
+            Self::Bits(rate) => write!(f, "{}bps", rate.to_string().trim_end_matches("bps")),
             Self::Frames(n) => write!(f, "{n}pps"),
         }
     }
@@ -179,7 +179,7 @@ impl std::str::FromStr for FlowRateText {
         }
         if let Some(number) = text.strip_suffix("pps") {
             // A rate has the prefixes, and is above zero.
-            let rate = number.parse::<Rate>().map_err(|_| {
+            let rate = format!("{number}bps").parse::<Rate>().map_err(|_| {
                 format!("`{text}` is no number of frames per second; write 1000pps or 1.5Mpps")
             })?;
             return Ok(Self::Frames(rate.0.get()));

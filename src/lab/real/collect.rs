@@ -10,6 +10,7 @@ use super::{Event, Happening, RealRun, shortfall};
 use crate::host::FRAME_MIN;
 use crate::lab::plan::LabPlan;
 use crate::lab::record::{Captures, Detail, Recorder};
+use crate::runtime::Disturbance;
 use crate::sim::{VirtualFrame, Witness};
 use crate::time::{Duration, Instant};
 
@@ -20,6 +21,7 @@ pub(super) struct Ran {
     pub(super) wall: StdDuration,
     pub(super) frames: u64,
     pub(super) polls: u64,
+    pub(super) starved: Option<Disturbance>,
 }
 
 /// When a switch first marked a frame, and when it first crossed a limit.
@@ -70,6 +72,7 @@ pub(super) fn collect(fit: Fit, mut ends: Vec<CrewEnd>, ran: Ran) -> RealRun {
         ended,
         last,
         quiet,
+        starved: ran.starved,
         wall: ran.wall,
         stalled,
         uncertainty: fit.rings.uncertainty(),

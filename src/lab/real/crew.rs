@@ -7,7 +7,7 @@ use crossbeam::utils::CachePadded;
 use super::RealError;
 use super::node::{Act, Arrivals, Node};
 use crate::dpdk::TscClock;
-use crate::runtime::{Cores, Leash, Tether};
+use crate::runtime::{Cores, Leash, Preemption, Tether};
 use crate::sim::NodeId;
 use crate::time::{Duration, Instant};
 
@@ -15,6 +15,8 @@ use crate::time::{Duration, Instant};
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) leash: Leash,
+    /// How long each thread was off its processor.
+    pub(super) preemption: Preemption,
     /// The run is over.
     pub(super) stop: AtomicBool,
     /// By thread.
@@ -41,7 +43,8 @@ pub(super) struct Look(Vec<(bool, u64, u64)>);
 impl Shared {
     pub(super) fn new(leash: Leash, threads: usize) -> Self {
         let boards = (0..threads).map(|_| CachePadded::default()).collect();
-        Self { leash, stop: AtomicBool::new(false), boards }
+        let preemption = Preemption::new(threads);
+        Self { leash, preemption, stop: AtomicBool::new(false), boards }
     }
 
     pub(super) fn look(&self) -> Look {
@@ -132,6 +135,7 @@ impl Crew {
         let mut polls = 0;
         let mut idle = false;
         let mut now = clock.now();
+        let mut gaps = shared.preemption.enter(thread, real.now());
         loop {
             if now >= self.stops.from && from.is_none() {
                 from = Some(self.arrivals());
@@ -162,7 +166,9 @@ impl Crew {
                 break;
             }
             cores.rest(progressed, clock.waits());
-            now = clock.tick_to(real.now(), self.next_stop(now));
+            let wall = real.now();
+            gaps.polled(wall);
+            now = clock.tick_to(wall, self.next_stop(now));
         }
         let all = self.arrivals();
         Ok(CrewEnd {

@@ -2,23 +2,25 @@
 
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration as StdDuration, Instant as StdInstant};
+use std::time::Duration as StdDuration;
 
 use super::RealError;
 use super::crew::{Crew, CrewEnd, Look, Shared};
 use crate::dpdk::{Eal, TscClock};
 use crate::lab::plan::LabPlan;
 use crate::lab::virtual_run::Progress;
-use crate::runtime::Cores;
+use crate::runtime::{Cores, Disturbance, Patience};
 use crate::time::Instant;
 
 /// How often the progress is looked at.
 const LOOK_EVERY: StdDuration = StdDuration::from_millis(5);
 
-/// For how long nothing may get on before the run is given up.
+/// For how long nothing may get on, while the threads have their processors, before the run is given
+/// up.
 pub(super) const PATIENCE: StdDuration = StdDuration::from_secs(60);
 
-/// Lets the threads run, and stops them when all is done, or when one of them cannot go on.
+/// Lets the threads run, and stops them when all is done, or when one of them cannot go on. A run that
+/// the machine gave no time ends with what there is, and with the disturbance that ended it.
 pub(super) fn drive(
     eal: &Eal,
     crews: Vec<Crew>,
@@ -26,9 +28,10 @@ pub(super) fn drive(
     plan: &LabPlan,
     stopped: impl Fn() -> bool,
     mut progress: impl FnMut(Progress),
-) -> Result<Vec<CrewEnd>, RealError> {
+) -> Result<(Vec<CrewEnd>, Option<Disturbance>), RealError> {
     let (clock, cores) = (TscClock::new(), Cores::find(crews.len()));
-    let mut watcher = Watcher { at: Instant::ZERO, since: StdInstant::now(), last: None };
+    let patience = Patience::new(&shared.preemption, PATIENCE);
+    let mut watcher = Watcher { at: Instant::ZERO, patience, stuck: false, last: None };
     let joined = thread::scope(|s| {
         let (clock, cores, real) = (&clock, &cores, clock.now());
         let start = |(n, crew): (usize, Crew)| {
@@ -55,7 +58,12 @@ pub(super) fn drive(
         ends.collect::<Result<Vec<_>, _>>()
     });
     progress(so_far(shared, plan));
-    if joined.is_ok() && watcher.is_stuck() { Err(RealError::Stuck) } else { joined }
+    let ends = joined?;
+    match (watcher.stuck, watcher.patience.starved()) {
+        (false, _) => Ok((ends, None)),
+        (true, Some(disturbance)) => Ok((ends, Some(disturbance))),
+        (true, None) => Err(RealError::Stuck),
+    }
 }
 
 fn so_far(shared: &Shared, plan: &LabPlan) -> Progress {
@@ -79,25 +87,26 @@ impl Drop for Bell<'_> {
 }
 
 /// Sees whether a run is over, or gets nowhere.
-struct Watcher {
+struct Watcher<'a> {
     at: Instant,
-    since: StdInstant,
+    /// Since time last went on.
+    patience: Patience<'a>,
+    /// The patience is at its end.
+    stuck: bool,
     last: Option<Look>,
 }
 
-impl Watcher {
+impl Watcher<'_> {
     fn is_over(&mut self, shared: &Shared, until_done: bool) -> bool {
         let at = shared.leash.polled();
         if at > self.at {
-            (self.at, self.since) = (at, StdInstant::now());
+            self.at = at;
+            self.patience.renew();
         }
         let look = until_done.then(|| shared.look());
         let quiet = look.as_ref().is_some_and(Look::is_quiet) && look == self.last;
         self.last = look;
-        quiet || self.is_stuck()
-    }
-
-    fn is_stuck(&self) -> bool {
-        self.since.elapsed() > PATIENCE
+        self.stuck |= !quiet && self.patience.is_over();
+        quiet || self.stuck
     }
 }

@@ -12,6 +12,7 @@ use crate::lab::outcome::Outcome;
 use crate::lab::plan::CheckKind;
 use crate::lab::verdict::{self, CheckOutcome};
 use crate::report::count;
+use crate::runtime::Disturbance;
 use crate::sim::{NodeKind, Note};
 use crate::verdict::Verdict;
 
@@ -52,6 +53,9 @@ impl RealRun {
             CheckOutcome::new(check, Verdict::of(good), detail)
         });
         outcome.checks = checks.collect();
+        if let Some(disturbance) = &self.starved {
+            cut_off(&mut outcome.checks, disturbance);
+        }
         outcome.verdict = Verdict::of_all(outcome.checks.iter().map(|check| check.verdict));
     }
 
@@ -145,6 +149,19 @@ impl RealRun {
     }
 }
 
+/// Allows for a run that a busy machine ended before its time: what had failed by then may have
+/// held at the end, and what held may have failed.
+fn cut_off(checks: &mut Vec<CheckOutcome>, disturbance: &Disturbance) {
+    for check in &mut *checks {
+        if check.verdict == Verdict::Fail {
+            check.verdict = Verdict::Inconclusive;
+        }
+    }
+    let (name, detail) = ("run".into(), format!("{disturbance}, so it ended before its time"));
+    let (verdict, excuses, source) = (Verdict::Inconclusive, vec![], None);
+    checks.push(CheckOutcome { name, verdict, detail, excuses, source });
+}
+
 fn lossless(outcome: &Outcome) -> (Verdict, String) {
     let elsewhere = outcome.lossy_way.as_ref().map_or(0, |way| way.lost_frames);
     let lost = outcome.lossless_drops - elsewhere;
@@ -153,4 +170,29 @@ fn lossless(outcome: &Outcome) -> (Verdict, String) {
         n => format!("{} frames of lossless priorities were dropped", count(n)),
     };
     (Verdict::of(lost == 0), detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Duration;
+
+    #[test]
+    fn a_run_that_was_starved_neither_passes_nor_fails() {
+        let check = |verdict| CheckOutcome {
+            name: "c".into(),
+            verdict,
+            detail: String::new(),
+            excuses: vec![],
+            source: None,
+        };
+        for verdict in [Verdict::Pass, Verdict::Fail, Verdict::NotJudged] {
+            let mut checks = vec![check(verdict)];
+            let preempted = Duration::from_secs(61);
+            cut_off(&mut checks, &Disturbance { preempted, longest: Duration::ZERO });
+            let whole = Verdict::of_all(checks.iter().map(|check| check.verdict));
+            assert_eq!(whole, Verdict::Inconclusive, "{verdict}");
+            assert!(checks[1].detail.contains("busy for 61000 ms"), "{:?}", checks[1]);
+        }
+    }
 }

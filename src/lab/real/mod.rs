@@ -48,7 +48,7 @@ use super::record::{Looks, Recorder};
 use super::virtual_run::{Options, Progress, Recording, Run};
 use crate::dpdk::{Eal, EalOptions, Memory, own_prefix};
 use crate::host::{FlowId, PlanError};
-use crate::runtime::{Cores, Leash};
+use crate::runtime::{Cores, Disturbance, Leash};
 use crate::sim::NetworkError;
 use crate::switch::{ChangeError, SwitchError};
 use crate::time::{Duration, Instant};
@@ -113,7 +113,7 @@ pub enum RealError {
     #[error(transparent)]
     Dpdk(#[from] crate::dpdk::Error),
     /// No thread got on.
-    #[error("the machine gave the lab no time for {} s; try when it is less busy", PATIENCE.as_secs())]
+    #[error("the lab's time did not go on for {} s although its threads ran", PATIENCE.as_secs())]
     Stuck,
     /// A thread panicked.
     #[error("a thread of the lab panicked")]
@@ -157,6 +157,8 @@ pub struct RealRun {
     pub last: Instant,
     /// Whether everything that was to be sent had been sent and had arrived or was dropped.
     pub quiet: bool,
+    /// The disturbance by the machine that ended it before its time.
+    pub starved: Option<Disturbance>,
     /// How long it took.
     pub wall: StdDuration,
     /// Of the lab's time, what did not pass because a thread was not there, or waited for another:
@@ -214,9 +216,9 @@ fn run_until(
     let leash = leash.with_step(fit.rings.step).slowed_down(slow_down);
     let shared = Shared::new(leash, threads);
     let started = StdInstant::now();
-    let ends = drive(eal, crews, &shared, &fit.plan, stopped, progress)?;
+    let (ends, starved) = drive(eal, crews, &shared, &fit.plan, stopped, progress)?;
     let (frames, polls) = shared.work();
-    let ran = Ran { slow_down, threads, wall: started.elapsed(), frames, polls };
+    let ran = Ran { slow_down, threads, wall: started.elapsed(), frames, polls, starved };
     Ok(collect(fit, ends, ran))
 }
 

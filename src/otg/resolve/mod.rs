@@ -76,5 +76,5 @@ pub(super) fn find(
         let what = format!("{} streams are more than {}", flows.len(), FLOW_ID_MAX + 1);
         cx.error("flows", what);
     }
-    cx.settle(TestPlan { ports: ports.plans, flows })
+    cx.settle(TestPlan { ports: ports.plans, flows, run: 0 })
 }

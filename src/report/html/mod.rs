@@ -127,7 +127,7 @@ fn tiles(o: &Outcome) -> Markup {
         + generated().map(|f| f.lost()).sum::<u64>();
     let queued: u64 = o.flows.iter().map(|f| f.pending_frames).sum::<u64>()
         + generated().filter_map(|f| f.queued_frames).sum::<u64>();
-    let of_generator = generated().filter_map(|f| f.latency.as_ref()).map(|l| l.p99_ns);
+    let of_generator = generated().filter_map(|f| f.latency.as_ref()).map(|l| l.p99_ns.ns());
     let measured = o.flows.iter().filter_map(|f| f.latency_ns).map(|l| l.p99.as_f64());
     let slowest = measured.chain(of_generator).max_by(f64::total_cmp).map(|ns| {
         let span = Duration::from_picos((ns * 1e3).round() as u64);

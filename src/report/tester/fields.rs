@@ -1,6 +1,7 @@
 //! The numbers of a report by name: one list for the files that spreadsheets read and for the
 //! metrics that Prometheus scrapes, so that the two cannot disagree. Names are those of the JSON.
 
+use crate::tester::Measured;
 use crate::tester::report::{Flow, Latency, Pacing, Port, Priority};
 
 /// What a number does.
@@ -39,6 +40,12 @@ impl From<u64> for Number {
 impl From<f64> for Number {
     fn from(n: f64) -> Self {
         Self::Real(n)
+    }
+}
+
+impl From<Measured> for Number {
+    fn from(time: Measured) -> Self {
+        Self::Real(time.ns())
     }
 }
 
@@ -90,6 +97,7 @@ pub(super) const PORT: &[Field<Port>] = &[
     known!(Gauge bytes_tx_rate, "Octets sent per second"),
     known!(Gauge bytes_rx_rate, "Octets received per second"),
     known!(Counter unexpected, "Frames received that belong to no flow that it expects"),
+    known!(Counter other_runs, "Frames received of another run, which count for no flow"),
     known!(Counter malformed, "MAC control frames received that are neither PFC nor PAUSE"),
     known!(Counter captured, "Frames captured"),
     known!(Counter capture_missed, "Frames that a full capture did not take"),
@@ -108,7 +116,13 @@ pub(super) const PRIORITY: &[Field<Priority>] = &[
     perhaps!(Gauge largest_gap_ns, "The longest from one pause sent to the next"),
     perhaps!(Gauge window_ns, "How long the pauses that were sent last"),
     perhaps!(Gauge continuous, "Whether each pause sent came before the one before it had run out"),
-    perhaps!(Gauge reaction_ns, "From a pause sent to the last frame that still came in, the longest"),
+    known!(Counter reaction_count, "Pauses sent that did not renew another"),
+    perhaps!(Gauge reaction_min_ns, "From a pause sent to the beginning of the last frame that it did not stop, the shortest"),
+    perhaps!(Gauge reaction_p50_ns, "From a pause sent to the beginning of the last frame that it did not stop, the median"),
+    perhaps!(Gauge reaction_p99_ns, "From a pause sent to the beginning of the last frame that it did not stop, of 100 the 99th"),
+    perhaps!(Gauge reaction_max_ns, "From a pause sent to the beginning of the last frame that it did not stop, the longest"),
+    known!(Counter frames_in_window, "Frames received that began while a pause that was sent lasted"),
+    known!(Counter frames_after_stop, "Those of them that came after the peer had stopped"),
     perhaps!(Gauge resume_ns, "From a resume sent to the first frame that came in, the longest"),
 ];
 

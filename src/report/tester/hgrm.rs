@@ -5,19 +5,23 @@ use core::fmt::Write;
 
 use hdrhistogram::Histogram;
 
+use crate::tester::report::Latency;
+
 /// How many steps there are in each halving of the distance to 100 %. The family's own default.
 const TICKS_PER_HALF: u32 = 5;
 
 /// Nanoseconds in the unit of the file, which is microseconds as the plotter expects.
 const UNIT_NS: f64 = 1e3;
 
-/// The distribution of nanoseconds as text, values in microseconds.
+/// The distribution of a flow's latencies as text, values in microseconds. No value is below what the
+/// latency's stamps resolve, or outside its shortest and longest.
 #[must_use]
-pub fn hgrm(histogram: &Histogram<u64>) -> String {
+pub fn hgrm(latency: &Latency, histogram: &Histogram<u64>) -> String {
+    let bounded = |ns: f64| ns.max(latency.min_ns.ns()).min(latency.max_ns.ns()) / UNIT_NS;
     let mut out = String::from("       Value     Percentile TotalCount 1/(1-Percentile)\n\n");
     let mut last = None;
     for step in histogram.iter_quantiles(TICKS_PER_HALF) {
-        let value = step.value_iterated_to() as f64 / UNIT_NS;
+        let value = bounded(step.value_iterated_to() as f64);
         let quantile = step.quantile_iterated_to().min(1.0);
         let count = histogram.count_between(0, step.value_iterated_to());
         if last.replace((step.value_iterated_to(), quantile.to_bits()))
@@ -32,9 +36,9 @@ pub fn hgrm(histogram: &Histogram<u64>) -> String {
             writeln!(out)
         };
     }
-    let (mean, deviation) = (histogram.mean() / UNIT_NS, histogram.stdev() / UNIT_NS);
+    let (mean, deviation) = (latency.mean_ns.ns() / UNIT_NS, histogram.stdev() / UNIT_NS);
     let _ = writeln!(out, "#[Mean    = {mean:12.3}, StdDeviation   = {deviation:12.3}]");
-    let (max, total) = (histogram.max() as f64 / UNIT_NS, histogram.len());
+    let (max, total) = (latency.max_ns.ns() / UNIT_NS, histogram.len());
     let _ = writeln!(out, "#[Max     = {max:12.3}, Total count    = {total:12}]");
     let buckets = histogram.buckets();
     let sub = 2 * (histogram.distinct_values() / (usize::from(buckets) + 1));
@@ -45,6 +49,26 @@ pub fn hgrm(histogram: &Histogram<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tester::Measured;
+
+    fn between(min_ns: f64, mean_ns: f64, max_ns: f64, floor_ns: f64) -> Latency {
+        let [min_ns, mean_ns, max_ns] =
+            [min_ns, mean_ns, max_ns].map(|ns| Measured::new(ns, floor_ns));
+        Latency { min_ns, mean_ns, max_ns, ..Latency::default() }
+    }
+
+    #[test]
+    fn no_value_is_below_the_resolution_or_outside_of_what_was_measured() {
+        let mut histogram = Histogram::<u64>::new_with_bounds(1, 1_000_000, 3).unwrap();
+        [0, 666, 666, 5_001].iter().for_each(|ns| histogram.record(*ns).unwrap());
+        for (floor, least) in [(0.0, 0.66624), (2_000.0, 2.0)] {
+            let text = hgrm(&between(666.24, 1_000.0, 5_000.5, floor), &histogram);
+            let rows = text.lines().skip(2).filter(|line| !line.starts_with('#'));
+            let values: Vec<f64> = rows.map(|row| row[..12].trim().parse().unwrap()).collect();
+            let inside = |value: &f64| *value >= least - 5e-4 && *value <= 5.001;
+            assert!(!values.is_empty() && values.iter().all(inside), "{text}");
+        }
+    }
 
     #[test]
     fn rows_rise_to_all_of_the_frames_and_read_as_columns() {
@@ -52,7 +76,7 @@ mod tests {
         for us in 1..=1_000_u64 {
             histogram.record(us * 1_000).unwrap();
         }
-        let text = hgrm(&histogram);
+        let text = hgrm(&between(1_000.0, 500_500.0, 1e6, 0.0), &histogram);
         let mut lines = text.lines();
         assert_eq!(lines.next(), Some("       Value     Percentile TotalCount 1/(1-Percentile)"));
         assert_eq!(lines.next(), Some(""));
@@ -78,7 +102,8 @@ mod tests {
 
     #[test]
     fn nothing_measured_is_a_file_too() {
-        let text = hgrm(&Histogram::<u64>::new_with_bounds(1, 1_000, 3).unwrap());
+        let text =
+            hgrm(&Latency::default(), &Histogram::<u64>::new_with_bounds(1, 1_000, 3).unwrap());
         assert!(text.contains("Total count    =            0]"), "{text}");
     }
 }

@@ -20,10 +20,10 @@ pub fn self_test_text(s: &SelfTest) -> String {
     );
     out += &format!(
         "nothing  takes p50 {}, p99 {}, p99.9 {}, max {} through memory, of {} frames\n",
-        resolved(l.p50_ns),
-        time(l.p99_ns),
-        resolved(l.p999_ns),
-        resolved(l.max_ns),
+        resolved(l.p50_ns.ns()),
+        l.p99_ns,
+        resolved(l.p999_ns.ns()),
+        resolved(l.max_ns.ns()),
         count(l.frames),
     );
     if let Some(Pacing { asked_fps, error_ppm, gap_p50_ns, gap_p99_ns, gap_max_ns, .. }) = &s.pacing
@@ -31,9 +31,9 @@ pub fn self_test_text(s: &SelfTest) -> String {
         out += &format!(
             "pace     {} fps kept within {error_ppm:+.1} ppm, gaps p50 {}, p99 {}, max {}\n",
             count(asked_fps.round() as u64),
-            time(*gap_p50_ns),
-            time(*gap_p99_ns),
-            time(*gap_max_ns),
+            gap_p50_ns,
+            gap_p99_ns,
+            gap_max_ns,
         );
     }
     out += &format!(

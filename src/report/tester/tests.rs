@@ -1,7 +1,13 @@
 use super::*;
+use crate::tester::Measured;
 use crate::tester::judge::Finding;
 use crate::tester::report::{Flow, Latency, Machine, Pacing, Port, Priority, Report, Stamps};
 use crate::verdict::Verdict;
+
+/// A time with the resolution of the stamps below.
+fn t(ns: f64) -> Measured {
+    Measured::new(ns, 1_200.0)
+}
 
 /// Two ports and two flows; the second one is stormed from the far end.
 pub(in crate::report) fn report() -> Report {
@@ -23,19 +29,19 @@ pub(in crate::report) fn report() -> Report {
             asked_fps: 1e6,
             sent_fps: 1_000_000.4,
             error_ppm: 0.4,
-            gap_min_ns: 900.0,
-            gap_p50_ns: 1_000.0,
-            gap_p99_ns: 1_100.0,
-            gap_max_ns: 40_000.0,
+            gap_min_ns: t(900.0),
+            gap_p50_ns: t(1_000.0),
+            gap_p99_ns: t(1_100.0),
+            gap_max_ns: t(40_000.0),
         }),
         latency: Some(Latency {
             frames: 999_999,
-            min_ns: 5.0,
-            mean_ns: 1_300.0,
-            p50_ns: 1_250.0,
-            p99_ns: 9_000.0,
-            p999_ns: 20_000.0,
-            max_ns: 1_200_000.0,
+            min_ns: t(5.0),
+            mean_ns: t(1_300.0),
+            p50_ns: t(1_250.0),
+            p99_ns: t(9_000.0),
+            p999_ns: t(20_000.0),
+            max_ns: t(1_200_000.0),
             distribution: None,
         }),
         first_rx_s: Some(0.000_001),
@@ -50,7 +56,7 @@ pub(in crate::report) fn report() -> Report {
         requested_ns: 2e6,
         paused_ns: 1_999_000.0,
         transitions: 1,
-        last_frame_after_pause_ns: Some(12_300.0),
+        last_frame_after_pause_ns: Some(t(12_300.0)),
         ..Priority::default()
     };
     let pausing = Priority {
@@ -60,8 +66,8 @@ pub(in crate::report) fn report() -> Report {
         largest_gap_ns: Some(300_000.0),
         window_ns: Some(335_539.2),
         continuous: Some(true),
-        reaction_ns: Some(15_000.0),
-        resume_ns: Some(21_000.0),
+        reaction_max_ns: Some(t(15_000.0)),
+        resume_ns: Some(t(21_000.0)),
         ..Priority::default()
     };
     let port = |name: &str, priority| Port {
@@ -121,6 +127,18 @@ fn tables_have_every_number_and_say_how_far_to_trust_them() {
 }
 
 #[test]
+fn frames_of_other_runs_have_a_column_where_there_are_any() {
+    let mut report = report();
+    assert!(!tester_text(&report, None).contains("other runs"));
+    report.ports[1].other_runs = 4_321;
+    let text = tester_text(&report, None);
+    let ports: Vec<_> =
+        text.lines().skip_while(|line| !line.starts_with("port ")).take(3).collect();
+    assert!(ports[0].ends_with("other runs") && ports[1].ends_with(" 0"), "{text}");
+    assert!(ports[2].ends_with(" 4,321"), "{text}");
+}
+
+#[test]
 fn what_was_not_measured_has_no_table() {
     let mut report = report();
     report.flows.remove(0);
@@ -151,7 +169,7 @@ fn spreadsheets_get_a_row_for_each_thing_and_names_with_commas() {
     assert_eq!(lines[2].split(',').count(), columns, "unknown cells are empty");
     let priorities = priorities_csv(&report());
     assert!(
-        priorities.contains("\r\np1,3,7,1,2000000,1999000,1,12300,0,0,,,,,\r\n"),
+        priorities.contains("\r\np1,3,7,1,2000000,1999000,1,12300,0,0,,,,0,,,,,0,0,\r\n"),
         "{priorities}"
     );
     assert_eq!(ports_csv(&report()).lines().count(), 3);

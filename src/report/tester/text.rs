@@ -4,6 +4,7 @@ use crate::printable;
 use crate::report::checks::check_lines;
 use crate::report::sheet::{Kind, Sheet};
 use crate::report::{count, scaled};
+use crate::tester::Measured;
 use crate::tester::judge::Finding;
 use crate::tester::report::{Flow, Port, Priority, Report, Stamps};
 use crate::time::Duration;
@@ -140,13 +141,12 @@ fn latencies(report: &Report) -> Sheet {
         ("first at", Number),
         ("last at", Number),
     ];
-    let floor = report.stamps.resolution_ns.max(report.stamps.uncertainty_ns);
     let seconds = |s: Option<f64>| s.map_or("-".into(), |s| format!("{s:.6} s"));
     let rows = report.flows.iter().filter_map(|f| {
         let l = f.latency.as_ref().filter(|l| l.frames > 0)?;
         let [min, mean, p50, p99, p999, max] =
             [l.min_ns, l.mean_ns, l.p50_ns, l.p99_ns, l.p999_ns, l.max_ns]
-                .map(|ns| above(floor, ns));
+                .map(|time| time.to_string());
         let (first, last) = (seconds(f.first_rx_s), seconds(f.last_rx_s));
         Some([f.name.clone(), count(l.frames), min, mean, p50, p99, p999, max, first, last])
     });
@@ -169,7 +169,7 @@ fn pacing(report: &Report) -> Sheet {
         let p = f.pacing.as_ref()?;
         let fps = |n: f64| format!("{} fps", count(n.round() as u64));
         let [min, p50, p99, max] =
-            [p.gap_min_ns, p.gap_p50_ns, p.gap_p99_ns, p.gap_max_ns].map(time);
+            [p.gap_min_ns, p.gap_p50_ns, p.gap_p99_ns, p.gap_max_ns].map(|gap| gap.to_string());
         let off = format!("{:+.1} ppm", p.error_ppm);
         Some([f.name.clone(), fps(p.asked_fps), fps(p.sent_fps), off, min, p50, p99, max])
     });
@@ -255,7 +255,14 @@ fn ports(report: &Report) -> Sheet {
             count(p.capture_missed),
         ]
     };
-    sheet(head, report.ports.iter().map(row))
+    let mut sheet = sheet(head, report.ports.iter().map(row));
+    if report.ports.iter().any(|port| port.other_runs > 0) {
+        sheet.head.push(("other runs", Number));
+        for (row, port) in sheet.rows.iter_mut().zip(&report.ports) {
+            row.push(count(port.other_runs));
+        }
+    }
+    sheet
 }
 
 fn priorities<'a>(
@@ -287,7 +294,7 @@ fn pauses_received(report: &Report) -> Sheet {
             time(p.requested_ns),
             time(p.paused_ns),
             count(p.transitions),
-            perhaps(p.last_frame_after_pause_ns),
+            measured(p.last_frame_after_pause_ns),
         ]
     });
     sheet(head, rows)
@@ -303,7 +310,11 @@ fn pauses_sent(report: &Report) -> Sheet {
         ("largest gap", Number),
         ("window", Number),
         ("continuous", Number),
-        ("reaction", Number),
+        ("stops", Number),
+        ("reaction p50", Number),
+        ("reaction max", Number),
+        ("in window", Number),
+        ("after stop", Number),
         ("resumed after", Number),
     ];
     let rows = priorities(report, |p| p.pauses_tx > 0).map(|(port, p)| {
@@ -320,8 +331,12 @@ fn pauses_sent(report: &Report) -> Sheet {
             perhaps(p.largest_gap_ns),
             perhaps(p.window_ns),
             continuous.into(),
-            perhaps(p.reaction_ns),
-            perhaps(p.resume_ns),
+            count(p.reaction_count),
+            measured(p.reaction_p50_ns),
+            measured(p.reaction_max_ns),
+            count(p.frames_in_window),
+            count(p.frames_after_stop),
+            measured(p.resume_ns),
         ]
     });
     sheet(head, rows)
@@ -351,9 +366,8 @@ pub(in crate::report) fn time(ns: f64) -> String {
     Duration::from_picos((ns * 1e3).round().max(0.0) as u64).to_string()
 }
 
-/// A time that may be too short to be told from none.
-fn above(floor_ns: f64, ns: f64) -> String {
-    if ns < floor_ns { format!("< {}", time(floor_ns)) } else { time(ns) }
+fn measured(time: Option<Measured>) -> String {
+    time.map_or_else(|| "-".into(), |time| time.to_string())
 }
 
 fn perhaps(ns: Option<f64>) -> String {

@@ -128,6 +128,7 @@ const fn started(is: bool) -> &'static str {
 fn port(port: &Port) -> PortMetric {
     let ours = json!({
         "unexpected": port.unexpected,
+        "other_runs": port.other_runs,
         "malformed": port.malformed,
         "captured": port.captured,
         "capture_missed": port.capture_missed,
@@ -162,9 +163,9 @@ fn flow(report: &Report, flow: &Flow) -> FlowMetric {
         ..MetricTimestamp::default()
     });
     let latency = flow.latency.as_ref().map(|latency| MetricLatency {
-        minimum_ns: Some(latency.min_ns),
-        maximum_ns: Some(latency.max_ns),
-        average_ns: Some(latency.mean_ns),
+        minimum_ns: Some(latency.min_ns.ns()),
+        maximum_ns: Some(latency.max_ns.ns()),
+        average_ns: Some(latency.mean_ns.ns()),
         ..MetricLatency::default()
     });
     let ours = json!({
@@ -233,9 +234,9 @@ fn queue_pair(flow: &Flow, connection: &Connection) -> QpMetric {
         message_complete_rx: Some(connection.messages_rx),
         message_fail: None,
         flow_completion_time: connection.completion_ns.map(|ns| ns as u64),
-        avg_latency: ns(|l| l.mean_ns),
-        min_latency: ns(|l| l.min_ns),
-        max_latency: ns(|l| l.max_ns),
+        avg_latency: ns(|l| l.mean_ns.ns()),
+        min_latency: ns(|l| l.min_ns.ns()),
+        max_latency: ns(|l| l.max_ns.ns()),
         ecn_ce_rx: Some(flow.ce_marked),
         cnp_tx: Some(connection.cnps_tx),
         cnp_rx: Some(connection.cnps_rx),

@@ -104,7 +104,7 @@ impl Case {
             machine: self.machine,
             ..Report::default()
         };
-        let plan = TestPlan { ports: vec![], flows: vec![self.asked.clone()] };
+        let plan = TestPlan { ports: vec![], flows: vec![self.asked.clone()], run: 0 };
         judge(&Course { plan: &plan, before: &report, report: &report, why: &self.why })
     }
 
@@ -230,6 +230,7 @@ fn a_full_line_explains_what_it_cannot_carry() {
     case.elapsed_s = 10.0;
     assert_eq!(case.verdicts()[0], Fail, "one flow of 60 % has the line to itself");
     let plan = TestPlan {
+        run: 0,
         ports: vec![],
         flows: vec![case.asked.clone(), {
             let mut other = case.asked.clone();

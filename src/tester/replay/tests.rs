@@ -135,7 +135,7 @@ fn added(text: &str, folder: &Path) -> Result<TestPlan, Vec<Finding>> {
     let mut root = tree::read(text, "empty").map_err(|f| vec![f])?;
     let replays = take(&mut root, folder).map_err(|f| vec![f])?;
     assert!(root.get(KEY).is_none());
-    let mut plan = TestPlan { ports: vec![port("a"), port("b")], flows: vec![] };
+    let mut plan = TestPlan { ports: vec![port("a"), port("b")], flows: vec![], run: 0 };
     add(&mut plan, &replays).map(|()| plan)
 }
 

@@ -11,6 +11,7 @@ use crate::host::FlowId;
 use crate::host::neighbours::PingState;
 use crate::host::plan::stream::StreamPlan;
 use crate::tester::plan::{FlowKind, FlowPlan};
+use crate::tester::stations::in_run;
 use crate::units::Mac;
 
 /// How long a neighbour may take to answer before a flow that needs its address is refused. A
@@ -114,6 +115,7 @@ impl Inner {
     /// Has the frames of a stream made by another plan from now on.
     pub(super) fn set_stream(&self, port: usize, stream: StreamPlan) -> Result<(), SessionError> {
         let name = || self.plan.ports[port].name.clone();
+        let stream = in_run(&stream, &self.plan);
         let done = self.at(port, move |host, _| host.set_stream(&stream))?;
         done.map_err(|source| SessionError::Plan { port: name(), source })
     }

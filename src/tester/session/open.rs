@@ -33,6 +33,9 @@ pub struct Bench {
     threads: Option<usize>,
     /// Ports in memory are treated as if they led out of the process.
     outside: bool,
+    /// The number of the test that was last begun. The first is drawn, because a device may hold
+    /// frames of a process that has ended.
+    runs: u8,
 }
 
 /// A test that can begin.
@@ -48,7 +51,7 @@ impl Bench {
     /// thread that polls makes its stamps and pauses late.
     #[must_use]
     pub fn new(eal: Eal, threads: Option<usize>) -> Self {
-        Self { rack: Rack::new(eal), session: None, threads, outside: false }
+        Self { rack: Rack::new(eal), session: None, threads, outside: false, runs: drawn() }
     }
 
     /// Treats ports in memory as if they led out of the process: each end of a pair has a thread of
@@ -103,7 +106,9 @@ impl Bench {
     /// needs it.
     pub fn begin(&mut self, prepared: Prepared) -> Result<Arc<Session>, SessionError> {
         assert!(self.session.is_none(), "one test at a time");
-        let Prepared { plan, wants } = prepared;
+        let Prepared { mut plan, wants } = prepared;
+        self.runs = self.runs.wrapping_add(1);
+        plan.run = self.runs;
         self.rack.fit(&wants)?;
         let opened: Option<Vec<_>> = wants.iter().map(|w| self.rack.take(w)).collect();
         let opened = opened.expect("all that is wanted is open, and nobody else has it");
@@ -183,6 +188,12 @@ impl Bench {
         let watcher = thread::spawn(move || watch(&watched));
         Ok(Session { inner, threads: Mutex::new(handles), watcher: Mutex::new(Some(watcher)) })
     }
+}
+
+/// A number that two processes hardly share.
+fn drawn() -> u8 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (since_1970.subsec_micros() as u8) ^ (std::process::id() as u8)
 }
 
 impl Drop for Bench {

@@ -95,6 +95,7 @@ impl Inner {
             }
             flow
         };
-        TestPlan { ports: self.plan.ports.clone(), flows: which.iter().map(flow).collect() }
+        let (ports, flows) = (self.plan.ports.clone(), which.iter().map(flow).collect());
+        TestPlan { ports, flows, run: self.plan.run }
     }
 }

@@ -13,7 +13,7 @@ use crate::agents::{AgentsPlan, AgentsSnapshot, Failure, Found, Method, News, Po
 use crate::dpdk::{DpdkPort, Eal, PortControl, Started, TscClock};
 use crate::headroom::{Samples, measure};
 use crate::port::{Port, Stamps};
-use crate::runtime::{AgentPort, Cores};
+use crate::runtime::{AgentPort, Cores, Disturbance, Preemption};
 use crate::time::{Duration, Instant};
 
 /// How often whoever watches is told how far a measurement is. A choice: what a person sees as now.
@@ -85,6 +85,8 @@ struct Seat {
 struct Shared<'a> {
     clock: TscClock,
     cores: Cores,
+    /// How long each thread was off its processor.
+    preemption: Preemption,
     begin: Barrier,
     end: AtomicBool,
     /// By port.
@@ -102,7 +104,7 @@ pub(super) fn drive(
     ports: Vec<(Opened, AgentsPlan)>,
     stop: &AtomicBool,
     mut tell: impl FnMut(Told),
-) -> Result<(Why, Vec<PortEnd>)> {
+) -> Result<(Why, Vec<PortEnd>, Disturbance)> {
     // Threads are not pinned: the other end may be another process here, which would be on the same
     // CPU. Ends of a pair in memory share a thread: what a machine takes away from one of two threads
     // would seem to be the link's.
@@ -112,6 +114,7 @@ pub(super) fn drive(
     let shared = Shared {
         clock: ports[0].0.clock,
         cores: Cores::find(threads),
+        preemption: Preemption::new(threads),
         begin: Barrier::new(threads),
         end: AtomicBool::new(false),
         links: ports.iter().map(|_| AtomicBool::new(true)).collect(),
@@ -127,7 +130,8 @@ pub(super) fn drive(
     thread::scope(|scope| {
         let handles: Vec<_> = seats
             .into_iter()
-            .map(|seats| {
+            .enumerate()
+            .map(|(thread, seats)| {
                 let (told, shared) = (told.clone(), &shared);
                 scope.spawn(move || -> Result<_> {
                     let worker = eal.register_worker();
@@ -135,11 +139,12 @@ pub(super) fn drive(
                     shared.begin.wait();
                     let _worker =
                         worker.inspect_err(|_| shared.end.store(true, Ordering::Relaxed))?;
-                    Ok(run(seats, job, shared, &told))
+                    Ok(run(seats, job, shared, thread, &told))
                 })
             })
             .collect();
         drop(told);
+        shared.preemption.clear();
         let mut looked = StdInstant::now();
         loop {
             match news.recv_timeout(LINK_EVERY) {
@@ -162,7 +167,8 @@ pub(super) fn drive(
             ends.extend(ended.1);
         }
         ends.sort_by_key(|(n, _)| *n);
-        Ok((why, ends.into_iter().map(|(_, end)| end).collect()))
+        let ends = ends.into_iter().map(|(_, end)| end).collect();
+        Ok((why, ends, shared.preemption.disturbance()))
     })
 }
 
@@ -173,15 +179,18 @@ fn run(
     mut seats: Vec<(usize, Seat)>,
     job: Job,
     shared: &Shared<'_>,
+    thread: usize,
     told: &Sender<Told>,
 ) -> ThreadEnd {
     let started = shared.clock.now();
     let mut lead = Lead::new(job, started);
     let mut why = None;
+    let mut gaps = shared.preemption.enter(thread, started);
     while !shared.end.load(Ordering::Relaxed) && !shared.stop.load(Ordering::Relaxed) {
         let mut progressed = false;
         for (n, seat) in &mut seats {
             let now = shared.clock.now();
+            gaps.polled(now);
             let up = shared.links[*n].load(Ordering::Relaxed);
             if up != seat.up {
                 seat.up = up;

@@ -63,14 +63,14 @@ pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
         let plan = inputs.plan(args, &port, n == 0);
         (port, plan)
     });
-    let (why, ends) = drive::drive(&eal, job, ports.collect(), &stop, |told| {
+    let (why, ends, disturbance) = drive::drive(&eal, job, ports.collect(), &stop, |told| {
         show.update(&told);
         if let Told::Measured(measured) = told {
             outcome.add(&inputs, &measured);
         }
     })?;
     show.clear();
-    let verdict = outcome.end(why, &ends);
+    let verdict = outcome.end(why, &ends, disturbance, inputs.measure.spacing_max);
     match args.format {
         Format::Json => terminal::print_json(&outcome)?,
         Format::Table => terminal::print(text::text(&outcome))?,

@@ -13,6 +13,7 @@ use crate::headroom::{
 };
 use crate::port::{StampSource, Stamps};
 use crate::report;
+use crate::runtime::{Disturbance, GAP_COUNTED};
 use crate::time::Duration;
 use crate::verdict::Verdict;
 
@@ -28,6 +29,9 @@ pub(super) struct Outcome {
     pub(super) state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) failure: Option<String>,
+    /// The disturbance by the machine that makes it inconclusive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) disturbance: Option<String>,
     pub(super) port: String,
     /// The other port, where it is in this process.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,6 +139,7 @@ impl Outcome {
             verdict: Verdict::Inconclusive,
             state: if responds { "answered" } else { "interrupted" },
             failure: None,
+            disturbance: None,
             port: ports[0].clone(),
             peer: ports.get(1).cloned(),
             method: match inputs.method {
@@ -170,8 +175,16 @@ impl Outcome {
         self.measurements.push(one);
     }
 
-    /// All is over. Returns the verdict.
-    pub(super) fn end(&mut self, why: Why, ends: &[PortEnd]) -> Verdict {
+    /// All is over. Returns the verdict, which is inconclusive where gaps between polls explain the
+    /// result: a failure, if one was longer than a request waits for its response (`waits`), and a
+    /// delay, if one was as long as the delay itself.
+    pub(super) fn end(
+        &mut self,
+        why: Why,
+        ends: &[PortEnd],
+        disturbance: Disturbance,
+        waits: Duration,
+    ) -> Verdict {
         self.ports = ends.iter().map(PortCounts::new).collect();
         match why {
             Why::Failed(failure) => {
@@ -182,11 +195,24 @@ impl Outcome {
             Why::Done | Why::Stopped => {}
         }
         self.verdict = match self.state {
-            "measured" | "answered" => Verdict::Pass,
-            "failed" => Verdict::Fail,
+            "measured" => Verdict::unless(!self.is_a_gap(disturbance), true),
+            "answered" => Verdict::Pass,
+            "failed" => Verdict::unless(false, disturbance.longest > waits),
             _ => Verdict::Inconclusive,
         };
+        if self.verdict == Verdict::Inconclusive && why != Why::Stopped {
+            self.disturbance = Some(disturbance.to_string());
+        }
         self.verdict
+    }
+}
+
+impl Outcome {
+    /// Whether a delay that was measured is no longer than a gap in which no thread polled.
+    fn is_a_gap(&self, disturbance: Disturbance) -> bool {
+        let longest = ns(disturbance.longest);
+        longest > 0.0
+            && self.measurements.iter().any(|m| m.chosen_ns >= ns(GAP_COUNTED).min(longest))
     }
 }
 

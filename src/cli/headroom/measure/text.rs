@@ -29,6 +29,9 @@ pub(super) fn text(outcome: &Outcome) -> String {
         let _ = writeln!(out, "{port}: no headroom was found\n  {failure}\n");
         let _ = writeln!(out, "{}\n", remedies(outcome));
     }
+    if let Some(disturbance) = &outcome.disturbance {
+        let _ = writeln!(out, "{}: {disturbance}\n", outcome.verdict);
+    }
     if outcome.state == "interrupted" {
         let made = outcome.measurements.len();
         let _ = writeln!(out, "{}: interrupted after {made} measurements\n", outcome.verdict);

@@ -31,6 +31,7 @@ impl Draft {
             edits: self.edits,
             lengths: self.lengths,
             checksums: self.checksums,
+            run: 0,
         }
     }
 }

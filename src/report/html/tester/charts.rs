@@ -7,6 +7,7 @@ use crate::report::html::lines::{Line, Plot, variable};
 use crate::report::html::rows::{Bar, Dot, LogAxis, Row, Rows, time_axis};
 use crate::report::html::scale;
 use crate::report::tester::time;
+use crate::tester::Measured;
 use crate::tester::history::Moment;
 use crate::tester::report::{Flow, Latency, Port, Priority};
 
@@ -145,27 +146,27 @@ fn percentiles() -> Markup {
 
 /// How long frames took, the slowest flows first if there are many.
 fn latencies(p: &TestPage<'_>) -> Rows {
-    let measured = |f: &'_ Flow| f.latency.clone().filter(|l| l.frames > 0 && l.max_ns > 0.0);
+    let measured = |f: &'_ Flow| f.latency.clone().filter(|l| l.frames > 0 && l.max_ns.ns() > 0.0);
     let mut flows: Vec<_> =
         p.report.flows.iter().filter_map(|f| Some((f.name.as_str(), measured(f)?))).collect();
     if flows.len() > ROWS_MAX {
-        flows.sort_by(|a, b| b.1.p99_ns.total_cmp(&a.1.p99_ns));
+        flows.sort_by(|a, b| b.1.p99_ns.ns().total_cmp(&a.1.p99_ns.ns()));
         flows.truncate(ROWS_MAX);
     }
-    let least = flows.iter().map(|(_, l)| l.min_ns).fold(f64::MAX, f64::min);
-    let most = flows.iter().map(|(_, l)| l.max_ns).fold(0.0, f64::max);
+    let least = flows.iter().map(|(_, l)| l.min_ns.ns()).fold(f64::MAX, f64::min);
+    let most = flows.iter().map(|(_, l)| l.max_ns.ns()).fold(0.0, f64::max);
     let axis = LogAxis::new(least.min(most), most);
     let row = |(name, l): &(&str, Latency)| {
-        let dot = |(ns, (word, colour)): (f64, (&str, usize))| Dot {
-            at: axis.part(ns),
+        let dot = |(time, (word, colour)): (Measured, (&str, usize))| Dot {
+            at: axis.part(time.ns()),
             colour,
-            about: format!("{name}: {word} {}", time(ns)),
+            about: format!("{name}: {word} {time}"),
         };
         let times = [l.p50_ns, l.p99_ns, l.p999_ns].into_iter().zip(PERCENTILES);
         Row {
             name: (*name).to_owned(),
             bars: vec![],
-            line: Some((axis.part(l.min_ns), axis.part(l.max_ns))),
+            line: Some((axis.part(l.min_ns.ns()), axis.part(l.max_ns.ns()))),
             dots: times.map(dot).collect(),
         }
     };

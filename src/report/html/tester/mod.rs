@@ -76,7 +76,7 @@ fn tiles(report: &Report) -> Markup {
     let sum = |f: fn(&Flow) -> u64| report.flows.iter().map(f).sum::<u64>();
     let (sent, received) = (sum(|f| f.frames_tx), sum(|f| f.frames_rx));
     let latencies = report.flows.iter().filter_map(|f| f.latency.as_ref());
-    let slowest = latencies.map(|l| l.p99_ns).max_by(f64::total_cmp);
+    let slowest = latencies.map(|l| l.p99_ns).max_by(|a, b| a.ns().total_cmp(&b.ns()));
     let paces = report.flows.iter().filter_map(|f| f.pacing.as_ref());
     let off = paces.map(|p| p.error_ppm).max_by(|a, b| a.abs().total_cmp(&b.abs()));
     let priorities = || report.ports.iter().flat_map(|port| &port.priorities);
@@ -89,7 +89,7 @@ fn tiles(report: &Report) -> Markup {
         ("frames received", count(received)),
         ("frames lost", count(sent.saturating_sub(received))),
         ("mean rate received", or_none(rate.map(|rate| scaled(rate, "b/s")))),
-        ("p99 latency, slowest flow", or_none(slowest.map(time))),
+        ("p99 latency, slowest flow", or_none(slowest.map(|time| time.to_string()))),
         ("rate, furthest off", or_none(off.map(|ppm| format!("{ppm:+.1} ppm")))),
         ("pauses received", count(priorities().map(|p| p.pauses_rx).sum())),
         ("longest paused priority", if paused > 0.0 { time(paused) } else { "none".into() }),
