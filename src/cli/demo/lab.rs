@@ -7,13 +7,12 @@ use std::time::Duration as StdDuration;
 use anyhow::{Context, Result, anyhow};
 
 use super::plan::{Setup, port};
-use crate::cli::inconclusive;
 use crate::dpdk::{
     DpdkPort, Eal, Mbuf, Pool, PoolOptions, PortOptions, RingOptions, SourcePort, Started,
     TscClock, ring_pair,
 };
 use crate::host::{Station, StationSnapshot};
-use crate::runtime::{Cores, Leash, Patience, Preemption, Tether};
+use crate::runtime::{Cores, Disturbance, Leash, Patience, Preemption, Tether};
 use crate::stats::SwitchSnapshot;
 use crate::switch::Switch;
 use crate::time::{Duration, Instant};
@@ -77,6 +76,14 @@ pub(super) struct Run {
     pub(super) interrupted: bool,
 }
 
+/// The end of a run.
+pub(super) enum Ended {
+    /// All that was sent has arrived or was dropped.
+    Whole(Run),
+    /// The machine gave the threads too little time, with frames still under way.
+    Starved(Disturbance),
+}
+
 /// The memory of all frames, for every run.
 pub(super) fn pool(eal: &Eal, setup: &Setup) -> Result<Pool> {
     // Frames in the caches of one thread are out of reach of the other.
@@ -94,7 +101,7 @@ pub(super) fn run(
     pfc: bool,
     (cores, stop): (&Cores, &AtomicBool),
     mut watch: impl FnMut(Progress),
-) -> Result<Run> {
+) -> Result<Ended> {
     let (mut switch, mut hosts) = build(eal, pool, setup, pfc)?;
     let shared = Shared {
         leash: Leash::new(2, setup.leash()),
@@ -144,16 +151,12 @@ pub(super) fn run(
     watch(shared.look());
     let ((snapshot, switch_stalled), (stations, hosts_stalled)) = (switch_end?, hosts_end?);
     if shared.abort.load(Ordering::Relaxed) {
-        return Err(match patience.starved() {
-            Some(disturbance) => {
-                inconclusive(anyhow!("{disturbance}, so the demo could not go on"))
-            }
-            None => anyhow!("the demo's time did not go on for {} s", PATIENCE.as_secs()),
-        });
+        let stuck = || anyhow!("the demo's time did not go on for {} s", PATIENCE.as_secs());
+        return patience.starved().map(Ended::Starved).ok_or_else(stuck);
     }
     let stalled = switch_stalled.max(hosts_stalled);
     let interrupted = stop.load(Ordering::Relaxed);
-    Ok(Run { switch: snapshot, hosts: stations, stalled, interrupted })
+    Ok(Ended::Whole(Run { switch: snapshot, hosts: stations, stalled, interrupted }))
 }
 
 /// A thread's result, with a panic turned into an error.

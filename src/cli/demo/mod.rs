@@ -14,20 +14,20 @@ mod text;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::machine::MachineArgs;
 use super::terminal::{self, say};
-use super::{Format, exit, stop_on_signals};
+use super::{Format, exit, inconclusive, stop_on_signals};
 use crate::config::quantity::Rate;
 use crate::dpdk::{Eal, EalOptions, Memory, own_prefix};
 use crate::report::{count, scaled};
 use crate::runtime::Cores;
 use crate::time::Duration;
 use crate::units::BitsPerSec;
-use lab::Progress;
+use lab::{Ended, Progress};
 use outcome::Outcome;
 use plan::Setup;
 
@@ -54,10 +54,10 @@ pub struct DemoArgs {
 }
 
 /// Runs the demo and prints its result. Exit status 1 says that it did not show what it should, 4
-/// that it was interrupted.
+/// that it was interrupted or that the machine was too busy.
 ///
 /// # Errors
-/// When DPDK does not start, memory is short, or the machine is too busy to finish.
+/// When DPDK does not start, memory is short, or the machine is too busy to finish the first run.
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     args.machine.apply();
     // Before DPDK starts, which takes a while: a signal ends the demo in order from here on.
@@ -75,7 +75,10 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
         let mut show = Show::new(&setup, pfc);
         lab::run(&eal, &pool, &setup, pfc, (&cores, &stop), |progress| show.update(progress))
     };
-    let off = run(false)?;
+    let off = match run(false)? {
+        Ended::Whole(off) => off,
+        Ended::Starved(by) => return Err(inconclusive(anyhow!("{by}, so the demo ended"))),
+    };
     let on = if off.interrupted { None } else { Some(run(true)?) };
     let outcome = Outcome::new(&setup, cores.shared(), &off, on.as_ref());
     match args.format {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::lab::Run;
+use super::lab::{Ended, Run};
 use super::plan::{LOSSLESS, LOSSY, Setup};
 use crate::host::{Latency, StationSnapshot};
 use crate::report::count;
@@ -17,14 +17,17 @@ use crate::verdict::Verdict;
 pub(super) struct Outcome {
     /// What was run.
     pub(super) setup: SetupSummary,
-    /// PFC off, then PFC on unless the first was interrupted.
+    /// PFC off, then PFC on unless the first was interrupted or the machine starved the second.
     pub(super) runs: Vec<RunSummary>,
     /// What was to be shown.
     pub(super) checks: Vec<Check>,
-    /// All checks together; inconclusive at best where a signal ended the demo.
+    /// All checks together; inconclusive at best where a signal or a busy machine ended the demo.
     pub(super) verdict: Verdict,
     /// Whether a signal ended it.
     pub(super) interrupted: bool,
+    /// The disturbance by the machine that ended the run with PFC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) disturbance: Option<String>,
 }
 
 /// What was run.
@@ -100,13 +103,22 @@ pub(super) struct Check {
 const INTERRUPTED: &str = "interrupted before it could be seen";
 
 impl Outcome {
-    pub(super) fn new(setup: &Setup, one_cpu: bool, off: &Run, on: Option<&Run>) -> Self {
-        let interrupted = on.is_none_or(|on| on.interrupted);
+    pub(super) fn new(setup: &Setup, one_cpu: bool, off: &Run, on: Option<&Ended>) -> Self {
+        let (on, disturbance) = match on {
+            Some(Ended::Whole(on)) => (Some(on), None),
+            Some(Ended::Starved(disturbance)) => (None, Some(disturbance.to_string())),
+            None => (None, None),
+        };
+        let interrupted = disturbance.is_none() && on.is_none_or(|on| on.interrupted);
         let mut runs = vec![RunSummary::new(setup, false, off)];
         runs.extend(on.map(|on| RunSummary::new(setup, true, on)));
         let mut checks = checks(setup, &runs);
         if interrupted {
             let text = "a signal ended the demo before its time".into();
+            checks.push(Check { verdict: Verdict::Inconclusive, text });
+        }
+        if let Some(disturbance) = &disturbance {
+            let text = format!("PFC on: {disturbance}, so the run ended before its time");
             checks.push(Check { verdict: Verdict::Inconclusive, text });
         }
         let verdict = Verdict::of_all(checks.iter().map(|check| check.verdict));
@@ -120,7 +132,7 @@ impl Outcome {
             ring_frames: setup.ring(),
             cpus: if one_cpu { 1 } else { 2 },
         };
-        Self { setup, runs, checks, verdict, interrupted }
+        Self { setup, runs, checks, verdict, interrupted, disturbance }
     }
 }
 

@@ -5,14 +5,18 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
+use super::lab::{Ended, Run};
+use super::outcome::Outcome;
 use super::plan::{LOSSLESS, Setup, port};
+use super::text;
 use crate::buffer::Ledger;
 use crate::host::Station;
 use crate::runtime::testrings::{InMemory, RingPort, ring_pair};
-use crate::runtime::{Leash, Tether};
+use crate::runtime::{Disturbance, Leash, Tether};
 use crate::switch::Switch;
 use crate::time::{Duration, Instant};
 use crate::units::BitsPerSec;
+use crate::verdict::Verdict;
 use crate::world::Alone;
 
 /// The demo without threads: the test decides who polls when.
@@ -129,6 +133,37 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_starved_second_run_keeps_the_results_of_the_first() {
+    let mut setup = setup(2, BitsPerSec::gbps(1), 1024);
+    setup.send_for = Duration::from_millis(100);
+    let leash = Leash::new(2, setup.leash());
+    let mut net = Net::new(&setup, false, &leash);
+    for _ in 0..20_000 {
+        net.real += Duration::from_micros(10);
+        net.poll_hosts(0);
+        net.poll_switch();
+    }
+    let now = net.clocks[0].now();
+    let off = Run {
+        switch: net.switch.snapshot(now),
+        hosts: net.hosts.iter().map(|host| host.snapshot(now)).collect(),
+        stalled: Duration::ZERO,
+        interrupted: false,
+    };
+    let (preempted, longest) = (Duration::from_secs(61), Duration::ZERO);
+    let starved = Ended::Starved(Disturbance { preempted, longest });
+    let outcome = Outcome::new(&setup, false, &off, Some(&starved));
+    assert_eq!((outcome.verdict, outcome.interrupted), (Verdict::Inconclusive, false));
+    assert!(outcome.runs.len() == 1 && outcome.runs[0].accounted, "{:?}", outcome.runs);
+    let (text, json) = (text::text(&outcome, "sluice"), serde_json::to_value(&outcome).unwrap());
+    let lost = outcome.runs[0].lossless.lost_frames;
+    assert!(lost > 0 && json["runs"][0]["lossless"]["lost_frames"] == lost);
+    assert!(text.contains("PASS          PFC off: the overload cost priority 3"), "{text}");
+    assert!(text.contains("INCONCLUSIVE  PFC on: "), "{text}");
+    assert!(json["disturbance"].as_str().unwrap().contains("61000 ms"), "{json}");
 }
 
 #[test]
