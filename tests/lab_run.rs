@@ -144,7 +144,7 @@ fn bad_input_and_a_missing_world_have_their_own_exit_status() {
         (&["broken.yaml"], 2, "h9"),
         (&["tiny.yaml", "--pcapng", "h9-s1=x.pcapng"], 2, "there is no link h9-s1"),
         (&["tiny.yaml", "--pcapng", "h9"], 2, "write the name of a link"),
-        (&["tiny.yaml", "--report", "no/such/place.html"], 2, "no/such/place.html"),
+        (&["tiny.yaml", "--report", "tiny.yaml/place.html"], 2, "tiny.yaml/place.html"),
     ];
     let no_real_world: (&[&str], i32, &str) =
         (&["tiny.yaml", "--world", "real"], 3, "--world virtual");
