@@ -3,7 +3,10 @@
 
 mod run;
 
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 
 use run::{Dir, Switch, frame, text, write_pcap};
 
@@ -93,4 +96,67 @@ fn keys_are_given_used_and_taken_out_while_frames_flow() {
     }
     let (status, _) = switch.stop();
     assert_eq!(status, Some(0));
+}
+
+/// The memory of a process that can be written, mapping by mapping.
+fn memory(pid: u32) -> Vec<Vec<u8>> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let memory = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
+    let mut found = Vec::new();
+    for map in
+        maps.lines().filter(|line| line.split(' ').nth(1).is_some_and(|r| r.starts_with("rw")))
+    {
+        let (start, end) = map.split(' ').next().unwrap().split_once('-').unwrap();
+        let address = |text| u64::from_str_radix(text, 16).unwrap();
+        let (start, end) = (address(start), address(end));
+        // Packet memory has no text.
+        if end - start <= 64 << 20 {
+            let mut bytes = vec![0; (end - start) as usize];
+            if memory.read_exact_at(&mut bytes, start).is_ok() {
+                found.push(bytes);
+            }
+        }
+    }
+    found
+}
+
+/// How often the memory of a process has some text.
+fn times(memory: &[Vec<u8>], text: &str) -> usize {
+    memory.iter().map(|m| m.windows(text.len()).filter(|w| *w == text.as_bytes()).count()).sum()
+}
+
+/// Asks over the control socket with a line as it stands.
+fn ask(switch: &Switch, line: &str) -> String {
+    let mut stream = UnixStream::connect(switch.socket()).unwrap();
+    stream.write_all(line.as_bytes()).unwrap();
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_running_switch_keeps_no_digits_of_keys_and_dumps_no_core() {
+    let dir = Dir::new("macsec-wiped");
+    // Of the file, from a key file, and refused for their length, their number and their port.
+    let [own, given, short, used, stray] =
+        ["71d3c95a", "82e4da6b", "93f5eb7c", "a406fc8d", "b5170d9e"].map(|part| part.repeat(4));
+    let file = file(&dir).replace("macsec: {", &format!("macsec: {{key: '{own}', "));
+    let switch = Switch::start(&dir, "wiped", &file, &[]);
+    let key_file = key(&dir, "given.key", &given, 0o600);
+    switch.obey(&install(&["--transmit", "--an", "2", "--key-file", &key_file]));
+    for (key, more) in [(&short[1..], ""), (&used[..], r#","ssci":5"#), (&stray[..], r#","x":1"#)] {
+        let line =
+            format!(r#"{{"command":"macsec_install","port":"a","an":1,"key":"{key}"{more}}}"#);
+        let answer = ask(&switch, &format!("{line}\n"));
+        assert!(answer.contains(r#""ok":false"#) && !answer.contains(&key[..12]), "{answer}");
+    }
+    let memory = memory(switch.pid());
+    assert!(times(&memory, "net_null0") > 0, "the search finds what is there");
+    for key in [&own, &given, &short, &used, &stray] {
+        assert_eq!(times(&memory, &key[1..25]), 0, "{key}");
+    }
+    let limits = fs::read_to_string(format!("/proc/{}/limits", switch.pid())).unwrap();
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().filter(|word| *word == "0").count(), 2, "{core}");
+    assert_eq!(switch.stop().0, Some(0));
 }

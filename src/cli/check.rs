@@ -15,6 +15,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use zeroize::Zeroizing;
 
 use super::terminal;
 use crate::config::{self, ConfigError, Finding, Machine, SwitchFile, Warning};
@@ -210,7 +211,7 @@ fn load_all(path: &Path, machine: &Machine) -> Vec<Checked> {
 }
 
 /// Finds out what a file of any kind comes to.
-fn load(read: Result<(String, String), ConfigError>, machine: &Machine) -> Loaded {
+fn load(read: Result<(String, Zeroizing<String>), ConfigError>, machine: &Machine) -> Loaded {
     let (name, text) = read?;
     if otg::file::is_test(&text) {
         let (test, warnings) = otg::file::parse_placed(&name, &text, &[])?;

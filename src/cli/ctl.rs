@@ -224,6 +224,9 @@ impl TryFrom<What> for Request {
     }
 }
 
+/// Bytes that are set aside for a request: more than one with a key has.
+const LINE: usize = 8_192;
+
 /// Runs `sluice ctl`.
 ///
 /// # Errors
@@ -235,9 +238,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let path = args.control.map_or_else(the_only_socket, Ok)?;
     let request = Request::try_from(args.what)?;
-    // It may have a key in it.
-    let line = Zeroizing::new(serde_json::to_string(&request)?);
-    let answer = control::ask(&path, &line).with_context(|| {
+    // It may have a key in it, and then fits without being moved.
+    let mut line = Zeroizing::new(Vec::with_capacity(LINE));
+    serde_json::to_writer(&mut *line, &request)?;
+    let answer = control::ask(&path, std::str::from_utf8(&line)?).with_context(|| {
         format!("{}: no switch answers; is it running, and as this user?", path.display())
     })?;
     let response: Response =

@@ -1,7 +1,13 @@
-//! The log on standard error: a line an event, whatever the event quotes.
+//! The log on standard error: a line an event, whatever the event quotes, and a bounded number of
+//! lines from what peers and clients can cause.
+
+mod limit;
 
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
@@ -11,20 +17,48 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::printable;
 
+use limit::{Limiter, Suppressed};
+
+/// The target of what files and arguments cause before a command starts, of which every line is
+/// written.
+pub(super) const START: &str = "sluice::start";
+
+/// How often windows of the limit are looked at once there was a flood.
+const FLUSH: Duration = Duration::from_secs(1);
+
+/// The log. At its end it writes how many lines were suppressed that was not yet said.
+pub(super) struct Log {
+    limiter: Arc<Mutex<Limiter>>,
+    colours: bool,
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        let held = self.limiter.lock().unwrap_or_else(PoisonError::into_inner).all();
+        tell(&held, self.colours);
+    }
+}
+
 /// Begins to log. `verbose` is how often `-v` was given; `SLUICE_LOG` goes before it.
-pub(super) fn start(verbose: u8) {
+pub(super) fn start(verbose: u8) -> Log {
     // What a port finds out and what is done about it is told whoever asks.
     let quiet = "warn,sluice::steps=info";
     let default = [quiet, "sluice=info,warn", "sluice=debug,info"][usize::from(verbose.min(2))];
     let filter = EnvFilter::try_from_env("SLUICE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let colours = colours(std::env::var_os("NO_COLOR").is_some(), std::io::stderr().is_terminal());
+    let limiter = Arc::new(Mutex::new(Limiter::default()));
+    let began = Instant::now();
+    let log = Log { limiter: Arc::clone(&limiter), colours };
+    let lines = Lines::new(limiter, move || began.elapsed());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(colours(std::env::var_os("NO_COLOR").is_some(), std::io::stderr().is_terminal()))
+        .with_ansi(colours)
         // Where standard error has no reader, nothing can be said about it.
         .log_internal_errors(false)
-        .event_format(Lines)
+        .event_format(Lines { flush: Some((Once::new(), colours)), ..lines })
         .init();
+    log
 }
 
 /// Whether levels are coloured: on a terminal, unless `NO_COLOR` (no-color.org) is set.
@@ -32,8 +66,57 @@ const fn colours(no_color: bool, terminal: bool) -> bool {
     terminal && !no_color
 }
 
-/// An event as its level and its fields, escaped.
-struct Lines;
+/// Writes counts to standard error.
+fn tell(suppressed: &[Suppressed], colours: bool) {
+    let lines = suppressed.iter().map(|held| line(held.level, &held.line(), colours));
+    // Where standard error has no reader, nothing can be said about it.
+    let _ = io::stderr().write_all(lines.collect::<String>().as_bytes());
+}
+
+/// A line of the log.
+fn line(level: Level, text: &str, colours: bool) -> String {
+    let text = printable::line(text);
+    match colours {
+        true => format!("\x1b[{}m{level:>5}\x1b[0m {text}\n", colour(level)),
+        false => format!("{level:>5} {text}\n"),
+    }
+}
+
+/// An event as its level and its fields, escaped, unless there are too many of its kind.
+struct Lines {
+    limiter: Arc<Mutex<Limiter>>,
+    clock: Arc<dyn Fn() -> Duration + Send + Sync>,
+    /// Starts the thread that writes counts when a flood has ended, and whether in colours.
+    flush: Option<(Once, bool)>,
+}
+
+impl Lines {
+    fn new(
+        limiter: Arc<Mutex<Limiter>>,
+        clock: impl Fn() -> Duration + Send + Sync + 'static,
+    ) -> Self {
+        Self { limiter, clock: Arc::new(clock), flush: None }
+    }
+
+    /// Starts the thread that looks for windows that have ended, once.
+    fn flush(&self) {
+        let Some((once, colours)) = &self.flush else { return };
+        once.call_once(|| {
+            let (limiter, clock, colours) =
+                (Arc::clone(&self.limiter), Arc::clone(&self.clock), *colours);
+            // Without it counts are written with the next line, or at the end.
+            let _ = thread::Builder::new().name("log".into()).spawn(move || {
+                loop {
+                    thread::sleep(FLUSH);
+                    let mut limiter = limiter.lock().unwrap_or_else(PoisonError::into_inner);
+                    let held = limiter.ended(clock());
+                    drop(limiter);
+                    tell(&held, colours);
+                }
+            });
+        });
+    }
+}
 
 impl<S, N> FormatEvent<S, N> for Lines
 where
@@ -48,12 +131,22 @@ where
     ) -> fmt::Result {
         let mut fields = String::new();
         context.format_fields(Writer::new(&mut fields), event)?;
-        let level = *event.metadata().level();
-        match out.has_ansi_escapes() {
-            true => write!(out, "\x1b[{}m{level:>5}\x1b[0m", colour(level))?,
-            false => write!(out, "{level:>5}")?,
+        let (metadata, colours) = (event.metadata(), out.has_ansi_escapes());
+        if metadata.target() != START {
+            let now = (self.clock)();
+            let mut limiter = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
+            let held = limiter.ended(now);
+            let admitted = limiter.admit(event, &fields, now);
+            drop(limiter);
+            for held in held {
+                out.write_str(&line(held.level, &held.line(), colours))?;
+            }
+            if !admitted {
+                self.flush();
+                return Ok(());
+            }
         }
-        writeln!(out, " {}", printable::line(&fields))
+        out.write_str(&line(*metadata.level(), &fields, colours))
     }
 }
 
@@ -70,8 +163,7 @@ fn colour(level: Level) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-    use std::sync::{Arc, Mutex};
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
 
@@ -87,17 +179,77 @@ mod tests {
         }
     }
 
+    /// What is logged meanwhile, with a clock that stands where `at` says, in milliseconds.
+    fn logged(log: impl FnOnce(&AtomicU64, &Mutex<Limiter>)) -> String {
+        let (kept, at) = (Kept::default(), Arc::new(AtomicU64::new(0)));
+        let (writer, clock) = (kept.clone(), Arc::clone(&at));
+        let limiter = Arc::<Mutex<Limiter>>::default();
+        let now = move || Duration::from_millis(clock.load(Ordering::Relaxed));
+        let lines = Lines::new(Arc::clone(&limiter), now);
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).event_format(lines);
+        let subscriber = subscriber.with_writer(move || writer.clone()).finish();
+        tracing::subscriber::with_default(subscriber, || log(&at, &limiter));
+        let octets = kept.0.lock().unwrap().clone();
+        String::from_utf8(octets).unwrap()
+    }
+
+    #[test]
+    fn a_flood_is_bounded_and_its_count_is_right() {
+        let text = logged(|at, limiter| {
+            // 1,000 s of a port that flaps every 10 ms, beside one that does so once a second.
+            for ms in (0..1_000_000).step_by(10) {
+                at.store(ms, Ordering::Relaxed);
+                for name in [("p1", 10), ("p2", 1_000)].iter().filter(|n| ms % n.1 == 0) {
+                    tracing::warn!("{}: the link went down", name.0);
+                }
+            }
+            tell_into(limiter);
+        });
+        let of = |part: &str| text.lines().filter(|line| line.contains(part)).count();
+        assert_eq!(of("p2: the link"), 1_000, "a flood elsewhere hides nothing");
+        assert_eq!(of("p1: the link"), 100 * limit::BURST as usize);
+        assert_eq!(of(" WARN p1: 990 more suppressed"), 99, "and one at the end");
+        assert_eq!(of("suppressed"), 99);
+    }
+
+    /// The last windows of a flood have their count.
+    fn tell_into(limiter: &Mutex<Limiter>) {
+        let held = limiter.lock().unwrap().all();
+        let lines: Vec<_> = held.iter().map(Suppressed::line).collect();
+        assert_eq!(lines, ["p1: 990 more suppressed within 10 s of the first"]);
+    }
+
+    #[test]
+    fn subjects_that_a_peer_makes_up_are_bounded_too() {
+        let text = logged(|at, _| {
+            for n in 0..100_000 {
+                tracing::info!("name{n}: comes and goes");
+            }
+            at.store(10_000, Ordering::Relaxed);
+            tracing::info!("name0: is here");
+        });
+        let most = limit::SUBJECTS + limit::BURST as usize;
+        let expected = 100_000 - most;
+        assert_eq!(text.lines().count(), most + 2, "{expected}");
+        assert!(text.contains(&format!(" INFO {expected} more suppressed")), "{expected}");
+        assert!(text.ends_with(" INFO name0: is here\n"));
+    }
+
+    #[test]
+    fn every_finding_of_a_file_is_written() {
+        let text = logged(|_, _| {
+            (0..500).for_each(|n| tracing::warn!(target: START, "a.yaml: finding {n}"));
+        });
+        assert_eq!(text.lines().count(), 500);
+    }
+
     #[test]
     fn no_name_makes_a_line_or_a_colour_of_its_own() {
-        let kept = Kept::default();
-        let writer = kept.clone();
-        let log = tracing_subscriber::fmt().with_ansi(false).event_format(Lines);
-        tracing::subscriber::with_default(log.with_writer(move || writer.clone()).finish(), || {
+        let text = logged(|_, _| {
             let name = "p1\n WARN p2: down\u{1b}[2J\u{9b}5m\u{202e}";
             tracing::warn!("{name}: the link went down");
             tracing::warn!(name, "a field");
         });
-        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(text.starts_with(" WARN p1\\n WARN p2: down"), "{text}");
         assert!(text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{text:?}");

@@ -203,7 +203,7 @@ pub fn command() -> clap::Command {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    log::start(cli.verbose);
+    let _log = log::start(cli.verbose);
     let result = match cli.command {
         #[cfg(feature = "dpdk")]
         Command::Demo(args) => demo::run(&args),

@@ -9,6 +9,7 @@ use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Once;
 
 use zeroize::Zeroizing;
 
@@ -45,6 +46,7 @@ pub fn read_key(path: &Path) -> Result<Sak, String> {
 /// # Errors
 /// What is wrong with it: `cannot be read`, `has no key`.
 pub fn read_from(from: &mut impl Read) -> Result<Sak, String> {
+    keep_out_of_core_dumps();
     let mut text = Zeroizing::new([0_u8; TEXT_MAX]);
     let mut len = 0;
     while len < TEXT_MAX {
@@ -66,6 +68,7 @@ pub fn read_from(from: &mut impl Read) -> Result<Sak, String> {
 /// # Errors
 /// What is wrong with them, without any of them.
 pub fn key_of(text: &[u8]) -> Result<Sak, String> {
+    keep_out_of_core_dumps();
     let mut key = Zeroizing::new([0_u8; 32]);
     match text.len() {
         32 | 64 => {}
@@ -74,6 +77,23 @@ pub fn key_of(text: &[u8]) -> Result<Sak, String> {
     let len = text.len() / 2;
     octets_of(text, &mut key[..len])?;
     Sak::new(&key[..len]).ok_or_else(|| "a key has 16 or 32 octets".into())
+}
+
+/// Turns core dumps of this process off, for as long as it runs: they would have its keys in them.
+///
+/// The limit alone does not hold where the kernel pipes dumps to a program (core(5)), so the process is
+/// made undumpable, too.
+pub(crate) fn keep_out_of_core_dumps() {
+    use rustix::process::{DumpableBehavior, Resource, Rlimit, setrlimit};
+    static DONE: Once = Once::new();
+    DONE.call_once(|| {
+        let limit = Rlimit { current: Some(0), maximum: Some(0) };
+        let limited = setrlimit(Resource::Core, limit);
+        let undumpable = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        if let Err(error) = limited.and(undumpable) {
+            tracing::warn!("core dumps cannot be turned off, and would have keys in them: {error}");
+        }
+    });
 }
 
 /// Fills `out` with the octets of twice as many hexadecimal digits.
@@ -115,16 +135,12 @@ fn check(of: &Metadata, path: &Path) -> Result<(), String> {
              someone may have read this one"
         ));
     }
-    // The owner of this process's own entry is who the process runs as.
-    let me = std::fs::metadata("/proc/self").map(|of| of.uid());
-    match me {
-        Ok(me) if of.uid() == me || of.uid() == ROOT => Ok(()),
-        Ok(me) => Err(format!(
-            "`{name}` belongs to user {}, who could change it: `chown {me} {name}`",
-            of.uid()
-        )),
-        Err(e) => Err(format!("`{name}`: who runs this program cannot be found out: {e}")),
+    let me = rustix::process::geteuid().as_raw();
+    if of.uid() == me || of.uid() == ROOT {
+        return Ok(());
     }
+    let owner = of.uid();
+    Err(format!("`{name}` belongs to user {owner}, who could change it: `chown {me} {name}`"))
 }
 
 #[cfg(test)]
@@ -166,6 +182,15 @@ mod tests {
         let folder = file("x", KEY, 0o600).parent().unwrap().to_owned();
         assert!(read_key(&folder).unwrap_err().contains("no ordinary file"));
         assert!(read_key(&folder.join("none")).unwrap_err().contains("cannot be read"));
+    }
+
+    #[test]
+    fn who_has_a_key_leaves_no_core_dump() {
+        use rustix::process::{DumpableBehavior, Resource, dumpable_behavior, getrlimit};
+        key_of(KEY.as_bytes()).unwrap();
+        let limit = getrlimit(Resource::Core);
+        assert_eq!((limit.current, limit.maximum), (Some(0), Some(0)));
+        assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
     }
 
     #[test]

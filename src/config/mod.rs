@@ -44,10 +44,14 @@ use std::io::Read;
 use std::path::Path;
 
 use tree::{Kind, Node};
+use zeroize::Zeroizing;
 
-/// The longest file that is read, in octets; a switch with every field of every port written out
+/// The longest file that is read, in bytes; a switch with every field of every port written out
 /// has less than a hundredth of it.
 const FILE_MAX: u64 = 16 << 20;
+
+/// Bytes beyond the end of a file, so that finding its end takes no more memory.
+const PROBE: u64 = 64;
 
 /// What is said about a switch file without anything in it.
 const EMPTY: &str = "the file is empty; the shortest switch is a list of ports: \
@@ -66,18 +70,24 @@ pub fn load(path: &Path, machine: &Machine) -> Result<(SwitchFile, Vec<Warning>)
 ///
 /// # Errors
 /// That it could not be read.
-pub(crate) fn read_text(path: &Path, kind: &str) -> Result<(String, String), ConfigError> {
+pub(crate) fn read_text(
+    path: &Path,
+    kind: &str,
+) -> Result<(String, Zeroizing<String>), ConfigError> {
     let name = path.display().to_string();
     let unreadable =
         |what: String| ConfigError::one(&name, Finding { mark: None, path: String::new(), what });
-    let mut text = String::new();
     let file = std::fs::File::open(path)
         .map_err(|e| unreadable(format!("cannot be opened: {e}; check the name and its rights")))?;
+    // It may have keys in it: memory for all of it, so that it does not move while it is read.
+    let regular = file.metadata().ok().filter(std::fs::Metadata::is_file);
+    let len = regular.map_or(FILE_MAX, |of| of.len().min(FILE_MAX)) + PROBE;
+    let mut text = Zeroizing::new(String::with_capacity(len as usize));
     file.take(FILE_MAX + 1)
         .read_to_string(&mut text)
         .map_err(|e| unreadable(format!("cannot be read: {e}; a {kind} is UTF-8 text")))?;
     if text.len() as u64 > FILE_MAX {
-        return Err(unreadable(format!("is longer than {FILE_MAX} octets, so no {kind}")));
+        return Err(unreadable(format!("is longer than {FILE_MAX} bytes, so no {kind}")));
     }
     Ok((name, text))
 }
@@ -96,19 +106,21 @@ pub fn parse(
     // Once as written, so that errors in `defaults` are reported there, and once as meant.
     let all = |findings| ConfigError { file: name.to_owned(), findings };
     let written: raw::File = de::from_tree_all(&root).map_err(all)?;
-    inherit_defaults(&mut root);
+    inherit_defaults(&mut root).map_err(one)?;
     let meant: raw::File = de::from_tree_all(&root).map_err(all)?;
     resolve::resolve(name, (&written, &meant), &root, machine).map_err(all)
 }
 
 /// Puts `defaults` under every port.
-fn inherit_defaults(root: &mut Node) {
-    let Some(defaults) = root.get("defaults").cloned() else { return };
-    let Kind::Map(entries) = &mut root.kind else { return };
+fn inherit_defaults(root: &mut Node) -> Result<(), Finding> {
+    let Some(defaults) = root.get("defaults").cloned() else { return Ok(()) };
+    let Kind::Map(entries) = &mut root.kind else { return Ok(()) };
     let ports = entries.iter_mut().filter(|(k, _)| k.name == "ports");
     for (_, ports) in ports {
         if let Kind::Seq(ports) = &mut ports.kind {
+            defaults.size().times(ports.len()).check(defaults.mark)?;
             ports.iter_mut().for_each(|p| p.inherit(&defaults));
         }
     }
+    Ok(())
 }

@@ -7,8 +7,10 @@
 //! takes the process down.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use granit_parser::{Event, Parser, ScalarStyle, StrInput};
+use zeroize::Zeroizing;
 
 use super::error::{Finding, Mark};
 
@@ -18,6 +20,12 @@ const DEPTH_MAX: usize = 64;
 /// How many nodes a file may have once its aliases are written out: far above a switch with 1024
 /// ports, far below what would hurt.
 const NODES_MAX: usize = 1_000_000;
+
+/// The bytes of text that a file may have once its aliases and defaults are written out.
+const TEXT_MAX: usize = 64 << 20;
+
+/// The bytes of a single value or key: more than any path or list of arguments has.
+const VALUE_MAX: usize = 64 << 10;
 
 /// A node of the tree.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,8 +41,8 @@ pub struct Node {
 pub enum Kind {
     /// A single value. Only a plain one (no quotes) may be read as a number, a boolean or null.
     Scalar {
-        /// The value after escapes.
-        text: String,
+        /// The value after escapes; wiped when it is dropped, because it may be a key.
+        text: Zeroizing<String>,
         /// Whether it stood without quotes.
         plain: bool,
     },
@@ -102,9 +110,11 @@ impl Node {
         let (Kind::Map(own), Kind::Map(inherited)) = (&mut self.kind, &defaults.kind) else {
             return;
         };
+        let places = own.iter().enumerate().map(|(place, (key, _))| (key.name.clone(), place));
+        let places: HashMap<String, usize> = places.collect();
         for (key, value) in inherited {
-            match own.iter_mut().find(|(k, _)| k.name == key.name) {
-                Some((_, mine)) => mine.inherit(value),
+            match places.get(&key.name) {
+                Some(place) => own[*place].1.inherit(value),
                 None => own.push((key.clone(), value.clone())),
             }
         }
@@ -119,13 +129,50 @@ impl Node {
         }
     }
 
-    /// How many nodes it is made of.
-    fn count(&self) -> usize {
-        1 + match &self.kind {
-            Kind::Scalar { .. } => 0,
-            Kind::Seq(items) => items.iter().map(Self::count).sum(),
-            Kind::Map(entries) => entries.iter().map(|(_, v)| v.count()).sum(),
+    /// The nodes that it is made of, and the bytes of their text.
+    pub(super) fn size(&self) -> Size {
+        let own = Size { nodes: 1, bytes: 0 };
+        match &self.kind {
+            Kind::Scalar { text, .. } => own.and(Size { nodes: 0, bytes: text.len() }),
+            Kind::Seq(items) => items.iter().map(Self::size).fold(own, Size::and),
+            Kind::Map(entries) => entries.iter().fold(own, |size, (key, node)| {
+                size.and(node.size()).and(Size { nodes: 0, bytes: key.name.len() })
+            }),
         }
+    }
+}
+
+/// The memory that nodes take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Size {
+    pub(super) nodes: usize,
+    pub(super) bytes: usize,
+}
+
+impl Size {
+    fn and(self, other: Self) -> Self {
+        Self {
+            nodes: self.nodes.saturating_add(other.nodes),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+
+    /// This, `n` times.
+    pub(super) fn times(self, n: usize) -> Self {
+        Self { nodes: self.nodes.saturating_mul(n), bytes: self.bytes.saturating_mul(n) }
+    }
+
+    /// Refuses more than a file may have.
+    pub(super) fn check(self, at: Mark) -> Result<(), Finding> {
+        let Self { nodes, bytes } = self;
+        if nodes > NODES_MAX {
+            return Err(finding(at, format!("more than {NODES_MAX} values in one file")));
+        }
+        if bytes > TEXT_MAX {
+            let what = format!("{bytes} bytes of text once aliases and defaults are written out");
+            return Err(finding(at, format!("{what}; a file has {TEXT_MAX} at most")));
+        }
+        Ok(())
     }
 }
 
@@ -134,6 +181,8 @@ struct Open {
     node: Node,
     anchor: usize,
     key: Option<Key>,
+    /// The lines of the keys so far.
+    names: HashMap<String, u32>,
 }
 
 /// Reads one YAML document; `empty` is what is said about a text that has none.
@@ -157,7 +206,7 @@ pub fn read(text: &str, empty: &str) -> Result<Node, Finding> {
             Event::Scalar(value, style, anchor, tag) => {
                 untagged(tag.is_some(), at)?;
                 let plain = style == ScalarStyle::Plain;
-                let kind = Kind::Scalar { text: value.into_owned(), plain };
+                let kind = Kind::Scalar { text: Zeroizing::new(value.into_owned()), plain };
                 builder.add(Node { mark: at, kind }, anchor)?;
             }
             Event::SequenceStart(_, anchor, tag) => {
@@ -184,7 +233,8 @@ pub fn read(text: &str, empty: &str) -> Result<Node, Finding> {
 struct Builder {
     open: Vec<Open>,
     anchors: HashMap<usize, Node>,
-    nodes: usize,
+    /// All that was built, copies for aliases included.
+    size: Size,
     root: Option<Node>,
 }
 
@@ -193,7 +243,7 @@ impl Builder {
         if self.open.len() >= DEPTH_MAX {
             return Err(finding(node.mark, format!("nested more than {DEPTH_MAX} levels deep")));
         }
-        self.open.push(Open { node, anchor, key: None });
+        self.open.push(Open { node, anchor, key: None, names: HashMap::new() });
         Ok(())
     }
 
@@ -210,18 +260,29 @@ impl Builder {
         if self.open.len() + node.depth() > DEPTH_MAX {
             return Err(finding(at, format!("nested more than {DEPTH_MAX} levels deep")));
         }
-        self.nodes += node.count();
+        // Before the copy is made.
+        let size = node.size();
+        self.size = self.size.and(size);
+        self.size.check(at)?;
         let node = node.clone();
         self.add(node, 0)
     }
 
+    fn grow(&mut self, by: Size, at: Mark) -> Result<(), Finding> {
+        self.size = self.size.and(by);
+        self.size.check(at)
+    }
+
     /// Adds a finished node to the innermost open collection.
     fn add(&mut self, node: Node, anchor: usize) -> Result<(), Finding> {
-        self.nodes += 1;
-        if self.nodes > NODES_MAX {
-            return Err(finding(node.mark, format!("more than {NODES_MAX} values in one file")));
+        let bytes = if let Kind::Scalar { text, .. } = &node.kind { text.len() } else { 0 };
+        if bytes > VALUE_MAX {
+            let what = format!("a value of {bytes} bytes; one has {VALUE_MAX} at most");
+            return Err(finding(node.mark, what));
         }
+        self.grow(Size { nodes: 1, bytes }, node.mark)?;
         if anchor != 0 {
+            self.grow(node.size(), node.mark)?;
             self.anchors.insert(anchor, node.clone());
         }
         let Some(parent) = self.open.last_mut() else {
@@ -230,7 +291,7 @@ impl Builder {
         };
         match (&mut parent.node.kind, parent.key.take()) {
             (Kind::Map(entries), Some(key)) => entries.push((key, node)),
-            (Kind::Map(entries), None) => parent.key = Some(key_of(node, entries)?),
+            (Kind::Map(_), None) => parent.key = Some(key_of(node, &mut parent.names)?),
             (Kind::Seq(items), _) => items.push(node),
             (Kind::Scalar { .. }, _) => unreachable!("only collections are opened"),
         }
@@ -238,16 +299,24 @@ impl Builder {
     }
 }
 
-/// The key that a scalar is, if the mapping does not have it yet.
-fn key_of(node: Node, entries: &[(Key, Node)]) -> Result<Key, Finding> {
-    let Kind::Scalar { text: name, .. } = node.kind else {
+/// The key that a scalar is, if the mapping does not have it yet; `names` has those of the mapping so
+/// far, so that many keys take linear time.
+fn key_of(node: Node, names: &mut HashMap<String, u32>) -> Result<Key, Finding> {
+    let Kind::Scalar { mut text, .. } = node.kind else {
         return Err(finding(node.mark, "a key must be a plain word or number"));
     };
-    if let Some((first, _)) = entries.iter().find(|(k, _)| k.name == name) {
-        let line = first.mark.line;
-        return Err(finding(node.mark, format!("`{name}` is given twice, first in line {line}")));
+    let name = std::mem::take(&mut *text);
+    match names.entry(name) {
+        Entry::Occupied(first) => {
+            let (name, line) = (first.key(), first.get());
+            Err(finding(node.mark, format!("`{name}` is given twice, first in line {line}")))
+        }
+        Entry::Vacant(free) => {
+            let name = free.key().clone();
+            free.insert(node.mark.line);
+            Ok(Key { mark: node.mark, name })
+        }
     }
-    Ok(Key { mark: node.mark, name })
 }
 
 fn untagged(tagged: bool, at: Mark) -> Result<(), Finding> {
@@ -320,6 +389,43 @@ mod tests {
         assert!(read(&laughs).unwrap_err().what.contains("values"));
         assert!(read(&chain).unwrap_err().what.contains("deep"));
         assert!(read("a: &a [*a]\n").is_err());
+    }
+
+    #[test]
+    fn aliases_and_anchors_are_bounded_by_their_text() {
+        let long = "x".repeat(60_000);
+        let many = |n| format!("a: &a {long}\nb: [{}]\n", vec!["*a"; n].join(","));
+        assert!(read(&many(100)).is_ok());
+        let why = read(&many(2_000)).unwrap_err();
+        assert!(why.what.contains("bytes of text") && why.what.contains("67108864"), "{why:?}");
+        // An anchor keeps a copy of all that is below it.
+        let items = vec![long.as_str(); 50].join(",");
+        let mut nested = format!("[{items}]");
+        for n in 0..40 {
+            nested = format!("&a{n} [{nested}]");
+        }
+        assert!(read(&nested).unwrap_err().what.contains("bytes of text"));
+        let why = read(&format!("a: {}\n", "x".repeat(VALUE_MAX + 1))).unwrap_err();
+        assert!(why.what.contains("a value of 65537 bytes"), "{why:?}");
+    }
+
+    #[test]
+    fn many_keys_take_linear_time() {
+        // The processor time of twice as many keys; the quadratic search took a minute for these.
+        let text = |n: usize| (0..n).map(|i| format!("k{i}: \n")).collect::<String>();
+        let read_all = |n| {
+            let text = text(n);
+            let began = std::time::Instant::now();
+            let root = read(&text).unwrap();
+            (root, began.elapsed())
+        };
+        let (mut root, one) = read_all(200_000);
+        let (other, two) = read_all(400_000);
+        assert!(two < one * 3 + std::time::Duration::from_secs(1), "{one:?} and {two:?}");
+        root.inherit(&other);
+        assert!(matches!(&root.kind, Kind::Map(entries) if entries.len() == 400_000));
+        let twice = text(300_000) + "k299999: \n";
+        assert!(read(&twice).unwrap_err().what.contains("given twice, first in line 300000"));
     }
 
     #[test]

@@ -18,14 +18,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 /// Connections at a time; more are told so and closed.
 const CONNECTIONS: usize = 8;
-/// The longest request in octets.
-const REQUEST_MAX: u64 = 64 * 1024;
-/// Octets that are set aside for a request, so that one with a key is not moved while it is read.
-const LINE: usize = 4_096;
+/// The longest request in bytes.
+const REQUEST_MAX: usize = 64 * 1024;
 /// How long a connection may be silent.
 const SILENCE: Duration = Duration::from_secs(60);
 
@@ -55,9 +53,10 @@ fn directory() -> PathBuf {
     }
 }
 
-/// Who this process is: the owner of its own entry in `/proc`.
+/// The user that this process runs as. Its entry in `/proc` belongs to root while its core dumps are
+/// off.
 fn uid() -> u32 {
-    fs::metadata("/proc/self").map_or(u32::MAX, |m| m.uid())
+    rustix::process::geteuid().as_raw()
 }
 
 /// The sockets below the default directory, for a client that was not told which.
@@ -140,18 +139,53 @@ impl Drop for Place {
 fn converse(stream: &UnixStream, answer: &Answer) -> io::Result<()> {
     stream.set_read_timeout(Some(SILENCE))?;
     stream.set_write_timeout(Some(SILENCE))?;
-    let mut reader = BufReader::new(stream);
+    let mut requests = Requests::new(stream);
     let mut writer = stream;
-    loop {
-        // It may have a key in it.
-        let mut line = Zeroizing::new(String::with_capacity(LINE));
-        let n = reader.by_ref().take(REQUEST_MAX).read_line(&mut line)?;
-        if n == 0 || !line.ends_with('\n') {
-            return Ok(());
-        }
+    while let Some(line) = requests.next()? {
         let mut response = answer(line.trim_end());
         response.push('\n');
         writer.write_all(response.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The lines of a connection. A request may have a key in it, so its bytes are in one buffer that
+/// never moves, and are wiped before the next request is read and when the connection ends.
+struct Requests<R> {
+    from: R,
+    held: Zeroizing<Vec<u8>>,
+    /// The bytes of `held` that were read.
+    len: usize,
+    /// The first bytes of `held` that were returned.
+    done: usize,
+}
+
+impl<R: Read> Requests<R> {
+    fn new(from: R) -> Self {
+        Self { from, held: Zeroizing::new(vec![0; REQUEST_MAX]), len: 0, done: 0 }
+    }
+
+    /// Returns the next line; none at the end, or where a line is too long.
+    fn next(&mut self) -> io::Result<Option<&str>> {
+        self.held.copy_within(self.done..self.len, 0);
+        self.len -= self.done;
+        self.done = 0;
+        self.held[self.len..].zeroize();
+        let mut seen = 0;
+        loop {
+            if let Some(end) = self.held[seen..self.len].iter().position(|b| *b == b'\n') {
+                self.done = seen + end + 1;
+                let line = std::str::from_utf8(&self.held[..self.done]);
+                return line.map(Some).map_err(|_| io::ErrorKind::InvalidData.into());
+            }
+            seen = self.len;
+            match self.from.read(&mut self.held[self.len..]) {
+                Ok(0) => return Ok(None),
+                Ok(n) => self.len += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
     }
 }
 
@@ -163,7 +197,8 @@ pub fn ask(path: &Path, request: &str) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(SILENCE))?;
     // A server that has no place says so and hangs up without having read.
-    let written = stream.write_all(format!("{request}\n").as_bytes());
+    // The request may have a key in it, so no copy of it is made.
+    let written = stream.write_all(request.as_bytes()).and_then(|()| stream.write_all(b"\n"));
     let mut response = String::new();
     let read = BufReader::new(stream).read_line(&mut response);
     if response.ends_with('\n') {
@@ -197,12 +232,39 @@ mod tests {
         assert!(line.contains("too many connections"), "{line}");
         // A request without end is cut off, and its place is free again.
         let mut endless = silent.remove(0);
-        endless.write_all(&vec![b'x'; REQUEST_MAX as usize]).unwrap();
+        endless.write_all(&vec![b'x'; REQUEST_MAX]).unwrap();
         assert_eq!(endless.read(&mut [0; 8]).unwrap(), 0);
         while ask(&path, "c").unwrap() != "<c>" {}
         drop(socket);
         assert!(!path.exists());
         fs::remove_dir(&dir).unwrap();
+    }
+
+    /// Gives what it has in pieces of `self.1` bytes.
+    struct Pieces<'a>(&'a [u8], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let n = self.1.min(out.len());
+            self.0.take(n as u64).read(&mut out[..n]).inspect(|n| self.0 = &self.0[*n..])
+        }
+    }
+
+    #[test]
+    fn requests_are_wiped_from_their_buffer_before_the_next_is_read() {
+        for piece in [1, 3, 5, 100] {
+            let mut requests = Requests::new(Pieces(b"secret\nab\n\nrest", piece));
+            assert_eq!(requests.next().unwrap(), Some("secret\n"), "{piece}");
+            assert_eq!(requests.next().unwrap(), Some("ab\n"));
+            let is_left =
+                |r: &Requests<_>, what: &[u8]| r.held.windows(what.len()).any(|w| w == what);
+            assert!(!is_left(&requests, b"cret"), "{piece}");
+            assert_eq!(requests.next().unwrap(), Some("\n"));
+            assert!(!is_left(&requests, b"ab"), "{piece}");
+            assert_eq!(requests.next().unwrap(), None);
+            assert_eq!(requests.held.len(), REQUEST_MAX, "it never moves");
+        }
+        assert!(Requests::new(&b"\xff\n"[..]).next().is_err());
     }
 
     #[test]

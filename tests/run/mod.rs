@@ -86,6 +86,11 @@ impl Switch {
         switch
     }
 
+    #[allow(dead_code, reason = "not every test looks into its memory")]
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
     pub fn socket(&self) -> PathBuf {
         self.dir.join(format!("{}.sock", self.name))
     }

@@ -21,6 +21,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use anyhow::{Context, Result, anyhow};
 
 use super::kind::Kind;
+use super::log::START;
 use super::outputs::Outputs;
 use super::terminal::{self, say};
 use super::{
@@ -116,7 +117,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Kind::Switch.expect(&args.file)?;
     let (mut file, warnings) = config::load(&args.file, &Machine::this()).map_err(bad_input)?;
     for warning in warnings {
-        tracing::warn!("{}", warning.line(&args.file.display().to_string()));
+        tracing::warn!(target: START, "{}", warning.line(&args.file.display().to_string()));
     }
     seed(&mut file.plan);
     let mut outputs = Outputs::new();
@@ -125,9 +126,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let stop = stop_on_signals()?;
     let what = real_switch(&file, args.idle);
     let eal = Eal::start(&eal_options(&file, &args, &what)).map_err(classify)?;
-    tracing::info!("{}: {:?}", dpdk::dpdk_version(), eal.arguments());
+    tracing::info!(target: START, "{}: {:?}", dpdk::dpdk_version(), eal.arguments());
     let running = real::launch(&eal, what).map_err(|error| refused(error, &args.file, &file))?;
-    running.notes.iter().for_each(|note| tracing::info!("{note}"));
+    running.notes.iter().for_each(|note| tracing::info!(target: START, "{note}"));
     let session = session(&file, &running, &stop);
     let socket = serve_control(&args, &file, &session)?;
     args.prometheus.into_iter().for_each(warn_of_open_metrics);

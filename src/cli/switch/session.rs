@@ -52,6 +52,13 @@ struct LinkState {
     losses: u64,
 }
 
+/// Reads a request. One with a key has no escapes, which would make the reader copy the key.
+fn request(line: &str) -> Result<Request> {
+    let keyed = line.contains("macsec_install");
+    ensure!(!(keyed && line.contains('\\')), "a request with a key is written without escapes");
+    serde_json::from_str(line).context("a request is a line of JSON")
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -176,8 +183,7 @@ impl Session {
 
     /// Answers a line with a line.
     pub(super) fn answer(&self, line: &str) -> String {
-        let request = serde_json::from_str(line).context("a request is a line of JSON");
-        let response = match request.and_then(|request| self.obey(request)) {
+        let response = match request(line).and_then(|request| self.obey(request)) {
             Ok(result) => Response { ok: true, result: Some(result), error: None },
             Err(error) => Response { ok: false, result: None, error: Some(format!("{error:#}")) },
         };
@@ -447,6 +453,9 @@ mod tests {
             let line = serde_json::to_string(&request).unwrap();
             assert_eq!(serde_json::from_str::<Request>(&line).unwrap(), request, "{line}");
         }
+        let escaped = r#"{"command":"macsec_install","port":"a","an":0,"key":"\u0030\u0031"}"#;
+        assert!(request(escaped).unwrap_err().to_string().contains("without escapes"));
+        assert!(request(r#"{"command":"link","port":"\u0061","up":true}"#).is_ok());
         for line in [
             "",
             "{}",

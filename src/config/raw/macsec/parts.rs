@@ -80,6 +80,11 @@ impl Visitor<'_> for HexReader {
         Ok(HexText(text.to_owned()))
     }
 
+    // Taken as it is, so that no copy is left behind.
+    fn visit_string<E: de::Error>(self, text: String) -> Result<HexText, E> {
+        Ok(HexText(text))
+    }
+
     fn visit_u64<E: de::Error>(self, _: u64) -> Result<HexText, E> {
         Err(E::custom(QUOTES))
     }
