@@ -179,6 +179,10 @@ impl<R: Read> Requests<R> {
                 return line.map(Some).map_err(|_| io::ErrorKind::InvalidData.into());
             }
             seen = self.len;
+            // A read into nothing would wait for more.
+            if seen == self.held.len() {
+                return Ok(None);
+            }
             match self.from.read(&mut self.held[self.len..]) {
                 Ok(0) => return Ok(None),
                 Ok(n) => self.len += n,
