@@ -70,7 +70,8 @@ impl CheckOutcome {
         Self { name, verdict, detail, excuses: vec![], source }
     }
 
-    /// A check that cannot be judged, for this reason.
+    /// A check that the real world cannot judge, for this reason.
+    #[cfg(feature = "dpdk")]
     pub(super) fn not_judged(check: &Check, why: impl Into<String>) -> Self {
         Self::new(check, Verdict::NotJudged, why.into())
     }
