@@ -99,16 +99,21 @@ fn ended_well(row: &Row, line: &str, ended: &Ended) {
     for word in ["panicked", "Broken pipe", "RUST_BACKTRACE"] {
         assert!(!ended.stderr.contains(word), "{line}: {ended:?}");
     }
-    nothing_left(line, ended.pid);
+    nothing_left(line, ended);
 }
 
-/// DPDK's run-time directories of a process are gone.
-fn nothing_left(line: &str, pid: u32) {
+/// DPDK's run-time directories of a process are gone. One that is older than the process is of another
+/// that had the same number and was killed.
+fn nothing_left(line: &str, ended: &Ended) {
     let folder = Path::new("/var/run/dpdk");
     let Ok(left) = fs::read_dir(folder) else { return };
-    let own = format!("-{pid}");
-    let left: Vec<_> = left.flatten().map(|e| e.file_name()).collect();
-    let left = left.iter().find(|name| name.to_string_lossy().ends_with(&own));
+    let own = format!("-{}", ended.pid);
+    let of_the_process = |entry: &fs::DirEntry| {
+        let made = entry.metadata().and_then(|m| m.modified());
+        entry.file_name().to_string_lossy().ends_with(&own)
+            && made.is_ok_and(|at| at >= ended.started)
+    };
+    let left = left.flatten().find(of_the_process).map(|e| e.file_name());
     assert!(left.is_none(), "{line} leaves {left:?} in {}", folder.display());
 }
 
@@ -161,7 +166,7 @@ fn ctrl_c_prints_what_there_is() {
                 .unwrap_or_else(|e| panic!("{line}: {e}: {ended:?}"));
             assert!(!found[wanted].is_null(), "{line}: {found:#}");
         }
-        nothing_left(line, ended.pid);
+        nothing_left(line, &ended);
     }
 }
 
@@ -178,7 +183,7 @@ fn files_that_cannot_be_written_end_no_run_that_has_begun() {
             assert_eq!(ended.status, Some(2), "{command}: {line}: {ended:?}");
             let named = ended.stderr.contains(option) || ended.stderr.contains("capture");
             assert!(named, "{line}: {ended:?}");
-            nothing_left(&line, ended.pid);
+            nothing_left(&line, &ended);
         }
     }
 }

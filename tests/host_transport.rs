@@ -67,7 +67,7 @@ fn frames_are_what_the_standards_say_octet_for_octet() {
     let first = &world.with_opcode(A, Opcode::RC_SEND_FIRST)[0].1;
     let want = "020000000002 020000000001 8100 6064 0800 \
                 456a0414 00004000 4011 226d 0a000001 0a000002 d001 12b7 0400 0000 \
-                0000ffff 00000201 00ffffff 534c5500 0001 000000000000 000000000000";
+                0000ffff 00000201 00ffffff 534c5549 0001 000000000000 000000000000";
     assert_eq!(hex(&first[..76]), want.replace(' ', ""));
     let last = &world.with_opcode(A, Opcode::RC_SEND_LAST)[0].1;
     // 30 octets of payload and two that pad it: the whole frame is short enough for its ICRC.

@@ -42,6 +42,6 @@ def write_probed(path):
     """A capture of the first frame of each of a generator's flows, to UDP port 5000."""
 
     def probe(flow):
-        return b"SLU\0" + struct.pack("!H", flow) + bytes(12)
+        return b"SLUI" + struct.pack("!H", flow) + bytes(12)
 
     _write(path, (_frame(0, flow, False, 5000, probe(flow)) for flow in range(FLOWS)))

@@ -4,7 +4,8 @@
 //!
 //! The run tells the frames of one configuration from those of the one before, which a device may
 //! still hold: a receiver counts frames of another run apart. It is a number modulo 256, so a frame
-//! would have to be held for 256 configurations to be taken for a new one.
+//! would have to be held for 256 configurations to be taken for a new one. Run 0 is written as `I`, the
+//! octet that stood there before probes had runs, so the frames of labs and their trace hashes stay.
 //!
 //! Eighteen octets are what 64 leave behind the headers of Ethernet, IPv4 and UDP. They hold the
 //! numbers modulo 2^48. A sequence number comes again after 21 days at 150 million frames per
@@ -25,6 +26,9 @@ pub const PROBE_ETHERTYPE: EtherType = EtherType(0x88b5);
 
 /// What a probe starts with.
 const MAGIC: [u8; 3] = *b"SLU";
+
+/// The octet of run 0.
+const RUN_0: u8 = b'I';
 
 /// Where the sequence number is, behind which the time follows.
 pub(super) const SEQUENCE_AT: usize = 6;
@@ -112,7 +116,7 @@ impl Probe {
         let (high, low) = rest.split_first_chunk::<4>()?;
         let low = u16::from_be_bytes(*low.first_chunk()?);
         (*magic == MAGIC).then(|| Self {
-            run: *run,
+            run: run.wrapping_sub(RUN_0),
             flow: FlowId((numbers >> 48) as u32),
             sequence: numbers % MODULUS,
             sent: Stamp(u64::from(u32::from_be_bytes(*high)) << 16 | u64::from(low)),
@@ -126,7 +130,7 @@ impl Probe {
         let numbers = u64::from(self.flow.0) << 48 | self.sequence;
         let mut out = [0; PROBE_LEN];
         out[..3].copy_from_slice(&MAGIC);
-        out[3] = self.run;
+        out[3] = RUN_0.wrapping_add(self.run);
         out[4..12].copy_from_slice(&numbers.to_be_bytes());
         out[12..16].copy_from_slice(&((self.sent.0 >> 16) as u32).to_be_bytes());
         out[16..].copy_from_slice(&(self.sent.0 as u16).to_be_bytes());
@@ -189,8 +193,8 @@ mod tests {
     fn a_probe_is_laid_out_as_its_format_says() {
         let probe =
             Probe::new(FlowId(0x0102), 0x0304_0506_0708, Instant::from_picos(0xff_0a0b_0c0d_0e0f))
-                .in_run(0x49);
-        let octets = *b"SLUI\x01\x02\x03\x04\x05\x06\x07\x08\x0a\x0b\x0c\x0d\x0e\x0f";
+                .in_run(2);
+        let octets = *b"SLUK\x01\x02\x03\x04\x05\x06\x07\x08\x0a\x0b\x0c\x0d\x0e\x0f";
         assert_eq!(probe.octets(), octets);
         for n in 0..PROBE_LEN {
             assert_eq!(Probe::parse(&octets[..n]), None);

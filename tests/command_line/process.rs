@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::run::{Dir, SLUICE, guarded};
 
@@ -21,6 +21,8 @@ pub struct Ended {
     pub stdout: String,
     pub stderr: String,
     pub pid: u32,
+    /// A time shortly before the process began.
+    pub started: SystemTime,
 }
 
 /// Where an output goes.
@@ -52,6 +54,7 @@ impl Output {
 pub struct Running {
     child: Child,
     kept: [PathBuf; 2],
+    started: SystemTime,
 }
 
 /// Starts the program with a line of arguments, of which `{tmp}` is the folder.
@@ -60,6 +63,7 @@ pub fn start(dir: &Dir, line: &str, [out, err]: [Output; 2]) -> Running {
     let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let kept = ["out", "err"].map(|name| dir.path(&format!("{number}.{name}")));
     let line = line.replace("{tmp}", &dir.0.display().to_string());
+    let started = SystemTime::now();
     let mut command: Command = guarded(SLUICE);
     let child = command
         .args(line.split_whitespace())
@@ -70,7 +74,7 @@ pub fn start(dir: &Dir, line: &str, [out, err]: [Output; 2]) -> Running {
         .stderr(err.stdio(&kept[1]))
         .spawn()
         .unwrap();
-    Running { child, kept }
+    Running { child, kept, started }
 }
 
 /// Runs the program to its end.
@@ -116,7 +120,8 @@ impl Running {
             let _ = File::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
             String::from_utf8(bytes).unwrap()
         });
-        Ended { status: status.code(), stdout, stderr, pid: self.child.id() }
+        let (pid, started) = (self.child.id(), self.started);
+        Ended { status: status.code(), stdout, stderr, pid, started }
     }
 }
 
