@@ -4,7 +4,7 @@
 //! A terminal obeys control characters, and draws what follows a bidirectional one in another order;
 //! a line end in a name looks like the next line of a table or of a log. Everything that is printed
 //! or logged passes through [`text`] or, as JSON, through [`json`]. Where foreign text stands within
-//! a line of ours, the line passes through [`line`] or [`lines`] first.
+//! a line of ours, the line passes through [`line()`] or [`lines`] first.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_active, |c, out| out.extend(c.escape_default()))
 }
 
-/// Text of these lines, each escaped as [`line`] does and ended by a line feed.
+/// Text of these lines, each escaped as [`line()`] does and ended by a line feed.
 #[must_use]
 pub fn lines(all: impl IntoIterator<Item: AsRef<str>>) -> String {
     all.into_iter().fold(String::new(), |out, one| out + &line(one.as_ref()) + "\n")

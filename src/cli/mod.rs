@@ -1,5 +1,5 @@
 //! The commands. Results go to standard output, everything else to standard error, by way of
-//! [`terminal`] alone.
+//! `terminal` alone.
 //!
 //! A command is a module with `Args` (clap's) and `run`, and a line in `Command`. `run` returns
 //! the exit status of its verdict ([`Verdict::exit_status`]). An error is bad input, status 2, where it was

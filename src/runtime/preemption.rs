@@ -204,7 +204,7 @@ impl fmt::Display for Disturbance {
 }
 
 /// A deadline for an answer of a polling thread. It grows by the time for which threads of the run
-/// were off the processor, up to [`GROWTH_MAX`], and time in which the waiting thread itself did
+/// were off the processor, up to `GROWTH_MAX`, and time in which the waiting thread itself did
 /// not run does not count.
 #[derive(Debug)]
 pub struct Patience<'a> {

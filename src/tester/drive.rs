@@ -68,7 +68,7 @@ pub enum Why {
     Asked,
     /// A signal ended it before its own end.
     Interrupted,
-    /// The flows that had not ended could not send: the link of each was down for [`DOWN_MAX`].
+    /// The flows that had not ended could not send: the link of each was down for `DOWN_MAX`.
     Down,
     /// The runner could not go on, for no reason that is the test's.
     Disturbed(String),

@@ -2,7 +2,7 @@
 //! sent has arrived.
 //!
 //! - **sent**: all frames of a flow that has a count, and the rate of one that has a rate; see
-//!   [`sent`] for what is expected and what explains less.
+//!   `sent` for what is expected and what explains less.
 //! - **received**: for flows that measure loss, each receiver has every frame, once.
 //! - **run**: a run that was interrupted, or that a busy machine stopped, is inconclusive.
 //!
