@@ -49,13 +49,13 @@ impl Verdict {
         if worst == Self::NotJudged && passed { Self::Pass } else { worst }
     }
 
-    /// Whether this is `Pass`.
+    /// True if this is `Pass`.
     #[must_use]
     pub const fn is_pass(self) -> bool {
         matches!(self, Self::Pass)
     }
 
-    /// Whether this is `Fail`.
+    /// True if this is `Fail`.
     #[must_use]
     pub const fn is_fail(self) -> bool {
         matches!(self, Self::Fail)

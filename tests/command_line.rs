@@ -283,7 +283,7 @@ fn on_a_terminal(dir: &Dir, line: &str, no_color: bool) -> String {
     text(&script.output().unwrap().stdout)
 }
 
-/// Whether a text sets colours or weights (ECMA-48, SGR): `ESC [ numbers m`.
+/// True if a text sets colours or weights (ECMA-48, SGR): `ESC [ numbers m`.
 fn is_styled(text: &str) -> bool {
     text.split("\u{1b}[").skip(1).any(|rest| {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';');

@@ -29,7 +29,7 @@ fn check<'a>(summary: &'a Value, name: &str) -> &'a Value {
     checks.iter().find(|check| check["name"] == name).unwrap()
 }
 
-/// What a port received, and what its device missed.
+/// Received and missed frames of a port.
 fn seen(summary: &Value) -> (u64, u64) {
     let port = &summary["ports"][0];
     let missed = port["nic"]["rx_missed"].as_u64();

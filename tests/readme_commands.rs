@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// How long a command goes on, from its first words on, before it is interrupted.
 const FOR_A_WHILE: Duration = Duration::from_secs(1);
 
-/// What is done with a command.
+/// Treatment of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum How {
     /// It ends with one of these.

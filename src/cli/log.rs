@@ -61,7 +61,7 @@ pub(super) fn start(verbose: u8) -> Log {
     log
 }
 
-/// Whether levels are coloured: on a terminal, unless `NO_COLOR` (no-color.org) is set.
+/// True if levels are coloured: on a terminal, unless `NO_COLOR` (no-color.org) is set.
 const fn colours(no_color: bool, terminal: bool) -> bool {
     terminal && !no_color
 }

@@ -201,7 +201,7 @@ impl Drop for OutputFile {
     }
 }
 
-/// What is at a path; nothing where it is free.
+/// File at a path; nothing where it is free.
 fn tried(path: &Path) -> io::Result<Option<Metadata>> {
     match fs::metadata(path) {
         Ok(found) => Ok(Some(found)),
@@ -210,7 +210,7 @@ fn tried(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-/// Whether what is there takes what it is given and keeps nothing under its name.
+/// True if what is there takes what it is given and keeps nothing under its name.
 fn is_stream(found: &Metadata) -> bool {
     let kind = found.file_type();
     kind.is_char_device() || kind.is_fifo() || kind.is_socket()

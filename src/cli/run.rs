@@ -76,7 +76,7 @@ pub struct RunArgs {
     /// Write the frames of a link to a pcapng file, both directions. May be given several times.
     #[arg(long, value_name = "LINK=FILE", value_parser = capture)]
     pub pcapng: Vec<(String, PathBuf)>,
-    /// How DPDK is started.
+    /// EAL options and idle mode.
     #[command(flatten)]
     pub machine: MachineArgs,
 }

@@ -220,7 +220,7 @@ impl PortControl {
         self.0.kernel.interface()
     }
 
-    /// Whether the interface of the kernel that the device works on is gone.
+    /// True if the interface of the kernel that the device works on is gone.
     #[must_use]
     pub fn has_lost_interface(&self) -> bool {
         self.0.has_lost_interface()

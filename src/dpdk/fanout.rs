@@ -32,7 +32,7 @@ pub(super) fn attach(
     result
 }
 
-/// Whether a failure is that the group's number is taken: the kernel's EINVAL.
+/// True if a failure is that the group's number is taken: the kernel's EINVAL.
 pub(super) fn is_taken(logged: &Logged) -> bool {
     logged.0.iter().any(|line| line.contains("PACKET_FANOUT"))
 }

@@ -17,7 +17,7 @@ const SHUT: u8 = 2;
 pub(super) struct Gate(AtomicU8);
 
 impl Gate {
-    /// Whether the polling thread may call the driver. It calls this before each call, from outside
+    /// True if the polling thread may call the driver. It calls this before each call, from outside
     /// of the driver.
     #[inline]
     pub(super) fn may_pass(&self) -> bool {
@@ -39,7 +39,7 @@ impl Gate {
         let _ = self.0.compare_exchange(OPEN, SHUTTING, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Whether the polling thread is outside of the driver, and stays there.
+    /// True if the polling thread is outside of the driver, and stays there.
     pub(super) fn is_shut(&self) -> bool {
         self.0.load(Ordering::Acquire) == SHUT
     }

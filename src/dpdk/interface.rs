@@ -27,7 +27,7 @@ pub struct Interface {
     pub name: String,
     /// Its number, which no later interface of the same name has.
     pub index: u32,
-    /// Whether it is up, and has a carrier.
+    /// True if it is up, and has a carrier.
     pub link: bool,
     /// Frames that its hardware lost on the way in, before the kernel gave them to any socket.
     pub rx_lost: u64,

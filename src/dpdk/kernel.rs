@@ -16,7 +16,7 @@ use super::device::Spec;
 use super::interface::Interface;
 use super::sockets::{self, Promiscuity};
 
-/// Who counts the frames that a device misses.
+/// Source of the count of missed frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Counts {
     /// The driver, completely: a NIC's, or one on memory that is full for the sender as well.
@@ -57,7 +57,7 @@ impl Counts {
     }
 }
 
-/// What was counted below a device besides what its driver counts.
+/// Counts of the kernel below a device, which its driver lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Lost {
     /// Frames that came and that the driver never saw.
@@ -85,13 +85,13 @@ struct State {
     base: Lost,
     /// What it had counted when it was last asked; it may be gone since.
     last: Option<Lost>,
-    /// Whether it was attached once.
+    /// True if it was attached once.
     was_attached: bool,
     /// What was counted at the interfaces that it was attached to before.
     past: Lost,
     /// What was counted in rings: of those that are closed, and of those that start again when read.
     in_rings: u64,
-    /// Whether the driver's sockets were found.
+    /// True if the driver's sockets were found.
     knows_rings: bool,
     promiscuity: Option<Promiscuity>,
     /// Keeps other processes off the interface.
@@ -121,12 +121,12 @@ impl KernelSide {
         Some(now)
     }
 
-    /// Whether the device works on an interface of the kernel, which has a link of its own.
+    /// True if the device works on an interface of the kernel, which has a link of its own.
     pub(super) const fn has_interface(&self) -> bool {
         self.interface.is_some() || matches!(self.counts, Counts::TapQueue)
     }
 
-    /// Whether the device works on an interface that others make and remove.
+    /// True if the device works on an interface that others make and remove.
     pub(super) const fn is_external(&self) -> bool {
         self.interface.is_some()
     }
@@ -189,7 +189,7 @@ impl KernelSide {
         state.knows_rings |= !state.sockets.is_empty();
     }
 
-    /// Whether the driver opens its sockets while its queues are set up.
+    /// True if the driver opens its sockets while its queues are set up.
     pub(super) fn is_xdp(&self) -> bool {
         self.counts == Counts::XdpRing
     }

@@ -13,7 +13,7 @@ use std::thread;
 use super::interface::{Interface, Peer, namespace_number};
 use super::sockets;
 
-/// Where `ip netns` has the network namespaces that it named.
+/// Folder of the network namespaces that `ip netns` named.
 const NAMED: &str = "/run/netns";
 /// `ETHTOOL_GTXCSUM` of `linux/ethtool.h`.
 const GTXCSUM: u32 = 0x16;
@@ -78,7 +78,7 @@ fn enter(namespace: &File) -> bool {
     unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) == 0 }
 }
 
-/// Whether an interface leaves the checksums of what it sends to its hardware.
+/// True if an interface leaves the checksums of what it sends to its hardware.
 fn offloads_checksums(name: &str) -> bool {
     /// `struct ethtool_value`.
     #[repr(C)]

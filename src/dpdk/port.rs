@@ -78,7 +78,7 @@ pub struct Started {
     id: u16,
     caps: PortCaps,
     control: Pool,
-    /// What it receives into.
+    /// Memory pool for received frames.
     data: Pool,
     info: PortInfo,
     /// How its stamps are read, if it puts any on received frames.
@@ -478,13 +478,13 @@ fn control_pool(device: &Device, limits: &Limits) -> Result<Pool, Error> {
     Pool::for_sending(&device.eal, &options)
 }
 
-/// How a port is set up.
+/// Settings of a port.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     limits: Limits,
     mtu: u16,
     rx_offloads: u64,
-    /// What it receives into.
+    /// Memory pool for received frames.
     pool: Pool,
     promiscuous: bool,
 }

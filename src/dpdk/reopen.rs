@@ -21,14 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct Life {
     /// How it was set up; nothing before it was started.
     pub(super) setup: Option<Setup>,
-    /// Whether it is detached, because a new opening failed.
+    /// True if it is detached, because a new opening failed.
     pub(super) is_detached: bool,
-    /// What was counted before it was last opened.
+    /// Counts of its earlier openings.
     pub(super) past: PortStats,
 }
 
 impl Device {
-    /// Whether the interface that it was opened on is gone.
+    /// True if the interface that it was opened on is gone.
     pub(super) fn has_lost_interface(&self) -> bool {
         self.kernel.is_external() && self.kernel.interface().is_none()
     }

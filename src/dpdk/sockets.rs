@@ -49,7 +49,7 @@ pub(super) fn xdp_sockets() -> Vec<OwnedFd> {
     of_family(libc::AF_XDP)
 }
 
-/// Whether both are one socket.
+/// True if both are one socket.
 pub(super) fn is_same(a: &OwnedFd, b: &OwnedFd) -> bool {
     let inode = |fd: &OwnedFd| fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok();
     inode(a).is_some() && inode(a) == inode(b)

@@ -70,7 +70,7 @@ impl Spares {
     }
 }
 
-/// How often each time came.
+/// Histogram of times.
 #[derive(Debug)]
 pub(super) struct Histogram {
     pages: Box<[Option<Box<Page>>; PAGES]>,
@@ -131,7 +131,7 @@ impl Histogram {
         self.count = 0;
     }
 
-    /// How many times were counted.
+    /// Number of times that were counted.
     pub(super) const fn count(&self) -> u64 {
         self.count
     }

@@ -328,7 +328,7 @@ impl StationPlan {
         distinct(self.expects.iter().copied().chain(ids(&self.receivers)))
     }
 
-    /// Whether every answer and every datum finds one flow: no queue pair and no pair of ports sends
+    /// True if every answer and every datum finds one flow: no queue pair and no pair of ports sends
     /// twice, nor receives twice. One may do both.
     fn check_ends(&self) -> Result<(), PlanError> {
         let answers = self.senders.iter().map(|t| (t.answer_key(), t.id.0));

@@ -90,7 +90,7 @@ pub struct Station<P: Source> {
     /// The priorities that may not send in this poll.
     paused: PrioritySet,
     counters: StationCounters,
-    /// What histograms of flows grow by.
+    /// Spare pages of flows' histograms.
     spares: Spares,
 }
 

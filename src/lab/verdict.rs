@@ -21,7 +21,7 @@ pub struct CheckOutcome {
     pub verdict: Verdict,
     /// What was found, in a sentence.
     pub detail: String,
-    /// What explains losses that are not judged.
+    /// Causes of losses that are not judged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub excuses: Vec<ExcuseOutcome>,
     /// Where the expectation comes from.
@@ -29,20 +29,20 @@ pub struct CheckOutcome {
     pub source: Option<String>,
 }
 
-/// What explains losses of one priority at one port.
+/// Cause of losses of one priority at one port.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ExcuseOutcome {
     /// What happened.
     pub cause: check::Cause,
-    /// Whether it is a fault of the lab file.
+    /// True if it is a fault of the lab file.
     pub planned: bool,
     /// The port that dropped the frames.
     pub place: String,
     /// Their priority.
     pub priority: u8,
-    /// When the cause was, or began.
+    /// Time at which the cause happened or began.
     pub from_ns: Nanos,
-    /// When the excuse ended; nothing while the group was over its limit at the last drop.
+    /// End of the excuse; null if the group was still over its limit at the last drop.
     pub until_ns: Option<Nanos>,
     /// The frames.
     pub frames: u64,

@@ -32,7 +32,7 @@ pub struct Options<'a> {
 }
 
 impl Options<'_> {
-    /// Whether the run is to end.
+    /// True if the run is to end.
     pub(super) fn stopped(self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }

@@ -20,11 +20,11 @@ pub struct CheckSummary {
     pub name: String,
     /// The result.
     pub verdict: Verdict,
-    /// What was found, or why it is not judged.
+    /// Findings, or the reason why it is not judged.
     pub detail: String,
 }
 
-/// How far apart a worker's polls were.
+/// Gaps between a worker's polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PollsSummary {
     /// The longest gap between two polls.

@@ -222,7 +222,7 @@ impl Collector for Snapshot {
     }
 }
 
-/// How far apart the polls of the workers were.
+/// Gaps between the polls of the workers.
 fn workers(encoder: &mut DescriptorEncoder, summary: &Summary) -> Result<(), Error> {
     let numbers: Vec<_> = (0..summary.polls.len()).map(|n| n.to_string()).collect();
     let rows =

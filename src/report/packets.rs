@@ -42,7 +42,7 @@ pub struct Interface<'a> {
     pub description: &'a str,
     /// Its rate, if it is known.
     pub rate: Option<BitsPerSec>,
-    /// Whether its packets end with their FCS.
+    /// True if its packets end with their FCS.
     pub fcs: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Packet<'a> {
     pub at: Duration,
     /// The octets that were kept, from the destination address on.
     pub octets: &'a [u8],
-    /// How many there were.
+    /// Number of them.
     pub len: u32,
 }
 

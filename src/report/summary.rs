@@ -41,9 +41,9 @@ pub struct Summary {
     pub fdb: FdbSummary,
     /// Pause storms over all ports.
     pub storms: StormSummary,
-    /// How far apart the polls of each worker were.
+    /// Gaps between the polls of each worker.
     pub polls: Vec<PollsSummary>,
-    /// What was checked.
+    /// Checks of the run.
     pub checks: Vec<CheckSummary>,
     /// The verdict of all checks.
     pub verdict: Verdict,
@@ -142,7 +142,7 @@ pub struct PortSummary {
     /// The priorities whose frames are not to be lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lossless_priorities: Vec<u8>,
-    /// How often its device lost its link.
+    /// Number of times that its device lost its link.
     #[serde(default)]
     pub link_losses: u64,
     /// What its agents found out, where it has any.

@@ -1,4 +1,4 @@
-//! How far apart the polls of a worker are, on which the headroom of its ports rests.
+//! Gaps between the polls of a worker, on which the headroom of its ports rests.
 //!
 //! Headroom has room for what a link brings between two polls, if those are no further apart than the
 //! plan says (`link.poll_gap`). The system may take the processor away for longer, and then what
@@ -19,7 +19,7 @@ pub struct PollRecord {
 }
 
 impl PollRecord {
-    /// Whether a gap was longer than planned.
+    /// True if a gap was longer than planned.
     #[must_use]
     pub fn is_late(&self) -> bool {
         self.late > 0

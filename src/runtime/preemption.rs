@@ -40,7 +40,7 @@ pub struct Preemption {
     seen: Mutex<Vec<Seen>>,
 }
 
-/// What a polling thread tells.
+/// Report of a polling thread.
 #[derive(Debug, Default)]
 struct Slot {
     /// Its id in the kernel; 0 before it began.
@@ -58,7 +58,7 @@ struct Seen {
     account: (u64, u64),
     /// `run_delay` when the thread was first seen.
     first: Option<u64>,
-    /// When the account last changed.
+    /// Time at which the account last changed.
     changed: StdInstant,
     /// The total at the last [`Preemption::clear`].
     cleared: Duration,
@@ -71,7 +71,7 @@ pub struct PollGaps<'a> {
     last: Instant,
 }
 
-/// How much a run was disturbed.
+/// Disturbance of a run by the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Disturbance {
     /// Time off the processor, of the thread that lost most.
@@ -229,7 +229,7 @@ impl<'a> Patience<'a> {
         *self = Self::new(self.preemption, self.base);
     }
 
-    /// Whether the wait is over. To be called at least once in [`SLICE`].
+    /// True if the wait is over. To be called at least once in [`SLICE`].
     pub fn is_over(&mut self) -> bool {
         let now = StdInstant::now();
         self.waited += (now - self.last).min(2 * SLICE);
@@ -274,7 +274,7 @@ fn schedstat(tid: u64) -> Option<(u64, u64)> {
     Some((numbers.next()?, numbers.next()?))
 }
 
-/// Whether a thread that did not run could have: it is runnable, or stopped from outside.
+/// True if a thread that did not run could have: it is runnable, or stopped from outside.
 fn is_kept_waiting(tid: u64) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/self/task/{tid}/stat")) else { return false };
     // The name before the state may have any character.

@@ -44,7 +44,7 @@ pub struct WorkerSnapshot {
     pub lossless_lost: u64,
     /// The priorities whose group is lossless, by port of the whole switch.
     pub lossless: Vec<PrioritySet>,
-    /// How far apart its polls were.
+    /// Gaps between its polls.
     pub polls: PollRecord,
 }
 

@@ -147,7 +147,7 @@ impl<W: Witness> Network<W> {
         at.saturating_add(every.saturating_mul(steps))
     }
 
-    /// Whether no frame is on a line or held by a switch.
+    /// True if no frame is on a line or held by a switch.
     fn is_empty(&self) -> bool {
         self.wires.on_the_way == 0
             && self.nodes.0.iter().all(|state| match &state.node {

@@ -41,7 +41,7 @@ pub(super) struct NodeState {
     pub(super) bytes: u64,
     /// Its processor has other work until then.
     pub(super) busy_until: Instant,
-    /// Whether something waits for that.
+    /// True if something waits for that.
     pub(super) held_up: bool,
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Secured {
     pub(super) shim: Duration,
     /// Whether somebody remembers the pauses on it.
     pub(super) recorded: bool,
-    /// Whether a `SecY` receives it: it validates a frame when the last bit is there, before its MAC
+    /// True if a `SecY` receives it: it validates a frame when the last bit is there, before its MAC
     /// takes the time of a pause to respond.
     pub(super) validated: bool,
 }
@@ -223,7 +223,7 @@ impl Wire {
         self.control.push_back((last_bit + self.plan.response, frame));
     }
 
-    /// Whether the receiver's `SecY` sees pauses before they are given to the receiver.
+    /// True if the receiver's `SecY` sees pauses before they are given to the receiver.
     pub(super) const fn validates(&self) -> bool {
         self.secured.validated
     }

@@ -207,7 +207,7 @@ fn are_done(plan: &TestPlan, report: &Report) -> bool {
     !states.is_empty() && states.into_iter().all(|stopped| stopped)
 }
 
-/// Whether there are flows that have not ended by themselves, and none of them has a link that is up.
+/// True if there are flows that have not ended by themselves, and none of them has a link that is up.
 fn are_down(plan: &TestPlan, report: &Report) -> bool {
     let waits = |flow: &&FlowPlan| {
         ends(flow) && report.flows.iter().any(|f| f.name == flow.name && !is_stopped(f))

@@ -38,7 +38,7 @@ pub struct Machine {
     pub preempted_ns: f64,
     /// The longest gap between two polls of a thread, in nanoseconds; 0 if none took a millisecond.
     pub longest_gap_ns: f64,
-    /// Whether the test's time did not run meanwhile, because all of its ports are in memory.
+    /// True if the test's time did not run meanwhile, because all of its ports are in memory.
     pub excluded: bool,
 }
 
@@ -177,7 +177,7 @@ pub struct Priority {
 pub struct Flow {
     /// Its name.
     pub name: String,
-    /// What is measured of it.
+    /// Measurements of it.
     #[serde(skip)]
     pub metrics: Metrics,
     /// The port that sends it.

@@ -24,7 +24,7 @@ impl Measured {
         Self { ns, floor_ns }
     }
 
-    /// Whether it is long enough to be known.
+    /// True if it is long enough to be known.
     #[must_use]
     pub fn is_resolved(self) -> bool {
         self.ns >= self.floor_ns

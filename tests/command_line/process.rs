@@ -11,10 +11,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::run::{Dir, SLUICE, guarded};
 
-/// How long a command may take.
+/// Longest time that a command may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What became of a command.
+/// Result of a command.
 #[derive(Debug)]
 pub struct Ended {
     pub status: Option<i32>,
@@ -25,7 +25,7 @@ pub struct Ended {
     pub started: SystemTime,
 }
 
-/// Where an output goes.
+/// Destination of an output.
 #[derive(Clone, Copy)]
 pub enum Output {
     /// To the test.

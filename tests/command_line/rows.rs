@@ -1,14 +1,14 @@
 //! The whole command line: a row for each way to call a command, with what it comes to.
 
-/// How a command is called.
+/// Name of a command.
 pub struct Row {
     /// The command, as clap knows it, such as `headroom calc`.
     pub command: &'static str,
-    /// What follows it. `{tmp}` is a folder of the test.
+    /// Arguments. `{tmp}` is a folder of the test.
     pub args: &'static str,
     /// The exit statuses that it may end with, whoever reads.
     pub statuses: &'static [i32],
-    /// Whether it prints a result.
+    /// True if it prints a result.
     pub prints: bool,
 }
 

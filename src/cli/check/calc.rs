@@ -59,7 +59,7 @@ fn length(link: &DelayInputs) -> Option<(Length, u64)> {
     Some((Length(ps / per_mm), per_mm * 1_000))
 }
 
-/// What MACsec adds, where it is what `calc` knows.
+/// MACsec overhead, where `calc` has an option for it.
 fn macsec(link: &DelayInputs, option: &mut impl FnMut(&str, Option<String>)) -> Option<()> {
     let shield = link.shield;
     let (data, pfc) = (shield.data_octets, shield.pfc_octets);

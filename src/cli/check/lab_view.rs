@@ -70,7 +70,7 @@ pub struct HeadroomRow {
     pub group: usize,
     pub headroom_bytes: u64,
     pub headroom_required_bytes: u64,
-    /// What the required headroom is made of.
+    /// Terms of the required headroom.
     pub headroom_sum: String,
     /// The command that calculates it anew.
     #[serde(skip_serializing_if = "Option::is_none")]

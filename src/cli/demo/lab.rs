@@ -40,7 +40,7 @@ impl World for Real {
 /// What the threads tell each other and whoever watches.
 struct Shared<'a> {
     leash: Leash,
-    /// How long each thread was off its processor.
+    /// Time for which each thread was off its processor.
     preemption: Preemption,
     /// The hosts have sent all they will.
     sent_all: AtomicBool,
@@ -72,7 +72,7 @@ pub(super) struct Run {
     pub(super) hosts: Vec<StationSnapshot>,
     /// Real time that did not count, of the thread that lost more.
     pub(super) stalled: Duration,
-    /// Whether a signal ended it. What was sent until then has arrived or was dropped all the same.
+    /// True if a signal ended it. What was sent until then has arrived or was dropped all the same.
     pub(super) interrupted: bool,
 }
 

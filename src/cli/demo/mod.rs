@@ -57,7 +57,7 @@ pub struct DemoArgs {
 /// that it was interrupted or that the machine was too busy.
 ///
 /// # Errors
-/// When DPDK does not start, memory is short, or the machine is too busy to finish the first run.
+/// If DPDK does not start, memory is short, or the machine is too busy to finish the first run.
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     args.machine.apply();
     // Before DPDK starts, which takes a while: a signal ends the demo in order from here on.

@@ -23,7 +23,7 @@ pub(super) struct Outcome {
     pub(super) checks: Vec<Check>,
     /// All checks together; inconclusive at best where a signal or a busy machine ended the demo.
     pub(super) verdict: Verdict,
-    /// Whether a signal ended it.
+    /// True if a signal ended it.
     pub(super) interrupted: bool,
     /// The disturbance by the machine that ended the run with PFC.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub(super) struct SetupSummary {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RunSummary {
     pub(super) pfc: bool,
-    /// Whether a signal ended it before its time.
+    /// True if a signal ended it before its time.
     pub(super) interrupted: bool,
     pub(super) lossless: PrioritySummary,
     pub(super) lossy: PrioritySummary,
@@ -99,7 +99,7 @@ pub(super) struct Check {
     pub(super) text: String,
 }
 
-/// What a shortened run cannot show.
+/// Checks that a shortened run cannot make.
 const INTERRUPTED: &str = "interrupted before it could be seen";
 
 impl Outcome {

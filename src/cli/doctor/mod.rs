@@ -26,7 +26,7 @@ pub struct DoctorArgs {
     /// How to print the findings.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// How DPDK is started.
+    /// EAL options and idle mode.
     #[command(flatten)]
     pub machine: MachineArgs,
 }

@@ -47,7 +47,7 @@ pub struct Files {
 /// Prints the results.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// If standard output cannot be written.
 pub(super) fn print(format: Format, ran: &Ran) -> Result<()> {
     match format {
         Format::Table => terminal::print(report::tester_text(&ran.report, Some(&ran.findings))),
@@ -139,12 +139,12 @@ fn tables(report: &Report) -> [String; 3] {
     [report::flows_csv(report), report::ports_csv(report), report::priorities_csv(report)]
 }
 
-/// Where the distribution of a flow goes.
+/// Path of a flow's distribution.
 fn hgrm_file(folder: &Path, flow: &str) -> PathBuf {
     folder.join(format!("{}.hgrm", file_name(flow)))
 }
 
-/// Where the capture of a port goes.
+/// Path of a port's capture.
 pub(super) fn capture_file(folder: &Path, port: &str, format: CaptureFormat) -> PathBuf {
     let ending = match format {
         CaptureFormat::Pcap => "pcap",

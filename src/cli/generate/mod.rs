@@ -105,7 +105,7 @@ pub struct GenerateArgs {
     /// Check the file, print what it comes to, and send nothing.
     #[arg(long, requires = "file")]
     pub dry_run: bool,
-    /// How DPDK is started.
+    /// EAL options and idle mode.
     #[command(flatten)]
     pub machine: MachineArgs,
 }

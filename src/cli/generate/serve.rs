@@ -69,7 +69,7 @@ pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where to listen, and for whom.
+/// Address of the server and the clients that it accepts.
 fn server_options(args: &GenerateArgs, addr: SocketAddr) -> Result<server::Options> {
     if !addr.ip().is_loopback() && !args.allow_remote && args.client_ca.is_none() {
         return Err(bad_input(anyhow!(

@@ -87,7 +87,7 @@ struct IeeeArgs {
 }
 
 impl IeeeArgs {
-    /// What software adds.
+    /// Terms that a switch in software adds.
     fn software(&self) -> SoftwareTerms {
         let bytes = |size: Option<Size>| Bytes(size.map_or(0, |Size(n)| n));
         SoftwareTerms {

@@ -76,7 +76,7 @@ struct Followed {
     planned: BitsPerSec,
     is_virtual: bool,
     device: PortControl,
-    /// Whether its interface was found to be gone.
+    /// True if its interface was found to be gone.
     is_gone: bool,
     /// The last error that was told, so that one that stays is told once.
     told: Option<String>,

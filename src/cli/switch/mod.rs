@@ -349,7 +349,7 @@ fn watch(
     outlived
 }
 
-/// What counters were warned of.
+/// Counters that were warned of.
 #[derive(Default)]
 struct Warnings {
     addresses: AddressWarnings,

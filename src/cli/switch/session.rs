@@ -48,7 +48,7 @@ struct LinkState {
     device: (bool, Option<BitsPerSec>),
     /// Whether the switch was told that it is up.
     told: (bool, Option<BitsPerSec>),
-    /// How often its device went down.
+    /// Number of times that its device went down.
     losses: u64,
 }
 

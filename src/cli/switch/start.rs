@@ -37,7 +37,7 @@ fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// What to do about checksums that are left undone.
+/// Remedy for checksums that are left undone.
 fn advice(port: &str, found: &Undone) -> String {
     match found {
         Undone::By { interface, command } => format!(

@@ -84,7 +84,7 @@ const fn reaction_quanta(rate: BitsPerSec) -> Option<u64> {
     })
 }
 
-/// Where the reaction comes from.
+/// Source of the reaction.
 const fn reaction_source(rate: BitsPerSec) -> &'static str {
     match rate.get() {
         800_000_000_000 | 1_600_000_000_000 => "assumed: the time of 400G by 802.3 31B.3.7",

@@ -63,7 +63,7 @@ impl Reactions {
 /// Measures the reactions to the pauses of one priority.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReactionMeter {
-    /// Whether a pause has begun that is not among the reactions yet.
+    /// True if a pause has begun that is not among the reactions yet.
     open: bool,
     start: Instant,
     until: Instant,

@@ -9,7 +9,7 @@ use super::{FlowOutcome, LineLosses, NodeOutcome, SwitchPort};
 use crate::lab::plan::{LabPlan, LossyHop};
 use crate::stats::{DropKind, DropReason};
 
-/// What was lost of such flows.
+/// Losses of such flows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LossyWay {
     /// The flows, by name.

@@ -66,7 +66,7 @@ pub struct Outcome {
     pub elapsed_ns: Nanos,
     /// Whether everything that was to be sent had been sent and had arrived or was lost.
     pub done: bool,
-    /// Whether a signal ended the run before its time.
+    /// True if a signal ended the run before its time.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// Good if all checks are.
@@ -341,7 +341,7 @@ impl Serialize for Nanos {
 }
 
 impl Outcome {
-    /// Whether the checks' verdict is PASS.
+    /// True if the checks' verdict is PASS.
     #[must_use]
     pub fn is_pass(&self) -> bool {
         self.verdict.is_pass()

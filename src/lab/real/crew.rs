@@ -15,7 +15,7 @@ use crate::time::{Duration, Instant};
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) leash: Leash,
-    /// How long each thread was off its processor.
+    /// Time for which each thread was off its processor.
     pub(super) preemption: Preemption,
     /// The run is over.
     pub(super) stop: AtomicBool,

@@ -135,7 +135,7 @@ pub struct RealRun {
     pub plan: LabPlan,
     /// What fell short.
     pub shortfalls: Vec<Shortfall>,
-    /// What can be judged.
+    /// Checks that can be judged.
     judged: Judged,
     /// By how much time was slowed down.
     pub slow_down: u64,

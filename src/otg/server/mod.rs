@@ -62,7 +62,7 @@ pub struct Server {
 struct Shared {
     engine: Arc<dyn Engine>,
     large_bodies: Arc<Semaphore>,
-    /// Whether clients have to show a certificate, and so to speak TLS.
+    /// True if clients have to show a certificate, and so to speak TLS.
     authenticates: bool,
 }
 

@@ -119,7 +119,7 @@ fn clear(path: &Path, stale: (u64, u64), aside: &Path) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::AddrInUse, "another process has just taken it"))
 }
 
-/// What tells a file from all others; of a link, not of what it leads to.
+/// Device and inode of a file, or of a link itself.
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
     fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
 }

@@ -49,7 +49,7 @@ pub(super) struct Deadlocks {
     /// How long a pause has to have lasted.
     patience: Duration,
     looked: u64,
-    /// When a data frame last started anywhere.
+    /// Time at which a data frame last started on any line.
     started: Instant,
     /// A queue that waits for a group of which nothing is known.
     unfollowed: Option<Queue>,

@@ -59,14 +59,14 @@ impl Cause {
         }
     }
 
-    /// Whether it is a fault of the lab file, and not what a lab's switches do by configuration.
+    /// True if it is a fault of the lab file, and not what a lab's switches do by configuration.
     #[must_use]
     pub const fn is_planned(self) -> bool {
         !matches!(self, Self::Processor | Self::Watchdog)
     }
 }
 
-/// What explains some losses.
+/// Cause of some losses that are not judged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Excuse {
     /// What happened.
@@ -75,9 +75,9 @@ pub struct Excuse {
     pub place: String,
     /// The priority of what it dropped.
     pub priority: Priority,
-    /// When the cause was, or began.
+    /// Time at which the cause happened or began.
     pub from: Instant,
-    /// When the excuse ended; nothing while the group was still over its limit at the last drop.
+    /// End of the excuse; `None` if the group was still over its limit at the last drop.
     pub until: Option<Instant>,
     /// The frames that were dropped.
     pub frames: u64,
@@ -110,10 +110,10 @@ impl ExcusedDrops {
     }
 }
 
-/// How many excuses are kept one by one; drops are counted by cause in any case.
+/// Number of excuses kept one by one; drops are counted by cause in any case.
 const KEPT_MOST: usize = 256;
 
-/// What is open at each port, and what it has explained.
+/// Open excuses of each port, and those that were used.
 #[derive(Debug)]
 pub(super) struct Excuses {
     open: Vec<Vec<Open>>,
@@ -134,7 +134,7 @@ struct Open {
     held: PrioritySet,
 }
 
-/// What explains a drop.
+/// Cause of a drop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) cause: Cause,
@@ -278,7 +278,7 @@ pub(super) fn explains(
     (from <= at && at <= end).then_some(Found { cause, from, until: Some(end) })
 }
 
-/// Whether a time is over by another: used where both are durations since the same moment.
+/// True if a time is over by another: used where both are durations since the same moment.
 pub(super) const fn more(a: Duration, b: Duration) -> Duration {
     Duration::from_picos(a.as_picos().saturating_add(b.as_picos()))
 }

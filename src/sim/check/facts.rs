@@ -38,7 +38,7 @@ pub(super) struct NodeFacts {
     pub(super) out: Vec<Direction>,
     /// Octets of a cell of its buffer, 0 for a host.
     pub(super) cell: u32,
-    /// Whether its processor takes time for what it does.
+    /// True if its processor takes time for what it does.
     pub(super) takes_time: bool,
     /// When planned stalls begin and end.
     pub(super) stalls: Vec<(Instant, Instant)>,

@@ -8,7 +8,7 @@ use super::facts::Facts;
 use crate::sim::NodeId;
 use crate::time::{Duration, Instant};
 
-/// What every node lost.
+/// Time that every node lost.
 #[derive(Debug)]
 pub(super) struct Lateness {
     nodes: Vec<Node>,
@@ -53,7 +53,7 @@ impl Lateness {
         total + since.map_or(Duration::ZERO, |since| at.since(since))
     }
 
-    /// Whether something waits for a node now, or waited for the poll that it makes at `at`.
+    /// True if something waits for a node now, or waited for the poll that it makes at `at`.
     pub(super) fn is_late(&self, at: Instant, node: NodeId) -> bool {
         let Node { since, last, .. } = self.nodes[node.index()];
         since.is_some() || last.is_some_and(|(_, until)| until == at)

@@ -22,7 +22,7 @@ pub(super) struct Lossless {
     excuses: Excuses,
     first_excused: First,
     first: First,
-    /// Whether any port has a lossless priority.
+    /// True if any port has a lossless priority.
     any: bool,
     /// Frames of lossless priorities: lost on lines, dropped because of links that went down, by
     /// watchdogs, for want of buffer.

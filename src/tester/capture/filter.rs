@@ -3,7 +3,7 @@
 use crate::tester::plan::{Filter, Part};
 use crate::wire::EtherType;
 
-/// Where a frame's EtherType is.
+/// Offset of a frame's EtherType.
 const TYPE_AT: usize = 12;
 
 impl Filter {
@@ -43,7 +43,7 @@ fn kind(frame: &[u8], at: usize) -> Option<EtherType> {
     Some(EtherType(u16::from_be_bytes(*octets)))
 }
 
-/// Whether a type is that of a VLAN tag (802.1Q, 802.1ad, and what was used before it).
+/// True if a type is that of a VLAN tag (802.1Q, 802.1ad, and what was used before it).
 fn is_tag(kind: Option<EtherType>) -> bool {
     const OLDER: [u16; 3] = [0x9100, 0x9200, 0x9300];
     kind.is_some_and(|k| k == EtherType::C_TAG || k == EtherType::S_TAG || OLDER.contains(&k.0))

@@ -88,7 +88,7 @@ impl Capture {
         self.ring.iter()
     }
 
-    /// Whether a frame passes all filters of any list.
+    /// True if a frame passes all filters of any list.
     fn wants(&self, head: &[u8]) -> bool {
         let passes = |list: &Vec<Filter>| list.iter().all(|filter| filter.passes(head));
         self.filters.is_empty() || self.filters.iter().any(passes)

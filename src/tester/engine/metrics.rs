@@ -20,7 +20,7 @@ use crate::tester::report::{Connection, Flow, Port, Report};
 /// The field for what OTG has none for.
 const OURS: &str = "sluice";
 
-/// What a request for metrics needs of the flows of a test.
+/// Parts of a test's flows that a request for metrics needs.
 pub(super) enum Needs<'a> {
     /// None of them.
     Ports,
@@ -30,7 +30,7 @@ pub(super) enum Needs<'a> {
     Connections,
 }
 
-/// What a request needs.
+/// Parts that a request needs.
 pub(super) fn needs(request: &MetricsRequest) -> Needs<'_> {
     match request {
         MetricsRequest::Flow(wanted) => Needs::Flows(&wanted.flow_names),

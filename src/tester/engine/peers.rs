@@ -37,7 +37,7 @@ pub(super) fn metrics(
     Ok(places.iter().map(metric).collect())
 }
 
-/// Whether the link of the port is up that an address of a device is on. Any device may have the
+/// True if the link of the port is up that an address of a device is on. Any device may have the
 /// address.
 fn is_up(config: &Config, report: &Report, own: &Device, address: &str) -> bool {
     let devices = core::iter::once(own).chain(&config.devices);

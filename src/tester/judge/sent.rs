@@ -30,7 +30,7 @@ const TOLERANCE_S: f64 = 0.010;
 /// Octets of [`LINE_OVERHEAD_BYTES`] that are not the gap.
 const PREAMBLE: f64 = 8.0;
 
-/// What a flow could send.
+/// Frames that a flow could send.
 struct Offer {
     /// Frames per second; nothing for a recording with its own times.
     fps: Option<f64>,

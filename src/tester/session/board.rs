@@ -45,7 +45,7 @@ pub(super) struct Sample {
     pub(super) flows: Vec<FlowSample>,
 }
 
-/// What was counted of a port.
+/// Counts of a port.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PortSample {
     /// When its sending side was asked, and when its receiving side was.

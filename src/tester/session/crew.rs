@@ -57,7 +57,7 @@ pub(super) struct Pace {
 pub(super) struct Shared {
     pub(super) time: Time,
     pub(super) cores: Cores,
-    /// How long each thread was off its processor.
+    /// Time for which each thread was off its processor.
     pub(super) preemption: Preemption,
     /// Flows run, or frames are on their way.
     pub(super) awake: AtomicBool,

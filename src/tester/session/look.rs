@@ -31,7 +31,7 @@ struct Received {
     flows: Vec<(FlowId, u64, u64)>,
 }
 
-/// What a station counted of the flows that it sends.
+/// A station's counts of the flows that it sends.
 #[derive(Clone, Debug)]
 struct Sent {
     at: Instant,

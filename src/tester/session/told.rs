@@ -1,4 +1,4 @@
-//! What was counted, as a report.
+//! Counts as a report.
 
 use super::board::FlowState;
 use super::links::Link;
@@ -8,7 +8,7 @@ use crate::tester::report::Report;
 use crate::tester::tally::{FlowSeen, PortSeen, Rates, Seen, Transmit, report};
 
 impl Session {
-    /// What was counted until now.
+    /// Counts until now.
     ///
     /// # Errors
     /// [`SessionError::Gone`].

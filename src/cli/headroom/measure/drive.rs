@@ -85,7 +85,7 @@ struct Seat {
 struct Shared<'a> {
     clock: TscClock,
     cores: Cores,
-    /// How long each thread was off its processor.
+    /// Time for which each thread was off its processor.
     preemption: Preemption,
     begin: Barrier,
     end: AtomicBool,

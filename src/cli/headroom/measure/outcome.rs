@@ -208,7 +208,7 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// Whether a delay that was measured is no longer than a gap in which no thread polled.
+    /// True if a delay that was measured is no longer than a gap in which no thread polled.
     fn is_a_gap(&self, disturbance: Disturbance) -> bool {
         let longest = ns(disturbance.longest);
         longest > 0.0
