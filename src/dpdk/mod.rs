@@ -38,6 +38,11 @@ mod source;
 mod stamps;
 mod telemetry;
 
+/// The atomics that [`gate`] is written against; its loom test puts loom's in their place.
+mod sync {
+    pub(super) use core::sync::atomic::{AtomicU8, Ordering};
+}
+
 pub use clock::{ClockQuality, TscClock};
 pub use control::{Link, MacControl, PortControl, PortInfo, PortStats};
 pub use crypto::{CryptoDevice, ciphers};
