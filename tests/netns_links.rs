@@ -51,7 +51,12 @@ fn passes(switch: &Switch, hosts: &[Host]) {
     send(&hosts[0], 50);
     let start = Instant::now();
     while hosts[1].counted().rx_frames < before + 50 {
-        assert!(start.elapsed() < Duration::from_secs(20), "{:#}\n{}", switch.show()["ports"][1], switch.stderr());
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "{:#}\n{}",
+            switch.show()["ports"][1],
+            switch.stderr()
+        );
         thread::sleep(Duration::from_millis(10));
     }
 }
