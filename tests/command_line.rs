@@ -129,7 +129,7 @@ fn every_command_ends_as_it_would_when_nobody_reads() {
         let ended = execute(dir, line, [Output::Closed, Output::Kept]);
         ended_well(row, line, &ended);
         let ended = execute(dir, line, [Output::Closed, Output::Closed]);
-        // What `ctl stop` has stopped is not there for a second one.
+        // A switch that `ctl stop` has stopped does not answer a second one.
         if row.command != "ctl stop" {
             ended_well(row, line, &ended);
         }

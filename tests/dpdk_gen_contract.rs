@@ -1,4 +1,4 @@
-//! What widely used scripts rely on in an engine of OTG, beyond what its model says: which flows have
+//! Behaviour that widely used scripts expect of an OTG engine, beyond its model: which flows have
 //! which metrics, that counts never contradict each other, names, memory.
 #![cfg(feature = "dpdk")]
 

@@ -120,7 +120,12 @@ fn a_flow_by_an_interface_that_is_down_fails() {
             gen_.output().unwrap()
         };
         let up = conclusive(run);
-        assert_eq!(up.status.code(), Some(0), "{}", String::from_utf8_lossy(&up.stdout));
+        let said = String::from_utf8_lossy(&up.stdout);
+        let seen: Value =
+            serde_json::from_slice(&up.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
+        // On a machine that stays busy the rate is not reached, and the run says so.
+        assert!(matches!(up.status.code(), Some(0 | 4)), "{said}");
+        assert_ne!(seen["flows"][0]["frames_tx"], 0, "{said}");
         must(Command::new("ip").args(["link", "set", "v0", "down"]));
         let down = conclusive(run);
         assert_eq!(down.status.code(), Some(1), "{}", String::from_utf8_lossy(&down.stderr));

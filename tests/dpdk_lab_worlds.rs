@@ -90,14 +90,8 @@ checks: [conservation, lossless, pauses_end, no_deadlock]
     assert!(lab.real.0.trace_hash.is_none() && lab.exact.0.trace_hash.is_some());
 }
 
-/// A case in which order alone decides. The receiver is paused for 2 ms while 38 frames are sent to
-/// it, so nothing leaves the switch: the 30th or 31st crosses the limit, whenever it comes. How many
-/// of the rest come in before the pause is obeyed is timing, and different in the two worlds. But
-/// once the receiver resumes, frames only leave until 10 are left, and no more than 8 are still to
-/// come, so the limit is not reached again. Three times over, each port of each world has to go
-/// through the very same states.
-/// What the second switch drops because it takes a lossless flow for lossy is lost in both worlds, and a
-/// wrong count is no less wrong on rings.
+/// Frames that the second switch drops because it takes a lossless flow for lossy are lost in both
+/// worlds, and a wrong count fails on rings, too.
 fn a_loss_where_a_lossless_flow_is_lossy(eal: &Eal) {
     let lab = both(
         eal,
@@ -129,6 +123,12 @@ checks:
     }
 }
 
+/// A case in which order alone decides. The receiver is paused for 2 ms while 38 frames are sent to
+/// it, so nothing leaves the switch: the 30th or 31st crosses the limit, whenever it comes. How many
+/// of the rest come in before the pause is obeyed is timing, and different in the two worlds. But
+/// once the receiver resumes, frames only leave until 10 are left, and no more than 8 are still to
+/// come, so the limit is not reached again. Three times over, each port of each world has to go
+/// through the very same states.
 fn pauses_in_the_same_order(eal: &Eal) {
     let (mut storms, mut flows) = (String::new(), String::new());
     for round in 0..3 {

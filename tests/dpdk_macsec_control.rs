@@ -120,7 +120,7 @@ fn memory(pid: u32) -> Vec<Vec<u8>> {
     found
 }
 
-/// How often the memory of a process has some text.
+/// Occurrences of a text in the memory of a process.
 fn times(memory: &[Vec<u8>], text: &str) -> usize {
     memory.iter().map(|m| m.windows(text.len()).filter(|w| *w == text.as_bytes()).count()).sum()
 }

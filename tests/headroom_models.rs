@@ -210,7 +210,7 @@ fn check(file: &std::path::Path) -> Output {
     command.arg("check").arg(file).args(["--format", "json"]).output().unwrap()
 }
 
-/// What `check` says a group needs, what `calc` gives for the same link, and what the terms add up to are one
+/// The need of a group by `check`, by `calc` for the same link, and by the sum of the terms are one
 /// number, to the byte, in every example file.
 #[test]
 fn check_and_calc_and_the_sum_are_one_number() {

@@ -169,7 +169,7 @@ fn two_switches_on_one_interface_are_refused_by_the_name_of_the_first() {
     });
 }
 
-/// How many hold an interface promiscuous.
+/// Number of holders of an interface's promiscuous mode.
 fn promiscuity(interface: &str) -> u64 {
     let shown = must(Command::new("ip").args(["-json", "-details", "link", "show", interface]));
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();

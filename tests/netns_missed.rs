@@ -66,7 +66,7 @@ fn fails(status: Option<i32>, summary: &Value) {
     assert_eq!(check["verdict"], "fail");
     let detail = check["detail"].as_str().unwrap();
     assert!(detail.contains("lost by the device of p0 before the switch saw them"), "{detail}");
-    // What fits into headroom was never the question.
+    // Headroom is not the cause: nothing was lost of what the switch received.
     assert_eq!(summary["lossless_lost_frames"], 0);
 }
 

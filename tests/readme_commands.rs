@@ -17,7 +17,7 @@ use run::{Dir, SLUICE, guarded, text};
 
 /// Long enough for a run of the debug build on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// How long a command goes on, from its first words on, before it is interrupted.
+/// Time from the first words of a command to its interruption.
 const FOR_A_WHILE: Duration = Duration::from_secs(1);
 
 /// Treatment of a command.
@@ -61,7 +61,7 @@ const HOW: &[(&str, How)] = &[
     ("--world real", How::Ends(&[0, 1, 4])),
 ];
 
-/// What `sluice ctl` is asked of where the page leaves the switch to the reader.
+/// The switch that `sluice ctl` asks where the page leaves it to the reader.
 const SWITCH: &str = "sluice switch two.yaml --quiet";
 
 /// Programs with which the lines of a block without prompts begin, where they are commands.
@@ -235,7 +235,7 @@ fn the_commands_of_the_readme_run_as_written() {
                 }
             }
         }
-        // What goes on beside is ended by Ctrl-C, which is no failure.
+        // Commands in the background are ended by Ctrl-C, which is no failure.
         for (command, child) in beside {
             interrupt(&child);
             let status = end(&dir, &command, child);

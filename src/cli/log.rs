@@ -23,7 +23,7 @@ use limit::{Limiter, Suppressed};
 /// written.
 pub(super) const START: &str = "sluice::start";
 
-/// How often windows of the limit are looked at once there was a flood.
+/// Period at which windows of the limit are examined after a flood.
 const FLUSH: Duration = Duration::from_secs(1);
 
 /// The log. At its end it writes how many lines were suppressed that was not yet said.
@@ -41,7 +41,7 @@ impl Drop for Log {
 
 /// Begins to log. `verbose` is how often `-v` was given; `SLUICE_LOG` goes before it.
 pub(super) fn start(verbose: u8) -> Log {
-    // What a port finds out and what is done about it is told whoever asks.
+    // Findings of a port and the steps taken are logged at every verbosity.
     let quiet = "warn,sluice::steps=info";
     let default = [quiet, "sluice=info,warn", "sluice=debug,info"][usize::from(verbose.min(2))];
     let filter = EnvFilter::try_from_env("SLUICE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
@@ -54,7 +54,7 @@ pub(super) fn start(verbose: u8) -> Log {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(colours)
-        // Where standard error has no reader, nothing can be said about it.
+        // A standard error without a reader cannot be reported.
         .log_internal_errors(false)
         .event_format(Lines { flush: Some((Once::new(), colours)), ..lines })
         .init();
@@ -69,7 +69,7 @@ const fn colours(no_color: bool, terminal: bool) -> bool {
 /// Writes counts to standard error.
 fn tell(suppressed: &[Suppressed], colours: bool) {
     let lines = suppressed.iter().map(|held| line(held.level, &held.line(), colours));
-    // Where standard error has no reader, nothing can be said about it.
+    // A standard error without a reader cannot be reported.
     let _ = io::stderr().write_all(lines.collect::<String>().as_bytes());
 }
 
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// What is logged meanwhile, with a clock that stands where `at` says, in milliseconds.
+    /// Lines that `log` writes, with a clock at the milliseconds that `at` holds.
     fn logged(log: impl FnOnce(&AtomicU64, &Mutex<Limiter>)) -> String {
         let (kept, at) = (Kept::default(), Arc::new(AtomicU64::new(0)));
         let (writer, clock) = (kept.clone(), Arc::clone(&at));

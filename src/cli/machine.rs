@@ -6,13 +6,13 @@ use clap::Args;
 use crate::dpdk::Memory;
 use crate::runtime::Idle;
 
-/// How DPDK and the threads that poll use the machine.
+/// Use of the machine by DPDK and by the threads that poll.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct MachineArgs {
     /// Use ordinary pages even where hugepages are free; `demo` and labs always do.
     #[arg(long)]
     no_huge: bool,
-    /// What threads that poll do when there is nothing to do. Default: spin, or yield where there
+    /// Action of polling threads when there is nothing to do. Default: spin, or yield where there
     /// are fewer CPUs than threads.
     #[arg(long, value_enum)]
     idle: Option<Idle>,

@@ -163,7 +163,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// What `--prometheus` means without an address.
+/// Address of `--prometheus` without a value.
 const SCRAPE_DEFAULT: &str = "127.0.0.1:9464";
 
 /// Warns where metrics that `--prometheus` asks for can be read by others.

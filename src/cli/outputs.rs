@@ -28,7 +28,7 @@ struct Named {
     what: String,
 }
 
-/// What tells a file from all others: itself, or its name in its folder where it is not there yet.
+/// Identity of a file: its device and inode, or its folder and name where it does not exist yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Identity {
     There { device: u64, inode: u64 },
@@ -174,7 +174,7 @@ impl OutputFile {
     /// Writes all of the file, and puts it in its place.
     ///
     /// # Errors
-    /// When it cannot be written; what was there before stays unless it is written in place.
+    /// If it cannot be written; the old content stays unless the file is written in place.
     pub(super) fn write(mut self, bytes: &[u8]) -> Result<()> {
         let written = self.put(bytes);
         written.with_context(|| format!("writing {}", quoted(&self.path)))

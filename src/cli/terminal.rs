@@ -1,7 +1,7 @@
 //! Standard output and standard error.
 //!
 //! One rule for all commands: a reader that has gone away (`| head`, a closed window) is no error.
-//! What it does not want is dropped, the command does what it is there for to its end, and the exit
+//! Output without a reader is dropped, the command does its work to the end, and the exit
 //! status says what it would have said. Any other failure of standard output (a full disk) is an
 //! error, because a result is lost then; standard error has nobody to tell.
 //!
@@ -35,7 +35,7 @@ pub(super) fn stderr() -> Shown<io::StderrLock<'static>> {
 /// Prints a result for people.
 ///
 /// # Errors
-/// When standard output cannot be written, other than for want of a reader.
+/// If standard output cannot be written for another reason than a missing reader.
 pub(super) fn print(text: impl fmt::Display) -> Result<()> {
     Ok(write!(stdout(), "{text}")?)
 }

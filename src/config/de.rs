@@ -34,7 +34,7 @@ impl fmt::Display for Path<'_> {
 struct DeError {
     what: String,
     place: Option<(Mark, String)>,
-    /// Whether it is a field that nothing knows.
+    /// True for a field that does not exist.
     unknown: bool,
 }
 

@@ -54,7 +54,7 @@ pub struct DevicePlan {
 /// A slot of net_af_packet whose arguments do not say, and a block of slots: a page.
 const SLOT: u32 = 2_048;
 const BLOCK: u32 = 4_096;
-/// What the kernel takes of a slot, and the FCS, which is not in it.
+/// Bytes of a slot that the kernel uses, and the FCS, which is not in it.
 const SLOT_HEADER: u32 = 80;
 const SLOT_FCS: u32 = 4;
 /// The kernel's demand (TPACKET_ALIGNMENT).
@@ -144,7 +144,7 @@ pub struct HeadroomCheck {
     pub required: Arc<Required>,
     /// The link, which it is calculated from.
     pub link: DelayInputs,
-    /// What software adds.
+    /// Terms that software adds.
     pub software: SoftwareTerms,
     /// What the plan gives.
     pub given: Cells,

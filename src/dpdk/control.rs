@@ -117,7 +117,7 @@ pub struct PortStats {
 }
 
 impl Device {
-    /// What its driver counted since it was first opened; zeroes where it does not count.
+    /// Counts of its driver since it was first opened; zeroes where it does not count.
     pub(super) fn by_driver(&self, life: &Life) -> PortStats {
         let (mut s, past) = (sys::rte_eth_stats::default(), life.past);
         // SAFETY: `s` is writable; an unknown number is refused.

@@ -113,7 +113,7 @@ impl Device {
         }))
     }
 
-    /// What it needs to be opened anew; while this is held the driver may be called.
+    /// Setup for opening it anew; while this is held the driver may be called.
     pub(super) fn life(&self) -> RwLockReadGuard<'_, Life> {
         self.life.read().unwrap_or_else(PoisonError::into_inner)
     }

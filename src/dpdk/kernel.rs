@@ -81,15 +81,15 @@ struct State {
     index: Option<u32>,
     /// The driver's sockets.
     sockets: Vec<OwnedFd>,
-    /// What the interface had counted when the device was attached to it.
+    /// Counts of the interface when the device was attached to it.
     base: Lost,
-    /// What it had counted when it was last asked; it may be gone since.
+    /// Its counts when it was last asked; it may be gone since.
     last: Option<Lost>,
     /// True if it was attached once.
     was_attached: bool,
-    /// What was counted at the interfaces that it was attached to before.
+    /// Counts of the interfaces that it was attached to before.
     past: Lost,
-    /// What was counted in rings: of those that are closed, and of those that start again when read.
+    /// Counts of rings: of those that are closed, and of those that start again when read.
     in_rings: u64,
     /// True if the driver's sockets were found.
     knows_rings: bool,
@@ -233,7 +233,7 @@ impl KernelSide {
 }
 
 impl State {
-    /// What was counted in rings since the device was first attached; nothing where its sockets were
+    /// Counts of rings since the device was first attached; nothing where its sockets were
     /// never found, or do not say.
     fn in_rings(&mut self, counts: Counts) -> Option<u64> {
         let sum = |count: fn(&OwnedFd) -> Option<u64>| self.sockets.iter().map(count).sum();
@@ -248,7 +248,7 @@ impl State {
         now.filter(|_| self.knows_rings).map(|now| self.in_rings + now)
     }
 
-    /// What was lost at the interface since the device was attached.
+    /// Losses at the interface since the device was attached.
     fn at_interface(&mut self) -> Option<Lost> {
         let now = self.index.and_then(|index| Interface::numbered(index).ok().flatten());
         self.last = now.as_ref().map(lost).or(self.last);

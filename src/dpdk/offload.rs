@@ -18,7 +18,7 @@ const NAMED: &str = "/run/netns";
 /// `ETHTOOL_GTXCSUM` of `linux/ethtool.h`.
 const GTXCSUM: u32 = 0x16;
 
-/// Who leaves checksums undone in what a port receives.
+/// Source of frames without checksums that a port receives.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Undone {
     /// This interface, with the command that ends it.
@@ -50,7 +50,7 @@ pub fn undone_checksums(interface: &Interface) -> Option<Undone> {
     }
 }
 
-/// What an interface of the calling thread's namespace leaves undone.
+/// Offloads of an interface of the calling thread's namespace.
 fn by(peer: Peer, namespace: Option<&str>) -> Option<Undone> {
     let name = Interface::numbered(peer.index).ok().flatten()?.name;
     if !offloads_checksums(&name) {

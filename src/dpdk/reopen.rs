@@ -12,14 +12,14 @@ use super::error::{Error, Logged};
 use super::interface::Interface;
 use super::port::{self, Setup};
 
-/// How long the polling thread may take to leave the driver: a poll, and what the system takes of
+/// Time in which the polling thread has to leave the driver: a poll, and what the system takes of
 /// the processor.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a device needs to be opened anew, and what its earlier openings counted.
+/// Setup for opening a device anew, and the counts of its earlier openings.
 #[derive(Debug, Default)]
 pub(super) struct Life {
-    /// How it was set up; nothing before it was started.
+    /// Its setup; nothing before it was started.
     pub(super) setup: Option<Setup>,
     /// True if it is detached, because a new opening failed.
     pub(super) is_detached: bool,

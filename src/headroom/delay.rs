@@ -149,7 +149,7 @@ impl Frames {
 pub struct Term {
     /// What it is.
     pub name: &'static str,
-    /// How much, in bit times of the link. Negative where a buffer keeps less than the line brings.
+    /// Size in bit times of the link. Negative where a buffer keeps less than the line brings.
     pub bits: i64,
     /// Where the figure comes from.
     pub source: &'static str,

@@ -32,7 +32,7 @@ pub struct SoftwareTerms {
 /// The headroom that a lossless group needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Required {
-    /// What it is made of: the terms of the delay value, those of the software, and what frames of the
+    /// Its terms: those of the delay value, those of the software, and what frames of the
     /// most wasteful length leave unused of their cells. It is exactly the size of `cells`.
     pub sum: DelayValue,
     /// The same in cells.
@@ -71,7 +71,7 @@ impl Density {
     }
 }
 
-/// Where the term for unused parts of cells comes from.
+/// Source of the term for unused parts of cells.
 const PACKING: &str = "cell size, worst frame length";
 
 /// The term that makes `terms` as large as `cells` cells of `cell` octets: what frames of the worst length
@@ -83,7 +83,7 @@ fn packing(terms: &[Term], cells: u128, cell: u64) -> Term {
     Term { name: "cells that short frames waste", bits, source: PACKING }
 }
 
-/// What frames of up to `max_frame` octets, of the length that wastes most, leave unused of their cells
+/// Unused parts of cells under frames of up to `max_frame` bytes, of the length that wastes most,
 /// where `terms` arrive on a line.
 pub(super) fn packed(terms: &[Term], max_frame: Bytes, cell_bytes: u32) -> Term {
     let cell = u64::from(cell_bytes);

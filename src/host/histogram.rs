@@ -1,4 +1,4 @@
-//! How often each time came, in little memory: counters are made page by page, as times come that
+//! A histogram of times in little memory: counters are made page by page, as times come that
 //! need them.
 //!
 //! Buckets are those of an HdrHistogram of three significant digits: exact up to 2047 ns, and 1,024

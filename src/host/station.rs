@@ -273,7 +273,7 @@ impl<P: Source> Station<P> {
         self.sinks.iter().map(Sink::counters)
     }
 
-    /// What has arrived so far of a flow, if it expects or receives it.
+    /// Counts of a flow that it expects or receives.
     pub fn sink(&self, id: FlowId) -> Option<&SinkCounters> {
         let place = self.lookup.get(id.0 as usize)?.checked_sub(1)?;
         Some(self.sinks[place as usize].counters())

@@ -66,7 +66,7 @@ pub struct LabFlow {
     pub priority: Priority,
     /// Whether its priority is lossless on its whole way.
     pub lossless: bool,
-    /// Where it is lossy although its first switch takes it for lossless, in the order of its way.
+    /// Hops that are lossy although its first switch takes it for lossless, in the order of its way.
     pub lossy_at: Vec<LossyHop>,
     /// Whether it is one of those that congestion of others is not to harm.
     pub victim: bool,

@@ -32,7 +32,7 @@ pub struct CheckOutcome {
 /// Cause of losses of one priority at one port.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ExcuseOutcome {
-    /// What happened.
+    /// Cause of the loss.
     pub cause: check::Cause,
     /// True if it is a fault of the lab file.
     pub planned: bool,

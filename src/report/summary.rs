@@ -323,7 +323,7 @@ impl PortSummary {
             up: port.up,
             rate_bps: port.rate_bps,
             rx_frames: c.rx_frames,
-            // What a device refused in the end, it had taken first.
+            // A device had accepted the frames that it then failed to send.
             tx_frames: c.tx_frames.saturating_sub(nic.tx_errors + nic.tx_dropped),
             rx_bytes: c.rx_bytes,
             tx_bytes: c.tx_bytes,

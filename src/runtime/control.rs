@@ -74,7 +74,7 @@ pub fn sockets() -> Vec<PathBuf> {
 /// Nothing at `path` is replaced but a socket of this user at which no process answers.
 ///
 /// # Errors
-/// When the socket cannot be made: `AddrInUse` when another process serves it, `AlreadyExists` when
+/// If the socket cannot be made: `AddrInUse` if another process serves it, `AlreadyExists` if
 /// something else is there.
 pub fn serve(path: &Path, answer: Answer) -> io::Result<ControlSocket> {
     if let Some(dir) = path.parent().filter(|dir| *dir == directory()) {

@@ -106,7 +106,7 @@ pub struct Part<W: World, C> {
 /// Takes the last reading of what a worker's devices received.
 pub(super) type Seal = Box<dyn Fn() + Send>;
 
-/// What devices had received when their worker stopped to receive, by port: they go on to count.
+/// Frames that devices had received when their worker stopped receiving, by port: they go on counting.
 type Sealed = Arc<Mutex<Vec<Option<NicCounters>>>>;
 
 /// The handle on the workers: clones speak to the same ones.
@@ -384,7 +384,7 @@ impl Controller {
         let mut now = (self.0.nics)();
         let sealed = self.0.sealed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for (now, sealed) in now.iter_mut().zip(sealed) {
-            // What is held is still sent, and may fail.
+            // Frames that are held are still sent, which may fail.
             let NicCounters { tx_errors, tx_dropped, .. } = *now;
             let keep = |sealed| NicCounters { tx_errors, tx_dropped, ..sealed };
             *now = sealed.map_or(*now, keep);

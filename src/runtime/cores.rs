@@ -16,7 +16,7 @@ pub struct Cores {
     idle: Option<Idle>,
 }
 
-/// What threads of this process do when there is nothing to do, if that was said.
+/// Action of this process's threads when there is nothing to do, if it was set.
 static IDLE: OnceLock<Idle> = OnceLock::new();
 
 impl Cores {

@@ -4,7 +4,7 @@ use super::polls::PollRecord;
 use crate::stats::SwitchSnapshot;
 use crate::units::PrioritySet;
 
-/// What a device and the kernel below it counted: frames the switch never saw, so they are in no
+/// Counts of a device and of the kernel below it: frames the switch never saw, so they are in no
 /// balance. All but the first are 0 where the driver does not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NicCounters {
@@ -59,7 +59,7 @@ pub struct RunSnapshot {
     pub lossless_lost: u64,
     /// The priorities whose group is lossless, by port.
     pub lossless: Vec<PrioritySet>,
-    /// How far apart the polls of each worker were; empty where nothing polls in real time.
+    /// Gaps between the polls of each worker; empty where nothing polls in real time.
     pub polls: Vec<PollRecord>,
 }
 

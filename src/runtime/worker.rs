@@ -152,7 +152,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
             }
             Order::Drain(answer) => {
                 self.end();
-                // What comes from now on fills rings that are not read any more.
+                // Frames that arrive from now on fill rings that are not read any more.
                 (self.seal)();
                 self.polls.finish();
                 let _ = answer.try_send(self.snapshot());

@@ -190,7 +190,7 @@ impl Wire {
         false
     }
 
-    /// When something happens next at the end of the line: a frame is to be given to the receiver, or
+    /// Time of the next event at the end of the line: a frame is to be given to the receiver, or
     /// to be validated.
     #[inline]
     pub(super) fn next(&self) -> Instant {

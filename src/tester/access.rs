@@ -1,4 +1,4 @@
-//! Which ports a configuration may name, by where it comes from.
+//! Ports that a configuration may name, by its origin.
 //!
 //! The arguments of a DPDK device can name files, sockets and programs, and DPDK opens them as the
 //! user who runs this process, often root. So a device is opened only by words that the operator
@@ -31,7 +31,7 @@ impl Access {
     /// Checks a location that a configuration names.
     ///
     /// # Errors
-    /// Why it is refused and what would help, as one sentence.
+    /// The reason of the refusal and the remedy, as one sentence.
     pub fn check(&self, location: &Location) -> Result<(), String> {
         let place = &location.place;
         let allowed = match (self, place) {

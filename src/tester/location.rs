@@ -19,7 +19,7 @@ impl Location {
     /// Reads a location.
     ///
     /// # Errors
-    /// What is wrong with it and what would help, as one sentence.
+    /// The error and the remedy, as one sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (place, options) = text.split_once('?').unwrap_or((text, ""));
         let mut location = Self {
@@ -77,7 +77,7 @@ impl FromStr for InterfaceName {
     /// Reads a name.
     ///
     /// # Errors
-    /// What is wrong with it and what would help, as one sentence.
+    /// The error and the remedy, as one sentence.
     fn from_str(name: &str) -> Result<Self, String> {
         /// The kernel's own bound (IFNAMSIZ less the zero behind it).
         const LEN_MAX: usize = 15;

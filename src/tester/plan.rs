@@ -193,7 +193,7 @@ pub enum CaptureFormat {
 /// A condition on some bits of a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Filter {
-    /// Which part of a frame the octets are counted in. Frames without it do not have the value.
+    /// Part of a frame that the bytes are counted in. Frames without it do not have the value.
     pub part: Part,
     /// The first octet.
     pub at: u16,

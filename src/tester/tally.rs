@@ -26,7 +26,7 @@ pub struct Seen<'a> {
     pub elapsed: Option<Duration>,
     /// What each port's station counted, in the order of the plan.
     pub stations: &'a [StationSnapshot],
-    /// What both ends of each flow counted, in the order of the plan, where all stations were asked
+    /// Counts of both ends of each flow, in the order of the plan, where all stations were asked
     /// at once; else what their snapshots say.
     pub tallies: Option<Vec<FlowTally>>,
     /// What else is known of each port.
@@ -35,7 +35,7 @@ pub struct Seen<'a> {
     pub flows: &'a [FlowSeen],
     /// What could not be done as it was asked.
     pub warnings: Vec<String>,
-    /// How far the machine disturbed the test, in the real world.
+    /// Disturbance of the test by the machine, in the real world.
     pub machine: Option<Machine>,
 }
 
@@ -226,7 +226,7 @@ pub fn tally(plan: &FlowPlan, stations: &[StationSnapshot]) -> FlowTally {
     FlowTally { tx, rx: plan.rx.iter().map(received).collect() }
 }
 
-/// What stations counted of flows, by station and flow: there may be ten thousand.
+/// Counts of flows, by station and flow: there may be ten thousand.
 struct Places<'a> {
     sinks: Vec<HashMap<FlowId, &'a SinkCounters>>,
     streams: Vec<HashMap<FlowId, &'a StreamCounters>>,

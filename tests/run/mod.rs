@@ -190,7 +190,7 @@ pub fn guarded(program: &str) -> Command {
     command
 }
 
-/// What makes a program end with the thread that started it; the program follows.
+/// Arguments of `setpriv` that end a program with the thread that started it; the program follows.
 pub const GUARD: [&str; 3] = ["--pdeathsig", "KILL", "--"];
 
 /// A command of the program that keeps its runtime files below `dir`.

@@ -208,7 +208,7 @@ impl PrioritySummary {
     }
 }
 
-/// What the demo is to show, and whether it did. A frame lost with PFC, or not accounted for, fails
+/// Checks of the effects that the demo is there to show. A frame lost with PFC, or not accounted for, fails
 /// however short the run was; what needs time to be seen is not judged in one that was interrupted.
 fn checks(setup: &Setup, runs: &[RunSummary]) -> Vec<Check> {
     let p = LOSSLESS.get();

@@ -64,7 +64,7 @@ fn json(ran: &Ran) -> Result<serde_json::Value> {
     Ok(tree)
 }
 
-/// What is written of each flow or port, in the order of [`tables`].
+/// File names, in the order of [`tables`].
 const CSV: [&str; 3] = ["flows.csv", "ports.csv", "priorities.csv"];
 
 /// Files that are open, and folders in which files can be made.

@@ -8,7 +8,7 @@ use crate::report::Summary;
 /// The shortest time between two warnings about one cause.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
-/// What was warned of: by cause, the count then and the time.
+/// Warnings so far: by cause, the count then and the time.
 #[derive(Default)]
 pub(super) struct AddressWarnings(BTreeMap<Option<String>, (u64, Instant)>);
 

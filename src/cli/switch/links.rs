@@ -13,7 +13,7 @@ use crate::config::SwitchFile;
 use crate::dpdk::{LinkEvents, PortControl};
 use crate::units::{BitsPerSec, PortId};
 
-/// How often devices are looked at that nothing was heard of: the kernel tells of a lost carrier up
+/// Period at which devices without events are examined: the kernel tells of a lost carrier up
 /// to a second late.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 

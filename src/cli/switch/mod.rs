@@ -61,9 +61,9 @@ ends with exit status 4; start it anew before.";
 const STEPS: &str = "sluice::steps";
 /// How often the main thread looks for the end.
 const TICK: StdDuration = StdDuration::from_millis(20);
-/// How often alarms are looked for, and what telemetry shows is made anew.
+/// Period at which alarms are evaluated and telemetry is refreshed.
 const LOOK_EVERY: StdDuration = StdDuration::from_millis(200);
-/// How often the counters are read that warnings depend on.
+/// Period at which the counters behind warnings are read.
 const COUNT_EVERY: StdDuration = StdDuration::from_secs(1);
 
 /// Arguments of `sluice switch`.

@@ -8,7 +8,7 @@ use crate::time::Duration as Span;
 /// The shortest time between two warnings, unless a gap is twice as long as the one warned of.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
-/// What was warned of last: how many polls had been late, the longest gap, and the time.
+/// The last warning: late polls and longest gap at that time, and the time.
 #[derive(Default)]
 pub(super) struct PollWarnings(Option<(u64, u64, Instant)>);
 

@@ -97,7 +97,7 @@ impl Session {
         Ok(summary.with_agents(self.agents()?).with_link_losses(self.link_losses()))
     }
 
-    /// How often the device of each port went down.
+    /// Times that the device of each port went down.
     pub(super) fn link_losses(&self) -> Vec<u64> {
         lock(&self.links).iter().map(|link| link.losses).collect()
     }

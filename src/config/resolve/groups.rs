@@ -46,7 +46,7 @@ pub struct Rules {
     /// The most frames one worker charges in one poll, copies of flooded frames included.
     pub frames_per_poll: usize,
     pub headroom: HeadroomRule,
-    /// Whether the file has a `headroom_check`, which the refusal names then.
+    /// True if the file has a `headroom_check`, which the refusal names then.
     pub waivable: bool,
 }
 

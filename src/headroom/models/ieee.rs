@@ -43,7 +43,7 @@ pub struct Inputs {
 pub struct Buffer {
     /// The octets of a cell. 1 to 65536.
     pub cell: u32,
-    /// What a switch in software, and its peer, add.
+    /// Terms that a switch in software, and its peer, add.
     pub software: SoftwareTerms,
 }
 

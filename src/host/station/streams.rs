@@ -47,7 +47,7 @@ impl<P: Source> Station<P> {
         Ok(())
     }
 
-    /// What was sent of a stream so far, if it is one of its own.
+    /// Counts of one of its own streams.
     pub fn stream(&self, id: FlowId) -> Option<&StreamCounters> {
         self.sources.stream(id)
     }

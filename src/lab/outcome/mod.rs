@@ -92,7 +92,7 @@ pub struct Outcome {
     pub drops: BTreeMap<String, u64>,
     /// Frames of lossless groups that switches lost to congestion, and those of [`Self::lossy_way`].
     pub lossless_drops: u64,
-    /// What was lost of flows that are lossless at their first switch and lossy at a later one, if there
+    /// Losses of flows that are lossless at their first switch and lossy at a later one, if there
     /// are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lossy_way: Option<LossyWay>,

@@ -51,7 +51,7 @@ const LOSSES: [&str; 4] = ["loss_frames", "lost_frames", "loss_percent", "faults
 pub(super) struct Judged {
     /// By check: the reason why rings cannot judge it.
     unjudged: Vec<Option<String>>,
-    /// How far a time may be from the same time in the virtual world: by the clocks, and by what all lines
+    /// Largest difference to the same time in the virtual world: by the clocks, and by what all lines
     /// of the lab together take with one frame each.
     slack: Duration,
 }

@@ -64,7 +64,7 @@ impl Rings {
         self.span > bounded_by_pauses(network)
     }
 
-    /// How far the clocks of two nodes may be apart, with what lies between two polls of both.
+    /// Largest difference between the clocks of two nodes, with the time between two polls of both.
     pub(super) fn uncertainty(&self) -> Duration {
         self.span + self.step.saturating_mul(2)
     }

@@ -245,7 +245,7 @@ fn headroom_stays_what_rings_need_whatever_ports_would_find() {
         // It measures all the same, to show it.
         assert!(agents.auto.is_none() && agents.measure.as_ref().unwrap().initiate.is_some());
     }
-    // What depends on a cable is not judged, each with its reason; what frames do is.
+    // Checks that depend on a cable are not judged, each with its reason; those of frames are.
     for (n, check) in fit.plan.checks.iter().enumerate() {
         let why = fit.judged.why_not(n);
         let frames = ["conservation", "lossless"].contains(&check.name.as_str());

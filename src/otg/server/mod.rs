@@ -69,7 +69,7 @@ struct Shared {
 /// Listens, and serves from a thread of its own.
 ///
 /// # Errors
-/// When the address cannot be listened on, no certificate be made, or `client_ca` holds none
+/// If the address cannot be listened on, no certificate be made, or `client_ca` holds none
 /// ([`io::ErrorKind::InvalidData`]).
 pub fn serve(options: &Options, engine: Arc<dyn Engine>) -> io::Result<Server> {
     let identity = Identity::new(options.addr.ip(), &options.names, options.client_ca.as_deref())?;

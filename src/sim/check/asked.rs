@@ -14,7 +14,7 @@ use crate::time::{Duration, Instant};
 use crate::units::{PRIORITIES, Priority, PrioritySet};
 use crate::verdict::Verdict;
 
-/// What the checks of pauses go by: the plan, and what nodes lost to lateness.
+/// Inputs of the checks of pauses: the plan, and the frames that nodes lost to lateness.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cx<'a> {
     pub(super) facts: &'a Facts,
@@ -43,7 +43,7 @@ struct Port {
     told: u8,
     /// Since when the two differ, by priority; never where they do not.
     since: [Instant; PRIORITIES],
-    /// What the node had lost to lateness then, and when each pause was told last.
+    /// Frames that the node had lost to lateness then, and the time of the last report of each pause.
     late_since: [Duration; PRIORITIES],
     late_last: [Duration; PRIORITIES],
     /// Whether it was a pause that was to be told then, and not a resumption.

@@ -187,7 +187,7 @@ impl Deadlocks {
 }
 
 impl Deadlocks {
-    /// Why it is not known that nothing waits in a circle, although none was found.
+    /// Reason that a circle of waiting queues cannot be excluded, although none was found.
     fn unjudged(&self, facts: &Facts, now: Instant, nodes: &mut Nodes) -> Option<String> {
         if let Some((port, class)) = self.unfollowed {
             let (name, peer) = (&facts.from(port).name, &facts.to(port).name);

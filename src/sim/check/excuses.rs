@@ -13,7 +13,7 @@ use crate::sim::Direction;
 use crate::time::{Duration, Instant};
 use crate::units::{Priority, PrioritySet};
 
-/// Why a loss may be no fault of the switch that dropped the frame.
+/// Causes of a loss that are no fault of the switch that dropped the frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -69,7 +69,7 @@ impl Cause {
 /// Cause of some losses that are not judged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Excuse {
-    /// What happened.
+    /// Cause of the loss.
     pub cause: Cause,
     /// The port that dropped.
     pub place: String,
@@ -185,7 +185,7 @@ impl Excuses {
         open.push(Open { cause, priorities, from: at, until, held });
     }
 
-    /// What began at a port is over: what it let through arrives for one more round trip.
+    /// Ends a cause at a port: frames that it let through arrive for one more round trip.
     pub(super) fn ended(
         &mut self,
         facts: &Facts,
@@ -216,7 +216,7 @@ impl Excuses {
         }
     }
 
-    /// What explains a drop now, if anything does: the first that happened.
+    /// The earliest cause that explains a drop now, if any.
     pub(super) fn find(&self, at: Instant, port: Direction, priority: u8) -> Option<Found> {
         let has = |set: PrioritySet| set.0 >> priority & 1 == 1;
         let explains = |open: &&Open| has(open.priorities) && (at <= open.until || has(open.held));
@@ -261,7 +261,7 @@ impl Excuses {
     }
 }
 
-/// How long a window of lateness explains losses: until what arrived in it has been seen and every
+/// End of the time in which lateness explains losses: when all that arrived in it has been seen and every
 /// frame that was sent before the late pause was obeyed has arrived.
 pub(super) fn explains(
     facts: &Facts,

@@ -38,7 +38,7 @@ pub struct Finding {
     pub verdict: Verdict,
     /// A sentence: what was seen, or what was wrong first, where and when.
     pub detail: String,
-    /// What explains some of what went wrong, so that it is not judged.
+    /// Causes that explain some of the failures, which are therefore not judged.
     pub excuses: Vec<Excuse>,
 }
 

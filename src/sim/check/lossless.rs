@@ -1,6 +1,6 @@
 //! No loss on lossless priorities: no switch drops what it had to hold back.
 //!
-//! What planned faults take (frames on lines that fail, queues of links that go down) and what a
+//! Frames that planned faults take (on lines that fail, in queues of links that go down) and that a
 //! watchdog drops is counted apart. A drop for want of buffer fails the check, unless an
 //! [excuse](super::excuses) explains it; then it is not judged. Nothing explains a drop in a group
 //! whose headroom is less than what arrives in the shortest round trip of its link: it has to lose,

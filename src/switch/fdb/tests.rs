@@ -165,7 +165,7 @@ fn a_port_has_no_more_addresses_than_its_limit_and_the_others_theirs() {
     assert_eq!((fdb.len(), fdb.refused()), (10, 0), "the table was not full");
     assert_eq!(fdb.learn(at(1), k(100), port(1)), Learnt::News);
     assert_eq!(fdb.lookup(at(1), k(100)), Some(port(1)));
-    // What is known goes on to be.
+    // Known addresses stay known.
     assert_eq!(fdb.learn(at(1), k(0), port(0)), Learnt::Known);
     fdb.flush(Some(port(0)));
     assert_eq!(fdb.of_port(port(0)), PortAddresses { held: 0, refused: 50 });

@@ -94,7 +94,7 @@ impl Capture {
         self.filters.is_empty() || self.filters.iter().any(passes)
     }
 
-    /// How many octets of each frame are kept at most, FCS included.
+    /// Bytes of each frame that are kept at most, FCS included.
     pub(super) const fn snap(&self) -> usize {
         self.snap
     }

@@ -37,7 +37,7 @@ pub struct TesterOptions {
     /// The most threads that poll ports. Default: one for each CPU that the process may use, but
     /// one, which is left to everything else.
     pub threads: Option<usize>,
-    /// Which ports configurations may name. Default: those that clients may.
+    /// Ports that configurations may name. Default: those that clients may.
     pub access: Access,
     /// Recordings that are sent beside the flows of each configuration, which has no words for
     /// them.
@@ -245,7 +245,7 @@ const fn is_about_input(error: &crate::dpdk::Error) -> bool {
     )
 }
 
-/// How many names are listed where one is not known, and how many such are told.
+/// Number of names listed for an unknown one, and of unknown names reported.
 const SAID_MAX: usize = 100;
 
 /// The places of what is named, or of all if nothing is.

@@ -23,7 +23,7 @@ pub const TOLERANCE: f64 = 0.02;
 /// Frames that a flow may fall short by however few it sends: one at each end of its time.
 const TOLERANCE_FRAMES: f64 = 2.0;
 
-/// How much longer a flow with a count may take than its rate says: what a source may be behind its
+/// Time that a flow with a count may take beyond its rate: what a source may be behind its
 /// pace and still catch up with, in seconds.
 const TOLERANCE_S: f64 = 0.010;
 

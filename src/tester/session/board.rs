@@ -48,7 +48,7 @@ pub(super) struct Sample {
 /// Counts of a port.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PortSample {
-    /// When its sending side was asked, and when its receiving side was.
+    /// Times at which its sending side and its receiving side were asked.
     pub(super) at: (Instant, Instant),
     /// Frames and octets sent, frames and octets received.
     pub(super) counts: [u64; 4],
@@ -57,7 +57,7 @@ pub(super) struct PortSample {
 /// What was counted of a flow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowSample {
-    /// When its sender was asked, and when its receivers were.
+    /// Times at which its sender and its receivers were asked.
     pub(super) at: (Instant, Instant),
     pub(super) tally: FlowTally,
     /// Whether each receiver has as many frames as were sent.
@@ -226,7 +226,7 @@ impl Board {
     }
 }
 
-/// When a sender and a receiver were asked, and frames and octets of each.
+/// Times at which a sender and a receiver were asked, and frames and bytes of each.
 type Counted<'a> = ((Instant, Instant), &'a [u64; 4]);
 
 /// Per second from one count to the next: each side by the time at which itself was asked, because

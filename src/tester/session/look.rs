@@ -14,15 +14,15 @@ use crate::tester::plan::FlowPlan;
 use crate::tester::report::{Machine, Stamps};
 use crate::time::{Duration, Instant};
 
-/// How long a thread may take to answer while it has its processor. A choice: a thousand times what
+/// Time in which a thread that has its processor has to answer. A choice: a thousand times what
 /// the slowest answer takes.
 const PATIENCE: StdDuration = StdDuration::from_secs(5);
 
-/// How many flows' distributions are copied between two rounds of polls: one of a few pages takes
+/// Number of flows' distributions copied between two rounds of polls: one of a few pages takes
 /// about a microsecond, one that has all of them 20.
 const FLOWS_AT_ONCE: usize = 16;
 
-/// What a station counted of the flows that it receives, without distributions.
+/// Counts of the flows that a station receives, without distributions.
 #[derive(Clone, Debug)]
 struct Received {
     at: Instant,
@@ -222,7 +222,7 @@ impl Inner {
         self.crews.iter().map(ask).collect()
     }
 
-    /// How far the machine disturbed the test since flows were last started. Where time waits for its
+    /// Disturbance of the test by the machine since flows were last started. Where time waits for its
     /// threads, what they lost is the time that did not run.
     pub(super) fn machine(&self, paces: &[Pace]) -> Machine {
         let ns = |d: Duration| d.as_picos() as f64 / 1e3;

@@ -222,7 +222,7 @@ impl Measurement {
         let chosen = found.delay.chosen;
         let plain = sum_of(inputs, m, chosen, frames, None);
         let with = inputs.shims.map(|s| sum_of(inputs, m, chosen, inputs.protected(), Some(s)));
-        // What a switch's buffer keeps for it is more than the draft's sum: see `required_of`.
+        // A switch's buffer keeps more for it than the draft's sum: see `required_of`.
         let cells = |value: &DelayValue, frames| {
             let software = SoftwareTerms::default();
             let needs = |cell| required_of(value.clone(), inputs.rate, frames, &software, cell);

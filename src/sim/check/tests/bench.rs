@@ -229,7 +229,7 @@ pub(super) fn of(findings: &[Finding], check: Check) -> &Finding {
 
 #[track_caller]
 pub(super) fn all_good(findings: &[Finding]) {
-    // Where no switch marks, the order of marks and pauses is the one thing that is not judged.
+    // The order of marks and pauses alone is not judged if no switch marks.
     let unmarked = |f: &Finding| f.check == Check::EcnBeforePfc && f.detail == "no switch marks";
     let bad: Vec<_> =
         findings.iter().filter(|f| f.verdict != Verdict::Pass && !unmarked(f)).collect();

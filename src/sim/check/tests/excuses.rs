@@ -44,7 +44,7 @@ fn headroom(plan: &mut NetworkPlan, cells: u32) {
     *headroom = Cells(cells);
 }
 
-/// What can be wrong at the port of the first host, of which the checkers are not told.
+/// Bugs planted at the port of the first host, of which the checkers are not told.
 const BUGS: [&str; 5] = ["one cell", "forty cells", "late response", "deaf host", "wrong priority"];
 
 fn findings(plan: &NetworkPlan, bug: &str) -> Vec<Finding> {
