@@ -11,11 +11,10 @@ mod run;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use process::{Ended, Output, run as execute, start};
 use rows::{LONG, READ, ROWS, Row, WRITTEN};
-use run::{Dir, SLUICE, Switch, text};
+use run::{Dir, PROGRAM, Switch, guarded, sluice, text};
 
 const LAB: &str = "topology: {star: {hosts: 2}}\n\
     defaults: {links: {rate: 1G, length: 1m}}\n\
@@ -254,7 +253,7 @@ fn every_argument_with_a_path_is_known() {
 #[test]
 fn help_fits_into_80_columns() {
     for command in commands().iter().map(String::as_str).chain(["", "ctl", "headroom"]) {
-        let output = Command::new(SLUICE)
+        let output = sluice()
             .args(command.split_whitespace())
             .arg("--help")
             .env("COLUMNS", "80")
@@ -272,8 +271,8 @@ fn help_fits_into_80_columns() {
 /// Runs a command on a terminal.
 fn on_a_terminal(dir: &Dir, line: &str, no_color: bool) -> String {
     let line = line.replace("{tmp}", &dir.0.display().to_string());
-    let mut script = Command::new("script");
-    script.args(["-qefc", &format!("{SLUICE} {line}"), "/dev/null"]);
+    let mut script = guarded("script");
+    script.args(["-qefc", &format!("{} {line}", PROGRAM.join(" ")), "/dev/null"]);
     script.current_dir(env!("CARGO_MANIFEST_DIR")).env("TERM", "xterm-256color");
     script.env("XDG_RUNTIME_DIR", &dir.0).stdin(std::process::Stdio::null());
     script.env_remove("NO_COLOR");

@@ -3,12 +3,12 @@
 //! In a process of its own, as DPDK starts once in each.
 #![cfg(feature = "dpdk")]
 
-use std::process::Command;
+mod run;
 
 use serde_json::Value;
 
 fn demo(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_sluice"))
+    let output = run::sluice()
         .arg("demo")
         .args(arguments)
         .output()

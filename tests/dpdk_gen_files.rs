@@ -6,11 +6,10 @@ mod run;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use run::{Dir, SLUICE, conclusive};
+use run::{Dir, conclusive, sluice};
 use serde_json::Value;
 use sluice::report::packets::{Packet, Pcap};
 
@@ -23,7 +22,7 @@ fn example(name: &str) -> PathBuf {
 fn outcome(name: &str, more: &[&str]) -> Value {
     static TURN: Mutex<()> = Mutex::new(());
     let _alone = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut command = Command::new(SLUICE);
+    let mut command = sluice();
     command.arg("gen").arg(example(name)).args(["--format", "json"]).args(more);
     let output = conclusive(|| command.output().expect("sluice starts"));
     let said = String::from_utf8_lossy(&output.stderr);

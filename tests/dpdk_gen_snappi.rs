@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use run::SLUICE;
+use run::sluice;
 
 /// What the judge says of each part that holds.
 const PARTS: [&str; 6] = [
@@ -35,12 +35,8 @@ impl Generator {
     }
 
     fn with(args: &[&str]) -> Self {
-        let mut child = Command::new(SLUICE)
-            .arg("gen")
-            .args(args)
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("sluice starts");
+        let mut child =
+            sluice().arg("gen").args(args).stderr(Stdio::piped()).spawn().expect("sluice starts");
         let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
         let mut line = String::new();
         let addr = loop {
@@ -127,8 +123,7 @@ fn the_example_for_people_runs_as_it_says() {
 #[test]
 fn an_address_off_the_loopback_is_not_listened_on_unasked() {
     let refused = |args: &[&str]| {
-        let output =
-            Command::new(SLUICE).args(["gen", "--listen", "0.0.0.0:0"]).args(args).output();
+        let output = sluice().args(["gen", "--listen", "0.0.0.0:0"]).args(args).output();
         let output = output.expect("sluice starts");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };

@@ -9,7 +9,7 @@ mod tester;
 use std::process::Command;
 
 use netns::{isolated, must};
-use run::{Dir, SLUICE, Switch, conclusive};
+use run::{Dir, Switch, conclusive, sluice};
 use serde_json::Value;
 use sluice::dpdk::{Eal, EalOptions, Memory};
 use sluice::host::{FlowId, Rate};
@@ -115,7 +115,7 @@ fn a_flow_by_an_interface_that_is_down_fails() {
              \x20 packet: [{choice: ethernet, ethernet: {}}]\n",
         );
         let run = || {
-            let mut gen_ = Command::new(SLUICE);
+            let mut gen_ = sluice();
             gen_.arg("gen").arg(&file).args(["--duration", "1s", "--format", "json", "--no-huge"]);
             gen_.output().unwrap()
         };
@@ -209,7 +209,7 @@ fn the_file_of_the_storm_goes_through_the_switch_over_veth() {
         veth("v1", "s1");
         let dir = Dir::new("gen-storm");
         let switch = Switch::start(&dir, "between", &between("1G", "10ms"), &[]);
-        let output = Command::new(SLUICE)
+        let output = sluice()
             .args(["gen", concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/pfc-storm.yaml")])
             .args(["--port", "p1=iface:v0?pfc=3", "--port", "p2=iface:v1", "--drain", "10s"])
             .args(["--format", "json"])

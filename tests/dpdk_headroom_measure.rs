@@ -5,14 +5,14 @@
 
 mod run;
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use run::{SLUICE, conclusive, text};
+use run::{conclusive, sluice, text};
 use serde_json::Value;
 
 fn measure(args: &str) -> (Option<i32>, String, String) {
     let output = conclusive(|| {
-        let mut command = Command::new(SLUICE);
+        let mut command = sluice();
         command.args(["headroom", "measure"]).args(args.split_whitespace()).stdin(Stdio::null());
         command.output().expect("the binary that Cargo built runs")
     });

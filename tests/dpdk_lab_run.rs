@@ -3,14 +3,14 @@
 
 mod run;
 
-use std::process::{Command, Output};
+use std::process::Output;
 
-use run::{Dir, SLUICE};
+use run::Dir;
 use serde_json::Value;
 
 fn sluice(dir: &Dir, args: &[&str]) -> Output {
     let arguments = [&["run", "--world", "real"], args].concat();
-    Command::new(SLUICE).args(arguments).current_dir(&dir.0).output().unwrap()
+    run::sluice().args(arguments).current_dir(&dir.0).output().unwrap()
 }
 
 fn text(octets: &[u8]) -> &str {

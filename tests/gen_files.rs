@@ -5,10 +5,10 @@ mod run;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::Duration;
 
-use run::{Dir, SLUICE};
+use run::Dir;
 use serde_json::Value;
 use sluice::report::packets::{Packet, Pcap};
 
@@ -17,7 +17,7 @@ fn example(name: &str) -> PathBuf {
 }
 
 fn sluice(args: &[&str]) -> Output {
-    Command::new(SLUICE).arg("gen").args(args).output().expect("sluice starts")
+    run::sluice().arg("gen").args(args).output().expect("sluice starts")
 }
 
 /// What came of an example, which has to be good.

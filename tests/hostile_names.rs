@@ -4,9 +4,9 @@
 
 mod run;
 
-use std::process::{Command, Output};
+use std::process::Output;
 
-use run::{Dir, GUARD, SLUICE, Switch, text};
+use run::{Dir, PROGRAM, Switch, guarded, text};
 
 /// A line feed and a line to be taken for a result, ESC, a CSI of C1, and a right-to-left override.
 const HOSTILE: &str = "x\nFORGED PASS: 9 of 9 checks\u{1b}[2J\u{9b}31m\u{202e}y";
@@ -104,10 +104,9 @@ fn no_name_of_a_file_makes_a_line() {
 #[test]
 fn no_name_reaches_a_terminal_by_a_progress_bar() {
     let dir = files();
-    let line = format!("{SLUICE} run {}", dir.path("lab.yaml").display());
-    let terminal = Command::new("setpriv")
-        .args(GUARD)
-        .args(["script", "-qec", &line, "/dev/null"])
+    let line = format!("{} run {}", PROGRAM.join(" "), dir.path("lab.yaml").display());
+    let terminal = guarded("script")
+        .args(["-qec", &line, "/dev/null"])
         .env("TERM", "xterm")
         .stdin(std::process::Stdio::null())
         .output();

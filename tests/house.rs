@@ -38,6 +38,24 @@ fn nothing_is_left_for_later() {
     }
 }
 
+/// A child whose test is killed goes on and takes the next test's CPU or device, unless it was started
+/// by the helpers of `tests/run`, which end it with the test. They alone know where the program is.
+#[test]
+fn tests_start_the_program_by_the_helper_that_ends_it_with_them() {
+    // Spelled in halves, or this file would be its own finding.
+    let path = concat!("CARGO_BIN_", "EXE");
+    let mut found = Vec::new();
+    for file in rust_files(&["src", "tests"]) {
+        for (number, line) in file.text.lines().enumerate().filter(|(_, l)| l.contains(path)) {
+            found.push(file.path.clone());
+            let own = file.path == "tests/run/mod.rs" && line.starts_with("const SLUICE");
+            let (place, remedy) = (number + 1, "start it by `run::sluice()` or `run::PROGRAM`");
+            assert!(own, "{}:{place}: {remedy}: {}", file.path, line.trim());
+        }
+    }
+    assert_eq!(found, ["tests/run/mod.rs"], "the rule finds what it is about");
+}
+
 /// The verbs that `dev` acts on: the labels of its last `case`.
 fn verbs(dev: &str) -> BTreeSet<&str> {
     let (_, cases) = dev.rsplit_once("case $verb in").expect("dev chooses by its verb");

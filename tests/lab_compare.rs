@@ -4,9 +4,9 @@
 mod run;
 
 use std::fs;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use run::{Dir, SLUICE};
+use run::Dir;
 use serde_json::Value;
 
 /// Little enough for a debug build: three hosts answer a fourth, 20 kB each.
@@ -29,7 +29,7 @@ variants:
 ";
 
 fn sluice(dir: &Dir, args: &[&str]) -> Output {
-    Command::new(SLUICE).arg("run").args(args).current_dir(&dir.0).output().unwrap()
+    run::sluice().arg("run").args(args).current_dir(&dir.0).output().unwrap()
 }
 
 fn text(octets: &[u8]) -> &str {

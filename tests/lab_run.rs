@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Output};
 
-use run::{Dir, SLUICE};
+use run::Dir;
 use serde_json::Value;
 
 /// Three hosts send to one at 100 Gb/s through a switch, little enough for a debug build.
@@ -39,7 +39,7 @@ checks:
 ";
 
 fn sluice(dir: &Dir, args: &[&str]) -> Output {
-    Command::new(SLUICE).arg("run").args(args).current_dir(&dir.0).output().unwrap()
+    run::sluice().arg("run").args(args).current_dir(&dir.0).output().unwrap()
 }
 
 fn text(octets: &[u8]) -> &str {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use netns::{Host, isolated};
-use run::{Dir, SLUICE, Switch, conclusive, text};
+use run::{Dir, Switch, conclusive, sluice, text};
 use serde_json::Value;
 
 fn n(v: &Value) -> u64 {
@@ -23,12 +23,12 @@ fn f(v: &Value) -> f64 {
 
 /// `sluice headroom measure` with more arguments, in the test's own namespace.
 fn measure(args: &str) -> Command {
-    with(Command::new(SLUICE), args)
+    with(sluice(), args)
 }
 
 /// The same on a host.
 fn measure_on(host: &Host, args: &str) -> Command {
-    with(host.command(SLUICE), args)
+    with(host.sluice(), args)
 }
 
 fn with(mut command: Command, args: &str) -> Command {

@@ -239,7 +239,9 @@ fn a_fanout_group_of_another_process_keeps_no_port_from_opening() {
         let path = dir.write("switch.yaml", &file);
         ip("link set lo up");
         let mut switch = Command::new("sh")
-            .args(["-c", "echo $$; read go; exec \"$@\"", "sh", run::SLUICE, "switch"])
+            .args(["-c", "echo $$; read go; exec \"$@\"", "sh"])
+            .args(run::PROGRAM)
+            .arg("switch")
             .arg(path)
             .args(["--no-huge", "--duration", "0.1s", "--control", "none", "--quiet"])
             .env("XDG_RUNTIME_DIR", &dir.0)

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use netns::{Host, isolated};
-use run::{Dir, SLUICE, Switch, text};
+use run::{Dir, PROGRAM, Switch, text};
 use serde_json::Value;
 
 const TOOLS: [&str; 1] = ["ptp4l"];
@@ -125,7 +125,7 @@ fn compare(host: &Host) -> Compared {
     let rounds = format!("--rounds={EXCHANGES}");
     let mut command = Command::new("nice");
     let measure = ahead(&mut command)
-        .arg(SLUICE)
+        .args(PROGRAM)
         .args("headroom measure --port iface:s0 --method ptp --rate 10G".split(' '))
         .args([&rounds, "--interval=50ms", "--count=4", "--period=1ms", "--format=json"])
         .stdin(Stdio::null())

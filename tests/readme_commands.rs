@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use netns::{isolated, must};
-use run::{Dir, SLUICE, guarded, text};
+use run::{Dir, guarded, link_to_sluice, text};
 
 /// Long enough for a run of the debug build on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -129,8 +129,8 @@ fn package(dir: &Dir) {
     }
     fs::create_dir_all(dir.path("target/release")).unwrap();
     fs::create_dir_all(dir.path("bin")).unwrap();
-    symlink(SLUICE, dir.path("target/release/sluice")).unwrap();
-    symlink(SLUICE, dir.path("bin/sluice")).unwrap();
+    link_to_sluice(&dir.path("target/release/sluice"));
+    link_to_sluice(&dir.path("bin/sluice"));
     let script = |name: &str, text: &str| {
         let path = dir.write(name, text);
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();

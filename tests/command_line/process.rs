@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::run::{Dir, SLUICE, guarded};
+use crate::run::{Dir, sluice};
 
 /// Longest time that a command may take.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -64,8 +64,7 @@ pub fn start(dir: &Dir, line: &str, [out, err]: [Output; 2]) -> Running {
     let kept = ["out", "err"].map(|name| dir.path(&format!("{number}.{name}")));
     let line = line.replace("{tmp}", &dir.0.display().to_string());
     let started = SystemTime::now();
-    let mut command: Command = guarded(SLUICE);
-    let child = command
+    let child = sluice()
         .args(line.split_whitespace())
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("XDG_RUNTIME_DIR", &dir.0)

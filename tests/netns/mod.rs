@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use crate::run::{GUARD, text};
+use crate::run::{GUARD, PROGRAM, text};
 
 const INSIDE: &str = "SLUICE_TEST_IN_NAMESPACE";
 
@@ -150,6 +150,13 @@ impl Host {
         let mut command = Command::new("nsenter");
         command.args(["--target", &self.holder.id().to_string(), "--net", "--", "setpriv"]);
         command.args(GUARD).arg(program);
+        command
+    }
+
+    /// A command of the program under test, on this host.
+    pub fn sluice(&self) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &self.holder.id().to_string(), "--net", "--"]).args(PROGRAM);
         command
     }
 

@@ -11,8 +11,22 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// The program under test.
-pub const SLUICE: &str = env!("CARGO_BIN_EXE_sluice");
+/// The program under test. Other files start it by [`sluice`] or [`PROGRAM`]: `house` sees to it.
+const SLUICE: &str = env!("CARGO_BIN_EXE_sluice");
+
+/// Arguments of another program (`nice`, a shell) that make it become the program under test, which
+/// then ends with the thread that started it.
+pub const PROGRAM: [&str; 5] = ["setpriv", GUARD[0], GUARD[1], GUARD[2], SLUICE];
+
+/// A command of the program, killed with the test as [`guarded`] ones are.
+pub fn sluice() -> Command {
+    guarded(SLUICE)
+}
+
+/// Makes the program known by another path.
+pub fn link_to_sluice(path: &Path) {
+    std::os::unix::fs::symlink(SLUICE, path).unwrap();
+}
 
 /// The output of a command that measures in real time. A run that a busy machine disturbed says so
 /// by exit status 4, and is repeated a few times; whatever else it says is final.
@@ -195,7 +209,7 @@ pub const GUARD: [&str; 3] = ["--pdeathsig", "KILL", "--"];
 
 /// A command of the program that keeps its runtime files below `dir`.
 pub fn command(dir: &Path, what: &str) -> Command {
-    let mut command = guarded(SLUICE);
+    let mut command = sluice();
     command.arg(what).env("XDG_RUNTIME_DIR", dir).stdin(Stdio::null());
     command
 }
