@@ -29,6 +29,34 @@ fn busy(dir: &Dir) -> String {
     )
 }
 
+/// `switch::tests::flow_control` has its effect on a storm.
+#[test]
+fn the_watchdog_of_a_port_is_stopped_and_started() {
+    let dir = Dir::new("watchdog");
+    let file = "defaults: {rate: 10G, pfc: {enable: [3]}}\nports:\n\
+                - {name: a, device: net_null0, watchdog: {}}\n\
+                - {name: b, device: net_null1}\n\
+                - {name: c, device: net_null2, watchdog: {enabled: false}}\n";
+    let switch = Switch::start(&dir, "watchdog", file, &[]);
+    let enabled = || {
+        let got = switch.ctl(&["--format", "json", "get", "watchdog.enabled"]);
+        let tree: serde_json::Value = serde_json::from_slice(&got.stdout).unwrap();
+        let ports = tree["sluice:watchdog"]["port"].as_array().unwrap().clone();
+        ports.iter().map(|p| p["watchdog.enabled"].as_bool().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(enabled(), [true, false], "b has none");
+    switch.obey(&["set", "watchdog.enabled", "off", "--port", "a"]);
+    switch.obey(&["set", "watchdog.enabled", "on", "--port", "c"]);
+    assert_eq!(enabled(), [false, true]);
+    switch.obey(&["set", "watchdog.enabled", "on"]);
+    assert_eq!(enabled(), [true, true]);
+    let why = switch.refuse(&["set", "watchdog.enabled", "on", "--port", "b"]);
+    assert!(why.contains("put `watchdog: {}` into its part of the file"), "{why}");
+    let why = switch.refuse(&["set", "watchdog.enabled", "1", "--port", "a"]);
+    assert!(why.contains("true or false"), "{why}");
+    switch.stop();
+}
+
 #[test]
 fn thresholds_links_and_counters_change_while_frames_flow() {
     let dir = Dir::new("control");

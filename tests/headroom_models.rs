@@ -1,6 +1,8 @@
 //! The headroom models against numbers from outside, in the library and through the command.
 
-use std::process::{Command, Output};
+mod run;
+
+use std::process::Output;
 
 use serde_json::Value;
 use sluice::headroom::models::sonic::{Asic, Formula};
@@ -130,7 +132,7 @@ fn every_row_of_sonics_dynamic_model() {
 
 fn sluice(args: &str) -> Output {
     let args = args.split_whitespace();
-    Command::new(env!("CARGO_BIN_EXE_sluice")).arg("headroom").args(args).output().unwrap()
+    run::sluice().arg("headroom").args(args).output().unwrap()
 }
 
 fn json(args: &str) -> Value {
@@ -167,6 +169,24 @@ fn the_command_gives_the_same_numbers() {
     assert_eq!(calc(row), 182_272);
     let all = json(&format!("calc {row}"));
     assert_eq!((all["xon"].as_u64(), all["size"].as_u64()), (Some(86_016), Some(277_504)));
+}
+
+/// A rate that no link has gives absurd sums, so every model refuses it, and names the option.
+#[test]
+fn a_rate_below_any_link_is_refused_by_every_verb() {
+    let calc = ["ieee", "cisco", "sonic", "mlx5"].map(|model| format!("calc --model {model}"));
+    for verb in calc.iter().map(String::as_str).chain(["compare"]) {
+        let args = format!("{verb} --length 100m --rate");
+        let refused = sluice(&format!("{args} 400bps"));
+        let why = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{verb}: {why}");
+        for part in ["--rate", "400bps", "1 Mb/s", "write M or G"] {
+            assert!(why.contains(part), "{verb}: {part}: {why}");
+        }
+        // The slowest link that there is, as far as the model goes.
+        let slow = sluice(&format!("{args} 1M"));
+        assert!(!String::from_utf8_lossy(&slow.stderr).contains("is below"), "{verb}");
+    }
 }
 
 /// Of cells of 208 octets, frames of 64 fill one for every 84 octets of the line. The frame that sends XOFF
@@ -206,7 +226,7 @@ fn groups<'a>(value: &'a Value, out: &mut Vec<(&'a Value, &'a Value, &'a Value)>
 }
 
 fn check(file: &std::path::Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let mut command = run::sluice();
     command.arg("check").arg(file).args(["--format", "json"]).output().unwrap()
 }
 

@@ -24,6 +24,10 @@ pub struct Size(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rate(pub BitsPerSec);
 
+/// A rate of a link, written as any [`Rate`]; at least [`LinkRate::MIN`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkRate(pub BitsPerSec);
+
 /// A span of time, `300s`, `100us`, `1.5ms`; at most 100 days.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Span(pub Duration);
@@ -148,6 +152,33 @@ impl Quantity for Rate {
             return Err("is above 10 Tb/s, the fastest link there is a quantum for".into());
         }
         BitsPerSec::new(parts as u64).map(Self).ok_or_else(|| "must be above zero".into())
+    }
+}
+
+impl LinkRate {
+    /// The lowest rate of a link. A choice: 1 Mb/s is that of 1BASE5, the slowest MAC of IEEE 802.3.
+    /// A lower one is a mistake in the unit, and the headroom that follows from it would be absurd.
+    pub const MIN: BitsPerSec = BitsPerSec::new(1_000_000).expect("above zero");
+}
+
+impl Quantity for LinkRate {
+    const NAME: &'static str = "LinkRate";
+    const EXPECTED: &'static str = Rate::EXPECTED;
+    const PATTERN: &'static str = Rate::PATTERN;
+    const BASE: Option<&'static str> = Rate::BASE;
+
+    fn unit(unit: &str) -> Result<u128, String> {
+        Rate::unit(unit)
+    }
+
+    fn value(parts: u128) -> Result<Self, String> {
+        let Rate(rate) = Rate::value(parts)?;
+        if rate < Self::MIN {
+            return Err("is below 1 Mb/s, the slowest link of IEEE 802.3; write M or G for the \
+                        unit, as in 100M or 100G"
+                .into());
+        }
+        Ok(Self(rate))
     }
 }
 
@@ -286,7 +317,7 @@ macro_rules! readable {
     )*};
 }
 
-readable!(Size, Rate, Span, Ratio, Length);
+readable!(Size, Rate, LinkRate, Span, Ratio, Length);
 
 /// Octets as people read them: in a binary unit where that loses nothing, to one decimal from
 /// 10 KiB on, else as they are.
@@ -347,6 +378,13 @@ mod tests {
         assert!(serde_json::from_str::<Rate>("400").unwrap_err().to_string().contains("no unit"));
         assert!(serde_json::from_str::<Rate>("0.5").unwrap_err().to_string().contains("no unit"));
         assert!("0".parse::<Rate>().unwrap_err().contains("above zero"));
+        for slow in ["400bps", "999999bps", "100 kb/s", "0.9M"] {
+            let refused = slow.parse::<LinkRate>().unwrap_err();
+            assert!(refused.starts_with(&format!("`{slow}`: is below 1 Mb/s")), "{refused}");
+            assert!(slow.parse::<Rate>().is_ok(), "a flow may be as slow as {slow}");
+        }
+        assert_eq!("1000k".parse::<LinkRate>().unwrap().0, LinkRate::MIN);
+        assert!("400".parse::<LinkRate>().unwrap_err().contains("no unit"));
         assert!("5m".parse::<Span>().unwrap_err().contains("ms or min"));
         assert!("101%".parse::<Ratio>().is_err() && "0".parse::<Rate>().is_err());
         for t in ["", "B", ".", "1.2.3", "-5", "1e9", "0.5B", "99999999999999999999999999", "_"] {

@@ -23,7 +23,7 @@ pub enum StormEvent {
 #[derive(Clone, Debug)]
 pub struct Watchdog {
     queues: [Option<Queue>; PRIORITIES],
-    /// Whether any of them is watched.
+    /// True if any of them is watched now.
     configured: bool,
     /// The earliest deadline of all queues.
     earliest: Instant,
@@ -82,17 +82,36 @@ impl Watchdog {
         }
     }
 
-    /// Whether any queue is watched.
+    /// True if any queue is watched: it has a plan, and the watchdog runs.
     #[inline]
     #[must_use]
     pub const fn is_configured(&self) -> bool {
         self.configured
     }
 
+    /// Starts or stops the watchdog. One that stops forgets since when queues have been blocked, and
+    /// releases the stormed ones, which are to be [`StormEvent::Restored`]; one that starts gives each
+    /// queue the whole detection time.
+    pub fn set_enabled(&mut self, enabled: bool) -> impl Iterator<Item = TrafficClass> + use<> {
+        let released = if enabled { 0 } else { core::mem::take(&mut self.stormed) };
+        if enabled != self.configured {
+            self.configured = enabled && self.queues.iter().any(Option::is_some);
+            for (n, queue) in self.queues.iter_mut().enumerate() {
+                let Some(queue) = queue else { continue };
+                (queue.blocked_since, queue.stormed_since) = (Instant::NEVER, Instant::NEVER);
+                self.restorations[n] += u64::from(released >> n & 1);
+            }
+            self.find_earliest();
+        }
+        TrafficClass::ALL.into_iter().filter(move |class| released >> class.get() & 1 == 1)
+    }
+
     /// Whether the queue of `class` is paused with frames waiting. A frame that it sends, and the
     /// end of the pause, is `blocked` false, even if it is blocked again right after.
     pub fn on_queue(&mut self, now: Instant, class: TrafficClass, blocked: bool) {
-        let Some(q) = &mut self.queues[class.index()] else { return };
+        let Some(q) = self.queues[class.index()].as_mut().filter(|_| self.configured) else {
+            return;
+        };
         if blocked == (q.blocked_since < Instant::NEVER) {
             return;
         }

@@ -325,7 +325,7 @@ const fn container(section: Section) -> &'static str {
         Section::Sfc => module(Source::Sfc("")),
         Section::CongestionIsolation => module(Source::Isolation("")),
         Section::Qcn => module(Source::Cn("")),
-        Section::SfcProxy | Section::FastCnp => module(Source::Ours),
+        Section::SfcProxy | Section::FastCnp | Section::Watchdog => module(Source::Ours),
     }
 }
 

@@ -202,7 +202,13 @@ impl<W: World> Switch<W> {
     }
 
     /// A pause storm on one queue was found, or is over.
-    fn storm(&mut self, now: Instant, at: usize, class: TrafficClass, event: StormEvent) {
+    pub(super) fn storm(
+        &mut self,
+        now: Instant,
+        at: usize,
+        class: TrafficClass,
+        event: StormEvent,
+    ) {
         let port = &mut self.ports[at];
         let detected = matches!(event, StormEvent::Detected(_));
         let of = self.congested.priorities_in(class, &self.tables[port.id.index()]);

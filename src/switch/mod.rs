@@ -145,6 +145,8 @@ impl<W: World> Switch<W> {
                 PortPlan { agents: plan.agents_told(id), ..plan.ports[id.index()].clone() };
             let mut state = PortState::new(id, port, &port_plan, plan.bridge.shortcuts);
             state.watchdog = Watchdog::new(&congested.watchdogs(&plan.ports[id.index()].watchdog));
+            let none = state.watchdog.set_enabled(plan.congestion.watches(id)).count();
+            assert_eq!(none, 0, "no queue is stormed before the first frame");
             let class = |p: Priority| plan.ports[id.index()].classify.class[p.index()];
             state.direct.0 &= congested.unwatched(id, class, plan.max_frame).0;
             owned.push(state);

@@ -1,6 +1,6 @@
 //! The command that calculates a group's headroom anew: `sluice headroom calc` with the link's figures.
 
-use crate::config::quantity::{Length, Rate, Size, Span};
+use crate::config::quantity::{Length, LinkRate, Size, Span};
 use crate::headroom::{DelayInputs, Extender, Fec, Phy, SoftwareTerms};
 use crate::time::Duration;
 
@@ -14,7 +14,7 @@ pub fn command(link: &DelayInputs, software: &SoftwareTerms, cell: u32) -> Optio
     let (length, per_metre) = length(link)?;
     let mut out = format!(
         "sluice headroom calc --model ieee --rate {} --length {length} --max-frame {} --cell {cell}",
-        Rate(link.rate()),
+        LinkRate(link.rate()),
         Size(link.max_frame.0),
     );
     let mut option = |name: &str, value: Option<String>| {

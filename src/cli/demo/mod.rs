@@ -21,7 +21,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::machine::MachineArgs;
 use super::terminal::{self, say};
 use super::{Format, exit, inconclusive, stop_on_signals};
-use crate::config::quantity::Rate;
+use crate::config::quantity::LinkRate;
 use crate::dpdk::{Eal, EalOptions, Memory, own_prefix};
 use crate::report::{count, scaled};
 use crate::runtime::Cores;
@@ -95,7 +95,7 @@ fn program() -> String {
 
 /// Reads the rate of a link.
 fn rate(text: &str) -> Result<BitsPerSec, String> {
-    let Rate(rate) = text.parse()?;
+    let LinkRate(rate) = text.parse()?;
     match rate.get() {
         // Beyond that a processor has no time for the frames, and there would be no overload.
         1_000_000..=100_000_000_000 => Ok(rate),

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 
 use super::names::{AsicName, ExtenderName, FecName, FormulaName, MacsecName, PhyChoice, kib, phy};
-use crate::config::quantity::{Length, Rate, Ratio, Size, Span};
+use crate::config::quantity::{Length, LinkRate, Ratio, Size, Span};
 use crate::headroom::models::{Estimate, Model, ModelError, cisco, ieee, mlx5, sonic};
 use crate::headroom::{Extender, Fec, Phy, SoftwareTerms};
 use crate::units::Bytes;
@@ -14,7 +14,7 @@ use crate::units::Bytes;
 pub struct LinkArgs {
     /// The link's rate, such as 100G.
     #[arg(long)]
-    pub rate: Rate,
+    pub rate: LinkRate,
     /// The cable's length, one way, such as 100m.
     #[arg(long)]
     pub length: Length,

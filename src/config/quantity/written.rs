@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{Length, Rate, Ratio, Size, Span};
+use super::{Length, LinkRate, Rate, Ratio, Size, Span};
 
 /// `n` in the largest of `units` (largest first, each with its size) that it is a whole number of.
 fn whole(n: u64, units: &[(u64, &str)]) -> String {
@@ -30,6 +30,12 @@ impl fmt::Display for Rate {
         const UNITS: [(u64, &str); 4] =
             [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k"), (1, "bps")];
         f.write_str(&whole(self.0.get(), &UNITS))
+    }
+}
+
+impl fmt::Display for LinkRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Rate(self.0).fmt(f)
     }
 }
 
@@ -80,7 +86,7 @@ macro_rules! written {
     )*};
 }
 
-written!(Size, Rate, Span, Ratio, Length);
+written!(Size, Rate, LinkRate, Span, Ratio, Length);
 
 #[cfg(test)]
 mod tests {

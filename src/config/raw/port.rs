@@ -14,7 +14,7 @@ use super::congestion::{AttachedName, LocatorName, PortFastCnp, PortIsolation, P
 use super::discovery::{Dcbx, Lldp};
 use super::keys::{Range, VlanRange};
 use super::macsec::Macsec;
-use crate::config::quantity::{Length, Rate, Ratio, Size, Span};
+use crate::config::quantity::{Length, LinkRate, Ratio, Size, Span};
 
 /// A port. Only `device` is needed.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
@@ -42,7 +42,7 @@ pub struct Port {
     /// of the switch's name and the port's number, so that it is the same at every start.
     pub mac: Option<String>,
     /// The rate of the link in bit/s. Default: `10G`, and for a NIC what it negotiates, up to that.
-    pub rate: Option<Rate>,
+    pub rate: Option<LinkRate>,
     /// Whether what is sent is shaped to `rate`: `on`, `off`, or `auto`: on for virtual devices,
     /// which would otherwise be as fast as the core, and off for NICs, which have a clock.
     /// Default: `auto`.
@@ -301,6 +301,9 @@ pub struct Pause {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Watchdog {
+    /// True if it runs from the start; `sluice ctl set watchdog.enabled` changes that. Default: `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
     /// How long a queue with frames must be paused without sending one. Default: `200ms`; SONiC
     /// takes 100 ms to 5 s.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -65,8 +65,20 @@ pub(super) fn congestion(
             .fast_cnp
             .map(|raw| notifications::fast_cnp(cx, &at.key("fast_cnp"), raw, &around)),
         qcn: said.qcn.map(|raw| notifications::qcn(cx, &at.key("qcn"), raw, &around)),
+        watchdog: watchdogs(drafts),
         ports: drafts.iter().map(|draft| attached(draft.raw)).collect(),
     }
+}
+
+/// The storm watchdogs of ports, of those that watch a queue.
+fn watchdogs(drafts: &[Draft<'_>]) -> Option<Vec<Option<bool>>> {
+    let of = |draft: &Draft<'_>| {
+        let watches = draft.plan.watchdog.iter().any(Option::is_some);
+        let said = draft.raw.watchdog.as_ref().filter(|_| watches)?;
+        Some(said.enabled.unwrap_or(true))
+    };
+    let ports: Vec<_> = drafts.iter().map(of).collect();
+    ports.iter().any(Option::is_some).then_some(ports)
 }
 
 /// Gives the machines their seeds, each one of its own.

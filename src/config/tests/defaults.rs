@@ -67,7 +67,7 @@ ports:
   - name: a
     device: net_null0
     pfc: {enable: $Pfc.enable, quanta: $Pfc.quanta, refresh: $Pfc.refresh}
-    watchdog: {detection: $Watchdog.detection, action: $Watchdog.action}
+    watchdog: {enabled: $Watchdog.enabled, detection: $Watchdog.detection, action: $Watchdog.action}
     queues:
       1: {strict: $Queue.strict, limit: $Queue.limit}
       2: {ecn: {pmax: $Ecn.pmax, at: $Ecn.at, not_ect: $Ecn.not_ect}}

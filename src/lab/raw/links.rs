@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Chance, Many, NsPerMetre};
-use crate::config::quantity::{Length, Rate, Size, Span};
+use crate::config::quantity::{Length, LinkRate, Size, Span};
 use crate::config::raw::{FecName, Macsec, PhyName};
 
 /// A link between two nodes.
@@ -22,7 +22,7 @@ pub struct Link {
     pub to: Option<String>,
     /// Its rate, which is that of both ports. Default: `100G`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
+    pub rate: Option<LinkRate>,
     /// The cable's length, at most 1000 km. Default: `100m`, unless `delay` is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<Length>,

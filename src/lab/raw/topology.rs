@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Many;
-use crate::config::quantity::{Length, Rate};
+use crate::config::quantity::{Length, LinkRate};
 use crate::config::raw::PhyName;
 
 /// A common topology: exactly one of these. Its links are those of `defaults.links`.
@@ -50,7 +50,7 @@ pub struct ParkingLot {
     pub hosts_per_switch: Option<Many<u32>>,
     /// The rate of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub uplink_rate: Option<Rate>,
+    pub uplink_rate: Option<LinkRate>,
     /// The length of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
@@ -71,7 +71,7 @@ pub struct LeafSpine {
     pub hosts_per_leaf: u32,
     /// The rate of links between leaves and spines. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub uplink_rate: Option<Rate>,
+    pub uplink_rate: Option<LinkRate>,
     /// The length of links between leaves and spines. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
@@ -88,7 +88,7 @@ pub struct FatTree {
     pub k: u32,
     /// The rate of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub uplink_rate: Option<Rate>,
+    pub uplink_rate: Option<LinkRate>,
     /// The length of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
@@ -108,7 +108,7 @@ pub struct Ring {
     pub hosts_per_switch: Option<u32>,
     /// The rate of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub uplink_rate: Option<Rate>,
+    pub uplink_rate: Option<LinkRate>,
     /// The length of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,

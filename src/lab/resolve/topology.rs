@@ -2,7 +2,7 @@
 
 use super::graph::{Graph, NODES_MAX, Source};
 use super::raw::{self, Defaults, Many};
-use crate::config::quantity::{Length, Rate};
+use crate::config::quantity::{Length, LinkRate};
 use crate::config::raw::PhyName;
 use crate::config::{Cx, Place};
 use crate::units::PortId;
@@ -50,7 +50,7 @@ impl<'a> Builder<'_, 'a> {
 }
 
 /// The rate and length of links between switches.
-type Uplink = (Option<Rate>, Option<Length>, Option<PhyName>);
+type Uplink = (Option<LinkRate>, Option<Length>, Option<PhyName>);
 
 /// Adds the nodes and links of a topology, if it is one that can be.
 pub(super) fn generate<'a>(

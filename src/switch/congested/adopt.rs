@@ -2,9 +2,11 @@
 
 use super::{Congested, Filter, queue_of};
 use crate::congestion::sfc::SfcPoint;
+use crate::pfc::StormEvent;
 use crate::switch::Switch;
 use crate::switch::managed::{self, At, Object, ObjectError, ObjectValue};
 use crate::switch::plan::{CongestionIsolationPlan, CongestionPlan};
+use crate::time::Instant;
 use crate::units::{Mac, PortId, TrafficClass};
 use crate::world::World;
 
@@ -15,8 +17,8 @@ impl<W: World> Switch<W> {
     /// [`ObjectError`], and nothing was changed.
     pub(in crate::switch) fn set_object(
         &mut self,
-        object: Object,
-        at: At,
+        now: Instant,
+        (object, at): (Object, At),
         value: ObjectValue,
     ) -> Result<(), ObjectError> {
         let mut plan = (*self.congested.plan).clone();
@@ -25,7 +27,18 @@ impl<W: World> Switch<W> {
         self.congested.adopt(plan, macs);
         self.look_again();
         self.note_guards();
+        self.follow_watchdogs(now);
         Ok(())
+    }
+
+    /// Starts and stops the watchdogs of owned ports, as the plan says.
+    fn follow_watchdogs(&mut self, now: Instant) {
+        for at in 0..self.ports.len() {
+            let enabled = self.congested.plan.watches(self.ports[at].id);
+            for class in self.ports[at].watchdog.set_enabled(enabled) {
+                self.storm(now, at, class, StormEvent::Restored);
+            }
+        }
     }
 
     /// The source flow control points of this worker, to look at.

@@ -87,6 +87,12 @@ impl fmt::Display for ObjectError {
                 _ => write!(f, "{name} is the same for all classes of a port; leave out the class"),
             },
             Reason::NoPort => write!(f, "{name}: the switch has no such port"),
+            Reason::NoQueue if object.scope() == Scope::Port => {
+                write!(
+                    f,
+                    "{name}: the port has none; put `{section}: {{}}` into its part of the file"
+                )
+            }
             Reason::NoQueue => write!(
                 f,
                 "{name}: this queue is not looked at; name its class in `{section}.queues` of the file"

@@ -1,5 +1,5 @@
-//! The managed objects of Source Flow Control and of Congestion Isolation, and what those leave open:
-//! one table of what there is, under which name, with which default and in which range.
+//! The managed objects of Source Flow Control and of Congestion Isolation, what those leave open, and the
+//! storm watchdog: one table of what there is, under which name, with which default and in which range.
 //!
 //! An [`Object`] is read from and written to a [`CongestionPlan`], so a configuration, a running switch
 //! and a lab all mean the same by a name. [`set`] refuses what is out of range, what contradicts the
@@ -21,6 +21,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod value;
+mod watchdog;
 
 pub use error::{ObjectError, Reason};
 pub use tables::{StreamPage, StreamRow, Streams};
@@ -50,6 +51,8 @@ pub enum Section {
     FastCnp,
     /// Quantized Congestion Notification.
     Qcn,
+    /// The PFC storm watchdog.
+    Watchdog,
 }
 
 /// The document that an object is in.
@@ -161,8 +164,14 @@ impl Entry {
 }
 
 /// By section, in the order of the documents.
-static TABLE: [&[Entry]; 5] =
-    [sfc::OBJECTS, proxy::OBJECTS, isolation::OBJECTS, notifications::FAST_CNP, notifications::QCN];
+static TABLE: [&[Entry]; 6] = [
+    sfc::OBJECTS,
+    proxy::OBJECTS,
+    isolation::OBJECTS,
+    notifications::FAST_CNP,
+    notifications::QCN,
+    watchdog::OBJECTS,
+];
 
 impl Object {
     /// All objects, by section.
@@ -255,6 +264,7 @@ impl Section {
             Self::CongestionIsolation => "congestion_isolation",
             Self::FastCnp => "fast_cnp",
             Self::Qcn => "qcn",
+            Self::Watchdog => "watchdog",
         }
     }
 
@@ -267,6 +277,7 @@ impl Section {
             Self::CongestionIsolation => plan.isolation.is_some(),
             Self::FastCnp => plan.fast_cnp.is_some(),
             Self::Qcn => plan.qcn.is_some(),
+            Self::Watchdog => plan.watchdog.is_some(),
         }
     }
 }

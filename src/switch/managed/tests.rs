@@ -73,6 +73,7 @@ pub(crate) fn whole() -> CongestionPlan {
             transmit_priority: Priority::ALL[6],
             msdu_octets: 64,
         }),
+        watchdog: Some(vec![Some(true); PORTS]),
         ports: vec![],
     }
 }
@@ -244,6 +245,13 @@ fn refusals_say_what_to_do() {
     let why =
         refuse(&plan, "congestion_isolation.queues.low", at(first, TrafficClass::new(0)), n(5));
     assert!(why.contains("`congestion_isolation.queues` of the file"), "{why}");
+    let mut one = plan.clone();
+    one.watchdog = Some(vec![None, Some(true)]);
+    let on = ObjectValue::Bool(true);
+    let why = refuse(&one, "watchdog.enabled", at(first, None), on);
+    assert!(why.contains("put `watchdog: {}` into its part of the file"), "{why}");
+    let why = refuse(&empty, "watchdog.enabled", none, on);
+    assert!(why.contains("put `watchdog: {}` into the file"), "{why}");
     let why = refuse(&plan, "sfcMinHeaderOctets", none, n(64));
     assert!(why.contains("set sfc.form encapsulated"), "{why}");
     let why = refuse(&plan, "sfc.queues.aqm.kmin", at(first, class), n(64));

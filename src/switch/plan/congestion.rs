@@ -27,11 +27,21 @@ pub struct CongestionPlan {
     pub fast_cnp: Option<FastCnpPlan>,
     /// Quantized Congestion Notification (802.1Q Clauses 30 to 33).
     pub qcn: Option<QuantizedPlan>,
+    /// The storm watchdog of each port, by [`PortId`]: true where it runs, nothing where a port has none.
+    /// [`PortPlan::watchdog`](super::PortPlan::watchdog) says what it does. Nothing where no port has one.
+    pub watchdog: Option<Vec<Option<bool>>>,
     /// What is at the other end of each port, by [`PortId`]; [`Attached::default`] where it is short.
     pub ports: Vec<Attached>,
 }
 
 impl CongestionPlan {
+    /// True if the storm watchdog of a port runs, where the port has one.
+    #[must_use]
+    pub fn watches(&self, port: PortId) -> bool {
+        let said = self.watchdog.as_ref().and_then(|ports| *ports.get(port.index())?);
+        said.unwrap_or(true)
+    }
+
     /// What is planned to be at the other end of a port.
     #[must_use]
     pub fn attached(&self, port: PortId) -> Attached {

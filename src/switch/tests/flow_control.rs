@@ -1,6 +1,8 @@
 //! PFC and PAUSE in both directions, and malformed MAC control frames.
 
 use crate::pfc::{FlowControl, PfcPlan, StormAction, WatchdogPlan};
+use crate::switch::Change;
+use crate::switch::managed::{At, Object, ObjectValue};
 use crate::switch::testworld::*;
 use crate::time::{Duration, Instant};
 use crate::units::*;
@@ -239,7 +241,12 @@ fn malformed_control_frames_are_counted_and_pause_nothing() {
 }
 
 fn storm(action: StormAction) -> Lab {
+    storm_of(action, true)
+}
+
+fn storm_of(action: StormAction, enabled: bool) -> Lab {
     let mut p = plan(3);
+    p.congestion.watchdog = Some(vec![None, Some(enabled), None]);
     p.ports[1].watchdog[3] = Some(WatchdogPlan {
         detection: Duration::from_millis(10),
         restoration: Duration::from_millis(20),
@@ -286,6 +293,57 @@ fn the_watchdog_ends_a_storm_as_it_was_told() {
     let mut lab = storm(StormAction::Alert);
     assert_eq!(detected(&mut lab), 1);
     assert_eq!(lab.switch.held(), 5, "only reported");
+}
+
+fn watch(lab: &mut Lab, enabled: bool) {
+    let object = Object::named("watchdog.enabled").unwrap();
+    let (at, value) = (At { port: PortId::new(1), class: None }, ObjectValue::Bool(enabled));
+    lab.switch.apply(lab.now, Change::Object { object, at, value }).unwrap();
+}
+
+/// Counts of storms detected and restored on the stormed queue.
+fn storms(lab: &mut Lab) -> (u64, u64) {
+    let port = &lab.switch.snapshot(lab.now).ports[1];
+    let counters = &port.counters.priorities[3];
+    (counters.storms_detected, counters.storms_restored)
+}
+
+/// Another 20 ms of the same storm: twice the detection time, and not all of the restoration time after.
+fn storm_on(lab: &mut Lab) {
+    for _ in 0..200 {
+        lab.inject(1, &pfc(P3, 65535));
+        lab.settle();
+        lab.advance(Duration::from_micros(100));
+    }
+}
+
+#[test]
+fn a_watchdog_that_is_stopped_releases_its_queue_and_detects_nothing() {
+    let mut lab = storm(StormAction::Drop);
+    assert_eq!(storms(&mut lab), (1, 0));
+    watch(&mut lab, false);
+    assert_eq!(storms(&mut lab), (1, 1), "released at once, while the storm goes on");
+    lab.inject(0, &data(3, 60));
+    storm_on(&mut lab);
+    assert_eq!((storms(&mut lab), lab.switch.held()), ((1, 1), 1), "held, not dropped");
+    assert_eq!(lab.drops(), [("watchdog", 5)]);
+
+    watch(&mut lab, true);
+    watch(&mut lab, true);
+    assert_eq!(storms(&mut lab), (1, 1), "it gets the whole detection time");
+    storm_on(&mut lab);
+    assert_eq!((storms(&mut lab), lab.switch.held()), ((2, 1), 0));
+    assert_eq!(lab.drops(), [("watchdog", 6)]);
+    lab.check();
+}
+
+#[test]
+fn a_watchdog_may_be_stopped_from_the_start() {
+    let mut lab = storm_of(StormAction::Drop, false);
+    assert_eq!((storms(&mut lab), lab.switch.held()), ((0, 0), 5));
+    watch(&mut lab, true);
+    storm_on(&mut lab);
+    assert_eq!((storms(&mut lab), lab.drops()), ((1, 0), vec![("watchdog", 5)]));
 }
 
 #[test]

@@ -64,6 +64,7 @@ fn congestion() -> CongestionPlan {
         sfc: Some(SourceFlowControlPlan { form, monitors: vec![[Some(monitor); 8]; 4], ..sfc }),
         isolation: Some(isolation::restless()),
         proxy: Some(SfcProxyPlan { hosts, ..congested::proxy() }),
+        watchdog: None,
         fast_cnp: Some(FastCnpPlan {
             detect: vec![[Some(detect); 8]; 4],
             spacing: Duration::from_nanos(1),

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use super::super::super::Format;
 use crate::agents::{Method, Statistic};
 use crate::cli::machine::MachineArgs;
-use crate::config::quantity::{Rate, Size, Span};
+use crate::config::quantity::{LinkRate, Size, Span};
 use crate::tester::plan::{Location, Place};
 use crate::time::Duration;
 use crate::wire::headroom::{Dialect, KindCodes, LengthField, TimeUnit};
@@ -55,7 +55,7 @@ pub struct MeasureArgs {
     pub statistic: Statistic,
     /// The rate of the link, such as 100G. Default: that of the port, where it has a line.
     #[arg(long)]
-    pub rate: Option<Rate>,
+    pub rate: Option<LinkRate>,
     /// The longest frame, FCS included. Default: 2000 octets.
     #[arg(long, value_name = "SIZE")]
     pub max_frame: Option<Size>,

@@ -148,6 +148,7 @@ pub(super) fn slow(defaults: &mut PortDefaults) {
 
 fn dog(chance: &mut Chance) -> Watchdog {
     Watchdog {
+        enabled: None,
         detection: Some(Span(chance.span(20_000, 500_000))),
         restoration: Some(Span(chance.span(20_000, 500_000))),
         action: Some(chance.pick(&[Action::Drop, Action::Forward, Action::Alert])),

@@ -2,7 +2,7 @@
 //! failure is made small.
 
 use super::chance::Chance;
-use crate::config::quantity::{Length, Rate, Span};
+use crate::config::quantity::{Length, LinkRate, Span};
 use crate::config::raw::FecName;
 use crate::lab::raw::{Back, Drift, Link, Many, NsPerMetre, Route};
 use crate::time::Duration;
@@ -144,7 +144,7 @@ impl Kind {
         let mut link = Link {
             from: Some(from),
             to: Some(to),
-            rate: Some(Rate(BitsPerSec::gbps(rate))),
+            rate: Some(LinkRate(BitsPerSec::gbps(rate))),
             response: self.response.map(Span),
             ..Link::default()
         };
