@@ -4,9 +4,14 @@
 //! A terminal obeys control characters, and draws what follows a bidirectional one in another order;
 //! a line end in a name looks like the next line of a table or of a log. Everything that is printed
 //! or logged passes through [`text`] or, as JSON, through [`json`]. Where foreign text stands within
-//! a line of ours, the line passes through [`line()`] or [`lines`] first.
+//! a line of ours, the line passes through [`line()`] or [`lines`] first. A refusal passes through
+//! [`message()`], which bounds what it quotes.
+
+mod excerpt;
 
 use std::borrow::Cow;
+
+pub use excerpt::{MESSAGE_MAX, SHOWN_MAX, excerpt, message};
 
 /// Escapes every character that changes how a terminal shows the others. Line feeds and tabs stay.
 #[must_use]

@@ -303,3 +303,66 @@ fn no_color_is_obeyed() {
     }
     assert!(styled >= 2, "nothing is styled on a terminal: the test sees none");
 }
+
+#[test]
+fn no_refusal_quotes_more_than_a_message_does() {
+    use sluice::printable::{MESSAGE_MAX, SHOWN_MAX};
+    let dir = files("quotes");
+    let file = fs::read_to_string(dir.path("null.yaml")).unwrap();
+    let switch = Switch::start(&dir, "switch", &file, &["--quiet"]);
+    let filler = '\u{416}';
+    let long = filler.to_string().repeat(5_000);
+    let words = format!("{filler} ").repeat(5_000);
+    let mut beyond = Vec::new();
+    for line in [
+        "check {long}",
+        "check --bogus {long}",
+        "switch {long}",
+        "switch {tmp}/null.yaml --control none --prometheus {long}",
+        "run {tmp}/small.yaml --variant {long}",
+        "run {tmp}/small.yaml --json {tmp}/{long}/x",
+        "gen {tmp}/endless.yaml --port p1={long}",
+        "headroom calc --rate {long}",
+        "headroom measure --port {long} --port ring:a",
+        "doctor --no-huge --port {long}",
+        "demo --rate {long}",
+        "ctl --control {tmp}/{long} show",
+        "ctl --control {tmp}/switch.sock link {long} up",
+        "ctl --control {tmp}/switch.sock set-group {long} 3 --xoff 1KB",
+        "ctl --control {tmp}/switch.sock set {long} 1",
+        "ctl --control {tmp}/switch.sock set sfcMasterEnable {long}",
+        "ctl --control {tmp}/switch.sock macsec install a --transmit --an 1 --key-file {long}",
+        "{long}",
+    ] {
+        for given in [&long, &words] {
+            let tmp = dir.0.display().to_string();
+            let args =
+                line.split(' ').map(|arg| arg.replace("{tmp}", &tmp).replace("{long}", given));
+            let mut command = run::guarded(SLUICE);
+            command.args(args).env("XDG_RUNTIME_DIR", &dir.0).stdin(std::process::Stdio::null());
+            let output = command.output().unwrap();
+            let said = text(&output.stdout) + &text(&output.stderr);
+            assert!(matches!(output.status.code(), Some(1..=3)), "{line}: {said}");
+            for said in said.lines() {
+                let quoted = said.chars().filter(|c| *c == filler).count();
+                // DPDK's own lines quote it again.
+                let most = if said.contains("DPDK:") { MESSAGE_MAX } else { 2 * SHOWN_MAX };
+                let longest = said.split(|c| c != filler).map(|run| run.chars().count()).max();
+                if quoted > most || longest.unwrap_or(0) > SHOWN_MAX {
+                    let begin: String = said.chars().take(300).collect();
+                    beyond.push(format!("{line}: {quoted} characters, {longest:?}: {begin}"));
+                }
+            }
+        }
+    }
+    assert!(beyond.is_empty(), "{}", beyond.join("\n"));
+    // What clients write on the control socket themselves.
+    let request =
+        format!("{{\"command\":\"link\",\"port\":\"{long}\",\"up\":true}}\n{{\"{long}\":1}}\n");
+    let answer = switch.ask(&request);
+    assert_eq!(answer.lines().count(), 2, "{answer}");
+    for line in answer.lines() {
+        assert!(line.contains("\"ok\":false") && line.len() <= 3 * SHOWN_MAX, "{line}");
+    }
+    switch.stop();
+}

@@ -185,9 +185,11 @@ struct Checked {
 impl Checked {
     /// The file, with the variant behind it.
     fn name(&self) -> String {
+        // An error calls a file that cannot be read by no more of its name than a message quotes.
+        let file = self.loaded.as_ref().map_or_else(|error| &error.file, |_| &self.file);
         match &self.variant {
-            Some(variant) => format!("{}, variant {variant}", self.file),
-            None => self.file.clone(),
+            Some(variant) => format!("{file}, variant {variant}"),
+            None => file.clone(),
         }
     }
 }

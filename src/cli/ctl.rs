@@ -242,7 +242,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let mut line = Zeroizing::new(Vec::with_capacity(LINE));
     serde_json::to_writer(&mut *line, &request)?;
     let answer = control::ask(&path, std::str::from_utf8(&line)?).with_context(|| {
-        format!("{}: no switch answers; is it running, and as this user?", path.display())
+        format!(
+            "{}: no switch answers; is it running, and as this user?",
+            printable::excerpt(&path.display().to_string())
+        )
     })?;
     let response: Response =
         serde_json::from_str(&answer).with_context(|| format!("an odd answer: {answer}"))?;

@@ -5,6 +5,7 @@
 //! the exit status of its verdict ([`Verdict::exit_status`]). An error is bad input, status 2, where it was
 //! made by [`bad_input`]; any other means that the machine lacks something, status 3.
 
+mod arguments;
 pub mod check;
 mod control;
 pub mod ctl;
@@ -202,7 +203,7 @@ pub fn command() -> clap::Command {
 /// Runs the command that the arguments name.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = arguments::read(Cli::try_parse());
     let _log = log::start(cli.verbose);
     let result = match cli.command {
         #[cfg(feature = "dpdk")]

@@ -60,7 +60,10 @@ pub(crate) fn tell(what: fmt::Arguments<'_>) {
 pub(super) fn print_error(error: &anyhow::Error, has_findings: bool) {
     let text = format!("sluice: {error:#}");
     // Findings are a line each already.
-    let text = if has_findings { text + "\n" } else { printable::lines([text]) };
+    let text = match has_findings {
+        true => text + "\n",
+        false => printable::lines([printable::message(&text)]),
+    };
     let _ = stderr().write_all(text.as_bytes());
 }
 

@@ -9,6 +9,7 @@ use serde::forward_to_deserialize_any;
 
 use super::error::{Finding, Mark, nearest};
 use super::tree::{Key, Kind, Node};
+use crate::printable::excerpt;
 
 /// Where in the tree the reading is, as a chain on the stack.
 #[derive(Clone, Copy)]
@@ -56,7 +57,7 @@ impl de::Error for DeError {
             de::Unexpected::Map => "a mapping".to_owned(),
             de::Unexpected::Seq => "a list".to_owned(),
             de::Unexpected::Unit => "nothing".to_owned(),
-            de::Unexpected::Str(text) => format!("`{text}`"),
+            de::Unexpected::Str(text) => format!("`{}`", excerpt(text)),
             de::Unexpected::Bool(b) => format!("`{b}`"),
             de::Unexpected::Unsigned(n) => format!("`{n}`"),
             de::Unexpected::Signed(n) => format!("`{n}`"),
@@ -103,10 +104,11 @@ fn wanted_in_words(wanted: &dyn de::Expected) -> String {
 
 /// What to say about a name that is none of `known`.
 fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    let shown = excerpt(name);
     if name.contains('=') {
         // `{device: net_null0,size=64}` is two fields to YAML.
         return format!(
-            "`{name}` is no field; inside braces a comma ends the value, so put quotes around \
+            "`{shown}` is no field; inside braces a comma ends the value, so put quotes around \
              the whole of it"
         );
     }
@@ -117,7 +119,7 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     // What older YAML makes of `on` and `off` is understood, but not worth a mention.
     let known: Vec<&str> =
         known.iter().copied().filter(|k| !matches!(*k, "true" | "false")).collect();
-    format!("unknown {what} `{name}`; {hint}known here: {}", known.join(", "))
+    format!("unknown {what} `{shown}`; {hint}known here: {}", known.join(", "))
 }
 
 impl DeError {
@@ -173,7 +175,7 @@ fn read<'de, T: de::Deserialize<'de>>(root: &'de Node) -> Result<T, DeError> {
 impl From<DeError> for Finding {
     fn from(error: DeError) -> Self {
         let (mark, path) = error.place.map_or((None, String::new()), |(m, p)| (Some(m), p));
-        Self { mark, path, what: error.what }
+        Self::new(mark, &path, &error.what)
     }
 }
 
@@ -338,7 +340,7 @@ impl<'de> de::MapAccess<'de> for Entries<'de, '_> {
     ) -> Result<Option<K::Value>, DeError> {
         self.value = self.entries.next();
         let Some((key, _)) = self.value else { return Ok(None) };
-        let text: StringDeserializer<DeError> = key.name.clone().into_deserializer();
+        let text: StringDeserializer<DeError> = key.name.to_string().into_deserializer();
         let path = Path::Key(self.path, &key.name);
         seed.deserialize(text).map(Some).map_err(|e| e.at(key.mark, path))
     }

@@ -37,6 +37,13 @@ pub struct ConfigError {
 }
 
 impl Finding {
+    /// A finding, which quotes no more than [`printable::SHOWN_MAX`] characters of one text. All findings
+    /// are made here.
+    pub(crate) fn new(mark: Option<Mark>, path: &str, what: &str) -> Self {
+        let what = printable::message(what).into_owned();
+        Self { mark, path: printable::excerpt(path).into_owned(), what }
+    }
+
     /// The finding as a line that editors and compilers' readers understand:
     /// `file:line:column: field: what`. Names that it quotes make no other line.
     #[must_use]
@@ -74,14 +81,26 @@ impl ConfigError {
     }
 }
 
-/// The one of `known` that was probably meant by `given`: at most a third of it mistyped.
+/// The one of `known` that was probably meant by `given`: at most a third of it mistyped. None for a
+/// text that is too long for a name.
 pub(super) fn nearest<'a>(
     given: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    let length = given.chars().count();
+    if length > printable::SHOWN_MAX {
+        return None;
+    }
+    let given = given.to_lowercase();
+    // The distance takes the product of both lengths, and is no less than their difference.
+    let is_near = |k: &&str| {
+        let known = k.chars().count();
+        length.abs_diff(known) * 3 <= known.max(3)
+    };
     known
         .into_iter()
-        .map(|k| (distance(&given.to_lowercase(), &k.to_lowercase()), k))
+        .filter(is_near)
+        .map(|k| (distance(&given, &k.to_lowercase()), k))
         .filter(|(d, k)| *d * 3 <= k.chars().count().max(3))
         .min_by_key(|(d, _)| *d)
         .map(|(_, k)| k)
@@ -118,5 +137,8 @@ mod tests {
         assert_eq!(nearest("Ports", ["ports", "buffer"]), Some("ports"));
         assert_eq!(nearest("zebra", ["ports", "buffer"]), None);
         assert_eq!(nearest("", ["ports"]), None);
+        let long = "x".repeat(1 << 20);
+        assert_eq!(nearest(&long, ["ports", long.as_str()]), None);
+        assert_eq!(nearest("ports", [long.as_str(), "port"]), Some("port"));
     }
 }

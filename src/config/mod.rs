@@ -12,6 +12,8 @@
 pub(crate) mod de;
 mod error;
 mod key_file;
+pub(crate) mod memory;
+mod name;
 mod object;
 mod plan;
 pub mod quantity;
@@ -20,6 +22,8 @@ mod resolve;
 mod schema;
 pub(crate) mod tree;
 
+#[cfg(test)]
+pub(crate) mod testquoted;
 #[cfg(test)]
 pub(crate) mod testrefusals;
 #[cfg(test)]
@@ -34,7 +38,7 @@ pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFil
 pub(crate) use resolve::{
     Around, Congestion, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,
     VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, longest, name_channels,
-    named_interface, secy_plan, seed_congestion, senders, told, udp_port, unknown_name,
+    named_interface, names, secy_plan, seed_congestion, senders, told, udp_port, unknown_name,
     virtual_switch,
 };
 pub(crate) use schema::schema_of;
@@ -43,6 +47,7 @@ pub use schema::switch_schema;
 use std::io::Read;
 use std::path::Path;
 
+use crate::printable;
 use tree::{Kind, Node};
 use zeroize::Zeroizing;
 
@@ -76,7 +81,7 @@ pub(crate) fn read_text(
 ) -> Result<(String, Zeroizing<String>), ConfigError> {
     let name = path.display().to_string();
     let unreadable =
-        |what: String| ConfigError::one(&name, Finding { mark: None, path: String::new(), what });
+        |what: String| ConfigError::one(&printable::excerpt(&name), Finding::new(None, "", &what));
     let file = std::fs::File::open(path)
         .map_err(|e| unreadable(format!("cannot be opened: {e}; check the name and its rights")))?;
     // It may have keys in it: memory for all of it, so that it does not move while it is read.

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use super::memory::{self, Need};
 use crate::headroom::{DelayInputs, Required, SoftwareTerms};
 use crate::switch::SwitchPlan;
 use crate::time::Duration;
@@ -57,6 +58,12 @@ const BLOCK: u32 = 4_096;
 /// Bytes of a slot that the kernel uses, and the FCS, which is not in it.
 const SLOT_HEADER: u32 = 80;
 const SLOT_FCS: u32 = 4;
+/// Slots of a ring whose arguments do not say.
+const SLOTS: u32 = 512;
+/// The longest ring that the kernel takes: it counts its bytes in 32 bits (packet_set_ring).
+const RING_MAX: u64 = u32::MAX as u64;
+/// The remedy for rings that are too long.
+pub(super) const LESS_SLOTS: &str = "lower `framecnt`, or `framesz` and `blocksz`";
 /// The kernel's demand (TPACKET_ALIGNMENT).
 const SLOT_ALIGNMENT: u32 = 16;
 
@@ -95,10 +102,30 @@ impl DevicePlan {
         if block == 0 || block % BLOCK != 0 {
             return Some(format!("blocksz={block} is no multiple of a page, {BLOCK} bytes"));
         }
-        (slot > block).then(|| {
+        if slot > block {
             let needed = slot.next_power_of_two().max(BLOCK);
-            format!("a slot of {slot} bytes does not fit into a block of {block}: add `blocksz={needed}`")
-        })
+            return Some(format!(
+                "a slot of {slot} bytes does not fit into a block of {block}: add `blocksz={needed}`"
+            ));
+        }
+        let ring = self.ring()?;
+        (ring.bytes() > RING_MAX)
+            .then(|| ring.refusal(RING_MAX, "that the kernel takes", LESS_SLOTS))
+    }
+
+    /// One of the rings that a net_af_packet shares with the kernel: whole blocks of slots.
+    fn ring(&self) -> Option<Need> {
+        let (slot, block) = (self.slot("framesz", SLOT)?, self.slot("blocksz", BLOCK)?);
+        let slots = u64::from(self.slot("framecnt", SLOTS)?);
+        let per_block = u64::from(block.checked_div(slot)?);
+        let blocks = slots.checked_div(per_block)?;
+        Some(Need { count: blocks, of: "blocks of the ring (`framecnt`)", each: block.into() })
+    }
+
+    /// The memory that the kernel sets aside for the device: a ring for each direction of each queue.
+    pub(super) fn kernel_memory(&self) -> Option<Need> {
+        let rings = 2 * u64::from(self.slot("qpairs", 1)?);
+        Some(Need { count: rings, of: "rings (`qpairs`, `framecnt`)", each: self.ring()?.bytes() })
     }
 }
 
@@ -160,6 +187,8 @@ pub struct Machine {
     pub cores: Option<Vec<usize>>,
     /// How many ports there can be.
     pub ports_max: usize,
+    /// The memory in bytes that a new process can have, or nothing where that is not to be checked.
+    pub memory: Option<u64>,
 }
 
 impl Machine {
@@ -169,13 +198,13 @@ impl Machine {
     /// Any machine: cores are not checked.
     #[must_use]
     pub const fn any() -> Self {
-        Self { cores: None, ports_max: Self::PORTS_MAX }
+        Self { cores: None, ports_max: Self::PORTS_MAX, memory: None }
     }
 
-    /// The machine that this process runs on: the cores that it may use.
+    /// The machine that this process runs on: the cores and the memory that it may use.
     #[must_use]
     pub fn this() -> Self {
         let cores = core_affinity::get_core_ids().map(|ids| ids.iter().map(|c| c.id).collect());
-        Self { cores, ports_max: Self::PORTS_MAX }
+        Self { cores, ports_max: Self::PORTS_MAX, memory: memory::available() }
     }
 }

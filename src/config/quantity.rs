@@ -13,6 +13,7 @@ use std::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
+use crate::printable::excerpt;
 use crate::time::Duration;
 use crate::units::BitsPerSec;
 
@@ -64,6 +65,7 @@ fn parse<Q: Quantity>(text: &str) -> Result<Q, String> {
     let end =
         text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim());
+    let text = excerpt(text);
     let bad = || format!("`{text}` is not {}", Q::EXPECTED);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits: String = whole.chars().chain(fraction.chars()).filter(|c| *c != '_').collect();
@@ -79,7 +81,7 @@ fn parse<Q: Quantity>(text: &str) -> Result<Q, String> {
         ("", None) => "",
         _ => unit,
     };
-    let scale = Q::unit(unit).map_err(|why| format!("`{text}`: {why}"))?;
+    let scale = Q::unit(&excerpt(unit)).map_err(|why| format!("`{text}`: {why}"))?;
     let mantissa: u128 = digits.parse().map_err(|_| bad())?;
     let places =
         u32::try_from(fraction.chars().filter(|c| *c != '_').count()).map_err(|_| bad())?;

@@ -3,6 +3,21 @@
 //!
 //! With `SLUICE_BLESS=1` what is said now is written into the file, to be read and committed.
 
+/// The texts of the file of that name.
+pub(crate) fn texts(path: &str) -> Vec<String> {
+    let path = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));
+    let golden = std::fs::read_to_string(path).unwrap();
+    cases(&golden).into_iter().map(|(_, text, _)| text.to_owned()).collect()
+}
+
+/// The files of a folder.
+pub(crate) fn files(folder: &str) -> Vec<String> {
+    let all = std::fs::read_dir(format!("{}/{folder}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let paths = all.map(|entry| entry.unwrap().path());
+    let paths = paths.filter(|path| path.extension().is_some_and(|e| e == "yaml"));
+    paths.map(|path| std::fs::read_to_string(path).unwrap()).collect()
+}
+
 /// The cases: name, text, and what is said of it.
 fn cases(golden: &str) -> Vec<(&str, &str, &str)> {
     golden

@@ -4,6 +4,7 @@ mod congestion;
 mod defaults;
 mod examples;
 mod macsec;
+mod memory;
 mod random;
 mod refusals;
 
@@ -20,7 +21,7 @@ fn good(text: &str) -> (SwitchFile, Vec<String>) {
 
 /// What is said about a text that must be wrong, on a machine with cores 0 and 1.
 fn bad(text: &str) -> Vec<String> {
-    let machine = Machine { cores: Some(vec![0, 1]), ports_max: 32 };
+    let machine = Machine { cores: Some(vec![0, 1]), ports_max: 32, memory: Some(8 << 30) };
     match parse("f.yaml", text, &machine) {
         Ok(_) => panic!("accepted:\n{text}"),
         Err(e) => e.to_string().lines().map(str::to_owned).collect(),

@@ -13,6 +13,8 @@ use granit_parser::{Event, Parser, ScalarStyle, StrInput};
 use zeroize::Zeroizing;
 
 use super::error::{Finding, Mark};
+use super::name::Name;
+use crate::printable::excerpt;
 
 /// How deep a file may nest. The deepest field that exists is eight levels down.
 const DEPTH_MAX: usize = 64;
@@ -58,7 +60,7 @@ pub struct Key {
     /// Where it stands.
     pub mark: Mark,
     /// Its text.
-    pub name: String,
+    pub name: Name,
 }
 
 impl Node {
@@ -111,7 +113,7 @@ impl Node {
             return;
         };
         let places = own.iter().enumerate().map(|(place, (key, _))| (key.name.clone(), place));
-        let places: HashMap<String, usize> = places.collect();
+        let places: HashMap<Name, usize> = places.collect();
         for (key, value) in inherited {
             match places.get(&key.name) {
                 Some(place) => own[*place].1.inherit(value),
@@ -182,7 +184,7 @@ struct Open {
     anchor: usize,
     key: Option<Key>,
     /// The lines of the keys so far.
-    names: HashMap<String, u32>,
+    names: HashMap<Name, u32>,
 }
 
 /// Reads one YAML document; `empty` is what is said about a text that has none.
@@ -224,8 +226,7 @@ pub fn read(text: &str, empty: &str) -> Result<Node, Finding> {
             _ => {}
         }
     }
-    let nothing = Finding { mark: None, path: String::new(), what: empty.into() };
-    builder.root.filter(|n| !n.is_null()).ok_or(nothing)
+    builder.root.filter(|n| !n.is_null()).ok_or_else(|| Finding::new(None, "", empty))
 }
 
 /// Puts nodes together in the order of their events.
@@ -301,14 +302,14 @@ impl Builder {
 
 /// The key that a scalar is, if the mapping does not have it yet; `names` has those of the mapping so
 /// far, so that many keys take linear time.
-fn key_of(node: Node, names: &mut HashMap<String, u32>) -> Result<Key, Finding> {
+fn key_of(node: Node, names: &mut HashMap<Name, u32>) -> Result<Key, Finding> {
     let Kind::Scalar { mut text, .. } = node.kind else {
         return Err(finding(node.mark, "a key must be a plain word or number"));
     };
-    let name = std::mem::take(&mut *text);
+    let name = Name::from(std::mem::take(&mut *text));
     match names.entry(name) {
         Entry::Occupied(first) => {
-            let (name, line) = (first.key(), first.get());
+            let (name, line) = (excerpt(first.key()), first.get());
             Err(finding(node.mark, format!("`{name}` is given twice, first in line {line}")))
         }
         Entry::Vacant(free) => {
@@ -333,7 +334,7 @@ fn mark(m: &granit_parser::Marker) -> Mark {
 }
 
 fn finding(mark: Mark, what: impl Into<String>) -> Finding {
-    Finding { mark: Some(mark), path: String::new(), what: what.into() }
+    Finding::new(Some(mark), "", &what.into())
 }
 
 #[cfg(test)]
@@ -411,21 +412,19 @@ mod tests {
 
     #[test]
     fn many_keys_take_linear_time() {
-        // The processor time of twice as many keys; the quadratic search took a minute for these.
+        // Comparisons of names: at most one for each key, where a search compares it with all others.
         let text = |n: usize| (0..n).map(|i| format!("k{i}: \n")).collect::<String>();
-        let read_all = |n| {
-            let text = text(n);
-            let began = std::time::Instant::now();
-            let root = read(&text).unwrap();
-            (root, began.elapsed())
-        };
-        let (mut root, one) = read_all(200_000);
-        let (other, two) = read_all(400_000);
-        assert!(two < one * 3 + std::time::Duration::from_secs(1), "{one:?} and {two:?}");
+        let (n, more) = (20_000, 40_000);
+        let compared = Name::compared();
+        let (mut root, other) = (read(&text(n)).unwrap(), read(&text(more)).unwrap());
+        let reading = Name::compared() - compared;
+        assert!(reading <= n + more, "{reading} comparisons");
         root.inherit(&other);
-        assert!(matches!(&root.kind, Kind::Map(entries) if entries.len() == 400_000));
-        let twice = text(300_000) + "k299999: \n";
-        assert!(read(&twice).unwrap_err().what.contains("given twice, first in line 300000"));
+        let inheriting = Name::compared() - compared - reading;
+        assert!((n..=n + more).contains(&inheriting), "{inheriting} comparisons");
+        assert!(matches!(&root.kind, Kind::Map(entries) if entries.len() == more));
+        let twice = text(n) + "k19999: \n";
+        assert!(read(&twice).unwrap_err().what.contains("given twice, first in line 20000"));
     }
 
     #[test]

@@ -5,6 +5,8 @@ use core::fmt;
 
 use dpdk_sys as sys;
 
+use crate::printable::excerpt;
+
 /// What DPDK logged while it failed: usually the only place where the reason stands.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Logged(pub Vec<String>);
@@ -12,7 +14,7 @@ pub struct Logged(pub Vec<String>);
 impl fmt::Display for Logged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in &self.0 {
-            write!(f, "\n  DPDK: {line}")?;
+            write!(f, "\n  DPDK: {}", excerpt(line))?;
         }
         Ok(())
     }
@@ -50,7 +52,7 @@ pub enum Error {
         logged: Logged,
     },
     /// An option is out of its range.
-    #[error("{what}: {why}")]
+    #[error("{}: {why}", excerpt(what))]
     Option {
         /// Which one, and what it was.
         what: String,
@@ -58,7 +60,7 @@ pub enum Error {
         why: String,
     },
     /// No such device.
-    #[error("there is no device {device}: {remedy}{logged}")]
+    #[error("there is no device {}: {remedy}{logged}", excerpt(device))]
     Absent {
         /// The EAL name as given.
         device: String,
@@ -68,7 +70,7 @@ pub enum Error {
         logged: Logged,
     },
     /// No driver has this name, or none takes this device.
-    #[error("no driver takes {device}: {remedy}{logged}")]
+    #[error("no driver takes {}: {remedy}{logged}", excerpt(device))]
     NoDriver {
         /// The EAL name as given.
         device: String,
@@ -78,7 +80,11 @@ pub enum Error {
         logged: Logged,
     },
     /// Two ports on one device.
-    #[error("{device} is already open as {by}; give every port a device of its own")]
+    #[error(
+        "{} is already open as {}; give every port a device of its own",
+        excerpt(device),
+        excerpt(by)
+    )]
     InUse {
         /// The EAL name as given.
         device: String,
@@ -87,8 +93,9 @@ pub enum Error {
     },
     /// Another process works on the device's interface.
     #[error(
-        "{device}: its interface is in use by {by}, which would receive the same frames; stop that \
-         first, or give this port another interface"
+        "{}: its interface is in use by {by}, which would receive the same frames; stop that \
+         first, or give this port another interface",
+        excerpt(device)
     )]
     Taken {
         /// The EAL name as given.
@@ -97,7 +104,7 @@ pub enum Error {
         by: String,
     },
     /// The process may not use this device.
-    #[error("no permission to use {device}: {remedy}{logged}")]
+    #[error("no permission to use {}: {remedy}{logged}", excerpt(device))]
     Permission {
         /// The EAL name as given.
         device: String,
@@ -107,7 +114,7 @@ pub enum Error {
         logged: Logged,
     },
     /// The device refused a step of its set-up.
-    #[error("{device}: cannot {step}: {reason}{logged}")]
+    #[error("{}: cannot {step}: {reason}{logged}", excerpt(device))]
     Device {
         /// The EAL name as given.
         device: String,

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::model::Config;
 use super::resolve;
 use crate::config::tree::{Kind, Node};
-use crate::config::{self, ConfigError, Finding, Mark, Warning};
+use crate::config::{self, ConfigError, Finding, Mark, Warning, names};
 use crate::tester::plan::{Location, TestPlan};
 use crate::tester::replay::{self, Replay};
 use crate::units::BitsPerSec;
@@ -70,10 +70,10 @@ fn place_port(config: &mut Config, name: &str, place: &str) -> Result<(), Findin
         port.location = Some(place.to_owned());
         return Ok(());
     }
-    let names: Vec<_> = config.ports.iter().map(|port| port.name.as_str()).collect();
-    let there = if names.is_empty() { "none".into() } else { names.join(", ") };
+    let all: Vec<_> = config.ports.iter().map(|port| port.name.as_str()).collect();
+    let there = if all.is_empty() { "none".into() } else { names(&all) };
     let what = format!("there is no port `{name}` to be put at {place}; there are {there}");
-    Err(Finding { mark: None, path: "ports".into(), what })
+    Err(Finding::new(None, "ports", &what))
 }
 
 /// Whether a text is that of a generator file, by what only such a file has at its top.

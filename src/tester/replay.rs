@@ -87,7 +87,7 @@ pub fn take(root: &mut Node, folder: &Path) -> Result<Vec<Replay>, Finding> {
     let mut replays: Vec<Replay> = config::de::from_tree(&node).map_err(|mut finding| {
         let path = core::mem::take(&mut finding.path);
         let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
-        Finding { path: format!("{KEY}{dot}{path}"), ..finding }
+        Finding::new(finding.mark, &format!("{KEY}{dot}{path}"), &finding.what)
     })?;
     for replay in &mut replays {
         replay.file = folder.join(&replay.file);
@@ -109,7 +109,7 @@ pub fn add(plan: &mut TestPlan, replays: &[Replay]) -> Result<(), Vec<Finding>> 
             Ok(flow) => flows.push(flow),
             Err((field, what)) => {
                 let path = format!("{KEY}[{n}].{field}");
-                findings.push(Finding { mark: None, path, what });
+                findings.push(Finding::new(None, &path, &what));
             }
         }
     }

@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -111,6 +111,17 @@ impl Switch {
 
     pub fn stderr(&self) -> String {
         fs::read_to_string(self.dir.join(format!("{}.err", self.name))).unwrap_or_default()
+    }
+
+    /// Answers to lines on its control socket.
+    #[allow(dead_code, reason = "most tests ask by `sluice ctl`")]
+    pub fn ask(&self, lines: &str) -> String {
+        let mut stream = std::os::unix::net::UnixStream::connect(self.socket()).unwrap();
+        stream.write_all(lines.as_bytes()).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
     }
 
     /// `sluice ctl` with these arguments.

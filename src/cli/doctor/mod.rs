@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::cli::{machine::MachineArgs, terminal};
 use crate::dpdk::{Eal, EalOptions, own_prefix};
+use crate::printable;
 
 /// Arguments of `sluice doctor`.
 #[derive(clap::Args, Clone, Debug)]
@@ -90,7 +91,8 @@ struct Findings<'a> {
 
 impl Findings<'_> {
     fn add(&mut self, check: &'static str, verdict: Verdict, found: impl Into<String>) {
-        let (subject, found) = (self.subject.into(), found.into());
+        let found = printable::message(&found.into()).into_owned();
+        let subject = printable::excerpt(self.subject).into_owned();
         self.all.push(Finding { subject, check, verdict, found, advice: None });
     }
 
@@ -103,7 +105,7 @@ impl Findings<'_> {
     ) {
         self.add(check, verdict, found);
         if let Some(last) = self.all.last_mut() {
-            last.advice = Some(advice.into());
+            last.advice = Some(printable::message(&advice.into()).into_owned());
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use crate::cli::control::{PortFound, PortsFound, Request, Response, SetEcn, SetGroup, StepTold};
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
 use crate::dpdk::PortControl;
+use crate::printable;
 use crate::report::{AgentsSummary, Summary};
 use crate::runtime::{Controller, OrderError};
 use crate::switch::{Change, Refused, Settler, StepKind, SwitchPlan};
@@ -185,7 +186,10 @@ impl Session {
     pub(super) fn answer(&self, line: &str) -> String {
         let response = match request(line).and_then(|request| self.obey(request)) {
             Ok(result) => Response { ok: true, result: Some(result), error: None },
-            Err(error) => Response { ok: false, result: None, error: Some(format!("{error:#}")) },
+            Err(error) => {
+                let error = printable::message(&format!("{error:#}")).into_owned();
+                Response { ok: false, result: None, error: Some(error) }
+            }
         };
         serde_json::to_string(&response).expect("a response has nothing that JSON has not")
     }
@@ -285,7 +289,7 @@ impl Session {
         let id = number.and_then(|n| PortId::new(n as u16));
         id.ok_or_else(|| {
             let names: Vec<_> = plan.ports.iter().map(|p| p.name.as_str()).collect();
-            anyhow!("there is no port {name}; there are {}", names.join(", "))
+            anyhow!("there is no port {}; there are {}", printable::excerpt(name), names.join(", "))
         })
     }
 

@@ -7,6 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 
+use crate::printable::excerpt;
+
 /// A number or a range of numbers with both ends in it, as the key of a mapping.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Range {
@@ -45,7 +47,7 @@ impl std::str::FromStr for Range {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("`{text}` is neither a number nor a range such as 0-2");
+        let bad = || format!("`{}` is neither a number nor a range such as 0-2", excerpt(text));
         let (a, b) = text.split_once('-').unwrap_or((text, text));
         let number = |t: &str| t.trim().parse::<u16>().map_err(|_| bad());
         let (first, last) = (number(a)?, number(b)?);

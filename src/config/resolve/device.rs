@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::{Cx, Place};
 use crate::buffer::BufferPlan;
-use crate::config::plan::{DevicePlan, EalPlan, Hugepages, Machine, WorkerPlan};
+use crate::config::memory::Need;
+use crate::config::plan::{DevicePlan, EalPlan, Hugepages, LESS_SLOTS, Machine, WorkerPlan};
 use crate::config::raw;
 use crate::frame::BURST;
 use crate::units::{Mac, PortId};
@@ -190,6 +191,38 @@ pub fn pool_frames(buffer: &BufferPlan, devices: &[DevicePlan]) -> usize {
         .map(|d| usize::from(d.rx_descriptors) + usize::from(d.tx_descriptors) + 2 * BURST)
         .sum();
     buffer.total.0 as usize + rings
+}
+
+/// Refuses what needs more memory than the machine has: the pool of frames, what is set aside for DPDK,
+/// and the rings that devices share with the kernel.
+pub fn memory(
+    cx: &mut Cx,
+    at: &Place<'_>,
+    machine: &Machine,
+    (frames, max_frame): (usize, u32),
+    (devices, eal): (&[DevicePlan], &EalPlan),
+) {
+    let Some(limit) = machine.memory else { return };
+    let mut refuse = |at: &Place<'_>, need: Need, remedy: &str| {
+        if need.bytes() > limit {
+            cx.error(at, need.refusal(limit, "that are available here", remedy));
+        }
+    };
+    let longest = devices.iter().filter_map(DevicePlan::room).fold(max_frame, u32::max);
+    // Room in whole KiB, DPDK's headroom, and what DPDK and the pool keep of a frame.
+    let each = u64::from(longest).next_multiple_of(1_024) + 128 + 192;
+    let pool = Need { count: frames as u64, of: "frames of the pool", each };
+    let remedy = "lower `buffer.total`, or raise `buffer.cell` so that fewer frames fit into it";
+    refuse(&at.key("buffer").key("total"), pool, remedy);
+    if let Some(mib) = eal.memory_mib {
+        let set_aside = Need { count: mib.into(), of: "MiB of `memory`", each: 1 << 20 };
+        let remedy = "lower it, or leave it out for what the pool needs";
+        refuse(&at.key("eal").key("memory"), set_aside, remedy);
+    }
+    for (i, device) in devices.iter().enumerate() {
+        let at = at.key("ports").index(i).key("device");
+        device.kernel_memory().into_iter().for_each(|rings| refuse(&at, rings, LESS_SLOTS));
+    }
 }
 
 /// A locally administered address made of a name (FNV-1a) and a number, so that two switches in

@@ -39,6 +39,7 @@ use super::tree::{Kind, Node};
 use crate::discovery::Role;
 use crate::frame::BURST;
 use crate::headroom::{DelayInputs, SoftwareTerms};
+use crate::printable::excerpt;
 use crate::secure::SecyPlan;
 use crate::switch::{PortPlan, SwitchPlan};
 use crate::units::{BitsPerSec, Mac};
@@ -82,7 +83,7 @@ impl<'a> Place<'a> {
 
     /// Something that is to be said about it.
     pub(crate) fn finding(&self, what: impl Into<String>) -> Finding {
-        Finding { mark: self.mark, path: self.path.clone(), what: what.into() }
+        Finding::new(self.mark, &self.path, &what.into())
     }
 
     /// The place of an item of this list.
@@ -172,7 +173,7 @@ impl Cx {
             }
             Ok(mac) => Some(mac),
             Err(why) => {
-                self.error(at, format!("`{text}`: {why}"));
+                self.error(at, format!("`{}`: {why}", excerpt(text)));
                 None
             }
         }
@@ -181,8 +182,9 @@ impl Cx {
 
 /// A default that is wrong is wrong for every port, but said once.
 fn push(list: &mut Vec<Finding>, at: &Place<'_>, what: String) {
-    if !list.iter().any(|f| f.mark == at.mark && f.what == what) {
-        list.push(Finding { mark: at.mark, path: at.path.clone(), what });
+    let finding = at.finding(what);
+    if !list.iter().any(|f| f.mark == finding.mark && f.what == finding.what) {
+        list.push(finding);
     }
 }
 
@@ -217,11 +219,22 @@ fn by_number<'m, T>(
     out
 }
 
-/// What to say about a name that is none of `known`.
+/// The refusal of a name that is none of `known`.
 pub(crate) fn unknown_name(what: &str, name: &str, known: &[&str]) -> String {
     let hint = nearest(name, known.iter().copied())
         .map_or(String::new(), |k| format!("did you mean `{k}`? "));
-    format!("there is no {what} `{name}`; {hint}there are: {}", known.join(", "))
+    let (name, known) = (excerpt(name), names(known));
+    format!("there is no {what} `{name}`; {hint}there are: {known}")
+}
+
+/// A list of names from a file, of which the first are told and the others counted.
+pub(crate) fn names(all: &[&str]) -> String {
+    const TOLD: usize = 30;
+    let told: Vec<_> = all.iter().take(TOLD).map(|name| excerpt(name)).collect();
+    match all.len().saturating_sub(TOLD) {
+        0 => told.join(", "),
+        more => format!("{} and {more} more", told.join(", ")),
+    }
 }
 
 /// A port on its way to a plan, with what other parts need to know of it.
@@ -329,9 +342,10 @@ pub(super) fn resolve(
     let observe_at = at.key("observe").key("prometheus");
     let listen = device::listen(&mut cx, &observe_at, meant.observe.prometheus.as_deref());
     let eal = device::eal(&mut cx, &at.key("eal"), &meant.eal);
+    let pool_frames = device::pool_frames(&buffer, &devices);
+    device::memory(&mut cx, &at, machine, (pool_frames, max_frame), (&devices, &eal));
 
     let warnings = cx.finish()?;
-    let pool_frames = device::pool_frames(&buffer, &devices);
     let ports = drafts.into_iter().map(|d| d.plan).collect();
     let seed = meant.switch.seed;
     let plan = SwitchPlan { name, ports, buffer, bridge, routing, congestion, max_frame, seed };

@@ -8,6 +8,23 @@ fn every_refusal_says_where_what_and_what_to_do() {
 }
 
 #[test]
+fn no_text_of_a_file_comes_back_longer_than_a_message_quotes() {
+    let said = |text: &str| match parse("f.yaml", text, &Machine::any()) {
+        Ok((_, warnings)) => warnings.iter().map(|w| w.line("f.yaml")).collect(),
+        Err(error) => error.to_string().lines().map(str::to_owned).collect(),
+    };
+    let texts = testrefusals::texts("src/config/tests/refusals.txt");
+    let files = testrefusals::files("configs/switch");
+    let all = files.iter().chain(&texts).map(String::as_str);
+    testquoted::hold(all, Some(&switch_schema()), 3_000, said);
+    // What no tree is made of.
+    for hostile in ["x".repeat(1 << 20), format!("a: &{0} [*{0}]", "x".repeat(70_000))] {
+        let said = said(&format!("ports: [{{device: {hostile}}}]\n"));
+        assert!(!said.is_empty() && said.iter().all(|line| line.len() < 400), "{said:?}");
+    }
+}
+
+#[test]
 fn warnings_do_not_refuse() {
     let text = "ports: [{device: net_null0, pfc: {enable: [3]}, maps: {priority_to_queue: {4: 3}},\n\
                 watchdog: {detection: 1ms}}]\nobserve: {prometheus: '0.0.0.0:9464'}\n\

@@ -56,7 +56,7 @@ impl LabFile {
 
     /// The names of its variants, in the order of the file.
     pub fn variants(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.variants.iter().map(|(key, _)| key.name.as_str())
+        self.variants.iter().map(|(key, _)| &*key.name)
     }
 
     /// What the file comes to with a variant, or with none, where some fields are to say something
@@ -76,8 +76,7 @@ impl LabFile {
                 true => format!("there is no variant `{wanted}`; the file has no `variants`"),
                 false => unknown_name("variant", wanted, &known),
             };
-            let finding = Finding { mark: None, path: String::new(), what };
-            return Err(ConfigError::one(&self.name, finding));
+            return Err(ConfigError::one(&self.name, Finding::new(None, "", &what)));
         };
         // A variant that says nothing is the rest of the file as it stands.
         let mut whole = if said.is_null() { self.rest.clone() } else { said.clone() };
@@ -107,7 +106,7 @@ fn take_variants(root: &mut Node) -> Result<Vec<(Key, Node)>, Finding> {
         return Ok(Vec::new());
     };
     let (key, node) = entries.remove(place);
-    let at = |mark, path: String, what: String| Finding { mark: Some(mark), path, what };
+    let at = |mark, path: String, what: String| Finding::new(Some(mark), &path, &what);
     let variants = match node.kind {
         Kind::Map(variants) if !variants.is_empty() => variants,
         _ => {

@@ -94,7 +94,7 @@ impl Findings {
 }
 
 fn finding(path: impl Display, what: impl Into<String>) -> Finding {
-    Finding { mark: None, path: path.to_string(), what: what.into() }
+    Finding::new(None, &path.to_string(), &what.into())
 }
 
 /// Findings as the sentences of a warning: `path: what`.

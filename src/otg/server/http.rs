@@ -17,6 +17,7 @@ use super::call::{Call, Reply, apart};
 use super::limits::{BODY_SMALL, VALUES_MAX};
 use super::{Shared, grpc};
 use crate::otg::engine::{Engine, Refusal, RefusalKind};
+use crate::printable;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
@@ -142,7 +143,8 @@ fn error(status: StatusCode, kind: &str, errors: &[String]) -> Response {
     response(status, JSON, error_body(status.as_u16(), kind, errors).into())
 }
 
-/// An error as clients of OTG read it.
+/// An error as clients of OTG read it, with no more of their own text than a message quotes.
 pub(super) fn error_body(code: u16, kind: &str, errors: &[String]) -> Vec<u8> {
+    let errors: Vec<_> = errors.iter().map(|error| printable::message(error)).collect();
     json!({"code": code, "kind": kind, "errors": errors}).to_string().into_bytes()
 }

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::{Access, Kind, Object, Scope};
+use crate::printable::excerpt;
 
 /// A refusal, with the object and what to do instead.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,7 +63,7 @@ impl fmt::Display for ObjectError {
         let object = match &self.object {
             Ok(object) => *object,
             Err(name) => {
-                write!(f, "there is no managed object {name}; ")?;
+                write!(f, "there is no managed object {}; ", excerpt(name))?;
                 return match self.reason {
                     Reason::Unknown(Some(like)) => write!(f, "is {like} meant?"),
                     _ => f.write_str("`sluice ctl objects --describe` names them all"),

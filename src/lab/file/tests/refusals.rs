@@ -1,7 +1,7 @@
 //! What bad labs get, word for word.
 
 use super::*;
-use crate::config::testrefusals;
+use crate::config::{testquoted, testrefusals};
 
 /// What is said about a text that must be wrong.
 fn bad(text: &str) -> String {
@@ -14,6 +14,18 @@ fn bad(text: &str) -> String {
 #[test]
 fn every_refusal_says_where_what_and_what_to_do() {
     testrefusals::hold("src/lab/file/tests/refusals.txt", 60, bad);
+}
+
+#[test]
+fn no_text_of_a_file_comes_back_longer_than_a_message_quotes() {
+    let said = |text: &str| match parse("f.yaml", text) {
+        Ok((_, warnings)) => warnings.iter().map(|w| w.line("f.yaml")).collect(),
+        Err(error) => error.to_string().lines().map(str::to_owned).collect(),
+    };
+    let texts = testrefusals::texts("src/lab/file/tests/refusals.txt");
+    let files = testrefusals::files("configs/labs");
+    let all = files.iter().chain(&texts).map(String::as_str);
+    testquoted::hold(all, Some(&crate::lab::lab_schema()), 3_000, said);
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! Memory that a file asks for, as a product that its author can check, and the memory that there is.
+
+use std::fs;
+
+use super::quantity::octets;
+
+/// Memory for equal things.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Need {
+    /// How many.
+    pub(crate) count: u64,
+    /// Their name, with the field that decides on their number.
+    pub(crate) of: &'static str,
+    /// The bytes that one takes.
+    pub(crate) each: u64,
+}
+
+impl Need {
+    /// All bytes, as far as they can be counted.
+    pub(crate) const fn bytes(self) -> u64 {
+        self.count.saturating_mul(self.each)
+    }
+
+    /// The refusal of memory beyond `limit`, which is a limit `of_what` ("that are available").
+    pub(crate) fn refusal(self, limit: u64, of_what: &str, remedy: &str) -> String {
+        let Self { count, of, each } = self;
+        format!(
+            "{count} {of} x {each} bytes = {}, more than the {} {of_what}: {remedy}",
+            octets(self.bytes()),
+            octets(limit)
+        )
+    }
+}
+
+/// The memory that a new process can have without pushing others out, free hugepages included;
+/// nothing where the kernel does not say.
+pub(crate) fn available() -> Option<u64> {
+    available_of(&fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+/// The same of the text of `/proc/meminfo` (proc(5)).
+fn available_of(meminfo: &str) -> Option<u64> {
+    let field = |name: &str| {
+        let rest = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        rest.trim().trim_end_matches("kB").trim_end().parse::<u64>().ok()
+    };
+    let pages = field("HugePages_Free").zip(field("Hugepagesize"));
+    let huge = pages.map_or(0, |(free, kib)| free.saturating_mul(kib));
+    Some(field("MemAvailable")?.saturating_add(huge).saturating_mul(1_024))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_shows_the_product() {
+        let need = Need { count: 67_108_864, of: "frames", each: 2_432 };
+        assert_eq!(
+            need.refusal(8 << 30, "that are available", "lower `total`"),
+            "67108864 frames x 2432 bytes = 152 GiB, more than the 8 GiB that are available: lower \
+             `total`"
+        );
+        let endless = Need { count: u64::MAX, of: "frames", each: 2 };
+        assert_eq!(endless.bytes(), u64::MAX);
+    }
+
+    #[test]
+    fn free_hugepages_are_memory_too() {
+        let text = "MemTotal: 9 kB\nMemAvailable:   1000 kB\nHugePages_Free:    3\nHugepagesize: 2048 kB\n";
+        assert_eq!(available_of(text), Some((1_000 + 3 * 2_048) * 1_024));
+        assert_eq!(available_of("MemAvailable: 7 kB\n"), Some(7 * 1_024));
+        assert_eq!(available_of("MemTotal: 9 kB\n"), None);
+        assert!(available().is_some_and(|bytes| bytes > 1 << 20));
+    }
+}

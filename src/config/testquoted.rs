@@ -1,0 +1,174 @@
+//! Bounds on what refusals quote, of files of every kind: each key and each value of texts that are
+//! good or bad in some way, and each field that a schema has, is replaced by a long text.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::tree::{Kind, Node};
+use crate::printable::{MESSAGE_MAX, SHOWN_MAX};
+
+/// A character that no message has of its own.
+const FILLER: char = '\u{416}';
+/// As many as are far more than a message quotes.
+const LONG: usize = 600;
+
+/// The texts that stand for a key or a value: in one piece, with spaces, with what ends a quotation,
+/// and such as begin like a number, a list of numbers or a mapping to many parsers.
+fn fillers() -> [String; 6] {
+    let filled = |text: &str| text.repeat(LONG / 2);
+    [
+        filled(&FILLER.to_string().repeat(2)),
+        filled(&format!("{FILLER} ")),
+        filled(&format!("{FILLER}` ")),
+        format!("10{}", filled(&format!("{FILLER}_"))),
+        format!("1-{}, 2", filled(&FILLER.to_string())),
+        format!("net_{},iface=x", filled(&FILLER.to_string())),
+    ]
+}
+
+/// Holds all that `said` says of changed texts to the bound. `texts` are YAML; `schema` is that of the
+/// file. More than `least` of the texts are refused.
+pub(crate) fn hold<'a>(
+    texts: impl IntoIterator<Item = &'a str>,
+    schema: Option<&Value>,
+    least: usize,
+    said: impl Fn(&str) -> Vec<String>,
+) {
+    let mut seen = BTreeSet::new();
+    let mut refused = 0;
+    let mut look = |document: &Value, place: &str| {
+        let lines = said(&document.to_string());
+        refused += usize::from(!lines.is_empty());
+        lines.iter().for_each(|line| check(line, place));
+    };
+    for text in texts {
+        let Ok(root) = super::tree::read(text, "") else { continue };
+        let whole = value(&root);
+        changed(&whole, "", &mut |place, filler, make| {
+            if seen.insert((place.to_owned(), filler)) {
+                look(&make(&whole), place);
+            }
+        });
+    }
+    if let Some(schema) = schema {
+        fields(schema, schema, &mut Vec::new(), &mut Vec::new(), &mut |place| {
+            for filler in fillers() {
+                let wrap = |inner: Value, key: &String| match key.as_str() {
+                    "[]" => Value::Array(vec![inner]),
+                    _ => Value::Object(Map::from_iter([(key.clone(), inner)])),
+                };
+                let document = place.iter().rev().fold(Value::String(filler), wrap);
+                look(&document, &place.join("."));
+            }
+        });
+    }
+    assert!(refused > least, "{refused} of the texts are refused");
+}
+
+/// A line quotes at most so much of one text, and is itself bounded.
+fn check(line: &str, place: &str) {
+    let is_filler = |c: char| c == FILLER || c == '_';
+    let longest = line.split(|c| !is_filler(c)).map(|run| run.chars().count()).max();
+    assert!(longest.unwrap_or(0) <= SHOWN_MAX, "{place}: {line}");
+    let all = line.chars().filter(|c| *c == FILLER).count();
+    // A path, and what is the matter, which may name the text and a part of it; or, where backticks
+    // in the text end its quotation, all of a message.
+    let most = if line.contains(&format!("{FILLER}`")) { MESSAGE_MAX } else { 5 * SHOWN_MAX };
+    assert!(all <= most, "{place}: {all} characters: {line}");
+    assert!(line.chars().count() <= MESSAGE_MAX + 2 * SHOWN_MAX, "{place}: {line}");
+}
+
+/// A node as JSON.
+fn value(node: &Node) -> Value {
+    match &node.kind {
+        Kind::Scalar { text, plain: true } => {
+            serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_string()))
+        }
+        Kind::Scalar { text, plain: false } => Value::String(text.to_string()),
+        Kind::Seq(items) => items.iter().map(value).collect(),
+        Kind::Map(entries) => {
+            entries.iter().map(|(key, node)| (key.name.to_string(), value(node))).collect()
+        }
+    }
+}
+
+/// Makes a document of another.
+type Make<'a> = &'a dyn Fn(&Value) -> Value;
+
+/// Every way to put a long text into `part`, which is at `at` (a JSON pointer): instead of each value
+/// and each key, with the place as a file's author would call it.
+fn changed(part: &Value, at: &str, each: &mut dyn FnMut(&str, usize, Make<'_>)) {
+    let bare: String = at.split('/').filter(|k| k.parse::<usize>().is_err()).collect();
+    for (n, filler) in fillers().into_iter().enumerate() {
+        each(&bare, n, &|whole| {
+            let mut whole = whole.clone();
+            *whole.pointer_mut(at).unwrap() = Value::String(filler.clone());
+            whole
+        });
+    }
+    match part {
+        Value::Array(items) => {
+            for (n, item) in items.iter().enumerate() {
+                changed(item, &format!("{at}/{n}"), each);
+            }
+        }
+        Value::Object(entries) => {
+            for (key, inner) in entries {
+                let key_at = key.replace('~', "~0").replace('/', "~1");
+                changed(inner, &format!("{at}/{key_at}"), each);
+                for (n, filler) in fillers().into_iter().enumerate() {
+                    each(&format!("{bare}{key} as a key"), n, &|whole| {
+                        let mut whole = whole.clone();
+                        let entries = whole.pointer_mut(at).unwrap().as_object_mut().unwrap();
+                        let inner = entries.remove(key).unwrap();
+                        entries.insert(filler.clone(), inner);
+                        whole
+                    });
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The way to every field of a schema.
+fn fields(
+    root: &Value,
+    schema: &Value,
+    place: &mut Vec<String>,
+    within: &mut Vec<String>,
+    each: &mut impl FnMut(&[String]),
+) {
+    if let Some(name) = schema["$ref"].as_str() {
+        // A section within itself.
+        if within.iter().any(|above| above == name) {
+            return;
+        }
+        within.push(name.to_owned());
+        let inner = root.pointer(name.trim_start_matches('#')).unwrap();
+        fields(root, inner, place, within, each);
+        within.pop();
+    }
+    if !place.is_empty() {
+        each(place);
+    }
+    let mut down = |key: &str, inner: &Value| {
+        place.push(key.to_owned());
+        fields(root, inner, place, within, each);
+        place.pop();
+    };
+    for (key, inner) in schema["properties"].as_object().into_iter().flatten() {
+        down(key, inner);
+    }
+    for (field, key) in [("items", "[]"), ("additionalProperties", "3")] {
+        if schema[field].is_object() {
+            down(key, &schema[field]);
+        }
+    }
+    for choice in ["anyOf", "oneOf", "allOf"] {
+        for inner in schema[choice].as_array().into_iter().flatten() {
+            fields(root, inner, place, within, each);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Bounds on the foreign text that a message quotes.
+//!
+//! A key, a value or a name of a megabyte must not come back as a megabyte of log. A message quotes at
+//! most [`SHOWN_MAX`] characters of one text, from both of its ends, and names its length.
+
+use std::borrow::Cow;
+
+/// The longest quotation of one text, in characters.
+pub const SHOWN_MAX: usize = 200;
+
+/// The longest message with all that it quotes, in characters. A choice: some twenty lines of a
+/// terminal; the longest message about a sensible file has a third of it.
+pub const MESSAGE_MAX: usize = 2_000;
+
+/// Characters of the end of a text that a cut leaves.
+const TAIL: usize = 40;
+
+/// Room for the dots and the length that stand for what was cut.
+const NOTE: usize = 40;
+
+/// A text that is no longer than a message may quote, else its two ends and its length.
+#[must_use]
+pub fn excerpt(text: &str) -> Cow<'_, str> {
+    cut(text, SHOWN_MAX)
+}
+
+/// A message whose quotations (texts between backticks, and anything else without a space) are
+/// bounded, and which is itself.
+#[must_use]
+pub fn message(text: &str) -> Cow<'_, str> {
+    if text.len() <= SHOWN_MAX {
+        return Cow::Borrowed(text);
+    }
+    let pieces = text.split('`').count();
+    let mut out = String::new();
+    for (n, piece) in text.split('`').enumerate() {
+        if n > 0 {
+            out.push('`');
+        }
+        // A backtick that nothing closes opens no quotation.
+        if n % 2 == 1 && n + 1 < pieces {
+            out += &excerpt(piece);
+        } else {
+            words(piece, &mut out);
+        }
+    }
+    Cow::Owned(cut(&out, MESSAGE_MAX).into_owned())
+}
+
+/// Adds a text whose words are bounded.
+fn words(text: &str, out: &mut String) {
+    for word in text.split_inclusive(char::is_whitespace) {
+        let bare = word.trim_end();
+        *out += &excerpt(bare);
+        *out += &word[bare.len()..];
+    }
+}
+
+fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    // A character has a byte at least.
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let all = text.chars().count();
+    if all <= most {
+        return Cow::Borrowed(text);
+    }
+    let place = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(place, _)| place);
+    let (head, tail) = (&text[..place(most - TAIL - NOTE)], &text[place(all - TAIL)..]);
+    Cow::Owned(format!("{head}...{tail} ({all} characters)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_long_text_becomes_its_ends_and_its_length() {
+        assert_eq!(excerpt(&"x".repeat(200)), "x".repeat(200));
+        let cut = excerpt(&("a".repeat(500) + &"z".repeat(501))).into_owned();
+        assert_eq!(cut, format!("{}...{} (1001 characters)", "a".repeat(120), "z".repeat(40)));
+        // Characters are counted and kept whole.
+        assert_eq!(excerpt(&"\u{4e2d}".repeat(200)).chars().count(), 200);
+        assert!(excerpt(&"\u{4e2d}".repeat(201)).ends_with("\u{4e2d} (201 characters)"));
+    }
+
+    #[test]
+    fn each_quotation_of_a_message_is_cut_and_what_is_ours_stays() {
+        let long = "with spaces ".repeat(1_000);
+        let ours = "add the field that is missing ".repeat(12);
+        let cut = message(&format!("`{long}` is no word; {ours}`end`")).into_owned();
+        assert!(cut.contains("(12000 characters)` is no word; add"), "{cut}");
+        assert!(cut.ends_with(&format!("{ours}`end`")), "{cut}");
+        // Lists of names, and what is quoted by nothing.
+        let bare = message(&format!("there are: {}, b", "n".repeat(1 << 20))).into_owned();
+        assert!(bare.contains("(1048577 characters) b") && bare.len() < 250, "{bare}");
+        let many = message(&"name, ".repeat(10_000)).into_owned();
+        assert!(many.ends_with("(60000 characters)") && many.len() <= MESSAGE_MAX, "{many}");
+        // What stands behind a lone backtick is not taken for a quotation.
+        let odd = format!("`a`b` is unknown; {ours}");
+        assert_eq!(message(&odd), odd);
+    }
+
+    proptest! {
+        #[test]
+        fn a_message_is_bounded_and_cut_once(text in "([a` \u{4e2d}]{1,9}|[x]{150,300}|[` y]{150,300}){0,20}") {
+            let once = message(&text).into_owned();
+            prop_assert!(once.chars().count() <= MESSAGE_MAX.max(text.chars().count().min(MESSAGE_MAX)));
+            let again = message(&once);
+            prop_assert_eq!(&again, &once);
+            let longest = once.split([' ', '`']).map(|w| w.chars().count()).max().unwrap_or(0);
+            prop_assert!(longest <= SHOWN_MAX);
+        }
+    }
+}
