@@ -37,6 +37,8 @@ pub mod sim;
 pub mod stats;
 pub mod switch;
 pub mod tester;
+#[cfg(test)]
+mod testfolder;
 pub mod time;
 pub mod units;
 pub mod verdict;

@@ -247,34 +247,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
-
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let dir = std::env::temp_dir().join(format!("sluice-{name}-{}", std::process::id()));
-            fs::create_dir_all(&dir).unwrap();
-            Self(dir)
-        }
-
-        fn at(&self, name: &str) -> PathBuf {
-            self.0.join(name)
-        }
-
-        fn names(&self) -> Vec<String> {
-            let entries = fs::read_dir(&self.0).unwrap().flatten();
-            let mut names: Vec<_> =
-                entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-            names.sort();
-            names
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
+    use crate::testfolder::Folder;
 
     #[test]
     fn a_file_appears_whole_or_not_at_all() {

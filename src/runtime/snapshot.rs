@@ -76,19 +76,7 @@ pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters
     let worker = parts.first().expect("a switch has a worker");
     let (first, lossless) = (&worker.switch, worker.lossless.clone());
     let polls = parts.iter().map(|part| part.polls).collect();
-    let mut whole = SwitchSnapshot {
-        name: first.name.clone(),
-        at: first.at,
-        ports: Vec::new(),
-        held: 0,
-        given: 0,
-        taken: 0,
-        shared_used_bytes: 0,
-        shared_peak_bytes: 0,
-        fdb_entries: 0,
-        fdb_full: 0,
-        congestion: None,
-    };
+    let mut whole = SwitchSnapshot::new(first.name.clone(), first.at);
     let mut lossless_lost = 0;
     let mut ports = Vec::new();
     for WorkerSnapshot { switch: part, lossless_lost: lost, .. } in parts {
@@ -131,8 +119,6 @@ mod tests {
         };
         WorkerSnapshot {
             switch: SwitchSnapshot {
-                name: "s".into(),
-                at: Instant::from_picos(at),
                 ports: names.iter().map(port).collect(),
                 held: 2 + taken,
                 given,
@@ -140,8 +126,7 @@ mod tests {
                 shared_used_bytes: 10,
                 shared_peak_bytes: 20,
                 fdb_entries: at,
-                fdb_full: 0,
-                congestion: None,
+                ..SwitchSnapshot::new("s".into(), Instant::from_picos(at))
             },
             lossless_lost: 1,
             lossless: vec![],

@@ -153,6 +153,24 @@ pub struct Balance {
 }
 
 impl SwitchSnapshot {
+    /// The counters of a switch without ports, all zero.
+    #[must_use]
+    pub const fn new(name: String, at: Instant) -> Self {
+        Self {
+            name,
+            at,
+            ports: Vec::new(),
+            held: 0,
+            given: 0,
+            taken: 0,
+            shared_used_bytes: 0,
+            shared_peak_bytes: 0,
+            fdb_entries: 0,
+            fdb_full: 0,
+            congestion: None,
+        }
+    }
+
     /// The conservation sums over all ports.
     #[must_use]
     pub fn balance(&self) -> Balance {

@@ -45,19 +45,7 @@ mod tests {
     use crate::stats::SwitchSnapshot;
 
     fn summary(late_polls: u64, longest_gap_ns: u64) -> Summary {
-        let switch = SwitchSnapshot {
-            name: "s".into(),
-            at: crate::time::Instant::ZERO,
-            ports: vec![],
-            held: 0,
-            given: 0,
-            taken: 0,
-            shared_used_bytes: 0,
-            shared_peak_bytes: 0,
-            fdb_entries: 0,
-            fdb_full: 0,
-            congestion: None,
-        };
+        let switch = SwitchSnapshot::new("s".into(), crate::time::Instant::ZERO);
         let (nics, lossless, polls) = (vec![], vec![], vec![]);
         let run = RunSnapshot { switch, nics, lossless_lost: 0, lossless, polls };
         let mut summary = Summary::new(&run, Span::ZERO);

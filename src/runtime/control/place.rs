@@ -130,30 +130,7 @@ mod tests {
     use std::os::unix::net::UnixDatagram;
 
     use super::*;
-
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let dir = std::env::temp_dir().join(format!("sluice-{name}-{}", std::process::id()));
-            fs::create_dir_all(&dir).unwrap();
-            Self(dir)
-        }
-
-        fn names(&self) -> Vec<String> {
-            let entries = fs::read_dir(&self.0).unwrap().flatten();
-            let mut names: Vec<_> =
-                entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-            names.sort();
-            names
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
+    use crate::testfolder::Folder;
 
     #[test]
     fn what_is_no_stale_socket_stays_as_it_is() {

@@ -1,35 +1,11 @@
 //! Files become recordings, and generator files flows of them.
 
-use std::fs;
-
 use super::*;
 use crate::config::tree;
 use crate::report::packets::{self, Interface, Notes, Pcap, Pcapng};
 use crate::tester::plan::{Location, Obeys, Place, PortPlan};
+use crate::testfolder::Folder;
 use crate::units::{Mac, Quanta};
-
-/// A folder of this test alone.
-struct Folder(std::path::PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("sluice-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Self(folder)
-    }
-
-    fn put(&self, name: &str, octets: &[u8]) -> std::path::PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, octets).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Three frames, 1 us and 3 us apart, the second of which was cut.
 fn frames() -> Vec<packets::Packet<'static>> {
