@@ -30,6 +30,13 @@ impl Verdict {
         if held { Self::Pass } else { Self::Fail }
     }
 
+    /// The verdict of a check that judged `count` things: `Fail` if one did not hold, `NotJudged` if
+    /// there was none, because a check that saw nothing promises nothing.
+    #[must_use]
+    pub const fn of_judged(held: bool, count: u64) -> Self {
+        if held && count == 0 { Self::NotJudged } else { Self::of(held) }
+    }
+
     /// `Pass` if `held`; else `Inconclusive` if the machine `disturbed` what was measured by more than
     /// it takes to break it, else `Fail`.
     #[must_use]
@@ -134,6 +141,13 @@ mod tests {
         assert_eq!(all(&[NotJudged, Pass, Pass]), Pass);
         assert_eq!(all(&[Pass, Inconclusive]), Inconclusive);
         assert_eq!(all(&[Inconclusive, Fail, Pass]), Fail);
+    }
+
+    #[test]
+    fn a_check_that_judged_nothing_is_no_pass() {
+        assert_eq!(Verdict::of_judged(true, 1), Pass);
+        assert_eq!(Verdict::of_judged(true, 0), NotJudged);
+        assert_eq!(Verdict::of_judged(false, 0), Fail);
     }
 
     #[test]

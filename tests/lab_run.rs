@@ -135,6 +135,38 @@ fn the_results_of_a_small_lab_are_these() {
 }
 
 #[test]
+fn a_lab_that_sends_nothing_passes_no_check() {
+    let dir = Dir::new("lab-silent");
+    // Every flow starts after the end of the lab.
+    dir.write("silent.yaml", &LAB.replace("priority: 3,", "priority: 3, start: 5ms,"));
+    let output = sluice(&dir, &["silent.yaml", "--format", "json"]);
+    let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let verdicts: Vec<_> = outcome["checks"].as_array().unwrap().iter().map(verdict_of).collect();
+    assert!(!verdicts.contains(&("lossless", "pass")), "{verdicts:?}");
+    assert!(!verdicts.iter().any(|(_, verdict)| *verdict == "pass"), "{verdicts:?}");
+    // The value that the file expects is not reached, which fails.
+    assert_eq!(output.status.code(), Some(1), "{verdicts:?}");
+}
+
+#[test]
+fn a_lab_without_lossless_traffic_says_that_losslessness_was_not_judged() {
+    let dir = Dir::new("lab-lossy");
+    let lossy = LAB.replace("priority: 3, size", "priority: 1, size");
+    let (kept, _) = lossy.split_once("  - fairness:").unwrap();
+    dir.write("lossy.yaml", kept);
+    let outcome = json(&dir, "lossy.yaml", &[]);
+    let verdicts: Vec<_> = outcome["checks"].as_array().unwrap().iter().map(verdict_of).collect();
+    let of = |name| verdicts.iter().find(|(check, _)| *check == name).unwrap().1;
+    assert_eq!(["conservation", "no_deadlock"].map(of), ["pass"; 2]);
+    assert_eq!(["lossless", "pause_legality", "pauses_end"].map(of), ["not_judged"; 3]);
+}
+
+/// The name and the verdict of a check.
+fn verdict_of(check: &Value) -> (&str, &str) {
+    (check["name"].as_str().unwrap(), check["verdict"].as_str().unwrap())
+}
+
+#[test]
 fn bad_input_and_a_missing_world_have_their_own_exit_status() {
     let dir = Dir::new("lab-bad");
     dir.write("tiny.yaml", LAB);

@@ -108,6 +108,7 @@ fn a_summary_reads_back_as_it_was() {
 fn good() -> RunSnapshot {
     let mut run = run();
     run.lossless_lost = 0;
+    run.switch.ports[1].counters.priorities[3].rx_frames = 1;
     run
 }
 
@@ -161,6 +162,30 @@ fn what_devices_miss_fails_where_it_may_be_lossless_and_unknown_is_not_judged() 
 
     run.lossless.clear();
     assert_eq!(check(&judged(&run), "lossless").0, Verdict::NotJudged);
+}
+
+#[test]
+fn a_switch_that_received_nothing_or_nothing_lossless_judges_no_more_than_its_polls() {
+    let mut run = good();
+    run.switch.ports[1].counters.priorities[3].rx_frames = 0;
+    let lossy = judged(&run);
+    let without = "no frame of a lossless priority was received";
+    assert_eq!(check(&lossy, "lossless"), (Verdict::NotJudged, without.into()));
+    assert_eq!(check(&lossy, "balance").0, Verdict::Pass);
+    // A device that lost frames may have lost lossless ones, though none was received.
+    run.nics[1].rx_missed = Some(2);
+    assert_eq!(check(&judged(&run), "lossless").0, Verdict::Fail);
+
+    let mut run = good();
+    for port in &mut run.switch.ports {
+        port.counters = PortCounters::default();
+    }
+    (run.switch.held, run.nics) = (0, vec![NicCounters::default(); 2]);
+    let idle = judged(&run);
+    for name in ["balance", "lossless", "sent"] {
+        assert_eq!(check(&idle, name).0, Verdict::NotJudged, "{name}");
+    }
+    assert_eq!(check(&idle, "headroom").0, Verdict::Pass);
 }
 
 #[test]

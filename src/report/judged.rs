@@ -46,6 +46,8 @@ impl PollsSummary {
     }
 }
 
+const NOTHING_RECEIVED: &str = "no frame was received";
+
 /// All checks of a run.
 pub(super) fn checks(of: &Summary) -> Vec<CheckSummary> {
     let check = |name: &str, (verdict, detail)| CheckSummary { name: name.into(), verdict, detail };
@@ -59,6 +61,7 @@ pub(super) fn checks(of: &Summary) -> Vec<CheckSummary> {
 
 fn balance(of: &Summary) -> (Verdict, String) {
     match of.balance.came.abs_diff(of.balance.went) {
+        0 if of.balance.holds && of.balance.came == 0 => (NotJudged, NOTHING_RECEIVED.into()),
         0 if of.balance.holds => (Pass, "every frame is accounted for".into()),
         n => (Fail, format!("{} frames are NOT ACCOUNTED FOR", count(n))),
     }
@@ -97,6 +100,9 @@ fn lossless(of: &Summary) -> (Verdict, String) {
         lossless_ports(of).filter(|port| port.nic.missed().is_none()).map(|p| &*p.name).collect();
     match (lossless_ports(of).count(), silent.as_slice()) {
         (0, _) => (NotJudged, "no priority is lossless".into()),
+        _ if received(of) == 0 => {
+            (NotJudged, "no frame of a lossless priority was received".into())
+        }
         (_, []) => (Pass, "no frame of a lossless priority was lost".into()),
         (_, silent) => {
             let ports = silent.join(", ");
@@ -110,6 +116,16 @@ fn lossless(of: &Summary) -> (Verdict, String) {
             )
         }
     }
+}
+
+/// Frames of lossless priorities that its ports received.
+fn received(of: &Summary) -> u64 {
+    let of_port = |port: &PortSummary| -> u64 {
+        let lossless = |priority: &u8| port.lossless_priorities.contains(priority);
+        let counted = port.priorities.iter().filter(|p| lossless(&p.priority));
+        counted.map(|p| p.rx_frames).sum()
+    };
+    lossless_ports(of).map(of_port).sum()
 }
 
 /// The worker that polled latest, if that was later than planned.
@@ -161,6 +177,9 @@ fn sent(of: &Summary) -> (Verdict, String) {
     } else if !lossy.is_empty() {
         (Pass, format!("frames without protection did not leave: {}", list(&lossy)))
     } else {
-        (Pass, "every frame that was handed to a device left it".into())
+        match of.ports.iter().map(|port| port.tx_frames).sum() {
+            0_u64 => (NotJudged, "no frame was handed to a device".into()),
+            _ => (Pass, "every frame that was handed to a device left it".into()),
+        }
     }
 }

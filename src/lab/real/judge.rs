@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::RealRun;
 use super::collect::Firsts;
+use super::judged::lossless_of;
 use super::log::Happening;
 use super::node::Snapshot;
 use crate::lab::outcome::Outcome;
@@ -16,6 +17,27 @@ use crate::runtime::Disturbance;
 use crate::sim::{NodeKind, Note};
 use crate::verdict::Verdict;
 
+const NOTHING_RECEIVED: &str = "no switch received a frame";
+
+/// The verdict of one check, and its reason.
+struct Judgement {
+    verdict: Verdict,
+    detail: String,
+}
+
+impl Judgement {
+    /// `detail` of a check that judged a number of things, or the reason why there was none.
+    fn new(held: bool, detail: String, (count, without): (u64, &str)) -> Self {
+        let verdict = Verdict::of_judged(held, count);
+        let detail = if verdict == Verdict::NotJudged { without.into() } else { detail };
+        Self { verdict, detail }
+    }
+
+    const fn fail(detail: String) -> Self {
+        Self { verdict: Verdict::Fail, detail }
+    }
+}
+
 impl RealRun {
     /// Holds the results against what was asked, as far as it can be judged here.
     pub(super) fn judge(&self, outcome: &mut Outcome) {
@@ -24,18 +46,19 @@ impl RealRun {
             if let Some(why) = self.judged.why_not(n) {
                 return CheckOutcome::not_judged(check, why);
             }
-            let (good, detail) = match check.kind {
+            let judged = match check.kind {
                 CheckKind::Conservation => self.conservation(),
                 CheckKind::LosslessDelivery => {
-                    let of_groups = lossless(outcome);
+                    let Judgement { verdict, detail } = self.lossless(outcome);
                     let (verdict, detail) =
-                        verdict::worse(of_groups, verdict::lossy_way(&results));
-                    return CheckOutcome::new(check, verdict, detail);
+                        verdict::worse((verdict, detail), verdict::lossy_way(&results));
+                    Judgement { verdict, detail }
                 }
                 CheckKind::PausesEnd => self.pauses_end(),
                 CheckKind::EcnBeforePfc => self.ecn_before_pfc(),
                 CheckKind::NoDeadlock if self.quiet => {
-                    (true, "nothing was held and nothing waited in the end".to_owned())
+                    let detail = "nothing was held and nothing waited in the end".into();
+                    Judgement::new(true, detail, (self.received().0, NOTHING_RECEIVED))
                 }
                 CheckKind::Value { .. }
                 | CheckKind::Fairness { .. }
@@ -50,7 +73,7 @@ impl RealRun {
                     return CheckOutcome::not_judged(check, why);
                 }
             };
-            CheckOutcome::new(check, Verdict::of(good), detail)
+            CheckOutcome::new(check, judged.verdict, judged.detail)
         });
         outcome.checks = checks.collect();
         if let Some(disturbance) = &self.starved {
@@ -61,7 +84,7 @@ impl RealRun {
 
     /// Every switch accounts for its frames; and if nobody answers or floods and all is over, what
     /// hosts miss is what switches dropped or hosts lost with their links.
-    fn conservation(&self) -> (bool, String) {
+    fn conservation(&self) -> Judgement {
         let (mut switches, mut dropped, mut unknown, mut copied) = (0, 0, 0, 0);
         let (mut sent, mut arrived, mut flushed, mut answered) = (0, 0, 0, false);
         for node in &self.nodes {
@@ -69,7 +92,7 @@ impl RealRun {
                 Snapshot::Switch(switch) => {
                     let balance = switch.balance();
                     if !balance.holds() {
-                        return (false, format!("{}: {balance:?}", switch.name));
+                        return Judgement::fail(format!("{}: {balance:?}", switch.name));
                     }
                     switches += 1;
                     for port in &switch.ports {
@@ -91,8 +114,9 @@ impl RealRun {
             }
         }
         let all = format!("every frame is accounted for, switch by switch ({switches})");
+        let extent = (self.received().0, NOTHING_RECEIVED);
         if !self.quiet || answered || copied > 0 {
-            return (true, all);
+            return Judgement::new(true, all, extent);
         }
         let lost = sent.saturating_sub(arrived);
         let known = dropped + flushed;
@@ -106,11 +130,41 @@ impl RealRun {
             count(arrived)
         );
         // What is dropped at a port that is down may have been data, and may have been a pause.
-        (sent >= arrived && (known..=known + unknown).contains(&lost), detail)
+        let holds = sent >= arrived && (known..=known + unknown).contains(&lost);
+        Judgement::new(holds, detail, extent)
+    }
+
+    /// Frames that switches received, and those of them in lossless groups.
+    fn received(&self) -> (u64, u64) {
+        let (mut all, mut lossless) = (0, 0);
+        for (plan, found) in self.plan.network.nodes.iter().zip(&self.nodes) {
+            let (NodeKind::Switch(plan), Snapshot::Switch(found)) = (&plan.kind, found) else {
+                continue;
+            };
+            for (of, port) in lossless_of(plan).zip(&found.ports) {
+                all += port.counters.rx_frames;
+                let of = of.iter().filter(|(_, is_lossless)| *is_lossless);
+                let counted = of.map(|(p, _)| port.counters.priorities[p.index()].rx_frames);
+                lossless += counted.sum::<u64>();
+            }
+        }
+        (all, lossless)
+    }
+
+    /// No frame of a lossless group was dropped.
+    fn lossless(&self, outcome: &Outcome) -> Judgement {
+        let elsewhere = outcome.lossy_way.as_ref().map_or(0, |way| way.lost_frames);
+        let lost = outcome.lossless_drops - elsewhere;
+        let detail = match lost {
+            0 => "no frame of a lossless priority was dropped".to_owned(),
+            n => format!("{} frames of lossless priorities were dropped", count(n)),
+        };
+        let without = "no frame of a lossless priority arrived at a switch";
+        Judgement::new(lost == 0, detail, (self.received().1, without))
     }
 
     /// The last crossing of every group is an XON.
-    fn pauses_end(&self) -> (bool, String) {
+    fn pauses_end(&self) -> Judgement {
         let mut last = BTreeMap::new();
         for event in &self.events {
             if let Happening::Noted(Note::Crossed { port, group, xoff }) = event.what {
@@ -125,27 +179,36 @@ impl RealRun {
                     group.get(),
                     name(*node)
                 );
-                (false, detail)
+                Judgement::fail(detail)
             }
-            None => (true, format!("{} groups paused their peers, none still does", last.len())),
+            None => Judgement::new(
+                true,
+                format!("{} groups paused their peers, none still does", last.len()),
+                (last.len() as u64, "no group paused its peer"),
+            ),
         }
     }
 
     /// No switch that marks pauses before it has marked.
-    fn ecn_before_pfc(&self) -> (bool, String) {
-        let mut marked = 0;
+    fn ecn_before_pfc(&self) -> Judgement {
+        let (mut marked, mut judged) = (0, 0);
         for (node, Firsts { mark, xoff }) in self.plan.network.nodes.iter().zip(&self.firsts) {
             let NodeKind::Switch(plan) = &node.kind else { continue };
             if plan.ports.iter().all(|port| port.ecn.iter().all(Option::is_none)) {
                 continue;
             }
             marked += u64::from(mark.is_some());
+            judged += u64::from(mark.or(*xoff).is_some());
             if let Some(xoff) = xoff.filter(|xoff| mark.is_none_or(|mark| *xoff < mark)) {
                 let at = xoff.since(crate::time::Instant::ZERO);
-                return (false, format!("{} paused at {at} and had marked nothing", plan.name));
+                return Judgement::fail(format!(
+                    "{} paused at {at} and had marked nothing",
+                    plan.name
+                ));
             }
         }
-        (true, format!("{marked} switches marked, none paused before it had"))
+        let detail = format!("{marked} switches marked, none paused before it had");
+        Judgement::new(true, detail, (judged, "no switch that marks marked or paused anything"))
     }
 }
 
@@ -160,16 +223,6 @@ fn cut_off(checks: &mut Vec<CheckOutcome>, disturbance: &Disturbance) {
     let (name, detail) = ("run".into(), format!("{disturbance}, so it ended before its time"));
     let (verdict, excuses, source) = (Verdict::Inconclusive, vec![], None);
     checks.push(CheckOutcome { name, verdict, detail, excuses, source });
-}
-
-fn lossless(outcome: &Outcome) -> (Verdict, String) {
-    let elsewhere = outcome.lossy_way.as_ref().map_or(0, |way| way.lost_frames);
-    let lost = outcome.lossless_drops - elsewhere;
-    let detail = match lost {
-        0 => "no frame of a lossless priority was dropped".to_owned(),
-        n => format!("{} frames of lossless priorities were dropped", count(n)),
-    };
-    (Verdict::of(lost == 0), detail)
 }
 
 #[cfg(test)]

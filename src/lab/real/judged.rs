@@ -13,8 +13,9 @@ use crate::lab::path::find;
 use crate::lab::plan::{Check, CheckKind, Expectation, LabPlan, Tolerance};
 use crate::schedule::Line;
 use crate::sim::{DirectionPlan, ErrorPlan, FaultKind, LinkPlan, NodeKind};
+use crate::switch::SwitchPlan;
 use crate::time::Duration;
-use crate::units::Priority;
+use crate::units::{PRIORITIES, Priority};
 
 /// Names in paths of what only the virtual world's engine and its checkers know.
 const ENGINE: [&str; 4] = ["trace_hash", "engine", "deadlocks", "line_losses"];
@@ -162,21 +163,25 @@ fn nanos(span: Duration) -> f64 {
     span.as_picos() as f64 / 1e3
 }
 
-/// The ingress groups of all switches with their priorities, and whether each is lossless.
+/// The priorities of a switch, port by port, and whether the ingress group of each is lossless.
+pub(super) fn lossless_of(
+    switch: &SwitchPlan,
+) -> impl Iterator<Item = [(Priority, bool); PRIORITIES]> {
+    core::iter::zip(&switch.ports, &switch.buffer.groups).map(|(port, groups)| {
+        Priority::ALL.map(|p| {
+            let group = &groups[port.classify.group[p.index()].index()];
+            (p, matches!(group.kind, GroupKind::Lossless { .. }))
+        })
+    })
+}
+
+/// The priorities of all ports of all switches, and whether the ingress group of each is lossless.
 fn groups(plan: &LabPlan) -> impl Iterator<Item = (Priority, bool)> {
     let switches = plan.network.nodes.iter().filter_map(|node| match &node.kind {
         NodeKind::Switch(switch) => Some(switch),
         NodeKind::Host(_) => None,
     });
-    switches.flat_map(|switch| {
-        let ports = core::iter::zip(&switch.ports, &switch.buffer.groups);
-        ports.flat_map(|(port, groups)| {
-            Priority::ALL.into_iter().map(|p| {
-                let group = &groups[port.classify.group[p.index()].index()];
-                (p, matches!(group.kind, GroupKind::Lossless { .. }))
-            })
-        })
-    })
+    switches.flat_map(lossless_of).flatten()
 }
 
 fn any_lossless(plan: &LabPlan) -> bool {

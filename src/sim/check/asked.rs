@@ -6,7 +6,7 @@
 
 use super::excuses;
 use super::facts::Facts;
-use super::finding::{Check, Finding, First};
+use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
 use super::look::Ask;
 use crate::sim::{Direction, LinkId};
@@ -243,6 +243,9 @@ impl Asked {
     pub(super) fn finish(mut self, cx: Cx<'_>, now: Instant) -> [Finding; 2] {
         let facts = cx.facts;
         let (mut open, mut by_forgery) = (First::default(), First::default());
+        let told = |port: &Port| u64::from(port.told.count_ones());
+        let begun = self.ended + self.ports.iter().map(told).sum::<u64>();
+        let extent = Extent { count: begun, without: "no pause was sent" };
         for port in facts.directions() {
             self.kept_up(cx, now, port, PrioritySet::ALL);
             let of = facts.from(port);
@@ -278,11 +281,11 @@ impl Asked {
         });
         let seen = || format!("{ended} pauses ended{longest}");
         let ends = match open.is_none() {
-            true => by_forgery.finding_as(Check::PausesEnd, Verdict::NotJudged, seen),
-            false => open.finding(Check::PausesEnd, seen),
+            true => by_forgery.finding_as(Check::PausesEnd, Verdict::NotJudged, extent, seen),
+            false => open.finding(Check::PausesEnd, extent, seen),
         };
         [
-            told.finding(Check::PausesTold, || {
+            told.finding(Check::PausesTold, extent, || {
                 format!("{ended} pauses were told and kept up in time")
             }),
             ends,

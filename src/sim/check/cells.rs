@@ -2,7 +2,7 @@
 //! have not left, and nothing once they have.
 
 use super::facts::Facts;
-use super::finding::{Check, Finding, First};
+use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
 use super::passages::Passages;
 use crate::sim::{Node, NodeId, Nodes};
@@ -59,7 +59,8 @@ impl Cells {
         }
     }
 
-    pub(super) fn finish(self, facts: &Facts) -> Finding {
+    /// The finding over a network in which `sent` frames were sent.
+    pub(super) fn finish(self, facts: &Facts, sent: u64) -> Finding {
         let Self { first, compared, seen } = self;
         let unseen = seen.iter().position(|seen| !seen).filter(|_| first.is_none());
         if let Some(node) = unseen {
@@ -69,7 +70,7 @@ impl Cells {
             );
             return Finding::not_judged(Check::Cells, why);
         }
-        first.finding(Check::Cells, || {
+        first.finding(Check::Cells, Extent::sent(sent), || {
             format!("{compared} times what a group held was what its frames have")
         })
     }

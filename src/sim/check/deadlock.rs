@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::asked::Asked;
 use super::facts::{Facts, PortFacts};
-use super::finding::{Check, Finding};
+use super::finding::{Check, Extent, Finding};
 use super::passages::Passages;
 use super::pauses::Pauses;
 use crate::sim::{Direction, Node, NodeId, Nodes};
@@ -166,8 +166,17 @@ impl Deadlocks {
         &self.found
     }
 
-    pub(super) fn finish(&self, facts: &Facts, now: Instant, nodes: &mut Nodes) -> Finding {
+    /// The finding over a network in which `sent` frames were sent.
+    pub(super) fn finish(
+        &self,
+        facts: &Facts,
+        (now, sent): (Instant, u64),
+        nodes: &mut Nodes,
+    ) -> Finding {
         let Some(first) = self.found.first() else {
+            if sent == 0 {
+                return Finding::not_judged(Check::Deadlock, Extent::sent(0).without.into());
+            }
             if let Some(why) = self.unjudged(facts, now, nodes) {
                 return Finding::not_judged(Check::Deadlock, why);
             }

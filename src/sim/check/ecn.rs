@@ -1,7 +1,7 @@
 //! ECN before PFC: a switch that marks sends a marked frame before it first pauses anyone.
 
 use super::facts::Facts;
-use super::finding::{Check, Finding, First};
+use super::finding::{Check, Extent, Finding, First};
 use crate::sim::NodeId;
 use crate::time::Instant;
 
@@ -52,7 +52,13 @@ impl EcnFirst {
         if marking == 0 {
             return Finding::not_judged(Check::EcnBeforePfc, "no switch marks".into());
         }
-        first.finding(Check::EcnBeforePfc, || {
+        let acted =
+            switches.iter().filter(|s| s.marks && (s.marked.or(s.paused)).is_some()).count();
+        let extent = Extent {
+            count: acted as u64,
+            without: "no switch that marks marked or paused anything",
+        };
+        first.finding(Check::EcnBeforePfc, extent, || {
             format!("{marked} of {marking} switches that mark did, none after its first pause")
         })
     }

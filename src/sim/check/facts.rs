@@ -292,6 +292,11 @@ impl NodeFacts {
 }
 
 impl PortFacts {
+    /// True if a priority, or [`NONE`], is lossless here.
+    pub(super) fn is_lossless(&self, priority: u8) -> bool {
+        self.lossless.0.checked_shr(priority.into()).unwrap_or(0) & 1 == 1
+    }
+
     fn new(plan: &NetworkPlan, direction: Direction) -> Self {
         let link = &plan.links[direction.link().index()];
         let End { node, port } = link.from(direction);

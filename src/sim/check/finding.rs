@@ -75,6 +75,21 @@ impl Check {
     }
 }
 
+/// Number of things that a check judged. A check that judged none promises nothing, so it is no PASS.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub(super) count: u64,
+    /// The reason to give where the count is 0.
+    pub(super) without: &'static str,
+}
+
+impl Extent {
+    /// An extent of `count` frames that were sent.
+    pub(super) const fn sent(count: u64) -> Self {
+        Self { count, without: "no frame was sent" }
+    }
+}
+
 /// The first of what is wrong, in words, and how often there was more.
 #[derive(Debug, Default)]
 pub(super) struct First {
@@ -96,20 +111,29 @@ impl First {
         self.times == 0
     }
 
-    /// PASS with `seen`, or FAIL with the first of what is wrong.
-    pub(super) fn finding(self, check: Check, seen: impl FnOnce() -> String) -> Finding {
-        self.finding_as(check, Verdict::Fail, seen)
+    /// PASS with `seen`, FAIL with the first of what is wrong, or not judged if nothing was.
+    pub(super) fn finding(
+        self,
+        check: Check,
+        extent: Extent,
+        seen: impl FnOnce() -> String,
+    ) -> Finding {
+        self.finding_as(check, Verdict::Fail, extent, seen)
     }
 
-    /// PASS with `seen`, or `otherwise` with the first of what is wrong.
+    /// PASS with `seen`, `otherwise` with the first of what is wrong, or not judged if nothing was.
     pub(super) fn finding_as(
         self,
         check: Check,
         otherwise: Verdict,
+        extent: Extent,
         seen: impl FnOnce() -> String,
     ) -> Finding {
         let (verdict, detail) = match (self.what, self.times) {
-            (None, _) => (Verdict::Pass, seen()),
+            (None, _) => match Verdict::of_judged(true, extent.count) {
+                Verdict::NotJudged => (Verdict::NotJudged, extent.without.into()),
+                verdict => (verdict, seen()),
+            },
             (Some(what), 1) => (otherwise, what),
             (Some(what), n) => (otherwise, format!("{what}; {} times more", n - 1)),
         };

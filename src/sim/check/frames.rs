@@ -2,7 +2,7 @@
 //! comes out, is held, or is dropped under a name.
 
 use super::facts::Facts;
-use super::finding::{Check, Finding, First};
+use super::finding::{Check, Extent, Finding, First};
 use crate::sim::{Direction, Node, NodeId, Nodes, Note, VirtualFrame};
 use crate::time::Instant;
 use crate::units::PortId;
@@ -122,6 +122,11 @@ impl Frames {
         });
     }
 
+    /// Frames that were sent on all lines.
+    pub(super) fn total(&self) -> u64 {
+        self.nodes.iter().map(|node| node.sent).sum()
+    }
+
     pub(super) fn finish(mut self, facts: &Facts, now: Instant, nodes: &mut Nodes) -> Finding {
         for direction in facts.directions() {
             let line = self.lines[direction.index()];
@@ -140,9 +145,8 @@ impl Frames {
                 self.first.see(now, || what);
             }
         }
-        let (sent, dropped): (u64, u64) =
-            self.nodes.iter().fold((0, 0), |(s, d), n| (s + n.sent, d + n.dropped));
-        self.first.finding(Check::Frames, || {
+        let (sent, dropped) = (self.total(), self.nodes.iter().map(|n| n.dropped).sum::<u64>());
+        self.first.finding(Check::Frames, Extent::sent(sent), || {
             format!(
                 "{sent} frames sent on {} lines, {dropped} dropped by switches",
                 self.lines.len()

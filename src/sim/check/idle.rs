@@ -1,7 +1,7 @@
 //! No line is idle while frames wait for it that nobody pauses.
 
 use super::facts::Facts;
-use super::finding::{Check, Finding, First};
+use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
 use super::passages::Passages;
 use super::pauses::Pauses;
@@ -84,13 +84,14 @@ impl Idle {
         }
     }
 
-    pub(super) fn finish(self) -> Finding {
+    /// The finding over a network in which `sent` frames were sent.
+    pub(super) fn finish(self, sent: u64) -> Finding {
         let Self { first, looked, .. } = self;
         if looked == 0 {
             let why = "no line of a switch was idle when it was looked at";
             return Finding::not_judged(Check::IdleLines, why.into());
         }
-        first.finding(Check::IdleLines, || {
+        first.finding(Check::IdleLines, Extent::sent(sent), || {
             format!("{looked} looks at idle lines found nothing that waits")
         })
     }

@@ -8,7 +8,7 @@
 
 use super::excuses::{self, Cause, ExcusedDrops, Excuses};
 use super::facts::Facts;
-use super::finding::{Check, Finding, First};
+use super::finding::{Check, Extent, Finding, First};
 use super::lateness::Lateness;
 use crate::sim::{Direction, Loss};
 use crate::stats::{DropKind, DropReason};
@@ -30,6 +30,8 @@ pub(super) struct Lossless {
     links: u64,
     watchdogs: u64,
     buffer: u64,
+    /// True once a frame of a lossless priority arrived at a switch.
+    arrived: bool,
 }
 
 impl Lossless {
@@ -43,6 +45,15 @@ impl Lossless {
             links: 0,
             watchdogs: 0,
             buffer: 0,
+            arrived: false,
+        }
+    }
+
+    /// A data frame arrived at a switch; `is_lossless` finds out if its priority is lossless there.
+    #[inline]
+    pub(super) fn arrived(&mut self, is_lossless: impl FnOnce() -> bool) {
+        if !self.arrived {
+            self.arrived = is_lossless();
         }
     }
 
@@ -162,7 +173,10 @@ impl Lossless {
     }
 
     pub(super) fn finish(self) -> Finding {
-        let Self { excuses, first, first_excused, any, lines, links, watchdogs, buffer } = self;
+        let Self { excuses, first, first_excused, any, lines, links, watchdogs, buffer, arrived } =
+            self;
+        let without = "no frame of a lossless priority arrived at a switch";
+        let extent = Extent { count: arrived.into(), without };
         let seen = || {
             format!(
                 "{buffer} dropped for want of buffer, {lines} lost on lines, {links} with links \
@@ -176,11 +190,11 @@ impl Lossless {
             }
             (true, false) => {
                 let mut finding =
-                    first_excused.finding_as(Check::Lossless, Verdict::NotJudged, seen);
+                    first_excused.finding_as(Check::Lossless, Verdict::NotJudged, extent, seen);
                 finding.detail = format!("{words}: {}", finding.detail);
                 finding
             }
-            _ => first.finding(Check::Lossless, seen),
+            _ => first.finding(Check::Lossless, extent, seen),
         };
         finding.excuses = excuses.used;
         finding

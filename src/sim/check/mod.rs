@@ -127,15 +127,16 @@ impl Checkers {
         self.sampled(now, nodes);
         let cx = Cx { facts: &self.facts, lateness: &self.lateness };
         let [told, ends] = self.asked.finish(cx, now);
+        let sent = self.frames.total();
         vec![
             self.frames.finish(&self.facts, now, nodes),
-            self.cells.finish(&self.facts),
+            self.cells.finish(&self.facts, sent),
             self.lossless.finish(),
             self.pauses.finish(&self.facts),
             told,
             ends,
-            self.deadlocks.finish(&self.facts, now, nodes),
-            self.idle.finish(),
+            self.deadlocks.finish(&self.facts, (now, sent), nodes),
+            self.idle.finish(sent),
             self.ecn.finish(),
         ]
     }
@@ -181,6 +182,7 @@ impl Witness for Checkers {
                 let to = facts.to(direction);
                 if facts.node(to.node).is_switch {
                     self.passages.arrived(facts, at, direction, &data);
+                    self.lossless.arrived(|| to.is_lossless(to.maps.priority(&data)));
                     // Copies of what is flooded have no headroom, at any switch that it comes to.
                     if self.floods.contains(&(data.dst, data.src)) {
                         let priority = to.maps.priority(&data);
@@ -238,10 +240,7 @@ impl Witness for Checkers {
             Look::Reserved => {}
             Look::Data(data) => {
                 // At one of its ends is a switch, and that knows what is lossless.
-                let of = |port: &facts::PortFacts| {
-                    let priority = port.maps.priority(&data);
-                    port.lossless.0.checked_shr(priority.into()).unwrap_or(0) & 1 == 1
-                };
+                let of = |port: &facts::PortFacts| port.is_lossless(port.maps.priority(&data));
                 if of(facts.from(direction)) || of(facts.to(direction)) {
                     self.lossless.lost(facts, at, direction, cause);
                 }

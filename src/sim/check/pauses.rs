@@ -2,7 +2,7 @@
 //! that arrived, in the clock of the node that has to obey them.
 
 use super::facts::Facts;
-use super::finding::{Check, Finding, First};
+use super::finding::{Check, Extent, Finding, First};
 use super::look::Ask;
 use crate::sim::Direction;
 use crate::time::{Duration, Instant};
@@ -147,7 +147,8 @@ impl Pauses {
     pub(super) fn finish(mut self, facts: &Facts) -> Finding {
         self.settle(facts, Instant::NEVER);
         let obeyed = self.obeyed;
-        self.first.finding(Check::PauseLegality, || {
+        let extent = Extent { count: obeyed, without: "no pause arrived" };
+        self.first.finding(Check::PauseLegality, extent, || {
             format!("{obeyed} pauses and resumptions arrived, and no frame started against them")
         })
     }

@@ -21,11 +21,33 @@ fn an_incast_and_a_ring_with_a_way_out_pass_every_check() {
     let findings = run(&incast(4, 500), 400);
     all_good(&findings);
     assert!(of(&findings, Check::PausesEnd).detail.contains("the longest after"), "{findings:?}");
-    all_good(&run(&ring(4, 1, 500), 400));
+    // No switch of the ring is ever full, so nothing about pauses is judged there.
+    let (judged, about_pauses): (Vec<_>, Vec<_>) = run(&ring(4, 1, 500), 400)
+        .into_iter()
+        .partition(|finding| finding.verdict != Verdict::NotJudged);
+    all_good(&judged);
+    let checks: Vec<_> = about_pauses.iter().map(|f| (f.check, f.detail.as_str())).collect();
+    assert_eq!(
+        checks,
+        [
+            (Check::PauseLegality, "no pause arrived"),
+            (Check::PausesTold, "no pause was sent"),
+            (Check::PausesEnd, "no pause was sent"),
+            (Check::EcnBeforePfc, "no switch marks"),
+        ]
+    );
     // In the middle of it, too, but for pauses, which are not over then.
     let mut findings = run(&incast(4, 500), 50);
     findings.retain(|finding| finding.check != Check::PausesEnd);
     all_good(&findings);
+}
+
+#[test]
+fn a_network_in_which_nothing_is_sent_is_judged_by_no_check() {
+    for finding in run(&incast(0, 0), 400) {
+        assert_eq!(finding.verdict, Verdict::NotJudged, "{finding:?}");
+        assert!(finding.detail.starts_with("no "), "{finding:?}");
+    }
 }
 
 #[test]
