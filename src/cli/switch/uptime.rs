@@ -120,7 +120,6 @@ mod tests {
         let (nics, lossless, polls) = (vec![], vec![], vec![]);
         let run = RunSnapshot { switch, nics, lossless_lost: 0, lossless, polls };
         let summary = Summary::new(&run, Duration::ZERO);
-        assert_ne!(summary.verdict.exit_status(), 4);
         let summary = summary.with_check(ended());
         assert_eq!((summary.verdict, summary.verdict.exit_status()), (Verdict::Inconclusive, 4));
         assert!(summary.checks.last().unwrap().detail.contains("213 days"));
