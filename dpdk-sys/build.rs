@@ -17,6 +17,7 @@ const FUNCTIONS: &[&str] = &[
     "rte_cryptodev_sym_session_(free|pool_create)",
     "rte_dev_probe",
     "rte_dev_remove",
+    "rte_eal_alarm_set",
     "rte_eal_cleanup",
     "rte_eal_get_runtime_dir",
     "rte_eal_init",

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use run::{Dir, conclusive, sluice};
+use run::{Dir, conclusive, run_ahead, sluice};
 use serde_json::Value;
 use sluice::report::packets::{Packet, Pcap};
 
@@ -22,6 +22,7 @@ fn example(name: &str) -> PathBuf {
 fn outcome(name: &str, more: &[&str]) -> Value {
     static TURN: Mutex<()> = Mutex::new(());
     let _alone = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    run_ahead();
     let mut command = sluice();
     command.arg("gen").arg(example(name)).args(["--format", "json"]).args(more);
     let output = conclusive(|| command.output().expect("sluice starts"));

@@ -7,10 +7,11 @@ mod run;
 
 use std::process::Stdio;
 
-use run::{conclusive, sluice, text};
+use run::{conclusive, run_ahead, sluice, text};
 use serde_json::Value;
 
 fn measure(args: &str) -> (Option<i32>, String, String) {
+    run_ahead();
     let output = conclusive(|| {
         let mut command = sluice();
         command.args(["headroom", "measure"]).args(args.split_whitespace()).stdin(Stdio::null());

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use netns::{Host, isolated};
-use run::{Dir, Switch, conclusive, sluice, text};
+use run::{Dir, Switch, conclusive, run_ahead, sluice, text};
 use serde_json::Value;
 
 fn n(v: &Value) -> u64 {
@@ -87,6 +87,7 @@ fn check(v: &Value, rounds: u64) {
 #[test]
 fn two_programs_in_two_namespaces_measure_their_link() {
     isolated("two_programs_in_two_namespaces_measure_their_link", &[], || {
+        run_ahead();
         let host = Host::new(0);
         let responder = Responder::start(measure_on(&host, "--port iface:eth0 --respond"));
         let v = result(measure("--port iface:s0 --rate 10G"));
@@ -119,6 +120,7 @@ ports:
 fn a_port_of_a_switch_answers_and_says_who_it_is() {
     isolated("a_port_of_a_switch_answers_and_says_who_it_is", &[], || {
         let dir = Dir::new("measured");
+        run_ahead();
         let host = Host::new(0);
         let port = netns::port(0, ", measurement: {}, ptp: {}, lldp: {system_name: tor7}");
         let switch = Switch::start(&dir, "measured", &format!("{FILE}{port}"), &[]);
@@ -142,6 +144,7 @@ fn a_switch_measures_its_link_sets_its_headroom_and_does_so_again_when_told() {
     let name = "a_switch_measures_its_link_sets_its_headroom_and_does_so_again_when_told";
     isolated(name, &[], || {
         let dir = Dir::new("auto");
+        run_ahead();
         let host = Host::new(0);
         let responder = Responder::start(measure_on(&host, "--port iface:eth0 --respond"));
         // On a busy machine the answers of a program take long, which is not what is tested.

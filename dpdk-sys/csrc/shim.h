@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include <rte_alarm.h>
 #include <rte_bus.h>
 #include <rte_cryptodev.h>
 #include <rte_dev.h>

@@ -18,7 +18,7 @@ use super::kernel::KernelSide;
 use super::pool::{Pool, memory_remedy};
 use super::reopen::Life;
 use super::ring::Ring;
-use super::{fanout, log};
+use super::{fanout, interrupt, log};
 
 /// What is open in this process: the thing, and the name it was opened by.
 static CLAIMS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
@@ -96,6 +96,12 @@ impl Device {
             reason: strerror(code),
             logged: Logged::default(),
         })?;
+        // These drivers leave interrupts behind whose handles are in EAL's memory, and EAL's clean-up
+        // unmaps that while the interrupt thread still reads them.
+        let sockets = ["net_memif", "net_vhost", "eth_vhost", "net_virtio_user", "virtio_user"];
+        if spec.virtual_driver().is_some_and(|driver| sockets.contains(&driver)) {
+            eal.pin();
+        }
         // SAFETY: the port exists.
         let bus = unsafe { sys::sluice_port_bus(id) };
         Ok(Arc::new(Self {
@@ -125,7 +131,21 @@ impl Device {
 
     /// Detaches it.
     pub(super) fn detach(&self) {
-        close(self.id);
+        self.apart(|| close(self.id));
+    }
+
+    /// Stops it. No thread polls it any more.
+    pub(super) fn stop(&self) {
+        // SAFETY: while its device is held the port exists, or its number is refused.
+        self.apart(|| _ = unsafe { sys::rte_eth_dev_stop(self.id) });
+    }
+
+    /// Runs `work` while its driver handles no event of a peer.
+    fn apart(&self, work: impl FnOnce() + Send) {
+        match self.spec.virtual_driver() {
+            Some("net_memif") => interrupt::run(work),
+            _ => work(),
+        }
     }
 
     /// Keeps `pool` alive for as long as the device may hold frames of it.

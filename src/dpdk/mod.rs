@@ -22,6 +22,7 @@ mod fanout;
 mod gate;
 mod hot;
 mod interface;
+mod interrupt;
 mod kernel;
 mod log;
 mod mbuf;

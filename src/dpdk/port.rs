@@ -108,8 +108,7 @@ impl Drop for StopOnDrop {
         let mut life = self.0.life_mut();
         life.setup = None;
         if !life.is_detached {
-            // SAFETY: the port exists while its device is held, and nobody polls it any more.
-            unsafe { sys::rte_eth_dev_stop(self.0.id) };
+            self.0.stop();
         }
     }
 }

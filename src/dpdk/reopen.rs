@@ -4,8 +4,6 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dpdk_sys as sys;
-
 use super::control::PortStats;
 use super::device::{self, Device};
 use super::error::{Error, Logged};
@@ -51,8 +49,8 @@ impl Device {
         let mut life = self.life_mut();
         if !life.is_detached {
             life.past = self.by_driver(&life);
-            // SAFETY: the port exists, and the gate keeps the polling thread out of the driver.
-            unsafe { sys::rte_eth_dev_stop(self.id) };
+            // The gate keeps the polling thread out of the driver.
+            self.stop();
             self.detach();
             self.kernel.detach();
             life.is_detached = true;
