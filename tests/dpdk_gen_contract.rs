@@ -9,7 +9,7 @@ mod calls;
 use std::time::{Duration, Instant};
 
 use calls::{
-    continuous, engine, flows, layer1, packets, pause, port, ports, transmit, udp, wait,
+    continuous, engine, flows, layer1, metrics, packets, pause, port, ports, transmit, udp, wait,
     wait_stopped,
 };
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn flows_have_the_metrics_that_they_ask_for() {
         assert_eq!(flow.get("latency").is_some(), has, "{flow:#}");
     }
     let named = json!({"choice": "flow", "flow": {"flow_names": ["none", "counted"]}});
-    let answer = engine.metrics(&named).unwrap();
+    let answer = metrics(&engine, &named).unwrap();
     assert_eq!(answer["flow_metrics"].as_array().unwrap().len(), 1, "{answer:#}");
     assert_eq!(answer["flow_metrics"][0]["name"], "counted");
 }
@@ -53,7 +53,7 @@ fn columns_that_are_asked_for_are_all_there_is() {
     let config = json!({"ports": ports(), "flows": [measured("f", json!({"enable": true}))]});
     engine.set_config(&config).unwrap();
     let keys = |request: Value, list: &str| -> Vec<String> {
-        let answer = engine.metrics(&request).unwrap();
+        let answer = metrics(&engine, &request).unwrap();
         answer[list][0].as_object().unwrap().keys().cloned().collect()
     };
     let flow = json!({"choice": "flow", "flow": {"metric_names": ["frames_rx", "transmit"]}});
@@ -61,7 +61,7 @@ fn columns_that_are_asked_for_are_all_there_is() {
     let port = json!({"choice": "port", "port": {"column_names": ["link"]}});
     assert_eq!(keys(port, "port_metrics"), ["link", "name"]);
     let strange = json!({"choice": "port", "port": {"column_names": ["colour"]}});
-    let refused = engine.metrics(&strange).unwrap_err();
+    let refused = metrics(&engine, &strange).unwrap_err();
     assert!(refused.to_string().contains("no metric colour"), "{refused}");
 }
 
@@ -78,7 +78,7 @@ fn one_answer_never_has_more_received_than_sent() {
         let flow = &flows(&engine)[0];
         assert!(flow["frames_rx"].as_u64() <= flow["frames_tx"].as_u64(), "{flow:#}");
         assert!(flow["bytes_rx"].as_u64() <= flow["bytes_tx"].as_u64(), "{flow:#}");
-        let answer = engine.metrics(&json!({"choice": "port", "port": {}})).unwrap();
+        let answer = metrics(&engine, &json!({"choice": "port", "port": {}})).unwrap();
         let ports = answer["port_metrics"].as_array().unwrap();
         assert!(ports[1]["frames_rx"].as_u64() <= ports[0]["frames_tx"].as_u64(), "{ports:#?}");
     }
@@ -155,7 +155,7 @@ fn connections_run_one_way_and_both_ways_with_every_verb() {
         let ask = || {
             let request =
                 json!({"choice": "rocev2_flow", "rocev2_flow": {"choice": "per_qp", "per_qp": {}}});
-            engine.metrics(&request).unwrap()["rocev2_flow_per_qp_metrics"]
+            metrics(&engine, &request).unwrap()["rocev2_flow_per_qp_metrics"]
                 .as_array()
                 .unwrap()
                 .clone()
@@ -181,7 +181,7 @@ fn peers_of_connections_have_metrics() {
     engine.set_config(&connections("send", false)).unwrap();
     let ask = |per_peer: Value| {
         let request = json!({"choice": "rocev2_ipv4", "rocev2_ipv4": {"choice": "per_peer", "per_peer": per_peer}});
-        engine.metrics(&request).map(|answer| answer["rocev2_ipv4_per_peer_metrics"].clone())
+        metrics(&engine, &request).map(|answer| answer["rocev2_ipv4_per_peer_metrics"].clone())
     };
     let both = ask(json!({})).unwrap();
     assert_eq!(both.as_array().unwrap().len(), 2, "{both:#}");

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use calls::{
-    continuous, engine, flows, layer1, packets, pause, port, ports, transmit, udp, wait,
+    continuous, engine, flows, layer1, metrics, packets, pause, port, ports, transmit, udp, wait,
     wait_stopped,
 };
 use serde_json::{Value, json};
@@ -36,6 +36,34 @@ fn tx_equals_rx_and_every_metric_is_there() {
     let p1 = port(&engine, "p1");
     assert_eq!((&p1["link"], &p1["transmit"]), (&json!("up"), &json!("stopped")), "{p1:#}");
     assert_eq!((&p1["frames_tx"], &p1["speed"]), (&json!(10_500), &json!(10_000_000_000_u64)));
+}
+
+/// On the thread that answers, that is: those that poll allocate a few lists of sixteen flows.
+#[test]
+fn metrics_of_many_flows_take_a_few_allocations_for_each_while_they_run() {
+    const FLOWS: usize = 2_000;
+    let engine = engine();
+    let flow = |n: usize| {
+        let mut flow = udp(&format!("f{n}"), 0, 20, continuous());
+        flow["metrics"] = json!({"enable": true, "loss": true, "timestamps": true,
+            "latency": {"enable": true, "mode": "cut_through"}});
+        flow
+    };
+    let all: Vec<_> = (0..FLOWS).map(flow).collect();
+    engine.set_config(&json!({"ports": ports(), "flows": all})).unwrap();
+    transmit(&engine, "start", &[]);
+    wait(&engine, "received", |f| f.iter().all(|f| f["frames_rx"].as_u64() > Some(1)));
+    let mut answered = None;
+    let request = json!({"choice": "flow", "flow": {}});
+    let taken = allocation_counter::measure(|| answered = Some(engine.metrics(&request)));
+    let length = answered.unwrap().unwrap().0.len();
+    transmit(&engine, "stop", &[]);
+    // Their names and those of their ports, in the report and in the answer, and an order for 16.
+    let each = taken.count_total as f64 / FLOWS as f64;
+    assert!(length > 500 * FLOWS && each < 12.0, "{each} allocations for each flow");
+    // Far from what their distributions take, which stay where they are.
+    let bytes = taken.bytes_max as usize / FLOWS;
+    assert!(bytes < 6_000, "{bytes} bytes for each flow");
 }
 
 #[test]
@@ -112,7 +140,7 @@ fn what_is_wrong_is_refused_by_name_and_the_running_test_goes_on() {
         assert_eq!(refused.kind, RefusalKind::Validation, "{refused}");
         assert!(refused.to_string().contains(said), "{refused}");
     }
-    let refused = engine.metrics(&json!({"choice": "flow", "flow": {"flow_names": ["x"]}}));
+    let refused = metrics(&engine, &json!({"choice": "flow", "flow": {"flow_names": ["x"]}}));
     assert!(refused.unwrap_err().to_string().contains("no flow x"));
     let refused = engine.control_state(&json!({"choice": "traffic", "traffic": {"choice":
         "flow_transmit", "flow_transmit": {"state": "start", "flow_names": ["x"]}}}));
@@ -268,15 +296,15 @@ fn connections_of_rocev2_run_stop_and_run_again() {
     engine.set_config(&config).unwrap();
     let request =
         json!({"choice": "rocev2_flow", "rocev2_flow": {"choice": "per_qp", "per_qp": {}}});
-    let metrics = || engine.metrics(&request).unwrap()["rocev2_flow_per_qp_metrics"][0].clone();
+    let per_qp = || metrics(&engine, &request).unwrap()["rocev2_flow_per_qp_metrics"][0].clone();
     let count = |metrics: &Value, what: &str| metrics[what].as_u64().unwrap();
-    assert_eq!(count(&metrics(), "data_frames_tx"), 0);
+    assert_eq!(count(&per_qp(), "data_frames_tx"), 0);
     for _ in 0..2 {
         transmit(&engine, "start", &[]);
-        wait(&engine, "messages", |_| count(&metrics(), "message_complete_rx") > 3);
+        wait(&engine, "messages", |_| count(&per_qp(), "message_complete_rx") > 3);
         transmit(&engine, "stop", &[]);
         wait_stopped(&engine);
-        let end = metrics();
+        let end = per_qp();
         assert_eq!((count(&end, "src_qp"), count(&end, "dest_qp")), (17, 18), "{end:#}");
         assert_eq!(count(&end, "data_frames_tx"), count(&end, "data_frames_rx"), "{end:#}");
         assert!(count(&end, "ack_rx") > 0, "{end:#}");

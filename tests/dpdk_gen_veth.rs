@@ -137,6 +137,69 @@ fn a_flow_by_an_interface_that_is_down_fails() {
     });
 }
 
+/// Frames that the test's own devices lose are no loss of the network, and are told apart from one.
+#[test]
+fn frames_that_the_devices_of_the_test_lose_are_counted_and_told() {
+    let name = "frames_that_the_devices_of_the_test_lose_are_counted_and_told";
+    isolated(name, &["python3"], || {
+        veth("v0", "v1");
+        let dir = Dir::new("gen-lost");
+        let file = dir.write(
+            "lost.yaml",
+            "ports:\n\
+             - {name: a, location: 'iface:v0'}\n\
+             - {name: b, location: 'iface:v1'}\n\
+             flows:\n\
+             - name: f\n\
+             \x20 tx_rx: {choice: port, port: {tx_name: a, rx_names: [b]}}\n\
+             \x20 rate: {choice: pps, pps: 100}\n\
+             \x20 size: {choice: fixed, fixed: 1000}\n\
+             \x20 duration: {choice: fixed_packets, fixed_packets: {packets: 200}}\n\
+             \x20 metrics: {enable: true, loss: true}\n\
+             \x20 packet: [{choice: ethernet, ethernet: {}}]\n",
+        );
+        let mut command = sluice();
+        command.arg("gen").arg(&file).args(["--format", "json", "--no-huge"]);
+        let report = |output: std::process::Output| -> (Option<i32>, Value) {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            (output.status.code(), serde_json::from_slice(&output.stdout).expect(&said))
+        };
+
+        // The sender's interface drops what is too long for the other end of the pair.
+        must(Command::new("ip").args(["link", "set", "v1", "mtu", "500"]));
+        let (status, seen) = report(command.output().unwrap());
+        assert_eq!((status, &seen["ports"][0]["tx_dropped"]), (Some(4), &200.into()), "{seen:#}");
+        let what = seen["checks"][1]["what"].as_str().unwrap();
+        assert!(what.contains("200 lost; 200 frames sent by port a were dropped"), "{what}");
+        must(Command::new("ip").args(["link", "set", "v1", "mtu", "1500"]));
+
+        // A receive ring that nobody reads for a while holds 2,048 frames.
+        let run = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let pid = run.id().to_string();
+        let sent = || -> u64 {
+            let counted = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+            let line = counted.lines().find_map(|line| line.trim().strip_prefix("v0:")).unwrap();
+            line.split_whitespace().nth(9).unwrap().parse().unwrap()
+        };
+        let before = sent();
+        while sent() < before + 5 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        must(Command::new("kill").args(["-STOP", &pid]));
+        let flood = "import socket\n\
+                     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\n\
+                     s.bind(('v0', 0))\n\
+                     for _ in range(5000): s.send(bytes(200))\n";
+        must(Command::new("python3").args(["-c", flood]));
+        must(Command::new("kill").args(["-CONT", &pid]));
+        let (_, seen) = report(run.wait_with_output().unwrap());
+        let missed = seen["ports"][1]["rx_missed"].as_u64().unwrap();
+        assert!((2_900..5_000).contains(&missed), "{seen:#}");
+        let what = seen["checks"][1]["what"].as_str().unwrap();
+        assert!(what.contains(&format!("the device of port b missed {missed} frames")), "{what}");
+    });
+}
+
 /// A switch file of two ports on s0 and s1, lossless on priority 3, for a link of this rate whose
 /// switch may be away from its ports for so long.
 fn between(rate: &str, poll_gap: &str) -> String {

@@ -139,13 +139,27 @@ impl Histogram {
     /// The longest time of the bucket that `percent` (0 to 100) of all times reach at most; 0 if
     /// there are none.
     pub(super) fn percentile(&self, percent: f64) -> u64 {
-        let wanted = ((percent / 100.0).min(1.0) * self.count as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
-        let reaches = |(_, n): &(usize, u64)| {
+        let [one] = self.percentiles([percent]);
+        one
+    }
+
+    /// The same of several, in ascending order, in one pass and without an allocation.
+    pub(super) fn percentiles<const N: usize>(&self, percents: [f64; N]) -> [u64; N] {
+        let wanted =
+            percents.map(|p| ((p / 100.0).min(1.0) * self.count as f64).ceil().max(1.0) as u64);
+        let mut found = [0; N];
+        let (mut at, mut seen) = (0, 0);
+        for (index, n) in self.buckets() {
             seen += n;
-            seen >= wanted
-        };
-        self.buckets().find(reaches).map_or(0, |(index, _)| last(index))
+            while at < N && seen >= wanted[at] {
+                found[at] = last(index);
+                at += 1;
+            }
+            if at == N {
+                break;
+            }
+        }
+        found
     }
 
     /// The same as an HdrHistogram, for those who write it down.
@@ -212,6 +226,8 @@ mod tests {
             for percent in percents.into_iter().chain([50.0, 99.0, 99.9, 100.0]) {
                 prop_assert_eq!(ours.percentile(percent), theirs.value_at_percentile(percent));
             }
+            let three = [50.0, 99.0, 99.9];
+            prop_assert_eq!(ours.percentiles(three), three.map(|p| theirs.value_at_percentile(p)));
             prop_assert_eq!(ours.to_hdr(), theirs);
             let mut dense = Histogram::dense();
             dense.add(&ours.clone());

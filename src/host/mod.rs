@@ -42,7 +42,7 @@ pub use plan::{
     SfcPause, SfcReaction, StationPlan, Tag, TcpPlan, TesterPlan, Transport, TransportPlan, Udp,
 };
 pub use reactions::{CnmCounters, ReactionCounters, SfcmCounters};
-pub use sink::{Latency, SinkCounters};
+pub use sink::{Latency, LatencyFigures, SinkCounters};
 pub use source::SourceCounters;
 pub use station::{COMMITTED_MAX, PriorityPauses, Station, StationCounters, StationSnapshot};
 pub use stream::{StreamCounters, StreamState};

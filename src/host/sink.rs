@@ -58,6 +58,25 @@ pub struct Latency {
     max: Duration,
 }
 
+/// The numbers of a distribution that reports have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LatencyFigures {
+    /// Frames that were counted.
+    pub count: u64,
+    /// The shortest, exactly.
+    pub min: Duration,
+    /// The mean.
+    pub mean: Duration,
+    /// The median, to three digits, as all percentiles.
+    pub p50: Duration,
+    /// 99 of 100 were no longer.
+    pub p99: Duration,
+    /// 999 of 1000 were no longer.
+    pub p999: Duration,
+    /// The longest, exactly.
+    pub max: Duration,
+}
+
 impl Default for Latency {
     /// One that has all its memory from the start (220 KiB): recording never allocates.
     fn default() -> Self {
@@ -113,6 +132,15 @@ impl Latency {
         // the shortest or above the longest.
         let rounded = Duration::from_nanos(self.histogram.percentile(percent));
         rounded.max(self.min()).min(self.max)
+    }
+
+    /// The numbers that reports have, in one pass and without an allocation.
+    #[must_use]
+    pub fn figures(&self) -> LatencyFigures {
+        let (min, max) = (self.min(), self.max());
+        let percentiles = self.histogram.percentiles([50.0, 99.0, 99.9]);
+        let [p50, p99, p999] = percentiles.map(|ns| Duration::from_nanos(ns).max(min).min(max));
+        LatencyFigures { count: self.count(), min, mean: self.mean(), p50, p99, p999, max }
     }
 
     /// The shortest, exactly; zero when there were none.
@@ -321,5 +349,24 @@ mod tests {
         let p50 = latency.percentile(50.0).as_nanos();
         assert!((499_500..=500_500).contains(&p50), "{p50}");
         assert!(latency.percentile(100.0) <= latency.max());
+        let figures = latency.figures();
+        assert_eq!(
+            (figures.count, figures.min, figures.max),
+            (1_000, latency.min(), latency.max())
+        );
+        let percentiles = [50.0, 99.0, 99.9].map(|p| latency.percentile(p));
+        assert_eq!([figures.p50, figures.p99, figures.p999], percentiles);
+        assert_eq!(figures.mean, latency.mean());
+        assert_eq!(Latency::default().figures(), LatencyFigures::default());
+    }
+
+    /// Figures are taken between two polls, of ten thousand flows.
+    #[test]
+    fn figures_are_taken_without_an_allocation() {
+        let mut latency = Latency::sparse(&Spares::new(64));
+        (1..5_000).for_each(|us| latency.record(Duration::from_micros(us * us)));
+        let mut figures = LatencyFigures::default();
+        let taken = allocation_counter::measure(|| figures = latency.figures());
+        assert_eq!((taken.count_total, figures.count), (0, 4_999));
     }
 }

@@ -65,6 +65,19 @@ pub fn encode(message: MessageDescriptor, value: &Value) -> Result<Vec<u8>, Refu
         .map_err(|e| Refusal::internal(format!("the answer does not fit {name}: {e}")))
 }
 
+/// Writes a message of JSON.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_text(message: MessageDescriptor, text: &[u8]) -> Result<Vec<u8>, Refusal> {
+    let name = message.name().to_owned();
+    let options = DeserializeOptions::new().deny_unknown_fields(false);
+    let mut json = serde_json::Deserializer::from_slice(text);
+    DynamicMessage::deserialize_with_options(message, &mut json, &options)
+        .map(|message| message.encode_to_vec())
+        .map_err(|e| Refusal::internal(format!("the answer does not fit {name}: {e}")))
+}
+
 fn to_json(message: &DynamicMessage, path: &str, errors: &mut Vec<String>) -> Value {
     let mut object = Map::new();
     if message.descriptor().full_name() == UNSUPPORTED {
@@ -153,6 +166,8 @@ mod tests {
 
     fn both_ways(name: &str, value: &Value) -> Value {
         let octets = encode(message(name).unwrap(), value).unwrap();
+        let text = value.to_string();
+        assert_eq!(encode_text(message(name).unwrap(), text.as_bytes()).unwrap(), octets);
         decode(message(name).unwrap(), octets.into()).unwrap()
     }
 

@@ -11,6 +11,7 @@ pub mod capture;
 pub mod drive;
 #[cfg(feature = "dpdk")]
 pub mod engine;
+pub mod figures;
 pub mod history;
 pub mod judge;
 mod location;

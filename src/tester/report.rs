@@ -113,6 +113,12 @@ pub struct Port {
     /// Frames that its receive ring holds while no thread polls; nothing where nothing is known.
     #[serde(skip)]
     pub rx_room: Option<u64>,
+    /// Frames that its device lost before the tester saw them, since the test was configured; nothing
+    /// where no one counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx_missed: Option<u64>,
+    /// Frames that its device was given to send and that did not leave, since the test was configured.
+    pub tx_dropped: u64,
     /// What happened to each priority.
     pub priorities: Vec<Priority>,
 }

@@ -2,7 +2,7 @@
 //! world whose links neither go down nor come up, and whose flows all start together.
 
 use super::plan::{FlowKind, FlowPlan, TestPlan};
-use super::tally::{FlowSeen, PortSeen, Rates, Transmit, tally};
+use super::tally::{FlowSeen, Places, PortSeen, Rates, Transmit};
 use crate::host::{StationSnapshot, StreamState};
 use crate::time::{Duration, Instant};
 use crate::units::BitsPerSec;
@@ -13,14 +13,15 @@ const ON_THE_WAY: Duration = Duration::from_millis(1);
 
 /// All flows, which were started at `started` and have run since, at `now`.
 #[must_use]
-pub fn flows(
-    plan: &TestPlan,
+pub fn flows<'a>(
+    plan: &'a TestPlan,
     stations: &[StationSnapshot],
     started: Instant,
     now: Instant,
-) -> Vec<FlowSeen> {
-    let one = |flow: &FlowPlan| {
-        let counted = tally(flow, stations);
+) -> Vec<FlowSeen<'a>> {
+    let places = Places::of(stations);
+    let one = |flow: &'a FlowPlan| {
+        let counted = places.tally(flow);
         let rate = |n: u64| per_second(n, now.since(started));
         let received = counted.received();
         let rates = Rates {
@@ -30,28 +31,26 @@ pub fn flows(
             bytes_rx: rate(received.1),
         };
         let all = !flow.is_counted() || counted.rx.iter().all(|rx| rx.0 >= counted.tx.0);
-        let transmit = transmit(flow, &stations[flow.tx], all, now);
-        FlowSeen { transmit, started: Some(started), rates }
+        let transmit = transmit(flow, &places, all, now);
+        FlowSeen { plan: flow, changed: None, transmit, started: Some(started), rates }
     };
     plan.flows.iter().map(one).collect()
 }
 
 /// What a flow does, `all` of whose frames have arrived or not.
-fn transmit(flow: &FlowPlan, station: &StationSnapshot, all: bool, now: Instant) -> Transmit {
+fn transmit(flow: &FlowPlan, places: &Places<'_>, all: bool, now: Instant) -> Transmit {
     let ended = |over: bool, last: Option<Instant>| {
         let old = last.is_none_or(|last| now.since(last) > ON_THE_WAY);
         if over && (all || old) { Transmit::Stopped } else { Transmit::Started }
     };
     match &flow.kind {
-        FlowKind::Stream(_) => {
-            station.stream(flow.id).map_or(Transmit::Stopped, |s| match s.state {
-                StreamState::Paused => Transmit::Paused,
-                StreamState::Started => ended(false, s.last_sent),
-                StreamState::Stopped | StreamState::Done => ended(true, s.last_sent),
-            })
-        }
+        FlowKind::Stream(_) => places.stream(flow).map_or(Transmit::Stopped, |s| match s.state {
+            StreamState::Paused => Transmit::Paused,
+            StreamState::Started => ended(false, s.last_sent),
+            StreamState::Stopped | StreamState::Done => ended(true, s.last_sent),
+        }),
         // What is not acknowledged is sent again, so when it is done all has arrived.
-        FlowKind::Roce(_) => ended(station.sender(flow.id).is_none_or(|s| s.done), None),
+        FlowKind::Roce(_) => ended(places.sender(flow).is_none_or(|s| s.done), None),
     }
 }
 
@@ -71,7 +70,15 @@ pub fn ports(
             frames_rx: rate(c.rx_frames),
             bytes_rx: rate(c.rx_bytes),
         };
-        PortSeen { link_up: true, speed: *speed, capture: (false, 0, 0), rates, rx_room: None }
+        PortSeen {
+            link_up: true,
+            speed: *speed,
+            capture: (false, 0, 0),
+            rates,
+            rx_room: None,
+            rx_missed: Some(0),
+            tx_dropped: 0,
+        }
     };
     stations.iter().zip(speeds).map(one).collect()
 }

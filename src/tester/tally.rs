@@ -1,14 +1,16 @@
 //! From what the stations of a test counted to its report, in either world.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use super::plan::{FlowKind, FlowPlan, Metrics, TestPlan};
+use smallvec::SmallVec;
+
+use super::figures::{FlowFigures, Received, Sent};
+use super::plan::{FlowKind, FlowPlan, Metrics, PortPlan};
 use super::report::{self, Machine, Report, Stamps};
 use crate::host::plan::stream::{Path, StreamPlan};
 use crate::host::{
-    FlowId, Latency, MeterCounters, Rate, SinkCounters, StationSnapshot, StreamCounters, Transport,
-    TransportPlan,
+    ControlCounters, FlowId, MeterCounters, Rate, ReceiverCounters, SenderCounters, SinkCounters,
+    StationSnapshot, StreamCounters, Transport, TransportPlan,
 };
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, PRIORITIES};
@@ -16,8 +18,8 @@ use crate::units::{BitsPerSec, PRIORITIES};
 /// What a report is made of.
 #[derive(Clone, Debug)]
 pub struct Seen<'a> {
-    /// The test.
-    pub plan: &'a TestPlan,
+    /// The ports of the test.
+    pub plan: &'a [PortPlan],
     /// `real` or `virtual`.
     pub world: &'static str,
     /// What times were taken with.
@@ -26,13 +28,13 @@ pub struct Seen<'a> {
     pub elapsed: Option<Duration>,
     /// What each port's station counted, in the order of the plan.
     pub stations: &'a [StationSnapshot],
-    /// Counts of both ends of each flow, in the order of the plan, where all stations were asked
+    /// Counts of both ends of each flow, in the order of `flows`, where all stations were asked
     /// at once; else what their snapshots say.
-    pub tallies: Option<Vec<FlowTally>>,
+    pub counted: Option<Vec<(FlowTally, FlowFigures)>>,
     /// What else is known of each port.
     pub ports: &'a [PortSeen],
-    /// What else is known of each flow.
-    pub flows: &'a [FlowSeen],
+    /// The flows, and what else is known of each.
+    pub flows: &'a [FlowSeen<'a>],
     /// What could not be done as it was asked.
     pub warnings: Vec<String>,
     /// Disturbance of the test by the machine, in the real world.
@@ -52,11 +54,19 @@ pub struct PortSeen {
     pub rates: Rates,
     /// Frames that its receive ring holds, where there is one.
     pub rx_room: Option<u64>,
+    /// Frames that its device received and lost; nothing where no one counts them.
+    pub rx_missed: Option<u64>,
+    /// Frames that its device was given to send, and that did not leave.
+    pub tx_dropped: u64,
 }
 
 /// What is known of a flow besides what its ends count.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct FlowSeen {
+pub struct FlowSeen<'a> {
+    /// The flow.
+    pub plan: &'a FlowPlan,
+    /// The stream that it was changed to, if it was.
+    pub changed: Option<&'a StreamPlan>,
     /// Whether it is sent.
     pub transmit: Transmit,
     /// When it was last started.
@@ -108,7 +118,7 @@ pub struct FlowTally {
     /// Frames and octets sent.
     pub tx: (u64, u64),
     /// Frames and octets received, by receiver, in the order of the plan.
-    pub rx: Vec<(u64, u64)>,
+    pub rx: SmallVec<[(u64, u64); 1]>,
 }
 
 impl FlowTally {
@@ -121,35 +131,43 @@ impl FlowTally {
 
 /// The report.
 #[must_use]
-pub fn report(seen: Seen<'_>) -> Report {
-    let plan = seen.plan;
+pub fn report(mut seen: Seen<'_>) -> Report {
+    let counted = seen.counted.take();
     let places = Places::of(seen.stations);
-    let flows = plan.flows.iter().zip(seen.flows).enumerate();
-    let flows = flows.map(|(n, (flow, more))| self::flow(&seen, &places, (n, flow), more));
+    let from_snapshots = |flow: &FlowSeen<'_>| (places.tally(flow.plan), places.figures(flow.plan));
+    let flows = match counted {
+        Some(counted) => {
+            let flows = seen.flows.iter().zip(counted);
+            flows.map(|(flow, counted)| self::flow(&seen, &places, flow, counted)).collect()
+        }
+        None => {
+            let flows = seen.flows.iter();
+            flows.map(|flow| self::flow(&seen, &places, flow, from_snapshots(flow))).collect()
+        }
+    };
     Report {
         elapsed_s: seen.elapsed.map(Duration::as_secs_f64),
         world: seen.world,
         stamps: seen.stamps.clone(),
-        ports: (0..plan.ports.len()).map(|n| port(&seen, n)).collect(),
-        flows: flows.collect(),
-        warnings: seen.warnings.clone(),
+        ports: (0..seen.plan.len()).map(|n| port(&seen, n)).collect(),
+        flows,
+        warnings: seen.warnings,
         machine: seen.machine,
     }
 }
 
 fn port(seen: &Seen<'_>, n: usize) -> report::Port {
-    let (plan, more, station) = (&seen.plan.ports[n], &seen.ports[n], &seen.stations[n]);
+    let (plan, more, station) = (&seen.plan[n], &seen.ports[n], &seen.stations[n]);
     let (counters, rates) = (&station.counters, more.rates);
     let [frames_tx, bytes_tx, frames_rx, bytes_rx] = counters.of_flows();
     let (capturing, captured, capture_missed) = more.capture;
-    let sends =
-        |(flow, state): (&FlowPlan, &FlowSeen)| flow.tx == n && state.transmit == Transmit::Started;
+    let sends = |flow: &FlowSeen<'_>| flow.plan.tx == n && flow.transmit == Transmit::Started;
     report::Port {
         name: plan.name.clone(),
         location: plan.location.text.clone(),
         link_up: more.link_up,
         speed_bps: more.speed.get(),
-        transmitting: seen.plan.flows.iter().zip(seen.flows).any(sends),
+        transmitting: seen.flows.iter().any(sends),
         capturing,
         frames_tx,
         frames_rx,
@@ -165,6 +183,8 @@ fn port(seen: &Seen<'_>, n: usize) -> report::Port {
         captured,
         capture_missed,
         rx_room: more.rx_room,
+        rx_missed: more.rx_missed,
+        tx_dropped: more.tx_dropped,
         priorities: station
             .meter
             .as_ref()
@@ -209,62 +229,98 @@ fn priorities(
     (0..PRIORITIES).map(one).collect()
 }
 
-/// What both ends of a flow counted.
-#[must_use]
-pub fn tally(plan: &FlowPlan, stations: &[StationSnapshot]) -> FlowTally {
-    let at = &stations[plan.tx];
-    let tx = match plan.kind {
-        FlowKind::Stream(_) => stream_of(at, plan.id).map_or((0, 0), |s| (s.frames, s.bytes)),
-        FlowKind::Roce(_) => at.sender(plan.id).map_or((0, 0), |s| (s.frames, s.bytes)),
-    };
-    let received = |port: &usize| {
-        let station = &stations[*port];
-        let control = station.meter.as_ref().and_then(|meter| meter.control(plan.id));
-        let control = control.map(|c| (c.frames, c.bytes));
-        station.sink(plan.id).map(|s| (s.frames, s.bytes)).or(control).unwrap_or_default()
-    };
-    FlowTally { tx, rx: plan.rx.iter().map(received).collect() }
-}
+/// Counts of stations by station and flow: there may be ten thousand, so none is searched for.
+#[derive(Debug)]
+pub struct Places<'a>(Vec<Place<'a>>);
 
-/// Counts of flows, by station and flow: there may be ten thousand.
-struct Places<'a> {
-    sinks: Vec<HashMap<FlowId, &'a SinkCounters>>,
-    streams: Vec<HashMap<FlowId, &'a StreamCounters>>,
+#[derive(Debug)]
+struct Place<'a> {
+    sinks: HashMap<FlowId, &'a SinkCounters>,
+    streams: HashMap<FlowId, &'a StreamCounters>,
+    senders: HashMap<FlowId, &'a SenderCounters>,
+    receivers: HashMap<FlowId, &'a ReceiverCounters>,
+    control: HashMap<FlowId, &'a ControlCounters>,
 }
 
 impl<'a> Places<'a> {
-    fn of(stations: &'a [StationSnapshot]) -> Self {
-        let sinks = |s: &'a StationSnapshot| s.sinks.iter().map(|sink| (sink.id, sink)).collect();
-        let streams = |s: &'a StationSnapshot| s.streams.iter().map(|one| (one.id, one)).collect();
-        Self {
-            sinks: stations.iter().map(sinks).collect(),
-            streams: stations.iter().map(streams).collect(),
-        }
+    /// The counts of these stations.
+    #[must_use]
+    pub fn of(stations: &'a [StationSnapshot]) -> Self {
+        let place = |s: &'a StationSnapshot| Place {
+            sinks: s.sinks.iter().map(|one| (one.id, one)).collect(),
+            streams: s.streams.iter().map(|one| (one.id, one)).collect(),
+            senders: s.senders.iter().map(|one| (one.id, one)).collect(),
+            receivers: s.receivers.iter().map(|one| (one.id, one)).collect(),
+            control: s.meter.iter().flat_map(|m| &m.control).map(|one| (one.id, one)).collect(),
+        };
+        Self(stations.iter().map(place).collect())
     }
 
-    fn sink(&self, port: usize, id: FlowId) -> Option<&'a SinkCounters> {
-        self.sinks[port].get(&id).copied()
+    /// The sender of a stream.
+    #[must_use]
+    pub fn stream(&self, plan: &FlowPlan) -> Option<&'a StreamCounters> {
+        self.0[plan.tx].streams.get(&plan.id).copied()
+    }
+
+    /// The sender of a connection.
+    #[must_use]
+    pub fn sender(&self, plan: &FlowPlan) -> Option<&'a SenderCounters> {
+        self.0[plan.tx].senders.get(&plan.id).copied()
+    }
+
+    /// The receiver of a connection.
+    fn receiver(&self, plan: &FlowPlan) -> Option<&'a ReceiverCounters> {
+        plan.rx.iter().find_map(|port| self.0[*port].receivers.get(&plan.id).copied())
+    }
+
+    /// The receivers of a control stream that count it.
+    fn control(&self, plan: &FlowPlan) -> impl Iterator<Item = &'a ControlCounters> {
+        plan.rx.iter().filter_map(|port| self.0[*port].control.get(&plan.id).copied())
+    }
+
+    /// Counts of both ends of a flow.
+    #[must_use]
+    pub fn tally(&self, plan: &FlowPlan) -> FlowTally {
+        let tx = match plan.kind {
+            FlowKind::Stream(_) => self.stream(plan).map(|s| (s.frames, s.bytes)),
+            FlowKind::Roce(_) => self.sender(plan).map(|s| (s.frames, s.bytes)),
+        };
+        let received = |port: &usize| {
+            let place = &self.0[*port];
+            let control = place.control.get(&plan.id).map(|c| (c.frames, c.bytes));
+            place.sinks.get(&plan.id).map(|s| (s.frames, s.bytes)).or(control).unwrap_or_default()
+        };
+        FlowTally { tx: tx.unwrap_or_default(), rx: plan.rx.iter().map(received).collect() }
+    }
+
+    /// Figures of both ends of a flow, with its distribution.
+    fn figures(&self, plan: &FlowPlan) -> FlowFigures {
+        let mut figures = FlowFigures::of_sender(self.stream(plan).map(Sent::of));
+        for sink in plan.rx.iter().filter_map(|port| self.0[*port].sinks.get(&plan.id)) {
+            let latency = plan.metrics.latency.map(|_| sink.latency.clone());
+            figures.add(&Received::of(sink), latency);
+        }
+        figures
     }
 }
 
 fn flow(
     seen: &Seen<'_>,
     places: &Places<'_>,
-    (n, plan): (usize, &FlowPlan),
-    more: &FlowSeen,
+    more: &FlowSeen<'_>,
+    (tally, figures): (FlowTally, FlowFigures),
 ) -> report::Flow {
-    let stations = seen.stations;
-    let at_once = seen.tallies.as_ref().and_then(|all| all.get(n));
-    let tally = at_once.cloned().unwrap_or_else(|| tally(plan, stations));
+    let plan = more.plan;
     let ((frames_tx, bytes_tx), (frames_rx, bytes_rx)) = (tally.tx, tally.received());
-    let sinks = || plan.rx.iter().filter_map(|port| places.sink(*port, plan.id));
-    let sum = |of: fn(&SinkCounters) -> u64| sinks().map(of).sum();
-    let name = |port: &usize| seen.plan.ports[*port].name.clone();
-    let (first, last) = arrivals(plan, places, stations);
+    let name = |port: &usize| seen.plan[*port].name.clone();
+    let received = &figures.received;
+    let control = || places.control(plan);
+    let first = received.first.or_else(|| control().filter_map(|c| c.first_arrival).min());
+    let last = received.last.or_else(|| control().filter_map(|c| c.last_arrival).max());
     let since = |at: Instant| more.started.map(|start| at.since(start.min(at)).as_secs_f64());
     let connection = match &plan.kind {
         FlowKind::Stream(_) => None,
-        FlowKind::Roce(transport) => connection(plan, transport, stations),
+        FlowKind::Roce(transport) => connection(plan, transport, places),
     };
     report::Flow {
         name: plan.name.clone(),
@@ -282,12 +338,12 @@ fn flow(
         bytes_rx_rate: more.rates.bytes_rx,
         loss_percent: loss(plan, &tally),
         queued_frames: None,
-        duplicates: sum(|s| s.duplicates),
-        reordered: sum(|s| s.reordered),
-        ce_marked: sum(|s| s.ce_marked),
+        duplicates: received.duplicates,
+        reordered: received.reordered,
+        ce_marked: received.ce_marked,
         cnp: connection.as_ref().map(|c| (c.cnps_tx, c.cnps_rx)),
-        pacing: pacing(seen, places, plan),
-        latency: latency(seen, &plan.metrics, sinks().map(|s| &s.latency)),
+        pacing: figures.sent.and_then(|sent| pacing(seen, more, &sent)),
+        latency: latency(&seen.stamps, &plan.metrics, &figures),
         first_rx_s: first.and_then(since),
         last_rx_s: last.and_then(since),
         connection,
@@ -313,73 +369,47 @@ fn is_spread(plan: &FlowPlan) -> bool {
     }
 }
 
-/// When the first and the last frame of a flow arrived.
-fn arrivals(
-    plan: &FlowPlan,
-    places: &Places<'_>,
-    stations: &[StationSnapshot],
-) -> (Option<Instant>, Option<Instant>) {
-    let one = |port: &usize| {
-        let station = &stations[*port];
-        let control = station.meter.as_ref().and_then(|meter| meter.control(plan.id));
-        let control = control.map(|c| (c.first_arrival, c.last_arrival));
-        let sink = places.sink(*port, plan.id).map(|s| (s.first_arrival, s.last_arrival));
-        sink.or(control).unwrap_or_default()
-    };
-    let all: Vec<_> = plan.rx.iter().map(one).collect();
-    let first = all.iter().filter_map(|(first, _)| *first).min();
-    (first, all.iter().filter_map(|(_, last)| *last).max())
-}
-
-fn latency<'a>(
-    seen: &Seen<'_>,
-    wanted: &Metrics,
-    all: impl Iterator<Item = &'a Latency>,
-) -> Option<report::Latency> {
+fn latency(stamps: &Stamps, wanted: &Metrics, figures: &FlowFigures) -> Option<report::Latency> {
     wanted.latency?;
-    let all = all.cloned().reduce(|mut sum, one| {
-        sum.add(&one);
-        sum
-    })?;
-    let measured = |time: Duration| seen.stamps.measured(ns(time));
-    let percentile = |percent| measured(all.percentile(percent));
-    (all.count() > 0).then(|| report::Latency {
-        frames: all.count(),
-        min_ns: measured(all.min()),
-        mean_ns: measured(all.mean()),
-        p50_ns: percentile(50.0),
-        p99_ns: percentile(99.0),
-        p999_ns: percentile(99.9),
-        max_ns: measured(all.max()),
-        distribution: Some(Arc::new(all.clone())),
+    let all = figures.received.latency;
+    let measured = |time: Duration| stamps.measured(ns(time));
+    (all.count > 0).then(|| report::Latency {
+        frames: all.count,
+        min_ns: measured(all.min),
+        mean_ns: measured(all.mean),
+        p50_ns: measured(all.p50),
+        p99_ns: measured(all.p99),
+        p999_ns: measured(all.p999),
+        max_ns: measured(all.max),
+        distribution: figures.distribution.clone(),
     })
 }
 
 /// How well a stream kept its pace, if it has one that can be said in frames: between its first
 /// frame and its last.
-fn pacing(seen: &Seen<'_>, places: &Places<'_>, plan: &FlowPlan) -> Option<report::Pacing> {
-    let FlowKind::Stream(stream) = &plan.kind else { return None };
+fn pacing(seen: &Seen<'_>, of: &FlowSeen<'_>, counted: &Sent) -> Option<report::Pacing> {
+    let FlowKind::Stream(planned) = &of.plan.kind else { return None };
+    let stream = of.changed.unwrap_or(planned);
     if stream.recording.as_ref().is_some_and(|recording| recording.timed) {
         return None;
     }
-    let counted = *places.streams[plan.tx].get(&plan.id)?;
-    let (first, last) = (counted.first_sent?, counted.last_sent?);
+    let (first, last) = (counted.first?, counted.last?);
     let span = last.since(first).as_secs_f64();
     if counted.frames < 2 || span <= 0.0 || stream.pace.burst.is_some() {
         return None;
     }
     let sent_fps = (counted.frames - 1) as f64 / span;
     let mean_size = counted.bytes as f64 / counted.frames as f64;
-    let asked_fps = self::asked_fps(stream, seen.ports[plan.tx].speed.get() as f64, mean_size);
+    let asked_fps = self::asked_fps(stream, seen.ports[of.plan.tx].speed.get() as f64, mean_size);
     let gap = |time: Duration| seen.stamps.measured(ns(time));
     Some(report::Pacing {
         asked_fps,
         sent_fps,
         error_ppm: (sent_fps / asked_fps - 1.0) * 1e6,
-        gap_min_ns: gap(counted.gaps.min()),
-        gap_p50_ns: gap(counted.gaps.percentile(50.0)),
-        gap_p99_ns: gap(counted.gaps.percentile(99.0)),
-        gap_max_ns: gap(counted.gaps.max()),
+        gap_min_ns: gap(counted.gaps.min),
+        gap_p50_ns: gap(counted.gaps.p50),
+        gap_p99_ns: gap(counted.gaps.p99),
+        gap_max_ns: gap(counted.gaps.max),
     })
 }
 
@@ -397,10 +427,9 @@ pub(super) fn asked_fps(stream: &StreamPlan, line: f64, mean_size: f64) -> f64 {
 fn connection(
     plan: &FlowPlan,
     transport: &TransportPlan,
-    stations: &[StationSnapshot],
+    places: &Places<'_>,
 ) -> Option<report::Connection> {
-    let sender = stations[plan.tx].sender(plan.id)?;
-    let receiver = plan.rx.iter().find_map(|port| stations[*port].receiver(plan.id))?;
+    let (sender, receiver) = (places.sender(plan)?, places.receiver(plan)?);
     let Transport::Roce(roce) = &transport.kind else { return None };
     Some(report::Connection {
         src_qp: roce.src_qp.get(),
@@ -421,11 +450,6 @@ fn connection(
         cnps_rx: sender.cnps,
         rate_bps: sender.rate.get(),
     })
-}
-
-/// What was sent of a stream, if it is one of this station's.
-fn stream_of(station: &StationSnapshot, id: FlowId) -> Option<&StreamCounters> {
-    station.streams.iter().find(|stream| stream.id == id)
 }
 
 /// Whether a flow is one of MAC control frames.

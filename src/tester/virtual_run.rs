@@ -174,12 +174,12 @@ impl Runner for VirtualTest {
         };
         let stations: Vec<StationSnapshot> = hosts.into_iter().filter_map(snapshot).collect();
         let mut made = report(Seen {
-            plan: &self.plan,
+            plan: &self.plan.ports,
             world: "virtual",
             stamps: exact(),
             elapsed: Some(now.since(Instant::ZERO)),
             stations: &stations,
-            tallies: None,
+            counted: None,
             ports: &standing::ports(&stations, &self.rates, Instant::ZERO, now),
             flows: &standing::flows(&self.plan, &stations, Instant::ZERO, now),
             warnings: self.warnings.clone(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sluice::dpdk::{EalOptions, Memory};
-use sluice::otg::engine::Engine;
+use sluice::otg::engine::{Engine, JsonText, Refusal};
 use sluice::tester::engine::{TesterEngine, TesterOptions};
 
 /// The engine of this process, for one test at a time: DPDK starts once.
@@ -78,16 +78,21 @@ pub fn transmit(engine: &TesterEngine, state: &str, names: &[&str]) {
     engine.control_state(&what).unwrap();
 }
 
+/// An answer to a request for metrics.
+pub fn metrics(engine: &TesterEngine, request: &Value) -> Result<Value, Refusal> {
+    engine.metrics(request).map(|JsonText(text)| serde_json::from_slice(&text).expect("JSON"))
+}
+
 /// Metrics of flows, by place.
 pub fn flows(engine: &TesterEngine) -> Vec<Value> {
-    let response = engine.metrics(&json!({"choice": "flow", "flow": {}})).unwrap();
+    let response = metrics(engine, &json!({"choice": "flow", "flow": {}})).unwrap();
     assert_eq!(response["choice"], "flow_metrics");
     response["flow_metrics"].as_array().unwrap().clone()
 }
 
 pub fn port(engine: &TesterEngine, name: &str) -> Value {
     let request = json!({"choice": "port", "port": {"port_names": [name]}});
-    engine.metrics(&request).unwrap()["port_metrics"][0].clone()
+    metrics(engine, &request).unwrap()["port_metrics"][0].clone()
 }
 
 pub fn wait(engine: &TesterEngine, what: &str, is: impl Fn(&[Value]) -> bool) -> Vec<Value> {

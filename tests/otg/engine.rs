@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use serde_json::{Value, json};
-use sluice::otg::engine::{CaptureFile, Engine, Refusal, Warnings};
+use sluice::otg::engine::{CaptureFile, Engine, JsonText, Refusal, Warnings};
 use sluice::otg::model;
 
 /// The length of every capture: above what one message of a stream carries.
@@ -78,22 +78,22 @@ impl Engine for Rehearsal {
         Ok(json!({"response": {"choice": "protocol", "protocol": protocol}}))
     }
 
-    fn metrics(&self, request: &Value) -> Result<Value, Refusal> {
+    fn metrics(&self, request: &Value) -> Result<JsonText, Refusal> {
         let read: model::metrics::MetricsRequest = model::parse(request)?;
         self.note("metrics", &serde_json::to_value(&read).unwrap())?;
-        // Priorities are not OTG's, and a null is nobody's.
-        Ok(match read {
+        // Priorities are not OTG's.
+        Ok(JsonText::of(&match read {
             model::metrics::MetricsRequest::Flow(_) => json!({
                 "choice": "flow_metrics",
                 "flow_metrics": [{"name": "data", "transmit": "stopped", "frames_rx": 1000,
-                    "ce_marked": 3, "latency": {"average_ns": 12.5}, "loss": null}],
+                    "ce_marked": 3, "latency": {"average_ns": 12.5}}],
             }),
             _ => json!({
                 "choice": "port_metrics",
                 "port_metrics": [{"name": "a", "frames_tx": u64::MAX, "frames_tx_rate": 0.5,
-                    "link": "up", "priorities": [{"pauses_rx": 7}], "location": null}],
+                    "link": "up", "priorities": [{"pauses_rx": 7}]}],
             }),
-        })
+        }))
     }
 
     fn states(&self, request: &Value) -> Result<Value, Refusal> {

@@ -121,13 +121,10 @@ impl Runner for RealTest {
     }
 
     fn report(&mut self, whole: bool) -> Result<Report, Refused> {
-        let mut report = self.engine.report().map_err(Refused)?;
-        if !whole {
-            report.flows.iter_mut().filter_map(|f| f.latency.as_mut()).for_each(|latency| {
-                latency.distribution = None;
-            });
+        if whole {
+            return self.engine.whole_report().map_err(Refused);
         }
-        Ok(report)
+        self.engine.report().map(|report| (*report).clone()).map_err(Refused)
     }
 
     fn step(&self) -> Duration {

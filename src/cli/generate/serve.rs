@@ -58,7 +58,9 @@ pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
     super::run::serve_metrics(
         args,
         Arc::new(move || {
-            seen.report().map(report::tester_metrics).map_err(|refusal| format!("{refusal}\n"))
+            seen.report()
+                .map(|seen| report::tester_metrics((*seen).clone()))
+                .map_err(|refusal| format!("{refusal}\n"))
         }),
     )?;
     while !stop.load(Ordering::SeqCst) {

@@ -32,12 +32,12 @@ pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population)
         },
     };
     let mut report = report(Seen {
-        plan: &tester.plan,
+        plan: &tester.plan.ports,
         world: ended.world.name(),
         stamps,
         elapsed: Some(now.since(start)),
         stations: &stations,
-        tallies: None,
+        counted: None,
         ports: &standing::ports(&stations, &tester.rates, start, now),
         flows: &standing::flows(&tester.plan, &stations, start, now),
         warnings: Vec::new(),

@@ -21,6 +21,14 @@ macro_rules! message {
         impl $name {
             /// The names of its fields.
             pub const FIELDS: &'static [&'static str] = &[$( stringify!($field) ),*];
+
+            /// Sets all other fields to their defaults.
+            pub fn keep(&mut self, keeps: impl Fn(&str) -> bool) {
+                $( if !keeps(stringify!($field)) {
+                    self.$field = message!(@default $type $(= $default)?);
+                } )*
+                self.extra.retain(|name, _| keeps(name));
+            }
         }
 
         impl Default for $name {

@@ -119,13 +119,14 @@ fn sizes_of(
         // Nobody asked for 64 octets, so nobody minds the few more that it takes.
         return Some(Sizes::Fixed(needed.max(FRAME_MIN)));
     };
-    let sizes = sizes::sizes(size, &path, cx)?;
+    let mut sizes = sizes::sizes(size, &path, cx)?;
     let what = match probe {
         true => format!("headers {headers}, sequence and time {PROBE_LEN}, FCS {FCS_BYTES}"),
         false => format!("headers {headers}, FCS {FCS_BYTES}"),
     };
     let most = if built.control { CONTROL_FRAME_MAX } else { FRAME_MAX };
     let room = Room { needed, what, most };
+    sizes::widen(size, &mut sizes, &room, &path, cx);
     sizes::check(&sizes, &room, &path, cx).then_some(sizes)
 }
 

@@ -69,6 +69,30 @@ fn weighted(pairs: &WeightPairs, path: &str, cx: &mut Findings) -> Option<Sizes>
     (cx.errors() == before).then(|| Sizes::Weighted(all()))
 }
 
+/// Lengthens the frames of a predefined mix that have no room for what this flow needs: the sizes of a
+/// mix are not the client's to change.
+pub(super) fn widen(
+    size: &FlowSize,
+    sizes: &mut Sizes,
+    room: &Room,
+    path: &str,
+    cx: &mut Findings,
+) {
+    let FlowSize::WeightPairs(WeightPairs::Predefined(_)) = size else { return };
+    let Sizes::Weighted(pairs) = sizes else { return };
+    let Room { needed, what, .. } = room;
+    for (size, _) in pairs.iter_mut().filter(|(size, _)| size < needed) {
+        cx.warn(
+            path,
+            format!(
+                "frames of {size} octets of the mix are sent with {needed}, which this flow needs \
+                 ({what})"
+            ),
+        );
+        *size = *needed;
+    }
+}
+
 /// What has to fit into the frames of a flow.
 pub(super) struct Room {
     /// Octets of headers, probe and FCS.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::otg::engine::{CaptureFile, Engine, Refusal, Warnings};
+use crate::otg::engine::{CaptureFile, Engine, JsonText, Refusal, Warnings};
 
 /// A call of the API; the name is that of gRPC's method.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +25,7 @@ pub(super) enum Call {
 /// What a call is answered with.
 pub(super) enum Reply {
     Json(Value),
+    Text(JsonText),
     Octets(Vec<u8>),
 }
 
@@ -71,7 +72,7 @@ impl Call {
             Self::DeleteConfig => engine.delete_config(request).map(warnings),
             Self::SetControlState => engine.control_state(request).map(warnings),
             Self::SetControlAction => engine.control_action(request).map(Reply::Json),
-            Self::GetMetrics => engine.metrics(request).map(Reply::Json),
+            Self::GetMetrics => engine.metrics(request).map(Reply::Text),
             Self::GetStates => engine.states(request).map(Reply::Json),
             Self::GetCapture => engine.capture(request).map(|CaptureFile(f)| Reply::Octets(f)),
             Self::GetVersion => Ok(Reply::Json(json!({
@@ -85,7 +86,7 @@ impl Call {
                 without_nulls(&mut value);
                 Reply::Json(value)
             }
-            octets @ Reply::Octets(_) => octets,
+            whole @ (Reply::Text(_) | Reply::Octets(_)) => whole,
         })
     }
 }

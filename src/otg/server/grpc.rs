@@ -22,7 +22,7 @@ use super::body::{self, BodyError, Whole};
 use super::call::{Call, Reply, apart};
 use super::limits::{BODY_MAX, CHUNK, STATUS_MAX};
 use super::{Shared, http};
-use crate::otg::engine::{Refusal, RefusalKind};
+use crate::otg::engine::{JsonText, Refusal, RefusalKind};
 use crate::otg::proto;
 
 /// A method, and what it carries.
@@ -110,6 +110,10 @@ impl Method {
         match reply {
             Reply::Octets(octets) if bare => Ok(octets.into()),
             Reply::Octets(octets) => Ok(field_of_octets(&field, &octets)),
+            Reply::Text(JsonText(text)) => {
+                let message = proto::encode_text(message_of(&field)?, &text)?;
+                if bare { Ok(message.into()) } else { Ok(field_of_octets(&field, &message)) }
+            }
             Reply::Json(value) if bare => {
                 proto::encode(message_of(&field)?, &value).map(Bytes::from)
             }

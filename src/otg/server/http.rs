@@ -16,7 +16,7 @@ use super::body::{self, BodyError};
 use super::call::{Call, Reply, apart};
 use super::limits::{BODY_SMALL, VALUES_MAX};
 use super::{Shared, grpc};
-use crate::otg::engine::{Engine, Refusal, RefusalKind};
+use crate::otg::engine::{Engine, JsonText, Refusal, RefusalKind};
 use crate::printable;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -104,6 +104,7 @@ async fn answer(call: Call, State(shared): State<Arc<Shared>>, request: Request)
         }
         Ok(match reply? {
             Reply::Json(value) => (JSON, value.to_string().into_bytes()),
+            Reply::Text(JsonText(text)) => (JSON, text),
             Reply::Octets(octets) => (OCTETS, octets),
         })
     };

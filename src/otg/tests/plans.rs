@@ -121,6 +121,17 @@ fn sizes_rates_and_durations_are_taken_as_they_are() {
 }
 
 #[test]
+fn frames_of_a_predefined_mix_grow_to_what_they_need() {
+    let packet = json!([{"ethernet": {}}, {"vlan": {}}, {"ipv4": {}}, {"udp": {}}]);
+    let mix =
+        json!({"size": {"weight_pairs": {"predefined": "imix"}}, "metrics": {"enable": true}});
+    let (plan, warnings) = resolved(&with_flows(json!([flow(packet, mix)]))).unwrap();
+    let FlowKind::Stream(stream) = &plan.flows[0].kind else { panic!("{plan:?}") };
+    assert_eq!(stream.sizes, Sizes::Weighted(vec![(68, 7.0), (570, 4.0), (1518, 1.0)]));
+    assert!(warnings[0].contains("64 octets of the mix are sent with 68"), "{warnings:?}");
+}
+
+#[test]
 fn frames_grow_to_what_they_need_only_if_no_size_is_said() {
     let latency = json!({"enable": true, "mode": "cut_through"});
     let probe = json!({"metrics": {"enable": true, "loss": true, "latency": latency}});

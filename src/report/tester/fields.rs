@@ -101,6 +101,8 @@ pub(super) const PORT: &[Field<Port>] = &[
     known!(Counter malformed, "MAC control frames received that are neither PFC nor PAUSE"),
     known!(Counter captured, "Frames captured"),
     known!(Counter capture_missed, "Frames that a full capture did not take"),
+    perhaps!(Counter rx_missed, "Frames that its device lost before the tester saw them"),
+    known!(Counter tx_dropped, "Frames that its device was given to send and that did not leave"),
 ];
 
 /// The numbers of a priority at a port.

@@ -76,6 +76,7 @@ pub(in crate::report) fn report() -> Report {
         link_up: true,
         speed_bps: 100_000_000_000,
         frames_tx: 10,
+        rx_missed: Some(0),
         priorities: vec![priority],
         ..Port::default()
     };

@@ -256,6 +256,19 @@ fn ports(report: &Report) -> Sheet {
         ]
     };
     let mut sheet = sheet(head, report.ports.iter().map(row));
+    // Most devices lose none.
+    if report.ports.iter().any(|port| port.rx_missed != Some(0)) {
+        sheet.head.push(("missed", Number));
+        for (row, port) in sheet.rows.iter_mut().zip(&report.ports) {
+            row.push(port.rx_missed.map_or_else(|| "unknown".into(), count));
+        }
+    }
+    if report.ports.iter().any(|port| port.tx_dropped > 0) {
+        sheet.head.push(("not sent", Number));
+        for (row, port) in sheet.rows.iter_mut().zip(&report.ports) {
+            row.push(count(port.tx_dropped));
+        }
+    }
     if report.ports.iter().any(|port| port.other_runs > 0) {
         sheet.head.push(("other runs", Number));
         for (row, port) in sheet.rows.iter_mut().zip(&report.ports) {

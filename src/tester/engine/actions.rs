@@ -89,7 +89,8 @@ impl TesterEngine {
                            stopped";
             return Ok(vec![warning.into()]);
         }
-        Ok(Warnings::new())
+        // What a client finds lost may be the tester's own.
+        Ok(if what.state == Transmit::Stop { session.device_losses() } else { Warnings::new() })
     }
 
     /// Pings, one after the other.

@@ -2,23 +2,91 @@
 
 use std::collections::HashSet;
 
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer as _};
 use serde_json::{Value, json};
 
-use super::actions::json as written;
 use super::changes::unknown;
 use super::named;
 use super::peers;
 use crate::frame::LINE_OVERHEAD_BYTES;
-use crate::otg::engine::Refusal;
+use crate::otg::engine::{JsonText, Refusal};
 use crate::otg::model::Config;
 use crate::otg::model::metrics::{
-    FlowMetric, MetricLatency, MetricTimestamp, MetricsRequest, MetricsResponse, PeerMetric,
-    PortMetric, QpMetric, Rocev2FlowsRequest, Rocev2PeersRequest,
+    FlowMetric, MetricLatency, MetricTimestamp, MetricsRequest, PeerMetric, PortMetric, QpMetric,
+    Rocev2FlowsRequest, Rocev2PeersRequest,
 };
-use crate::tester::report::{Connection, Flow, Port, Report};
+use crate::tester::report::{self, Connection, Flow, Pacing, Port, Report, Stamps};
 
 /// The field for what OTG has none for.
 const OURS: &str = "sluice";
+
+/// A metric, and what OTG has no field for.
+#[derive(Serialize)]
+struct Row<M, O> {
+    #[serde(flatten)]
+    metric: M,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sluice: Option<O>,
+}
+
+/// What OTG has no field for, of a flow.
+#[derive(Serialize)]
+struct OfFlow<'a> {
+    duplicates: u64,
+    reordered: u64,
+    ce_marked: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pacing: Option<&'a Pacing>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency: Option<&'a report::Latency>,
+    stamps: &'a Stamps,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection: Option<&'a Connection>,
+    /// Frames of any flow that the devices of its ports lost; nothing where they lost none, and where
+    /// no one counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rx_missed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tx_dropped: Option<u64>,
+}
+
+/// A list of metrics, each made when it is written.
+struct Rows<F>(F);
+
+impl<F, I> Serialize for Rows<F>
+where
+    F: Fn() -> I,
+    I: Iterator<Item: Serialize>,
+{
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq((self.0)())
+    }
+}
+
+/// The columns that are wanted of each metric; all, if none is named. Its name is always there.
+#[derive(Clone, Copy)]
+struct Columns<'a> {
+    key: &'static str,
+    wanted: &'a [String],
+}
+
+/// Keeps the fields of a metric whose names pass, and clears the others.
+type Keep<M> = fn(&mut M, &dyn Fn(&str) -> bool);
+
+impl Columns<'_> {
+    fn keeps(&self, name: &str) -> bool {
+        self.wanted.is_empty() || name == self.key || self.wanted.iter().any(|one| one == name)
+    }
+
+    /// A metric of which `keep` keeps the wanted fields.
+    fn row<M, O>(&self, mut metric: M, keep: Keep<M>, ours: Option<O>) -> Row<M, O> {
+        if !self.wanted.is_empty() {
+            keep(&mut metric, &|name| self.keeps(name));
+        }
+        Row { metric, sluice: ours.filter(|_| self.keeps(OURS)) }
+    }
+}
 
 /// Parts of a test's flows that a request for metrics needs.
 pub(super) enum Needs<'a> {
@@ -45,59 +113,80 @@ pub(super) fn answer(
     request: &MetricsRequest,
     report: &Report,
     config: &Config,
-) -> Result<Value, Refusal> {
-    let mut response = MetricsResponse::default();
-    let (choice, key, columns) = match request {
+) -> Result<JsonText, Refusal> {
+    match request {
         MetricsRequest::Port(wanted) => {
             let names = report.ports.iter().map(|port| port.name.as_str());
             let places = named(&wanted.port_names, names, ("port.port_names", "port"))?;
-            let metrics = places.iter().map(|place| port(&report.ports[*place]));
-            response.port_metrics = metrics.collect();
-            ("port_metrics", "name", &wanted.column_names)
+            let columns = Columns { key: "name", wanted: &wanted.column_names };
+            let row = |place: &usize| {
+                let of = &report.ports[*place];
+                columns.row(port(of), |metric, keep| metric.keep(keep), Some(of_port(of)))
+            };
+            told("port_metrics", columns, || places.iter().map(row))
         }
         MetricsRequest::Flow(wanted) => {
             let names: HashSet<&String> = wanted.flow_names.iter().collect();
             let is_named = |flow: &&Flow| names.is_empty() || names.contains(&flow.name);
-            let measured = report.flows.iter().filter(|flow| flow.metrics.enable).filter(is_named);
-            response.flow_metrics = measured.map(|f| flow(report, f)).collect();
-            ("flow_metrics", "name", &wanted.metric_names)
+            let columns = Columns { key: "name", wanted: &wanted.metric_names };
+            let row = |of| {
+                columns.row(flow(of), |metric, keep| metric.keep(keep), Some(of_flow(report, of)))
+            };
+            let measured = || report.flows.iter().filter(|flow| flow.metrics.enable);
+            told("flow_metrics", columns, || measured().filter(is_named).map(row))
         }
         MetricsRequest::Rocev2Flow(Rocev2FlowsRequest::PerQp(wanted)) => {
-            let connections = report.flows.iter().filter_map(|f| Some((f, f.connection.as_ref()?)));
-            let metrics = connections.map(|(flow, connection)| queue_pair(flow, connection));
-            response.rocev2_flow_per_qp_metrics = metrics.collect();
-            ("rocev2_flow_per_qp_metrics", "flow_name", &wanted.column_names)
+            let columns = Columns { key: "flow_name", wanted: &wanted.column_names };
+            let connections =
+                || report.flows.iter().filter_map(|f| Some((f, f.connection.as_ref()?)));
+            let row = |(flow, connection): (&Flow, &Connection)| {
+                let metric = queue_pair(flow, connection);
+                columns.row(metric, |metric, keep| metric.keep(keep), None::<()>)
+            };
+            told("rocev2_flow_per_qp_metrics", columns, || connections().map(row))
         }
         MetricsRequest::Rocev2Flow(Rocev2FlowsRequest::Other { name, .. }) => {
-            return Err(unknown("rocev2_flow.", name));
+            Err(unknown("rocev2_flow.", name))
         }
         MetricsRequest::Rocev2Ipv4(Rocev2PeersRequest::PerPeer(wanted)) => {
-            response.rocev2_ipv4_per_peer_metrics =
-                peers::metrics(config, report, &wanted.peer_names)?;
-            ("rocev2_ipv4_per_peer_metrics", "name", &wanted.column_names)
+            let columns = Columns { key: "name", wanted: &wanted.column_names };
+            let peers = peers::metrics(config, report, &wanted.peer_names)?;
+            let row = |peer: &PeerMetric| {
+                columns.row(peer.clone(), |metric, keep| metric.keep(keep), None::<()>)
+            };
+            told("rocev2_ipv4_per_peer_metrics", columns, || peers.iter().map(row))
         }
         // A configuration with such peers is refused, so that there are none.
         MetricsRequest::Rocev2Ipv6(Rocev2PeersRequest::PerPeer(wanted)) => {
             named(&wanted.peer_names, [].into_iter(), ("rocev2_ipv6.per_peer.peer_names", "peer"))?;
-            ("rocev2_ipv6_per_peer_metrics", "name", &wanted.column_names)
+            let columns = Columns { key: "name", wanted: &wanted.column_names };
+            told("rocev2_ipv6_per_peer_metrics", columns, core::iter::empty::<()>)
         }
         MetricsRequest::Rocev2Ipv4(Rocev2PeersRequest::Other { name, .. })
         | MetricsRequest::Rocev2Ipv6(Rocev2PeersRequest::Other { name, .. }) => {
-            return Err(unknown("rocev2_ipv4.", name));
+            Err(unknown("rocev2_ipv4.", name))
         }
-        MetricsRequest::Other { name, .. } => return Err(unknown("", name)),
-    };
-    check_columns(choice, columns)?;
-    response.choice = choice.into();
-    let mut answer = written(&response);
-    if !columns.is_empty() {
-        let keeps = |name: &String| name == key || columns.contains(name);
-        let metrics = answer.get_mut(choice).and_then(Value::as_array_mut);
-        for metric in metrics.into_iter().flatten().filter_map(Value::as_object_mut) {
-            metric.retain(|name, _| keeps(name));
-        }
+        MetricsRequest::Other { name, .. } => Err(unknown("", name)),
     }
-    Ok(answer)
+}
+
+/// The answer: the list of its choice, written row by row.
+fn told<I: Iterator<Item: Serialize>>(
+    choice: &'static str,
+    columns: Columns<'_>,
+    rows: impl Fn() -> I,
+) -> Result<JsonText, Refusal> {
+    check_columns(choice, columns.wanted)?;
+    let mut text = Vec::new();
+    let mut to = serde_json::Serializer::new(&mut text);
+    let mut write = || {
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("choice", choice)?;
+        map.serialize_entry(choice, &Rows(&rows))?;
+        map.end()
+    };
+    write().map_err(|error| Refusal::internal(error.to_string()))?;
+    Ok(JsonText(text))
 }
 
 /// Refuses columns that there are not.
@@ -125,15 +214,21 @@ const fn started(is: bool) -> &'static str {
     if is { "started" } else { "stopped" }
 }
 
-fn port(port: &Port) -> PortMetric {
-    let ours = json!({
+/// What OTG has no field for, of a port.
+fn of_port(port: &Port) -> Value {
+    without_nulls(json!({
         "unexpected": port.unexpected,
         "other_runs": port.other_runs,
         "malformed": port.malformed,
         "captured": port.captured,
         "capture_missed": port.capture_missed,
+        "rx_missed": port.rx_missed,
+        "tx_dropped": port.tx_dropped,
         "priorities": port.priorities,
-    });
+    }))
+}
+
+fn port(port: &Port) -> PortMetric {
     PortMetric {
         name: port.name.clone(),
         location: Some(port.location.clone()),
@@ -150,11 +245,30 @@ fn port(port: &Port) -> PortMetric {
         transmit: Some(started(port.transmitting).into()),
         last_change: None,
         speed: Some(port.speed_bps),
-        extra: [(OURS.to_owned(), ours)].into(),
+        ..PortMetric::default()
     }
 }
 
-fn flow(report: &Report, flow: &Flow) -> FlowMetric {
+/// What OTG has no field for, of a flow.
+fn of_flow<'a>(report: &'a Report, flow: &'a Flow) -> OfFlow<'a> {
+    let ports = || report.ports.iter();
+    let received = ports().filter(|port| flow.port_rx.contains(&port.name));
+    let missed: u64 = received.filter_map(|port| port.rx_missed).sum();
+    let dropped = ports().find(|port| port.name == flow.port_tx).map(|port| port.tx_dropped);
+    OfFlow {
+        rx_missed: Some(missed).filter(|n| *n > 0),
+        tx_dropped: dropped.filter(|n| *n > 0),
+        duplicates: flow.duplicates,
+        reordered: flow.reordered,
+        ce_marked: flow.ce_marked,
+        pacing: flow.pacing.as_ref(),
+        latency: flow.latency.as_ref(),
+        stamps: &report.stamps,
+        connection: flow.connection.as_ref(),
+    }
+}
+
+fn flow(flow: &Flow) -> FlowMetric {
     let ns = |seconds: Option<f64>| seconds.map(|s| s * 1e9);
     let asked = flow.first_rx_s.filter(|_| flow.metrics.timestamps);
     let timestamps = asked.map(|_| MetricTimestamp {
@@ -168,16 +282,6 @@ fn flow(report: &Report, flow: &Flow) -> FlowMetric {
         average_ns: Some(latency.mean_ns.ns()),
         ..MetricLatency::default()
     });
-    let ours = json!({
-        "duplicates": flow.duplicates,
-        "reordered": flow.reordered,
-        "ce_marked": flow.ce_marked,
-        "pacing": flow.pacing,
-        "latency": flow.latency,
-        "stamps": report.stamps,
-        "connection": flow.connection,
-    });
-    let ours = without_nulls(ours);
     let line = |bytes: f64, frames: f64| 8.0 * (bytes + frames * f64::from(LINE_OVERHEAD_BYTES));
     let (tx, rx) = (flow.bytes_tx_rate, flow.bytes_rx_rate);
     FlowMetric {
@@ -204,7 +308,7 @@ fn flow(report: &Report, flow: &Flow) -> FlowMetric {
         rx_rate_kbps: Some(rx * 8.0 / 1e3),
         tx_rate_mbps: Some(tx * 8.0 / 1e6),
         rx_rate_mbps: Some(rx * 8.0 / 1e6),
-        extra: [(OURS.to_owned(), ours)].into(),
+        ..FlowMetric::default()
     }
 }
 
@@ -258,5 +362,102 @@ fn without_nulls(value: Value) -> Value {
             Value::Object(kept.map(|(name, value)| (name, without_nulls(value))).collect())
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::otg::model::metrics::FlowMetricsRequest;
+    use crate::tester::Measured;
+    use crate::tester::plan::Metrics;
+
+    /// A report of so many flows that measure everything.
+    fn report(flows: usize) -> Report {
+        let (time, enable) =
+            (Measured::new(1_500.0, 240.0), Metrics { enable: true, ..Metrics::default() });
+        let pacing = Pacing { sent_fps: 999.9, gap_max_ns: time, ..Pacing::default() };
+        let latency = report::Latency { frames: 3, max_ns: time, ..report::Latency::default() };
+        let flow = |n: usize| Flow {
+            name: format!("flow {n}"),
+            metrics: enable,
+            port_tx: "p1".into(),
+            port_rx: vec!["p2".into()],
+            transmit: "started",
+            frames_tx: n as u64,
+            pacing: Some(pacing.clone()),
+            latency: Some(latency.clone()),
+            ..Flow::default()
+        };
+        Report { flows: (0..flows).map(flow).collect(), ..Report::default() }
+    }
+
+    fn asked(metric_names: &[&str]) -> MetricsRequest {
+        let metric_names = metric_names.iter().map(|name| name.to_string()).collect();
+        MetricsRequest::Flow(FlowMetricsRequest { metric_names, ..FlowMetricsRequest::default() })
+    }
+
+    fn read(request: &MetricsRequest, report: &Report) -> Value {
+        let JsonText(text) = answer(request, report, &Config::default()).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    }
+
+    /// A tree of ten thousand metrics took a million allocations.
+    #[test]
+    fn an_answer_takes_a_few_allocations_for_each_flow() {
+        for metric_names in [&[][..], &["frames_tx"]] {
+            let request = asked(metric_names);
+            let taken = |flows: usize| {
+                let (report, config) = (report(flows), Config::default());
+                let mut length = 0;
+                let taken = allocation_counter::measure(|| {
+                    length = answer(&request, &report, &config).unwrap().0.len();
+                });
+                assert!(length > 20 * flows);
+                taken.count_total
+            };
+            let (some, more) = (taken(1_000), taken(2_000));
+            assert!(more - some <= 6 * 1_000, "{} for 1,000 flows", more - some);
+        }
+    }
+
+    #[test]
+    fn a_flow_names_what_the_devices_of_its_ports_lost() {
+        let port = |name: &str, rx_missed, tx_dropped| Port {
+            name: name.into(),
+            rx_missed,
+            tx_dropped,
+            ..Port::default()
+        };
+        let row = |sender, receiver| {
+            let report = Report { ports: vec![sender, receiver], ..report(1) };
+            read(&asked(&[]), &report)["flow_metrics"][0]["sluice"].clone()
+        };
+        let lost = row(port("p1", Some(9), 7), port("p2", Some(5), 3));
+        assert_eq!((&lost["rx_missed"], &lost["tx_dropped"]), (&5.into(), &7.into()), "{lost}");
+        for rx_missed in [None, Some(0)] {
+            let none = row(port("p1", Some(9), 0), port("p2", rx_missed, 3));
+            assert!(none.get("rx_missed").is_none() && none.get("tx_dropped").is_none(), "{none}");
+        }
+    }
+
+    #[test]
+    fn a_row_has_the_columns_that_are_asked_for_and_no_nulls() {
+        let report = report(2);
+        let all = read(&asked(&[]), &report);
+        assert_eq!((&all["choice"], all.as_object().unwrap().len()), (&"flow_metrics".into(), 2));
+        let rows = all["flow_metrics"].as_array().unwrap();
+        assert_eq!((rows.len(), &rows[1]["frames_tx"]), (2, &1.into()));
+        assert_eq!(rows[0]["sluice"]["pacing"]["gap_max_ns"], 1_500.0);
+        assert!(!all.to_string().contains("null"), "{all}");
+        let some = read(&asked(&["frames_tx", "sluice"]), &report);
+        let row = some["flow_metrics"][0].as_object().unwrap();
+        assert_eq!(row.keys().collect::<Vec<_>>(), ["frames_tx", "name", "sluice"]);
+        let one = read(&asked(&["transmit"]), &report);
+        assert_eq!(one["flow_metrics"][1], json!({"name": "flow 1", "transmit": "started"}));
+        let why = answer(&asked(&["speed"]), &report, &Config::default()).unwrap_err().to_string();
+        assert!(why.contains("there is no metric speed; there are name"), "{why}");
+        let none = read(&asked(&[]), &Report::default());
+        assert_eq!(none, json!({"choice": "flow_metrics", "flow_metrics": []}));
     }
 }

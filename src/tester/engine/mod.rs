@@ -21,7 +21,7 @@ use super::replay::{self, Replay};
 use super::report::Report;
 use super::session::{Bench, Session, SessionError};
 use crate::dpdk::{Eal, EalOptions, give_back_memory};
-use crate::otg::engine::{CaptureFile, Engine, Refusal, RefusalKind, Warnings};
+use crate::otg::engine::{CaptureFile, Engine, JsonText, Refusal, RefusalKind, Warnings};
 use crate::otg::model::control::{ConfigAppend, ConfigDelete, ConfigUpdate};
 use crate::otg::model::metrics::MetricsRequest;
 use crate::otg::model::{Config, parse};
@@ -54,7 +54,7 @@ pub struct TesterEngine {
     now: Mutex<Now>,
     /// The last report of a test, and when its making began. Whoever waited for it meanwhile takes
     /// it too: a thousand clients that look at once cost the test no more than a few.
-    seen: Mutex<Option<(Instant, Report)>>,
+    seen: Mutex<Option<(Instant, Arc<Report>)>>,
 }
 
 /// The configuration, and the test made of it.
@@ -89,44 +89,51 @@ impl TesterEngine {
         *bench = None;
     }
 
-    /// Everything that was counted so far.
+    /// Everything that was counted so far, but for the distributions of latencies.
     ///
     /// # Errors
     /// When the test's threads are gone.
-    pub fn report(&self) -> Result<Report, Refusal> {
+    pub fn report(&self) -> Result<Arc<Report>, Refusal> {
         let asked = Instant::now();
         let mut seen = lock(&self.seen);
         if let Some((_, report)) = seen.as_ref().filter(|(begun, _)| *begun >= asked) {
-            return Ok(report.clone());
+            return Ok(Arc::clone(report));
         }
         let begun = Instant::now();
-        let report = self.look()?;
-        *seen = Some((begun, report.clone()));
+        let report = self.look_at(None, false)?;
+        *seen = Some((begun, Arc::clone(&report)));
         Ok(report)
     }
 
-    /// A report of what there is now; of what was last seen, while one test replaces another.
-    fn look(&self) -> Result<Report, Refusal> {
-        self.look_at(None)
+    /// The same with the distributions.
+    ///
+    /// # Errors
+    /// When the test's threads are gone.
+    pub fn whole_report(&self) -> Result<Report, Refusal> {
+        self.look_at(None, true).map(Arc::unwrap_or_clone)
     }
 
-    /// The same of some flows alone, by their places in the plan; of all that was last seen, while one
-    /// test replaces another.
-    fn look_at(&self, which: Option<&[usize]>) -> Result<Report, Refusal> {
+    /// A report of some flows, by their places in the plan, or of all; of all that was last seen, while
+    /// one test replaces another.
+    fn look_at(
+        &self,
+        which: Option<&[usize]>,
+        distributions: bool,
+    ) -> Result<Arc<Report>, Refusal> {
         let (session, last) = {
             let now = lock(&self.now);
             (now.session.clone(), Arc::clone(&now.report))
         };
-        let Some(session) = session else { return Ok((*last).clone()) };
-        session.report_of(which).or_else(|error| {
+        let Some(session) = session else { return Ok(last) };
+        session.report_of(which, distributions).map(Arc::new).or_else(|error| {
             let now = lock(&self.now);
             let replaced = !now.session.as_ref().is_some_and(|s| Arc::ptr_eq(s, &session));
-            if replaced { Ok((*now.report).clone()) } else { Err(refusal(&error)) }
+            if replaced { Ok(Arc::clone(&now.report)) } else { Err(refusal(&error)) }
         })
     }
 
     /// A report with what a request for metrics needs.
-    fn report_for(&self, request: &MetricsRequest) -> Result<Report, Refusal> {
+    fn report_for(&self, request: &MetricsRequest) -> Result<Arc<Report>, Refusal> {
         let needs = metrics::needs(request);
         let session = lock(&self.now).session.clone();
         let Some(session) = session else {
@@ -149,7 +156,7 @@ impl TesterEngine {
                 (0..plan.flows.len()).filter(roce).collect()
             }
         };
-        self.look_at(Some(&places))
+        self.look_at(Some(&places), false)
     }
 
     /// Makes `config` what is tested.
@@ -175,13 +182,14 @@ impl TesterEngine {
         }
         let bench = self.bench_for(bench, &plan)?;
         let prepared = bench.prepare(plan).map_err(|error| refusal(&error))?;
-        let report = Arc::new(self.report().unwrap_or_default());
+        let report = self.report().unwrap_or_default();
         *lock(&self.now) = Now { config: Config::default(), session: None, report };
         *lock(&self.seen) = None;
         bench.clear();
         give_back_memory();
         let session = bench.begin(prepared).map_err(|error| refusal(&error))?;
-        let report = Arc::new(session.report().map_err(|error| refusal(&error))?);
+        let report = session.report_of(None, false).map_err(|error| refusal(&error))?;
+        let report = Arc::new(report);
         warnings.extend(report.warnings.iter().cloned());
         *lock(&self.now) = Now { config, session: Some(session), report };
         Ok(warnings)
@@ -335,7 +343,7 @@ impl Engine for TesterEngine {
         self.act(&action)
     }
 
-    fn metrics(&self, request: &Value) -> Result<Value, Refusal> {
+    fn metrics(&self, request: &Value) -> Result<JsonText, Refusal> {
         let request = parse(request)?;
         let report = self.report_for(&request)?;
         let config = match &request {

@@ -4,6 +4,8 @@
 //! - **sent**: all frames of a flow that has a count, and the rate of one that has a rate; see
 //!   `sent` for what is expected and what explains less.
 //! - **received**: for flows that measure loss, each receiver has every frame, once.
+//!   Frames that the tester's own devices lost are named: if they may be all that is missing, the flow
+//!   is INCONCLUSIVE, as the network may have lost none.
 //! - **run**: a run that was interrupted, or that a busy machine stopped, is inconclusive.
 //!
 //! A shortage is FAIL unless the machine explains it ([`Machine`]): frames are lost while no thread
@@ -94,10 +96,54 @@ fn received(course: &Course<'_>, asked: &FlowPlan, flow: &Flow) -> (Verdict, Str
         what += &format!(", {twice} duplicates");
     }
     let held = got == wanted && twice == 0;
-    // Nothing that a machine does makes a frame arrive twice.
-    let busy = (got < wanted && twice == 0).then(|| unpolled(course, asked)).flatten();
-    let verdict = Verdict::unless(held, busy.is_some());
-    (verdict, busy.map_or(what.clone(), |busy| format!("{what}; {busy}")))
+    // Nothing that a machine or a device does makes a frame arrive twice.
+    let lost = wanted.saturating_sub(got);
+    let excusable = lost > 0 && twice == 0;
+    let busy = excusable.then(|| unpolled(course, asked)).flatten();
+    let own = own_losses(course, asked, lost);
+    let excused = own.most >= lost && excusable;
+    let verdict = Verdict::unless(held, busy.is_some() || excused);
+    for reason in own.by_device.into_iter().chain(busy) {
+        what = format!("{what}; {reason}");
+    }
+    (verdict, what)
+}
+
+/// Frames that the tester's own devices lost.
+struct OwnLosses {
+    /// The most that they may have lost of a flow.
+    most: u64,
+    /// A sentence for each device that lost any.
+    by_device: Vec<String>,
+}
+
+/// Frames that the devices of a flow's ports lost, of any flow. A device that does not count may have
+/// lost them all.
+fn own_losses(course: &Course<'_>, asked: &FlowPlan, lost: u64) -> OwnLosses {
+    let mut own = OwnLosses { most: 0, by_device: Vec::new() };
+    let port = |n: usize| course.report.ports.get(n);
+    if let Some(port) = port(asked.tx).filter(|port| port.tx_dropped > 0) {
+        own.most += port.tx_dropped;
+        let (name, n) = (&port.name, port.tx_dropped);
+        own.by_device.push(format!("{n} frames sent by port {name} were dropped by its device"));
+    }
+    for port in asked.rx.iter().filter_map(|n| port(*n)) {
+        let name = &port.name;
+        match port.rx_missed {
+            Some(0) => {}
+            Some(n) => {
+                own.most += n;
+                own.by_device.push(format!("the device of port {name} missed {n} frames"));
+            }
+            None if lost > 0 => {
+                own.most = own.most.max(lost);
+                let what = format!("the device of port {name} does not count what it misses");
+                own.by_device.push(what);
+            }
+            None => {}
+        }
+    }
+    own
 }
 
 /// The gap between polls that overflows a receiver of a flow by itself, if there was one.

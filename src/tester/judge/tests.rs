@@ -41,6 +41,8 @@ struct Case {
     up: bool,
     paused_s: f64,
     machine: Option<Machine>,
+    /// Frames that the receiver's device missed, and that the sender's dropped.
+    devices: (Option<u64>, u64),
     why: Why,
 }
 
@@ -63,6 +65,7 @@ impl Case {
             up: true,
             paused_s: 0.0,
             machine: None,
+            devices: (Some(0), 0),
             why: Why::Over,
         }
     }
@@ -95,7 +98,17 @@ impl Case {
             let speed_bps = 10_000_000_000;
             let link_up = self.up;
             let rx_room = Some(1_000);
-            Port { name: name.into(), link_up, speed_bps, rx_room, priorities, ..Port::default() }
+            let (rx_missed, tx_dropped) = self.devices;
+            Port {
+                name: name.into(),
+                link_up,
+                speed_bps,
+                rx_room,
+                rx_missed,
+                tx_dropped,
+                priorities,
+                ..Port::default()
+            }
         };
         let report = Report {
             elapsed_s: Some(self.elapsed_s),
@@ -169,6 +182,35 @@ fn loss_is_inconclusive_only_if_the_ring_could_not_bridge_the_gap() {
     let mut twice = lost().busy(10.1, 10.1);
     twice.flow.duplicates = 1;
     assert_eq!(twice.verdicts(), [Pass, Fail], "no gap makes a duplicate");
+}
+
+#[test]
+fn frames_that_the_testers_own_devices_lost_are_named_and_excuse_no_more_than_they_are() {
+    let lost = |devices| Case { devices, ..Case::new(1_000, 990) };
+    assert_eq!(lost((Some(0), 0)).verdicts(), [Pass, Fail]);
+    for (devices, reason) in [
+        ((Some(10), 0), "10 lost; the device of port b missed 10 frames"),
+        ((Some(0), 10), "10 lost; 10 frames sent by port a were dropped by its device"),
+        ((Some(4), 6), "6 frames sent by port a were dropped by its device; the device of port b"),
+        ((None, 0), "10 lost; the device of port b does not count what it misses"),
+    ] {
+        let case = lost(devices);
+        assert_eq!(case.verdicts(), [Pass, Inconclusive], "{devices:?}");
+        let what = &case.findings()[1].what;
+        assert!(what.contains(reason), "{what}");
+    }
+    // One frame more is missing than the devices lost: the network lost it.
+    for devices in [(Some(9), 0), (Some(0), 9), (Some(4), 5)] {
+        assert_eq!(lost(devices).verdicts(), [Pass, Fail], "{devices:?}");
+    }
+    let mut twice = lost((Some(10), 0));
+    twice.flow.duplicates = 1;
+    assert_eq!(twice.verdicts(), [Pass, Fail], "no device makes a duplicate");
+    let other = Case { devices: (Some(5), 0), ..Case::new(1_000, 1_000) };
+    assert_eq!(other.verdicts(), [Pass, Pass]);
+    assert!(other.findings()[1].what.contains("missed 5 frames"), "of another flow, but told");
+    let unknown = Case { devices: (None, 0), ..Case::new(1_000, 1_000) };
+    assert_eq!(unknown.findings()[1].what, "received 1000 of 1000 frames");
 }
 
 #[test]

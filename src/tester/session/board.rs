@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration as StdDuration;
 
+use smallvec::SmallVec;
+
 use super::Inner;
 use crate::host::plan::stream::StreamPlan;
 use crate::host::{FlowId, Spares};
@@ -69,7 +71,7 @@ pub(super) struct FlowSample {
 impl FlowSample {
     /// A flow of which nothing is known yet.
     pub(super) fn of(plan: &FlowPlan) -> Self {
-        let tally = FlowTally { tx: (0, 0), rx: vec![(0, 0); plan.rx.len()] };
+        let tally = FlowTally { tx: (0, 0), rx: SmallVec::from_elem((0, 0), plan.rx.len()) };
         Self { tally, ended: true, ..Self::default() }
     }
 
@@ -278,6 +280,7 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use smallvec::smallvec;
 
     use super::*;
 
@@ -299,7 +302,7 @@ mod tests {
 
     /// A look, so many milliseconds after the start.
     fn look(board: &mut Board, ms: u64, sent: u64, received: u64, ended: bool) -> Phase {
-        let tally = FlowTally { tx: (sent, sent * 64), rx: vec![(received, received * 64)] };
+        let tally = FlowTally { tx: (sent, sent * 64), rx: smallvec![(received, received * 64)] };
         let now = EPOCH + Duration::from_millis(ms);
         let at = (now, now);
         let flow = FlowSample { at, tally, all_arrived: received >= sent, ended };
@@ -338,7 +341,7 @@ mod tests {
     #[test]
     fn a_look_from_before_a_start_says_nothing_of_it() {
         let mut board = board();
-        let tally = FlowTally { tx: (5, 320), rx: vec![(5, 320)] };
+        let tally = FlowTally { tx: (5, 320), rx: smallvec![(5, 320)] };
         let at = (Instant::ZERO, Instant::ZERO);
         let flow = FlowSample { at, tally, all_arrived: true, ended: true };
         let ports = vec![PortSample::default()];
@@ -367,7 +370,7 @@ mod tests {
             let (sent_at, received_at) = (n + late_tx, n + late_rx);
             let tally = FlowTally {
                 tx: (sent_at * 10, sent_at * 640),
-                rx: vec![(received_at * 10, received_at * 640)],
+                rx: smallvec![(received_at * 10, received_at * 640)],
             };
             let at = (ms(sent_at), ms(received_at));
             let flow = FlowSample { at, tally, all_arrived: false, ended: false };

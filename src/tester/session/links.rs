@@ -2,7 +2,7 @@
 
 use super::rack::Facts;
 use super::{Inner, Session, SessionError, lock};
-use crate::dpdk::PortControl;
+use crate::dpdk::{PortControl, PortStats};
 
 /// The link of a port.
 #[derive(Debug)]
@@ -13,13 +13,36 @@ pub(super) struct Link {
     wanted: bool,
     /// Whether the station was told that it is up.
     told: bool,
+    /// The device's counts when the test began: it may have been open before.
+    base: PortStats,
+}
+
+/// Frames that a device lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Lost {
+    /// Those that came and that the tester never saw; nothing where no one counts them.
+    pub(super) rx: Option<u64>,
+    /// Those that it was given to send and that did not leave.
+    pub(super) tx: u64,
 }
 
 impl Link {
     /// A link that is wanted, and that the station takes for up.
     pub(super) fn new(facts: Facts) -> Self {
         let Facts { control, is_virtual, .. } = facts;
-        Self { control, is_virtual, wanted: true, told: true }
+        let base = control.stats();
+        Self { control, is_virtual, wanted: true, told: true, base }
+    }
+
+    /// Frames that the device has lost since the test began.
+    pub(super) fn lost(&self) -> Lost {
+        let (now, base) = (self.control.stats(), &self.base);
+        let received = |of: &PortStats| Some(of.rx_missed? + of.rx_no_mbuf);
+        let sent = |of: &PortStats| of.tx_errors + of.tx_dropped;
+        Lost {
+            rx: received(&now).map(|n| n.saturating_sub(received(base).unwrap_or(0))),
+            tx: sent(&now).saturating_sub(sent(base)),
+        }
     }
 
     /// Whether it is up. The driver of the kernel's interfaces says so of all of them, so the
@@ -48,6 +71,30 @@ impl Session {
             }
         }
         self.inner.follow_links()
+    }
+}
+
+impl Session {
+    /// A sentence for each port whose device has lost frames since the test began.
+    #[must_use]
+    pub fn device_losses(&self) -> Vec<String> {
+        let links = lock(&self.inner.links);
+        let mut told = Vec::new();
+        for (port, link) in self.inner.plan.ports.iter().zip(links.iter()) {
+            let (name, lost) = (&port.name, link.lost());
+            if let Some(n) = lost.rx.filter(|n| *n > 0) {
+                told.push(format!(
+                    "port {name}: its device missed {n} frames, which count as lost"
+                ));
+            }
+            if lost.tx > 0 {
+                told.push(format!(
+                    "port {name}: its device dropped {} frames that it was to send, which count as lost",
+                    lost.tx
+                ));
+            }
+        }
+        told
     }
 }
 

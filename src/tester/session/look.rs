@@ -10,6 +10,7 @@ use super::{Inner, Session, SessionError};
 use crate::dpdk::StampQuality;
 use crate::host::{FlowId, StationSnapshot, StreamCounters, StreamState};
 use crate::runtime::{Patience, SLICE};
+use crate::tester::figures::{FlowFigures, Received as ReceivedFigures, Sent as SentFigures};
 use crate::tester::plan::FlowPlan;
 use crate::tester::report::{Machine, Stamps};
 use crate::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use crate::time::{Duration, Instant};
 /// the slowest answer takes.
 const PATIENCE: StdDuration = StdDuration::from_secs(5);
 
-/// Number of flows' distributions copied between two rounds of polls: one of a few pages takes
+/// Flows whose distributions are read or copied between two rounds of polls: one of a few pages takes
 /// about a microsecond, one that has all of them 20.
 const FLOWS_AT_ONCE: usize = 16;
 
@@ -161,50 +162,73 @@ impl Inner {
         Ok(Sample { at, ports: sent.iter().zip(&received).map(port).collect(), flows })
     }
 
-    /// All counters of all stations, with the distributions of these flows. Those are copied a few at
-    /// a time, so that no poll is late because of them.
-    pub(super) fn snapshots(
+    /// All counters of all stations, without those of flows whose distributions take time to copy.
+    pub(super) fn stations(&self) -> Result<Vec<StationSnapshot>, SessionError> {
+        self.at_all(self.all_ports(), |_, host, now| host.snapshot_light(now))
+    }
+
+    /// Figures of these flows, by their places in the plan, with the distributions of those that want
+    /// latencies if they are wanted. A few are taken at a time, so that no poll is late because of them.
+    pub(super) fn figures(
         &self,
-        flows: &[FlowPlan],
-    ) -> Result<Vec<StationSnapshot>, SessionError> {
-        let mut all = self.at_all(self.all_ports(), |_, host, now| host.snapshot_light(now))?;
-        let ids = |is: &dyn Fn(&FlowPlan) -> bool| -> Vec<FlowId> {
-            flows.iter().filter(|flow| is(flow)).map(|flow| flow.id).collect()
+        which: &[usize],
+        distributions: bool,
+    ) -> Result<Vec<FlowFigures>, SessionError> {
+        let flows: Vec<&FlowPlan> = which.iter().map(|n| &self.plan.flows[*n]).collect();
+        // Percentiles of what several receivers measured need their distributions.
+        let copied = |flow: &FlowPlan| {
+            flow.metrics.latency.is_some() && (distributions || flow.rx.len() > 1)
+        };
+        let of = |is: &dyn Fn(&FlowPlan) -> bool| -> Vec<(usize, (FlowId, bool))> {
+            let those = flows.iter().enumerate().filter(|(_, flow)| is(flow));
+            those.map(|(n, flow)| (n, (flow.id, copied(flow)))).collect()
         };
         // All orders are given before the first answer is awaited: a thread that waits for each of
         // a thousand answers is woken a thousand times, each time after those that poll.
-        let mut copies = Vec::with_capacity(all.len());
+        let mut orders = Vec::with_capacity(self.places.len());
         for port in self.all_ports() {
-            let (received, sent) = (ids(&|f| f.rx.contains(&port)), ids(&|f| f.tx == port));
-            let sinks = self.copies(port, &received, |host, id| host.sink(id).cloned())?;
-            copies.push((sinks, self.copies(port, &sent, |host, id| host.stream(id).cloned())?));
+            let (sent, received) = (of(&|f| f.tx == port), of(&|f| f.rx.contains(&port)));
+            let senders =
+                self.parts(port, &sent, |host, (id, _)| host.stream(id).map(SentFigures::of))?;
+            let receivers = self.parts(port, &received, |host, (id, copied)| {
+                let sink = host.sink(id)?;
+                Some((ReceivedFigures::of(sink), copied.then(|| sink.latency.clone())))
+            })?;
+            orders.push(((sent, senders), (received, receivers)));
         }
-        for (snapshot, (sinks, streams)) in all.iter_mut().zip(&copies) {
-            snapshot.sinks = self.copied(sinks)?;
-            snapshot.streams = self.copied(streams)?;
+        let mut figures = vec![FlowFigures::default(); which.len()];
+        for ((sent, senders), (received, receivers)) in &orders {
+            for ((n, _), part) in sent.iter().zip(self.answers(senders)?) {
+                figures[*n].sent = part;
+            }
+            for ((n, _), part) in received.iter().zip(self.answers(receivers)?) {
+                if let Some((received, latency)) = part {
+                    figures[*n].add(&received, latency);
+                }
+            }
         }
-        Ok(all)
+        Ok(figures)
     }
 
-    /// Orders copies of these flows at a station, a few at a time.
-    fn copies<T: Send + 'static>(
+    /// Orders a part of each of these flows of a station, a few at a time.
+    fn parts<T: Send + 'static>(
         &self,
         port: usize,
-        ids: &[FlowId],
-        of: fn(&Host, FlowId) -> Option<T>,
-    ) -> Result<Vec<Receiver<Vec<T>>>, SessionError> {
-        let order = |some: &[FlowId]| {
-            let some = some.to_vec();
-            let copy = move |host: &mut Host, _| -> Vec<T> {
-                some.iter().filter_map(|id| of(host, *id)).collect()
+        flows: &[(usize, (FlowId, bool))],
+        of: fn(&Host, (FlowId, bool)) -> Option<T>,
+    ) -> Result<Vec<Receiver<Vec<Option<T>>>>, SessionError> {
+        let order = |some: &[(usize, (FlowId, bool))]| {
+            let some: Vec<_> = some.iter().map(|(_, flow)| *flow).collect();
+            let take = move |host: &mut Host, _| -> Vec<Option<T>> {
+                some.iter().map(|flow| of(host, *flow)).collect()
             };
-            self.send(port, copy)
+            self.send(port, take)
         };
-        ids.chunks(FLOWS_AT_ONCE).map(order).collect()
+        flows.chunks(FLOWS_AT_ONCE).map(order).collect()
     }
 
-    /// Waits for the copies that were ordered.
-    fn copied<T>(&self, answers: &[Receiver<Vec<T>>]) -> Result<Vec<T>, SessionError> {
+    /// Waits for the parts that were ordered; there is one for each flow.
+    fn answers<T>(&self, answers: &[Receiver<Vec<T>>]) -> Result<Vec<T>, SessionError> {
         let mut all = Vec::with_capacity(answers.len() * FLOWS_AT_ONCE);
         for answer in answers {
             all.extend(self.wait(answer)?);

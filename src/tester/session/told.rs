@@ -3,24 +3,29 @@
 use super::board::FlowState;
 use super::links::Link;
 use super::{Inner, Session, SessionError, lock};
-use crate::tester::plan::{FlowKind, FlowPlan, TestPlan};
+use crate::host::plan::stream::StreamPlan;
 use crate::tester::report::Report;
 use crate::tester::tally::{FlowSeen, PortSeen, Rates, Seen, Transmit, report};
 
 impl Session {
-    /// Counts until now.
+    /// Counts until now, with the distributions of latencies.
     ///
     /// # Errors
     /// [`SessionError::Gone`].
     pub fn report(&self) -> Result<Report, SessionError> {
-        self.report_of(None)
+        self.report_of(None, true)
     }
 
-    /// The same of all ports and of some flows alone, by their places in the plan, in this order.
+    /// The same of all ports and of some flows alone, by their places in the plan, in this order; with
+    /// distributions only where they are wanted.
     ///
     /// # Errors
     /// [`SessionError::Gone`].
-    pub fn report_of(&self, which: Option<&[usize]>) -> Result<Report, SessionError> {
+    pub fn report_of(
+        &self,
+        which: Option<&[usize]>,
+        distributions: bool,
+    ) -> Result<Report, SessionError> {
         let inner = &*self.inner;
         inner.look_around()?;
         // Before anything is counted: what has stopped by now is counted whole.
@@ -30,36 +35,29 @@ impl Session {
         };
         let all: Vec<usize> = (0..phases.len()).collect();
         let which = which.unwrap_or(&all);
-        let plan = inner.plan_of(&phases, which);
-        let (stations, paces) = (inner.snapshots(&plan.flows)?, inner.paces()?);
-        let captures = inner.capture_counters()?;
+        let (stations, paces) = (inner.stations()?, inner.paces()?);
+        let figures = inner.figures(which, distributions)?;
         let mut sample = inner.sample()?;
         let tallies = which.iter().map(|n| core::mem::take(&mut sample.flows[*n].tally));
+        let counted = tallies.zip(figures).collect();
         let now = inner.shared.time.now();
         let mut warnings = inner.warnings.clone();
         warnings.extend(inner.board().warnings.iter().cloned());
-        let links = lock(&inner.links);
-        let rate = |of: &[Rates], n: usize| of.get(n).copied().unwrap_or_default();
-        let ports = inner.all_ports().map(|n| PortSeen {
-            link_up: links.get(n).is_some_and(Link::is_up),
-            speed: inner.rates[n],
-            capture: (captures[n].0, captures[n].1.captured, captures[n].1.missed),
-            rates: rate(&rates.0, n),
-            rx_room: inner.rx_room.get(n).copied(),
-        });
         let flows = which.iter().map(|n| FlowSeen {
+            plan: &inner.plan.flows[*n],
+            changed: phases[*n].changed.as_ref().map(|(stream, _)| -> &StreamPlan { stream }),
             transmit: phases[*n].transmit.shown(),
             started: phases[*n].started,
             rates: rate(&rates.1, *n),
         });
         let seen = Seen {
-            plan: &plan,
+            plan: &inner.plan.ports,
             world: "real",
             stamps: inner.stamps(&paces)?,
             elapsed: epoch.map(|epoch| now.since(epoch.min(now))),
             stations: &stations,
-            tallies: Some(tallies.collect()),
-            ports: &ports.collect::<Vec<_>>(),
+            counted: Some(counted),
+            ports: &inner.ports_seen(&rates.0)?,
             flows: &flows.collect::<Vec<_>>(),
             warnings,
             machine: Some(inner.machine(&paces)),
@@ -76,26 +74,39 @@ impl Session {
             let [frames_tx, bytes_tx, frames_rx, bytes_rx] = sample.ports[n].counts;
             (port.frames_tx, port.bytes_tx) = (frames_tx, bytes_tx);
             (port.frames_rx, port.bytes_rx) = (frames_rx, bytes_rx);
-            let sends = |(flow, state): (&FlowPlan, &FlowState)| {
-                flow.tx == n && state.transmit.shown() == Transmit::Started
-            };
-            port.transmitting = inner.plan.flows.iter().zip(&phases).any(sends);
+            port.transmitting = inner.sends(&phases, n);
         }
         Ok(report)
     }
 }
 
+fn rate(of: &[Rates], n: usize) -> Rates {
+    of.get(n).copied().unwrap_or_default()
+}
+
 impl Inner {
-    /// The test with these flows alone, as they were last changed.
-    fn plan_of(&self, phases: &[FlowState], which: &[usize]) -> TestPlan {
-        let flow = |n: &usize| {
-            let mut flow = self.plan.flows[*n].clone();
-            if let Some((stream, _)) = &phases[*n].changed {
-                flow.kind = FlowKind::Stream(stream.clone());
+    /// What is known of the ports besides what their stations count.
+    fn ports_seen(&self, rates: &[Rates]) -> Result<Vec<PortSeen>, SessionError> {
+        let captures = self.capture_counters()?;
+        let links = lock(&self.links);
+        let seen = self.all_ports().map(|n| {
+            let lost = links.get(n).map(Link::lost).unwrap_or_default();
+            PortSeen {
+                link_up: links.get(n).is_some_and(Link::is_up),
+                speed: self.rates[n],
+                capture: (captures[n].0, captures[n].1.captured, captures[n].1.missed),
+                rates: rate(rates, n),
+                rx_room: self.rx_room.get(n).copied(),
+                rx_missed: lost.rx,
+                tx_dropped: lost.tx,
             }
-            flow
-        };
-        let (ports, flows) = (self.plan.ports.clone(), which.iter().map(flow).collect());
-        TestPlan { ports, flows, run: self.plan.run }
+        });
+        Ok(seen.collect())
+    }
+
+    /// True if a port sends any of its flows.
+    fn sends(&self, phases: &[FlowState], port: usize) -> bool {
+        let started = |phase: &FlowState| phase.transmit.shown() == Transmit::Started;
+        self.plan.flows.iter().zip(phases).any(|(flow, phase)| flow.tx == port && started(phase))
     }
 }

@@ -1,0 +1,106 @@
+//! Figures of a flow: the counts and distributions of its two ends as reports have them, which are
+//! copied for ten thousand flows between two polls, while the distributions themselves stay.
+
+use std::sync::Arc;
+
+use crate::host::{Latency, LatencyFigures, SinkCounters, StreamCounters};
+use crate::time::Instant;
+
+/// Figures of the sender of a stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Frames sent.
+    pub frames: u64,
+    /// Their octets, FCS included.
+    pub bytes: u64,
+    /// Time of the first.
+    pub first: Option<Instant>,
+    /// Time of the last.
+    pub last: Option<Instant>,
+    /// From each frame to the next.
+    pub gaps: LatencyFigures,
+}
+
+impl Sent {
+    /// Figures of what was counted.
+    #[must_use]
+    pub fn of(counters: &StreamCounters) -> Self {
+        let StreamCounters { frames, bytes, first_sent, last_sent, .. } = *counters;
+        let gaps = counters.gaps.figures();
+        Self { frames, bytes, first: first_sent, last: last_sent, gaps }
+    }
+}
+
+/// Figures of a receiver, or of all receivers of a flow.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Received {
+    /// Frames that had arrived before.
+    pub duplicates: u64,
+    /// Frames behind one that was sent after them.
+    pub reordered: u64,
+    /// Frames that arrived with CE set.
+    pub ce_marked: u64,
+    /// Arrival of the first.
+    pub first: Option<Instant>,
+    /// Arrival of the last.
+    pub last: Option<Instant>,
+    /// Latencies.
+    pub latency: LatencyFigures,
+}
+
+impl Received {
+    /// Figures of what was counted.
+    #[must_use]
+    pub fn of(counters: &SinkCounters) -> Self {
+        Self {
+            duplicates: counters.duplicates,
+            reordered: counters.reordered,
+            ce_marked: counters.ce_marked,
+            first: counters.first_arrival,
+            last: counters.last_arrival,
+            latency: counters.latency.figures(),
+        }
+    }
+}
+
+/// Figures of a flow.
+#[derive(Clone, Debug, Default)]
+pub struct FlowFigures {
+    /// Its sender's, of a stream.
+    pub sent: Option<Sent>,
+    /// Its receivers' together.
+    pub received: Received,
+    /// The distribution of latencies at all of them, where it was copied.
+    pub distribution: Option<Arc<Latency>>,
+    /// Receivers among them.
+    receivers: usize,
+}
+
+impl FlowFigures {
+    /// Figures of a flow with this sender, before its receivers are added.
+    #[must_use]
+    pub fn of_sender(sent: Option<Sent>) -> Self {
+        Self { sent, ..Self::default() }
+    }
+
+    /// Adds a receiver, with its distribution if that was copied. Percentiles of several follow from the
+    /// sum of their distributions, so each of them has to have one.
+    pub fn add(&mut self, received: &Received, latency: Option<Latency>) {
+        self.receivers += 1;
+        match (&mut self.distribution, latency) {
+            (Some(sum), Some(latency)) => Arc::make_mut(sum).add(&latency),
+            (None, Some(latency)) => self.distribution = Some(Arc::new(latency)),
+            (_, None) => {}
+        }
+        let own = &mut self.received;
+        own.duplicates += received.duplicates;
+        own.reordered += received.reordered;
+        own.ce_marked += received.ce_marked;
+        own.first = [own.first, received.first].into_iter().flatten().min();
+        own.last = own.last.max(received.last);
+        own.latency = match &self.distribution {
+            Some(sum) if self.receivers > 1 => sum.figures(),
+            _ => received.latency,
+        };
+    }
+}
