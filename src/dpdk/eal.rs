@@ -18,7 +18,7 @@ use dpdk_sys as sys;
 
 use super::device::string;
 use super::error::{Error, errno, strerror};
-use super::{hot, log};
+use super::{hot, leftovers, log};
 
 /// Ordinary memory that a process without hugepages sets aside. Pages are not touched before they
 /// are used, so what is too much costs address space alone.
@@ -183,6 +183,7 @@ impl Eal {
             return Err(Error::AlreadyStarted);
         }
         log::take_over();
+        leftovers::claim(&prefix_of(&arguments));
         remove_runtime_dir_at_exit();
         // A start that goes well warns of what is none of the user's concern, such as that the
         // machine has hugepages of one size and not of another.
@@ -300,10 +301,17 @@ pub fn built_against() -> &'static str {
     sys::BUILT_AGAINST
 }
 
+/// The name of the runtime directory: the last that the arguments give.
+fn prefix_of(arguments: &[String]) -> String {
+    let given = arguments.iter().rev().find_map(|arg| arg.strip_prefix("--file-prefix="));
+    given.unwrap_or_default().to_owned()
+}
+
 /// Has the runtime directory removed when the process ends, however a command does: DPDK makes one
 /// for every start, also for one that fails, and leaves it.
 fn remove_runtime_dir_at_exit() {
     extern "C" fn remove() {
+        leftovers::release();
         // SAFETY: returns a static string, which is empty where no directory was made.
         let dir = unsafe { sys::rte_eal_get_runtime_dir() };
         // SAFETY: `dir` ends with a zero. One with something in it stays: a switch of the same name

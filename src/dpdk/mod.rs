@@ -24,6 +24,7 @@ mod hot;
 mod interface;
 mod interrupt;
 mod kernel;
+mod leftovers;
 mod log;
 mod mbuf;
 mod memory;
