@@ -106,7 +106,13 @@ impl Verdict {
     /// `FAIL: 1 of 3 checks; 1 not judged`. The count is of the checks with the verdict named first.
     pub fn summary(checks: impl IntoIterator<Item = Self>) -> String {
         let checks: Vec<Self> = checks.into_iter().collect();
-        let whole = Self::of_all(checks.iter().copied());
+        Self::of_all(checks.iter().copied()).summary_of(checks)
+    }
+
+    /// The same, where this is the verdict of the checks together by a rule other than
+    /// [`Self::of_all`].
+    pub fn summary_of(self, checks: impl IntoIterator<Item = Self>) -> String {
+        let (whole, checks) = (self, Vec::from_iter(checks));
         let count = |wanted| checks.iter().filter(|check| **check == wanted).count();
         let noun = if checks.len() == 1 { "check" } else { "checks" };
         let mut line = match checks.len() {
@@ -174,6 +180,7 @@ mod tests {
             "FAIL: 1 of 3 checks; 1 inconclusive"
         );
         assert_eq!(Verdict::summary([]), "not judged: no checks were requested");
+        assert_eq!(NotJudged.summary_of([Pass, NotJudged]), "not judged: 1 of 2 checks");
     }
 
     #[test]

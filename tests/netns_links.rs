@@ -244,6 +244,7 @@ fn a_fanout_group_of_another_process_keeps_no_port_from_opening() {
             .arg("switch")
             .arg(path)
             .args(["--no-huge", "--duration", "0.1s", "--control", "none", "--quiet"])
+            .arg("--ignore-late-polls")
             .env("XDG_RUNTIME_DIR", &dir.0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -148,20 +148,22 @@ fn what_devices_miss_fails_where_it_may_be_lossless_and_unknown_is_not_judged() 
     run.nics[1] = NicCounters::default();
     let unknown = judged(&run);
     assert_eq!(check(&unknown, "lossless").0, Verdict::NotJudged);
-    assert_eq!(unknown.verdict, Verdict::Pass);
+    assert_eq!(unknown.verdict, Verdict::NotJudged);
     let json = serde_json::to_value(&unknown).unwrap();
     assert!(json["ports"][1]["nic"]["rx_missed"].is_null());
     assert_eq!(json["ports"][0]["nic"]["rx_missed"], 5);
     let text = report::text(&unknown, None);
     let row = text.lines().find(|l| l.starts_with("right")).unwrap();
     assert!(row.contains(" unknown "), "{row}");
-    assert!(text.contains("PASS: 3 of 4 checks; 1 not judged"), "{text}");
+    assert!(text.contains("not judged: 1 of 4 checks"), "{text}");
     let metrics = report::metrics(unknown);
     assert!(metrics.contains(r#"sluice_nic_rx_missed_frames_total{port="left"} 5"#), "{metrics}");
     assert!(!metrics.contains(r#"rx_missed_frames_total{port="right"}"#), "{metrics}");
 
+    // Where no priority is lossless there is nothing that is unknown.
     run.lossless.clear();
     assert_eq!(check(&judged(&run), "lossless").0, Verdict::NotJudged);
+    assert_eq!(judged(&run).verdict, Verdict::Pass);
 }
 
 #[test]
@@ -195,7 +197,14 @@ fn polls_that_come_late_void_the_guarantee_and_are_named_as_a_cause_of_losses() 
     run.polls[0].late = 4;
     let late = judged(&run);
     let (verdict, detail) = check(&late, "headroom");
-    assert_eq!((verdict, late.verdict), (Verdict::NotJudged, Verdict::Pass));
+    assert_eq!((verdict, late.verdict), (Verdict::NotJudged, Verdict::NotJudged));
+    let text = report::text(&late, None);
+    assert!(text.contains("not judged: 1 of 4 checks"), "{text}");
+    // Unless they are not to count.
+    let ignored = judged(&run).with_late_polls(true);
+    let (verdict, said) = check(&ignored, "headroom");
+    assert_eq!((verdict, ignored.verdict), (Verdict::NotJudged, Verdict::Pass));
+    assert!(said.contains("--ignore-late-polls") && said.contains("4 times"), "{said}");
     for part in ["not guaranteed", "worker 0", "4 times", "7ms", "2ms"] {
         assert!(detail.contains(part), "{part}: {detail}");
     }
@@ -370,8 +379,8 @@ fn numbers(place: &str, value: &Value, out: &mut std::collections::BTreeSet<Stri
     }
 }
 
-/// Numbers of the summary that are no counters of the switch: what identifies or adds up others.
-const NO_COUNTERS: [&str; 9] = [
+/// Numbers of the summary that are no counters of the switch: what identifies, adds up or judges others.
+const NO_COUNTERS: [&str; 11] = [
     "workers",
     "balance.came",
     "balance.went",
@@ -381,6 +390,8 @@ const NO_COUNTERS: [&str; 9] = [
     "ports[].paused_priorities[]",
     "ports[].lossless_priorities[]",
     "ports[].priorities[].priority",
+    "checks[].applies",
+    "late_polls_ignored",
 ];
 
 #[test]

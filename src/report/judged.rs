@@ -1,7 +1,8 @@
 //! The verdict of a switch's run: what was checked, and what could not be.
 //!
 //! A lossless frame may be lost in the switch, in the device before it, or in the device behind it.
-//! Each has its check, and what a device cannot say is not judged.
+//! Each has its check, and what a device cannot say is not judged. A run is no PASS then either, unless
+//! the check does not apply to it.
 
 use std::fmt::Write;
 
@@ -22,6 +23,16 @@ pub struct CheckSummary {
     pub verdict: Verdict,
     /// Findings, or the reason why it is not judged.
     pub detail: String,
+    /// False where there is nothing to judge, where the cause of what was not seen is known, and where the
+    /// user has switched the check off; the verdict of the run does not depend on it then.
+    pub applies: bool,
+}
+
+/// The verdict of all checks: PASS only if every check that applies is one.
+pub(super) fn verdict(checks: &[CheckSummary]) -> Verdict {
+    let whole = Verdict::of_all(checks.iter().map(|check| check.verdict));
+    let unknown = |check: &CheckSummary| check.applies && check.verdict == NotJudged;
+    if whole.is_pass() && checks.iter().any(unknown) { NotJudged } else { whole }
 }
 
 /// Gaps between a worker's polls.
@@ -50,12 +61,20 @@ const NOTHING_RECEIVED: &str = "no frame was received";
 
 /// All checks of a run.
 pub(super) fn checks(of: &Summary) -> Vec<CheckSummary> {
-    let check = |name: &str, (verdict, detail)| CheckSummary { name: name.into(), verdict, detail };
+    let check = |name: &str, (verdict, detail), applies| CheckSummary {
+        name: name.into(),
+        verdict,
+        detail,
+        applies,
+    };
+    let has_lossless = received(of) > 0;
+    let has_headroom = has_lossless && planned_gap(of).is_some() && !of.late_polls_ignored;
+    let has_sent = of.ports.iter().any(|port| port.tx_frames + port.nic.unsent() > 0);
     vec![
-        check("balance", balance(of)),
-        check("lossless", lossless(of)),
-        check("headroom", headroom(of)),
-        check("sent", sent(of)),
+        check("balance", balance(of), of.balance.came > 0),
+        check("lossless", lossless(of), has_lossless),
+        check("headroom", headroom(of), has_headroom),
+        check("sent", sent(of), has_sent && !is_excused(of)),
     ]
 }
 
@@ -142,12 +161,19 @@ fn late(of: &Summary) -> Option<String> {
     ))
 }
 
+/// The shortest gap between polls that headroom is planned for.
+fn planned_gap(of: &Summary) -> Option<u64> {
+    of.polls.iter().filter_map(|polls| polls.planned_gap_ns).min()
+}
+
 fn headroom(of: &Summary) -> (Verdict, String) {
-    let planned = of.polls.iter().filter_map(|polls| polls.planned_gap_ns).min();
-    let Some(planned) = planned else {
+    let Some(planned) = planned_gap(of) else {
         return (NotJudged, "no priority is lossless".into());
     };
     if let Some(late) = late(of) {
+        if of.late_polls_ignored {
+            return (NotJudged, format!("switched off (--ignore-late-polls): {late}"));
+        }
         return (NotJudged, format!("headroom was not guaranteed: {late}"));
     }
     let longest = of.polls.iter().map(|polls| polls.longest_gap_ns).max().unwrap_or(0);
@@ -155,14 +181,24 @@ fn headroom(of: &Summary) -> (Verdict, String) {
     (Pass, format!("no gap between polls was longer than {longest}; headroom is for {planned}"))
 }
 
+/// Ports of which frames did not leave the device.
+fn unsent(of: &Summary) -> impl Iterator<Item = &PortSummary> {
+    of.ports.iter().filter(|port| port.nic.unsent() > 0)
+}
+
+/// True if all frames of lossless ports that did not leave have a cause: a link that was down.
+fn is_excused(of: &Summary) -> bool {
+    let mut lossless = unsent(of).filter(|port| !port.lossless_priorities.is_empty()).peekable();
+    lossless.peek().is_some() && lossless.all(|port| port.link_losses > 0)
+}
+
 fn sent(of: &Summary) -> (Verdict, String) {
     let list = |ports: &[&PortSummary]| {
         let each = ports.iter().map(|p| format!("{} at {}", count(p.nic.unsent()), p.name));
         each.collect::<Vec<_>>().join(", ")
     };
-    let unsent: Vec<_> = of.ports.iter().filter(|port| port.nic.unsent() > 0).collect();
     let (lossless, lossy): (Vec<&PortSummary>, Vec<&PortSummary>) =
-        unsent.into_iter().partition(|port| !port.lossless_priorities.is_empty());
+        unsent(of).partition(|port| !port.lossless_priorities.is_empty());
     let (excused, failed): (Vec<&PortSummary>, Vec<&PortSummary>) =
         lossless.into_iter().partition(|port| port.link_losses > 0);
     if failed.iter().any(|port| port.nic.tx_errors > 0) {

@@ -43,6 +43,8 @@ pub struct Summary {
     pub storms: StormSummary,
     /// Gaps between the polls of each worker.
     pub polls: Vec<PollsSummary>,
+    /// True if late polls are left out of the verdict.
+    pub late_polls_ignored: bool,
     /// Checks of the run.
     pub checks: Vec<CheckSummary>,
     /// The verdict of all checks.
@@ -269,6 +271,7 @@ impl Summary {
             storms,
             congestion: congestion.map(|of| CongestionSummary::new(of, &s.ports)),
             polls: run.polls.iter().map(PollsSummary::new).collect(),
+            late_polls_ignored: false,
             checks: Vec::new(),
             verdict: Verdict::NotJudged,
         };
@@ -278,8 +281,15 @@ impl Summary {
     /// The same with what is checked of it.
     fn judged(mut self) -> Self {
         self.checks = judged::checks(&self);
-        self.verdict = Verdict::of_all(self.checks.iter().map(|check| check.verdict));
+        self.verdict = judged::verdict(&self.checks);
         self
+    }
+
+    /// The same, without late polls in its verdict if they are to be `ignored`.
+    #[must_use]
+    pub fn with_late_polls(mut self, ignored: bool) -> Self {
+        self.late_polls_ignored = ignored;
+        self.judged()
     }
 
     /// The same with how often the device of each port lost its link.
@@ -304,7 +314,7 @@ impl Summary {
     #[must_use]
     pub fn with_check(mut self, check: CheckSummary) -> Self {
         self.checks.push(check);
-        self.verdict = Verdict::of_all(self.checks.iter().map(|check| check.verdict));
+        self.verdict = judged::verdict(&self.checks);
         self
     }
 

@@ -8,7 +8,6 @@ use super::summary::{PortSummary, Summary};
 use super::table::{Align::Left, Align::Right, Table, count, scaled};
 use crate::printable;
 use crate::time::Duration;
-use crate::verdict::Verdict;
 
 /// The summary as tables. Rates are since `before`, or over the whole run when there is none.
 #[must_use]
@@ -186,5 +185,5 @@ fn closing(now: &Summary) -> String {
     out += "\n";
     let line = |c: &CheckSummary| format!("{:<12}  {:<8}  {}", c.verdict, c.name, c.detail);
     out += &printable::lines(now.checks.iter().map(line));
-    out + &Verdict::summary(now.checks.iter().map(|check| check.verdict)) + "\n"
+    out + &now.verdict.summary_of(now.checks.iter().map(|check| check.verdict)) + "\n"
 }

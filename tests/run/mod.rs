@@ -97,7 +97,9 @@ impl Switch {
         let mut switch = Self { child: None, dir: dir.0.clone(), name: name.into() };
         let child = command(&dir.0, "switch")
             .arg(path)
-            .args(["--no-huge", "--format", "json", "--idle", "yield", "--control"])
+            // The machine of a test does other things, too.
+            .args(["--no-huge", "--ignore-late-polls", "--format", "json", "--idle", "yield"])
+            .arg("--control")
             .arg(switch.socket())
             .args(args)
             .stdout(fs::File::create(dir.path(&format!("{name}.out"))).unwrap())
@@ -246,6 +248,7 @@ pub fn run(dir: &Dir, file: &str, args: &[&str]) -> (Option<i32>, String) {
     let output = command(&dir.0, "switch")
         .arg(path)
         .args(["--no-huge", "--duration", "0.1s", "--control", "none", "--quiet"])
+        .arg("--ignore-late-polls")
         .args(args)
         .output()
         .unwrap();

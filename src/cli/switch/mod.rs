@@ -52,7 +52,8 @@ EXAMPLES:
 
 Ctrl-C (or SIGTERM, SIGHUP, SIGQUIT) stops receiving, sends what is held for as long as --drain says,
 and prints the summary; a second one ends at once. The exit status is 1 when a lossless frame was or
-may have been lost, in the switch or in a device, or a frame is not accounted for.
+may have been lost, in the switch or in a device, or a frame is not accounted for. It is 4 (not judged) when
+a device cannot say what it lost, or a worker polled later than headroom is planned for (link.poll_gap).
 
 The clock of a switch ends after 213 days. It warns from 30 days before on, then sends what is held and
 ends with exit status 4; start it anew before.";
@@ -100,6 +101,10 @@ pub struct Args {
     /// fewer CPUs than workers.
     #[arg(long, value_enum)]
     idle: Option<Idle>,
+    /// Leave polls that came later than `link.poll_gap` out of the verdict, as on a machine whose cores do
+    /// other things, where headroom is never guaranteed.
+    #[arg(long)]
+    ignore_late_polls: bool,
     /// Use hugepages, whatever the file says.
     #[arg(long, conflicts_with = "no_huge")]
     huge: bool,
@@ -129,7 +134,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     tracing::info!(target: START, "{}: {:?}", dpdk::dpdk_version(), eal.arguments());
     let running = real::launch(&eal, what).map_err(|error| refused(error, &args.file, &file))?;
     running.notes.iter().for_each(|note| tracing::info!(target: START, "{note}"));
-    let session = session(&file, &running, &stop);
+    let session = session(&file, &args, &running, &stop);
     let socket = serve_control(&args, &file, &session)?;
     args.prometheus.into_iter().for_each(warn_of_open_metrics);
     serve_metrics(args.prometheus.or(file.listen), &session)?;
@@ -246,7 +251,12 @@ fn refused(error: RealError, path: &Path, file: &SwitchFile) -> anyhow::Error {
     }
 }
 
-fn session(file: &SwitchFile, running: &Running, stop: &Arc<AtomicBool>) -> Arc<Session> {
+fn session(
+    file: &SwitchFile,
+    args: &Args,
+    running: &Running,
+    stop: &Arc<AtomicBool>,
+) -> Arc<Session> {
     let up: Vec<_> = running.devices.iter().map(|d| d.link().up).collect();
     let headroom = file.headroom.iter().map(|h| ((h.port, h.group), h.required.cells)).collect();
     let controller = running.workers.controller().clone();
@@ -256,7 +266,7 @@ fn session(file: &SwitchFile, running: &Running, stop: &Arc<AtomicBool>) -> Arc<
         file.plan.clone(),
         headroom,
         (&up, devices),
-        Arc::clone(stop),
+        (Arc::clone(stop), args.ignore_late_polls),
     ))
 }
 
@@ -422,7 +432,8 @@ fn finish(
         tracing::warn!("what was held could not all be sent; the rest is counted as flushed");
     }
     let summary = Summary::new(&snapshot, ended.elapsed);
-    let mut summary = summary.with_agents(agents).with_link_losses(session.link_losses());
+    let summary = summary.with_agents(agents).with_link_losses(session.link_losses());
+    let mut summary = summary.with_late_polls(args.ignore_late_polls);
     if outlived {
         summary = summary.with_check(uptime::ended());
     }

@@ -36,6 +36,8 @@ pub(super) struct Session {
     /// Does what agents find out; nothing where no port has any.
     settler: Option<Mutex<Settler>>,
     stop: Arc<AtomicBool>,
+    /// True if late polls are left out of the verdict.
+    late_polls_ignored: bool,
     /// The last summary that was made for those who must not wait for one.
     latest: Mutex<Option<Arc<Summary>>>,
 }
@@ -66,13 +68,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Session {
     /// A session over the running `plan`, with its devices and which of them are `up`. `headroom` is
-    /// what each lossless group must keep; `stop` is set when a client asks for the end.
+    /// what each lossless group must keep; `stop` is set when a client asks for the end. The verdict is
+    /// without late polls if they are to be ignored.
     pub(super) fn new(
         controller: Controller,
         plan: SwitchPlan,
         headroom: BTreeMap<(PortId, PriorityGroup), Cells>,
         (up, devices): (&[bool], Vec<PortControl>),
-        stop: Arc<AtomicBool>,
+        (stop, late_polls_ignored): (Arc<AtomicBool>, bool),
     ) -> Self {
         let links = up.iter().map(|up| {
             let state = (*up, None);
@@ -87,6 +90,7 @@ impl Session {
             links,
             devices,
             stop,
+            late_polls_ignored,
             latest: Mutex::default(),
         }
     }
@@ -95,7 +99,8 @@ impl Session {
     pub(super) fn summary(&self) -> Result<Summary> {
         let elapsed = self.controller.elapsed();
         let summary = Summary::new(&self.controller.snapshot()?, elapsed);
-        Ok(summary.with_agents(self.agents()?).with_link_losses(self.link_losses()))
+        let summary = summary.with_agents(self.agents()?).with_link_losses(self.link_losses());
+        Ok(summary.with_late_polls(self.late_polls_ignored))
     }
 
     /// Times that the device of each port went down.

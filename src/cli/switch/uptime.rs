@@ -64,6 +64,7 @@ pub(super) fn ended() -> CheckSummary {
             "the run ended before its time, as the clock of a switch ends after {} days",
             LONGEST.as_secs() / 86_400
         ),
+        applies: true,
     }
 }
 
