@@ -7,7 +7,7 @@ mod run;
 
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use netns::{Host, isolated};
 use run::{Dir, Switch, conclusive, run_ahead, sluice, text};
@@ -182,4 +182,89 @@ fn a_switch_measures_its_link_sets_its_headroom_and_does_so_again_when_told() {
         assert_eq!(status, Some(0), "{summary:#}");
         assert_eq!(state(&summary)["state"], "failed");
     });
+}
+
+#[test]
+fn a_host_that_answers_late_gets_the_limit_and_a_failed_measurement_takes_it_back() {
+    let name = "a_host_that_answers_late_gets_the_limit_and_a_failed_measurement_takes_it_back";
+    isolated(name, &[], || {
+        let dir = Dir::new("late-host");
+        let host = Host::new(0);
+        let port = netns::port(0, ", headroom: {auto: {limit: 2}}");
+        let switch = Switch::start(&dir, "late-host", &format!("{FILE}{port}"), &[]);
+        let state = |shown: &Value| shown["ports"][0]["agents"]["headroom"].clone();
+        // Nobody answers yet.
+        switch.wait("not measured", |shown| state(shown)["state"] == "failed");
+        // The host answers when it has a processor: 30 ms late, again and again.
+        let responder = Responder::start(measure_on(&host, "--port iface:eth0 --respond"));
+        let late = Late::new(responder.0.id());
+        let steps = || {
+            let output = switch.ctl(&["--format", "json", "headroom"]);
+            let v: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let steps = v["steps"].as_array().unwrap().clone();
+            steps.into_iter().map(|step| step["step"].as_str().unwrap().to_owned()).collect()
+        };
+        // The number of bytes behind a word, in the last step that has it.
+        let bytes = |steps: &Vec<String>, word: &str| -> Option<u64> {
+            let step = steps.iter().rev().find(|step| step.contains(word))?;
+            step.split(word).nth(1)?.split(' ').next()?.parse().ok()
+        };
+        let (limit, set) = (" above the limit of ", ": headroom ");
+        // On a busy machine too few answers come in time, or all of them do; then once more.
+        let measured = std::cell::Cell::new(None::<Instant>);
+        switch.wait("limited", |shown| {
+            let is_over = state(shown)["state"] == "found" || state(shown)["state"] == "failed";
+            let a_while = Duration::from_secs(1);
+            if is_over && measured.get().is_none_or(|at: Instant| at.elapsed() > a_while) {
+                measured.set(Some(Instant::now()));
+                switch.obey(&["measure", "p0"]);
+            }
+            bytes(&steps(), limit).is_some()
+        });
+        let most = bytes(&steps(), limit).unwrap();
+        switch.wait("set", |_| bytes(&steps(), set) == Some(most));
+        let shown = state(&switch.show());
+        assert!(shown["set"] == false && n(&shown["needs"]["bytes"]) > most, "{shown:#}");
+        let said = switch.stderr();
+        assert!(said.contains("WARN") && said.contains("the peer answers late"), "{said}");
+
+        // Nobody answers any more: what goes beyond the stated length is given back.
+        drop(late);
+        responder.stop();
+        switch.obey(&["measure", "p0"]);
+        switch.wait("given back", |_| bytes(&steps(), set).is_some_and(|bytes| bytes < most));
+        let back = bytes(&steps(), set).unwrap();
+        assert!(most.abs_diff(2 * back) <= 2 * 256, "{back} of {most}");
+        assert_eq!(switch.stop().0, Some(0));
+    });
+}
+
+/// Keeps a process from its processor for 30 ms out of 40, until it is dropped.
+struct Late(std::sync::Arc<std::sync::atomic::AtomicBool>, Option<thread::JoinHandle<()>>);
+
+impl Late {
+    fn new(pid: u32) -> Self {
+        use std::sync::atomic::Ordering;
+        let goes_on = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+        let until = std::sync::Arc::clone(&goes_on);
+        let signal = move |signal: &str| {
+            let _ = Command::new("kill").args([signal, &pid.to_string()]).status();
+        };
+        let thread = thread::spawn(move || {
+            while until.load(Ordering::Relaxed) {
+                signal("-STOP");
+                thread::sleep(Duration::from_millis(30));
+                signal("-CONT");
+                thread::sleep(Duration::from_millis(10));
+            }
+        });
+        Self(goes_on, Some(thread))
+    }
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        self.0.store(false, std::sync::atomic::Ordering::Relaxed);
+        self.1.take().into_iter().for_each(|thread| thread.join().unwrap());
+    }
 }

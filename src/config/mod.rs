@@ -37,9 +37,9 @@ pub use object::object_value;
 pub use plan::{DevicePlan, EalPlan, HeadroomCheck, Hugepages, Machine, SwitchFile, WorkerPlan};
 pub(crate) use resolve::{
     Around, Congestion, Cx, HeadroomRule, OWN, Place, Said, SecuredPort, UNNAMED, VirtualPort,
-    VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, longest, name_channels,
-    named_interface, names, secy_plan, seed_congestion, senders, told, udp_port, unknown_name,
-    virtual_switch,
+    VirtualSaid, VirtualSwitch, agents, check_whole, ecn_plan, group_plan, late_host, longest,
+    name_channels, named_interface, names, secy_plan, seed_congestion, senders, told, udp_port,
+    unknown_name, virtual_switch,
 };
 pub(crate) use schema::schema_of;
 pub use schema::switch_schema;

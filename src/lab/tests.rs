@@ -261,3 +261,38 @@ fn an_interrupted_run_says_what_happened_and_passes_nothing() {
     assert_eq!(pauses_end.map(|check| check.verdict), Some(Verdict::NotJudged));
     assert_eq!(serde_json::to_value(&outcome).unwrap()["interrupted"], true);
 }
+
+#[test]
+fn of_an_interrupted_run_only_a_count_beyond_its_limit_has_failed() {
+    let text = "\
+name: interrupted
+duration: 10ms
+topology: {star: {hosts: 2}}
+defaults: {links: {rate: 10G, length: 1m}}
+flows: [{name: f, from: h1, to: h2, size: 1000}]
+checks:
+- {name: beyond, value: {path: flows.f.tx_frames, at_most: 0}}
+- {name: another, value: {path: flows.f.tx_frames, expect: 0}}
+- {name: not yet, value: {path: flows.f.tx_frames, at_least: 1000000}}
+- {name: may still, value: {path: flows.f.tx_frames, at_most: 1000000}}
+- {name: no count, value: {path: elapsed_ns, at_most: 1}}
+";
+    let plan = parse("f.yaml", text).unwrap().0;
+    let stop = std::sync::atomic::AtomicBool::new(true);
+    let options = Options { stop: Some(&stop), ..Options::default() };
+    let outcome = run(&plan, World::Virtual, options, |_| ()).unwrap().outcome;
+    assert!(outcome.interrupted);
+    let verdicts: Vec<_> = outcome.checks.iter().map(|c| (&*c.name, c.verdict)).collect();
+    use Verdict::{Fail, NotJudged};
+    assert_eq!(
+        verdicts,
+        [
+            ("beyond", Fail),
+            ("another", Fail),
+            ("not yet", NotJudged),
+            ("may still", NotJudged),
+            ("no count", NotJudged)
+        ]
+    );
+    assert_eq!(outcome.verdict, Fail);
+}

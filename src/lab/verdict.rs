@@ -77,16 +77,19 @@ impl CheckOutcome {
     }
 }
 
-/// The run was ended before its time. A check that objects to what happened still does; one of the
-/// state or the numbers at the end does not have the end that it is about.
+/// The run was ended before its time. A check that objects to what happened still does, as does one of a
+/// count that is beyond its limit already; any other of the state or the numbers at the end does not
+/// have the end that it is about.
 pub(super) fn interrupted(plan: &LabPlan, outcome: &mut Outcome) {
     outcome.interrupted = true;
+    let results = serde_json::to_value(&*outcome).expect("results have names for keys");
     for (check, found) in plan.checks.iter().zip(&mut outcome.checks) {
-        // A pause in force had no time to end.
-        let of_the_end = matches!(
-            check.kind,
-            CheckKind::PausesEnd | CheckKind::Value { .. } | CheckKind::Fairness { .. }
-        );
+        let of_the_end = match &check.kind {
+            // A pause in force had no time to end.
+            CheckKind::PausesEnd | CheckKind::Fairness { .. } => true,
+            CheckKind::Value { path, expect } => !is_exceeded(&results, path, expect),
+            _ => false,
+        };
         if of_the_end {
             found.verdict = Verdict::NotJudged;
             found.detail = format!("the run was interrupted; {}", found.detail);
@@ -94,6 +97,31 @@ pub(super) fn interrupted(plan: &LabPlan, outcome: &mut Outcome) {
     }
     let checks = outcome.checks.iter().map(|check| check.verdict);
     outcome.verdict = Verdict::of_all(checks.chain([Verdict::Inconclusive]));
+}
+
+/// True for a count that only grows in a run, and is above all that is expected of it.
+fn is_exceeded(results: &Value, path: &str, expect: &Expectation) -> bool {
+    const COUNTS: [&str; 7] = [
+        "rx_frames",
+        "tx_frames",
+        "rx_bytes",
+        "tx_bytes",
+        "lossless_lost_frames",
+        "lossless_drops",
+        "headroom_peak_bytes",
+    ];
+    let mut parts = path.rsplit('.');
+    let last = parts.next().unwrap_or_default();
+    let only_grows =
+        COUNTS.iter().any(|count| last.ends_with(count)) || parts.next() == Some("drops");
+    let Some(found) = find(results, path).ok().and_then(Value::as_u64) else { return false };
+    let highest = expect.value.map(|value| match expect.tolerance {
+        Tolerance::Exact => value,
+        Tolerance::Relative(part) => value + (value * part).abs(),
+        Tolerance::Absolute(by) => value + by,
+    });
+    let limits = [highest, expect.at_most];
+    only_grows && limits.into_iter().flatten().any(|limit| found as f64 > limit)
 }
 
 /// The check's verdict: from what checkers found, or from the numbers of the results.

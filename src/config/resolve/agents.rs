@@ -5,7 +5,7 @@ mod discovery;
 use super::macsec::shims;
 use super::{Cx, Place};
 use crate::agents::{AgentsPlan, AutoPlan, Method, Statistic};
-use crate::config::quantity::Span;
+use crate::config::quantity::{Span, octets};
 use crate::config::raw::{
     AutoHeadroom, Dcbx, Headroom, KindsName, LengthName, Lldp, Measurement, MethodName, Port, Ptp,
     PtpProfile, RidesName, StatisticName, TimesName,
@@ -227,6 +227,17 @@ fn auto(
         shims,
         wait: if dcbx { wait } else { Duration::ZERO },
     })
+}
+
+/// The warning about a port of a host, called so, that finds its headroom: nothing but the limit bounds
+/// what a host that answers late gets.
+pub(crate) fn late_host(auto: &AutoPlan, port: &str) -> String {
+    let most = octets(u64::from(auto.limit.0) * u64::from(auto.cell_bytes));
+    format!(
+        "{port} leads to a host: one that answers late looks far away, and each of its lossless priorities \
+         takes up to {most} of the buffer then (`headroom.auto.limit`); for a host leave out `auto` and give \
+         its `link.length`, or lower the limit"
+    )
 }
 
 /// The measurement: where it is spoken of, or where headroom is found by it.

@@ -8,6 +8,7 @@ mod sfc;
 
 pub(crate) use parts::{longest, senders, udp_port};
 
+use super::agents::late_host;
 use super::{Cx, Draft, Place};
 use crate::buffer::BufferPlan;
 use crate::config::raw;
@@ -126,6 +127,16 @@ pub(super) fn check_proxy(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_
     if let Some(first) = drafts.first().filter(|_| !drafts.iter().any(|d| is_host(d.raw))) {
         let what = "the proxy has nobody to speak for: say `attached: host` at the ports of hosts";
         cx.warn(&first.at.key("attached"), what);
+    }
+}
+
+/// Warns of ports of hosts, as far as the file says which these are, that find their headroom.
+pub fn warn_of_hosts(cx: &mut Cx, drafts: &[Draft<'_>]) {
+    use raw::AttachedName::{Host, SfcHost};
+    for d in drafts.iter().filter(|d| matches!(d.raw.attached, Some(Host | SfcHost))) {
+        if let Some(auto) = d.plan.agents.as_ref().and_then(|agents| agents.auto.as_ref()) {
+            cx.warn(&d.at.key("headroom"), late_host(auto, &format!("port {}", d.plan.name)));
+        }
     }
 }
 

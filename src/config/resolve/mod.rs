@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use agents::ets_of;
-pub(crate) use agents::{Around, Said, UNNAMED, agents, told};
+pub(crate) use agents::{Around, Said, UNNAMED, agents, late_host, told};
 pub(crate) use congestion::{Congestion, longest, seed as seed_congestion, senders, udp_port};
 pub(crate) use groups::{HeadroomRule, group_plan};
 pub(crate) use link::named_interface;
@@ -336,6 +336,7 @@ pub(super) fn resolve(
     };
     let mut congestion = congestion::congestion(&mut cx, &at, &said, &drafts, &buffer);
     congestion::check_proxy(&mut cx, &said, &drafts);
+    congestion::warn_of_hosts(&mut cx, &drafts);
     seed_congestion(&mut congestion, meant.switch.seed);
     let bridge = routing::bridge(&mut cx, &at.key("bridge"), &meant.bridge, &drafts);
     let routing = routing::routing(&mut cx, &at.key("routing"), &meant.routing, &drafts, &name);

@@ -44,6 +44,29 @@ fn warnings_do_not_refuse() {
 }
 
 #[test]
+fn a_port_of_a_host_that_finds_its_headroom_is_warned_of() {
+    let text = |attached| {
+        format!(
+            "ports: [{{device: net_null0, pfc: {{enable: [3]}}, headroom: auto{attached}}}]\nsfc_proxy: {{}}\n"
+        )
+    };
+    let said = |attached| {
+        let (_, warnings) = good(&text(attached));
+        warnings.into_iter().filter(|w| w.contains("leads to a host")).collect::<Vec<_>>()
+    };
+    for attached in [", attached: host", ", attached: sfc_host"] {
+        let warnings = said(attached);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(
+            warnings[0].starts_with("f.yaml:1:")
+                && warnings[0].contains(": ports[0].headroom: port net_null0 leads"),
+            "{warnings:?}"
+        );
+    }
+    assert!(said(", attached: switch").is_empty() && said("").is_empty());
+}
+
+#[test]
 fn a_core_of_another_machine_is_checked_only_here() {
     let text = "ports: [{device: net_null0, core: 70}]";
     assert_eq!(good(text).0.workers[0].core, Some(70));

@@ -1,13 +1,15 @@
 //! What ports of a lab do by themselves: hosts as the file says, switches as their profile says, and
 //! whoever is at the other end of a port that finds its headroom answers it.
 
+use std::collections::BTreeSet;
+
 use super::graph::{Graph, Kind, Node};
 use super::links::LinkSpec;
 use super::raw;
 use super::switches::{Profiles, Switches};
 use super::{hosts, switch_port_mac};
 use crate::agents::{AgentsPlan, Method};
-use crate::config::{Around, Cx, Said, UNNAMED, agents, told};
+use crate::config::{Around, Cx, Said, UNNAMED, agents, late_host, told};
 use crate::discovery::{EtsTable, PfcForm, Role};
 use crate::headroom::measure::MeasurePlan;
 use crate::headroom::peer_delay::PeerDelayPlan;
@@ -105,6 +107,34 @@ fn same_dialect(cx: &mut Cx, host: &Node<'_>, own: &AgentsPlan, peer: &AgentsPla
             host.name
         );
         cx.warn(&host.at.key("measurement"), what);
+    }
+}
+
+/// Warns of ports of hosts that find their headroom, once for each profile.
+pub(super) fn warn_of_hosts(
+    cx: &mut Cx,
+    graph: &Graph<'_>,
+    profiles: &Profiles<'_>,
+    switches: &Switches,
+) {
+    let mut told = BTreeSet::new();
+    for node in 0..graph.nodes.len() {
+        let (Some(profile), Some(plan)) = (switches.profile_of[node], &switches.plans[node]) else {
+            continue;
+        };
+        let to_host =
+            |port: &usize| matches!(graph.nodes[graph.peer(node, *port).0].kind, Kind::Host(..));
+        let ports =
+            (0..graph.nodes[node].ports.len()).filter(to_host).map(|port| &plan.ports[port]);
+        let auto = |port: &PortPlan| port.agents.as_ref()?.auto.clone();
+        let Some((port, auto)) = ports.filter_map(|port| Some((port, auto(port)?))).next() else {
+            continue;
+        };
+        if told.insert(profile) {
+            let at = profiles.buffer(profile).1.key("defaults").key("headroom");
+            let name = format!("port {} of {}", port.name, graph.nodes[node].name);
+            cx.warn(&at, late_host(&auto, &name));
+        }
     }
 }
 

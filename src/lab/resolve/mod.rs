@@ -96,6 +96,7 @@ pub(super) fn resolve(
     let profiles = Profiles::new(at, lab);
     let mut switches = switches::switches(&mut cx, &graph, &specs, &profiles, lab);
     agents::answer(&graph, &profiles, &mut switches);
+    agents::warn_of_hosts(&mut cx, &graph, &profiles, &switches);
     congested::peers(&graph, &mut switches);
     let routes = routes::routes(&mut cx, at, &graph, lab);
     let mut nodes = nodes(&mut cx, &graph, &specs, &switches, lab, times.end);

@@ -19,7 +19,9 @@ fn agents(node: &NodePlan, port: usize) -> Option<&AgentsPlan> {
 }
 
 fn nodes(text: &str) -> Vec<NodePlan> {
-    let (lab, warnings) = good(text);
+    let (lab, mut warnings) = good(text);
+    // Ports that find their headroom and lead to hosts are warned of.
+    warnings.retain(|warning| !warning.contains("leads to a host"));
     assert_eq!(warnings, Vec::<String>::new());
     lab.plan.network.nodes
 }
@@ -116,11 +118,12 @@ fn neighbours_are_told_who_is_who_and_what_each_can_do() {
 
 #[test]
 fn ends_that_write_differently_are_warned_of() {
-    let (_, warnings) = good(
+    let (_, mut warnings) = good(
         "topology: {star: {hosts: 2}}\n\
          profiles: {p: {defaults: {pfc: {}, headroom: auto}}}\n\
          nodes: {hosts: [{name: h2, measurement: {times: ps}}]}",
     );
+    warnings.retain(|warning| !warning.contains("leads to a host"));
     assert_eq!(warnings.len(), 1);
     let said = "f.yaml:3:41: nodes.hosts[0].measurement: h2 and the other end of its link \
                 write messages differently, so they measure nothing: say the same `times`, \
@@ -162,4 +165,34 @@ fn a_lab_finds_its_levels_and_which_hosts_obey() {
     };
     assert!(steps("h1").iter().any(|step| step.starts_with("SFC: the host obeys messages")));
     assert!(!steps("h2").iter().any(|step| step.starts_with("SFC")));
+}
+
+#[test]
+fn a_port_of_a_host_that_finds_its_headroom_is_warned_of_once_for_each_profile() {
+    let text = "profiles: {a: {defaults: {pfc: {enable: [3]}, headroom: {auto: {limit: 2}}}}, b: {}}\n\
+                defaults: {links: {rate: 10G, length: 100m}}\n\
+                nodes: {switches: [{name: s1, profile: a}, {name: s2, profile: a}, {name: s3, profile: b}],\n\
+                \x20 hosts: [h1, h2, h3]}\n\
+                links: [{from: s1, to: h1}, {from: s1, to: h2}, {from: s1, to: s2}, {from: s2, to: s3},\n\
+                \x20 {from: s3, to: h3}]\n";
+    let said = |text: &str| {
+        let of_hosts = |w: &String| w.contains("leads to a host");
+        good(text).1.into_iter().filter(of_hosts).collect::<Vec<_>>()
+    };
+    let warnings = said(text);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    for part in [
+        "f.yaml:1:",
+        "profiles.a.defaults.headroom: port to_h1 of s1 leads to a host",
+        "headroom.auto.limit",
+    ] {
+        assert!(warnings[0].contains(part), "{part}: {warnings:?}");
+    }
+    // Between switches it is what it is for.
+    let between = text.replace(
+        "{from: s1, to: h1}, {from: s1, to: h2}, ",
+        "{from: s3, to: h1}, {from: s3, to: h2}, ",
+    );
+    assert_eq!(said(&between), [] as [String; 0]);
+    assert_eq!(said(&text.replace("headroom: {auto: {limit: 2}}", "headroom: computed")).len(), 0);
 }
