@@ -245,6 +245,83 @@ fn the_commands_of_the_readme_run_as_written() {
     });
 }
 
+/// Sends 8 MB by TCP, or receives them: prints the length and the digest.
+const TRANSFER: &str = "\
+import hashlib, random, socket, sys, time
+if sys.argv[1] == 'receive':
+    listener = socket.create_server(('10.9.8.2', 5001))
+    listener.settimeout(150)
+    stream = listener.accept()[0]
+    stream.settimeout(150)
+    data = b''.join(iter(lambda: stream.recv(1 << 16), b''))
+else:
+    data = random.Random(7).randbytes(8 << 20)
+    for _ in range(1000):
+        try:
+            stream = socket.create_connection(('10.9.8.2', 5001), timeout=150)
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    stream.sendall(data)
+    stream.close()
+print(len(data), hashlib.sha256(data).hexdigest())
+";
+
+/// The recipe for two hosts with a switch between them.
+fn recipe() -> String {
+    let all = commands(&without_languages(include_str!("../README.md")));
+    all.into_iter().find(|block| block.contains("ip netns add host-a")).expect("the recipe")
+}
+
+/// Runs a block: what it said.
+fn run_block(dir: &Dir, block: &str) -> String {
+    let status = end(dir, block, start(dir, block));
+    assert_eq!(status, 0, "{}", said(dir));
+    said(dir)
+}
+
+#[test]
+fn tcp_runs_between_the_hosts_of_the_readme() {
+    isolated("tcp_runs_between_the_hosts_of_the_readme", &["python3", "ping"], || {
+        let dir = Dir::new("readme-tcp");
+        package(&dir);
+        dir.write("transfer.py", TRANSFER);
+        let ping = "sudo ip netns exec host-a ping -c 3 10.9.8.2\n";
+        let transfer = "\
+            sudo ip netns exec host-b python3 transfer.py receive > received &\n\
+            receiver=$!\n\
+            sudo ip netns exec host-a python3 transfer.py send > sent\n\
+            wait $receiver\n";
+        let block = recipe();
+        assert!(block.contains(ping), "{block}");
+        let said = run_block(&dir, &block.replace(ping, &format!("{ping}{transfer}")));
+        assert!(!said.contains("checksums undone"), "{said}");
+        let [sent, received] = ["sent", "received"].map(|name| fs::read_to_string(dir.path(name)));
+        let (sent, received) = (sent.unwrap(), received.unwrap());
+        assert!(sent.starts_with("8388608 ") && sent == received, "{sent}{received}");
+    });
+}
+
+#[test]
+fn a_recipe_without_its_checksums_is_warned_of() {
+    isolated("a_recipe_without_its_checksums_is_warned_of", &["ping"], || {
+        let dir = Dir::new("readme-checksums");
+        package(&dir);
+        let block = recipe();
+        let undone: Vec<&str> = block.lines().filter(|line| !line.contains("ethtool")).collect();
+        assert_eq!(undone.len() + 2, block.lines().count(), "{block}");
+        // The kernel makes veth pairs with checksums left to the device.
+        let said = run_block(&dir, &undone.join("\n"));
+        for host in ["host-a", "host-b"] {
+            let remedy = format!("ip netns exec {host} ethtool -K eth0 tx off");
+            assert!(
+                said.contains("checksums undone") && said.contains(&remedy),
+                "{remedy}: {said}"
+            );
+        }
+    });
+}
+
 /// Waits until a command that goes on answers, as far as `sluice ctl` or its own words tell.
 fn wait_until_it_serves(dir: &Dir, command: &str) {
     wait_until(command, dir, || match command.contains("--listen") {
