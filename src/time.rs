@@ -2,15 +2,28 @@
 //!
 //! Nothing here reads a clock. The driver of a world reads its clock once per poll (TSC or NIC in
 //! the real world, the event queue in the virtual one) and passes an [`Instant`] down.
-//! A `u64` of picoseconds spans 213 days, which bounds the uptime of one run; the arithmetic
-//! panics rather than wraps (both in debug and in release), so the bound cannot pass unseen.
+//!
+//! A `u64` of picoseconds spans 213 days. That is enough for a [`Duration`], which is the time that
+//! something takes or waits, and not for the uptime of a switch: an [`Instant`] and a [`Total`] have
+//! 128 bits and do not end. The arithmetic panics rather than wraps (both in debug and in release).
 
+use core::cmp::Ordering;
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
-/// A point in time: picoseconds since the start of the world (range 0 to 213 days).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Instant(u64);
+mod total;
+
+pub use total::Total;
+
+/// A point in time: picoseconds since the start of the world.
+///
+/// The two words of a 128-bit number, so that it is aligned as they are: a `u128` would make each
+/// structure with an instant in it up to 8 bytes longer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Instant {
+    high: u64,
+    low: u64,
+}
 
 /// A span of time in picoseconds (range 0 to 213 days).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -18,38 +31,108 @@ pub struct Duration(u64);
 
 impl Instant {
     /// The start of the world.
-    pub const ZERO: Self = Self(0);
+    pub const ZERO: Self = Self::from_picos(0);
     /// Later than anything that happens: the deadline of a machine that waits for nothing.
-    pub const NEVER: Self = Self(u64::MAX);
+    pub const NEVER: Self = Self::from_picos(u128::MAX);
 
     /// The point `ps` picoseconds after the start of the world.
+    #[inline(always)]
     #[must_use]
-    pub const fn from_picos(ps: u64) -> Self {
-        Self(ps)
+    pub const fn from_picos(ps: u128) -> Self {
+        Self { high: (ps >> 64) as u64, low: ps as u64 }
     }
 
     /// Picoseconds since the start of the world.
+    #[inline(always)]
     #[must_use]
-    pub const fn as_picos(self) -> u64 {
-        self.0
+    pub const fn as_picos(self) -> u128 {
+        (self.high as u128) << 64 | self.low as u128
     }
 
-    /// The span since `earlier`, or zero if `earlier` is the later one.
+    /// Whole nanoseconds since the start of the world, rounded down, of which a `u64` holds 584 years.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.total_since(Self::ZERO).as_nanos()
+    }
+
+    /// The span since `earlier`: zero if `earlier` is the later one, and [`Duration::MAX`] if more
+    /// than 213 days lie between them.
+    #[inline]
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
-        Duration(self.0.saturating_sub(earlier.0))
+        let span = self.as_picos().saturating_sub(earlier.as_picos());
+        Duration(if span > u64::MAX as u128 { u64::MAX } else { span as u64 })
+    }
+
+    /// The span since `earlier`, however long, or zero if `earlier` is the later one.
+    #[must_use]
+    pub const fn total_since(self, earlier: Self) -> Total {
+        Total::from_picos(self.as_picos().saturating_sub(earlier.as_picos()))
     }
 
     /// The point `d` later, or [`Instant::NEVER`] when that lies past the end of time.
+    #[inline]
     #[must_use]
     pub const fn saturating_add(self, d: Duration) -> Self {
-        Self(self.0.saturating_add(d.0))
+        Self::from_picos(self.as_picos().saturating_add(d.0 as u128))
+    }
+
+    /// As [`Instant::saturating_add`], for a span of any length.
+    #[must_use]
+    pub const fn saturating_add_total(self, d: Total) -> Self {
+        Self::from_picos(self.as_picos().saturating_add(d.as_picos()))
     }
 
     /// The point `d` earlier, or the start of the world when that lies before it.
+    #[inline]
     #[must_use]
     pub const fn saturating_sub(self, d: Duration) -> Self {
-        Self(self.0.saturating_sub(d.0))
+        Self::from_picos(self.as_picos().saturating_sub(d.0 as u128))
+    }
+}
+
+impl Ord for Instant {
+    #[inline(always)]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_picos().cmp(&other.as_picos())
+    }
+
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        if other.as_picos() < self.as_picos() { self } else { other }
+    }
+
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        if other.as_picos() < self.as_picos() { other } else { self }
+    }
+}
+
+// The comparisons are those of the numbers: two instructions each, and no order of words.
+impl PartialOrd for Instant {
+    #[inline(always)]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+
+    #[inline(always)]
+    fn lt(&self, other: &Self) -> bool {
+        self.as_picos() < other.as_picos()
+    }
+
+    #[inline(always)]
+    fn le(&self, other: &Self) -> bool {
+        self.as_picos() <= other.as_picos()
+    }
+
+    #[inline(always)]
+    fn gt(&self, other: &Self) -> bool {
+        self.as_picos() > other.as_picos()
+    }
+
+    #[inline(always)]
+    fn ge(&self, other: &Self) -> bool {
+        self.as_picos() >= other.as_picos()
     }
 }
 
@@ -65,28 +148,28 @@ impl Duration {
         Self(ps)
     }
 
-    /// A span of `ns` nanoseconds.
+    /// A span of `ns` nanoseconds, [`Duration::MAX`] where that is too long, as below.
     #[must_use]
     pub const fn from_nanos(ns: u64) -> Self {
-        Self(ns * 1_000)
+        Self(ns.saturating_mul(1_000))
     }
 
     /// A span of `us` microseconds.
     #[must_use]
     pub const fn from_micros(us: u64) -> Self {
-        Self(us * 1_000_000)
+        Self(us.saturating_mul(1_000_000))
     }
 
     /// A span of `ms` milliseconds.
     #[must_use]
     pub const fn from_millis(ms: u64) -> Self {
-        Self(ms * 1_000_000_000)
+        Self(ms.saturating_mul(1_000_000_000))
     }
 
     /// A span of `s` seconds.
     #[must_use]
     pub const fn from_secs(s: u64) -> Self {
-        Self(s * 1_000_000_000_000)
+        Self(s.saturating_mul(1_000_000_000_000))
     }
 
     /// The span in picoseconds.
@@ -128,8 +211,18 @@ impl Duration {
 
 impl Add<Duration> for Instant {
     type Output = Self;
+    #[inline]
     fn add(self, d: Duration) -> Self {
-        Self(self.0.checked_add(d.0).expect("time passed 213 days"))
+        let ps = self.as_picos().checked_add(u128::from(d.0));
+        Self::from_picos(ps.expect("nothing is later than never"))
+    }
+}
+
+impl Add<Total> for Instant {
+    type Output = Self;
+    fn add(self, d: Total) -> Self {
+        let ps = self.as_picos().checked_add(d.as_picos());
+        Self::from_picos(ps.expect("nothing is later than never"))
     }
 }
 
@@ -164,7 +257,7 @@ impl fmt::Debug for Instant {
         if *self == Self::NEVER {
             return f.write_str("never");
         }
-        write!(f, "t+{}", Duration(self.0))
+        write!(f, "t+{}", self.total_since(Self::ZERO))
     }
 }
 
@@ -177,16 +270,7 @@ impl fmt::Debug for Duration {
 impl fmt::Display for Duration {
     /// The span in the largest unit that keeps at least one whole part: `5.12us`, `83.84ns`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(u64, &str); 4] =
-            [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];
-        for (scale, unit) in UNITS {
-            if self.0 >= scale {
-                let text = format!("{:.3}", self.0 as f64 / scale as f64);
-                let text = text.trim_end_matches('0').trim_end_matches('.');
-                return write!(f, "{text}{unit}");
-            }
-        }
-        write!(f, "{}ps", self.0)
+        fmt::Display::fmt(&Total::from(*self), f)
     }
 }
 
@@ -206,12 +290,47 @@ mod tests {
     fn since_never_goes_below_zero() {
         let a = Instant::from_picos(5);
         assert_eq!(Instant::ZERO.since(a), Duration::ZERO);
-        assert_eq!(a.since(Instant::ZERO).as_picos(), 5);
+        assert_eq!(a.since(Instant::ZERO), Duration::from_picos(5));
     }
 
     #[test]
-    #[should_panic(expected = "213 days")]
+    fn the_order_of_instants_and_the_spans_between_them_are_those_of_numbers() {
+        let around = |n: u128| [n.saturating_sub(2), n.saturating_sub(1), n, n + 1];
+        let mut all: Vec<u128> = [0, 1 << 63, 1 << 64, 3 << 64, 1 << 72].map(around).concat();
+        all.extend([u128::from(u64::MAX), u128::MAX - 1, u128::MAX]);
+        for (a, b) in all.iter().flat_map(|a| all.iter().map(move |b| (*a, *b))) {
+            let (x, y) = (Instant::from_picos(a), Instant::from_picos(b));
+            assert_eq!((x.as_picos(), y.as_picos()), (a, b));
+            assert_eq!((x < y, x <= y, x > y, x >= y), (a < b, a <= b, a > b, a >= b), "{a} {b}");
+            assert_eq!((x == y, x.cmp(&y)), (a == b, a.cmp(&b)), "{a} {b}");
+            assert_eq!((x.min(y).as_picos(), x.max(y).as_picos()), (a.min(b), a.max(b)));
+            assert_eq!(x.total_since(y).as_picos(), a.saturating_sub(b), "{a} {b}");
+            let span = u64::try_from(a.saturating_sub(b)).unwrap_or(u64::MAX);
+            assert_eq!(x.since(y), Duration::from_picos(span), "{a} {b}");
+            let b = Duration::from_picos(b as u64);
+            assert_eq!(x.saturating_add(b).as_picos(), a.saturating_add(b.as_picos().into()));
+            assert_eq!(x.saturating_sub(b).as_picos(), a.saturating_sub(b.as_picos().into()));
+        }
+        assert_eq!(size_of::<Option<Instant>>(), 3 * size_of::<u64>());
+    }
+
+    #[test]
+    fn time_goes_on_after_213_days() {
+        let last = Instant::from_picos(u64::MAX.into());
+        let mut next = last + Duration::from_picos(1);
+        assert!(next > last && next < Instant::NEVER);
+        assert_eq!(next.since(last), Duration::from_picos(1));
+        for _ in 0..1_000 {
+            next += Duration::MAX;
+        }
+        assert!(next < Instant::NEVER, "that is 584 years");
+        assert_eq!(format!("{:?}", Instant::from_picos(1 << 65)), "t+36893488.147s");
+        assert_eq!(format!("{:?}", Instant::NEVER), "never");
+    }
+
+    #[test]
+    #[should_panic(expected = "later than never")]
     fn time_does_not_wrap() {
-        let _ = Instant::from_picos(u64::MAX) + Duration::from_picos(1);
+        let _ = Instant::NEVER + Duration::from_picos(1);
     }
 }

@@ -20,7 +20,7 @@ const HZ: u128 = 322_265_625;
 
 /// What the device's clock says when ours says this.
 fn ticks(at: Instant) -> u64 {
-    (u128::from(at.as_picos()) * HZ / 1_000_000_000_000) as u64 ^ 1 << 63
+    (at.as_picos() * HZ / 1_000_000_000_000) as u64 ^ 1 << 63
 }
 
 /// Sends frames, every second of which has a stamp that says when it came, and gives that.
@@ -78,7 +78,10 @@ fn a_stamp_is_the_time_at_which_the_device_saw_the_frame() {
         assert_eq!(stamp.is_some(), n % 2 == 0, "only frames that have one");
     }
     for (got, want) in read.into_iter().flatten().zip(&stamped) {
-        assert!(got.as_picos().abs_diff(want.as_picos()) <= open, "{got:?} {want:?} {quality:?}");
+        assert!(
+            got.as_picos().abs_diff(want.as_picos()) <= open.into(),
+            "{got:?} {want:?} {quality:?}"
+        );
         assert!(got < found);
     }
     assert!(b.refresh_stamps().unwrap_err().contains("cannot be read"), "a ring has no clock");
@@ -104,7 +107,7 @@ fn a_stamp_is_the_time_at_which_the_device_saw_the_frame() {
     let open = quality.uncertainty.as_picos() + 2 * quality.resolution.as_picos();
     for (n, at) in kept.iter().enumerate() {
         let want = if n % 2 == 0 { stamped[n / 2] } else { now };
-        assert!(at.as_picos().abs_diff(want.as_picos()) <= open, "{n}: {at:?} {want:?}");
+        assert!(at.as_picos().abs_diff(want.as_picos()) <= open.into(), "{n}: {at:?} {want:?}");
     }
     // So have the latencies of a station: these frames took 5 us, and waited a millisecond more.
     let mut station = Station::new(&station(), tap).unwrap();

@@ -10,7 +10,7 @@ use sluice::schedule::LinePlan;
 use sluice::sim::{
     DirectionPlan, End, LinkPlan, Network, NetworkPlan, Node, NodeId, NodeKind, NodePlan,
 };
-use sluice::time::{Duration, Instant};
+use sluice::time::{Duration, Instant, Total};
 use sluice::units::*;
 use sluice::wire::{mac_control, pfc};
 
@@ -29,7 +29,7 @@ fn ps(ps: u64) -> Duration {
 }
 
 fn at(ns: u64) -> Instant {
-    Instant::from_picos(ns * 1_000)
+    Instant::from_picos((ns * 1_000).into())
 }
 
 fn station(mac: Mac) -> StationPlan {
@@ -120,7 +120,7 @@ fn a_storm_is_measured_at_both_ends() {
         assert_eq!(times.requested, Duration::from_nanos(13_120));
         assert_eq!(times.gap_max, Some(Duration::from_nanos(4_000)));
         assert_eq!(times.window, Some(Duration::from_nanos(5_120)));
-        assert_eq!((times.continuous(), times.uncovered), (Some(true), Duration::ZERO));
+        assert_eq!((times.continuous(), times.uncovered), (Some(true), Total::ZERO));
         assert_eq!(times.last, Some(at(18_000) + ps(delay)));
     }
     // A reads the pause when it is there; frames have started every 85.44 ns until then, the last
@@ -172,7 +172,10 @@ fn a_delayed_pause_lets_frames_go_for_exactly_so_long() {
     assert_eq!(got.last_frame, Some(ps(last - arrival)));
     assert_eq!(sent.last_frame, Some(ps(last + FRAME_THERE - 10_000_000)));
     // It ends when it would have ended without the delay.
-    assert_eq!((got.requested, got.first_frame), (Duration::from_nanos(13_120), Some(ps(0))));
+    assert_eq!(
+        (got.requested, got.first_frame),
+        (Duration::from_nanos(13_120).into(), Some(ps(0)))
+    );
     assert_eq!(sent.first_frame, Some(ps(PAUSE_THERE + FRAME_THERE)));
     let mut network = network(&plans);
     network.run_until(at(40_000));
@@ -200,10 +203,10 @@ fn streams_are_stamped_and_begin_anew_when_cleared() {
     network.run_until(at(10_000));
     let sink = |network: &mut Network, now| snapshot(network, 1, now).sinks[0].clone();
     let before = sink(&mut network, at(10_000));
-    assert_eq!(before.first_arrival, Some(Instant::from_picos(FRAME_THERE)));
+    assert_eq!(before.first_arrival, Some(Instant::from_picos(FRAME_THERE.into())));
     let frames = (10_000_000 - FRAME_THERE) / FRAME + 1;
     assert_eq!(before.frames, frames);
-    let last = Instant::from_picos((frames - 1) * FRAME + FRAME_THERE);
+    let last = Instant::from_picos(((frames - 1) * FRAME + FRAME_THERE).into());
     assert_eq!((before.last_arrival, before.latency.mean()), (Some(last), ps(FRAME_THERE)));
     match network.nodes_mut().get_mut(NodeId(1)) {
         Node::Host(host) => host.clear_streams(&[FlowId(7), FlowId(8)]),

@@ -307,7 +307,8 @@ fn model(messages: &[(u64, u8)], end: Instant) -> Vec<Instant> {
     let mut point = ReactionPoint::new(reaction(), LINK, 0);
     let full = Duration::from_picos(1_020 * 8 * 100);
     let (mut now, mut last, mut times) = (Instant::ZERO, None::<Instant>, vec![]);
-    let mut messages = messages.iter().map(|(ps, n)| (Instant::from_picos(*ps), *n)).peekable();
+    let mut messages =
+        messages.iter().map(|(ps, n)| (Instant::from_picos((*ps).into()), *n)).peekable();
     loop {
         let gap = full.max(point.rate().time_for(Bytes(1_000)));
         let due = last.map_or(Instant::ZERO, |last| last + gap);
@@ -339,9 +340,9 @@ proptest! {
         messages.sort_by_key(|(ps, _)| *ps);
         let mut bench = Bench::new(&plan(vec![flow(3, udp4(5))]));
         for (ps, feedback) in &messages {
-            let before = Instant::from_picos(ps.saturating_sub(1));
+            let before = Instant::from_picos(ps.saturating_sub(1).into());
             bench.run_to(before.max(bench.now));
-            bench.now = Instant::from_picos(*ps).max(bench.now);
+            bench.now = Instant::from_picos((*ps).into()).max(bench.now);
             bench.far.give(MemFrame::new(&octets(&repr(*feedback, &[], Some(3)))));
             bench.settle();
         }
@@ -395,9 +396,9 @@ proptest! {
             stops.push((500_000_000, None));
             stops.sort_by_key(|(ps, what)| (*ps, what.is_none(), *what));
             for (ps, what) in stops {
-                let stop = Instant::from_picos(ps);
+                let stop = Instant::from_picos(ps.into());
                 if let Some((id, feedback)) = what {
-                    let before = Instant::from_picos(ps.saturating_sub(1));
+                    let before = Instant::from_picos(ps.saturating_sub(1).into());
                     bench.run_to(before.max(bench.now));
                     bench.now = bench.now.max(stop);
                     let octets = octets(&repr(feedback, &[], Some(id)));

@@ -21,7 +21,7 @@ use sluice::host::{
     SfcReaction, SfcmCounters, StationPlan, TcpPlan, TesterPlan, Transport, TransportPlan, Udp,
 };
 use sluice::pfc::FlowControl;
-use sluice::time::{Duration, Instant};
+use sluice::time::{Duration, Instant, Total};
 use sluice::units::{BitsPerSec, Bytes, Dscp, Mac, PrioritySet};
 use sluice::wire::flow::FiveTuple;
 use sluice::wire::ip::{Ecn, Protocol};
@@ -116,7 +116,7 @@ proptest! {
         let mut flows = vec![flow(1, 3, v6), flow(2, 3, v6)];
         flows[0].rate = Rate::LineShare(500_000);
         let mut bench = Bench::new(&plan(SfcPause::Flow, flows));
-        bench.run_to(Instant::from_picos(start));
+        bench.run_to(Instant::from_picos(start.into()));
         let from = bench.now;
         let mut message = Message::about(tuple(1, v6), 3, Duration::from_nanos(nanos));
         let sent = bench.sent[0].1.clone();
@@ -138,7 +138,7 @@ proptest! {
         let gaps = others.windows(2).map(|w| w[1].since(w[0])).max().unwrap();
         prop_assert!(gaps <= on_line(1_000).saturating_mul(6), "{gaps}");
         let c = bench.sfcm();
-        prop_assert_eq!((c.received, c.paused, c.time), (1, 1, until.since(from)));
+        prop_assert_eq!((c.received, c.paused, c.time), (1, 1, until.total_since(from)));
         prop_assert_eq!(c.cut_to_longest, u64::from(Duration::from_nanos(nanos) > LONGEST));
         prop_assert_eq!(bench.host.counters_at(bench.now).priorities[3].transitions, 0);
         prop_assert_eq!(bench.host.counters().unexpected, 0);
@@ -159,10 +159,10 @@ proptest! {
             // Messages of one time in one order, whatever polls there are.
             stops.sort_by_key(|(ps, what)| (*ps, what.is_none(), *what));
             for (ps, what) in stops {
-                let stop = Instant::from_picos(ps);
+                let stop = Instant::from_picos(ps.into());
                 if let Some((id, nanos)) = what {
                     // It arrives between two polls, as on a link.
-                    let before = Instant::from_picos(ps.saturating_sub(1));
+                    let before = Instant::from_picos(ps.saturating_sub(1).into());
                     bench.run_to(before.max(bench.now));
                     bench.now = bench.now.max(stop);
                     let flow = tuple(id, id == 2);
@@ -259,7 +259,7 @@ fn a_message_laid_out_by_hand_pauses_its_flow() {
     right[41] += 1;
     bench.message(&right);
     bench.run_to(at(100));
-    assert_eq!((bench.sfcm().paused, bench.sfcm().time), (1, us_(20)));
+    assert_eq!((bench.sfcm().paused, bench.sfcm().time), (1, us_(20).into()));
     assert!(!bench.sends(1, 10, 30) && bench.sends(1, 29, 32));
 }
 
@@ -286,7 +286,10 @@ fn all_flows_of_a_priority_stop_together_and_go_on_at_the_later_of_both_kinds_of
     let c = bench.host.snapshot(bench.now);
     assert_eq!(c.counters.priorities[3].paused, us_(40));
     assert_eq!((c.counters.priorities[3].received, c.counters.priorities[3].transitions), (3, 1));
-    assert_eq!((c.reactions.unwrap().sfcm.paused, c.reactions.unwrap().sfcm.time), (2, us_(100)));
+    assert_eq!(
+        (c.reactions.unwrap().sfcm.paused, c.reactions.unwrap().sfcm.time),
+        (2, us_(100).into())
+    );
 }
 
 #[test]
@@ -303,7 +306,7 @@ fn a_later_message_never_shortens_a_pause_and_one_of_no_time_ends_it() {
         bench.run_to(at(150));
         tell(&mut bench, 10);
         tell(&mut bench, 50);
-        assert_eq!((bench.sfcm().redundant, bench.sfcm().time), (3, us_(50)));
+        assert_eq!((bench.sfcm().redundant, bench.sfcm().time), (3, us_(50).into()));
         bench.run_to(at(190));
         tell(&mut bench, 60);
         bench.run_to(at(220));
@@ -331,7 +334,7 @@ fn messages_that_are_not_to_be_obeyed_are_counted_by_why() {
         bench.message(octets);
         bench.run_to(at(20));
         let (c, all) = (bench.sfcm(), bench.host.counters());
-        assert_eq!((c.time, c.paused), (Duration::ZERO, 0));
+        assert_eq!((c.time, c.paused), (Total::ZERO, 0));
         assert!(bench.sends(1, 10, 20));
         (c, all.foreign, all.unexpected)
     };

@@ -57,7 +57,7 @@ fn on_line(size: u32) -> Duration {
 }
 
 fn at(ps: u64) -> Instant {
-    Instant::from_picos(ps)
+    Instant::from_picos(ps.into())
 }
 
 proptest! {
@@ -198,7 +198,7 @@ fn zero_resumes_at_once_and_others_are_not_touched() {
     bench.run_to(at(100_000_000));
     bench.pfc(3, 0);
     bench.run_to(at(200_000_000));
-    let between = |id, from: u64, to: u64| {
+    let between = |id, from: u128, to: u128| {
         bench.times(id).iter().filter(|t| (from..to).contains(&t.as_picos())).count()
     };
     // A frame every 4.08 us.

@@ -78,21 +78,25 @@ fn plan(streams: Vec<StreamPlan>) -> StationPlan {
 impl Bench {
     /// With all streams started.
     fn started(plan: &StationPlan) -> Self {
+        Self::started_at(plan, EPOCH)
+    }
+
+    fn started_at(plan: &StationPlan, epoch: Instant) -> Self {
         let mut bench = Self::new(plan);
         let ids: Vec<_> = plan.tester.streams.iter().map(|s| s.id).collect();
-        bench.host.start_streams(EPOCH, &ids);
+        bench.host.start_streams(epoch, &ids);
         bench
     }
 
     /// When frames of stream `id` left, in picoseconds from the epoch.
     fn since_epoch(&self, id: u32) -> Vec<u64> {
-        self.times(id).iter().map(|t| t.as_picos() - EPOCH.as_picos()).collect()
+        self.times(id).iter().map(|t| t.since(EPOCH).as_picos()).collect()
     }
 
     /// When frames of the control path left.
     fn pauses(&self) -> Vec<u64> {
         let times = self.sent.iter().filter(|(_, f)| f.head()[12..14] == [0x88, 0x08]);
-        times.map(|(t, _)| t.as_picos() - EPOCH.as_picos()).collect()
+        times.map(|(t, _)| t.since(EPOCH).as_picos()).collect()
     }
 
     fn snapshot(&self) -> StationSnapshot {
@@ -160,7 +164,7 @@ proptest! {
     fn polling_more_often_changes_nothing(
         extra in prop::collection::vec(0_u64..6_000_000, 0..60),
         pause_at in 1_000_000_u64..4_000_000, quanta in 0_u16..40,
-        waits in 1_000_000_u64..4_000_000, wait in 1_u64..500_000,
+        waits in 1_000_000_u64..4_000_000, wait in 1_u64..500_000, before in 0_u64..6_000_000,
     ) {
         let mut mixed = data(2, 0, 0, Rate::LineShare(400_000));
         mixed.sizes = Sizes::Weighted(vec![(64, 3.0), (300, 2.0), (900, 1.0)]);
@@ -170,16 +174,18 @@ proptest! {
         let mut plan =
             plan(vec![data(1, 3, 700, Rate::LineShare(300_000)), mixed, bursts, storm(4, Rate::Frames(900_000))]);
         plan.backlog = Duration::from_picos(400_000);
-        let (paused, resumed) = (Instant::from_picos(waits), Instant::from_picos(waits + wait));
-        let run = |polls: &[u64]| {
-            let mut bench = Bench::started(&plan);
-            let mut stops: Vec<_> = polls.iter().map(|ps| (Instant::from_picos(*ps), 0)).collect();
-            stops.extend([(Instant::from_picos(pause_at), 1), (paused, 2), (resumed, 3)]);
-            stops.push((Instant::from_picos(6_000_000), 0));
+        let run = |begin: Instant, polls: &[u64]| {
+            let after = |ps: u64| begin + Duration::from_picos(ps);
+            let mut bench = Bench::started_at(&plan, after(1_000_000));
+            bench.now = begin;
+            let mut stops: Vec<_> = polls.iter().map(|ps| (after(*ps), 0)).collect();
+            stops.extend([(after(pause_at), 1), (after(waits), 2), (after(waits + wait), 3)]);
+            stops.push((after(6_000_000), 0));
             stops.sort_unstable();
             for (stop, what) in stops {
                 // What is done from outside happens before the poll at its time.
-                bench.run_to(Instant::from_picos(stop.as_picos() - 1).max(bench.now));
+                let before = stop.saturating_sub(Duration::from_picos(1));
+                bench.run_to(before.max(bench.now));
                 bench.now = bench.now.max(stop);
                 match what {
                     1 => bench.pfc(3, quanta),
@@ -189,10 +195,18 @@ proptest! {
                 }
                 bench.run_to(bench.now);
             }
-            let states: Vec<_> = bench.snapshot().streams.iter().map(|s| s.state).collect();
-            (bench.sent, states)
+            let streams = bench.snapshot().streams;
+            let states: Vec<_> = streams.iter().map(|s| (s.state, s.gaps.mean(), s.gaps.max())).collect();
+            let sent = bench.sent.into_iter().map(|(t, frame)| (t.since(begin), frame));
+            (sent.collect::<Vec<_>>(), states)
         };
-        prop_assert_eq!(run(&extra), run(&[]));
+        let needed = run(Instant::ZERO, &[]);
+        prop_assert!(needed.0.len() > 20, "the run means something: {} frames", needed.0.len());
+        prop_assert_eq!(run(Instant::ZERO, &extra), needed);
+        // Across 2^64 ps, where instants no longer fit into one word, as across 2^48 ps, modulo which
+        // frames say when they were sent.
+        let across = |end: u128| run(Instant::from_picos(end).saturating_sub(Duration::from_picos(before)), &[]);
+        prop_assert_eq!(across(1 << 64), across(1 << 48));
     }
 
     #[test]

@@ -375,6 +375,11 @@ fn open_loop(id: u32) -> FlowPlan {
 
 /// Everything that a station can have at once, both ways, on a link that loses and marks.
 fn busy(seed: u64) -> World {
+    busy_from(Instant::ZERO, seed)
+}
+
+/// The same with flows and a world that start at `begin`.
+fn busy_from(begin: Instant, seed: u64) -> World {
     let dcqcn =
         RocePlan { dcqcn: Some(DcqcnPlan::ns3()), timeout: Duration::from_micros(80), ..roce(1) };
     let selective = RocePlan { recovery: Recovery::SelectiveRepeat, ack_every: 3, ..roce(2) };
@@ -386,7 +391,12 @@ fn busy(seed: u64) -> World {
     let mut plans = [station(A, &there, &back), station(B, &back, &there)];
     plans[A].flows.push(open_loop(20));
     plans[B].expects.push(FlowId(20));
+    for plan in &mut plans {
+        plan.senders.iter_mut().chain(&mut plan.receivers).for_each(|flow| flow.start = begin);
+        plan.flows.iter_mut().for_each(|flow| flow.start = begin);
+    }
     let mut world = World::new(plans);
+    world.now = begin;
     let mut dice = sluice::congestion::Dice::new(seed);
     world.fate = Box::new(move |_, frame| {
         let roll = dice.roll() % 100;
@@ -408,7 +418,7 @@ proptest! {
         let run = |extra: &[u64]| {
             let mut world = busy(seed);
             let pauses: Vec<_> = pauses.iter().map(|(us, n, quanta)| (at(*us), *n, *quanta)).collect();
-            let mut stops: Vec<_> = extra.iter().map(|ps| Instant::from_picos(*ps)).collect();
+            let mut stops: Vec<_> = extra.iter().map(|ps| Instant::from_picos((*ps).into())).collect();
             stops.extend(pauses.iter().map(|(t, ..)| *t));
             stops.push(at(300));
             stops.sort_unstable();
@@ -423,6 +433,44 @@ proptest! {
             world.sent
         };
         prop_assert_eq!(run(&extra), run(&[]));
+    }
+
+    /// A run across 2^64 ps, where instants no longer fit into one word, is one across 2^48 ps, down
+    /// to the times in the frames, which are those modulo 2^48.
+    #[test]
+    fn uptime_changes_nothing(
+        seed in any::<u64>(), before_us in 0_u64..=1_000,
+        pauses in prop::collection::vec((0_u64..900, 0_usize..2, 0_u16..200), 0..8),
+    ) {
+        let run = |end: u128| {
+            let begin = Instant::from_picos(end).saturating_sub(Duration::from_micros(before_us));
+            let after = |us: u64| begin + Duration::from_micros(us);
+            let mut world = busy_from(begin, seed);
+            let mut pauses = pauses.clone();
+            pauses.sort_unstable();
+            for (us, n, quanta) in pauses {
+                world.run_to(after(us));
+                world.pfc(n, 3, quanta);
+            }
+            world.run_to(after(1_200));
+            let counters = world.snapshots().map(|snapshot| {
+                let senders: Vec<_> = snapshot.senders.iter().map(|s| {
+                    (s.frames, s.acknowledged, s.retransmitted, s.timeouts, s.cnps, s.completions)
+                }).collect();
+                let latency: Vec<_> =
+                    snapshot.sinks.iter().map(|s| (s.frames, s.latency.min(), s.latency.max())).collect();
+                let paused = snapshot.counters.priorities.map(|p| (p.paused, p.transitions));
+                (senders, latency, paused)
+            });
+            let sent: Vec<_> =
+                world.sent.into_iter().map(|(t, n, frame)| (t.since(begin), n, frame)).collect();
+            (sent, counters)
+        };
+        let (early, counters) = run(1 << 48);
+        prop_assert!(early.len() > 500, "the run means something: {} frames", early.len());
+        let (late, late_counters) = run(1 << 64);
+        prop_assert_eq!(late, early);
+        prop_assert_eq!(late_counters, counters);
     }
 
     #[test]

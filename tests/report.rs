@@ -19,7 +19,7 @@ fn run() -> RunSnapshot {
     left.drops.count(DropReason::QueueLimit);
     left.priorities[3].rx_frames = 10;
     left.priorities[3].pfc_tx_frames = 2;
-    left.priorities[3].pfc_tx_paused = Duration::from_micros(1500);
+    left.priorities[3].pfc_tx_paused = Duration::from_micros(1500).into();
     left.priorities[3].headroom_peak_bytes = 4096;
     let right = PortCounters { tx_frames: 7, tx_bytes: 7_000, ..PortCounters::default() };
     let port = |name: &str, counters| PortSnapshot {

@@ -30,7 +30,7 @@ fn plan(filters: Vec<Filter>) -> CapturePlan {
 const ZERO: Duration = Duration::from_secs(1_600_006_400);
 
 fn at(ns: u64) -> Instant {
-    Instant::from_picos(ns * 1_000)
+    Instant::from_picos((ns * 1_000).into())
 }
 
 /// A pause of priority 3.

@@ -18,6 +18,10 @@ const CALIBRATION: StdDuration = StdDuration::from_millis(50);
 /// Fractional bits of [`TscClock::ps_per_tick`].
 const SHIFT: u32 = 32;
 
+/// The environment variable with the seconds that a clock has run for when it is made. With it tests
+/// see what a program does after months.
+const UPTIME: &str = "SLUICE_CLOCK_UPTIME";
+
 /// Reads the timestamp counter as picoseconds since it was made. A copy is the same clock, so
 /// workers that share one agree about time as far as their cores' counters do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,21 +92,30 @@ impl TscClock {
     #[must_use]
     pub fn with_rate(hz: u64) -> Self {
         let ps_per_tick = (1_000_000_000_000_u128 << SHIFT).div_ceil(hz.into()) as u64;
-        Self { zero: rdtsc(), ps_per_tick, hz }
+        let uptime = std::env::var(UPTIME).ok().and_then(|seconds| seconds.parse().ok());
+        Self { zero: rdtsc(), ps_per_tick, hz }.started_before(uptime.unwrap_or(0.0))
+    }
+
+    /// The same clock, had it been started so many seconds before (fewer than 2^63 ticks).
+    #[must_use]
+    pub fn started_before(self, seconds: f64) -> Self {
+        Self { zero: self.zero.wrapping_sub((seconds * self.hz as f64) as u64), ..self }
     }
 
     /// The time now. Never goes back in one thread.
     #[inline(always)]
     #[must_use]
     pub fn now(&self) -> Instant {
-        // A core whose counter is a little behind reads the start, not the end of time.
-        self.at(rdtsc().saturating_sub(self.zero))
+        // A core whose counter is a little behind reads the start, not the end of time. The start may
+        // lie before the counter's own.
+        let ticks = rdtsc().wrapping_sub(self.zero) as i64;
+        self.at(ticks.max(0) as u64)
     }
 
     /// The time `ticks` after the start. One multiplication of the whole count, so no error adds up.
     #[inline(always)]
     fn at(&self, ticks: u64) -> Instant {
-        Instant::from_picos(((u128::from(ticks) * u128::from(self.ps_per_tick)) >> SHIFT) as u64)
+        Instant::from_picos((u128::from(ticks) * u128::from(self.ps_per_tick)) >> SHIFT)
     }
 
     /// One tick, rounded up to whole picoseconds.
@@ -162,6 +175,33 @@ mod tests {
         let day = clock.at(hz * 86_400).as_picos();
         assert!(day.abs_diff(86_400 * 1_000_000_000_000) < 1_000_000, "{day}");
         assert_eq!(clock.at(0), Instant::ZERO);
+    }
+
+    #[test]
+    fn a_clock_goes_on_for_years() {
+        let hz = 2_596_120_000;
+        let clock = TscClock::with_rate(hz);
+        let mut last = Instant::ZERO;
+        for day in 1..=20 * 365 {
+            let now = clock.at(hz * 86_400 * day);
+            let exact = Instant::from_picos(u128::from(day) * 86_400 * 1_000_000_000_000);
+            let off = now.total_since(exact) + exact.total_since(now);
+            assert!(now > last && off < Duration::from_micros(day), "day {day}: {now:?}");
+            last = now;
+        }
+        // As its counter goes on, and across 2^64 ps.
+        let end = 18_446_744.073_7;
+        let mut last = clock.now();
+        let late = clock.started_before(end - 0.000_5);
+        let begin = late.now();
+        assert!(begin.since(last) > Duration::from_secs(18_000_000), "{begin:?}");
+        last = begin;
+        while last.as_picos() >> 64 == 0 || last.since(begin) < Duration::from_millis(2) {
+            let now = late.now();
+            assert!(now >= last, "{now:?} after {last:?}");
+            last = now;
+        }
+        assert!(clock.started_before(1e9).now() > last);
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl DeviceClock {
     pub fn refresh(&mut self, mut read: impl FnMut() -> Result<u64, String>) -> Result<(), String> {
         let last = Pair::read(&self.tsc, &mut read)?;
         let ticks = last.ticks.wrapping_sub(self.first.ticks);
-        let time = u128::from(last.at.since(self.first.at).as_picos());
+        let time = last.at.total_since(self.first.at).as_picos();
         if ticks == 0 || ticks > u64::MAX / 2 {
             return Err("its clock stands still, or goes back".into());
         }
@@ -149,17 +149,17 @@ impl DeviceClock {
         // Before or after the last reading, whichever is nearer on a counter that wraps.
         let since = ticks.wrapping_sub(self.last.ticks) as i64;
         let picos = (i128::from(since) * i128::from(self.ps_per_tick)) >> SHIFT;
-        let at = i128::from(self.last.at.as_picos()) + picos;
-        Instant::from_picos(u64::try_from(at).unwrap_or(0))
+        let at = self.last.at.as_picos().checked_add_signed(picos);
+        at.map_or(Instant::ZERO, Instant::from_picos)
     }
 
     /// How far its stamps can be trusted now.
     #[must_use]
     pub fn quality(&self) -> StampQuality {
-        let span = self.last.at.since(self.first.at).as_picos().max(1);
+        let span = self.last.at.total_since(self.first.at).as_picos().max(1);
         let open = u128::from(self.first.apart.as_picos() + self.last.apart.as_picos());
-        let since = u128::from(self.tsc.now().since(self.last.at).as_picos());
-        let by_rate = u64::try_from(since * open / u128::from(span)).unwrap_or(u64::MAX);
+        let since = self.tsc.now().total_since(self.last.at).as_picos();
+        let by_rate = u64::try_from(since * open / span).unwrap_or(u64::MAX);
         StampQuality {
             resolution: Duration::from_picos((self.ps_per_tick >> SHIFT).max(1)),
             uncertainty: Duration::from_picos(self.last.apart.as_picos().saturating_add(by_rate)),
@@ -186,7 +186,7 @@ mod tests {
 
     /// A clock of 322.265625 MHz (a MAC's) that started long before.
     fn ticks(now: Instant) -> u64 {
-        (u128::from(now.as_picos()) * 322_265_625 / 1_000_000_000_000) as u64
+        (now.as_picos() * 322_265_625 / 1_000_000_000_000) as u64
     }
 
     #[test]
@@ -198,11 +198,12 @@ mod tests {
         for _ in 0..3 {
             for ticks_ago in [0, 1_000, 1_000_000] {
                 let now = tsc.now();
-                let ago = (u128::from(ticks_ago) * 1_000_000_000_000 / 322_265_625) as u64;
+                let ago = u128::from(ticks_ago) * 1_000_000_000_000 / 322_265_625;
                 let stamp = ticks(now).wrapping_add(offset).wrapping_sub(ticks_ago);
                 let (got, quality) = (clock.at(stamp).as_picos(), clock.quality());
                 let open = quality.uncertainty.as_picos() + 2 * quality.resolution.as_picos();
-                assert!(got.abs_diff(now.as_picos() - ago) <= open, "{got} {now:?} {quality:?}");
+                let off = got.abs_diff(now.as_picos() - ago);
+                assert!(off <= open.into(), "{got} {now:?} {quality:?}");
                 assert_eq!(quality.resolution.as_picos(), 3_103);
             }
             clock.refresh(read).unwrap();

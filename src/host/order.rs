@@ -81,7 +81,7 @@ mod tests {
             let mut order = Order::new(n);
             let mut model = vec![Instant::NEVER; n];
             for (i, time) in changes {
-                let (i, time) = (i % n, Instant::from_picos(time));
+                let (i, time) = (i % n, Instant::from_picos(time.into()));
                 let time = if time == Instant::ZERO { Instant::NEVER } else { time };
                 order.set(i, time);
                 model[i] = time;

@@ -14,7 +14,7 @@
 
 use super::arrived::Arrived;
 use super::plan::FlowId;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::wire::ip::{self, Ecn};
 use crate::wire::{EtherType, vlan};
 
@@ -67,7 +67,7 @@ impl Stamp {
     #[must_use]
     #[inline]
     pub const fn of(at: Instant) -> Self {
-        Self(at.as_picos() % MODULUS)
+        Self(at.as_picos() as u64 % MODULUS)
     }
 
     /// The picoseconds that a probe holds.
@@ -81,13 +81,27 @@ impl Stamp {
     #[must_use]
     #[inline]
     pub const fn near(self, now: Instant) -> Instant {
-        // The difference modulo 2^48, as a number with a sign.
-        let ahead = (self.0.wrapping_sub(now.as_picos()) << 16) as i64 >> 16;
-        match now.as_picos().checked_add_signed(ahead) {
+        match now.as_picos().checked_add_signed(self.ahead(now) as i128) {
             Some(ps) => Instant::from_picos(ps),
             // Before the start of the world nothing was sent.
-            None => Instant::from_picos(self.0),
+            None => Instant::from_picos(self.0 as u128),
         }
+    }
+
+    /// The time from [`Stamp::near`] to `now`, unless that lies ahead.
+    #[inline]
+    pub(super) const fn age(self, now: Instant) -> Option<Duration> {
+        let behind = -self.ahead(now);
+        if behind < 0 || now.as_picos() < behind as u128 {
+            return None;
+        }
+        Some(Duration::from_picos(behind as u64))
+    }
+
+    /// The difference to `now` modulo 2^48, as a number with a sign.
+    #[inline]
+    const fn ahead(self, now: Instant) -> i64 {
+        (self.0.wrapping_sub(now.as_picos() as u64) << 16) as i64 >> 16
     }
 }
 
@@ -178,14 +192,16 @@ mod tests {
         #[test]
         fn flow_number_and_time_arrive_as_they_were_sent(
             flow in 0..=super::super::plan::FLOW_ID_MAX, sequence in 0..MODULUS,
-            sent in 0..1_u64 << 63, ahead in -FAR..=FAR,
+            sent in 0..1_u128 << 67, ahead in -FAR..=FAR,
         ) {
             let probe = Probe::new(FlowId(flow), sequence, Instant::from_picos(sent));
             let read = Probe::parse(&probe.octets()).unwrap();
             prop_assert_eq!(read, probe);
             prop_assert_eq!((read.flow, read.sequence), (FlowId(flow), sequence));
-            let now = Instant::from_picos(sent.saturating_add_signed(ahead));
-            prop_assert_eq!(read.sent.near(now), Instant::from_picos(sent));
+            let now = Instant::from_picos(sent.saturating_add_signed(ahead.into()));
+            let sent = Instant::from_picos(sent);
+            prop_assert_eq!(read.sent.near(now), sent);
+            prop_assert_eq!(read.sent.age(now), (sent <= now).then(|| now.since(sent)));
         }
     }
 
@@ -207,7 +223,7 @@ mod tests {
 
     #[test]
     fn nothing_was_sent_before_the_start_of_the_world() {
-        let late = Probe::new(FlowId(0), 0, Instant::from_picos(MODULUS - 1)).sent;
-        assert_eq!(late.near(Instant::ZERO), Instant::from_picos(MODULUS - 1));
+        let late = Probe::new(FlowId(0), 0, Instant::from_picos((MODULUS - 1).into())).sent;
+        assert_eq!(late.near(Instant::ZERO), Instant::from_picos((MODULUS - 1).into()));
     }
 }

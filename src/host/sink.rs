@@ -247,15 +247,23 @@ impl Sink {
         c.frames += 1;
         c.bytes += u64::from(wire_len);
         c.ce_marked += u64::from(arrival.ecn == Ecn::Ce);
-        let sent = arrival.probe.sent.near(now);
-        c.first_sent = Some(c.first_sent.map_or(sent, |first| first.min(sent)));
-        c.first_arrival = c.first_arrival.or(Some(now));
-        c.last_arrival = Some(now);
-        if sent > now {
-            c.ahead += 1;
-        } else {
-            c.latency.record(now.since(sent));
+        let sent = match arrival.probe.sent.age(now) {
+            Some(age) => {
+                c.latency.record(age);
+                now.saturating_sub(age)
+            }
+            None => {
+                c.ahead += 1;
+                arrival.probe.sent.near(now)
+            }
+        };
+        if c.first_sent.is_none_or(|first| sent < first) {
+            c.first_sent = Some(sent);
         }
+        if c.first_arrival.is_none() {
+            c.first_arrival = Some(now);
+        }
+        c.last_arrival = Some(now);
     }
 
     /// Whether this sequence number has not arrived before; counts it by its order, or as what it is

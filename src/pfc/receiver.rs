@@ -10,7 +10,7 @@
 
 use super::tally::Tally;
 use super::{FlowControl, PauseVector};
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, Total};
 use crate::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
 
 /// Obeys PFC or PAUSE for one port.
@@ -156,7 +156,7 @@ impl Receiver {
 
     /// How long `priority` was paused in all.
     #[must_use]
-    pub fn paused_time(&self, now: Instant, priority: Priority) -> Duration {
+    pub fn paused_time(&self, now: Instant, priority: Priority) -> Total {
         let (i, end) = (priority.index(), now.min(self.until[priority.index()]));
         // What is due to be obeyed by now counts, whether a poll has come since or not.
         let due = if self.pending.contains(priority) {

@@ -6,7 +6,7 @@
 
 use super::tally::Tally;
 use super::{Demand, FlowControl, PauseVector, PfcPlan};
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, Total};
 use crate::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
 
 /// The priority that stands for the whole link where PAUSE is sent.
@@ -143,7 +143,7 @@ impl Sender {
 
     /// How long `priority` was wanted paused in all, from XOFF to XON.
     #[must_use]
-    pub fn paused_time(&self, now: Instant, priority: Priority) -> Duration {
+    pub fn paused_time(&self, now: Instant, priority: Priority) -> Total {
         self.wanted.time(now, priority)
     }
 

@@ -1,6 +1,6 @@
 //! How long and how often each priority was paused.
 
-use crate::time::{Duration, Instant};
+use crate::time::{Instant, Total};
 use crate::units::{PRIORITIES, Priority, PrioritySet};
 
 /// Exact pause times of one direction of a port.
@@ -8,7 +8,7 @@ use crate::units::{PRIORITIES, Priority, PrioritySet};
 pub(super) struct Tally {
     running: PrioritySet,
     since: [Instant; PRIORITIES],
-    total: [Duration; PRIORITIES],
+    total: [Total; PRIORITIES],
     transitions: [u64; PRIORITIES],
 }
 
@@ -31,15 +31,15 @@ impl Tally {
     pub(super) fn stop(&mut self, at: Instant, p: Priority) {
         assert!(self.running.contains(p), "a pause ended that had not begun");
         self.running.remove(p);
-        self.total[p.index()] += at.since(self.since[p.index()]);
+        self.total[p.index()] += at.total_since(self.since[p.index()]);
     }
 
     /// How long `p` was paused in all, up to `now`.
-    pub(super) fn time(&self, now: Instant, p: Priority) -> Duration {
+    pub(super) fn time(&self, now: Instant, p: Priority) -> Total {
         let open = if self.running.contains(p) {
-            now.since(self.since[p.index()])
+            now.total_since(self.since[p.index()])
         } else {
-            Duration::ZERO
+            Total::ZERO
         };
         self.total[p.index()] + open
     }

@@ -12,7 +12,7 @@ use super::judged::{self, CheckSummary, PollsSummary};
 use super::macsec::MacsecSummary;
 use crate::runtime::{NicCounters, RunSnapshot};
 use crate::stats::{DropReason, Drops, PortSnapshot, PriorityCounters};
-use crate::time::Duration;
+use crate::time::Total;
 use crate::units::{PortId, Priority, PrioritySet};
 use crate::verdict::Verdict;
 
@@ -235,7 +235,7 @@ pub struct PrioritySummary {
 impl Summary {
     /// The summary of `run`, `elapsed` after it began.
     #[must_use]
-    pub fn new(run: &RunSnapshot, elapsed: Duration) -> Self {
+    pub fn new(run: &RunSnapshot, elapsed: impl Into<Total>) -> Self {
         let s = &run.switch;
         let balance = s.balance();
         let mut storms = StormSummary::default();
@@ -250,7 +250,7 @@ impl Summary {
         let summary = Self {
             version: env!("CARGO_PKG_VERSION").into(),
             name: s.name.clone(),
-            elapsed_ns: elapsed.as_nanos(),
+            elapsed_ns: elapsed.into().as_nanos(),
             workers: run.polls.len().max(1),
             ports: ports.zip(lossless).map(|(port, set)| port.protecting(*set)).collect(),
             drops: DropReason::ALL.iter().map(|r| (r.name().into(), drops.get(*r))).collect(),
@@ -307,14 +307,6 @@ impl Summary {
         for (port, agents) in agents {
             self.ports[port.index()].agents = Some(agents);
         }
-        self
-    }
-
-    /// The same with one more check.
-    #[must_use]
-    pub fn with_check(mut self, check: CheckSummary) -> Self {
-        self.checks.push(check);
-        self.verdict = judged::verdict(&self.checks);
         self
     }
 

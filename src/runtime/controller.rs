@@ -19,7 +19,7 @@ use crate::congestion::streams::STREAMS_MAX;
 use crate::secure::SecyChange;
 use crate::switch::managed::{StreamRow, Streams};
 use crate::switch::{Change, ChangeError, SecyRefused, Switch};
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, Total};
 use crate::units::PortId;
 use crate::world::World;
 
@@ -135,7 +135,7 @@ pub struct Ended {
     /// What was counted, unless a worker panicked and took its counters along.
     pub snapshot: Option<RunSnapshot>,
     /// How long it ran, or since the counters were last cleared.
-    pub elapsed: Duration,
+    pub elapsed: Total,
     /// Whether all that was held could be sent.
     pub drained: bool,
     /// What the workers that panicked had to say, by worker.
@@ -253,9 +253,9 @@ impl Controller {
 
     /// How long it has run, or since the counters were last cleared.
     #[must_use]
-    pub fn elapsed(&self) -> Duration {
+    pub fn elapsed(&self) -> Total {
         let (_, since) = *self.0.base.lock().unwrap_or_else(PoisonError::into_inner);
-        Duration::from_nanos(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX / 1_000))
+        since.elapsed().into()
     }
 
     /// Changes the running switch: at the worker that owns the port, or, where all have a part of

@@ -8,17 +8,16 @@
 //! as one step at most, and it waits while it is the span of the leash ahead of any other. Time that
 //! was taken away is reported as stalled, and neither as latency nor as throughput.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use crossbeam::utils::CachePadded;
 
-use crate::time::{Duration, Instant};
+use super::SharedInstant;
+use crate::time::{Duration, Instant, Total};
 
 /// What the clocks know of each other.
 #[derive(Debug)]
 pub struct Leash {
-    /// Up to when each thread has polled, in picoseconds.
-    polled: Box<[CachePadded<AtomicU64>]>,
+    /// Up to when each thread has polled.
+    polled: Box<[CachePadded<SharedInstant>]>,
     /// How far any two may be apart.
     span: Duration,
     /// The longest gap between two polls that counts as time.
@@ -34,7 +33,7 @@ pub struct Tether<'a> {
     side: usize,
     last: Instant,
     now: Instant,
-    stalled: Duration,
+    stalled: Total,
     waits: bool,
 }
 
@@ -69,7 +68,7 @@ impl Leash {
             side,
             last: real,
             now: Instant::ZERO,
-            stalled: Duration::ZERO,
+            stalled: Total::ZERO,
             waits: false,
         }
     }
@@ -84,8 +83,8 @@ impl Leash {
     #[inline]
     fn slowest(&self, side: usize) -> Instant {
         let others = self.polled.iter().enumerate().filter(|(n, _)| *n != side);
-        let polled = others.map(|(_, polled)| polled.load(Ordering::Acquire));
-        Instant::from_picos(polled.min().unwrap_or(u64::MAX))
+        let polled = others.map(|(_, polled)| polled.load());
+        polled.min().unwrap_or(Instant::NEVER)
     }
 }
 
@@ -116,7 +115,7 @@ impl Tether<'_> {
     /// for them to see before they may go on.
     #[inline]
     pub fn publish(&self) {
-        self.leash.polled[self.side].store(self.now.as_picos(), Ordering::Release);
+        self.leash.polled[self.side].store(self.now);
     }
 
     /// Whether it waits for another thread.
@@ -141,7 +140,7 @@ impl Tether<'_> {
 
     /// Time that would have passed and did not count.
     #[must_use]
-    pub const fn stalled(&self) -> Duration {
+    pub const fn stalled(&self) -> Total {
         self.stalled
     }
 }
@@ -175,7 +174,7 @@ mod tests {
                 let slowest = sides.iter().map(Tether::now).min().unwrap();
                 prop_assert!(now.since(slowest) <= span);
                 prop_assert_eq!(leash.polled(), slowest);
-                let total = Duration::from_picos(now.as_picos()) + sides[side].stalled();
+                let total = sides[side].stalled() + now.since(Instant::ZERO);
                 prop_assert_eq!(total, real.since(Instant::ZERO).div(slow_down));
             }
         }

@@ -14,6 +14,7 @@ mod polls;
 mod preemption;
 #[cfg(feature = "dpdk")]
 pub mod real;
+mod shared_instant;
 mod slack;
 mod snapshot;
 mod watch;
@@ -28,6 +29,7 @@ pub use leash::{Leash, Tether};
 pub use mesh::{Mesh, mesh};
 pub use polls::PollRecord;
 pub use preemption::{Disturbance, GAP_COUNTED, Patience, PollGaps, Preemption, SLICE};
+pub use shared_instant::SharedInstant;
 pub use slack::slack_for;
 pub use snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
 pub use watch::LossWatch;

@@ -20,7 +20,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use crossbeam::utils::CachePadded;
 
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, Total};
 
 /// The shortest gap between two polls that counts as preemption. A choice: longer than a poll that
 /// moves full bursts at every port takes, shorter than a scheduler's slice.
@@ -45,9 +45,9 @@ pub struct Preemption {
 struct Slot {
     /// Its id in the kernel; 0 before it began.
     tid: AtomicU64,
-    /// All counted gaps together, in picoseconds.
+    /// All counted gaps together, in nanoseconds, of which this holds 584 years.
     gaps: AtomicU64,
-    /// The longest of them since [`Preemption::clear`].
+    /// The longest of them, in picoseconds, since [`Preemption::clear`].
     longest: AtomicU64,
 }
 
@@ -61,7 +61,7 @@ struct Seen {
     /// Time at which the account last changed.
     changed: StdInstant,
     /// The total at the last [`Preemption::clear`].
-    cleared: Duration,
+    cleared: Total,
 }
 
 /// The gaps between the polls of one thread.
@@ -75,7 +75,7 @@ pub struct PollGaps<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Disturbance {
     /// Time off the processor, of the thread that lost most.
-    pub preempted: Duration,
+    pub preempted: Total,
     /// The longest gap between two polls, of any thread; zero if none was counted.
     pub longest: Duration,
 }
@@ -84,12 +84,8 @@ impl Preemption {
     /// The account of `threads` threads that have not begun.
     #[must_use]
     pub fn new(threads: usize) -> Self {
-        let seen = Seen {
-            account: (0, 0),
-            first: None,
-            changed: StdInstant::now(),
-            cleared: Duration::ZERO,
-        };
+        let seen =
+            Seen { account: (0, 0), first: None, changed: StdInstant::now(), cleared: Total::ZERO };
         let slots = (0..threads).map(|_| CachePadded::default()).collect();
         Self { slots, seen: Mutex::new(vec![seen; threads]) }
     }
@@ -105,8 +101,8 @@ impl Preemption {
     /// Time off the processor since the beginning, of the thread that lost most. It includes the
     /// time of a thread that is off the processor now.
     #[must_use]
-    pub fn total(&self) -> Duration {
-        self.totals().into_iter().max().unwrap_or(Duration::ZERO)
+    pub fn total(&self) -> Total {
+        self.totals().into_iter().max().unwrap_or(Total::ZERO)
     }
 
     /// The disturbance since the last [`Preemption::clear`].
@@ -117,7 +113,7 @@ impl Preemption {
         let since = totals.iter().zip(seen.iter()).map(|(t, s)| t.saturating_sub(s.cleared));
         let longest = self.slots.iter().map(|slot| slot.longest.load(Ordering::Relaxed)).max();
         Disturbance {
-            preempted: since.max().unwrap_or(Duration::ZERO),
+            preempted: since.max().unwrap_or(Total::ZERO),
             longest: Duration::from_picos(longest.unwrap_or(0)),
         }
     }
@@ -135,10 +131,10 @@ impl Preemption {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn totals(&self) -> Vec<Duration> {
+    fn totals(&self) -> Vec<Total> {
         let mut seen = self.seen();
         let of = |(slot, seen): (&CachePadded<Slot>, &mut Seen)| {
-            let gaps = Duration::from_picos(slot.gaps.load(Ordering::Relaxed));
+            let gaps = Total::from_nanos(slot.gaps.load(Ordering::Relaxed));
             match slot.tid.load(Ordering::Relaxed) {
                 0 => gaps,
                 tid => seen.look(tid).max(gaps),
@@ -151,7 +147,7 @@ impl Preemption {
 impl Seen {
     /// Time without a processor since the thread was first seen. The kernel adds a wait to its
     /// account when it is over, so one that goes on is measured here.
-    fn look(&mut self, tid: u64) -> Duration {
+    fn look(&mut self, tid: u64) -> Total {
         let now = StdInstant::now();
         let Some(account) = schedstat(tid) else { return self.known() };
         let first = self.first.is_none();
@@ -161,11 +157,11 @@ impl Seen {
             return self.known();
         }
         let waits = if is_kept_waiting(tid) { now - self.changed } else { StdDuration::ZERO };
-        self.known() + from_std(waits)
+        self.known() + waits
     }
 
-    fn known(&self) -> Duration {
-        Duration::from_nanos(self.account.1 - self.first.unwrap_or(self.account.1))
+    fn known(&self) -> Total {
+        Total::from_nanos(self.account.1 - self.first.unwrap_or(self.account.1))
     }
 }
 
@@ -191,15 +187,15 @@ impl PollGaps<'_> {
 
     #[cold]
     fn count(&self, gap: Duration) {
-        self.slot.gaps.fetch_add(gap.as_picos(), Ordering::Relaxed);
+        self.slot.gaps.fetch_add(gap.as_nanos(), Ordering::Relaxed);
         self.slot.longest.fetch_max(gap.as_picos(), Ordering::Relaxed);
     }
 }
 
 impl fmt::Display for Disturbance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ms = |time: Duration| time.as_picos().div_ceil(1_000_000_000);
-        write!(f, "the machine was busy for {} ms", ms(self.preempted.max(self.longest)))
+        let longest = self.preempted.max(self.longest.into());
+        write!(f, "the machine was busy for {} ms", longest.as_picos().div_ceil(1_000_000_000))
     }
 }
 
@@ -213,7 +209,7 @@ pub struct Patience<'a> {
     waited: StdDuration,
     last: StdInstant,
     /// [`Preemption::total`] at the first look, which most waits never need.
-    from: Option<Duration>,
+    from: Option<Total>,
 }
 
 impl<'a> Patience<'a> {
@@ -242,7 +238,7 @@ impl<'a> Patience<'a> {
     #[must_use]
     pub fn stolen(&self) -> StdDuration {
         let stolen =
-            self.from.map_or(Duration::ZERO, |from| self.preemption.total().saturating_sub(from));
+            self.from.map_or(Total::ZERO, |from| self.preemption.total().saturating_sub(from));
         StdDuration::from_nanos(stolen.as_nanos())
     }
 
@@ -251,13 +247,9 @@ impl<'a> Patience<'a> {
     #[must_use]
     pub fn starved(&self) -> Option<Disturbance> {
         let stolen = self.stolen();
-        let preempted = from_std(stolen);
+        let preempted = Total::from(stolen);
         (stolen >= self.base).then_some(Disturbance { preempted, longest: Duration::ZERO })
     }
-}
-
-fn from_std(time: StdDuration) -> Duration {
-    Duration::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 1_000))
 }
 
 /// The calling thread's id in the kernel.
@@ -367,6 +359,6 @@ mod tests {
             }
             stop.store(true, Ordering::Relaxed);
         });
-        assert!(preemption.total() > Duration::ZERO);
+        assert!(preemption.total() > Total::ZERO);
     }
 }

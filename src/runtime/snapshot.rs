@@ -126,7 +126,7 @@ mod tests {
                 shared_used_bytes: 10,
                 shared_peak_bytes: 20,
                 fdb_entries: at,
-                ..SwitchSnapshot::new("s".into(), Instant::from_picos(at))
+                ..SwitchSnapshot::new("s".into(), Instant::from_picos(at.into()))
             },
             lossless_lost: 1,
             lossless: vec![],

@@ -12,7 +12,7 @@ use crate::port::{Port, PortCaps};
 use crate::stats::DropReason;
 use crate::switch::testworld::{MemFrame, frame, groups, host, plan, port};
 use crate::switch::{Change, Switch, SwitchPlan};
-use crate::time::Instant;
+use crate::time::{Instant, Total};
 use crate::units::*;
 use crate::world::World;
 
@@ -112,8 +112,7 @@ impl Bench {
                 let ports = mine.map(|n| (port(n as u16), TestPort(Arc::clone(&links[n]))));
                 let switch: Switch<Threads> =
                     Switch::new(plan, ports.collect(), handoff, LossWatch::new(plan)).unwrap();
-                let clock =
-                    move || Instant::from_picos(start_of_time.elapsed().as_nanos() as u64 * 1_000);
+                let clock = move || Instant::ZERO + Total::from(start_of_time.elapsed());
                 Part {
                     switch,
                     clock,

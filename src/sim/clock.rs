@@ -31,7 +31,7 @@ impl ClockPlan {
     }
 
     fn shown(&self, at: Instant) -> Instant {
-        let at = i128::from(at.as_picos());
+        let at = at.as_picos() as i128;
         let shown = at + (at * i128::from(self.drift_ppb)).div_euclid(PARTS);
         to_instant(shown + i128::from(self.offset.as_picos()))
     }
@@ -44,7 +44,7 @@ impl ClockPlan {
     }
 
     fn found(&self, shown: Instant) -> Instant {
-        let since = i128::from(shown.as_picos()) - i128::from(self.offset.as_picos());
+        let since = shown.as_picos() as i128 - i128::from(self.offset.as_picos());
         let mut at = (since * PARTS).div_euclid(PARTS + i128::from(self.drift_ppb)).max(0);
         // The two roundings together are off by a picosecond or two, never by more.
         while at > 0 && self.local(to_instant(at - 1)) >= shown {
@@ -58,7 +58,7 @@ impl ClockPlan {
 }
 
 fn to_instant(ps: i128) -> Instant {
-    u64::try_from(ps).map_or(Instant::NEVER, Instant::from_picos)
+    u128::try_from(ps).map_or(Instant::NEVER, Instant::from_picos)
 }
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ mod tests {
             shown in 0_u64..1_000_000_000_000_000,
         ) {
             let clock = ClockPlan { offset: Duration::from_picos(offset), drift_ppb };
-            let shown = Instant::from_picos(shown);
+            let shown = Instant::from_picos(shown.into());
             let at = clock.network(shown);
             prop_assert!(clock.local(at) >= shown);
             if at > Instant::ZERO {

@@ -26,7 +26,8 @@ impl TraceHash {
     #[inline]
     pub(super) fn frame(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
         let mut event = [0; 24];
-        event[..8].copy_from_slice(&at.as_picos().to_le_bytes());
+        // Whatever happens in a virtual world happens before 2^64 ps.
+        event[..8].copy_from_slice(&(at.as_picos() as u64).to_le_bytes());
         event[8..12].copy_from_slice(&direction.0.to_le_bytes());
         event[12..16].copy_from_slice(&frame.wire_len().to_le_bytes());
         event[16..].copy_from_slice(&frame.digest().to_le_bytes());

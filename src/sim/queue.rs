@@ -14,9 +14,22 @@ type Key = u128;
 const SLOT_BITS: u32 = 24;
 const SEQUENCE_BITS: u32 = 38;
 
-const fn key(at: Instant, class: Class, sequence: u64, slot: u32) -> Key {
+/// Times in the queue, in picoseconds: a world ends 213 days after its start. No run of one is longer
+/// than a [`Duration`](crate::time::Duration), in which labs say how long they run.
+type Due = u64;
+
+/// Due never, which is also what is due at the end of a world or later.
+const NEVER: Due = Due::MAX;
+
+#[inline(always)]
+const fn due(at: Instant) -> Due {
+    let ps = at.as_picos();
+    if ps < NEVER as u128 { ps as Due } else { NEVER }
+}
+
+const fn key(at: Due, class: Class, sequence: u64, slot: u32) -> Key {
     let order = (class as u64) << (SLOT_BITS + SEQUENCE_BITS) | sequence << SLOT_BITS | slot as u64;
-    (at.as_picos() as u128) << 64 | order as u128
+    (at as u128) << 64 | order as u128
 }
 
 /// What comes first at the same time.
@@ -48,7 +61,11 @@ pub struct Queue {
 }
 
 const fn time_of(key: Key) -> Instant {
-    Instant::from_picos((key >> 64) as u64)
+    Instant::from_picos(key >> 64)
+}
+
+const fn due_of(key: Key) -> Due {
+    (key >> 64) as Due
 }
 
 const fn slot_of(key: Key) -> u32 {
@@ -66,13 +83,12 @@ impl Queue {
         Self { heap: Vec::with_capacity(slots), place: vec![NOWHERE; slots], sequence: 0 }
     }
 
-    /// When the slot's event is due; NEVER when none is pending.
+    /// When the slot's event is due.
     #[inline]
-    #[must_use]
-    pub fn at(&self, slot: u32) -> Instant {
+    fn due(&self, slot: u32) -> Due {
         match self.place[slot as usize] {
-            NOWHERE => Instant::NEVER,
-            place => time_of(self.heap[place as usize]),
+            NOWHERE => NEVER,
+            place => due_of(self.heap[place as usize]),
         }
     }
 
@@ -80,14 +96,15 @@ impl Queue {
     /// same time keeps its place.
     #[inline]
     pub fn set(&mut self, slot: u32, class: Class, at: Instant) {
-        if self.at(slot) != at {
+        let at = due(at);
+        if self.due(slot) != at {
             self.change(slot, class, at);
         }
     }
 
-    fn change(&mut self, slot: u32, class: Class, at: Instant) {
+    fn change(&mut self, slot: u32, class: Class, at: Due) {
         let place = self.place[slot as usize] as usize;
-        if at == Instant::NEVER {
+        if at == NEVER {
             return self.remove(place);
         }
         let new = key(at, class, self.sequence, slot);
@@ -207,8 +224,10 @@ mod tests {
             let mut model = vec![(Instant::NEVER, 0); slots];
             for (n, (slot, at)) in sets.into_iter().enumerate() {
                 let slot = slot as usize % slots;
-                let at = if at == 0 { Instant::NEVER } else { Instant::from_picos(at) };
-                queue.set(slot as u32, Class::Timer, at);
+                let at = if at == 0 { Instant::NEVER } else { Instant::from_picos(at.into()) };
+                // What is due after the end of the world is never.
+                let late = Instant::from_picos(u128::from(u64::MAX) + n as u128 % 3);
+                queue.set(slot as u32, Class::Timer, if at == Instant::NEVER { late } else { at });
                 if model[slot].0 != at {
                     model[slot] = (at, n);
                 }
@@ -220,7 +239,7 @@ mod tests {
                     let second = others.map(|(_, due)| due.0).min();
                     prop_assert_eq!(queue.second_at(), second.unwrap_or(Instant::NEVER));
                 }
-                prop_assert_eq!(queue.at(slot as u32), at);
+                prop_assert_eq!(queue.due(slot as u32), due(at));
             }
         }
     }

@@ -17,7 +17,7 @@ pub use drops::{DropKind, DropReason, Drops};
 pub use isolation::{CimCounters, CongestingQueue, IsolationCounters, IsolationSnapshot};
 
 use crate::secure::SecySnapshot;
-use crate::time::{Duration, Instant};
+use crate::time::{Instant, Total};
 use crate::units::PRIORITIES;
 
 /// What happened to one priority of one port.
@@ -36,9 +36,9 @@ pub struct PriorityCounters {
     /// PFC frames sent with its bit set.
     pub pfc_tx_frames: u64,
     /// How long it was paused by the peer.
-    pub pfc_rx_paused: Duration,
+    pub pfc_rx_paused: Total,
     /// How long it held the peer paused: from XOFF to XON.
-    pub pfc_tx_paused: Duration,
+    pub pfc_tx_paused: Total,
     /// How often it went from running to paused by the peer.
     pub pfc_rx_transitions: u64,
     /// How often it went from XON to XOFF.

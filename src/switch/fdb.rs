@@ -221,7 +221,7 @@ impl Fdb {
     #[must_use]
     pub fn lookup(&self, now: Instant, key: Key) -> Option<PortId> {
         let slot = self.slots[self.find(key.0)?];
-        if self.aged(slot, now.as_picos() >> AGE_SHIFT) {
+        if self.aged(slot, age(now)) {
             return None;
         }
         PortId::new(slot.seen_port as u16)
@@ -230,7 +230,7 @@ impl Fdb {
     /// Learns that a frame from an address came in by `port`.
     #[inline]
     pub fn learn(&mut self, now: Instant, key: Key, port: PortId) -> Learnt {
-        let now = now.as_picos() >> AGE_SHIFT;
+        let now = age(now);
         let Some(at) = self.find(key.0) else { return self.learn_new(key.0, now, port) };
         let slot = self.slots[at];
         let old = now.saturating_sub(slot.seen_port >> 16);
@@ -352,7 +352,7 @@ impl Fdb {
         let from = self.sweep_from;
         let to = (from + part).min(self.slots.len());
         self.sweep_from = if to == self.slots.len() { 0 } else { to };
-        let (now, ageing) = (now.as_picos() >> AGE_SHIFT, self.ageing);
+        let (now, ageing) = (age(now), self.ageing);
         self.delete_where(from, to, |slot| now.saturating_sub(slot.seen_port >> 16) >= ageing);
     }
 
@@ -365,6 +365,11 @@ impl Fdb {
             }
         }
     }
+}
+
+/// A time in units of ages, of which 48 bits hold 149 years.
+const fn age(now: Instant) -> u64 {
+    (now.as_picos() >> AGE_SHIFT) as u64
 }
 
 /// The second word of a slot.

@@ -200,7 +200,7 @@ pub fn load(path: &Path, scale: f64, timed: bool) -> Result<Recording, ReplayErr
     let frames = packets.into_iter().map(|packet| {
         // Six digits of a scale and days of nanoseconds are what a double has.
         let ps = packet.at.saturating_sub(first).as_nanos() as f64 * 1_000.0 * scale;
-        (Instant::from_picos(ps.round() as u64), packet.octets, packet.len)
+        (Instant::from_picos(ps.round() as u128), packet.octets, packet.len)
     });
     Recording::new(frames, timed).map_err(|error| ReplayError::Frames(name(), error))
 }

@@ -4,7 +4,7 @@
 use super::plan::{FlowKind, FlowPlan, TestPlan};
 use super::tally::{FlowSeen, Places, PortSeen, Rates, Transmit};
 use crate::host::{StationSnapshot, StreamState};
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, Total};
 use crate::units::BitsPerSec;
 
 /// How long a frame may be on its way before it is lost. A choice: a thousand times what the
@@ -22,7 +22,7 @@ pub fn flows<'a>(
     let places = Places::of(stations);
     let one = |flow: &'a FlowPlan| {
         let counted = places.tally(flow);
-        let rate = |n: u64| per_second(n, now.since(started));
+        let rate = |n: u64| per_second(n, now.total_since(started));
         let received = counted.received();
         let rates = Rates {
             frames_tx: rate(counted.tx.0),
@@ -63,7 +63,7 @@ pub fn ports(
     now: Instant,
 ) -> Vec<PortSeen> {
     let one = |(station, speed): (&StationSnapshot, &BitsPerSec)| {
-        let (c, rate) = (&station.counters, |n: u64| per_second(n, now.since(started)));
+        let (c, rate) = (&station.counters, |n: u64| per_second(n, now.total_since(started)));
         let rates = Rates {
             frames_tx: rate(c.tx_frames),
             bytes_tx: rate(c.tx_bytes),
@@ -83,7 +83,7 @@ pub fn ports(
     stations.iter().zip(speeds).map(one).collect()
 }
 
-fn per_second(n: u64, span: Duration) -> f64 {
+fn per_second(n: u64, span: Total) -> f64 {
     let seconds = span.as_secs_f64();
     if seconds > 0.0 { n as f64 / seconds } else { 0.0 }
 }

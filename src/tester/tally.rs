@@ -12,7 +12,7 @@ use crate::host::{
     ControlCounters, FlowId, MeterCounters, Rate, ReceiverCounters, SenderCounters, SinkCounters,
     StationSnapshot, StreamCounters, Transport, TransportPlan,
 };
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, Total};
 use crate::units::{BitsPerSec, PRIORITIES};
 
 /// What a report is made of.
@@ -25,7 +25,7 @@ pub struct Seen<'a> {
     /// What times were taken with.
     pub stamps: Stamps,
     /// Since flows were last started; nothing before.
-    pub elapsed: Option<Duration>,
+    pub elapsed: Option<Total>,
     /// What each port's station counted, in the order of the plan.
     pub stations: &'a [StationSnapshot],
     /// Counts of both ends of each flow, in the order of `flows`, where all stations were asked
@@ -146,7 +146,7 @@ pub fn report(mut seen: Seen<'_>) -> Report {
         }
     };
     Report {
-        elapsed_s: seen.elapsed.map(Duration::as_secs_f64),
+        elapsed_s: seen.elapsed.map(Total::as_secs_f64),
         world: seen.world,
         stamps: seen.stamps.clone(),
         ports: (0..seen.plan.len()).map(|n| port(&seen, n)).collect(),
@@ -317,7 +317,7 @@ fn flow(
     let control = || places.control(plan);
     let first = received.first.or_else(|| control().filter_map(|c| c.first_arrival).min());
     let last = received.last.or_else(|| control().filter_map(|c| c.last_arrival).max());
-    let since = |at: Instant| more.started.map(|start| at.since(start.min(at)).as_secs_f64());
+    let since = |at: Instant| more.started.map(|start| at.total_since(start.min(at)).as_secs_f64());
     let connection = match &plan.kind {
         FlowKind::Stream(_) => None,
         FlowKind::Roce(transport) => connection(plan, transport, places),
@@ -394,7 +394,7 @@ fn pacing(seen: &Seen<'_>, of: &FlowSeen<'_>, counted: &Sent) -> Option<report::
         return None;
     }
     let (first, last) = (counted.first?, counted.last?);
-    let span = last.since(first).as_secs_f64();
+    let span = last.total_since(first).as_secs_f64();
     if counted.frames < 2 || span <= 0.0 || stream.pace.burst.is_some() {
         return None;
     }
@@ -458,6 +458,6 @@ pub fn is_control(plan: &FlowPlan) -> bool {
     matches!(&plan.kind, FlowKind::Stream(stream) if stream.path == Path::Control)
 }
 
-fn ns(duration: Duration) -> f64 {
-    duration.as_picos() as f64 / 1e3
+fn ns(span: impl Into<Total>) -> f64 {
+    span.into().as_picos() as f64 / 1e3
 }

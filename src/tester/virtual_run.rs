@@ -177,7 +177,7 @@ impl Runner for VirtualTest {
             plan: &self.plan.ports,
             world: "virtual",
             stamps: exact(),
-            elapsed: Some(now.since(Instant::ZERO)),
+            elapsed: Some(now.total_since(Instant::ZERO)),
             stations: &stations,
             counted: None,
             ports: &standing::ports(&stations, &self.rates, Instant::ZERO, now),

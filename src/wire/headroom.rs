@@ -121,10 +121,10 @@ impl TimeUnit {
 }
 
 impl Dialect {
-    /// A point in time as messages have it: what is left below the unit is cut off.
+    /// A point in time as messages have it, modulo 2^64: what is left below the unit is cut off.
     #[must_use]
     pub const fn stamp(self, at: Instant) -> u64 {
-        at.as_picos() / self.unit.picos()
+        (at.as_picos() / self.unit.picos() as u128) as u64
     }
 
     /// The span between two times of a message, [`Duration::MAX`] where it is longer than that.

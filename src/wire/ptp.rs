@@ -113,7 +113,7 @@ impl Timestamp {
         let ps = at.as_picos();
         let (seconds, rest) = (ps / 1_000_000_000_000, ps % 1_000_000_000_000);
         let left = Correction::of_picos((rest % 1_000) as i64);
-        (Self { seconds, nanos: (rest / 1_000) as u32 }, left)
+        (Self { seconds: seconds as u64, nanos: (rest / 1_000) as u32 }, left)
     }
 
     /// The time in picoseconds, or nothing for one with a billion nanoseconds and more.

@@ -91,10 +91,10 @@ impl Arrival {
 
     fn net(&self, headroom: u32) -> Net {
         let host = Host::new(self.rate(), Duration::from_picos(self.delay_ps));
-        let start = Instant::from_picos(1_000_000 + 2 * self.line_time(self.reverse_len));
+        let start = Instant::from_picos((1_000_000 + 2 * self.line_time(self.reverse_len)).into());
         let forward = Flow { to: BLOCKED, lossless: true, len: self.len, frames: None, start };
         let way = |len: u32| self.time(PREAMBLE + u64::from(len)) + self.delay_ps;
-        let crossing = forward.start.as_picos()
+        let crossing = forward.start.as_picos() as u64
             + u64::from(Self::BELOW - u32::from(self.cells() == 1)) * self.line_time(self.len)
             + way(self.len);
         // Reverse frames follow each other without a gap; one of them begins at the switch just
@@ -105,7 +105,7 @@ impl Arrival {
             to: PAUSED,
             lossless: false,
             len: self.reverse_len,
-            start: Instant::from_picos(start),
+            start: Instant::from_picos(start.into()),
             ..forward
         };
         let response = Duration::from_picos(self.response_ps);
@@ -132,7 +132,7 @@ impl Arrival {
     fn run(&self, headroom: u32) -> (u32, u64) {
         let net = self.net(headroom);
         let all = u64::from(Self::BELOW + 10) + self.frames();
-        let forward = net.hosts[PAUSED].flow.expect("it sends").start.as_picos();
+        let forward = net.hosts[PAUSED].flow.expect("it sends").start.as_picos() as u64;
         let filling = all * self.line_time(self.len);
         let time = forward + filling + 3 * (self.delay_ps + self.response_ps);
         let mut network = net.run_for(Duration::from_picos(time));

@@ -15,7 +15,7 @@ use crate::host::{Station, StationSnapshot};
 use crate::runtime::{Cores, Disturbance, Leash, Patience, Preemption, Tether};
 use crate::stats::SwitchSnapshot;
 use crate::switch::Switch;
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, Total};
 use crate::world::{Alone, World};
 
 /// Frames that each of the two threads keeps at hand.
@@ -71,7 +71,7 @@ pub(super) struct Run {
     /// The hosts at the end, the receiver last.
     pub(super) hosts: Vec<StationSnapshot>,
     /// Real time that did not count, of the thread that lost more.
-    pub(super) stalled: Duration,
+    pub(super) stalled: Total,
     /// True if a signal ended it. What was sent until then has arrived or was dropped all the same.
     pub(super) interrupted: bool,
 }
@@ -189,7 +189,7 @@ fn run_switch(
     real: &TscClock,
     shared: &Shared<'_>,
     cores: &Cores,
-) -> (SwitchSnapshot, Duration) {
+) -> (SwitchSnapshot, Total) {
     let mut gaps = shared.preemption.enter(0, real.now());
     loop {
         // Looked at first: what was sent before it was set is in the rings by now.
@@ -214,7 +214,7 @@ fn run_hosts(
     real: &TscClock,
     shared: &Shared<'_>,
     cores: &Cores,
-) -> (Vec<StationSnapshot>, Duration) {
+) -> (Vec<StationSnapshot>, Total) {
     let mut stopped = false;
     let mut gaps = shared.preemption.enter(1, real.now());
     loop {

@@ -150,11 +150,11 @@ fn a_starved_second_run_keeps_the_results_of_the_first() {
     let off = Run {
         switch: net.switch.snapshot(now),
         hosts: net.hosts.iter().map(|host| host.snapshot(now)).collect(),
-        stalled: Duration::ZERO,
+        stalled: Duration::ZERO.into(),
         interrupted: false,
     };
     let (preempted, longest) = (Duration::from_secs(61), Duration::ZERO);
-    let starved = Ended::Starved(Disturbance { preempted, longest });
+    let starved = Ended::Starved(Disturbance { preempted: preempted.into(), longest });
     let outcome = Outcome::new(&setup, false, &off, Some(&starved));
     assert_eq!((outcome.verdict, outcome.interrupted), (Verdict::Inconclusive, false));
     assert!(outcome.runs.len() == 1 && outcome.runs[0].accounted, "{:?}", outcome.runs);

@@ -6,7 +6,6 @@ mod polls;
 mod session;
 mod start;
 mod telemetry;
-mod uptime;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -41,7 +40,6 @@ use addresses::AddressWarnings;
 use links::Links;
 use polls::PollWarnings;
 use session::Session;
-use uptime::Uptime;
 
 const EXAMPLES: &str = "\
 EXAMPLES:
@@ -53,10 +51,7 @@ EXAMPLES:
 Ctrl-C (or SIGTERM, SIGHUP, SIGQUIT) stops receiving, sends what is held for as long as --drain says,
 and prints the summary; a second one ends at once. The exit status is 1 when a lossless frame was or
 may have been lost, in the switch or in a device, or a frame is not accounted for. It is 4 (not judged) when
-a device cannot say what it lost, or a worker polled later than headroom is planned for (link.poll_gap).
-
-The clock of a switch ends after 213 days. It warns from 30 days before on, then sends what is held and
-ends with exit status 4; start it anew before.";
+a device cannot say what it lost, or a worker polled later than headroom is planned for (link.poll_gap).";
 
 /// Under which name the log has what ports find out.
 const STEPS: &str = "sluice::steps";
@@ -141,11 +136,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let _telemetry = if file.telemetry { telemetry::serve(&eal, &session)? } else { Vec::new() };
     let links = Links::follow(&file, &running.devices, &session)?;
     start::announce(&file, &running, socket.as_ref().map(|(path, _)| path.as_path()));
-    let outlived = watch(&args, &file, &running, &session, &stop);
+    watch(&args, &file, &running, &session, &stop);
     // Agents end with their workers. One that is gone has nothing to tell.
     let agents = session.agents().unwrap_or_default();
     drop(links);
-    finish(&args, running, agents, &session, outlived)
+    finish(&args, running, agents, &session)
 }
 
 /// Draws a seed where the file names none: whoever knew it could aim flows at one place of a table.
@@ -309,14 +304,8 @@ fn serve_metrics(addr: Option<SocketAddr>, session: &Arc<Session>) -> Result<()>
     Ok(())
 }
 
-/// Shows progress until the end. Returns true if that is the end of the switch's clock.
-fn watch(
-    args: &Args,
-    file: &SwitchFile,
-    running: &Running,
-    session: &Session,
-    stop: &AtomicBool,
-) -> bool {
+/// Shows progress until the end.
+fn watch(args: &Args, file: &SwitchFile, running: &Running, session: &Session, stop: &AtomicBool) {
     let std = |span: Span| StdDuration::from_nanos(span.0.as_nanos());
     let start = StdInstant::now();
     let mut live = Live::new();
@@ -325,14 +314,10 @@ fn watch(
     let mut count_at = StdDuration::ZERO;
     let (mut show_at, mut look_at) = (std(args.interval), StdDuration::ZERO);
     let end = args.duration.map_or(StdDuration::MAX, std);
-    let mut uptime = Uptime::new(std(args.drain));
-    let outlived = loop {
+    loop {
         let ran = start.elapsed();
         if ran >= end || stop.load(Ordering::SeqCst) || running.workers.is_broken() {
-            break false;
-        }
-        if uptime.is_over(ran) {
-            break true;
+            break;
         }
         if ran >= look_at {
             look_at = ran + LOOK_EVERY;
@@ -344,7 +329,6 @@ fn watch(
         if ran >= count_at {
             count_at = ran + COUNT_EVERY;
             warn_of_counters(session, &mut warnings);
-            uptime.warning(ran).into_iter().for_each(|warning| tracing::warn!("{warning}"));
         }
         settle(session);
         if !args.quiet && ran >= show_at {
@@ -354,9 +338,8 @@ fn watch(
             }
         }
         thread::sleep(TICK.min(end - ran));
-    };
+    }
     live.clear();
-    outlived
 }
 
 /// Counters that were warned of.
@@ -420,7 +403,6 @@ fn finish(
     running: Running,
     agents: BTreeMap<PortId, AgentsSummary>,
     session: &Session,
-    outlived: bool,
 ) -> Result<ExitCode> {
     let ended = running.workers.stop(StdDuration::from_nanos(args.drain.0.as_nanos()));
     session.restore_links();
@@ -433,10 +415,7 @@ fn finish(
     }
     let summary = Summary::new(&snapshot, ended.elapsed);
     let summary = summary.with_agents(agents).with_link_losses(session.link_losses());
-    let mut summary = summary.with_late_polls(args.ignore_late_polls);
-    if outlived {
-        summary = summary.with_check(uptime::ended());
-    }
+    let summary = summary.with_late_polls(args.ignore_late_polls);
     match args.format {
         Format::Table => terminal::print(report::text(&summary, None))?,
         Format::Json => terminal::print_json(&summary)?,

@@ -135,7 +135,7 @@ impl Session {
             found.steps_before = before;
             found.steps = steps
                 .map(|step| StepTold {
-                    at_ns: step.at.since(Instant::ZERO).as_nanos(),
+                    at_ns: step.at.as_nanos(),
                     port: name(step.port),
                     step: step.kind.to_string(),
                 })

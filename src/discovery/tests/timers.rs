@@ -9,7 +9,7 @@ fn sends(agent: &mut Lldp, from: Instant, end: Instant) -> Vec<u64> {
     while now <= end {
         assert!(agent.is_due(now) || agent.next_deadline() > now, "a deadline of nothing");
         while taken(agent, now).is_some() {
-            times.push(now.as_picos() / 1_000_000_000);
+            times.push(now.as_nanos() / 1_000_000);
         }
         assert!(agent.next_deadline() > now, "sent, and still due");
         now = agent.next_deadline();

@@ -122,7 +122,8 @@ fn round_trip(
     response: &Response,
     t4: Instant,
 ) -> Option<(Duration, Duration)> {
-    let turnaround = dialect.span(response.t3.checked_sub(response.t2)?);
+    // Modulo 2^64, as stamps are. A response from before its request is one that took too long.
+    let turnaround = dialect.span(response.t3.wrapping_sub(response.t2));
     if t4 < t1 {
         return None;
     }

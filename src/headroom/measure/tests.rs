@@ -18,7 +18,7 @@ fn measurer(plan: InitiatePlan) -> Measurer {
 }
 
 fn ns(n: u64) -> Instant {
-    Instant::from_picos(n * 1_000)
+    Instant::from_picos((n * 1_000).into())
 }
 
 /// The request that leaves at `at`, if one does.

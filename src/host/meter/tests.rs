@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::frame::BURST;
-use crate::time::Duration;
+use crate::time::{Duration, Total};
 use crate::units::Quanta;
 use crate::wire::{group, pause, pfc};
 
@@ -13,7 +13,7 @@ const MAC: Mac = Mac([2, 0, 0, 0, 0, 1]);
 const P3: Priority = Priority::ALL[3];
 
 fn at(ns: u64) -> Instant {
-    Instant::from_picos(ns * 1_000)
+    Instant::from_picos((ns * 1_000).into())
 }
 
 fn ns(n: u64) -> Duration {
@@ -101,7 +101,7 @@ impl History<'_> {
                 Event::Pause(window) => {
                     times.pauses += 1;
                     times.window = Some(span(*window));
-                    times.last = Some(Instant::from_picos(*t));
+                    times.last = Some(Instant::from_picos((*t).into()));
                     times.last_frame = times.last_frame.max(Some(Duration::ZERO));
                     times.runs += u64::from(self.run_at(i).is_none());
                     if let Some((_, before, window)) = self.pause_before(i) {
@@ -120,7 +120,7 @@ impl History<'_> {
                 }
             }
         }
-        times.requested = span(self.requested(end));
+        times.requested = span(self.requested(end)).into();
         times
     }
 }
@@ -130,7 +130,7 @@ proptest! {
     fn all_times_are_those_of_the_whole_history(events in events(), beyond in 0_u64..40) {
         let mut meter = PauseMeter::default();
         for (t, event) in &events {
-            let now = Instant::from_picos(*t);
+            let now = Instant::from_picos((*t).into());
             match event {
                 Event::Pause(window) => meter.on_pause(now, Duration::from_picos(*window)),
                 Event::Resume => meter.on_resume(now, true),
@@ -140,7 +140,7 @@ proptest! {
             }
         }
         let end = events.last().map_or(0, |(t, _)| *t) + beyond;
-        prop_assert_eq!(meter.times(Instant::from_picos(end)), History(&events).times(end));
+        prop_assert_eq!(meter.times(Instant::from_picos(end.into())), History(&events).times(end));
     }
 
     #[test]
@@ -181,8 +181,8 @@ fn a_storm_with_one_late_frame_is_not_continuous() {
     // The third came 10 ns after the second had run out.
     let times = meter.times(at(400));
     assert_eq!((times.gap_max, times.window), (Some(ns(150)), Some(ns(140))));
-    assert_eq!((times.lapses, times.uncovered, times.runs), (1, ns(10), 2));
-    assert_eq!((times.continuous(), times.requested), (Some(false), ns(390)));
+    assert_eq!((times.lapses, times.uncovered, times.runs), (1, ns(10).into(), 2));
+    assert_eq!((times.continuous(), times.requested), (Some(false), ns(390).into()));
     // It asks for 40 ns more, and for nothing afterwards.
     assert_eq!(meter.times(at(10_000)).requested, ns(430));
     meter.clear();
@@ -199,7 +199,7 @@ fn a_pause_that_comes_as_the_one_before_ends_is_a_lapse_of_no_length() {
     meter.on_pause(at(0), ns(100));
     meter.on_pause(at(100), ns(100));
     let times = meter.times(at(100));
-    assert_eq!((times.lapses, times.uncovered), (1, Duration::ZERO));
+    assert_eq!((times.lapses, times.uncovered), (1, Total::ZERO));
 }
 
 #[test]

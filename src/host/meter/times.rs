@@ -1,7 +1,7 @@
 //! The pauses of one priority that went one way, and the data frames that they were to stop, which
 //! go the other way.
 
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, Total};
 use crate::units::BitsPerSec;
 
 /// What pauses of one priority asked for, and what became of it.
@@ -15,7 +15,7 @@ pub struct PauseTimes {
     /// Frames that asked for its end, with a time of 0.
     pub resumes: u64,
     /// How long a pause was asked for in all, as each frame replaced the one before: the union.
-    pub requested: Duration,
+    pub requested: Total,
     /// How many runs there were.
     pub runs: u64,
     /// The longest from one pause to the next without a resume in between.
@@ -27,7 +27,7 @@ pub struct PauseTimes {
     /// over at the very instant at which it ends.
     pub lapses: u64,
     /// How long nothing was asked for in those lapses.
-    pub uncovered: Duration,
+    pub uncovered: Total,
     /// When the last pause came. What has passed since is no gap yet.
     pub last: Option<Instant>,
     /// The longest from a run's first frame to the last data frame in it. Zero where pauses came and
@@ -71,7 +71,7 @@ impl PauseMeter {
             t.gap_max = t.gap_max.max(Some(now.since(before)));
             if now >= self.until {
                 t.lapses += 1;
-                t.uncovered += now.since(self.until);
+                t.uncovered += now.total_since(self.until);
             }
         }
         if now >= self.until {

@@ -1,6 +1,6 @@
 //! What became of the messages of switches.
 
-use crate::time::Duration;
+use crate::time::Total;
 
 /// What became of all messages that a station is to obey.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -41,7 +41,7 @@ pub struct SfcmCounters {
     /// and got that.
     pub cut_to_longest: u64,
     /// How long flows, or priorities, were paused by messages, summed over them.
-    pub time: Duration,
+    pub time: Total,
 }
 
 /// What became of congestion notification messages. Each is counted as received and as one of the

@@ -23,7 +23,7 @@ use super::plan::stream::{Path, StreamPlan};
 use super::plan::{SfcPause, SfcReaction, StationPlan, Transport};
 use super::source::Sources;
 use crate::congestion::qcn::QuantizedFeedback;
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, Total};
 use crate::units::{PRIORITIES, Priority, PrioritySet};
 use crate::wire::ip::{self, Fragment, Protocol};
 use crate::wire::{EtherType, WireError, cnm, sfcm, vlan};
@@ -49,7 +49,7 @@ struct Sfc {
     paused: PrioritySet,
     earliest: Instant,
     /// The time of all pauses, the rest of those that run counted in.
-    granted: Duration,
+    granted: Total,
     counters: SfcmCounters,
 }
 
@@ -62,7 +62,7 @@ impl Reactions {
             until: [Instant::ZERO; PRIORITIES],
             paused: PrioritySet::EMPTY,
             earliest: Instant::NEVER,
-            granted: Duration::ZERO,
+            granted: Total::ZERO,
             counters: SfcmCounters::default(),
         });
         let cnm = plan.reactions.qcn.map(|_| CnmCounters::default());

@@ -9,7 +9,7 @@ use crate::host::source::SourceCounters;
 use crate::host::stream::StreamCounters;
 use crate::host::transport::{ReceiverCounters, SenderCounters};
 use crate::secure::SecySnapshot;
-use crate::time::{Duration, Instant};
+use crate::time::{Instant, Total};
 use crate::units::PRIORITIES;
 
 /// What happened to one priority of a station.
@@ -22,7 +22,7 @@ pub struct PriorityPauses {
     /// How often it went from running to paused.
     pub transitions: u64,
     /// How long it was paused.
-    pub paused: Duration,
+    pub paused: Total,
     /// Pauses sent that name it.
     pub sent: u64,
 }

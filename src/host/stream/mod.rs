@@ -182,9 +182,9 @@ impl Stream {
     pub(super) fn resume(&mut self, now: Instant) {
         if self.counters.state == StreamState::Paused {
             self.counters.state = StreamState::Started;
-            let paused = now.since(self.since);
-            self.due = self.due.saturating_add(paused);
-            self.stop = self.stop.saturating_add(paused);
+            let paused = now.total_since(self.since);
+            self.due = self.due.saturating_add_total(paused);
+            self.stop = self.stop.saturating_add_total(paused);
         }
     }
 

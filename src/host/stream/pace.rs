@@ -199,7 +199,7 @@ mod tests {
                 for size in &sizes {
                     due = pace.after(due, due, *size);
                 }
-                prop_assert_eq!(u128::from(due.as_picos()), exact, "{:?}", rate);
+                prop_assert_eq!(due.as_picos(), exact, "{:?}", rate);
             }
         }
 

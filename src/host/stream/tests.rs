@@ -217,8 +217,8 @@ proptest! {
         let plan = stream(t.clone(), sizes);
         prop_assert_eq!(plan.check(&LINE), Ok(()));
         let mut frames = Frames::new(&plan);
-        for n in 0..30 {
-            let sent = Instant::from_picos(n * 0x1234_5678_9abc);
+        for n in 0..30_u64 {
+            let sent = Instant::from_picos(u128::from(n) * 0x1234_5678_9abc);
             let frame = next(&mut frames, 0xffff_0000 + n, sent);
             for sum in &t.checksums {
                 let right = computed(&frame, sum);
@@ -331,8 +331,8 @@ fn an_inner_packets_sums_are_in_those_of_the_outer_one() {
     let plan = stream(t.clone(), Sizes::Random { min: 130, max: 140 });
     assert_eq!(plan.check(&LINE), Ok(()));
     let mut frames = Frames::new(&plan);
-    for n in 0..100 {
-        let frame = next(&mut frames, n, Instant::from_picos(n));
+    for n in 0..100_u64 {
+        let frame = next(&mut frames, n, Instant::from_picos(n.into()));
         for sum in &t.checksums {
             assert_eq!(word(&frame, sum.at), computed(&frame, sum), "frame {n}, {sum:?}");
         }

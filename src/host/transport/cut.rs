@@ -3,7 +3,7 @@
 use crate::host::plan::{Message, TransportPlan};
 use crate::host::probe::PROBE_LEN;
 use crate::host::sink::Latency;
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, Total};
 
 /// The packets of all messages of one flow.
 ///
@@ -144,7 +144,7 @@ pub struct Completions {
     /// The longest.
     pub fct_max: Option<Duration>,
     /// All together.
-    pub fct_total: Duration,
+    pub fct_total: Total,
 }
 
 impl Completions {

@@ -160,7 +160,7 @@ mod tests {
     const LINE: BitsPerSec = BitsPerSec::gbps(100);
 
     fn at(ps: u64) -> Instant {
-        Instant::from_picos(ps)
+        Instant::from_picos(ps.into())
     }
 
     #[test]

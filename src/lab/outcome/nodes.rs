@@ -242,7 +242,7 @@ pub(super) fn host(
         pfc_rx_frames: c.received,
         obeyed_frames: c.obeyed,
         pfc_rx_transitions: c.transitions,
-        pfc_rx_paused_ns: Nanos(c.paused),
+        pfc_rx_paused_ns: Nanos(c.paused.saturated()),
         pfc_tx_frames: c.sent,
     });
     let port = HostPort {

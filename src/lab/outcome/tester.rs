@@ -35,7 +35,7 @@ pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population)
         plan: &tester.plan.ports,
         world: ended.world.name(),
         stamps,
-        elapsed: Some(now.since(start)),
+        elapsed: Some(now.total_since(start)),
         stations: &stations,
         counted: None,
         ports: &standing::ports(&stations, &tester.rates, start, now),

@@ -12,7 +12,7 @@ use crate::lab::plan::LabPlan;
 use crate::lab::record::{Captures, Detail, Recorder};
 use crate::runtime::Disturbance;
 use crate::sim::{VirtualFrame, Witness};
-use crate::time::{Duration, Instant};
+use crate::time::{Instant, Total};
 
 /// How a lab was run.
 pub(super) struct Ran {
@@ -45,7 +45,7 @@ pub(super) fn collect(fit: Fit, mut ends: Vec<CrewEnd>, ran: Ran) -> RealRun {
         && ends.iter().map(|e| e.sent).sum::<u64>() == ends.iter().map(|e| e.received).sum::<u64>();
     let latest = |of: fn(&CrewEnd) -> Instant| ends.iter().map(of).max().unwrap_or(Instant::ZERO);
     let (ended, last) = (latest(|end| end.at), latest(|end| end.last));
-    let stalled = ends.iter().map(|end| end.stalled).max().unwrap_or(Duration::ZERO);
+    let stalled = ends.iter().map(|end| end.stalled).max().unwrap_or(Total::ZERO);
     let arrivals = arrivals(&fit.plan, &mut ends);
     let mut pending = BTreeMap::new();
     let mut over: Vec<Over> = Vec::new();

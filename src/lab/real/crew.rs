@@ -9,7 +9,7 @@ use super::node::{Act, Arrivals, Node};
 use crate::dpdk::TscClock;
 use crate::runtime::{Cores, Leash, Preemption, Tether};
 use crate::sim::NodeId;
-use crate::time::{Duration, Instant};
+use crate::time::{Instant, Total};
 
 /// What the threads and whoever watches them tell each other.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ pub(super) struct CrewEnd {
     /// When a frame last came in.
     pub(super) last: Instant,
     /// Time that did not count.
-    pub(super) stalled: Duration,
+    pub(super) stalled: Total,
     /// What had arrived at its hosts when the measurement began and ended; nothing if the run was
     /// over before.
     pub(super) from: Option<Vec<(NodeId, Arrivals)>>,

@@ -242,7 +242,10 @@ mod tests {
         for verdict in [Verdict::Pass, Verdict::Fail, Verdict::NotJudged] {
             let mut checks = vec![check(verdict)];
             let preempted = Duration::from_secs(61);
-            cut_off(&mut checks, &Disturbance { preempted, longest: Duration::ZERO });
+            cut_off(
+                &mut checks,
+                &Disturbance { preempted: preempted.into(), longest: Duration::ZERO },
+            );
             let whole = Verdict::of_all(checks.iter().map(|check| check.verdict));
             assert_eq!(whole, Verdict::Inconclusive, "{verdict}");
             assert!(checks[1].detail.contains("busy for 61000 ms"), "{:?}", checks[1]);

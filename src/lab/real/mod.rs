@@ -51,7 +51,7 @@ use crate::host::{FlowId, PlanError};
 use crate::runtime::{Cores, Disturbance, Leash};
 use crate::sim::NetworkError;
 use crate::switch::{ChangeError, SwitchError};
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, Total};
 use collect::{Firsts, Ran, collect};
 use crew::Shared;
 use drive::{PATIENCE, drive};
@@ -163,7 +163,7 @@ pub struct RealRun {
     pub wall: StdDuration,
     /// Of the lab's time, what did not pass because a thread was not there, or waited for another:
     /// of the thread that lost most.
-    pub stalled: Duration,
+    pub stalled: Total,
     /// How far the clocks of two hosts may be apart, with what lies between two polls of both.
     pub uncertainty: Duration,
     /// Frames that were put into rings, and polls of threads.

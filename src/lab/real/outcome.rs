@@ -40,7 +40,7 @@ impl RealRun {
             threads: self.threads,
             slow_down: self.slow_down,
             wall_ns: u64::try_from(self.wall.as_nanos()).unwrap_or(u64::MAX),
-            stalled_ns: Nanos(self.stalled),
+            stalled_ns: Nanos(self.stalled.saturated()),
         });
         self.judge(&mut outcome);
         outcome

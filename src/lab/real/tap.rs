@@ -1,11 +1,11 @@
 //! What one end of a link sees: how many frames come and go, and every pause that comes in.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::log::{Happening, Log};
 use crate::frame::{Burst, Frame};
 use crate::port::{Port, Stamps, Tap, Tapped};
+use crate::runtime::SharedInstant;
 use crate::sim::Direction;
 use crate::time::{Duration, Instant};
 
@@ -18,23 +18,23 @@ pub const PAUSE_OCTETS: usize = 34;
 /// The time of a node's poll, for what it calls.
 #[derive(Debug)]
 pub(super) struct Moment {
-    now: AtomicU64,
+    now: SharedInstant,
     /// How far the times of two threads may be apart.
     span: Duration,
 }
 
 impl Moment {
-    pub(super) const fn new(span: Duration) -> Self {
-        Self { now: AtomicU64::new(0), span }
+    pub(super) fn new(span: Duration) -> Self {
+        Self { now: SharedInstant::default(), span }
     }
 
     #[inline]
     pub(super) fn set(&self, now: Instant) {
-        self.now.store(now.as_picos(), Ordering::Relaxed);
+        self.now.store(now);
     }
 
     fn get(&self) -> Instant {
-        Instant::from_picos(self.now.load(Ordering::Relaxed))
+        self.now.load()
     }
 }
 

@@ -112,7 +112,7 @@ impl Capture {
             return;
         }
         let (octets, len) = frame.on_line();
-        let at = Duration::from_nanos(at.as_picos() / 1_000);
+        let at = Duration::from_nanos(at.as_nanos());
         let packet = Packet { at, octets, len: len.saturating_sub(FCS_BYTES) };
         let notes = Notes { interface: direction.0 % 2, ..Default::default() };
         self.failed = self.file.packet(&packet, &notes).err().map(|e| e.to_string());

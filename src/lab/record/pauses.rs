@@ -148,7 +148,7 @@ mod tests {
     const QUANTUM: u64 = 5_120;
 
     fn at(ns: u64) -> Instant {
-        Instant::from_picos(ns * 1_000)
+        Instant::from_picos((ns * 1_000).into())
     }
 
     fn receiver() -> Receiver {

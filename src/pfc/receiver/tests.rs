@@ -177,9 +177,9 @@ proptest! {
         let delay = u64::from(delay) * 5_120;
         let paused: u64 = runs.iter().map(|run| run.saturating_sub(delay)).sum();
         for r in [&mut lazy, &mut busy] {
-            prop_assert_eq!(r.paused_time(end, p(3)).as_picos(), paused);
+            prop_assert_eq!(r.paused_time(end, p(3)).as_picos(), paused.into());
             r.paused(end);
-            prop_assert_eq!(r.paused_time(end, p(3)).as_picos(), paused);
+            prop_assert_eq!(r.paused_time(end, p(3)).as_picos(), paused.into());
             let obeyed = runs.iter().filter(|run| **run > delay).count() as u64;
             prop_assert_eq!(r.transitions(p(3)), obeyed);
         }

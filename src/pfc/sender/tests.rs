@@ -59,7 +59,7 @@ fn xoff_is_refreshed_until_xon() {
     assert_eq!((s.due(at(1_000_000)), s.next_deadline()), (None, Instant::NEVER));
     assert_eq!(
         (s.paused_time(at(9_000), p(3)), s.transitions(p(3))),
-        (Duration::from_nanos(3_000), 1)
+        (Duration::from_nanos(3_000).into(), 1)
     );
 }
 

@@ -10,7 +10,7 @@ fn first_arrival(plan: &NetworkPlan, node: u32) -> Instant {
 }
 
 fn at_picos(ps: u64) -> Instant {
-    Instant::from_picos(ps)
+    Instant::from_picos(ps.into())
 }
 
 #[test]

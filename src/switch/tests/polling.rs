@@ -13,6 +13,7 @@ use crate::headroom::peer_delay::PeerDelayPlan;
 use crate::pfc::{StormAction, WatchdogPlan};
 use crate::port::testsecy::secy;
 use crate::secure::{PfcAccept, SecyPlan, Validate};
+use crate::stats::SwitchSnapshot;
 use crate::switch::tests::congested;
 use crate::switch::testworld::*;
 use crate::switch::{AttachedKind, SourceFlowControlPlan, SwitchPlan};
@@ -130,6 +131,14 @@ fn arrivals(seed: u64) -> Vec<(Instant, u16, Vec<u8>)> {
     out
 }
 
+/// A frame without the times in it, of which there are some in the messages of agents alone.
+fn undated(mut octets: Vec<u8>) -> Vec<u8> {
+    if [EtherType::PTP, EtherType::CIM].iter().any(|of| octets[12..14] == of.0.to_be_bytes()) {
+        octets[14..].fill(0);
+    }
+    octets
+}
+
 /// What left: when, where, and what. With `extra`, polls at random times in between too.
 fn trace(arrivals: &[(Instant, u16, Vec<u8>)], extra: Option<u64>) -> Vec<(Instant, u16, Vec<u8>)> {
     trace_of(&shaped(), arrivals, extra)
@@ -140,7 +149,19 @@ fn trace_of(
     arrivals: &[(Instant, u16, Vec<u8>)],
     extra: Option<u64>,
 ) -> Vec<(Instant, u16, Vec<u8>)> {
+    trace_from(Instant::ZERO, plan, arrivals, extra).0
+}
+
+/// The same with a switch that is first polled at `begin`, which is also when the first frames may
+/// arrive, and its counters at the end.
+fn trace_from(
+    begin: Instant,
+    plan: &SwitchPlan,
+    arrivals: &[(Instant, u16, Vec<u8>)],
+    extra: Option<u64>,
+) -> (Vec<(Instant, u16, Vec<u8>)>, SwitchSnapshot) {
     let mut lab: Lab = Lab::new(plan);
+    lab.now = begin;
     let mut dice = extra.map(Dice::new);
     lab.inject(1, &frame(host(9), host(2), None, 60));
     let mut out = Vec::new();
@@ -163,11 +184,38 @@ fn trace_of(
         lab.now = next;
     }
     lab.check();
-    out
+    (out, lab.switch.snapshot(lab.now))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// A run across 2^64 ps, where instants no longer fit into one word, is one at the start of time.
+    #[test]
+    fn uptime_changes_nothing(
+        seed in any::<u64>(), before_us in 0_u64..=1_000, spread in 1_u64..12, ageing_us in 50_u64..900,
+    ) {
+        let mut plan = shaped();
+        plan.bridge.ageing = Duration::from_micros(ageing_us);
+        // Ages are counted in units of 2^24 ps.
+        let before = Duration::from_picos(((before_us * 1_000_000) >> 24) << 24);
+        let late = Instant::from_picos(1 << 64).saturating_sub(before);
+        let run = |begin: Instant| {
+            let at = |at: Instant| begin + at.since(Instant::ZERO).saturating_mul(spread);
+            let arrivals: Vec<_> =
+                arrivals(seed).into_iter().map(|(t, n, octets)| (at(t), n, octets)).collect();
+            let (sent, mut counters) = trace_from(begin, &plan, &arrivals, None);
+            counters.at = Instant::ZERO;
+            let sent: Vec<_> =
+                sent.into_iter().map(|(t, n, octets)| (t.since(begin), n, undated(octets))).collect();
+            (sent, format!("{counters:#?}"))
+        };
+        let (early, counters) = run(Instant::ZERO);
+        prop_assert!(early.len() > 100, "the run means something: {} frames", early.len());
+        let (late, late_counters) = run(late);
+        prop_assert_eq!(late, early);
+        prop_assert_eq!(late_counters, counters);
+    }
 
     #[test]
     fn more_polls_change_nothing(seed in any::<u64>(), extra in any::<u64>()) {

@@ -4,9 +4,9 @@
 use crate::report::packets::Way;
 use crate::time::Instant;
 
-/// Octets in front of each frame: its time (8), its length (4), how much of it is kept and which
+/// Bytes in front of each frame: its time (16), its length (4), how much of it is kept and which
 /// way it went (4).
-const HEADER: usize = 16;
+const HEADER: usize = 24;
 
 /// The bit of a header's last word that says that the frame was sent.
 const SENT: u32 = 1 << 31;
@@ -67,9 +67,9 @@ impl Ring {
         }
         let mut header = [0; HEADER];
         let kept = octets.len() as u32 | if way == Way::Out { SENT } else { 0 };
-        header[..8].copy_from_slice(&at.as_picos().to_le_bytes());
-        header[8..12].copy_from_slice(&len.to_le_bytes());
-        header[12..].copy_from_slice(&kept.to_le_bytes());
+        header[..16].copy_from_slice(&at.as_picos().to_le_bytes());
+        header[16..20].copy_from_slice(&len.to_le_bytes());
+        header[20..].copy_from_slice(&kept.to_le_bytes());
         let place = self.after(self.first, self.used);
         self.write(place, &header);
         self.write(self.after(place, HEADER), octets);
@@ -84,12 +84,12 @@ impl Ring {
         (0..self.frames).map(move |_| {
             let (header, kept) = self.header(place);
             let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|n| header[at + n]));
-            let at = u64::from(word(0)) | u64::from(word(4)) << 32;
+            let at = [12, 8, 4, 0].iter().fold(0, |at, n| at << 32 | u128::from(word(*n)));
             let mut octets = vec![0; kept];
             self.read(self.after(place, HEADER), &mut octets);
             place = self.after(place, HEADER + kept);
-            let way = if word(12) & SENT == 0 { Way::In } else { Way::Out };
-            Kept { at: Instant::from_picos(at), way, len: word(8), octets }
+            let way = if word(20) & SENT == 0 { Way::In } else { Way::Out };
+            Kept { at: Instant::from_picos(at), way, len: word(16), octets }
         })
     }
 
@@ -106,7 +106,7 @@ impl Ring {
     fn header(&self, place: usize) -> ([u8; HEADER], usize) {
         let mut header = [0; HEADER];
         self.read(place, &mut header);
-        let kept = u32::from_le_bytes([12, 13, 14, 15].map(|n| header[n])) & !SENT;
+        let kept = u32::from_le_bytes([20, 21, 22, 23].map(|n| header[n])) & !SENT;
         (header, kept as usize)
     }
 

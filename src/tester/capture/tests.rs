@@ -22,7 +22,7 @@ fn plan(overwrite: bool, snap: Option<u32>) -> CapturePlan {
 }
 
 fn at(n: u64) -> Instant {
-    Instant::from_picos(n * 1_000_000)
+    Instant::from_picos((n * 1_000_000).into())
 }
 
 proptest! {
@@ -35,14 +35,14 @@ proptest! {
         let mut ring = Ring::new(bytes);
         let (mut model, mut lost) = (VecDeque::new(), 0);
         let mut missed = 0;
-        let room = |m: &VecDeque<Kept>| m.iter().map(|k| 16 + k.octets.len()).sum::<usize>();
+        let room = |m: &VecDeque<Kept>| m.iter().map(|k| 24 + k.octets.len()).sum::<usize>();
         for (n, (len, sent)) in (0..).zip(frames) {
             let way = if sent { Way::Out } else { Way::In };
             let octets: Vec<u8> = (0..len).map(|i| (i as u64 + n) as u8).collect();
             missed += ring.push((at(n), way, len as u32 + 9), &octets, overwrite);
             let kept = Kept { at: at(n), way, len: len as u32 + 9, octets };
-            let fits = |m: &VecDeque<Kept>| room(m) + 16 + len <= bytes;
-            if 16 + len > bytes || (!overwrite && !fits(&model)) {
+            let fits = |m: &VecDeque<Kept>| room(m) + 24 + len <= bytes;
+            if 24 + len > bytes || (!overwrite && !fits(&model)) {
                 lost += 1;
                 continue;
             }

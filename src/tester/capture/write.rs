@@ -56,7 +56,7 @@ pub fn write_some(
 ) -> io::Result<()> {
     let size = |n| usize::try_from(n).unwrap_or(usize::MAX);
     let frames = capture.frames().skip(size(first)).take(size(count));
-    let at = |at: Instant| about.zero + Duration::from_nanos(at.as_picos() / 1_000);
+    let at = |at: Instant| about.zero + Duration::from_nanos(at.as_nanos());
     match format {
         CaptureFormat::Pcap => {
             let mut file = Pcap::new(out)?;

@@ -39,7 +39,7 @@ fn both_formats_give_the_same_recording_at_any_scale() {
     for scale in [1.0, 0.5, 10.0] {
         let recording = load(&pcap, scale, true).unwrap();
         assert_eq!(load(&pcapng, scale, true).unwrap(), recording);
-        let us = |n: f64| Instant::from_picos((n * scale * 1e6).round() as u64);
+        let us = |n: f64| Instant::from_picos(((n * scale * 1e6).round() as u64).into());
         let want = [
             (us(0.0), vec![1; 60], 60),
             (us(1.0), vec![2; 30], 1_514),

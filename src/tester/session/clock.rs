@@ -9,7 +9,7 @@
 
 use crate::dpdk::TscClock;
 use crate::runtime::{Leash, Tether};
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, Total};
 
 /// How far clocks on a leash may be apart, which is also the longest gap between two polls that
 /// counts. A choice: less than half of the longest pause at 100 Gb/s (335 us), so that one that is
@@ -105,9 +105,9 @@ impl Clock<'_> {
     }
 
     /// Time that did not count.
-    pub(super) const fn stalled(&self) -> Duration {
+    pub(super) const fn stalled(&self) -> Total {
         match self {
-            Self::Real(_) => Duration::ZERO,
+            Self::Real(_) => Total::ZERO,
             Self::Leashed(_, tether) => tether.stalled(),
         }
     }

@@ -15,7 +15,7 @@ use super::Jack;
 use super::clock::{Clock, Time};
 use crate::host::{Latency, Station};
 use crate::runtime::{Cores, Preemption};
-use crate::time::{Duration, Instant};
+use crate::time::{Instant, Total};
 
 /// A port's end station.
 pub(super) type Host = Station<Jack>;
@@ -49,7 +49,7 @@ pub(super) struct Pace {
     /// From one poll to the next, while flows run.
     pub(super) gaps: Latency,
     /// Time that did not count, while flows ran.
-    pub(super) stalled: Duration,
+    pub(super) stalled: Total,
 }
 
 /// What all threads of a test share.

@@ -13,7 +13,7 @@ use crate::runtime::{Patience, SLICE};
 use crate::tester::figures::{FlowFigures, Received as ReceivedFigures, Sent as SentFigures};
 use crate::tester::plan::FlowPlan;
 use crate::tester::report::{Machine, Stamps};
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Instant, Total};
 
 /// Time in which a thread that has its processor has to answer. A choice: a thousand times what
 /// the slowest answer takes.
@@ -249,13 +249,13 @@ impl Inner {
     /// Disturbance of the test by the machine since flows were last started. Where time waits for its
     /// threads, what they lost is the time that did not run.
     pub(super) fn machine(&self, paces: &[Pace]) -> Machine {
-        let ns = |d: Duration| d.as_picos() as f64 / 1e3;
+        let ns = |d: Total| d.as_picos() as f64 / 1e3;
         let (found, excluded) =
             (self.shared.preemption.disturbance(), self.shared.time.is_leashed());
         let stalled = paces.iter().map(|pace| pace.stalled).max().filter(|_| excluded);
         Machine {
-            preempted_ns: ns(stalled.unwrap_or(Duration::ZERO).max(found.preempted)),
-            longest_gap_ns: ns(found.longest),
+            preempted_ns: ns(stalled.unwrap_or(Total::ZERO).max(found.preempted)),
+            longest_gap_ns: ns(found.longest.into()),
             excluded,
         }
     }

@@ -164,7 +164,7 @@ impl Bench {
             handles.push(spawn(self.rack.eal(), n, hosts, orders, &shared));
         }
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let run = Duration::from_nanos(shared.time.now().as_picos() / 1_000);
+        let run = Duration::from_nanos(shared.time.now().as_nanos());
         let rx_room = facts.iter().map(|facts| facts.rx_room).collect();
         let links = facts.into_iter().map(Link::new).collect();
         let warnings = warnings(&plan, &wants, &places, threads, shared.time.is_leashed());

@@ -54,7 +54,7 @@ impl Session {
             plan: &inner.plan.ports,
             world: "real",
             stamps: inner.stamps(&paces)?,
-            elapsed: epoch.map(|epoch| now.since(epoch.min(now))),
+            elapsed: epoch.map(|epoch| now.total_since(epoch.min(now))),
             stations: &stations,
             counted: Some(counted),
             ports: &inner.ports_seen(&rates.0)?,

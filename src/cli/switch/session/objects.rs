@@ -12,7 +12,6 @@ use crate::report::{ObjectRow, ObjectTable, Objects, counted, object_rows};
 use crate::runtime::Controller;
 use crate::switch::managed::{self, Access, At, Object, Scope, Section, StreamRow, Streams};
 use crate::switch::{Change, SwitchPlan};
-use crate::time::Instant;
 use crate::units::{PortId, TrafficClass};
 
 /// The rows of a table that are shown; how many more there are is said.
@@ -212,7 +211,7 @@ fn stream_table(
             vid.map_or(Value::Null, |vid| vid.get().into()),
         ];
         cells.extend(ip);
-        let created = row.created.since(Instant::ZERO).as_nanos();
+        let created = row.created.as_nanos();
         cells.extend([row.messages.into(), created.into(), row.mask.0.into()]);
         cells
     };

@@ -3,15 +3,16 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::time::Total;
 
 /// Paused time of one priority, as its host counts it, at every step of a storm.
 fn storm(
     policy: PausePolicy,
     messages: impl Iterator<Item = (Duration, Message)>,
-) -> (Proxy, Vec<(Instant, Duration)>, u64) {
+) -> (Proxy, Vec<(Instant, Total)>, u64) {
     let mut proxy = Proxy::new(&ProxyPlan { policy, ..plan(RATE) }, 1);
     let (mut host, mut now, mut frames) = (receiver(RATE), us(1), 0);
-    let mut paused = vec![(now, Duration::ZERO)];
+    let mut paused = vec![(now, Total::ZERO)];
     for (gap, message) in messages {
         let next = now + gap;
         while proxy.next_deadline(HOST) < next {
@@ -36,7 +37,7 @@ fn a_message_repeated_for_ever_pauses_for_the_policys_share() {
     let most = policy.credit + end.since(Instant::ZERO).div(4).saturating_mul(3);
     assert!(paused <= most + Duration::from_micros(1), "{paused} of {most}");
     // And it is used, so the bound is not kept by refusing everything.
-    assert!(paused.as_picos() > most.as_picos() / 100 * 99, "{paused} of {most}");
+    assert!(paused >= most.div(100).saturating_mul(99), "{paused} of {most}");
     let counters = proxy.counters(HOST);
     assert_eq!(counters.cut_to_longest, counters.accepted);
     assert!(counters.cut_to_credit > 10_000);

@@ -49,7 +49,8 @@ fn a_request_before_the_least_is_answered_alone() {
     request(&mut m, ns(0)).unwrap();
     let at = (ns(0) + LEAST).saturating_sub(Duration::from_picos(1));
     m.on_message(at, &asks(9), at);
-    let response = Response { t1: 1_009, t2: at.as_picos(), t3: at.as_picos() + 5, psn: 9 };
+    let ps = at.as_picos() as u64;
+    let response = Response { t1: 1_009, t2: ps, t3: ps + 5, psn: 9 };
     let t_tx = at + Duration::from_picos(5);
     assert_eq!(m.take(at, t_tx), Some(Message::Response(response)));
     assert_eq!(m.next_deadline(), ns(0) + MOST, "the timer runs on");
@@ -62,7 +63,7 @@ fn a_request_from_the_least_on_is_answered_with_one_and_resets_the_timer() {
     request(&mut m, ns(0)).unwrap();
     let at = ns(0) + LEAST;
     m.on_message(at, &asks(9), at);
-    let ps = at.as_picos();
+    let ps = at.as_picos() as u64;
     let response = Response { t1: 1_009, t2: ps, t3: ps, psn: 9 };
     let own = Request { t1: ps, psn: 1 };
     assert_eq!(m.take(at, at), Some(Message::Both { response, request: own }));

@@ -29,7 +29,7 @@ impl Clock {
     fn at(self, true_ps: u64) -> Instant {
         let drift = i128::from(true_ps) * i128::from(self.ppm) / 1_000_000;
         let ps = i128::from(self.offset) + i128::from(true_ps) + drift;
-        Instant::from_picos(u64::try_from(ps).unwrap())
+        Instant::from_picos(u64::try_from(ps).unwrap().into())
     }
 }
 

@@ -49,7 +49,13 @@ fn arrivals(seed: u64) -> Sent {
 
 /// What left, with polls at random times in between, too, where there is `extra`.
 fn trace(arrivals: &Sent, extra: Option<u64>) -> Sent {
+    trace_from(Instant::ZERO, arrivals, extra)
+}
+
+/// The same with a switch that is first polled at `begin`.
+fn trace_from(begin: Instant, arrivals: &Sent, extra: Option<u64>) -> Sent {
     let mut lab: Lab = Lab::new(&shaped());
+    lab.now = begin;
     let mut dice = extra.map(Dice::new);
     lab.inject(3, &frame(host(8), host(9), None, 60));
     let mut out = Vec::new();
@@ -78,6 +84,19 @@ fn trace(arrivals: &Sent, extra: Option<u64>) -> Sent {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// A run across 2^64 ps is one at the start of time.
+    #[test]
+    fn uptime_changes_nothing(seed in any::<u64>(), before_us in 0_u64..400) {
+        let late = Instant::from_picos(1 << 64).saturating_sub(Duration::from_micros(before_us));
+        let run = |begin: Instant| -> Vec<(Duration, _, _)> {
+            let at = |at: Instant| begin + at.since(Instant::ZERO);
+            let arrivals = arrivals(seed).into_iter().map(|(t, n, octets)| (at(t), n, octets));
+            let sent = trace_from(begin, &arrivals.collect(), None);
+            sent.into_iter().map(|(t, n, octets)| (t.since(begin), n, octets)).collect()
+        };
+        prop_assert_eq!(run(late), run(Instant::ZERO));
+    }
 
     #[test]
     fn more_polls_change_nothing(seed in any::<u64>(), extra in any::<u64>()) {
