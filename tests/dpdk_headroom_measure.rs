@@ -156,9 +156,11 @@ fn nobody_answering_is_a_bad_verdict_that_says_what_to_check() {
 }
 
 #[test]
-fn whoever_only_answers_is_done_after_its_time() {
-    let (status, stdout, stderr) = measure("--port net_null0,no-rx=1 --respond --duration 100ms");
-    assert_eq!(status, Some(0), "{stdout}{stderr}");
+fn a_responder_that_nobody_asked_ends_after_its_time_and_is_not_judged() {
+    let args = "headroom measure --port net_null0,no-rx=1 --respond --duration 100ms";
+    let output = sluice().args(args.split(' ')).stdin(Stdio::null()).output().unwrap();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(4), "{stdout}{stderr}");
     assert!(stdout.contains("0 responses sent") && stderr.contains("answers headroom"), "{stderr}");
 }
 

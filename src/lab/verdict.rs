@@ -263,15 +263,16 @@ fn fairness(results: &Value, names: &[&str], tolerance: f64) -> (Verdict, String
             Err(error) => return (Verdict::Fail, error),
         }
     }
-    let mean = shares.iter().map(|(share, _)| share).sum::<f64>() / shares.len().max(1) as f64;
+    if shares.len() < 2 {
+        return (Verdict::NotJudged, "fewer than two flows are compared".into());
+    }
+    let mean = shares.iter().map(|(share, _)| share).sum::<f64>() / shares.len() as f64;
     if mean <= 0.0 {
         return (Verdict::Fail, "nothing arrived of these flows while shares were measured".into());
     }
     let off = |share: &f64| (share - mean) / mean;
     let worst = shares.iter().max_by(|a, b| off(&a.0).abs().total_cmp(&off(&b.0).abs()));
-    let Some((share, name)) = worst else {
-        return (Verdict::NotJudged, "no flows are compared".into());
-    };
+    let (share, name) = worst.expect("there are two flows at least");
     let detail = format!(
         "{} flows share {} on average; {name} has {} ({:+.2} %), {} % is allowed",
         shares.len(),

@@ -230,7 +230,10 @@ fn checks(setup: &Setup, runs: &[RunSummary]) -> Vec<Check> {
         r.accounted && r.dry == 0 && twice == 0
     };
     let accounted = Check {
-        verdict: Verdict::of(runs.iter().all(clean)),
+        verdict: Verdict::of_judged(
+            runs.iter().all(clean),
+            runs.iter().map(|r| r.lossless.sent_frames + r.lossy.sent_frames).sum(),
+        ),
         text: "every frame sent was delivered once, or dropped by the switch under a reason".into(),
     };
     let with = runs.get(1).map_or_else(Vec::new, |on| with_pfc(setup, off, on));
@@ -279,7 +282,10 @@ fn with_pfc(setup: &Setup, off: &RunSummary, on: &RunSummary) -> Vec<Check> {
         ),
     };
     let headroom = Check {
-        verdict: Verdict::of(on.headroom_peak_bytes <= setup.headroom_bytes()),
+        verdict: Verdict::of_judged(
+            on.headroom_peak_bytes <= setup.headroom_bytes(),
+            on.headroom_peak_bytes,
+        ),
         text: format!(
             "PFC on: headroom held at most {} of {} bytes, the size of all {} frames in flight",
             count(on.headroom_peak_bytes),

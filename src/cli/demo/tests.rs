@@ -167,6 +167,24 @@ fn a_starved_second_run_keeps_the_results_of_the_first() {
 }
 
 #[test]
+fn a_demo_that_is_interrupted_before_its_first_frame_passes_no_check() {
+    let setup = setup(2, BitsPerSec::gbps(1), 1024);
+    let leash = Leash::new(2, setup.leash());
+    let mut net = Net::new(&setup, false, &leash);
+    let now = net.clocks[0].now();
+    let silent = Run {
+        switch: net.switch.snapshot(now),
+        hosts: net.hosts.iter().map(|host| host.snapshot(now)).collect(),
+        stalled: Duration::ZERO,
+        interrupted: true,
+    };
+    let outcome = Outcome::new(&setup, false, &silent, None);
+    assert_eq!(outcome.verdict, Verdict::Inconclusive);
+    let passed = outcome.checks.iter().find(|check| check.verdict.is_pass());
+    assert!(passed.is_none(), "{:?}", passed.map(|check| &check.text));
+}
+
+#[test]
 fn turns_as_long_as_the_leash_fill_half_the_headroom_and_pause_without_loss() {
     let setup = setup(2, BitsPerSec::gbps(1), 1024);
     for pfc in [false, true] {

@@ -196,7 +196,7 @@ impl Outcome {
         }
         self.verdict = match self.state {
             "measured" => Verdict::unless(!self.is_a_gap(disturbance), true),
-            "answered" => Verdict::Pass,
+            "answered" => Verdict::of_judged(true, self.answered()),
             "failed" => Verdict::unless(false, disturbance.longest > waits),
             _ => Verdict::Inconclusive,
         };
@@ -208,6 +208,15 @@ impl Outcome {
 }
 
 impl Outcome {
+    /// Responses sent to peers, by either method.
+    fn answered(&self) -> u64 {
+        let of = |port: &PortCounts| {
+            let sent = |counts: &BTreeMap<_, u64>| counts.get("responses_sent").copied();
+            sent(&port.measurement).unwrap_or(0) + sent(&port.ptp).unwrap_or(0)
+        };
+        self.ports.iter().map(of).sum()
+    }
+
     /// True if a delay that was measured is no longer than a gap in which no thread polled.
     fn is_a_gap(&self, disturbance: Disturbance) -> bool {
         let longest = ns(disturbance.longest);
