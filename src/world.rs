@@ -58,6 +58,16 @@ pub trait Events {
     /// An ingress group crossed its limit: `xoff` true for XOFF, false for XON.
     #[inline]
     fn crossed(&mut self, now: Instant, port: PortId, group: PriorityGroup, xoff: bool) {}
+    /// An ingress group has other thresholds from now on; no `headroom` if it is lossy.
+    #[inline]
+    fn regrouped(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        group: PriorityGroup,
+        headroom: Option<Cells>,
+    ) {
+    }
     /// A PFC or PAUSE frame was sent; `paused` are the priorities it pauses, of those in `named`.
     #[inline]
     fn pause_sent(&mut self, now: Instant, port: PortId, named: PrioritySet, paused: PrioritySet) {}

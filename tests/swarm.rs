@@ -25,5 +25,8 @@ fn no_lab_of_a_short_swarm_fails_and_much_happens_in_it() {
     // A swarm in which nothing happens says nothing.
     assert!(summary.pauses > 1_000 && summary.resumptions > 100, "seed {seed}: {summary:?}");
     assert!(summary.marks > 0 && summary.drops > 0, "seed {seed}: {summary:?}");
+    assert!(summary.faults.changes > 0 && summary.faults.forgeries > 0, "seed {seed}: {summary:?}");
+    let judged = (summary.judged_for_marks, summary.judged_for_shares);
+    assert!(judged.0 > 0 && judged.1 > 0, "seed {seed}: {summary:?}");
     assert!(summary.faults.flaps > 0 && summary.faults.lost_pauses > 0, "seed {seed}: {summary:?}");
 }

@@ -232,6 +232,8 @@ fn table(summary: &Summary) -> String {
         ("frames dropped, lossy ones too", summary.drops),
         ("frames lost on lines", summary.line_losses),
         ("deadlocks, in circles", summary.deadlocks),
+        ("labs judged for marks before pauses", summary.judged_for_marks),
+        ("labs judged for equal shares", summary.judged_for_shares),
         ("storms that watchdogs found", summary.watchdog_storms),
         ("faults: links down", faults.flaps),
         ("faults: pauses to be lost", faults.lost_pauses),
@@ -239,6 +241,8 @@ fn table(summary: &Summary) -> String {
         ("faults: lines with errors", faults.errors),
         ("faults: nodes standing still", faults.stalls),
         ("faults: hosts that storm", faults.storms),
+        ("faults: frames forged or repeated", faults.forgeries),
+        ("faults: groups and curves changed", faults.changes),
     ] {
         table.row([name.to_owned(), count(n)]);
     }
@@ -283,6 +287,34 @@ impl Show {
     fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_a_line_for_each_excuse_and_says_whose_fault_it_is() {
+        let mut summary = swarm::run(Swarm { count: 0, seed: 1, jobs: 1 }, |_, _| true);
+        for (n, drops) in (11..).zip(summary.excused_drops.values_mut()) {
+            *drops = n;
+        }
+        let text = table(&summary);
+        for (n, (cause, whose)) in (11..).zip([
+            ("lost pause", "planned fault"),
+            ("link down", "planned fault"),
+            ("stall", "planned fault"),
+            ("forged pause", "planned fault"),
+            ("forged frame", "planned fault"),
+            ("busy processor", "no fault"),
+            ("watchdog of the peer", "no fault"),
+        ]) {
+            let line = format!("excused: {cause} ({whose})");
+            let found =
+                text.lines().find(|l| l.starts_with(&line)).unwrap_or_else(|| panic!("{text}"));
+            assert!(found.trim_end().ends_with(&n.to_string()), "{found}");
         }
     }
 }

@@ -36,7 +36,7 @@ mod witness;
 pub use clock::ClockPlan;
 pub use error::NetworkError;
 pub use frame::{VirtualFrame, VirtualPort};
-pub use network::{Network, Tally};
+pub use network::{Network, RETRY_AFTER, Tally};
 pub use node::{Node, Nodes};
 pub use plan::*;
 pub use queue::{Class, Queue};

@@ -12,9 +12,12 @@ use super::wires::{Event, Slots, Wires};
 use super::witness::{Loss, Witness};
 use crate::congestion::Dice;
 use crate::frame::Frame;
-use crate::switch::{Change, Switch};
+use crate::switch::{Change, Refused, Switch};
 use crate::time::{Duration, Instant};
 use crate::units::PortId;
+
+/// How long after a planned change was refused for what is held at the moment it is tried again.
+pub const RETRY_AFTER: Duration = Duration::from_micros(1);
 
 /// How many of what happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,7 +35,7 @@ pub struct Tally {
 /// A running network.
 pub struct Network<W: Witness = ()> {
     nodes: Nodes,
-    wires: Wires,
+    pub(super) wires: Wires,
     /// By time, the next one last.
     faults: Vec<Fault>,
     ready: Vec<NodeId>,
@@ -379,17 +382,25 @@ impl<W: Witness> Network<W> {
         }
     }
 
-    /// Changes a switch. What is refused is refused: the plan's maker has checked it.
+    /// Changes a switch. What does not fit what its buffer holds is tried again; what never fits the maker
+    /// of the plan has refused.
     fn change(&mut self, at: Instant, id: NodeId, change: Change) {
         let state = &mut self.nodes.0[id.index()];
         let local = state.clock.local(at);
         let Node::Switch(switch) = &mut state.node else { return };
-        let change = match &mut state.settler {
+        let amended = match &mut state.settler {
             Some(settler) => settler.amend(change),
             None => change,
         };
-        if let Err(error) = switch.apply(local, change) {
-            panic!("a planned change was refused at {at:?}: {error}");
+        if let Err(error) = switch.apply(local, amended) {
+            assert!(
+                matches!(error.as_refused(), Refused::Now(_)),
+                "a planned change was refused at {at:?}: {error}"
+            );
+            let fault =
+                Fault { at: at + RETRY_AFTER, kind: FaultKind::Change { node: id, change } };
+            let place = self.faults.partition_point(|later| later.at > fault.at);
+            self.faults.insert(place, fault);
         }
         for port in 0..state.out.len() {
             let port = PortId::new(port as u16).expect("a switch has no more ports than ids");

@@ -2,7 +2,16 @@
 //! test builds alone, and between a node and what witnesses see of its line.
 
 use super::frame::VirtualFrame;
+use super::wire::Wire;
+use super::{Network, Witness};
 use crate::frame::Frame;
+
+impl<W: Witness> Network<W> {
+    /// Has pauses validated by the receiver's `SecY` when they are obeyed, and not at their last bit.
+    pub(crate) fn validate_pauses_late(&mut self) {
+        self.wires.wires.iter_mut().for_each(Wire::validate_late);
+    }
+}
 
 /// What a port does wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +24,16 @@ pub(crate) enum Sabotage {
     PausesBehindData,
     /// Pauses name the next priority instead.
     NextPriority,
+    /// No resumption is sent.
+    NeverResume,
+    /// After every resumption the pause before it is sent once more.
+    PauseAgain,
+    /// Resumptions name the next priority instead.
+    ResumeNextPriority,
+    /// A pause of one priority is taken for one of all.
+    ObeyAll,
+    /// A pause is taken for one of the next priority.
+    ObeyNextPriority,
     /// Every tenth data frame is never sent.
     SwallowData,
     /// Quanta are read as octets, of which a quantum is 64: a pause lasts an eighth of its time.
@@ -31,6 +50,8 @@ pub(super) struct Saboteur {
     /// The priorities that were last paused.
     told: u8,
     held: Vec<(u8, VirtualFrame)>,
+    /// The last pause.
+    pause: Option<VirtualFrame>,
 }
 
 /// Where PFC's enable vector and its times are.
@@ -48,9 +69,16 @@ fn paused(frame: &VirtualFrame) -> u8 {
     on.fold(0, |set, (p, _)| set | 1 << p)
 }
 
+/// Has a PFC frame name the next priorities.
+fn shift(frame: &mut VirtualFrame) {
+    let head = frame.head_mut();
+    head[VECTOR] = head[VECTOR].rotate_left(1);
+    head[TIMES].rotate_right(2);
+}
+
 impl Saboteur {
     pub(super) const fn new(what: Sabotage) -> Self {
-        Self { what, seen: 0, told: 0, held: vec![] }
+        Self { what, seen: 0, told: 0, held: vec![], pause: None }
     }
 
     /// What is done to the frames that a port sends.
@@ -81,10 +109,22 @@ impl Saboteur {
                     out.extend(self.held.drain(..due).map(|(_, pause)| pause));
                 }
                 (Sabotage::NextPriority, true) => {
-                    let head = frame.head_mut();
-                    head[VECTOR] = head[VECTOR].rotate_left(1);
-                    head[TIMES].rotate_right(2);
+                    shift(&mut frame);
                     out.push(frame);
+                }
+                (Sabotage::ResumeNextPriority, true) => {
+                    if paused(&frame) == 0 {
+                        shift(&mut frame);
+                    }
+                    out.push(frame);
+                }
+                (Sabotage::NeverResume, true) if paused(&frame) == 0 => {}
+                (Sabotage::PauseAgain, true) => {
+                    let resumes = paused(&frame) == 0;
+                    let again = self.pause.take().filter(|_| resumes);
+                    self.pause = (!resumes).then(|| frame.clone());
+                    out.push(frame);
+                    out.extend(again);
                 }
                 (Sabotage::SwallowData, false) if self.every(10) => {}
                 _ => out.push(frame),
@@ -97,6 +137,17 @@ impl Saboteur {
     pub(super) fn rx(&mut self, frame: &mut VirtualFrame) {
         if !is_pfc(frame) {
             return;
+        }
+        match self.what {
+            Sabotage::ObeyNextPriority => shift(frame),
+            Sabotage::ObeyAll => {
+                let head = frame.head_mut();
+                let longest = head[TIMES].chunks_exact(2).max().map(<[u8]>::to_vec);
+                let longest = longest.unwrap_or_default();
+                head[VECTOR] = u8::MAX;
+                head[TIMES].chunks_exact_mut(2).for_each(|time| time.copy_from_slice(&longest));
+            }
+            _ => {}
         }
         for time in frame.head_mut()[TIMES].chunks_exact_mut(2) {
             let quanta = u16::from_be_bytes([time[0], time[1]]);

@@ -228,6 +228,13 @@ impl Wire {
         self.secured.validated
     }
 
+    /// Has the receiver's `SecY` see pauses when they are given to the receiver, after the data behind
+    /// them.
+    #[cfg(test)]
+    pub(super) const fn validate_late(&mut self) {
+        self.secured.validated = false;
+    }
+
     /// The next frame that has arrived by `at`; pauses first.
     #[inline]
     pub(super) fn arrival(&mut self, at: Instant) -> Option<VirtualFrame> {

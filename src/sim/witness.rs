@@ -5,7 +5,7 @@ use super::node::Nodes;
 use super::plan::{Direction, LinkId, NodeId};
 use crate::stats::DropReason;
 use crate::time::Instant;
-use crate::units::{PortId, Priority, PriorityGroup, PrioritySet, TrafficClass};
+use crate::units::{Cells, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass};
 use crate::world::Events;
 
 /// Someone who watches a network. All times are the network's. Methods default to nothing and
@@ -154,6 +154,15 @@ pub enum Note {
         /// XOFF, or else XON.
         xoff: bool,
     },
+    /// An ingress group has other thresholds from now on.
+    Regrouped {
+        /// Its port.
+        port: PortId,
+        /// The group.
+        group: PriorityGroup,
+        /// Its headroom; `None` if it is lossy.
+        headroom: Option<Cells>,
+    },
     /// It made a PFC or PAUSE frame.
     PauseSent {
         /// Where it leaves.
@@ -212,6 +221,15 @@ impl Events for Notes {
     }
     fn crossed(&mut self, _: Instant, port: PortId, group: PriorityGroup, xoff: bool) {
         self.note(Note::Crossed { port, group, xoff });
+    }
+    fn regrouped(
+        &mut self,
+        _: Instant,
+        port: PortId,
+        group: PriorityGroup,
+        headroom: Option<Cells>,
+    ) {
+        self.note(Note::Regrouped { port, group, headroom });
     }
     fn pause_sent(&mut self, _: Instant, port: PortId, named: PrioritySet, paused: PrioritySet) {
         self.note(Note::PauseSent { port, named, paused });

@@ -15,7 +15,7 @@ use crate::stats::{DropReason, PortCounters};
 use crate::time::Instant;
 use crate::units::{BitsPerSec, PRIORITIES, PortId, PriorityGroup, TrafficClass};
 use crate::wire::sfcm::Locator;
-use crate::world::{Handoff, World};
+use crate::world::{Events, Handoff, World};
 
 /// A change to a running switch. It takes effect between two polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -185,6 +185,11 @@ impl<W: World> Switch<W> {
             Change::Group { port, group, plan } => {
                 self.index.get(port.index()).ok_or(ChangeError::NotMine(port))?;
                 let crossing = self.ledger.set_group(port, group, plan)?;
+                let headroom = match plan.kind {
+                    GroupKind::Lossless { headroom, .. } => Some(headroom),
+                    GroupKind::Lossy => None,
+                };
+                self.events.regrouped(now, port, group, headroom);
                 self.tables[port.index()].set_lossy(group, plan.kind == GroupKind::Lossy);
                 if let Some(crossing) = crossing {
                     self.on_crossing(now, port, group, crossing);

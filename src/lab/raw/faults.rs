@@ -196,7 +196,8 @@ pub struct GroupFault {
     pub port: Option<String>,
     /// The priority group, 0 to 7.
     pub group: u8,
-    /// A buffer profile of the switch's profile. Headroom that is `auto` stays what it was.
+    /// A buffer profile of the switch's profile. Headroom that is `auto` stays what it was. A change
+    /// that does not fit what the buffer holds is tried again until it does.
     pub profile: String,
 }
 

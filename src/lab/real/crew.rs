@@ -8,7 +8,7 @@ use super::RealError;
 use super::node::{Act, Arrivals, Node};
 use crate::dpdk::TscClock;
 use crate::runtime::{Cores, Leash, Preemption, Tether};
-use crate::sim::NodeId;
+use crate::sim::{NodeId, RETRY_AFTER};
 use crate::time::{Instant, Total};
 
 /// What the threads and whoever watches them tell each other.
@@ -200,8 +200,14 @@ impl Crew {
         let mut acted = false;
         while self.acts.last().is_some_and(|act| act.at <= now) {
             let Some(act) = self.acts.pop() else { break };
+            let mut refused = false;
             for node in self.nodes.iter_mut().filter(|node| node.id == act.node) {
-                node.act(now, act.what)?;
+                refused |= !node.act(now, act.what)?;
+            }
+            if refused {
+                let at = now.saturating_add(RETRY_AFTER);
+                let place = self.acts.partition_point(|later| later.at > at);
+                self.acts.insert(place, Act { at, ..act });
             }
             acted = true;
         }

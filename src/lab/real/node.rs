@@ -15,7 +15,7 @@ use crate::lab::record::Recorder;
 use crate::port::{Port, Secured};
 use crate::sim::NodeId;
 use crate::stats::SwitchSnapshot;
-use crate::switch::{Change, Settler, Switch};
+use crate::switch::{Change, Refused, Settler, Switch};
 use crate::time::{Duration, Instant};
 use crate::units::PortId;
 use crate::world::{Alone, World};
@@ -186,27 +186,30 @@ impl Node {
         }
     }
 
-    /// Lets happen what was planned.
-    pub(super) fn act(&mut self, now: Instant, deed: Deed) -> Result<(), RealError> {
+    /// Lets happen what was planned; false if a change is refused for what is held at the moment.
+    pub(super) fn act(&mut self, now: Instant, deed: Deed) -> Result<bool, RealError> {
         let change = match (deed, &mut self.kind) {
             (Deed::Stall(span), _) => {
                 self.stalled_until = self.stalled_until.max(now).saturating_add(span);
-                return Ok(());
+                return Ok(true);
             }
             (Deed::Link { up, .. }, Kind::Host(host)) => {
                 host.set_link(now, up, None);
-                return Ok(());
+                return Ok(true);
             }
             (Deed::Link { port, up }, Kind::Switch(_)) => Change::Link { port, up, rate: None },
             (Deed::Change(change), _) => change,
         };
-        let Kind::Switch(switch) = &mut self.kind else { return Ok(()) };
+        let Kind::Switch(switch) = &mut self.kind else { return Ok(true) };
         let change = match &mut self.settler {
             Some(settler) => settler.amend(change),
             None => change,
         };
-        let refused = |source| RealError::Change { node: self.name.clone(), source };
-        switch.apply(now, change).map_err(refused)
+        match switch.apply(now, change) {
+            Ok(()) => Ok(true),
+            Err(error) if matches!(error.as_refused(), Refused::Now(_)) => Ok(false),
+            Err(source) => Err(RealError::Change { node: self.name.clone(), source }),
+        }
     }
 
     /// What has arrived, if it is a host.

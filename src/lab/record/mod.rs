@@ -355,7 +355,7 @@ impl Witness for Recorder {
             }
             Note::Crossed { xoff: false, .. } => c.xons += 1,
             Note::PauseSent { .. } => c.pauses_sent += 1,
-            Note::PauseObeyed { .. } => {}
+            Note::PauseObeyed { .. } | Note::Regrouped { .. } => {}
             Note::Storm { detected: true, .. } => c.storms_detected += 1,
             Note::Storm { detected: false, .. } => c.storms_restored += 1,
         }

@@ -9,6 +9,7 @@
 
 mod circles;
 mod draw;
+mod promises;
 mod shrink;
 mod summary;
 mod trial;

@@ -215,8 +215,14 @@ fn without_links(lab: &mut Lab, node: &str) {
     lab.links.retain(|link| !is_its(&link.from) && !is_its(&link.to));
     let of_it = |link: &String| link.split('-').any(|end| end == node);
     lab.faults.retain(|fault| {
-        let Fault { flap, lose, stall, errors, .. } = fault;
+        let Fault { flap, lose, stall, errors, forge, replay, ecn, group, .. } = fault;
+        let at =
+            |switch: &str, port: &Option<String>| switch == node || port.as_deref() == Some(node);
         !flap.as_ref().is_some_and(|flap| of_it(&flap.link))
+            && !forge.as_ref().is_some_and(|forge| of_it(&forge.link))
+            && !replay.as_ref().is_some_and(|replay| of_it(&replay.link))
+            && !ecn.as_ref().is_some_and(|ecn| at(&ecn.switch, &ecn.port))
+            && !group.as_ref().is_some_and(|group| at(&group.switch, &group.port))
             && !lose.as_ref().is_some_and(|lose| of_it(&lose.link))
             && !errors.as_ref().is_some_and(|errors| of_it(&errors.link))
             && stall.as_ref().is_none_or(|stall| stall.node != node)

@@ -37,6 +37,10 @@ pub struct Summary {
     pub faults: Faults,
     /// Labs that deadlocked, whose ways form circles.
     pub deadlocks: u64,
+    /// Labs that were judged for marks before pauses.
+    pub judged_for_marks: u64,
+    /// Labs that were judged for equal shares.
+    pub judged_for_shares: u64,
     /// Frames of lossless priorities dropped for want of buffer without an excuse.
     pub lossless_drops: u64,
     /// The same, where something does: by cause.
@@ -92,6 +96,8 @@ impl Summary {
             watchdog_storms: 0,
             faults: Faults::default(),
             deadlocks: 0,
+            judged_for_marks: 0,
+            judged_for_shares: 0,
             lossless_drops: 0,
             excused_drops: Cause::ALL.into_iter().map(|cause| (cause, 0)).collect(),
             failed: vec![],
@@ -116,6 +122,8 @@ impl Summary {
         self.watchdog_storms += totals.storms;
         self.faults.add(&trial.faults);
         self.deadlocks += u64::from(trial.deadlocks > 0);
+        self.judged_for_marks += u64::from(trial.judges_marks);
+        self.judged_for_shares += u64::from(trial.judges_shares);
         self.lossless_drops += totals.lossless_drops;
         for (cause, n) in totals.excused.by_cause() {
             *self.excused_drops.entry(cause).or_default() += n;

@@ -3,8 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::circles::has_circle;
+use super::promises::Promises;
 use crate::lab::{LabPlan, raw, resolve_raw};
-use crate::sim::check::{Check, Checkers, Deadlock, Finding, Totals};
+use crate::sim::check::{Check, Checkers, Deadlock, Finding, Shares, Totals};
 use crate::sim::{FaultKind, Network, NetworkPlan, NodeKind, Which};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes, Quanta};
@@ -36,6 +37,10 @@ pub struct Trial {
     pub faults: Faults,
     /// Deadlocks found, whether they had to be expected or not.
     pub deadlocks: u64,
+    /// True if its switch had to mark before it paused, and paused.
+    pub judges_marks: bool,
+    /// True if its flows had to get equal shares.
+    pub judges_shares: bool,
     /// What is wrong, the most telling first.
     pub failures: Vec<Failure>,
 }
@@ -55,8 +60,10 @@ pub struct Faults {
     pub stalls: u64,
     /// Hosts that sent storms.
     pub storms: u64,
-    /// Messages about congestion that nobody sent.
+    /// Frames that nobody sent, or that arrived once more.
     pub forgeries: u64,
+    /// Groups and marking curves that were changed.
+    pub changes: u64,
 }
 
 /// What is wrong with a lab's run.
@@ -68,6 +75,9 @@ pub struct Failure {
     pub detail: String,
 }
 
+/// Who watches a lab.
+pub(super) type Watch = (Checkers, Shares);
+
 /// Runs a lab as it is.
 pub fn run(lab: &raw::Lab) -> Trial {
     run_with(lab, |_| (), |_| ())
@@ -78,7 +88,7 @@ pub fn run(lab: &raw::Lab) -> Trial {
 pub(super) fn run_with(
     lab: &raw::Lab,
     plan: impl FnOnce(&mut NetworkPlan),
-    built: impl FnOnce(&mut Network<Checkers>),
+    built: impl FnOnce(&mut Network<Watch>),
 ) -> Trial {
     let resolved = match resolve_raw(lab) {
         Ok((resolved, _)) => resolved,
@@ -114,7 +124,7 @@ impl Trial {
 fn drive(
     mut lab: LabPlan,
     plan: impl FnOnce(&mut NetworkPlan),
-    built: impl FnOnce(&mut Network<Checkers>),
+    built: impl FnOnce(&mut Network<Watch>),
 ) -> Trial {
     let network = &mut lab.network;
     let slowest = slowest(network);
@@ -124,29 +134,38 @@ fn drive(
         }
     }
     let faults = Faults::of(network);
-    let lawless = Lawless { circle: has_circle(network), answered: is_answered(network) };
-    let checkers = Checkers::new(network);
+    let promises = Promises::of(network);
+    let marks_first = promises.marks_first;
+    let lawless =
+        Lawless { circle: has_circle(network), answered: is_answered(network), marks_first };
+    let span = promises.fair.as_ref().map(|fair| (fair.from, fair.to));
+    let (from, to) = span.unwrap_or((Instant::NEVER, Instant::NEVER));
+    let watch = (Checkers::new(network), Shares::new(network, from, to));
     plan(network);
-    let mut network = match Network::new(network, checkers) {
+    let mut network = match Network::new(network, watch) {
         Ok(network) => network,
         Err(error) => return Trial::failed("resolve", error.to_string()),
     };
     built(&mut network);
     let finished = finish(&mut network, lab.duration, slowest);
     let (trace_hash, frames, now) = (network.trace_hash(), network.tally().frames, network.now());
-    let (checkers, mut nodes) = network.finish();
+    let ((checkers, shares), mut nodes) = network.finish();
     let totals = checkers.totals();
     let deadlocks = checkers.deadlocks().len();
-    let findings = checkers.finish(now, &mut nodes);
+    let mut findings = checkers.finish(now, &mut nodes);
+    let judged = promises.fair.map(|fair| shares.finding(&fair.flows, fair.tolerance));
+    let judges_shares = judged.is_some();
+    findings.extend(judged);
     let (storms, excused) = (totals.storms, totals.excused.total());
     let end = End { finished, now, frames, deadlocks, storms, excused };
     let failures = judge(&findings, &end, &lawless);
-    Trial { trace_hash, frames, totals, faults, deadlocks: deadlocks as u64, failures }
+    let (deadlocks, judges_marks) = (deadlocks as u64, marks_first && totals.pauses > 0);
+    Trial { trace_hash, frames, totals, faults, deadlocks, judges_marks, judges_shares, failures }
 }
 
 /// Lets a network run until nothing more will happen and its last pause is over, or a deadlock
 /// stands, or its time is up; whether it came to an end.
-fn finish(network: &mut Network<Checkers>, most: Duration, slowest: BitsPerSec) -> bool {
+fn finish(network: &mut Network<Watch>, most: Duration, slowest: BitsPerSec) -> bool {
     let end = Instant::ZERO + most;
     let step = slowest.time_for(LOOK);
     while network.now() < end {
@@ -162,7 +181,7 @@ fn finish(network: &mut Network<Checkers>, most: Duration, slowest: BitsPerSec) 
         let now = network.now();
         let stands = |d: &Deadlock| d.ended.is_none() && d.at + STANDING < now;
         let endless = network.tally().frames > FRAMES_MOST;
-        let deadlocks = network.witness_mut().deadlocks();
+        let deadlocks = network.witness_mut().0.deadlocks();
         if endless || deadlocks.len() >= DEADLOCKS_MOST || deadlocks.iter().any(stands) {
             return false;
         }
@@ -182,6 +201,8 @@ struct Lawless {
     circle: bool,
     /// It has connections, which repeat what gets lost.
     answered: bool,
+    /// Its switch marks before it pauses. Elsewhere that is a matter of thresholds, which are drawn.
+    marks_first: bool,
 }
 
 fn is_answered(plan: &NetworkPlan) -> bool {
@@ -209,9 +230,10 @@ fn judge(findings: &[Finding], end: &End, lawless: &Lawless) -> Vec<Failure> {
                 Check::Deadlock => !lawless.circle,
                 // Pauses last as long as what they are for.
                 Check::PausesEnd => end.finished,
-                // A matter of thresholds, which are drawn.
-                Check::EcnBeforePfc | Check::Fairness => false,
-                Check::Frames
+                Check::EcnBeforePfc => lawless.marks_first,
+                // Looked at where it is promised alone.
+                Check::Fairness
+                | Check::Frames
                 | Check::Cells
                 | Check::Lossless
                 | Check::PauseLegality
@@ -244,7 +266,7 @@ impl Faults {
                 FaultKind::Errors { .. } => faults.errors += 1,
                 FaultKind::Forge { .. } | FaultKind::Replay { .. } => faults.forgeries += 1,
                 FaultKind::Stall { .. } => faults.stalls += 1,
-                FaultKind::Change { .. } => {}
+                FaultKind::Change { .. } => faults.changes += 1,
             }
         }
         for link in &plan.links {
@@ -268,5 +290,6 @@ impl Faults {
         self.stalls += other.stalls;
         self.storms += other.storms;
         self.forgeries += other.forgeries;
+        self.changes += other.changes;
     }
 }

@@ -14,8 +14,18 @@ use crate::units::{PortId, PriorityGroup};
 pub(super) struct Cells {
     first: First,
     compared: u64,
-    /// By node: whether it was compared, or is no switch.
-    seen: Vec<bool>,
+    nodes: Vec<Seen>,
+}
+
+/// What was seen of a node.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// True if it was compared, empty or not, or is no switch.
+    compared: bool,
+    /// True if it was compared with frames in it.
+    followed: bool,
+    /// True if it had frames in it at some time that could not be followed, for what happened to it.
+    lost: bool,
 }
 
 impl Cells {
@@ -26,9 +36,10 @@ impl Cells {
         at: Instant,
         nodes: &mut Nodes,
     ) {
-        self.seen.resize(facts.nodes.len(), false);
+        self.nodes.resize(facts.nodes.len(), Seen::default());
         for (n, node) in facts.nodes.iter().enumerate() {
-            self.seen[n] |= !node.is_switch;
+            let seen = &mut self.nodes[n];
+            seen.compared |= !node.is_switch;
             let id = NodeId(n as u32);
             let Node::Switch(switch) = nodes.get_mut(id) else { continue };
             let ledger = switch.ledger();
@@ -38,9 +49,12 @@ impl Cells {
             let silent = node.speaks_as.is_empty();
             let exact = passages.is_exact(id) && !lateness.is_late(at, id) && silent;
             if !is_empty && !exact {
+                // What a switch is configured to do can be followed nowhere: there it has to be empty.
+                seen.lost |= node.bridges && silent;
                 continue;
             }
-            self.seen[n] = true;
+            seen.compared = true;
+            seen.followed |= !is_empty;
             for (port, out) in node.out.iter().enumerate() {
                 let port = PortId::new(port as u16).expect("a switch has no more ports than ids");
                 for group in PriorityGroup::ALL {
@@ -61,13 +75,16 @@ impl Cells {
 
     /// The finding over a network in which `sent` frames were sent.
     pub(super) fn finish(self, facts: &Facts, sent: u64) -> Finding {
-        let Self { first, compared, seen } = self;
-        let unseen = seen.iter().position(|seen| !seen).filter(|_| first.is_none());
+        let Self { first, compared, nodes } = self;
+        let unseen = |seen: &Seen| !seen.compared || seen.lost && !seen.followed;
+        let unseen = nodes.iter().position(unseen).filter(|_| first.is_none());
         if let Some(node) = unseen {
             let name = &facts.nodes[node].name;
-            let why = format!(
-                "the frames in {name} could not be followed, and it is not empty at the end"
-            );
+            let rest = match nodes[node].compared {
+                true => "while it had any",
+                false => "and it is not empty at the end",
+            };
+            let why = format!("the frames in {name} could not be followed, {rest}");
             return Finding::not_judged(Check::Cells, why);
         }
         first.finding(Check::Cells, Extent::sent(sent), || {

@@ -16,7 +16,7 @@ use crate::sim::{
 use crate::switch::{ClassifyPlan, PortPlan, SwitchPlan, Trust};
 use crate::time::{Duration, Instant};
 use crate::units::{
-    BitsPerSec, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass,
+    BitsPerSec, Cells, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass,
 };
 
 /// All facts of a network.
@@ -215,6 +215,24 @@ impl Facts {
     #[inline]
     pub(super) fn out(&self, node: NodeId, port: PortId) -> Direction {
         self.nodes[node.index()].out[port.index()]
+    }
+
+    /// A group of a switch has other thresholds from now on: its headroom in cells, or lossy.
+    pub(super) fn regroup(
+        &mut self,
+        node: NodeId,
+        port: PortId,
+        group: PriorityGroup,
+        headroom: Option<Cells>,
+    ) {
+        let (direction, cell) = (self.out(node, port), u64::from(self.node(node).cell));
+        let of = &mut self.ports[direction.index()];
+        of.headroom[group.index()] = headroom.map_or(0, |cells| u64::from(cells.0) * cell);
+        let priorities = of.of_group(group.get()).0;
+        of.lossless.0 = match headroom {
+            Some(_) => of.lossless.0 | priorities,
+            None => of.lossless.0 & !priorities,
+        };
     }
 
     /// How long it takes at most until nothing more arrives of what a port asks its peer to pause.

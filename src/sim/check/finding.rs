@@ -57,6 +57,20 @@ impl Finding {
 }
 
 impl Check {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Frames,
+        Self::Cells,
+        Self::Lossless,
+        Self::PauseLegality,
+        Self::PausesTold,
+        Self::PausesEnd,
+        Self::Deadlock,
+        Self::IdleLines,
+        Self::EcnBeforePfc,
+        Self::Fairness,
+    ];
+
     /// Its name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -107,7 +107,10 @@ impl Frames {
             Note::Dropped { .. } => through.dropped += 1,
             Note::PauseObeyed { .. } => through.obeyed += 1,
             Note::PauseSent { .. } => through.asked += 1,
-            Note::Marked { .. } | Note::Crossed { .. } | Note::Storm { .. } => {}
+            Note::Marked { .. }
+            | Note::Crossed { .. }
+            | Note::Regrouped { .. }
+            | Note::Storm { .. } => {}
         }
     }
 

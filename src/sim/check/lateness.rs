@@ -47,6 +47,11 @@ impl Lateness {
         node.last = Some((since, at));
     }
 
+    /// Since when something waits for a node, if anything does.
+    pub(super) fn since(&self, node: NodeId) -> Option<Instant> {
+        self.nodes[node.index()].since
+    }
+
     /// All that a node has lost by `at`.
     pub(super) fn total(&self, at: Instant, node: NodeId) -> Duration {
         let Node { since, total, .. } = self.nodes[node.index()];

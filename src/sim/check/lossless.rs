@@ -22,7 +22,7 @@ pub(super) struct Lossless {
     excuses: Excuses,
     first_excused: First,
     first: First,
-    /// True if any port has a lossless priority.
+    /// True if any port has, or had, a lossless priority.
     any: bool,
     /// Frames of lossless priorities: lost on lines, dropped because of links that went down, by
     /// watchdogs, for want of buffer.
@@ -96,6 +96,11 @@ impl Lossless {
         });
     }
 
+    /// A group has other thresholds from now on.
+    pub(super) const fn regrouped(&mut self, is_lossless: bool) {
+        self.any |= is_lossless;
+    }
+
     /// A data frame of a lossless priority was lost on its line.
     pub(super) fn lost(&mut self, facts: &Facts, at: Instant, direction: Direction, cause: Loss) {
         self.lines += 1;
@@ -119,6 +124,7 @@ impl Lossless {
     ) {
         match cause {
             Loss::Damaged | Loss::Fault | Loss::LinkDown => {
+                let of = of_groups(facts, port, of);
                 self.excuses.happened(facts, at, port, (Cause::LostPause, of));
             }
             // No fault of the lab: where a loss follows, it has no excuse.
@@ -134,6 +140,7 @@ impl Lossless {
     /// A data frame of a priority arrived at a port that no pause held back.
     pub(super) fn forged(&mut self, facts: &Facts, at: Instant, port: Direction, priority: u8) {
         let of = PrioritySet(1_u8.checked_shl(priority.into()).unwrap_or(0));
+        let of = of_groups(facts, port, of);
         self.excuses.happened(facts, at, port, (Cause::ForgedFrame, of));
     }
 
@@ -145,7 +152,8 @@ impl Lossless {
         port: Direction,
         named: PrioritySet,
     ) {
-        self.excuses.happened(facts, at, port, (Cause::ForgedPause, named));
+        let of = of_groups(facts, port, named);
+        self.excuses.happened(facts, at, port, (Cause::ForgedPause, of));
     }
 
     /// A group went over its limit, or resumes its peer.
@@ -161,6 +169,7 @@ impl Lossless {
         port: Direction,
         (of, ignored): (PrioritySet, bool),
     ) {
+        let of = of_groups(facts, port, of);
         match ignored {
             true => self.excuses.began(at, port, (Cause::Watchdog, of)),
             false => self.excuses.ended(facts, at, port, (Cause::Watchdog, of)),
@@ -199,4 +208,11 @@ impl Lossless {
         finding.excuses = excuses.used;
         finding
     }
+}
+
+/// The priorities whose frames are in the groups of these: what fills a group fills it for all of them.
+fn of_groups(facts: &Facts, port: Direction, of: PrioritySet) -> PrioritySet {
+    let of_port = facts.from(port);
+    let groups = of.iter().map(|p| of_port.of_group(of_port.group[p.index()]));
+    PrioritySet(groups.fold(0, |set, group| set | group.0))
 }

@@ -226,6 +226,9 @@ impl Witness for Checkers {
     }
 
     fn caught_up(&mut self, at: Instant, node: NodeId) {
+        if let Some(since) = self.lateness.since(node) {
+            self.pauses.read(&self.facts, node, (since, at));
+        }
         self.lateness.caught_up(at, node);
     }
 
@@ -249,6 +252,11 @@ impl Witness for Checkers {
     }
 
     fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {
+        if let Note::Regrouped { port, group, headroom } = *note {
+            self.facts.regroup(node, port, group, headroom);
+            self.lossless.regrouped(headroom.is_some());
+            return;
+        }
         let facts = &self.facts;
         self.frames.noted(node, note);
         match *note {
@@ -280,7 +288,7 @@ impl Witness for Checkers {
                     self.ecn.paused(facts, at, node);
                 }
             }
-            Note::PauseObeyed { .. } => {}
+            Note::PauseObeyed { .. } | Note::Regrouped { .. } => {}
             Note::Storm { port, class, detected } => {
                 let (port, class) = (facts.out(node, port), class.get());
                 self.totals.storms += u64::from(detected);

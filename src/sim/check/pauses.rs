@@ -4,9 +4,9 @@
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
 use super::look::Ask;
-use crate::sim::Direction;
+use crate::sim::{Direction, NodeId};
 use crate::time::{Duration, Instant};
-use crate::units::{PRIORITIES, Priority};
+use crate::units::{PRIORITIES, Priority, PrioritySet};
 
 /// Until when each priority of each port is paused.
 #[derive(Debug)]
@@ -27,6 +27,9 @@ struct Port {
     /// From when on nothing may start, and until when, on the node's clock.
     from: [Instant; PRIORITIES],
     until: [Instant; PRIORITIES],
+    /// When the pause arrived, and how much later a busy node read it.
+    arrived: [Instant; PRIORITIES],
+    late: [Duration; PRIORITIES],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +43,8 @@ struct Suspect {
 impl Pauses {
     pub(super) fn new(facts: &Facts) -> Self {
         let never = [Instant::ZERO; PRIORITIES];
-        let port = Port { paused: 0, ignoring: 0, from: never, until: never };
+        let late = [Duration::ZERO; PRIORITIES];
+        let port = Port { paused: 0, ignoring: 0, from: never, until: never, arrived: never, late };
         Self {
             ports: vec![port; facts.ports.len()],
             suspects: vec![],
@@ -67,6 +71,7 @@ impl Pauses {
                 port.from[p.index()] = local.saturating_add(facts_of.lets);
             }
             port.until[p.index()] = local.saturating_add(time);
+            (port.arrived[p.index()], port.late[p.index()]) = (at, Duration::ZERO);
             port.paused |= 1 << p.get();
         }
         self.obeyed += 1;
@@ -135,13 +140,29 @@ impl Pauses {
         self.ports[port.index()].paused = 0;
     }
 
-    /// Whether a priority may not be sent by a port.
+    /// A node that was busy since `since` reads what has arrived at `at`.
+    pub(super) fn read(&mut self, facts: &Facts, node: NodeId, (since, at): (Instant, Instant)) {
+        let clock = facts.node(node).clock;
+        for direction in &facts.node(node).out {
+            let port = &mut self.ports[direction.index()];
+            for p in PrioritySet(port.paused).iter() {
+                let arrived = port.arrived[p.index()];
+                if arrived >= since && arrived <= at {
+                    port.late[p.index()] = clock.local(at).since(clock.local(arrived));
+                }
+            }
+        }
+    }
+
+    /// True if a priority may not be sent by a port, as its node sees it: a pause that a busy node reads late
+    /// lasts from then on.
     pub(super) fn is_paused(&self, facts: &Facts, at: Instant, port: Direction, p: usize) -> bool {
         let state = &self.ports[port.index()];
         let of = facts.from(port);
+        let until = state.until[p].saturating_add(state.late[p]);
         state.paused >> p & 1 == 1
             && of.places_of(p) & !state.ignoring != 0
-            && (state.from[p]..state.until[p]).contains(&facts.node(of.node).clock.local(at))
+            && (state.from[p]..until).contains(&facts.node(of.node).clock.local(at))
     }
 
     pub(super) fn finish(mut self, facts: &Facts) -> Finding {

@@ -7,6 +7,8 @@ mod chance;
 mod congested;
 mod forged;
 mod load;
+mod mixed;
+mod orderly;
 mod profile;
 mod protected;
 mod shape;
@@ -36,11 +38,17 @@ const ABOUT_MACSEC: u64 = 0x88e5_88e5_88e5_88e5;
 /// Draws fat trees apart from what else there is.
 const ABOUT_TREES: u64 = 0xfa77_fa77_fa77_fa77;
 
+/// Draws switches of two kinds and changes of them apart from what else there is.
+const ABOUT_CHANGES: u64 = 0xc4a9_6e5d_c4a9_6e5d;
+
+/// Draws labs that promise more than others apart from all others.
+const ABOUT_ORDER: u64 = 0x04de_704d_e704_de70;
+
 /// For how long forged messages can hold up what would have been done: each pause is no longer than
 /// what a host takes, 1 ms, and six times 200 come.
 const FORGED_LONGEST: Duration = Duration::from_secs(2);
 
-/// The name of the one profile of every lab.
+/// The name of the first profile of every lab.
 const PROFILE: &str = "drawn";
 
 /// Draws a lab.
@@ -48,8 +56,11 @@ const PROFILE: &str = "drawn";
 /// # Errors
 /// What is wrong with what was drawn: nothing, or the drawing is.
 pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
-    let mut chance = Chance::new(seed);
-    let chance = &mut chance;
+    let order = &mut Chance::new(seed ^ ABOUT_ORDER);
+    if order.percent(6) {
+        return orderly::lab(order, seed);
+    }
+    let chance = &mut Chance::new(seed);
     let trees = &mut Chance::new(seed ^ ABOUT_TREES);
     let tree = trees.percent(6).then_some(trees);
     let mut shape = shape::shape(chance, tree);
@@ -101,7 +112,14 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
         lab.faults.extend(protected::attacks(protects, &names));
     }
     lab.links = shape.links;
-    lab.profiles.insert(PROFILE.into(), drawn.profile);
+    lab.profiles.insert(PROFILE.into(), drawn.profile.clone());
+    let changes = &mut Chance::new(seed ^ ABOUT_CHANGES);
+    if shape.switches > 1 && changes.percent(30) {
+        mixed::kinds(changes, &mut lab, &drawn, shape.slowest);
+    }
+    if changes.percent(25) {
+        mixed::changes(changes, &mut lab, &drawn);
+    }
     finish(chance, &mut lab)?;
     if congested.percent(if reacts { 60 } else { 5 }) {
         let (plan, _) = resolve_raw(&lab)?;
@@ -204,6 +222,7 @@ fn time(plan: &LabPlan) -> Duration {
     let mut span = Duration::from_millis(5);
     for node in &plan.network.nodes {
         let NodeKind::Host(host) = &node.kind else { continue };
+        let before = octets;
         for flow in &host.flows {
             let frames = flow.frames.unwrap_or(0);
             octets += frames * u64::from(flow.size + 20);
@@ -215,6 +234,10 @@ fn time(plan: &LabPlan) -> Duration {
             octets += sender.message.map_or(0, |message| 2 * message.bytes * message.count);
             sent += sender.message.map_or(0, |m| m.count * (m.bytes / 64 + 1));
             span += RECOVERIES;
+        }
+        if let Some(qcn) = &host.reactions.qcn {
+            // Flows that are told to slow down may be at the least rate for as long as they last.
+            span += qcn.min_rate.time_for(crate::units::Bytes(2 * (octets - before)));
         }
         for pause in &host.pauses {
             span += pause.every.saturating_mul(pause.frames);

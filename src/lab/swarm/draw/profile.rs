@@ -24,12 +24,26 @@ pub(super) struct Drawn {
 /// Draws a profile for a network whose slowest link has this rate.
 pub(super) fn profile(chance: &mut Chance, slowest: BitsPerSec) -> Drawn {
     let max_frame = chance.pick(&[1_526, 1_526, 2_000, 4_200, 9_216]);
-    let frames = |chance: &mut Chance, most| chance.scale(1, most) * max_frame;
     let link_wide = chance.percent(8);
     let lossless: Vec<u8> = match link_wide {
         true => (0..8).collect(),
         false => chance.pick(&[vec![3], vec![3], vec![3, 4], vec![2, 5, 6], vec![0]]),
     };
+    with(chance, (max_frame, link_wide, lossless), slowest)
+}
+
+/// Draws another profile with the frames and the lossless priorities of the first.
+pub(super) fn another(chance: &mut Chance, first: &Drawn, slowest: BitsPerSec) -> Drawn {
+    let link_wide = first.profile.defaults.pause.is_some();
+    with(chance, (first.max_frame, link_wide, first.lossless.clone()), slowest)
+}
+
+fn with(
+    chance: &mut Chance,
+    (max_frame, link_wide, lossless): (u64, bool, Vec<u8>),
+    slowest: BitsPerSec,
+) -> Drawn {
+    let frames = |chance: &mut Chance, most| chance.scale(1, most) * max_frame;
     let lossy: Vec<u8> = (0..8).filter(|p| !lossless.contains(p)).collect();
     let limit = match chance.between(0, 9) {
         0..=4 => Shared { static_th: Some(Size(frames(chance, 40))), ..Shared::default() },
@@ -80,7 +94,7 @@ pub(super) fn profile(chance: &mut Chance, slowest: BitsPerSec) -> Drawn {
     Drawn { profile, max_frame, lossless, lossy, watchdog }
 }
 
-const fn dynamic(n: i8) -> Shared {
+pub(super) const fn dynamic(n: i8) -> Shared {
     Shared { dynamic_th: Some(n), static_th: None, unlimited: None }
 }
 

@@ -4,9 +4,8 @@
 //! done to its plan, of which the checkers are shown the right one.
 
 use crate::buffer::GroupKind;
-use crate::lab::swarm::trial::{Trial, run_with};
+use crate::lab::swarm::trial::{Trial, Watch, run_with};
 use crate::lab::swarm::{draw, lab_seed};
-use crate::sim::check::Checkers;
 use crate::sim::sabotage::Sabotage;
 use crate::sim::{Fault, FaultKind, Network, NetworkPlan, Node, NodeId, NodeKind};
 use crate::switch::SwitchPlan;
@@ -37,7 +36,7 @@ fn is_caught_by(check: &str, bug: impl Fn(&crate::lab::raw::Lab) -> Trial) {
 }
 
 /// Plants a bug in every port of every switch, or of every node.
-fn in_ports(what: Sabotage, hosts: bool) -> impl Fn(&mut Network<Checkers>) {
+fn in_ports(what: Sabotage, hosts: bool) -> impl Fn(&mut Network<Watch>) {
     move |network| {
         for n in 0..network.nodes_mut().len() as u32 {
             match network.nodes_mut().get_mut(NodeId(n)) {
@@ -126,6 +125,28 @@ fn frames_charged_by_the_wrong_cell_are_seen() {
         for (_, switch) in switches(plan) {
             switch.buffer.cell_bytes *= 2;
         }
+    });
+}
+
+#[test]
+fn a_switch_that_marks_late_is_seen() {
+    plans("ecn_before_pfc", |plan| {
+        let curves = switches(plan).flat_map(|(_, s)| &mut s.ports).flat_map(|p| &mut p.ecn);
+        for curve in curves.flatten() {
+            (curve.kmin.0, curve.kmax.0) = (curve.kmin.0 * 1_000, curve.kmax.0 * 1_000);
+        }
+    });
+}
+
+#[test]
+fn a_flow_that_gets_less_than_the_others_is_seen() {
+    // Its host sends at a tenth of its line.
+    plans("fairness", |plan| {
+        let hosts = plan.nodes.iter_mut().filter_map(|node| match &mut node.kind {
+            NodeKind::Host(host) => host.flows.first_mut(),
+            NodeKind::Switch(_) => None,
+        });
+        hosts.take(1).for_each(|flow| flow.rate = crate::host::Rate::LineShare(100_000));
     });
 }
 

@@ -1,6 +1,14 @@
 //! Labs as they are drawn, run, written and made small.
 
+use std::collections::BTreeMap;
 use std::time::Duration as WallSpan;
+
+use crate::buffer::GroupKind;
+use crate::lab::swarm::summary::Summary;
+use crate::lab::swarm::trial::run_with;
+use crate::sim::NodeKind;
+use crate::sim::check::Cause;
+use crate::units::Cells;
 
 use crate::lab::swarm::shrink::shrink_with;
 use crate::lab::swarm::{Failure, Swarm, Trial, as_yaml, draw, lab_seed, run, run_lab};
@@ -40,6 +48,45 @@ fn a_swarm_of_one_is_the_lab_of_its_seed() {
     let seed = lab_seed(5, 7);
     let summary = run(Swarm { count: 1, seed, jobs: 1 }, |_, _| true);
     assert_eq!(summary.frames, run_lab(&draw(seed).unwrap()).frames);
+}
+
+#[test]
+fn drops_with_an_excuse_stand_in_the_summary_by_their_cause_and_others_apart() {
+    let excused = |seed: &u64| run_lab(&draw(*seed).unwrap()).totals.excused.total() > 0;
+    let seed = (0..60).map(|n| lab_seed(2, n)).find(excused).expect("some lab loses a pause");
+    let lab = draw(seed).unwrap();
+    let summary = run(Swarm { count: 1, seed, jobs: 1 }, |_, _| true);
+    let by_cause: BTreeMap<_, _> = run_lab(&lab).totals.excused.by_cause().collect();
+    assert_eq!(summary.excused_drops, by_cause);
+    assert_eq!((summary.lossless_drops, summary.failed), (0, vec![]));
+    // The same lab with next to no headroom: nothing excuses what that loses.
+    let trial = run_with(
+        &lab,
+        |plan| {
+            for node in &mut plan.nodes {
+                let NodeKind::Switch(switch) = &mut node.kind else { continue };
+                for group in switch.buffer.groups.iter_mut().flatten() {
+                    let GroupKind::Lossless { headroom, .. } = &mut group.kind else { continue };
+                    *headroom = Cells(1);
+                }
+            }
+        },
+        |_| (),
+    );
+    let mut summary = Summary::new(Swarm { count: 1, seed, jobs: 1 });
+    summary.take(0, seed, &trial, WallSpan::ZERO);
+    assert!(summary.lossless_drops > 0 && summary.failed.len() == 1, "{summary:?}");
+    let json = serde_json::to_value(&summary).unwrap();
+    for cause in Cause::ALL {
+        let key = serde_json::to_value(cause).unwrap();
+        assert!(json["excused_drops"][key.as_str().unwrap()].is_u64(), "{json}");
+    }
+}
+
+#[test]
+fn a_lab_whose_flows_are_told_to_slow_down_has_the_time_for_it() {
+    // QCN kept one of its flows ten times as long as the line alone would have.
+    assert_eq!(run_lab(&draw(9_995_457_315_685_291_360).unwrap()).failures, []);
 }
 
 #[test]

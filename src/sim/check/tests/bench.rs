@@ -156,6 +156,24 @@ pub(super) enum Event {
     Forged(Instant, Direction, VirtualFrame),
 }
 
+impl Event {
+    /// Shows it to a witness.
+    pub(super) fn show(&self, witness: &mut impl Witness) {
+        match self {
+            Self::Sent(at, direction, frame, end) => witness.sent(*at, *direction, frame, *end),
+            Self::Arrived(at, direction, frame) => witness.arrived(*at, *direction, frame),
+            Self::Lost(at, direction, frame, cause) => {
+                witness.lost(*at, *direction, frame, *cause);
+            }
+            Self::Noted(at, node, note) => witness.noted(*at, *node, note),
+            Self::Link(at, link, up) => witness.link(*at, *link, *up),
+            Self::HeldUp(at, node) => witness.held_up(*at, *node),
+            Self::CaughtUp(at, node) => witness.caught_up(*at, *node),
+            Self::Forged(at, direction, frame) => witness.forged(*at, *direction, frame),
+        }
+    }
+}
+
 /// All that a witness was shown.
 #[derive(Default)]
 pub(super) struct Tape(pub(super) Vec<Event>);
@@ -206,20 +224,7 @@ pub(super) fn doctored(
     let (Tape(mut events), mut nodes) = network.finish();
     doctor(&mut events);
     let mut checkers = Checkers::new(plan);
-    for event in &events {
-        match event {
-            Event::Sent(at, direction, frame, end) => checkers.sent(*at, *direction, frame, *end),
-            Event::Arrived(at, direction, frame) => checkers.arrived(*at, *direction, frame),
-            Event::Lost(at, direction, frame, cause) => {
-                checkers.lost(*at, *direction, frame, *cause);
-            }
-            Event::Noted(at, node, note) => checkers.noted(*at, *node, note),
-            Event::Link(at, link, up) => checkers.link(*at, *link, *up),
-            Event::HeldUp(at, node) => checkers.held_up(*at, *node),
-            Event::CaughtUp(at, node) => checkers.caught_up(*at, *node),
-            Event::Forged(at, direction, frame) => checkers.forged(*at, *direction, frame),
-        }
-    }
+    events.iter().for_each(|event| event.show(&mut checkers));
     checkers.finish(at(us), &mut nodes)
 }
 

@@ -159,6 +159,28 @@ fn a_storm_is_no_deadlock_and_a_queue_that_ignores_it_is_legal() {
 }
 
 #[test]
+fn a_pause_that_a_switch_reads_late_lasts_from_then_on() {
+    let mut plan = incast(2, 300);
+    let NodeKind::Host(receiver) = &mut plan.nodes[3].kind else { panic!() };
+    receiver.pauses.push(PausePlan {
+        ask: PauseAsk::pfc(PrioritySet::of(P3), Quanta(10_000)),
+        start: at(10),
+        every: Duration::from_micros(100),
+        frames: 1,
+    });
+    let kind = FaultKind::Stall { node: NodeId(0), span: Duration::from_micros(30) };
+    plan.faults.push(Fault { at: at(8), kind });
+    let findings = run(&plan, 400);
+    assert_eq!(of(&findings, Check::IdleLines).verdict, Verdict::Pass, "{findings:#?}");
+    // The same where nothing explains that it waits so long.
+    let checkers = Checkers::new(&incast(2, 300));
+    let mut network = Network::new(&plan, checkers).unwrap();
+    network.run_until(at(400));
+    let (checkers, mut nodes) = network.finish();
+    objects(&checkers.finish(at(400), &mut nodes), Check::IdleLines, &["s:p2 is idle"]);
+}
+
+#[test]
 fn links_that_go_down_and_frames_that_get_lost_are_accounted_for() {
     let mut plan = incast(4, 500);
     let fault = |us, kind| Fault { at: at(us), kind };

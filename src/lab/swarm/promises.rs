@@ -1,0 +1,240 @@
+//! What the making of a network promises beyond what every network has to keep: marks before pauses, and
+//! equal shares. Both are matters of thresholds and loads, so most networks promise neither.
+//!
+//! Both need one switch, hosts that send and do nothing else, and nothing that goes wrong.
+
+use std::collections::BTreeSet;
+
+use crate::buffer::{GroupKind, SharedLimit};
+use crate::host::{FlowId, FlowPlan, Headers, Rate, StationPlan};
+use crate::schedule::Line;
+use crate::sim::{CpuPlan, NetworkPlan, NodeKind};
+use crate::switch::{CongestionPlan, PortPlan, SwitchPlan};
+use crate::time::{Duration, Instant};
+use crate::units::{BitsPerSec, Mac};
+use crate::wire::ip::Ecn;
+
+/// What a network promises.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Promises {
+    /// Its switch sends a marked frame before it pauses anyone.
+    pub(super) marks_first: bool,
+    /// Flows get equal shares.
+    pub(super) fair: Option<Fair>,
+}
+
+/// Flows that get equal shares of what they congest.
+#[derive(Clone, Debug)]
+pub(super) struct Fair {
+    pub(super) flows: Vec<FlowId>,
+    /// Time in which all of them have something to send.
+    pub(super) from: Instant,
+    pub(super) to: Instant,
+    /// How far off a share may be: what the switch may hold of one flow and not of another at either
+    /// end of that time, and [`UNEVEN`].
+    pub(super) tolerance: f64,
+}
+
+/// Shares differ by what arrives in the round trips of pauses, which are no exact science.
+const UNEVEN: f64 = 0.05;
+
+/// A tolerance above which a share says nothing.
+const TOLERANCE_MOST: f64 = 0.3;
+
+/// A switch with its hosts, and nothing else.
+struct Star<'a> {
+    switch: &'a SwitchPlan,
+    /// Each host with the port that leads to it.
+    hosts: Vec<(&'a StationPlan, usize)>,
+}
+
+impl Promises {
+    pub(super) fn of(plan: &NetworkPlan) -> Self {
+        let Some(star) = Star::of(plan) else { return Self::default() };
+        let Some(load) = Load::of(&star) else { return Self::default() };
+        Self { marks_first: load.marks_first(&star), fair: load.fair(&star) }
+    }
+}
+
+impl<'a> Star<'a> {
+    fn of(plan: &'a NetworkPlan) -> Option<Self> {
+        let calm = plan.faults.is_empty()
+            && plan.nodes.iter().all(|node| node.cpu == CpuPlan::default())
+            && plan.links.iter().flat_map(|l| [l.ab, l.ba]).all(|d| d.errors == Default::default());
+        let switches = plan.nodes.iter().enumerate().filter_map(|(n, node)| match &node.kind {
+            NodeKind::Switch(switch) => Some((n, switch)),
+            NodeKind::Host(_) => None,
+        });
+        let [(at, switch)] = switches.collect::<Vec<_>>()[..] else { return None };
+        let port_of = |n: usize| {
+            let of = |link: &crate::sim::LinkPlan| match (link.a.node.index(), link.b.node.index())
+            {
+                (a, b) if (a, b) == (at, n) => Some(link.a.port.index()),
+                (a, b) if (a, b) == (n, at) => Some(link.b.port.index()),
+                _ => None,
+            };
+            plan.links.iter().find_map(of)
+        };
+        let hosts = plan.nodes.iter().enumerate().filter_map(|(n, node)| match &node.kind {
+            NodeKind::Host(host) => Some((host, port_of(n)?)),
+            NodeKind::Switch(_) => None,
+        });
+        let star = Self { switch, hosts: hosts.collect() };
+        (calm && star.is_plain()).then_some(star)
+    }
+
+    /// True if nothing pauses but full groups, and nothing marks but long queues.
+    fn is_plain(&self) -> bool {
+        let host = |(host, _): &(&StationPlan, usize)| {
+            host.senders.is_empty()
+                && host.receivers.is_empty()
+                && host.pauses.is_empty()
+                && host.tester.streams.is_empty()
+                && host.agents.is_none()
+                && host.secy.is_none()
+        };
+        let port = |port: &PortPlan| {
+            port.agents.is_none()
+                && port.secy.is_none()
+                && port.watchdog.iter().all(Option::is_none)
+                && port.queue_limits.iter().all(|limit| *limit == SharedLimit::Unlimited)
+        };
+        let CongestionPlan { sfc, isolation, proxy, fast_cnp, qcn, ports: _, watchdog: _ } =
+            &self.switch.congestion;
+        let told = sfc.is_some() || isolation.is_some() || proxy.is_some();
+        let told = told || fast_cnp.is_some() || qcn.is_some();
+        !told && self.hosts.iter().all(host) && self.switch.ports.iter().all(port)
+    }
+
+    /// The port that leads to an address.
+    fn port_to(&self, mac: Mac) -> Option<usize> {
+        self.hosts.iter().find(|(host, _)| host.mac == mac).map(|(_, port)| *port)
+    }
+}
+
+/// Flows of one priority, whose groups have fixed limits that the pool has room for.
+struct Load<'a> {
+    /// Each flow with its host's rate and line.
+    flows: Vec<(&'a FlowPlan, &'a StationPlan)>,
+    /// The ports that they come in by and leave by.
+    ins: BTreeSet<usize>,
+    outs: BTreeSet<usize>,
+    /// The least octets of frames that a group holds when it pauses, and the most that it may come to
+    /// hold, in octets of cells.
+    least: u64,
+    most: u64,
+    /// The longest frame.
+    longest: u64,
+}
+
+impl<'a> Load<'a> {
+    fn of(star: &Star<'a>) -> Option<Self> {
+        let of = |(host, _): &(&'a StationPlan, usize)| -> Vec<(&'a FlowPlan, &'a StationPlan)> {
+            host.flows.iter().map(|flow| (flow, *host)).collect()
+        };
+        let flows: Vec<_> = star.hosts.iter().flat_map(of).collect();
+        let priority = flows.first()?.0.priority;
+        let ins = star.hosts.iter().filter(|(host, _)| !host.flows.is_empty());
+        let ins: BTreeSet<usize> = ins.map(|(_, port)| *port).collect();
+        let outs: Option<BTreeSet<usize>> =
+            flows.iter().map(|(flow, _)| star.port_to(flow.dst)).collect();
+        let buffer = &star.switch.buffer;
+        let cells = |flow: &FlowPlan| u64::from(buffer.cells_for(flow.size).0);
+        let (mut least, mut most, mut limits, mut set_aside) = (u64::MAX, 0, 0, 0);
+        for (port, groups) in buffer.groups.iter().enumerate() {
+            for group in groups {
+                let headroom = match group.kind {
+                    GroupKind::Lossless { headroom, .. } => headroom.0,
+                    GroupKind::Lossy => 0,
+                };
+                set_aside += u64::from(headroom) + u64::from(group.reserved.0);
+            }
+            if !ins.contains(&port) {
+                continue;
+            }
+            let group = &groups[star.switch.ports[port].classify.group[priority.index()].index()];
+            let (GroupKind::Lossless { headroom, .. }, SharedLimit::Static(limit)) =
+                (group.kind, group.limit)
+            else {
+                return None;
+            };
+            let frames = |(flow, _): &(&FlowPlan, _)| {
+                u64::from(limit.0) / cells(flow).max(1) * u64::from(flow.size)
+            };
+            least = least.min(flows.iter().map(frames).min()?);
+            let cell = u64::from(buffer.cell_bytes);
+            most = most.max(cell * u64::from(limit.0 + headroom.0 + group.reserved.0));
+            limits += u64::from(limit.0) + flows.iter().map(|(flow, _)| cells(flow)).max()?;
+        }
+        let is_alike = |(flow, _): &(&FlowPlan, _)| flow.priority == priority && flow.tag.is_none();
+        let has_room = limits + set_aside <= u64::from(buffer.total.0);
+        let longest = flows.iter().map(|(flow, _)| u64::from(flow.size)).max()?;
+        (has_room && flows.iter().all(is_alike)).then_some(Self {
+            flows,
+            ins,
+            outs: outs?,
+            least,
+            most,
+            longest,
+        })
+    }
+
+    /// True if some queue is above the curve for long enough before the first group is at its limit.
+    ///
+    /// A group holds `least` octets then, so one of the queues has its part of them, all of which came by
+    /// one port while the queue was above the curve. In that time it has to send what was in front of the
+    /// first frame that was marked.
+    fn marks_first(&self, star: &Star<'_>) -> bool {
+        let Some((first, _)) = self.flows.first() else { return false };
+        let is_ect = |flow: &FlowPlan| match flow.headers {
+            Headers::Ethernet => false,
+            Headers::Udp4(udp) => matches!(udp.ecn, Ecn::Ect0 | Ecn::Ect1),
+            Headers::Udp6(udp) => matches!(udp.ecn, Ecn::Ect0 | Ecn::Ect1),
+        };
+        let fastest = self.ins.iter().map(|port| star.switch.ports[*port].rate.get()).max();
+        let part = self.least / (self.outs.len() as u64).max(1);
+        let keeps = |port: &usize| {
+            let port = &star.switch.ports[*port];
+            let class = port.classify.class[first.priority.index()];
+            let Some(curve) = port.ecn[class.index()] else { return false };
+            let more = curve.kmax.0 + (self.ins.len() as u64 + 4) * self.longest;
+            let above = part.saturating_sub(curve.kmax.0);
+            let product = |octets: u64, rate: u64| u128::from(octets) * u128::from(rate);
+            product(above, port.rate.get()) >= product(more, fastest.unwrap_or(u64::MAX))
+        };
+        self.flows.iter().all(|(flow, _)| is_ect(flow)) && self.outs.iter().all(keeps)
+    }
+
+    /// One flow of each host, all alike, to one host that is no faster than they are.
+    fn fair(&self, star: &Star<'_>) -> Option<Fair> {
+        let (first, host) = self.flows.first()?;
+        let [out] = self.outs.iter().copied().collect::<Vec<_>>()[..] else { return None };
+        let rate: BitsPerSec = star.switch.ports[out].rate;
+        let n = self.flows.len();
+        let is_alike = |(flow, of): &(&FlowPlan, &StationPlan)| {
+            (flow.size, flow.frames, flow.start, flow.stop)
+                == (first.size, first.frames, first.start, first.stop)
+                && flow.rate == Rate::LineShare(1_000_000)
+                && of.flows.len() == 1
+                && of.rate == host.rate
+        };
+        let as_fast = host.rate.get() >= rate.get();
+        if n < 2 || !as_fast || first.stop != Instant::NEVER || !self.flows.iter().all(is_alike) {
+            return None;
+        }
+        // None of them has sent all it has before its line alone could.
+        let line = Line::new(host.rate, host.line);
+        let all = line.time_for(first.size).saturating_mul(first.frames?);
+        let (from, to) = (first.start + all.div(4), first.start + all.saturating_sub(all.div(50)));
+        let mean = octets(rate, to.since(from)) / n as f64;
+        let held = (2 * (self.most + 2 * self.longest)) as f64;
+        let tolerance = UNEVEN + held / mean.max(1.0);
+        let flows = self.flows.iter().map(|(flow, _)| flow.id).collect();
+        (tolerance <= TOLERANCE_MOST).then_some(Fair { flows, from, to, tolerance })
+    }
+}
+
+/// What a line carries in a span, as octets.
+fn octets(rate: BitsPerSec, span: Duration) -> f64 {
+    span.as_picos() as f64 * rate.get() as f64 / 8e12
+}

@@ -1,0 +1,451 @@
+//! The planted bugs of each check, and a network in which it has nothing to judge.
+
+use super::*;
+use crate::buffer::{GroupKind, SharedLimit};
+use crate::congestion::{EcnPlan, MarkAt, NotEct};
+use crate::frame::Frame;
+use crate::host::{FlowId, Headers, PauseAsk, PausePlan, Rate, StationPlan};
+use crate::pfc::FlowControl;
+use crate::sim::sabotage::Sabotage;
+use crate::sim::tests::secured::secure;
+use crate::switch::SwitchPlan;
+use crate::time::Duration;
+use crate::units::*;
+use crate::wire::ip::Ecn;
+
+/// Time in which shares are measured, flows that have to get equal ones, and how far off they may be.
+pub(super) const WINDOW: (u64, u64) = (10, 80);
+pub(super) const EQUAL: [FlowId; 3] = [FlowId(4), FlowId(104), FlowId(304)];
+pub(super) const TOLERANCE: f64 = 0.2;
+
+/// The line from the switch to the host that all others blast at.
+const OUT: LinkId = LinkId(4);
+
+fn the_switch(plan: &mut NetworkPlan) -> &mut SwitchPlan {
+    let NodeKind::Switch(switch) = &mut plan.nodes[0].kind else { panic!("node 0 is a switch") };
+    switch
+}
+
+fn host(plan: &mut NetworkPlan, n: usize) -> &mut StationPlan {
+    let NodeKind::Host(host) = &mut plan.nodes[1 + n].kind else { panic!("the others are hosts") };
+    host
+}
+
+fn sabotage(network: &mut Network<Watch>, node: u32, port: u16, what: Sabotage) {
+    match network.nodes_mut().get_mut(NodeId(node)) {
+        Node::Switch(switch) => {
+            switch.port_mut(PortId::new(port).unwrap()).unwrap().sabotage(what);
+        }
+        Node::Host(host) => host.port_mut().sabotage(what),
+    }
+}
+
+/// Four hosts blast at a fifth over one switch, which soon says again what it said and was lost.
+fn healthy() -> NetworkPlan {
+    let mut plan = incast(4, 400);
+    for port in &mut the_switch(&mut plan).ports {
+        port.pfc.refresh = Duration::from_micros(5);
+    }
+    plan
+}
+
+/// The same with short pauses, and a receiver that pauses the switch for long and now and then.
+fn held() -> NetworkPlan {
+    let mut plan = incast(4, 300);
+    for port in &mut the_switch(&mut plan).ports {
+        (port.pfc.quanta, port.pfc.refresh) = (Quanta(1_000), Duration::from_nanos(2_560));
+    }
+    let storm = |p: usize, quanta, us| PausePlan {
+        ask: PauseAsk::pfc(PrioritySet::of(Priority::ALL[p]), Quanta(quanta)),
+        start: at(us),
+        every: Duration::from_micros(50),
+        frames: 3,
+    };
+    host(&mut plan, 4).pauses = vec![storm(3, 9_000, 10), storm(2, 30_000, 12)];
+    plan
+}
+
+/// The first, with a switch that marks from three frames on.
+fn marking() -> NetworkPlan {
+    let mut plan = healthy();
+    the_switch(&mut plan).ports[4].ecn[3] = Some(EcnPlan {
+        kmin: Bytes(3_000),
+        kmax: Bytes(3_000),
+        pmax: 65_536,
+        at: MarkAt::Enqueue,
+        not_ect: NotEct::Pass,
+    });
+    (0..4).for_each(|n| ecn(&mut plan, n, Ecn::Ect0));
+    plan
+}
+
+fn ecn(plan: &mut NetworkPlan, n: usize, ecn: Ecn) {
+    for flow in &mut host(plan, n).flows {
+        let Headers::Udp4(udp) = &mut flow.headers else { panic!("flows are of UDP") };
+        udp.ecn = ecn;
+    }
+}
+
+/// Hosts that send both ways over links that protect all, and respond to pauses late.
+fn both_ways() -> NetworkPlan {
+    let mut plan = incast(4, 300);
+    let mut back = vec![];
+    for n in 0..4 {
+        let flow = &host(&mut plan, n).flows[0];
+        let id = FlowId(n as u32 + 900);
+        back.push(crate::host::FlowPlan { id, src: flow.dst, dst: flow.src, ..flow.clone() });
+        host(&mut plan, n).expects.push(id);
+    }
+    host(&mut plan, 4).flows = back;
+    for link in 0..5 {
+        secure(&mut plan, link, true, |_| {});
+        let response = Duration::from_nanos(614);
+        (plan.links[link].ab.response, plan.links[link].ba.response) = (response, response);
+    }
+    plan
+}
+
+/// A ring in which every host sends to the next.
+fn open_ring() -> NetworkPlan {
+    ring(3, 1, 500)
+}
+
+fn headroom(plan: &mut NetworkPlan, cells: u32) {
+    let GroupKind::Lossless { headroom, .. } = &mut the_switch(plan).buffer.groups[0][3].kind
+    else {
+        panic!("group 3 is lossless")
+    };
+    *headroom = Cells(cells);
+}
+
+fn obeys(plan: &mut NetworkPlan, obey: PrioritySet) {
+    host(plan, 0).flow_control = FlowControl::Pfc { send: PrioritySet::EMPTY, obey };
+}
+
+/// True for each `every`th data frame that starts, or arrives, on a line; both counts go on apart.
+fn is_data(count: &mut [u64; 4], event: &Event, line: Direction, every: u64) -> [bool; 2] {
+    let (place, frame) = match event {
+        Event::Sent(_, d, frame, _) if *d == line => (0, frame),
+        Event::Arrived(_, d, frame) if *d == line => (1, frame),
+        _ => return [false; 2],
+    };
+    if frame.wire_len() < 500 {
+        return [false; 2];
+    }
+    count[place] += 1;
+    let hit = count[place] % every == 0;
+    [hit && place == 0, hit && place == 1]
+}
+
+/// The times of a PFC frame that starts on a line, for priority 3.
+fn pause_of(event: &Event, line: Direction) -> Option<u16> {
+    let Event::Sent(_, d, frame, _) = event else { return None };
+    let is_pfc = *d == line && frame.head()[12..16] == [0x88, 0x08, 0x01, 0x01];
+    is_pfc.then(|| u16::from_be_bytes([frame.head()[24], frame.head()[25]]))
+}
+
+fn resized(event: Event, by: i32) -> Event {
+    let Event::Arrived(at, d, frame) = event else { return event };
+    let len = frame.wire_len().saturating_add_signed(by);
+    Event::Arrived(at, d, VirtualFrame::new(frame.head(), len))
+}
+
+/// The bugs of each check.
+pub(super) fn rows(check: Check) -> Vec<Row> {
+    match check {
+        Check::Frames => vec![Row { plan: healthy, us: 400, bugs: frames() }],
+        Check::Cells => vec![Row { plan: healthy, us: 400, bugs: cells() }],
+        Check::Lossless => vec![
+            Row { plan: healthy, us: 400, bugs: lossless() },
+            Row { plan: both_ways, us: 400, bugs: vec![validated_late()] },
+        ],
+        Check::PauseLegality => vec![Row { plan: held, us: 400, bugs: pause_legality() }],
+        Check::PausesTold => vec![Row { plan: held, us: 400, bugs: pauses_told() }],
+        Check::PausesEnd => vec![Row { plan: healthy, us: 320, bugs: pauses_end() }],
+        Check::Deadlock => vec![Row { plan: open_ring, us: 500, bugs: deadlock() }],
+        Check::IdleLines => vec![Row { plan: held, us: 500, bugs: idle_lines() }],
+        Check::EcnBeforePfc => vec![Row { plan: marking, us: 310, bugs: ecn_before_pfc() }],
+        Check::Fairness => vec![Row { plan: healthy, us: 310, bugs: fairness() }],
+    }
+}
+
+fn frames() -> Vec<Bug> {
+    vec![
+        Bug::built("a port swallows data", |n| sabotage(n, 0, 4, Sabotage::SwallowData)),
+        Bug::seen("a frame vanishes on its line", |n, event| {
+            let [_, arrives] = is_data(n, &event, OUT.ab(), 50);
+            if arrives { vec![] } else { vec![event] }
+        }),
+        Bug::seen("a frame arrives twice", |n, event| {
+            let [_, arrives] = is_data(n, &event, OUT.ab(), 50);
+            if arrives { vec![event.clone(), event] } else { vec![event] }
+        }),
+        Bug::seen("a switch swallows a frame", |n, event| {
+            let hit = is_data(n, &event, OUT.ab(), 50);
+            if hit.contains(&true) { vec![] } else { vec![event] }
+        }),
+        Bug::seen("a switch sends a frame twice", |n, event| {
+            let hit = is_data(n, &event, OUT.ab(), 50);
+            if hit.contains(&true) { vec![event.clone(), event] } else { vec![event] }
+        }),
+        Bug::seen("a frame shrinks on its line", |n, event| {
+            let [_, arrives] = is_data(n, &event, OUT.ab(), 50);
+            vec![if arrives { resized(event, -64) } else { event }]
+        }),
+    ]
+}
+
+fn cells() -> Vec<Bug> {
+    vec![
+        Bug::plan("cells of twice the size", |p| the_switch(p).buffer.cell_bytes *= 2),
+        Bug::plan("cells of half the size", |p| the_switch(p).buffer.cell_bytes /= 2),
+        Bug::plan("a priority charged to another group", |p| {
+            the_switch(p).ports[0].classify.group[3] = PriorityGroup::ALL[4];
+        }),
+        Bug::built("a frame released that never left", |n| {
+            sabotage(n, 0, 4, Sabotage::SwallowData);
+        }),
+        Bug::seen("a frame charged too little", |n, event| {
+            let [_, arrives] = is_data(n, &event, LinkId(0).ba(), 3);
+            vec![if arrives { resized(event, 64) } else { event }]
+        }),
+        Bug::seen("a frame charged too much", |n, event| {
+            let [_, arrives] = is_data(n, &event, LinkId(0).ba(), 3);
+            vec![if arrives { resized(event, -64) } else { event }]
+        }),
+    ]
+}
+
+fn lossless() -> Vec<Bug> {
+    vec![
+        Bug::plan("headroom of one cell", |p| headroom(p, 1)),
+        Bug::plan("headroom of forty cells", |p| headroom(p, 40)),
+        Bug::plan("a host that responds late", |p| {
+            p.links[0].ab.response = Duration::from_micros(20);
+        }),
+        Bug::plan("a host that obeys nothing, in two bursts", |p| {
+            obeys(p, PrioritySet::EMPTY);
+            let flow = &mut host(p, 0).flows[0];
+            flow.frames = Some(200);
+            let later = crate::host::FlowPlan { id: FlowId(5), start: at(100), ..flow.clone() };
+            host(p, 0).flows.push(later);
+        }),
+        Bug::built("pauses of the next priority", |n| sabotage(n, 0, 0, Sabotage::NextPriority)),
+    ]
+}
+
+fn validated_late() -> Bug {
+    Bug::built("pauses validated after the data behind them", Network::validate_pauses_late)
+}
+
+fn pause_legality() -> Vec<Bug> {
+    vec![
+        Bug::plan("a host that obeys nothing", |p| obeys(p, PrioritySet::EMPTY)),
+        Bug::plan("a host that obeys another priority", |p| {
+            obeys(p, PrioritySet::of(Priority::ALL[4]));
+        }),
+        Bug::plan("a host that obeys PAUSE and no PFC", |p| {
+            host(p, 0).flow_control = FlowControl::Pause { send: false, obey: true };
+        }),
+        Bug::plan("a host that obeys late", |p| host(p, 0).tester.pause_delay = Quanta(100)),
+        Bug::built("quanta read as octets", |n| sabotage(n, 1, 0, Sabotage::QuantaAsOctets)),
+        Bug::built("a pause taken for one of the next priority", |n| {
+            sabotage(n, 1, 0, Sabotage::ObeyNextPriority);
+        }),
+    ]
+}
+
+fn pauses_told() -> Vec<Bug> {
+    vec![
+        Bug::built("lost resumptions", |n| sabotage(n, 0, 0, Sabotage::LoseResumptions)),
+        Bug::built("refreshes that come late", |n| sabotage(n, 0, 0, Sabotage::RefreshLate)),
+        Bug::built("pauses of the next priority", |n| sabotage(n, 0, 0, Sabotage::NextPriority)),
+        Bug::built("pauses that wait for data", |n| sabotage(n, 0, 0, Sabotage::PausesBehindData)),
+        Bug::plan("a port that pauses nobody", |p| {
+            let obey = PrioritySet::of(P3);
+            the_switch(p).ports[0].pfc.mode = FlowControl::Pfc { send: PrioritySet::EMPTY, obey };
+        }),
+        Bug::seen("pauses that never reach the line", |_, event| {
+            match pause_of(&event, LinkId(0).ab()) {
+                Some(1..) => vec![],
+                _ => vec![event],
+            }
+        }),
+    ]
+}
+
+/// Two ports have each, as a link that goes down ends the pauses of one.
+fn pauses_end() -> Vec<Bug> {
+    vec![
+        Bug::built("no resumptions", |n| {
+            (0..2).for_each(|port| sabotage(n, 0, port, Sabotage::NeverResume));
+        }),
+        Bug::built("a pause after each resumption", |n| {
+            (0..2).for_each(|port| sabotage(n, 0, port, Sabotage::PauseAgain));
+        }),
+        Bug::built("resumptions of the next priority", |n| {
+            (0..2).for_each(|port| sabotage(n, 0, port, Sabotage::ResumeNextPriority));
+        }),
+        Bug::plan("a receiver that pauses for ever", |p| {
+            host(p, 4).pauses.push(PausePlan {
+                ask: PauseAsk::pfc(PrioritySet::of(P3), Quanta::MAX),
+                start: at(20),
+                every: Duration::from_micros(100),
+                frames: 100,
+            });
+        }),
+        Bug::seen("resumptions that never reach the line", |_, event| {
+            match pause_of(&event, LinkId(1).ab()) {
+                Some(0) => vec![],
+                _ => vec![event],
+            }
+        }),
+    ]
+}
+
+fn deadlock() -> Vec<Bug> {
+    vec![
+        Bug::known("every flow goes two switches on", |p| *p = ring(3, 2, 2_000)),
+        Bug::known("the same with larger groups", |p| {
+            *p = ring(3, 2, 2_000);
+            for groups in p.nodes.iter_mut().filter_map(buffers) {
+                groups.iter_mut().for_each(|g| g[3].limit = SharedLimit::Static(Cells(200)));
+            }
+        }),
+        Bug::known("hosts that start one after another", |p| {
+            *p = ring(3, 2, 2_000);
+            for (n, start) in [(3, 0), (4, 20), (5, 40)] {
+                host(p, n - 1).flows[0].start = at(start);
+            }
+        }),
+        Bug::known("shorter links", |p| {
+            *p = ring(3, 2, 2_000);
+            let near = Duration::from_nanos(50);
+            p.links.iter_mut().for_each(|link| (link.ab.delay, link.ba.delay) = (near, near));
+        }),
+        Bug::known("shorter frames", |p| {
+            *p = ring(3, 2, 2_000);
+            (2..5).for_each(|n| host(p, n).flows[0].size = 700);
+        }),
+    ]
+}
+
+fn buffers(node: &mut NodePlan) -> Option<&mut Vec<[crate::buffer::GroupPlan; 8]>> {
+    match &mut node.kind {
+        NodeKind::Switch(switch) => Some(&mut switch.buffer.groups),
+        NodeKind::Host(_) => None,
+    }
+}
+
+fn idle_lines() -> Vec<Bug> {
+    vec![
+        Bug::built("pauses that never expire", |n| sabotage(n, 0, 4, Sabotage::NeverExpire)),
+        Bug::built("a pause taken for one of all", |n| sabotage(n, 0, 4, Sabotage::ObeyAll)),
+        Bug::built("a pause taken for one of the next priority", |n| {
+            sabotage(n, 0, 4, Sabotage::ObeyNextPriority);
+        }),
+        Bug::plan("a switch that nobody wakes", |p| {
+            let kind = FaultKind::Stall { node: NodeId(0), span: Duration::from_micros(30) };
+            p.faults.push(Fault { at: at(165), kind });
+        }),
+        Bug::seen("a switch that waits though nobody pauses it", |_, event| {
+            let pause = |d: Direction, f: &VirtualFrame| d == OUT.ba() && f.wire_len() < 500;
+            match &event {
+                Event::Arrived(_, d, frame) if pause(*d, frame) => vec![],
+                _ => vec![event],
+            }
+        }),
+    ]
+}
+
+fn ecn_before_pfc() -> Vec<Bug> {
+    vec![
+        Bug::plan("a curve that is too high", |p| {
+            if let Some(curve) = &mut the_switch(p).ports[4].ecn[3] {
+                (curve.kmin, curve.kmax) = (Bytes(10_000_000), Bytes(10_000_000));
+            }
+        }),
+        Bug::plan("a curve that never rises", |p| {
+            if let Some(curve) = &mut the_switch(p).ports[4].ecn[3] {
+                (curve.kmin, curve.kmax, curve.pmax) = (Bytes(0), Bytes(10_000_000), 0);
+            }
+        }),
+        Bug::plan("a curve at another class", |p| the_switch(p).ports[4].ecn.swap(3, 4)),
+        Bug::plan("a curve at another port", |p| {
+            let curve = the_switch(p).ports[4].ecn[3].take();
+            the_switch(p).ports[0].ecn[3] = curve;
+        }),
+        Bug::plan("marks at hosts that are not asked for them", |p| {
+            (0..4).for_each(|n| ecn(p, n, Ecn::NotEct));
+        }),
+        Bug::seen("marks that are lost", |_, event| match event {
+            Event::Noted(_, _, Note::Marked { .. }) => vec![],
+            event => vec![event],
+        }),
+    ]
+}
+
+fn fairness() -> Vec<Bug> {
+    vec![
+        Bug::plan("a host that sends slowly", |p| {
+            host(p, 0).flows[0].rate = Rate::LineShare(100_000);
+        }),
+        Bug::plan("a host that starts late", |p| host(p, 0).flows[0].start = at(60)),
+        Bug::plan("a host that stops early", |p| host(p, 0).flows[0].frames = Some(20)),
+        Bug::built("a host that is not resumed", |n| sabotage(n, 0, 0, Sabotage::NeverResume)),
+        Bug::plan("a host with a second flow", |p| {
+            let more = crate::host::FlowPlan { id: FlowId(5), ..host(p, 0).flows[0].clone() };
+            host(p, 0).flows.push(more);
+        }),
+    ]
+}
+
+/// A network, and flows, in which a check has nothing to judge.
+pub(super) fn not_judged(check: Check) -> (Row, &'static [FlowId]) {
+    let plan: fn() -> NetworkPlan = match check {
+        Check::Frames | Check::IdleLines => silent,
+        Check::Cells => || {
+            // A frame that nobody sent is held for ever.
+            let mut plan = healthy();
+            let forged = elsewhere::one_frame(&plan);
+            plan.faults.extend(forged);
+            plan
+        },
+        Check::Lossless | Check::PauseLegality | Check::PausesTold | Check::PausesEnd => lossy,
+        Check::Deadlock => || {
+            let mut plan = healthy();
+            host(&mut plan, 4).pauses.push(PausePlan {
+                ask: PauseAsk::pfc(PrioritySet::of(P3), Quanta::MAX),
+                start: at(20),
+                every: Duration::from_micros(100),
+                frames: 100,
+            });
+            plan
+        },
+        Check::EcnBeforePfc | Check::Fairness => healthy,
+    };
+    let us = match check {
+        Check::Cells => 60,
+        _ => 400,
+    };
+    (Row { plan, us, bugs: vec![] }, &[])
+}
+
+/// Two hosts on one link, which have nothing to send.
+fn silent() -> NetworkPlan {
+    let hosts = (0..2).map(|n| NodeKind::Host(station(n, &[], 0, &[])));
+    network(hosts.collect(), vec![link((0, 0), (1, 0))])
+}
+
+/// Nothing is lossless, and nobody pauses anybody.
+fn lossy() -> NetworkPlan {
+    let mut plan = incast(2, 10);
+    for port in &mut the_switch(&mut plan).ports {
+        port.pfc.mode = FlowControl::Off;
+    }
+    for groups in &mut the_switch(&mut plan).buffer.groups {
+        groups.iter_mut().for_each(|group| group.kind = GroupKind::Lossy);
+    }
+    (0..3).for_each(|n| host(&mut plan, n).flow_control = FlowControl::Off);
+    plan
+}

@@ -1,0 +1,103 @@
+//! Networks that stand still at the end, by frames that nobody sent and otherwise: never PASS.
+
+use super::bench::*;
+use crate::frame::Frame;
+use crate::host::{PauseAsk, PausePlan};
+use crate::sim::check::{Check, Checkers, Finding};
+use crate::sim::*;
+use crate::time::{Duration, Instant};
+use crate::units::*;
+use crate::verdict::Verdict;
+
+const END: u64 = 1_000;
+
+/// Runs a network, which holds frames at the end and moves none of them.
+fn deadlock_of(plan: &NetworkPlan) -> Finding {
+    let mut network = Network::new(plan, (Checkers::new(plan), Tape::default())).unwrap();
+    network.run_until(at(END));
+    let ((checkers, Tape(events)), mut nodes) = network.finish();
+    let held = |n: u32| match nodes.get_mut(NodeId(n)) {
+        Node::Switch(switch) => switch.held(),
+        Node::Host(_) => 0,
+    };
+    let held: u64 = (0..plan.nodes.len() as u32).map(held).sum();
+    let last = events.iter().rev().find_map(|event| match event {
+        Event::Sent(at, _, frame, _) if frame.wire_len() > 500 => Some(*at),
+        _ => None,
+    });
+    assert!(held > 0 && last.is_none_or(|last| last < at(END / 2)), "{held} held, {last:?}");
+    of(&checkers.finish(at(END), &mut nodes), Check::Deadlock).clone()
+}
+
+/// The first data frame of a host of the ring.
+fn octets(plan: &NetworkPlan, host: u32) -> Vec<u8> {
+    let mut network = Network::new(plan, Tape::default()).unwrap();
+    network.run_until(at(2));
+    let Tape(events) = network.finish().0;
+    let sent = events.iter().find_map(|event| match event {
+        Event::Sent(_, d, frame, _) if *d == LinkId(3 + host).ba() && frame.wire_len() > 500 => {
+            Some(frame.head().to_vec())
+        }
+        _ => None,
+    });
+    let mut octets = sent.expect("every host sends");
+    octets.resize(996, 0);
+    octets
+}
+
+/// A ring of three in which hosts send to the next if `load`, and frames that nobody sent come in beside
+/// every host, to the one after the next, as `change` makes them.
+fn forged(load: bool, change: impl Fn(&mut Vec<u8>)) -> NetworkPlan {
+    let far = ring(3, 2, 10);
+    let mut plan = ring(3, 1, if load { 3_000 } else { 1 });
+    for host in 0..3 {
+        let mut frame = octets(&far, host);
+        change(&mut frame);
+        for n in 0..1_500_u64 {
+            let octets = frame.clone().into_boxed_slice();
+            let direction = LinkId(3 + host).ba();
+            let at = Instant::ZERO + Duration::from_nanos(1_000 + 85 * n);
+            plan.faults.push(Fault { at, kind: FaultKind::Forge { direction, octets } });
+        }
+    }
+    plan
+}
+
+/// What is done to a frame before it is forged.
+type Change = dyn Fn(&mut Vec<u8>);
+
+#[test]
+fn a_deadlock_of_groups_filled_by_forged_frames_is_never_good() {
+    let strange_source = |frame: &mut Vec<u8>| frame[6..12].copy_from_slice(&[2, 0xbb, 0, 0, 0, 1]);
+    let other_dscp = |frame: &mut Vec<u8>| frame[15] = 26 << 2;
+    let short = |frame: &mut Vec<u8>| frame.truncate(700);
+    let tagged = |frame: &mut Vec<u8>| drop(frame.splice(12..12, [0x81, 0, 0x60, 0]));
+    let as_it_is = |_: &mut Vec<u8>| ();
+    let changes: [&Change; 5] = [&as_it_is, &strange_source, &other_dscp, &short, &tagged];
+    for (n, change) in changes.into_iter().enumerate() {
+        for load in [false, true] {
+            let found = deadlock_of(&forged(load, change));
+            assert_ne!(found.verdict, Verdict::Pass, "{n} {load}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_deadlock_of_forged_frames_that_can_be_followed_fails() {
+    let found = deadlock_of(&forged(false, |_| ()));
+    assert_eq!(found.verdict, Verdict::Fail, "{found:?}");
+}
+
+#[test]
+fn a_network_that_stands_still_at_the_end_is_never_good() {
+    let mut plan = incast(3, 500);
+    let NodeKind::Host(receiver) = &mut plan.nodes[4].kind else { panic!() };
+    receiver.pauses.push(PausePlan {
+        ask: PauseAsk::pfc(PrioritySet::of(P3), Quanta::MAX),
+        start: at(20),
+        every: Duration::from_micros(100),
+        frames: 20,
+    });
+    let found = deadlock_of(&plan);
+    assert_eq!(found.verdict, Verdict::NotJudged, "{found:?}");
+}
