@@ -175,7 +175,7 @@ fn a_demo_that_is_interrupted_before_its_first_frame_passes_no_check() {
     let silent = Run {
         switch: net.switch.snapshot(now),
         hosts: net.hosts.iter().map(|host| host.snapshot(now)).collect(),
-        stalled: Duration::ZERO,
+        stalled: Duration::ZERO.into(),
         interrupted: true,
     };
     let outcome = Outcome::new(&setup, false, &silent, None);
