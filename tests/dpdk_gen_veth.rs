@@ -9,7 +9,7 @@ mod tester;
 use std::process::Command;
 
 use netns::{isolated, must};
-use run::{Dir, Switch, conclusive, sluice};
+use run::{Dir, Switch, conclusive, sluice, text};
 use serde_json::Value;
 use sluice::dpdk::{Eal, EalOptions, Memory};
 use sluice::host::{FlowId, Rate};
@@ -197,6 +197,49 @@ fn frames_that_the_devices_of_the_test_lose_are_counted_and_told() {
         assert!((2_900..5_000).contains(&missed), "{seen:#}");
         let what = seen["checks"][1]["what"].as_str().unwrap();
         assert!(what.contains(&format!("the device of port b missed {missed} frames")), "{what}");
+    });
+}
+
+#[test]
+fn a_clock_that_passes_213_days_changes_nothing() {
+    let name = "a_clock_that_passes_213_days_changes_nothing";
+    isolated(name, &[], || {
+        veth("v0", "v1");
+        let dir = Dir::new("gen-uptime");
+        let file = dir.write(
+            "uptime.yaml",
+            "ports:\n\
+             - {name: a, location: 'iface:v0'}\n\
+             - {name: b, location: 'iface:v1'}\n\
+             captures: [{name: c, port_names: [b]}]\n\
+             flows:\n\
+             - name: f\n\
+             \x20 tx_rx: {choice: port, port: {tx_name: a, rx_names: [b]}}\n\
+             \x20 rate: {choice: pps, pps: 1000}\n\
+             \x20 duration: {choice: fixed_packets, fixed_packets: {packets: 2000}}\n\
+             \x20 metrics: {enable: true, loss: true, timestamps: true, latency: {enable: true}}\n\
+             \x20 packet: [{choice: ethernet, ethernet: {}}]\n",
+        );
+        // 2^64 ps are 18,446,744.07 s. Starting takes some time, so one of these is under way.
+        for after in [0.5, 1.0, 1.5, 2.0] {
+            let output = conclusive(|| {
+                let mut gen_ = sluice();
+                gen_.env("SLUICE_CLOCK_UPTIME", (18_446_744.073_7 - after).to_string());
+                gen_.arg("gen").arg(&file).args(["--format", "json", "--no-huge", "--captures"]);
+                gen_.arg(dir.path("captures")).output().unwrap()
+            });
+            let (out, said) = (text(&output.stdout), text(&output.stderr));
+            assert_eq!(output.status.code(), Some(0), "after {after} s: {said}\n{out}");
+            let seen: Value = serde_json::from_str(&out).unwrap();
+            let flow = &seen["flows"][0];
+            assert_eq!((&flow["frames_tx"], &flow["frames_rx"]), (&2_000.into(), &2_000.into()));
+            // 1,999 gaps of 1 ms, and what a busy machine adds.
+            let elapsed = seen["elapsed_s"].as_f64().unwrap();
+            assert!((1.9..60.0).contains(&elapsed), "{elapsed} s: {out}");
+            let latency = &flow["latency"];
+            assert_eq!(latency["frames"], 2_000, "{flow}");
+            assert!(latency["p50_ns"].as_f64().unwrap() < 1e9, "{latency}");
+        }
     });
 }
 

@@ -93,6 +93,17 @@ pub struct Switch {
 impl Switch {
     /// Starts a switch on ordinary pages with its files below `dir`, and waits until it answers.
     pub fn start(dir: &Dir, name: &str, file: &str, args: &[&str]) -> Self {
+        Self::start_with(dir, name, file, args, &[])
+    }
+
+    /// The same with these variables in its environment.
+    pub fn start_with(
+        dir: &Dir,
+        name: &str,
+        file: &str,
+        args: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let path = dir.write(&format!("{name}.yaml"), file);
         let mut switch = Self { child: None, dir: dir.0.clone(), name: name.into() };
         let child = command(&dir.0, "switch")
@@ -102,6 +113,7 @@ impl Switch {
             .arg("--control")
             .arg(switch.socket())
             .args(args)
+            .envs(variables.iter().copied())
             .stdout(fs::File::create(dir.path(&format!("{name}.out"))).unwrap())
             .stderr(fs::File::create(dir.path(&format!("{name}.err"))).unwrap())
             .spawn()
