@@ -356,7 +356,7 @@ fn no_refusal_quotes_more_than_a_message_does() {
         }
     }
     assert!(beyond.is_empty(), "{}", beyond.join("\n"));
-    // What clients write on the control socket themselves.
+    // Requests that clients write on the control socket themselves.
     let request =
         format!("{{\"command\":\"link\",\"port\":\"{long}\",\"up\":true}}\n{{\"{long}\":1}}\n");
     let answer = switch.ask(&request);

@@ -10,7 +10,7 @@ use std::process::Output;
 use run::{Dir, Switch, conclusive, frame, sluice, text, write_pcap};
 use serde_json::Value;
 
-/// Where instants need a second word, in seconds.
+/// Time from which instants need a second word, in seconds.
 const LIMIT: f64 = 18_446_744.073_709_551;
 
 /// The environment of a clock that gets there `seconds` after its program made it.

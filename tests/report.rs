@@ -160,7 +160,7 @@ fn what_devices_miss_fails_where_it_may_be_lossless_and_unknown_is_not_judged() 
     assert!(metrics.contains(r#"sluice_nic_rx_missed_frames_total{port="left"} 5"#), "{metrics}");
     assert!(!metrics.contains(r#"rx_missed_frames_total{port="right"}"#), "{metrics}");
 
-    // Where no priority is lossless there is nothing that is unknown.
+    // Without a lossless priority nothing is unknown.
     run.lossless.clear();
     assert_eq!(check(&judged(&run), "lossless").0, Verdict::NotJudged);
     assert_eq!(judged(&run).verdict, Verdict::Pass);

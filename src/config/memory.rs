@@ -7,7 +7,7 @@ use super::quantity::octets;
 /// Memory for equal things.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Need {
-    /// How many.
+    /// Count of them.
     pub(crate) count: u64,
     /// Their name, with the field that decides on their number.
     pub(crate) of: &'static str,

@@ -20,7 +20,7 @@ impl Name {
         self.0 == other
     }
 
-    /// How often this thread has compared a name.
+    /// Name comparisons of this thread.
     #[cfg(test)]
     pub(super) fn compared() -> usize {
         COMPARED.with(core::cell::Cell::get)

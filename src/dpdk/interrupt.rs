@@ -26,7 +26,7 @@ pub(super) fn run<F: FnOnce() + Send>(work: F) {
     // SAFETY: `errand` is a box of this type, which the callback takes over, and it is called once.
     let code = unsafe { sys::rte_eal_alarm_set(1, Some(callback::<F>), errand.cast()) };
     if code == 0 {
-        // What `work` borrows lives until here. A panic in it ends the process, as the callback is C's.
+        // The borrows of `work` live until here. A panic in it ends the process, as the callback is C's.
         ended.recv().expect("the callback tells of its end");
         return;
     }

@@ -22,7 +22,7 @@ use rustix::fs::{
 /// The mark of a directory.
 const MARK: &str = "sluice.lock";
 
-/// How often, and how far apart, a mark is tried that another process is just looking at.
+/// Tries, and the time between them, for a mark that another process is examining.
 const TRIES: usize = 100;
 const TRY_EVERY: Duration = Duration::from_millis(10);
 
@@ -92,7 +92,7 @@ fn claim_in(base: &Path, prefix: &str) -> io::Result<Claim> {
             thread::sleep(TRY_EVERY);
             continue;
         }
-        // What was locked may have been removed before it was.
+        // The file may have been removed before it was locked.
         if is_still(&folder, MARK, &mark) && is_still(&base, prefix, &folder) {
             return Ok(Claim { base, folder, prefix: prefix.to_owned(), mark });
         }

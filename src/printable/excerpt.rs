@@ -98,7 +98,7 @@ mod tests {
         assert!(bare.contains("(1048577 characters) b") && bare.len() < 250, "{bare}");
         let many = message(&"name, ".repeat(10_000)).into_owned();
         assert!(many.ends_with("(60000 characters)") && many.len() <= MESSAGE_MAX, "{many}");
-        // What stands behind a lone backtick is not taken for a quotation.
+        // Text behind a lone backtick is not taken for a quotation.
         let odd = format!("`a`b` is unknown; {ours}");
         assert_eq!(message(&odd), odd);
     }

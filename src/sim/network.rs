@@ -16,7 +16,7 @@ use crate::switch::{Change, Refused, Switch};
 use crate::time::{Duration, Instant};
 use crate::units::PortId;
 
-/// How long after a planned change was refused for what is held at the moment it is tried again.
+/// Delay after which a planned change that frames in the buffer prevent is tried again.
 pub const RETRY_AFTER: Duration = Duration::from_micros(1);
 
 /// How many of what happened.

@@ -83,7 +83,7 @@ impl Queue {
         Self { heap: Vec::with_capacity(slots), place: vec![NOWHERE; slots], sequence: 0 }
     }
 
-    /// When the slot's event is due.
+    /// Due time of the slot's event.
     #[inline]
     fn due(&self, slot: u32) -> Due {
         match self.place[slot as usize] {
@@ -225,7 +225,7 @@ mod tests {
             for (n, (slot, at)) in sets.into_iter().enumerate() {
                 let slot = slot as usize % slots;
                 let at = if at == 0 { Instant::NEVER } else { Instant::from_picos(at.into()) };
-                // What is due after the end of the world is never.
+                // Events due after the end of time never happen.
                 let late = Instant::from_picos(u128::from(u64::MAX) + n as u128 % 3);
                 queue.set(slot as u32, Class::Timer, if at == Instant::NEVER { late } else { at });
                 if model[slot].0 != at {

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// What is said of a text on a machine with so much memory.
+/// The refusal of a text on a machine with this much memory.
 fn said(text: &str, memory: Option<u64>) -> String {
     let machine = Machine { memory, ..Machine::any() };
     parse("f.yaml", text, &machine).map_or_else(|error| error.to_string(), |_| String::new())

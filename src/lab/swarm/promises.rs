@@ -1,4 +1,4 @@
-//! What the making of a network promises beyond what every network has to keep: marks before pauses, and
+//! Promises of some networks beyond those that every network has to keep: marks before pauses, and
 //! equal shares. Both are matters of thresholds and loads, so most networks promise neither.
 //!
 //! Both need one switch, hosts that send and do nothing else, and nothing that goes wrong.
@@ -14,7 +14,7 @@ use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Mac};
 use crate::wire::ip::Ecn;
 
-/// What a network promises.
+/// Promises of one network.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Promises {
     /// Its switch sends a marked frame before it pauses anyone.
@@ -30,7 +30,7 @@ pub(super) struct Fair {
     /// Time in which all of them have something to send.
     pub(super) from: Instant,
     pub(super) to: Instant,
-    /// How far off a share may be: what the switch may hold of one flow and not of another at either
+    /// Largest deviation of a share: frames that the switch may hold of one flow and not of another at either
     /// end of that time, and [`UNEVEN`].
     pub(super) tolerance: f64,
 }
@@ -234,7 +234,7 @@ impl<'a> Load<'a> {
     }
 }
 
-/// What a line carries in a span, as octets.
+/// Bytes that a line carries in a span.
 fn octets(rate: BitsPerSec, span: Duration) -> f64 {
     span.as_picos() as f64 * rate.get() as f64 / 8e12
 }

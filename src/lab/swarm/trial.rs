@@ -75,7 +75,7 @@ pub struct Failure {
     pub detail: String,
 }
 
-/// Who watches a lab.
+/// Witnesses of a lab.
 pub(super) type Watch = (Checkers, Shares);
 
 /// Runs a lab as it is.

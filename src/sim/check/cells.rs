@@ -17,7 +17,7 @@ pub(super) struct Cells {
     nodes: Vec<Seen>,
 }
 
-/// What was seen of a node.
+/// Observations of a node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     /// True if it was compared, empty or not, or is no switch.
@@ -49,7 +49,7 @@ impl Cells {
             let silent = node.speaks_as.is_empty();
             let exact = passages.is_exact(id) && !lateness.is_late(at, id) && silent;
             if !is_empty && !exact {
-                // What a switch is configured to do can be followed nowhere: there it has to be empty.
+                // A switch configured so can never be followed, and has to be empty.
                 seen.lost |= node.bridges && silent;
                 continue;
             }

@@ -27,7 +27,7 @@ struct Port {
     /// From when on nothing may start, and until when, on the node's clock.
     from: [Instant; PRIORITIES],
     until: [Instant; PRIORITIES],
-    /// When the pause arrived, and how much later a busy node read it.
+    /// Time at which the pause arrived, and the delay until a busy node read it.
     arrived: [Instant; PRIORITIES],
     late: [Duration; PRIORITIES],
 }

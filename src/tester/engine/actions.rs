@@ -89,7 +89,7 @@ impl TesterEngine {
                            stopped";
             return Ok(vec![warning.into()]);
         }
-        // What a client finds lost may be the tester's own.
+        // Losses that a client finds may be the tester's own.
         Ok(if what.state == Transmit::Stop { session.device_losses() } else { Warnings::new() })
     }
 

@@ -30,7 +30,7 @@ struct Row<M, O> {
     sluice: Option<O>,
 }
 
-/// What OTG has no field for, of a flow.
+/// Metrics of a flow that OTG has no field for.
 #[derive(Serialize)]
 struct OfFlow<'a> {
     duplicates: u64,
@@ -214,7 +214,7 @@ const fn started(is: bool) -> &'static str {
     if is { "started" } else { "stopped" }
 }
 
-/// What OTG has no field for, of a port.
+/// Metrics of a port that OTG has no field for.
 fn of_port(port: &Port) -> Value {
     without_nulls(json!({
         "unexpected": port.unexpected,
@@ -249,7 +249,7 @@ fn port(port: &Port) -> PortMetric {
     }
 }
 
-/// What OTG has no field for, of a flow.
+/// Metrics of a flow that OTG has no field for.
 fn of_flow<'a>(report: &'a Report, flow: &'a Flow) -> OfFlow<'a> {
     let ports = || report.ports.iter();
     let received = ports().filter(|port| flow.port_rx.contains(&port.name));

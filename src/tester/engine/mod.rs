@@ -92,7 +92,7 @@ impl TesterEngine {
     /// Everything that was counted so far, but for the distributions of latencies.
     ///
     /// # Errors
-    /// When the test's threads are gone.
+    /// If the test's threads are gone.
     pub fn report(&self) -> Result<Arc<Report>, Refusal> {
         let asked = Instant::now();
         let mut seen = lock(&self.seen);
@@ -108,7 +108,7 @@ impl TesterEngine {
     /// The same with the distributions.
     ///
     /// # Errors
-    /// When the test's threads are gone.
+    /// If the test's threads are gone.
     pub fn whole_report(&self) -> Result<Report, Refusal> {
         self.look_at(None, true).map(Arc::unwrap_or_clone)
     }

@@ -85,7 +85,7 @@ fn rate(of: &[Rates], n: usize) -> Rates {
 }
 
 impl Inner {
-    /// What is known of the ports besides what their stations count.
+    /// State of the ports besides the counts of their stations.
     fn ports_seen(&self, rates: &[Rates]) -> Result<Vec<PortSeen>, SessionError> {
         let captures = self.capture_counters()?;
         let links = lock(&self.links);

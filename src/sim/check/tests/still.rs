@@ -63,7 +63,7 @@ fn forged(load: bool, change: impl Fn(&mut Vec<u8>)) -> NetworkPlan {
     plan
 }
 
-/// What is done to a frame before it is forged.
+/// A change to a frame before it is forged.
 type Change = dyn Fn(&mut Vec<u8>);
 
 #[test]

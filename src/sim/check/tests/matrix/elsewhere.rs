@@ -104,7 +104,7 @@ fn stall(node: NodeId, from: Instant, span: Duration) -> Vec<Fault> {
     vec![fault(from, FaultKind::Stall { node, span })]
 }
 
-/// How often a forgery comes that is to be active all the time.
+/// Number of forgeries for an excuse that is to be active all the time.
 const OFTEN: u64 = 400;
 
 /// A frame that nobody sent, early.

@@ -16,7 +16,7 @@ use crate::verdict::Verdict;
 /// The least number of bugs of a check.
 const LEAST: usize = 5;
 
-/// Who watches in the matrix: the checkers, who are shown what `seen` makes of what happens.
+/// The witness of the matrix: the checkers, which are shown what `seen` makes of events.
 struct Watch {
     checkers: Checkers,
     shares: Shares,
@@ -24,7 +24,7 @@ struct Watch {
     count: [u64; 4],
 }
 
-/// What is made of an event, by what was counted so far.
+/// The events shown in place of one, by the counts so far.
 type Seen = fn(&mut [u64; 4], Event) -> Vec<Event>;
 
 /// A network in which nothing is wrong, and the bugs that are planted in it.
@@ -107,7 +107,7 @@ impl Witness for Watch {
     }
 }
 
-/// What a check finds with a bug and an excuse.
+/// The finding of a check with a bug and an excuse.
 fn finding(check: Check, row: &Row, bug: &Bug, excuse: impl Fn(&mut NetworkPlan)) -> Finding {
     let mut plan = (row.plan)();
     (bug.known)(&mut plan);
