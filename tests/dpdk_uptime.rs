@@ -11,7 +11,7 @@ use run::{Dir, Switch, conclusive, frame, sluice, text, write_pcap};
 use serde_json::Value;
 
 /// Time from which instants need a second word, in seconds.
-const LIMIT: f64 = 18_446_744.073_709_551;
+const LIMIT: f64 = 18_446_744.073_709_55;
 
 /// The environment of a clock that gets there `seconds` after its program made it.
 fn ahead(seconds: f64) -> (&'static str, String) {
