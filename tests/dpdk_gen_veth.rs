@@ -7,6 +7,8 @@ mod run;
 mod tester;
 
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use netns::{isolated, must};
 use run::{Dir, Switch, conclusive, sluice, text};
@@ -32,6 +34,22 @@ fn veth(a: &str, b: &str) {
     for interface in [a, b] {
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6"), "1");
         must(Command::new("ip").args(["link", "set", interface, "up"]));
+    }
+    [a, b].into_iter().for_each(settled);
+}
+
+/// Waits until the kernel sends by an interface. A moment after its carrier came it still drops frames,
+/// in no counter of the interface.
+fn settled(interface: &str) {
+    let start = Instant::now();
+    loop {
+        let output = must(Command::new("ip").args(["-json", "link", "show", interface]));
+        let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+        if shown[0]["operstate"] == "UP" {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "{shown}");
+        thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -183,7 +201,7 @@ fn frames_that_the_devices_of_the_test_lose_are_counted_and_told() {
         };
         let before = sent();
         while sent() < before + 5 {
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            thread::sleep(Duration::from_millis(10));
         }
         must(Command::new("kill").args(["-STOP", &pid]));
         let flood = "import socket\n\

@@ -143,6 +143,8 @@ fn converse(stream: &UnixStream, answer: &Answer) -> io::Result<()> {
     let mut writer = stream;
     while let Some(line) = requests.next()? {
         let mut response = answer(line.trim_end());
+        // Before the client goes on, which may take this for the end of the key.
+        requests.wipe();
         response.push('\n');
         writer.write_all(response.as_bytes())?;
     }
@@ -150,7 +152,7 @@ fn converse(stream: &UnixStream, answer: &Answer) -> io::Result<()> {
 }
 
 /// The lines of a connection. A request may have a key in it, so its bytes are in one buffer that
-/// never moves, and are wiped before the next request is read and when the connection ends.
+/// never moves, and are wiped before the request is answered, and when the connection ends.
 struct Requests<R> {
     from: R,
     held: Zeroizing<Vec<u8>>,
@@ -165,12 +167,17 @@ impl<R: Read> Requests<R> {
         Self { from, held: Zeroizing::new(vec![0; REQUEST_MAX]), len: 0, done: 0 }
     }
 
-    /// Returns the next line; none at the end, or where a line is too long.
-    fn next(&mut self) -> io::Result<Option<&str>> {
+    /// Wipes the lines that were returned.
+    fn wipe(&mut self) {
         self.held.copy_within(self.done..self.len, 0);
         self.len -= self.done;
         self.done = 0;
         self.held[self.len..].zeroize();
+    }
+
+    /// Returns the next line; none at the end, or where a line is too long.
+    fn next(&mut self) -> io::Result<Option<&str>> {
+        self.wipe();
         let mut seen = 0;
         loop {
             if let Some(end) = self.held[seen..self.len].iter().position(|b| *b == b'\n') {
@@ -255,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_wiped_from_their_buffer_before_the_next_is_read() {
+    fn requests_are_wiped_from_their_buffer_before_they_are_answered() {
         for piece in [1, 3, 5, 100] {
             let mut requests = Requests::new(Pieces(b"secret\nab\n\nrest", piece));
             assert_eq!(requests.next().unwrap(), Some("secret\n"), "{piece}");
@@ -265,6 +272,8 @@ mod tests {
             assert!(!is_left(&requests, b"cret"), "{piece}");
             assert_eq!(requests.next().unwrap(), Some("\n"));
             assert!(!is_left(&requests, b"ab"), "{piece}");
+            requests.wipe();
+            assert!(!is_left(&requests, b"\n"), "{piece}");
             assert_eq!(requests.next().unwrap(), None);
             assert_eq!(requests.held.len(), REQUEST_MAX, "it never moves");
         }
