@@ -64,6 +64,10 @@ pub(super) struct PortFacts {
     pub(super) response: Duration,
     /// The delay of a frame that nothing protects.
     delay_least: Duration,
+    /// The longest frame that it takes or sends, in bytes, and the bytes that a frame takes on its line
+    /// besides its own.
+    longest: u32,
+    overhead: u32,
     /// The time of the longest frame and a few pauses: what a pause may have to wait for.
     pub(super) wait: Duration,
     /// Whether it speaks PAUSE and not PFC.
@@ -405,6 +409,8 @@ impl PortFacts {
             rate: line.rate(),
             delay: dir.delay,
             delay_least: dir.delay,
+            longest,
+            overhead: line.octets(0) as u32,
             response: dir.response,
             wait,
             link_wide: false,
@@ -426,12 +432,14 @@ impl PortFacts {
         }
     }
 
-    /// The bytes that arrive from `peer` in the shortest round trip: what is on the line while a pause
-    /// goes there and is responded to, with no frame in the way of anything. Less headroom cannot do.
+    /// The bytes that arrive from `peer` in the shortest round trip, as frames of the longest kind: those
+    /// on the line while a pause goes there and is responded to, with no frame in the way of anything.
+    /// Less headroom cannot do. The bytes between frames take no buffer.
     pub(super) fn least_headroom(&self, peer: &Self) -> u64 {
         let time = self.delay_least + self.response + peer.delay_least;
         let bits = u128::from(time.as_picos()) * u128::from(peer.rate.get()) / 1_000_000_000_000;
-        (bits / 8) as u64
+        let frame = u128::from(self.longest);
+        (bits / 8 * frame / (frame + u128::from(peer.overhead))) as u64
     }
 
     /// Whether frames of a VLAN leave this port with a tag.

@@ -99,6 +99,20 @@ fn a_message_of_a_switch_that_it_drops_is_not_taken_for_a_frame() {
 }
 
 #[test]
+fn headroom_to_the_byte_of_its_model_is_not_less_than_a_round_trip_brings() {
+    let files = [
+        include_str!("lost_pause_in_small_cells.yaml"),
+        include_str!("busy_switch_with_small_cells.yaml"),
+    ];
+    for text in files {
+        let root = crate::config::tree::read(text, "").unwrap();
+        let trial = run_lab(&crate::config::de::from_tree(&root).unwrap());
+        assert_eq!(trial.failures, []);
+        assert!(trial.totals.excused.total() > 0, "{:?}", trial.totals);
+    }
+}
+
+#[test]
 fn what_fails_is_made_small_and_still_fails() {
     // Fails as soon as h2 sends to anyone, with more than three frames.
     let fails = |lab: &Lab| {
