@@ -25,12 +25,25 @@ pub fn excerpt(text: &str) -> Cow<'_, str> {
 }
 
 /// A message whose quotations (texts between backticks, and anything else without a space) are
-/// bounded, and which is itself.
+/// bounded, and which is itself. A message that is bounded stays as it is.
 #[must_use]
 pub fn message(text: &str) -> Cow<'_, str> {
     if text.len() <= SHOWN_MAX {
         return Cow::Borrowed(text);
     }
+    // A cut may take a backtick, so that others become its partner. Each round is shorter.
+    let mut out = bounded(text);
+    loop {
+        let again = bounded(&out);
+        if again == out {
+            return Cow::Owned(out);
+        }
+        out = again;
+    }
+}
+
+/// A message with its quotations, as its backticks delimit them, and its length bounded.
+fn bounded(text: &str) -> String {
     let pieces = text.split('`').count();
     let mut out = String::new();
     for (n, piece) in text.split('`').enumerate() {
@@ -44,7 +57,7 @@ pub fn message(text: &str) -> Cow<'_, str> {
             words(piece, &mut out);
         }
     }
-    Cow::Owned(cut(&out, MESSAGE_MAX).into_owned())
+    cut(&out, MESSAGE_MAX).into_owned()
 }
 
 /// Adds a text whose words are bounded.
