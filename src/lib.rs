@@ -14,33 +14,49 @@
 //! - L5 [`lab`], [`config`], [`otg`], [`tester`], [`report`], [`cli`]: files, results and commands.
 
 pub mod agents;
+#[warn(missing_docs)]
 pub mod buffer;
 pub mod cli;
 pub mod config;
+#[warn(missing_docs)]
 pub mod congestion;
+#[warn(missing_docs)]
 pub mod discovery;
 #[cfg(feature = "dpdk")]
 pub mod dpdk;
+#[warn(missing_docs)]
 pub mod frame;
+#[warn(missing_docs)]
 pub mod headroom;
 pub mod host;
 pub mod lab;
 pub mod otg;
+#[warn(missing_docs)]
 pub mod pfc;
+#[warn(missing_docs)]
 pub mod port;
+#[warn(missing_docs)]
 pub mod printable;
 pub mod report;
 pub mod runtime;
+#[warn(missing_docs)]
 pub mod schedule;
+#[warn(missing_docs)]
 pub mod secure;
 pub mod sim;
+#[warn(missing_docs)]
 pub mod stats;
 pub mod switch;
 pub mod tester;
 #[cfg(test)]
 mod testfolder;
+#[warn(missing_docs)]
 pub mod time;
+#[warn(missing_docs)]
 pub mod units;
+#[warn(missing_docs)]
 pub mod verdict;
+#[warn(missing_docs)]
 pub mod wire;
+#[warn(missing_docs)]
 pub mod world;
