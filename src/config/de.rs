@@ -1,5 +1,5 @@
-//! From the tree to the types of the raw model, by serde, with the field and its place in every
-//! error.
+//! Deserializes the YAML tree into the types of the raw model with serde. Every error has its field
+//! and its place in the file.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::error::{Finding, Mark, nearest};
 use super::tree::{Key, Kind, Node};
 use crate::printable::excerpt;
 
-/// Where in the tree the reading is, as a chain on the stack.
+/// Path from the root of the tree to the current node, as a linked list on the stack.
 #[derive(Clone, Copy)]
 enum Path<'a> {
     Root,
@@ -30,7 +30,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// What serde has to say; the place is added by the innermost node that it passes on its way out.
+/// Serde's error message; the innermost node on its way out adds the place.
 #[derive(Debug)]
 struct DeError {
     what: String,
@@ -84,7 +84,7 @@ impl de::Error for DeError {
     }
 }
 
-/// What serde asks for, for people who write YAML.
+/// Translates serde's expectation into words for authors of YAML.
 fn wanted_in_words(wanted: &dyn de::Expected) -> String {
     let wanted = wanted.to_string();
     match wanted.as_str() {
@@ -102,11 +102,11 @@ fn wanted_in_words(wanted: &dyn de::Expected) -> String {
     }
 }
 
-/// What to say about a name that is none of `known`.
+/// Error message for a name that is not in `known`.
 fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let shown = excerpt(name);
     if name.contains('=') {
-        // `{device: net_null0,size=64}` is two fields to YAML.
+        // YAML reads `{device: net_null0,size=64}` as two fields.
         return format!(
             "`{shown}` is no field; inside braces a comma ends the value, so put quotes around \
              the whole of it"
@@ -116,7 +116,7 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> String {
         Some(k) => format!("did you mean `{k}`? "),
         None => String::new(),
     };
-    // What older YAML makes of `on` and `off` is understood, but not worth a mention.
+    // `on` and `off` of YAML 1.1 are accepted, but not suggested.
     let known: Vec<&str> =
         known.iter().copied().filter(|k| !matches!(*k, "true" | "false")).collect();
     format!("unknown {what} `{shown}`; {hint}known here: {}", known.join(", "))
@@ -137,13 +137,13 @@ pub fn from_tree<'de, T: de::Deserialize<'de>>(root: &'de Node) -> Result<T, Fin
     read(root).map_err(Finding::from)
 }
 
-/// The same, with every unknown field beside the first error: whoever mistook the words of a section
-/// mistook more than one.
+/// Reads a value of `T` from the tree and reports all unknown fields together with the first error,
+/// because an author who got one name wrong often got several.
 ///
 /// # Errors
-/// The first that does not fit, and the fields that are unknown, in the order of the file.
+/// The first field that does not fit, and all unknown fields, in the order of the file.
 pub fn from_tree_all<T: de::DeserializeOwned>(root: &Node) -> Result<T, Vec<Finding>> {
-    /// A bound on the work for a file in which nothing fits.
+    /// Limit of the findings, which bounds the work for a file in which nothing fits.
     const MOST: usize = 20;
     let mut error = match read(root) {
         Ok(value) => return Ok(value),
@@ -153,7 +153,7 @@ pub fn from_tree_all<T: de::DeserializeOwned>(root: &Node) -> Result<T, Vec<Find
     let (mut findings, mut misfit) = (Vec::new(), false);
     for _ in 0..MOST {
         let mark = error.place.as_ref().map(|(mark, _)| *mark);
-        // Behind the first misfit others may follow from what was taken out.
+        // After the first misfit, a further one may be due to the fields that were removed.
         if error.unknown || !misfit {
             misfit |= !error.unknown;
             findings.push(Finding::from(error));
@@ -179,15 +179,15 @@ impl From<DeError> for Finding {
     }
 }
 
-/// A node and the way to it.
+/// A node and the path to it.
 #[derive(Clone, Copy)]
 struct At<'de, 'p> {
     node: &'de Node,
     path: &'p Path<'p>,
 }
 
-/// What a plain scalar means (YAML 1.2.2, 10.3.2, without octal, infinities and NaN, which no
-/// field takes).
+/// Resolves a plain scalar (YAML 1.2.2, 10.3.2, without octal, infinities and NaN, which no field
+/// takes).
 fn visit_plain<'de, V: Visitor<'de>>(text: &'de str, visitor: V) -> Result<V::Value, DeError> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return visitor.visit_unit(),
@@ -200,7 +200,8 @@ fn visit_plain<'de, V: Visitor<'de>>(text: &'de str, visitor: V) -> Result<V::Va
             return visitor.visit_u64(n);
         }
     }
-    // Rust reads more than YAML as a number (`inf`, `1_0` not); a number starts with a digit.
+    // Rust's parser accepts more than YAML's (`inf`, but not `1_0`), so a number must start with a
+    // digit.
     if text.trim_start_matches(['-', '+']).starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         if let Ok(n) = text.parse::<u64>() {
             return visitor.visit_u64(n);
@@ -241,7 +242,7 @@ impl<'de> de::Deserializer<'de> for At<'de, '_> {
         self.visit(visitor).map_err(|e| self.place(e))
     }
 
-    // Text is text, even when it looks like a number: `name: 7` names something `7`.
+    // A string field takes any scalar as text: `name: 7` gives the name `7`.
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeError> {
         match &self.node.kind {
             Kind::Scalar { text, .. } if !self.node.is_null() => {
@@ -262,7 +263,7 @@ impl<'de> de::Deserializer<'de> for At<'de, '_> {
         visitor.visit_some(self).map_err(|e| self.place(e))
     }
 
-    // A section whose every line is commented out is an empty one.
+    // A section whose lines are all commented out is an empty section.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -304,7 +305,6 @@ impl<'de> de::Deserializer<'de> for At<'de, '_> {
     }
 }
 
-/// The items of a list.
 struct Items<'de, 'p> {
     items: std::iter::Enumerate<std::slice::Iter<'de, Node>>,
     path: &'p Path<'p>,
@@ -324,7 +324,6 @@ impl<'de> de::SeqAccess<'de> for Items<'de, '_> {
     }
 }
 
-/// The entries of a mapping.
 struct Entries<'de, 'p> {
     entries: std::slice::Iter<'de, (Key, Node)>,
     value: Option<&'de (Key, Node)>,

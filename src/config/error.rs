@@ -1,51 +1,50 @@
-//! What is wrong with a file, where, and what to do about it.
+//! Errors in a configuration file: the problem, its place and its remedy.
 
 use std::fmt;
 
 use crate::printable;
 
-/// A place in a file, both counted from 1.
+/// A place in a file; line and column are counted from 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Mark {
-    /// The line.
     pub line: u32,
-    /// The column, in characters.
+    /// Column, in characters.
     pub column: u32,
 }
 
-/// One thing to say about one field.
+/// A message about one field.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// Where the field is, or the innermost thing that there is of it.
+    /// Place of the field, or of its innermost ancestor that is in the file.
     pub mark: Option<Mark>,
-    /// The field, such as `ports[1].pfc.enable`; empty for the file as a whole.
+    /// Path of the field, such as `ports[1].pfc.enable`; empty for the file as a whole.
     pub path: String,
-    /// What is the matter and what would help.
+    /// The problem and its remedy.
     pub what: String,
 }
 
-/// Something that works but is rarely meant.
+/// A configuration that is accepted but rarely intended.
 pub type Warning = Finding;
 
-/// Why a file makes no switch or lab: everything found wrong with it, in the order of its lines.
+/// Error for a file that is not a valid switch or lab: all its findings, in the order of its lines.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct ConfigError {
-    /// The file, as it was named.
+    /// The file's name as it was given.
     pub file: String,
-    /// What is wrong, at least one thing.
+    /// At least one finding.
     pub findings: Vec<Finding>,
 }
 
 impl Finding {
-    /// A finding, which quotes no more than [`printable::SHOWN_MAX`] characters of one text. All findings
-    /// are made here.
+    /// Creates a finding that quotes at most [`printable::SHOWN_MAX`] characters of one text. This
+    /// is the only constructor.
     pub(crate) fn new(mark: Option<Mark>, path: &str, what: &str) -> Self {
         let what = printable::message(what).into_owned();
         Self { mark, path: printable::excerpt(path).into_owned(), what }
     }
 
-    /// The finding as a line that editors and compilers' readers understand:
-    /// `file:line:column: field: what`. Names that it quotes make no other line.
+    /// Formats the finding as `file:line:column: field: message`, which editors parse. Line breaks
+    /// in quoted names are escaped.
     #[must_use]
     pub fn line(&self, file: &str) -> String {
         let mut out = file.to_owned();
@@ -75,14 +74,14 @@ impl fmt::Display for ConfigError {
 }
 
 impl ConfigError {
-    /// An error about `file` with one finding.
+    /// Creates an error about `file` with one finding.
     pub(crate) fn one(file: &str, finding: Finding) -> Self {
         Self { file: file.to_owned(), findings: vec![finding] }
     }
 }
 
-/// The one of `known` that was probably meant by `given`: at most a third of it mistyped. None for a
-/// text that is too long for a name.
+/// Returns the name in `known` that `given` is most likely a misspelling of, with at most a third
+/// of its characters wrong. None for a text that is too long for a name.
 pub(super) fn nearest<'a>(
     given: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -92,7 +91,7 @@ pub(super) fn nearest<'a>(
         return None;
     }
     let given = given.to_lowercase();
-    // The distance takes the product of both lengths, and is no less than their difference.
+    // The distance costs the product of both lengths, and is at least their difference.
     let is_near = |k: &&str| {
         let known = k.chars().count();
         length.abs_diff(known) * 3 <= known.max(3)
@@ -106,8 +105,8 @@ pub(super) fn nearest<'a>(
         .map(|(_, k)| k)
 }
 
-/// The optimal string alignment distance: how many characters to add, drop or change, or
-/// neighbours to swap.
+/// Optimal string alignment distance: characters to insert, delete or substitute, and adjacent
+/// characters to transpose.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];

@@ -1,9 +1,8 @@
-//! Keys from files and from text: hexadecimal digits, and nothing else that could be read or kept by
-//! others.
+//! Reads keys from files and from text: hexadecimal digits that others can neither read nor keep.
 //!
-//! A key file is refused unless it is an ordinary file, belongs to who runs the program or to root,
-//! and is closed to everyone else. What was read is wiped before this returns, and no error quotes
-//! any of it.
+//! A key file is refused unless it is a regular file, belongs to the user of this process or to
+//! root, and has no permissions for others. The buffers are wiped before these functions return,
+//! and no error quotes them.
 
 use std::fs::{File, Metadata};
 use std::io::Read;
@@ -15,17 +14,17 @@ use zeroize::Zeroizing;
 
 use crate::secure::Sak;
 
-/// The longest text of a key: 64 digits, and white space around them.
+/// Longest text of a key in bytes: 64 digits, and white space around them.
 const TEXT_MAX: usize = 256;
-/// The permissions of everyone but the owner.
+/// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
 const ROOT: u32 = 0;
 
-/// Reads the key that a file has.
+/// Reads the key in a file.
 ///
 /// # Errors
-/// That it cannot be read, that others could read or change it, or that it is no key; with what to
-/// do about it.
+/// The file cannot be read, others could read or change it, or it has no key. The text includes the
+/// remedy.
 pub fn read_key(path: &Path) -> Result<Sak, String> {
     let name = path.display();
     if looks_like_a_key(path) {
@@ -34,7 +33,7 @@ pub fn read_key(path: &Path) -> Result<Sak, String> {
         );
     }
     let unreadable = |e: std::io::Error| format!("`{name}` cannot be read: {e}");
-    // Asked first because a pipe would hold up whoever opens it.
+    // Checked before opening, because opening a pipe would block.
     check(&std::fs::metadata(path).map_err(unreadable)?, path)?;
     let mut file = File::open(path).map_err(unreadable)?;
     check(&file.metadata().map_err(unreadable)?, path)?;
@@ -44,7 +43,7 @@ pub fn read_key(path: &Path) -> Result<Sak, String> {
 /// Reads a key from a stream that ends, such as standard input.
 ///
 /// # Errors
-/// What is wrong with it: `cannot be read`, `has no key`.
+/// The stream cannot be read, or has no key.
 pub fn read_from(from: &mut impl Read) -> Result<Sak, String> {
     keep_out_of_core_dumps();
     let mut text = Zeroizing::new([0_u8; TEXT_MAX]);
@@ -63,10 +62,10 @@ pub fn read_from(from: &mut impl Read) -> Result<Sak, String> {
     key_of(text[..len].trim_ascii()).map_err(|why| format!("has no key: {why}"))
 }
 
-/// The key of 32 or 64 hexadecimal digits.
+/// Parses a key of 32 or 64 hexadecimal digits.
 ///
 /// # Errors
-/// What is wrong with them, without any of them.
+/// The problem, without quoting any digit.
 pub fn key_of(text: &[u8]) -> Result<Sak, String> {
     keep_out_of_core_dumps();
     let mut key = Zeroizing::new([0_u8; 32]);
@@ -79,9 +78,9 @@ pub fn key_of(text: &[u8]) -> Result<Sak, String> {
     Sak::new(&key[..len]).ok_or_else(|| "a key has 16 or 32 octets".into())
 }
 
-/// Turns core dumps of this process off, for as long as it runs: they would have its keys in them.
+/// Disables core dumps of this process for its lifetime, because they would contain its keys.
 ///
-/// The limit alone does not hold where the kernel pipes dumps to a program (core(5)), so the process is
+/// RLIMIT_CORE has no effect where the kernel pipes dumps to a program (core(5)), so the process is
 /// made undumpable, too.
 pub(crate) fn keep_out_of_core_dumps() {
     use rustix::process::{DumpableBehavior, Resource, Rlimit, setrlimit};
@@ -96,10 +95,10 @@ pub(crate) fn keep_out_of_core_dumps() {
     });
 }
 
-/// Fills `out` with the octets of twice as many hexadecimal digits.
+/// Fills `out` with the bytes of twice as many hexadecimal digits.
 ///
 /// # Errors
-/// That they are not so many, or that one is none.
+/// The number of digits is wrong, or a character is not a hexadecimal digit.
 pub(crate) fn octets_of(text: &[u8], out: &mut [u8]) -> Result<(), String> {
     let wanted = 2 * out.len();
     if text.len() != wanted {
@@ -116,13 +115,14 @@ pub(crate) fn octets_of(text: &[u8], out: &mut [u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether someone wrote a key where the name of its file belongs. It must not be shown then.
+/// True if the name of the file is probably a key, written in place of a file name. It must not be
+/// shown then.
 fn looks_like_a_key(path: &Path) -> bool {
     let text = path.file_name().map(std::ffi::OsStr::as_encoded_bytes).unwrap_or_default();
     text.len() >= 24 && !path.exists() && text.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Holds a file to being closed to others.
+/// Checks that only the owner can read and write a file.
 fn check(of: &Metadata, path: &Path) -> Result<(), String> {
     let name = path.display();
     if !of.is_file() {
@@ -150,7 +150,7 @@ mod tests {
 
     const KEY: &str = "000102030405060708090a0b0c0d0e0F";
 
-    /// A file of that mode in a folder of this test's own.
+    /// Creates a file with the given mode in this test's folder.
     fn file(name: &str, text: &str, mode: u32) -> std::path::PathBuf {
         let folder = std::env::temp_dir().join(format!("sluice-keys-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -202,7 +202,7 @@ mod tests {
         }
         let why = read_key(&file("endless", &KEY.repeat(100), 0o600)).unwrap_err();
         assert!(why.contains("too long") && !why.contains(&KEY[..8]), "{why}");
-        // A key in the wrong place is not shown either.
+        // A key in place of a file name is not shown either.
         let why = read_key(Path::new(KEY)).unwrap_err();
         assert!(why.contains("write `key`") && !why.contains(&KEY[..8]), "{why}");
     }

@@ -1,27 +1,28 @@
-//! Memory that a file asks for, as a product that its author can check, and the memory that there is.
+//! Memory that a file requires, as a product that its author can check, and the memory that is
+//! available.
 
 use std::fs;
 
 use super::quantity::octets;
 
-/// Memory for equal things.
+/// Memory for a number of equal objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Need {
-    /// Count of them.
+    /// Number of objects.
     pub(crate) count: u64,
-    /// Their name, with the field that decides on their number.
+    /// Name of the objects, with the field that sets their number.
     pub(crate) of: &'static str,
-    /// The bytes that one takes.
+    /// Bytes per object.
     pub(crate) each: u64,
 }
 
 impl Need {
-    /// All bytes, as far as they can be counted.
+    /// Total bytes, saturating.
     pub(crate) const fn bytes(self) -> u64 {
         self.count.saturating_mul(self.each)
     }
 
-    /// The refusal of memory beyond `limit`, which is a limit `of_what` ("that are available").
+    /// Error text for memory beyond `limit`; `of_what` describes the limit ("that are available").
     pub(crate) fn refusal(self, limit: u64, of_what: &str, remedy: &str) -> String {
         let Self { count, of, each } = self;
         format!(
@@ -32,13 +33,13 @@ impl Need {
     }
 }
 
-/// The memory that a new process can have without pushing others out, free hugepages included;
-/// nothing where the kernel does not say.
+/// Bytes that a new process can allocate without swapping, free hugepages included. None if the
+/// kernel does not report them.
 pub(crate) fn available() -> Option<u64> {
     available_of(&fs::read_to_string("/proc/meminfo").ok()?)
 }
 
-/// The same of the text of `/proc/meminfo` (proc(5)).
+/// [`available`] for a given text of `/proc/meminfo` (proc(5)).
 fn available_of(meminfo: &str) -> Option<u64> {
     let field = |name: &str| {
         let rest = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;

@@ -1,13 +1,14 @@
-//! Configuration: a YAML (or JSON) file to a plan that the program may trust.
+//! Configuration: turns a YAML (or JSON) file into a validated plan.
 //!
-//! Two types, and one way between them. [`raw`] is what a file says: every field optional that has
-//! a sensible default, unknown fields refused. [`SwitchFile`] is what the program runs: every
-//! value in range, every reference resolved, and the lossless arithmetic proved. Whoever holds a
-//! `SwitchFile` got it from here (or, in tests and the virtual world, made its plan by hand).
+//! There are two types and one conversion. [`raw`] is the file's contents: every field that has a
+//! sensible default is optional, and unknown fields are refused. [`SwitchFile`] is the validated
+//! result: every value is in range, every reference is resolved, and the headroom of lossless
+//! groups is checked. Only this module makes one from a file; tests and the virtual world make
+//! plans directly.
 //!
-//! Reading a file says everything that is wrong with it at once, each with file, line, column,
-//! field and remedy. The YAML reader is a tree built on `granit-parser`, the parser inside
-//! serde-saphyr, which itself needs a newer compiler than Debian 13 has.
+//! All errors of a file are reported at once, each with file, line, column, field and remedy. The
+//! YAML reader is a tree built on `granit-parser`, the parser inside serde-saphyr, which itself
+//! needs a newer compiler than Debian 13 has.
 
 pub(crate) mod de;
 mod error;
@@ -51,30 +52,30 @@ use crate::printable;
 use tree::{Kind, Node};
 use zeroize::Zeroizing;
 
-/// The longest file that is read, in bytes; a switch with every field of every port written out
-/// has less than a hundredth of it.
+/// Largest file that is read, in bytes; a switch file that writes out every field of every port has
+/// less than a hundredth of it.
 const FILE_MAX: u64 = 16 << 20;
 
-/// Bytes beyond the end of a file, so that finding its end takes no more memory.
+/// Bytes to reserve beyond the end of a file, so that detecting the end does not reallocate.
 const PROBE: u64 = 64;
 
-/// What is said about a switch file without anything in it.
+/// Error text for an empty switch file.
 const EMPTY: &str = "the file is empty; the shortest switch is a list of ports: \
                      `ports: [{device: \"net_af_packet0,iface=v0\"}, {device: \"net_af_packet1,iface=v1\"}]`";
 
-/// Reads a switch file.
+/// Reads and validates a switch file.
 ///
 /// # Errors
-/// Everything that is wrong with it, or that it could not be read.
+/// All problems of the file, or that it could not be read.
 pub fn load(path: &Path, machine: &Machine) -> Result<(SwitchFile, Vec<Warning>), ConfigError> {
     let (name, text) = read_text(path, "switch file")?;
     parse(&name, &text, machine)
 }
 
-/// The name and the text of a file that is said to be a `kind` (`switch file`).
+/// Reads a file and returns its name and text; `kind` names it in errors (`switch file`).
 ///
 /// # Errors
-/// That it could not be read.
+/// The file could not be read.
 pub(crate) fn read_text(
     path: &Path,
     kind: &str,
@@ -84,7 +85,7 @@ pub(crate) fn read_text(
         |what: String| ConfigError::one(&printable::excerpt(&name), Finding::new(None, "", &what));
     let file = std::fs::File::open(path)
         .map_err(|e| unreadable(format!("cannot be opened: {e}; check the name and its rights")))?;
-    // It may have keys in it: memory for all of it, so that it does not move while it is read.
+    // The text may contain keys: reserving the whole size avoids copies that would not be wiped.
     let regular = file.metadata().ok().filter(std::fs::Metadata::is_file);
     let len = regular.map_or(FILE_MAX, |of| of.len().min(FILE_MAX)) + PROBE;
     let mut text = Zeroizing::new(String::with_capacity(len as usize));
@@ -97,10 +98,10 @@ pub(crate) fn read_text(
     Ok((name, text))
 }
 
-/// Reads the text of a switch file; `name` is what errors call it.
+/// Validates the text of a switch file; `name` is the file's name in errors.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems of the file.
 pub fn parse(
     name: &str,
     text: &str,
@@ -108,7 +109,8 @@ pub fn parse(
 ) -> Result<(SwitchFile, Vec<Warning>), ConfigError> {
     let one = |finding| ConfigError::one(name, finding);
     let mut root = tree::read(text, EMPTY).map_err(one)?;
-    // Once as written, so that errors in `defaults` are reported there, and once as meant.
+    // Read once as written, so that errors in `defaults` are reported there, and once with defaults
+    // applied.
     let all = |findings| ConfigError { file: name.to_owned(), findings };
     let written: raw::File = de::from_tree_all(&root).map_err(all)?;
     inherit_defaults(&mut root).map_err(one)?;
@@ -116,7 +118,7 @@ pub fn parse(
     resolve::resolve(name, (&written, &meant), &root, machine).map_err(all)
 }
 
-/// Puts `defaults` under every port.
+/// Merges `defaults` into every port.
 fn inherit_defaults(root: &mut Node) -> Result<(), Finding> {
     let Some(defaults) = root.get("defaults").cloned() else { return Ok(()) };
     let Kind::Map(entries) = &mut root.kind else { return Ok(()) };

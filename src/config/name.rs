@@ -1,10 +1,10 @@
-//! The names of keys.
+//! Names of keys in the YAML tree.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::ops::Deref;
 
-/// The text of a key. Comparisons go through one function, so that tests can count them.
+/// Text of a key. All comparisons use one function, so that tests can count them.
 #[derive(Clone, Debug)]
 pub struct Name(String);
 
@@ -20,7 +20,7 @@ impl Name {
         self.0 == other
     }
 
-    /// Name comparisons of this thread.
+    /// Number of name comparisons in this thread.
     #[cfg(test)]
     pub(super) fn compared() -> usize {
         COMPARED.with(core::cell::Cell::get)
@@ -67,7 +67,7 @@ impl PartialEq<&str> for Name {
     }
 }
 
-// Names that are equal have equal hashes.
+// Equal names have equal hashes, as `Hash` requires.
 impl Hash for Name {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.hash(state);

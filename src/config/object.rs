@@ -1,13 +1,13 @@
-//! The values of managed objects as people write them, with units where a file has them.
+//! Text form of managed objects' values, with the units of configuration files.
 
 use super::quantity::{Ratio, Size, Span};
 use crate::congestion::sfc::CENTISECOND;
 use crate::switch::managed::{Kind, Object, ObjectError, ObjectValue, Reason, Unit};
 
-/// Reads a value of `object`: `true`, `6`, `100KB`, `10us`, `75%`, `[3,4]`, an address, a word.
+/// Parses a value of `object`: `true`, `6`, `100KB`, `10us`, `75%`, `[3,4]`, an address, a word.
 ///
 /// # Errors
-/// It is none; says which there are, or what is wrong with its unit.
+/// The text is not a value of this object; lists the valid ones, or names the wrong unit.
 pub fn object_value(object: Object, text: &str) -> Result<ObjectValue, String> {
     let kind = object.kind();
     let out = || ObjectError::new(object, Reason::Range).to_string();
@@ -25,7 +25,7 @@ pub fn object_value(object: Object, text: &str) -> Result<ObjectValue, String> {
             let Ratio(millionths) = text.parse().map_err(named)?;
             number(Some((u64::from(millionths) * 65_536 + 500_000) / 1_000_000))?
         }
-        // As the object counts, or a time with its unit.
+        // A plain number in the object's unit, or a time with its unit.
         Kind::Number { unit: Unit::Centiseconds, .. } if text.trim().parse::<u64>().is_err() => {
             let Span(span) = text.parse().map_err(named)?;
             let (picos, unit) = (span.as_picos(), CENTISECOND.as_picos());

@@ -1,4 +1,4 @@
-//! A switch file resolved: the plan that the data plane trusts, and what runs it.
+//! A resolved switch file: the plan for the data plane, and its devices, workers and EAL settings.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,81 +9,81 @@ use crate::switch::SwitchPlan;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Cells, PortId, PriorityGroup};
 
-/// Everything that a switch file decides.
+/// Everything that a switch file configures.
 #[derive(Clone, Debug)]
 pub struct SwitchFile {
-    /// What the data plane is told.
+    /// Plan for the data plane.
     pub plan: SwitchPlan,
-    /// The devices behind the ports, one per port, by [`PortId`].
+    /// Devices of the ports, one per port, indexed by [`PortId`].
     pub devices: Vec<DevicePlan>,
-    /// Who polls which ports, at least one worker; every port is in exactly one.
+    /// Workers and the ports that they poll: at least one worker, and every port in exactly one.
     pub workers: Vec<WorkerPlan>,
-    /// How DPDK is started.
+    /// Settings of DPDK's environment abstraction layer (EAL).
     pub eal: EalPlan,
-    /// Where Prometheus may ask; nothing listens if this is nothing.
+    /// Address of the Prometheus endpoint; None disables it.
     pub listen: Option<SocketAddr>,
-    /// Whether DPDK's telemetry socket is opened.
+    /// True if DPDK's telemetry socket is enabled.
     pub telemetry: bool,
-    /// How many frames the data pool has: enough that it never runs dry before the buffer is full.
+    /// Number of mbufs in the data pool: enough that the buffer fills before the pool is empty.
     ///
-    /// A cell is at least as long as the shortest frame, so the frames in the buffer are no more
-    /// than its cells. On top come those that are outside of it: in every receive and transmit
-    /// ring, and per port the bursts in hand (received, to be sent).
+    /// A cell is at least as long as the shortest frame, so the buffer holds at most one frame per
+    /// cell. Added to that are the frames outside of the buffer: every receive and transmit
+    /// descriptor, and two bursts per port (received, and to be sent).
     pub pool_frames: usize,
-    /// What each lossless group needs and has, for reports.
+    /// Required and configured headroom of each lossless group, for reports.
     pub headroom: Vec<HeadroomCheck>,
 }
 
-/// The device behind a port.
+/// Device of a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DevicePlan {
     /// The device in EAL's terms: a PCI address or a virtual device with its arguments.
     pub device: String,
-    /// Whether it is virtual: it has no link to negotiate.
+    /// True for a virtual device, which does not negotiate its link.
     pub is_virtual: bool,
     /// Frames in the receive ring.
     pub rx_descriptors: u16,
     /// Frames in the transmit ring.
     pub tx_descriptors: u16,
-    /// Whether the NIC itself sends and obeys PFC.
+    /// True if the NIC itself sends and obeys PFC.
     pub hardware_pfc: bool,
-    /// The rate, if the file states it. A link that negotiates more than [`SwitchPlan`]'s rate has
-    /// too little headroom.
+    /// Rate in the file, if any. A link that negotiates a higher rate than [`SwitchPlan`]'s has too
+    /// little headroom.
     pub stated_rate: Option<BitsPerSec>,
 }
 
-/// A slot of net_af_packet whose arguments do not say, and a block of slots: a page.
+/// Default size of net_af_packet's slots, and of a block of slots (a page), in bytes.
 const SLOT: u32 = 2_048;
 const BLOCK: u32 = 4_096;
-/// Bytes of a slot that the kernel uses, and the FCS, which is not in it.
+/// Bytes of a slot that the kernel's header takes, and the FCS, which is not stored in the slot.
 const SLOT_HEADER: u32 = 80;
 const SLOT_FCS: u32 = 4;
-/// Slots of a ring whose arguments do not say.
+/// Default number of slots in a ring.
 const SLOTS: u32 = 512;
-/// The longest ring that the kernel takes: it counts its bytes in 32 bits (packet_set_ring).
+/// Longest ring in bytes: the kernel counts them in 32 bits (packet_set_ring).
 const RING_MAX: u64 = u32::MAX as u64;
-/// The remedy for rings that are too long.
+/// Remedy for rings that are too long.
 pub(super) const LESS_SLOTS: &str = "lower `framecnt`, or `framesz` and `blocksz`";
-/// The kernel's demand (TPACKET_ALIGNMENT).
+/// Alignment of slots in bytes (TPACKET_ALIGNMENT).
 const SLOT_ALIGNMENT: u32 = 16;
 
 impl DevicePlan {
-    /// The longest frame, FCS included, for which the device's own memory is known to have room: that
-    /// of slots which it shares with the kernel. Nothing where that is not known.
+    /// Longest frame in bytes, FCS included, that fits into the slots that the device shares with
+    /// the kernel. None for devices without such slots.
     #[must_use]
     pub fn room(&self) -> Option<u32> {
         Some(self.slot("framesz", SLOT)?.saturating_sub(SLOT_HEADER) + SLOT_FCS)
     }
 
-    /// A number among the arguments of a net_af_packet.
+    /// A numeric argument of a net_af_packet device.
     fn slot(&self, name: &str, default: u32) -> Option<u32> {
         let mut arguments = self.device.strip_prefix("net_af_packet")?.split(',').skip(1);
         let given = arguments.find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='));
         given.map_or(Some(default), |n| n.parse().ok())
     }
 
-    /// The reason why the device cannot be opened for frames of `max_frame`, as far as its arguments
-    /// tell: the slots of net_af_packet's ring, which lie in blocks of whole pages.
+    /// Reason why the device cannot be opened for frames of `max_frame` bytes, as far as its
+    /// arguments show: the slots of net_af_packet's ring lie in blocks of whole pages.
     #[must_use]
     pub fn refusal(&self, max_frame: u32) -> Option<String> {
         let (slot, block) = (self.slot("framesz", SLOT)?, self.slot("blocksz", BLOCK)?);
@@ -113,7 +113,7 @@ impl DevicePlan {
             .then(|| ring.refusal(RING_MAX, "that the kernel takes", LESS_SLOTS))
     }
 
-    /// One of the rings that a net_af_packet shares with the kernel: whole blocks of slots.
+    /// Memory of one ring that net_af_packet shares with the kernel: whole blocks of slots.
     fn ring(&self) -> Option<Need> {
         let (slot, block) = (self.slot("framesz", SLOT)?, self.slot("blocksz", BLOCK)?);
         let slots = u64::from(self.slot("framecnt", SLOTS)?);
@@ -122,7 +122,7 @@ impl DevicePlan {
         Some(Need { count: blocks, of: "blocks of the ring (`framecnt`)", each: block.into() })
     }
 
-    /// The memory that the kernel sets aside for the device: a ring for each direction of each queue.
+    /// Kernel memory of the device: one ring per direction and queue.
     pub(super) fn kernel_memory(&self) -> Option<Need> {
         let rings = 2 * u64::from(self.slot("qpairs", 1)?);
         Some(Need { count: rings, of: "rings (`qpairs`, `framecnt`)", each: self.ring()?.bytes() })
@@ -132,76 +132,74 @@ impl DevicePlan {
 /// A worker and its ports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkerPlan {
-    /// The core it is pinned to, or nothing: it runs where the system puts it.
+    /// Core that the worker is pinned to; None leaves it to the scheduler.
     pub core: Option<usize>,
-    /// Its ports, lowest first, at least one.
+    /// At least one port, in ascending order.
     pub ports: Vec<PortId>,
 }
 
-/// How DPDK is started.
+/// Settings of DPDK's environment abstraction layer (EAL).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EalPlan {
-    /// Which pages its memory is made of.
+    /// Page type of DPDK's memory.
     pub hugepages: Hugepages,
-    /// Memory to set aside in MiB, if the file states it.
+    /// Memory to reserve in MiB, if the file sets it.
     pub memory_mib: Option<u32>,
-    /// More arguments.
+    /// Additional EAL arguments.
     pub args: Vec<String>,
 }
 
-/// Which pages DPDK's memory is made of.
+/// Page type of DPDK's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hugepages {
-    /// Huge pages where enough are free, else ordinary ones.
+    /// Huge pages if enough are free, otherwise ordinary pages.
     Auto,
-    /// Huge pages, or an error.
+    /// Huge pages; an error if there are too few.
     On,
     /// Ordinary pages.
     Off,
 }
 
-/// What one lossless group needs to lose nothing, and what it has.
+/// Required and configured headroom of one lossless group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeadroomCheck {
-    /// The port.
     pub port: PortId,
-    /// The group.
     pub group: PriorityGroup,
-    /// What the round trip of the port's link asks for.
+    /// Headroom that the round trip of the port's link requires.
     pub required: Arc<Required>,
-    /// The link, which it is calculated from.
+    /// Link parameters from which it is calculated.
     pub link: DelayInputs,
-    /// Terms that software adds.
+    /// Delays that software adds.
     pub software: SoftwareTerms,
-    /// What the plan gives.
+    /// Configured headroom.
     pub given: Cells,
-    /// The longest gap between polls that is in the round trip.
+    /// Longest gap between polls that the round trip includes.
     pub poll_gap: Duration,
 }
 
-/// What the machine has that a file may ask for.
+/// Resources of a machine that limit a configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Machine {
-    /// The cores that workers can be pinned to, or nothing where that is not to be checked (a file
-    /// for another machine).
+    /// Cores that workers can be pinned to; None disables the check (a file for another machine).
     pub cores: Option<Vec<usize>>,
-    /// How many ports there can be.
+    /// Largest number of ports.
     pub ports_max: usize,
-    /// The memory in bytes that a new process can have, or nothing where that is not to be checked.
+    /// Memory in bytes that a new process can have; None disables the check.
     pub memory: Option<u64>,
 }
 
 impl Machine {
-    /// How many ports DPDK is built for (`RTE_MAX_ETHPORTS`), in Debian and Ubuntu and by default.
+    /// Number of ports that DPDK is built for (`RTE_MAX_ETHPORTS`) by default, and in Debian and
+    /// Ubuntu.
     pub const PORTS_MAX: usize = 32;
 
-    /// Any machine: cores are not checked.
+    /// A machine whose cores and memory are not checked.
     #[must_use]
     pub const fn any() -> Self {
         Self { cores: None, ports_max: Self::PORTS_MAX, memory: None }
     }
 
-    /// The machine that this process runs on: the cores and the memory that it may use.
+    /// The machine of this process: the cores and the memory that it may use.
     #[must_use]
     pub fn this() -> Self {
         let cores = core_affinity::get_core_ids().map(|ids| ids.iter().map(|c| c.id).collect());

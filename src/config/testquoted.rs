@@ -1,5 +1,6 @@
-//! Bounds on what refusals quote, of files of every kind: each key and each value of texts that are
-//! good or bad in some way, and each field that a schema has, is replaced by a long text.
+//! Tests that error messages of every kind of file quote only a bounded part of the input: each key
+//! and each value of valid and invalid texts, and each field of the schema, is replaced by a long
+//! text.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +9,13 @@ use serde_json::{Map, Value};
 use super::tree::{Kind, Node};
 use crate::printable::{MESSAGE_MAX, SHOWN_MAX};
 
-/// A character that no message has of its own.
+/// A character that occurs in no message itself.
 const FILLER: char = '\u{416}';
-/// As many as are far more than a message quotes.
+/// Characters, far more than a message quotes.
 const LONG: usize = 600;
 
-/// The texts that stand for a key or a value: in one piece, with spaces, with what ends a quotation,
-/// and such as begin like a number, a list of numbers or a mapping to many parsers.
+/// Replacement texts for a key or a value: one word, words with spaces, quotation marks, and texts
+/// that begin like a number, a list of numbers or a mapping.
 fn fillers() -> [String; 6] {
     let filled = |text: &str| text.repeat(LONG / 2);
     [
@@ -27,8 +28,8 @@ fn fillers() -> [String; 6] {
     ]
 }
 
-/// Holds all that `said` says of changed texts to the bound. `texts` are YAML; `schema` is that of the
-/// file. More than `least` of the texts are refused.
+/// Checks that all messages that `said` returns for changed texts are within the bound. `texts` are
+/// YAML; `schema` is that of the file. More than `least` of the texts must be refused.
 pub(crate) fn hold<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     schema: Option<&Value>,
@@ -66,20 +67,20 @@ pub(crate) fn hold<'a>(
     assert!(refused > least, "{refused} of the texts are refused");
 }
 
-/// A line quotes at most so much of one text, and is itself bounded.
+/// Checks the bound of a quotation, and that of the whole line.
 fn check(line: &str, place: &str) {
     let is_filler = |c: char| c == FILLER || c == '_';
     let longest = line.split(|c| !is_filler(c)).map(|run| run.chars().count()).max();
     assert!(longest.unwrap_or(0) <= SHOWN_MAX, "{place}: {line}");
     let all = line.chars().filter(|c| *c == FILLER).count();
-    // A path, and what is the matter, which may name the text and a part of it; or, where backticks
-    // in the text end its quotation, all of a message.
+    // A path, and a message that may quote the text and a part of it; or a whole message if
+    // backticks in the text end its quotation.
     let most = if line.contains(&format!("{FILLER}`")) { MESSAGE_MAX } else { 5 * SHOWN_MAX };
     assert!(all <= most, "{place}: {all} characters: {line}");
     assert!(line.chars().count() <= MESSAGE_MAX + 2 * SHOWN_MAX, "{place}: {line}");
 }
 
-/// A node as JSON.
+/// Converts a node to JSON.
 fn value(node: &Node) -> Value {
     match &node.kind {
         Kind::Scalar { text, plain: true } => {
@@ -93,11 +94,11 @@ fn value(node: &Node) -> Value {
     }
 }
 
-/// Makes a document of another.
+/// Derives a document from another.
 type Make<'a> = &'a dyn Fn(&Value) -> Value;
 
-/// Every way to put a long text into `part`, which is at `at` (a JSON pointer): instead of each value
-/// and each key, with the place as a file's author would call it.
+/// Visits every way to put a long text into `part`, which is at `at` (a JSON pointer): in place of
+/// each value and each key, with the field's path.
 fn changed(part: &Value, at: &str, each: &mut dyn FnMut(&str, usize, Make<'_>)) {
     let bare: String = at.split('/').filter(|k| k.parse::<usize>().is_err()).collect();
     for (n, filler) in fillers().into_iter().enumerate() {
@@ -132,7 +133,7 @@ fn changed(part: &Value, at: &str, each: &mut dyn FnMut(&str, usize, Make<'_>)) 
     }
 }
 
-/// The way to every field of a schema.
+/// Collects the path of every field of a schema.
 fn fields(
     root: &Value,
     schema: &Value,
@@ -141,7 +142,7 @@ fn fields(
     each: &mut impl FnMut(&[String]),
 ) {
     if let Some(name) = schema["$ref"].as_str() {
-        // A section within itself.
+        // A recursive section.
         if within.iter().any(|above| above == name) {
             return;
         }

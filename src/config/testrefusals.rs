@@ -1,16 +1,16 @@
-//! What bad input gets, word for word: a file `refusals.txt` has each text and all that is said of
-//! it, beside the tests of whoever says it.
+//! Golden tests of error messages: a file `refusals.txt` beside the tests has each text and all
+//! messages about it.
 //!
-//! With `SLUICE_BLESS=1` what is said now is written into the file, to be read and committed.
+//! `SLUICE_BLESS=1` writes the current messages into the file, to be reviewed and committed.
 
-/// The texts of the file of that name.
+/// Reads the texts of the cases of a golden file.
 pub(crate) fn texts(path: &str) -> Vec<String> {
     let path = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));
     let golden = std::fs::read_to_string(path).unwrap();
     cases(&golden).into_iter().map(|(_, text, _)| text.to_owned()).collect()
 }
 
-/// The files of a folder.
+/// Lists the files of a folder.
 pub(crate) fn files(folder: &str) -> Vec<String> {
     let all = std::fs::read_dir(format!("{}/{folder}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let paths = all.map(|entry| entry.unwrap().path());
@@ -18,7 +18,7 @@ pub(crate) fn files(folder: &str) -> Vec<String> {
     paths.map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
-/// The cases: name, text, and what is said of it.
+/// Parses the cases: name, text and messages.
 fn cases(golden: &str) -> Vec<(&str, &str, &str)> {
     golden
         .split("=== ")
@@ -31,8 +31,9 @@ fn cases(golden: &str) -> Vec<(&str, &str, &str)> {
         .collect()
 }
 
-/// Holds what `said` says of each text (called f.yaml) to the file at `path`, below the package, and
-/// each line of it to naming a line of the text. The file has more than `least` cases.
+/// Compares the result of `said` for each text (named f.yaml) with the golden file at `path`,
+/// relative to the package, and checks that each message names a line of the text. The file must
+/// have more than `least` cases.
 pub(crate) fn hold(path: &str, least: usize, said: impl Fn(&str) -> String) {
     let path = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));
     let golden = std::fs::read_to_string(&path).unwrap();

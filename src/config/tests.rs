@@ -1,4 +1,4 @@
-//! The whole way from text to plan: examples, refusals, defaults, and texts of any kind.
+//! Tests of the whole conversion from text to plan: examples, errors, defaults, random texts.
 
 mod congestion;
 mod defaults;
@@ -11,7 +11,7 @@ mod refusals;
 use super::*;
 use crate::units::{PortId, PriorityGroup};
 
-/// The plan of a text that must be right, and its warnings.
+/// Parses a text that must be valid; returns the file and its warnings.
 fn good(text: &str) -> (SwitchFile, Vec<String>) {
     match parse("f.yaml", text, &Machine::any()) {
         Ok((file, warnings)) => (file, warnings.iter().map(|w| w.line("f.yaml")).collect()),
@@ -19,7 +19,7 @@ fn good(text: &str) -> (SwitchFile, Vec<String>) {
     }
 }
 
-/// What is said about a text that must be wrong, on a machine with cores 0 and 1.
+/// Parses a text that must be invalid, on a machine with cores 0 and 1; returns the messages.
 fn bad(text: &str) -> Vec<String> {
     let machine = Machine { cores: Some(vec![0, 1]), ports_max: 32, memory: Some(8 << 30) };
     match parse("f.yaml", text, &machine) {

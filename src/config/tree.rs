@@ -1,10 +1,10 @@
-//! YAML text to a tree that remembers where everything stood.
+//! Parses YAML into a tree with the place of every node.
 //!
-//! The parser gives events with marks; keeping those in a tree of our own is what lets every later
-//! finding, about syntax, types or arithmetic, name its line and column. JSON is read by the same
-//! code, being a subset of YAML. Left out on purpose: tags, which no field uses, and keys that are
-//! not scalars. Size, depth and the growth by aliases are bounded, so no text, however hostile,
-//! takes the process down.
+//! The parser returns events with marks. The tree keeps them, so that every later finding, about
+//! syntax, types or arithmetic, has a line and a column. JSON is a subset of YAML and is read by
+//! the same code. Deliberately unsupported: tags, which no field uses, and keys that are not
+//! scalars. Size, depth and the expansion of aliases are bounded, so that hostile input cannot
+//! exhaust memory or the stack.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,57 +16,54 @@ use super::error::{Finding, Mark};
 use super::name::Name;
 use crate::printable::excerpt;
 
-/// How deep a file may nest. The deepest field that exists is eight levels down.
+/// Deepest nesting that is accepted. The deepest field is eight levels down.
 const DEPTH_MAX: usize = 64;
 
-/// How many nodes a file may have once its aliases are written out: far above a switch with 1024
-/// ports, far below what would hurt.
+/// Largest number of nodes after aliases are expanded: far more than a switch with 1024 ports has,
+/// and little memory.
 const NODES_MAX: usize = 1_000_000;
 
-/// The bytes of text that a file may have once its aliases and defaults are written out.
+/// Largest text in bytes after aliases and defaults are expanded.
 const TEXT_MAX: usize = 64 << 20;
 
-/// The bytes of a single value or key: more than any path or list of arguments has.
+/// Largest value or key in bytes: more than any path or list of arguments has.
 const VALUE_MAX: usize = 64 << 10;
 
-/// A node of the tree.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Node {
-    /// Where it starts.
+    /// Place of its first character.
     pub mark: Mark,
-    /// What it is.
     pub kind: Kind,
 }
 
-/// What a node is.
+/// Type and contents of a node.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Kind {
-    /// A single value. Only a plain one (no quotes) may be read as a number, a boolean or null.
+    /// A single value. Only a plain one (without quotes) may be read as a number, a boolean or
+    /// null.
     Scalar {
-        /// The value after escapes; wiped when it is dropped, because it may be a key.
+        /// Value after escapes; wiped when it is dropped, because it may be a key.
         text: Zeroizing<String>,
-        /// Whether it stood without quotes.
+        /// True if it was written without quotes.
         plain: bool,
     },
-    /// A list.
     Seq(Vec<Node>),
-    /// A mapping, in the order of the file, no key twice.
+    /// Entries in the order of the file; keys are unique.
     Map(Vec<(Key, Node)>),
 }
 
 /// A key of a mapping.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Key {
-    /// Where it stands.
+    /// Place of its first character.
     pub mark: Mark,
-    /// Its text.
     pub name: Name,
 }
 
 impl Node {
-    /// Takes out what stands at `mark`, wherever it is: entries by the place of their keys, or else
-    /// entries and items by their own. There are several where defaults were inherited. Says whether
-    /// there was one.
+    /// Removes the nodes at `mark`: entries whose key is there, otherwise entries and items that
+    /// are there themselves. There are several if defaults were inherited. Returns true if there
+    /// was one.
     pub fn remove(&mut self, mark: Mark) -> bool {
         self.remove_where(&|key, _| key.is_some_and(|key| key.mark == mark))
             || self.remove_where(&|_, node| node.mark == mark)
@@ -90,7 +87,7 @@ impl Node {
         found
     }
 
-    /// The value of a key, if this is a mapping that has it.
+    /// Returns the value of a key, if this is a mapping that has it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Self> {
         match &self.kind {
@@ -99,15 +96,15 @@ impl Node {
         }
     }
 
-    /// Whether this is YAML's null: nothing at all, `~` or `null`.
+    /// True for YAML's null: an empty value, `~` or `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(&self.kind, Kind::Scalar { text, plain: true }
             if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
 
-    /// Puts what `defaults` says under what this mapping says itself: mappings are merged key by
-    /// key, everything else is replaced as a whole. Every node keeps its own mark.
+    /// Merges `defaults` into this mapping. The mapping's own entries have precedence: mappings are
+    /// merged key by key, other values are replaced as a whole. Every node keeps its own mark.
     pub fn inherit(&mut self, defaults: &Self) {
         let (Kind::Map(own), Kind::Map(inherited)) = (&mut self.kind, &defaults.kind) else {
             return;
@@ -122,7 +119,7 @@ impl Node {
         }
     }
 
-    /// Its own level and those below it.
+    /// Levels, its own included.
     fn depth(&self) -> usize {
         1 + match &self.kind {
             Kind::Scalar { .. } => 0,
@@ -131,7 +128,7 @@ impl Node {
         }
     }
 
-    /// The nodes that it is made of, and the bytes of their text.
+    /// Number of nodes, and bytes of their text.
     pub(super) fn size(&self) -> Size {
         let own = Size { nodes: 1, bytes: 0 };
         match &self.kind {
@@ -144,7 +141,7 @@ impl Node {
     }
 }
 
-/// The memory that nodes take.
+/// Memory use of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Size {
     pub(super) nodes: usize,
@@ -159,12 +156,12 @@ impl Size {
         }
     }
 
-    /// This, `n` times.
+    /// Multiplies by `n`, saturating.
     pub(super) fn times(self, n: usize) -> Self {
         Self { nodes: self.nodes.saturating_mul(n), bytes: self.bytes.saturating_mul(n) }
     }
 
-    /// Refuses more than a file may have.
+    /// Checks the limits of a file.
     pub(super) fn check(self, at: Mark) -> Result<(), Finding> {
         let Self { nodes, bytes } = self;
         if nodes > NODES_MAX {
@@ -178,19 +175,19 @@ impl Size {
     }
 }
 
-/// A collection whose end has not come yet.
+/// A collection that is not complete yet.
 struct Open {
     node: Node,
     anchor: usize,
     key: Option<Key>,
-    /// The lines of the keys so far.
+    /// Line of each key so far.
     names: HashMap<Name, u32>,
 }
 
-/// Reads one YAML document; `empty` is what is said about a text that has none.
+/// Reads one YAML document; `empty` is the error text for an empty document.
 ///
 /// # Errors
-/// The first thing that is not YAML, or not YAML as it is used here.
+/// The first syntax error or unsupported feature.
 pub fn read(text: &str, empty: &str) -> Result<Node, Finding> {
     let mut builder = Builder::default();
     let mut documents = 0;
@@ -221,20 +218,19 @@ pub fn read(text: &str, empty: &str) -> Result<Node, Finding> {
             }
             Event::SequenceEnd | Event::MappingEnd => builder.close()?,
             Event::Alias(id) => builder.alias(id, at)?,
-            // The rest are the ends of the stream and of the document, and metadata that is not
-            // asked for.
+            // The ends of the stream and the document, and unused metadata.
             _ => {}
         }
     }
     builder.root.filter(|n| !n.is_null()).ok_or_else(|| Finding::new(None, "", empty))
 }
 
-/// Puts nodes together in the order of their events.
+/// Builds nodes from events.
 #[derive(Default)]
 struct Builder {
     open: Vec<Open>,
     anchors: HashMap<usize, Node>,
-    /// All that was built, copies for aliases included.
+    /// Size of all nodes that were built, copies for aliases included.
     size: Size,
     root: Option<Node>,
 }
@@ -249,7 +245,7 @@ impl Builder {
     }
 
     fn close(&mut self) -> Result<(), Finding> {
-        // The parser pairs the ends with the starts; an end too many would be its own error.
+        // The parser matches starts and ends; it reports an extra end itself.
         let Some(done) = self.open.pop() else { return Ok(()) };
         self.add(done.node, done.anchor)
     }
@@ -261,7 +257,7 @@ impl Builder {
         if self.open.len() + node.depth() > DEPTH_MAX {
             return Err(finding(at, format!("nested more than {DEPTH_MAX} levels deep")));
         }
-        // Before the copy is made.
+        // Checked before the copy is made.
         let size = node.size();
         self.size = self.size.and(size);
         self.size.check(at)?;
@@ -300,8 +296,8 @@ impl Builder {
     }
 }
 
-/// The key that a scalar is, if the mapping does not have it yet; `names` has those of the mapping so
-/// far, so that many keys take linear time.
+/// Converts a scalar to a key that the mapping does not have yet; `names` has the mapping's keys,
+/// so that reading n keys takes linear time.
 fn key_of(node: Node, names: &mut HashMap<Name, u32>) -> Result<Key, Finding> {
     let Kind::Scalar { mut text, .. } = node.kind else {
         return Err(finding(node.mark, "a key must be a plain word or number"));
@@ -399,7 +395,7 @@ mod tests {
         assert!(read(&many(100)).is_ok());
         let why = read(&many(2_000)).unwrap_err();
         assert!(why.what.contains("bytes of text") && why.what.contains("67108864"), "{why:?}");
-        // An anchor keeps a copy of all that is below it.
+        // An anchor keeps a copy of all nodes below it.
         let items = vec![long.as_str(); 50].join(",");
         let mut nested = format!("[{items}]");
         for n in 0..40 {
@@ -412,7 +408,7 @@ mod tests {
 
     #[test]
     fn many_keys_take_linear_time() {
-        // Comparisons of names: at most one for each key, where a search compares it with all others.
+        // At most one comparison of names per key; a search would compare it with all others.
         let text = |n: usize| (0..n).map(|i| format!("k{i}: \n")).collect::<String>();
         let (n, more) = (20_000, 40_000);
         let compared = Name::compared();

@@ -1,4 +1,4 @@
-//! Quantities on their way back into a file: the shortest text that reads back as the same value.
+//! Serializes quantities as the shortest text that parses to the same value.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::{Length, LinkRate, Rate, Ratio, Size, Span};
 
-/// `n` in the largest of `units` (largest first, each with its size) that it is a whole number of.
+/// Formats `n` in the largest of `units` (each with its scale, largest first) that divides it.
 fn whole(n: u64, units: &[(u64, &str)]) -> String {
     let unit = units.iter().find(|(scale, _)| n >= *scale && n % scale == 0);
     unit.map_or_else(|| n.to_string(), |(scale, name)| format!("{}{name}", n / scale))
@@ -64,7 +64,7 @@ impl fmt::Display for Length {
     }
 }
 
-/// `n` with the point before its last `places` digits, and no zeros that say nothing.
+/// Formats `n` with a decimal point before its last `places` digits, without trailing zeros.
 fn decimal(n: u64, places: u32) -> String {
     let scale = 10_u64.pow(places);
     let (whole, rest) = (n / scale, n % scale);
@@ -75,7 +75,7 @@ fn decimal(n: u64, places: u32) -> String {
     format!("{whole}.{}", rest.trim_end_matches('0'))
 }
 
-/// Every quantity is written as text, with its unit.
+/// Serializes quantities as text with a unit.
 macro_rules! written {
     ($($name:ty),*) => {$(
         impl Serialize for $name {

@@ -1,5 +1,6 @@
-//! What a switch does about flows that congest it: Source Flow Control, its proxy, Congestion
-//! Isolation, congestion notifications. Managed objects have their own names.
+//! Configuration of congestion control in a switch: Source Flow Control, its proxy, Congestion
+//! Isolation, congestion notifications. Fields of managed objects have the names of their
+//! standards.
 
 mod isolation;
 mod notifications;

@@ -1,4 +1,4 @@
-//! What a port does by itself: measuring, discovery, headroom.
+//! Resolves the link protocols of a port: delay measurement, discovery, automatic headroom.
 
 mod discovery;
 
@@ -25,24 +25,24 @@ use crate::wire::WireError;
 use crate::wire::dcbx::ets::algorithm;
 use crate::wire::headroom::{Dialect, KindCodes, LengthField, Piggyback, TimeUnit};
 
-/// How long a port waits for the DCBX of its peer: three LLDPDUs of the fast start.
+/// Time that a port waits for the DCBX of its peer: three LLDPDUs of the fast start.
 const WAIT_DEFAULT: Duration = Duration::from_secs(3);
 const WAIT_MAX: Duration = Duration::from_secs(3_600);
-/// No delay is longer: no buffer holds more.
+/// Upper bound for delays: no buffer holds more.
 const DELAY_MAX: Duration = Duration::from_secs(1);
-/// Multiples of the headroom that the stated length of a link gives.
+/// Range of the limit, as a multiple of the headroom for the link's configured length.
 const LIMIT: (u32, u32) = (1, 1_000);
 const LIMIT_DEFAULT: u32 = 4;
 /// Sequence numbers have eight bits.
 const REQUESTS_MAX: u16 = 256;
-/// Requests closer together would be a flood, and further apart no measurement.
+/// Range of the time between requests: shorter is a flood, longer is no measurement.
 const SPACING: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(10));
 const PERIOD: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(864_000));
 const PTP_INTERVAL: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(100));
-/// The upper four bits of PTP's first octet in messages of 802.1AS.
+/// Upper four bits (majorSdoId) of the first octet of PTP messages in 802.1AS.
 const SDO_802_1AS: u8 = 1;
 
-/// What a file says of the agents of one port.
+/// Sections of the file about the link protocols of one port.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Said<'a> {
     pub headroom: Option<&'a Headroom>,
@@ -52,33 +52,32 @@ pub(crate) struct Said<'a> {
     pub dcbx: Option<&'a Dcbx>,
 }
 
-/// The port that they are for.
+/// Properties of the port that its link protocols need.
 pub(crate) struct Around<'a> {
-    /// The port's name and the system's.
+    /// Port name and system name.
     pub names: (&'a str, &'a str),
-    /// The port's address and the system's.
+    /// Port address and system address.
     pub macs: (Mac, Mac),
     pub rate: BitsPerSec,
-    /// How it treats pauses.
+    /// PFC or PAUSE configuration.
     pub pfc: FlowControl,
-    /// What its scheduler does.
+    /// Scheduler configuration in ETS terms.
     pub ets: EtsTable,
-    /// What its system is. A station takes what its peer says unless the file speaks of it.
+    /// Role of the system. A station adopts its peer's DCBX settings unless the file sets them.
     pub role: Role,
-    /// What lies between its stamps and the cable.
+    /// Delay between the timestamps and the cable.
     pub internal: Duration,
-    /// The link, what software adds, and the cell size, if there is headroom to be found.
+    /// Link parameters, software delays and cell size, if headroom is automatic.
     pub link: Option<(DelayInputs, SoftwareTerms, u32)>,
-    /// The link with the length that the file states for it, where headroom starts from another.
+    /// Link parameters with the configured length, if headroom starts from another length.
     pub stated: Option<DelayInputs>,
-    /// Its MACsec.
     pub secy: Option<&'a SecyPlan>,
 }
 
-/// Stands for a name that is given later; none that is told is longer.
+/// Placeholder for a name that is assigned later; as long as the longest advertised name.
 pub(crate) const UNNAMED: &str = "----------------------------------------------------------------";
 
-/// As much of a name that the file does not give to LLDP itself as is told.
+/// Advertised part of a name that is not configured for LLDP itself.
 pub(crate) fn told(name: &str) -> &str {
     let mut end = name.len().min(UNNAMED.len());
     while !name.is_char_boundary(end) {
@@ -88,7 +87,7 @@ pub(crate) fn told(name: &str) -> &str {
 }
 
 impl<'a> Said<'a> {
-    /// What a port of a switch file says.
+    /// Collects the sections of a port in a switch file.
     pub fn of(port: &'a Port) -> Self {
         Self {
             headroom: port.headroom.as_ref(),
@@ -99,7 +98,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// What the link is taken for until it is measured.
+    /// The link parameters to use until the link is measured.
     pub fn assumed(&self, link: DelayInputs) -> DelayInputs {
         let Some(length) = self.auto().and_then(|auto| auto.assume) else { return link };
         DelayInputs {
@@ -109,7 +108,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// How headroom is to be found, if it is.
+    /// Settings of automatic headroom, if it is configured.
     fn auto(&self) -> Option<&'a AutoHeadroom> {
         match self.headroom {
             Some(Headroom::Auto(auto)) => Some(auto),
@@ -119,7 +118,7 @@ impl<'a> Said<'a> {
 }
 
 impl Around<'_> {
-    /// The priorities that PFC stops, either way: DCBX knows no direction.
+    /// Priorities that PFC pauses in either direction: DCBX has one list for both.
     fn paused(&self) -> PrioritySet {
         match self.pfc {
             FlowControl::Pfc { send, obey } => PrioritySet(send.0 | obey.0),
@@ -128,7 +127,7 @@ impl Around<'_> {
     }
 }
 
-/// The agents of a port, or nothing if it has none.
+/// Resolves the link protocols of a port; None if it has none.
 pub(crate) fn agents(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -148,7 +147,7 @@ pub(crate) fn agents(
     );
     let lldp = discovery::lldp(cx, at, (said.lldp, said.dcbx.is_some()), port);
     let dcbx = said.dcbx.map(|dcbx| discovery::dcbx(cx, &at.key("dcbx"), dcbx, port, can));
-    // What is out of range was reported where it stands.
+    // Values out of range were reported at their fields.
     let len = lldp.as_ref().map(|lldp| longest(lldp, dcbx.as_ref(), port.macs.0));
     if len == Some(Err(WireError::NoRoom)) {
         let what = format!(
@@ -170,8 +169,8 @@ pub(crate) fn agents(
     })
 }
 
-/// Octets of the longest frame in which the port may come to say this: what the switch or the host does
-/// about congestion is told besides.
+/// Length in bytes of the longest LLDPDU that the port may send, including what the switch or the
+/// host adds about congestion.
 fn longest(lldp: &LldpPlan, dcbx: Option<&DcbxPlan>, mac: Mac) -> Result<usize, WireError> {
     let dcbx = dcbx.cloned().unwrap_or_else(|| DcbxPlan::new(mac));
     frame_len(lldp, Some(&dcbx.with_all()))
@@ -181,7 +180,7 @@ fn span(said: Option<Span>) -> Duration {
     said.map_or(Duration::ZERO, |s| s.0)
 }
 
-/// How headroom is found.
+/// Resolves automatic headroom.
 fn auto(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -229,8 +228,8 @@ fn auto(
     })
 }
 
-/// The warning about a port of a host, called so, that finds its headroom: nothing but the limit bounds
-/// what a host that answers late gets.
+/// Warning about a host's port with automatic headroom: only the limit bounds the headroom of a
+/// host that answers late.
 pub(crate) fn late_host(auto: &AutoPlan, port: &str) -> String {
     let most = octets(u64::from(auto.limit.0) * u64::from(auto.cell_bytes));
     format!(
@@ -240,7 +239,7 @@ pub(crate) fn late_host(auto: &AutoPlan, port: &str) -> String {
     )
 }
 
-/// The measurement: where it is spoken of, or where headroom is found by it.
+/// Resolves delay measurement: if it is configured, or if automatic headroom uses it.
 fn measurement(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -284,7 +283,7 @@ fn measurement(
     })
 }
 
-/// How many rounds, and how far apart.
+/// Resolves the number of rounds and their spacing.
 fn initiate(cx: &mut Cx, at: &Place<'_>, said: &Measurement) -> InitiatePlan {
     let default = InitiatePlan::DEFAULT;
     let rounds = said.rounds.unwrap_or(default.rounds);
@@ -321,7 +320,7 @@ fn initiate(cx: &mut Cx, at: &Place<'_>, said: &Measurement) -> InitiatePlan {
     }
 }
 
-/// PTP's peer delay: where it is spoken of, or where headroom is found by it.
+/// Resolves PTP peer delay: if it is configured, or if automatic headroom uses it.
 fn ptp(cx: &mut Cx, at: &Place<'_>, said: Option<&Ptp>, needed: bool) -> Option<PeerDelayPlan> {
     let silent = Ptp::default();
     let said = match said {
@@ -355,7 +354,7 @@ fn ptp(cx: &mut Cx, at: &Place<'_>, said: Option<&Ptp>, needed: bool) -> Option<
     })
 }
 
-/// What a port's scheduler does, in the words of ETS: weights as shares of 100 %.
+/// Describes a port's scheduler in ETS terms: weights as percentages of 100.
 pub(crate) fn ets_of(port: &PortPlan) -> EtsTable {
     let weights = port.schedule.classes.map(|class| match class {
         ClassPlan::Strict => None,
@@ -368,7 +367,7 @@ pub(crate) fn ets_of(port: &PortPlan) -> EtsTable {
     }
 }
 
-/// Weights in percent, 100 in all, by largest remainder; all 0 stay 0.
+/// Converts weights to percentages that sum to 100, by largest remainder; if all are 0 they stay 0.
 fn shares(weights: [u32; PRIORITIES]) -> [u8; PRIORITIES] {
     let all: u32 = weights.iter().sum();
     if all == 0 {

@@ -1,4 +1,4 @@
-//! Frame to priority, priority to group and queue, and VLAN membership.
+//! Resolves classification: frame to priority, priority to group and queue, and VLAN membership.
 
 use super::{Cx, Place, by_number};
 use crate::config::raw::{self, Range};
@@ -6,16 +6,16 @@ use crate::switch::{ClassifyPlan, Trust, VlanMember, VlanPlan};
 use crate::units::{Priority, PriorityGroup, TrafficClass, Vid};
 use std::collections::BTreeMap;
 
-/// The VLAN of ports that name none (802.1Q 9.6: the default PVID).
+/// Default VLAN of a port (802.1Q 9.6: the default PVID).
 const VID_DEFAULT: u16 = 1;
 
-/// The maps of a port.
+/// Resolves the priority maps of a port.
 pub fn classify(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port) -> ClassifyPlan {
     let maps_at = at.key("maps");
     let maps = &raw.maps;
     let default_at = at.key("default_priority");
     let default = cx.ranged(&default_at, raw.default_priority.unwrap_or(0), (0, 7), 0);
-    // PAUSE stops the whole link, so one group stands for all of it.
+    // PAUSE stops the whole link, so all priorities share one group.
     let grouped: fn(u8) -> u8 = if raw.pause.is_some() { |_| 0 } else { |p| p };
     let mut map = |field: &str, said, default: fn(u8) -> u8, out: &mut [u8]| {
         fill(cx, &maps_at.key(field), said, default, out);
@@ -45,7 +45,7 @@ fn priority(n: u8) -> Priority {
     Priority::ALL[usize::from(n)]
 }
 
-/// Fills a map from its default and what is said; every value comes out below 8.
+/// Fills a map from its default and its entries; all values in the result are below 8.
 fn fill(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -62,7 +62,7 @@ fn fill(
     }
 }
 
-/// VLAN membership.
+/// Resolves VLAN membership.
 pub fn vlan(cx: &mut Cx, at: &Place<'_>, raw: &raw::Vlan) -> VlanPlan {
     let mut members: Vec<VlanMember> = Vec::new();
     for (field, list, tagged) in [("untagged", &raw.untagged, false), ("tagged", &raw.tagged, true)]
@@ -108,7 +108,7 @@ pub fn vlan(cx: &mut Cx, at: &Place<'_>, raw: &raw::Vlan) -> VlanPlan {
     VlanPlan { pvid, members }
 }
 
-/// A VLAN that can be named.
+/// Checks that a number is a valid VLAN ID.
 pub fn vid(cx: &mut Cx, at: &Place<'_>, n: u16) -> Option<Vid> {
     let vid = Vid::new(n);
     if vid.is_none() {

@@ -1,4 +1,4 @@
-//! What a switch does about flows that congest it, of all its ports.
+//! Resolves congestion control of a switch, across all its ports.
 
 mod isolation;
 mod notifications;
@@ -18,7 +18,7 @@ use crate::switch::{Attached, AttachedKind, CongestionPlan};
 use crate::units::{PRIORITIES, PrioritySet};
 use crate::wire::sfcm::Locator;
 
-/// What is said for the whole switch.
+/// Sections of the file for the whole switch.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Congestion<'a> {
     pub sfc: Option<&'a raw::Sfc>,
@@ -28,18 +28,18 @@ pub(crate) struct Congestion<'a> {
     pub qcn: Option<&'a raw::Qcn>,
 }
 
-/// What the parts look at beside what is said of them.
+/// Context that the sections need besides their own fields.
 struct Around<'d, 'a> {
     drafts: &'d [Draft<'a>],
-    /// Octets of the buffer.
+    /// Buffer size in bytes.
     buffer: u64,
     /// Traffic classes of the priorities that PFC protects at any port: bit n for class n.
     protected: u8,
-    /// Which classes take the congesting flows of which, where isolation is on.
+    /// Map from a class to the class that takes its congesting flows, if isolation is on.
     moves: Option<QueueMap>,
 }
 
-/// The plan, from sections of `at`. Seeds are left to [`seed`].
+/// Resolves the plan from the sections of `at`. [`seed`] sets the seeds.
 pub(super) fn congestion(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -71,7 +71,7 @@ pub(super) fn congestion(
     }
 }
 
-/// The storm watchdogs of ports, of those that watch a queue.
+/// Initial watchdog state (enabled or not) of each port that watches a queue; None if no port does.
 fn watchdogs(drafts: &[Draft<'_>]) -> Option<Vec<Option<bool>>> {
     let of = |draft: &Draft<'_>| {
         let watches = draft.plan.watchdog.iter().any(Option::is_some);
@@ -82,7 +82,7 @@ fn watchdogs(drafts: &[Draft<'_>]) -> Option<Vec<Option<bool>>> {
     ports.iter().any(Option::is_some).then_some(ports)
 }
 
-/// Gives the machines their seeds, each one of its own.
+/// Gives each state machine a different seed.
 pub(crate) fn seed(plan: &mut CongestionPlan, seed: u64) {
     const SFC: u64 = 0x5fc0_c0de_5fc0_c0de;
     const ISOLATION: u64 = 0x1c01_a7ed_1c01_a7ed;
@@ -94,7 +94,7 @@ pub(crate) fn seed(plan: &mut CongestionPlan, seed: u64) {
     }
 }
 
-/// What a port says needs a section of the switch that it differs from.
+/// Checks that a port's settings that override a section of the switch have such a section.
 fn check_ports(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_>]) {
     for Draft { raw, at, .. } in drafts {
         for (field, given, whole) in [
@@ -112,7 +112,7 @@ fn check_ports(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_>]) {
     }
 }
 
-/// Says where the proxy of a switch file can do nothing.
+/// Reports where the proxy of a switch file has no effect.
 pub(super) fn check_proxy(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_>]) {
     if said.proxy.is_none() {
         return;
@@ -130,7 +130,7 @@ pub(super) fn check_proxy(cx: &mut Cx, said: &Congestion<'_>, drafts: &[Draft<'_
     }
 }
 
-/// Warns of ports of hosts, as far as the file says which these are, that find their headroom.
+/// Warns of automatic headroom on ports that the file declares to be hosts'.
 pub fn warn_of_hosts(cx: &mut Cx, drafts: &[Draft<'_>]) {
     use raw::AttachedName::{Host, SfcHost};
     for d in drafts.iter().filter(|d| matches!(d.raw.attached, Some(Host | SfcHost))) {
@@ -144,7 +144,7 @@ const fn is_host(raw: &raw::Port) -> bool {
     matches!(raw.attached, Some(raw::AttachedName::Host | raw::AttachedName::Auto))
 }
 
-/// The priorities for which a port sends pauses.
+/// Priorities for which a port sends PFC or PAUSE.
 const fn priorities(mode: &FlowControl) -> PrioritySet {
     match mode {
         FlowControl::Pfc { send, .. } => *send,
@@ -153,7 +153,7 @@ const fn priorities(mode: &FlowControl) -> PrioritySet {
     }
 }
 
-/// The traffic classes of all priorities for which a port sends pauses.
+/// Traffic classes of all priorities for which a port sends PFC or PAUSE.
 fn protected(drafts: &[Draft<'_>]) -> u8 {
     let classes = drafts.iter().flat_map(|d| {
         let map = &d.plan.classify.class;
@@ -178,5 +178,5 @@ fn attached(raw: &raw::Port) -> Attached {
     }
 }
 
-/// By port, then traffic class.
+/// Indexed by port, then by traffic class.
 type ByQueue<T> = Vec<[T; PRIORITIES]>;

@@ -1,4 +1,4 @@
-//! Devices, workers and what runs them.
+//! Resolves devices, workers and the settings of EAL.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -10,14 +10,14 @@ use crate::config::raw;
 use crate::frame::BURST;
 use crate::units::{Mac, PortId};
 
-/// What drivers of NICs take.
+/// Range of descriptors that NIC drivers accept.
 const DESCRIPTORS: (u16, u16) = (32, 32_768);
 const RX_DESCRIPTORS_DEFAULT: u16 = 1024;
 const TX_DESCRIPTORS_DEFAULT: u16 = 512;
-/// Where PFC frames wait behind the ring.
+/// Default for ports that send PFC: a PFC frame waits behind the frames in the ring.
 const TX_DESCRIPTORS_LOSSLESS: u16 = 128;
 
-/// `defaults` may not say what only one port can have.
+/// Refuses fields in `defaults` that only one port can have.
 pub fn check_defaults(cx: &mut Cx, at: &Place<'_>, defaults: Option<&raw::Port>) {
     let Some(d) = defaults else { return };
     let single =
@@ -29,16 +29,16 @@ pub fn check_defaults(cx: &mut Cx, at: &Place<'_>, defaults: Option<&raw::Port>)
     }
 }
 
-/// What a device string means.
+/// Parsed device string.
 struct Device<'a> {
-    /// The device's name, as two ports may not share it.
+    /// Device name; unique among ports.
     name: String,
-    /// The kernel interface or file that a virtual device stands on.
+    /// Kernel interface or file below a virtual device.
     below: Option<(&'a str, &'a str)>,
     is_virtual: bool,
 }
 
-/// Takes a device string apart, or says why it is none.
+/// Parses a device string.
 fn device_of(text: &str) -> Result<Device<'_>, String> {
     let name = text.split(',').next().unwrap_or_default();
     let is_virtual = ["net_", "eth_", "virtio_user"].iter().any(|p| name.starts_with(p));
@@ -59,7 +59,7 @@ fn device_of(text: &str) -> Result<Device<'_>, String> {
     Ok(Device { name: name.to_lowercase(), below, is_virtual })
 }
 
-/// The devices and the names of the ports.
+/// Resolves the devices and the names of the ports.
 pub fn devices(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -107,7 +107,7 @@ pub fn devices(
     (plans, names)
 }
 
-/// The port that has the same device, and what is the same.
+/// Returns an earlier port with the same device, and the shared name.
 fn clash(device: &Device<'_>, seen: &[(usize, Device<'_>)]) -> Option<(usize, String)> {
     seen.iter().find_map(|(i, other)| {
         if other.name == device.name {
@@ -147,7 +147,7 @@ fn device_plan(
     }
 }
 
-/// Whether the switch itself keeps to the port's rate.
+/// True if the switch itself shapes to the port's rate.
 pub fn is_shaped(raw: &raw::Port, is_virtual: bool) -> bool {
     match raw.shaped.unwrap_or_default() {
         raw::Shaping::Auto => is_virtual,
@@ -156,7 +156,7 @@ pub fn is_shaped(raw: &raw::Port, is_virtual: bool) -> bool {
     }
 }
 
-/// One worker per core that a port names, and one for the ports that name none.
+/// Resolves the workers: one per core that a port names, and one for all ports without a core.
 pub fn workers(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -193,8 +193,8 @@ pub fn pool_frames(buffer: &BufferPlan, devices: &[DevicePlan]) -> usize {
     buffer.total.0 as usize + rings
 }
 
-/// Refuses what needs more memory than the machine has: the pool of frames, what is set aside for DPDK,
-/// and the rings that devices share with the kernel.
+/// Refuses a configuration that needs more memory than the machine has: the mbuf pool, DPDK's
+/// reserved memory, and the rings that devices share with the kernel.
 pub fn memory(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -209,7 +209,7 @@ pub fn memory(
         }
     };
     let longest = devices.iter().filter_map(DevicePlan::room).fold(max_frame, u32::max);
-    // Room in whole KiB, DPDK's headroom, and what DPDK and the pool keep of a frame.
+    // Data room in whole KiB, mbuf headroom, and the metadata of DPDK and the pool per frame.
     let each = u64::from(longest).next_multiple_of(1_024) + 128 + 192;
     let pool = Need { count: frames as u64, of: "frames of the pool", each };
     let remedy = "lower `buffer.total`, or raise `buffer.cell` so that fewer frames fit into it";
@@ -225,8 +225,8 @@ pub fn memory(
     }
 }
 
-/// A locally administered address made of a name (FNV-1a) and a number, so that two switches in
-/// one network differ and each is the same at every start.
+/// Derives a locally administered address from a name (FNV-1a) and a number, so that two switches
+/// in one network differ and each has the same address at every start.
 pub fn made_up_mac(switch: &str, number: u16) -> Mac {
     let hash =
         switch.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
@@ -235,7 +235,7 @@ pub fn made_up_mac(switch: &str, number: u16) -> Mac {
     Mac([0x02, a, b, c, hi, lo])
 }
 
-/// The address that Prometheus may ask: loopback if only a port is given.
+/// Parses the address of the Prometheus endpoint: loopback if only a port is given.
 pub fn listen(cx: &mut Cx, at: &Place<'_>, text: Option<&str>) -> Option<SocketAddr> {
     let text = text?;
     let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -251,7 +251,7 @@ pub fn listen(cx: &mut Cx, at: &Place<'_>, text: Option<&str>) -> Option<SocketA
     parsed
 }
 
-/// How DPDK is started.
+/// Resolves the settings of EAL.
 pub fn eal(cx: &mut Cx, at: &Place<'_>, raw: &raw::Eal) -> EalPlan {
     const MIB: u64 = 1 << 20;
     let memory_mib = raw.memory.and_then(|size| {

@@ -1,4 +1,4 @@
-//! PFC, PAUSE and the storm watchdog of a port.
+//! Resolves PFC, PAUSE and the storm watchdog of a port.
 
 use super::{Cx, Place};
 use crate::config::quantity::Span;
@@ -8,12 +8,12 @@ use crate::switch::ClassifyPlan;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Priority, PrioritySet, Quanta};
 
-/// The lossless priorities of SONiC and of most RoCE networks.
+/// Lossless priorities of SONiC and of most RoCE networks.
 const LOSSLESS_DEFAULT: [u8; 2] = [3, 4];
-/// SONiC's default of 200 ms, and its rule that restoration takes twice as long.
+/// SONiC's default detection time; its restoration time is twice as long.
 const DETECTION_DEFAULT: Duration = Duration::from_millis(200);
 
-/// The flow control of a port.
+/// Resolves the flow control of a port.
 pub fn pfc(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, rate: BitsPerSec) -> PfcPlan {
     match (&raw.pfc, &raw.pause) {
         (Some(_), Some(_)) => {
@@ -41,7 +41,7 @@ pub fn pfc(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, rate: BitsPerSec) -> Pf
     }
 }
 
-/// A list of priorities as a set.
+/// Converts a list of priorities to a set.
 fn priorities(cx: &mut Cx, at: &Place<'_>, list: &[u8]) -> PrioritySet {
     let mut set = PrioritySet::EMPTY;
     for (i, n) in list.iter().enumerate() {
@@ -56,7 +56,7 @@ fn priorities(cx: &mut Cx, at: &Place<'_>, list: &[u8]) -> PrioritySet {
     set
 }
 
-/// Adds the pause time and its refresh.
+/// Resolves the pause time and its refresh.
 fn timed(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -86,7 +86,7 @@ fn timed(
     PfcPlan { mode, quanta, refresh }
 }
 
-/// The storm watchdogs: one for every queue that obeys PFC.
+/// Resolves the storm watchdogs: one for every queue that obeys PFC.
 pub fn watchdog(
     cx: &mut Cx,
     at: &Place<'_>,

@@ -1,4 +1,5 @@
-//! Priority groups: profiles to cells, headroom to the round trip, and the sum that must fit.
+//! Resolves priority groups: converts profiles to cells, compares headroom with the round trip, and
+//! checks that everything fits into the buffer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,60 +14,61 @@ use crate::headroom::required;
 use crate::pfc::FlowControl;
 use crate::units::{Cells, PRIORITIES, PortId, PriorityGroup, PrioritySet};
 
-/// The smallest cell of a switch with real ports: a frame of 64 octets, the shortest there is, then
-/// never takes less than a cell, so that the pool of frames cannot run dry.
+/// Smallest cell of a switch with real ports. The shortest frame, 64 bytes, then takes at least one
+/// cell, so that the mbuf pool cannot run out before the buffer.
 pub const CELL_MIN: u64 = 64;
 const CELL_MAX: u64 = 16_384;
 const CELL_DEFAULT: u64 = 256;
-/// The most memory one buffer can have.
+/// Largest buffer in bytes.
 const TOTAL_MAX: u64 = 4 << 30;
-/// What is left to share when the file does not say how large the buffer is.
+/// Default size of the shared pool in bytes, if the file has no buffer size.
 const SHARED_DEFAULT: u64 = 4 << 20;
 
-/// What is done about headroom that is given and is less than the round trip asks for.
+/// Reaction to configured headroom that is less than the round trip requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HeadroomRule {
-    /// It is an error.
+    /// Report an error.
     Refuse,
-    /// It is a warning.
+    /// Report a warning.
     Warn,
-    /// Nothing: losses are what is to be seen.
+    /// Do not check: losses are part of the experiment.
     Off,
 }
 
-/// What holds for a whole buffer.
+/// Parameters that apply to the whole buffer.
 #[derive(Clone, Copy)]
 pub struct Rules {
-    /// The longest frame, in octets.
+    /// Longest frame in bytes.
     pub max_frame: u32,
-    /// Octets per cell.
+    /// Bytes per cell.
     pub cell: u32,
-    /// Workers know of each other's use of the buffer a poll late.
+    /// Number of workers; each learns of the others' buffer use one poll late.
     pub workers: usize,
-    /// The most frames one worker charges in one poll, copies of flooded frames included.
+    /// Largest number of frames that a worker charges in one poll, copies of flooded frames
+    /// included.
     pub frames_per_poll: usize,
     pub headroom: HeadroomRule,
-    /// True if the file has a `headroom_check`, which the refusal names then.
+    /// True if the file has a `headroom_check`, which the error then mentions.
     pub waivable: bool,
 }
 
-/// Octets per cell.
+/// Resolves the cell size in bytes.
 pub fn cell(cx: &mut Cx, at: &Place<'_>, raw: &raw::Buffer, min: u64) -> u32 {
     let cell = raw.cell.map_or(CELL_DEFAULT, |s| s.0);
     cx.ranged(&at.key("cell"), cell, (min, CELL_MAX), CELL_DEFAULT) as u32
 }
 
-/// Octets in whole cells, rounded down, no more than a `u32` holds.
+/// Converts bytes to whole cells, rounded down, at most `u32::MAX`.
 pub fn cells_below(size: u64, cell: u32) -> Cells {
     Cells(u32::try_from(size / u64::from(cell)).unwrap_or(u32::MAX))
 }
 
-/// Octets in whole cells, rounded up, no more than a `u32` holds.
+/// Converts bytes to whole cells, rounded up, at most `u32::MAX`.
 fn cells_above(size: u64, cell: u32) -> Cells {
     Cells(u32::try_from(size.div_ceil(u64::from(cell))).unwrap_or(u32::MAX))
 }
 
-/// The groups of a port that hold priorities for which this port pauses its peer.
+/// Priorities in each group of a port for which the port sends PFC or PAUSE.
 pub fn protected(draft: &Draft<'_>) -> [PrioritySet; PRIORITIES] {
     let sends = match draft.plan.pfc.mode {
         FlowControl::Pfc { send, .. } => send,
@@ -80,8 +82,8 @@ pub fn protected(draft: &Draft<'_>) -> [PrioritySet; PRIORITIES] {
     groups
 }
 
-/// The plan of a group that gets another profile of `buffer` while the switch runs. Headroom that
-/// is `auto` stays what it `was`.
+/// Resolves a group that is assigned another profile of `buffer` at run time. Headroom that is
+/// `auto` keeps its current value `was`.
 pub(crate) fn group_plan(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -106,7 +108,7 @@ pub(crate) fn group_plan(
     Some(plan)
 }
 
-/// Everything about profiles that does not depend on the port.
+/// Settings of profiles that do not depend on the port.
 struct Profiles<'a> {
     at: Place<'a>,
     said: &'a BTreeMap<String, raw::Profile>,
@@ -142,7 +144,8 @@ impl<'a> Profiles<'a> {
     }
 }
 
-/// The buffer of the whole switch, and what each lossless group needs and has.
+/// Resolves the buffer of the whole switch, and the required and configured headroom of each
+/// lossless group.
 pub fn buffer(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -168,7 +171,7 @@ pub fn buffer(
     (plan, checks)
 }
 
-/// The groups of one port.
+/// Resolves the groups of one port.
 fn port_groups(
     cx: &mut Cx,
     draft: &Draft<'_>,
@@ -181,7 +184,7 @@ fn port_groups(
     let at = draft.at.key("priority_groups");
     let said = by_number(cx, &at, &draft.raw.priority_groups, 7);
     let protected = protected(draft);
-    // The same for all groups of a port, and costly with long frames.
+    // Equal for all groups of a port, and expensive to calculate with long frames.
     let mut needs = None;
     std::array::from_fn(|g| {
         let default = if protected[g].is_empty() { LOSSY } else { LOSSLESS };
@@ -255,7 +258,8 @@ fn too_little(
     )
 }
 
-/// A profile in cells; what is wrong with its limit is for `check_profiles` to say. Headroom that is `auto` is still 0.
+/// Converts a profile to cells; `check_profiles` reports errors of its limit. Headroom that is
+/// `auto` is still 0.
 fn group(profile: &raw::Profile, max_frame: u32, cell: u32) -> GroupPlan {
     let below = |s: super::Size| cells_below(s.0, cell);
     let reserved = cells_above(profile.reserved.map_or(0, |s| s.0), cell);
@@ -278,12 +282,12 @@ fn group(profile: &raw::Profile, max_frame: u32, cell: u32) -> GroupPlan {
     GroupPlan { reserved, limit, kind }
 }
 
-/// `dynamic_th: 0`: as much as is still free.
+/// `dynamic_th: 0`, alpha 1: a group may use as much as is still free.
 fn half_of_the_pool() -> SharedLimit {
     SharedLimit::Dynamic(Alpha::new(0).expect("0 is in range"))
 }
 
-/// What is wrong with a profile whoever uses it.
+/// Reports errors of profiles that do not depend on the port.
 fn check_profiles(cx: &mut Cx, profiles: &Profiles<'_>, max_frame: u32, cell: u32) {
     let frame = max_frame.div_ceil(cell);
     for (name, profile) in profiles.said {
@@ -318,7 +322,7 @@ fn check_profiles(cx: &mut Cx, profiles: &Profiles<'_>, max_frame: u32, cell: u3
     }
 }
 
-/// Reports an XON threshold that lies above all that a group can use of this pool before XOFF.
+/// Reports an XON threshold above the largest use of the pool that a group can reach before XOFF.
 fn check_xon(cx: &mut Cx, profiles: &Profiles<'_>, plan: &BufferPlan) {
     let (private, slack) = private(plan);
     let Some(pool) = u64::from(plan.total.0).checked_sub(private + slack) else { return };
@@ -326,8 +330,7 @@ fn check_xon(cx: &mut Cx, profiles: &Profiles<'_>, plan: &BufferPlan) {
     for (name, profile) in profiles.said {
         let Some(xon) = profile.lossless.as_ref().and_then(|l| l.xon) else { continue };
         let most = match group(profile, 0, plan.cell_bytes).limit {
-            // With alpha the group stops at alpha / (1 + alpha) of the pool, when no other group
-            // uses any of it.
+            // With alpha, a group alone in the pool stops at alpha / (1 + alpha) of it.
             SharedLimit::Dynamic(alpha) => {
                 let n = f64::from(alpha.exponent()).exp2();
                 (pool as f64 * n / (1.0 + n)) as u64
@@ -360,7 +363,7 @@ fn private(plan: &BufferPlan) -> (u64, u64) {
     (private.sum(), u64::from(plan.slack.0))
 }
 
-/// Sets the buffer's size and checks that what is promised fits in.
+/// Sets the buffer's size and checks that the private cells fit into it.
 fn total(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -403,7 +406,7 @@ fn total(
         );
         return cx.error(&at, what);
     }
-    // The ledger has the last word; what it would refuse was refused above, with the field.
+    // The ledger checks the plan again; errors above were reported with their fields.
     if let (true, Err(e)) = (cx.errors.is_empty(), Ledger::new(plan)) {
         cx.error(&at, e.to_string());
     }

@@ -1,4 +1,4 @@
-//! The link of a port, in the terms of the headroom arithmetic.
+//! Derives the parameters of the headroom calculation from a port's link.
 
 use super::{Cx, Place};
 use crate::config::plan::DevicePlan;
@@ -9,14 +9,13 @@ use crate::switch::PortPlan;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
 
-/// The longest gap between polls that is reckoned with, and the response of a peer in software.
-/// A choice: a core with nothing else to do keeps to it nearly always, and 10 Gb/s bring 125 KB
-/// in it.
+/// Default of the longest gap between polls, and of the response time of a software peer. A choice:
+/// a core without other work nearly always keeps to it, and at 10 Gb/s 125 KB arrive within it.
 const POLL_GAP_DEFAULT: Duration = Duration::from_micros(100);
-/// The rings of virtual devices are not always those that they are told to have.
+/// Virtual devices do not always use the ring size that they are configured with.
 const VIRTUAL_RING: u64 = 2048;
 
-/// What decides the headroom of a port's lossless groups.
+/// Resolves the parameters of the headroom of a port's lossless groups.
 pub fn inputs(
     cx: &mut Cx,
     port_at: &Place<'_>,
@@ -46,10 +45,10 @@ pub fn inputs(
     let frames = u64::from(max_frame);
     let ring = u64::from(device.rx_descriptors);
     let ring = if device.is_virtual { ring.max(VIRTUAL_RING) } else { ring };
-    // A shaped port gives its device a frame when the one before it has left, so nothing piles up
-    // there. Any other fills the transmit ring, and a PFC frame waits behind it.
-    // Unshaped, a burst may be on its way to the device when the pause comes, besides what the
-    // device holds.
+    // A shaped port gives its device a frame after the previous one has left, so nothing
+    // accumulates there. Otherwise the transmit ring fills, and a PFC frame waits behind it.
+    // Besides the device's frames, one burst may be on its way to the device when the PFC frame
+    // arrives.
     let committed = if plan.shaped { 0 } else { u64::from(device.tx_descriptors) + BURST as u64 };
     let software = SoftwareTerms {
         rx_backlog: Bytes(ring * frames),
@@ -60,19 +59,19 @@ pub fn inputs(
     (link, software)
 }
 
-/// How long this end takes to obey a pause, and what its interface adds that its stamps do not see:
-/// those of a virtual device see all of it.
+/// Time that this end takes to obey a pause, and the delay of its interface below the timestamps:
+/// zero for a virtual device.
 pub fn internal((link, software): &(DelayInputs, SoftwareTerms), is_virtual: bool) -> Duration {
     let interface = if is_virtual { Duration::ZERO } else { link.interface.delay() };
     interface + software.poll_gap + link.rate().time_for(software.tx_committed)
 }
 
-/// The longest time between two polls of a port.
+/// Longest time between two polls of a port.
 fn poll_gap(raw: &raw::Link) -> Duration {
     raw.poll_gap.map_or(POLL_GAP_DEFAULT, |s| s.0)
 }
 
-/// The physical layer at both ends.
+/// Resolves the physical layer at both ends.
 fn interface(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -84,8 +83,8 @@ fn interface(
     named_interface(cx, at, raw.phy.unwrap_or_default(), raw.fec.unwrap_or_default(), default)
 }
 
-/// The interface of a physical layer and its FEC, by their names; `auto` is `default`, whose rate
-/// is the link's.
+/// Resolves a physical layer and its FEC by their names; `auto` is `default`, whose rate is the
+/// link's.
 pub(crate) fn named_interface(
     cx: &mut Cx,
     at: &Place<'_>,

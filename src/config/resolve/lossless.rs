@@ -1,4 +1,4 @@
-//! What must agree for a priority to be lossless: PFC, group and queue, on every port.
+//! Checks that PFC, group and queue of each lossless priority agree on every port.
 
 use super::{Cx, Draft, groups};
 use crate::buffer::{BufferPlan, GroupKind, SharedLimit};
@@ -6,7 +6,7 @@ use crate::congestion::NotEct;
 use crate::pfc::FlowControl;
 use crate::units::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 
-/// Holds all ports to it.
+/// Checks all ports.
 pub fn check(cx: &mut Cx, drafts: &[Draft<'_>], buffer: &BufferPlan) {
     let mut lossless = PrioritySet::EMPTY;
     for (draft, groups) in drafts.iter().zip(&buffer.groups) {
@@ -25,7 +25,7 @@ pub fn check(cx: &mut Cx, drafts: &[Draft<'_>], buffer: &BufferPlan) {
     }
 }
 
-/// A group and the flow control of its priorities.
+/// Checks a group against the flow control of its priorities.
 fn group(cx: &mut Cx, draft: &Draft<'_>, g: usize, protected: PrioritySet, is_lossless: bool) {
     let port = &draft.plan;
     let at = draft.at.key("priority_groups");
@@ -62,7 +62,7 @@ fn group(cx: &mut Cx, draft: &Draft<'_>, g: usize, protected: PrioritySet, is_lo
     }
 }
 
-/// Headroom can be found only for groups that have some.
+/// Refuses automatic headroom on a port without a group that has headroom.
 fn found_headroom(cx: &mut Cx, draft: &Draft<'_>) {
     if draft.finds_headroom() && groups::protected(draft).iter().all(|set| set.is_empty()) {
         let what = format!(
@@ -74,7 +74,7 @@ fn found_headroom(cx: &mut Cx, draft: &Draft<'_>) {
     }
 }
 
-/// A pause must be refreshed before it ends, however late the poll is that does it.
+/// Checks that a pause is refreshed before it ends, even if the poll that refreshes it is late.
 fn refresh(cx: &mut Cx, draft: &Draft<'_>) {
     let pfc = &draft.plan.pfc;
     let (field, sends) = match pfc.mode {
@@ -83,7 +83,7 @@ fn refresh(cx: &mut Cx, draft: &Draft<'_>) {
         FlowControl::Off => ("pfc", false),
     };
     let (pause, gap) = (pfc.quanta.at(draft.plan.rate), draft.link.1.poll_gap);
-    // A refresh at or above the pause time was reported on its own.
+    // A refresh at or above the pause time was reported separately.
     if sends && pfc.refresh < pause && pfc.refresh.as_picos() + gap.as_picos() >= pause.as_picos() {
         let what = format!(
             "port {}: a pause of {} quanta ends after {pause} at {}, but its refresh after {} may \
@@ -95,7 +95,8 @@ fn refresh(cx: &mut Cx, draft: &Draft<'_>) {
     }
 }
 
-/// The headroom of a NIC is that of the rate in the file, whatever it negotiates.
+/// Warns of a NIC port without a configured rate: its headroom is calculated for the rate in the
+/// file, whatever the link negotiates.
 fn stated_rate(cx: &mut Cx, draft: &Draft<'_>) {
     let sends = groups::protected(draft).iter().any(|set| !set.is_empty());
     if sends && !draft.is_virtual && draft.raw.rate.is_none() {
@@ -108,7 +109,7 @@ fn stated_rate(cx: &mut Cx, draft: &Draft<'_>) {
     }
 }
 
-/// A queue through which lossless priorities leave must not drop.
+/// Checks that a queue of lossless priorities does not drop.
 fn queues(cx: &mut Cx, draft: &Draft<'_>, lossless: PrioritySet) {
     for class in TrafficClass::ALL {
         let through = PrioritySet(of_class(draft, class).0 & lossless.0);
@@ -136,7 +137,7 @@ fn queues(cx: &mut Cx, draft: &Draft<'_>, lossless: PrioritySet) {
     }
 }
 
-/// Priorities that share a queue are stopped together when one of them is paused.
+/// Warns of priorities that share a queue: PFC for one of them stops all of them.
 fn classes(cx: &mut Cx, draft: &Draft<'_>) {
     let FlowControl::Pfc { obey, .. } = draft.plan.pfc.mode else { return };
     for class in TrafficClass::ALL {
@@ -156,14 +157,14 @@ fn classes(cx: &mut Cx, draft: &Draft<'_>) {
     }
 }
 
-/// The priorities of a class.
+/// Priorities of a class.
 fn of_class(draft: &Draft<'_>, class: TrafficClass) -> PrioritySet {
     Priority::ALL.into_iter().filter(|p| draft.plan.classify.class[p.index()] == class).collect()
 }
 
 const _: () = assert!(PRIORITIES == 8, "a PrioritySet has a bit for every priority");
 
-/// `priority 3`, `priorities 3 and 4`, `priorities 0, 1 and 2`.
+/// Formats `priority 3`, `priorities 3 and 4`, `priorities 0, 1 and 2`.
 fn list(set: PrioritySet) -> String {
     let numbers: Vec<String> = set.iter().map(|p| p.to_string()).collect();
     match numbers.as_slice() {

@@ -1,8 +1,8 @@
-//! MACsec of a port: policy, channels and keys.
+//! Resolves MACsec of a port: policy, channels and keys.
 //!
-//! A lab resolves many ports before they have addresses. [`OWN`] and [`PEER`] stand for those of the
-//! port and of the other end of its link until [`name_channels`] puts them in, which also gives short
-//! names to channels that have none.
+//! A lab resolves its ports before they have addresses. [`OWN`] and [`PEER`] are placeholders for
+//! the addresses of the port and of its link partner until [`name_channels`] replaces them; it also
+//! assigns short SCIs to channels without one.
 
 mod keys;
 
@@ -20,38 +20,38 @@ use crate::secure::{
 use crate::time::Duration;
 use crate::units::Mac;
 
-/// Stands for the address of the port itself.
+/// Placeholder for the address of the port itself.
 pub(crate) const OWN: Mac = Mac([0; 6]);
-/// Stands for the address of the port at the other end of the link.
+/// Placeholder for the address of the link partner.
 pub(crate) const PEER: Mac = Mac([0xff; 6]);
 
-/// The port number of SCIs where none is said, as for ports without virtual ports.
+/// Default port number of an SCI, as for ports without virtual ports.
 const SCI_PORT: u16 = 1;
-/// The widest replay windows (802.1AE 10.7.8; for XPN what 10.6.2 can tell apart).
+/// Largest replay windows (802.1AE 10.7.8; for XPN, the range that 10.6.2 can distinguish).
 const WINDOW_MAX: u64 = u32::MAX as u64;
 const WINDOW_MAX_XPN: u64 = 1 << 30;
-/// No layer takes longer: no buffer holds more.
+/// Upper bound of a layer's delay: no buffer holds more.
 const DELAY_MAX: Duration = Duration::from_secs(1);
-/// EtherTypes that pass beside a SecY, besides EAPOL.
+/// Largest number of EtherTypes that bypass the SecY, besides EAPOL.
 const UNCONTROLLED_MAX: usize = 8;
 const EAPOL: u16 = 0x888e;
 const MACSEC: u16 = 0x88e5;
 const MAC_CONTROL: u16 = 0x8808;
-/// EtherTypes start here; less is a length (802.3 3.2.6).
+/// Smallest EtherType; smaller values are lengths (802.3 3.2.6).
 const ETHERTYPE_MIN: u16 = 0x600;
 
-/// The port that is secured.
+/// The port that has the SecY.
 #[derive(Clone, Copy)]
 pub(crate) struct SecuredPort {
-    /// Its address, or [`OWN`].
+    /// Address of the port, or [`OWN`].
     pub mac: Mac,
-    /// Whether the other end of its link is known, as it is in a lab.
+    /// True if the link partner is known, as in a lab.
     pub peer: bool,
-    /// What its system is: a station alone sends frames with its own address alone.
+    /// Role of the system: only a station sends frames with its own source address alone.
     pub role: Role,
 }
 
-/// What a port protects and demands; channels are named as far as they can be here.
+/// Resolves the MACsec policy of a port; channels are named as far as addresses are known here.
 pub(crate) fn macsec(cx: &mut Cx, at: &Place<'_>, said: &Macsec, port: SecuredPort) -> SecyPlan {
     let suite = suite(said.cipher_suite.unwrap_or_default());
     let protect_data = said.protect.data.unwrap_or(true);
@@ -114,7 +114,7 @@ const fn suite(name: CipherSuiteName) -> CipherSuite {
     }
 }
 
-/// How frames say whose they are.
+/// Resolves the encoding of the SCI in frames.
 fn sci_form(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -142,9 +142,10 @@ fn sci_form(
     form
 }
 
-/// The name of the channel that the port sends on.
+/// Resolves the SCI of the transmit channel.
 fn own_sci(cx: &mut Cx, at: &Place<'_>, said: Option<&MacsecSci>, form: SciForm, own: Mac) -> Sci {
-    // The port number that frames without an SCI stand for, where they say their address (9.5).
+    // Port number that frames without an explicit SCI imply, if they identify their sender by
+    // address (9.5).
     let fixed = match form {
         SciForm::EndStation => Some(1),
         SciForm::SingleCopyBroadcast => Some(0),
@@ -172,7 +173,7 @@ fn own_sci(cx: &mut Cx, at: &Place<'_>, said: Option<&MacsecSci>, form: SciForm,
     sci
 }
 
-/// What is encrypted.
+/// Resolves confidentiality and its offset.
 fn confidentiality(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -206,7 +207,7 @@ fn confidentiality(
     on.then_some(offset)
 }
 
-/// The replay window, or nothing where old frames are not told from new ones.
+/// Resolves the replay window; None disables replay protection.
 fn replay(cx: &mut Cx, at: &Place<'_>, said: raw::MacsecReplay, suite: CipherSuite) -> Option<u32> {
     let most = if suite.is_xpn() { WINDOW_MAX_XPN } else { WINDOW_MAX };
     let window = cx.ranged(&at.key("window"), said.window.unwrap_or(0), (0, most), 0);
@@ -220,7 +221,7 @@ fn replay(cx: &mut Cx, at: &Place<'_>, said: raw::MacsecReplay, suite: CipherSui
     on.then_some(window as u32)
 }
 
-/// What passes beside the SecY.
+/// Resolves the EtherTypes that bypass the SecY.
 fn uncontrolled(cx: &mut Cx, at: &Place<'_>, said: &[raw::EtherTypeName]) -> Vec<u16> {
     let mut out: Vec<u16> = Vec::new();
     for (i, raw::EtherTypeName(n)) in said.iter().enumerate() {
@@ -251,7 +252,7 @@ fn delay(cx: &mut Cx, at: &Place<'_>, said: Option<Span>) -> Duration {
     cx.ranged(at, span, (Duration::ZERO, DELAY_MAX), Duration::ZERO)
 }
 
-/// The association that sending begins with.
+/// Resolves the association that transmission starts with.
 fn using(cx: &mut Cx, at: &Place<'_>, n: u8, transmit: &[Option<crate::secure::SaPlan>; 4]) -> An {
     let Some(an) = An::new(n) else {
         cx.error(at, format!("there is no association {n}; choose 0 to 3"));
@@ -263,7 +264,7 @@ fn using(cx: &mut Cx, at: &Place<'_>, n: u8, transmit: &[Option<crate::secure::S
     an
 }
 
-/// The channels that are received.
+/// Resolves the receive channels.
 fn receive(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -310,7 +311,7 @@ fn receive(
     out
 }
 
-/// The name of a channel that is received.
+/// Resolves the SCI of a receive channel.
 fn their_sci(cx: &mut Cx, at: &Place<'_>, said: Option<&MacsecSci>, port: SecuredPort) -> Sci {
     let at = at.key("sci");
     let said_mac = said.and_then(|sci| sci.mac.as_deref());
@@ -321,7 +322,7 @@ fn their_sci(cx: &mut Cx, at: &Place<'_>, said: Option<&MacsecSci>, port: Secure
     Sci { mac: mac.unwrap_or(PEER), port: said.and_then(|sci| sci.port).unwrap_or(SCI_PORT) }
 }
 
-/// What works and is rarely meant.
+/// Warns of settings that work but are rarely intended.
 fn warn(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
     let none = |sas: &[Option<_>; 4]| sas.iter().all(Option::is_none);
     let protects = plan.protect_data || plan.protect_pfc;
@@ -349,15 +350,16 @@ fn warn(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
     }
 }
 
-/// The machine has the last word on a plan whose channels have their names; what it would refuse was
-/// refused above, with the field.
+/// Lets the SecY itself check a plan whose channels have their names; errors above were reported
+/// with their fields.
 pub(crate) fn check_whole(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
     if let (true, Err(e)) = (cx.errors.is_empty(), Secy::new(plan)) {
         cx.error(at, e.to_string());
     }
 }
 
-/// What MACsec adds to the frames of the port's link, whose other end is taken to do the same.
+/// MACsec overhead of the frames on the port's link, with the link partner assumed to have the
+/// same.
 pub(crate) fn shield(plan: &SecyPlan) -> Shield {
     let (octets, both) = (plan.overhead(), plan.tx_delay + plan.rx_delay);
     let of = |protects: bool| if protects { (octets, both) } else { (0, Duration::ZERO) };
@@ -365,8 +367,8 @@ pub(crate) fn shield(plan: &SecyPlan) -> Shield {
     Shield { data_octets: data.0, data_delay: data.1, pfc_octets: pfc.0, pfc_delay: pfc.1 }
 }
 
-/// What MACsec adds to the way of a PFC frame and a measurement does not meet: messages of a
-/// measurement are data, so where data is protected they have met it.
+/// MACsec delay of PFC frames that a measurement does not include. Measurement messages are data,
+/// so they include it if data is protected.
 pub(crate) fn shims(plan: &SecyPlan) -> Shims {
     if plan.protect_data || !plan.protect_pfc {
         return Shims::default();
@@ -374,8 +376,8 @@ pub(crate) fn shims(plan: &SecyPlan) -> Shims {
     Shims { local: plan.tx_delay, remote: plan.rx_delay }
 }
 
-/// Puts in the names of the port's own channel and of its peer's, and gives channels without a short
-/// name one by the rule of key agreement: 1 for the greatest SCI, 2 for the next (802.1X 9.10).
+/// Replaces the placeholders in the SCIs of the port's own channel and of its peer's, and assigns
+/// short SCIs by the rule of key agreement: 1 for the greatest SCI, 2 for the next (802.1X 9.10).
 pub(crate) fn name_channels(plan: &mut SecyPlan, own: Mac, peer: Option<Sci>) {
     if plan.sci.mac == OWN {
         plan.sci.mac = own;

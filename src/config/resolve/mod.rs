@@ -1,8 +1,8 @@
-//! From what a file says to what the program may trust.
+//! Converts the raw model to the validated plan.
 //!
-//! Each part takes what is said, adds defaults, checks, and reports what is wrong to [`Cx`] with
-//! its place, going on with something harmless so that one run finds everything. A plan leaves
-//! here only if nothing was reported.
+//! Each part adds defaults and checks values. It reports errors to [`Cx`] with their places and
+//! continues with a harmless value, so that one run finds all errors. A plan is returned only if
+//! there are none.
 
 mod agents;
 mod classify;
@@ -44,13 +44,13 @@ use crate::secure::SecyPlan;
 use crate::switch::{PortPlan, SwitchPlan};
 use crate::units::{BitsPerSec, Mac};
 
-/// The shortest and the longest frame that a switch can be told to forward, FCS included.
+/// Range of the longest frame that can be configured, FCS included, in bytes.
 const FRAME_MIN: u64 = 64;
 const FRAME_MAX: u64 = 16_384;
-/// 1500 octets of data, 18 of addresses, type and FCS, and two VLAN tags.
+/// 1500 bytes of payload, 18 of addresses, type and FCS, and two VLAN tags.
 const FRAME_DEFAULT: u64 = 1_526;
 
-/// A field and where it stands; or, for a field that is not written, where it would belong.
+/// A field and its place; for a field that is not in the file, the place of its section.
 #[derive(Clone, Debug)]
 pub(crate) struct Place<'a> {
     node: Option<&'a Node>,
@@ -63,17 +63,17 @@ impl<'a> Place<'a> {
         Self { node: Some(node), mark: Some(node.mark), path: String::new() }
     }
 
-    /// No place, for what is reported elsewhere or was never in a file.
+    /// An empty place, for findings that are reported elsewhere or have no file.
     pub(crate) const fn nowhere() -> Self {
         Self { node: None, mark: None, path: String::new() }
     }
 
-    /// Whether this is a mapping with that field.
+    /// True if this is a mapping with that field.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.node.is_some_and(|n| n.get(name).is_some())
     }
 
-    /// The place of a field of this mapping.
+    /// Place of a field of this mapping.
     pub(crate) fn key(&self, name: &str) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
         let node = self.node.and_then(|n| n.get(name));
@@ -81,12 +81,12 @@ impl<'a> Place<'a> {
         Self { node, mark, path: format!("{}{dot}{name}", self.path) }
     }
 
-    /// Something that is to be said about it.
+    /// Creates a finding at this place.
     pub(crate) fn finding(&self, what: impl Into<String>) -> Finding {
         Finding::new(self.mark, &self.path, &what.into())
     }
 
-    /// The place of an item of this list.
+    /// Place of an item of this list.
     pub(crate) fn index(&self, i: usize) -> Self {
         let node = match self.node.map(|n| &n.kind) {
             Some(Kind::Seq(items)) => items.get(i),
@@ -97,17 +97,17 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Collects what is found.
+/// Collects errors and warnings.
 #[derive(Default)]
 pub(crate) struct Cx {
     errors: Vec<Finding>,
     warnings: Vec<Warning>,
-    /// Where the files are that this one names.
+    /// Folder of the file; relative paths in it start there.
     folder: PathBuf,
 }
 
 impl Cx {
-    /// For the file of that name.
+    /// Creates a context for the file of that name.
     pub(crate) fn of_file(name: &str) -> Self {
         let folder = Path::new(name).parent().unwrap_or(Path::new(""));
         Self { folder: folder.to_owned(), ..Self::default() }
@@ -121,7 +121,7 @@ impl Cx {
         push(&mut self.warnings, at, what.into());
     }
 
-    /// `value`, or `instead` and an error when it is not in `range`.
+    /// Returns `value` if it is in `range`; otherwise reports an error and returns `instead`.
     pub(crate) fn ranged<T>(&mut self, at: &Place<'_>, value: T, range: (T, T), instead: T) -> T
     where
         T: PartialOrd + std::fmt::Display,
@@ -133,15 +133,15 @@ impl Cx {
         instead
     }
 
-    /// What was found: the warnings, or the errors if there are any, in the order of their lines.
+    /// Returns the warnings, or the errors if there are any, in the order of their lines.
     pub(crate) fn finish(mut self) -> Result<Vec<Warning>, Vec<Finding>> {
         let found = if self.errors.is_empty() { &mut self.warnings } else { &mut self.errors };
         found.sort_by_key(|f| f.mark);
         if self.errors.is_empty() { Ok(self.warnings) } else { Err(self.errors) }
     }
 
-    /// Keeps of what was found since `before` only the first of what is the same but for one of
-    /// these names of ports.
+    /// Merges the findings since `before` that differ only in one of these port names; the first
+    /// one stays.
     fn merge_alike(&mut self, before: (usize, usize), names: &[&str]) {
         let names: HashSet<&str> = names.iter().copied().collect();
         let bare = |what: &str| {
@@ -159,12 +159,12 @@ impl Cx {
         }
     }
 
-    /// How many things were reported that make a plan impossible.
+    /// Number of errors so far.
     pub(crate) fn count(&self) -> usize {
         self.errors.len()
     }
 
-    /// The MAC address of a station. All zeros is one too, which devices of nothing but zeros have.
+    /// Parses the MAC address of a station. All zeros is valid, because null devices have it.
     fn mac(&mut self, at: &Place<'_>, text: &str) -> Option<Mac> {
         match text.parse::<Mac>() {
             Ok(mac) if mac.is_multicast() => {
@@ -180,7 +180,7 @@ impl Cx {
     }
 }
 
-/// A default that is wrong is wrong for every port, but said once.
+/// Adds a finding unless it is already there: an error in `defaults` occurs at every port.
 fn push(list: &mut Vec<Finding>, at: &Place<'_>, what: String) {
     let finding = at.finding(what);
     if !list.iter().any(|f| f.mark == finding.mark && f.what == finding.what) {
@@ -188,8 +188,8 @@ fn push(list: &mut Vec<Finding>, at: &Place<'_>, what: String) {
     }
 }
 
-/// The entries of a map by number: single numbers go before ranges. Numbers above `max` and
-/// numbers that two ranges claim are reported.
+/// Expands a map with numbers and ranges as keys; single numbers have precedence over ranges.
+/// Reports numbers above `max` and numbers in two ranges.
 fn by_number<'m, T>(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -219,7 +219,7 @@ fn by_number<'m, T>(
     out
 }
 
-/// The refusal of a name that is none of `known`.
+/// Error text for a name that is not in `known`.
 pub(crate) fn unknown_name(what: &str, name: &str, known: &[&str]) -> String {
     let hint = nearest(name, known.iter().copied())
         .map_or(String::new(), |k| format!("did you mean `{k}`? "));
@@ -227,7 +227,7 @@ pub(crate) fn unknown_name(what: &str, name: &str, known: &[&str]) -> String {
     format!("there is no {what} `{name}`; {hint}there are: {known}")
 }
 
-/// A list of names from a file, of which the first are told and the others counted.
+/// Formats a list of names: the first ones in full, and the number of the others.
 pub(crate) fn names(all: &[&str]) -> String {
     const TOLD: usize = 30;
     let told: Vec<_> = all.iter().take(TOLD).map(|name| excerpt(name)).collect();
@@ -237,30 +237,30 @@ pub(crate) fn names(all: &[&str]) -> String {
     }
 }
 
-/// A port on its way to a plan, with what other parts need to know of it.
+/// A port that is being resolved, with the properties that other parts need.
 pub(super) struct Draft<'a> {
     pub raw: &'a raw::Port,
     pub at: Place<'a>,
     pub plan: PortPlan,
     pub is_virtual: bool,
-    /// What decides the headroom of its lossless groups.
+    /// Parameters of the headroom of its lossless groups.
     pub link: (DelayInputs, SoftwareTerms),
 }
 
 impl Draft<'_> {
-    /// Whether the headroom of its lossless groups is set from what it measures.
+    /// True if the headroom of its lossless groups is automatic (measured).
     fn finds_headroom(&self) -> bool {
         self.plan.agents.as_ref().is_some_and(|agents| agents.auto.is_some())
     }
 }
 
-/// Makes the plan of a file.
+/// Resolves a file.
 ///
-/// `written` is the file as it is, `meant` (read from `root`) has the defaults in every port. Files
-/// that it names are beside the one called `name`.
+/// `written` is the file without defaults applied; `meant`, read from `root`, has `defaults` merged
+/// into every port. `name` is the file's path, to which paths in it are relative.
 ///
 /// # Errors
-/// Everything that is wrong, in the order of its lines.
+/// All errors, in the order of their lines.
 pub(super) fn resolve(
     name: &str,
     (written, meant): (&raw::File, &raw::File),
@@ -355,7 +355,7 @@ pub(super) fn resolve(
     Ok((file, warnings))
 }
 
-/// The SecY of a port, if it has one, with what its device says to it.
+/// Resolves the SecY of a port, if it has one, and checks it against the port's device.
 fn secured(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -392,7 +392,7 @@ fn secured(
     Some(Box::new(plan))
 }
 
-/// How many ports a flooded frame goes to at most: each takes a copy, and each copy buffer.
+/// Largest number of ports that a frame is flooded to; each copy is charged to the buffer.
 fn copies_max(drafts: &[Draft<'_>]) -> usize {
     let mut members: BTreeMap<_, usize> = BTreeMap::new();
     for vid in drafts.iter().flat_map(|d| d.plan.vlan.members.iter().map(|m| m.vid)) {
@@ -401,10 +401,10 @@ fn copies_max(drafts: &[Draft<'_>]) -> usize {
     members.into_values().max().unwrap_or(0).saturating_sub(1).max(1)
 }
 
-/// The rate of a port that states none.
+/// Default rate of a port.
 const RATE_DEFAULT: BitsPerSec = BitsPerSec::gbps(10);
 
-/// Which port it is.
+/// Identity of a port.
 struct Who<'a> {
     index: usize,
     switch: &'a str,

@@ -1,4 +1,4 @@
-//! Egress queues: scheduling, ECN and limits.
+//! Resolves egress queues: scheduling, ECN and limits.
 
 use super::groups::cells_below;
 use super::{Cx, Draft, Place, by_number};
@@ -9,22 +9,19 @@ use crate::congestion::{EcnPlan, MarkAt, NotEct};
 use crate::schedule::{ClassPlan, LinePlan, SchedulePlan};
 use crate::units::{BitsPerSec, Bytes, Cells, PRIORITIES};
 
-/// The default of Kmin is rate / 250,000: 4 KB per Gb/s.
+/// Default Kmin is rate / 250,000: 4 KB per Gb/s.
 const KMIN_RATE_DIVISOR: u64 = 250_000;
-/// The default of Pmax, 20 %, in millionths.
+/// Default Pmax, 20 %, in millionths.
 const PMAX_DEFAULT: u32 = 200_000;
 
-/// What a port's queues are told.
+/// Egress queue settings of a port.
 pub struct Queues {
-    /// The scheduler.
     pub schedule: SchedulePlan,
-    /// ECN.
     pub ecn: [Option<EcnPlan>; PRIORITIES],
-    /// Limits.
     pub limits: [SharedLimit; PRIORITIES],
 }
 
-/// The queues of a port.
+/// Resolves the egress queues of a port.
 pub fn queues(cx: &mut Cx, at: &Place<'_>, raw: &raw::Port, rate: BitsPerSec, cell: u32) -> Queues {
     let mut out = Queues {
         schedule: SchedulePlan {
@@ -65,7 +62,7 @@ fn class(cx: &mut Cx, at: &Place<'_>, queue: &raw::Queue) -> ClassPlan {
     }
 }
 
-/// A marking curve.
+/// Resolves an ECN marking curve.
 pub(crate) fn ecn(cx: &mut Cx, at: &Place<'_>, raw: &raw::Ecn, rate: BitsPerSec) -> EcnPlan {
     let plan = curve(cx, at, (raw.kmin, raw.kmax, raw.pmax), kmin_default(rate));
     EcnPlan {
@@ -81,12 +78,12 @@ pub(crate) fn ecn(cx: &mut Cx, at: &Place<'_>, raw: &raw::Ecn, rate: BitsPerSec)
     }
 }
 
-/// Where marking begins at a port that does not say.
+/// Default of Kmin.
 pub(super) const fn kmin_default(rate: BitsPerSec) -> Bytes {
     Bytes(rate.get() / KMIN_RATE_DIVISOR)
 }
 
-/// A curve by its Kmin, Kmax and Pmax, marking where a frame joins and dropping nothing.
+/// Resolves Kmin, Kmax and Pmax to a curve that marks at enqueue and does not drop.
 pub(super) fn curve(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -114,7 +111,7 @@ pub(super) fn curve(
     }
 }
 
-/// A limit on the shared pool, in cells, or nothing if none is said or it makes no sense.
+/// Resolves a limit on the shared pool, in cells; None if it is absent or invalid.
 pub fn shared(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -142,7 +139,7 @@ pub fn shared(
     }
 }
 
-/// Reports ECN thresholds that the buffer can never reach.
+/// Reports ECN thresholds above the size of the buffer.
 pub fn check_against_buffer(cx: &mut Cx, drafts: &[Draft<'_>], buffer: &BufferPlan) {
     let total = u64::from(buffer.total.0) * u64::from(buffer.cell_bytes);
     for draft in drafts {

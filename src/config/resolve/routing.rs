@@ -1,4 +1,4 @@
-//! The bridge and the router.
+//! Resolves the bridge and the router.
 
 use std::net::IpAddr;
 
@@ -14,15 +14,15 @@ use crate::switch::{
 use crate::time::Duration;
 use crate::units::{PortId, Vid};
 
-/// 802.1Q table 8-6.
+/// Range of the ageing time (802.1Q Table 8-6).
 const AGEING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(1_000_000));
 const AGEING_DEFAULT: Duration = Duration::from_secs(300);
 const TABLE: (u32, u32) = (1, 1 << 20);
 const TABLE_DEFAULT: u32 = 16_384;
-/// The VLAN of a static address that names none: that of ports that name none.
+/// Default VLAN of a static address, the same as that of ports.
 const VID_DEFAULT: u16 = 1;
 
-/// The learning bridge.
+/// Resolves the learning bridge.
 pub fn bridge(cx: &mut Cx, at: &Place<'_>, raw: &raw::Bridge, drafts: &[Draft<'_>]) -> BridgePlan {
     let table = raw.table_size.unwrap_or(TABLE_DEFAULT);
     let table_size = cx.ranged(&at.key("table_size"), table, TABLE, TABLE_DEFAULT) as usize;
@@ -44,14 +44,14 @@ pub fn bridge(cx: &mut Cx, at: &Place<'_>, raw: &raw::Bridge, drafts: &[Draft<'_
         let what = format!("{} static addresses in a table of {table_size}", statics.len());
         cx.error(&at.key("table_size"), what);
     }
-    // Half of the table, so that no port can fill it alone.
+    // Half of the table, so that one port cannot fill it.
     let limit_default = (table_size as u32).div_ceil(2);
     let limit = raw.addresses_per_port.unwrap_or(limit_default);
     let port_limit = cx.ranged(&at.key("addresses_per_port"), limit, TABLE, limit_default) as usize;
     BridgePlan { shortcuts: BridgePlan::SHORTCUTS, table_size, port_limit, ageing, statics }
 }
 
-/// The port of a name, which must belong to the VLAN.
+/// Resolves the name of a port, which must be a member of the VLAN.
 fn port(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -72,18 +72,18 @@ fn port(
     PortId::new(u16::try_from(i).ok()?)
 }
 
-/// A network that is reached directly.
+/// A directly connected network.
 struct Connected {
     net: IpNet,
     interface: usize,
 }
 
-/// Which interface reaches an address.
+/// Returns the interface whose network has an address.
 fn towards(connected: &[Connected], ip: IpAddr) -> Option<usize> {
     connected.iter().find(|c| c.net.contains(&ip)).map(|c| c.interface)
 }
 
-/// The router.
+/// Resolves the router.
 pub fn routing(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -129,7 +129,7 @@ fn route(net: &IpNet, via: Option<IpAddr>, interface: usize) -> RoutePlan {
     RoutePlan { network: net.network(), prefix_len: net.prefix_len(), via, interface }
 }
 
-/// The addresses of an interface; their networks join those that are connected.
+/// Resolves the addresses of an interface and adds their networks to the connected ones.
 fn addresses(
     cx: &mut Cx,
     at: &Place<'_>,

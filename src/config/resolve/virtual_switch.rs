@@ -1,5 +1,5 @@
-//! A switch of a virtual network: its ports have links that are known exactly, and no devices, so
-//! nothing of software is in its headroom.
+//! Resolves a switch of the virtual world. Its links are known exactly and it has no devices, so
+//! its headroom has no software terms.
 
 use super::groups::{self, HeadroomRule, Rules};
 use super::{
@@ -20,34 +20,32 @@ use crate::units::{Bytes, Mac};
 
 /// A port and its link.
 pub(crate) struct VirtualPort<'a> {
-    /// Its name in results.
+    /// Name in results.
     pub name: &'a str,
-    /// What its link takes for a frame.
+    /// Serialisation parameters of its link.
     pub line: LinePlan,
-    /// The round trip of its link; the longest frame is filled in here.
+    /// Round trip of its link; the longest frame is filled in here.
     pub link: DelayInputs,
-    /// What the switch takes to obey a pause there.
+    /// Time that the switch takes to obey a pause at this port.
     pub response: Duration,
-    /// What is said of its MACsec, and where.
+    /// MACsec section and its place.
     pub macsec: Option<(&'a raw::Macsec, Place<'a>)>,
 }
 
-/// A whole switch but for its addresses and names.
+/// A complete switch except for addresses and names.
 pub(crate) struct VirtualSwitch {
-    /// The ports, as they were given.
+    /// Ports, in the order given.
     pub ports: Vec<PortPlan>,
-    /// The buffer.
     pub buffer: BufferPlan,
-    /// The longest frame.
+    /// Longest frame in bytes.
     pub max_frame: u32,
-    /// What each lossless group needs and has.
+    /// Required and configured headroom of each lossless group.
     pub headroom: Vec<HeadroomCheck>,
-    /// What is done about congesting flows, without seeds. What is attached to ports is as `defaults`
-    /// say.
+    /// Congestion control without seeds. Attachments of ports are those of `defaults`.
     pub congestion: CongestionPlan,
 }
 
-/// What is said of a switch: `max_frame`, `buffer`, `defaults`, and what concerns congestion.
+/// Sections of a switch: `max_frame`, `buffer`, `defaults`, and those about congestion.
 pub(crate) struct VirtualSaid<'a> {
     pub max_frame: Option<Size>,
     pub buffer: &'a raw::Buffer,
@@ -55,8 +53,8 @@ pub(crate) struct VirtualSaid<'a> {
     pub congestion: Congestion<'a>,
 }
 
-/// Makes a switch of what is said in `at`, which holds all that `said` does. Cells
-/// may be as small as an octet: a virtual world has no pool of frames that could run dry.
+/// Resolves the sections of `said`, which are all in `at`. Cells may be as small as one byte,
+/// because the virtual world has no mbuf pool that could run out.
 pub(crate) fn virtual_switch(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -91,7 +89,7 @@ pub(crate) fn virtual_switch(
             pfc: plan.pfc.mode,
             ets: ets_of(&plan),
             role: Role::Bridge,
-            // Stamps are taken where frames are handed over, above all layers of the interface.
+            // Timestamps are taken above all layers of the interface.
             internal: p.response,
             link: Some((link.0, link.1, cell)),
             stated: Some(stated),
@@ -106,7 +104,7 @@ pub(crate) fn virtual_switch(
     lossless::check(cx, &drafts, &buffer);
     queues::check_against_buffer(cx, &drafts, &buffer);
     let congestion = congestion::congestion(cx, at, &said.congestion, &drafts, &buffer);
-    // Ports are many and alike here, and all have the same few lines of the file.
+    // Labs have many equal ports, which share the same few lines of the file.
     let names: Vec<&str> = ports.iter().map(|p| p.name).collect();
     cx.merge_alike(before, &names);
     VirtualSwitch {

@@ -1,4 +1,4 @@
-//! What sections about congestion come to, and what is only warned of.
+//! Tests of sections about congestion and their warnings.
 
 use super::*;
 use crate::congestion::isolation::{MapReading, QueueMap};
@@ -9,7 +9,7 @@ use crate::switch::{CongestionPlan, SfcmForm, SfcmFrom, SourceQp};
 use crate::time::Duration;
 use crate::units::{Bytes, TrafficClass};
 
-/// Two ports, the first lossless for some priorities.
+/// Resolves sections on two ports, the first of which has lossless priorities.
 fn plan(sections: &str) -> (CongestionPlan, Vec<String>) {
     let text = format!(
         "{sections}\nports:\n  - {{name: a, device: net_null0, rate: 100G, pfc: {{enable: [3, 5]}}}}\n  \
@@ -42,7 +42,7 @@ fn points_watch_what_pfc_protects_by_the_rate_of_each_port() {
         assert_eq!(monitor(port).detect, Detect::Length(Bytes(threshold)));
         assert_eq!(monitor(port).target, Bytes(threshold / 2));
     }
-    // What is monitored from some time on at run time has its numbers already.
+    // A class that is monitored later has its parameters already.
     assert!(sfc.monitors[1].iter().all(Option::is_some));
     assert_eq!((sfc.form, sfc.from), (SfcmForm::Simplified, SfcmFrom::Swapped));
     assert_eq!((sfc.transmit_priority.get(), sfc.dscp.get()), (7, 56));
@@ -75,7 +75,7 @@ fn with_isolation_points_watch_where_it_moves_flows_to() {
     let point = plan.sfc.unwrap().point;
     assert_eq!(point.monitored_queues, 0b10_0100);
     assert_eq!(point.patience, Duration::from_micros(10));
-    // Not while it is switched off.
+    // No warning while isolation is off.
     let off = "congestion_isolation: {ci-master-enable: false, isolate: {3: 2}}";
     let point = silent(&format!("sfc: {{}}\n{off}")).sfc.unwrap().point;
     assert_eq!((point.monitored_queues, point.patience), (0b10_1000, Duration::ZERO));

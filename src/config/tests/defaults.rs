@@ -1,11 +1,11 @@
-//! What the documentation calls a default is what the code does: every default that the schema
-//! states is written into a file, and the file comes to the same plan as one that says nothing.
+//! Tests that documented defaults are true: a file with every default of the schema written out
+//! must give the same plan as a file without them.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// A file that says nothing but what cannot be left out, in as many sections as there are.
+/// A file with only required fields, in every section.
 const SILENT: &str = "
 buffer: {profiles: {mine: {lossless: {}}}}
 bridge: {statics: [{mac: 02:00:00:00:00:01, port: a}]}
@@ -36,7 +36,7 @@ fast_cnp: {}
 qcn: {queues: {3: {}}}
 ";
 
-/// The same with every default written out; `$Type.field` stands for what the schema says.
+/// The same file with every default written out; `$Type.field` is replaced by the schema's default.
 const SPOKEN: &str = "
 switch: {name: $Switch.name, max_frame: $Switch.max_frame, seed: $Switch.seed}
 buffer:
@@ -227,7 +227,7 @@ eal: {hugepages: $Eal.hugepages}
 observe: {telemetry: $Observe.telemetry}
 ";
 
-/// Every field of the schema as `Type.field`, with its description and whether it must be given.
+/// Every field of the schema as `Type.field`, with its description and whether it is required.
 fn fields() -> Vec<(String, String, bool)> {
     let schema = switch_schema();
     let mut types = vec![("File".to_owned(), schema.clone())];
@@ -256,7 +256,7 @@ fn every_documented_default_is_the_one_of_the_code() {
             stated.insert(field, rest.split('`').next().unwrap().to_owned());
         }
     }
-    // Longer names first, so that none is taken for the start of another.
+    // Longer names first, because a name may be a prefix of another.
     for (field, value) in stated.iter().rev() {
         let name = format!("${field}");
         assert!(spoken.contains(&name), "{field} has the default {value}: add it to SPOKEN");
@@ -265,14 +265,14 @@ fn every_documented_default_is_the_one_of_the_code() {
     assert!(!spoken.contains('$'), "no default is documented for what is left here:\n{spoken}");
     assert!(stated.len() > 35, "{stated:?}");
     let (silent, spoken) = (good(SILENT).0, good(&spoken).0);
-    // The rate is the one default that is known from what was stated.
+    // `stated_rate` is the one field that differs if the default is written out.
     let unstated = format!("{spoken:?}").replace("stated_rate: Some(BitsPerSec(10000000000))", "");
     assert_eq!(format!("{silent:?}").replace("stated_rate: None", ""), unstated);
 }
 
 #[test]
 fn every_field_is_documented_with_its_default() {
-    // What has no default of its own: sections, and alternatives of which one must be chosen.
+    // Fields without a default: sections, and alternatives of which one is required.
     const SECTIONS: [&str; 6] =
         ["File.", "Shared.", "Port.link", "Port.vlan", "Port.maps", "DcbxApplication."];
     const OTHERS: [&str; 12] = [
@@ -315,7 +315,8 @@ fn workers_are_the_cores_that_ports_name() {
     let expected =
         vec![(Some(2), vec![port(0), port(2)]), (None, vec![port(1)]), (Some(1), vec![port(3)])];
     assert_eq!(cores, expected);
-    // Two ports of 32 frames, each flooded to three others, of 6 cells, in two other workers.
+    // Two ports with bursts of 32 frames, each flooded to three others, of 6 cells, in two other
+    // workers.
     assert_eq!(file.plan.buffer.slack.0, 2 * 2 * 32 * 3 * 6);
     assert!(file.pool_frames > file.plan.buffer.total.0 as usize + 4 * (1024 + 512));
 }

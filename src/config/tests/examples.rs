@@ -1,4 +1,5 @@
-//! The examples of configs/: each is read, holds what it says, and is the same in JSON.
+//! Tests of the examples in configs/: each is valid, has the expected contents, and gives the same
+//! plan as JSON.
 
 use super::*;
 use crate::agents::{AgentsPlan, Method};
@@ -13,7 +14,7 @@ use crate::time::Duration;
 use crate::units::{BitsPerSec, Priority, TrafficClass, Vid};
 use crate::wire::sfcm::Locator;
 
-/// Every example with its name.
+/// All examples with their names.
 pub(super) fn all() -> Vec<(String, String)> {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/switch");
     let mut out: Vec<(String, String)> = std::fs::read_dir(dir)
@@ -156,7 +157,7 @@ fn the_rack_isolates_first_and_then_tells_sources() {
     assert_eq!((watch.low.0, watch.cim_above.0), (4_000, 40_000));
     assert_eq!((sfc.point.monitored_queues, sfc.point.patience), (0x04, Duration::from_micros(20)));
     let targets: Vec<_> = sfc.monitors.iter().map(|port| port[2].unwrap().target.0).collect();
-    // What one port says of a queue stands in place of all that is said for the switch.
+    // A port's own queue settings replace those of the whole switch.
     assert_eq!(targets, [10_000, 10_000, 10_000, 10_000]);
     let kinds: Vec<_> = plan.ports.iter().map(|port| port.kind).collect();
     use AttachedKind::{Discovered, Host, SfcHost, Switch};
@@ -184,7 +185,7 @@ fn the_protected_bump_demands_what_it_sends() {
     assert_eq!((left.overhead(), right.overhead()), (24, 32));
     assert_eq!(left.receive[0].associations, left.transmit);
     assert_eq!(right.uncontrolled, [0x88cc]);
-    // What is written is what key agreement would have given.
+    // The configured names are those that key agreement would assign.
     let mut named = right.clone();
     for sa in named.transmit.iter_mut().chain(&mut named.receive[0].associations).flatten() {
         sa.ssci = 0;

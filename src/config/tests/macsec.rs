@@ -1,4 +1,4 @@
-//! MACsec of ports: from short files to whole plans, and what follows from it elsewhere.
+//! Tests of MACsec in configurations, and of its effects on other sections.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -13,7 +13,7 @@ const KEY: &str = "000102030405060708090a0b0c0d0e0f";
 const LONG: &str = "000102030405060708090a0b0c0d0e0f000102030405060708090a0b0c0d0e0f";
 const SALT: &str = "e630e81a48de86a21c66fa6d";
 
-/// A file with one port that has this MACsec and more.
+/// A file with one port that has this MACsec section and other fields.
 fn with(more: &str, macsec: &str) -> String {
     format!(
         "ports:\n  - device: net_null0\n    mac: 02:00:00:00:00:01\n    pfc: {{enable: [3]}}\n    \
@@ -137,7 +137,7 @@ fn nothing_shows_a_key() {
     let raw: raw::File = de::from_tree(&tree).unwrap();
     let shown = format!("{raw:?} {:?}", good(&text).0);
     assert!(!shown.contains("abcdef") && !shown.contains("171, 205"), "{shown}");
-    // Nor does what is wrong with one.
+    // An invalid key is not quoted either.
     for wrong in [&secret[1..], "{a: abcdef0123456789}", "[abcdef]", "g0abcdef", "''"] {
         for field in ["key", "key_file", "salt"] {
             let said = bad(&with("", &format!("{{{field}: {wrong}}}"))).join("\n");
@@ -162,7 +162,7 @@ fn the_policy_is_what_dcbx_says() {
     assert_eq!(of(proposed, "accept_pfc: both, "), (false, true));
     assert_eq!(of(proposed, "accept_pfc: plain, "), (false, false));
     assert_eq!(of(proposed, "protect: {pfc: false}, "), (false, false));
-    // What the file says of DCBX goes before that.
+    // Fields in the file's DCBX section have precedence.
     assert_eq!(
         of("dcbx: {pfc: {form: proposed, macsec_bypass: true, macsec: false}}", ""),
         (false, false)
@@ -179,7 +179,7 @@ fn headroom_counts_what_macsec_adds() {
         };
         let file = good(&text).0;
         let required = &file.headroom[0].required;
-        // The last term is what short frames waste of cells.
+        // The last term is the part of cells that short frames leave unused.
         let terms = &required.sum.terms;
         let line = crate::headroom::Term::sum(&terms[..terms.len() - 1]).div_ceil(8);
         (line, required.cells.0)
@@ -190,9 +190,9 @@ fn headroom_counts_what_macsec_adds() {
     assert_eq!(needs(pfc).0, plain + 24);
     assert_eq!(needs(data).0, plain + 2 * 24);
     assert_eq!(needs("include_sci: true").0, plain + 3 * 32);
-    // A microsecond of 10 Gb/s is 1250 octets: there and back for the PFC frame, and for data.
+    // A microsecond at 10 Gb/s is 1250 bytes: there and back for the PFC frame, and for data.
     assert_eq!(needs("delay: {tx: 600ns, rx: 400ns}").0, plain + 3 * 24 + 2 * 1_250);
-    // The line is used worse by frames that are longer there than here.
+    // Longer frames on the link than in the buffer use the link less efficiently.
     assert!(needs(pfc).1 >= cells && needs("validate: strict").1 < cells);
 }
 

@@ -1,9 +1,9 @@
-//! Memory that a file asks for and no machine, or not this one, has: refused with the product before
-//! any of it is taken.
+//! Tests that a configuration that needs more memory than the machine has is refused, with the
+//! product in the message, before memory is allocated.
 
 use super::*;
 
-/// The refusal of a text on a machine with this much memory.
+/// Returns the error for a text on a machine with this much memory.
 fn said(text: &str, memory: Option<u64>) -> String {
     let machine = Machine { memory, ..Machine::any() };
     parse("f.yaml", text, &machine).map_or_else(|error| error.to_string(), |_| String::new())
@@ -44,7 +44,7 @@ fn memory_beyond_the_machines_is_refused_with_the_product_the_field_and_the_reme
         for part in [field, product, remedy] {
             assert!(refused.contains(part), "{part}\nis not in\n{refused}");
         }
-        // A machine that has it, and one that is not known.
+        // Enough memory, and unknown memory.
         assert_eq!(said(text, Some(1 << 50)), "");
         assert_eq!(said(text, None), "");
     }

@@ -1,4 +1,5 @@
-//! Files of any kind: valid ones give plans that the ledger takes, others an error and no panic.
+//! Property tests: valid files give plans that the ledger accepts, invalid files give errors
+//! without a panic.
 
 use proptest::prelude::*;
 
@@ -8,7 +9,7 @@ use crate::pfc::FlowControl;
 use crate::runtime::slack_for;
 use crate::units::Cells;
 
-/// A valid port, as text.
+/// Generates a valid port as text.
 fn a_port() -> impl Strategy<Value = String> {
     let rate = prop::sample::select(vec!["1G", "10G", "25G", "100G"]);
     let pfc = prop::collection::btree_set(0u8..8, 0..4);
@@ -19,7 +20,7 @@ fn a_port() -> impl Strategy<Value = String> {
                 if nic { format!("\"0000:{bus:02x}:00.BUS\"") } else { "net_nullN".into() };
             let pfc = if pfc.is_empty() { "~".into() } else { format!("{{enable: {pfc:?}}}") };
             let pfc = pfc.replace("{enable: {", "{enable: [").replace("}}", "]}");
-            // Some ports share a worker, some are in different ones.
+            // Some ports share a worker, others have different ones.
             let core = weight % 3;
             let shaped = if shaped { "on" } else { "auto" };
             format!(
@@ -50,7 +51,7 @@ proptest! {
 
     #[test]
     fn valid_files_give_plans_that_are_lossless_by_arithmetic(text in a_file()) {
-        // The only thing these files may be refused for is a pause that ends before its refresh.
+        // The only valid reason to refuse these files is a pause that ends before its refresh.
         let (file, _) = match parse("f", &text, &Machine::any()) {
             Ok(found) => found,
             Err(e) => {
@@ -116,7 +117,7 @@ proptest! {
     }
 }
 
-/// Values that are odd wherever they stand.
+/// Values that are unusual in every field.
 const ODD: [&str; 14] = [
     "0",
     "-1",

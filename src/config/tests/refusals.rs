@@ -1,4 +1,4 @@
-//! What bad configurations get, word for word.
+//! Golden tests of configuration errors.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn no_text_of_a_file_comes_back_longer_than_a_message_quotes() {
     let files = testrefusals::files("configs/switch");
     let all = files.iter().chain(&texts).map(String::as_str);
     testquoted::hold(all, Some(&switch_schema()), 3_000, said);
-    // Refused before any tree is made.
+    // Refused before a tree is built.
     for hostile in ["x".repeat(1 << 20), format!("a: &{0} [*{0}]", "x".repeat(70_000))] {
         let said = said(&format!("ports: [{{device: {hostile}}}]\n"));
         assert!(!said.is_empty() && said.iter().all(|line| line.len() < 400), "{said:?}");

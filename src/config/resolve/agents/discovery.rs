@@ -1,4 +1,4 @@
-//! LLDP and DCBX of a port.
+//! Resolves LLDP and DCBX of a port.
 
 use super::super::{Cx, Place, by_number};
 use super::{Around, DELAY_MAX, told};
@@ -21,7 +21,7 @@ use crate::wire::dcbx::ets::algorithm;
 use crate::wire::lldp::TEXT_MAX;
 use crate::wire::sfcm;
 
-/// The defaults and ranges of 802.1AB-2016 9.2.5.
+/// Unit of the defaults and ranges of 802.1AB-2016 9.2.5.
 const SECOND: Duration = Duration::from_secs(1);
 const INTERVALS: (Duration, Duration) = (SECOND, Duration::from_secs(3_600));
 const INTERVAL_DEFAULT: Duration = Duration::from_secs(30);
@@ -29,15 +29,15 @@ const HOLD_DEFAULT: u8 = 4;
 const FAST_INTERVAL_DEFAULT: Duration = Duration::from_secs(1);
 const FAST_COUNT_DEFAULT: u8 = 4;
 const CREDIT_DEFAULT: u8 = 5;
-/// What messages of congestion isolation encapsulate (802.1Qcz 49.4.1.2.6).
+/// Default encapsulation length of congestion isolation messages (802.1Qcz 49.4.1.2.6).
 const ENCAPSULATION_DEFAULT: u16 = 48;
 const ENCAPSULATION_MAX: u16 = 512;
-/// EtherTypes start here; less is a length (802.3 3.2.6).
+/// Smallest EtherType; smaller values are lengths (802.3 3.2.6).
 const ETHERTYPE_MIN: u16 = 0x600;
 /// The subtypes of ETS, its recommendation, PFC and application priority (802.1Q Table D-1).
 const SUBTYPES_TAKEN: [u8; 4] = [0x09, 0x0a, 0x0b, 0x0c];
 
-/// The LLDP agent: where it is spoken of, or DCBX needs it.
+/// Resolves LLDP: if it is configured, or if DCBX needs it.
 pub(super) fn lldp(
     cx: &mut Cx,
     port_at: &Place<'_>,
@@ -101,7 +101,7 @@ pub(super) fn lldp(
     })
 }
 
-/// DCBX; `can` says whether the port answers measurements and peer delay requests.
+/// Resolves DCBX; `can` tells if the port answers measurements and peer delay requests.
 pub(super) fn dcbx(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -153,7 +153,7 @@ fn pfc(
         );
         cx.error(&at.key("capability"), what);
     }
-    // What the port's own policy comes to, unless the file says otherwise.
+    // Follows the port's MACsec policy unless the file sets it.
     let accepts = port.secy.map(|secy| secy.accept_pfc);
     let protects = accepts.is_some_and(|accepts| accepts != PfcAccept::Plain);
     let bypasses = accepts != Some(PfcAccept::Protected);
@@ -220,7 +220,7 @@ fn ets_table(cx: &mut Cx, at: &Place<'_>, said: &RecommendedTable) -> EtsTable {
     table
 }
 
-/// What is said of congestion isolation.
+/// Resolves the congestion isolation TLV.
 fn isolation(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -255,7 +255,7 @@ fn isolation(
     }
 }
 
-/// What is said of the port's place in the network.
+/// Resolves the port's place in the network topology.
 fn place(cx: &mut Cx, at: &Place<'_>, said: &DcbxPlace, role: Role) -> TopologyPlan {
     match said {
         DcbxPlace::Auto => TopologyPlan::Recognized(role.device()),
@@ -263,7 +263,7 @@ fn place(cx: &mut Cx, at: &Place<'_>, said: &DcbxPlace, role: Role) -> TopologyP
     }
 }
 
-/// What is said of source flow control.
+/// Resolves the source flow control TLV.
 fn source_flow(cx: &mut Cx, at: &Place<'_>, said: &DcbxSfc) -> SourceFlowControl {
     let udp_port = said.udp_port.unwrap_or(sfcm::PORT_DEFAULT);
     let range = (sfcm::PORT_MIN, u16::MAX);
@@ -277,7 +277,7 @@ fn source_flow(cx: &mut Cx, at: &Place<'_>, said: &DcbxSfc) -> SourceFlowControl
     }
 }
 
-/// A place that is fixed.
+/// Resolves a configured topology.
 fn topology(cx: &mut Cx, at: &Place<'_>, said: &DcbxTopology) -> Topology {
     let level_at = at.key("level");
     Topology {

@@ -1,4 +1,4 @@
-//! Congestion isolation.
+//! Resolves congestion isolation.
 
 use super::parts::{
     Queues, SaidOf, apart, detect, dscp, ipv4, ipv6, life, limit, mac, priority, queues, streams,
@@ -18,13 +18,13 @@ use crate::wire::cim;
 
 /// ci-cim-tx-priority's default.
 const PRIORITY_DEFAULT: u8 = 6;
-/// What a CIM can encapsulate, and min-header-octets' default.
+/// Range of the bytes that a CIM encapsulates; the lower end is min-header-octets' default.
 const HEADER_OCTETS: (u16, u16) = (48, 512);
 
-/// A peer for every port of the largest switch, and max-ci-peer-entries' default.
+/// One peer for each port of the largest switch; max-ci-peer-entries' default.
 const PEERS_MAX: u32 = 1_024;
 
-/// The plan of what `at` says.
+/// Resolves the section at `at`.
 pub fn isolation<'m>(
     cx: &mut Cx,
     at: &Place<'m>,
@@ -61,7 +61,7 @@ pub fn isolation<'m>(
     }
 }
 
-/// Says so where congesting flows go before those that they congest, which then starve.
+/// Warns if congesting flows have precedence over the flows that they congest, which then starve.
 fn check_order(cx: &mut Cx, at: &Place<'_>, machine: &IsolationPlan, drafts: &[Draft<'_>]) {
     for from in TrafficClass::ALL {
         let Some(to) = machine.map.congesting(from) else { continue };
@@ -80,7 +80,7 @@ fn check_order(cx: &mut Cx, at: &Place<'_>, machine: &IsolationPlan, drafts: &[D
     }
 }
 
-/// The objects that the machine keeps.
+/// Resolves the managed objects.
 fn machine(cx: &mut Cx, at: &Place<'_>, raw: &raw::CongestionIsolation) -> IsolationPlan {
     let default = IsolationPlan::new();
     let life_at = at.key("ci-max-flow-life");
@@ -108,7 +108,7 @@ fn machine(cx: &mut Cx, at: &Place<'_>, raw: &raw::CongestionIsolation) -> Isola
     }
 }
 
-/// Which class takes the congesting flows of which.
+/// Resolves the map from monitored to congesting queues.
 fn map(cx: &mut Cx, at: &Place<'_>, raw: &raw::CongestionIsolation) -> QueueMap {
     let reading = match raw.map_reading.unwrap_or_default() {
         raw::MapReadingName::Partner => MapReading::Partner,
@@ -147,7 +147,7 @@ fn map(cx: &mut Cx, at: &Place<'_>, raw: &raw::CongestionIsolation) -> QueueMap 
     QueueMap::default()
 }
 
-/// The eight numbers of a queue map.
+/// Resolves `queue-map`: eight numbers, one per class.
 fn numbers(cx: &mut Cx, at: &Place<'_>, said: &QueueMapSaid) -> Option<[i8; PRIORITIES]> {
     let at = at.key("queue-map");
     let mut out = [0; PRIORITIES];
@@ -178,7 +178,7 @@ fn numbers(cx: &mut Cx, at: &Place<'_>, said: &QueueMapSaid) -> Option<[i8; PRIO
     Some(out)
 }
 
-/// The same of `isolate`, each class naming its partner.
+/// Resolves `isolate`, in which each class names its partner.
 fn in_words(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -206,7 +206,8 @@ fn in_words(
     Some(out)
 }
 
-/// The numbers of every queue: a class that is monitored from some time on has them already.
+/// Resolves the parameters of every queue, so that a class that is monitored later has them
+/// already.
 fn watches(
     cx: &mut Cx,
     at: &Place<'_>,

@@ -1,4 +1,4 @@
-//! Notifications by which sources slow down.
+//! Resolves congestion notifications: CNPs and QCN.
 
 use core::net::IpAddr;
 
@@ -16,21 +16,21 @@ use crate::time::Duration;
 use crate::units::{Bytes, PRIORITIES};
 use crate::wire::roce::U24;
 
-/// Notifications are as urgent as those of hosts.
+/// Same priority as the CNPs of hosts.
 const PRIORITY_DEFAULT: u8 = 6;
-/// The least time between two notifications about one flow that DCQCN has.
+/// DCQCN's minimum time between two notifications for one flow.
 const CNP_SPACING: Duration = Duration::from_micros(50);
 const CNP_BUDGET: LimitPlan = LimitPlan { interval: Duration::from_micros(1), burst: 64 };
 const CNP_FLOWS: usize = 4_096;
-/// What a CNM can encapsulate, all of which hosts get.
+/// Longest encapsulated MSDU of a CNM in bytes; hosts receive all of it.
 const MSDU_MAX: u8 = 64;
-/// Set points and sample bases, in octets.
+/// Range of set points and sample bases, in bytes.
 const OCTETS: (u64, u64) = (1, 1 << 40);
 const WEIGHT: (i8, i8) = (-10, 10);
-/// In percent.
+/// Percent.
 const JITTER_MAX: u32 = 99;
 
-/// The plan of what `at` says of CNPs.
+/// Resolves the CNP section at `at`.
 pub fn fast_cnp<'m>(
     cx: &mut Cx,
     at: &Place<'m>,
@@ -59,7 +59,8 @@ pub fn fast_cnp<'m>(
     }
 }
 
-/// Something for each queue that is named, or of each class that is protected if none is.
+/// Resolves one value per queue: for the queues in the file, or for all protected classes if it has
+/// none.
 fn of_queues<T: Copy, S: Default>(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -118,7 +119,7 @@ fn qp(cx: &mut Cx, at: &Place<'_>, n: u32) -> U24 {
     U24::new(cx.ranged(at, n, (0, MAX), 0)).unwrap_or_default()
 }
 
-/// The plan of what `at` says of congestion points.
+/// Resolves the section of QCN congestion points at `at`.
 pub fn qcn<'m>(
     cx: &mut Cx,
     at: &Place<'m>,
@@ -156,7 +157,7 @@ fn congestion_point(cx: &mut Cx, at: &Place<'_>, said: &raw::QcnQueue) -> PointP
     }
 }
 
-/// A jitter in whole percent.
+/// Resolves a jitter in whole percent.
 fn jitter(cx: &mut Cx, at: &Place<'_>, said: Option<Ratio>, default: u8) -> u8 {
     let Some(said) = said else { return default };
     let percent = said.0 / 10_000;

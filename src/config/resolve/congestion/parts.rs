@@ -1,4 +1,4 @@
-//! What several sections have in common.
+//! Fields that several sections share.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
@@ -17,30 +17,31 @@ use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes, Dscp, Mac, PRIORITIES, Priority};
 use crate::wire::sfcm::PORT_MIN;
 
-/// The longest of all times that keep messages apart.
+/// Upper bound for minimum times between messages.
 pub(super) const APART_MAX: Duration = Duration::from_secs(1);
-/// The default threshold is rate / 1,000,000: 1 KB per Gb/s.
+/// Default threshold is rate / 1,000,000: 1 KB per Gb/s.
 const THRESHOLD_RATE_DIVISOR: u64 = 1_000_000;
-/// But a few frames are no congestion at any rate.
+/// Lower bound of the default threshold in bytes: a few frames are not congestion at any rate.
 const THRESHOLD_MIN: u64 = 10_000;
-/// The least number that may be given to a life: one centisecond is the unit, but the virtual world
-/// runs for less.
+/// Range of lifetimes. The objects' unit is one centisecond, but runs of the virtual world can be
+/// shorter.
 const LIFE: (Duration, Duration) = (Duration::from_nanos(1), Duration::from_secs(100 * 86_400));
 
-/// What is said of each traffic class of a port: by the port itself, or for all ports; and where.
+/// Settings of each traffic class of a port with their places: the port's own, or those for all
+/// ports.
 pub(super) type SaidOf<'m, T> = [Option<(Place<'m>, &'m T)>; PRIORITIES];
 
-/// One section's `queues`, where the section stands.
+/// The `queues` field of a section.
 #[derive(Clone, Copy)]
 pub(super) struct Queues<'p, 'm, T> {
-    /// The section.
+    /// Place of the section.
     pub at: &'p Place<'m>,
-    /// What it says.
+    /// Contents of the field.
     pub map: &'m BTreeMap<Range, T>,
 }
 
 impl<'m, T> Queues<'_, 'm, T> {
-    /// By traffic class.
+    /// Resolves the ranges to traffic classes.
     pub fn said(&self, cx: &mut Cx) -> SaidOf<'m, T> {
         let at = self.at.key("queues");
         let mut out = [const { None }; PRIORITIES];
@@ -51,7 +52,8 @@ impl<'m, T> Queues<'_, 'm, T> {
     }
 }
 
-/// What is said of the queues of every port: the port's own words before those for all.
+/// Resolves the `queues` of every port: the port's own settings have precedence over those for all
+/// ports.
 pub(super) fn queues<'m, T>(
     cx: &mut Cx,
     all: Queues<'_, 'm, T>,
@@ -71,18 +73,18 @@ pub(super) fn queues<'m, T>(
     drafts.iter().map(&mut of_port).collect()
 }
 
-/// The classes of which something is said, of all ports: bit n for class n.
+/// Classes that have settings at any port: bit n for class n.
 pub(super) fn named<T>(said: &[SaidOf<'_, T>]) -> u8 {
     let classes = said.iter().flat_map(|port| (0..PRIORITIES).filter(|n| port[*n].is_some()));
     classes.fold(0, |mask, class| mask | 1 << class)
 }
 
-/// Where a queue is congested, if nobody says.
+/// Default congestion threshold of a queue.
 pub(super) fn threshold(rate: BitsPerSec) -> Bytes {
     Bytes((rate.get() / THRESHOLD_RATE_DIVISOR).max(THRESHOLD_MIN))
 }
 
-/// How congesting frames are picked; `kmin` is where that begins if nobody says.
+/// Resolves the selection of congesting frames; `kmin` is the default of its lower threshold.
 pub(super) fn detect(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -118,15 +120,15 @@ pub(super) fn priority(cx: &mut Cx, at: &Place<'_>, said: Option<u8>, default: u
     Priority::ALL[usize::from(cx.ranged(at, said.unwrap_or(default), (0, 7), default))]
 }
 
-/// The DSCP of messages of a priority: by default the class selector that goes with it (RFC 2474
-/// 4.2.2.1), so that networks that go by DSCP and those that go by tags treat a message alike.
+/// Resolves the DSCP of messages of a priority. The default is the class selector of that priority
+/// (RFC 2474 4.2.2.1), so that networks that classify by DSCP and by tags treat a message alike.
 pub(super) fn dscp(cx: &mut Cx, at: &Place<'_>, said: Option<u8>, of: Priority) -> Dscp {
     let default = of.get() << 3;
     let n = cx.ranged(at, said.unwrap_or(default), (0, Dscp::MAX.get()), default);
     Dscp::new(n).unwrap_or(Dscp::MIN)
 }
 
-/// A time of up to a second, or the default.
+/// Resolves a minimum time between messages, at most one second.
 pub(super) fn apart(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -137,7 +139,7 @@ pub(super) fn apart(
     cx.ranged(at, span, (Duration::ZERO, APART_MAX), default)
 }
 
-/// A life that is not zero.
+/// Resolves a lifetime, which is not zero.
 pub(super) fn life(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -169,13 +171,13 @@ pub(super) fn at_least_one(cx: &mut Cx, at: &Place<'_>, said: Option<u32>, defau
     cx.ranged(at, said.unwrap_or(default), (1, u32::MAX), default)
 }
 
-/// How many flows a table has room for.
+/// Resolves the capacity of a flow table.
 pub(super) fn streams(cx: &mut Cx, at: &Place<'_>, said: Option<u32>, default: usize) -> usize {
     let Some(said) = said else { return default };
     cx.ranged(at, said, (1, STREAMS_MAX as u32), default as u32) as usize
 }
 
-/// The port of source flow control messages.
+/// Resolves the UDP port of source flow control messages.
 pub(crate) fn udp_port(cx: &mut Cx, at: &Place<'_>, said: Option<u16>, default: u16) -> u16 {
     let port = said.unwrap_or(default);
     if port < PORT_MIN {
@@ -189,7 +191,7 @@ pub(crate) fn udp_port(cx: &mut Cx, at: &Place<'_>, said: Option<u16>, default: 
     port
 }
 
-/// Whose messages are accepted.
+/// Resolves the accepted senders of messages.
 pub(crate) fn senders(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -223,7 +225,7 @@ pub(crate) fn senders(
     Senders::Only(networks)
 }
 
-/// The longest pause that one message gets.
+/// Resolves the longest pause that one message can cause.
 pub(crate) fn longest(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -245,7 +247,7 @@ pub(super) fn mac(cx: &mut Cx, at: &Place<'_>, said: Option<&String>) -> Option<
     })
 }
 
-/// The address of one host.
+/// Parses the address of one host.
 pub(super) fn ip<T>(cx: &mut Cx, at: &Place<'_>, said: Option<&String>, example: &str) -> Option<T>
 where
     T: std::str::FromStr + Into<IpAddr> + Copy,

@@ -1,4 +1,4 @@
-//! The top-of-rack proxy.
+//! Resolves the top-of-rack proxy.
 
 use super::parts::{APART_MAX, at_least_one, life, longest, senders, udp_port};
 use super::{Cx, Place};
@@ -8,14 +8,15 @@ use crate::congestion::sfc::SfcPlan;
 use crate::switch::SfcProxyPlan;
 use crate::time::Duration;
 
-/// No priority is paused longer without a break.
+/// Upper bound of the continuous pause time of a priority.
 const CREDIT_MAX: Duration = Duration::from_secs(60);
-/// Rooms of the cache.
+/// Range of the cache's capacity, in entries.
 const ENTRIES: (u32, u32) = (8, 1 << 20);
-/// Credit is so many of the longest pauses, if nobody says.
+/// Default credit, as a multiple of the longest pause.
 const CREDIT_PAUSES: u64 = 10;
 
-/// The plan of what `at` says; `sfc` is the section of the points, which has the same port.
+/// Resolves the section at `at`; `sfc` is the section of the congestion points, which use the same
+/// UDP port.
 pub fn proxy(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -24,7 +25,7 @@ pub fn proxy(
 ) -> SfcProxyPlan {
     let port_at = at.key("sfcmUDPPort");
     let of_points = sfc.and_then(|sfc| sfc.udp_port);
-    // A port of the points that is out of range is told there.
+    // A port out of range in that section was reported there.
     let usual = of_points.unwrap_or(SfcPlan::new().udp_port);
     let said = udp_port(cx, &port_at, raw.udp_port, usual);
     if sfc.is_some() && said != usual {

@@ -1,4 +1,4 @@
-//! Source flow control points.
+//! Resolves source flow control points.
 
 use super::parts::{
     Queues, SaidOf, apart, at_least_one, detect, dscp, ipv4, ipv6, life, limit, mac, named,
@@ -14,13 +14,13 @@ use crate::units::{Bytes, PRIORITIES, TrafficClass};
 
 /// sfcmTransmitPriority's default.
 const PRIORITY_DEFAULT: u8 = 7;
-/// What an SFCM can encapsulate, and sfcMinHeaderOctets' default.
+/// Range of the bytes that an SFCM encapsulates; the lower end is sfcMinHeaderOctets' default.
 const HEADER_OCTETS: (u16, u16) = (64, 512);
-/// How long a flow congests until its source is told, where isolation tries first: a round trip in a
-/// data centre, in which the neighbours before have heard of it, too.
+/// Time that a flow congests before its source is signalled if isolation acts first: a data
+/// centre's round trip, in which the upstream neighbours have received the CIM.
 const PATIENCE_WITH_ISOLATION: Duration = Duration::from_micros(10);
 
-/// The plan of what `at` says.
+/// Resolves the section at `at`.
 pub fn sfc<'m>(
     cx: &mut Cx,
     at: &Place<'m>,
@@ -48,7 +48,7 @@ pub fn sfc<'m>(
     }
 }
 
-/// The objects that the machine keeps.
+/// Resolves the managed objects.
 fn point(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -152,15 +152,15 @@ fn mask(cx: &mut Cx, at: &Place<'_>, classes: &raw::TrafficClasses) -> u8 {
     }
 }
 
-/// Where congestion is to be told that PFC would spread: the classes that it protects, or those to which
-/// isolation moves what congests them.
+/// Default of the monitored classes, those from which PFC would spread congestion: the protected
+/// classes, or those to which isolation moves their congesting flows.
 fn usual(around: &Around<'_, '_>) -> u8 {
     let protected = TrafficClass::ALL.into_iter().filter(|c| around.protected >> c.get() & 1 == 1);
     let moved = |class| around.moves.and_then(|map| map.congesting(class)).unwrap_or(class);
     protected.fold(0, |mask, class| mask | 1 << moved(class).get())
 }
 
-/// A monitor for every queue: a class that is monitored from some time on has one already.
+/// Resolves a monitor for every queue, so that a class that is monitored later has one already.
 fn monitors(
     cx: &mut Cx,
     at: &Place<'_>,

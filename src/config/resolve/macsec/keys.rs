@@ -1,4 +1,4 @@
-//! Associations and their keys.
+//! Resolves associations and their keys.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,7 @@ use crate::config::raw::{HexText, Macsec, MacsecAssociation, Range};
 use crate::config::resolve::{Cx, Place, by_number};
 use crate::secure::{CipherSuite, SaPlan, Sak, SecyPlan};
 
-/// What is said for all associations: the suite, and the one key for those that have none of their
-/// own.
+/// Settings common to all associations: the cipher suite, and the key for associations without one.
 pub(super) struct Keys {
     suite: CipherSuite,
     key: Option<Sak>,
@@ -29,7 +28,7 @@ impl Keys {
         keys
     }
 
-    /// Holds the keys of a plan to what one key may be used for.
+    /// Checks that no key is used in more ways than is safe.
     pub fn check(&self, cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
         let at_sas = at.key("transmit").key("associations");
         alike(
@@ -62,7 +61,8 @@ impl Keys {
 
 const NO_SALT: &str = "XPN suites need a salt: 24 hexadecimal digits, the same at both ends";
 
-/// Short names are all given or all made: a mixture may name two channels alike.
+/// Checks that either all or none of the short SCIs are configured: a mixture may give two channels
+/// the same one.
 fn short_names(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
     if !plan.suite.is_xpn() {
         return;
@@ -85,7 +85,7 @@ fn short_names(cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
     }
 }
 
-/// Two associations of one channel with one key.
+/// Reports two associations of one channel that have the same key.
 fn alike(cx: &mut Cx, at: &Place<'_>, sas: &[Option<SaPlan>; 4], why: &str) {
     for (n, sa) in sas.iter().enumerate() {
         let Some(sa) = sa else { continue };
@@ -98,7 +98,7 @@ fn alike(cx: &mut Cx, at: &Place<'_>, sas: &[Option<SaPlan>; 4], why: &str) {
     }
 }
 
-/// The associations of a channel: those that are written, or number 0 with the one key.
+/// Resolves the associations of a channel: those in the file, or number 0 with the common key.
 pub(super) fn associations(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -151,7 +151,7 @@ fn association(
     Some(SaPlan { key, pn, ssci: said.ssci.unwrap_or(0), salt })
 }
 
-/// The key of a `key` or a `key_file`, as long as the suite has it.
+/// Resolves a `key` or a `key_file`; its length must be the cipher suite's.
 fn key(
     cx: &mut Cx,
     at: &Place<'_>,
