@@ -1,4 +1,5 @@
-//! Refused arguments, in clap's words, with no more of what was given than a message quotes.
+//! Errors of the command line, in clap's words, with quoted arguments shortened like in all
+//! messages.
 
 use std::io::Write;
 
@@ -8,7 +9,7 @@ use clap::error::ContextValue;
 use super::terminal;
 use crate::printable::{self, excerpt, message};
 
-/// The arguments, or the end of the process with what is wrong with them.
+/// Returns the arguments, or prints the error and exits.
 pub(super) fn read<T>(parsed: Result<T, Error>) -> T {
     parsed.unwrap_or_else(|error| {
         let error = shortened(error);
@@ -22,7 +23,7 @@ pub(super) fn read<T>(parsed: Result<T, Error>) -> T {
     })
 }
 
-/// The error, with every argument and value that it quotes bounded.
+/// Shortens every argument and value that the error quotes.
 fn shortened(mut error: Error) -> Error {
     let short = |text: &String| excerpt(text).into_owned();
     let bounded = |value: &ContextValue| match value {
@@ -43,7 +44,7 @@ fn shortened(mut error: Error) -> Error {
     error
 }
 
-/// The lines of an error that still quotes more, which is the reason that a parser of ours gave.
+/// Lines of an error that is still too long: the message of one of our own value parsers.
 fn beyond_shortening(error: &Error) -> Option<String> {
     let shown = error.render().to_string();
     let bounded = printable::lines(shown.lines().map(message));
@@ -58,14 +59,14 @@ mod tests {
     use super::*;
     use crate::cli::command;
 
-    /// Every refusal that a command line gives, as it is printed.
+    /// The error of a command line as it is printed, if there is one.
     fn refusal(line: &[String]) -> Option<String> {
         let error = shortened(command().try_get_matches_from(line).err()?);
         let lines = || error.render().to_string();
         error.use_stderr().then(|| beyond_shortening(&error).unwrap_or_else(lines))
     }
 
-    /// Every command with all above it.
+    /// Collects every command with its parents.
     fn commands(all: &mut Vec<(Vec<String>, Command)>, above: &[String], command: &Command) {
         let line = [above, &[command.get_name().to_owned()]].concat();
         for sub in command.get_subcommands() {

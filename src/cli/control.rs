@@ -1,7 +1,7 @@
-//! What the lines on the control socket mean: JSON, one request, one response.
+//! Messages of the control socket: JSON, one request and one response per line.
 //!
-//! `{"command":"link","port":"p1","up":false}` is answered with `{"ok":true,"result":...}` or
-//! `{"ok":false,"error":"..."}`. Unknown commands and fields are refused. Sizes are in octets.
+//! The response to `{"command":"link","port":"p1","up":false}` is `{"ok":true,"result":...}` or
+//! `{"ok":false,"error":"..."}`. Unknown commands and fields are refused. Sizes are in bytes.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,76 +12,74 @@ use crate::report::{AgentsSummary, MacsecSummary};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Request {
-    /// The summary until now.
+    /// Returns the summary so far.
     Show {},
-    /// The drops until now, by reason, those that happened.
+    /// Returns the drops so far by reason, without zeros.
     Drops {},
-    /// New thresholds for one priority group; what is left out stays.
+    /// Changes thresholds of one priority group; absent fields stay as they are.
     SetGroup(SetGroup),
-    /// A new marking curve for one traffic class; what is left out stays.
+    /// Changes the marking curve of one traffic class; absent fields stay as they are.
     SetEcn(SetEcn),
     /// Takes a link up or down.
     Link {
-        /// The port's name, or its number counted from 0.
+        /// The port's name, or its number from 0.
         port: String,
-        /// Whether it is to be up.
         up: bool,
     },
-    /// The neighbours of all ports, and what was negotiated with them.
+    /// Returns the neighbours of all ports, and the negotiated settings.
     Neighbours {},
-    /// How ports found their headroom, what was measured, and the steps taken so far.
+    /// Returns the automatic headroom of ports, the measurements, and the steps so far.
     Headroom {},
-    /// The managed objects whose names have `pattern` in them, and the tables among them; all without
-    /// one.
+    /// Returns the managed objects and tables whose names contain `pattern`; all if it is absent.
     Objects {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pattern: Option<String>,
     },
-    /// One managed object, or a table.
+    /// Returns one managed object or table.
     Get(Place),
-    /// Another value for a managed object.
+    /// Writes a managed object.
     Set(SetObject),
-    /// What MACsec did at all ports that have it.
+    /// Returns the MACsec counters of all ports that have MACsec.
     Macsec {},
-    /// A key for an association.
+    /// Installs a key for an association.
     MacsecInstall(MacsecInstall),
-    /// A port sends with another association from now on.
+    /// Selects the association that a port transmits with.
     MacsecUse {
-        /// The port's name, or its number counted from 0.
+        /// The port's name, or its number from 0.
         port: String,
-        /// The association, 0 to 3.
+        /// Association number, 0 to 3.
         an: u8,
     },
-    /// An association, or a whole channel that is received, is taken out.
+    /// Removes an association or a whole receive channel.
     MacsecRemove {
-        /// The port's name, or its number counted from 0.
+        /// The port's name, or its number from 0.
         port: String,
-        /// The channel that is received; the port's own where this is left out.
+        /// Receive channel; the port's transmit channel if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         receive: Option<String>,
-        /// The association, 0 to 3; all of a channel that is received where this is left out.
+        /// Association number, 0 to 3; all of a receive channel if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         an: Option<u8>,
     },
-    /// A port measures its link again.
+    /// Repeats a port's measurement of its link.
     Measure {
-        /// The port's name, or its number counted from 0.
+        /// The port's name, or its number from 0.
         port: String,
     },
-    /// Counters and peaks start again from zero.
+    /// Resets counters and peaks to zero.
     Clear {},
-    /// The learnt addresses are forgotten.
+    /// Removes all learnt addresses.
     FlushFdb {},
-    /// The switch stops as if interrupted: it drains, and prints its summary.
+    /// Stops the switch like a signal: it drains and prints its summary.
     Stop {},
 }
 
-/// A managed object, and which of its values are meant: all where the port or the class is left out.
+/// A managed object and the port and class of its value; all values if they are absent.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Place {
     pub(super) name: String,
-    /// The port's name, or its number counted from 0.
+    /// The port's name, or its number from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) port: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,7 +95,7 @@ pub(super) struct SetObject {
     pub(super) port: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) class: Option<u8>,
-    /// As in a file: `true`, `6`, `100KB`, `10us`.
+    /// In the form of a configuration file: `true`, `6`, `100KB`, `10us`.
     pub(super) value: String,
 }
 
@@ -105,27 +103,26 @@ pub(super) struct SetObject {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MacsecInstall {
-    /// The port's name, or its number counted from 0.
+    /// The port's name, or its number from 0.
     pub(super) port: String,
-    /// The channel that is received, such as `02:00:00:00:00:01/1`; the port's own where this is left
-    /// out.
+    /// Receive channel, such as `02:00:00:00:00:01/1`; the port's transmit channel if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) receive: Option<String>,
-    /// The association, 0 to 3.
+    /// Association number, 0 to 3.
     pub(super) an: u8,
-    /// The key, 32 or 64 hexadecimal digits.
+    /// Key, 32 or 64 hexadecimal digits.
     #[serde(deserialize_with = "HexText::said")]
     pub(super) key: HexText,
-    /// The packet number of the first frame sent, or the lowest accepted; 1 where this is left out.
+    /// Packet number of the first frame sent, or the lowest accepted; 1 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) next_pn: Option<u64>,
-    /// The short name of the channel's sender, for XPN suites alone, which must have it.
+    /// Short SCI of the channel's sender; required for XPN suites, refused for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ssci: Option<u32>,
-    /// 24 hexadecimal digits, for XPN suites alone, which must have it.
+    /// Salt, 24 hexadecimal digits; required for XPN suites, refused for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) salt: Option<HexText>,
-    /// Whether the port sends with it from now on.
+    /// True if the port transmits with it from now on.
     #[serde(default)]
     pub(super) using: bool,
 }
@@ -137,27 +134,27 @@ pub(super) struct PortSecured {
     pub(super) macsec: MacsecSummary,
 }
 
-/// The ports with agents, and what was done with what they found out.
+/// Ports with link protocols, and the steps that their results caused.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct PortsFound {
     pub(super) ports: Vec<PortFound>,
-    /// The latest steps, the oldest first.
+    /// Latest steps, the oldest first.
     pub(super) steps: Vec<StepTold>,
-    /// How many steps there were before those.
+    /// Number of earlier steps, which are no longer kept.
     pub(super) steps_before: u64,
 }
 
-/// A port with agents.
+/// A port with link protocols.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct PortFound {
     pub(super) name: String,
     pub(super) agents: AgentsSummary,
 }
 
-/// Something that was done.
+/// A step of reconciling the switch with the ports' results.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct StepTold {
-    /// Since the switch began.
+    /// Time since the switch started.
     pub(super) at_ns: u64,
     pub(super) port: String,
     pub(super) step: String,
@@ -171,14 +168,14 @@ pub(super) struct SetGroup {
     pub(super) group: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reserved: Option<u64>,
-    /// Exactly one of the next three, or none.
+    /// At most one of the next three.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) dynamic_th: Option<i8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) static_th: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unlimited: Option<bool>,
-    /// Headroom; lossless groups alone have it.
+    /// Headroom; for lossless groups only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) xoff: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,14 +190,14 @@ pub(super) struct SetGroup {
 pub(super) struct SetEcn {
     pub(super) port: String,
     pub(super) class: u8,
-    /// No marking.
+    /// Disables marking.
     #[serde(default)]
     pub(super) off: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) kmin: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) kmax: Option<u64>,
-    /// The probability just below kmax, 0 to 1.
+    /// Probability just below kmax, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) pmax: Option<f64>,
 }

@@ -1,5 +1,5 @@
-//! Kinds of files, told apart by their fields, so that one that was given to the wrong command is
-//! sent to the right one.
+//! Detects the kind of a file by its fields, so that a file given to the wrong command is reported
+//! with the right one.
 
 use std::path::Path;
 
@@ -10,7 +10,6 @@ use crate::config;
 use crate::config::tree::Node;
 use crate::{lab, otg};
 
-/// A kind of file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Switch,
@@ -19,7 +18,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The kind that a text is of, where its fields tell.
+    /// Kind of a text, if its fields determine it.
     pub(super) fn of(text: &str) -> Option<Self> {
         if otg::file::is_test(text) {
             return Some(Self::Generator);
@@ -47,11 +46,11 @@ impl Kind {
         }
     }
 
-    /// Refuses a file that is of another kind. One that is of no kind, or cannot be read, is left to
-    /// the command, which says what is wrong with it.
+    /// Refuses a file of another kind. A file of unknown kind, or that cannot be read, is left to
+    /// the command's own errors.
     ///
     /// # Errors
-    /// Bad input: the command that takes the file.
+    /// Bad input: names the command that takes the file.
     pub(super) fn expect(self, path: &Path) -> anyhow::Result<()> {
         let Ok((_, text)) = config::read_text(path, "file") else { return Ok(()) };
         match Self::of(&text) {

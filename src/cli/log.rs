@@ -1,5 +1,5 @@
-//! The log on standard error: a line an event, whatever the event quotes, and a bounded number of
-//! lines from what peers and clients can cause.
+//! The log on standard error: one line per event, whatever the event quotes, and a bounded number
+//! of lines that peers and clients can cause.
 
 mod limit;
 
@@ -19,14 +19,13 @@ use crate::printable;
 
 use limit::{Limiter, Suppressed};
 
-/// The target of what files and arguments cause before a command starts, of which every line is
-/// written.
+/// Target of events that files and arguments cause before a command starts; they are not limited.
 pub(super) const START: &str = "sluice::start";
 
 /// Period at which windows of the limit are examined after a flood.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// The log. At its end it writes how many lines were suppressed that was not yet said.
+/// The log. Its drop writes the remaining counts of suppressed lines.
 pub(super) struct Log {
     limiter: Arc<Mutex<Limiter>>,
     colours: bool,
@@ -39,9 +38,9 @@ impl Drop for Log {
     }
 }
 
-/// Begins to log. `verbose` is how often `-v` was given; `SLUICE_LOG` goes before it.
+/// Starts logging. `verbose` is the number of `-v` options; `SLUICE_LOG` has precedence.
 pub(super) fn start(verbose: u8) -> Log {
-    // Findings of a port and the steps taken are logged at every verbosity.
+    // Steps that ports' results cause are logged at every verbosity.
     let quiet = "warn,sluice::steps=info";
     let default = [quiet, "sluice=info,warn", "sluice=debug,info"][usize::from(verbose.min(2))];
     let filter = EnvFilter::try_from_env("SLUICE_LOG").unwrap_or_else(|_| EnvFilter::new(default));
@@ -54,7 +53,7 @@ pub(super) fn start(verbose: u8) -> Log {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(colours)
-        // A standard error without a reader cannot be reported.
+        // An error of standard error cannot be reported.
         .log_internal_errors(false)
         .event_format(Lines { flush: Some((Once::new(), colours)), ..lines })
         .init();
@@ -69,11 +68,11 @@ const fn colours(no_color: bool, terminal: bool) -> bool {
 /// Writes counts to standard error.
 fn tell(suppressed: &[Suppressed], colours: bool) {
     let lines = suppressed.iter().map(|held| line(held.level, &held.line(), colours));
-    // A standard error without a reader cannot be reported.
+    // An error of standard error cannot be reported.
     let _ = io::stderr().write_all(lines.collect::<String>().as_bytes());
 }
 
-/// A line of the log.
+/// Formats a line of the log.
 fn line(level: Level, text: &str, colours: bool) -> String {
     let text = printable::line(text);
     match colours {
@@ -82,11 +81,11 @@ fn line(level: Level, text: &str, colours: bool) -> String {
     }
 }
 
-/// An event as its level and its fields, escaped, unless there are too many of its kind.
+/// Writes an event as its level and its fields, escaped, unless the limit suppresses it.
 struct Lines {
     limiter: Arc<Mutex<Limiter>>,
     clock: Arc<dyn Fn() -> Duration + Send + Sync>,
-    /// Starts the thread that writes counts when a flood has ended, and whether in colours.
+    /// Starts the thread that writes counts after a flood; true for colours.
     flush: Option<(Once, bool)>,
 }
 
@@ -98,13 +97,13 @@ impl Lines {
         Self { limiter, clock: Arc::new(clock), flush: None }
     }
 
-    /// Starts the thread that looks for windows that have ended, once.
+    /// Starts the thread that closes windows, once.
     fn flush(&self) {
         let Some((once, colours)) = &self.flush else { return };
         once.call_once(|| {
             let (limiter, clock, colours) =
                 (Arc::clone(&self.limiter), Arc::clone(&self.clock), *colours);
-            // Without it counts are written with the next line, or at the end.
+            // Without the thread, counts are written with the next line, or at the end.
             let _ = thread::Builder::new().name("log".into()).spawn(move || {
                 loop {
                     thread::sleep(FLUSH);
@@ -150,7 +149,7 @@ where
     }
 }
 
-/// The colour of a level (ECMA-48, SGR).
+/// Colour of a level (ECMA-48, SGR).
 fn colour(level: Level) -> u8 {
     match level {
         Level::ERROR => 31,
@@ -179,7 +178,7 @@ mod tests {
         }
     }
 
-    /// Lines that `log` writes, with a clock at the milliseconds that `at` holds.
+    /// Returns the lines that `log` writes; the clock is the milliseconds in its first argument.
     fn logged(log: impl FnOnce(&AtomicU64, &Mutex<Limiter>)) -> String {
         let (kept, at) = (Kept::default(), Arc::new(AtomicU64::new(0)));
         let (writer, clock) = (kept.clone(), Arc::clone(&at));
@@ -196,7 +195,7 @@ mod tests {
     #[test]
     fn a_flood_is_bounded_and_its_count_is_right() {
         let text = logged(|at, limiter| {
-            // 1,000 s of a port that flaps every 10 ms, beside one that does so once a second.
+            // 1,000 s with a port that flaps every 10 ms, and one that flaps once a second.
             for ms in (0..1_000_000).step_by(10) {
                 at.store(ms, Ordering::Relaxed);
                 for name in [("p1", 10), ("p2", 1_000)].iter().filter(|n| ms % n.1 == 0) {
@@ -212,7 +211,7 @@ mod tests {
         assert_eq!(of("suppressed"), 99);
     }
 
-    /// The last windows of a flood have their count.
+    /// Checks that the last windows of a flood have their count.
     fn tell_into(limiter: &Mutex<Limiter>) {
         let held = limiter.lock().unwrap().all();
         let lines: Vec<_> = held.iter().map(Suppressed::line).collect();

@@ -1,10 +1,9 @@
 //! Files that a command writes.
 //!
-//! All of them are named before the run, so that a path that cannot be written is bad input and not
-//! the end of an hour's work: folders are made, and each file is opened beside its place under
-//! another name. What is written takes the place of what was there in one step, when it is whole; a
-//! run that fails leaves what was there. Two outputs to one file, and an output over an input, are
-//! refused.
+//! All of them are claimed before the run, so that a path that cannot be written is bad input, not
+//! a failure after an hour's work: folders are created, and each file is opened beside its target
+//! under a temporary name. A complete file replaces its target atomically; a failed run leaves the
+//! old content. Two outputs to one file, and an output over an input, are refused.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -15,39 +14,38 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use super::{bad_input, quoted};
 
-/// The inputs and outputs of a command so far.
+/// Inputs and outputs of a command so far.
 #[derive(Debug, Default)]
 pub(super) struct Outputs {
     named: Vec<Named>,
 }
 
-/// A file and why the command has it.
+/// A file and its use in the command.
 #[derive(Debug)]
 struct Named {
     file: Identity,
     what: String,
 }
 
-/// Identity of a file: its device and inode, or its folder and name where it does not exist yet.
+/// Identity of a file: its device and inode, or its folder and name if it does not exist yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Identity {
     There { device: u64, inode: u64 },
     Not(PathBuf),
 }
 
-/// A file that is going to be written. Dropped before that, it leaves nothing.
+/// An output file. Dropping it before [`Self::write`] removes the temporary file.
 #[derive(Debug)]
 pub(super) struct OutputFile {
     path: PathBuf,
-    /// Open for writing.
     file: File,
-    /// Its name until it is whole; none where it is written in place (a pipe, a device, a file in a
-    /// folder where no other can be made).
+    /// Temporary name; None if the file is written in place (a pipe, a device, a file in a folder
+    /// where no file can be created).
     part: Option<PathBuf>,
 }
 
 impl Outputs {
-    /// None yet but standard output, which may be a file, too.
+    /// Starts with standard output, which may be a file, too.
     pub(super) fn new() -> Self {
         let mut outputs = Self::default();
         if let Ok(found) = fs::metadata("/proc/self/fd/1") {
@@ -59,7 +57,7 @@ impl Outputs {
         outputs
     }
 
-    /// Names a file that is read, such as `the lab file`; one that is not there is another's error.
+    /// Claims an input, such as `the lab file`; a missing file is reported elsewhere.
     pub(super) fn input(&mut self, what: &str, path: &Path) {
         if let Ok(found) = fs::metadata(path) {
             if found.is_file() {
@@ -69,14 +67,14 @@ impl Outputs {
         }
     }
 
-    /// Names a file that others write, and refuses it where the command has it already.
+    /// Claims a file that another part writes, and refuses one that the command uses already.
     ///
     /// # Errors
-    /// Bad input: what else the file is.
+    /// Bad input: names the other use of the file.
     pub(super) fn claim(&mut self, option: &str, path: &Path) -> Result<()> {
         let found = fs::metadata(path);
         let file = match &found {
-            // A device or a pipe takes what it is given by any number of writers.
+            // A device or a pipe accepts any number of writers.
             Ok(found) if is_stream(found) => return Ok(()),
             Ok(found) => Identity::of(found),
             Err(_) => Identity::Not(absolute(path)),
@@ -90,10 +88,10 @@ impl Outputs {
         Ok(())
     }
 
-    /// Opens a file that `option` asks for, and makes its folder if need be.
+    /// Opens the file of `option`, and creates its folder if necessary.
     ///
     /// # Errors
-    /// Bad input: why it cannot be written, or what else it is.
+    /// Bad input: the file cannot be written, or has another use.
     pub(super) fn open(&mut self, option: &str, path: &Path) -> Result<OutputFile> {
         let named = || format!("{option} {}", quoted(path));
         match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -107,11 +105,11 @@ impl Outputs {
         OutputFile::open(path).with_context(named).map_err(bad_input)
     }
 
-    /// Names the captures that devices by EAL names (`net_pcap0,rx_pcap=...,tx_pcap=...`) read and
+    /// Claims the captures that devices by EAL names (`net_pcap0,rx_pcap=...,tx_pcap=...`) read and
     /// write.
     ///
     /// # Errors
-    /// Bad input: what else a file is.
+    /// Bad input: names the other use of a file.
     pub(super) fn devices(&mut self, devices: impl Iterator<Item = impl AsRef<str>>) -> Result<()> {
         let devices: Vec<_> = devices.collect();
         let files = |name: &'static str| {
@@ -122,10 +120,10 @@ impl Outputs {
         files("tx_pcap").try_for_each(|file| self.claim("tx_pcap", file.as_ref()))
     }
 
-    /// Makes a folder that `option` asks for, and tries that files can be made in it.
+    /// Creates the folder of `option`, and checks that files can be created in it.
     ///
     /// # Errors
-    /// Bad input: why not.
+    /// Bad input: the reason why not.
     pub(super) fn folder(option: &str, path: &Path) -> Result<()> {
         let made = fs::create_dir_all(path).and_then(|()| {
             let (_, part) = create_part(&path.join("x"))?;
@@ -147,14 +145,14 @@ impl OutputFile {
         if found.as_ref().is_some_and(Metadata::is_dir) {
             bail!("is a folder; name a file");
         }
-        // The file that a link leads to is written, not the link.
+        // A symbolic link's target is written, not the link.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let in_place = || OpenOptions::new().write(true).open(&path);
         if found.as_ref().is_some_and(is_stream) {
             return Ok(Self { file: in_place()?, path, part: None });
         }
         if found.is_some() {
-            // One that this user must not write is not replaced either.
+            // A file that this user must not write is not replaced either.
             in_place()?;
         }
         match (create_part(&path), &found) {
@@ -171,10 +169,10 @@ impl OutputFile {
         }
     }
 
-    /// Writes all of the file, and puts it in its place.
+    /// Writes the whole file and moves it to its target.
     ///
     /// # Errors
-    /// If it cannot be written; the old content stays unless the file is written in place.
+    /// The file cannot be written; the old content stays unless the file is written in place.
     pub(super) fn write(mut self, bytes: &[u8]) -> Result<()> {
         let written = self.put(bytes);
         written.with_context(|| format!("writing {}", quoted(&self.path)))
@@ -201,7 +199,7 @@ impl Drop for OutputFile {
     }
 }
 
-/// File at a path; nothing where it is free.
+/// Metadata of the file at a path; None if there is none.
 fn tried(path: &Path) -> io::Result<Option<Metadata>> {
     match fs::metadata(path) {
         Ok(found) => Ok(Some(found)),
@@ -210,16 +208,16 @@ fn tried(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-/// True if what is there takes what it is given and keeps nothing under its name.
+/// True for a file that is a stream and stores nothing.
 fn is_stream(found: &Metadata) -> bool {
     let kind = found.file_type();
     kind.is_char_device() || kind.is_fifo() || kind.is_socket()
 }
 
-/// Makes a file under the name that it has until it is whole: hidden, and beside its place.
+/// Creates a temporary file: hidden, and beside its target.
 fn create_part(path: &Path) -> io::Result<(File, PathBuf)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // A name has 255 bytes at most.
+    // A name has at most 255 bytes.
     let short: String = name.chars().take(40).collect();
     let mut tries = 0;
     loop {
@@ -232,7 +230,7 @@ fn create_part(path: &Path) -> io::Result<(File, PathBuf)> {
     }
 }
 
-/// A path from the root, with the links and dots of its folder resolved where that is there.
+/// Absolute path, with the links and dots of its folder resolved if that exists.
 fn absolute(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().and_then(|folder| fs::canonicalize(folder).ok());

@@ -1,12 +1,12 @@
 //! Standard output and standard error.
 //!
-//! One rule for all commands: a reader that has gone away (`| head`, a closed window) is no error.
-//! Output without a reader is dropped, the command does its work to the end, and the exit
-//! status says what it would have said. Any other failure of standard output (a full disk) is an
-//! error, because a result is lost then; standard error has nobody to tell.
+//! The same rule applies to all commands: a closed reader (`| head`, a closed window) is not an
+//! error. Further output is dropped, the command completes its work, and the exit status is
+//! unaffected. Any other failure of standard output (a full disk) is an error, because a result is
+//! lost; a failure of standard error cannot be reported.
 //!
-//! Everything that is written passes through [`printable`], so that no name from a file, a request
-//! or a neighbour reaches a terminal as it is.
+//! All output passes through [`printable`], so that no name from a file, a request or a neighbour
+//! reaches a terminal unescaped.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -16,7 +16,8 @@ use serde::Serialize;
 
 use crate::printable;
 
-/// Writes a line to standard error, where progress and warnings go. What it quotes adds no line.
+/// Writes a line of progress or a warning to standard error. Line breaks in quoted text are
+/// escaped.
 macro_rules! say {
     ($($arg:tt)*) => { $crate::cli::terminal::tell(format_args!($($arg)*)) };
 }
@@ -32,21 +33,21 @@ pub(super) fn stderr() -> Shown<io::StderrLock<'static>> {
     Shown(io::stderr().lock(), "standard error")
 }
 
-/// Prints a result for people.
+/// Prints a result as text.
 ///
 /// # Errors
-/// If standard output cannot be written for another reason than a missing reader.
+/// Standard output cannot be written, except for a closed reader.
 pub(super) fn print(text: impl fmt::Display) -> Result<()> {
     Ok(write!(stdout(), "{text}")?)
 }
 
-/// Prints a result for programs.
+/// Prints a result as JSON.
 ///
 /// # Errors
 /// As [`print`].
 pub(super) fn print_json(value: &impl Serialize) -> Result<()> {
     let document = serde_json::to_string_pretty(value)?;
-    // Escaped as JSON has it; nothing is left for `Shown` to escape.
+    // Escaped as JSON requires; `Shown` has nothing left to escape.
     Ok(writeln!(stdout(), "{}", printable::json(&document))?)
 }
 
@@ -56,10 +57,10 @@ pub(crate) fn tell(what: fmt::Arguments<'_>) {
     let _ = stderr().write_all(printable::lines([what.to_string()]).as_bytes());
 }
 
-/// Writes an error to standard error: a line, or one for each finding of a file.
+/// Writes an error to standard error: a line, or one line per finding of a file.
 pub(super) fn print_error(error: &anyhow::Error, has_findings: bool) {
     let text = format!("sluice: {error:#}");
-    // Findings are a line each already.
+    // Findings have a line each already.
     let text = match has_findings {
         true => text + "\n",
         false => printable::lines([printable::message(&text)]),
@@ -67,13 +68,13 @@ pub(super) fn print_error(error: &anyhow::Error, has_findings: bool) {
     let _ = stderr().write_all(text.as_bytes());
 }
 
-/// A writer to a terminal or a pipe, and its name in errors: escapes what is written, and drops it
-/// once nobody reads.
+/// A writer to a terminal or a pipe, and its name in errors: escapes its input, and drops it once
+/// the reader has closed.
 pub(super) struct Shown<W>(W, &'static str);
 
 impl<W: Write> Write for Shown<W> {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        // `write!` passes whole strings, so no character is cut here.
+        // `write!` passes whole strings, so no character is split here.
         let text = String::from_utf8_lossy(octets);
         let written = self.0.write_all(printable::text(&text).as_bytes());
         self.unread(written).map(|()| octets.len())
@@ -86,7 +87,7 @@ impl<W: Write> Write for Shown<W> {
 }
 
 impl<W> Shown<W> {
-    /// Takes a reader that has gone away for success, and names the output in any other error.
+    /// Treats a closed reader as success, and names the output in any other error.
     fn unread(&self, result: io::Result<()>) -> io::Result<()> {
         match result {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -1,4 +1,4 @@
-//! What ports do by themselves, in the terms that people and programs are shown.
+//! Link protocols of ports, as tables and JSON show them.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::report::{Align, Table};
 use crate::time::Duration;
 use crate::wire::headroom::{KindCodes, LengthField, TimeUnit};
 
-/// The agents of one port. Times are in nanoseconds, with fractions.
+/// Link protocols of one port. Times are in nanoseconds, with fractions.
 #[derive(Serialize)]
 pub struct AgentsView {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ pub struct AgentsView {
     pub dcbx: Option<DcbxView>,
 }
 
-/// How headroom is found.
+/// Automatic headroom.
 #[derive(Serialize)]
 pub struct AutoView {
     pub method: &'static str,
@@ -37,14 +37,14 @@ pub struct AutoView {
     pub macsec: Option<ShimsView>,
 }
 
-/// What MACsec adds on the way of a PFC frame.
+/// MACsec delays of a PFC frame.
 #[derive(Serialize)]
 pub struct ShimsView {
     pub local_ns: f64,
     pub remote_ns: f64,
 }
 
-/// The request/response measurement.
+/// Request/response measurement.
 #[derive(Serialize)]
 pub struct MeasurementView {
     pub respond: bool,
@@ -65,7 +65,7 @@ pub struct MeasurementView {
     pub length: &'static str,
 }
 
-/// PTP's peer delay.
+/// PTP peer delay.
 #[derive(Serialize)]
 pub struct PtpView {
     pub respond: bool,
@@ -76,7 +76,6 @@ pub struct PtpView {
     pub profile: &'static str,
 }
 
-/// The LLDP agent.
 #[derive(Serialize)]
 pub struct LldpView {
     pub admin: &'static str,
@@ -91,7 +90,7 @@ pub struct LldpView {
     pub credit: u8,
 }
 
-/// What DCBX says and takes.
+/// Advertised and accepted DCBX settings.
 #[derive(Serialize)]
 pub struct DcbxView {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,7 +102,6 @@ pub struct DcbxView {
     pub internal_delay_ns: Option<f64>,
 }
 
-/// PFC in DCBX.
 #[derive(Serialize)]
 pub struct DcbxPfcView {
     pub willing: bool,
@@ -113,7 +111,6 @@ pub struct DcbxPfcView {
     pub macsec_bypass: bool,
 }
 
-/// ETS in DCBX.
 #[derive(Serialize)]
 pub struct DcbxEtsView {
     pub willing: bool,
@@ -122,7 +119,6 @@ pub struct DcbxEtsView {
     pub recommended: Option<EtsTableView>,
 }
 
-/// A table of ETS.
 #[derive(PartialEq, Serialize)]
 pub struct EtsTableView {
     pub classes: [u8; 8],
@@ -130,7 +126,6 @@ pub struct EtsTableView {
     pub algorithms: [u8; 8],
 }
 
-/// An application priority.
 #[derive(Serialize)]
 pub struct ApplicationView {
     pub priority: u8,
@@ -271,8 +266,8 @@ fn dcbx(plan: &DcbxPlan) -> DcbxView {
     }
 }
 
-/// The agents of named ports as a table; those that are alike share a row. Nothing if there are
-/// none.
+/// Builds a table of the link protocols of named ports; equal ports share a row. None if no port
+/// has any.
 pub fn table<'a>(ports: impl Iterator<Item = (&'a str, Option<&'a AgentsView>)>) -> Option<Table> {
     let ports: Vec<(&str, &AgentsView)> = ports.filter_map(|(n, view)| Some((n, view?))).collect();
     if ports.is_empty() {

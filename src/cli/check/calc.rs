@@ -1,11 +1,12 @@
-//! The command that calculates a group's headroom anew: `sluice headroom calc` with the link's figures.
+//! Command line that repeats a group's headroom calculation: `sluice headroom calc` with the link's
+//! parameters.
 
 use crate::config::quantity::{Length, LinkRate, Size, Span};
 use crate::headroom::{DelayInputs, Extender, Fec, Phy, SoftwareTerms};
 use crate::time::Duration;
 
-/// The command that gives the same headroom to the byte, or nothing where the link has something that
-/// `calc` has no option for (a line overhead of its own, or a delay that is no length).
+/// Returns the command that gives the same headroom to the byte. None if the link has a parameter
+/// without an option in `calc` (another line overhead, or a delay that is not a length).
 pub fn command(link: &DelayInputs, software: &SoftwareTerms, cell: u32) -> Option<String> {
     let standard = DelayInputs::standard(link.interface);
     if link.line_overhead != standard.line_overhead {
@@ -46,20 +47,20 @@ pub fn command(link: &DelayInputs, software: &SoftwareTerms, cell: u32) -> Optio
     Some(out)
 }
 
-/// The cable as a length and the picoseconds for a metre of it, within what `calc` takes.
+/// Expresses the cable as a length and picoseconds per metre, within the ranges of `calc`.
 fn length(link: &DelayInputs) -> Option<(Length, u64)> {
     let (metres, each) = (u64::from(link.cable_m), u64::from(link.cable_ps_per_m));
     if (3_300..=100_000).contains(&each) || metres == 0 {
         let each = if metres == 0 { DelayInputs::PS_PER_METRE.into() } else { each };
         return Some((Length(metres * 1_000), each));
     }
-    // A delay stands as one metre of it: so many millimetres of 5 or 4 ps.
+    // A delay is stored as one metre; express it as whole millimetres of 5 or 4 ps each.
     let ps = metres.checked_mul(each)?;
     let per_mm = [5, 4].into_iter().find(|n| ps % n == 0)?;
     Some((Length(ps / per_mm), per_mm * 1_000))
 }
 
-/// MACsec overhead, where `calc` has an option for it.
+/// Options of the MACsec overhead, if `calc` has them.
 fn macsec(link: &DelayInputs, option: &mut impl FnMut(&str, Option<String>)) -> Option<()> {
     let shield = link.shield;
     let (data, pfc) = (shield.data_octets, shield.pfc_octets);

@@ -1,5 +1,5 @@
-//! What a switch does about congesting flows, in the terms that people and programs are shown: its
-//! managed objects, what each queue is watched for, and what ports lead to.
+//! Congestion control of a switch, as tables and JSON show it: managed objects, detection per
+//! queue, and attachments of ports.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ use crate::time::Duration;
 use crate::units::{PRIORITIES, PortId, TrafficClass};
 use crate::wire::sfcm::Locator;
 
-/// What one switch does about congestion.
+/// Congestion control of one switch.
 #[derive(PartialEq, Serialize)]
 pub struct CongestionView {
     pub objects: Vec<ObjectView>,
@@ -30,7 +30,7 @@ pub struct CongestionView {
     pub proxy_accepts: Option<AcceptView>,
 }
 
-/// Whose messages the proxy accepts.
+/// Senders whose messages the proxy accepts.
 #[derive(PartialEq, Serialize)]
 pub struct AcceptView {
     pub switches: String,
@@ -43,19 +43,19 @@ pub struct ObjectView {
     pub section: &'static str,
     pub name: &'static str,
     pub value: Value,
-    /// What it is where a file says nothing; nothing where that depends on other things.
+    /// Default; null if it depends on other settings.
     pub default: Value,
     pub range: String,
-    /// What numbers count, where that is not themselves.
+    /// Unit of a number, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<&'static str>,
-    /// Whether it can be changed at run time.
+    /// True if it can be changed at run time.
     pub writable: bool,
     #[serde(skip)]
     text: [String; 2],
 }
 
-/// What a queue is watched for.
+/// Detection at one queue.
 #[derive(PartialEq, Serialize)]
 pub struct WatchView {
     pub port: String,
@@ -70,7 +70,7 @@ pub struct WatchView {
     pub qcn: Option<PointView>,
 }
 
-/// Which frames are picked: those above a threshold, or by a curve.
+/// Selection of congesting frames: above a threshold, or by a curve.
 #[derive(PartialEq, Serialize)]
 pub struct DetectView {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,7 +83,7 @@ pub struct DetectView {
     pub pmax: Option<f64>,
 }
 
-/// A source flow control point's queue.
+/// Monitored queue of a source flow control point.
 #[derive(PartialEq, Serialize)]
 pub struct MonitorView {
     #[serde(flatten)]
@@ -91,7 +91,7 @@ pub struct MonitorView {
     pub target_bytes: u64,
 }
 
-/// A monitored queue of isolation.
+/// Monitored queue of congestion isolation.
 #[derive(PartialEq, Serialize)]
 pub struct IsolationView {
     #[serde(flatten)]
@@ -101,7 +101,7 @@ pub struct IsolationView {
     pub cim_above_bytes: u64,
 }
 
-/// A congestion point of QCN.
+/// QCN congestion point.
 #[derive(PartialEq, Serialize)]
 pub struct PointView {
     pub set_point_bytes: u64,
@@ -110,7 +110,7 @@ pub struct PointView {
     pub jitter_percent: u8,
 }
 
-/// What a port leads to.
+/// Device attached to a port.
 #[derive(PartialEq, Serialize)]
 pub struct AttachedView {
     pub port: String,
@@ -120,7 +120,7 @@ pub struct AttachedView {
     pub peer: Option<PeerView>,
 }
 
-/// An entry of the CI peer table.
+/// Entry of the CI peer table.
 #[derive(PartialEq, Serialize)]
 pub struct PeerView {
     pub cim_type: &'static str,
@@ -134,7 +134,7 @@ pub struct PeerView {
 }
 
 impl CongestionView {
-    /// Nothing where nothing is done about congestion. `names` are those of the ports.
+    /// Returns None if the switch has no congestion control. `names` are those of its ports.
     pub fn new(plan: &CongestionPlan, names: &[String]) -> Option<Self> {
         let objects: Vec<_> = Object::all()
             .filter(|object| object.section().is_in(plan) && object.scope() == Scope::Bridge)
@@ -159,7 +159,7 @@ impl CongestionView {
     }
 }
 
-/// `anybody`, `nobody` or networks.
+/// Formats accepted senders: `anybody`, `nobody` or networks.
 pub(super) fn senders_text(senders: &Senders) -> String {
     match senders {
         Senders::Nobody => "nobody".into(),
@@ -170,13 +170,13 @@ pub(super) fn senders_text(senders: &Senders) -> String {
 
 fn object_view(plan: &CongestionPlan, ports: usize, object: Object) -> Option<ObjectView> {
     let kind = object.kind();
-    // An address that is not there is none; anything else that is not there has no value now.
+    // An absent address is shown as none; any other absent object has no value now.
     let value = get(plan, ports, object, At::default())?;
     let default = object.default();
     let life =
         life(plan, object.name()).filter(|life| life.as_picos() % CENTISECOND.as_picos() > 0);
     let (value, text) = match life {
-        // Shorter than the object can say, as the virtual world's runs are.
+        // Below the object's resolution, as in runs of the virtual world.
         Some(life) => {
             (json!(life.as_picos() as f64 / CENTISECOND.as_picos() as f64), life.to_string())
         }
@@ -197,7 +197,7 @@ fn object_view(plan: &CongestionPlan, ports: usize, object: Object) -> Option<Ob
     })
 }
 
-/// The life of what is kept for a time, by the name of its object.
+/// Lifetime of entries by the name of its object.
 fn life(plan: &CongestionPlan, name: &str) -> Option<Duration> {
     match name {
         "sfcMaxFlowLife" => plan.sfc.as_ref().map(|sfc| sfc.point.max_flow_life),
@@ -233,7 +233,7 @@ fn as_json(value: ObjectValue) -> Value {
     }
 }
 
-/// What one queue is watched for, if for anything.
+/// Detection at one queue, if there is any.
 fn watch_view(plan: &CongestionPlan, name: &str, port: usize, class: usize) -> Option<WatchView> {
     let monitored = |mask: u8| mask >> class & 1 == 1;
     let isolation = plan.isolation.as_ref().and_then(|plan| {
@@ -312,8 +312,8 @@ fn peer_view(peer: &Peer) -> PeerView {
     }
 }
 
-/// The tables of a switch, or of all switches of a lab, each with the names of those that are alike;
-/// names of their ports have theirs in front.
+/// Tables of one switch or of all switches of a lab; equal switches share a table under all their
+/// names, and port names are prefixed by those of their switches.
 pub struct Tables<'a>(pub &'a [(String, &'a CongestionView)]);
 
 impl fmt::Display for Tables<'_> {
@@ -332,7 +332,7 @@ impl fmt::Display for Tables<'_> {
     }
 }
 
-/// The switches whose objects have the same values, and one of them.
+/// Groups switches whose objects have equal values, with one view per group.
 fn alike<'a>(all: &'a [(String, &'a CongestionView)]) -> Vec<(String, &'a CongestionView)> {
     let mut out: Vec<(Vec<&str>, &CongestionView)> = Vec::new();
     for (name, view) in all {
@@ -443,7 +443,7 @@ fn point_text(point: &PointView) -> String {
     )
 }
 
-/// Names, or the first and the last of many.
+/// Formats names; of many, the first and the last.
 fn few(names: &[&str]) -> String {
     match names {
         [first, _, .., last] if names.len() > 4 => format!("{first} to {last} ({})", names.len()),

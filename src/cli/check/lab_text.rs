@@ -1,4 +1,4 @@
-//! A resolved lab as tables. What is alike shares a row.
+//! A resolved lab as tables. Equal items share a row.
 
 use std::fmt;
 
@@ -11,7 +11,6 @@ use crate::report::{Align, Table};
 use crate::time::Duration;
 use crate::units::BitsPerSec;
 
-/// Prints a lab as tables.
 pub struct Text<'a>(pub &'a LabView);
 
 impl fmt::Display for Text<'_> {
@@ -65,7 +64,7 @@ fn span(ns: f64) -> String {
     Duration::from_picos((ns * 1e3).round() as u64).to_string()
 }
 
-/// `h1-s1 to h9-s1 (9)`.
+/// Formats `h1-s1 to h9-s1 (9)`.
 fn names(all: &[&str]) -> String {
     match all {
         [] => String::new(),
@@ -127,7 +126,7 @@ fn links(all: &[LinkRow]) -> Table {
     table
 }
 
-/// Groups, headroom needed and given of a link; each figure once.
+/// Groups, required and configured headroom of a link, without repeated values.
 fn headroom(link: &LinkRow) -> [String; 3] {
     let list = |mut all: Vec<String>| {
         all.dedup();

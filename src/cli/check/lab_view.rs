@@ -1,4 +1,4 @@
-//! A resolved lab in the terms that people and programs are shown.
+//! A resolved lab, as tables and JSON show it.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::sim::{NodeKind, NodePlan};
 use crate::switch::{PortPlan, SwitchPlan};
 use crate::units::BitsPerSec;
 
-/// One lab. Sizes are in octets, times in nanoseconds with fractions.
+/// One lab. Sizes are in bytes, times in nanoseconds with fractions.
 #[derive(Serialize)]
 pub struct LabView {
     pub name: String,
@@ -31,14 +31,13 @@ pub struct LabView {
     pub macsec: Vec<MacsecRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub congestion: Vec<CongestionRow>,
-    /// Hosts that obey messages of switches.
+    /// Hosts that obey congestion messages of switches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reactions: Vec<ReactionsRow>,
     pub faults: usize,
     pub checks: Vec<String>,
 }
 
-/// A switch.
 #[derive(Serialize)]
 pub struct SwitchRow {
     pub name: String,
@@ -49,14 +48,13 @@ pub struct SwitchRow {
     pub buffer_bytes: u64,
 }
 
-/// A link.
 #[derive(Serialize)]
 pub struct LinkRow {
     pub name: String,
     pub from: String,
     pub to: String,
     pub rate_bps: u64,
-    /// From a bit's start at one MAC to its arrival at the other.
+    /// From the start of a bit at one MAC to its arrival at the other.
     pub delay_ns: f64,
     pub delay_back_ns: f64,
     pub response_ns: f64,
@@ -72,30 +70,30 @@ pub struct HeadroomRow {
     pub headroom_required_bytes: u64,
     /// Terms of the required headroom.
     pub headroom_sum: String,
-    /// The command that calculates it anew.
+    /// Command that repeats the calculation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom_calc: Option<String>,
 }
 
-/// What a port does by itself.
+/// Link protocols of a port.
 #[derive(Serialize)]
 pub struct AgentsRow {
-    /// `s1.to_h1`, and for a host its name.
+    /// `s1.to_h1`; for a host, its name.
     pub port: String,
     #[serde(flatten)]
     pub agents: AgentsView,
 }
 
-/// What a port protects.
+/// MACsec of a port.
 #[derive(Serialize)]
 pub struct MacsecRow {
-    /// `s1.to_h1`, and for a host its name.
+    /// `s1.to_h1`; for a host, its name.
     pub port: String,
     #[serde(flatten)]
     pub macsec: MacsecView,
 }
 
-/// What a switch does about congestion. Its ports are called `s1.to_h1`.
+/// Congestion control of a switch. Its ports are named `s1.to_h1`.
 #[derive(Serialize)]
 pub struct CongestionRow {
     pub switch: String,
@@ -103,7 +101,7 @@ pub struct CongestionRow {
     pub view: CongestionView,
 }
 
-/// What a host does about messages of switches.
+/// Reaction of a host to congestion messages of switches.
 #[derive(Serialize)]
 pub struct ReactionsRow {
     pub host: String,
@@ -113,17 +111,17 @@ pub struct ReactionsRow {
     pub qcn: Option<ReactionPointView>,
 }
 
-/// How source flow control messages are obeyed.
+/// Reaction to source flow control messages.
 #[derive(Serialize)]
 pub struct SfcReactionView {
-    /// What one pauses: the `flow`, or all of its `priority`.
+    /// Paused object: the `flow`, or all of its `priority`.
     pub pauses: &'static str,
     pub udp_port: u16,
     pub longest_ns: f64,
     pub accepts: String,
 }
 
-/// The reaction point of each flow.
+/// QCN reaction point of each flow.
 #[derive(Serialize)]
 pub struct ReactionPointView {
     pub time_reset_ns: f64,
@@ -139,7 +137,6 @@ pub struct ReactionPointView {
     pub jitter_percent: u8,
 }
 
-/// A flow.
 #[derive(Serialize)]
 pub struct FlowRow {
     pub name: String,

@@ -1,4 +1,4 @@
-//! What ports protect and demand, in the terms that people and programs are shown. No keys.
+//! MACsec of ports, as tables and JSON show it. Keys are left out.
 
 use serde::Serialize;
 
@@ -6,15 +6,14 @@ use super::text::gather;
 use crate::report::{Align, Table};
 use crate::secure::{An, PfcAccept, SaPlan, SciForm, SecyPlan, Validate};
 
-/// MACsec of a port.
 #[derive(Serialize)]
 pub struct MacsecView {
     pub cipher_suite: &'static str,
-    /// The channel that it sends on.
+    /// SCI of the transmit channel.
     pub sci: String,
-    /// How its frames say so: `implied`, `include_sci`, `use_es` or `use_scb`.
+    /// Encoding of the SCI in frames: `implied`, `include_sci`, `use_es` or `use_scb`.
     pub sci_in_frames: &'static str,
-    /// What a protected frame has more on the line, in octets.
+    /// Bytes that protection adds to a frame on the line.
     pub overhead_bytes: u32,
     pub confidentiality: bool,
     pub confidentiality_offset: usize,
@@ -24,7 +23,7 @@ pub struct MacsecView {
     pub validate: &'static str,
     pub replay_protect: bool,
     pub replay_window: u32,
-    /// EtherTypes that pass beside it, EAPOL left out.
+    /// EtherTypes that bypass the SecY, other than EAPOL.
     pub uncontrolled: Vec<String>,
     pub rollover_at: Option<u64>,
     pub tx_delay_ns: f64,
@@ -34,7 +33,7 @@ pub struct MacsecView {
     pub receive: Vec<ChannelView>,
 }
 
-/// An association, without its key.
+/// Association without its key.
 #[derive(Serialize)]
 pub struct SaView {
     pub an: u8,
@@ -43,7 +42,7 @@ pub struct SaView {
     pub ssci: Option<u32>,
 }
 
-/// A channel that is received.
+/// Receive channel.
 #[derive(Serialize)]
 pub struct ChannelView {
     pub sci: String,
@@ -106,7 +105,7 @@ impl MacsecView {
     }
 }
 
-/// Ports with MACsec as a table; nothing where there are none. Ports that are alike share a row.
+/// Builds a table of ports with MACsec; equal ports share a row. None if there are no such ports.
 pub fn table<'a>(ports: impl Iterator<Item = (&'a str, &'a MacsecView)>) -> Option<Table> {
     let ports: Vec<(&str, &MacsecView)> = ports.collect();
     if ports.is_empty() {

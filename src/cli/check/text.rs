@@ -10,7 +10,7 @@ use crate::report::{Align, Table};
 use crate::time::Duration;
 use crate::units::BitsPerSec;
 
-/// Prints a switch as tables. Groups and queues of a port that are alike share a row.
+/// Prints a switch as tables. Equal groups and queues of a port share a row.
 pub struct Text<'a>(pub &'a SwitchView);
 
 impl fmt::Display for Text<'_> {
@@ -97,7 +97,7 @@ fn ports(s: &SwitchView) -> Table {
     table
 }
 
-/// `10 untagged, 20-29 tagged`.
+/// Formats `10 untagged, 20-29 tagged`.
 fn vlans(p: &PortView) -> String {
     let part = |vids: &[u16], how: &str| {
         (!vids.is_empty()).then(|| format!("{} {how}", ranges(vids.iter().copied())))
@@ -197,7 +197,7 @@ fn watchdog(q: &QueueView) -> String {
     })
 }
 
-/// Items that look the same, together, in the order of the first of each.
+/// Groups items with equal keys, in the order of the first of each.
 pub(super) fn gather<'a, T, K: PartialEq>(
     items: impl Iterator<Item = &'a T>,
     key: impl Fn(&T) -> K,
@@ -223,7 +223,7 @@ fn set(list: &[u8]) -> String {
     if list.is_empty() { "none".into() } else { ranges(list.iter().map(|n| u16::from(*n))) }
 }
 
-/// Ascending numbers, three and more in a row as a range: `0-2,5`.
+/// Formats ascending numbers, with three or more consecutive ones as a range: `0-2,5`.
 fn ranges(numbers: impl Iterator<Item = u16>) -> String {
     let mut runs: Vec<(u16, u16)> = Vec::new();
     for n in numbers {

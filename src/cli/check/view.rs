@@ -1,4 +1,4 @@
-//! A resolved switch in the terms that people and programs are shown.
+//! A resolved switch, as tables and JSON show it.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::schedule::ClassPlan;
 use crate::switch::{PortPlan, Trust};
 use crate::units::{Cells, PrioritySet};
 
-/// One switch. Sizes are in octets, times in nanoseconds.
+/// One switch. Sizes are in bytes, times in nanoseconds.
 #[derive(Serialize)]
 pub struct SwitchView {
     pub name: String,
@@ -29,7 +29,7 @@ pub struct SwitchView {
     pub prometheus: Option<String>,
 }
 
-/// Where the buffer goes.
+/// Division of the buffer.
 #[derive(Serialize)]
 pub struct BufferView {
     pub cell_bytes: u32,
@@ -40,14 +40,12 @@ pub struct BufferView {
     pub shared_bytes: u64,
 }
 
-/// A worker.
 #[derive(Serialize)]
 pub struct WorkerView {
     pub core: Option<usize>,
     pub ports: Vec<String>,
 }
 
-/// A port.
 #[derive(Serialize)]
 pub struct PortView {
     pub name: String,
@@ -72,7 +70,6 @@ pub struct PortView {
     pub macsec: Option<MacsecView>,
 }
 
-/// A priority group.
 #[derive(Serialize)]
 pub struct GroupView {
     pub group: usize,
@@ -80,21 +77,20 @@ pub struct GroupView {
     pub lossless: bool,
     pub reserved_bytes: u64,
     pub limit: String,
-    /// What it may use of the shared pool while no other group uses any.
+    /// Largest use of the shared pool while no other group uses any.
     pub share_bytes: u64,
     pub headroom_bytes: u64,
     pub headroom_required_bytes: u64,
-    /// What the required headroom is made of.
+    /// Terms of the required headroom.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub headroom_sum: String,
-    /// The command that calculates it anew.
+    /// Command that repeats the calculation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom_calc: Option<String>,
     pub xon_bytes: u64,
     pub xon_offset_bytes: u64,
 }
 
-/// An egress queue.
 #[derive(Serialize)]
 pub struct QueueView {
     pub queue: usize,
@@ -108,7 +104,6 @@ pub struct QueueView {
     pub watchdog: Option<WatchdogView>,
 }
 
-/// ECN marking.
 #[derive(Serialize)]
 pub struct EcnView {
     pub kmin_bytes: u64,
@@ -118,7 +113,6 @@ pub struct EcnView {
     pub not_ect: &'static str,
 }
 
-/// A storm watchdog.
 #[derive(Serialize)]
 pub struct WatchdogView {
     pub detection_ns: u64,
@@ -188,7 +182,7 @@ fn numbers(set: PrioritySet) -> Vec<u8> {
     set.iter().map(|p| p.get()).collect()
 }
 
-/// The priorities for which `is` holds.
+/// Priorities for which `is` holds.
 fn priorities(is: impl Fn(usize) -> bool) -> Vec<u8> {
     (0..8).filter(|p| is(usize::from(*p))).collect()
 }
@@ -265,8 +259,8 @@ fn group_views<'a>(
     groups.iter().enumerate().map(view).collect()
 }
 
-/// What one group alone can use of a pool: with alpha it stops where its use is alpha times what
-/// is left, at alpha / (1 + alpha) of the pool.
+/// Largest part of a pool that one group alone can use. With alpha it stops when its use is alpha
+/// times what is left, at alpha / (1 + alpha) of the pool.
 fn share(limit: SharedLimit, pool: u64) -> u64 {
     match limit {
         SharedLimit::Static(Cells(n)) => u64::from(n).min(pool),

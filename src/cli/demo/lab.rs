@@ -18,16 +18,16 @@ use crate::switch::Switch;
 use crate::time::{Duration, Instant, Total};
 use crate::world::{Alone, World};
 
-/// Frames that each of the two threads keeps at hand.
+/// Free frames that each of the two threads caches.
 const CACHE: u32 = 64;
 
-/// How often the progress is looked at.
+/// Period of the progress display.
 const LOOK_EVERY: StdDuration = StdDuration::from_millis(50);
 
-/// For how long the demo's time may stand still while its threads have their processors.
+/// Longest time without progress of the demo's clocks while its threads have their CPUs.
 const PATIENCE: StdDuration = StdDuration::from_secs(60);
 
-/// The switch's world.
+/// World of the switch.
 pub(super) enum Real {}
 
 impl World for Real {
@@ -37,26 +37,26 @@ impl World for Real {
     type Handoff = Alone;
 }
 
-/// What the threads tell each other and whoever watches.
+/// State shared by the two threads and the progress display.
 struct Shared<'a> {
     leash: Leash,
-    /// Time for which each thread was off its processor.
+    /// Time for which each thread was preempted.
     preemption: Preemption,
-    /// The hosts have sent all they will.
+    /// True once the hosts have sent all their frames.
     sent_all: AtomicBool,
-    /// Nothing is left in the switch, or on its way to it.
+    /// True once the switch and the rings to it are empty.
     drained: AtomicBool,
-    /// Give up.
+    /// Ends both threads at once.
     abort: AtomicBool,
-    /// Send no more, because a signal came.
+    /// Set by a signal: the hosts send no more.
     stop: &'a AtomicBool,
     progress: [AtomicU64; 3],
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Progress {
-    /// Time since the hosts began to send.
+    /// Time since the hosts started to send.
     pub(super) elapsed: Duration,
     /// Frames sent by all hosts.
     pub(super) sent: u64,
@@ -64,36 +64,36 @@ pub(super) struct Progress {
     pub(super) received: u64,
 }
 
-/// What a run gave.
+/// Result of a run.
 pub(super) struct Run {
-    /// The switch at the end.
+    /// State of the switch at the end.
     pub(super) switch: SwitchSnapshot,
-    /// The hosts at the end, the receiver last.
+    /// State of the hosts at the end, the receiver last.
     pub(super) hosts: Vec<StationSnapshot>,
-    /// Real time that did not count, of the thread that lost more.
+    /// Excluded real time of the thread that was preempted longer.
     pub(super) stalled: Total,
-    /// True if a signal ended it. What was sent until then has arrived or was dropped all the same.
+    /// True if a signal ended it. Frames sent before that were still delivered or dropped.
     pub(super) interrupted: bool,
 }
 
-/// The end of a run.
+/// End of a run.
 pub(super) enum Ended {
-    /// All that was sent has arrived or was dropped.
+    /// All frames were delivered or dropped.
     Whole(Run),
-    /// The machine gave the threads too little time, with frames still under way.
+    /// The threads were preempted too long, with frames still in flight.
     Starved(Disturbance),
 }
 
-/// The memory of all frames, for every run.
+/// Creates the mbuf pool for all runs.
 pub(super) fn pool(eal: &Eal, setup: &Setup) -> Result<Pool> {
-    // Frames in the caches of one thread are out of reach of the other.
+    // Frames in one thread's cache cannot be used by the other.
     let frames = setup.frames_max() + 2 * CACHE * 3 / 2;
     let options = PoolOptions { name: "demo".into(), frames, max_frame: setup.size, cache: CACHE };
     Ok(Pool::new(eal, &options)?)
 }
 
-/// Runs switch and hosts until everything sent has arrived or was dropped. Once `stop` is set, the
-/// hosts send no more.
+/// Runs switch and hosts until all frames are delivered or dropped. Once `stop` is set, the hosts
+/// send no more.
 pub(super) fn run(
     eal: &Eal,
     pool: &Pool,
@@ -135,7 +135,7 @@ pub(super) fn run(
         while !(switch.is_finished() && hosts.is_finished()) {
             thread::sleep(LOOK_EVERY);
             watch(shared.look());
-            // Either thread alone would wait for the other for ever.
+            // One thread alone would wait for the other forever.
             let alone = switch.is_finished() != hosts.is_finished() && !shared.is_drained();
             let at = shared.leash.polled();
             if at > reached {
@@ -159,14 +159,14 @@ pub(super) fn run(
     Ok(Ended::Whole(Run { switch: snapshot, hosts: stations, stalled, interrupted }))
 }
 
-/// A thread's result, with a panic turned into an error.
+/// Returns a thread's result, with a panic turned into an error.
 fn join<T>(result: thread::Result<Result<T>>) -> Result<T> {
     result.unwrap_or_else(|_| Err(anyhow!("a thread of the demo panicked")))
 }
 
 type Parts = (Switch<Real>, Vec<Station<SourcePort>>);
 
-/// Makes links, switch and hosts.
+/// Creates links, switch and hosts.
 fn build(eal: &Eal, pool: &Pool, setup: &Setup, pfc: bool) -> Result<Parts> {
     let options = PortOptions::default();
     let (mut at_switch, mut at_hosts) = (Vec::new(), Vec::new());
@@ -182,7 +182,7 @@ fn build(eal: &Eal, pool: &Pool, setup: &Setup, pfc: bool) -> Result<Parts> {
     Ok((switch, at_hosts))
 }
 
-/// Polls the switch until the hosts have sent all and nothing is left.
+/// Polls the switch until the hosts have sent all frames and it is empty.
 fn run_switch(
     switch: &mut Switch<Real>,
     mut clock: Tether<'_>,
@@ -192,7 +192,7 @@ fn run_switch(
 ) -> (SwitchSnapshot, Total) {
     let mut gaps = shared.preemption.enter(0, real.now());
     loop {
-        // Looked at first: what was sent before it was set is in the rings by now.
+        // Read before the rings: frames sent before it was set are in them by now.
         let sent_all = shared.sent_all.load(Ordering::Acquire);
         let now = clock.tick(real.now());
         let progressed = switch.poll(now).progressed;
@@ -207,7 +207,7 @@ fn run_switch(
     (switch.snapshot(clock.now()), clock.stalled())
 }
 
-/// Polls the hosts until they have sent all and received what the switch let through.
+/// Polls the hosts until they have sent all frames and received all that the switch forwarded.
 fn run_hosts(
     hosts: &mut [Station<SourcePort>],
     mut clock: Tether<'_>,
@@ -246,7 +246,7 @@ impl Shared<'_> {
         self.drained.load(Ordering::Acquire)
     }
 
-    /// Shows how far the hosts are.
+    /// Publishes the hosts' progress.
     #[inline]
     fn show(&self, now: Instant, hosts: &[Station<SourcePort>]) {
         let sent = hosts.iter().map(|h| h.counters().tx_frames).sum();

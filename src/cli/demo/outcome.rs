@@ -1,4 +1,4 @@
-//! What the two runs came to, and whether that is what it should be.
+//! Results of the two runs and their checks.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,27 @@ use crate::time::Duration;
 use crate::units::Priority;
 use crate::verdict::Verdict;
 
-/// The demo's result.
+/// Result of the demo.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Outcome {
-    /// What was run.
+    /// Parameters of the runs.
     pub(super) setup: SetupSummary,
-    /// PFC off, then PFC on unless the first was interrupted or the machine starved the second.
+    /// PFC off, then PFC on; the second is missing if the first was interrupted or the second was
+    /// starved of CPU time.
     pub(super) runs: Vec<RunSummary>,
-    /// What was to be shown.
+    /// Checks of the expected effects.
     pub(super) checks: Vec<Check>,
-    /// All checks together; inconclusive at best where a signal or a busy machine ended the demo.
+    /// Worst verdict of all checks; at best inconclusive if a signal or a busy machine ended the
+    /// demo.
     pub(super) verdict: Verdict,
     /// True if a signal ended it.
     pub(super) interrupted: bool,
-    /// The disturbance by the machine that ended the run with PFC.
+    /// Disturbance by the machine that ended the run with PFC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) disturbance: Option<String>,
 }
 
-/// What was run.
+/// Parameters of the runs.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct SetupSummary {
     pub(super) senders: u16,
@@ -47,37 +49,37 @@ pub(super) struct SetupSummary {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RunSummary {
     pub(super) pfc: bool,
-    /// True if a signal ended it before its time.
+    /// True if a signal ended it early.
     pub(super) interrupted: bool,
     pub(super) lossless: PrioritySummary,
     pub(super) lossy: PrioritySummary,
     /// PFC frames that the switch sent for the lossless priority.
     pub(super) pauses_sent: u64,
-    /// Those that the hosts received and obeyed.
+    /// PFC frames that the hosts received and obeyed.
     pub(super) pauses_obeyed: u64,
-    /// How much of the time a sender was paused, on average.
+    /// Average part of the time that a sender was paused.
     pub(super) paused_share: f64,
-    /// What the groups may share of the buffer; without PFC the headroom is in it.
+    /// Size of the shared pool; without PFC it includes the headroom.
     pub(super) shared_bytes: u64,
-    /// The most that they did.
+    /// Peak use of the shared pool.
     pub(super) shared_peak_bytes: u64,
-    /// The most that any group held, headroom included.
+    /// Peak use of any group, headroom included.
     pub(super) group_peak_bytes: u64,
-    /// The most headroom that any sender's group used.
+    /// Peak headroom of any sender's group.
     pub(super) headroom_peak_bytes: u64,
     /// From the first frame to the end of the drain.
     pub(super) elapsed_ns: u64,
-    /// Time taken from the demo by the machine, which counts for neither clock.
+    /// Time for which threads were preempted, excluded from the clocks.
     pub(super) stalled_ns: u64,
     /// Frames dropped by the switch, by reason.
     pub(super) drops: BTreeMap<&'static str, u64>,
-    /// Whether every frame sent is delivered or dropped under a name.
+    /// True if every frame sent was delivered or dropped for a named reason.
     pub(super) accounted: bool,
-    /// Times that a host found no memory for a frame.
+    /// Number of times that a host's frame pool was empty.
     pub(super) dry: u64,
 }
 
-/// What became of one priority.
+/// Result of one priority.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PrioritySummary {
     pub(super) priority: u8,
@@ -92,14 +94,14 @@ pub(super) struct PrioritySummary {
     pub(super) latency_max_ns: u64,
 }
 
-/// One thing that the demo shows.
+/// A check of one expected effect.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Check {
     pub(super) verdict: Verdict,
     pub(super) text: String,
 }
 
-/// Checks that a shortened run cannot make.
+/// Result of checks that an interrupted run does not allow.
 const INTERRUPTED: &str = "interrupted before it could be seen";
 
 impl Outcome {
@@ -208,8 +210,8 @@ impl PrioritySummary {
     }
 }
 
-/// Checks of the effects that the demo is there to show. A frame lost with PFC, or not accounted for, fails
-/// however short the run was; what needs time to be seen is not judged in one that was interrupted.
+/// Checks the effects that the demo shows. A frame lost with PFC, or not accounted for, fails in a
+/// run of any length; effects that take time are not judged in an interrupted run.
 fn checks(setup: &Setup, runs: &[RunSummary]) -> Vec<Check> {
     let p = LOSSLESS.get();
     let off = &runs[0];
@@ -240,7 +242,7 @@ fn checks(setup: &Setup, runs: &[RunSummary]) -> Vec<Check> {
     [without].into_iter().chain(with).chain([accounted]).collect()
 }
 
-/// A check of what takes time to be seen.
+/// Verdict of an effect that takes time.
 fn seen(held: bool, run: &RunSummary) -> Verdict {
     match (held, run.interrupted) {
         (true, _) => Verdict::Pass,
@@ -249,7 +251,7 @@ fn seen(held: bool, run: &RunSummary) -> Verdict {
     }
 }
 
-/// The checks of the run with PFC.
+/// Checks of the run with PFC.
 fn with_pfc(setup: &Setup, off: &RunSummary, on: &RunSummary) -> Vec<Check> {
     let p = LOSSLESS.get();
     let (lost, delivered) = (on.lossless.lost_frames, on.lossless.delivered_frames);
@@ -272,7 +274,8 @@ fn with_pfc(setup: &Setup, off: &RunSummary, on: &RunSummary) -> Vec<Check> {
             count(on.pauses_sent)
         ),
     };
-    // It gets half of the link in both runs; a slow machine may carry less, but no less of it.
+    // It gets half of the link in both runs; a slow machine may forward less in total, but the
+    // ratio stays.
     let flows = Check {
         verdict: seen(on.lossy.delivered_bps * 2.0 > off.lossy.delivered_bps, on),
         text: format!(

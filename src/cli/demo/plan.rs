@@ -1,4 +1,4 @@
-//! What the demo runs, and the arithmetic by which it cannot lose a lossless frame.
+//! Parameters of the demo, and the calculation that excludes the loss of a lossless frame.
 
 use super::DemoArgs;
 use crate::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
@@ -17,39 +17,40 @@ use crate::units::{
 };
 use crate::wire::ip::Ecn;
 
-/// The priority that loses nothing while PFC is on.
+/// Priority that PFC protects.
 pub(super) const LOSSLESS: Priority = Priority::ALL[3];
-/// The priority that may lose frames.
+/// Priority that may lose frames.
 pub(super) const LOSSY: Priority = Priority::ALL[0];
 
-/// How long a ring between a host and the switch takes to fill. It is the cable: what is in it has
-/// been sent and has not arrived. Long enough for the two threads to take turns on a busy machine.
+/// Time in which a ring between a host and the switch fills. The ring is the cable: frames in it
+/// have been sent and have not arrived. Long enough for the two threads to alternate on a busy
+/// machine.
 const CABLE: Duration = Duration::from_millis(2);
-/// The least and the most frames of a ring.
+/// Range of a ring's length in frames.
 const RING: [u32; 2] = [64, 1024];
 
-/// Octets per cell.
+/// Bytes per cell.
 const CELL: u32 = 256;
-/// The buffer that all groups share: as much as a link carries in this time ...
+/// Size of the shared pool, as the time in which a link carries as much ...
 const SHARED: Duration = Duration::from_millis(4);
-/// ... but no less and no more than this, in octets.
+/// ... limited to this range, in bytes.
 const SHARED_BYTES: [u64; 2] = [256 << 10, 4 << 20];
-/// What all senders together offer on the lossy priority, in millionths of the receiver's link.
-/// Above the half that it gets there, so that it shows what lossy means.
+/// Load of all senders on the lossy priority, in millionths of the receiver's link. More than the
+/// half that it gets there, so that frames are lost.
 const LOSSY_OFFER: u32 = 600_000;
-/// The first frames are due when both threads have started.
+/// Time of the first frames, at which both threads have started.
 pub(super) const START: Instant = Instant::from_picos(10_000_000_000);
 
-/// The demo's numbers.
+/// Parameters of the demo.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
     /// Hosts that send; one more receives.
     pub(super) senders: u16,
-    /// The rate of every link.
+    /// Rate of every link.
     pub(super) rate: BitsPerSec,
-    /// Octets of every frame, FCS included.
+    /// Bytes per frame, FCS included.
     pub(super) size: u32,
-    /// How long the hosts send.
+    /// Time for which the hosts send.
     pub(super) send_for: Duration,
 }
 
@@ -74,80 +75,80 @@ impl Setup {
         (frames as u32).clamp(RING[0], RING[1])
     }
 
-    /// How long a frame takes on the line.
+    /// Time of a frame on the line, preamble and gap included.
     const fn on_line(&self) -> Duration {
         self.rate.time_for(Bytes((self.size + LINE_OVERHEAD_BYTES) as u64))
     }
 
-    /// The pool that all groups share while PFC is on, in cells.
+    /// Shared pool while PFC is on, in cells.
     fn shared(&self) -> Cells {
         let Bytes(n) = self.rate.bytes_in(SHARED);
         Cells(n.clamp(SHARED_BYTES[0], SHARED_BYTES[1]) as u32 / CELL)
     }
 
-    /// The same in octets. Without PFC the headroom is in it as well.
+    /// Shared pool in bytes; without PFC it includes the headroom.
     pub(super) fn shared_bytes(&self, pfc: bool) -> u64 {
         let headroom = if pfc { 0 } else { self.headroom_bytes() * u64::from(self.senders) };
         u64::from(self.shared().0 * CELL) + headroom
     }
 
-    /// Cells of one frame.
     const fn frame_cells(&self) -> u32 {
         self.size.div_ceil(CELL)
     }
 
-    /// Frames of one sender that can still be admitted once its group went to XOFF, however late
+    /// Frames of one sender that can still be admitted after its group went to XOFF, however late
     /// either thread is polled:
-    /// - the rest of the burst that the switch was admitting, the frame that crossed included;
-    /// - what was in the ring when the pause was handed over, at the end of the same poll (a pause
-    ///   never waits for the link: `shaper_burst` covers it, and the ring to a sender carries
-    ///   pauses alone);
-    /// - what the host's ongoing poll sends: every later one reads the pause first.
+    /// - the rest of the burst that the switch was admitting, the frame that crossed the threshold
+    ///   included;
+    /// - the frames in the ring when the PFC frame was queued, at the end of the same poll (PFC
+    ///   frames never wait for the link: `shaper_burst` covers them, and the ring to a sender
+    ///   carries no other frames);
+    /// - the frames that the host's current poll sends: every later poll reads the PFC frame first.
     ///
-    /// More cannot come, because the pause does not expire: see [`Self::leash`].
+    /// More cannot arrive, because the pause does not expire: see [`Self::leash`].
     pub(super) fn in_flight(&self) -> u32 {
         BURST as u32 + self.ring() + COMMITTED_MAX as u32
     }
 
-    /// The headroom of one sender's lossless group: every frame in flight, in whole cells.
+    /// Headroom of one sender's lossless group: every frame in flight, in whole cells.
     pub(super) fn headroom(&self) -> Cells {
         Cells(self.in_flight() * self.frame_cells())
     }
 
-    /// The headroom in octets.
+    /// Headroom in bytes.
     pub(super) fn headroom_bytes(&self) -> u64 {
         u64::from(self.headroom().0 * CELL)
     }
 
-    /// What each group is guaranteed: two frames.
+    /// Reserved cells of each group: two frames.
     const fn reserved(&self) -> Cells {
         Cells(2 * self.frame_cells())
     }
 
-    /// The longest pause there is, renewed after half its time.
+    /// Longest possible pause, refreshed after half its time.
     const fn pfc(&self, mode: FlowControl) -> PfcPlan {
         PfcPlan { mode, quanta: Quanta::MAX, refresh: Quanta::MAX.at(self.rate).div(2) }
     }
 
-    /// How far the clocks of switch and hosts may be apart.
+    /// Largest difference between the clocks of switch and hosts.
     ///
-    /// A pause was read when the host's clock was at most this much behind the switch's, and until
-    /// it is renewed, half its time later, the host's clock is at most this much ahead. So it does
-    /// not expire as long as this is at most a quarter of its time. And a thread that runs alone
-    /// for so long fills no more than half of a ring, so that no link idles for want of room.
+    /// A PFC frame was read when the host's clock was at most this much behind the switch's, and
+    /// until it is refreshed, half the pause time later, the host's clock is at most this much
+    /// ahead. So the pause does not expire if the difference is at most a quarter of its time. A
+    /// thread that runs alone for this time fills at most half of a ring, so that no link is idle
+    /// for lack of space.
     pub(super) fn leash(&self) -> Duration {
         let pause = Quanta::MAX.at(self.rate);
         pause.div(4).min(self.on_line().saturating_mul(self.ring().into()).div(2))
     }
 
-    /// How far a link may catch up after a gap between two polls: as long as a gap can be.
+    /// Catch-up of a link's shaper after a gap between two polls: the longest gap's bytes.
     fn shaper_burst(&self) -> Bytes {
         self.rate.bytes_in(self.leash())
     }
 
-    /// The most frames that can be in existence: all that the buffer admits, full rings, and what
-    /// is in the hands of hosts and switch. A pool of so many never runs dry before the ledger
-    /// says no.
+    /// Largest number of frames in existence: all that the buffer admits, full rings, and the
+    /// bursts of hosts and switch. A pool of this size is never empty before the ledger refuses.
     pub(super) fn frames_max(&self) -> u32 {
         let ports = self.ports() as u32;
         let hands = ports * (4 * BURST as u32 + COMMITTED_MAX as u32);
@@ -159,7 +160,7 @@ impl Setup {
         Cells(self.shared().0 + reserved + self.headroom().0 * u32::from(self.senders))
     }
 
-    /// The switch, with PFC on or off.
+    /// Plan of the switch, with PFC on or off.
     pub(super) fn switch(&self, pfc: bool) -> SwitchPlan {
         let receiver = self.senders;
         SwitchPlan {
@@ -176,7 +177,7 @@ impl Setup {
                 table_size: 64,
                 port_limit: BridgePlan::NO_LIMIT,
                 ageing: Duration::from_secs(300),
-                // The receiver never speaks, so its address could not be learnt.
+                // The receiver never sends, so its address could not be learnt.
                 statics: vec![StaticEntry { vid: VID, mac: host(receiver), port: port(receiver) }],
             },
             routing: RoutingPlan::default(),
@@ -205,7 +206,7 @@ impl Setup {
             pfc: self.pfc(if pfc { mode } else { FlowControl::Off }),
             watchdog: [None; PRIORITIES],
             schedule: SchedulePlan {
-                // Every priority that has something to send gets the same.
+                // Equal weights for all priorities.
                 classes: [ClassPlan::Dwrr { weight: 1 }; PRIORITIES],
                 shaper_burst: self.shaper_burst(),
                 line: LinePlan::ETHERNET,
@@ -218,7 +219,7 @@ impl Setup {
         }
     }
 
-    /// The groups of one port: both priorities may use as much of the pool as it has free.
+    /// Groups of one port: each may use as much of the pool as is free.
     fn groups(&self, lossless: bool) -> [GroupPlan; PRIORITIES] {
         let limit = SharedLimit::Dynamic(Alpha::new(0).expect("0 is in range"));
         let lossy = GroupPlan { reserved: Cells(0), limit, kind: GroupKind::Lossy };
@@ -226,7 +227,7 @@ impl Setup {
         groups[LOSSY.index()].reserved = self.reserved();
         groups[LOSSLESS.index()].reserved = self.reserved();
         if lossless {
-            // A quarter of what a group settles at when every group is at its limit.
+            // A quarter of a group's use when every group is at its limit.
             let xon_offset = Cells(self.shared().0 / (2 * u32::from(self.senders) + 1) / 4);
             let headroom = self.headroom();
             groups[LOSSLESS.index()].kind =
@@ -235,7 +236,7 @@ impl Setup {
         groups
     }
 
-    /// The hosts, the receiver last.
+    /// Plans of the hosts, the receiver last.
     pub(super) fn stations(&self, pfc: bool) -> Vec<StationPlan> {
         (0..self.ports()).map(|n| self.station(n, pfc)).collect()
     }
@@ -253,7 +254,7 @@ impl Setup {
         }
     }
 
-    /// The two flows of sender `n`: together its whole link.
+    /// The two flows of sender `n`, which together fill its link.
     fn flows(&self, n: u16) -> Vec<FlowPlan> {
         let lossy = LOSSY_OFFER / u32::from(self.senders);
         let shares = [(LOSSLESS, 1_000_000 - lossy), (LOSSY, lossy)];
@@ -284,26 +285,24 @@ impl Setup {
     }
 }
 
-/// The VLAN of all hosts.
+/// VLAN of all hosts.
 const VID: Vid = match Vid::new(100) {
     Some(vid) => vid,
     None => unreachable!(),
 };
 
-/// The UDP port of the discard service (RFC 863).
+/// UDP port of the discard service (RFC 863).
 const DISCARD: u16 = 9;
 
-/// The flows of sender `n`: lossless, lossy.
+/// Flows of sender `n`: lossless, lossy.
 fn flow_ids(n: u16) -> [FlowId; 2] {
     [FlowId(u32::from(n) * 2), FlowId(u32::from(n) * 2 + 1)]
 }
 
-/// The address of host `n`.
 const fn host(n: u16) -> Mac {
     Mac([0x02, 0, 0, 0, 0, n as u8])
 }
 
-/// The port of host `n`.
 pub(super) fn port(n: u16) -> PortId {
     PortId::new(n).expect("a demo has few ports")
 }

@@ -1,4 +1,4 @@
-//! The demo's arithmetic against the worst schedules that two threads can have.
+//! Tests of the demo's calculation against the worst schedules of two threads.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::units::BitsPerSec;
 use crate::verdict::Verdict;
 use crate::world::Alone;
 
-/// The demo without threads: the test decides who polls when.
+/// The demo without threads: the test schedules the polls.
 struct Net<'a> {
     switch: Switch<InMemory>,
     hosts: Vec<Station<RingPort>>,
@@ -50,8 +50,8 @@ impl<'a> Net<'a> {
         progressed
     }
 
-    /// Polls all hosts. Those that `blind` names read their rings as they were before the last
-    /// poll of the switch, and send after it.
+    /// Polls all hosts. Those in the mask `blind` read their rings as they were before the switch's
+    /// last poll, and send after it.
     fn poll_hosts(&mut self, blind: u8) -> bool {
         let mut progressed = false;
         for (n, host) in self.hosts.iter_mut().enumerate() {
@@ -64,7 +64,8 @@ impl<'a> Net<'a> {
         progressed
     }
 
-    /// Frames of the lossless priority dropped, the most headroom any group held, pauses sent.
+    /// Returns dropped frames of the lossless priority, peak headroom of any group, and PFC frames
+    /// sent.
     fn result(&mut self) -> (u64, u64, u64) {
         let snapshot = self.switch.snapshot(self.clocks[0].now());
         assert!(snapshot.balance().holds(), "{:?}", snapshot.balance());
@@ -82,8 +83,8 @@ fn setup(senders: u16, rate: BitsPerSec, size: u32) -> Setup {
     Setup { senders, rate, size, send_for: Duration::from_secs(3) }
 }
 
-/// One thread's turn: whose, how many polls, how long each takes in real time, which hosts read
-/// their rings too early.
+/// One thread's turn: the thread, the number of polls, the real time of each, and the hosts that
+/// read their rings too early.
 type Turn = (bool, u8, u64, u8);
 
 fn turns() -> impl Strategy<Value = Vec<Turn>> {
@@ -106,7 +107,7 @@ proptest! {
             for n in 0..polls {
                 net.real += Duration::from_nanos(ns);
                 if hosts {
-                    // Only the first poll of a turn can have begun before the switch's last.
+                    // Only the first poll of a turn can have started before the switch's last.
                     net.poll_hosts(if n == 0 { blind } else { 0 });
                 } else {
                     net.poll_switch();

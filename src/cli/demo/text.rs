@@ -1,10 +1,10 @@
-//! The result as a table.
+//! The demo's result as a table.
 
 use super::outcome::{Outcome, PrioritySummary, RunSummary};
 use crate::report::{Align, Table, count, scaled};
 use crate::verdict::Verdict;
 
-/// The whole result, with what to try next.
+/// The whole result, with suggestions for further runs.
 pub(super) fn text(outcome: &Outcome, program: &str) -> String {
     let mut out = format!("{}\n{}\n", scene(outcome), table(outcome));
     for check in &outcome.checks {
@@ -18,7 +18,7 @@ pub(super) fn text(outcome: &Outcome, program: &str) -> String {
     )
 }
 
-/// What was run.
+/// Parameters of the runs.
 fn scene(outcome: &Outcome) -> String {
     let s = &outcome.setup;
     let mut text = format!(
@@ -64,13 +64,13 @@ fn table(outcome: &Outcome) -> Table {
     t
 }
 
-/// A row with a cell for each run; a dash for one that there was no time for.
+/// A row with one cell per run; a dash for a run that did not take place.
 fn cells(name: &str, outcome: &Outcome, cell: &dyn Fn(&RunSummary) -> String) -> [String; 3] {
     let of = |n: usize| outcome.runs.get(n).map_or_else(|| "-".into(), cell);
     [format!("  {name}"), of(0), of(1)]
 }
 
-/// The rows of one priority.
+/// Rows of one priority.
 fn priority(t: &mut Table, name: &str, outcome: &Outcome, of: fn(&RunSummary) -> &PrioritySummary) {
     t.row([name.into(), String::new(), String::new()]);
     let mut row = |name: &str, cell: &dyn Fn(&PrioritySummary) -> String| {
@@ -85,7 +85,7 @@ fn priority(t: &mut Table, name: &str, outcome: &Outcome, of: fn(&RunSummary) ->
     row("latency max", &|p| latency(p.latency_max_ns));
 }
 
-/// A latency in microseconds.
+/// Formats a latency in microseconds.
 fn latency(ns: u64) -> String {
     if ns < 100_000 {
         format!("{:.1} us", ns as f64 / 1e3)

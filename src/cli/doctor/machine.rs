@@ -1,4 +1,4 @@
-//! What the doctor looks at in the machine, before any port.
+//! Checks of the machine that `sluice doctor` makes before those of ports.
 
 use std::fs;
 use std::path::Path;
@@ -10,20 +10,20 @@ use super::{Findings, Verdict};
 use crate::dpdk::{TscClock, built_against, dpdk_version, is_pci_address};
 use crate::time::Duration as Span;
 
-/// How long the clock is watched.
+/// Time for which the clock is observed.
 const WATCH: Duration = Duration::from_millis(500);
 
-/// The drift between the counter and the system's clock above which results are off by more than
-/// the clocks of network cards are allowed to be (100 ppm, IEEE 802.3).
+/// Drift between the counter and the system's clock above which results are less exact than the
+/// clocks of NICs may be (100 ppm, IEEE 802.3).
 const DRIFT_PPM_MAX: f64 = 100.0;
 
-/// A gap in a polling loop above which it shows in a latency measurement.
+/// Gap in a polling loop above which it affects a latency measurement.
 const GAP_NOTABLE: Span = Span::from_micros(100);
 
-/// Memory in KiB that a small switch takes.
+/// Memory in KiB that a small switch needs.
 const MEMORY_KIB: u64 = 64 * 1024;
 
-/// The number of a capability, as `linux/capability.h` has it.
+/// Number of the capability in `linux/capability.h`.
 const CAP_NET_ADMIN: u32 = 12;
 const CAP_NET_RAW: u32 = 13;
 
@@ -105,7 +105,7 @@ fn governor(findings: &mut Findings<'_>) {
     }
 }
 
-/// Whether the timestamp counter runs at one rate, whatever the core does.
+/// Checks that the timestamp counter has one rate, independent of the core's frequency.
 fn counter(findings: &mut Findings<'_>) {
     if cfg!(not(target_arch = "x86_64")) {
         return findings.add("counter", Good, "the architecture's generic timer");
@@ -187,7 +187,7 @@ fn hugepages(findings: &mut Findings<'_>) {
     );
 }
 
-/// What a NIC needs to be handed to a process; virtual devices need none of it.
+/// Checks what a NIC needs to be assigned to a process; virtual devices need none of it.
 fn iommu(findings: &mut Findings<'_>, physical: bool) {
     let verdict = |there: bool| match (there, physical) {
         (true, _) => Good,
@@ -263,7 +263,7 @@ fn memlock(findings: &mut Findings<'_>) {
     }
 }
 
-/// A small file's text without the white space around it.
+/// Reads a small file's text without surrounding white space.
 fn read(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_string())
 }

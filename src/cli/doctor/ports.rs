@@ -1,4 +1,4 @@
-//! What the doctor finds in a port.
+//! Checks of a port in `sluice doctor`.
 
 use super::Findings;
 use super::Verdict::{Fail, Note, Ok as Good, Warn};
@@ -155,7 +155,7 @@ fn offloads(findings: &mut Findings<'_>, probe: &PortProbe) {
     findings.add("offloads", Good, format!("{found} (Sluice needs none)"));
 }
 
-/// What a driver on top of the kernel's network inherits from it.
+/// Checks settings of the kernel that affect drivers on top of its interfaces.
 fn kernel(findings: &mut Findings<'_>, probe: &PortProbe) {
     let Some(interface) = &probe.interface else { return };
     findings.advise(

@@ -1,4 +1,4 @@
-//! A test on real ports, started and looked at as a client of the API would.
+//! A test on real ports, started and polled as by a client of the API.
 
 use std::path::Path;
 use std::thread;
@@ -20,13 +20,13 @@ use crate::tester::plan::TestPlan;
 use crate::tester::report::Report;
 use crate::time::Duration;
 
-/// How much time passes from one look to the next. A choice: what a person sees as at once.
+/// Period of the polls. A choice: people perceive it as immediate.
 const STEP: Duration = Duration::from_millis(100);
 
 /// A test on real ports.
 pub(super) struct RealTest {
     engine: TesterEngine,
-    /// Whether any port is to capture.
+    /// True if any port captures.
     captures: bool,
 }
 
@@ -34,20 +34,20 @@ impl RealTest {
     /// Opens the ports of a test.
     ///
     /// # Errors
-    /// What cannot be opened.
+    /// A port that cannot be opened.
     pub(super) fn new(test: &TestFile, machine: MachineArgs) -> Result<Self> {
         let replays = test.replays.clone();
         let access = Access::Operator;
         let eal = eal_options(machine);
         let options = TesterOptions { eal, access, replays, ..TesterOptions::default() };
         let engine = TesterEngine::new(options);
-        // What is to be said of the file was said; what there is of the ports comes with the report.
+        // Warnings about the file were printed before; those about ports are in the report.
         engine.set_config(&serde_json::to_value(&test.config)?).map_err(whose)?;
         let captures = test.plan.ports.iter().any(|port| port.capture.is_some());
         Ok(Self { engine, captures })
     }
 
-    /// Writes what each port captured.
+    /// Writes the capture of each port.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -65,14 +65,14 @@ impl RealTest {
     }
 }
 
-/// How DPDK is started: with a runtime directory for this process alone, as several generators may
-/// run on a machine.
+/// Settings of EAL, with a runtime directory for this process, because several generators may run
+/// on a machine.
 pub(super) fn eal_options(machine: MachineArgs) -> EalOptions {
     let file_prefix = own_prefix("sluice-gen");
     EalOptions { file_prefix, memory: machine.memory(), ..EalOptions::default() }
 }
 
-/// A refusal of the engine.
+/// An error of the engine.
 pub(super) struct Refused(Refusal);
 
 impl From<Refused> for anyhow::Error {
@@ -81,7 +81,7 @@ impl From<Refused> for anyhow::Error {
     }
 }
 
-/// A refusal as an error of the input or of the machine.
+/// Classifies an engine's error as bad input or as a fault of the machine.
 pub(super) fn whose(refusal: Refusal) -> anyhow::Error {
     match refusal.kind {
         RefusalKind::Validation => bad_input(refusal),

@@ -1,4 +1,4 @@
-//! A generator file, run from start to end.
+//! Runs a generator file from start to end.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -23,7 +23,7 @@ use crate::tester::virtual_run::VirtualTest;
 
 /// A generator file that was read.
 struct Loaded {
-    /// What the test is called in results: the file's name without its ending.
+    /// Name of the test in results: the file's name without its extension.
     name: String,
     test: TestFile,
 }
@@ -31,7 +31,7 @@ struct Loaded {
 /// Runs a file.
 ///
 /// # Errors
-/// What is wrong with it, or what the machine lacks.
+/// An error in the file, or a resource that the machine lacks.
 pub(super) fn run(args: &GenerateArgs, file: &Path) -> Result<ExitCode> {
     Kind::Generator.expect(file)?;
     let (test, warnings) = load_placed(file, &args.ports).map_err(bad_input)?;
@@ -74,7 +74,7 @@ fn real(_: &GenerateArgs, _: &Path, _: &Loaded, _: files::Opened<'_>) -> Result<
     Err(super::no_ports())
 }
 
-/// Runs a test in either world, and shows and writes what came of it.
+/// Runs a test in either world, then shows and writes its results.
 fn run_on<R>(
     args: &GenerateArgs,
     file: &Path,
@@ -110,12 +110,12 @@ where
     say(args, &ran);
     let written = files::write(opened, &loaded.name, &command(args, file), &ran);
     files::print(args.format, &ran)?;
-    // Behind the results, which are not lost with a file.
+    // After the results are printed, so that a failed file does not lose them.
     written?;
     Ok(exit(verdict(&ran.findings)))
 }
 
-/// Says why a run ended before its flows did, which is no result.
+/// Reports on standard error the reason why a run ended before its flows did.
 fn say(args: &GenerateArgs, ran: &Ran) {
     let sending = ran.report.flows.iter().filter(|flow| flow.transmit != "stopped").count();
     if sending > 0 {
@@ -133,7 +133,7 @@ fn keep(latest: &Mutex<Report>, report: &Report) {
     *latest.lock().unwrap_or_else(PoisonError::into_inner) = report.clone();
 }
 
-/// Whether a flow ends by itself.
+/// True if a flow ends by itself.
 fn ends(flow: &crate::tester::plan::FlowPlan) -> bool {
     match &flow.kind {
         FlowKind::Stream(stream) => stream.limit.frames.is_some() || stream.limit.time.is_some(),
@@ -141,21 +141,21 @@ fn ends(flow: &crate::tester::plan::FlowPlan) -> bool {
     }
 }
 
-/// Serves metrics if the arguments ask for it.
+/// Serves metrics if `--prometheus` is given.
 ///
 /// # Errors
-/// When the address cannot be listened on.
+/// The address cannot be listened on.
 pub(super) fn serve_metrics(args: &GenerateArgs, scrape: report::Scrape) -> Result<()> {
     let Some(addr) = args.prometheus else { return Ok(()) };
     crate::cli::warn_of_open_metrics(addr);
     let addr = report::serve(addr, scrape)
         .with_context(|| format!("--prometheus {addr}: cannot listen there; pick another port"))?;
-    // Not a log line: with port 0 this is the only place where the port stands.
+    // Printed rather than logged: with port 0 this is the only place that shows the port.
     say!("metrics: http://{addr}/metrics");
     Ok(())
 }
 
-/// The command that runs the same test again.
+/// Command that repeats the same test.
 fn command(args: &GenerateArgs, file: &Path) -> String {
     let mut command = format!("sluice gen {}", quoted(file));
     for (name, place) in &args.ports {

@@ -1,4 +1,4 @@
-//! Serving clients of the Open Traffic Generator API, and measuring what this machine resolves.
+//! Serves clients of the Open Traffic Generator API, and measures the machine's resolution.
 
 use std::fs;
 use std::io;
@@ -25,15 +25,15 @@ use crate::tester::engine::{TesterEngine, TesterOptions};
 use crate::tester::plan::Place;
 use crate::tester::self_test;
 
-/// How often the end is looked for.
+/// Period of the checks for the end.
 const TICK: Duration = Duration::from_millis(50);
-/// How long the self-test sends.
+/// Time for which the self-test sends.
 const SELF_TEST: Duration = Duration::from_secs(2);
 
-/// Serves clients until a signal comes.
+/// Serves clients until a signal.
 ///
 /// # Errors
-/// When the address cannot be listened on.
+/// The address cannot be listened on.
 pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
     let at = server_options(args, addr)?;
     let stop = stop_on_signals()?;
@@ -52,7 +52,7 @@ pub(super) fn serve(args: &GenerateArgs, addr: SocketAddr) -> Result<ExitCode> {
         _ => anyhow::Error::from(error)
             .context(format!("--listen {addr}: cannot listen there; pick another port")),
     })?;
-    // Not a log line: with port 0 this is the only place where the port stands.
+    // Printed rather than logged: with port 0 this is the only place that shows the port.
     say!("{}", server.announcement());
     let seen = engine.clone();
     super::run::serve_metrics(
@@ -88,11 +88,11 @@ fn server_options(args: &GenerateArgs, addr: SocketAddr) -> Result<server::Optio
     Ok(server::Options { addr, client_ca, ..server::Options::default() })
 }
 
-/// Measures what this machine resolves. Exit status 1 says that frames were lost in memory, so that
-/// nothing else that is measured here can be trusted.
+/// Measures the machine's resolution. Exit status 1 means that frames were lost in memory, so that
+/// its other measurements cannot be trusted.
 ///
 /// # Errors
-/// What the machine lacks.
+/// A resource that the machine lacks.
 pub(super) fn self_test(args: &GenerateArgs) -> Result<ExitCode> {
     let eal = Eal::start(&eal_options(args.machine))?;
     let found = self_test::self_test(&eal, None, SELF_TEST)

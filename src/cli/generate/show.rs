@@ -1,21 +1,20 @@
-//! What is seen of a test while it runs: a bar and the tables on a terminal, a line per interval
-//! elsewhere.
+//! Display of a running test: a bar and tables on a terminal, otherwise a line per interval.
 
 use crate::printable;
 use crate::report::{self, Screen};
 use crate::tester::report::Report;
 
-/// Places of the bar.
+/// Width of the bar in characters.
 const BAR: usize = 32;
 
-/// The view of a running test.
+/// Display of a running test.
 pub(super) struct Show {
-    /// Nothing where nothing is to be shown.
+    /// None disables the display.
     screen: Option<Screen>,
     name: String,
-    /// Seconds of the test from one view to the next.
+    /// Seconds of the test between updates.
     every_s: f64,
-    /// When the next is due.
+    /// Second of the next update.
     next_s: f64,
 }
 
@@ -25,7 +24,7 @@ impl Show {
         Self { screen, name: name.to_owned(), every_s, next_s: every_s }
     }
 
-    /// Shows a report if it is time to.
+    /// Shows a report if an update is due.
     pub(super) fn update(&mut self, report: &Report, part: Option<f64>) {
         let at = report.elapsed_s.unwrap_or(0.0);
         let Some(screen) = self.screen.as_mut().filter(|_| at >= self.next_s) else { return };
@@ -37,7 +36,7 @@ impl Show {
         );
     }
 
-    /// Takes the view away.
+    /// Clears the display.
     pub(super) fn clear(&mut self) {
         if let Some(screen) = &mut self.screen {
             screen.clear();
@@ -45,7 +44,7 @@ impl Show {
     }
 }
 
-/// How far it is; nothing if nobody knows.
+/// Progress bar; empty if the progress is unknown.
 fn bar(part: Option<f64>) -> String {
     let Some(part) = part else { return String::new() };
     let full = (part * BAR as f64).round().clamp(0.0, BAR as f64) as usize;

@@ -1,10 +1,8 @@
-//! A limit for lines of the log: a peer or a client that causes an event again and again fills no
-//! disk.
+//! Rate limit of log lines, so that a peer or a client that repeats an event cannot fill a disk.
 //!
-//! Lines are limited by the place in the code that writes them and by their subject, which is the
-//! text before the first `: `, mostly a port. So a flood at one port hides nothing of another. Each
-//! gets [`BURST`] lines in a window; the rest are counted, and the count is written when the window
-//! ends. Time is an argument.
+//! Lines are limited per call site and subject, which is the text before the first `: `, usually a
+//! port. So a flood at one port hides no line of another. Each gets [`BURST`] lines per window;
+//! further lines are counted, and the count is written when the window ends. Time is an argument.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,29 +10,29 @@ use std::time::Duration;
 use tracing::callsite::Identifier;
 use tracing::{Event, Level};
 
-/// The lines of one place and subject in a window.
+/// Lines per window.
 pub(super) const BURST: u64 = 10;
-/// The length of a window.
+/// Length of a window.
 pub(super) const WINDOW: Duration = Duration::from_secs(10);
-/// The subjects that are told apart; all more share their place's lines.
+/// Number of separate subjects; further ones share their call site's lines.
 pub(super) const SUBJECTS: usize = 256;
-/// The characters of a subject.
+/// Longest subject in characters.
 const SUBJECT_MAX: usize = 64;
 
-/// The windows that are open.
+/// Open windows.
 #[derive(Default)]
 pub(super) struct Limiter {
     open: HashMap<(Identifier, String), Window>,
 }
 
 struct Window {
-    /// The first line's time.
+    /// Time of the first line.
     start: Duration,
     level: Level,
     lines: u64,
 }
 
-/// Lines that were not written.
+/// Lines that were suppressed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Suppressed {
     subject: String,
@@ -43,7 +41,7 @@ pub(super) struct Suppressed {
 }
 
 impl Suppressed {
-    /// The line that tells of them.
+    /// The line that reports them.
     pub(super) fn line(&self) -> String {
         let Self { subject, lines, .. } = self;
         let colon = if subject.is_empty() { "" } else { ": " };
@@ -53,7 +51,7 @@ impl Suppressed {
 }
 
 impl Limiter {
-    /// Counts a line and says whether it may be written. [`Self::ended`] comes first.
+    /// Counts a line and returns true if it may be written. Call [`Self::ended`] first.
     pub(super) fn admit(&mut self, event: &Event<'_>, line: &str, now: Duration) -> bool {
         let (place, level) = (event.metadata().callsite(), *event.metadata().level());
         let mut key = (place, subject(line));
@@ -65,7 +63,7 @@ impl Limiter {
         window.lines <= BURST
     }
 
-    /// Closes the windows that have ended, and returns what they suppressed.
+    /// Closes the windows that have ended, and returns their suppressed lines.
     pub(super) fn ended(&mut self, now: Duration) -> Vec<Suppressed> {
         self.close(|window| now.saturating_sub(window.start) >= WINDOW)
     }
@@ -90,7 +88,7 @@ impl Limiter {
     }
 }
 
-/// The text before the first `: `, or nothing.
+/// Text before the first `: `, or nothing.
 fn subject(line: &str) -> String {
     let before = line.split_once(": ").map_or("", |(before, _)| before);
     before.chars().take(SUBJECT_MAX).collect()

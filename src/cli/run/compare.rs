@@ -13,7 +13,7 @@ use crate::lab::{self, CheckOutcome, Options, Outcome};
 use crate::report::{self, ComparedRun, Comparison, ComparisonPage, Depths};
 use crate::verdict::Verdict;
 
-/// Runs all of them, one after the other, and prints the table.
+/// Runs all jobs in sequence and prints the table.
 pub(super) fn run(args: &RunArgs, jobs: &[Job], page: Option<OutputFile>) -> Result<ExitCode> {
     let stop = stop_on_signals()?;
     let options =
@@ -45,13 +45,13 @@ pub(super) fn run(args: &RunArgs, jobs: &[Job], page: Option<OutputFile>) -> Res
         Format::Json => terminal::print_json(&comparison)?,
         Format::Table => terminal::print(report::comparison_text(&comparison))?,
     }
-    // Behind the results, which are not lost with the page.
+    // After the results are printed, so that a failed page does not lose them.
     written.transpose()?;
     let interrupted = runs_missing.then_some(Verdict::Inconclusive);
     Ok(exit(Verdict::of_all([comparison.verdict].into_iter().chain(interrupted))))
 }
 
-/// Says how a run ended.
+/// Reports the end of a run.
 fn tell(outcome: &Outcome) {
     let is_bad = |check: &&CheckOutcome| check.verdict > Verdict::NotJudged;
     let failed: Vec<_> = outcome.checks.iter().filter(is_bad).map(|c| c.name.as_str()).collect();

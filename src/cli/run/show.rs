@@ -1,4 +1,4 @@
-//! How far a run is, for whoever waits.
+//! Progress of a run.
 
 use std::io::IsTerminal;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
@@ -10,14 +10,14 @@ use crate::lab::{LabPlan, Outcome, Progress, World};
 use crate::printable;
 use crate::report::{count, scaled};
 
-/// The progress: a bar on a terminal, a line every second elsewhere.
+/// Progress display: a bar on a terminal, otherwise a line every second.
 pub(super) struct Show {
     bar: Option<ProgressBar>,
     begun: StdInstant,
     next_line: StdInstant,
 }
 
-/// From one line to the next where there is no terminal.
+/// Period of progress lines without a terminal.
 const LINE_EVERY: StdDuration = StdDuration::from_secs(1);
 
 /// Steps of the bar.
@@ -61,7 +61,7 @@ impl Show {
         }
     }
 
-    /// Says how fast it went, which is no result and so stays off standard output.
+    /// Prints the speed, which is not part of the result and so stays off standard output.
     pub(super) fn finish(&self, outcome: &Outcome) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use crate::report::Summary;
 
-/// The shortest time between two warnings about one cause.
+/// Shortest time between two warnings about one cause.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
-/// Warnings so far: by cause, the count then and the time.
+/// Last warnings by cause: the count and the time.
 #[derive(Default)]
 pub(super) struct AddressWarnings(BTreeMap<Option<String>, (u64, Instant)>);
 
 impl AddressWarnings {
-    /// The warnings that are due, by the counters of `summary`.
+    /// Returns the warnings that are due, by the counters of `summary`.
     pub(super) fn due(&mut self, now: Instant, summary: &Summary) -> Vec<String> {
         let mut due = Vec::new();
         for port in &summary.ports {
@@ -35,7 +35,7 @@ impl AddressWarnings {
         due
     }
 
-    /// By how much a counter has grown since it was warned of, if that is due.
+    /// Increase of a counter since its last warning, if a warning is due.
     fn grown(&mut self, now: Instant, port: Option<&str>, count: u64) -> Option<u64> {
         let cause = port.map(str::to_owned);
         let (before, at) = self.0.get(&cause).copied().unzip();
@@ -56,7 +56,8 @@ mod tests {
     use crate::switch::testworld::{Lab, frame, host, plan};
     use crate::time::Duration as Span;
 
-    /// The summary of a switch of two ports that had `n` new addresses on port 0, four of which it learns.
+    /// Summary of a two-port switch that received `n` new addresses on port 0, of which it learns
+    /// four.
     fn summary(n: u8) -> Summary {
         let mut plan = plan(2);
         plan.bridge.port_limit = 4;

@@ -1,5 +1,5 @@
-//! The links of a switch's devices, followed by a thread of their own: interfaces of the kernel go
-//! down, lose their carrier, are removed and made again while a switch runs.
+//! Follows the links of a switch's devices in a thread: kernel interfaces go down, lose their
+//! carrier, are removed and created again while a switch runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,18 +13,18 @@ use crate::config::SwitchFile;
 use crate::dpdk::{LinkEvents, PortControl};
 use crate::units::{BitsPerSec, PortId};
 
-/// Period at which devices without events are examined: the kernel tells of a lost carrier up
-/// to a second late.
+/// Period at which link states are read without events: the kernel reports a lost carrier up to a
+/// second late.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The thread that follows the links; dropping it ends it.
+/// The thread that follows the links; dropping it ends the thread.
 pub(super) struct Links {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Links {
-    /// Follows the links of `devices`, which are those of `file`, and tells `session`.
+    /// Follows the links of `devices`, which are those of `file`, and informs `session`.
     pub(super) fn follow(
         file: &SwitchFile,
         devices: &[PortControl],
@@ -43,7 +43,7 @@ impl Links {
         let mut followed: Vec<_> = devices.iter().enumerate().map(one).collect();
         let (session, ended) = (Arc::clone(session), Arc::clone(&stop));
         let body = move || {
-            // Without word of changes the looks alone find them.
+            // Without events, the periodic reads alone find changes.
             let events = LinkEvents::listen().ok();
             while !ended.load(Ordering::Acquire) {
                 followed.iter_mut().for_each(|one| one.look(&session));
@@ -62,7 +62,7 @@ impl Drop for Links {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
-            // Its panic has been reported; the switch has ended either way.
+            // A panic of the thread has been reported, and the switch has ended already.
             let _ = thread.join();
         }
     }
@@ -72,13 +72,13 @@ impl Drop for Links {
 struct Followed {
     id: PortId,
     name: String,
-    /// The rate that the headroom of its port is for.
+    /// Rate for which the headroom of its port was calculated.
     planned: BitsPerSec,
     is_virtual: bool,
     device: PortControl,
-    /// True if its interface was found to be gone.
+    /// True if its interface was removed.
     is_gone: bool,
-    /// The last error that was told, so that one that stays is told once.
+    /// Last reported error, so that a persistent error is reported once.
     told: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl Followed {
         self.told = error;
     }
 
-    /// Takes an interface up again that was removed and made anew.
+    /// Reopens an interface that was removed and created again.
     fn restore(&mut self, session: &Session) -> Result<()> {
         if !self.is_gone && !self.device.has_lost_interface() {
             return Ok(());
@@ -101,7 +101,7 @@ impl Followed {
             self.is_gone = true;
             tracing::warn!("{}: its network interface is gone", self.name);
         }
-        // No frame is given to a device that has none, or that is closed for a moment.
+        // The device gets no frames while it has no interface or is being reopened.
         session.link_is(self.id, false, None)?;
         if self.device.reopen()? {
             self.is_gone = false;
@@ -110,10 +110,10 @@ impl Followed {
         Ok(())
     }
 
-    /// Tells the switch of a link that went up or down or has a new rate.
+    /// Informs the switch of a link that went up or down or has a new rate.
     fn tell(&self, session: &Session) -> Result<()> {
         let link = self.device.link();
-        // The rate that a virtual device names means nothing.
+        // The rate of a virtual device is meaningless.
         let rate = link.rate.filter(|_| !self.is_virtual);
         let too_fast = rate.is_some_and(|rate| rate > self.planned);
         match session.link_is(self.id, link.up && !too_fast, rate)? {

@@ -1,19 +1,19 @@
-//! Warnings about polls that came later than headroom allows for.
+//! Warnings about polls that were later than the headroom allows for.
 
 use std::time::{Duration, Instant};
 
 use crate::report::Summary;
 use crate::time::Duration as Span;
 
-/// The shortest time between two warnings, unless a gap is twice as long as the one warned of.
+/// Shortest time between two warnings, unless a gap is twice as long as the last one reported.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
-/// The last warning: late polls and longest gap at that time, and the time.
+/// Last warning: late polls, longest gap, and the time.
 #[derive(Default)]
 pub(super) struct PollWarnings(Option<(u64, u64, Instant)>);
 
 impl PollWarnings {
-    /// The warning that is due, by the polls in `summary`.
+    /// Returns the warning that is due, by the polls in `summary`.
     pub(super) fn due(&mut self, now: Instant, summary: &Summary) -> Option<String> {
         let late: u64 = summary.polls.iter().map(|polls| polls.late_polls).sum();
         let by_gap = summary.polls.iter().filter(|polls| polls.late_polls > 0);
@@ -21,7 +21,7 @@ impl PollWarnings {
         let (longest, planned) = (worst.longest_gap_ns, worst.planned_gap_ns?);
         if let Some((before, told, at)) = self.0 {
             let recent = now.duration_since(at) < WARN_EVERY;
-            // Counters that were cleared begin anew.
+            // Counters that were cleared start again.
             if late >= before && (late == before || (recent && longest < told.saturating_mul(2))) {
                 return None;
             }

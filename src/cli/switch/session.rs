@@ -1,6 +1,6 @@
-//! A running switch as clients of its control socket may see and change it.
+//! A running switch as seen and changed through its control socket.
 //!
-//! What a change would break is refused with the same arithmetic as a switch file.
+//! A change that would break the configuration is refused by the same calculation as a switch file.
 
 mod macsec;
 mod objects;
@@ -23,39 +23,40 @@ use crate::switch::{Change, Refused, Settler, StepKind, SwitchPlan};
 use crate::time::Instant;
 use crate::units::{BitsPerSec, Bytes, Cells, PortId, PriorityGroup, TrafficClass};
 
-/// A running switch as clients may see and change it.
+/// A running switch as seen and changed by clients.
 pub(super) struct Session {
     controller: Controller,
-    /// The plan with all changes so far, so that a request can leave out what stays.
+    /// The plan with all changes so far, which completes the absent fields of a request.
     plan: Mutex<SwitchPlan>,
-    /// The least headroom of each lossless group, from its link's round trip.
+    /// Least headroom of each lossless group, from its link's round trip.
     headroom: BTreeMap<(PortId, PriorityGroup), Cells>,
     links: Mutex<Vec<LinkState>>,
-    /// By port.
+    /// Indexed by port.
     devices: Vec<PortControl>,
-    /// Does what agents find out; nothing where no port has any.
+    /// Applies the results of link protocols; None if no port has any.
     settler: Option<Mutex<Settler>>,
     stop: Arc<AtomicBool>,
-    /// True if late polls are left out of the verdict.
+    /// True if late polls do not affect the verdict.
     late_polls_ignored: bool,
-    /// The last summary that was made for those who must not wait for one.
+    /// Last summary for readers that must not wait for workers.
     latest: Mutex<Option<Arc<Summary>>>,
 }
 
-/// Why a link is up or down.
+/// State of a link and its causes.
 #[derive(Clone, Copy, Debug)]
 struct LinkState {
-    /// Whether it may be up.
+    /// True if no client has taken it down.
     wanted: bool,
-    /// Whether its device says that it is up, and the rate it has negotiated.
+    /// Link state of its device, and the negotiated rate.
     device: (bool, Option<BitsPerSec>),
-    /// Whether the switch was told that it is up.
+    /// Link state and rate that the switch was last informed of.
     told: (bool, Option<BitsPerSec>),
     /// Number of times that its device went down.
     losses: u64,
 }
 
-/// Reads a request. One with a key has no escapes, which would make the reader copy the key.
+/// Parses a request. A request with a key must have no escapes, because the parser would copy the
+/// key to resolve them.
 fn request(line: &str) -> Result<Request> {
     let keyed = line.contains("macsec_install");
     ensure!(!(keyed && line.contains('\\')), "a request with a key is written without escapes");
@@ -67,9 +68,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Session {
-    /// A session over the running `plan`, with its devices and which of them are `up`. `headroom` is
-    /// what each lossless group must keep; `stop` is set when a client asks for the end. The verdict is
-    /// without late polls if they are to be ignored.
+    /// Creates a session for the running `plan`, with its devices and their link states `up`.
+    /// `headroom` is the least headroom of each lossless group; `stop` is set when a client stops
+    /// the switch.
     pub(super) fn new(
         controller: Controller,
         plan: SwitchPlan,
@@ -95,7 +96,7 @@ impl Session {
         }
     }
 
-    /// The summary until now.
+    /// Returns the summary so far.
     pub(super) fn summary(&self) -> Result<Summary> {
         let elapsed = self.controller.elapsed();
         let summary = Summary::new(&self.controller.snapshot()?, elapsed);
@@ -103,12 +104,12 @@ impl Session {
         Ok(summary.with_late_polls(self.late_polls_ignored))
     }
 
-    /// Times that the device of each port went down.
+    /// Number of times that the device of each port went down.
     pub(super) fn link_losses(&self) -> Vec<u64> {
         lock(&self.links).iter().map(|link| link.losses).collect()
     }
 
-    /// What the agents of ports found out; of none where no port has any.
+    /// Results of the link protocols per port; empty if no port has any.
     pub(super) fn agents(&self) -> Result<BTreeMap<PortId, AgentsSummary>> {
         let Some(settler) = &self.settler else { return Ok(BTreeMap::new()) };
         let agents = self.controller.agents()?;
@@ -121,10 +122,10 @@ impl Session {
         Ok(agents.into_iter().map(one).collect())
     }
 
-    /// The same with the names of ports, and what was done.
+    /// Results of the link protocols with the names of ports, and the steps that they caused.
     fn found(&self) -> Result<PortsFound> {
         let agents = self.agents()?;
-        // In the order in which `settle` takes them.
+        // Locked in the same order as in `settle`.
         let settler = self.settler.as_ref().map(lock);
         let plan = lock(&self.plan);
         let name = |port: PortId| plan.ports[port.index()].name.clone();
@@ -144,8 +145,8 @@ impl Session {
         Ok(found)
     }
 
-    /// Does what follows from what the ports' agents found out, and gives the steps that this took,
-    /// with the names of their ports.
+    /// Applies the results of the ports' link protocols, and returns the steps with the names of
+    /// their ports.
     pub(super) fn settle(&self) -> Result<Vec<(String, StepKind)>> {
         let Some(settler) = &self.settler else { return Ok(Vec::new()) };
         let news = self.controller.news()?;
@@ -175,19 +176,19 @@ impl Session {
         Ok(new.map(|step| (name(step.port), step.kind.clone())).collect())
     }
 
-    /// Makes a summary for those who must not wait for one.
+    /// Makes a summary for readers that must not wait for workers.
     pub(super) fn refresh(&self) {
         if let Ok(summary) = self.summary() {
             *lock(&self.latest) = Some(Arc::new(summary));
         }
     }
 
-    /// The summary that [`refresh`](Self::refresh) made last.
+    /// Returns the last summary of [`refresh`](Self::refresh).
     pub(super) fn latest(&self) -> Option<Arc<Summary>> {
         lock(&self.latest).clone()
     }
 
-    /// Answers a line with a line.
+    /// Executes a request and returns the response, a line each.
     pub(super) fn answer(&self, line: &str) -> String {
         let response = match request(line).and_then(|request| self.obey(request)) {
             Ok(result) => Response { ok: true, result: Some(result), error: None },
@@ -240,7 +241,7 @@ impl Session {
         Ok(null)
     }
 
-    /// A device's link changed; a link that was taken down by request stays down.
+    /// Handles a change of a device's link; a link that a client took down stays down.
     pub(super) fn link_is(&self, port: PortId, up: bool, rate: Option<BitsPerSec>) -> Result<bool> {
         let mut links = lock(&self.links);
         let link = &mut links[port.index()];
@@ -249,12 +250,12 @@ impl Session {
         self.tell_link(port, link)
     }
 
-    /// Takes a link up or down, and its device with it where that can be: the peer sees it then.
+    /// Takes a link up or down, and its device if it supports that, so that the peer sees it.
     fn want_link(&self, port: PortId, up: bool) -> Result<()> {
         let mut links = lock(&self.links);
         let link = &mut links[port.index()];
         link.wanted = up;
-        // A link that goes down is given no more frames; one that comes up waits for its device.
+        // A link that goes down gets no more frames; one that comes up waits for its device.
         self.tell_link(port, link)?;
         drop(links);
         self.set_device(port.index(), up);
@@ -263,19 +264,20 @@ impl Session {
 
     fn set_device(&self, n: usize, up: bool) {
         if let Err(error) = self.devices[n].set_link(up) {
-            // Most virtual devices have no link to take down, and the switch's is down all the same.
+            // Most virtual devices cannot take a link down; the switch treats it as down all the
+            // same.
             tracing::info!("{error}");
         }
     }
 
-    /// Takes the devices up again whose links were taken down by request.
+    /// Takes up the devices whose links clients took down.
     pub(super) fn restore_links(&self) {
         let down = |(n, link): (usize, &LinkState)| (!link.wanted).then_some(n);
         let down: Vec<_> = lock(&self.links).iter().enumerate().filter_map(down).collect();
         down.into_iter().for_each(|n| self.set_device(n, true));
     }
 
-    /// Tells the switch if a link is not as it was last told. True if it was not.
+    /// Informs the switch of a changed link state. Returns true if it had changed.
     fn tell_link(&self, port: PortId, link: &mut LinkState) -> Result<bool> {
         let (up, rate) = link.device;
         let now = (up && link.wanted, rate.or(link.told.1));
@@ -319,7 +321,7 @@ impl Session {
         Ok(())
     }
 
-    /// The least headroom of a lossless group: as its link was measured, or else as it is planned.
+    /// Least headroom of a lossless group: from the measured link, otherwise from the plan.
     fn headroom_needed(&self, port: PortId, group: PriorityGroup) -> Option<Cells> {
         let settler = self.settler.as_ref().map(lock);
         let measured = settler.as_ref().and_then(|s| s.headroom(port));
@@ -339,9 +341,9 @@ impl Session {
     }
 }
 
-/// The thresholds of a group after a request.
+/// Thresholds of a group after a request.
 fn with(old: GroupPlan, set: &SetGroup, buffer: &BufferPlan) -> Result<GroupPlan> {
-    // What is set aside is rounded up to whole cells, so that it is never less than asked for.
+    // Reserved space is rounded up to whole cells, so that it is never less than requested.
     let cells = |octets: u64| {
         let cells = octets.div_ceil(buffer.cell_bytes.into());
         u32::try_from(cells).map(Cells).context("a size is larger than any buffer")
@@ -375,7 +377,7 @@ fn with(old: GroupPlan, set: &SetGroup, buffer: &BufferPlan) -> Result<GroupPlan
     Ok(GroupPlan { reserved: keep(set.reserved, old.reserved)?, limit, kind })
 }
 
-/// The marking curve of a class after a request.
+/// Marking curve of a class after a request.
 fn curve(old: Option<EcnPlan>, set: &SetEcn) -> Result<Option<EcnPlan>> {
     if set.off {
         ensure!(set.kmin.is_none() && set.kmax.is_none() && set.pmax.is_none(), "off, or a curve");

@@ -1,5 +1,5 @@
-//! The lines that a switch says when it has started: that it runs, how to speak to it and stop it,
-//! and what of its ports will surprise.
+//! Messages of a switch that has started: its state, how to control and stop it, and unexpected
+//! properties of its ports.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::dpdk::{Undone, undone_checksums};
 use crate::runtime::control;
 use crate::runtime::real::Running;
 
-/// Says on standard error that the switch runs.
+/// Reports on standard error that the switch runs.
 pub(super) fn announce(file: &SwitchFile, running: &Running, socket: Option<&Path>) {
     let (ports, workers) = (running.devices.len(), file.workers.len());
     say!(
@@ -37,7 +37,7 @@ fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Remedy for checksums that are left undone.
+/// Remedy for checksums that the sender left to its hardware.
 fn advice(port: &str, found: &Undone) -> String {
     match found {
         Undone::By { interface, command } => format!(

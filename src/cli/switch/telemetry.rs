@@ -1,8 +1,7 @@
 //! Sluice's counters in DPDK's telemetry: `dpdk-telemetry.py -f NAME` with the name of the switch,
 //! then `/sluice/port,p1`.
 //!
-//! DPDK's threads are shown the summary that the main thread made last, so they never wait for a
-//! worker.
+//! DPDK's threads read the last summary of the main thread, so they never wait for a worker.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use super::session::Session;
 use crate::dpdk::{Eal, TelemetryCommand, register_telemetry};
 use crate::report::Summary;
 
-/// What is answered from a summary and a client's parameter.
+/// Builds an answer from a summary and a client's parameter.
 type Answer = fn(&Summary, &str) -> Value;
 
 const COMMANDS: [(&str, &str, Answer); 5] = [
@@ -24,7 +23,7 @@ const COMMANDS: [(&str, &str, Answer); 5] = [
     ("/sluice/drops", "Dropped frames by reason. No parameter.", drops),
 ];
 
-/// Registers the commands; they answer until the returned guards are dropped.
+/// Registers the commands; dropping the returned guards removes them.
 pub(super) fn serve(eal: &Eal, session: &Arc<Session>) -> Result<Vec<TelemetryCommand>> {
     session.refresh();
     let register = |(name, help, answer): (&str, &str, Answer)| {
@@ -76,7 +75,7 @@ fn port(s: &Summary, parameter: &str) -> Value {
 
 fn priorities(s: &Summary, parameter: &str) -> Value {
     let Some(port) = find(s, parameter) else { return Value::Null };
-    // DPDK shows an object of objects, and nothing of an array of them.
+    // DPDK shows an object of objects, but not an array of them.
     port.priorities.iter().map(|p| (p.priority.to_string(), value(p))).collect()
 }
 

@@ -1,4 +1,4 @@
-//! The threads that poll the ports of a measurement.
+//! Threads that poll the ports of a measurement.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,61 +16,61 @@ use crate::port::{Port, Stamps};
 use crate::runtime::{AgentPort, Cores, Disturbance, Preemption};
 use crate::time::{Duration, Instant};
 
-/// How often whoever watches is told how far a measurement is. A choice: what a person sees as now.
+/// Period of progress reports. A choice: people perceive it as immediate.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// How often links are looked at.
+/// Period at which link states are read.
 const LINK_EVERY: StdDuration = StdDuration::from_millis(100);
 
-/// What is to be done.
+/// Task of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job {
-    /// How many measurements the first port makes; none where it only answers.
+    /// Number of measurements at the first port; none if it only answers.
     pub(super) count: u32,
-    /// From the end of one to the next.
+    /// Time from the end of one measurement to the next.
     pub(super) period: Duration,
-    /// How long to answer, if not until a signal.
+    /// Time for which to answer; None for until a signal.
     pub(super) duration: Option<Duration>,
 }
 
-/// A measurement that came to its end.
+/// A finished measurement.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     pub(super) found: Found,
-    /// The round trips, or the mean path delays of PTP.
+    /// Round trips, or mean path delays of PTP.
     pub(super) delay: Samples,
-    /// How long the peer took to answer; nothing with PTP.
+    /// Turnaround times of the peer; None for PTP.
     pub(super) turnaround: Option<Samples>,
     pub(super) stamps: Stamps,
     pub(super) took: Duration,
 }
 
-/// What happened at the first port.
+/// Events at the first port.
 #[derive(Clone, Debug)]
 pub(super) enum Told {
-    /// So much of a measurement is done, or so many requests were answered.
+    /// Number of finished rounds of the measurement, or of answered requests.
     Progress { rounds: u64 },
-    /// A measurement came to its end.
+    /// A measurement has finished.
     Measured(Box<Measured>),
 }
 
-/// Why it ended.
+/// Reason of the end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Why {
-    /// All measurements are made, or the time is over.
+    /// All measurements have finished, or the duration is over.
     Done,
-    /// One came to nothing.
+    /// A measurement failed.
     Failed(Failure),
-    /// A signal came, or a thread is gone.
+    /// A signal arrived, or a thread has ended.
     Stopped,
 }
 
-/// A port at the end.
+/// State of a port at the end.
 #[derive(Clone, Debug)]
 pub(super) struct PortEnd {
     pub(super) name: String,
     pub(super) snapshot: AgentsSnapshot,
-    /// Frames that were none of the agents'.
+    /// Received frames that belong to no link protocol.
     pub(super) others: u64,
 }
 
@@ -81,23 +81,23 @@ struct Seat {
     up: bool,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Shared<'a> {
     clock: TscClock,
     cores: Cores,
-    /// Time for which each thread was off its processor.
+    /// Time for which each thread was preempted.
     preemption: Preemption,
     begin: Barrier,
     end: AtomicBool,
-    /// By port.
+    /// Link state per port.
     links: Vec<AtomicBool>,
     stop: &'a AtomicBool,
 }
 
-/// Runs the agents of `ports` until the job is done or `stop` is set, and tells what happens.
+/// Runs the link protocols of `ports` until the job is done or `stop` is set, and reports events.
 ///
 /// # Errors
-/// A thread that cannot be one of DPDK's, or that panicked.
+/// A thread that cannot be registered with DPDK, or that panicked.
 pub(super) fn drive(
     eal: &Eal,
     job: Job,
@@ -105,9 +105,9 @@ pub(super) fn drive(
     stop: &AtomicBool,
     mut tell: impl FnMut(Told),
 ) -> Result<(Why, Vec<PortEnd>, Disturbance)> {
-    // Threads are not pinned: the other end may be another process here, which would be on the same
-    // CPU. Ends of a pair in memory share a thread: what a machine takes away from one of two threads
-    // would seem to be the link's.
+    // Threads are not pinned: the other end may be another process on this machine, which would be
+    // on the same CPU. Ends of a pair in memory share a thread, because preemption of one of two
+    // threads would be measured as the link's delay.
     let in_memory = ports.iter().all(|(opened, _)| opened.in_memory);
     let threads = if in_memory { 1 } else { ports.len().min(Cores::available()).max(1) };
     let controls: Vec<PortControl> = ports.iter().map(|(o, _)| o.control.clone()).collect();
@@ -135,7 +135,7 @@ pub(super) fn drive(
                 let (told, shared) = (told.clone(), &shared);
                 scope.spawn(move || -> Result<_> {
                     let worker = eal.register_worker();
-                    // Whoever fails still lets the others begin, and end.
+                    // A thread that failed still waits here, so that the others start and end.
                     shared.begin.wait();
                     let _worker =
                         worker.inspect_err(|_| shared.end.store(true, Ordering::Relaxed))?;
@@ -174,7 +174,7 @@ pub(super) fn drive(
 
 type ThreadEnd = (Option<Why>, Vec<(usize, PortEnd)>);
 
-/// Polls the ports of one thread until all is over.
+/// Polls the ports of one thread until the run ends.
 fn run(
     mut seats: Vec<(usize, Seat)>,
     job: Job,
@@ -221,13 +221,13 @@ impl Seat {
     }
 }
 
-/// What is done at the first port.
+/// Task at the first port.
 struct Lead {
     job: Job,
     started: Instant,
     began: Instant,
     made: u32,
-    /// When the next measurement begins.
+    /// Start of the next measurement.
     next: Option<Instant>,
     looked: Instant,
 }
@@ -237,7 +237,7 @@ impl Lead {
         Self { job, started: now, began: now, made: 0, next: None, looked: now }
     }
 
-    /// Looks at what happened. Gives why all is over, if it is.
+    /// Reports events. Returns the reason if the run has ended.
     fn look(
         &mut self,
         now: Instant,
@@ -248,7 +248,7 @@ impl Lead {
             match news {
                 News::Measuring(_) => self.began = now,
                 News::Found(found) => {
-                    // Nobody who hears it any more is no reason to stop.
+                    // A closed channel is no reason to stop.
                     let _ = told.send(Told::Measured(Box::new(self.measured(found, now, port))));
                     self.made += 1;
                     if self.made >= self.job.count {
@@ -296,7 +296,7 @@ impl Lead {
     }
 }
 
-/// Rounds of the measurement that runs, or requests that were answered.
+/// Rounds of the current measurement, or answered requests.
 fn progress(job: Job, port: &AgentPort<DpdkPort<Started>>) -> u64 {
     let agents = port.agents();
     let (measurer, ptp) = (agents.measurer(), agents.peer_delay());

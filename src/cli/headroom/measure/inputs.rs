@@ -1,4 +1,4 @@
-//! What headroom is reckoned from, and what the agents of the ports are told.
+//! Parameters of the headroom calculation, and plans of the ports' link protocols.
 
 use anyhow::{Result, ensure};
 
@@ -14,28 +14,28 @@ use crate::tester::RATE_DEFAULT;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes, Cells};
 
-/// What MACsec adds to a frame, SecTAG with SCI and ICV (802.1AE 9.3, 9.7).
+/// MACsec overhead of a frame, SecTAG with SCI and ICV (802.1AE 9.3, 9.7).
 const MACSEC_OCTETS: u64 = 32;
 
-/// The longest span that formulas take.
+/// Longest time that the formulas accept.
 const SPAN_MAX: Duration = Duration::from_secs(1);
 
-/// From one peer delay request to the next. A choice: eight of them take less than a second, and a
-/// PTP daemon of the peer does not notice.
+/// Time between peer delay requests. A choice: eight of them take less than a second, and the
+/// peer's PTP daemon tolerates them.
 const PTP_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Where the rate is from.
+/// Source of the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RateFrom {
     /// The port's own line.
     Line,
-    /// --rate.
+    /// `--rate`.
     Argument,
-    /// Nobody.
+    /// Default.
     Assumed,
 }
 
-/// What headroom is reckoned from, besides the measured delay.
+/// Parameters of the headroom calculation, besides the measured delay.
 #[derive(Clone, Debug)]
 pub(super) struct Inputs {
     pub(super) rate: BitsPerSec,
@@ -47,17 +47,17 @@ pub(super) struct Inputs {
     pub(super) cell: Option<u32>,
     pub(super) method: Method,
     pub(super) statistic: Statistic,
-    /// For peer delays: what this port's interface adds to the path; nothing, where stamps are
-    /// above the MAC, as they are here.
+    /// For peer delays: delay of this port's interface outside of the measured path; zero if
+    /// timestamps are taken above the MAC.
     pub(super) own_internal: Duration,
-    /// For peer delays: what the peer's interface adds, with its reaction, if that was said.
+    /// For peer delays: delay of the peer's interface and its response time, if given.
     pub(super) peer_internal: Option<Duration>,
     pub(super) measure: InitiatePlan,
     pub(super) ptp: PeerDelayPlan,
 }
 
 impl Inputs {
-    /// What the arguments say.
+    /// Reads the arguments.
     ///
     /// # Errors
     /// A number out of its range.
@@ -98,12 +98,12 @@ impl Inputs {
         })
     }
 
-    /// Frames when MACsec protects them.
+    /// Frames with MACsec protection.
     pub(super) fn protected(&self) -> Frames {
         Frames { max: Bytes(self.frames.max.0 + MACSEC_OCTETS), ..self.frames }
     }
 
-    /// What the agents of a port are told. The first port measures, unless it only answers.
+    /// Plan of a port's link protocols. The first port measures, unless it only answers.
     pub(super) fn plan(&self, args: &MeasureArgs, opened: &Opened, first: bool) -> AgentsPlan {
         let measures = first && !args.respond;
         let by = |method| measures && self.method == method;
@@ -116,7 +116,7 @@ impl Inputs {
             initiate: by(Method::RoundTrip).then_some(self.measure),
             dialect: args.protocol.dialect(),
         };
-        // The peer's internal delay comes by DCBX, if it comes.
+        // The peer advertises its internal delay in DCBX, if it does at all.
         let speaks = by(Method::PeerDelay) && self.peer_internal.is_none();
         AgentsPlan {
             mac: opened.mac,
@@ -132,7 +132,7 @@ impl Inputs {
         }
     }
 
-    /// What a peer is taken to add that does not say: one that stamps at the medium.
+    /// Assumed delay of a peer that advertises none: one that takes timestamps at the medium.
     pub(super) fn usual_peer(&self) -> Duration {
         Interface::plain(Phy::of_rate(self.rate)).delay() + self.reaction
     }
@@ -191,12 +191,12 @@ fn ptp(args: &MeasureArgs) -> Result<PeerDelayPlan> {
     })
 }
 
-/// Speaks so that the peer speaks at once; what it says of itself matters.
+/// LLDP settings that make the peer transmit at once; its advertisement is what counts.
 fn lldp(opened: &Opened) -> LldpPlan {
     LldpPlan {
         system_name: "sluice".into(),
         role: Role::Station,
-        // It is gone soon.
+        // The port is closed soon.
         hold: 1,
         ..LldpPlan::new(opened.mac, opened.mac, opened.name.chars().take(63).collect::<String>())
     }

@@ -1,4 +1,4 @@
-//! `sluice headroom measure`: the round trip of a real link, and the headroom that follows from it.
+//! `sluice headroom measure`: measures the round trip of a real link and calculates the headroom.
 
 mod args;
 mod drive;
@@ -24,17 +24,17 @@ use inputs::Inputs;
 use outcome::Outcome;
 use show::Show;
 
-/// From the end of a measurement to the next, where several are wanted.
+/// Time from the end of a measurement to the next.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Measures, or answers whoever measures.
+/// Measures, or answers the measurements of peers.
 ///
 /// # Errors
-/// What is wrong with an argument, or what cannot be opened.
+/// An invalid argument, or a port that cannot be opened.
 pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
     args.machine.apply();
     let places = args.places().map_err(bad_input)?;
-    // Before anything is opened; the rate of a line is known only then.
+    // Checked before ports are opened; the rate of a line is known only afterwards.
     Inputs::new(args, None).map_err(bad_input)?;
     let options = EalOptions {
         file_prefix: own_prefix("sluice-headroom"),

@@ -1,4 +1,4 @@
-//! The ports of a measurement, opened.
+//! Opens the ports of a measurement.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,39 +14,39 @@ use crate::tester::plan::Place;
 use crate::tester::session::interface_device;
 use crate::units::{BitsPerSec, Mac};
 
-/// Frames of a pool: what the queues of a device hold, and some at hand.
+/// Frames of a pool: the queues of a device, and a reserve.
 const POOL_FRAMES: u32 = 4_095;
 
-/// Free frames that the thread of a port keeps at hand.
+/// Free frames that the thread of a port caches.
 const POOL_CACHE: u32 = 64;
 
-/// How long a link may take to come up.
+/// Time for a link to come up.
 const LINK_WAIT: Duration = Duration::from_secs(3);
 
-/// The longest frame that is taken in, FCS included: none that is for an agent is longer.
+/// Longest frame that is received, FCS included: frames of link protocols are not longer.
 const FRAME_ROOM: u32 = 1_518;
 
-/// The number of the first device that is made for an interface: far above those that people give.
+/// Number of the first device that is created for an interface: far above those that users choose.
 const INTERFACE_NUMBER: u32 = 1_000;
 
-/// A port that was opened.
+/// An open port.
 pub(super) struct Opened {
-    /// As it was named.
+    /// Name as given.
     pub(super) name: String,
     pub(super) port: DpdkPort<Started>,
     pub(super) control: PortControl,
     pub(super) mac: Mac,
-    /// The rate of its line, if it has one.
+    /// Rate of its line, if it has one.
     pub(super) rate: Option<BitsPerSec>,
     pub(super) clock: TscClock,
-    /// Whether it is an end of a pair in memory.
+    /// True if it is an end of a pair in memory.
     pub(super) in_memory: bool,
 }
 
-/// Opens ports, which have a link then.
+/// Opens ports and waits for their links.
 ///
 /// # Errors
-/// What cannot be opened, and a link that is down.
+/// A port that cannot be opened, or a link that is down.
 pub(super) fn open(eal: &Eal, places: &[Place]) -> Result<Vec<Opened>> {
     let clock = TscClock::new();
     if let [Place::Ring { pair, end }, _] = places {
@@ -100,7 +100,7 @@ fn start(
         "the link of {place} is down; plug it in or take its other end up, and if it is an \
          interface of the kernel: ip link set dev NAME up"
     );
-    // Locally administered, and another for each port.
+    // Locally administered, and different for each port.
     let made_up = Mac([0x02, 0x51, 0x64, 0x74, 0, n as u8]);
     let PortCaps { link_rate, .. } = *port.caps();
     Ok(Opened {
@@ -114,7 +114,7 @@ fn start(
     })
 }
 
-/// Whether a port has a link before long: one that was just begun to be used takes a moment.
+/// Waits for a port's link; it takes a moment after the start.
 fn comes_up(control: &PortControl) -> bool {
     let started = Instant::now();
     while !is_up(control) && started.elapsed() < LINK_WAIT {
@@ -123,7 +123,7 @@ fn comes_up(control: &PortControl) -> bool {
     is_up(control)
 }
 
-/// Whether a port has a link, by the kernel's word where it is the kernel's.
+/// True if a port has a link; the kernel's carrier has precedence for its interfaces.
 pub(super) fn is_up(control: &PortControl) -> bool {
     control.carrier().unwrap_or_else(|| control.link().up)
 }

@@ -1,4 +1,4 @@
-//! What a measurement came to, as programs read it.
+//! Result of a measurement, as JSON shows it.
 
 use std::collections::BTreeMap;
 
@@ -20,20 +20,20 @@ use crate::verdict::Verdict;
 /// Bits of a pause quantum.
 const QUANTUM_BITS: u64 = 512;
 
-/// All that `sluice headroom measure` has to say.
+/// Result of `sluice headroom measure`.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Outcome {
-    /// Inconclusive where a signal ended it before its time.
+    /// Inconclusive if a signal ended it early.
     pub(super) verdict: Verdict,
     /// `measured`, `failed`, `answered`, or `interrupted`.
     pub(super) state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) failure: Option<String>,
-    /// The disturbance by the machine that makes it inconclusive.
+    /// Disturbance by the machine that makes it inconclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) disturbance: Option<String>,
     pub(super) port: String,
-    /// The other port, where it is in this process.
+    /// The other port, if it is in this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) peer: Option<String>,
     /// `round_trip` or `ptp`.
@@ -45,10 +45,10 @@ pub(super) struct Outcome {
     pub(super) max_frame: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cell: Option<u32>,
-    /// The largest headroom of all measurements; `sluice headroom compare` reads it.
+    /// Largest headroom of all measurements; `sluice headroom compare` reads it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) headroom: Option<Sum>,
-    /// The same where frames are protected by MACsec.
+    /// Largest headroom if MACsec protects frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) headroom_macsec: Option<Sum>,
     pub(super) measurements: Vec<Measurement>,
@@ -61,17 +61,17 @@ pub(super) struct Measurement {
     pub(super) rounds: u16,
     pub(super) took_ms: f64,
     pub(super) stamps: StampsOut,
-    /// The round trip, or the mean path delay of PTP, one way.
+    /// Round trip, or one-way mean path delay of PTP.
     pub(super) delay_ns: Spread,
-    /// How long the peer took to answer (t3 - t2).
+    /// Turnaround time of the peer (t3 - t2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) turnaround_ns: Option<Spread>,
-    /// The delay that the headroom is reckoned with.
+    /// Delay that the headroom is calculated from.
     pub(super) chosen_ns: f64,
     pub(super) uncertainty_ns: f64,
     pub(super) accuracy: AccuracyOut,
-    /// What was measured, as the bits that pass in it: of the medium and what is inside the ports,
-    /// or with PTP of the medium alone, both ways.
+    /// Bits that pass during the measured delay: that of the medium and of the ports, or with PTP
+    /// that of the medium in both directions.
     pub(super) measured_bits: u64,
     pub(super) headroom: Sum,
     pub(super) terms: Vec<TermOut>,
@@ -79,7 +79,7 @@ pub(super) struct Measurement {
     pub(super) headroom_macsec: Option<Sum>,
 }
 
-/// Where stamps are from, and how fine they are.
+/// Source and resolution of timestamps.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct StampsOut {
     /// `nic`, `software`, `exact` or `poll`.
@@ -87,7 +87,7 @@ pub(super) struct StampsOut {
     pub(super) resolution_ns: f64,
 }
 
-/// Spans, in nanoseconds.
+/// Distribution of times in nanoseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Spread {
     pub(super) min: f64,
@@ -98,7 +98,7 @@ pub(super) struct Spread {
     pub(super) max: f64,
 }
 
-/// What the uncertainty is worth on this link, either way.
+/// Uncertainty on this link, in either direction.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct AccuracyOut {
     pub(super) quanta: f64,
@@ -115,7 +115,7 @@ pub(super) struct Sum {
     pub(super) cells: Option<u64>,
 }
 
-/// A part of a sum.
+/// A term of a sum.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct TermOut {
     pub(super) name: &'static str,
@@ -123,7 +123,7 @@ pub(super) struct TermOut {
     pub(super) source: &'static str,
 }
 
-/// What was counted at a port of this process.
+/// Counters of a port of this process.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PortCounts {
     pub(super) port: String,
@@ -133,7 +133,7 @@ pub(super) struct PortCounts {
 }
 
 impl Outcome {
-    /// Nothing yet.
+    /// Creates an empty result.
     pub(super) fn new(inputs: &Inputs, ports: &[String], responds: bool) -> Self {
         Self {
             verdict: Verdict::Inconclusive,
@@ -166,7 +166,7 @@ impl Outcome {
         }
     }
 
-    /// Takes in a measurement.
+    /// Adds a measurement.
     pub(super) fn add(&mut self, inputs: &Inputs, measured: &Measured) {
         let one = Measurement::new(inputs, measured);
         let most = |a: Option<Sum>, b: Option<Sum>| a.into_iter().chain(b).max_by_key(|s| s.bits);
@@ -175,9 +175,9 @@ impl Outcome {
         self.measurements.push(one);
     }
 
-    /// All is over. Returns the verdict, which is inconclusive where gaps between polls explain the
-    /// result: a failure, if one was longer than a request waits for its response (`waits`), and a
-    /// delay, if one was as long as the delay itself.
+    /// Completes the result. Returns the verdict, which is inconclusive if gaps between polls
+    /// explain the result: a failure, if a gap was longer than a request waits for its response
+    /// (`waits`), and a delay, if a gap was as long as the delay itself.
     pub(super) fn end(
         &mut self,
         why: Why,
@@ -217,7 +217,7 @@ impl Outcome {
         self.ports.iter().map(of).sum()
     }
 
-    /// True if a delay that was measured is no longer than a gap in which no thread polled.
+    /// True if a measured delay is no longer than a gap in which no thread polled.
     fn is_a_gap(&self, disturbance: Disturbance) -> bool {
         let longest = ns(disturbance.longest);
         longest > 0.0
@@ -231,7 +231,7 @@ impl Measurement {
         let chosen = found.delay.chosen;
         let plain = sum_of(inputs, m, chosen, frames, None);
         let with = inputs.shims.map(|s| sum_of(inputs, m, chosen, inputs.protected(), Some(s)));
-        // A switch's buffer keeps more for it than the draft's sum: see `required_of`.
+        // A switch's buffer needs more than the draft's sum: see `required_of`.
         let cells = |value: &DelayValue, frames| {
             let software = SoftwareTerms::default();
             let needs = |cell| required_of(value.clone(), inputs.rate, frames, &software, cell);
@@ -261,7 +261,7 @@ impl Measurement {
     }
 }
 
-/// The headroom by one method's formula.
+/// Headroom by one method's formula.
 fn sum_of(
     inputs: &Inputs,
     m: &Measured,

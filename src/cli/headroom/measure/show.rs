@@ -1,4 +1,4 @@
-//! How far a measurement is: a bar on a terminal, and nothing elsewhere unless it takes long.
+//! Progress of a measurement: a bar on a terminal, otherwise lines if it takes long.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -10,13 +10,13 @@ use crate::cli::terminal::say;
 use crate::printable;
 use crate::report::count;
 
-/// How often a line says how far it is, where there is no terminal.
+/// Period of progress lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(1);
 
-/// The progress.
+/// Progress of a measurement.
 pub(super) struct Show {
     bar: Option<ProgressBar>,
-    /// Rounds of all measurements; none where requests are answered.
+    /// Rounds of all measurements; None if requests are answered.
     rounds: Option<u64>,
     of_one: u64,
     made: u64,
@@ -24,7 +24,7 @@ pub(super) struct Show {
 }
 
 impl Show {
-    /// Of `measurements` with `rounds` each, or of answers where there are none.
+    /// Progress of `measurements` with `rounds` each, or of answers if there are none.
     pub(super) fn new(port: &str, measurements: u64, rounds: u64) -> Self {
         let all = (measurements > 0).then_some(measurements * rounds);
         let bar = std::io::stderr().is_terminal().then(|| {
@@ -43,14 +43,14 @@ impl Show {
         Self { bar, rounds: all, of_one: rounds, made: 0, next_line }
     }
 
-    /// Shows what happened.
+    /// Shows an event.
     pub(super) fn update(&mut self, told: &Told) {
         let done = match told {
             Told::Measured(_) => {
                 self.made += 1;
                 self.made * self.of_one
             }
-            // PTP counts on while it waits for what the peer says of itself.
+            // PTP's rounds increase while it waits for the peer's advertisement.
             Told::Progress { rounds } if self.rounds.is_some() => {
                 self.made * self.of_one + rounds.min(&self.of_one)
             }
@@ -69,7 +69,7 @@ impl Show {
         }
     }
 
-    /// Takes it off the screen.
+    /// Clears the display.
     pub(super) fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! What a measurement came to, as people read it.
+//! Result of a measurement, as text.
 
 use std::fmt::Write;
 
@@ -6,10 +6,10 @@ use super::outcome::{Measurement, Outcome, PortCounts, Spread, Sum};
 use crate::printable;
 use crate::report::{Align, Table, count, scaled};
 
-/// Counters that are of interest even where they are zero.
+/// Counters that are shown even if they are zero.
 const ALWAYS: [&str; 2] = ["requests_sent", "responses_sent"];
 
-/// All of it.
+/// The whole result.
 pub(super) fn text(outcome: &Outcome) -> String {
     let mut out = String::new();
     for (n, measurement) in outcome.measurements.iter().enumerate() {
@@ -42,7 +42,7 @@ pub(super) fn text(outcome: &Outcome) -> String {
     out
 }
 
-/// What was counted at a port, as far as there is something to it.
+/// Counters of a port that are worth showing.
 fn counted(outcome: &Outcome, port: &PortCounts) -> String {
     let (of_method, others, prefix) = match outcome.method {
         "ptp" => (&port.ptp, &port.measurement, "measurement "),
@@ -58,7 +58,7 @@ fn counted(outcome: &Outcome, port: &PortCounts) -> String {
     always.chain(others).chain(more).collect::<Vec<_>>().join(", ")
 }
 
-/// What to look for where nobody answered.
+/// Possible causes if no peer answered.
 fn remedies(outcome: &Outcome) -> String {
     let heard = outcome.ports.first().map_or(0, |port| {
         let of = |name| port.measurement.get(name).copied().unwrap_or_default();
@@ -154,7 +154,7 @@ fn stamps(source: &str) -> &'static str {
     }
 }
 
-/// Nanoseconds with the unit that makes them readable.
+/// Formats nanoseconds with a suitable unit.
 fn time(ns: f64) -> String {
     match ns {
         ns if ns >= 1e6 => format!("{:.3} ms", ns / 1e6),

@@ -1,4 +1,4 @@
-//! MACsec of the running switch: what it counted, and keys for it.
+//! MACsec of the running switch: counters and keys.
 
 use anyhow::{Context, Result, anyhow, ensure};
 use zeroize::Zeroize;
@@ -10,14 +10,14 @@ use crate::secure::{An, CipherSuite, SaPlan, Sci, SecyChange};
 use crate::units::PortId;
 
 impl Session {
-    /// What MACsec did at the ports that have it.
+    /// MACsec state of the ports that have it.
     pub(in crate::cli::switch) fn macsec(&self) -> Result<Vec<PortSecured>> {
         let ports = self.summary()?.ports.into_iter();
         let secured = |name, macsec| PortSecured { name, macsec };
         Ok(ports.filter_map(|port| Some(secured(port.name, port.macsec?))).collect())
     }
 
-    /// Ports whose sending association is used up, or nearly so, and what to do about it.
+    /// Ports whose transmit association is exhausted, or nearly so, with the remedy.
     pub(in crate::cli::switch) fn alarms(&self) -> Result<Vec<(String, String)>> {
         if lock(&self.plan).ports.iter().all(|port| port.secy.is_none()) {
             return Ok(Vec::new());
@@ -26,7 +26,7 @@ impl Session {
         Ok(alarms.filter_map(|port| Some((port.name, port.macsec.alarm()?))).collect())
     }
 
-    /// Installs a key, and sends with it if that is wanted.
+    /// Installs a key, and selects it for transmission if requested.
     pub(in crate::cli::switch) fn install(&self, install: &MacsecInstall) -> Result<()> {
         let port = self.port(&install.port)?;
         let suite = self.suite(port)?;
@@ -43,13 +43,13 @@ impl Session {
         Ok(())
     }
 
-    /// Sends with another association from now on.
+    /// Selects another association for transmission.
     pub(in crate::cli::switch) fn use_association(&self, port: &str, an: u8) -> Result<()> {
         let change = SecyChange::UseTransmit(association(an)?);
         Ok(self.controller.change_secy(self.port(port)?, &change)?)
     }
 
-    /// Takes an association, or a channel that is received, out.
+    /// Removes an association or a receive channel.
     pub(in crate::cli::switch) fn remove(
         &self,
         port: &str,
@@ -99,7 +99,7 @@ fn sa(install: &MacsecInstall, suite: CipherSuite) -> Result<SaPlan> {
     Ok(plan)
 }
 
-/// `02:00:00:00:00:09/1`, or without a port for port 1.
+/// Parses `02:00:00:00:00:09/1`; without a port number, port 1.
 fn sci(text: &str) -> Result<Sci> {
     let (mac, port) = text.split_once('/').unwrap_or((text, "1"));
     let what = || {

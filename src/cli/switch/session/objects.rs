@@ -1,4 +1,4 @@
-//! Managed objects of the running switch: read, written, and the tables among them.
+//! Managed objects and tables of the running switch, read and written.
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
@@ -14,10 +14,10 @@ use crate::switch::managed::{self, Access, At, Object, Scope, Section, StreamRow
 use crate::switch::{Change, SwitchPlan};
 use crate::units::{PortId, TrafficClass};
 
-/// The rows of a table that are shown; how many more there are is said.
+/// Largest number of rows shown; the number of further rows is reported.
 const ROWS_MAX: usize = 1_000;
 
-/// The tables, and the section that each is of.
+/// The tables and their sections.
 const TABLES: [(&str, Section); 3] = [
     ("sfc-stream-table", Section::Sfc),
     ("ci-peer-table", Section::CongestionIsolation),
@@ -25,7 +25,7 @@ const TABLES: [(&str, Section); 3] = [
 ];
 
 impl Session {
-    /// The objects and tables of the sections that the switch has, whose names have `pattern` in them.
+    /// Objects and tables of the switch's sections whose names contain `pattern`.
     pub(super) fn objects(&self, pattern: Option<&str>) -> Result<Objects> {
         let pattern = pattern.unwrap_or_default().to_lowercase();
         let wanted = |name: &str| name.to_lowercase().contains(&pattern);
@@ -42,7 +42,7 @@ impl Session {
         Ok(found)
     }
 
-    /// One object, or a table.
+    /// One object or table.
     pub(super) fn object(&self, place: &Place) -> Result<Objects> {
         let plan = lock(&self.plan).clone();
         let mut found = Objects::default();
@@ -55,7 +55,7 @@ impl Session {
         let name = |port: PortId| plan.ports[port.index()].name.clone();
         let (port, class) = (at.port.map(name), at.class.map(TrafficClass::get));
         found.objects = self.rows(&plan, object)?;
-        // A sum of all is meant where nothing is named, and else those of what is.
+        // Without a port or class the sum of all, otherwise the named ones.
         let sums = object.scope() == Scope::Sums;
         found.objects.retain(|row| {
             let of = |is: bool, all: bool| if sums { is } else { is || all };
@@ -81,7 +81,7 @@ impl Session {
         let value = object_value(object, &set.value).map_err(|why| anyhow!(why))?;
         let mut plan = lock(&self.plan);
         let ports = plan.ports.len();
-        // Workers refuse what this refuses, as they have the same plan.
+        // Workers refuse the same values, because they have the same plan.
         let mut new = plan.congestion.clone();
         managed::set(&mut new, ports, object, at, value)?;
         self.controller.apply(Change::Object { object, at, value })?;
@@ -153,9 +153,9 @@ fn peer_table(peers: impl Iterator<Item = (String, Peer)>) -> ObjectTable {
     table("ci-peer-table", &COLUMNS, peers.map(row).collect(), 0)
 }
 
-/// A table of flows. `create-time` is in nanoseconds since the switch began; `queue-key` is the
-/// YANG module's, (class + 1) * port with ports counted from 1, which several queues may have, so that
-/// port and class stand beside it.
+/// A table of flows. `create-time` is in nanoseconds since the switch started; `queue-key` is the
+/// YANG module's, (class + 1) * port with ports counted from 1. Several queues may have the same
+/// key, so port and class have their own columns.
 fn stream_table(
     controller: &Controller,
     of: Streams,
@@ -218,7 +218,7 @@ fn stream_table(
     let (rows, more) = controller.streams(of, ROWS_MAX)?;
     let mut made = table(name, &COLUMNS, rows.into_iter().map(row).collect(), more);
     if of == Streams::Isolation {
-        // As the YANG module calls it.
+        // Name in the YANG module.
         made.columns[13] = "cim-count".into();
     }
     Ok(made)
