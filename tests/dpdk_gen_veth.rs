@@ -113,6 +113,20 @@ fn over_veth_all_arrives_and_a_storm_stops_its_priority_alone() {
     });
 }
 
+/// A file in which v0 sends one flow to v1; `settings` are the rest of the flow and of the file.
+fn one_flow(settings: &str) -> String {
+    format!(
+        "ports:\n\
+         - {{name: a, location: 'iface:v0'}}\n\
+         - {{name: b, location: 'iface:v1'}}\n\
+         flows:\n\
+         - name: f\n\
+         \x20 tx_rx: {{choice: port, port: {{tx_name: a, rx_names: [b]}}}}\n\
+         \x20 packet: [{{choice: ethernet, ethernet: {{}}}}]\n\
+         {settings}"
+    )
+}
+
 #[test]
 fn a_flow_by_an_interface_that_is_down_fails() {
     let name = "a_flow_by_an_interface_that_is_down_fails";
@@ -121,16 +135,11 @@ fn a_flow_by_an_interface_that_is_down_fails() {
         let dir = Dir::new("gen-down");
         let file = dir.write(
             "down.yaml",
-            "ports:\n\
-             - {name: a, location: 'iface:v0'}\n\
-             - {name: b, location: 'iface:v1'}\n\
-             flows:\n\
-             - name: f\n\
-             \x20 tx_rx: {choice: port, port: {tx_name: a, rx_names: [b]}}\n\
-             \x20 rate: {choice: pps, pps: 1000}\n\
-             \x20 duration: {choice: continuous, continuous: {}}\n\
-             \x20 metrics: {enable: true, loss: true}\n\
-             \x20 packet: [{choice: ethernet, ethernet: {}}]\n",
+            &one_flow(
+                "  rate: {choice: pps, pps: 1000}\n\
+                 \x20 duration: {choice: continuous, continuous: {}}\n\
+                 \x20 metrics: {enable: true, loss: true}\n",
+            ),
         );
         let run = || {
             let mut gen_ = sluice();
@@ -164,17 +173,12 @@ fn frames_that_the_devices_of_the_test_lose_are_counted_and_told() {
         let dir = Dir::new("gen-lost");
         let file = dir.write(
             "lost.yaml",
-            "ports:\n\
-             - {name: a, location: 'iface:v0'}\n\
-             - {name: b, location: 'iface:v1'}\n\
-             flows:\n\
-             - name: f\n\
-             \x20 tx_rx: {choice: port, port: {tx_name: a, rx_names: [b]}}\n\
-             \x20 rate: {choice: pps, pps: 100}\n\
-             \x20 size: {choice: fixed, fixed: 1000}\n\
-             \x20 duration: {choice: fixed_packets, fixed_packets: {packets: 200}}\n\
-             \x20 metrics: {enable: true, loss: true}\n\
-             \x20 packet: [{choice: ethernet, ethernet: {}}]\n",
+            &one_flow(
+                "  rate: {choice: pps, pps: 100}\n\
+                 \x20 size: {choice: fixed, fixed: 1000}\n\
+                 \x20 duration: {choice: fixed_packets, fixed_packets: {packets: 200}}\n\
+                 \x20 metrics: {enable: true, loss: true}\n",
+            ),
         );
         let mut command = sluice();
         command.arg("gen").arg(&file).args(["--format", "json", "--no-huge"]);
@@ -226,17 +230,12 @@ fn a_clock_that_passes_213_days_changes_nothing() {
         let dir = Dir::new("gen-uptime");
         let file = dir.write(
             "uptime.yaml",
-            "ports:\n\
-             - {name: a, location: 'iface:v0'}\n\
-             - {name: b, location: 'iface:v1'}\n\
-             captures: [{name: c, port_names: [b]}]\n\
-             flows:\n\
-             - name: f\n\
-             \x20 tx_rx: {choice: port, port: {tx_name: a, rx_names: [b]}}\n\
-             \x20 rate: {choice: pps, pps: 1000}\n\
-             \x20 duration: {choice: fixed_packets, fixed_packets: {packets: 2000}}\n\
-             \x20 metrics: {enable: true, loss: true, timestamps: true, latency: {enable: true}}\n\
-             \x20 packet: [{choice: ethernet, ethernet: {}}]\n",
+            &one_flow(
+                "  rate: {choice: pps, pps: 1000}\n\
+                 \x20 duration: {choice: fixed_packets, fixed_packets: {packets: 2000}}\n\
+                 \x20 metrics: {enable: true, loss: true, timestamps: true, latency: {enable: true}}\n\
+                 captures: [{name: c, port_names: [b]}]\n",
+            ),
         );
         // 2^64 ps are 18,446,744.07 s. Starting takes some time, so one of these is under way.
         for after in [0.5, 1.0, 1.5, 2.0] {

@@ -167,16 +167,25 @@ fn what_devices_miss_fails_where_it_may_be_lossless_and_unknown_is_not_judged() 
 }
 
 #[test]
-fn a_switch_that_received_nothing_or_nothing_lossless_judges_no_more_than_its_polls() {
+fn a_switch_that_received_nothing_or_nothing_lossless_does_not_pass_for_it() {
     let mut run = good();
     run.switch.ports[1].counters.priorities[3].rx_frames = 0;
     let lossy = judged(&run);
     let without = "no frame of a lossless priority was received";
-    assert_eq!(check(&lossy, "lossless"), (Verdict::NotJudged, without.into()));
+    for name in ["lossless", "headroom"] {
+        assert_eq!(check(&lossy, name), (Verdict::NotJudged, without.into()), "{name}");
+    }
     assert_eq!(check(&lossy, "balance").0, Verdict::Pass);
+    assert_eq!(lossy.verdict, Verdict::Pass);
     // A device that lost frames may have lost lossless ones, though none was received.
     run.nics[1].rx_missed = Some(2);
     assert_eq!(check(&judged(&run), "lossless").0, Verdict::Fail);
+    // One that cannot say may have lost all of them.
+    run.nics[1].rx_missed = None;
+    let silent = judged(&run);
+    let (verdict, detail) = check(&silent, "lossless");
+    assert_eq!((verdict, silent.verdict), (Verdict::NotJudged, Verdict::NotJudged));
+    assert!(detail.contains("the device of right cannot say"), "{detail}");
 
     let mut run = good();
     for port in &mut run.switch.ports {
@@ -184,10 +193,10 @@ fn a_switch_that_received_nothing_or_nothing_lossless_judges_no_more_than_its_po
     }
     (run.switch.held, run.nics) = (0, vec![NicCounters::default(); 2]);
     let idle = judged(&run);
-    for name in ["balance", "lossless", "sent"] {
+    for name in ["balance", "lossless", "headroom", "sent"] {
         assert_eq!(check(&idle, name).0, Verdict::NotJudged, "{name}");
     }
-    assert_eq!(check(&idle, "headroom").0, Verdict::Pass);
+    assert_eq!(idle.verdict, Verdict::NotJudged);
 }
 
 #[test]

@@ -68,11 +68,12 @@ pub(super) fn checks(of: &Summary) -> Vec<CheckSummary> {
         applies,
     };
     let has_lossless = received(of) > 0;
+    let has_silent = silent(of).next().is_some();
     let has_headroom = has_lossless && planned_gap(of).is_some() && !of.late_polls_ignored;
     let has_sent = of.ports.iter().any(|port| port.tx_frames + port.nic.unsent() > 0);
     vec![
         check("balance", balance(of), of.balance.came > 0),
-        check("lossless", lossless(of), has_lossless),
+        check("lossless", lossless(of), has_lossless || has_silent),
         check("headroom", headroom(of), has_headroom),
         check("sent", sent(of), has_sent && !is_excused(of)),
     ]
@@ -90,6 +91,14 @@ fn balance(of: &Summary) -> (Verdict, String) {
 fn lossless_ports(of: &Summary) -> impl Iterator<Item = &PortSummary> + Clone {
     of.ports.iter().filter(|port| !port.lossless_priorities.is_empty())
 }
+
+/// Lossless ports whose devices do not report the frames that they missed.
+fn silent(of: &Summary) -> impl Iterator<Item = &PortSummary> + Clone {
+    lossless_ports(of).filter(|port| port.nic.missed().is_none())
+}
+
+const NO_LOSSLESS_PRIORITY: &str = "no priority is lossless";
+const NO_LOSSLESS_FRAME: &str = "no frame of a lossless priority was received";
 
 fn lossless(of: &Summary) -> (Verdict, String) {
     let mut lost = Vec::new();
@@ -115,25 +124,22 @@ fn lossless(of: &Summary) -> (Verdict, String) {
         }
         return (Fail, detail);
     }
-    let silent: Vec<_> =
-        lossless_ports(of).filter(|port| port.nic.missed().is_none()).map(|p| &*p.name).collect();
-    match (lossless_ports(of).count(), silent.as_slice()) {
-        (0, _) => (NotJudged, "no priority is lossless".into()),
-        _ if received(of) == 0 => {
-            (NotJudged, "no frame of a lossless priority was received".into())
-        }
-        (_, []) => (Pass, "no frame of a lossless priority was lost".into()),
-        (_, silent) => {
-            let ports = silent.join(", ");
-            let whose = if silent.len() == 1 { "the device of" } else { "the devices of" };
-            (
-                NotJudged,
-                format!(
-                    "none was lost in the switch, but {whose} {ports} cannot say what \
-                                 was lost before it"
-                ),
-            )
-        }
+    if lossless_ports(of).next().is_none() {
+        return (NotJudged, NO_LOSSLESS_PRIORITY.into());
+    }
+    // Such a device may have lost every lossless frame, so this comes before the count of frames.
+    let silent: Vec<_> = silent(of).map(|port| &*port.name).collect();
+    if !silent.is_empty() {
+        let whose = if silent.len() == 1 { "the device of" } else { "the devices of" };
+        let detail = format!(
+            "none was lost in the switch, but {whose} {} cannot say what was lost before it",
+            silent.join(", ")
+        );
+        return (NotJudged, detail);
+    }
+    match received(of) {
+        0 => (NotJudged, NO_LOSSLESS_FRAME.into()),
+        _ => (Pass, "no frame of a lossless priority was lost".into()),
     }
 }
 
@@ -168,13 +174,16 @@ fn planned_gap(of: &Summary) -> Option<u64> {
 
 fn headroom(of: &Summary) -> (Verdict, String) {
     let Some(planned) = planned_gap(of) else {
-        return (NotJudged, "no priority is lossless".into());
+        return (NotJudged, NO_LOSSLESS_PRIORITY.into());
     };
     if let Some(late) = late(of) {
         if of.late_polls_ignored {
             return (NotJudged, format!("switched off (--ignore-late-polls): {late}"));
         }
         return (NotJudged, format!("headroom was not guaranteed: {late}"));
+    }
+    if received(of) == 0 {
+        return (NotJudged, NO_LOSSLESS_FRAME.into());
     }
     let longest = of.polls.iter().map(|polls| polls.longest_gap_ns).max().unwrap_or(0);
     let [longest, planned] = [longest, planned].map(Duration::from_nanos);
