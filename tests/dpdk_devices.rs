@@ -1,8 +1,11 @@
 //! Devices that need no wire: null makes and swallows frames, pcap writes and reads files.
 #![cfg(feature = "dpdk")]
 
+mod run;
+
 use std::path::Path;
 
+use run::Dir;
 use sluice::dpdk::{DpdkPort, Eal, EalOptions, MacControl, Memory, Pool, PoolOptions, PortOptions};
 use sluice::frame::{BURST, Burst, Frame};
 use sluice::port::Port;
@@ -14,9 +17,7 @@ fn null_and_pcap_ports_carry_frames() {
     let pool = Pool::new(&eal, &PoolOptions { frames: 1_000, ..PoolOptions::default() }).unwrap();
     null(&eal, &pool);
     assert_eq!(pool.in_use(), 0);
-    let file = std::env::temp_dir().join(format!("sluice-dpdk-{}.pcap", std::process::id()));
-    pcap(&eal, &pool, &file);
-    let _ = std::fs::remove_file(&file);
+    pcap(&eal, &pool, &Dir::new("dpdk-pcap").path("sent.pcap"));
     assert_eq!(pool.in_use(), 0);
 }
 

@@ -2,9 +2,12 @@
 //! process without hugepages.
 #![cfg(feature = "dpdk")]
 
+mod run;
+
 use std::thread;
 use std::time::{Duration, Instant};
 
+use run::Dir;
 use sluice::dpdk::{DpdkPort, Eal, EalOptions, Memory, Pool, PoolOptions, PortOptions};
 use sluice::frame::{Burst, Frame};
 use sluice::port::Port;
@@ -15,10 +18,8 @@ const WAIT: Duration = Duration::from_secs(10);
 fn both_ends_of_a_socket_exchange_frames() {
     let eal = Eal::start(&EalOptions { memory: Memory::NoHuge, ..EalOptions::default() }).unwrap();
     let pool = Pool::new(&eal, &PoolOptions { frames: 8_000, ..PoolOptions::default() }).unwrap();
-    let socket = |name: &str| {
-        let file = format!("sluice-{name}-{}.sock", std::process::id());
-        std::env::temp_dir().join(file).display().to_string()
-    };
+    let dir = Dir::new("sockets");
+    let socket = |name: &str| dir.path(name).display().to_string();
     let path = socket("memif");
     pair(
         &eal,
@@ -26,7 +27,6 @@ fn both_ends_of_a_socket_exchange_frames() {
         &format!("net_memif0,role=server,socket={path},socket-abstract=no,rsize=9"),
         &format!("net_memif1,role=client,socket={path},socket-abstract=no,rsize=9"),
     );
-    let _ = std::fs::remove_file(path);
     assert_eq!(pool.in_use(), 0);
     let path = socket("vhost");
     pair(

@@ -56,6 +56,20 @@ fn tests_start_the_program_by_the_helper_that_ends_it_with_them() {
     assert_eq!(found, ["tests/run/mod.rs"], "the rule finds what it is about");
 }
 
+/// A folder that a test makes by itself stays when the test fails. `Folder` and `Dir` go with it.
+#[test]
+fn folders_of_tests_go_away_with_them() {
+    // Spelled in halves, or this file would be its own finding.
+    let call = concat!("temp_", "dir()");
+    let uses = |file: &sources::Source| file.text.matches(call).count();
+    let files = rust_files(&["src", "tests"]);
+    let found: BTreeSet<_> =
+        files.iter().filter(|file| uses(file) > 0).map(|file| (&*file.path, uses(file))).collect();
+    // Both guards, and the place of control sockets.
+    let known = [("src/runtime/control.rs", 1), ("src/testfolder.rs", 1), ("tests/run/mod.rs", 1)];
+    assert_eq!(found, BTreeSet::from(known), "use `Folder` in `src`, `Dir` in `tests`");
+}
+
 /// The verbs that `dev` acts on: the labels of its last `case`.
 fn verbs(dev: &str) -> BTreeSet<&str> {
     let (_, cases) = dev.rsplit_once("case $verb in").expect("dev chooses by its verb");

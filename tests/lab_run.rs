@@ -4,6 +4,7 @@ mod run;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use run::Dir;
@@ -123,7 +124,7 @@ fn the_results_of_a_small_lab_are_these() {
     let found = serde_json::to_string_pretty(&found).unwrap() + "\n";
     let expected = fs::read_to_string(golden).unwrap_or_default();
     if found != expected {
-        let path = std::env::temp_dir().join("sluice-lab_tiny.json");
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab_tiny.json");
         fs::write(&path, &found).unwrap();
         let line = found.lines().zip(expected.lines()).position(|(a, b)| a != b).unwrap_or(0);
         panic!(

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use engine::Rehearsal;
 use proptest::prelude::*;
+use run::Dir;
 use serde_json::{Value, json};
 use sluice::otg::model;
 use sluice::otg::server::{Options, Server, limits, serve};
@@ -19,6 +20,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, Server
 mod engine;
 #[path = "otg/grpc.rs"]
 mod grpc;
+mod run;
 #[path = "support/snappi.rs"]
 mod snappi;
 
@@ -156,11 +158,10 @@ fn an_unmodified_client_makes_every_call_over_grpc() {
 fn a_client_that_trusts_the_certificate_makes_every_call_over_grpc_under_tls() {
     let Some(python) = snappi::python() else { return };
     let (server, engine) = start();
-    let file = std::env::temp_dir().join(format!("otg-{}.pem", std::process::id()));
-    std::fs::write(&file, server.certificate()).unwrap();
+    let dir = Dir::new("otg-tls");
+    let file = dir.write("server.pem", server.certificate());
     let (location, path) = (server.addr().to_string(), file.display().to_string());
     let said = snappi::run(&python, "otg_client.py", &[&location, "grpc", &path]);
-    std::fs::remove_file(file).unwrap();
     assert_said(&said, &engine);
 }
 

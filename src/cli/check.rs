@@ -286,6 +286,7 @@ fn print(checked: &Checked, out: &mut impl Write, err: &mut impl Write) -> std::
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testfolder::Folder;
     use clap::Parser;
 
     #[derive(Parser)]
@@ -422,13 +423,11 @@ mod tests {
 
     #[test]
     fn what_hosts_of_a_lab_obey_is_shown_beside_its_switches() {
-        let dir = std::env::temp_dir().join(format!("sluice-check-sfc-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        let file = dir.join("lab.yaml");
+        let dir = Folder::new("check-sfc");
         let text = "topology: {star: {hosts: 3}}\n\
                     profiles: {tor: {sfc: {sfcMaxFlowLife: 500us}, defaults: {pfc: {enable: [3]}}}}\n\
                     defaults: {hosts: {sfc: flow, qcn: {}}}\n";
-        std::fs::write(&file, text).unwrap();
+        let file = dir.put("lab.yaml", text.as_bytes());
         let (good, out, err) = check(&[file.to_str().unwrap()]);
         assert!(good && err.is_empty(), "{err}");
         for part in [
@@ -447,7 +446,6 @@ mod tests {
         let objects = lab["congestion"][0]["objects"].as_array().unwrap();
         let life = objects.iter().find(|object| object["name"] == "sfcMaxFlowLife").unwrap();
         assert_eq!(life["value"], 0.05);
-        std::fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]

@@ -146,42 +146,44 @@ fn check(of: &Metadata, path: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testfolder::Folder;
     use std::os::unix::fs::PermissionsExt;
 
     const KEY: &str = "000102030405060708090a0b0c0d0e0F";
 
-    /// Creates a file with the given mode in this test's folder.
-    fn file(name: &str, text: &str, mode: u32) -> std::path::PathBuf {
-        let folder = std::env::temp_dir().join(format!("sluice-keys-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join(name);
-        std::fs::write(&path, text).unwrap();
+    /// Writes a file with these permissions.
+    fn file(folder: &Folder, text: &str, mode: u32) -> std::path::PathBuf {
+        let path = folder.at("key");
+        // A file that its owner cannot write is replaced.
+        let _ = std::fs::remove_file(&path);
+        folder.put("key", text.as_bytes());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
         path
     }
 
     #[test]
     fn a_key_is_read_with_white_space_around_it() {
+        let folder = Folder::new("key-read");
         let octets: Vec<u8> = (0..16).collect();
         for text in [KEY.to_owned(), format!("{KEY}\n"), format!(" \t{KEY}\r\n\n")] {
-            let key = read_key(&file("good", &text, 0o600)).unwrap();
+            let key = read_key(&file(&folder, &text, 0o600)).unwrap();
             assert_eq!(key.octets(), octets);
         }
-        let long = read_key(&file("long", &KEY.repeat(2), 0o400)).unwrap();
+        let long = read_key(&file(&folder, &KEY.repeat(2), 0o400)).unwrap();
         assert_eq!(long.len(), 32);
     }
 
     #[test]
     fn a_file_that_others_can_read_or_change_is_refused() {
+        let folder = Folder::new("key-open");
         for mode in [0o604, 0o640, 0o620, 0o602, 0o610, 0o644, 0o666, 0o777] {
-            let path = file("open", KEY, mode);
+            let path = file(&folder, KEY, mode);
             let why = read_key(&path).unwrap_err();
             assert!(why.contains(&format!("{mode:04o}")), "{mode:o}: {why}");
             assert!(why.contains("chmod 600"), "{why}");
         }
-        let folder = file("x", KEY, 0o600).parent().unwrap().to_owned();
-        assert!(read_key(&folder).unwrap_err().contains("no ordinary file"));
-        assert!(read_key(&folder.join("none")).unwrap_err().contains("cannot be read"));
+        assert!(read_key(&folder.0).unwrap_err().contains("no ordinary file"));
+        assert!(read_key(&folder.at("none")).unwrap_err().contains("cannot be read"));
     }
 
     #[test]
@@ -195,12 +197,13 @@ mod tests {
 
     #[test]
     fn no_refusal_quotes_what_was_read() {
+        let folder = Folder::new("key-bad");
         for text in ["", "00", &KEY[1..], &format!("{KEY}0"), &format!("{}g", &KEY[1..])] {
-            let why = read_key(&file("bad", text, 0o600)).unwrap_err();
+            let why = read_key(&file(&folder, text, 0o600)).unwrap_err();
             assert!(why.contains("has no key"), "{why}");
             assert!(text.len() < 8 || !why.contains(&text[..8]), "{why}");
         }
-        let why = read_key(&file("endless", &KEY.repeat(100), 0o600)).unwrap_err();
+        let why = read_key(&file(&folder, &KEY.repeat(100), 0o600)).unwrap_err();
         assert!(why.contains("too long") && !why.contains(&KEY[..8]), "{why}");
         // A key in place of a file name is not shown either.
         let why = read_key(Path::new(KEY)).unwrap_err();

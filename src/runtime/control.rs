@@ -223,12 +223,12 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     use super::*;
+    use crate::testfolder::Folder;
 
     #[test]
     fn every_line_is_answered_and_the_file_goes_away() {
-        let dir = std::env::temp_dir().join(format!("sluice-control-{}", std::process::id()));
-        fs::create_dir_all(&dir).unwrap();
-        let path = dir.join("s.sock");
+        let dir = Folder::new("control");
+        let path = dir.at("s.sock");
         // A file that a killed process left behind is no obstacle.
         drop(UnixListener::bind(&path).unwrap());
         let echo: Answer = Arc::new(|line| format!("<{line}>"));
@@ -248,7 +248,6 @@ mod tests {
         while ask(&path, "c").unwrap() != "<c>" {}
         drop(socket);
         assert!(!path.exists());
-        fs::remove_dir(&dir).unwrap();
     }
 
     /// Gives what it has in pieces of `self.1` bytes.

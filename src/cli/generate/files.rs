@@ -176,6 +176,7 @@ mod tests {
     use crate::tester::history::History;
     use crate::tester::judge::Finding;
     use crate::tester::report::{Flow, Latency};
+    use crate::testfolder::Folder;
     use crate::verdict::Verdict;
 
     fn ran() -> Ran {
@@ -200,24 +201,23 @@ mod tests {
 
     #[test]
     fn all_files_are_written_where_they_belong() {
-        let folder = std::env::temp_dir().join(format!("sluice-files-{}", std::process::id()));
+        let folder = Folder::new("files");
         let files = Files {
-            report: Some(folder.join("a/r.html")),
-            csv: Some(folder.join("csv")),
-            hgrm: Some(folder.join("h")),
+            report: Some(folder.at("a/r.html")),
+            csv: Some(folder.at("csv")),
+            hgrm: Some(folder.at("h")),
             captures: None,
         };
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/gen/constant-rate.yaml");
         let (test, _) = crate::otg::file::load_placed(Path::new(file), &[]).unwrap();
         let opened = open(&files, Path::new("t.yaml"), &test).unwrap();
-        assert!(!folder.join("a/r.html").exists());
+        assert!(!folder.at("a/r.html").exists());
         write(opened, "t", "sluice gen t.yaml", &ran()).unwrap();
-        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        let read = |name: &str| fs::read_to_string(folder.at(name)).unwrap();
         assert!(read("a/r.html").contains("sluice gen t.yaml"));
         assert_eq!(read("csv/flows.csv").lines().count(), 2);
         assert_eq!(read("csv/priorities.csv").lines().count(), 1);
         assert!(read("h/_.._up_f 1.hgrm").contains("1.5"));
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

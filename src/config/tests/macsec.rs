@@ -7,6 +7,7 @@ use crate::discovery::PfcForm;
 use crate::secure::{
     An, CipherSuite, ConfidentialityOffset, PfcAccept, Sci, SciForm, SecyPlan, Validate,
 };
+use crate::testfolder::Folder;
 use crate::units::Mac;
 
 const KEY: &str = "000102030405060708090a0b0c0d0e0f";
@@ -109,13 +110,10 @@ fn short_names_go_by_the_greatness_of_channels() {
 
 #[test]
 fn keys_come_from_files_that_are_closed_to_others() {
-    let folder = std::env::temp_dir().join(format!("sluice-macsec-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new("macsec");
     let text = with("", "{key_file: tx.key, receive: [{sci: {mac: 02:00:00:00:00:09}}]}");
-    let yaml = folder.join("switch.yaml");
-    std::fs::write(&yaml, text).unwrap();
-    let key = folder.join("tx.key");
-    std::fs::write(&key, format!("{KEY}\n")).unwrap();
+    let yaml = folder.put("switch.yaml", text.as_bytes());
+    let key = folder.put("tx.key", format!("{KEY}\n").as_bytes());
     let mode = |mode| std::fs::set_permissions(&key, PermissionsExt::from_mode(mode)).unwrap();
     mode(0o600);
     let (file, _) = load(&yaml, &Machine::any()).unwrap();
@@ -125,7 +123,6 @@ fn keys_come_from_files_that_are_closed_to_others() {
     let said = load(&yaml, &Machine::any()).unwrap_err().to_string();
     assert!(said.contains("ports[0].macsec.key_file: `"), "{said}");
     assert!(said.contains("mode 0640") && said.contains("chmod 600"), "{said}");
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
