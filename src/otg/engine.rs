@@ -1,68 +1,67 @@
-//! What a server of the Open Traffic Generator's API needs of whoever runs the tests.
+//! The interface between the server of the Open Traffic Generator API and the test engine.
 //!
-//! Bodies are JSON in the shape of OTG's model, whichever door they came by: gRPC messages are turned
-//! into it. The server has checked that they are JSON and bounded in length; whether they make sense
-//! is the engine's to say. Calls may block; the server makes them where that does no harm, several
-//! at a time.
+//! Bodies are JSON in the shape of OTG's model over both transports: gRPC messages are converted
+//! to it. The server has checked that they are JSON and bounded in length; the engine validates
+//! their meaning. Calls may block: the server makes them on threads that may block, several at a
+//! time.
 
 use serde_json::Value;
 
-/// What a client is told that may be of interest, one sentence each.
+/// Warnings for the client, one sentence each.
 pub type Warnings = Vec<String>;
 
-/// Why a request is refused.
+/// The reason for which a request is refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}", errors.join("; "))]
 pub struct Refusal {
-    /// Whose fault it is.
     pub kind: RefusalKind,
-    /// Each names the field and the remedy.
+    /// One text per error, with the field and the remedy.
     pub errors: Vec<String>,
 }
 
-/// Whose fault a refusal is.
+/// The class of a refusal, which determines the status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RefusalKind {
-    /// The request's (HTTP 400, gRPC INVALID_ARGUMENT).
+    /// An error in the request (HTTP 400, gRPC INVALID_ARGUMENT).
     Validation,
-    /// This machine's (HTTP 500, gRPC INTERNAL).
+    /// An error on this machine (HTTP 500, gRPC INTERNAL).
     Internal,
-    /// The machine is too busy to answer. Trying again may help.
+    /// The machine is too busy to answer; the client may retry.
     Starved,
 }
 
-/// A message of an answer as JSON, without nulls, which clients read as text or fail over: written at
-/// once, as an answer about ten thousand flows takes ten times the time and memory as a tree.
+/// A response as JSON text without nulls, because clients print nulls as text or fail on them. It
+/// is serialised directly: for ten thousand flows, a tree takes ten times the time and memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JsonText(pub Vec<u8>);
 
 impl JsonText {
-    /// Writes a message.
+    /// Serialises a message.
     #[must_use]
     pub fn of(message: &impl serde::Serialize) -> Self {
         Self(serde_json::to_vec(message).expect("a message has nothing that JSON has not"))
     }
 }
 
-/// The frames of a capture, as a file.
+/// A capture file.
 pub struct CaptureFile(pub Vec<u8>);
 
-/// Whoever runs the tests.
+/// The test engine.
 pub trait Engine: Send + Sync + 'static {
-    /// Replaces the configuration (`Config`). What runs is stopped first; if the new one is
-    /// refused, the old one stays, running.
+    /// Replaces the configuration (`Config`) and stops the running test first. If the new
+    /// configuration is refused, the old one stays and runs on.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All errors of the configuration.
     fn set_config(&self, config: &Value) -> Result<Warnings, Refusal>;
 
-    /// The configuration as it was set, an empty one before that.
+    /// Returns the configuration as it was set; empty before the first.
     fn config(&self) -> Value;
 
-    /// Changes flows while they run (`ConfigUpdate`): rates and sizes.
+    /// Changes rates and sizes of running flows (`ConfigUpdate`).
     ///
     /// # Errors
-    /// What cannot be changed, or is wrong.
+    /// Invalid values, and fields that cannot be changed.
     fn update_config(&self, update: &Value) -> Result<Warnings, Refusal>;
 
     /// Adds flows (`ConfigAppend`).
@@ -71,54 +70,54 @@ pub trait Engine: Send + Sync + 'static {
     /// As [`Engine::set_config`].
     fn append_config(&self, append: &Value) -> Result<Warnings, Refusal>;
 
-    /// Takes flows away (`ConfigDelete`).
+    /// Removes flows (`ConfigDelete`).
     ///
     /// # Errors
-    /// Flows that are not there.
+    /// Unknown flows.
     fn delete_config(&self, delete: &Value) -> Result<Warnings, Refusal>;
 
-    /// Starts, stops, pauses: traffic, captures, links, protocols (`ControlState`).
+    /// Starts, stops or pauses traffic, captures, links and protocols (`ControlState`).
     ///
     /// # Errors
-    /// Names that are not there, what cannot be done.
+    /// Unknown names and unsupported operations.
     fn control_state(&self, state: &Value) -> Result<Warnings, Refusal>;
 
-    /// Does something once (`ControlAction`): ping. Answers a `ControlActionResponse`.
+    /// Executes a single action, such as a ping, and returns a `ControlActionResponse`.
     ///
     /// # Errors
-    /// Names that are not there, what cannot be done.
+    /// Unknown names and unsupported actions.
     fn control_action(&self, action: &Value) -> Result<Value, Refusal>;
 
-    /// Counters (`MetricsRequest` to `MetricsResponse`). Fields beyond OTG's are for clients that
-    /// know them; the server leaves them out where the door cannot carry them.
+    /// Returns counters (`MetricsRequest` to `MetricsResponse`). The server removes fields that
+    /// OTG does not define where the transport cannot carry them.
     ///
     /// # Errors
-    /// Names that are not there, kinds of metrics that there are not.
+    /// Unknown names and unsupported kinds of metrics.
     fn metrics(&self, request: &Value) -> Result<JsonText, Refusal>;
 
-    /// Neighbours (`StatesRequest` to `StatesResponse`).
+    /// Returns neighbours (`StatesRequest` to `StatesResponse`).
     ///
     /// # Errors
-    /// Names that are not there, kinds of states that there are not.
+    /// Unknown names and unsupported kinds of states.
     fn states(&self, request: &Value) -> Result<Value, Refusal>;
 
-    /// Called when a long request has been answered, and what it took is free again.
+    /// Called after a large request was answered and its memory was freed.
     fn settle(&self) {}
 
-    /// What a port has captured (`CaptureRequest`).
+    /// Returns the capture of a port (`CaptureRequest`).
     ///
     /// # Errors
-    /// Ports that are not there or have no capture.
+    /// Unknown ports and ports without a capture.
     fn capture(&self, request: &Value) -> Result<CaptureFile, Refusal>;
 }
 
 impl Refusal {
-    /// A refusal for one reason, which is the request's fault.
+    /// A refusal for one error in the request.
     pub fn validation(error: impl Into<String>) -> Self {
         Self { kind: RefusalKind::Validation, errors: vec![error.into()] }
     }
 
-    /// A refusal for one reason, which is this machine's fault.
+    /// A refusal for one error on this machine.
     pub fn internal(error: impl Into<String>) -> Self {
         Self { kind: RefusalKind::Internal, errors: vec![error.into()] }
     }

@@ -1,5 +1,5 @@
-//! Generator files: an Open Traffic Generator configuration as YAML or JSON, to a test. Everything
-//! that is wrong is said with file, line, column, field and remedy.
+//! Generator files: an Open Traffic Generator configuration in YAML or JSON, resolved to a test.
+//! Errors name file, line, column, field and remedy.
 
 use std::path::Path;
 
@@ -11,26 +11,26 @@ use crate::tester::plan::{Location, TestPlan};
 use crate::tester::replay::{self, Replay};
 use crate::units::BitsPerSec;
 
-/// What is said about a file without anything in it.
+/// The error text for an empty file.
 const EMPTY: &str = "the file is empty; the shortest test is two ports and a flow: \
                      `ports: [{name: a, location: \"ring:r.a\"}, {name: b, location: \"ring:r.b\"}]` and \
                      `flows: [{name: f, tx_rx: {port: {tx_name: a, rx_names: [b]}}}]`";
 
-/// A file, read and understood.
+/// A generator file, parsed and resolved.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TestFile {
-    /// As it is written.
+    /// The configuration as it is written.
     pub config: Config,
-    /// What is sent beside it, in our own words.
+    /// The replays, which are an extension of this program.
     pub replays: Vec<Replay>,
-    /// What both come to.
+    /// The test plan of both.
     pub plan: TestPlan,
 }
 
-/// Reads a generator file; `link` knows the rate of what is at a location, if anybody does.
+/// Reads a generator file; `link` returns the link rate of a location if it is known.
 ///
 /// # Errors
-/// Everything that is wrong with it, or that it could not be read.
+/// All errors of the file, or the reason for which it could not be read.
 pub fn load(
     path: &Path,
     link: &dyn Fn(&Location) -> Option<BitsPerSec>,
@@ -39,11 +39,11 @@ pub fn load(
     parse(&name, &text, link)
 }
 
-/// Reads a generator file some of whose ports are elsewhere, as arguments of a command say: pairs of
-/// a name and a location.
+/// Reads a generator file with other locations for some ports, given as pairs of port name and
+/// location.
 ///
 /// # Errors
-/// Everything that is wrong with it then, or that it could not be read.
+/// All errors of the file with these locations, or the reason for which it could not be read.
 pub fn load_placed(
     path: &Path,
     places: &[(String, String)],
@@ -52,10 +52,10 @@ pub fn load_placed(
     parse_placed(&name, &text, places)
 }
 
-/// The same of a text; `name` is what errors call it.
+/// The same for a text; `name` stands for the file in error texts.
 ///
 /// # Errors
-/// Everything that is wrong with it then.
+/// All errors of the text with these locations.
 pub fn parse_placed(
     name: &str,
     text: &str,
@@ -64,7 +64,7 @@ pub fn parse_placed(
     read(name, text, places, &|_| None)
 }
 
-/// Puts a port elsewhere.
+/// Replaces the location of a port.
 fn place_port(config: &mut Config, name: &str, place: &str) -> Result<(), Finding> {
     if let Some(port) = config.ports.iter_mut().find(|port| port.name == name) {
         port.location = Some(place.to_owned());
@@ -76,7 +76,8 @@ fn place_port(config: &mut Config, name: &str, place: &str) -> Result<(), Findin
     Err(Finding::new(None, "ports", &what))
 }
 
-/// Whether a text is that of a generator file, by what only such a file has at its top.
+/// Returns true for the text of a generator file, which has top-level keys that no other file
+/// has.
 #[must_use]
 pub fn is_test(text: &str) -> bool {
     const FIELDS: [&str; 5] = ["layer1", "captures", "devices", "stateful_flows", "replay"];
@@ -90,10 +91,10 @@ pub fn is_test(text: &str) -> bool {
     })
 }
 
-/// Reads the text of a generator file; `name` is what errors call it.
+/// Parses the text of a generator file; `name` stands for the file in error texts.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the text.
 pub fn parse(
     name: &str,
     text: &str,
@@ -102,7 +103,7 @@ pub fn parse(
     read(name, text, &[], link)
 }
 
-/// A whole file: the configuration, and what there is beside it in our own words.
+/// Parses a whole file: the configuration and the extensions of this program.
 fn read(
     name: &str,
     text: &str,
@@ -128,7 +129,7 @@ fn read(
     Ok((file, warnings))
 }
 
-/// Makes a test of a configuration that was read from a file.
+/// Resolves the configuration of a file to a test.
 fn test_of(
     node: &Node,
     config: Config,
@@ -148,7 +149,7 @@ fn test_of(
     }
 }
 
-/// Where the field at `path` stands, or the innermost thing around it that is there.
+/// Returns the position of the field at `path`, or of the innermost enclosing node that exists.
 fn mark_of(mut node: &Node, path: &str) -> Mark {
     for step in path.split(['.', '[', ']']).filter(|s| !s.is_empty()) {
         let next = match &node.kind {

@@ -1,9 +1,9 @@
-//! The Open Traffic Generator's model, and the server that speaks it.
+//! The Open Traffic Generator model and its server.
 //!
-//! [`model`] is what clients write and are answered, [`proto`] the same as gRPC carries it, and
-//! [`resolve`] makes a test of a configuration, be it from a client or from a [`mod@file`], or says
-//! what is wrong with it. [`server`] is the clients' door; [`engine`] is what it needs of whoever
-//! runs the tests.
+//! [`model`] holds the messages of clients and of responses, [`proto`] their gRPC encoding.
+//! [`resolve`] converts a configuration of a client or of a [`mod@file`] to a test plan, or
+//! returns its errors. [`server`] accepts the clients' requests; [`engine`] is its interface to
+//! the test engine.
 
 pub mod engine;
 pub mod file;

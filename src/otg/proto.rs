@@ -1,9 +1,9 @@
-//! gRPC's messages to JSON and back, by the descriptors of `src/otg/proto`.
+//! Converts gRPC messages to JSON and back, by the descriptors of `src/otg/proto`.
 //!
-//! Names, words and numbers are those of the messages' JSON form, with 64-bit numbers as numbers:
-//! just what comes by HTTP, so that one handler serves both doors. Nothing that a client sent is
-//! lost: a field by a number that is not known is refused, one that there is no type for becomes an
-//! empty object under its name. On the way back fields beyond OTG's are left out.
+//! Names, words and numbers are those of the messages' JSON form, with 64-bit numbers as numbers,
+//! as in requests over HTTP: one handler serves both transports. No field of a client is lost: an
+//! unknown field number is refused, and a field without a type becomes an empty object under its
+//! name. Fields that OTG does not define are omitted from responses.
 
 use std::sync::LazyLock;
 
@@ -18,7 +18,7 @@ use serde_json::{Map, Number, Value};
 use super::engine::Refusal;
 use super::model::read::join;
 
-/// The full name of the message that stands for what there is no type for.
+/// The full name of the message that stands for unsupported types.
 const UNSUPPORTED: &str = "otg.Unsupported";
 
 static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
@@ -26,21 +26,21 @@ static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
     DescriptorPool::decode(descriptors).expect("the build script writes valid descriptors")
 });
 
-/// The method of this name, of service `otg.Openapi`.
+/// Returns a method of service `otg.Openapi` by its name.
 pub fn method(name: &str) -> Option<MethodDescriptor> {
     let service = POOL.get_service_by_name("otg.Openapi").expect("otg.proto has the service");
     service.methods().find(|method| method.name() == name)
 }
 
-/// The message of this name.
+/// Returns a message descriptor by its name.
 pub fn message(name: &str) -> Option<MessageDescriptor> {
     POOL.get_message_by_name(&format!("otg.{name}"))
 }
 
-/// Reads a message.
+/// Decodes a message.
 ///
 /// # Errors
-/// Octets that are no such message; fields and words by numbers that are not known.
+/// Malformed bytes; unknown field and enum numbers.
 pub fn decode(message: MessageDescriptor, octets: Bytes) -> Result<Value, Refusal> {
     let name = message.name().to_owned();
     let message = DynamicMessage::decode(message, octets)
@@ -53,10 +53,10 @@ pub fn decode(message: MessageDescriptor, octets: Bytes) -> Result<Value, Refusa
     Err(Refusal { errors, ..Refusal::validation("") })
 }
 
-/// Writes a message.
+/// Encodes a message.
 ///
 /// # Errors
-/// What does not fit the message, which is a mistake of whoever made it.
+/// A value that does not fit the message, which is a bug of the caller.
 pub fn encode(message: MessageDescriptor, value: &Value) -> Result<Vec<u8>, Refusal> {
     let name = message.name().to_owned();
     let options = DeserializeOptions::new().deny_unknown_fields(false);
@@ -65,7 +65,7 @@ pub fn encode(message: MessageDescriptor, value: &Value) -> Result<Vec<u8>, Refu
         .map_err(|e| Refusal::internal(format!("the answer does not fit {name}: {e}")))
 }
 
-/// Writes a message of JSON.
+/// Encodes a message from JSON text.
 ///
 /// # Errors
 /// As [`encode`].
@@ -98,7 +98,7 @@ fn to_json(message: &DynamicMessage, path: &str, errors: &mut Vec<String>) -> Va
     Value::Object(object)
 }
 
-/// A field's value; nothing for words that say nothing.
+/// Converts a field's value; `None` for an unspecified enum word.
 fn field_to_json(
     field: &FieldDescriptor,
     value: &Field,
@@ -131,14 +131,14 @@ fn field_to_json(
         Field::F64(n) => real(*n, path, errors)?,
         Field::String(text) => Value::String(text.clone()),
         Field::Bytes(_) | Field::Map(_) => {
-            // No message of a request has either.
+            // No request message has either.
             errors.push(format!("{path}: octets and maps cannot be here"));
             return None;
         }
     })
 }
 
-/// The decimal number that a client most likely wrote: 0.1 and not 0.10000000149011612.
+/// The shortest decimal number that parses to `n`: 0.1 and not 0.10000000149011612.
 fn shortest(n: f32) -> f64 {
     n.to_string().parse().unwrap_or_else(|_| n.into())
 }
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_refused_by_its_number() {
-        // Field 6 of Config is a flow, field 99 of which is a number.
+        // Field 6 of Config is a flow, whose unknown field 99 is a number.
         let why = decode(message("Config").unwrap(), vec![0x32, 3, 0x98, 6, 1].into()).unwrap_err();
         assert_eq!(why.to_string(), "flows[0]: field 99 of Flow is not known here; leave it out");
         let why = decode(message("FlowSize").unwrap(), vec![8, 77].into()).unwrap_err();
@@ -210,12 +210,12 @@ mod tests {
 
     #[test]
     fn what_there_is_no_type_for_is_seen_by_name() {
-        // Field 2 of Config: link aggregation, with something in it.
+        // Field 2 of Config: link aggregation, with content.
         let config = decode(message("Config").unwrap(), vec![0x12, 2, 0x18, 1].into()).unwrap();
         assert_eq!(config, json!({"lags": [{}]}));
     }
 
-    /// A configuration with most of what there are types for.
+    /// A configuration that uses most of the supported types.
     fn rich() -> Vec<u8> {
         let config = json!({
             "ports": [{"name": "p"}],

@@ -1,4 +1,4 @@
-//! Configurations to plans: what bad ones get word for word, and what good ones come to.
+//! Configurations to plans: the exact errors of invalid ones, and the plans of valid ones.
 
 mod plans;
 mod random;
@@ -12,7 +12,7 @@ use super::resolve::resolve;
 use crate::host::plan::stream::StreamPlan;
 use crate::tester::plan::{FlowKind, TestPlan};
 
-/// Two ports back to back, and these flows from the first to the second.
+/// A configuration of two ports back to back, with these flows from the first to the second.
 fn with_flows(flows: Value) -> Value {
     json!({
         "ports": [{"name": "a", "location": "ring:r.a"}, {"name": "b", "location": "ring:r.b"}],
@@ -21,7 +21,7 @@ fn with_flows(flows: Value) -> Value {
     })
 }
 
-/// A flow with this packet and what else is said of it.
+/// A flow with this packet and further settings.
 fn flow(packet: Value, more: Value) -> Value {
     let mut flow = json!({
         "name": "f",
@@ -37,14 +37,14 @@ fn resolved(config: &Value) -> Result<(TestPlan, Warnings), Refusal> {
     resolve(&model::parse(config)?)
 }
 
-/// The plan of a configuration that is right, and nothing to say about it.
+/// Returns the plan of a configuration that must be valid and without warnings.
 fn good(config: &Value) -> TestPlan {
     let (plan, warnings) = resolved(config).unwrap();
     assert_eq!(warnings, Vec::<String>::new());
     plan
 }
 
-/// The stream of the only flow of a right configuration.
+/// Returns the stream of the only flow of a valid configuration.
 fn stream(packet: Value, more: Value) -> StreamPlan {
     let mut plan = good(&with_flows(json!([flow(packet, more)])));
     match plan.flows.remove(0).kind {

@@ -1,5 +1,5 @@
-//! What the agents of a port found out and counted, by name: one form for tables, JSON and metrics,
-//! of switches and of labs.
+//! Results and counters of the link protocols of a port, by name: one form for tables, JSON and
+//! metrics, of switches and of labs.
 
 mod capabilities;
 mod counters;
@@ -24,160 +24,153 @@ use crate::units::PrioritySet;
 /// Bits of a pause quantum.
 const QUANTUM_BITS: u64 = 512;
 
-/// The agents of a port.
+/// The link protocols of a port.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct AgentsSummary {
-    /// What times are worth here.
+    /// The precision of timestamps.
     pub stamps: StampsSummary,
-    /// The headroom that the port finds by itself; nothing where it is computed.
+    /// The headroom that the port determines by itself; `None` where it is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headroom: Option<HeadroomSummary>,
-    /// The round trip of the last measurement, without the time in the peer.
+    /// The round trip of the last measurement, without the peer's turnaround time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<TimesSummary>,
-    /// How long the peer took to answer.
+    /// The turnaround time of the peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turnaround: Option<TimesSummary>,
     /// PTP's mean path delay, one way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_delay: Option<TimesSummary>,
-    /// Who is at the other end, as LLDP has it.
+    /// The neighbours of LLDP.
     pub neighbours: Vec<NeighbourSummary>,
-    /// What DCBX came to, where it is spoken.
+    /// The result of DCBX, where it is enabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dcbx: Option<DcbxSummary>,
-    /// The port's place in the network, where it says any.
+    /// The port's place in the network, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<PlaceSummary>,
-    /// What was counted, by agent.
+    /// Counters by protocol.
     pub counters: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
-/// What times are worth.
+/// The precision of timestamps.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StampsSummary {
-    /// `exact`, `nic`, `software` or `poll`.
     pub source: String,
-    /// The smallest step between two times.
+    /// The least difference between two timestamps.
     pub resolution_ns: f64,
 }
 
-/// A headroom that a port finds by itself.
+/// Headroom that a port determines by itself.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HeadroomSummary {
     /// `down`, `waiting` (for DCBX), `measuring`, `found` or `failed`.
     pub state: String,
-    /// What each lossless group needs; nothing before the first measurement.
+    /// Required headroom per lossless group; `None` before the first measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<NeedSummary>,
-    /// The same without MACsec, where that is on the way.
+    /// The same without MACsec, if the link has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_macsec: Option<NeedSummary>,
-    /// Whether the groups have it.
+    /// True if the groups have this headroom.
     pub set: bool,
 }
 
-/// So much headroom.
+/// An amount of headroom.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct NeedSummary {
-    /// In octets, rounded up to cells.
+    /// In bytes, rounded up to cells.
     pub bytes: u64,
-    /// In cells, all in frames of the most wasteful length.
+    /// In cells, if all frames have the most wasteful length.
     pub cells: u64,
-    /// What arrives at worst, in bits of the line.
+    /// The worst case of arriving bits on the line.
     pub bits: u64,
     /// The same in pause quanta of the line.
     pub quanta: u64,
-    /// What it is made of, in bits by name.
+    /// The components in bits, by name.
     pub terms: Vec<(String, i64)>,
 }
 
-/// Times of one kind.
+/// Statistics of one kind of time.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TimesSummary {
-    /// How many were taken, where that is known.
+    /// Number of measurements, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u64>,
-    /// The shortest.
     pub min_ns: f64,
-    /// Their mean.
     pub mean_ns: f64,
-    /// The 99th percentile.
     pub p99_ns: f64,
-    /// The longest.
     pub max_ns: f64,
-    /// The one that counts for the headroom.
+    /// The value used for the headroom.
     pub chosen_ns: f64,
-    /// How far they may be off, either way, where that is known.
+    /// Maximum error in either direction, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncertainty_ns: Option<f64>,
 }
 
-/// A neighbour.
+/// An LLDP neighbour.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct NeighbourSummary {
-    /// Its chassis.
     pub chassis: String,
-    /// Its port.
     pub port: String,
-    /// The description of its port; empty if it says none.
+    /// Empty if it is not advertised.
     pub port_description: String,
-    /// Its name; empty if it says none.
+    /// Empty if it is not advertised.
     pub system_name: String,
-    /// Its description; empty if it says none.
+    /// Empty if it is not advertised.
     pub system_description: String,
-    /// For how long this is still true.
+    /// Remaining time to live.
     pub ttl_s: f64,
-    /// Whether it takes part in DCBX.
+    /// True if the neighbour advertises DCBX.
     pub dcbx: bool,
-    /// Its internal delay, if it says one.
+    /// The internal delay that the neighbour advertises, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub internal_delay_ns: Option<f64>,
-    /// What it says beside that, as far as congestion goes.
+    /// Its congestion features.
     #[serde(flatten)]
     pub said: SaidSummary,
 }
 
-/// What DCBX came to.
+/// The result of DCBX.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DcbxSummary {
-    /// `none`, `one`, or `several`, with which nothing is negotiated.
+    /// `none`, `one`, or `several`, which disables negotiation.
     pub peers: String,
-    /// The priorities with PFC, and whose setting that is (`local` or `peer`).
+    /// The priorities with PFC, and the source of this setting (`local` or `peer`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pfc: Option<PfcSummary>,
-    /// How traffic classes share the link.
+    /// The traffic class table of ETS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ets: Option<EtsSummary>,
-    /// The ways to measure that both ends have (`round_trip`, `ptp`), where both say.
+    /// The measurement methods that both ends support (`round_trip`, `ptp`), if both advertise
+    /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub methods: Option<Vec<String>>,
 }
 
-/// PFC as it was negotiated.
+/// The operational PFC configuration.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PfcSummary {
-    /// The priorities that have it.
+    /// The enabled priorities.
     pub enable: Vec<u8>,
-    /// `local` or `peer`.
     pub from: String,
 }
 
-/// ETS as it was negotiated.
+/// The operational ETS configuration.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EtsSummary {
-    /// Priority to traffic class.
+    /// Traffic class by priority.
     pub class: [u8; 8],
     /// Percent by traffic class.
     pub bandwidth: [u8; 8],
     /// The algorithm by traffic class: `strict`, `cbs`, `ets`, `ats`, or a number.
     pub algorithm: Vec<String>,
-    /// `local` or `peer`.
     pub from: String,
 }
 
 impl AgentsSummary {
-    /// Of a port's agents at `now`, and its headroom in a buffer with cells of `cell_bytes`.
+    /// Summarises a port's link protocols at `now`, and its headroom in a buffer with cells of
+    /// `cell_bytes`.
     #[must_use]
     pub fn new(
         agents: &AgentsSnapshot,
@@ -210,7 +203,8 @@ impl AgentsSummary {
 }
 
 impl AgentsSummary {
-    /// A counter by the names of its agent and its own; 0 where there is no such agent.
+    /// Returns a counter by the names of its protocol and its own; 0 if the protocol is not
+    /// present.
     #[must_use]
     pub fn counted(&self, agent: &str, name: &str) -> u64 {
         self.counters.get(agent).and_then(|of| of.get(name)).copied().unwrap_or_default()
@@ -218,7 +212,6 @@ impl AgentsSummary {
 }
 
 impl StampsSummary {
-    /// Of stamps.
     #[must_use]
     pub fn new(stamps: &Stamps) -> Self {
         let source = match stamps.source {
@@ -297,7 +290,6 @@ impl NeighbourSummary {
     }
 }
 
-/// No time at all.
 const ZERO: Duration = Duration::ZERO;
 
 impl DcbxSummary {

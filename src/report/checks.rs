@@ -1,14 +1,14 @@
-//! The results of checks, a line each.
+//! Prints the results of checks, one line each.
 
 use crate::printable;
 use crate::verdict::Verdict;
 
-/// A line for each verdict, with the name and the details of its check, and their summary below.
+/// Prints a line per check with verdict, name and details, and a summary below.
 pub(super) fn check_lines<'a>(
     checks: impl Iterator<Item = (Verdict, &'a str, &'a str)> + Clone,
 ) -> String {
     let named = checks.clone().map(|(verdict, name, detail)| {
-        // Escaped before it is measured, so that the columns line up.
+        // Escaped before the width is measured, so that the columns line up.
         (verdict, printable::line(name), detail)
     });
     let label = checks.clone().map(|(verdict, ..)| verdict.label().len()).max().unwrap_or(0);

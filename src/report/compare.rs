@@ -1,4 +1,4 @@
-//! Runs side by side: one row for each, by the figures of its results.
+//! Comparison of runs: one row per run, with the figures of its results.
 
 use serde::Serialize;
 
@@ -8,47 +8,42 @@ use crate::printable;
 use crate::time::Duration;
 use crate::verdict::Verdict;
 
-/// Runs that are compared.
+/// The compared runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Comparison {
-    /// The version of Sluice.
     pub version: String,
-    /// The world that they ran in.
+    /// The world of the runs.
     pub world: &'static str,
     /// The verdict of all runs together.
     pub verdict: Verdict,
-    /// The runs, in the order in which they were asked for.
+    /// In the order of the command.
     pub runs: Vec<ComparedRun>,
 }
 
-/// One of them.
+/// One compared run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ComparedRun {
-    /// The lab.
     pub lab: String,
-    /// Its variant, if it has any.
     pub variant: Option<String>,
-    /// The seed.
     pub seed: u64,
-    /// What identifies all that happened, in a world that has it.
+    /// Hash of the whole event trace, in a world that has one.
     pub trace_hash: Option<String>,
-    /// The verdict of its checks.
+    /// The verdict of the run's checks.
     pub verdict: Verdict,
-    /// Its checks that are neither PASS nor not judged.
+    /// The checks that are neither PASS nor not judged.
     pub failed: Vec<CheckOutcome>,
-    /// How long it ran, in the network's time.
+    /// Run time on the network's clock.
     pub elapsed_ns: Nanos,
-    /// Whether everything that was to be sent had been sent and had arrived or was lost.
+    /// True if all configured traffic was sent, and each frame arrived or was counted as lost.
     pub done: bool,
-    /// Its figures.
     pub figures: Figures,
-    /// All of its results, where they are wanted.
+    /// All results, if they are requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
 }
 
 impl ComparedRun {
-    /// A run by its results, which are kept if they are wanted `whole`.
+    /// Summarises a run by its results, which are kept if `whole`.
     #[must_use]
     pub fn new(outcome: Outcome, whole: bool) -> Self {
         let is_bad = |check: &&CheckOutcome| check.verdict > Verdict::NotJudged;
@@ -66,14 +61,14 @@ impl ComparedRun {
         }
     }
 
-    /// Its name among the others of its lab.
+    /// Returns the name of the run among those of its lab.
     #[must_use]
     pub fn name(&self) -> &str {
         self.variant.as_deref().unwrap_or("-")
     }
 
-    /// How often ports so far from the destination were paused, and for how long; nothing where
-    /// there are none.
+    /// Returns the number and the total time of pauses of ports at this distance from the
+    /// destination; `None` if there are no such ports.
     fn paused(&self, distance: usize) -> Option<(u64, Duration)> {
         let hops = self.figures.hops.iter().filter(|hop| hop.distance == distance);
         hops.fold(None, |sum, hop| {
@@ -84,14 +79,14 @@ impl ComparedRun {
 }
 
 impl Comparison {
-    /// The comparison of runs in one world.
+    /// Compares runs in one world.
     #[must_use]
     pub fn new(world: &'static str, runs: Vec<ComparedRun>) -> Self {
         let verdict = Verdict::of_all(runs.iter().map(|run| run.verdict));
         Self { version: env!("CARGO_PKG_VERSION").into(), world, verdict, runs }
     }
 
-    /// The verdict in a line, such as `PASS: 3 of 3 runs`.
+    /// Returns the verdict in a line, such as `PASS: 3 of 3 runs`.
     pub(super) fn summary(&self) -> String {
         let count = |verdict| self.runs.iter().filter(|run| run.verdict == verdict).count();
         let noun = if self.runs.len() == 1 { "run" } else { "runs" };
@@ -105,20 +100,20 @@ impl Comparison {
         line
     }
 
-    /// The labs, in order, each with its runs.
+    /// Returns the labs in order, each with its runs.
     pub fn labs(&self) -> impl Iterator<Item = (&str, &[ComparedRun])> {
         let labs = self.runs.chunk_by(|a, b| a.lab == b.lab);
         labs.map(|runs| (runs[0].lab.as_str(), runs))
     }
 
-    /// The farthest hop that any run knows.
+    /// Returns the largest hop distance of all runs.
     pub(super) fn farthest(&self) -> usize {
         let hops = self.runs.iter().flat_map(|run| &run.figures.hops);
         hops.map(|hop| hop.distance).max().unwrap_or(0)
     }
 }
 
-/// The columns but for those of hops, which come between.
+/// The columns before those of hops.
 const BEFORE: [(&str, Align); 8] = [
     ("lab", Align::Left),
     ("variant", Align::Left),
@@ -137,7 +132,7 @@ const BEHIND: [(&str, Align); 5] = [
     ("verdict", Align::Left),
 ];
 
-/// The head of the table and its rows, for every medium.
+/// Returns the table's head and its rows, for text and HTML.
 pub(super) fn sheet(comparison: &Comparison) -> (Vec<(String, Align)>, Vec<Vec<String>>) {
     let hops = 1..=comparison.farthest();
     let owned = |(name, align): &(&str, Align)| ((*name).to_owned(), *align);
@@ -176,7 +171,7 @@ fn cells(comparison: &Comparison, run: &ComparedRun) -> Vec<String> {
     cells
 }
 
-/// Messages about congestion, by kind.
+/// Describes congestion messages by kind.
 fn told(signals: &Signals) -> String {
     let Signals { cnps, cnms, sfcms, cims } = *signals;
     let kinds = [(cnps, "CNP"), (cnms, "CNM"), (sfcms, "SFCM"), (cims, "CIM")];
@@ -185,7 +180,7 @@ fn told(signals: &Signals) -> String {
     if sent.is_empty() { "-".into() } else { sent.join(", ") }
 }
 
-/// The comparison as a table, with what its columns are and which checks failed.
+/// Prints the comparison as a table, with a legend and the failed checks.
 #[must_use]
 pub fn comparison_text(comparison: &Comparison) -> String {
     let (head, rows) = sheet(comparison);
@@ -202,7 +197,7 @@ pub fn comparison_text(comparison: &Comparison) -> String {
     out + &format!("{}\n", comparison.summary())
 }
 
-/// What the columns are.
+/// The legend of the columns.
 pub(super) const LEGEND: &str = "\
 p50 and p99: message completion. Victims: what flows marked as victims got. Pauses hop n: of ports n
 lines before the destination, and how long priorities were paused, all together. Fairness: Jain's

@@ -1,4 +1,4 @@
-//! What a switch did about congesting flows, by the names of its counters.
+//! Counters of a switch's congestion management, by name.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,20 @@ use super::table::Align::{Left, Right};
 use super::table::{Table, count};
 use crate::stats::{CongestionSnapshot, PortSnapshot};
 
-/// Counters by name.
 type Counters = BTreeMap<String, u64>;
 
-/// Counters of Source Flow Control, its proxy, isolation and notifications; those of features that are
-/// off are not there.
+/// Counters of Source Flow Control, its proxy, congestion isolation and congestion notification;
+/// disabled features are absent.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CongestionSummary {
-    /// Of the whole switch.
     pub switch: Counters,
-    /// Flows in its tables now.
+    /// Current number of flows in the tables.
     pub tables: Counters,
-    /// By port.
     pub ports: BTreeMap<String, Counters>,
 }
 
 impl CongestionSummary {
-    /// What a snapshot says; `ports` name its ports.
+    /// Summarises a snapshot; `ports` gives the names of the ports.
     pub(super) fn new(of: &CongestionSnapshot, ports: &[PortSnapshot]) -> Self {
         let by_port = ports.iter().enumerate();
         let by_port = by_port.map(|(n, port)| (port.name.clone(), counters(of.of_port(n))));
@@ -35,7 +32,7 @@ impl CongestionSummary {
         }
     }
 
-    /// What has happened, as a table.
+    /// Returns the counters as a table.
     pub(super) fn table(&self) -> Table {
         let mut table = Table::new([("congestion", Left), ("port", Left), ("count", Right)]);
         let whole = self.switch.iter().chain(&self.tables).map(|of| ("", of));

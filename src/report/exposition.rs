@@ -1,19 +1,19 @@
-//! The two text formats in which Prometheus reads metrics, and the choice between them.
+//! The two text formats that Prometheus reads, and the choice between them.
 //!
-//! A client names what it reads in `Accept` (RFC 9110 12.5.1). OpenMetrics 1.0.0 is sent to clients that
-//! name it and prefer it; everybody else, browsers and `curl` among them, gets the text format 0.0.4.
+//! A client lists its formats in `Accept` (RFC 9110 12.5.1). OpenMetrics 1.0.0 is sent to clients
+//! that name it and prefer it; all others, including browsers and `curl`, get the text format
+//! 0.0.4.
 
 /// A text format for metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exposition {
-    /// OpenMetrics 1.0.0.
     OpenMetrics,
-    /// Prometheus' own text format, version 0.0.4.
+    /// Prometheus text format, version 0.0.4.
     Text,
 }
 
 impl Exposition {
-    /// Chooses by the values of a request's `Accept` headers.
+    /// Selects the format by the `Accept` headers of a request.
     #[must_use]
     pub fn accepted<'a>(headers: impl Iterator<Item = &'a str>) -> Self {
         let ranges: Vec<Range> =
@@ -22,7 +22,8 @@ impl Exposition {
             |is: &dyn Fn(&Range) -> bool| ranges.iter().filter(|r| is(r)).map(|r| r.quality).max();
         let open =
             best(&|r| r.media == "application/openmetrics-text" && r.has_version(&["1.0.0"]));
-        // The most specific range decides: `*/*` speaks for plain text only where nothing else does.
+        // The most specific range decides: `*/*` applies to plain text only if no other range
+        // does.
         let text = best(&|r| r.media == "text/plain" && r.has_version(&["0.0.4"]))
             .or_else(|| best(&|r| r.media == "text/*"))
             .or_else(|| best(&|r| r.media == "*/*"));
@@ -32,7 +33,7 @@ impl Exposition {
         }
     }
 
-    /// The media type, for `Content-Type`.
+    /// Returns the media type for `Content-Type`.
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
@@ -41,7 +42,7 @@ impl Exposition {
         }
     }
 
-    /// Writes metrics, which are in OpenMetrics, in this format.
+    /// Converts OpenMetrics text to this format.
     #[must_use]
     pub fn write(self, open_metrics: String) -> String {
         match self {
@@ -78,14 +79,14 @@ impl<'a> Range<'a> {
         Some(range)
     }
 
-    /// A range without a version accepts any.
+    /// Returns true for a known version; a range without a version accepts any.
     fn has_version(&self, known: &[&str]) -> bool {
         self.version.is_none_or(|v| known.contains(&v))
     }
 }
 
-/// OpenMetrics as text format 0.0.4, which names a counter's family like its samples, with `_total`, and
-/// has neither units nor an end mark.
+/// Converts OpenMetrics to text format 0.0.4, in which a counter's family has the name of its
+/// samples, with `_total`, and which has neither units nor an end mark.
 fn text(open_metrics: &str) -> String {
     let mut out = String::with_capacity(open_metrics.len());
     let mut help = None;
@@ -119,7 +120,7 @@ pub(super) mod tests {
     #[test]
     fn the_format_follows_what_the_client_reads() {
         for (accept, expected) in [
-            // Prometheus 2.42, and one that prefers protocol buffers.
+            // Prometheus 2.42, and a version that prefers protocol buffers.
             (
                 "application/openmetrics-text;version=1.0.0,application/openmetrics-text;\
                  version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
@@ -165,7 +166,8 @@ pub(super) mod tests {
         assert_eq!(OpenMetrics.write(open.into()), open);
     }
 
-    /// Judges metrics by Prometheus' own checker, which reads the text format and knows the conventions.
+    /// Checks metrics with promtool, which reads the text format and knows the naming
+    /// conventions.
     pub(in crate::report) fn judge_by_promtool(open_metrics: String) {
         use std::io::Write;
         use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! The results of a lab as tables.
+//! Text tables of the results of a lab.
 
 use super::agents::agents_text;
 use super::checks::check_lines;
@@ -8,7 +8,7 @@ use super::tester::tables as tester_tables;
 use crate::lab::{Nanos, Outcome};
 use crate::printable;
 
-/// The whole results.
+/// Prints all results.
 #[must_use]
 pub fn lab_text(outcome: &Outcome) -> String {
     let medium = Medium::Terminal;
@@ -41,7 +41,7 @@ pub fn lab_text(outcome: &Outcome) -> String {
     out + "\n" + &check_lines(checks.map(|c| (c.verdict, c.name.as_str(), c.detail.as_str())))
 }
 
-/// What the switches' ports found out by themselves, and what was trouble about it.
+/// Prints the discovery results of the switches' ports and their problems.
 pub(super) fn found_out(o: &Outcome) -> String {
     let ports = || o.switches().flat_map(|s| s.ports.iter().map(move |p| (&s.name, p)));
     let named: Vec<_> = ports()
@@ -59,7 +59,7 @@ pub(super) fn found_out(o: &Outcome) -> String {
     out
 }
 
-/// What was run.
+/// Prints the lab and its world.
 fn scene(o: &Outcome) -> String {
     let state = match (o.interrupted, o.done) {
         (true, _) => "interrupted",
@@ -77,7 +77,7 @@ fn scene(o: &Outcome) -> String {
     )
 }
 
-/// What fits into a line each.
+/// Prints the results that fit one line each.
 fn remarks(o: &Outcome) -> Vec<String> {
     let mut lines = Vec::new();
     let p = &o.pauses;

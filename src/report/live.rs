@@ -1,4 +1,4 @@
-//! The live view: a table redrawn in place on a terminal, a plain line per interval elsewhere.
+//! The live view: a table redrawn in place on a terminal, one plain line per interval elsewhere.
 
 use std::io::Write;
 
@@ -8,10 +8,10 @@ use super::summary::Summary;
 use super::text::{line, text};
 use crate::printable;
 
-/// Standard error, where a run's progress is shown, so that results stay alone on standard output.
+/// The progress display on standard error, which leaves standard output to the results.
 pub struct Screen {
     term: Term,
-    /// Lines of the last table, to be drawn over.
+    /// Number of lines of the last table, to be overwritten.
     drawn: usize,
 }
 
@@ -22,20 +22,19 @@ impl Default for Screen {
 }
 
 impl Screen {
-    /// Standard error with nothing drawn on it.
     #[must_use]
     pub fn new() -> Self {
         Self { term: Term::buffered_stderr(), drawn: 0 }
     }
 
-    /// Shows the table on a terminal, in place of the last one, and the line elsewhere. A view that
-    /// cannot be written to (a closed pipe) is no reason to stop a run, so errors are not reported.
+    /// Shows the table on a terminal, in place of the last one, and the line elsewhere. Write
+    /// errors (a closed pipe) are ignored, as they must not stop a run.
     pub fn show(&mut self, table: impl FnOnce() -> String, line: impl FnOnce() -> String) {
         if self.term.is_term() {
             let (rows, columns) = self.term.size();
             let shown = table();
             let shown = printable::text(&shown);
-            // What does not fit would scroll, and could not be drawn over.
+            // Longer output would scroll, and could not be overwritten.
             let lines: Vec<_> = shown
                 .lines()
                 .map(|l| console::truncate_str(l, columns.into(), ""))
@@ -52,7 +51,7 @@ impl Screen {
         let _ = self.term.flush();
     }
 
-    /// Takes the table off the terminal, so that what is printed next stands alone.
+    /// Removes the table from the terminal, before other output.
     pub fn clear(&mut self) {
         if self.term.is_term() {
             let _ = self.term.clear_last_lines(self.drawn);
@@ -70,7 +69,6 @@ pub struct Live {
 }
 
 impl Live {
-    /// A view on standard error.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -83,7 +81,7 @@ impl Live {
         self.before = Some(now);
     }
 
-    /// Takes the table off the terminal.
+    /// Removes the table from the terminal.
     pub fn clear(&mut self) {
         self.screen.clear();
     }

@@ -1,4 +1,5 @@
-//! What MACsec did at a port: counters by their names in 802.1AE, channels and associations. No keys.
+//! MACsec at a port: counters by their names in 802.1AE, secure channels and associations. No
+//! keys.
 
 use std::collections::BTreeMap;
 
@@ -12,82 +13,77 @@ use crate::secure::{
     SecySnapshot, TransmitCounters, TransmitSaSnapshot,
 };
 
-/// Counters by name.
 type Counters = BTreeMap<String, u64>;
 
-/// From how much of its packet numbers on an association is nearly used up: as much as key agreement
-/// waits for (PendingPNExhaustion, 802.1X 9.8). In hundredths.
+/// The used share of packet numbers from which a secure association is nearly exhausted, in
+/// hundredths: the threshold of key agreement (PendingPNExhaustion, 802.1X 9.8).
 const NEARLY: u128 = 75;
 
-/// The SecY of a port.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MacsecSummary {
-    /// The cipher suite, as files name it.
+    /// The cipher suite's name in configuration files.
     pub cipher_suite: String,
-    /// Whose AES-GCM its associations have: a crypto device's, by its driver's name, or `aws-lc-rs`.
+    /// The implementation of AES-GCM: the driver of a crypto device, or `aws-lc-rs`.
     pub cipher: String,
-    /// Associations that have `aws-lc-rs`'s all the same, as the device had no room for their keys.
+    /// Number of associations that use `aws-lc-rs` because the crypto device had no room for
+    /// their keys.
     pub cipher_declined: u32,
-    /// What was counted for no channel. Names that begin with a capital are those of 802.1AE-2018 10.7.
+    /// Counters of the SecY outside of any channel. Names that begin with a capital are those of
+    /// 802.1AE-2018 10.7.
     pub counters: Counters,
-    /// The channel that the port sends on.
+    /// The transmit channel.
     pub transmit: TransmitSummary,
-    /// The channels that it receives.
+    /// The receive channels.
     pub receive: Vec<ReceiveSummary>,
 }
 
-/// The channel that a port sends on.
+/// The transmit secure channel of a port.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TransmitSummary {
-    /// Its name: address and port.
+    /// The SCI: address and port.
     pub sci: String,
-    /// The association that is sent with, if it is there.
+    /// The AN of the association in use, if there is one.
     pub encoding_sa: u8,
-    /// What was counted for it.
     pub counters: Counters,
-    /// Its associations.
     pub associations: Vec<TransmitSaSummary>,
 }
 
-/// An association for sending.
+/// A transmit secure association.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TransmitSaSummary {
-    /// Its number.
+    /// The association number.
     pub an: u8,
-    /// Whether it is the one that is sent with.
+    /// True for the association in use.
     pub in_use: bool,
-    /// The packet number of the next frame; nothing when they are used up.
+    /// The packet number of the next frame; `None` if they are exhausted.
     pub next_pn: Option<u64>,
-    /// How many frames it can still send.
+    /// Number of frames that it can still send.
     pub left: u64,
-    /// Whether three quarters of its packet numbers are used, so that another is due.
+    /// True if three quarters of its packet numbers are used, so that a new key is due.
     pub nearly_used_up: bool,
 }
 
-/// A channel that a port receives.
+/// A receive secure channel of a port.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReceiveSummary {
-    /// Its name: address and port of its sender.
+    /// The SCI: address and port of the sender.
     pub sci: String,
-    /// What was counted for it.
     pub counters: Counters,
-    /// Its associations.
     pub associations: Vec<ReceiveSaSummary>,
 }
 
-/// An association that is received.
+/// A receive secure association.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReceiveSaSummary {
-    /// Its number.
+    /// The association number.
     pub an: u8,
-    /// The packet number behind the highest that was accepted; nothing behind the last there is.
+    /// The packet number after the highest accepted one; `None` after the last.
     pub next_pn: Option<u64>,
-    /// The lowest that is acceptable.
+    /// The lowest acceptable packet number.
     pub lowest_pn: u64,
 }
 
 impl MacsecSummary {
-    /// What a snapshot says.
     #[must_use]
     pub fn new(of: &SecySnapshot) -> Self {
         let sending = |(an, sa): (An, &Option<TransmitSaSnapshot>)| {
@@ -121,7 +117,7 @@ impl MacsecSummary {
         }
     }
 
-    /// What is to be said aloud: a sending association that is used up or nearly so.
+    /// Returns a warning for a transmit association that is exhausted or nearly so.
     #[must_use]
     pub fn alarm(&self) -> Option<String> {
         let sa = self.transmit.associations.iter().find(|sa| sa.in_use)?;
@@ -143,7 +139,8 @@ impl MacsecSummary {
         })
     }
 
-    /// All that was counted: the channel's name, or nothing for the whole SecY, and name and number.
+    /// Returns all counters: the channel's name, or empty for the whole SecY, then name and
+    /// number.
     pub(super) fn counted(&self) -> impl Iterator<Item = (&str, &str, &u64)> {
         let whole = rows("", &self.counters);
         let sent = rows(&self.transmit.sci, &self.transmit.counters);
@@ -161,7 +158,7 @@ fn rows<'a>(
 impl TransmitSaSummary {
     fn new(an: An, sa: &TransmitSaSnapshot, suite: CipherSuite) -> Self {
         let last = suite.last_pn();
-        // The last number can be sent, too.
+        // The last packet number is usable as well.
         let left = sa.next_pn.map_or(0, |pn| (last - pn).saturating_add(1));
         let used = u128::from(last - left.min(last));
         Self {
@@ -225,7 +222,7 @@ const fn receive_counters(c: &ReceiveCounters) -> [(&'static str, u64); 9] {
     ]
 }
 
-/// MACsec of ports as tables, and what is to be said aloud; nothing where no port has it.
+/// Prints MACsec of ports as tables, with warnings; empty if no port has it.
 #[must_use]
 pub fn macsec_text<'a>(
     ports: impl Iterator<Item = (&'a str, &'a MacsecSummary)> + Clone,
@@ -246,7 +243,7 @@ pub fn macsec_text<'a>(
     out
 }
 
-/// A row for each association, and one for each channel without any.
+/// Returns a row per association, and one per channel without associations.
 fn associations<'a>(ports: impl Iterator<Item = (&'a str, &'a MacsecSummary)>) -> Table {
     let mut t = Table::new([
         ("macsec", Left),
@@ -292,7 +289,7 @@ fn associations<'a>(ports: impl Iterator<Item = (&'a str, &'a MacsecSummary)>) -
     t
 }
 
-/// What was counted, 0 left out.
+/// Returns the counters that are not 0.
 fn counters<'a>(ports: impl Iterator<Item = (&'a str, &'a MacsecSummary)>) -> Table {
     let mut t =
         Table::new([("counter", Left), ("port", Left), ("channel", Left), ("count", Right)]);
@@ -353,7 +350,7 @@ mod tests {
         }
         assert!(!text.contains("InPktsOK") && !text.contains("WARNING"), "{text}");
         assert_eq!(macsec_text(core::iter::empty()), "");
-        // What is written is read again.
+        // The JSON parses to the same summary.
         let json = serde_json::to_string(&summary).unwrap();
         assert_eq!(serde_json::from_str::<MacsecSummary>(&json).unwrap(), summary);
     }
@@ -372,7 +369,7 @@ mod tests {
             let over = of(suite, None).alarm().unwrap();
             assert!(over.contains("nothing protected leaves"), "{over}");
         }
-        // An XPN suite has as many numbers as nobody uses up, and says so.
+        // An XPN suite has 2^64 - 1 packet numbers.
         assert_eq!(of(GcmAesXpn256, Some(1)).transmit.associations[0].left, u64::MAX);
     }
 }

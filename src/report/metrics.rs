@@ -1,6 +1,6 @@
-//! The summary as metrics in the OpenMetrics text format that Prometheus scrapes.
+//! The summary as metrics in the OpenMetrics text format for Prometheus.
 //!
-//! Counters end in `_total` (the encoder adds it), octets in `_bytes`, times are in seconds.
+//! Counters end in `_total` (added by the encoder), bytes in `_bytes`; times are in seconds.
 
 use std::fmt::Error;
 
@@ -17,7 +17,7 @@ use super::macsec::TransmitSaSummary;
 use super::names::standard_name;
 use super::summary::{PortSummary, PrioritySummary, Summary};
 
-/// What a scrape is answered with.
+/// Returns the response to a scrape.
 #[must_use]
 pub fn metrics(summary: Summary) -> String {
     let mut registry = Registry::with_prefix("sluice");
@@ -34,12 +34,12 @@ enum Kind {
     Gauge,
     /// A counter of nanoseconds, shown in seconds.
     Nanos,
-    /// A span in nanoseconds that may shrink, shown in seconds.
+    /// A gauge of nanoseconds, shown in seconds.
     Span,
 }
 use Kind::{Counter, Gauge, Nanos, Span};
 
-/// Name, kind, help, and where the value is found in a `T`.
+/// Name, kind, help, and the function that reads the value from a `T`.
 type Metric<T> = (&'static str, Kind, &'static str, fn(&T) -> u64);
 
 #[rustfmt::skip]
@@ -55,7 +55,7 @@ const SWITCH: &[Metric<Summary>] = &[
     ("run_seconds", Nanos, "How long the switch has run", |s| s.elapsed_ns),
 ];
 
-/// Of workers.
+/// Metrics of workers.
 #[rustfmt::skip]
 const POLLS: &[Metric<PollsSummary>] = &[
     ("worker_poll_gap_longest_seconds", Span, "The longest gap between two polls",
@@ -115,7 +115,7 @@ const PRIORITY: &[Metric<PrioritySummary>] = &[
     ("storms_restored", Counter, "Pause storms that ended", |p| p.storms_restored),
 ];
 
-/// Of ports whose link was measured.
+/// Metrics of ports with a measured link.
 #[rustfmt::skip]
 const MEASURED: &[Metric<TimesSummary>] = &[
     ("round_trip_seconds", Span, "The measured round trip that counts for the headroom",
@@ -125,7 +125,7 @@ const MEASURED: &[Metric<TimesSummary>] = &[
         |t| t.uncertainty_ns.unwrap_or_default().ceil() as u64),
 ];
 
-/// Of ports that find their headroom by themselves.
+/// Metrics of ports that determine their headroom.
 #[rustfmt::skip]
 const FOUND: &[Metric<HeadroomSummary>] = &[
     ("headroom_needed_bytes", Gauge, "Headroom that a lossless group needs by measurement",
@@ -134,7 +134,7 @@ const FOUND: &[Metric<HeadroomSummary>] = &[
         |h| u64::from(h.set)),
 ];
 
-/// Of ports that speak of themselves or measure.
+/// Metrics of ports with link protocols.
 #[rustfmt::skip]
 const AGENTS: &[Metric<AgentsSummary>] = &[
     ("lldp_neighbours", Gauge, "Neighbours known by LLDP", |a| a.neighbours.len() as u64),
@@ -146,7 +146,7 @@ const AGENTS: &[Metric<AgentsSummary>] = &[
         |a| a.counted("measurement", "responses_sent")),
 ];
 
-/// Of the associations that ports send with.
+/// Metrics of transmit secure associations.
 #[rustfmt::skip]
 const SENDING: &[Metric<TransmitSaSummary>] = &[
     ("macsec_sa_in_use", Gauge, "Whether the port sends with it", |sa| u64::from(sa.in_use)),
@@ -169,7 +169,7 @@ impl Collector for Snapshot {
             let rows = summary.ports.iter().map(|p| ([("port", p.name.as_str())], p));
             family(&mut encoder, metric, rows)?;
         }
-        // A device that cannot say has no such row.
+        // Absent for a device that does not report the counter.
         let missed = summary.ports.iter();
         let missed = missed.filter_map(|p| Some(([("port", p.name.as_str())], p.nic.rx_missed?)));
         let missed: Vec<_> = missed.collect();
@@ -222,7 +222,7 @@ impl Collector for Snapshot {
     }
 }
 
-/// Gaps between the polls of the workers.
+/// Encodes the gaps between polls of the workers.
 fn workers(encoder: &mut DescriptorEncoder, summary: &Summary) -> Result<(), Error> {
     let numbers: Vec<_> = (0..summary.polls.len()).map(|n| n.to_string()).collect();
     let rows =
@@ -236,7 +236,8 @@ fn workers(encoder: &mut DescriptorEncoder, summary: &Summary) -> Result<(), Err
     family(encoder, &("worker_poll_gap_planned_seconds", Span, what, value), planned)
 }
 
-/// What MACsec counted, by port, channel and name in 802.1AE, and how far sending associations are.
+/// Encodes MACsec counters by port, channel and name in 802.1AE, and the state of transmit
+/// associations.
 fn macsec(encoder: &mut DescriptorEncoder, summary: &Summary) -> Result<(), Error> {
     const NUMBERS: [&str; 4] = ["0", "1", "2", "3"];
     let ports = summary.ports.iter().filter_map(|p| Some((p.name.as_str(), p.macsec.as_ref()?)));
@@ -262,7 +263,7 @@ fn sa_number(sa: &TransmitSaSummary) -> u8 {
     sa.an % 4
 }
 
-/// One metric with all its rows.
+/// Encodes one metric with all its rows.
 fn family<'a, T: 'a, const N: usize>(
     encoder: &mut DescriptorEncoder,
     (name, kind, help, value): &Metric<T>,

@@ -1,9 +1,9 @@
-//! What people and programs are shown: the JSON summary, tables, the live view, the metrics, and
-//! packets as files.
+//! Output for people and programs: the JSON summary, tables, the live view, metrics, and packets
+//! as files.
 //!
-//! Everything is made from one [`Summary`], or of a lab from its one
-//! [`Outcome`](crate::lab::Outcome), so no two of them can disagree. Nothing here runs on a
-//! worker's core or keeps one waiting.
+//! All output of a switch is made from one [`Summary`], and of a lab from its one
+//! [`Outcome`](crate::lab::Outcome), so that no two forms can disagree. Nothing here runs on a
+//! worker's core or blocks one.
 
 mod agents;
 mod checks;

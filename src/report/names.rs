@@ -1,18 +1,18 @@
-//! The names that SAI, SONiC and IEEE8021-PFC-MIB have for the counters of a switch.
+//! The names of a switch's counters in SAI, SONiC and IEEE8021-PFC-MIB.
 //!
-//! Counters of one meaning have one row here, from which the help texts of the metrics and the table in
-//! `README.md` are made. A counter without such a name has a row, too, with the reason, and a test holds
-//! every number of the summary to having a row.
+//! Counters of one meaning have one row here, from which the help texts of the metrics and the
+//! table in `README.md` are generated. A counter without such a name has a row with the reason; a
+//! test checks that every number of the summary has a row.
 
-/// A counter of the summary and its names elsewhere.
+/// A counter of the summary and its standard name.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterName {
-    /// The place in the JSON summary.
+    /// The path in the JSON summary.
     pub field: &'static str,
     /// The metric, without the prefix `sluice_` and the suffix `_total`.
     pub metric: &'static str,
-    /// The name in SAI, SONiC's COUNTERS_DB or IEEE8021-PFC-MIB; N is the priority. Empty where none of
-    /// them has such a counter.
+    /// The name in SAI, SONiC's COUNTERS_DB or IEEE8021-PFC-MIB; N is the priority. Empty if none
+    /// of them has such a counter.
     pub standard: &'static str,
     /// The difference between the two, or the reason why there is no name.
     pub note: &'static str,
@@ -97,13 +97,13 @@ pub const COUNTER_NAMES: &[CounterName] = &[
     row("polls[].late_polls", "worker_late_polls", "", POLLS),
 ];
 
-/// The name of a metric elsewhere, if it has one.
+/// Returns the standard name of a metric, if it has one.
 pub(super) fn standard_name(metric: &str) -> Option<&'static str> {
     let row = COUNTER_NAMES.iter().find(|row| row.metric == metric)?;
     Some(row.standard).filter(|name| !name.is_empty())
 }
 
-/// The table of all counters that have a name elsewhere, in Markdown.
+/// Returns the table of all counters with a standard name, in Markdown.
 #[must_use]
 pub fn names_table() -> String {
     let mut out = String::from(

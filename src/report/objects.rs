@@ -1,7 +1,7 @@
-//! Managed objects by name: as tables for people, as a tree in the manner of RFC 7951 for programs.
+//! Managed objects by name: as tables for people, as an RFC 7951 tree for programs.
 //!
-//! Leaves have the names of their documents. No published text says how the containers of Source Flow
-//! Control and of ours are called, so containers have the keys of a switch file.
+//! Leaves have the names of their documents. No published text names the containers of Source
+//! Flow Control and of Sluice's own objects, so containers have the keys of a switch file.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -14,22 +14,21 @@ use crate::switch::CongestionPlan;
 use crate::switch::managed::{self, At, Object, ObjectValue, Scope, Section, Source, Unit};
 use crate::units::{PortId, TrafficClass};
 
-/// The value of an object in one place.
+/// The value of an object at one place.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectRow {
-    /// The object's name.
     pub name: String,
-    /// The port's name, where it has one value per port.
+    /// For an object with one value per port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// The traffic class, where it has one per class.
+    /// For an object with one value per traffic class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<u8>,
-    /// The value as RFC 7951 encodes it; times are in nanoseconds, shares a fraction of one. Null for
-    /// an address that is not there.
+    /// The value in RFC 7951 encoding; times are in nanoseconds, shares a fraction of one. Null
+    /// for an absent address.
     pub value: Value,
-    /// The value as people read and write it.
+    /// The value as text.
     pub text: String,
 }
 
@@ -37,28 +36,24 @@ pub struct ObjectRow {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectTable {
-    /// Its name.
     pub name: String,
-    /// The names of its columns.
     pub columns: Vec<String>,
-    /// Its rows; null where there is nothing.
+    /// Null for an absent value.
     pub rows: Vec<Vec<Value>>,
-    /// How many rows there are besides.
+    /// Number of further rows that are not listed.
     pub more: u64,
 }
 
-/// Objects, and tables among them.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Objects {
-    /// The objects that have one value, or one per port or queue.
+    /// The objects with one value, or one per port or queue.
     pub objects: Vec<ObjectRow>,
-    /// The tables.
     pub tables: Vec<ObjectTable>,
 }
 
-/// The values that an object has in a plan and in what was counted. `ports` are the ports' names;
-/// `counted` gives a counter's value of all ports, of one, or of one queue.
+/// Returns the values of an object from the plan and the counters. `ports` are the ports' names;
+/// `counted` returns a counter's value of all ports, of one, or of one queue.
 pub fn object_rows(
     plan: &CongestionPlan,
     ports: &[&str],
@@ -101,7 +96,8 @@ pub fn object_rows(
     places.into_iter().filter_map(row).collect()
 }
 
-/// Gives the counters among the objects, of a switch with this plan, of the queues that it looks at.
+/// Returns a function that reads the counters among the objects, for a switch with this plan and
+/// its monitored queues.
 pub fn counted<'a>(
     plan: &'a CongestionPlan,
     snapshot: Option<&'a CongestionSnapshot>,
@@ -147,7 +143,7 @@ pub fn counted<'a>(
     }
 }
 
-/// A value in JSON.
+/// Encodes a value in JSON.
 fn encoded(object: Object, value: ObjectValue) -> Value {
     let unit = match object.kind() {
         managed::Kind::Number { unit, .. } => unit,
@@ -172,7 +168,7 @@ fn encoded(object: Object, value: ObjectValue) -> Value {
     }
 }
 
-/// The objects as a table. A value that all ports have in common is in one row.
+/// Prints the objects as a table. A value that all ports have in common is in one row.
 #[must_use]
 pub fn objects_text(objects: &Objects) -> String {
     let mut out = String::new();
@@ -204,7 +200,7 @@ pub fn objects_text(objects: &Objects) -> String {
     out
 }
 
-/// Rows with where they are, those that differ in nothing but their port once.
+/// Merges rows that differ only in their port; returns each with its place.
 fn merged(rows: &[ObjectRow]) -> Vec<(&ObjectRow, String)> {
     let same = |a: &ObjectRow, b: &ObjectRow| {
         a.name == b.name && a.class == b.class && a.port.is_some() && b.port.is_some()
@@ -245,7 +241,7 @@ fn table_text(table: &ObjectTable) -> String {
     format!("{}{text}{rest}", printable::lines([name]))
 }
 
-/// What objects there are, without a switch.
+/// Describes the objects, without a switch.
 #[must_use]
 pub fn objects_described(wanted: impl Fn(&str) -> bool) -> Table {
     let mut table = Table::new([
@@ -272,7 +268,7 @@ pub fn objects_described(wanted: impl Fn(&str) -> bool) -> Table {
     table
 }
 
-/// The same for programs.
+/// The same as JSON.
 #[must_use]
 pub fn objects_schema(wanted: impl Fn(&str) -> bool) -> Value {
     let one = |object: Object| {
@@ -309,7 +305,7 @@ fn document(source: Source) -> String {
     }
 }
 
-/// The module that a leaf's name is of.
+/// Returns the YANG module of a leaf.
 const fn module(source: Source) -> &'static str {
     match source {
         Source::Sfc(_) => "sluice-source-flow-control",
@@ -319,7 +315,7 @@ const fn module(source: Source) -> &'static str {
     }
 }
 
-/// The module that a section's container is of, as its first leaf.
+/// Returns the YANG module of a section's container, that of its first leaf.
 const fn container(section: Section) -> &'static str {
     match section {
         Section::Sfc => module(Source::Sfc("")),
@@ -329,7 +325,8 @@ const fn container(section: Section) -> &'static str {
     }
 }
 
-/// The objects as a tree: a container per section, in it a list of ports and in these of queues.
+/// Returns the objects as a tree: a container per section, with a list of ports, each with a list
+/// of queues.
 #[must_use]
 pub fn objects_tree(objects: &Objects) -> Value {
     let mut tree = Map::new();
@@ -374,7 +371,7 @@ fn enter<'a>(tree: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String
     value.as_object_mut().expect("a container is an object")
 }
 
-/// The entry of a list with this key, made where there is none.
+/// Returns the entry of a list with this key, and creates it if it is missing.
 fn entry<'a>(
     tree: &'a mut Map<String, Value>,
     list: &str,

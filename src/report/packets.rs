@@ -1,4 +1,4 @@
-//! Packets as files that every analyser reads: pcapng, and pcap with nanosecond stamps.
+//! Capture files: pcapng, and pcap with nanosecond timestamps.
 //!
 //! Both are little-endian, because some readers know no other order.
 
@@ -18,64 +18,56 @@ use pcap_file::{DataLink, Endianness, PcapError, TsResolution};
 use crate::frame::FCS_BYTES;
 use crate::units::BitsPerSec;
 
-/// The longest frame in a pcap file: what analysers take a longer one for is a damaged file.
+/// Maximum frame length in a pcap file: analysers treat a longer one as a damaged file.
 const PCAP_SNAP: u32 = 262_144;
 
-/// Nanoseconds: the exponent of ten of a pcapng stamp's unit.
+/// The exponent of ten of a pcapng timestamp's unit.
 const NANOSECONDS: u8 = 9;
 
-/// Which way a frame went, as the one who captured it saw it.
+/// The direction of a frame, as seen by the capturing device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// It was received.
     In,
-    /// It was sent.
     Out,
 }
 
-/// Where packets of a pcapng file come from.
+/// An interface of a pcapng file.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// What it is.
     pub description: &'a str,
-    /// Its rate, if it is known.
     pub rate: Option<BitsPerSec>,
     /// True if its packets end with their FCS.
     pub fcs: bool,
 }
 
-/// A packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// When, since 1970 began (or since a virtual world did).
+    /// Time since 1970, or since the start of a virtual world.
     pub at: Duration,
-    /// The octets that were kept, from the destination address on.
+    /// The captured bytes, from the destination address on.
     pub octets: &'a [u8],
-    /// Number of them.
+    /// Original length in bytes.
     pub len: u32,
 }
 
-/// What pcapng can say of a packet besides.
+/// Further pcapng properties of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Notes<'a> {
-    /// The place of its interface among those of the file.
+    /// Index of its interface in the file.
     pub interface: u32,
-    /// Which way it went.
     pub way: Option<Way>,
-    /// What is known of it.
     pub comment: Option<&'a str>,
 }
 
-/// A pcapng file that is being written.
+/// A pcapng file during writing.
 pub struct Pcapng<W: Write>(PcapNgWriter<W>);
 
 impl<W: Write> Pcapng<W> {
-    /// Starts a file whose packets come from `interfaces`, with a comment on all of it.
+    /// Starts a file for packets of `interfaces`, with a comment on the whole file.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn new(out: W, comment: Option<&str>, interfaces: &[Interface<'_>]) -> io::Result<Self> {
         let application = concat!("sluice ", env!("CARGO_PKG_VERSION"));
         let comment = comment.map(|text| SectionHeaderOption::Comment(Cow::Owned(text.into())));
@@ -103,13 +95,13 @@ impl<W: Write> Pcapng<W> {
         Ok(Self(writer))
     }
 
-    /// Adds a packet.
+    /// Writes a packet.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub fn packet(&mut self, packet: &Packet<'_>, notes: &Notes<'_>) -> io::Result<()> {
         let comment = notes.comment.map(|text| EnhancedPacketOption::Comment(Cow::Borrowed(text)));
-        // The two lowest bits say the direction (pcapng, "Enhanced Packet Block Flags Word").
+        // The two lowest bits hold the direction (pcapng, "Enhanced Packet Block Flags Word").
         let way = notes.way.map(|way| match way {
             Way::In => EnhancedPacketOption::Flags(1),
             Way::Out => EnhancedPacketOption::Flags(2),
@@ -124,23 +116,23 @@ impl<W: Write> Pcapng<W> {
         self.0.write_pcapng_block(block).map_err(failed).map(|_| ())
     }
 
-    /// Writes what is left.
+    /// Writes buffered data.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub fn flush(&mut self) -> io::Result<()> {
         self.0.get_mut().flush()
     }
 }
 
-/// A pcap file with nanosecond stamps that is being written.
+/// A pcap file with nanosecond timestamps during writing.
 pub struct Pcap<W: Write>(PcapWriter<W>);
 
 impl<W: Write> Pcap<W> {
     /// Starts a file.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn new(out: W) -> io::Result<Self> {
         let header = PcapHeader {
             ts_resolution: TsResolution::NanoSecond,
@@ -152,17 +144,17 @@ impl<W: Write> Pcap<W> {
         PcapWriter::with_header(out, header).map(Self).map_err(failed)
     }
 
-    /// Adds a packet.
+    /// Writes a packet.
     ///
     /// # Errors
-    /// Those of the file; a packet of more than 2^18 octets, or later than the year 2106.
+    /// Errors of the file; a packet of more than 2^18 bytes, or after the year 2106.
     pub fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         let packet = PcapPacket::new(packet.at, packet.len, packet.octets);
         self.0.write_packet(&packet).map_err(failed).map(|_| ())
     }
 }
 
-/// What went wrong, as the file's own error where it was that.
+/// Converts a writer's error, and returns the file's own error if that was the cause.
 fn failed(error: PcapError) -> io::Error {
     match error {
         PcapError::IoError(error) => error,

@@ -1,9 +1,9 @@
-//! The HTTP server that Prometheus scrapes: one thread, a bounded number of connections, a few seconds
-//! each. A client that connects and says nothing, or half of a request, never delays another: when
-//! all places are taken, the connection that has been open longest gives up its own.
+//! The HTTP server for Prometheus: one thread, a bounded number of connections, a few seconds for
+//! each. A client that sends nothing, or half a request, never delays another: at the limit, the
+//! oldest connection is closed.
 //!
-//! Hyper is the engine under most Rust servers and lets every bound be set here; a framework on
-//! top of it would route one path.
+//! Hyper is used directly because it lets every bound be set here; a framework would only route
+//! one path.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -22,22 +22,21 @@ use tokio::task::AbortHandle;
 
 use super::exposition::Exposition;
 
-/// The port that metrics are served on unless another is named: the one that OpenTelemetry's exporters
-/// for Prometheus use.
+/// The default port of the metrics server, which is that of OpenTelemetry's Prometheus exporters.
 pub const SCRAPE_PORT: u16 = 9464;
-/// Connections open at a time.
+/// Maximum number of open connections.
 const CONNECTIONS: usize = 64;
-/// The longest a connection may take, so that a client that stalls gives its place back.
+/// Maximum time of a connection, so that a stalled client frees its slot.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Answers a scrape with the metrics in OpenMetrics, or says why there are none.
+/// Returns the metrics in OpenMetrics, or the reason why there are none.
 pub type Scrape = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
 
-/// Serves `GET /metrics` on `addr` from a thread of its own until the process ends, and returns
-/// the address it listens on (its port, where `addr` has port 0).
+/// Serves `GET /metrics` on `addr` from its own thread until the process ends. Returns the
+/// listening address, whose port is chosen by the system if `addr` has port 0.
 ///
 /// # Errors
-/// When the address cannot be listened on.
+/// The address is not available.
 pub fn serve(addr: SocketAddr, scrape: Scrape) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(addr)?;
     listener.set_nonblocking(true)?;
@@ -54,7 +53,7 @@ pub fn serve(addr: SocketAddr, scrape: Scrape) -> io::Result<SocketAddr> {
     Ok(addr)
 }
 
-/// The warning about an address that others than this machine's users can reach.
+/// Returns a warning if the address can be reached from other machines.
 #[must_use]
 pub fn open_to_network(addr: SocketAddr) -> Option<String> {
     let open = !addr.ip().is_loopback();
@@ -67,7 +66,7 @@ async fn accept(listener: tokio::net::TcpListener, scrape: Scrape) {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Out of file descriptors, most likely; trying again at once would spin.
+                // Usually out of file descriptors; an immediate retry would spin.
                 tracing::warn!("the metrics server cannot accept: {error}");
                 tokio::time::sleep(TIMEOUT).await;
                 continue;
@@ -75,7 +74,7 @@ async fn accept(listener: tokio::net::TcpListener, scrape: Scrape) {
         };
         connections.retain(|connection| !connection.is_finished());
         if connections.len() >= CONNECTIONS {
-            // An answer takes milliseconds, so the oldest is one whose client stalls.
+            // A response takes milliseconds, so the oldest connection is a stalled one.
             connections.pop_front().expect("there are some").abort();
         }
         let scrape = Arc::clone(&scrape);
@@ -87,7 +86,7 @@ async fn accept(listener: tokio::net::TcpListener, scrape: Scrape) {
             let connection = http1::Builder::new()
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), answer);
-            // Any error here is the client's doing, or its going away.
+            // Errors here are the client's, or its disconnect.
             let _ = tokio::time::timeout(TIMEOUT, connection).await;
         });
         connections.push_back(connection.abort_handle());

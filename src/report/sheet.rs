@@ -1,7 +1,7 @@
-//! The tables of a lab's results, once for the terminal and the page.
+//! The tables of a lab's results, for both the terminal and the HTML page.
 //!
-//! A [`Field`] is a column: its name, and how its cell is made from what a row is about. Both media
-//! show the same names and numbers; columns that only the page has room for say so.
+//! A [`Field`] is a column: its name, and the function that makes its cell from the object of a
+//! row. Both media show the same names and numbers; columns for the page only are marked.
 
 use std::collections::BTreeMap;
 
@@ -14,35 +14,31 @@ use crate::lab::{
 use crate::stats::DropReason;
 use crate::time::Duration;
 
-/// Rows of a table that are shown at most; JSON has them all.
+/// Maximum number of printed rows of a table; JSON has all.
 pub(super) const ROWS_MAX: usize = 64;
 
-/// Where a table is shown.
+/// The medium of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Medium {
-    /// In letters of one width, and as few as possible.
+    /// Monospaced text, as short as possible.
     Terminal,
-    /// In a browser, which scrolls.
+    /// A browser, which scrolls.
     Page,
 }
 
-/// What is in a column.
+/// The content of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// A name.
     Word,
-    /// A number.
     Number,
-    /// Words that may break into lines.
+    /// Text that may wrap.
     Sentence,
 }
 
-/// A table without its looks.
+/// A table without its layout.
 #[derive(Debug)]
 pub(super) struct Sheet {
-    /// The columns.
     pub(super) head: Vec<(&'static str, Kind)>,
-    /// Their cells.
     pub(super) rows: Vec<Vec<String>>,
 }
 
@@ -50,7 +46,7 @@ pub(super) struct Sheet {
 struct Field<T> {
     name: &'static str,
     kind: Kind,
-    /// The one medium that shows it, if only one does.
+    /// The one medium that shows the column, if only one does.
     only: Option<Medium>,
     cell: fn(&T, Medium) -> String,
 }
@@ -68,20 +64,20 @@ impl<T> Field<T> {
         Self { name, kind: Kind::Sentence, only: None, cell }
     }
 
-    /// `field`, shown there and nowhere else.
+    /// A field that only this medium shows.
     fn only(medium: Medium, field: Self) -> Self {
         Self { only: Some(medium), ..field }
     }
 }
 
 impl Sheet {
-    /// The rows that are shown, and how many more there are.
+    /// Returns the printed rows, and the number of further rows.
     pub(super) fn shown(&self) -> (&[Vec<String>], usize) {
         let shown = &self.rows[..self.rows.len().min(ROWS_MAX)];
         (shown, self.rows.len() - shown.len())
     }
 
-    /// The table for the terminal. A last line says how many rows were left out.
+    /// Returns the table for the terminal. A last line tells the number of omitted rows.
     pub(super) fn table(&self) -> Table {
         let align = |kind| if kind == Kind::Number { Align::Right } else { Align::Left };
         let mut table = Table::new(self.head.iter().map(|(name, kind)| (*name, align(*kind))));
@@ -97,7 +93,6 @@ impl Sheet {
 }
 
 impl Medium {
-    /// A time.
     fn time(self, time: Nanos) -> String {
         match self {
             Self::Terminal => time.to_string(),
@@ -105,17 +100,16 @@ impl Medium {
         }
     }
 
-    /// A time that may not have been.
     fn optional(self, time: Option<Nanos>) -> String {
         time.map_or_else(|| self.nothing(), |time| self.time(time))
     }
 
-    /// A time in nanoseconds that is nothing when it is zero.
+    /// Formats nanoseconds; 0 counts as absent.
     fn span(self, ns: u64) -> String {
         self.optional((ns > 0).then(|| Nanos(Duration::from_nanos(ns))))
     }
 
-    /// What stands where nothing is.
+    /// Returns the sign for an absent value.
     fn nothing(self) -> String {
         match self {
             Self::Terminal => "-".into(),
@@ -135,7 +129,6 @@ impl Medium {
         }
     }
 
-    /// The flows.
     pub(super) fn flows(self, o: &Outcome) -> Sheet {
         let fields: [Field<&FlowOutcome>; 18] = [
             Field::word("flow", |f, _| f.name.clone()),
@@ -163,7 +156,7 @@ impl Medium {
         self.sheet(&fields, &o.flows)
     }
 
-    /// What the ends of answered flows said to each other.
+    /// The transport results of flows with acknowledgements.
     pub(super) fn transports(self, o: &Outcome) -> Sheet {
         type Row<'a> = (&'a str, TransportOutcome);
         let fields: [Field<Row<'_>>; 13] = [
@@ -184,7 +177,7 @@ impl Medium {
         self.sheet(&fields, o.flows.iter().filter_map(|f| Some((f.name.as_str(), f.transport?))))
     }
 
-    /// The priorities of ports of these switches at which something happened.
+    /// The priorities of ports of these switches with any event.
     pub(super) fn ports<'a>(self, switches: impl Iterator<Item = &'a SwitchOutcome>) -> Sheet {
         type Row<'a> = (&'a SwitchOutcome, &'a SwitchPort, &'a PrioritySummary);
         let fields: [Field<Row<'_>>; 15] = [
@@ -216,8 +209,8 @@ impl Medium {
         self.sheet(&fields, rows)
     }
 
-    /// The priorities of hosts that were paused, or that sent pauses. The page has a row for each
-    /// other host too.
+    /// The priorities of hosts that were paused, or that sent pause frames. The page has a row
+    /// for each other host too.
     pub(super) fn hosts(self, o: &Outcome) -> Sheet {
         type Row<'a> = (&'a HostOutcome, &'a HostPort, Option<&'a HostPriority>);
         let fields: [Field<Row<'_>>; 10] = [
@@ -256,12 +249,12 @@ impl Medium {
         self.sheet(&fields, rows)
     }
 
-    /// A cell about something that may not be.
+    /// Returns the cell of an optional object.
     fn of<T>(self, thing: &Option<&T>, cell: impl Fn(&T) -> String) -> String {
         thing.map_or_else(|| self.nothing(), cell)
     }
 
-    /// Drops by reason, of their counts by the reasons' names.
+    /// Drops by reason, from counts by the reasons' names.
     pub(super) fn drops(self, counts: &BTreeMap<String, u64>) -> Sheet {
         type Row = (DropReason, u64);
         let fields: [Field<Row>; 3] = [

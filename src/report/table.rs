@@ -1,20 +1,20 @@
-//! Tables that line up, for terminals and for files.
+//! Aligned text tables for terminals and files.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::printable;
 
-/// On which side a column lines up.
+/// The alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Align {
-    /// Words.
+    /// For words.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
-/// A table with a head. Columns are two spaces apart and as wide as their widest cell.
+/// A table with a head. Columns are as wide as their widest cell and separated by two spaces.
 #[derive(Clone, Debug)]
 pub struct Table {
     head: Vec<(String, Align)>,
@@ -22,7 +22,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these columns.
     #[must_use]
     pub fn new<'a>(head: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
         let column = |(name, align)| (printable::line(name).into_owned(), align);
@@ -32,11 +31,11 @@ impl Table {
     /// Adds a row.
     ///
     /// # Panics
-    /// When it does not have a cell for every column.
+    /// The number of cells differs from that of the columns.
     pub fn row(&mut self, cells: impl Into<Vec<String>>) {
         let mut cells = cells.into();
         assert_eq!(cells.len(), self.head.len(), "a row has a cell for every column");
-        // A name with a line end in it is no row.
+        // A name may contain a line end, which would break the row.
         for cell in &mut cells {
             if let Cow::Owned(escaped) = printable::line(cell) {
                 *cell = escaped;
@@ -45,7 +44,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Whether it has no rows.
+    /// Returns true if the table has no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -75,7 +74,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// A count with its thousands apart: `1,234,567`.
+/// Formats a count with thousands separators: `1,234,567`.
 #[must_use]
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
@@ -89,10 +88,10 @@ pub fn count(n: u64) -> String {
     out
 }
 
-/// A number in its natural thousand, three digits long: `1.23 G`, `64`. `unit` is put behind.
+/// Formats a number with an SI prefix and three digits: `1.23 G`, `64`. `unit` is appended.
 #[must_use]
 pub fn scaled(n: f64, unit: &str) -> String {
-    // A sum of nothing is -0 in floating point, and what rounds to 0 has no sign either.
+    // An empty floating-point sum is -0, and numbers that round to 0 have no sign either.
     let n = if n.abs() < 0.5 { 0.0 } else { n };
     let scales = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     // 999.5 and more would print as four digits.

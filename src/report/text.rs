@@ -1,4 +1,4 @@
-//! The summary as tables, and as one line.
+//! Prints the summary as tables, and as one line.
 
 use super::agents::agents_text;
 use super::judged::CheckSummary;
@@ -9,7 +9,7 @@ use super::table::{Align::Left, Align::Right, Table, count, scaled};
 use crate::printable;
 use crate::time::Duration;
 
-/// The summary as tables. Rates are since `before`, or over the whole run when there is none.
+/// Prints the summary as tables. Rates are since `before`, or over the whole run without it.
 #[must_use]
 pub fn text(now: &Summary, before: Option<&Summary>) -> String {
     let elapsed = Duration::from_nanos(now.elapsed_ns);
@@ -29,7 +29,7 @@ pub fn text(now: &Summary, before: Option<&Summary>) -> String {
     out + "\n" + &closing(now)
 }
 
-/// The summary as one line, for an interval of a run whose output is not a terminal.
+/// Prints the summary as one line, for an interval of a run whose output is not a terminal.
 #[must_use]
 pub fn line(now: &Summary, before: Option<&Summary>) -> String {
     let mut rates = [0.0; 4];
@@ -52,9 +52,9 @@ pub fn line(now: &Summary, before: Option<&Summary>) -> String {
     )
 }
 
-/// Received and sent bit/s, received and sent frames/s of one port.
+/// Returns the received and sent bit/s and the received and sent frames/s of a port.
 fn port_rates(now: &Summary, before: Option<&Summary>, n: usize, port: &PortSummary) -> [f64; 4] {
-    // Counters that were cleared since have no past.
+    // Counters that were cleared in between have no earlier values.
     let before = before.filter(|b| b.elapsed_ns <= now.elapsed_ns);
     let old = before.and_then(|b| b.ports.get(n));
     let since = before.map_or(0, |b| b.elapsed_ns);

@@ -1,25 +1,25 @@
-//! Ports that a configuration may name, by its origin.
+//! Access control for ports that a configuration names, by the configuration's origin.
 //!
-//! The arguments of a DPDK device can name files, sockets and programs, and DPDK opens them as the
-//! user who runs this process, often root. So a device is opened only by words that the operator
-//! wrote: in a file, on the command line, or in the list that clients of the API are held to.
+//! The arguments of a DPDK device can name files, sockets and programs, which DPDK opens as the
+//! user of this process, often root. So a device is opened only by arguments that the operator
+//! wrote: in a file, on the command line, or in the list of locations allowed for clients.
 
 use super::plan::{Location, Place};
 
 /// The locations that a configuration may name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Access {
-    /// Any: the configuration is the operator's own.
+    /// Any: the configuration is the operator's.
     Operator,
-    /// Pairs in memory and interfaces of the kernel, but no device of DPDK.
+    /// Pairs in memory and kernel interfaces, but no DPDK devices.
     #[default]
     Interfaces,
-    /// Pairs in memory and these places, in these very words.
+    /// Pairs in memory and exactly these places.
     Listed(Vec<Place>),
 }
 
 impl Access {
-    /// Access of clients, where the operator allows these locations; none for the default.
+    /// The access of clients, where the operator allows these locations; empty for the default.
     #[must_use]
     pub fn of_clients(allowed: &[Location]) -> Self {
         if allowed.is_empty() {
@@ -81,7 +81,7 @@ mod tests {
             for text in HOSTILE {
                 let refused = access.check(&location(text)).unwrap_err();
                 assert!(refused.contains("--allow"), "{text}: {refused}");
-                // Options of ours behind it change nothing.
+                // The port options of Sluice behind it change nothing.
                 access.check(&location(&format!("{text}?pfc=3"))).unwrap_err();
                 Access::Operator.check(&location(text)).unwrap();
             }

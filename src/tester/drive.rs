@@ -1,7 +1,7 @@
-//! A test from its start to its end, in whichever world: started, looked at, stopped, drained.
+//! Runs a test from start to end in either world: start, sample, stop, drain.
 //!
-//! A test is over when every flow that ends by itself has stopped; flows that never do are stopped
-//! then. One in which no flow ends goes on until its duration is over or somebody ends it.
+//! A test is over when every finite flow has stopped; infinite flows are stopped then. A test
+//! with only infinite flows runs until its duration is over or a signal ends it.
 
 use super::history::History;
 use super::judge::{Course, Finding, judge};
@@ -9,58 +9,57 @@ use super::plan::{FlowKind, FlowPlan, TestPlan};
 use super::report::{Flow, Report};
 use crate::time::{Duration, Instant};
 
-/// Whoever runs a test: real ports, or a virtual world.
+/// The world of a test: real ports or a simulation.
 pub trait Runner {
-    /// What can go wrong.
     type Error;
 
-    /// Starts captures, and all flows at one moment.
+    /// Starts captures, and all flows at one time.
     ///
     /// # Errors
-    /// What the machine lacks.
+    /// A missing resource of the machine.
     fn start(&mut self) -> Result<(), Self::Error>;
 
     /// Stops all flows. Frames in flight still arrive.
     ///
     /// # Errors
-    /// What broke meanwhile.
+    /// A failure since the start.
     fn stop(&mut self) -> Result<(), Self::Error>;
 
-    /// Lets so much time pass.
+    /// Lets time pass.
     ///
     /// # Errors
-    /// What broke meanwhile.
+    /// A failure in this time.
     fn advance(&mut self, span: Duration) -> Result<(), Self::Error>;
 
-    /// What was counted so far; `whole` is with the distributions of latencies.
+    /// Returns the counters so far; `whole` includes the latency distributions.
     ///
     /// # Errors
-    /// What broke meanwhile.
+    /// A failure since the start.
     fn report(&mut self, whole: bool) -> Result<Report, Self::Error>;
 
-    /// How much time passes from one look to the next.
+    /// Interval between two reports.
     fn step(&self) -> Duration;
 
-    /// The sentence for an error that says nothing about the test itself, such as a machine that is
-    /// too busy; nothing for any other.
+    /// Describes an error that says nothing about the test itself, such as a machine that is too
+    /// busy; `None` for any other.
     fn disturbance(_: &Self::Error) -> Option<String> {
         None
     }
 }
 
-/// When a test ends.
+/// The limits of a test's time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// At the latest so long after its start; nothing for when its flows have ended.
+    /// Maximum time from its start; `None` to wait for the end of its flows.
     pub duration: Option<Duration>,
-    /// How long frames in flight are waited for.
+    /// Time to wait for frames in flight.
     pub drain: Duration,
 }
 
-/// Why a test ended.
+/// The reason for the end of a test.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// Every flow that ends by itself has.
+    /// Every finite flow has ended.
     Done,
     /// Its duration was over.
     Over,
@@ -68,14 +67,14 @@ pub enum Why {
     Asked,
     /// A signal ended it before its own end.
     Interrupted,
-    /// The flows that had not ended could not send: the link of each was down for `DOWN_MAX`.
+    /// The unfinished flows could not send: the link of each was down for `DOWN_MAX`.
     Down,
-    /// The runner could not go on, for no reason that is the test's.
+    /// The runner failed for a reason outside the test.
     Disturbed(String),
 }
 
 impl Why {
-    /// The reason for which a test without failures is inconclusive, if there is one.
+    /// Returns the reason for which a test without failures is inconclusive, if there is one.
     #[must_use]
     pub fn disturbance(&self) -> Option<String> {
         match self {
@@ -86,27 +85,24 @@ impl Why {
     }
 }
 
-/// For how long flows wait for a link that is down. A choice: longer than a link takes to come up.
+/// Maximum time that flows wait for a link that is down. A choice: longer than a link takes to
+/// come up.
 const DOWN_MAX: Duration = Duration::from_secs(5);
 
 /// A test that has ended.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// Why it ended.
     pub why: Why,
-    /// What came of it.
     pub report: Report,
-    /// How that came about.
     pub history: History,
-    /// What was looked at.
     pub findings: Vec<Finding>,
 }
 
-/// Runs a test. `look` is shown every report, with the part that is done (0 to 1) if that is known,
-/// and answers whether to go on.
+/// Runs a test. `look` gets every report, with the progress (0 to 1) if that is known, and
+/// returns true to continue.
 ///
 /// # Errors
-/// What the runner lacks or what broke.
+/// A missing resource or a failure of the runner.
 pub fn drive<R: Runner>(
     plan: &TestPlan,
     runner: &mut R,
@@ -118,7 +114,7 @@ pub fn drive<R: Runner>(
     let (why, before) = send(plan, runner, limits, &mut history, &mut look)?;
     let (why, report) = match drain(runner, limits) {
         Ok(report) => (why, report),
-        // The results so far are all there are.
+        // No further results are available.
         Err(error) => (Why::Disturbed(R::disturbance(&error).ok_or(error)?), before.clone()),
     };
     history.finish(&report);
@@ -126,7 +122,7 @@ pub fn drive<R: Runner>(
     Ok(Ran { why, report, history, findings })
 }
 
-/// Lets the flows send until the test ends. Gives the reason and the last report.
+/// Lets the flows send until the test ends. Returns the reason and the last report.
 fn send<R: Runner>(
     plan: &TestPlan,
     runner: &mut R,
@@ -188,7 +184,7 @@ fn is_stopped(flow: &Flow) -> bool {
     flow.transmit == "stopped"
 }
 
-/// Whether a flow ends by itself.
+/// Returns true for a finite flow.
 fn ends(flow: &FlowPlan) -> bool {
     match &flow.kind {
         FlowKind::Stream(stream) => stream.limit.frames.is_some() || stream.limit.time.is_some(),
@@ -198,7 +194,7 @@ fn ends(flow: &FlowPlan) -> bool {
     }
 }
 
-/// Whether every flow that ends by itself has, and there is one.
+/// Returns true if there is a finite flow, and every one has ended.
 fn are_done(plan: &TestPlan, report: &Report) -> bool {
     let finite = plan.flows.iter().filter(|flow| ends(flow));
     let states: Vec<bool> = finite
@@ -207,7 +203,7 @@ fn are_done(plan: &TestPlan, report: &Report) -> bool {
     !states.is_empty() && states.into_iter().all(|stopped| stopped)
 }
 
-/// True if there are flows that have not ended by themselves, and none of them has a link that is up.
+/// True if there are unfinished flows, and all of their links are down.
 fn are_down(plan: &TestPlan, report: &Report) -> bool {
     let waits = |flow: &&FlowPlan| {
         ends(flow) && report.flows.iter().any(|f| f.name == flow.name && !is_stopped(f))
@@ -217,7 +213,7 @@ fn are_down(plan: &TestPlan, report: &Report) -> bool {
     waiting.peek().is_some() && waiting.all(is_down)
 }
 
-/// The part of a test that is done: of its duration, or of what the slowest of its flows sends.
+/// Returns the progress of a test: of its duration, or of its slowest finite flow.
 fn progress(plan: &TestPlan, report: &Report, duration: Option<Duration>) -> Option<f64> {
     let at = elapsed(report);
     let by_time = duration.map(|d| at / d.as_secs_f64().max(1e-12));
@@ -247,13 +243,13 @@ mod tests {
     use crate::tester::report::Port;
     use crate::verdict::Verdict;
 
-    /// A world in which a flow sends a frame every 10 ms, if it is not held up.
+    /// A world in which a flow sends a frame every 10 ms, unless `held`.
     struct Clockwork {
         at: Duration,
         stopped: bool,
         last: u64,
         held: bool,
-        /// From when on its threads do not answer.
+        /// The time from which its threads do not answer.
         busy_from: Duration,
     }
 

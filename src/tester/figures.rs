@@ -1,5 +1,5 @@
-//! Figures of a flow: the counts and distributions of its two ends as reports have them, which are
-//! copied for ten thousand flows between two polls, while the distributions themselves stay.
+//! Figures of a flow: counts and percentiles of its two ends. They are copied for ten thousand
+//! flows between two polls, without the distributions themselves.
 
 use std::sync::Arc;
 
@@ -9,20 +9,18 @@ use crate::time::Instant;
 /// Figures of the sender of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// Frames sent.
     pub frames: u64,
-    /// Their octets, FCS included.
+    /// FCS included.
     pub bytes: u64,
-    /// Time of the first.
+    /// Transmit time of the first frame.
     pub first: Option<Instant>,
-    /// Time of the last.
+    /// Transmit time of the last frame.
     pub last: Option<Instant>,
-    /// From each frame to the next.
+    /// Gaps between successive frames.
     pub gaps: LatencyFigures,
 }
 
 impl Sent {
-    /// Figures of what was counted.
     #[must_use]
     pub fn of(counters: &StreamCounters) -> Self {
         let StreamCounters { frames, bytes, first_sent, last_sent, .. } = *counters;
@@ -36,20 +34,18 @@ impl Sent {
 pub struct Received {
     /// Frames that had arrived before.
     pub duplicates: u64,
-    /// Frames behind one that was sent after them.
+    /// Frames that arrived after a frame that was sent later.
     pub reordered: u64,
-    /// Frames that arrived with CE set.
+    /// Frames with CE.
     pub ce_marked: u64,
-    /// Arrival of the first.
+    /// Arrival of the first frame.
     pub first: Option<Instant>,
-    /// Arrival of the last.
+    /// Arrival of the last frame.
     pub last: Option<Instant>,
-    /// Latencies.
     pub latency: LatencyFigures,
 }
 
 impl Received {
-    /// Figures of what was counted.
     #[must_use]
     pub fn of(counters: &SinkCounters) -> Self {
         Self {
@@ -63,16 +59,15 @@ impl Received {
     }
 }
 
-/// Figures of a flow.
 #[derive(Clone, Debug, Default)]
 pub struct FlowFigures {
-    /// Its sender's, of a stream.
+    /// Of the sender, for a stream.
     pub sent: Option<Sent>,
-    /// Its receivers' together.
+    /// Of all receivers together.
     pub received: Received,
-    /// The distribution of latencies at all of them, where it was copied.
+    /// The latency distribution of all receivers, if it was copied.
     pub distribution: Option<Arc<Latency>>,
-    /// Receivers among them.
+    /// Number of receivers.
     receivers: usize,
 }
 
@@ -83,8 +78,8 @@ impl FlowFigures {
         Self { sent, ..Self::default() }
     }
 
-    /// Adds a receiver, with its distribution if that was copied. Percentiles of several follow from the
-    /// sum of their distributions, so each of them has to have one.
+    /// Adds a receiver, with its distribution if that was copied. Percentiles of several
+    /// receivers are calculated from the sum of their distributions, so each must have one.
     pub fn add(&mut self, received: &Received, latency: Option<Latency>) {
         self.receivers += 1;
         match (&mut self.distribution, latency) {

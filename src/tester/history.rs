@@ -1,28 +1,28 @@
-//! How a test went over time: what plots are drawn of. Bounded however long it takes.
+//! The course of a test over time, for plots. Bounded for any duration.
 
 use super::report::Report;
 
-/// Moments that are kept; when there are more, every second one goes.
+/// Maximum number of moments; beyond it, every second one is removed.
 pub const MOMENTS_MAX: usize = 1_000;
 
-/// What was counted at several moments of one run.
+/// Counters at several moments of one run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct History {
     moments: Vec<Moment>,
-    /// Of how many reports one is kept.
+    /// One of this many reports is kept.
     every: usize,
-    /// How many have come since the last one that was kept.
+    /// Number of reports since the last kept one.
     since: usize,
 }
 
-/// What was counted at one moment.
+/// Counters at one moment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Moment {
     /// Seconds since the start.
     pub at_s: f64,
-    /// Octets received of each flow, in the order of the report.
+    /// Received bytes of each flow, in the order of the report.
     pub bytes_rx: Vec<u64>,
-    /// How long each priority of each port had been paused, in nanoseconds, in the report's order.
+    /// Total pause time of each priority of each port in nanoseconds, in the order of the report.
     pub paused_ns: Vec<f64>,
 }
 
@@ -38,8 +38,8 @@ impl From<&Report> for Moment {
 }
 
 impl History {
-    /// Takes note of a report. One that is of another run (its time is before the last one's, or it
-    /// has other flows) begins a new history.
+    /// Records a report. A report of another run (its time is before the last one's, or it has
+    /// other flows) starts a new history.
     pub fn push(&mut self, report: &Report) {
         let moment = Moment::from(report);
         let another = self.moments.last().is_some_and(|last| {
@@ -66,13 +66,13 @@ impl History {
         }
     }
 
-    /// Takes note of the last report of a run, which is kept in any case.
+    /// Records the last report of a run, which is always kept.
     pub fn finish(&mut self, report: &Report) {
         self.since = self.every;
         self.push(report);
     }
 
-    /// What was kept, in the order of time.
+    /// Returns the moments in the order of time.
     #[must_use]
     pub fn moments(&self) -> &[Moment] {
         &self.moments

@@ -1,5 +1,5 @@
-//! Where a port is, in words: `ring:NAME.a`, `iface:eth1`, or a device's EAL name, with options
-//! behind a question mark (`?pfc=3,4&queues=2&capture=both`). In a lab, a host's name.
+//! The location of a port: `ring:NAME.a`, `iface:eth1`, or a device's EAL name, with options
+//! after a question mark (`?pfc=3,4&queues=2&capture=both`). In a lab, a host's name.
 
 use core::fmt;
 
@@ -8,15 +8,16 @@ use core::str::FromStr;
 use super::plan::{Location, Place};
 use crate::units::{Priority, PrioritySet};
 
-/// The most queues that one port sends by: a choice, more than there are cores to serve them.
+/// Maximum number of transmit queues of a port: a choice, more than there are cores to serve
+/// them.
 pub const QUEUES_MAX: u16 = 16;
 
-/// What can follow the question mark.
+/// The options after the question mark.
 const OPTIONS: &str = "`pfc=3,4` (the priorities whose pauses are obeyed), `queues=2` \
                        (queues to send by), `capture=both` (captures have what is sent, too)";
 
 impl Location {
-    /// Reads a location.
+    /// Parses a location.
     ///
     /// # Errors
     /// The error and the remedy, as one sentence.
@@ -35,7 +36,7 @@ impl Location {
         Ok(location)
     }
 
-    /// Takes in one option.
+    /// Parses one option.
     fn option(&mut self, option: &str) -> Result<(), String> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         match name {
@@ -58,13 +59,12 @@ impl Location {
     }
 }
 
-/// The name of an interface of the kernel, safe to stand in the arguments of a DPDK device: it holds
-/// nothing that would end the argument or begin another.
+/// The name of a kernel interface, safe in the arguments of a DPDK device: it contains no
+/// character that ends the argument or starts another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InterfaceName(String);
 
 impl InterfaceName {
-    /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -74,12 +74,12 @@ impl InterfaceName {
 impl FromStr for InterfaceName {
     type Err = String;
 
-    /// Reads a name.
+    /// Parses a name.
     ///
     /// # Errors
     /// The error and the remedy, as one sentence.
     fn from_str(name: &str) -> Result<Self, String> {
-        /// The kernel's own bound (IFNAMSIZ less the zero behind it).
+        /// The kernel's bound (IFNAMSIZ less the terminating zero).
         const LEN_MAX: usize = 15;
         let fits = |c: char| c.is_ascii_alphanumeric() || "_-.@+~".contains(c);
         let special = matches!(name, "" | "." | "..");
@@ -100,7 +100,7 @@ impl fmt::Display for InterfaceName {
     }
 }
 
-/// The priorities that `text` lists: `3,4`; none for an empty text.
+/// Parses a list of priorities: `3,4`; none for an empty text.
 fn priorities(text: &str) -> Result<PrioritySet, String> {
     text.split(',')
         .filter(|p| !p.is_empty())
@@ -109,7 +109,7 @@ fn priorities(text: &str) -> Result<PrioritySet, String> {
         .ok_or_else(|| format!("`pfc={text}`: write priorities from 0 to 7, such as `pfc=3,4`"))
 }
 
-/// What a location without its options names.
+/// Parses a location without its options.
 fn place_of(text: &str) -> Result<Place, String> {
     const RING: &str = "the two ends of a pair of rings are `ring:NAME.a` and `ring:NAME.b`";
     if let Some(ring) = text.strip_prefix("ring:") {

@@ -1,10 +1,10 @@
-//! The traffic generator as its users see it: named ports at locations, flows between them, what
-//! was counted, what was captured.
+//! The traffic generator as its users see it: named ports at locations, flows between them,
+//! counters, captures.
 //!
-//! [`plan`] is what is to be run, made by `otg` of an Open Traffic Generator configuration;
-//! [`report`] is what came of it, from which every table, file and answer to a client is made;
-//! [`judge`] holds that against the configuration, and [`history`] keeps how it came about.
-//! [`drive`] takes a test from its start to its end, in whichever world.
+//! [`plan`] is the test to run, which `otg` makes from an Open Traffic Generator configuration.
+//! [`report`] holds the results, from which every table, file and response is made; [`judge`]
+//! compares them with the configuration, and [`history`] keeps their course. [`drive`] runs a
+//! test from start to end in either world.
 
 pub mod access;
 pub mod capture;

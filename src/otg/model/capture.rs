@@ -1,181 +1,150 @@
-//! Captures, and asking for them.
+//! Captures and capture requests.
 
 message! {
-    /// What is captured.
+    /// A capture on one or more ports.
     Capture {
-        /// Its name.
         name: String; required,
-        /// The ports.
         port_names: Vec<String>,
-        /// Only frames that pass all of these.
+        /// Only frames that match all filters are captured.
         filters: Vec<CaptureFilter>,
-        /// Whether new frames replace the oldest. Default: true.
+        /// True if new frames replace the oldest ones. Default: true.
         overwrite: bool = true,
-        /// How many octets of each frame are kept. Default: all.
+        /// Captured bytes per frame (snap length). Default: all.
         packet_size: Option<u32>,
-        /// How it is written. Default: pcap.
+        /// The file format. Default: pcap.
         format: Format = Format::Pcap,
     }
 }
 
 words! {
-    /// How a capture is written.
+    /// The file format of a capture.
     Format {
-        /// libpcap's format.
         pcap: Pcap,
-        /// The next generation of it.
         pcapng: Pcapng,
     }
 }
 
 choice! {
-    /// A condition on frames.
+    /// A filter condition.
     CaptureFilter = custom {
-        /// On any bits.
+        /// Matches any bits.
         custom: Custom(CaptureCustom),
-        /// On an Ethernet header.
         ethernet: Ethernet(CaptureEthernet),
-        /// On a VLAN tag.
         vlan: Vlan(CaptureVlan),
-        /// On an IPv4 header.
         ipv4: Ipv4(Box<CaptureIpv4>),
-        /// On an IPv6 header.
         ipv6: Ipv6(Box<CaptureIpv6>),
     }
 }
 
 message! {
-    /// A condition on any bits.
+    /// A condition on any bits of the frame.
     CaptureCustom {
-        /// The first bit, from the frame's first. Default: 0.
+        /// Offset of the first bit from the start of the frame. Default: 0.
         offset: u32 = 0,
-        /// How many bits. Default: 8.
+        /// Number of bits. Default: 8.
         bit_length: u32 = 8,
-        /// What they are to be, in hexadecimal digits. Default: 00.
+        /// The value in hexadecimal digits. Default: 00.
         value: String = "00".into(),
-        /// Which of them count, in hexadecimal digits. Default: 00.
+        /// The mask in hexadecimal digits. Default: 00.
         mask: String = "00".into(),
-        /// Whether frames pass that do not have the value. Default: false.
+        /// True if the match is inverted. Default: false.
         negate: bool = false,
     }
 
-    /// What a field is to be.
+    /// A condition on a header field.
     CaptureField {
-        /// In hexadecimal digits. Default: 00.
+        /// The value in hexadecimal digits. Default: 00.
         value: String = "00".into(),
-        /// Which bits count, in hexadecimal digits. Default: 00.
+        /// The mask in hexadecimal digits. Default: 00.
         mask: String = "00".into(),
-        /// Whether frames pass that do not have the value. Default: false.
+        /// True if the match is inverted. Default: false.
         negate: bool = false,
     }
 
     /// Conditions on an Ethernet header.
     CaptureEthernet {
-        /// The source.
         src: Option<CaptureField>,
-        /// The destination.
         dst: Option<CaptureField>,
-        /// The type.
         ether_type: Option<CaptureField>,
-        /// The queue, which frames do not carry.
+        /// The queue of the generator; frames do not carry it.
         pfc_queue: Option<CaptureField>,
     }
 
     /// Conditions on a VLAN tag.
     CaptureVlan {
-        /// PCP.
+        /// The PCP.
         priority: Option<CaptureField>,
-        /// DEI.
+        /// The DEI.
         cfi: Option<CaptureField>,
-        /// VID.
+        /// The VID.
         id: Option<CaptureField>,
-        /// The type that follows.
+        /// The EtherType after the tag.
         protocol: Option<CaptureField>,
     }
 
     /// Conditions on an IPv4 header.
     CaptureIpv4 {
-        /// The version.
         version: Option<CaptureField>,
-        /// The header's length in words of 32 bits.
+        /// The IHL: header length in words of 32 bits.
         header_length: Option<CaptureField>,
-        /// The octet of DSCP and ECN.
+        /// The byte of DSCP and ECN.
         priority: Option<CaptureField>,
-        /// The packet's length in octets.
+        /// In bytes.
         total_length: Option<CaptureField>,
-        /// The identification.
         identification: Option<CaptureField>,
-        /// The first flag.
+        /// The first bit of the flags.
         reserved: Option<CaptureField>,
-        /// The second flag.
         dont_fragment: Option<CaptureField>,
-        /// The third flag.
         more_fragments: Option<CaptureField>,
-        /// The fragment's offset.
         fragment_offset: Option<CaptureField>,
-        /// The time to live.
         time_to_live: Option<CaptureField>,
-        /// The protocol.
         protocol: Option<CaptureField>,
-        /// The checksum.
         header_checksum: Option<CaptureField>,
-        /// The source.
         src: Option<CaptureField>,
-        /// The destination.
         dst: Option<CaptureField>,
     }
 
     /// Conditions on an IPv6 header.
     CaptureIpv6 {
-        /// The version.
         version: Option<CaptureField>,
-        /// The octet of DSCP and ECN.
+        /// The byte of DSCP and ECN.
         traffic_class: Option<CaptureField>,
-        /// The flow label.
         flow_label: Option<CaptureField>,
-        /// The payload's length in octets.
+        /// In bytes.
         payload_length: Option<CaptureField>,
-        /// What follows.
         next_header: Option<CaptureField>,
-        /// The hop limit.
         hop_limit: Option<CaptureField>,
-        /// The source.
         src: Option<CaptureField>,
-        /// The destination.
         dst: Option<CaptureField>,
     }
 
-    /// Asking for what a port has captured.
+    /// A request for the capture of a port.
     CaptureRequest {
-        /// The port.
         port_name: String; required,
-        /// Which packets. Default: all.
+        /// The selected packets. Default: all.
         packets: Option<Packets>,
     }
 }
 
 choice! {
-    /// Which packets of a capture.
+    /// A selection of packets of a capture.
     Packets = all {
-        /// All of them.
         all: All,
-        /// Some of them.
         slice: Slice(Slice),
     }
 
-    /// Some packets of a capture.
+    /// A range of packets of a capture.
     Slice = initial {
-        /// From one on, in the order of arrival.
         initial: Initial(Initial),
     }
 }
 
 message! {
-    /// Packets in the order of arrival.
+    /// A range of packets in the order of arrival.
     Initial {
-        /// The first, counted from 1. Default: 1.
+        /// Number of the first packet, counted from 1. Default: 1.
         start: u64 = 1,
-        /// How many. Default: 100.
+        /// Number of packets. Default: 100.
         count: u64 = 100,
     }
 }

@@ -1,19 +1,19 @@
-//! Which of its alternatives a choice means.
+//! Selection of the alternative of a choice.
 
 use serde::de;
 
-/// What was picked.
+/// The selected alternative.
 pub(super) enum Picked<T> {
     /// An alternative with its body.
     Given(T),
     /// An alternative by name, without a body.
     Bare(String),
-    /// Nothing was said.
+    /// Neither a choice nor an alternative.
     Default,
 }
 
-/// Picks out of what was `given`. With a `choice`, other alternatives beside it mean nothing (OTG:
-/// the choice says which one is read), but fields that are none of `known` are slips.
+/// Selects one of the `given` alternatives. With a `choice`, other alternatives beside it are
+/// ignored, as OTG specifies, but fields that are not in `known` are refused.
 ///
 /// # Errors
 /// Several alternatives and no choice; unknown fields beside the alternative.

@@ -1,4 +1,4 @@
-//! A configuration: ports and what is set on them.
+//! The configuration: ports and their settings.
 
 use super::capture::Capture;
 use super::device::Device;
@@ -7,57 +7,48 @@ use super::read::MacText;
 use super::rocev2::{PortSettings, StatefulFlow};
 
 message! {
-    /// A whole test (OTG `Config`).
+    /// A test (OTG `Config`).
     Config {
-        /// The ports.
         ports: Vec<Port>,
-        /// What is set on ports, several at a time.
+        /// Settings of groups of ports.
         layer1: Vec<Layer1>,
-        /// What is captured.
         captures: Vec<Capture>,
         /// Emulated hosts.
         devices: Vec<Device>,
-        /// The streams.
         flows: Vec<Flow>,
-        /// What is set for all or per port.
         options: Option<ConfigOptions>,
-        /// Connections of RoCEv2.
+        /// RoCEv2 connections.
         stateful_flows: Option<StatefulFlow>,
     }
 
-    /// A port.
+    /// A test port.
     Port {
-        /// Its name, which everything else calls it by.
+        /// The name by which other objects refer to the port.
         name: String; required,
-        /// Where it is; its meaning is the generator's own.
+        /// The place of the port in the generator's syntax.
         location: Option<String>,
     }
 
-    /// What is set on ports.
+    /// Layer-1 settings of one or more ports.
     Layer1 {
-        /// Its name.
         name: String; required,
-        /// The ports.
         port_names: Vec<String>,
-        /// The rate to run at.
         speed: Option<Speed>,
-        /// The medium.
         media: Option<Media>,
-        /// Whether frames to any address are taken in. Default: true.
+        /// True if frames to any MAC address are received. Default: true.
         promiscuous: bool = true,
-        /// The longest packet, in octets. Default: 1500.
+        /// Maximum packet length in bytes. Default: 1500.
         mtu: u32 = 1500,
-        /// Whether the medium's own defaults are taken.
+        /// True if the defaults of the medium are used.
         ieee_media_defaults: Option<bool>,
-        /// Whether the rate is negotiated.
+        /// True if the speed is negotiated.
         auto_negotiate: Option<bool>,
-        /// What is offered then.
+        /// The abilities to advertise.
         auto_negotiation: Option<AutoNegotiation>,
-        /// Which pauses are obeyed.
         flow_control: Option<FlowControl>,
     }
 
-    /// What auto-negotiation offers.
+    /// The abilities that auto-negotiation advertises.
     AutoNegotiation {
         /// Default: true.
         advertise_1000_mbps: bool = true,
@@ -77,7 +68,7 @@ message! {
 }
 
 words! {
-    /// The rate of a port.
+    /// The speed of a port.
     Speed {
         /// 10 Mb/s, full duplex.
         speed_10_fd_mbps: Mbps10Fd,
@@ -87,55 +78,41 @@ words! {
         speed_100_fd_mbps: Mbps100Fd,
         /// 100 Mb/s, half duplex.
         speed_100_hd_mbps: Mbps100Hd,
-        /// 1 Gb/s.
         speed_1_gbps: Gbps1,
-        /// 10 Gb/s.
         speed_10_gbps: Gbps10,
-        /// 25 Gb/s.
         speed_25_gbps: Gbps25,
-        /// 40 Gb/s.
         speed_40_gbps: Gbps40,
-        /// 50 Gb/s.
         speed_50_gbps: Gbps50,
-        /// 100 Gb/s.
         speed_100_gbps: Gbps100,
-        /// 200 Gb/s.
         speed_200_gbps: Gbps200,
-        /// 400 Gb/s.
         speed_400_gbps: Gbps400,
-        /// 800 Gb/s.
         speed_800_gbps: Gbps800,
     }
 
     /// The medium of a port.
     Media {
-        /// Copper.
         copper: Copper,
-        /// Fibre.
         fiber: Fiber,
-        /// SGMII.
         sgmii: Sgmii,
     }
 }
 
 message! {
-    /// Which pauses a port obeys.
+    /// Flow control settings of a port.
     FlowControl {
-        /// The address that pauses come to, beside the port's own. Default: 01:80:c2:00:00:01.
+        /// Destination address of pause frames beside the port's own. Default: 01:80:c2:00:00:01.
         directed_address: Option<MacText>,
-        /// By which standard; the others are ignored.
+        /// The standard in use; the settings of the other are ignored.
         choice: Option<PauseKind>,
-        /// Of which classes.
         ieee_802_1qbb: Option<Ieee8021Qbb>,
-        /// Of all.
         ieee_802_3x: Option<Ieee8023x>,
     }
 
     /// Priority-based flow control (802.1Qbb).
     Ieee8021Qbb {
-        /// From a pause to obeying it, in quanta of 512 bit times. Default: 0.
+        /// Response time to a PFC frame, in quanta of 512 bit times. Default: 0.
         pfc_delay: u32 = 0,
-        /// The queue that pauses of class 0 stop. Default: 0.
+        /// The queue that class 0 pauses. Default: 0.
         pfc_class_0: Option<u32>,
         /// Default: 1.
         pfc_class_1: Option<u32>,
@@ -158,7 +135,7 @@ message! {
 }
 
 words! {
-    /// The standard of a pause.
+    /// The flow control standard.
     PauseKind {
         /// PFC.
         ieee_802_1qbb: Ieee8021Qbb,
@@ -168,7 +145,7 @@ words! {
 }
 
 impl FlowControl {
-    /// By which standard pauses are obeyed, with OTG's default.
+    /// Returns the flow control standard, with OTG's default.
     #[must_use]
     pub fn kind(&self) -> PauseKind {
         match (self.choice, &self.ieee_802_1qbb, &self.ieee_802_3x) {
@@ -180,7 +157,7 @@ impl FlowControl {
 }
 
 impl Ieee8021Qbb {
-    /// What was said of the classes 0 to 7.
+    /// Returns the configured queues of classes 0 to 7.
     #[must_use]
     pub const fn classes(&self) -> [Option<u32>; 8] {
         [
@@ -197,35 +174,30 @@ impl Ieee8021Qbb {
 }
 
 message! {
-    /// What is set for all or per port.
+    /// Options for all ports and per port.
     ConfigOptions {
-        /// For all ports.
         port_options: Option<PortOptions>,
-        /// Per port.
         per_port_options: Vec<PerPortOptions>,
     }
 
-    /// What is set for all ports.
+    /// Options for all ports.
     PortOptions {
-        /// Whether ports may be taken away from another user. Default: false.
+        /// True if ports may be taken from another user. Default: false.
         location_preemption: bool = false,
-        /// Whether payloads are checked. Default: false.
+        /// True if payloads are verified. Default: false.
         data_integrity: bool = false,
     }
 
-    /// What is set on a port.
+    /// Options of one port.
     PerPortOptions {
-        /// The port.
         port_name: Option<String>,
-        /// Per protocol.
         protocols: Vec<PortProtocol>,
     }
 }
 
 choice! {
-    /// What is set on a port for a protocol.
+    /// Options of one protocol on a port.
     PortProtocol = rocev2 {
-        /// RoCEv2.
         rocev2: Rocev2(Box<PortSettings>),
     }
 }

@@ -1,283 +1,237 @@
-//! What a running test is told: changes of its flows, starts and stops, single actions.
+//! Control of a running test: updates of flows, start and stop, single actions.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::flow::Flow;
 
 choice! {
-    /// A change of what is configured.
+    /// An update of the configuration.
     ConfigUpdate = flows {
-        /// Of flows.
         flows: Flows(FlowsUpdate),
     }
 }
 
 message! {
-    /// A change of flows.
+    /// An update of flows.
     FlowsUpdate {
-        /// What changes.
+        /// The properties to update.
         property_names: Vec<FlowProperty>,
-        /// The flows, with what it changes to.
+        /// The flows with the new values.
         flows: Vec<Flow>,
     }
 
-    /// Flows to be added.
+    /// Flows to add.
     ConfigAppend {
-        /// What is added.
         config_append_list: Vec<AppendResources>,
     }
 
-    /// Flows to be taken away.
+    /// Flows to remove.
     ConfigDelete {
-        /// What is taken away.
         config_delete_list: Vec<DeleteResources>,
     }
 }
 
 words! {
-    /// What of a flow can change.
+    /// An updatable property of a flow.
     FlowProperty {
-        /// How fast it is.
         rate: Rate,
-        /// How long its frames are.
+        /// The frame size.
         size: Size,
     }
 }
 
 choice! {
-    /// What is added.
+    /// Resources to add.
     AppendResources = flows {
-        /// Flows.
         flows: Flows(Vec<Flow>),
     }
 
-    /// What is taken away.
+    /// Resources to remove.
     DeleteResources = flows {
-        /// Flows, by name.
+        /// Flows by name.
         flows: Flows(Vec<String>),
     }
 
-    /// Something to be started or stopped.
+    /// A change of state.
     ControlState = traffic {
-        /// Of ports.
         port: Port(StatePort),
-        /// Of protocols.
         protocol: Protocol(StateProtocol),
-        /// Of flows.
         traffic: Traffic(StateTraffic),
     }
 
-    /// Something of ports.
+    /// A change of state of ports.
     StatePort = link {
-        /// Their links.
         link: Link(StateLink),
-        /// Their captures.
         capture: Capture(StateCapture),
     }
 
-    /// Something of protocols.
+    /// A change of state of protocols.
     StateProtocol = all {
-        /// All of them.
         all: All(StateAll),
-        /// Connections of RoCEv2.
         rocev2: Rocev2(StateRocev2),
     }
 
-    /// Something of connections of RoCEv2.
+    /// A change of state of RoCEv2 connections.
     StateRocev2 = peers {
-        /// Peers.
         peers: Peers(StatePeers),
     }
 
-    /// Something of flows.
+    /// A change of state of flows.
     StateTraffic = flow_transmit {
-        /// Sending.
         flow_transmit: FlowTransmit(FlowTransmit),
     }
 }
 
 message! {
-    /// The links of ports.
+    /// The link state of ports.
     StateLink {
-        /// The ports. Default: all.
+        /// Default: all.
         port_names: Vec<String>,
-        /// What they are to be.
         state: UpDown = UpDown::Up; required,
     }
 
-    /// The captures of ports.
+    /// The capture state of ports.
     StateCapture {
-        /// The ports. Default: all.
+        /// Default: all.
         port_names: Vec<String>,
-        /// What they are to do.
         state: StartStop = StartStop::Stop; required,
     }
 
-    /// All protocols.
+    /// The state of all protocols.
     StateAll {
-        /// What they are to do.
         state: StartStop = StartStop::Stop; required,
     }
 
-    /// Peers.
+    /// The state of RoCEv2 peers.
     StatePeers {
-        /// The peers. Default: all.
+        /// Default: all.
         peer_names: Vec<String>,
-        /// What they are to be.
         state: UpDown = UpDown::Up; required,
     }
 
-    /// The sending of flows.
+    /// The transmit state of flows.
     FlowTransmit {
-        /// The flows. Default: all.
+        /// Default: all.
         flow_names: Vec<String>,
-        /// What they are to do.
         state: Transmit = Transmit::Stop; required,
     }
 }
 
 words! {
-    /// What something is to be.
+    /// Up or down.
     UpDown {
-        /// Working.
         up: Up,
-        /// Not working.
         down: Down,
     }
 
-    /// What something is to do.
+    /// Start or stop.
     StartStop {
-        /// Begin.
         start: Start,
-        /// End.
         stop: Stop,
     }
 
-    /// What a flow is to do.
+    /// The transmit state of a flow.
     Transmit {
-        /// Begin, with all counters at nothing.
+        /// Starts with all counters at 0.
         start: Start,
-        /// End.
         stop: Stop,
-        /// Wait.
         pause: Pause,
-        /// Go on after waiting.
         resume: Resume,
     }
 }
 
 choice! {
-    /// Something to be done once.
+    /// A single action.
     ControlAction = protocol {
-        /// By a protocol.
         protocol: Protocol(ActionProtocol),
     }
 
-    /// Something that a protocol is to do once.
+    /// An action of a protocol.
     ActionProtocol = ipv4 {
-        /// IPv4.
         ipv4: Ipv4(ActionIpv4),
-        /// IPv6.
         ipv6: Ipv6(ActionIpv6),
     }
 
-    /// Something that IPv4 is to do once.
+    /// An action of IPv4.
     ActionIpv4 = ping {
-        /// Ask for echoes.
         ping: Ping(PingIpv4),
     }
 
-    /// Something that IPv6 is to do once.
+    /// An action of IPv6.
     ActionIpv6 = ping {
-        /// Ask for echoes.
         ping: Ping(PingIpv6),
     }
 }
 
 message! {
-    /// Echoes to be asked for.
+    /// Pings over IPv4.
     PingIpv4 {
-        /// By whom, of whom.
         requests: Vec<PingIpv4Request>,
     }
 
-    /// Echoes to be asked for.
+    /// Pings over IPv6.
     PingIpv6 {
-        /// By whom, of whom.
         requests: Vec<PingIpv6Request>,
     }
 
-    /// An echo to be asked for.
+    /// One ping over IPv4.
     PingIpv4Request {
-        /// The name of the address that asks.
+        /// Name of the source address.
         src_name: String,
-        /// Whom it asks.
         dst_ip: Ipv4Addr = Ipv4Addr::UNSPECIFIED; required,
     }
 
-    /// An echo to be asked for.
+    /// One ping over IPv6.
     PingIpv6Request {
-        /// The name of the address that asks.
+        /// Name of the source address.
         src_name: String,
-        /// Whom it asks.
         dst_ip: Ipv6Addr = Ipv6Addr::UNSPECIFIED; required,
     }
 
-    /// What came of an action.
+    /// The response to an action.
     ControlActionResponse {
-        /// What may be of interest.
         warnings: Vec<String>,
-        /// What came of it.
         response: Option<ActionResponse>,
     }
 }
 
 choice! {
-    /// What came of an action.
+    /// The response to an action.
     ActionResponse = protocol {
-        /// By a protocol.
         protocol: Protocol(ResponseProtocol),
     }
 
-    /// What came of an action of a protocol.
+    /// The response to an action of a protocol.
     ResponseProtocol = ipv4 {
-        /// IPv4.
         ipv4: Ipv4(ResponsePing),
-        /// IPv6.
         ipv6: Ipv6(ResponsePing),
     }
 
-    /// What came of an action of IP.
+    /// The response to an action of IP.
     ResponsePing = ping {
-        /// Echoes.
         ping: Ping(PingResponses),
     }
 }
 
 message! {
-    /// Which echoes came.
+    /// The results of pings.
     PingResponses {
         /// One per request.
         responses: Vec<PingResponse>,
     }
 
-    /// Whether an echo came.
+    /// The result of one ping.
     PingResponse {
-        /// Who asked.
         src_name: String; required,
-        /// Of whom.
         dst_ip: String; required,
-        /// Whether it came.
         result: PingResult = PingResult::Failed; required,
     }
 }
 
 words! {
-    /// Whether an echo came.
+    /// The result of one ping.
     PingResult {
-        /// It did.
         succeeded: Succeeded,
-        /// It did not.
         failed: Failed,
     }
 }

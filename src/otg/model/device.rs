@@ -6,109 +6,91 @@ use super::read::MacText;
 use super::rocev2::Rocev2Peer;
 
 message! {
-    /// An emulated host.
     Device {
-        /// Its name.
         name: String; required,
-        /// Its interfaces.
         ethernets: Vec<DeviceEthernet>,
-        /// Its endpoints of RoCEv2.
         rocev2: Option<Rocev2Peer>,
     }
 
-    /// An interface.
+    /// An interface of an emulated host.
     DeviceEthernet {
-        /// Its name.
         name: String; required,
-        /// Where it is attached.
         connection: Option<Connection>,
-        /// Its address. Default: the generator's choice.
+        /// Default: chosen by the generator.
         mac: Option<MacText>,
-        /// Its longest packet, in octets. Default: 1500.
+        /// Maximum packet length in bytes. Default: 1500.
         mtu: u32 = 1500,
-        /// Its tags, outermost first.
+        /// VLAN tags, outermost first.
         vlans: Vec<DeviceVlan>,
-        /// Its IPv4 addresses.
         ipv4_addresses: Vec<DeviceIpv4>,
-        /// Its IPv6 addresses.
         ipv6_addresses: Vec<DeviceIpv6>,
     }
 
-    /// A tag of an interface.
+    /// A VLAN tag of an interface.
     DeviceVlan {
-        /// Its name.
         name: String; required,
-        /// Its type. Default: 0x8100.
+        /// Default: 0x8100.
         tpid: Tpid = Tpid::X8100,
-        /// The priority of the frames. Default: 0.
+        /// The PCP of sent frames. Default: 0.
         priority: u32 = 0,
-        /// The VLAN. Default: 1.
+        /// The VID. Default: 1.
         id: u32 = 1,
     }
 
-    /// An IPv4 address of an interface.
     DeviceIpv4 {
-        /// Its name.
         name: String; required,
-        /// The address.
         address: Ipv4Addr = Ipv4Addr::UNSPECIFIED; required,
-        /// The length of its prefix in bits. Default: 24.
+        /// Prefix length in bits. Default: 24.
         prefix: u32 = 24,
-        /// Where packets to elsewhere go.
         gateway: Option<Ipv4Addr>,
-        /// The gateway's hardware address. Default: it is asked for.
+        /// Default: resolved by ARP.
         gateway_mac: Option<GatewayMac>,
     }
 
-    /// An IPv6 address of an interface.
     DeviceIpv6 {
-        /// Its name.
         name: String; required,
-        /// The address.
         address: Ipv6Addr = Ipv6Addr::UNSPECIFIED; required,
-        /// The length of its prefix in bits. Default: 64.
+        /// Prefix length in bits. Default: 64.
         prefix: u32 = 64,
-        /// Where packets to elsewhere go.
         gateway: Option<Ipv6Addr>,
-        /// The gateway's hardware address. Default: it is asked for.
+        /// Default: resolved by neighbour discovery.
         gateway_mac: Option<GatewayMac>,
     }
 }
 
 choice! {
-    /// Where an interface is attached.
+    /// The attachment of an interface.
     Connection = port_name {
-        /// To a port.
         port_name: Port(String),
     }
 
-    /// A gateway's hardware address.
+    /// The MAC address of a gateway.
     GatewayMac = auto {
-        /// It is asked for.
+        /// Resolved by ARP or neighbour discovery.
         auto: Auto,
-        /// It is known.
+        /// Configured.
         value: Value(MacText),
     }
 }
 
 words! {
-    /// The type of a tag.
+    /// The EtherType of a VLAN tag.
     Tpid {
-        /// 802.1Q, customer.
+        /// 802.1Q, C-tag.
         x8100: X8100,
-        /// 802.1Q, service.
+        /// 802.1Q, S-tag.
         x88A8: X88A8,
-        /// Older service tags.
+        /// S-tag before 802.1ad.
         x9100: X9100,
-        /// Older service tags.
+        /// S-tag before 802.1ad.
         x9200: X9200,
-        /// Older service tags.
+        /// S-tag before 802.1ad.
         x9300: X9300,
     }
 }
 
 impl Tpid {
-    /// As it is on the wire.
+    /// Returns the value on the wire.
     #[must_use]
     pub const fn ether_type(self) -> u16 {
         match self {

@@ -1,34 +1,32 @@
-//! Streams.
+//! Flows.
 
 use super::header::FlowHeader;
 use super::read::Extra;
 
 message! {
-    /// A stream.
+    /// A flow of test frames.
     Flow {
-        /// Its name.
         name: String; required,
-        /// Where it comes from and goes to.
+        /// The endpoints.
         tx_rx: FlowTxRx; required,
-        /// Its headers, outermost first.
+        /// Headers, outermost first.
         packet: Vec<FlowHeader>,
-        /// How long its frames are, in octets with FCS. Default: 64.
+        /// Frame length in bytes with FCS. Default: 64.
         size: Option<FlowSize>,
-        /// How fast it is. Default: 1000 frames per second.
+        /// Default: 1000 frames per second.
         rate: Option<FlowRate>,
-        /// How long it lasts. Default: until it is stopped.
+        /// Default: until it is stopped.
         duration: Option<FlowDuration>,
-        /// What is measured of it. Default: nothing.
+        /// The measured values. Default: none.
         metrics: Option<FlowMetrics>,
-        /// What follows its headers. Default: zeros.
+        /// The content after the headers. Default: zeros.
         payload: Option<FlowPayload>,
     }
 }
 
 choice! {
-    /// Where a stream comes from and goes to.
+    /// The endpoints of a flow.
     FlowTxRx = port {
-        /// Ports.
         port: Port(FlowPort),
         /// Interfaces and addresses of devices.
         device: Device(FlowRouter),
@@ -36,31 +34,28 @@ choice! {
 }
 
 message! {
-    /// From a port to ports.
+    /// From one port to one or more ports.
     FlowPort {
-        /// The port that sends.
         tx_name: String; required,
-        /// The port that receives.
         rx_name: Option<String>,
-        /// The ports that receive.
         rx_names: Vec<String>,
     }
 
     /// From devices to devices.
     FlowRouter {
-        /// Who sends to whom. Default: all to all.
+        /// Pairing of the endpoints. Default: mesh.
         mode: RouterMode = RouterMode::Mesh,
-        /// Names of interfaces or addresses that send.
+        /// Names of the sending interfaces or addresses.
         tx_names: Vec<String>,
-        /// Names of interfaces or addresses that receive.
+        /// Names of the receiving interfaces or addresses.
         rx_names: Vec<String>,
-        /// Whether there is a stream the other way, too. Default: false.
+        /// True if there is a flow in the reverse direction as well. Default: false.
         bidirectional: bool = false,
     }
 }
 
 words! {
-    /// Who sends to whom.
+    /// The pairing of senders and receivers.
     RouterMode {
         /// All to all.
         mesh: Mesh,
@@ -70,51 +65,48 @@ words! {
 }
 
 choice! {
-    /// How long frames are, in octets with FCS.
+    /// Frame length in bytes with FCS.
     FlowSize = fixed {
-        /// All the same.
         fixed: Fixed(u32 = 64),
-        /// Each longer than the one before.
         increment: Increment(SizeIncrement),
-        /// Drawn by chance.
         random: Random(SizeRandom),
-        /// A mix.
+        /// A weighted mix.
         weight_pairs: WeightPairs(WeightPairs),
     }
 
     /// A mix of sizes.
     WeightPairs = predefined {
-        /// A well-known one.
+        /// A well-known mix.
         predefined: Predefined(Mix = Mix::Imix),
-        /// One's own.
+        /// A mix of the user.
         custom: Custom(Vec<SizeWeight>),
     }
 }
 
 message! {
-    /// Sizes that grow.
+    /// Increasing sizes.
     SizeIncrement {
-        /// The first. Default: 64.
+        /// The first size. Default: 64.
         start: u32 = 64,
-        /// The last. Default: 1518.
+        /// The last size. Default: 1518.
         end: u32 = 1518,
-        /// What each adds. Default: 1.
+        /// Default: 1.
         step: u32 = 1,
     }
 
-    /// Sizes drawn by chance.
+    /// Random sizes.
     SizeRandom {
-        /// The least. Default: 64.
+        /// Default: 64.
         min: u32 = 64,
-        /// The greatest. Default: 1518.
+        /// Default: 1518.
         max: u32 = 1518,
     }
 
-    /// A size and how often it is.
+    /// A size with its weight.
     SizeWeight {
-        /// The size. Default: 64.
+        /// Default: 64.
         size: u32 = 64,
-        /// Its share in all weights. Default: 1.
+        /// The share of this size in the sum of weights. Default: 1.
         weight: f64 = 1.0,
     }
 }
@@ -122,145 +114,136 @@ message! {
 words! {
     /// Well-known mixes of sizes.
     Mix {
-        /// 64, 570 and 1518 octets.
+        /// 64, 570 and 1518 bytes.
         imix: Imix,
-        /// The same under IPsec.
+        /// IMIX with IPsec.
         ipsec_imix: IpsecImix,
-        /// The same under IPv6.
+        /// IMIX with IPv6.
         ipv6_imix: Ipv6Imix,
-        /// A simpler one.
         standard_imix: StandardImix,
-        /// That of TCP.
+        /// The IMIX of TCP.
         tcp_imix: TcpImix,
     }
 }
 
 choice! {
-    /// How fast a stream is.
+    /// The rate of a flow.
     FlowRate = pps {
         /// Frames per second.
         pps: Pps(u64 = 1000),
         /// Bits per second.
         bps: Bps(u64 = 1_000_000_000),
-        /// Thousands of bits per second.
+        /// Kilobits per second.
         kbps: Kbps(u64 = 1_000_000),
-        /// Millions of bits per second.
+        /// Megabits per second.
         mbps: Mbps(u64 = 1000),
-        /// Thousands of millions of bits per second.
+        /// Gigabits per second.
         gbps: Gbps(u32 = 1),
-        /// Per cent of the line's rate.
+        /// Percent of the line rate.
         percentage: Percentage(f64 = 100.0),
     }
 
-    /// How long a stream lasts.
+    /// The duration of a flow.
     FlowDuration = continuous {
-        /// So many frames.
         fixed_packets: FixedPackets(FixedPackets),
-        /// So many seconds.
         fixed_seconds: FixedSeconds(FixedSeconds),
-        /// In bursts.
         burst: Burst(Burst),
         /// Until it is stopped.
         continuous: Continuous(Continuous),
     }
 
-    /// A time, as OTG counts it before a stream begins.
+    /// The delay before the first frame.
     FlowDelay = bytes {
-        /// The time of so many octets on the line.
+        /// The time of this number of bytes on the line.
         bytes: Bytes(f64 = 0.0),
-        /// In nanoseconds.
         nanoseconds: Nanoseconds(f64 = 0.0),
-        /// In microseconds.
         microseconds: Microseconds(f64 = 0.0),
     }
 
-    /// A time between two bursts.
+    /// The gap between two bursts.
     InterBurstGap = bytes {
-        /// The time of so many octets on the line.
+        /// The time of this number of bytes on the line.
         bytes: Bytes(f64 = 12.0),
-        /// In nanoseconds.
         nanoseconds: Nanoseconds(f64 = 96.0),
-        /// In microseconds.
         microseconds: Microseconds(f64 = 0.096),
     }
 }
 
 message! {
-    /// So many frames.
+    /// A fixed number of frames.
     FixedPackets {
-        /// How many. Default: 1.
+        /// Number of frames. Default: 1.
         packets: u32 = 1,
-        /// The least gap between two frames, in octets. Default: 12.
+        /// Minimum gap between two frames in bytes. Default: 12.
         gap: u32 = 12,
-        /// From the start to the first frame. Default: 0.
+        /// Delay from the start to the first frame. Default: 0.
         delay: Option<FlowDelay>,
     }
 
-    /// So many seconds.
+    /// A fixed time.
     FixedSeconds {
-        /// How many. Default: 1.
+        /// Default: 1.
         seconds: f64 = 1.0,
-        /// The least gap between two frames, in octets. Default: 12.
+        /// Minimum gap between two frames in bytes. Default: 12.
         gap: u32 = 12,
-        /// From the start to the first frame. Default: 0.
+        /// Delay from the start to the first frame. Default: 0.
         delay: Option<FlowDelay>,
     }
 
-    /// Bursts.
+    /// A sequence of bursts.
     Burst {
-        /// How many; 0 for no end. Default: 0.
+        /// Number of bursts; 0 for no limit. Default: 0.
         bursts: u32 = 0,
-        /// How many frames each has. Default: 1.
+        /// Frames per burst. Default: 1.
         packets: u32 = 1,
-        /// The least gap between two frames of a burst, in octets. Default: 12.
+        /// Minimum gap between two frames of a burst in bytes. Default: 12.
         gap: u32 = 12,
-        /// From the end of a burst to the next. Default: 12 octets.
+        /// Gap from the end of a burst to the next. Default: 12 bytes.
         inter_burst_gap: Option<InterBurstGap>,
     }
 
-    /// Until it is stopped.
+    /// Transmission until the flow is stopped.
     Continuous {
-        /// The least gap between two frames, in octets. Default: 12.
+        /// Minimum gap between two frames in bytes. Default: 12.
         gap: u32 = 12,
-        /// From the start to the first frame. Default: 0.
+        /// Delay from the start to the first frame. Default: 0.
         delay: Option<FlowDelay>,
     }
 
-    /// What is measured of a stream.
+    /// The measured values of a flow.
     FlowMetrics {
-        /// Whether anything is. Default: false.
+        /// True if metrics are collected. Default: false.
         enable: bool = false,
-        /// Loss in per cent. Default: false.
+        /// Loss in percent. Default: false.
         loss: bool = false,
-        /// When the first and the last frame came. Default: false.
+        /// Arrival times of the first and the last frame. Default: false.
         timestamps: bool = false,
-        /// How long frames took. Default: not measured.
+        /// Default: not measured.
         latency: Option<LatencyMetrics>,
     }
 
-    /// How latencies are measured.
+    /// The latency measurement.
     LatencyMetrics {
-        /// Whether they are. Default: false.
+        /// Default: false.
         enable: bool = false,
-        /// Between which bits. Default: store-and-forward.
+        /// Default: store-and-forward.
         mode: LatencyMode = LatencyMode::StoreForward,
     }
 }
 
 words! {
-    /// Between which bits a latency is measured.
+    /// The reference bits of a latency (RFC 1242).
     LatencyMode {
-        /// From the last bit sent to the first received.
+        /// From the last bit sent to the first bit received.
         store_forward: StoreForward,
-        /// From the first bit sent to the first received.
+        /// From the first bit sent to the first bit received.
         cut_through: CutThrough,
     }
 }
 
 choice! {
-    /// What follows a stream's headers.
+    /// The content after the headers.
     FlowPayload = fixed {
-        /// The same octets.
         fixed: Fixed(FixedPayload),
         /// 00 01 02 ..
         increment_byte: IncrementByte,
@@ -274,24 +257,24 @@ choice! {
 }
 
 message! {
-    /// The same octets in every payload.
+    /// Equal bytes in every payload.
     FixedPayload {
         /// Hexadecimal digits. Default: 00.
         pattern: String = "00".into(),
-        /// Whether they are repeated up to the end. Default: true.
+        /// True if the pattern is repeated up to the end. Default: true.
         repeat: bool = true,
     }
 }
 
 impl FlowPort {
-    /// The ports that receive, whichever way they were named.
+    /// Returns the receiving ports, from either field.
     pub fn receivers(&self) -> impl Iterator<Item = &str> {
         self.rx_names.iter().chain(&self.rx_name).map(String::as_str)
     }
 }
 
 impl Flow {
-    /// A stream with nothing but a name and its ports.
+    /// A flow with only a name and its ports.
     #[must_use]
     pub fn between(name: &str, tx: &str, rx: &[&str]) -> Self {
         let port = FlowPort {

@@ -1,4 +1,4 @@
-//! The headers of a stream's frames.
+//! The headers of a flow's frames.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -7,13 +7,12 @@ use super::read::MacText;
 
 /// A number in a header.
 pub type Number = Option<Pattern<u32>>;
-/// A hardware address in a header.
+/// A MAC address in a header.
 pub type HardwareAddress = Option<Pattern<MacText>>;
 
 choice! {
-    /// A header.
     FlowHeader = ethernet {
-        /// Any octets.
+        /// Any bytes.
         custom: Custom(FlowCustom),
         /// Ethernet (802.3 3.1).
         ethernet: Ethernet(FlowEthernet),
@@ -23,9 +22,9 @@ choice! {
         ipv4: Ipv4(Box<FlowIpv4>),
         /// IPv6 (RFC 8200).
         ipv6: Ipv6(Box<FlowIpv6>),
-        /// A priority-based pause with its Ethernet header (802.1Qbb).
+        /// A PFC frame with its Ethernet header (802.1Qbb).
         pfcpause: PfcPause(Box<FlowPfcPause>),
-        /// A pause with its Ethernet header (802.3 31B).
+        /// A PAUSE frame with its Ethernet header (802.3 31B).
         ethernetpause: EthernetPause(FlowEthernetPause),
         /// TCP (RFC 9293).
         tcp: Tcp(Box<FlowTcp>),
@@ -37,27 +36,25 @@ choice! {
 }
 
 message! {
-    /// Any octets.
+    /// Any bytes.
     FlowCustom {
-        /// In hexadecimal digits.
+        /// Hexadecimal digits.
         bytes: String; required,
-        /// Parts that metrics are split by.
+        /// Parts by which metrics are split.
         metric_tags: Vec<MetricTag>,
     }
 
-    /// Ethernet.
     FlowEthernet {
-        /// The destination. Default: auto, that of the neighbour.
+        /// Default: auto, the neighbour's address.
         dst: HardwareAddress,
-        /// The source. Default: 00:00:00:00:00:00.
+        /// Default: 00:00:00:00:00:00.
         src: HardwareAddress,
-        /// The type. Default: auto, that of what follows.
+        /// Default: auto, the type of the next header.
         ether_type: Number,
-        /// The priority whose pauses stop the stream. Default: 0.
+        /// The priority whose PFC pauses the flow. Default: 0.
         pfc_queue: Number,
     }
 
-    /// A VLAN tag.
     FlowVlan {
         /// PCP. Default: 0.
         priority: Number,
@@ -65,11 +62,10 @@ message! {
         cfi: Number,
         /// VID. Default: 0.
         id: Number,
-        /// The type of the tag itself. Default: 65535.
+        /// The EtherType of the tag itself. Default: 65535.
         tpid: Number,
     }
 
-    /// IPv4.
     FlowIpv4 {
         /// Default: 4.
         version: Number,
@@ -77,23 +73,23 @@ message! {
         header_length: Number,
         /// DSCP and ECN.
         priority: Option<Ipv4Priority>,
-        /// In octets. Default: auto.
+        /// In bytes. Default: auto.
         total_length: Number,
         /// Default: 0.
         identification: Number,
-        /// The first flag. Default: 0.
+        /// The first bit of the flags. Default: 0.
         reserved: Number,
-        /// The second flag. Default: 0.
+        /// Default: 0.
         dont_fragment: Number,
-        /// The third flag. Default: 0.
+        /// Default: 0.
         more_fragments: Number,
         /// In words of 64 bits. Default: 0.
         fragment_offset: Number,
         /// Default: 64.
         time_to_live: Number,
-        /// Default: auto, that of what follows.
+        /// Default: auto, the protocol of the next header.
         protocol: Number,
-        /// Default: right.
+        /// Default: the correct checksum.
         header_checksum: Option<Checksum>,
         /// Default: 0.0.0.0.
         src: Option<Pattern<Ipv4Addr>>,
@@ -103,19 +99,18 @@ message! {
 }
 
 choice! {
-    /// The octet of DSCP and ECN.
+    /// The byte of DSCP and ECN.
     Ipv4Priority = dscp {
-        /// As a whole.
+        /// The whole byte.
         raw: Raw(Pattern<u32>),
-        /// As types of service (RFC 791).
+        /// Type of service (RFC 791).
         tos: Tos(Box<Ipv4Tos>),
-        /// As DSCP and ECN (RFC 2474, RFC 3168).
         dscp: Dscp(Ipv4Dscp),
     }
 }
 
 message! {
-    /// Types of service.
+    /// Type of service.
     Ipv4Tos {
         /// 3 bits. Default: 0.
         precedence: Number,
@@ -131,7 +126,6 @@ message! {
         unused: Number,
     }
 
-    /// DSCP and ECN.
     Ipv4Dscp {
         /// DSCP, 6 bits. Default: 0.
         phb: Number,
@@ -139,7 +133,6 @@ message! {
         ecn: Number,
     }
 
-    /// IPv6.
     FlowIpv6 {
         /// Default: 6.
         version: Number,
@@ -147,9 +140,9 @@ message! {
         traffic_class: Number,
         /// Default: 0.
         flow_label: Number,
-        /// In octets. Default: auto.
+        /// In bytes. Default: auto.
         payload_length: Number,
-        /// Default: auto, that of what follows.
+        /// Default: auto, the protocol of the next header.
         next_header: Number,
         /// Default: 64.
         hop_limit: Number,
@@ -159,7 +152,7 @@ message! {
         dst: Option<Pattern<Ipv6Addr>>,
     }
 
-    /// A priority-based pause.
+    /// A PFC frame.
     FlowPfcPause {
         /// Default: 01:80:c2:00:00:01.
         dst: HardwareAddress,
@@ -189,7 +182,7 @@ message! {
         pause_class_7: Number,
     }
 
-    /// A pause of all.
+    /// A PAUSE frame.
     FlowEthernetPause {
         /// Default: 01:80:c2:00:00:01.
         dst: HardwareAddress,
@@ -203,7 +196,6 @@ message! {
         time: Number,
     }
 
-    /// TCP.
     FlowTcp {
         /// Default: 0.
         src_port: Number,
@@ -235,23 +227,21 @@ message! {
         ctl_fin: Number,
         /// Default: 0.
         window: Number,
-        /// Default: right.
+        /// Default: the correct checksum.
         checksum: Option<Checksum>,
     }
 
-    /// UDP.
     FlowUdp {
         /// Default: 0.
         src_port: Number,
         /// Default: 0.
         dst_port: Number,
-        /// In octets. Default: 0.
+        /// In bytes. Default: 0.
         length: Number,
-        /// Default: right.
+        /// Default: the correct checksum.
         checksum: Option<Checksum>,
     }
 
-    /// ARP.
     FlowArp {
         /// Default: 1, Ethernet.
         hardware_type: Number,
@@ -275,7 +265,7 @@ message! {
 }
 
 impl FlowPfcPause {
-    /// The times of the classes 0 to 7.
+    /// Returns the pause times of classes 0 to 7.
     #[must_use]
     pub const fn times(&self) -> [&Number; 8] {
         [

@@ -1,9 +1,9 @@
-//! The three shapes of OTG's types: messages, choices between alternatives, and words. Each macro
-//! makes the type and all that [`super`] promises of it, so that a message is no more than the list
-//! of its fields.
+//! Macros for the three kinds of OTG types: messages, choices between alternatives, and words.
+//! Each macro generates the type and the traits that [`super`] describes, so that a message is
+//! only a list of its fields.
 
-/// A message: `field: Type` is OTG's default of the type (nothing, an empty list), `field: Type =
-/// value` has a default of its own, `field: Type, required` has none.
+/// A message. `field: Type` has the default of the type (none, an empty list), `field: Type =
+/// value` has this default, `field: Type; required` has none.
 macro_rules! message {
     ($(
         $(#[$doc:meta])*
@@ -14,12 +14,12 @@ macro_rules! message {
         #[derive(Clone, PartialEq, Debug)]
         pub struct $name {
             $( $(#[$fdoc])* pub $field: $type, )*
-            /// What it has beside those.
+            /// Unknown fields.
             pub extra: $crate::otg::model::read::Extra,
         }
 
         impl $name {
-            /// The names of its fields.
+            /// The field names.
             pub const FIELDS: &'static [&'static str] = &[$( stringify!($field) ),*];
 
             /// Sets all other fields to their defaults.
@@ -120,8 +120,8 @@ macro_rules! message {
 }
 
 /// A choice: an object whose `choice` names one of its other fields, or that has only one. The
-/// first alternative is OTG's default. `name: Variant(Type)` has a body, which may be left out if
-/// `= value` says what it is then; `name: Variant` has none.
+/// first alternative is OTG's default. `name: Variant(Type)` has a body, which may be omitted if
+/// `= value` gives its default; `name: Variant` has none.
 macro_rules! choice {
     ($(
         $(#[$doc:meta])*
@@ -134,11 +134,9 @@ macro_rules! choice {
         #[derive(Clone, PartialEq, Debug)]
         pub enum $name {
             $( $(#[$adoc])* $variant $(($type))?, )*
-            /// An alternative that there is no type for.
+            /// An unsupported alternative.
             Other {
-                /// Its name.
                 name: String,
-                /// What is in it.
                 body: serde_json::Value,
             },
         }
@@ -266,7 +264,7 @@ macro_rules! choice {
     };
 }
 
-/// A word out of a few; the first one is the default unless another is marked.
+/// A word of a fixed set; the first one is the default unless another is marked.
 macro_rules! words {
     ($(
         $(#[$doc:meta])*
@@ -279,7 +277,7 @@ macro_rules! words {
         }
 
         impl $name {
-            /// As it is written.
+            /// Returns the word on the wire.
             #[must_use]
             pub const fn word(self) -> &'static str {
                 match self {
@@ -320,7 +318,7 @@ macro_rules! words {
     )*};
 }
 
-/// Makes a [`Lenient`](super::read::Lenient) what serde can read, and what is always written.
+/// Implements serde's traits for a [`Lenient`](super::read::Lenient) type that is always written.
 macro_rules! readable {
     ($name:ident) => {
         impl $crate::otg::model::read::Left for $name {}

@@ -1,257 +1,192 @@
-//! Counters, asked for and answered.
+//! Requests for counters and their responses.
 
 choice! {
-    /// Which counters are wanted.
+    /// A request for counters.
     MetricsRequest = port {
-        /// Those of ports.
         port: Port(PortMetricsRequest),
-        /// Those of flows.
         flow: Flow(FlowMetricsRequest),
-        /// Those of endpoints of RoCEv2 on IPv4.
+        /// RoCEv2 endpoints on IPv4.
         rocev2_ipv4: Rocev2Ipv4(Rocev2PeersRequest),
-        /// Those of endpoints of RoCEv2 on IPv6.
+        /// RoCEv2 endpoints on IPv6.
         rocev2_ipv6: Rocev2Ipv6(Rocev2PeersRequest),
-        /// Those of flows of RoCEv2.
+        /// RoCEv2 flows.
         rocev2_flow: Rocev2Flow(Rocev2FlowsRequest),
     }
 
-    /// Which counters of endpoints are wanted.
+    /// A request for counters of RoCEv2 endpoints.
     Rocev2PeersRequest = per_peer {
-        /// Those of peers.
         per_peer: PerPeer(PeerColumns),
     }
 
-    /// Which counters of flows of RoCEv2 are wanted.
+    /// A request for counters of RoCEv2 flows.
     Rocev2FlowsRequest = per_qp {
-        /// Those of queue pairs.
+        /// Per queue pair.
         per_qp: PerQp(QpColumns),
     }
 }
 
 message! {
-    /// Counters of ports.
+    /// A request for counters of ports.
     PortMetricsRequest {
-        /// The ports. Default: all.
+        /// Default: all.
         port_names: Vec<String>,
-        /// The counters, by name. Default: all.
+        /// Names of the counters. Default: all.
         column_names: Vec<String>,
     }
 
-    /// Counters of flows.
+    /// A request for counters of flows.
     FlowMetricsRequest {
-        /// The flows. Default: all.
+        /// Default: all.
         flow_names: Vec<String>,
-        /// The counters, by name. Default: all.
+        /// Names of the counters. Default: all.
         metric_names: Vec<String>,
     }
 
-    /// Counters of peers.
+    /// The selected counters of peers.
     PeerColumns {
-        /// The peers. Default: all.
+        /// Default: all.
         peer_names: Vec<String>,
-        /// The counters, by name. Default: all.
+        /// Names of the counters. Default: all.
         column_names: Vec<String>,
     }
 
-    /// Counters of queue pairs.
+    /// The selected counters of queue pairs.
     QpColumns {
-        /// The counters, by name. Default: all.
+        /// Names of the counters. Default: all.
         column_names: Vec<String>,
     }
 
-    /// Counters.
+    /// The response with the counters.
     MetricsResponse {
-        /// Which of the lists is meant.
+        /// The name of the list that answers the request.
         choice: String = "port_metrics".into(),
-        /// Of ports.
         port_metrics: Vec<PortMetric>,
-        /// Of flows.
         flow_metrics: Vec<FlowMetric>,
-        /// Of endpoints of RoCEv2 on IPv4.
+        /// RoCEv2 endpoints on IPv4.
         rocev2_ipv4_per_peer_metrics: Vec<PeerMetric>,
-        /// Of endpoints of RoCEv2 on IPv6.
+        /// RoCEv2 endpoints on IPv6.
         rocev2_ipv6_per_peer_metrics: Vec<PeerMetric>,
-        /// Of flows of RoCEv2.
+        /// RoCEv2 flows.
         rocev2_flow_per_qp_metrics: Vec<QpMetric>,
     }
 
-    /// The counters of a port; octets are with FCS, rates per second.
+    /// The counters of a port; bytes are with FCS, rates per second.
     PortMetric {
-        /// Its name.
         name: String,
-        /// Where it is.
         location: Option<String>,
-        /// Whether its link is there: `up`, `down`.
+        /// The link state: `up`, `down`.
         link: Option<String>,
-        /// Whether it captures: `started`, `stopped`.
+        /// The capture state: `started`, `stopped`.
         capture: Option<String>,
-        /// Frames sent.
         frames_tx: Option<u64>,
-        /// Frames received.
         frames_rx: Option<u64>,
-        /// Octets sent.
         bytes_tx: Option<u64>,
-        /// Octets received.
         bytes_rx: Option<u64>,
-        /// Frames sent.
         frames_tx_rate: Option<f64>,
-        /// Frames received.
         frames_rx_rate: Option<f64>,
-        /// Octets sent.
         bytes_tx_rate: Option<f64>,
-        /// Octets received.
         bytes_rx_rate: Option<f64>,
-        /// Whether any of its flows sends: `started`, `stopped`.
+        /// The transmit state of the port's flows: `started` if one of them sends, `stopped`.
         transmit: Option<String>,
-        /// When its link last changed, in nanoseconds since 1970.
+        /// Time of the last change of the link, in nanoseconds since 1970.
         last_change: Option<u64>,
-        /// Its rate, in bits per second.
+        /// In bits per second.
         speed: Option<u64>,
     }
 
-    /// The counters of a flow; octets are with FCS, rates per second.
+    /// The counters of a flow; bytes are with FCS, rates per second.
     FlowMetric {
-        /// Its name.
         name: String,
-        /// The port that sends it.
         port_tx: Option<String>,
-        /// The port that receives it.
         port_rx: Option<String>,
-        /// Whether it sends: `started`, `stopped`, `paused`.
+        /// The transmit state: `started`, `stopped`, `paused`.
         transmit: Option<String>,
-        /// Frames sent.
         frames_tx: Option<u64>,
-        /// Frames received.
         frames_rx: Option<u64>,
-        /// Octets sent.
         bytes_tx: Option<u64>,
-        /// Octets received.
         bytes_rx: Option<u64>,
-        /// Frames sent.
         frames_tx_rate: Option<f64>,
-        /// Frames received.
         frames_rx_rate: Option<f64>,
-        /// Lost frames, in per cent of those sent.
+        /// Lost frames in percent of those sent.
         loss: Option<f64>,
-        /// When its first and last frame came.
+        /// Arrival times of the first and the last frame.
         timestamps: Option<MetricTimestamp>,
-        /// How long its frames took.
         latency: Option<MetricLatency>,
-        /// Bits on the line, with preamble and gap.
+        /// Bit rate on the line, with preamble and inter-frame gap.
         tx_l1_rate_bps: Option<f64>,
-        /// Bits on the line, with preamble and gap.
+        /// Bit rate on the line, with preamble and inter-frame gap.
         rx_l1_rate_bps: Option<f64>,
-        /// Octets sent.
         tx_rate_bytes: Option<f64>,
-        /// Octets received.
         rx_rate_bytes: Option<f64>,
-        /// Bits sent.
         tx_rate_bps: Option<f64>,
-        /// Bits received.
         rx_rate_bps: Option<f64>,
-        /// Thousands of bits sent.
         tx_rate_kbps: Option<f64>,
-        /// Thousands of bits received.
         rx_rate_kbps: Option<f64>,
-        /// Millions of bits sent.
         tx_rate_mbps: Option<f64>,
-        /// Millions of bits received.
         rx_rate_mbps: Option<f64>,
     }
 
-    /// When the first and the last frame of a flow came, in nanoseconds.
+    /// Arrival times of the first and the last frame of a flow, in nanoseconds.
     MetricTimestamp {
-        /// The first.
         first_timestamp_ns: Option<f64>,
-        /// The last.
         last_timestamp_ns: Option<f64>,
     }
 
-    /// How long the frames of a flow took, in nanoseconds.
+    /// The latency of a flow, in nanoseconds.
     MetricLatency {
-        /// The shortest.
         minimum_ns: Option<f64>,
-        /// The longest.
         maximum_ns: Option<f64>,
-        /// The mean.
         average_ns: Option<f64>,
     }
 
-    /// The counters of an endpoint of RoCEv2.
+    /// The counters of a RoCEv2 endpoint; those from `connect_request_tx` on count messages of
+    /// connection management.
     PeerMetric {
-        /// Its name.
         name: String,
-        /// Queue pairs configured.
         qp_configured: Option<u64>,
-        /// Queue pairs connected.
+        /// Connected queue pairs.
         qp_up: Option<u64>,
-        /// Queue pairs not connected.
+        /// Queue pairs that are not connected.
         qp_down: Option<u64>,
-        /// Of connection management.
         connect_request_tx: Option<u64>,
-        /// Of connection management.
         connect_request_rx: Option<u64>,
-        /// Of connection management.
         connect_reply_tx: Option<u64>,
-        /// Of connection management.
         connect_reply_rx: Option<u64>,
-        /// Of connection management.
         ready_tx: Option<u64>,
-        /// Of connection management.
         ready_rx: Option<u64>,
-        /// Of connection management.
         disconnect_request_tx: Option<u64>,
-        /// Of connection management.
         disconnect_request_rx: Option<u64>,
-        /// Of connection management.
         disconnect_reply_tx: Option<u64>,
-        /// Of connection management.
         disconnect_reply_rx: Option<u64>,
-        /// Of connection management.
         reject_tx: Option<u64>,
-        /// Of connection management.
         unknown_msg_rx: Option<u64>,
     }
 
-    /// The counters of a flow of RoCEv2.
+    /// The counters of a RoCEv2 flow.
     QpMetric {
-        /// The flow.
         flow_name: String,
-        /// The port that sends.
         port_tx: Option<String>,
-        /// The port that receives.
         port_rx: Option<String>,
-        /// The queue pair that sends.
         src_qp: Option<u64>,
-        /// The queue pair that receives.
         dest_qp: Option<u64>,
-        /// The address that sends.
         src_ipv4: Option<String>,
-        /// The address that receives.
         dest_ipv4: Option<String>,
-        /// Data frames sent.
         data_frames_tx: Option<u64>,
-        /// Data frames received.
         data_frames_rx: Option<u64>,
-        /// Sent and not received.
+        /// Data frames sent and not received.
         frame_delta: Option<u64>,
-        /// Data frames sent again.
         data_frames_retransmitted: Option<u64>,
         /// Data frames out of sequence.
         frame_sequence_error: Option<u64>,
-        /// Octets sent.
         tx_bytes: Option<u64>,
-        /// Octets received.
         rx_bytes: Option<u64>,
-        /// Bits sent per second.
+        /// Bits per second.
         data_tx_rate: Option<f64>,
-        /// Bits received per second.
+        /// Bits per second.
         data_rx_rate: Option<f64>,
-        /// Messages sent.
         message_tx: Option<u64>,
-        /// Messages received.
         message_complete_rx: Option<u64>,
-        /// Messages given up.
+        /// Aborted messages.
         message_fail: Option<u64>,
         /// From the start to the last acknowledgement, in nanoseconds.
         flow_completion_time: Option<u64>,
@@ -261,23 +196,17 @@ message! {
         min_latency: Option<u64>,
         /// Nanoseconds.
         max_latency: Option<u64>,
-        /// Data frames received with congestion experienced.
+        /// Data frames received with the codepoint CE (congestion experienced).
         ecn_ce_rx: Option<u64>,
-        /// Congestion notifications sent.
         cnp_tx: Option<u64>,
-        /// Congestion notifications received.
         cnp_rx: Option<u64>,
-        /// Acknowledgements sent.
         ack_tx: Option<u64>,
-        /// Acknowledgements received.
         ack_rx: Option<u64>,
-        /// Negative acknowledgements sent.
         nak_tx: Option<u64>,
-        /// Negative acknowledgements received.
         nak_rx: Option<u64>,
-        /// When the first frame came.
+        /// Arrival time of the first frame.
         first_timestamp: Option<String>,
-        /// When the last frame came.
+        /// Arrival time of the last frame.
         last_timestamp: Option<String>,
     }
 }

@@ -1,14 +1,14 @@
-//! Open Traffic Generator's model: its messages as Rust types, by hand from its field names.
+//! Open Traffic Generator's model: its messages as Rust types, written by hand from its field
+//! names.
 //!
-//! Types say what a client wrote, with OTG's own defaults filled in where a scalar was left out;
-//! whether it makes sense together is `otg::resolve`'s to say. Reading is lenient where OTG's
-//! clients differ (64-bit numbers arrive as text, `choice` may be left out, null is nothing) and
-//! strict where a slip would change a test: a word that is none of the known ones, a number that
-//! does not fit and a missing name are errors that name the field. Nothing is lost on the way:
-//! a field that a message does not know is kept in its `extra`, an alternative that a choice does
-//! not know becomes its `Other`, and [`unsupported`] lists both.
+//! The types hold the client's message, with OTG's defaults where a scalar was omitted;
+//! `otg::resolve` validates it as a whole. The parser is lenient where OTG's clients differ
+//! (64-bit numbers arrive as text, `choice` may be omitted, null means absent) and strict where
+//! an error would change a test: an unknown word, a number out of range and a missing name are
+//! errors that name the field. No field is lost: a message keeps unknown fields in `extra`, a
+//! choice keeps an unknown alternative as `Other`, and [`unsupported`] lists both.
 //!
-//! Writing leaves out what is not set; numbers are numbers, nothing is ever null.
+//! Writing omits fields that are not set; numbers are numbers, and there are no nulls.
 
 #[macro_use]
 mod macros;
@@ -39,7 +39,7 @@ use read::Known;
 /// Reads a message.
 ///
 /// # Errors
-/// The first field that does not fit, by its path (`flows[0].rate.pps`), and what is wanted there.
+/// The path of the first invalid field (`flows[0].rate.pps`) and its expected value.
 pub fn parse<T: DeserializeOwned>(message: &Value) -> Result<T, Refusal> {
     serde_path_to_error::deserialize(message).map_err(|e| {
         let path = e.path().to_string();
@@ -48,8 +48,8 @@ pub fn parse<T: DeserializeOwned>(message: &Value) -> Result<T, Refusal> {
     })
 }
 
-/// The paths of everything in a message that there is no type for (`flows[2].packet[1].gre`).
-/// Empty lists and nulls are not worth a word.
+/// Returns the paths of all unsupported parts of a message (`flows[2].packet[1].gre`). Empty
+/// lists and nulls are not reported.
 pub fn unsupported(message: &impl Known) -> Vec<String> {
     let mut paths = Vec::new();
     message.unknown("", &mut paths);

@@ -1,4 +1,4 @@
-//! Patterns: what a header field is, frame after frame.
+//! Patterns: the values of a header field over the frames of a flow.
 
 use core::fmt;
 
@@ -9,66 +9,61 @@ use serde_json::Value;
 use super::choose::{Picked, pick};
 use super::read::{Extra, Known, Left, Lenient, Read, join, unknown_extra};
 
-/// The values of a field, one per frame, and the tags that metrics are split by.
+/// The values of a field, one per frame, and the tags by which metrics are split.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pattern<T> {
-    /// The values.
     pub values: Values<T>,
-    /// Parts of the field that metrics are split by.
+    /// Parts of the field by which metrics are split.
     pub metric_tags: Vec<MetricTag>,
-    /// What it has beside those.
+    /// Unknown fields.
     pub extra: Extra,
 }
 
-/// The values of a field; what is left out of them is the field's own default.
+/// The values of a field; omitted values are the field's default.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Values<T> {
-    /// The same in every frame; nothing for the field's default.
+    /// The same value in every frame; `None` for the field's default.
     One(Option<T>),
-    /// One after the other, then from the first again.
+    /// A list of values, repeated.
     List(Vec<T>),
-    /// Counting up.
     Increment(Counter<T>),
-    /// Counting down.
     Decrement(Counter<T>),
-    /// Drawn by chance.
     Random(Random<T>),
-    /// Whatever is right for the frame (lengths, types), or learnt from a neighbour (addresses).
+    /// The correct value for the frame (lengths, types), or one learnt from a neighbour
+    /// (addresses).
     Auto,
-    /// An alternative that there is no type for.
+    /// An unsupported alternative.
     Other {
-        /// Its name.
         name: String,
-        /// What is in it.
         body: Value,
     },
 }
 
-/// A field that counts.
+/// A field that increments or decrements.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Counter<T> {
     /// The first value. Default: the field's default.
     pub start: Option<T>,
-    /// What each adds to the one before, or takes off it. Default: 1.
+    /// The difference between two values. Default: 1.
     pub step: Option<T>,
-    /// How many values there are. Default: 1.
+    /// Number of values before they repeat. Default: 1.
     pub count: u32,
-    /// What it has beside those.
+    /// Unknown fields.
     pub extra: Extra,
 }
 
-/// A field drawn by chance.
+/// A field with random values.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Random<T> {
     /// The least value. Default: 0.
     pub min: Option<T>,
-    /// The greatest value. Default: the greatest that the field can hold.
+    /// The greatest value. Default: the field's maximum.
     pub max: Option<T>,
-    /// Seeds the draw. Default: 1.
+    /// Default: 1.
     pub seed: u32,
-    /// How many values are drawn before they repeat. Default: 1.
+    /// Number of values before they repeat. Default: 1.
     pub count: u32,
-    /// What it has beside those.
+    /// Unknown fields.
     pub extra: Extra,
 }
 
@@ -91,7 +86,7 @@ impl<T> Default for Random<T> {
 }
 
 impl<T> Pattern<T> {
-    /// The same value in every frame.
+    /// A pattern with the same value in every frame.
     pub fn value(value: T) -> Self {
         Self { values: Values::One(Some(value)), ..Self::default() }
     }
@@ -116,7 +111,7 @@ macro_rules! read_fields {
     };
 }
 
-/// The parts of a pattern that are objects of numbers or addresses.
+/// Reads the objects of a pattern, whose values are numbers or addresses.
 macro_rules! parts {
     ($($name:ident { $($field:ident),* })*) => {$(
         impl<T: Lenient> Lenient for $name<T> {
@@ -168,7 +163,7 @@ parts! {
     Random { min, max, seed, count }
 }
 
-/// The alternatives of a pattern, as they are read.
+/// The names of the alternatives.
 const ALTERNATIVES: &[&str] =
     &["value", "values", "increment", "decrement", "random", "auto", "metric_tags"];
 
@@ -201,7 +196,8 @@ impl<'de, T: Lenient> Visitor<'de> for Alternatives<T> {
                 "decrement" => Values::Decrement(map.next_value_seed(Read::new())?),
                 "random" => Values::Random(map.next_value_seed(Read::new())?),
                 "auto" => {
-                    // Its body is what the sender expects it to be, or how an address is learnt.
+                    // The body is the value that the sender expects, or the method by which an
+                    // address is learnt.
                     let how: Value = map.next_value()?;
                     if how.is_object() {
                         pattern.extra.insert(key.clone(), how);
@@ -306,13 +302,12 @@ impl<T> Known for Pattern<T> {
 impl<T> Left for Pattern<T> {}
 
 message! {
-    /// A part of a field that metrics are split by.
+    /// A part of a field by which metrics are split.
     MetricTag {
-        /// Its name.
         name: String; required,
-        /// Its first bit, from the field's first. Default: 0.
+        /// Offset of the first bit in the field. Default: 0.
         offset: u32 = 0,
-        /// How many bits. Default: all of the field.
+        /// Number of bits. Default: all of the field.
         length: Option<u32>,
     }
 }
@@ -320,17 +315,16 @@ message! {
 choice! {
     /// A checksum.
     Checksum = generated {
-        /// Computed, to be right or to be wrong.
+        /// Calculated, correct or wrong.
         generated: Generated(Generated = Generated::Good),
-        /// This value.
+        /// A fixed value.
         custom: Custom(u32),
     }
 }
 
 words! {
-    /// What a computed checksum is to be.
+    /// The kind of a calculated checksum.
     Generated {
-        /// Right.
         good: Good,
         /// Wrong.
         bad: Bad,

@@ -1,4 +1,4 @@
-//! How values are read from whatever a client sent, and how what is not known is found.
+//! Lenient deserialisation of clients' values, and the search for unknown fields.
 
 use core::fmt::{self, Display};
 use core::marker::PhantomData;
@@ -11,31 +11,30 @@ use serde_json::Value;
 
 use crate::units::Mac;
 
-/// The fields of a message that it does not know, by name.
+/// The unknown fields of a message, by name.
 pub type Extra = BTreeMap<String, Value>;
 
-/// A value that can be read leniently: see the module [`super`].
+/// A value with a lenient parser: see the module [`super`].
 pub trait Lenient: Sized {
-    /// Reads it.
+    /// Reads the value.
     ///
     /// # Errors
-    /// What is there and what is wanted instead.
+    /// The invalid value and the expected one.
     fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error>;
 }
 
-/// A message, or a part of one, that can say what is in it without being known.
+/// A message, or a part of one, that can list its unknown parts.
 pub trait Known {
-    /// Adds the paths of unknown parts below `path`.
     fn unknown(&self, path: &str, out: &mut Vec<String>);
 }
 
-/// Adds the names in `extra` that carry anything.
+/// Adds the names in `extra` whose values are not empty.
 pub(super) fn unknown_extra(extra: &Extra, path: &str, out: &mut Vec<String>) {
     let carries = |v: &Value| !v.is_null() && v.as_array().is_none_or(|list| !list.is_empty());
     out.extend(extra.iter().filter(|(_, v)| carries(v)).map(|(name, _)| join(path, name)));
 }
 
-/// The path of a field.
+/// Joins the path of a field.
 pub(in crate::otg) fn join(path: &str, field: &str) -> String {
     if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
 }
@@ -57,7 +56,7 @@ impl<'de, T: Lenient> DeserializeSeed<'de> for Read<T> {
     }
 }
 
-/// Whole numbers between two bounds, however they are written.
+/// Parses an integer between two bounds, written as a number or as text.
 struct Whole {
     min: i128,
     max: i128,
@@ -79,7 +78,7 @@ impl Visitor<'_> for Whole {
     }
 
     fn visit_f64<E: de::Error>(self, n: f64) -> Result<i128, E> {
-        // Beyond 2^53 a float no longer says which whole number was meant.
+        // Beyond 2^53 a float does not identify one integer.
         let exact = n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0;
         let whole = exact.then_some(n as i128).and_then(|n| self.bounded(n));
         whole.ok_or_else(|| E::invalid_value(de::Unexpected::Float(n), &self))
@@ -114,7 +113,7 @@ macro_rules! whole_numbers {
 
 whole_numbers!(u32, u64, i32);
 
-/// Numbers, however they are written.
+/// Parses a number, written as a number or as text.
 struct Real;
 
 impl Visitor<'_> for Real {
@@ -148,7 +147,7 @@ impl Lenient for f64 {
     }
 }
 
-/// What is written as text and means something.
+/// Parses a text into a value, such as an address.
 struct Text<T> {
     wanted: &'static str,
     meaning: PhantomData<T>,
@@ -211,7 +210,7 @@ impl Lenient for bool {
     }
 }
 
-/// Anything, kept as it is.
+/// Any value, kept unchanged.
 impl Lenient for Value {
     fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         de::Deserialize::deserialize(from)
@@ -238,7 +237,7 @@ impl<T: Known> Known for Box<T> {
     }
 }
 
-/// A value or null, which is none.
+/// Parses a value; null is `None`.
 struct Maybe<T>(PhantomData<T>);
 
 impl<'de, T: Lenient> Visitor<'de> for Maybe<T> {
@@ -275,7 +274,7 @@ impl<T: Known> Known for Option<T> {
     }
 }
 
-/// A list; null is an empty one.
+/// Parses a list; null is an empty one.
 struct List<T>(PhantomData<T>);
 
 impl<'de, T: Lenient> Visitor<'de> for List<T> {
@@ -312,9 +311,9 @@ impl<T: Known> Known for Vec<T> {
     }
 }
 
-/// Whether a field is left out when a message is written.
+/// Decides if a field is omitted when a message is written.
 pub(super) trait Left {
-    /// True for what is not set.
+    /// Returns true for a field that is not set.
     fn left_out(&self) -> bool {
         false
     }
@@ -338,7 +337,7 @@ macro_rules! always_written {
 
 always_written!(u32, u64, i32, f64, bool, String, Ipv4Addr, Ipv6Addr, MacText);
 
-/// What is wrong about a word.
+/// The error for an unknown word.
 pub(super) fn not_a_word<E: de::Error>(word: &str, known: impl Display) -> E {
     E::custom(format!("`{word}` is not known here; write {known}"))
 }

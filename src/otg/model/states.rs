@@ -1,75 +1,69 @@
-//! Neighbours, asked for and answered; versions, warnings and errors.
+//! Requests for neighbours and their responses; versions, warnings and errors.
 
 choice! {
-    /// Which states are wanted.
+    /// A request for states.
     StatesRequest = ipv4_neighbors {
-        /// Neighbours by IPv4 address.
         ipv4_neighbors: Ipv4Neighbors(NeighborsRequest),
-        /// Neighbours by IPv6 address.
         ipv6_neighbors: Ipv6Neighbors(NeighborsRequest),
     }
 }
 
 message! {
-    /// Neighbours.
+    /// A request for neighbours.
     NeighborsRequest {
-        /// The interfaces whose neighbours are wanted. Default: all.
+        /// Interfaces. Default: all.
         ethernet_names: Vec<String>,
     }
 
-    /// States.
+    /// The response with the states.
     StatesResponse {
-        /// Which of the lists is meant.
+        /// The name of the list that answers the request.
         choice: String = "ipv4_neighbors".into(),
-        /// Neighbours by IPv4 address.
         ipv4_neighbors: Vec<NeighborV4>,
-        /// Neighbours by IPv6 address.
         ipv6_neighbors: Vec<NeighborV6>,
     }
 
     /// A neighbour by IPv4 address.
     NeighborV4 {
-        /// The interface whose neighbour it is.
+        /// The local interface.
         ethernet_name: String,
-        /// Its address.
         ipv4_address: String,
-        /// Its hardware address, once it is known.
+        /// The MAC address, once it is resolved.
         link_layer_address: Option<String>,
     }
 
     /// A neighbour by IPv6 address.
     NeighborV6 {
-        /// The interface whose neighbour it is.
+        /// The local interface.
         ethernet_name: String,
-        /// Its address.
         ipv6_address: String,
-        /// Its hardware address, once it is known.
+        /// The MAC address, once it is resolved.
         link_layer_address: Option<String>,
     }
 
-    /// Who answers.
+    /// The versions of the server.
     Version {
-        /// The versions of OTG's model that it speaks, as a range (`^1.62.0`).
+        /// The supported versions of OTG's model as a range (`^1.62.0`).
         api_spec_version: String,
-        /// The version of OTG's model that it was written by.
+        /// The version of OTG's model that the server was written for.
         sdk_version: String,
-        /// Its own version.
+        /// The version of the program.
         app_version: String,
     }
 
-    /// What may be of interest.
+    /// Warnings for the client.
     Warning {
-        /// A sentence each.
+        /// One sentence each.
         warnings: Vec<String>,
     }
 
-    /// Why a request is refused.
+    /// The reason for which a request is refused.
     Error {
-        /// As in HTTP.
+        /// The HTTP status.
         code: i32 = 500; required,
-        /// Whose fault it is: `validation`, `internal`.
+        /// The class of the error: `validation`, `internal`.
         kind: Option<String>,
-        /// A sentence each.
+        /// One sentence each.
         errors: Vec<String>,
     }
 }

@@ -1,4 +1,4 @@
-//! Captures: which frames a port keeps.
+//! Resolves captures: the frames that a port stores.
 
 use super::findings::Findings;
 use super::headers::octets;
@@ -9,10 +9,10 @@ use crate::otg::model::capture::{
 use crate::tester::plan::{CaptureFormat, CapturePlan, Filter, Part};
 use crate::wire::EtherType;
 
-/// A field that a filter names: its first bit from the start of its part and its width.
+/// A field that a filter names: its first bit from the start of its part, and its width.
 type Place = (u32, u32);
 
-/// Gives ports what is captured on them.
+/// Assigns capture plans to ports.
 pub(super) fn captures(captures: &[Capture], ports: &mut Ports, cx: &mut Findings) {
     for (i, capture) in captures.iter().enumerate() {
         let path = format!("captures[{i}]");
@@ -24,7 +24,7 @@ pub(super) fn captures(captures: &[Capture], ports: &mut Ports, cx: &mut Finding
             name: capture.name.clone(),
             filters: if filters.is_empty() { Vec::new() } else { vec![filters] },
             overwrite: capture.overwrite,
-            // OTG's clients may say 0 for nothing.
+            // Some OTG clients send 0 for no limit.
             snap: capture.packet_size.filter(|n| *n > 0),
             format: match capture.format {
                 Format::Pcap => CaptureFormat::Pcap,
@@ -41,15 +41,15 @@ pub(super) fn captures(captures: &[Capture], ports: &mut Ports, cx: &mut Finding
     }
 }
 
-/// One capture for two of a port, which is asked for by the port's name: it keeps the frames that
-/// either wants.
+/// Merges two captures of one port, because a request names only the port: frames that match
+/// either are stored.
 fn together(before: CapturePlan, next: &CapturePlan, path: &str, cx: &mut Findings) -> CapturePlan {
     let how = |plan: &CapturePlan| (plan.overwrite, plan.format);
     if how(&before) != how(next) {
         let what = format!("is of `{}`, too, whose overwrite and format are taken", before.name);
         cx.warn(path, what);
     }
-    // No list lets all frames pass.
+    // An empty list matches all frames.
     let filters = match (before.filters.is_empty(), next.filters.is_empty()) {
         (false, false) => [before.filters, next.filters.clone()].concat(),
         _ => Vec::new(),
@@ -58,8 +58,8 @@ fn together(before: CapturePlan, next: &CapturePlan, path: &str, cx: &mut Findin
     CapturePlan { filters, snap, ..before }
 }
 
-/// Reads a filter into conditions, all of which must hold. Those on IP headers are for packets behind
-/// any tags, those on tags for the outermost one.
+/// Converts a filter to conditions, all of which must hold. Conditions on IP headers apply behind
+/// any tags, those on tags to the outermost one.
 fn read(filter: &CaptureFilter, path: &str, out: &mut Vec<Filter>, cx: &mut Findings) {
     let mut of = |name: &str, part: Part, fields: &[(&str, &Option<CaptureField>, Place)]| {
         for (field, said, place) in fields {
@@ -116,7 +116,6 @@ fn read(filter: &CaptureFilter, path: &str, out: &mut Vec<Filter>, cx: &mut Find
     }
 }
 
-/// The fields of an IPv4 header.
 fn ipv4(ip: &capture::CaptureIpv4) -> [(&'static str, &Option<CaptureField>, Place); 14] {
     [
         ("version", &ip.version, (0, 4)),
@@ -136,7 +135,6 @@ fn ipv4(ip: &capture::CaptureIpv4) -> [(&'static str, &Option<CaptureField>, Pla
     ]
 }
 
-/// A condition on a header's field.
 fn condition(
     said: &CaptureField,
     place: Place,
@@ -147,10 +145,9 @@ fn condition(
     bits((&said.value, &said.mask), said.negate, place, part, path, cx)
 }
 
-/// A condition on any bits.
 fn anywhere(said: &CaptureCustom, path: &str, cx: &mut Findings) -> Option<Filter> {
-    // The widest field that OTG names is an address of IPv6, and the octets looked at are within
-    // the first kilobyte of a frame: a choice that bounds what each frame costs.
+    // The widest field that OTG names is an IPv6 address, and the compared bytes are within the
+    // first kilobyte of a frame. This choice bounds the cost of each frame.
     const WIDTH_MAX: u32 = 128;
     const OFFSET_MAX: u32 = 8 * 1024;
     if !(1..=WIDTH_MAX).contains(&said.bit_length) || said.offset > OFFSET_MAX {
@@ -164,9 +161,9 @@ fn anywhere(said: &CaptureCustom, path: &str, cx: &mut Findings) -> Option<Filte
     bits((&said.value, &said.mask), said.negate, place, Part::Frame, path, cx)
 }
 
-/// A condition on bits, whose value and mask are numbers as wide as they are. A mask of zeros is what
-/// clients send that name a value alone, so it stands for all bits; so does one that has only bits
-/// beside the field, as that of a field which clients write with the octets around it.
+/// A condition on bits; value and mask are numbers of the field's width. A mask of zeros stands
+/// for all bits, because clients send it when they set only a value. So does a mask with bits
+/// only outside the field, from clients that write the field together with the bits around it.
 fn bits(
     (value, mask): (&str, &str),
     negate: bool,
@@ -183,7 +180,7 @@ fn bits(
     let behind = (8 - (first + width) % 8) % 8;
     let len = ((first % 8 + width + behind) / 8) as usize;
     let lay = |n: u128| -> Vec<u8> {
-        // Up to 17 octets: the number's own 16, and one that it may be shifted into.
+        // Up to 17 bytes: 16 of the number, and one for the shift.
         let (high, low) = match behind {
             0 => (0, n),
             _ => (n >> (128 - behind), n << behind),
@@ -194,7 +191,7 @@ fn bits(
     Some(Filter { part, at: (first / 8) as u16, value: lay(value), mask: lay(mask), negate })
 }
 
-/// A number of at most `width` bits in hexadecimal digits.
+/// Parses a number of at most `width` bits in hexadecimal digits.
 pub(super) fn number(text: &str, width: u32, path: &str, cx: &mut Findings) -> Option<u128> {
     let even = if text.trim().len() % 2 == 1 && !text.contains(['x', 'X', ':', ' ']) {
         format!("0{}", text.trim())
@@ -242,7 +239,7 @@ mod tests {
             super::bits(("06", mask), false, place, Part::Tag, "f", &mut cx).unwrap().mask
         };
         assert_eq!(mask("00", (4, 12)), [0x0f, 0xff]);
-        // With the four bits in front of the field, which are none of it.
+        // With the four bits in front of the field, which do not belong to it.
         assert_eq!(mask("F000", (4, 12)), [0x0f, 0xff]);
         assert_eq!(mask("F00E", (4, 12)), [0x00, 0x0e]);
         assert_eq!(mask("00", (0, 128)), [0xff; 16]);

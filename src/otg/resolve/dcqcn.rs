@@ -1,4 +1,4 @@
-//! What OTG says of DCQCN, in the terms of the reaction point.
+//! Converts OTG's DCQCN settings to those of the reaction point.
 
 use super::findings::Findings;
 use crate::congestion::DcqcnPlan;
@@ -6,13 +6,13 @@ use crate::otg::model::rocev2::Dcqcn;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
 
-/// What OTG counts alpha and g in.
+/// The denominator of OTG's alpha and g.
 const ONE: u64 = 1024;
 
-/// What the octet counter counts, in octets, as the firmware does whose numbers OTG has.
+/// Bytes per unit of the byte counter, as in the firmware from which OTG took its numbers.
 const COUNTED: u64 = 64;
 
-/// The reaction point of flows on a line of `line`; nothing if they have none.
+/// Returns the reaction point of flows on a link of rate `line`, or `None` if DCQCN is disabled.
 pub(super) fn plan(
     said: &Dcqcn,
     line: BitsPerSec,
@@ -54,10 +54,10 @@ pub(super) fn plan(
     if cx.errors() > before {
         return None;
     }
-    // GAIN_ONE is a multiple of OTG's one, so nothing is lost.
+    // Exact, because GAIN_ONE is a multiple of OTG's denominator.
     let part = |n: u64| DcqcnPlan::GAIN_ONE / ONE as u32 * n as u32;
     Some(DcqcnPlan {
-        // OTG's is what is kept of the old alpha, the plan's what is taken of the new one.
+        // OTG gives the weight of the old alpha, the plan that of the new one.
         gain: part(ONE - said.alpha_g),
         initial_alpha: part(said.initial_alpha),
         alpha_period: Duration::from_micros(said.alpha_update_period),

@@ -1,4 +1,4 @@
-//! Emulated hosts: the interfaces of ports, and who is reached through whom.
+//! Resolves emulated hosts: the interfaces of ports, and the next hop between endpoints.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::HashMap;
@@ -11,56 +11,51 @@ use crate::otg::model::Config;
 use crate::otg::model::device::{Connection, DeviceEthernet, DeviceVlan, GatewayMac, Tpid};
 use crate::units::{Mac, Vid};
 
-/// The most interfaces that a test has. A choice: each is compared with the others of its port.
+/// Maximum number of interfaces of a test. A choice: each is compared with the others of its
+/// port.
 const INTERFACES_MAX: usize = 8192;
 
-/// An interface, and what flows and connections need to know of it.
+/// An interface as flows and connections use it.
 pub(super) struct Interface {
-    /// Its port.
     pub(super) port: usize,
-    /// As the port is told of it.
+    /// The interface in the port's plan.
     pub(super) plan: InterfacePlan,
-    /// Its addresses.
     pub(super) addresses: Vec<Address>,
 }
 
-/// An address of an interface.
 #[derive(Clone)]
 pub(super) struct Address {
-    /// Its name.
     pub(super) name: String,
-    /// The address.
     pub(super) ip: IpAddr,
-    /// The length of its prefix in bits.
+    /// In bits.
     prefix: u8,
-    /// Where packets to elsewhere go.
     gateway: Option<IpAddr>,
-    /// The gateway's hardware address, if it was said.
+    /// The gateway's MAC address, if it is configured.
     gateway_mac: Option<Mac>,
 }
 
-/// What a flow can start or end at: an interface, or one address of it.
+/// The endpoint of a flow: an interface, or one address of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Endpoint {
-    /// Which interface.
+    /// Index of the interface.
     pub(super) interface: usize,
-    /// Which of its addresses; all for an interface.
+    /// Index of the address; `None` for all of the interface.
     address: Option<usize>,
 }
 
-/// All interfaces.
 #[derive(Default)]
 pub(super) struct Devices {
     /// In the order of the configuration.
     interfaces: Vec<Interface>,
-    /// Everything that has a name: an interface, an address, or a device, which is all its interfaces.
+    /// Endpoints by name: an interface, an address, or a device, which stands for all its
+    /// interfaces.
     index: HashMap<String, Vec<Endpoint>>,
-    /// Which interface has an address.
+    /// Index of the interface that has an address.
     owners: HashMap<IpAddr, usize>,
 }
 
 impl Devices {
-    /// Reads the devices and gives ports their interfaces.
+    /// Reads the devices and assigns the interfaces to ports.
     pub(super) fn read(config: &Config, ports: &mut Ports, cx: &mut Findings) -> Self {
         let mut devices = Self::default();
         let all: usize = config.devices.iter().map(|d| d.ethernets.len()).sum();
@@ -95,7 +90,7 @@ impl Devices {
     fn add(&mut self, new: Interface) {
         let interface = self.interfaces.len();
         let endpoint = |address| vec![Endpoint { interface, address }];
-        // Of two with one name the first is meant; that there are two is an error elsewhere.
+        // The first of two equal names is used; the duplicate is reported elsewhere.
         self.index.entry(new.plan.name.clone()).or_insert(endpoint(None));
         for (i, address) in new.addresses.iter().enumerate() {
             self.index.entry(address.name.clone()).or_insert(endpoint(Some(i)));
@@ -115,12 +110,12 @@ impl Devices {
         }
     }
 
-    /// The endpoint of this name, the first if it is a device; else it is noted.
+    /// Returns the endpoint of this name, the first one of a device; reports an unknown name.
     pub(super) fn find(&self, name: &str, path: &str, cx: &mut Findings) -> Option<Endpoint> {
         self.find_all(name, path, cx).first().copied()
     }
 
-    /// The endpoints of this name, several if it is a device; else it is noted.
+    /// Returns the endpoints of this name, several for a device; reports an unknown name.
     pub(super) fn find_all(&self, name: &str, path: &str, cx: &mut Findings) -> &[Endpoint] {
         let found = self.index.get(name).map_or(&[][..], Vec::as_slice);
         if found.is_empty() {
@@ -132,12 +127,11 @@ impl Devices {
         found
     }
 
-    /// The interface that an endpoint is, or is on.
+    /// Returns the interface of an endpoint.
     pub(super) fn interface(&self, endpoint: Endpoint) -> &Interface {
         &self.interfaces[endpoint.interface]
     }
 
-    /// The addresses of an endpoint.
     fn addresses(&self, endpoint: Endpoint) -> impl Iterator<Item = &Address> {
         let all = &self.interface(endpoint).addresses;
         all.iter()
@@ -146,12 +140,12 @@ impl Devices {
             .map(|(_, a)| a)
     }
 
-    /// Whether the other address is on the link of an endpoint's.
+    /// Returns true if `other` is in the subnet of an address of the endpoint.
     pub(super) fn reaches(&self, endpoint: Endpoint, other: Ipv4Addr) -> bool {
         self.addresses(endpoint).any(|a| a.reaches(other.into()))
     }
 
-    /// The IPv4 address of an endpoint, the first if it has several.
+    /// Returns the IPv4 address of an endpoint, the first of several.
     pub(super) fn ipv4(&self, endpoint: Endpoint) -> Option<Ipv4Addr> {
         self.addresses(endpoint).find_map(|a| match a.ip {
             IpAddr::V4(ip) => Some(ip),
@@ -166,13 +160,13 @@ impl Devices {
         })
     }
 
-    /// What a frame from `tx` to `rx` carries, over IPv6 if `v6`.
+    /// Returns the addresses of frames from `tx` to `rx`, over IPv6 if `v6`.
     pub(super) fn end(&self, tx: Endpoint, rx: Endpoint, v6: bool) -> End {
         let (from, to) = (self.interface(tx), self.interface(rx));
         let source = self.addresses(tx).find(|a| a.ip.is_ipv6() == v6);
         let target = self.addresses(rx).find(|a| a.ip.is_ipv6() == v6).map(|a| a.ip);
         let known = match source {
-            // Devices without an address of the kind are on one link.
+            // Devices without an address of this family are on one link.
             None => Known::Mac(to.plan.mac),
             Some(source) => self.way(from, source, target).unwrap_or(Known::Mac(to.plan.mac)),
         };
@@ -186,7 +180,8 @@ impl Devices {
         }
     }
 
-    /// Where packets from an address to `target` go first; nothing for straight to the target.
+    /// Returns the next hop for packets from an address to `target`; `None` if the target is on
+    /// the link.
     fn way(&self, from: &Interface, source: &Address, target: Option<IpAddr>) -> Option<Known> {
         let neighbour = match target {
             Some(target) if source.reaches(target) => target,
@@ -195,7 +190,7 @@ impl Devices {
         if let Some(mac) = source.gateway_mac.filter(|_| Some(neighbour) == source.gateway) {
             return Some(Known::Mac(mac));
         }
-        // One of our own needs no question.
+        // The MAC address of a local interface needs no resolution.
         let ours = self.owners.get(&neighbour).map(|i| &self.interfaces[*i]);
         Some(match ours.filter(|_| source.reaches(neighbour)) {
             Some(ours) => Known::Mac(ours.plan.mac),
@@ -203,8 +198,8 @@ impl Devices {
         })
     }
 
-    /// Whom frames of a flow between ports go to: the gateway of the interface on that port whose
-    /// address they come from.
+    /// Returns the destination of frames of a flow between ports: the gateway of the interface on
+    /// that port which has the frames' source address.
     pub(super) fn gateway_of(&self, port: usize, src: Mac, v6: bool) -> Option<End> {
         let from = self.interfaces.iter().find(|i| i.port == port && i.plan.mac == src)?;
         let source = from.addresses.iter().find(|a| a.ip.is_ipv6() == v6)?;
@@ -214,7 +209,7 @@ impl Devices {
 }
 
 impl Address {
-    /// Whether `other` is on the same link.
+    /// Returns true if `other` is in the same subnet.
     pub(super) fn reaches(&self, other: IpAddr) -> bool {
         let same = |a: u128, b: u128, width: u32| {
             let rest = width - u32::from(self.prefix);
@@ -228,7 +223,6 @@ impl Address {
     }
 }
 
-/// Reads an interface.
 fn interface(
     ethernet: &DeviceEthernet,
     number: usize,
@@ -246,7 +240,7 @@ fn interface(
         }
     };
     let [.., high, low] = (number as u32).to_be_bytes();
-    // Locally administered (802 8.2.2), apart from those of ports.
+    // Locally administered (802 8.2.2), different from those of ports.
     let mac = ethernet.mac.map_or(Mac([0x02, 0x4f, 0x54, 0x48, high, low]), |m| m.0);
     if mac.is_multicast() || mac == Mac::default() {
         let what = format!("{mac} cannot be the address of an interface; write a unicast one");
@@ -304,7 +298,7 @@ fn prefix(prefix: u32, max: u8, path: &str, cx: &mut Findings) -> u8 {
     }
 }
 
-/// The VLAN of a tag and the priority of its frames.
+/// Returns the VLAN of a tag and the priority of its frames.
 fn tag(vlan: &DeviceVlan, path: &str, cx: &mut Findings) -> Option<(Vid, u8)> {
     if vlan.tpid != Tpid::X8100 {
         let what = "interfaces answer under customers' tags alone; write x8100";

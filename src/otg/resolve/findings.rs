@@ -1,29 +1,28 @@
-//! Everything found in a configuration, with the path of the field that it is about.
+//! Collects the errors and warnings of a configuration, with the path of the field.
 
 use std::fmt::Display;
 
 use crate::config::{Finding, unknown_name};
 use crate::otg::engine::{Refusal, RefusalKind, Warnings};
 
-/// How many errors, and how many warnings, are said; the others are counted. A choice: nobody reads
-/// more at once, and a hostile configuration could have millions.
+/// Maximum number of errors, and of warnings, in the report; further ones are only counted. A
+/// choice: more are not useful to a reader, and a hostile configuration could have millions.
 const SAID_MAX: usize = 100;
 
-/// How many names are listed where one is not known.
+/// Maximum number of known names listed beside an unknown one.
 const NAMES_MAX: usize = 30;
 
-/// What is wrong, and what is worth a word.
+/// The errors and warnings found so far.
 #[derive(Default)]
 pub(super) struct Findings {
     errors: List,
     warnings: List,
 }
 
-/// Findings of one kind.
 #[derive(Default)]
 struct List {
     said: Vec<Finding>,
-    /// Those beyond what is said.
+    /// Number of findings beyond those in the report.
     more: usize,
 }
 
@@ -46,17 +45,17 @@ impl List {
 }
 
 impl Findings {
-    /// Notes an error about the field at `path`.
+    /// Adds an error about the field at `path`.
     pub(super) fn error(&mut self, path: impl Display, what: impl Into<String>) {
         self.errors.push(path, what);
     }
 
-    /// Notes what works but is worth a word.
+    /// Adds a warning.
     pub(super) fn warn(&mut self, path: impl Display, what: impl Into<String>) {
         self.warnings.push(path, what);
     }
 
-    /// Notes that there is no `kind` of this name among `known`.
+    /// Adds the error that no `kind` of this name is among `known`.
     pub(super) fn unknown<'n>(
         &mut self,
         path: impl Display,
@@ -64,7 +63,7 @@ impl Findings {
         name: &str,
         known: impl Iterator<Item = &'n str>,
     ) {
-        // What is said nowhere is not worth looking for what was meant.
+        // Beyond the limit the text is not printed, so the search for similar names is skipped.
         if self.errors.said.len() >= SAID_MAX {
             self.errors.more += 1;
             return;
@@ -81,12 +80,12 @@ impl Findings {
         self.error(path, what);
     }
 
-    /// How many errors there are so far.
+    /// Returns the number of errors so far.
     pub(super) fn errors(&self) -> usize {
         self.errors.said.len() + self.errors.more
     }
 
-    /// The result if nothing is wrong, else all errors; warnings in either case.
+    /// Returns the result if there are no errors, else all errors; warnings in either case.
     pub(super) fn settle<T>(self, result: T) -> (Result<T, Vec<Finding>>, Vec<Finding>) {
         let result = if self.errors() == 0 { Ok(result) } else { Err(self.errors.finish()) };
         (result, self.warnings.finish())
@@ -97,12 +96,11 @@ fn finding(path: impl Display, what: impl Into<String>) -> Finding {
     Finding::new(None, &path.to_string(), &what.into())
 }
 
-/// Findings as the sentences of a warning: `path: what`.
+/// Converts findings to the sentences of a warning: `path: what`.
 pub(super) fn sentences(findings: &[Finding]) -> Warnings {
     findings.iter().map(sentence).collect()
 }
 
-/// A finding in one sentence.
 fn sentence(finding: &Finding) -> String {
     if finding.path.is_empty() {
         finding.what.clone()
@@ -111,7 +109,7 @@ fn sentence(finding: &Finding) -> String {
     }
 }
 
-/// Errors as a refusal.
+/// Converts errors to a refusal.
 pub(super) fn refusal(errors: &[Finding]) -> Refusal {
     Refusal { kind: RefusalKind::Validation, errors: sentences(errors) }
 }

@@ -1,4 +1,4 @@
-//! Flows: from what a flow says to the streams that ports send.
+//! Resolves flows to the streams that ports send.
 
 use super::devices::Devices;
 use super::findings::Findings;
@@ -18,7 +18,7 @@ use crate::port::CONTROL_FRAME_MAX;
 use crate::tester::plan::{FlowKind, FlowPlan, LatencyMode, Metrics, Resolve};
 use crate::units::Priority;
 
-/// Reads all flows between ports and devices. Numbers start at 0, in the order of the result.
+/// Resolves all flows between ports and devices. Ids start at 0, in the order of the result.
 pub(super) fn flows(
     flows: &[Flow],
     ports: &mut Ports,
@@ -36,7 +36,7 @@ pub(super) fn flows(
     plans
 }
 
-/// One stream of a flow.
+/// Resolves one stream of a flow.
 fn stream(
     flow: &Flow,
     way: Way,
@@ -91,7 +91,7 @@ fn stream(
         pace: timing.pace,
         limit: timing.limit,
         delay: timing.delay,
-        // Any number will do; that of another flow would make the two draw alike.
+        // Distinct per flow: two flows with one seed would have the same random values.
         seed: u64::from(id.0) + 1,
     };
     Some(FlowPlan {
@@ -105,7 +105,7 @@ fn stream(
     })
 }
 
-/// The sizes of a flow, which hold its headers.
+/// Returns the frame sizes of a flow, which are at least the length of its headers.
 fn sizes_of(
     flow: &Flow,
     built: &Built,
@@ -116,7 +116,7 @@ fn sizes_of(
     let (headers, path) = (built.len(), format!("{path}.size"));
     let needed = headers + FCS_BYTES + if probe { PROBE_LEN as u32 } else { 0 };
     let Some(size) = &flow.size else {
-        // Nobody asked for 64 octets, so nobody minds the few more that it takes.
+        // The default of 64 bytes was not configured, so it may grow to fit the headers.
         return Some(Sizes::Fixed(needed.max(FRAME_MIN)));
     };
     let mut sizes = sizes::sizes(size, &path, cx)?;
@@ -149,8 +149,8 @@ fn payload(payload: Option<&FlowPayload>, path: &str, cx: &mut Findings) -> Payl
     }
 }
 
-/// The way of a flow's frames through its port. The queue is what `pfc_queue` says, else what the
-/// frames say to others: the priority of their tag, else the upper bits of their DSCP, else 0.
+/// Returns the path of a flow's frames through its port. The queue is `pfc_queue` if it is set,
+/// else the priority of the tag, else the upper bits of the DSCP, else 0.
 fn stream_path(built: &Built, tx: usize, ports: &Ports, path: &str, cx: &mut Findings) -> Path {
     if built.control {
         return Path::Control;

@@ -1,10 +1,10 @@
-//! From a configuration, as a client or a file has it, to a test that either world may trust.
+//! Resolves a configuration of a client or a file to a test plan that both worlds may trust.
 //!
-//! [`resolve`] finds everything that is wrong at once, each with the path of its field and what
-//! would help. What a configuration says and Sluice does not do is never passed over in silence: it
-//! is refused where it would change what is sent or measured, and warned about where it would not.
-//! Whoever holds a [`TestPlan`] that was made here has every name resolved, every frame as long as
-//! its headers and every rate within its line, as far as the line's rate is known.
+//! [`resolve`] reports all errors at once, each with the path of its field and a remedy. Every
+//! unsupported field of the configuration is reported: as an error where it would change what is
+//! sent or measured, as a warning elsewhere. In a [`TestPlan`] from here every name is resolved,
+//! every frame is at least as long as its headers, and every rate is within the line rate if that
+//! is known.
 
 mod captures;
 mod dcqcn;
@@ -30,19 +30,19 @@ use crate::host::FLOW_ID_MAX;
 use crate::tester::plan::{Location, TestPlan};
 use crate::units::BitsPerSec;
 
-/// Makes a test of a configuration. Lines have the rates that layer 1 asks for; where it asks for
-/// none, rates are not held against the line's.
+/// Resolves a configuration to a test plan. Link rates are those of layer 1; without one, rates
+/// are not compared with the link's.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the configuration.
 pub fn resolve(config: &Config) -> Result<(TestPlan, Warnings), Refusal> {
     resolve_on(config, &|_| None)
 }
 
-/// As [`resolve`], where `link` knows the rate of what is at a location.
+/// As [`resolve`], with `link` to return the link rate of a location.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the configuration.
 pub fn resolve_on(
     config: &Config,
     link: &dyn Fn(&Location) -> Option<BitsPerSec>,
@@ -54,7 +54,7 @@ pub fn resolve_on(
     }
 }
 
-/// The test, or all that is wrong; and what is worth a word.
+/// Returns the test plan or all errors, and the warnings.
 pub(super) fn find(
     config: &Config,
     link: &dyn Fn(&Location) -> Option<BitsPerSec>,

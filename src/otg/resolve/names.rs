@@ -1,4 +1,4 @@
-//! Names, which OTG wants to be unique in a configuration.
+//! Names, which must be unique in a configuration (OTG).
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::findings::Findings;
 use crate::otg::model::Config;
 use crate::otg::model::rocev2::{Rocev2Flow, StatefulFlow, TransmitType};
 
-/// Refuses names that are empty or there twice.
+/// Refuses empty and duplicate names.
 pub(super) fn check(config: &Config, cx: &mut Findings) {
     let mut seen: HashMap<&str, String> = HashMap::new();
     each(config, &mut |name, path| {
@@ -68,7 +68,7 @@ fn each<'a>(config: &'a Config, found: &mut dyn FnMut(&'a str, String)) {
         for (t, tx) in flows.tx_ports.iter().enumerate() {
             let Some(TransmitType::TargetLineRate(target)) = &tx.transmit_type else { continue };
             let path = format!("stateful_flows.rocev2[{i}].tx_ports[{t}].transmit_type");
-            // A flow may be called as the queue pair that sends it, which sends no other.
+            // A flow may have the name of its sending queue pair if the pair sends no other flow.
             let own = |flow: &&Rocev2Flow| flow.name != flow.tx_endpoint;
             for (f, flow) in target.flows.iter().enumerate().filter(|(_, flow)| own(flow)) {
                 found(&flow.name, format!("{path}.target_line_rate.flows[{f}].name"));

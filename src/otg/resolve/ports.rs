@@ -1,4 +1,4 @@
-//! Ports, and what layer 1 says of them.
+//! Resolves ports and their layer-1 settings.
 
 use std::collections::HashMap;
 
@@ -11,38 +11,37 @@ use crate::tester::RATE_DEFAULT;
 use crate::tester::plan::{Location, Obeys, Place, PortPlan};
 use crate::units::{BitsPerSec, Mac, Priority, PrioritySet, Quanta};
 
-/// The longest packet unless layer 1 says so, in octets (802.3 3.2.7).
+/// Default MTU in bytes (802.3 3.2.7).
 const MTU: u32 = 1500;
 
-/// The most ports that a test has. A choice, far above what one machine drives.
+/// Maximum number of ports of a test. A choice, far above the capacity of one machine.
 const PORTS_MAX: usize = 1024;
 
-/// The least MTU that OTG knows.
+/// The least MTU in OTG.
 const MTU_MIN: u32 = 64;
 
-/// Octets of a frame that its MTU does not count: Ethernet header and FCS.
+/// Bytes of a frame that the MTU does not count: Ethernet header and FCS.
 pub(super) const BESIDE_MTU: u32 = 18;
 
-/// The address that MAC control frames go to (802.3 31B.1).
+/// Destination address of MAC control frames (802.3 31B.1).
 const PAUSE_ADDRESS: Mac = Mac([0x01, 0x80, 0xc2, 0, 0, 1]);
 
 /// The ports of a test, in the order of the configuration.
 #[derive(Default)]
 pub(super) struct Ports {
-    /// Their plans.
     pub(super) plans: Vec<PortPlan>,
-    /// Their lines.
+    /// The link rate of each port.
     pub(super) lines: Vec<Line>,
-    /// Which priority stops which of their queues, if that is not the one of the same number.
+    /// Per port, the priority that pauses each queue.
     queues: Vec<[Option<Priority>; 8]>,
-    /// Where layer 1 speaks of them.
+    /// The paths of the layer-1 settings of each port.
     layer1: Vec<Option<String>>,
-    /// Where they are in these lists, by name.
+    /// Indices in these lists, by name.
     index: HashMap<String, usize>,
 }
 
 impl Ports {
-    /// Reads the ports; `link` knows the rate of what is at a location.
+    /// Resolves the ports; `link` returns the link rate of a location.
     pub(super) fn read(
         config: &Config,
         link: &dyn Fn(&Location) -> Option<BitsPerSec>,
@@ -66,12 +65,12 @@ impl Ports {
                 cx.error(path, what);
             }
             let rate = link(&location).or(match location.place {
-                // Rings run at the rate that they are told, or at this one.
+                // Rings run at the configured rate, or at this default.
                 Place::Ring { .. } => Some(RATE_DEFAULT),
                 Place::Interface(_) | Place::Device(_) => None,
             });
             ports.lines.push(Line { rate: rate.unwrap_or(RATE_DEFAULT), known: rate.is_some() });
-            // Of two with one name the first is meant; that there are two is an error elsewhere.
+            // The first of two equal names is used; the duplicate is reported elsewhere.
             ports.index.entry(port.name.clone()).or_insert(i);
             ports.plans.push(plan(&port.name, location, i));
             ports.queues.push(Priority::ALL.map(Some));
@@ -83,7 +82,7 @@ impl Ports {
         ports
     }
 
-    /// The port of this name; else it is noted.
+    /// Returns the port of this name; reports an unknown name.
     pub(super) fn find(&self, name: &str, path: &str, cx: &mut Findings) -> Option<usize> {
         let found = self.position(name);
         if found.is_none() {
@@ -92,17 +91,17 @@ impl Ports {
         found
     }
 
-    /// The port of this name, if there is one.
+    /// Returns the port of this name, if there is one.
     pub(super) fn position(&self, name: &str) -> Option<usize> {
         self.index.get(name).copied()
     }
 
-    /// The priority whose pauses stop a queue of a port; nothing if none do.
+    /// Returns the priority whose pause stops a queue of a port; `None` if there is none.
     pub(super) fn stopped_by(&self, port: usize, queue: u8) -> Option<Priority> {
         self.queues[port][usize::from(queue & 7)]
     }
 
-    /// Makes sure that frames of `size` octets pass a port.
+    /// Raises the port's MTU until frames of `size` bytes fit, with a warning if layer 1 set less.
     pub(super) fn carry(&mut self, port: usize, size: u32, flow: &str, cx: &mut Findings) {
         let (plan, needed) = (&mut self.plans[port], size.saturating_sub(BESIDE_MTU));
         if plan.mtu < needed {
@@ -117,7 +116,7 @@ impl Ports {
         }
     }
 
-    /// Applies what layer 1 says to the ports that it names.
+    /// Applies layer-1 settings to the ports that they name.
     fn apply(&mut self, layer1: &Layer1, path: &str, cx: &mut Findings) {
         let rate = layer1.speed.and_then(|s| speed(s, path, cx));
         let mtu_max = FRAME_MAX - BESIDE_MTU;
@@ -162,7 +161,7 @@ impl Ports {
     }
 }
 
-/// A port of which nothing is said yet.
+/// A port with default settings.
 fn plan(name: &str, location: Location, index: usize) -> PortPlan {
     let [high, low] = (index as u16).to_be_bytes();
     PortPlan {
@@ -180,7 +179,7 @@ fn plan(name: &str, location: Location, index: usize) -> PortPlan {
     }
 }
 
-/// The location of a port; what is wrong with it is noted.
+/// Parses the location of a port and reports errors.
 fn location(text: Option<&str>, path: &str, cx: &mut Findings) -> Location {
     Location::parse(text.unwrap_or_default()).unwrap_or_else(|what| {
         cx.error(path, what);
@@ -189,7 +188,7 @@ fn location(text: Option<&str>, path: &str, cx: &mut Findings) -> Location {
     })
 }
 
-/// The rate that a speed stands for.
+/// Returns the rate of an OTG speed.
 fn speed(speed: Speed, path: &str, cx: &mut Findings) -> Option<BitsPerSec> {
     let mbps = match speed {
         Speed::Mbps10Hd | Speed::Mbps100Hd => {
@@ -213,7 +212,7 @@ fn speed(speed: Speed, path: &str, cx: &mut Findings) -> Option<BitsPerSec> {
     BitsPerSec::new(mbps * 1_000_000)
 }
 
-/// What flow control comes to on a port.
+/// The resolved flow control of a port.
 struct Control {
     obeys: Obeys,
     delay: Quanta,
@@ -240,8 +239,8 @@ fn control(control: &FlowControl, path: &str, cx: &mut Findings) -> Control {
     }
 }
 
-/// The priorities that stop queues. OTG: `pfc_class_n` is the priority for queue n, and one that is
-/// left out has none. A client that sets nothing leaves all out and means its defaults, 0 to 7.
+/// Returns the priorities that pause queues. OTG: `pfc_class_n` is the priority for queue n, and
+/// an omitted one means none. A client that omits all of them gets the defaults, 0 to 7.
 fn priorities(pfc: &Ieee8021Qbb, path: &str, cx: &mut Findings) -> Control {
     let delay = u16::try_from(pfc.pfc_delay).unwrap_or_else(|_| {
         let what =

@@ -1,4 +1,4 @@
-//! Queue pairs of devices, and which two of them a flow connects.
+//! Resolves the queue pairs of devices, and the pair of them that a flow connects.
 
 use core::net::Ipv4Addr;
 
@@ -11,34 +11,28 @@ use crate::otg::model::rocev2::{ConnectionType, QpParameters, Rocev2Flow, V4Inte
 use crate::units::Dscp;
 use crate::wire::roce::U24;
 
-/// The most queue pairs that a test has. A choice: each is looked for among the others.
+/// Maximum number of queue pairs of a test. A choice: each is searched for among the others.
 pub(super) const PAIRS_MAX: usize = 8192;
 
-/// A queue pair of a device.
 pub(super) struct QueuePair<'a> {
-    /// Its name.
     pub(super) name: &'a str,
-    /// The address that it is on.
+    /// The endpoint of its address.
     pub(super) at: Endpoint,
-    /// That address.
     pub(super) address: Ipv4Addr,
-    /// The address of the peer.
     peer: Ipv4Addr,
-    /// The longest payload of a packet, in octets.
+    /// Maximum payload of a packet in bytes.
     pub(super) mtu: u32,
-    /// Its number.
     pub(super) number: U24,
-    /// The first sequence number.
+    /// The first packet sequence number.
     pub(super) first_psn: U24,
-    /// DSCP of its data.
+    /// DSCP of data packets.
     pub(super) dscp: Dscp,
-    /// The UDP source port.
     pub(super) src_port: u16,
-    /// What was said of it.
+    /// The configured parameters.
     pub(super) said: QpParameters,
 }
 
-/// All queue pairs that are right, and notes about the others.
+/// Returns all valid queue pairs and reports errors in the others.
 pub(super) fn read<'a>(
     config: &'a Config,
     devices: &Devices,
@@ -68,7 +62,7 @@ pub(super) fn read<'a>(
     pairs
 }
 
-/// The queue pairs on one address.
+/// Reads the queue pairs on one address.
 fn read_interface<'a>(
     interface: &'a V4Interface,
     (at, address): (Endpoint, Ipv4Addr),
@@ -76,7 +70,7 @@ fn read_interface<'a>(
     pairs: &mut Vec<QueuePair<'a>>,
     cx: &mut Findings,
 ) {
-    // OTG allows any number; what does not fit into a frame is found with the frame.
+    // OTG allows any number; a payload that does not fit a frame is reported with the frame.
     if !(32..=FRAME_MAX).contains(&interface.ib_mtu) {
         let what =
             format!("{} octets are no payload of a packet; write 32 or more", interface.ib_mtu);
@@ -142,8 +136,8 @@ fn read_interface<'a>(
     }
 }
 
-/// The queue pairs that a flow connects: the sender's by its name, the receiver's by its name, or
-/// as the sender's counterpart: the one of the same place among those that face it.
+/// Returns the queue pairs that a flow connects: the sender by its name; the receiver by its
+/// name, or else the sender's counterpart, which has the same index among the pairs that face it.
 pub(super) fn ends<'p, 'a>(
     flow: &Rocev2Flow,
     pairs: &'p [QueuePair<'a>],

@@ -1,4 +1,4 @@
-//! Connections of RoCEv2: what flows in them, and what ports do about them.
+//! Resolves RoCEv2 connections: their flows and the RoCEv2 settings of ports.
 
 use std::collections::HashMap;
 
@@ -20,39 +20,39 @@ use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Dscp, Pcp, Priority};
 use crate::wire::ip::Ecn;
 
-/// A time that no test lasts, for senders that never repeat by themselves.
+/// A timeout longer than any test, for senders without retransmission.
 const NEVER: Duration = Duration::from_secs(86_400);
 
-/// Octets that a frame takes on the line beside itself (802.3 3.1.1, 4.4.2).
+/// Bytes on the line beside a frame: preamble and inter-frame gap (802.3 3.1.1, 4.4.2).
 const BESIDE_FRAME: u64 = 20;
 
-/// What OTG sets on a port, and where.
+/// The RoCEv2 settings of a port and their path.
 type Settings<'a> = Option<(&'a PortSettings, String)>;
 
-/// Reads connections.
+/// The state of the resolution of connections.
 struct Reader<'a, 'p> {
     ports: &'p mut Ports,
     devices: &'p Devices,
     pairs: &'p [QueuePair<'a>],
     /// Per port.
     settings: &'p [Settings<'a>],
-    /// Queue pairs that carry a flow: port, number, whether they send it, flow. One may send a flow
-    /// and receive another.
+    /// Queue pairs in use, by port, number and direction (true for the sender), with the name of
+    /// the flow. One may send a flow and receive another.
     used: HashMap<(usize, u32, bool), String>,
     cx: &'p mut Findings,
 }
 
-/// A flow on its way to a plan.
+/// A flow during its resolution.
 struct Connection<'f, 'p, 'a> {
     flow: &'f Rocev2Flow,
     from: &'p QueuePair<'a>,
     to: &'p QueuePair<'a>,
-    /// The ports that send and receive it.
+    /// The sending and the receiving port.
     ports: (usize, usize),
     path: String,
 }
 
-/// Adds the flows of all connections behind the `plans` that there are.
+/// Appends the flows of all connections to `plans`.
 pub(super) fn flows(
     config: &Config,
     ports: &mut Ports,
@@ -72,7 +72,7 @@ pub(super) fn flows(
     }
 }
 
-/// What is set on each port.
+/// Returns the RoCEv2 settings of each port.
 fn settings<'a>(config: &'a Config, ports: &Ports, cx: &mut Findings) -> Vec<Settings<'a>> {
     let mut all: Vec<Settings<'a>> = ports.plans.iter().map(|_| None).collect();
     let options = config.options.iter().flat_map(|o| &o.per_port_options);
@@ -95,7 +95,7 @@ fn settings<'a>(config: &'a Config, ports: &Ports, cx: &mut Findings) -> Vec<Set
 }
 
 impl<'a> Reader<'a, '_> {
-    /// Reads the flows that a port sends.
+    /// Resolves the flows that a port sends.
     fn port(&mut self, tx: &TxPort, path: &str, plans: &mut Vec<FlowPlan>) {
         let name = tx.port_name.as_ref();
         let port = name.and_then(|n| self.ports.find(n, &format!("{path}.port_name"), self.cx));
@@ -124,7 +124,8 @@ impl<'a> Reader<'a, '_> {
             for port in [ports.0, ports.1] {
                 self.ports.carry(port, plan.longest(), &flow.name, self.cx);
             }
-            // Connections count for themselves, whatever is asked.
+            // Connections are always measured, as their counters do not depend on the
+            // configuration.
             let metrics = Metrics { enable: true, loss: true, timestamps: true, latency: None };
             plans.push(FlowPlan {
                 name: flow.name.clone(),
@@ -138,8 +139,8 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Checks that a flow is where it says, that nobody else has its queue pairs, and that its
-    /// addresses are those of its ports.
+    /// Checks that a flow belongs to its port, that no other flow uses its queue pairs, and that
+    /// its addresses are those of its ports.
     fn places(&mut self, c: &Connection<'_, '_, '_>, port: Option<usize>) {
         let name = |p: usize| self.ports.plans[p].name.as_str();
         if port.is_some_and(|p| p != c.ports.0) {
@@ -174,7 +175,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// The plan of a flow; nothing if anything is wrong, which is noted.
+    /// Returns the plan of a flow; `None` after an error was reported.
     fn plan(
         &mut self,
         c: &Connection<'_, '_, '_>,
@@ -233,8 +234,8 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// The rate of one of `flows` that share `per_cent` of a line, in bits of frames; nothing for
-    /// all of the line.
+    /// Returns the rate of one of `flows` that share `per_cent` of the line rate, in bits of
+    /// frames; `None` for the full line rate.
     fn rate(
         &mut self,
         c: &Connection<'_, '_, '_>,
@@ -258,8 +259,8 @@ impl<'a> Reader<'a, '_> {
         BitsPerSec::new((share / (100 * u128::from(flows) * all)) as u64)
     }
 
-    /// How the two ends talk: the sender's port says how it repeats and reacts, the receiver's how
-    /// it acknowledges and notifies.
+    /// Returns the RoCEv2 plan of a flow: the sender's port gives retransmission and reaction to
+    /// congestion, the receiver's port acknowledgements and notifications.
     fn roce(&mut self, c: &Connection<'_, '_, '_>) -> Option<RocePlan> {
         let path = format!("{}.rocev2_verb", c.path);
         let (operation, immediate) = match &c.flow.rocev2_verb {
@@ -309,7 +310,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// The priority that a DSCP stands for where there is no tag: its upper bits, the class selector.
+/// Returns the priority of a DSCP on untagged frames: its upper bits, the class selector.
 fn of_dscp(dscp: Dscp) -> Priority {
     Priority::new(dscp.get() >> 3).expect("three bits are a priority")
 }
@@ -336,7 +337,7 @@ const fn ecn(word: EcnWord) -> Ecn {
     }
 }
 
-/// How answers are marked.
+/// Returns the marking of responses.
 fn marking(dscp: Option<&DscpValue>, path: &str, cx: &mut Findings) -> Marking {
     let said = dscp.map_or(DscpValue::default().value, |d| d.value);
     let dscp = u8::try_from(said).ok().and_then(Dscp::new).unwrap_or_else(|| {
@@ -346,7 +347,7 @@ fn marking(dscp: Option<&DscpValue>, path: &str, cx: &mut Findings) -> Marking {
     Marking { priority: of_dscp(dscp), dscp }
 }
 
-/// After how long what is not acknowledged is repeated.
+/// Returns the retransmission timeout.
 fn timeout(how: &AckAndNak, path: &str, cx: &mut Findings) -> Duration {
     if !how.enable_retransmission_timeout {
         return NEVER;
@@ -360,7 +361,7 @@ fn timeout(how: &AckAndNak, path: &str, cx: &mut Findings) -> Duration {
     Duration::from_millis(how.retransmission_timeout_value.max(1).into())
 }
 
-/// How acknowledgements of both kinds are marked.
+/// Returns the marking of ACKs and NAKs, which must be the same.
 fn acknowledgements(how: &AckAndNak, data: Ecn, path: &str, cx: &mut Findings) -> Option<Marking> {
     let mut of = |said: &Option<Acknowledgement>, name: &str| {
         said.as_ref().map(|said| {
@@ -379,7 +380,7 @@ fn acknowledgements(how: &AckAndNak, data: Ecn, path: &str, cx: &mut Findings) -
     ack.or(nak)
 }
 
-/// Says so where answers are sent with another ECN than was asked.
+/// Warns if responses are sent with an ECN other than the configured one.
 fn sent_as(said: EcnWord, is: Ecn, path: &str, cx: &mut Findings) {
     if ecn(said) != is {
         let sent = match is {

@@ -1,18 +1,18 @@
-//! How long a flow's frames are.
+//! Resolves the frame sizes of a flow.
 
 use super::findings::Findings;
 use crate::host::plan::stream::Sizes;
 use crate::host::plan::{FRAME_MAX, FRAME_MIN};
 use crate::otg::model::flow::{FlowSize, Mix, WeightPairs};
 
-/// The predefined mixes as OTG's model lists them, in octets with FCS and their weights.
+/// The predefined mixes of OTG's model: bytes with FCS, and weights.
 const IMIX: &[(u32, f64)] = &[(64, 7.0), (570, 4.0), (1518, 1.0)];
 const IPSEC: &[(u32, f64)] = &[(90, 58.67), (92, 2.0), (594, 23.66), (1418, 15.67)];
 const IPV6: &[(u32, f64)] = &[(60, 58.67), (496, 2.0), (594, 23.66), (1518, 15.67)];
 const STANDARD: &[(u32, f64)] = &[(58, 58.67), (62, 2.0), (594, 23.66), (1518, 15.67)];
 const TCP: &[(u32, f64)] = &[(90, 58.67), (92, 2.0), (594, 23.66), (1518, 15.67)];
 
-/// The sizes that a flow asks for; nothing if they make no sense, which is noted.
+/// Returns the configured sizes; `None` after an error was reported.
 pub(super) fn sizes(size: &FlowSize, path: &str, cx: &mut Findings) -> Option<Sizes> {
     match size {
         FlowSize::Fixed(size) => Some(Sizes::Fixed(*size)),
@@ -69,8 +69,8 @@ fn weighted(pairs: &WeightPairs, path: &str, cx: &mut Findings) -> Option<Sizes>
     (cx.errors() == before).then(|| Sizes::Weighted(all()))
 }
 
-/// Lengthens the frames of a predefined mix that have no room for what this flow needs: the sizes of a
-/// mix are not the client's to change.
+/// Lengthens frames of a predefined mix that are too short for this flow, as the client cannot
+/// change the sizes of a mix.
 pub(super) fn widen(
     size: &FlowSize,
     sizes: &mut Sizes,
@@ -93,17 +93,17 @@ pub(super) fn widen(
     }
 }
 
-/// What has to fit into the frames of a flow.
+/// The bounds for the frame sizes of a flow.
 pub(super) struct Room {
-    /// Octets of headers, probe and FCS.
+    /// Bytes of headers, probe and FCS.
     pub(super) needed: u32,
-    /// What these are, in words.
+    /// Description of these bytes for error texts.
     pub(super) what: String,
-    /// The longest frame that its way takes.
+    /// The longest frame that the path takes.
     pub(super) most: u32,
 }
 
-/// Whether sizes have the room that they need; else it is noted.
+/// Returns true if all sizes are within the bounds; reports an error otherwise.
 pub(super) fn check(sizes: &Sizes, room: &Room, path: &str, cx: &mut Findings) -> bool {
     let (min, max) = (sizes.shortest(), sizes.longest());
     let Room { needed, what, most } = room;

@@ -1,4 +1,4 @@
-//! How fast a flow is offered, when it begins and when it ends.
+//! Resolves the rate, the start and the end of a flow.
 
 use super::findings::Findings;
 use crate::host::Rate;
@@ -7,16 +7,16 @@ use crate::otg::model::flow::{self, FlowDelay, FlowDuration, FlowRate, InterBurs
 use crate::time::Duration;
 use crate::units::BitsPerSec;
 
-/// The least gap behind a frame, in octets (802.3 4.4.2).
+/// Minimum inter-frame gap in bytes (802.3 4.4.2).
 const GAP_MIN: u32 = 12;
 
-/// Preamble and start delimiter in front of a frame, in octets (802.3 3.1.1).
+/// Preamble and start frame delimiter in bytes (802.3 3.1.1).
 const PREAMBLE: u32 = 8;
 
-/// The longest time that a flow can be told of, in seconds: a day less than an instant can say.
+/// Maximum time of a flow in seconds: a day below the range of an instant.
 const SECONDS_MAX: f64 = 212.0 * 86_400.0;
 
-/// How fast, from when and until when.
+/// The rate, the start and the end of a flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Timing {
     pub(super) pace: Pace,
@@ -24,28 +24,27 @@ pub(super) struct Timing {
     pub(super) delay: Duration,
 }
 
-/// The line that a flow leaves by.
+/// The link over which a flow is sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
-    /// Its rate.
     pub(super) rate: BitsPerSec,
-    /// Whether that is known; else it only stands for what is not.
+    /// False if the rate is only an assumption.
     pub(super) known: bool,
 }
 
 impl Line {
-    /// How long `octets` take; nothing for no number or too long a time.
+    /// Returns the time of `octets` on the line; `None` if it is not a number or too long.
     fn time_of(self, octets: f64) -> Option<Duration> {
         seconds(octets * 8.0 / self.rate.get() as f64)
     }
 }
 
-/// A time in seconds; nothing for what is none.
+/// Converts seconds to a duration; `None` if it is not a valid time.
 fn seconds(s: f64) -> Option<Duration> {
     (0.0..=SECONDS_MAX).contains(&s).then(|| Duration::from_picos((s * 1e12).round() as u64))
 }
 
-/// What a flow says of time; nothing if it makes no sense, which is noted. `path` is the flow's.
+/// Returns the timing of a flow; `None` after an error was reported. `path` is the flow's.
 pub(super) fn timing(
     flow: &flow::Flow,
     sizes: &Sizes,
@@ -74,7 +73,7 @@ pub(super) fn timing(
     (cx.errors() == before).then_some(Timing { pace, limit, delay })
 }
 
-/// The rate that a flow asks for.
+/// Returns the configured rate.
 fn rate(rate: &FlowRate, path: &str, cx: &mut Findings) -> Option<Rate> {
     let bits = |name: &str, n: u64, unit: u64, cx: &mut Findings| {
         let rate = n.checked_mul(unit).and_then(BitsPerSec::new).map(Rate::FrameBits);
@@ -100,7 +99,7 @@ fn rate(rate: &FlowRate, path: &str, cx: &mut Findings) -> Option<Rate> {
                 return Some(Rate::LineShare(ppm as u32));
             }
             if p == 0.0 {
-                // Its limit is no frame at all.
+                // The limit of this rate is no frame at all.
                 return Some(Rate::LineShare(1));
             }
             let what = format!("{p} is no share of a line; write 0, or 0.0001 to 100 per cent");
@@ -111,7 +110,7 @@ fn rate(rate: &FlowRate, path: &str, cx: &mut Findings) -> Option<Rate> {
     }
 }
 
-/// Gap, delay, limit and bursts that a duration says.
+/// Returns the gap, delay, limit and bursts of a duration.
 fn lasting(
     duration: &FlowDuration,
     line: Line,
@@ -158,7 +157,7 @@ fn some_packets(packets: u32, path: &str, cx: &mut Findings) {
     }
 }
 
-/// From a flow's start to its first frame.
+/// Returns the delay from a flow's start to its first frame.
 fn delay(delay: &Option<FlowDelay>, line: Line, path: &str, cx: &mut Findings) -> Duration {
     let (name, given, time) = match delay {
         None | Some(FlowDelay::Other { .. }) => return Duration::ZERO,
@@ -172,7 +171,7 @@ fn delay(delay: &Option<FlowDelay>, line: Line, path: &str, cx: &mut Findings) -
     span(time, *given, &format!("{path}.delay.{name}"), cx)
 }
 
-/// From the end of a burst to the next; OTG's default is 12 octets.
+/// Returns the gap from the end of a burst to the next; OTG's default is 12 bytes.
 fn between(gap: &Option<InterBurstGap>, line: Line, path: &str, cx: &mut Findings) -> Duration {
     let default = InterBurstGap::default();
     let (name, given, time) = match gap.as_ref().unwrap_or(&default) {
@@ -187,7 +186,7 @@ fn between(gap: &Option<InterBurstGap>, line: Line, path: &str, cx: &mut Finding
     span(time, *given, &format!("{path}.inter_burst_gap.{name}"), cx)
 }
 
-/// Says which rate octets are turned into time at, if that is a guess.
+/// Warns that bytes are converted to time at an assumed rate.
 fn assumed(line: Line, path: &str, cx: &mut Findings) {
     if !line.known {
         let what = format!(
@@ -206,7 +205,7 @@ fn span(time: Option<Duration>, given: f64, path: &str, cx: &mut Findings) -> Du
     })
 }
 
-/// Refuses a rate that the line cannot carry in the mean over the frames.
+/// Refuses a rate above the line rate, as the mean over the frame sizes.
 fn fits_line(pace: &Pace, sizes: &Sizes, line: Line, path: &str, cx: &mut Findings) {
     let (size, rate) = (sizes.mean(), line.rate.get() as f64);
     let share = |gap: u32| size / (size + f64::from(PREAMBLE + gap));
@@ -225,7 +224,7 @@ fn fits_line(pace: &Pace, sizes: &Sizes, line: Line, path: &str, cx: &mut Findin
         }
         Rate::LineShare(_) => format!("{:.4} per cent of it", most(gap)),
     };
-    // Rates that were rounded to whole frames or bits may be a little above.
+    // Rates that were rounded to whole frames or bits may be slightly above.
     let over = |gap: u32| asked > most(gap) * (1.0 + 1e-6);
     if over(GAP_MIN) {
         let what = format!(

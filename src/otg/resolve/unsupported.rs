@@ -1,18 +1,17 @@
-//! What a configuration says and Sluice does not do: refused where it changes what is sent or
-//! measured, else warned about, by name.
+//! Reports unsupported fields of a configuration by name: as errors where they change what is
+//! sent or measured, else as warnings.
 
 use super::findings::Findings;
 use crate::otg::model::{Config, unsupported};
 
-/// Fields whose being passed over changes neither what is sent nor what is measured, by the end of
-/// their path.
+/// Fields that change neither what is sent nor what is measured, by the end of their path.
 const HARMLESS: &[&str] = &[
     "options.protocol_options",
     "options.flow_options",
     "options.port_options.frame_ordering_mode",
 ];
 
-/// Checks everything that there is no type for, and what there is one for and no way to do it.
+/// Checks the parts without a type, and those with a type but no implementation.
 pub(super) fn check(config: &Config, cx: &mut Findings) {
     for path in unsupported(config) {
         if HARMLESS.contains(&path.as_str()) {

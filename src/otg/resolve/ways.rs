@@ -1,4 +1,4 @@
-//! Who sends a flow to whom.
+//! Resolves the senders and receivers of a flow.
 
 use super::devices::{Devices, Endpoint};
 use super::findings::Findings;
@@ -8,23 +8,23 @@ use crate::otg::model::flow::{Flow, FlowPort, FlowRouter, FlowTxRx, RouterMode};
 use crate::otg::model::header::FlowHeader;
 use crate::otg::model::pattern::{Pattern, Values};
 
-/// The most pairs of endpoints that a flow runs between. A choice: each is a value of every address
+/// Maximum number of endpoint pairs of a flow. A choice: each is a value of every address field
 /// in its frames.
 const PAIRS_MAX: usize = 4096;
 
-/// A part of a flow that one port sends.
+/// The part of a flow that one port sends.
 pub(super) struct Way {
-    /// The port that sends.
+    /// The sending port.
     pub(super) tx: usize,
-    /// The ports that receive.
+    /// The receiving ports.
     pub(super) rx: Vec<usize>,
-    /// The devices between which it runs.
+    /// The devices of this part.
     pub(super) ends: Ends,
-    /// Whether it runs from the receivers to the senders.
+    /// True for the reverse direction, from the receivers to the senders.
     pub(super) back: bool,
 }
 
-/// The parts of a flow, one per port that sends any of it, and per direction.
+/// Returns the parts of a flow, one per sending port and direction.
 pub(super) fn ways(
     flow: &Flow,
     ports: &Ports,
@@ -58,13 +58,13 @@ pub(super) fn ways(
     }
 }
 
-/// Whether a packet's addresses are of IPv6.
+/// Returns true if a packet has IPv6 addresses.
 fn is_v6(packet: &[FlowHeader]) -> bool {
     let ip = |h: &&FlowHeader| matches!(h, FlowHeader::Ipv4(_) | FlowHeader::Ipv6(_));
     matches!(packet.iter().find(ip), Some(FlowHeader::Ipv6(_)))
 }
 
-/// A flow from a port to ports.
+/// Resolves a flow from a port to ports.
 fn between_ports(
     port: &FlowPort,
     packet: &[FlowHeader],
@@ -82,13 +82,13 @@ fn between_ports(
             _ => format!("{path}.rx_name"),
         };
         match ports.find(name, &path, cx) {
-            // Clients that know the older field give both.
+            // Clients that know the older field send both.
             Some(port) if rx.contains(&port) => {}
             found => rx.extend(found),
         }
     }
     let tx = tx?;
-    // A flow that comes from the address of an interface goes to that interface's gateway.
+    // A flow with the source address of an interface is sent to that interface's gateway.
     let from_interface = match packet.first() {
         Some(FlowHeader::Ethernet(h)) if is_auto(&h.dst) => match &h.src {
             Some(Pattern { values: Values::One(Some(src)), .. }) => {
@@ -101,7 +101,7 @@ fn between_ports(
     Some(Way { tx, rx, ends: Ends(from_interface.into_iter().collect()), back: false })
 }
 
-/// The pairs of endpoints of a flow between devices; nothing if any is wrong, which is noted.
+/// Returns the endpoint pairs of a flow between devices; `None` after an error was reported.
 fn pairs(
     router: &FlowRouter,
     devices: &Devices,
@@ -154,7 +154,7 @@ fn pairs(
     Some(pairs)
 }
 
-/// Pairs of endpoints by the port that sends, in the order of the first of each.
+/// Groups endpoint pairs by sending port, in the order of the first pair of each.
 fn by_port(pairs: &[(Endpoint, Endpoint)], v6: bool, devices: &Devices, back: bool) -> Vec<Way> {
     let mut ways: Vec<Way> = Vec::new();
     for (tx, rx) in pairs {
@@ -172,13 +172,13 @@ fn by_port(pairs: &[(Endpoint, Endpoint)], v6: bool, devices: &Devices, back: bo
     ways
 }
 
-/// Whether a pattern leaves its value to us.
+/// Returns true if a pattern is not set or auto.
 fn is_auto<T>(pattern: &Option<Pattern<T>>) -> bool {
     pattern.as_ref().is_none_or(|p| matches!(p.values, Values::One(None) | Values::Auto))
 }
 
-/// The packet of the other direction: sources and destinations change places. What is left to us
-/// on one side is left to us on both.
+/// Returns the packet of the reverse direction, with sources and destinations exchanged. A value
+/// that is automatic on one side is automatic on both.
 pub(super) fn turned(packet: &[FlowHeader]) -> Vec<FlowHeader> {
     let mut turned = packet.to_vec();
     for header in &mut turned {

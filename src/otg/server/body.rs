@@ -1,4 +1,4 @@
-//! Bodies of requests, read within bounds.
+//! Reads bodies of requests within bounds.
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
@@ -10,15 +10,14 @@ use tokio::time::timeout;
 use super::Shared;
 use super::limits::{BODY_MAX, BODY_SMALL, BODY_TIME, DRAIN_MAX};
 
-/// A body, and the right to have it in memory.
+/// A body, and its permit for memory.
 pub(super) struct Whole {
-    /// Its octets.
     pub(super) octets: Bytes,
-    /// Given back when the request is done with.
+    /// Released when the request is done.
     pub(super) _place: Option<OwnedSemaphorePermit>,
 }
 
-/// Why there is no body.
+/// The reason for which there is no body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum BodyError {
     #[error("the body is longer than {} MiB, which is the most that is taken", BODY_MAX >> 20)]
@@ -61,7 +60,7 @@ async fn collect(shared: &Shared, mut body: Body) -> Result<Whole, BodyError> {
     Ok(Whole { octets: octets.freeze(), _place: place })
 }
 
-/// Throws away the rest of a body that is too long.
+/// Discards the rest of a body that is too long.
 async fn drain(mut body: Body) -> BodyError {
     let mut rest = 0;
     while let Some(Ok(frame)) = body.frame().await {

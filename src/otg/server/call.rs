@@ -1,4 +1,4 @@
-//! The calls of the API, whichever door they come by.
+//! The calls of the API, common to both transports.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::otg::engine::{CaptureFile, Engine, JsonText, Refusal, Warnings};
 
-/// A call of the API; the name is that of gRPC's method.
+/// A call of the API, by the name of gRPC's method.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Call {
     SetConfig,
@@ -22,23 +22,23 @@ pub(super) enum Call {
     GetVersion,
 }
 
-/// What a call is answered with.
+/// The reply to a call.
 pub(super) enum Reply {
     Json(Value),
     Text(JsonText),
     Octets(Vec<u8>),
 }
 
-/// The versions of OTG's model whose clients are understood: the model only ever grows within one
-/// major version, and what a client of a later one asks beyond it is refused by name. Clients check
-/// themselves against this range.
+/// The supported versions of OTG's model: within one major version the model only grows, and
+/// unknown parts of a later version are refused by name. Clients compare their version with this
+/// range.
 const SPECIFICATION: &str = ">=1.0.0,<2.0.0";
 
-/// The version of the model that the messages were written by.
+/// The version of the model from which the messages were written.
 const WRITTEN_BY: &str = "1.62.0";
 
 impl Call {
-    /// The call of a gRPC method.
+    /// Returns the call of a gRPC method.
     pub(super) fn of_method(name: &str) -> Option<Self> {
         Some(match name {
             "SetConfig" => Self::SetConfig,
@@ -56,12 +56,12 @@ impl Call {
         })
     }
 
-    /// Whether it has no request.
+    /// Returns true if the call has no request message.
     pub(super) const fn asks_nothing(self) -> bool {
         matches!(self, Self::GetConfig | Self::GetVersion)
     }
 
-    /// Makes the call.
+    /// Executes the call.
     pub(super) fn make(self, engine: &dyn Engine, request: &Value) -> Result<Reply, Refusal> {
         let warnings = |warnings: Warnings| Reply::Json(json!({"warnings": warnings}));
         match self {
@@ -91,7 +91,7 @@ impl Call {
     }
 }
 
-/// Takes nulls out of objects: clients read them as text or fail over them.
+/// Removes nulls from objects, because clients print them as text or fail on them.
 fn without_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -103,8 +103,8 @@ fn without_nulls(value: &mut Value) {
     }
 }
 
-/// Does work that may block, on a thread where that does no harm. An engine that fails is an
-/// internal error of this call and of no other.
+/// Runs work that may block on a thread for blocking work. A panic of the engine is an internal
+/// error of this call only.
 pub(super) async fn apart<T: Send + 'static>(
     engine: &Arc<dyn Engine>,
     work: impl FnOnce(&dyn Engine) -> Result<T, Refusal> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Connections: taken, told apart, watched, refused when there are too many.
+//! Accepts connections, detects their protocol, watches them, and refuses those beyond the limit.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,10 +22,10 @@ use super::limits::{
 use super::watch::{Activity, Watched};
 use super::{Shared, http};
 
-/// How many connections may wait to be taken: as many as a crowd of clients makes at once.
+/// Length of the listen queue, enough for the connections that many clients open at once.
 const BACKLOG: u32 = 1024;
 
-/// How often a connection is looked at.
+/// Interval of the checks of a connection.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Opens the listening socket; needs a runtime around it.
@@ -37,7 +37,7 @@ pub(super) fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Serves connections until `stopped` says true.
+/// Serves connections until `stopped` is true.
 pub(super) async fn accept(
     listener: TcpListener,
     tls: TlsAcceptor,
@@ -52,19 +52,19 @@ pub(super) async fn accept(
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Out of file descriptors, most likely; trying again at once would spin.
+                    // Usually out of file descriptors; an immediate retry would spin.
                     tracing::warn!("the OTG server cannot accept: {error}");
                     sleep(LOOK).await;
                     continue;
                 }
             },
         };
-        // Answers are small and are waited for.
+        // Responses are small, and the client waits for them.
         let _ = stream.set_nodelay(true);
         let refusal = if places.available_permits() > 0 {
             None
         } else {
-            // Whoever cannot even be refused at once waits in the listener's queue.
+            // Connections that cannot be refused at once stay in the listen queue.
             refusals.clone().acquire_owned().await.ok()
         };
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
@@ -81,12 +81,12 @@ pub(super) async fn accept(
         }
     }
     drop(listener);
-    // Connections end by themselves once they are quiet.
+    // Connections end by themselves once they are idle.
     let all = u32::try_from(CONNECTIONS_MAX).expect("a few hundred");
     let _ = timeout(STOP_TIME, places.acquire_many(all)).await;
 }
 
-/// Tells a client that there are too many.
+/// Refuses a connection because there are too many.
 async fn refuse_more(stream: TcpStream) -> io::Result<()> {
     let why = format!(
         "{CONNECTIONS_MAX} connections are open, which is all there may be; close some, or try \
@@ -95,7 +95,8 @@ async fn refuse_more(stream: TcpStream) -> io::Result<()> {
     refuse(stream, (503, "Service Unavailable"), "internal", &why).await
 }
 
-/// Refuses a connection. One that speaks TLS or gRPC sees it close.
+/// Refuses a connection with an HTTP response. A client with TLS or gRPC sees the connection
+/// close.
 async fn refuse<S>(
     mut stream: S,
     (code, reason): (u16, &str),
@@ -114,13 +115,13 @@ where
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(&body).await?;
     stream.shutdown().await?;
-    // Closing with octets unread would reset the connection, and the client not see the answer.
+    // A close with unread bytes would reset the connection before the client reads the response.
     let mut octets = [0; 1024];
     while stream.read(&mut octets).await? > 0 {}
     Ok(())
 }
 
-/// Serves a connection until it ends, is silent for too long, or the server stops.
+/// Serves a connection until it ends, is idle for too long, or the server stops.
 async fn serve(
     stream: TcpStream,
     tls: TlsAcceptor,
@@ -147,20 +148,20 @@ async fn serve(
         }
     };
     tokio::select! {
-        // Whatever goes wrong there is the client's doing, or its going away.
+        // Errors here are the client's, or its disconnect.
         _ = speak(stream, tls, shared, activity) => {}
         () = hang_up => {}
     }
 }
 
-/// Finds out whether a connection is under TLS, and serves what is inside.
+/// Detects TLS and serves the connection.
 async fn speak(
     stream: TcpStream,
     tls: TlsAcceptor,
     shared: Arc<Shared>,
     activity: Arc<Activity>,
 ) -> io::Result<()> {
-    /// The content type of a TLS record that opens a handshake (RFC 8446 5.1).
+    /// The content type of a TLS handshake record (RFC 8446 5.1).
     const HANDSHAKE: u8 = 0x16;
     let mut first = [0];
     if stream.peek(&mut first).await? == 0 {
@@ -178,7 +179,7 @@ async fn speak(
     Ok(())
 }
 
-/// Speaks HTTP of either version.
+/// Serves HTTP/1 and HTTP/2.
 async fn talk<S>(stream: S, shared: Arc<Shared>, activity: Arc<Activity>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -198,7 +199,7 @@ where
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
-        // A client that has sent all it has to say may close its side, and waits for the answer.
+        // A client may close its sending side after its request and still wait for the response.
         .half_close(true)
         .max_buf_size(HEAD_MAX)
         .http2()

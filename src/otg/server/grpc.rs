@@ -1,8 +1,8 @@
-//! The door for gRPC: methods to calls, messages in and out.
+//! The gRPC transport: maps methods to calls and converts the messages.
 //!
-//! A stream of either direction carries what the method's unary twin carries at once, cut into
+//! A stream of either direction carries the message of the method's unary twin, split into
 //! `Data`. Requests are read to their end first, within the bounds of every body; no method needs
-//! the beginning of an answer before its request is complete.
+//! to answer before its request is complete.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ use super::{Shared, http};
 use crate::otg::engine::{JsonText, Refusal, RefusalKind};
 use crate::otg::proto;
 
-/// A method, and what it carries.
+/// A method and its messages.
 #[derive(Clone)]
 struct Method {
     call: Call,
-    /// As it was called; perhaps a stream.
+    /// The method as it was called; may be a streaming one.
     called: MethodDescriptor,
-    /// The same without streams.
+    /// Its unary twin.
     unary: MethodDescriptor,
     shared: Arc<Shared>,
 }
@@ -82,7 +82,7 @@ impl Method {
         Some(Self { call, called, unary, shared: Arc::clone(shared) })
     }
 
-    /// Makes the call. The request is the message inside the method's own.
+    /// Executes the call. The request is the message inside the method's own.
     async fn make(self, request: Bytes, inside: bool) -> Result<Bytes, Status> {
         let engine = Arc::clone(&self.shared.engine);
         let work = move |engine: &_| {
@@ -102,7 +102,7 @@ impl Method {
         apart(&engine, work).await.map_err(status)
     }
 
-    /// The reply as octets: in the method's own message, or as it is for a stream to carry.
+    /// Encodes the reply: as the method's own message, or bare for a stream.
     fn pack(&self, reply: Reply) -> Result<Bytes, Refusal> {
         let bare = self.called.is_server_streaming();
         let field = only_field(&self.unary.output())
@@ -125,7 +125,7 @@ impl Method {
     }
 }
 
-/// The one field that each message of a method has, unless it is empty.
+/// Returns the one field that each non-empty message of a method has.
 fn only_field(message: &MessageDescriptor) -> Option<FieldDescriptor> {
     message.fields().next()
 }
@@ -137,8 +137,7 @@ fn message_of(field: &FieldDescriptor) -> Result<MessageDescriptor, Refusal> {
     }
 }
 
-/// A message with one field of octets; a capture is long enough not to be copied more often than
-/// this.
+/// Encodes a message with one bytes field, with a single copy because a capture is large.
 fn field_of_octets(field: &FieldDescriptor, octets: &[u8]) -> Bytes {
     let mut message = Vec::with_capacity(octets.len() + 16);
     let wire = prost::encoding::WireType::LengthDelimited;
@@ -148,7 +147,8 @@ fn field_of_octets(field: &FieldDescriptor, octets: &[u8]) -> Bytes {
     message.into()
 }
 
-/// A refusal as clients of OTG read it: an error in JSON, as short as a header must be.
+/// Converts a refusal to a gRPC status as OTG's clients read it: an error in JSON, bounded to the
+/// length of a header.
 fn status(refusal: Refusal) -> Status {
     let (code, number, kind) = match refusal.kind {
         RefusalKind::Validation => (Code::InvalidArgument, 400, "validation"),
@@ -222,7 +222,7 @@ impl ServerStreamingService<Bytes> for Method {
     }
 }
 
-/// A chunk of a stream, as it is sent and received.
+/// A chunk of a stream.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Data {
     #[prost(uint64, tag = "1")]
@@ -242,7 +242,7 @@ fn datum(octets: Bytes) -> Result<Bytes, Status> {
         .map_err(|e| status(Refusal::validation(format!("a part of the stream is no Data: {e}"))))
 }
 
-/// Messages as they are on the wire; [`proto`] knows what is in them.
+/// Messages as bytes on the wire; [`proto`] decodes them.
 struct Octets;
 
 impl Codec for Octets {

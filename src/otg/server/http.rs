@@ -1,4 +1,4 @@
-//! The door for HTTP: paths to calls, JSON in and out.
+//! The HTTP transport: maps paths to calls and converts JSON.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::printable;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
-/// Every path of the API, and gRPC's.
+/// Routes every path of the API, and gRPC's.
 pub(super) fn router(shared: Arc<Shared>) -> Router {
     macro_rules! does {
         ($method:ident, $call:ident) => {
@@ -61,8 +61,8 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// Refuses what the pages in somebody's browser send: such a page may belong to anyone, and can
-/// reach loopback. Browsers say where a page comes from; clients of the API have nothing to say.
+/// Refuses requests of web pages in a browser, because any page can reach loopback. Browsers send
+/// the page's origin; API clients do not.
 async fn no_pages(request: Request, next: Next) -> Response {
     if request.headers().contains_key(ORIGIN) {
         let why = format!("pages of browsers are not served (they send `{ORIGIN}`)");
@@ -71,7 +71,7 @@ async fn no_pages(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// What a path is answered that there is not.
+/// The response to an unknown path.
 pub(super) fn not_found(uri: &Uri) -> Response {
     let why = format!(
         "there is nothing at {}; there are /config, /config/append, /config/delete, \
@@ -119,7 +119,8 @@ async fn answer(call: Call, State(shared): State<Arc<Shared>>, request: Request)
     }
 }
 
-/// Reads JSON. Values take up to fifty times the memory of their text, so they are counted first.
+/// Parses JSON. Values take up to fifty times the memory of their text, so they are counted
+/// first.
 fn parse(octets: &[u8]) -> Result<Value, Refusal> {
     if octets.trim_ascii().is_empty() {
         return Err(Refusal::validation("the body is empty; send JSON"));
@@ -144,7 +145,7 @@ fn error(status: StatusCode, kind: &str, errors: &[String]) -> Response {
     response(status, JSON, error_body(status.as_u16(), kind, errors).into())
 }
 
-/// An error as clients of OTG read it, with no more of their own text than a message quotes.
+/// Returns an error as OTG's clients read it; quoted text of the client is bounded.
 pub(super) fn error_body(code: u16, kind: &str, errors: &[String]) -> Vec<u8> {
     let errors: Vec<_> = errors.iter().map(|error| printable::message(error)).collect();
     json!({"code": code, "kind": kind, "errors": errors}).to_string().into_bytes()

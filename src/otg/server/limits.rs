@@ -1,57 +1,57 @@
-//! What a client may ask of the server before it is told that it is too much.
+//! Limits for clients of the server.
 
 use std::time::Duration;
 
-/// The longest body of a request. A flow is about 2 kB of JSON, so this is ten thousand and more.
+/// Maximum body of a request. A flow is about 2 kB of JSON, so this holds ten thousand flows.
 pub const BODY_MAX: usize = 32 << 20;
 
-/// How much more of a body that is too long is read and thrown away, so that a client that does not
-/// listen before it has sent everything still hears why it was refused.
+/// Maximum bytes that are read and discarded after a body that is too long, so that a client that
+/// reads only after it has sent everything still gets the error.
 pub(super) const DRAIN_MAX: usize = 256 << 20;
 
-/// From the head of a request to the end of its body.
+/// Maximum time from the head of a request to the end of its body.
 pub(super) const BODY_TIME: Duration = Duration::from_secs(60);
 
-/// Bodies up to this are read by all connections at once.
+/// Bodies up to this length are read by all connections at once.
 pub(super) const BODY_SMALL: usize = 64 << 10;
 
-/// So many longer ones are in memory at a time; others wait.
+/// Maximum number of longer bodies in memory; further requests wait.
 pub(super) const LARGE_BODIES: usize = 2;
 
-/// How many values a JSON body may have: as many as a configuration file.
+/// Maximum number of values in a JSON body, as in a configuration file.
 pub(super) const VALUES_MAX: usize = 1_000_000;
 
-/// Connections that are served at a time: with as many more that are refused, half of the 1024 open
-/// files that a process usually may have.
+/// Maximum number of connections in service: together with as many that are being refused, half
+/// of the usual limit of 1024 open files per process.
 pub const CONNECTIONS_MAX: usize = 256;
 
-/// Connections beyond those that are told so at a time; others wait for it.
+/// Maximum number of connections that are being refused at a time; further ones wait.
 pub(super) const REFUSALS_MAX: usize = 256;
 
-/// How long telling them may take.
+/// Maximum time to refuse a connection.
 pub(super) const REFUSAL_TIME: Duration = Duration::from_secs(1);
 
-/// From a connection to the head of its first request, and for every head.
+/// Maximum time from a connection to the head of its first request, and for every head.
 pub(super) const HEAD_TIME: Duration = Duration::from_secs(10);
 
-/// The longest head of a request, in octets.
+/// Maximum head of a request in bytes.
 pub(super) const HEAD_MAX: usize = 32 << 10;
 
-/// How long a connection may stand without a request and without an octet either way.
+/// Maximum time of a connection without a request and without traffic.
 pub(super) const IDLE_TIME: Duration = Duration::from_secs(60);
 
-/// Requests that a connection of HTTP/2 may have open at a time.
+/// Maximum number of open requests on an HTTP/2 connection.
 pub(super) const STREAMS_MAX: u32 = 16;
 
-/// Calls of the engine at a time; more wait.
+/// Maximum number of concurrent calls of the engine; further ones wait.
 pub(super) const CALLS_MAX: usize = 16;
 
-/// How long answers may still take once the server is told to stop.
+/// Maximum time to finish responses after the server was told to stop.
 pub(super) const STOP_TIME: Duration = Duration::from_secs(2);
 
-/// The longest text of a gRPC status. It travels in a header, quotes and braces as three octets,
-/// and clients take 8 KiB of headers.
+/// Maximum text of a gRPC status. It is sent in a header, where quotes and braces take three
+/// bytes each, and clients accept 8 KiB of headers.
 pub(super) const STATUS_MAX: usize = 2048;
 
-/// How much of an answer one message of a gRPC stream carries.
+/// Maximum size of one message of a gRPC stream.
 pub(super) const CHUNK: usize = 1 << 20;

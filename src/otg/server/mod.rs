@@ -1,16 +1,15 @@
-//! A server of the Open Traffic Generator's API: one listener that speaks HTTP, HTTPS and gRPC.
+//! Server of the Open Traffic Generator API: one listener for HTTP, HTTPS and gRPC.
 //!
-//! Which of them a connection speaks is seen by its first octets, so that one address does for
-//! every client: 0x16 opens TLS (RFC 8446 5.1), the preface of HTTP/2 is gRPC's, anything else is
-//! HTTP/1. TLS is by a certificate that the server makes for itself when it starts, as engines of
-//! OTG do. Clients are authenticated only where [`Options::client_ca`] says so, by certificates of
-//! their own; then nothing is answered outside of TLS.
+//! The first bytes of a connection select its protocol, so that one address serves every client:
+//! 0x16 opens TLS (RFC 8446 5.1), the preface of HTTP/2 means gRPC, anything else is HTTP/1. TLS
+//! uses a self-signed certificate that is generated at startup, as in other OTG engines. Clients
+//! are authenticated, by client certificates, only if [`Options::client_ca`] is set; requests
+//! without TLS are refused then.
 //!
-//! All doors lead to the same [`Engine`]. Nothing that a client sends can
-//! stop the server, hold it up or fill its memory: [`limits`] bounds what is read, how long it may
-//! take and how many may ask at once, and everything beyond is answered with an error. A test that
-//! runs is not disturbed by any of it, because the server has a thread of its own and calls of the
-//! engine are made on others.
+//! All transports use the same [`Engine`]. No client can stop the server, block it or exhaust its
+//! memory: [`limits`] bounds the size, the time and the number of requests, and everything beyond
+//! is answered with an error. A running test is not disturbed, because the server has its own
+//! thread and calls of the engine run on further ones.
 
 mod body;
 mod call;
@@ -31,15 +30,15 @@ use tokio::sync::{Semaphore, watch as channel};
 use super::engine::Engine;
 use tls::Identity;
 
-/// Where to listen.
+/// Options of the server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// The address; port 0 takes any that is free. Default: 127.0.0.1:8443.
+    /// The listening address; port 0 selects a free port. Default: 127.0.0.1:8443.
     pub addr: SocketAddr,
-    /// Names that the certificate is for, beside `localhost` and the address.
+    /// Names in the certificate, beside `localhost` and the address.
     pub names: Vec<String>,
-    /// Certificates, as PEM, of the authorities that clients' certificates have to be signed by.
-    /// Default: clients need none.
+    /// CA certificates in PEM that must have signed clients' certificates. Default: clients need
+    /// no certificate.
     pub client_ca: Option<String>,
 }
 
@@ -49,7 +48,7 @@ impl Default for Options {
     }
 }
 
-/// A server that runs until it is stopped or dropped.
+/// A running server; it stops when it is dropped.
 pub struct Server {
     addr: SocketAddr,
     certificate: String,
@@ -58,19 +57,19 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What all connections of a server have in common.
+/// The state that all connections share.
 struct Shared {
     engine: Arc<dyn Engine>,
     large_bodies: Arc<Semaphore>,
-    /// True if clients have to show a certificate, and so to speak TLS.
+    /// True if clients must present a certificate, which implies TLS.
     authenticates: bool,
 }
 
-/// Listens, and serves from a thread of its own.
+/// Listens, and serves from its own thread.
 ///
 /// # Errors
-/// If the address cannot be listened on, no certificate be made, or `client_ca` holds none
-/// ([`io::ErrorKind::InvalidData`]).
+/// The address is not available, the certificate cannot be generated, or `client_ca` holds no
+/// certificate ([`io::ErrorKind::InvalidData`]).
 pub fn serve(options: &Options, engine: Arc<dyn Engine>) -> io::Result<Server> {
     let identity = Identity::new(options.addr.ip(), &options.names, options.client_ca.as_deref())?;
     let certificate = identity.certificate.clone();
@@ -96,19 +95,19 @@ pub fn serve(options: &Options, engine: Arc<dyn Engine>) -> io::Result<Server> {
 }
 
 impl Server {
-    /// Where it listens.
+    /// Returns the listening address.
     #[must_use]
     pub const fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Its certificate as PEM, for clients that want to know whom they talk to (gRPC over TLS).
+    /// Returns the server's certificate in PEM, for clients that verify it (gRPC over TLS).
     #[must_use]
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
 
-    /// Where it listens and who can reach it, for people.
+    /// Returns a message with the listening address and who can reach it.
     #[must_use]
     pub fn announcement(&self) -> String {
         if self.authenticates {
@@ -126,7 +125,7 @@ impl Server {
         format!("OTG on {} over HTTP, HTTPS and gRPC, for {who}", self.addr)
     }
 
-    /// Stops listening, gives answers under way a moment to leave, and returns.
+    /// Stops listening, gives pending responses a short time to be sent, and returns.
     pub fn stop(mut self) {
         self.end();
     }

@@ -1,4 +1,4 @@
-//! The certificate that the server makes for itself, and those that it asks its clients for.
+//! The self-signed certificate of the server, and the verification of clients' certificates.
 
 use std::io;
 use std::net::IpAddr;
@@ -12,17 +12,16 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-/// Who the server is.
+/// The TLS identity of the server.
 pub(super) struct Identity {
-    /// Opens TLS on a connection.
     pub(super) acceptor: TlsAcceptor,
-    /// The certificate as PEM.
+    /// In PEM.
     pub(super) certificate: String,
 }
 
 impl Identity {
-    /// Makes a key and a certificate for `localhost`, `ip` and `names`. With `client_ca`, an
-    /// authority's certificates as PEM, clients have to show one that it signed.
+    /// Generates a key and a certificate for `localhost`, `ip` and `names`. With `client_ca`, CA
+    /// certificates in PEM, clients must present a certificate that one of them signed.
     pub(super) fn new(ip: IpAddr, names: &[String], client_ca: Option<&str>) -> io::Result<Self> {
         let mut all = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
         if !ip.is_unspecified() && !ip.is_loopback() {
@@ -49,7 +48,7 @@ impl Identity {
     }
 }
 
-/// Checks that clients have a certificate of one of the authorities in `pem`.
+/// Returns a verifier for clients' certificates with the CA certificates in `pem`.
 fn client_verifier(pem: &str) -> io::Result<Arc<dyn ClientCertVerifier>> {
     let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let mut roots = RootCertStore::empty();

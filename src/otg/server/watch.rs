@@ -1,4 +1,4 @@
-//! Whether a connection is alive: what the server needs to know to hang up on one that is not.
+//! Tracks the activity of a connection, so that the server can close idle ones.
 
 use std::io;
 use std::pin::Pin;
@@ -11,18 +11,19 @@ use tokio::time::{Duration, Instant};
 
 use super::limits::{HEAD_TIME, IDLE_TIME};
 
-/// What a connection does.
+/// The activity of a connection.
 pub(super) struct Activity {
     begun: Instant,
-    /// When an octet last went either way, in milliseconds after it began.
+    /// Time of the last byte in either direction, in milliseconds since the start of the
+    /// connection.
     last_ms: AtomicU64,
-    /// Requests that it has made.
+    /// Number of requests.
     requests: AtomicUsize,
-    /// Those that are not answered yet.
+    /// Number of unanswered requests.
     open: AtomicUsize,
 }
 
-/// A request that is not answered yet.
+/// An unanswered request.
 pub(super) struct Open(Arc<Activity>);
 
 impl Activity {
@@ -40,19 +41,19 @@ impl Activity {
         self.last_ms.store(u64::try_from(ms).unwrap_or(u64::MAX), Relaxed);
     }
 
-    /// Notes that a request has come, and that it is answered once the result is dropped.
+    /// Records a request, which counts as answered once the result is dropped.
     pub(super) fn open(self: &Arc<Self>) -> Open {
         self.requests.fetch_add(1, Relaxed);
         self.open.fetch_add(1, Relaxed);
         Open(Arc::clone(self))
     }
 
-    /// Whether all requests are answered.
+    /// Returns true if all requests are answered.
     pub(super) fn is_quiet(&self) -> bool {
         self.open.load(Relaxed) == 0
     }
 
-    /// Whether it has been silent for longer than it may.
+    /// Returns true if the connection was idle for too long.
     pub(super) fn is_over(&self) -> bool {
         let age = self.begun.elapsed();
         let silent = age.saturating_sub(Duration::from_millis(self.last_ms.load(Relaxed)));
@@ -68,7 +69,7 @@ impl Drop for Open {
     }
 }
 
-/// A stream of octets that notes when any pass.
+/// A byte stream that records its activity.
 pub(super) struct Watched<S> {
     stream: S,
     activity: Arc<Activity>,

@@ -1,4 +1,4 @@
-//! What right configurations come to.
+//! The plans of valid configurations.
 
 use super::*;
 use crate::host::Rate;
@@ -18,7 +18,6 @@ fn ethernet(fields: Value) -> Value {
     json!([{ "ethernet": fields }, {"ipv4": {}}, {"udp": {}}])
 }
 
-/// The stream of a flow.
 fn sent(flow: &FlowPlan) -> &StreamPlan {
     match &flow.kind {
         FlowKind::Stream(stream) => stream,
@@ -85,7 +84,7 @@ fn layer_1_says_which_priority_stops_which_queue() {
     assert_eq!(obeys(&config), (Obeys::Nothing, Quanta(0), priority(2)));
     config["layer1"][0]["flow_control"] = json!({"ieee_802_1qbb": {"pfc_delay": 9}});
     assert_eq!(obeys(&config), (Obeys::Pfc(PrioritySet::ALL), Quanta(9), priority(2)));
-    // A client that cannot leave a class out names all eight; the location restricts them.
+    // A client that cannot omit a class names all eight; the location restricts them.
     config["layer1"][0]["flow_control"] = json!({"ieee_802_1qbb": all});
     config["ports"][0]["location"] = json!("ring:r.a?pfc=3,4");
     assert_eq!(obeys(&config).0, Obeys::Pfc(PrioritySet(0x18)));
@@ -108,7 +107,7 @@ fn sizes_rates_and_durations_are_taken_as_they_are() {
         "bursts": 3, "packets": 10, "gap": 20, "inter_burst_gap": {"bytes": 1250.0}}}});
     let s = stream(ethernet(json!({})), share);
     assert_eq!((s.pace.rate, s.pace.gap), (Rate::LineShare(125_000), 20));
-    // 1250 octets at 10 Gb/s.
+    // 1250 bytes at 10 Gb/s.
     assert_eq!(s.pace.burst, Some(Burst { frames: 10, gap: Duration::from_micros(1) }));
     assert_eq!(s.limit, Limit { frames: Some(30), time: None });
     let some = json!({"duration": {"fixed_packets": {"packets": 7, "gap": 0,
@@ -138,7 +137,7 @@ fn frames_grow_to_what_they_need_only_if_no_size_is_said() {
     let s =
         stream(json!([{"ethernet": {}}, {"vlan": {}}, {"ipv6": {}}, {"tcp": {}}]), probe.clone());
     assert_eq!((s.sizes, s.template.probe_at), (Sizes::Fixed(78 + 18 + 4), Some(78)));
-    // Ethernet, IPv4, UDP and the probe are what 64 octets hold.
+    // Ethernet, IPv4, UDP and the probe fill 64 bytes.
     let s =
         stream(ethernet(json!({})), json!({"metrics": {"enable": true}, "size": {"fixed": 64}}));
     assert_eq!((s.sizes, s.template.probe_at), (Sizes::Fixed(64), Some(42)));
@@ -210,7 +209,7 @@ fn flows_between_devices_take_their_addresses() {
     let headers = &sent(&plan.flows[0]).template.headers;
     assert_eq!(headers[..12], [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
     assert_eq!(headers[26..34], [10, 0, 0, 1, 10, 0, 0, 2]);
-    // What is said wins.
+    // Configured values take precedence.
     let said = json!([{"ethernet": {"dst": {"value": "02:00:00:00:00:99"}}},
         {"ipv4": {"src": {"value": "1.2.3.4"}}}]);
     let plan = between_devices(json!({"tx_names": ["i1"], "rx_names": ["i2"]}), said);
@@ -254,7 +253,7 @@ fn a_flow_from_an_interfaces_address_goes_to_its_gateway() {
     config["devices"] = devices();
     let plan = good(&config);
     assert_eq!(plan.flows[0].resolve.len(), 1);
-    // A gateway whose address is said needs no question.
+    // A gateway with a configured address is not resolved.
     config["devices"][0]["ethernets"][0]["ipv4_addresses"][0]["gateway_mac"] =
         json!({"value": "02:00:00:00:00:77"});
     let plan = good(&config);
@@ -316,7 +315,7 @@ fn captures_of_one_port_are_one_that_keeps_what_any_wants() {
     assert_eq!(captures(snap(64), json!({})).snap, None);
 }
 
-/// A connection from `i1` to `i2`, as a client says it.
+/// A connection from `i1` to `i2` in a client's form.
 fn connection() -> Value {
     let peer = |n: u8, ip: &str, peer: &str| {
         json!({"ipv4_interfaces": [{"ipv4_name": ip, "peers": [{"name": format!("p{n}"),
@@ -352,13 +351,13 @@ fn connections_have_the_addresses_and_numbers_of_their_queue_pairs() {
     );
     assert_eq!((c.src.0[5], c.dst.0[5], c.priority.get(), c.dscp.get()), (1, 2, 3, 24));
     assert_eq!((c.payload(), c.message.unwrap().bytes), (1024, 1000));
-    // Half of 10 Gb/s, preamble and gap counted.
+    // Half of 10 Gb/s, with preamble and inter-frame gap.
     let size = u64::from(c.size);
     assert_eq!(c.rate.unwrap().get(), 5_000_000_000 * size / (size + 20));
     let Transport::Roce(r) = &c.kind else { panic!("RoCE") };
     assert_eq!((r.src_qp.get(), r.dst_qp.get(), r.src_port), (101, 102, 49152));
     assert_eq!((r.operation, r.dcqcn, r.ack), (Operation::Send, None, None));
-    // The receiver may be named by its port, or not at all.
+    // The receiver may be given by its port, or omitted.
     let flow = "/stateful_flows/rocev2/0/tx_ports/0/transmit_type/target_line_rate/flows/0";
     config.pointer_mut(flow).unwrap()["rx_endpoint"] = json!("b");
     assert_eq!(good(&config), plan);

@@ -1,12 +1,12 @@
-//! Configurations of any kind: those that resolve give plans that stations take, the others are
-//! refused with the path of a field.
+//! Random configurations: the plans of those that resolve are accepted by stations, the others
+//! are refused with the path of a field.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::tester::{Punctuality, asked_rates, stations};
 
-/// Mostly something right, sometimes something wrong.
+/// Usually one of the valid values, sometimes an invalid one.
 fn mostly(right: &[Value], wrong: &[Value]) -> impl Strategy<Value = Value> + use<> {
     let (right, wrong) = (right.to_vec(), wrong.to_vec());
     prop_oneof![
@@ -15,7 +15,7 @@ fn mostly(right: &[Value], wrong: &[Value]) -> impl Strategy<Value = Value> + us
     ]
 }
 
-/// What can be said of a number, some of it wrong.
+/// A pattern of a number, sometimes invalid.
 fn number() -> impl Strategy<Value = Value> {
     let n = prop_oneof![40 => 0_u32..2, 2 => 0_u32..256, 1 => any::<u32>()];
     let count = prop_oneof![30 => 1_u32..9, 1 => Just(0)];
@@ -29,7 +29,7 @@ fn number() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A header with up to three of its fields said.
+/// A header with up to three fields set.
 fn header() -> impl Strategy<Value = Value> {
     let fields = prop::sample::select(vec![
         ("ethernet", &["ether_type", "pfc_queue"][..]),
@@ -51,7 +51,7 @@ fn header() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What can be said of a flow beside its packet, some of it wrong.
+/// Further settings of a flow, some of them invalid.
 fn more() -> impl Strategy<Value = Value> {
     let null = json!(null);
     let size = mostly(

@@ -1,10 +1,10 @@
-//! What bad configurations get, word for word.
+//! The exact errors of invalid configurations.
 
 use crate::config::{testquoted, testrefusals};
 use crate::otg::file::parse;
 use crate::units::BitsPerSec;
 
-/// All that is said of a file: errors, or warnings if there are none.
+/// Returns all findings of a file: errors, or warnings if there are none.
 fn said(text: &str) -> String {
     let lines: Vec<String> = match parse("f.yaml", text, &|_| Some(BitsPerSec::gbps(10))) {
         Ok((_, warnings)) => {
@@ -34,6 +34,6 @@ fn of_endless_errors_a_hundred_are_said() {
     let text = format!("ports: [{{name: a, location: d}}]\nflows: [{flow}]\n");
     let said = said(&text);
     assert_eq!(said.lines().count(), 101);
-    // 499 names and 500 ports; the count has no field, so it stands at the file's beginning.
+    // 499 names and 500 ports; the count has no field, so its position is the start of the file.
     assert!(said.starts_with("f.yaml:1:1: 899 more like these"), "{said}");
 }

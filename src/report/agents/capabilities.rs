@@ -1,4 +1,4 @@
-//! What ports and their neighbours say of themselves, as far as congestion goes.
+//! The congestion features that ports and their neighbours advertise.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,52 +11,50 @@ use crate::discovery::{
 pub struct PlaceSummary {
     /// `end_station`, `bridge`, `router` or `unknown`.
     pub device: String,
-    /// The level, 0 at the edge; nothing where it is not known.
+    /// The level, 0 at the edge; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<u8>,
-    /// Where the port points: `uplink`, `downlink`, `crosslink` or `unknown`.
+    /// Orientation of the port: `uplink`, `downlink`, `crosslink` or `unknown`.
     pub orientation: String,
 }
 
-/// Where messages of congestion isolation go (802.1Qcz).
+/// The destination of congestion isolation messages (802.1Qcz).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IsolationSummary {
-    /// By traffic class: what part it takes.
+    /// By traffic class: 0 takes no part, n is monitored for the congesting class n - 1, -n is the
+    /// congesting class of the monitored class n - 1.
     pub queue_map: [i8; 8],
-    /// How many octets of a frame are to be encapsulated.
+    /// Number of frame bytes to encapsulate.
     pub encapsulation: u16,
-    /// The address of messages over Ethernet.
+    /// Destination MAC address of layer-2 messages.
     pub mac: String,
-    /// The address of messages over UDP, if they go over that.
+    /// Destination IP address, for messages over UDP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Their port.
+    /// Destination port.
     pub udp_port: u16,
 }
 
-/// What is done about source flow control (P802.1Qdw).
+/// The source flow control features (P802.1Qdw).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SfcSummary {
-    /// Whether the system makes messages.
+    /// True if the system sends messages.
     pub point: bool,
-    /// Whether it turns them into PFC.
+    /// True if the system converts messages to PFC.
     pub proxy: bool,
-    /// What it pauses by a message: any of `flow` and `priority`.
+    /// The objects that a message pauses: any of `flow` and `priority`.
     pub obeys: Vec<String>,
-    /// Where it expects messages.
+    /// Port on which messages are received.
     pub udp_port: u16,
 }
 
-/// What a neighbour says beside what it negotiates.
+/// Features that a neighbour advertises beside the negotiated ones.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct SaidSummary {
-    /// Its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<PlaceSummary>,
-    /// Where its messages of congestion isolation go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<IsolationSummary>,
-    /// What it does about source flow control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sfc: Option<SfcSummary>,
 }
@@ -93,7 +91,7 @@ impl SaidSummary {
         }
     }
 
-    /// What is said, in a line; empty if that is nothing.
+    /// Returns the features in one line; empty if there are none.
     pub(super) fn text(&self) -> String {
         let place = self.topology.as_ref().map(PlaceSummary::text);
         let isolation = self.isolation.as_ref().map(IsolationSummary::text);

@@ -1,11 +1,11 @@
-//! What agents counted, by name: one list for tables, JSON and metrics.
+//! Counters of the link protocols by name: one list for tables, JSON and metrics.
 
 use std::collections::BTreeMap;
 
 use crate::agents::{AgentsSnapshot, PathDelaySnapshot};
 use crate::headroom::{measure, peer_delay};
 
-/// All counters, by agent.
+/// Returns all counters by protocol.
 pub(super) fn all(agents: &AgentsSnapshot) -> BTreeMap<String, BTreeMap<String, u64>> {
     fn named<const N: usize>(all: [(&str, u64); N]) -> BTreeMap<String, u64> {
         all.into_iter().map(|(name, n)| (name.to_owned(), n)).collect()
@@ -45,7 +45,7 @@ pub(super) fn all(agents: &AgentsSnapshot) -> BTreeMap<String, BTreeMap<String, 
     out
 }
 
-/// The counters of a measurement of round trips.
+/// The counters of the round-trip measurement.
 #[must_use]
 pub const fn measure_counters(c: &measure::Counters) -> [(&'static str, u64); 19] {
     [
@@ -71,7 +71,7 @@ pub const fn measure_counters(c: &measure::Counters) -> [(&'static str, u64); 19
     ]
 }
 
-/// The counters of PTP's peer delay.
+/// The counters of PTP's peer delay mechanism.
 #[must_use]
 pub const fn peer_delay_counters(c: &peer_delay::Counters) -> [(&'static str, u64); 18] {
     [

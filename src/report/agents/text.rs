@@ -1,10 +1,10 @@
-//! The agents of ports as people read them.
+//! Text tables of the link protocols of ports.
 
 use super::{AgentsSummary, DcbxSummary, HeadroomSummary, TimesSummary};
 use crate::printable;
 use crate::report::table::{Align::Left, Align::Right, Table, count};
 
-/// The neighbours of ports, and what was negotiated with them; says so where there is none.
+/// Prints the neighbours of ports and the negotiated settings, or that there are none.
 #[must_use]
 pub fn neighbours_text<'a>(
     ports: impl Iterator<Item = (&'a str, &'a AgentsSummary)> + Clone,
@@ -49,7 +49,7 @@ pub fn neighbours_text<'a>(
     out
 }
 
-/// Where the port is, and what its neighbours say as far as congestion goes; a line each.
+/// Prints the place of the port and the congestion features of its neighbours, one line each.
 fn placed(port: &str, agents: &AgentsSummary) -> Vec<String> {
     let own = agents.topology.as_ref().map(|own| {
         let level = own.level.map_or_else(|| "unknown".into(), |n| n.to_string());
@@ -60,7 +60,7 @@ fn placed(port: &str, agents: &AgentsSummary) -> Vec<String> {
     own.into_iter().chain(said.map(|(of, text)| format!("{port}: {of} says: {text}"))).collect()
 }
 
-/// What DCBX came to, in a line.
+/// Prints the result of DCBX in one line.
 fn negotiated(dcbx: &DcbxSummary) -> String {
     let mut parts = vec![match dcbx.peers.as_str() {
         "one" => "DCBX with its peer".to_owned(),
@@ -87,7 +87,7 @@ fn whose(from: &str) -> &'static str {
     if from == "peer" { "the peer's" } else { "its own" }
 }
 
-/// How ports found their headroom, and what was measured.
+/// Prints the headroom of ports and the measurements it is based on.
 #[must_use]
 pub fn headroom_text<'a>(ports: impl Iterator<Item = (&'a str, &'a AgentsSummary)>) -> String {
     let mut table = Table::new([
@@ -141,7 +141,7 @@ pub fn headroom_text<'a>(ports: impl Iterator<Item = (&'a str, &'a AgentsSummary
     table.to_string()
 }
 
-/// How far a port is with its headroom.
+/// Describes the state of a port's headroom measurement.
 fn found(headroom: &HeadroomSummary) -> &str {
     match headroom.state.as_str() {
         "found" if headroom.set => "measured",
@@ -162,7 +162,7 @@ fn figures(name: &str, times: &TimesSummary) -> Vec<String> {
     cells
 }
 
-/// Nanoseconds with the unit that makes them readable.
+/// Formats nanoseconds with a suitable unit.
 fn time(ns: f64) -> String {
     match ns {
         ns if ns >= 1e6 => format!("{:.3} ms", ns / 1e6),
@@ -171,7 +171,7 @@ fn time(ns: f64) -> String {
     }
 }
 
-/// Both, below the tables of a switch; nothing where no port has agents.
+/// Prints both tables, below those of a switch; empty if no port has link protocols.
 #[must_use]
 pub fn agents_text<'a>(
     ports: impl Iterator<Item = (&'a str, &'a AgentsSummary)> + Clone,

@@ -1,4 +1,4 @@
-//! What is drawn: from a recording to plots.
+//! Plots of a recording.
 
 use maud::{Markup, html};
 
@@ -12,13 +12,13 @@ use crate::sim::{Direction, LinkId, NodeId, NodeKind};
 use crate::time::Instant;
 use crate::units::{PortId, Priority};
 
-/// Lines in a plot: more cannot be told apart.
+/// Maximum number of lines in a plot: more are not distinguishable.
 const LINES_MAX: usize = 6;
-/// Moments that are marked in a plot.
+/// Maximum number of marked moments in a plot.
 const MARKS_MAX: usize = 3;
-/// Rows in a picture.
+/// Maximum number of rows in a chart.
 const ROWS_MAX: usize = 16;
-/// Parts of the time for which a rate is shown: short enough to see pauses, long enough for frames.
+/// Number of intervals for rates: short enough to show pauses, long enough for frames.
 const RATE_BINS: usize = 48;
 
 fn ns(at: Instant) -> f64 {
@@ -37,7 +37,7 @@ fn card(title: &str, drawing: Option<Markup>, caption: &str) -> Markup {
     }
 }
 
-/// All pictures that there is something to show in.
+/// Draws all charts for which there is data.
 pub(super) fn charts(r: &Report<'_>) -> Markup {
     let looks = &r.recording.looks;
     html! {
@@ -61,7 +61,7 @@ fn end_ns(r: &Report<'_>) -> f64 {
     r.outcome.elapsed_ns.as_f64()
 }
 
-/// Times that matter for all plots.
+/// Returns the moments to mark in all plots.
 fn marks(r: &Report<'_>) -> Vec<(f64, &'static str)> {
     let mut marks = Vec::new();
     if let Some(pause) = r.outcome.pauses.first_ns {
@@ -80,7 +80,7 @@ fn marks(r: &Report<'_>) -> Vec<(f64, &'static str)> {
     marks
 }
 
-/// Octets over time, the highest of a set.
+/// Plots bytes over time, for the highest series of a set.
 fn octets(r: &Report<'_>, set: &SeriesSet, index: &str, what: &'static str) -> Option<Markup> {
     let mut highest: Vec<_> = set.iter().collect();
     highest.sort_by_key(|(place, series)| (core::cmp::Reverse(series.peak), **place));
@@ -98,7 +98,7 @@ fn octets(r: &Report<'_>, set: &SeriesSet, index: &str, what: &'static str) -> O
     Plot { about, what, unit, end_ns: end_ns(r), lines, marks: marks(r) }.draw()
 }
 
-/// A port of a switch as `switch:port`.
+/// Formats a port of a switch as `switch:port`.
 fn port_name(r: &Report<'_>, node: NodeId, port: PortId) -> String {
     match &r.plan.network.nodes[node.index()].kind {
         NodeKind::Switch(plan) => format!("{}:{}", plan.name, plan.ports[port.index()].name),
@@ -106,7 +106,7 @@ fn port_name(r: &Report<'_>, node: NodeId, port: PortId) -> String {
     }
 }
 
-/// Joins pieces that together are narrower than could be told apart.
+/// Merges adjacent pieces that are too narrow to be distinguished.
 fn joined(pieces: &[Piece], end_ns: f64) -> Vec<Piece> {
     const PARTS: f64 = 200.0;
     let mut joined: Vec<Piece> = Vec::new();
@@ -123,7 +123,7 @@ fn joined(pieces: &[Piece], end_ns: f64) -> Vec<Piece> {
     joined
 }
 
-/// Who was paused and when; the longest paused first.
+/// Draws the pauses of ports over time, longest paused first.
 fn gantt(r: &Report<'_>) -> Rows {
     let links = 0..r.plan.network.links.len() as u32;
     let directions = links.flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()]);
@@ -161,7 +161,7 @@ fn gantt(r: &Report<'_>) -> Rows {
     }
 }
 
-/// The flows that are shown one by one: those that received most, in the order of the lab.
+/// Selects flows to plot: those that received most, in the order of the lab.
 fn shown_flows(r: &Report<'_>, most: usize) -> Vec<usize> {
     let flows = &r.outcome.flows;
     let mut shown: Vec<usize> = (0..flows.len()).filter(|n| flows[*n].rx_frames > 0).collect();
@@ -181,7 +181,7 @@ fn rates_caption(r: &Report<'_>) -> String {
     }
 }
 
-/// How fast flows arrived.
+/// Plots the receive rates of flows.
 fn rates(r: &Report<'_>) -> Plot {
     let looks = &r.recording.looks;
     let flows = &r.outcome.flows;
@@ -212,7 +212,7 @@ fn rates(r: &Report<'_>) -> Plot {
     }
 }
 
-/// The rate in each part of the time.
+/// Returns the rate in each interval.
 fn rate(moments: &[Instant], octets: impl Fn(usize) -> u64) -> Vec<(f64, f64)> {
     let every = moments.len().div_ceil(RATE_BINS).max(1);
     let ends: Vec<usize> = (0..moments.len()).step_by(every).collect();
@@ -228,10 +228,10 @@ fn rate(moments: &[Instant], octets: impl Fn(usize) -> u64) -> Vec<(f64, f64)> {
     points
 }
 
-/// The percentiles that are shown, and their colours.
+/// The plotted percentiles and their colours.
 const PERCENTILES: [(&str, usize); 3] = [("median", 0), ("99 %", 1), ("99.9 %", 5)];
 
-/// What the dots of latencies are.
+/// The legend of the latency dots.
 fn percentiles() -> Markup {
     html! {
         ul.legend {
@@ -242,7 +242,7 @@ fn percentiles() -> Markup {
     }
 }
 
-/// How long frames took, the slowest flows first.
+/// Draws the latencies of flows, the slowest first if there are too many.
 fn latencies(r: &Report<'_>) -> Rows {
     let measured = |f: &'_ FlowOutcome| Some((f.name.clone(), f.latency_ns?));
     let mut flows: Vec<(String, LatencyOutcome)> = r

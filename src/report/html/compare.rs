@@ -1,4 +1,4 @@
-//! Runs side by side as one page: bars by figure, queues over time, the table.
+//! Comparison of runs as one HTML page: bars by figure, queues over time, the table.
 
 use maud::{Markup, html};
 
@@ -9,26 +9,25 @@ use crate::lab::record::Looks;
 use crate::report::compare::{ComparedRun, Comparison, LEGEND, sheet};
 use crate::report::{Align, count, scaled};
 
-/// What a page is made of.
+/// The contents of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct ComparisonPage<'a> {
-    /// The runs.
     pub comparison: &'a Comparison,
-    /// How much waited in each, in the same order, if that was looked at.
+    /// Queue depths of each run, in the same order, if they were sampled.
     pub depths: &'a [Option<Depths>],
-    /// The command that makes it again.
+    /// The command that reproduces the page.
     pub command: &'a str,
 }
 
-/// How many octets waited in all egress queues of a lab together, over time.
+/// Bytes in all egress queues of a lab together, over time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Depths {
-    /// Nanoseconds, and octets.
+    /// Nanoseconds and bytes.
     points: Vec<(f64, f64)>,
 }
 
 impl Depths {
-    /// What was seen of the queues; nothing if nobody looked.
+    /// Sums the sampled queues; `None` without samples.
     #[must_use]
     pub fn new(looks: &Looks) -> Option<Self> {
         let at = |n: usize| -> f64 {
@@ -41,10 +40,10 @@ impl Depths {
     }
 }
 
-/// A figure that is drawn as a bar: its name, its number, and how that is written.
+/// A figure drawn as a bar: its name, its value, and the format of the value.
 type Bar = (&'static str, fn(&ComparedRun) -> Option<f64>, fn(f64) -> String);
 
-/// Times are in nanoseconds.
+/// Formats a time in nanoseconds.
 fn time(ns: f64) -> String {
     written(Nanos(crate::time::Duration::from_picos((ns * 1e3).round() as u64)))
 }
@@ -66,7 +65,7 @@ fn paused(run: &ComparedRun) -> f64 {
     run.figures.hops.iter().map(|hop| hop.paused_ns.as_f64()).sum()
 }
 
-/// The page.
+/// Renders the page.
 #[must_use]
 pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
     let c = p.comparison;
@@ -106,7 +105,7 @@ pub fn comparison_html(p: &ComparisonPage<'_>) -> String {
     page(&title, &c.version, &body)
 }
 
-/// The table, as the terminal shows it.
+/// Renders the table of the terminal.
 fn table(c: &Comparison) -> Markup {
     let (head, rows) = sheet(c);
     let class = |align: Align| (align == Align::Right).then_some("n");
@@ -146,7 +145,7 @@ fn failed(c: &Comparison) -> Markup {
     }
 }
 
-/// One figure of all runs of a lab.
+/// Renders one figure of all runs of a lab.
 fn bars((name, figure, written): &Bar, runs: &[ComparedRun]) -> Markup {
     let found: Vec<_> = runs.iter().map(|run| (run.name(), figure(run))).collect();
     let most = found.iter().filter_map(|(_, n)| *n).fold(0.0, f64::max);
@@ -173,7 +172,7 @@ fn bars((name, figure, written): &Bar, runs: &[ComparedRun]) -> Markup {
     }
 }
 
-/// What waited in each run of a lab.
+/// Plots the queue depths of each run of a lab.
 fn depths(runs: &[ComparedRun], depths: &[Option<Depths>]) -> Markup {
     let seen = runs.iter().zip(depths).filter_map(|(run, seen)| Some((run, seen.as_ref()?)));
     let seen: Vec<_> = seen.take(COLOURS).collect();

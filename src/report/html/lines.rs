@@ -1,7 +1,7 @@
-//! Lines over time.
+//! Line plots over time.
 //!
-//! Colours are not known when a plot is drawn: each is drawn in a colour that stands for a variable
-//! of the page's style sheet, and is replaced by it, so that plots are as light or dark as the page.
+//! A plot is drawn in placeholder colours, which are replaced by variables of the page's style
+//! sheet, so that plots follow the page's light or dark theme.
 
 use core::fmt::Write;
 use core::ops::Range;
@@ -12,53 +12,50 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::scale::{self, Unit};
 
-/// Colours of lines that there are.
+/// Number of line colours.
 pub(super) const COLOURS: usize = 8;
 
-/// How large a plot is drawn. Places in it are whole numbers, so that it is drawn large and shown
-/// at about half of that.
+/// Size of a drawn plot. Coordinates are integers, so it is drawn large and shown at about half
+/// of this size.
 const SIZE: (u32, u32) = (1040, 620);
 
-/// The height of letters, of which about half is shown.
+/// Height of letters, shown at about half of it.
 const TEXT: i32 = 32;
 
 const INK: RGBColor = RGBColor(1, 2, 100);
 const SOFT: RGBColor = RGBColor(1, 2, 101);
 const RULE: RGBColor = RGBColor(1, 2, 102);
 
-/// A plot.
 pub(super) struct Plot {
-    /// What it shows, for those who do not see it.
+    /// The text alternative.
     pub(super) about: String,
-    /// What the vertical axis shows, without the unit.
+    /// Quantity of the vertical axis, without the unit.
     pub(super) what: &'static str,
-    /// Its unit.
     pub(super) unit: Unit,
-    /// The end of the time axis, in nanoseconds.
+    /// End of the time axis in nanoseconds.
     pub(super) end_ns: f64,
     pub(super) lines: Vec<Line>,
-    /// Times to mark, with a word, in nanoseconds.
+    /// Moments to mark, in nanoseconds, with a label.
     pub(super) marks: Vec<(f64, &'static str)>,
 }
 
-/// A line.
 #[derive(Default)]
 pub(super) struct Line {
     pub(super) name: String,
-    /// Nanoseconds, and what is shown in its base unit.
+    /// Nanoseconds, and the value in its base unit.
     pub(super) points: Vec<(f64, f64)>,
-    /// Nanoseconds, the lowest and the highest there: a band behind the line.
+    /// Nanoseconds, lowest and highest value: a band behind the line.
     pub(super) band: Vec<(f64, f64, f64)>,
-    /// The sum of the others, in the colour of letters.
+    /// True for the sum of the other lines, drawn in the text colour.
     pub(super) sum: bool,
 }
 
-/// Parts of the time in which what goes up and down is shown by a mean and a band.
+/// Number of intervals in which a fluctuating value is drawn as mean and band.
 const PARTS: usize = 130;
 
 impl Line {
-    /// A line through numbers at moments, as they are or, if they are too many to be told apart,
-    /// with a band from the lowest to the highest of a part of the time and their mean.
+    /// A line through samples: as they are or, if there are too many to distinguish, as the mean
+    /// of each interval with a band from the lowest to the highest value.
     pub(super) fn through(name: String, numbers: &[(f64, f64)]) -> Self {
         if numbers.len() <= 2 * PARTS {
             return Self { name, points: numbers.to_vec(), ..Self::default() };
@@ -74,7 +71,7 @@ impl Line {
     }
 }
 
-/// The variable of a colour.
+/// Returns the style sheet variable of a colour.
 pub(super) fn variable(n: usize) -> String {
     format!("var(--c{})", n % COLOURS)
 }
@@ -84,7 +81,7 @@ fn colour(n: usize, line: &Line) -> String {
 }
 
 impl Plot {
-    /// The plot and its legend; nothing if there is nothing to show.
+    /// Draws the plot and its legend; `None` if there is no data.
     pub(super) fn draw(&self) -> Option<Markup> {
         if self.lines.is_empty() || self.end_ns <= 0.0 {
             return None;
@@ -144,7 +141,7 @@ impl Plot {
                 let line =
                     DashedLineSeries::new([(x, 0.0), (x, y_max)], 10, 8, SOFT.stroke_width(2));
                 chart.draw_series(line)?;
-                // Words of marks that are close to each other stand below each other.
+                // Labels of marks that are close to each other are placed below each other.
                 let side = if x > x_max * 0.6 { HPos::Right } else { HPos::Left };
                 let place = text(&INK).pos(Pos::new(side, VPos::Top));
                 let beside = x + x_max * if x > x_max * 0.6 { -0.012 } else { 0.012 };
@@ -174,7 +171,7 @@ impl Plot {
     }
 }
 
-/// Leaves out points between equal ones, which no eye would miss.
+/// Removes points between equal ones, which are not visible.
 fn thinned(points: impl Iterator<Item = (f64, f64)>, x: Range<f64>) -> Vec<(f64, f64)> {
     let mut kept: Vec<(f64, f64)> = Vec::new();
     for point in points.filter(|(at, _)| x.contains(at) || *at == x.end) {
@@ -189,7 +186,7 @@ fn thinned(points: impl Iterator<Item = (f64, f64)>, x: Range<f64>) -> Vec<(f64,
     kept
 }
 
-/// The drawing with the page's colours, its size, and words about it.
+/// Sets the page's colours, the size and the text alternative of a drawing.
 fn themed(svg: &str, about: &str) -> String {
     let body = svg.find('>').map_or("", |end| &svg[end + 1..]);
     let mut out = String::new();

@@ -1,8 +1,7 @@
-//! The report of a lab: one page that needs nothing but a browser.
+//! The report of a lab: one self-contained HTML page.
 //!
-//! No script, no font, no picture from elsewhere: the style sheet and all plots are in the page,
-//! which reads well on a phone and is as light or dark as its reader has chosen. Everything in it
-//! comes from the results and what was recorded beside them.
+//! It has no scripts, and style sheet and plots are embedded. The page fits a phone and follows
+//! the reader's light or dark theme. All of its content comes from the results and the recording.
 
 mod charts;
 mod compare;
@@ -29,20 +28,17 @@ use crate::verdict::Verdict;
 
 const STYLE: &str = include_str!("style.css");
 
-/// What a report is made of.
+/// The contents of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
-    /// The lab.
     pub plan: &'a LabPlan,
-    /// Its results.
     pub outcome: &'a Outcome,
-    /// What was recorded beside them.
     pub recording: &'a Recording,
-    /// The command that gives the same results again.
+    /// The command that reproduces the results.
     pub command: &'a str,
 }
 
-/// The page.
+/// Renders the page.
 #[must_use]
 pub fn html(r: &Report<'_>) -> String {
     let o = r.outcome;
@@ -62,7 +58,7 @@ pub fn html(r: &Report<'_>) -> String {
     page(&title, &o.version, &body)
 }
 
-/// A page with a title and what is in it.
+/// Renders a page with a title and a body.
 fn page(title: &str, version: &str, body: &Markup) -> String {
     html! {
         (DOCTYPE)
@@ -101,12 +97,12 @@ fn head(o: &Outcome) -> Markup {
     }
 }
 
-/// The deadlock that was there at the end.
+/// Returns the deadlock that persisted to the end, if any.
 fn standing(o: &Outcome) -> Option<&DeadlockOutcome> {
     o.deadlocks.iter().find(|deadlock| deadlock.ended_ns.is_none())
 }
 
-/// The colours of the verdict: never those of a pass over a network that stands still.
+/// Returns the style of the verdict; never that of a pass for a network in deadlock.
 fn banner(o: &Outcome) -> &'static str {
     match o.verdict {
         Verdict::Pass if standing(o).is_some() => Verdict::Inconclusive.name(),
@@ -114,7 +110,7 @@ fn banner(o: &Outcome) -> &'static str {
     }
 }
 
-/// The numbers that are looked for first.
+/// Renders the main figures.
 fn tiles(o: &Outcome) -> Markup {
     let generated = || o.tester.iter().flat_map(|tester| &tester.flows);
     let seconds = o.elapsed_ns.0.as_secs_f64();
@@ -192,7 +188,7 @@ fn network(r: &Report<'_>) -> Markup {
     }
 }
 
-/// What the world could not have of the lab.
+/// Renders the features of the lab that the world could not provide.
 fn shortfalls(o: &Outcome) -> Markup {
     html! {
         @if !o.shortfalls.is_empty() {
@@ -228,7 +224,7 @@ fn tables_of(o: &Outcome) -> Markup {
     }
 }
 
-/// What ports found out by themselves, and each step that this led to.
+/// Renders the discovery results of ports and the resulting changes.
 fn found_out(o: &Outcome) -> Markup {
     let found = text_found_out(o);
     let steps: Vec<_> = o

@@ -1,4 +1,4 @@
-//! Pictures with a row for each thing: pauses over time, latencies on a logarithmic axis.
+//! Charts with one row per object: pauses over time, latencies on a logarithmic axis.
 
 use std::collections::BTreeMap;
 
@@ -6,36 +6,32 @@ use maud::{Markup, html};
 
 use super::scale;
 
-/// The width of a picture, and of what is left of its axis.
+/// Width of a chart, and of the area left of its axis.
 const WIDTH: f64 = 520.0;
 const LEFT: f64 = 146.0;
 const RIGHT: f64 = 26.0;
-/// The height of a row.
 const ROW: f64 = 24.0;
-/// What is below the last row: ticks and the axis' title.
+/// Height below the last row, for ticks and the axis title.
 const BELOW: f64 = 44.0;
-/// The size of letters.
 const TEXT: f64 = 14.0;
-/// Letters that fit left of the axis.
+/// Number of letters that fit left of the axis.
 const LETTERS: usize = 18;
 
-/// A bar in a row, in parts of the axis from 0 to 1.
+/// A bar in a row; positions are fractions of the axis from 0 to 1.
 pub(super) struct Bar {
     pub(super) from: f64,
     pub(super) to: f64,
-    /// How much of it is filled, 0 to 1.
+    /// Filled share, 0 to 1.
     pub(super) share: f64,
     pub(super) about: String,
 }
 
-/// A dot in a row.
 pub(super) struct Dot {
     pub(super) at: f64,
     pub(super) colour: usize,
     pub(super) about: String,
 }
 
-/// A row.
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) bars: Vec<Bar>,
@@ -44,14 +40,14 @@ pub(super) struct Row {
     pub(super) dots: Vec<Dot>,
 }
 
-/// A picture.
+/// A chart of rows.
 pub(super) struct Rows {
     pub(super) about: String,
     pub(super) axis: String,
-    /// Places on the axis and what is written there.
+    /// Positions on the axis and their labels.
     pub(super) ticks: Vec<(f64, String)>,
     pub(super) rows: Vec<Row>,
-    /// Moments that matter for all rows.
+    /// Moments to mark in all rows.
     pub(super) marks: Vec<(f64, &'static str)>,
 }
 
@@ -60,7 +56,7 @@ fn x(part: f64) -> f64 {
     (x * 100.0).round() / 100.0
 }
 
-/// A name that fits left of the axis, its end kept.
+/// Shortens a name to fit left of the axis; its end is kept.
 fn short(name: &str) -> String {
     let letters = name.chars().count();
     if letters <= LETTERS {
@@ -71,17 +67,17 @@ fn short(name: &str) -> String {
 }
 
 impl Bar {
-    /// A pause that is shorter than a hair is drawn as wide as one.
+    /// Returns the drawn width, which has a visible minimum for short pauses.
     fn width(&self) -> f64 {
         (x(self.to) - x(self.from)).max(0.6)
     }
 
-    /// Whether it is wide enough to be pointed at.
+    /// Returns true if the bar is wide enough for a tooltip.
     fn is_wide(&self) -> bool {
         self.width() > 4.0
     }
 
-    /// How much of it is filled, in tenths, and never so little that it cannot be seen.
+    /// Returns the filled share in tenths, at least a visible one.
     fn level(&self) -> u8 {
         (self.share * 10.0).round().clamp(3.0, 9.0) as u8
     }
@@ -91,7 +87,7 @@ fn tenth(n: f64) -> f64 {
     (n * 10.0).round() / 10.0
 }
 
-/// The bars that are too narrow to be pointed at, as one path for each level.
+/// Returns the bars that are too narrow for a tooltip, as one path per level.
 fn narrow(bars: &[Bar], y: f64) -> BTreeMap<u8, String> {
     let mut paths = BTreeMap::<u8, String>::new();
     for bar in bars.iter().filter(|bar| !bar.is_wide()) {
@@ -103,12 +99,12 @@ fn narrow(bars: &[Bar], y: f64) -> BTreeMap<u8, String> {
 }
 
 impl Rows {
-    /// The picture; nothing if there are no rows.
+    /// Draws the chart; `None` if there are no rows.
     pub(super) fn draw(&self) -> Option<Markup> {
         if self.rows.is_empty() {
             return None;
         }
-        // A line of words for each mark, below each other as they may be close.
+        // Each mark's label has its own line, as marks may be close.
         let top = 4.0 + 17.0 * self.marks.len() as f64;
         let bottom = top + ROW * self.rows.len() as f64;
         let height = bottom + BELOW;
@@ -169,7 +165,7 @@ impl Rows {
     }
 }
 
-/// A time axis up to `end_ns`: its title and ticks.
+/// Returns the title and the ticks of a time axis up to `end_ns`.
 pub(super) fn time_axis(end_ns: f64) -> (String, Vec<(f64, String)>) {
     let unit = scale::time(end_ns);
     let end = end_ns / unit.size;
@@ -177,25 +173,23 @@ pub(super) fn time_axis(end_ns: f64) -> (String, Vec<(f64, String)>) {
     (format!("time ({})", unit.name), ticks.collect())
 }
 
-/// A logarithmic axis of times in nanoseconds.
 pub(super) struct LogAxis {
     ticks: Vec<f64>,
 }
 
 impl LogAxis {
-    /// The axis for times from `min` to `max`.
     pub(super) fn new(min: f64, max: f64) -> Self {
         Self { ticks: scale::log_ticks(min, max) }
     }
 
-    /// Where a time is on it.
+    /// Returns the position of a time on the axis.
     pub(super) fn part(&self, ns: f64) -> f64 {
         let ends = [self.ticks[0], self.ticks[self.ticks.len() - 1], ns.max(1e-3)];
         let [low, high, at] = ends.map(f64::log10);
         (at - low) / (high - low)
     }
 
-    /// Its ticks, so few that what is written there has room.
+    /// Returns the ticks, few enough for their labels to fit.
     pub(super) fn labels(&self) -> Vec<(f64, String)> {
         let long = self.ticks.len() > 7;
         let is_power = |t: &f64| (t.log10() - t.log10().round()).abs() < 1e-9;

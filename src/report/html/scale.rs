@@ -1,17 +1,16 @@
-//! Axes: in which unit a number is shown, where ticks are, and how they are written.
+//! Axes: the unit of the numbers, the positions of ticks and their labels.
 
 use crate::lab::Nanos;
 
-/// A unit and how much of the base unit it is.
+/// A unit and its size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Unit {
-    /// As it is written.
     pub(super) name: &'static str,
-    /// How many of the base unit it is.
+    /// In base units.
     pub(super) size: f64,
 }
 
-/// Units of time, by nanoseconds.
+/// Units of time, in nanoseconds.
 const TIMES: [Unit; 4] = [
     Unit { name: "s", size: 1e9 },
     Unit { name: "ms", size: 1e6 },
@@ -19,7 +18,7 @@ const TIMES: [Unit; 4] = [
     Unit { name: "ns", size: 1.0 },
 ];
 
-/// Units of octets.
+/// Units of data, in bytes.
 const OCTETS: [Unit; 4] = [
     Unit { name: "GB", size: 1e9 },
     Unit { name: "MB", size: 1e6 },
@@ -27,7 +26,7 @@ const OCTETS: [Unit; 4] = [
     Unit { name: "B", size: 1.0 },
 ];
 
-/// Units of rates, by bit/s.
+/// Units of rates, in bit/s.
 const RATES: [Unit; 4] = [
     Unit { name: "Gb/s", size: 1e9 },
     Unit { name: "Mb/s", size: 1e6 },
@@ -40,22 +39,22 @@ fn of(units: [Unit; 4], max: f64) -> Unit {
     units.into_iter().find(fits).unwrap_or(units[3])
 }
 
-/// The unit for times up to `max_ns`.
+/// Returns the unit for times up to `max_ns`.
 pub(super) fn time(max_ns: f64) -> Unit {
     of(TIMES, max_ns)
 }
 
-/// The unit for sizes up to `max` octets.
+/// Returns the unit for sizes up to `max` bytes.
 pub(super) fn octets(max: f64) -> Unit {
     of(OCTETS, max)
 }
 
-/// The unit for rates up to `max` bit/s.
+/// Returns the unit for rates up to `max` bit/s.
 pub(super) fn rate(max: f64) -> Unit {
     of(RATES, max)
 }
 
-/// About `n` round numbers from 0 to `max`.
+/// Returns about `n` round numbers from 0 to `max`.
 pub(super) fn ticks(max: f64, n: usize) -> Vec<f64> {
     if max <= 0.0 {
         return vec![0.0];
@@ -67,14 +66,14 @@ pub(super) fn ticks(max: f64, n: usize) -> Vec<f64> {
     (0..).map(|n| f64::from(n) * step).take_while(|t| *t <= max * 1.000_001).collect()
 }
 
-/// A number on an axis: no more digits than it needs.
+/// Formats a number on an axis with as few digits as possible.
 pub(super) fn label(n: f64) -> String {
     let text = if n.abs() >= 100.0 { format!("{n:.0}") } else { format!("{n:.3}") };
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
-/// The round numbers (1, 2 and 5 times a power of ten) from the last one up to `min` to the first
-/// one from `max` on.
+/// Returns the round numbers (1, 2 and 5 times a power of ten) from the last one up to `min` to
+/// the first one from `max` on.
 pub(super) fn log_ticks(min: f64, max: f64) -> Vec<f64> {
     let (min, max) = (min.max(1e-3), max.max(1e-3));
     let power = min.log10().floor() as i32;
@@ -85,13 +84,13 @@ pub(super) fn log_ticks(min: f64, max: f64) -> Vec<f64> {
     all[first..=last.max(first + 1)].to_vec()
 }
 
-/// A number of nanoseconds in its natural unit, for ticks.
+/// Formats nanoseconds in a suitable unit, for ticks.
 pub(super) fn nanoseconds(ns: f64) -> String {
     let unit = TIMES.into_iter().find(|unit| ns >= unit.size * 0.999_999).unwrap_or(TIMES[3]);
     format!("{} {}", label(ns / unit.size), unit.name)
 }
 
-/// A time as it is written in the page.
+/// Formats a time in the page.
 pub(in crate::report) fn written(time: Nanos) -> String {
     let text = time.to_string();
     let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());

@@ -1,5 +1,5 @@
-//! Tables of the report. They say what [`lab_text`](super::super::lab_text) says, in columns that
-//! a phone can scroll.
+//! Tables of the report, with the content of [`lab_text`](super::super::lab_text), in columns
+//! that a phone can scroll.
 
 use maud::{Markup, html};
 
@@ -9,7 +9,6 @@ use crate::report::count;
 use crate::report::sheet::{Kind, Medium, ROWS_MAX, Sheet};
 use crate::verdict::Verdict;
 
-/// A table.
 pub(super) fn table(sheet: &Sheet) -> Markup {
     let class = |kind: Kind| match kind {
         Kind::Word => None,
@@ -43,32 +42,31 @@ pub(super) fn table(sheet: &Sheet) -> Markup {
     }
 }
 
-/// A verdict, in words as well as in colour.
+/// Renders a verdict in words as well as in colour.
 pub(super) fn verdict(verdict: Verdict) -> Markup {
     html! { span class={ "word " (verdict.name()) } { (verdict.label()) } }
 }
 
-/// A table that is left out if it has no rows.
+/// Renders a table, unless it has no rows.
 fn some(sheet: &Sheet) -> Option<Markup> {
     (!sheet.rows.is_empty()).then(|| table(sheet))
 }
 
-/// The flows.
 pub(super) fn flows(o: &Outcome) -> Markup {
     table(&Medium::Page.flows(o))
 }
 
-/// What the ends of answered flows said to each other.
+/// Renders the transport results of flows with acknowledgements.
 pub(super) fn transports(o: &Outcome) -> Option<Markup> {
     some(&Medium::Page.transports(o))
 }
 
-/// Drops by reason.
+/// Renders drops by reason.
 pub(super) fn drops(o: &Outcome) -> Option<Markup> {
     some(&Medium::Page.drops(&o.drops))
 }
 
-/// Every switch, folded where there are many, and all hosts.
+/// Renders all switches, collapsed if there are many, and all hosts.
 pub(super) fn nodes(o: &Outcome) -> Markup {
     const OPEN_MAX: usize = 3;
     let switches: Vec<_> = o.switches().collect();
@@ -100,7 +98,7 @@ fn one_switch(s: &SwitchOutcome, open: bool) -> Markup {
     }
 }
 
-/// What went wrong by plan, and what came of it.
+/// Renders the injected faults and their effects.
 pub(super) fn faults(o: &Outcome) -> Option<Markup> {
     let mut rows: Vec<_> =
         o.faults.iter().map(|f| vec![written(f.at_ns), f.what.clone()]).collect();

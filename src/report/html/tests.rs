@@ -1,10 +1,11 @@
-//! The page of a lab: no number that is not known, no loss that is none, no pass over a standstill.
+//! The page of a lab: no figure for unknown values, no loss without a lost frame, no pass over a
+//! deadlock.
 
 use super::*;
 use crate::lab::{self, Options, World, parse, run};
 use crate::time::Duration;
 
-/// The page of a run, after `change` to its results.
+/// The page of a run after `change` to its results.
 fn page_of(plan: &LabPlan, change: impl FnOnce(&mut Outcome)) -> (Outcome, String) {
     let options = Options { plots: true, ..Options::default() };
     let mut run = run(plan, World::Virtual, options, |_| {}).unwrap();
@@ -14,13 +15,13 @@ fn page_of(plan: &LabPlan, change: impl FnOnce(&mut Outcome)) -> (Outcome, Strin
     (run.outcome, page)
 }
 
-/// The number in a tile.
+/// Returns the figure in a tile.
 fn tile<'a>(page: &'a str, name: &str) -> &'a str {
     let (_, rest) = page.split_once(&format!("<dt>{name}</dt><dd>")).unwrap();
     rest.split_once("</dd>").unwrap().0
 }
 
-/// Two hosts, one of which pauses the priority of the only flow for good.
+/// Two hosts, one of which permanently pauses the priority of the only flow.
 const BLOCKED: &str = "
 duration: 200us
 profiles: {tor: {defaults: {pfc: {enable: [3]}}}}

@@ -1,4 +1,5 @@
-//! A sketch of the network: hosts below, switches above them by how far they are from a host.
+//! A sketch of the network: hosts at the bottom, switches above them by their distance from a
+//! host.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,9 +13,9 @@ const WIDTH: f64 = 520.0;
 const LAYER: f64 = 92.0;
 const TEXT: f64 = 13.0;
 
-/// Hosts that are drawn one by one; above that, those of a switch are one box.
+/// Maximum number of hosts that are drawn individually; beyond it, those of a switch are one box.
 const HOSTS_MAX: usize = 16;
-/// Boxes of a layer that have their names written; above that they are dots.
+/// Maximum number of boxes with names in a layer; beyond it, they are dots.
 const NAMES_MAX: usize = 10;
 
 /// A box in the sketch.
@@ -25,29 +26,28 @@ struct Shape {
     x: f64,
 }
 
-/// A link between boxes, several together where their ends are.
+/// A line between two boxes, for all links between them.
 #[derive(Default)]
 struct Bundle {
     links: usize,
-    /// The largest part of the time that one of them was paused in either direction.
+    /// The largest share of time that one of the links was paused in either direction.
     paused: f64,
     names: Vec<String>,
 }
 
-/// What is drawn.
 struct Sketch {
     shapes: Vec<Shape>,
     bundles: BTreeMap<(usize, usize), Bundle>,
     layers: usize,
 }
 
-/// The sketch of a lab's network; links are the redder the longer they were paused.
+/// Draws the network of a lab; links are the redder the longer they were paused.
 pub(super) fn draw(plan: &LabPlan, recording: &Recording, end: Instant) -> Markup {
     let sketch = Sketch::new(plan, recording, end);
     let height = sketch.layers as f64 * LAYER;
     let y = |layer: usize| (sketch.layers - layer) as f64 * LAYER - LAYER / 2.0;
     let boxes = |layer: usize| sketch.shapes.iter().filter(|s| s.layer == layer).count();
-    // Where there is no room for names: how large the dots are.
+    // Size of the dots in a layer without room for names.
     let dot = |layer: usize| {
         let n = boxes(layer);
         (n > NAMES_MAX).then(|| (WIDTH / n as f64 * 0.42).min(6.0))
@@ -109,7 +109,7 @@ impl Sketch {
         let depth = depths(plan);
         let hosts = depth.iter().filter(|d| **d == 0).count();
         let mut shapes: Vec<Shape> = Vec::new();
-        // By node: the box that stands for it.
+        // By node: index of the box that represents it.
         let mut of = vec![usize::MAX; network.nodes.len()];
         for (n, node) in network.nodes.iter().enumerate() {
             let host = matches!(node.kind, NodeKind::Host(_));
@@ -142,7 +142,7 @@ impl Sketch {
         sketch
     }
 
-    /// Puts the boxes of each layer side by side, below what they are linked to.
+    /// Arranges the boxes of each layer below the boxes that they are linked to.
     fn place(&mut self) {
         for layer in (0..self.layers).rev() {
             let mut order: Vec<usize> =
@@ -169,7 +169,7 @@ impl Sketch {
     }
 }
 
-/// How far each node is from a host.
+/// Returns the distance of each node from a host.
 fn depths(plan: &LabPlan) -> Vec<usize> {
     let network = &plan.network;
     let mut linked = vec![Vec::new(); network.nodes.len()];
@@ -192,11 +192,11 @@ fn depths(plan: &LabPlan) -> Vec<usize> {
             }
         }
     }
-    // What no host reaches stands beside the switches that one does.
+    // Nodes that no host reaches are placed beside the lowest switches.
     depth.into_iter().map(|d| if d == usize::MAX { 1 } else { d }).collect()
 }
 
-/// One box for all hosts of a switch.
+/// Makes one box for all hosts of a switch.
 fn gather_hosts(plan: &LabPlan, shapes: &mut Vec<Shape>, of: &mut [usize]) {
     let network = &plan.network;
     let mut boxes = BTreeMap::<usize, usize>::new();

@@ -1,11 +1,11 @@
-//! A report as comma-separated values (RFC 4180), a file for each kind of row.
+//! A report as comma-separated values (RFC 4180), one file per kind of row.
 
 use core::fmt::Write;
 
 use super::fields::{FLOW, Field, LATENCY, Number, PACING, PORT, PRIORITY};
 use crate::tester::report::{Report, Stamps};
 
-/// A row for each flow.
+/// Returns a row per flow.
 #[must_use]
 pub fn flows_csv(report: &Report) -> String {
     let mut head = vec!["name", "port_tx", "port_rx", "transmit"];
@@ -30,7 +30,7 @@ pub fn flows_csv(report: &Report) -> String {
     written(&head, rows)
 }
 
-/// A row for each port.
+/// Returns a row per port.
 #[must_use]
 pub fn ports_csv(report: &Report) -> String {
     let mut head = vec!["name", "location"];
@@ -43,7 +43,7 @@ pub fn ports_csv(report: &Report) -> String {
     written(&head, rows)
 }
 
-/// A row for each priority of each port.
+/// Returns a row per priority of each port.
 #[must_use]
 pub fn priorities_csv(report: &Report) -> String {
     let mut head = vec!["port", "priority"];
@@ -58,7 +58,7 @@ pub fn priorities_csv(report: &Report) -> String {
     written(&head, rows)
 }
 
-/// The values of the fields; empty cells for what is not known.
+/// Appends the values of the fields; empty cells for unknown values.
 fn cells<T>(row: &mut Vec<String>, fields: &[Field<T>], of: Option<&T>) {
     row.extend(fields.iter().map(|field| match of.and_then(field.value) {
         None => String::new(),
@@ -80,7 +80,7 @@ fn written(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     out
 }
 
-/// A cell, in quotes where it has a character that would end it (RFC 4180 section 2).
+/// Returns a cell, quoted if it contains a special character (RFC 4180 section 2).
 fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\r', '\n']) {
         format!("\"{}\"", cell.replace('"', "\"\""))

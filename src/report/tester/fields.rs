@@ -1,30 +1,28 @@
-//! The numbers of a report by name: one list for the files that spreadsheets read and for the
-//! metrics that Prometheus scrapes, so that the two cannot disagree. Names are those of the JSON.
+//! The numbers of a report by name: one list for both CSV files and Prometheus metrics, so that
+//! the two cannot disagree. Names are those of the JSON.
 
 use crate::tester::Measured;
 use crate::tester::report::{Flow, Latency, Pacing, Port, Priority};
 
-/// What a number does.
+/// The kind of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// It only grows, until flows start anew.
+    /// Increases until flows are restarted.
     Counter,
-    /// It goes up and down.
     Gauge,
 }
 
 /// A number of a `T`.
 pub(super) struct Field<T: 'static> {
-    /// Its name in JSON and CSV. `_ns` at its end says nanoseconds.
+    /// Its name in JSON and CSV. The suffix `_ns` means nanoseconds.
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    /// What it is, for people.
+    /// The help text.
     pub(super) help: &'static str,
-    /// Nothing if it is not known.
+    /// Returns `None` if the number is not known.
     pub(super) value: fn(&T) -> Option<Number>,
 }
 
-/// A value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Number {
     Count(u64),
@@ -70,7 +68,7 @@ macro_rules! known {
     };
 }
 
-/// A field that may not be known.
+/// A field that may be unknown.
 macro_rules! perhaps {
     ($kind:ident $name:ident, $help:literal) => {
         Field {
@@ -82,7 +80,6 @@ macro_rules! perhaps {
     };
 }
 
-/// The numbers of a port.
 pub(super) const PORT: &[Field<Port>] = &[
     known!(Gauge link_up, "Whether the link is up"),
     known!(Gauge speed_bps, "The rate that pacing and quanta are counted in"),
@@ -105,7 +102,6 @@ pub(super) const PORT: &[Field<Port>] = &[
     known!(Counter tx_dropped, "Frames that its device was given to send and that did not leave"),
 ];
 
-/// The numbers of a priority at a port.
 pub(super) const PRIORITY: &[Field<Priority>] = &[
     known!(Counter pauses_rx, "Pauses received that name it"),
     known!(Counter resumes_rx, "Those with a time of 0 among them"),
@@ -128,7 +124,6 @@ pub(super) const PRIORITY: &[Field<Priority>] = &[
     perhaps!(Gauge resume_ns, "From a resume sent to the first frame that came in, the longest"),
 ];
 
-/// The numbers of a flow.
 pub(super) const FLOW: &[Field<Flow>] = &[
     known!(Counter frames_tx, "Frames sent"),
     known!(Counter frames_rx, "Frames received, duplicates left out"),
@@ -158,7 +153,7 @@ pub(super) const FLOW: &[Field<Flow>] = &[
     perhaps!(Gauge last_rx_s, "Seconds from the start to its last frame's arrival"),
 ];
 
-/// How well a flow kept its pace.
+/// The accuracy of a flow's pacing.
 pub(super) const PACING: &[Field<Pacing>] = &[
     known!(Gauge asked_fps, "Frames per second asked for"),
     known!(Gauge sent_fps, "Frames per second sent, from its first frame to its last"),
@@ -169,7 +164,7 @@ pub(super) const PACING: &[Field<Pacing>] = &[
     known!(Gauge gap_max_ns, "From one frame handed to the port to the next, the longest"),
 ];
 
-/// How long a flow's frames took.
+/// The latency of a flow.
 pub(super) const LATENCY: &[Field<Latency>] = &[
     known!(Counter "latency_frames" => frames, "Frames whose latency was measured"),
     known!(Gauge "latency_min_ns" => min_ns, "Latency, the shortest"),

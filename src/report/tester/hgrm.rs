@@ -1,5 +1,5 @@
-//! A latency distribution in the text form that HdrHistogram's plotter and other tools of that
-//! family read: value, percentile, count up to there, and 1/(1-percentile), in fixed columns.
+//! A latency distribution in the text form of HdrHistogram's plotter and related tools: value,
+//! percentile, cumulative count, and 1/(1-percentile), in fixed columns.
 
 use core::fmt::Write;
 
@@ -7,14 +7,14 @@ use hdrhistogram::Histogram;
 
 use crate::tester::report::Latency;
 
-/// How many steps there are in each halving of the distance to 100 %. The family's own default.
+/// Number of steps per halving of the distance to 100 %; the default of HdrHistogram.
 const TICKS_PER_HALF: u32 = 5;
 
-/// Nanoseconds in the unit of the file, which is microseconds as the plotter expects.
+/// Nanoseconds per unit of the file, which is the microsecond as the plotter expects.
 const UNIT_NS: f64 = 1e3;
 
-/// The distribution of a flow's latencies as text, values in microseconds. No value is below what the
-/// latency's stamps resolve, or outside its shortest and longest.
+/// Returns the latency distribution of a flow as text in microseconds. Values are not below the
+/// resolution of the timestamps, nor outside the minimum and the maximum.
 #[must_use]
 pub fn hgrm(latency: &Latency, histogram: &Histogram<u64>) -> String {
     let bounded = |ns: f64| ns.max(latency.min_ns.ns()).min(latency.max_ns.ns()) / UNIT_NS;

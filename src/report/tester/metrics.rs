@@ -1,6 +1,6 @@
-//! A report as metrics in the OpenMetrics text format that Prometheus scrapes.
+//! A report as metrics in the OpenMetrics text format for Prometheus.
 //!
-//! Counters end in `_total` (the encoder adds it), and times are in seconds. What is not known has
+//! Counters end in `_total` (added by the encoder), and times are in seconds. Unknown values have
 //! no sample.
 
 use std::fmt::Error;
@@ -15,7 +15,7 @@ use prometheus_client::registry::Registry;
 use super::fields::{FLOW, Field, Kind, LATENCY, Number, PACING, PORT, PRIORITY};
 use crate::tester::report::Report;
 
-/// What a scrape is answered with.
+/// Returns the response to a scrape.
 #[must_use]
 pub fn tester_metrics(report: Report) -> String {
     let mut registry = Registry::with_prefix("sluice_gen");
@@ -69,7 +69,7 @@ impl Collector for Snapshot {
     }
 }
 
-/// One metric with all its rows.
+/// Encodes one metric with all its rows.
 fn family<'a, T: 'a, const N: usize>(
     encoder: &mut DescriptorEncoder,
     of: &str,

@@ -1,4 +1,4 @@
-//! What people and programs are shown of a test: tables, a line, files for spreadsheets and plotters,
+//! Output of a test for people and programs: tables, a line, files for spreadsheets and plotters,
 //! metrics. All are made from one [`Report`](crate::tester::report::Report).
 
 mod csv;

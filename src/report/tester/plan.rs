@@ -1,4 +1,4 @@
-//! What a generator file comes to, before any frame.
+//! Prints the resolved generator file, before any frame is sent.
 
 use super::text::sheet;
 use crate::host::plan::stream::{Limit, Path, Sizes, StreamPlan};
@@ -10,7 +10,7 @@ use crate::tester::plan::{FlowKind, FlowPlan, Obeys, PortPlan, TestPlan};
 use crate::time::Duration;
 use crate::units::PrioritySet;
 
-/// A test as tables.
+/// Prints a test as tables.
 #[must_use]
 pub fn plan_text(plan: &TestPlan) -> String {
     format!("{}\n{}", ports(plan).table(), flows(plan).table())
@@ -42,7 +42,7 @@ fn ports(plan: &TestPlan) -> Sheet {
     sheet(head, plan.ports.iter().map(row))
 }
 
-/// The pauses that a port obeys.
+/// Describes the pause frames that a port obeys.
 fn obeys(port: &PortPlan) -> String {
     match port.obeys {
         Obeys::Nothing => "no pauses".into(),
@@ -130,7 +130,7 @@ fn until(limit: Limit) -> String {
     }
 }
 
-/// What is measured of a flow beyond what is sent.
+/// Describes the measurements of a flow beside its counters.
 fn measured(flow: &FlowPlan) -> String {
     let m = &flow.metrics;
     let parts = [

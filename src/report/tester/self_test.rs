@@ -1,4 +1,4 @@
-//! What a machine can measure at all, for people.
+//! Prints the measurement floor of a machine.
 
 use super::text::time;
 use crate::report::count;
@@ -6,7 +6,7 @@ use crate::tester::report::Pacing;
 use crate::tester::self_test::SelfTest;
 use crate::verdict::Verdict;
 
-/// The self-test as text. Times below the floor are not given as numbers.
+/// Prints the self-test. Times below the floor are not given as numbers.
 #[must_use]
 pub fn self_test_text(s: &SelfTest) -> String {
     let resolved = |ns: f64| s.resolved(ns).map_or_else(|| format!("< {}", time(s.floor_ns)), time);

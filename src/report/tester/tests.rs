@@ -4,12 +4,12 @@ use crate::tester::judge::Finding;
 use crate::tester::report::{Flow, Latency, Machine, Pacing, Port, Priority, Report, Stamps};
 use crate::verdict::Verdict;
 
-/// A time with the resolution of the stamps below.
+/// A time with the resolution of the timestamps below.
 fn t(ns: f64) -> Measured {
     Measured::new(ns, 1_200.0)
 }
 
-/// Two ports and two flows; the second one is stormed from the far end.
+/// Two ports and two flows; the second flow receives a pause storm from the far end.
 pub(in crate::report) fn report() -> Report {
     let flow = |name: &str| Flow {
         name: name.into(),

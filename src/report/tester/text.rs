@@ -1,4 +1,4 @@
-//! A report as tables, and as one line.
+//! Prints a report as tables, and as one line.
 
 use crate::printable;
 use crate::report::checks::check_lines;
@@ -10,7 +10,8 @@ use crate::tester::report::{Flow, Port, Priority, Report, Stamps};
 use crate::time::Duration;
 use Kind::{Number, Word};
 
-/// The whole report as tables. `findings` are of a test that is over; while it runs there are none.
+/// Prints the whole report as tables. `findings` belong to a finished test; a running one has
+/// none.
 #[must_use]
 pub fn tester_text(report: &Report, findings: Option<&[Finding]>) -> String {
     let mut out = printable::lines([scene(report)]);
@@ -25,7 +26,7 @@ pub fn tester_text(report: &Report, findings: Option<&[Finding]>) -> String {
     out + &findings.map_or(String::new(), verdict)
 }
 
-/// The tables that have something in them, each with its title.
+/// Returns the tables that are not empty, each with its title.
 pub(in crate::report) fn tables(report: &Report) -> impl Iterator<Item = (&'static str, Sheet)> {
     let all = [
         ("Flows", flows(report)),
@@ -40,7 +41,7 @@ pub(in crate::report) fn tables(report: &Report) -> impl Iterator<Item = (&'stat
     all.into_iter().filter(|(_, sheet)| !sheet.rows.is_empty())
 }
 
-/// The report as one line, for an interval of a test whose output is not a terminal.
+/// Prints the report as one line, for an interval of a test whose output is not a terminal.
 #[must_use]
 pub fn tester_line(report: &Report) -> String {
     let sum = |f: fn(&Flow) -> u64| report.flows.iter().map(f).sum::<u64>();
@@ -62,7 +63,7 @@ pub fn tester_line(report: &Report) -> String {
     )
 }
 
-/// What was run, and how far its times can be trusted.
+/// Describes the test and the precision of its times.
 pub(in crate::report) fn scene(report: &Report) -> String {
     let Stamps { source, resolution_ns, uncertainty_ns } = report.stamps;
     let elapsed = report.elapsed_s.map_or("not started".into(), |s| format!("{s:.3} s"));
@@ -81,7 +82,6 @@ pub(in crate::report) fn scene(report: &Report) -> String {
     format!("{elapsed} in the {world} world; times by {by}, {trust}")
 }
 
-/// A table.
 pub(super) fn sheet<const N: usize>(
     head: [(&'static str, Kind); N],
     rows: impl Iterator<Item = [String; N]>,
@@ -127,7 +127,6 @@ fn flows(report: &Report) -> Sheet {
     sheet(head, report.flows.iter().map(row))
 }
 
-/// How long frames took.
 fn latencies(report: &Report) -> Sheet {
     let head = [
         ("latency", Word),
@@ -153,7 +152,6 @@ fn latencies(report: &Report) -> Sheet {
     sheet(head, rows)
 }
 
-/// How well rates were kept.
 fn pacing(report: &Report) -> Sheet {
     let head = [
         ("pace", Word),
@@ -176,7 +174,7 @@ fn pacing(report: &Report) -> Sheet {
     sheet(head, rows)
 }
 
-/// The flows that were told of congestion.
+/// The flows with congestion notifications.
 fn congestion(report: &Report) -> Sheet {
     let head = [
         ("congestion", Word),
@@ -192,7 +190,7 @@ fn congestion(report: &Report) -> Sheet {
     sheet(head, told.map(row))
 }
 
-/// What the ends of connections said to each other.
+/// The transport results of connections.
 fn connections(report: &Report) -> Sheet {
     let head = [
         ("connection", Word),
@@ -286,7 +284,7 @@ fn priorities<'a>(
     report.ports.iter().flat_map(of).filter(move |(_, p)| which(p))
 }
 
-/// Priorities that others paused.
+/// Priorities that peers paused.
 fn pauses_received(report: &Report) -> Sheet {
     let head = [
         ("paused", Word),
@@ -313,7 +311,7 @@ fn pauses_received(report: &Report) -> Sheet {
     sheet(head, rows)
 }
 
-/// Priorities that a port paused at others.
+/// Priorities that a port paused at its peer.
 fn pauses_sent(report: &Report) -> Sheet {
     let head = [
         ("pausing", Word),
@@ -360,7 +358,7 @@ fn verdict(findings: &[Finding]) -> String {
     format!("\n{}", check_lines(checks))
 }
 
-/// The disturbance by the machine, if there was any.
+/// Describes the disturbance by the machine, if there was any.
 fn disturbance(report: &Report) -> String {
     let Some(machine) = report.machine.filter(|m| m.preempted_ns.max(m.longest_gap_ns) >= 1e6)
     else {
@@ -374,7 +372,7 @@ fn disturbance(report: &Report) -> String {
     format!("\n{excluded}CPU preempted for {:.0} ms{gap}\n", machine.preempted_ns / 1e6)
 }
 
-/// Nanoseconds as people read them.
+/// Formats nanoseconds with a suitable unit.
 pub(in crate::report) fn time(ns: f64) -> String {
     Duration::from_picos((ns * 1e3).round().max(0.0) as u64).to_string()
 }

@@ -1,4 +1,4 @@
-//! What Sluice knows of a captured frame, as the comment that an analyser shows beside it.
+//! Comments on captured frames, which an analyser shows beside them.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::host::probe_of;
 use crate::units::{Mac, Priority, Quanta};
 use crate::wire::{EtherType, WireError, ethernet, mac_control, vlan};
 
-/// What there is to say of a frame: whose it is, or what its pause means.
+/// Returns the comment of a frame: its flow, or the meaning of a pause frame.
 pub(super) fn comment(frame: &[u8], about: &About<'_>) -> Option<String> {
     let walk = vlan::walk(frame).ok()?;
     if walk.ethertype == EtherType::MAC_CONTROL {
@@ -24,7 +24,8 @@ fn mac_control_comment(frame: &[u8], tags: usize, about: &About<'_>) -> String {
     if tags > 0 {
         return "malformed: MAC control behind a VLAN tag, which no receiver obeys".into();
     }
-    // Any address is taken for the port's own: a pause to a station is one, though a rare one.
+    // Any destination is accepted as the port's own, because a PAUSE frame may be sent to a
+    // station's address.
     let port = ethernet::Repr::parse(frame).map_or(Mac::BROADCAST, |e| e.dst);
     let mut text = String::new();
     match mac_control::Repr::parse(frame, port) {
@@ -57,7 +58,7 @@ fn mac_control_comment(frame: &[u8], tags: usize, about: &About<'_>) -> String {
     text
 }
 
-/// What a pause time asks for, in time where the rate is known.
+/// Formats a pause time, in time units if the link rate is known.
 fn asked(quanta: Quanta, about: &About<'_>) -> String {
     match (quanta, about.rate) {
         (Quanta(0), _) => "resumes".into(),

@@ -1,14 +1,13 @@
-//! Which frames a capture wants.
+//! Filters of captures.
 
 use crate::tester::plan::{Filter, Part};
 use crate::wire::EtherType;
 
-/// Offset of a frame's EtherType.
 const TYPE_AT: usize = 12;
 
 impl Filter {
-    /// Whether a frame passes. One without the field, or that ends before it does, has no value
-    /// there, so that only a filter that asks for *not* having one lets it pass.
+    /// Returns true if a frame matches. A frame without the field, or that ends before it, has no
+    /// value there, so only a negated filter matches it.
     #[must_use]
     pub fn passes(&self, frame: &[u8]) -> bool {
         self.has(frame) != self.negate
@@ -28,7 +27,7 @@ impl Filter {
     }
 }
 
-/// The packet of a frame behind all of its tags, if it is of this type.
+/// Returns the packet behind all tags of a frame, if it has this EtherType.
 fn packet(frame: &[u8], wanted: EtherType) -> Option<&[u8]> {
     let mut at = TYPE_AT;
     while is_tag(kind(frame, at)) {
@@ -37,13 +36,13 @@ fn packet(frame: &[u8], wanted: EtherType) -> Option<&[u8]> {
     frame.get(at + 2..).filter(|_| kind(frame, at) == Some(wanted))
 }
 
-/// The type at a place of a frame.
+/// Returns the EtherType at an offset of a frame.
 fn kind(frame: &[u8], at: usize) -> Option<EtherType> {
     let octets = frame.get(at..)?.first_chunk()?;
     Some(EtherType(u16::from_be_bytes(*octets)))
 }
 
-/// True if a type is that of a VLAN tag (802.1Q, 802.1ad, and what was used before it).
+/// True for the EtherType of a VLAN tag (802.1Q, 802.1ad, and those used before it).
 fn is_tag(kind: Option<EtherType>) -> bool {
     const OLDER: [u16; 3] = [0x9100, 0x9200, 0x9300];
     kind.is_some_and(|k| k == EtherType::C_TAG || k == EtherType::S_TAG || OLDER.contains(&k.0))

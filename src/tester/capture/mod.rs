@@ -1,9 +1,9 @@
-//! Captures: what comes and goes at a port, kept in memory, and written as a file afterwards.
+//! Captures: received and sent frames of a port, kept in memory and written as a file afterwards.
 //!
-//! A [`Tap`] stands between a station and its port. Without a [`Capture`] in it, it costs one look
-//! per burst; with one, a copy of each frame that passes the filters, up to the length that is
-//! wanted, into memory that was set aside before. Nothing is allocated while it captures, and what
-//! finds no room is counted.
+//! A [`Tap`] is between a station and its port. Without a [`Capture`] it costs one check per
+//! burst; with one, a copy of each frame that matches the filters, up to the snap length, into
+//! preallocated memory. No memory is allocated during a capture, and frames without room are
+//! counted.
 
 mod comment;
 mod filter;
@@ -21,44 +21,44 @@ use crate::frame::{BURST, Burst, FCS_BYTES, Frame};
 use crate::report::packets::Way;
 use crate::time::Instant;
 
-/// Memory of a capture, in octets. A choice: 40,000 of the longest frames of Ethernet, or 800,000
-/// of the shortest.
+/// Memory of a capture in bytes. A choice: room for 40,000 of the longest Ethernet frames, or
+/// 800,000 of the shortest.
 pub const CAPTURE_BYTES: usize = 64 << 20;
 
-/// What a capture has, and what it has not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CaptureCounters {
-    /// Frames that are kept.
+    /// Frames in memory.
     pub captured: u64,
-    /// Frames that passed the filters and are not: there was no room, or newer ones took it.
+    /// Frames that matched the filters and are not in memory: there was no room, or newer ones
+    /// replaced them.
     pub missed: u64,
 }
 
-/// A capture that goes on, or is over.
+/// A running or finished capture.
 #[derive(Clone, Debug)]
 pub struct Capture {
     filters: Vec<Vec<Filter>>,
     overwrite: bool,
     snap: usize,
-    /// Whether sent frames are captured, too.
+    /// True if sent frames are captured, too.
     both: bool,
     ring: Ring,
     missed: u64,
-    /// What is about to be sent: which of it is known only when the port has taken it.
+    /// Frames that are offered to the port, until it is known how many it accepts.
     offered: Offered,
 }
 
-/// The frames of a burst that a port is about to take, as far as they are wanted.
+/// The matching frames of a burst that is offered to a port.
 #[derive(Clone, Debug, Default)]
 struct Offered {
     octets: Vec<u8>,
-    /// Of each frame, wanted or not: where its octets end, and its length if it is wanted.
+    /// Of each frame: the end of its bytes, and its length if it matches.
     frames: Vec<(usize, Option<u32>)>,
 }
 
 impl Capture {
-    /// A capture of what a port receives and, if `both`, what it sends, in `bytes` octets of memory
-    /// ([`CAPTURE_BYTES`], where nothing else is asked for).
+    /// A capture of the frames that a port receives and, if `both`, sends, in `bytes` of memory
+    /// (by default [`CAPTURE_BYTES`]).
     #[must_use]
     pub fn new(plan: &CapturePlan, both: bool, bytes: usize) -> Self {
         let snap = plan.snap.map_or(usize::MAX, |snap| snap as usize);
@@ -77,29 +77,28 @@ impl Capture {
         }
     }
 
-    /// What it has.
     #[must_use]
     pub fn counters(&self) -> CaptureCounters {
         CaptureCounters { captured: self.ring.frames(), missed: self.missed }
     }
 
-    /// The frames that it has, in the order in which they came and went.
+    /// Returns the frames in the order of capture.
     pub fn frames(&self) -> impl Iterator<Item = Kept> {
         self.ring.iter()
     }
 
-    /// True if a frame passes all filters of any list.
+    /// True if a frame matches all filters of any list.
     fn wants(&self, head: &[u8]) -> bool {
         let passes = |list: &Vec<Filter>| list.iter().all(|filter| filter.passes(head));
         self.filters.is_empty() || self.filters.iter().any(passes)
     }
 
-    /// Bytes of each frame that are kept at most, FCS included.
+    /// Snap length in bytes, FCS included.
     pub(super) const fn snap(&self) -> usize {
         self.snap
     }
 
-    /// A frame came in.
+    /// Records a received frame.
     fn received(&mut self, at: Instant, frame: &impl Frame) {
         let head = frame.head();
         if self.wants(head) {
@@ -109,7 +108,7 @@ impl Capture {
         }
     }
 
-    /// These frames are offered to the port.
+    /// Records frames that are offered to the port.
     fn offered<F: Frame>(&mut self, burst: &Burst<F>) {
         self.offered.octets.clear();
         self.offered.frames.clear();
@@ -123,7 +122,7 @@ impl Capture {
         }
     }
 
-    /// The port took the first `n` of them.
+    /// Records that the port accepted the first `n` of them.
     fn sent(&mut self, at: Instant, n: usize) {
         let mut start = 0;
         for &(end, wanted) in &self.offered.frames[..n] {

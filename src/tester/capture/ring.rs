@@ -1,52 +1,50 @@
-//! Memory for frames: bounded, filled from the start, and when it is full either closed or used
-//! again from its oldest frame on.
+//! Bounded memory for frames: when it is full, it either accepts no more or overwrites the oldest
+//! frames.
 
 use crate::report::packets::Way;
 use crate::time::Instant;
 
-/// Bytes in front of each frame: its time (16), its length (4), how much of it is kept and which
-/// way it went (4).
+/// Bytes in front of each frame: time (16), length (4), captured length and direction (4).
 const HEADER: usize = 24;
 
-/// The bit of a header's last word that says that the frame was sent.
+/// The bit of a header's last word for a sent frame.
 const SENT: u32 = 1 << 31;
 
-/// A frame that was kept.
+/// A captured frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kept {
-    /// When it came or went.
+    /// Time of reception or transmission.
     pub at: Instant,
-    /// Which way it went.
     pub way: Way,
-    /// How long it was, without check sequence.
+    /// Original length in bytes, without FCS.
     pub len: u32,
-    /// Its first octets.
+    /// The captured bytes.
     pub octets: Vec<u8>,
 }
 
-/// The memory. A frame may go round its end.
+/// The memory. A frame may wrap around its end.
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
     memory: Vec<u8>,
-    /// Where the oldest frame starts.
+    /// Offset of the oldest frame.
     first: usize,
     used: usize,
     frames: u64,
 }
 
 impl Ring {
-    /// Memory of `bytes` octets, all of them touched: whoever captures is not to wait for pages.
+    /// Allocates `bytes` of memory and touches all of it, so that a capture has no page faults.
     pub(super) fn new(bytes: usize) -> Self {
         Self { memory: vec![0xff; bytes.max(1)], first: 0, used: 0, frames: 0 }
     }
 
-    /// How many frames are kept.
+    /// Returns the number of frames.
     pub(super) fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// Keeps a frame if there is room; lets the oldest go for it if `overwrite` says so. Gives how
-    /// many were lost by that, this one counted where it is.
+    /// Stores a frame if there is room; with `overwrite`, the oldest frames make room for it.
+    /// Returns the number of frames lost, including this one if it was not stored.
     pub(super) fn push(
         &mut self,
         (at, way, len): (Instant, Way, u32),
@@ -78,7 +76,7 @@ impl Ring {
         lost
     }
 
-    /// What is kept, the oldest first.
+    /// Returns the frames, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = Kept> {
         let mut place = self.first;
         (0..self.frames).map(move |_| {
@@ -97,12 +95,12 @@ impl Ring {
         self.memory.len() - self.used
     }
 
-    /// The place `n` octets behind another.
+    /// Returns the offset `n` bytes after another.
     fn after(&self, place: usize, n: usize) -> usize {
         (place + n) % self.memory.len()
     }
 
-    /// The header at a place, and how many octets of the frame are kept.
+    /// Returns the header at an offset, and the captured length of the frame.
     fn header(&self, place: usize) -> ([u8; HEADER], usize) {
         let mut header = [0; HEADER];
         self.read(place, &mut header);

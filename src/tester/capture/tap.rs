@@ -5,53 +5,53 @@ use crate::frame::Burst;
 use crate::port::{self, Port, Tapped};
 use crate::time::Instant;
 
-/// A port that can be captured on.
+/// A port with a tap.
 pub type Tap<P> = Tapped<P, Capturing>;
 
-/// What is captured at a port.
+/// The capture state of a port.
 #[derive(Debug)]
 pub struct Capturing {
-    /// The time of the poll that goes on.
+    /// The time of the current poll.
     now: Instant,
     capture: Option<Box<Capture>>,
 }
 
 impl<P> Tap<P> {
-    /// A tap at `port` that captures nothing.
+    /// A tap at `port` without a capture.
     pub const fn new(port: P) -> Self {
         Self { port, tap: Capturing { now: Instant::ZERO, capture: None } }
     }
 
-    /// Says what time it is, in front of every poll of whoever has the port: captured frames get
-    /// it as their stamp, unless the port has a better one.
+    /// Sets the time before every poll of the port's owner: captured frames get it as their
+    /// timestamp, unless the port has a better one.
     #[inline]
     pub fn at(&mut self, now: Instant) {
         self.tap.now = now;
     }
 
-    /// Captures from now on. Gives the capture that ends by that, if one went on.
+    /// Starts a capture. Returns the running one that it replaces, if any.
     pub fn start(&mut self, capture: Box<Capture>) -> Option<Box<Capture>> {
         self.tap.capture.replace(capture)
     }
 
-    /// Captures no more, and gives what was captured.
+    /// Stops the capture and returns it.
     pub fn stop(&mut self) -> Option<Box<Capture>> {
         self.tap.capture.take()
     }
 
-    /// The capture that goes on.
+    /// Returns the running capture.
     #[must_use]
     pub fn capture(&self) -> Option<&Capture> {
         self.tap.capture.as_deref()
     }
 
-    /// What the capture that goes on has; nothing when none does.
+    /// Returns the counters of the running capture; `None` without one.
     #[must_use]
     pub fn captured(&self) -> Option<CaptureCounters> {
         self.capture().map(Capture::counters)
     }
 
-    /// The port, for what its world has to do to it.
+    /// Returns the port for operations of its world.
     pub fn port_mut(&mut self) -> &mut P {
         &mut self.port
     }

@@ -1,4 +1,5 @@
-//! Captures: what is kept is what came, the memory is bounded, and filters mean what they say.
+//! Captures: contents are the frames of the port, the memory is bounded, and filters match as
+//! specified.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -26,7 +27,7 @@ fn at(n: u64) -> Instant {
 }
 
 proptest! {
-    /// The ring against a queue without bounds: the newest that fit, or the oldest.
+    /// The ring against an unbounded queue: it holds the newest frames that fit, or the oldest.
     #[test]
     fn the_memory_has_the_newest_or_the_oldest_frames_that_fit(
         bytes in 1_usize..2_000, overwrite in any::<bool>(),
@@ -110,7 +111,7 @@ fn packets_are_found_behind_tags_and_the_outermost_tag_is_meant() {
             assert_eq!(vid(low, false).passes(&frame), outermost == Some(low), "{tags:?} {low}");
             assert_eq!(vid(low, true).passes(&frame), outermost != Some(low), "{tags:?} {low}");
         }
-        // Cut off at any place, a frame has no more than what is left of it.
+        // A truncated frame has no value beyond its end.
         for end in 0..frame.len() {
             assert_eq!(version.passes(&frame[..end]), end > 14 + 4 * tags.len(), "{tags:?} {end}");
         }
@@ -154,7 +155,7 @@ fn files_have_the_fcs_of_frames_that_were_kept_whole() {
         capture.ring.push((at(1), Way::In, 60), octets, false);
         let mut file = Vec::new();
         write(&capture, CaptureFormat::Pcap, &about, &mut file).unwrap();
-        // Nanoseconds, little-endian.
+        // The magic number for nanoseconds, little-endian.
         assert_eq!(file[..4], [0x4d, 0x3c, 0xb2, 0xa1]);
         let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
         assert_eq!((word(32), word(36)), (kept, 64), "snap {snap:?}");

@@ -1,5 +1,5 @@
-//! A capture as a file. Frames are written as they are on the line, with their FCS: devices take it
-//! off, and what they hand over had a right one, so that it is calculated again.
+//! Writes a capture to a file. Frames are written as on the line, with their FCS: devices strip
+//! it, and deliver only frames with a correct one, so it is calculated again.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -14,26 +14,24 @@ use crate::tester::plan::CaptureFormat;
 use crate::time::Instant;
 use crate::units::BitsPerSec;
 
-/// What is known of a capture's port and test.
+/// Facts about a capture's port and test.
 pub struct About<'a> {
-    /// The port's name.
     pub port: &'a str,
-    /// Its location.
     pub location: &'a str,
-    /// Its rate, in which pauses count.
+    /// The link rate, which is the unit of pause times.
     pub rate: Option<BitsPerSec>,
-    /// How its stamps were taken, and how far they can be trusted: a sentence.
+    /// A sentence about the source and the precision of the timestamps.
     pub stamps: &'a str,
-    /// The time of day when the test's clock was at zero, since 1970 began.
+    /// The time of day at zero of the test's clock, since 1970.
     pub zero: Duration,
-    /// The names of the test's flows.
+    /// Returns the name of a flow of the test.
     pub flow: &'a dyn Fn(FlowId) -> Option<&'a str>,
 }
 
-/// Writes a capture to `out`. Comments are pcapng's alone.
+/// Writes a capture to `out`. Comments are written to pcapng only.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write(
     capture: &Capture,
     format: CaptureFormat,
@@ -43,10 +41,10 @@ pub fn write(
     write_some(capture, format, about, (0, u64::MAX), out)
 }
 
-/// Writes frames of a capture to `out`: from a number on, counted from 0, at most so many of them.
+/// Writes `count` frames of a capture to `out`, starting with frame `first`, counted from 0.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write_some(
     capture: &Capture,
     format: CaptureFormat,
@@ -86,15 +84,15 @@ pub fn write_some(
     Ok(())
 }
 
-/// A frame with its FCS, as far as `snap` octets go, and its length. Of a frame that was not kept
-/// whole the FCS is not known.
+/// Returns a frame with its FCS, up to `snap` bytes, and its length. The FCS of a truncated frame
+/// is not known.
 fn with_fcs(kept: &Kept, snap: usize) -> (Cow<'_, [u8]>, u32) {
     let len = kept.len + FCS_BYTES;
     if kept.octets.len() < kept.len as usize || kept.octets.len() >= snap {
         return (Cow::Borrowed(&kept.octets), len);
     }
     let mut octets = kept.octets.clone();
-    // The least significant octet is sent first (802.3 3.2.9).
+    // The least significant byte is sent first (802.3 3.2.9).
     octets.extend(crc32fast::hash(&kept.octets).to_le_bytes());
     octets.truncate(snap);
     (Cow::Owned(octets), len)

@@ -1,4 +1,4 @@
-//! What clients have done: flows and captures started and stopped, links taken down, pings.
+//! Actions of clients: start and stop of flows and captures, link state, pings.
 
 use core::net::IpAddr;
 use core::slice;
@@ -22,7 +22,7 @@ use crate::tester::plan::FlowKind;
 use crate::tester::session::SessionError;
 
 impl TesterEngine {
-    /// Starts and stops.
+    /// Changes the state of flows, captures, links or protocols.
     pub(super) fn state(&self, state: &ControlState) -> Result<Warnings, Refusal> {
         match state {
             ControlState::Traffic(StateTraffic::FlowTransmit(what)) => self.transmit(what),
@@ -57,7 +57,7 @@ impl TesterEngine {
                 Ok(Warnings::new())
             }
             ControlState::Port(StatePort::Other { name, .. }) => Err(unknown("port.", name)),
-            // Interfaces answer and ask from the time they are configured.
+            // Interfaces answer and resolve addresses as soon as they are configured.
             ControlState::Protocol(StateProtocol::All(_) | StateProtocol::Rocev2(_)) => {
                 self.session()?;
                 Ok(Warnings::new())
@@ -89,11 +89,12 @@ impl TesterEngine {
                            stopped";
             return Ok(vec![warning.into()]);
         }
-        // Losses that a client finds may be the tester's own.
+        // Warns of losses in the tester's own devices, which clients would take for the
+        // network's.
         Ok(if what.state == Transmit::Stop { session.device_losses() } else { Warnings::new() })
     }
 
-    /// Pings, one after the other.
+    /// Executes pings, one after the other.
     pub(super) fn act(&self, action: &ControlAction) -> Result<Value, Refusal> {
         let protocol = match action {
             ControlAction::Protocol(protocol) => protocol,
@@ -136,7 +137,7 @@ impl TesterEngine {
         Ok(json(&ControlActionResponse { response, ..ControlActionResponse::default() }))
     }
 
-    /// The interface that a name means: its own, or that of one of its addresses.
+    /// Returns the interface of a name, which is its own or that of one of its addresses.
     fn interface_of(&self, name: &str) -> String {
         let config = &lock(&self.now).config;
         let interfaces = config.devices.iter().flat_map(|device| &device.ethernets);
@@ -150,7 +151,6 @@ impl TesterEngine {
         name.to_owned()
     }
 
-    /// Neighbours of interfaces.
     pub(super) fn neighbours(&self, request: &StatesRequest) -> Result<Value, Refusal> {
         let (wanted, v4) = match request {
             StatesRequest::Ipv4Neighbors(wanted) => (wanted, true),
@@ -195,7 +195,7 @@ impl TesterEngine {
         Ok(json(&response))
     }
 
-    /// What a port has captured.
+    /// Returns the capture of a port.
     pub(super) fn captured(&self, request: &CaptureRequest) -> Result<CaptureFile, Refusal> {
         let session = self.session()?;
         let names = port_names(session.plan());
@@ -226,7 +226,7 @@ impl TesterEngine {
     }
 }
 
-/// A message as JSON.
+/// Serialises a message to JSON.
 pub(super) fn json(message: &impl serde::Serialize) -> Value {
     serde_json::to_value(message).expect("a message has nothing that JSON has not")
 }

@@ -1,4 +1,4 @@
-//! Changes of a configuration: flows updated while they run, added, taken away.
+//! Changes of a configuration: updates of running flows, added and removed flows.
 
 use super::{TesterEngine, lock, refusal};
 use crate::otg::engine::{Refusal, RefusalKind, Warnings};
@@ -9,7 +9,7 @@ use crate::otg::model::{Config, Flow};
 use crate::otg::resolve::resolve;
 
 impl TesterEngine {
-    /// Changes rates and sizes of flows where they are, running or not.
+    /// Updates rates and sizes of flows, running or not.
     pub(super) fn update(&self, update: &ConfigUpdate) -> Result<Warnings, Refusal> {
         let update = match update {
             ConfigUpdate::Flows(flows) => flows,
@@ -38,7 +38,7 @@ impl TesterEngine {
         Ok(warnings)
     }
 
-    /// The configuration with more flows.
+    /// Returns the configuration with added flows.
     pub(super) fn appended(&self, append: &ConfigAppend) -> Result<Config, Refusal> {
         self.is_idle()?;
         let mut config = lock(&self.now).config.clone();
@@ -53,7 +53,7 @@ impl TesterEngine {
         Ok(config)
     }
 
-    /// The configuration with fewer flows.
+    /// Returns the configuration without the removed flows.
     pub(super) fn deleted(&self, delete: &ConfigDelete) -> Result<Config, Refusal> {
         self.is_idle()?;
         let mut config = lock(&self.now).config.clone();
@@ -74,7 +74,7 @@ impl TesterEngine {
         Ok(config)
     }
 
-    /// Whether flows can be added or taken away: a test that sends would be cut short.
+    /// Refuses to add or remove flows while the test sends, because that would end it.
     fn is_idle(&self) -> Result<(), Refusal> {
         let sends = self.report()?.flows.iter().any(|flow| flow.transmit != "stopped");
         if !sends {
@@ -91,7 +91,7 @@ fn absent(field: &str, name: &str) -> Refusal {
     Refusal::validation(format!("{field}: there is no flow {name}"))
 }
 
-/// What there is no type for.
+/// The refusal of an unsupported part.
 pub(super) fn unknown(path: &str, name: &str) -> Refusal {
     let error = format!("{path}{name} is not supported");
     Refusal { kind: RefusalKind::Validation, errors: vec![error] }

@@ -1,4 +1,5 @@
-//! A report as OTG's metrics. What OTG has no field for is in a field `sluice` of each.
+//! Converts a report to OTG's metrics. Values without an OTG field are in a field `sluice` of
+//! each.
 
 use std::collections::HashSet;
 
@@ -18,10 +19,10 @@ use crate::otg::model::metrics::{
 };
 use crate::tester::report::{self, Connection, Flow, Pacing, Port, Report, Stamps};
 
-/// The field for what OTG has none for.
+/// The field for values without an OTG field.
 const OURS: &str = "sluice";
 
-/// A metric, and what OTG has no field for.
+/// A metric, and its values without an OTG field.
 #[derive(Serialize)]
 struct Row<M, O> {
     #[serde(flatten)]
@@ -30,7 +31,7 @@ struct Row<M, O> {
     sluice: Option<O>,
 }
 
-/// Metrics of a flow that OTG has no field for.
+/// Values of a flow without an OTG field.
 #[derive(Serialize)]
 struct OfFlow<'a> {
     duplicates: u64,
@@ -43,15 +44,15 @@ struct OfFlow<'a> {
     stamps: &'a Stamps,
     #[serde(skip_serializing_if = "Option::is_none")]
     connection: Option<&'a Connection>,
-    /// Frames of any flow that the devices of its ports lost; nothing where they lost none, and where
-    /// no one counts them.
+    /// Frames of any flow that the devices of its ports lost; absent if they lost none, or do not
+    /// count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     rx_missed: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tx_dropped: Option<u64>,
 }
 
-/// A list of metrics, each made when it is written.
+/// A list of metrics, each generated when it is serialised.
 struct Rows<F>(F);
 
 impl<F, I> Serialize for Rows<F>
@@ -64,14 +65,14 @@ where
     }
 }
 
-/// The columns that are wanted of each metric; all, if none is named. Its name is always there.
+/// The requested columns of each metric; all if none is named. The name is always included.
 #[derive(Clone, Copy)]
 struct Columns<'a> {
     key: &'static str,
     wanted: &'a [String],
 }
 
-/// Keeps the fields of a metric whose names pass, and clears the others.
+/// A function that keeps the fields whose names pass, and clears the others.
 type Keep<M> = fn(&mut M, &dyn Fn(&str) -> bool);
 
 impl Columns<'_> {
@@ -79,7 +80,7 @@ impl Columns<'_> {
         self.wanted.is_empty() || name == self.key || self.wanted.iter().any(|one| one == name)
     }
 
-    /// A metric of which `keep` keeps the wanted fields.
+    /// Returns a metric with the requested fields, filtered by `keep`.
     fn row<M, O>(&self, mut metric: M, keep: Keep<M>, ours: Option<O>) -> Row<M, O> {
         if !self.wanted.is_empty() {
             keep(&mut metric, &|name| self.keeps(name));
@@ -88,17 +89,16 @@ impl Columns<'_> {
     }
 }
 
-/// Parts of a test's flows that a request for metrics needs.
+/// The flows of a test that a request for metrics needs.
 pub(super) enum Needs<'a> {
-    /// None of them.
     Ports,
-    /// Those of these names; of all, if there are none.
+    /// The flows of these names; all if there are none.
     Flows(&'a [String]),
     /// All connections.
     Connections,
 }
 
-/// Parts that a request needs.
+/// Returns the flows that a request needs.
 pub(super) fn needs(request: &MetricsRequest) -> Needs<'_> {
     match request {
         MetricsRequest::Flow(wanted) => Needs::Flows(&wanted.flow_names),
@@ -107,8 +107,7 @@ pub(super) fn needs(request: &MetricsRequest) -> Needs<'_> {
     }
 }
 
-/// Answers a request for metrics by a report that has what it [`needs`], of the test of a
-/// configuration.
+/// Answers a request for metrics from a report that includes what it [`needs`].
 pub(super) fn answer(
     request: &MetricsRequest,
     report: &Report,
@@ -156,7 +155,7 @@ pub(super) fn answer(
             };
             told("rocev2_ipv4_per_peer_metrics", columns, || peers.iter().map(row))
         }
-        // A configuration with such peers is refused, so that there are none.
+        // A configuration with IPv6 peers is refused, so there are none.
         MetricsRequest::Rocev2Ipv6(Rocev2PeersRequest::PerPeer(wanted)) => {
             named(&wanted.peer_names, [].into_iter(), ("rocev2_ipv6.per_peer.peer_names", "peer"))?;
             let columns = Columns { key: "name", wanted: &wanted.column_names };
@@ -170,7 +169,7 @@ pub(super) fn answer(
     }
 }
 
-/// The answer: the list of its choice, written row by row.
+/// Returns the response: the list of its choice, serialised row by row.
 fn told<I: Iterator<Item: Serialize>>(
     choice: &'static str,
     columns: Columns<'_>,
@@ -189,7 +188,7 @@ fn told<I: Iterator<Item: Serialize>>(
     Ok(JsonText(text))
 }
 
-/// Refuses columns that there are not.
+/// Refuses unknown columns.
 fn check_columns(choice: &str, columns: &[String]) -> Result<(), Refusal> {
     let known = match choice {
         "port_metrics" => PortMetric::FIELDS,
@@ -214,7 +213,7 @@ const fn started(is: bool) -> &'static str {
     if is { "started" } else { "stopped" }
 }
 
-/// Metrics of a port that OTG has no field for.
+/// Returns the values of a port without an OTG field.
 fn of_port(port: &Port) -> Value {
     without_nulls(json!({
         "unexpected": port.unexpected,
@@ -249,7 +248,7 @@ fn port(port: &Port) -> PortMetric {
     }
 }
 
-/// Metrics of a flow that OTG has no field for.
+/// Returns the values of a flow without an OTG field.
 fn of_flow<'a>(report: &'a Report, flow: &'a Flow) -> OfFlow<'a> {
     let ports = || report.ports.iter();
     let received = ports().filter(|port| flow.port_rx.contains(&port.name));
@@ -354,7 +353,7 @@ fn queue_pair(flow: &Flow, connection: &Connection) -> QpMetric {
     }
 }
 
-/// Clients of OTG take no nulls.
+/// OTG clients do not accept nulls.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -372,7 +371,7 @@ mod tests {
     use crate::tester::Measured;
     use crate::tester::plan::Metrics;
 
-    /// A report of so many flows that measure everything.
+    /// A report of `flows` flows with all measurements.
     fn report(flows: usize) -> Report {
         let (time, enable) =
             (Measured::new(1_500.0, 240.0), Metrics { enable: true, ..Metrics::default() });

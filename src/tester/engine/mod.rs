@@ -1,8 +1,8 @@
-//! Tests that clients of OTG's API configure, start and look at: the engine behind the server, in
-//! the real world.
+//! The engine behind the OTG server, in the real world: runs the tests that clients configure,
+//! start and monitor.
 //!
-//! One configuration at a time. What changes something waits for its turn; what only looks never
-//! waits for a change: while devices are opened and closed it is answered from what was last seen.
+//! There is one configuration at a time. Changes are serialised; queries never wait for a change:
+//! while devices are opened or closed, they are answered from the last report.
 
 mod actions;
 mod changes;
@@ -28,41 +28,39 @@ use crate::otg::model::{Config, parse};
 use crate::otg::resolve::resolve;
 use crate::tester::plan::{FlowKind, Place};
 
-/// How tests are run.
+/// Options of the engine.
 #[derive(Clone, Debug, Default)]
 pub struct TesterOptions {
-    /// How DPDK is started, once a configuration needs it. PCI devices that it names are added to
-    /// those that DPDK may take; those of later configurations have to be named here.
+    /// EAL options; DPDK is started once a configuration needs it. The PCI devices of that
+    /// configuration are added to the allow-list; those of later ones must be named here.
     pub eal: EalOptions,
-    /// The most threads that poll ports. Default: one for each CPU that the process may use, but
-    /// one, which is left to everything else.
+    /// Maximum number of polling threads. Default: one less than the CPUs that the process may
+    /// use.
     pub threads: Option<usize>,
-    /// Ports that configurations may name. Default: those that clients may.
+    /// Ports that configurations may name. Default: those allowed for clients.
     pub access: Access,
-    /// Recordings that are sent beside the flows of each configuration, which has no words for
-    /// them.
+    /// Recordings to replay beside the flows of each configuration, which has no field for them.
     pub replays: Vec<Replay>,
 }
 
-/// The engine.
 #[derive(Debug)]
 pub struct TesterEngine {
     options: TesterOptions,
-    /// Who holds it may change things.
+    /// Locked for the time of a change.
     bench: Mutex<Option<Bench>>,
-    /// What is there now; never locked for long.
+    /// The current state; never locked for long.
     now: Mutex<Now>,
-    /// The last report of a test, and when its making began. Whoever waited for it meanwhile takes
-    /// it too: a thousand clients that look at once cost the test no more than a few.
+    /// The last report of a test, and the time at which its generation began. Callers that waited
+    /// for it use it too, so that a thousand concurrent queries cost the test no more than a few.
     seen: Mutex<Option<(Instant, Arc<Report>)>>,
 }
 
-/// The configuration, and the test made of it.
+/// The configuration, and the test made from it.
 #[derive(Clone, Debug, Default)]
 struct Now {
     config: Config,
     session: Option<Arc<Session>>,
-    /// What was last seen of it.
+    /// The last report.
     report: Arc<Report>,
 }
 
@@ -78,7 +76,7 @@ impl TesterEngine {
         Self { options, bench, now: Mutex::new(Now::default()), seen }
     }
 
-    /// Ends the test, and closes all devices.
+    /// Ends the test and closes all devices.
     pub fn close(&self) {
         let mut bench = lock(&self.bench);
         *lock(&self.now) = Now::default();
@@ -89,10 +87,10 @@ impl TesterEngine {
         *bench = None;
     }
 
-    /// Everything that was counted so far, but for the distributions of latencies.
+    /// Returns all counters so far, without the latency distributions.
     ///
     /// # Errors
-    /// If the test's threads are gone.
+    /// The test's threads have ended.
     pub fn report(&self) -> Result<Arc<Report>, Refusal> {
         let asked = Instant::now();
         let mut seen = lock(&self.seen);
@@ -105,16 +103,16 @@ impl TesterEngine {
         Ok(report)
     }
 
-    /// The same with the distributions.
+    /// Returns all counters so far, with the latency distributions.
     ///
     /// # Errors
-    /// If the test's threads are gone.
+    /// The test's threads have ended.
     pub fn whole_report(&self) -> Result<Report, Refusal> {
         self.look_at(None, true).map(Arc::unwrap_or_clone)
     }
 
-    /// A report of some flows, by their places in the plan, or of all; of all that was last seen, while
-    /// one test replaces another.
+    /// Returns a report of some flows, by their indices in the plan, or of all; the last full
+    /// report while one test replaces another.
     fn look_at(
         &self,
         which: Option<&[usize]>,
@@ -132,7 +130,7 @@ impl TesterEngine {
         })
     }
 
-    /// A report with what a request for metrics needs.
+    /// Returns a report with the flows that a request for metrics needs.
     fn report_for(&self, request: &MetricsRequest) -> Result<Arc<Report>, Refusal> {
         let needs = metrics::needs(request);
         let session = lock(&self.now).session.clone();
@@ -159,7 +157,7 @@ impl TesterEngine {
         self.look_at(Some(&places), false)
     }
 
-    /// Makes `config` what is tested.
+    /// Replaces the test by that of `config`.
     fn replace(
         &self,
         bench: &mut MutexGuard<'_, Option<Bench>>,
@@ -195,7 +193,7 @@ impl TesterEngine {
         Ok(warnings)
     }
 
-    /// The bench, which is set up when it is first wanted.
+    /// Returns the bench, which is created on first use.
     fn bench_for<'a>(
         &self,
         bench: &'a mut MutexGuard<'_, Option<Bench>>,
@@ -213,7 +211,7 @@ impl TesterEngine {
         Ok(bench.as_mut().expect("it was just set up"))
     }
 
-    /// The test that runs.
+    /// Returns the running test.
     fn session(&self) -> Result<Arc<Session>, Refusal> {
         let session = lock(&self.now).session.clone();
         session.ok_or_else(|| Refusal::validation("no ports are configured; set a config first"))
@@ -233,7 +231,7 @@ fn allowed(plan: &TestPlan, access: &Access) -> Result<(), Refusal> {
     Err(Refusal { kind: RefusalKind::Validation, errors })
 }
 
-/// A session's error as a client is told it.
+/// Converts a session's error to a refusal.
 fn refusal(error: &SessionError) -> Refusal {
     let kind = match error {
         SessionError::Starved(_) => RefusalKind::Starved,
@@ -244,7 +242,7 @@ fn refusal(error: &SessionError) -> Refusal {
     Refusal { kind, errors: vec![error.to_string()] }
 }
 
-/// Whether DPDK refuses what was asked for, rather than lacks something.
+/// Returns true if DPDK refused the input, false if a resource is missing.
 const fn is_about_input(error: &crate::dpdk::Error) -> bool {
     use crate::dpdk::Error;
     matches!(
@@ -253,10 +251,10 @@ const fn is_about_input(error: &crate::dpdk::Error) -> bool {
     )
 }
 
-/// Number of names listed for an unknown one, and of unknown names reported.
+/// Maximum number of names listed for an unknown one, and of unknown names reported.
 const SAID_MAX: usize = 100;
 
-/// The places of what is named, or of all if nothing is.
+/// Returns the indices of the named objects, or of all if no name is given.
 fn named<'a>(
     names: &[String],
     all: impl Iterator<Item = &'a str> + Clone,
@@ -267,7 +265,7 @@ fn named<'a>(
     }
     let mut errors = Vec::new();
     let mut places = Vec::new();
-    // A flow between devices of several ports is one of its name at each.
+    // A flow between devices of several ports is several flows of one name.
     let mut index: HashMap<&str, Vec<usize>> = HashMap::new();
     all.clone().enumerate().for_each(|(n, name)| index.entry(name).or_default().push(n));
     for (n, name) in names.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Metrics of RoCEv2's peers. Connections are configured at both ends and need no messages to be set
-//! up, so that a queue pair is up as soon as its port's link is, and of connection management nothing
-//! is counted.
+//! Metrics of RoCEv2 peers. Connections are configured at both ends without messages of
+//! connection management, so a queue pair is up as soon as its port's link is, and these messages
+//! have no counters.
 
 use super::named;
 use crate::otg::engine::Refusal;
@@ -9,7 +9,7 @@ use crate::otg::model::device::{Connection, Device};
 use crate::otg::model::metrics::PeerMetric;
 use crate::tester::report::Report;
 
-/// The metrics of the peers of these names, of all if there are none.
+/// Returns the metrics of the peers of these names, of all if there are none.
 pub(super) fn metrics(
     config: &Config,
     report: &Report,
@@ -37,7 +37,7 @@ pub(super) fn metrics(
     Ok(places.iter().map(metric).collect())
 }
 
-/// True if the link of the port is up that an address of a device is on. Any device may have the
+/// True if the port of the device that has this address has its link up. Any device may have the
 /// address.
 fn is_up(config: &Config, report: &Report, own: &Device, address: &str) -> bool {
     let devices = core::iter::once(own).chain(&config.devices);

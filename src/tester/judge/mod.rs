@@ -1,16 +1,15 @@
-//! Verdicts on a test that is over: every flow sent what it was configured to send, and what it
-//! sent has arrived.
+//! Judges a finished test: every flow sent its configured frames, and they arrived.
 //!
-//! - **sent**: all frames of a flow that has a count, and the rate of one that has a rate; see
-//!   `sent` for what is expected and what explains less.
-//! - **received**: for flows that measure loss, each receiver has every frame, once.
-//!   Frames that the tester's own devices lost are named: if they may be all that is missing, the flow
-//!   is INCONCLUSIVE, as the network may have lost none.
+//! - **sent**: all frames of a flow with a count, and the rate of one with a rate; `sent` defines
+//!   the expected number and the accepted causes of a shortage.
+//! - **received**: for flows that measure loss, each receiver has every frame once. Frames that
+//!   the tester's own devices lost are reported: if they may be all that is missing, the flow is
+//!   INCONCLUSIVE, as the network may have lost none.
 //! - **run**: a run that was interrupted, or that a busy machine stopped, is inconclusive.
 //!
-//! A shortage is FAIL unless the machine explains it ([`Machine`]): frames are lost while no thread
-//! polls if the gap is longer than the receiver's ring can bridge at the flow's rate, and a flow
-//! sends less by what its rate makes of the preempted time. Then it is INCONCLUSIVE.
+//! A shortage is FAIL unless the machine explains it ([`Machine`]): frames are lost while no
+//! thread polls if the gap is longer than the receiver's ring can hold at the flow's rate, and a
+//! flow sends less by its rate times the preempted time. Then it is INCONCLUSIVE.
 
 mod sent;
 #[cfg(test)]
@@ -25,7 +24,7 @@ use crate::verdict::Verdict;
 
 pub use sent::TOLERANCE;
 
-/// The name under which findings about the whole run stand, beside the flows' names.
+/// The name in findings about the whole run, instead of a flow's name.
 pub const RUN: &str = "run";
 
 /// The result of one check of one flow.
@@ -33,16 +32,14 @@ pub const RUN: &str = "run";
 pub struct Finding {
     /// The flow's name; [`RUN`] for the whole run.
     pub flow: String,
-    /// The verdict.
     pub verdict: Verdict,
-    /// The numbers of the check, and the reason for anything but PASS.
+    /// The numbers of the check, and the reason for any verdict but PASS.
     pub what: String,
 }
 
-/// A test that is over.
+/// A finished test.
 #[derive(Clone, Copy, Debug)]
 pub struct Course<'a> {
-    /// The test.
     pub plan: &'a TestPlan,
     /// The last report before the flows were stopped.
     pub before: &'a Report,
@@ -52,7 +49,7 @@ pub struct Course<'a> {
     pub why: &'a Why,
 }
 
-/// Judges every flow of a test that is over.
+/// Judges every flow of a finished test.
 #[must_use]
 pub fn judge(course: &Course<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -75,13 +72,13 @@ pub fn judge(course: &Course<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The verdict of a test.
+/// Returns the verdict of a test.
 #[must_use]
 pub fn verdict(findings: &[Finding]) -> Verdict {
     Verdict::of_all(findings.iter().map(|finding| finding.verdict))
 }
 
-/// Each port that is to receive a flow receives all of it.
+/// Checks that each receiving port of a flow received all of it.
 fn received(course: &Course<'_>, asked: &FlowPlan, flow: &Flow) -> (Verdict, String) {
     if flow.frames_tx == 0 {
         return (Verdict::NotJudged, "no frame was sent, so none could be lost".into());
@@ -96,7 +93,7 @@ fn received(course: &Course<'_>, asked: &FlowPlan, flow: &Flow) -> (Verdict, Str
         what += &format!(", {twice} duplicates");
     }
     let held = got == wanted && twice == 0;
-    // Nothing that a machine or a device does makes a frame arrive twice.
+    // A busy machine or a device never makes a frame arrive twice.
     let lost = wanted.saturating_sub(got);
     let excusable = lost > 0 && twice == 0;
     let busy = excusable.then(|| unpolled(course, asked)).flatten();
@@ -111,14 +108,14 @@ fn received(course: &Course<'_>, asked: &FlowPlan, flow: &Flow) -> (Verdict, Str
 
 /// Frames that the tester's own devices lost.
 struct OwnLosses {
-    /// The most that they may have lost of a flow.
+    /// The maximum that may be lost of one flow.
     most: u64,
-    /// A sentence for each device that lost any.
+    /// A sentence for each device with losses.
     by_device: Vec<String>,
 }
 
-/// Frames that the devices of a flow's ports lost, of any flow. A device that does not count may have
-/// lost them all.
+/// Returns the losses of the devices of a flow's ports, of any flow. A device without a counter
+/// may have lost all of them.
 fn own_losses(course: &Course<'_>, asked: &FlowPlan, lost: u64) -> OwnLosses {
     let mut own = OwnLosses { most: 0, by_device: Vec::new() };
     let port = |n: usize| course.report.ports.get(n);
@@ -146,7 +143,8 @@ fn own_losses(course: &Course<'_>, asked: &FlowPlan, lost: u64) -> OwnLosses {
     own
 }
 
-/// The gap between polls that overflows a receiver of a flow by itself, if there was one.
+/// Returns the gap between polls that overflows a receiver's ring at the flow's rate, if there
+/// was one.
 fn unpolled(course: &Course<'_>, asked: &FlowPlan) -> Option<String> {
     let machine = course.report.machine.filter(|machine| !machine.excluded)?;
     let margin =
@@ -160,7 +158,7 @@ fn unpolled(course: &Course<'_>, asked: &FlowPlan) -> Option<String> {
     })
 }
 
-/// For how long a port need not be polled: its receive ring at the rates of all flows to it.
+/// Maximum time between polls of a port: its receive ring at the rates of all flows to it.
 fn margin_ns(course: &Course<'_>, port: usize) -> Option<f64> {
     let room = course.report.ports.get(port)?.rx_room? as f64;
     let to_it = |(n, flow): (usize, &FlowPlan)| {

@@ -1,9 +1,10 @@
-//! The frames that a flow sent against those that it was configured to send.
+//! Checks the sent frames of a flow against the configuration.
 //!
-//! Its rate is expected of the time in which it could send: from its start to its own end or that of
-//! the run, less the time for which its peer paused its priority. A flow whose pauses or whose line
-//! explain what is missing is not judged, and one whose threads were off their processors for that
-//! long is inconclusive. A flow that sent less for no such reason, or by a port that is down, fails.
+//! The rate is expected for the time in which the flow could send: from its start to its own end
+//! or that of the run, less the time for which its peer paused its priority. A flow whose pauses
+//! or whose line rate explain the shortage is not judged, and one whose threads were preempted
+//! for that long is inconclusive. A flow that sent less without such a reason, or over a port
+//! that is down, fails.
 
 use super::Course;
 use crate::frame::LINE_OVERHEAD_BYTES;
@@ -16,33 +17,33 @@ use crate::tester::tally::asked_fps;
 use crate::units::Priority;
 use crate::verdict::Verdict;
 
-/// The part of its frames that a flow may fall short by. A choice: a thread with a CPU of its own
-/// keeps a pace within some parts per million, so what is short by more than 2 % was held up.
+/// The accepted shortage as a share of the frames. A choice: a thread with an exclusive CPU keeps
+/// its pace within parts per million, so a shortage above 2 % has a cause.
 pub const TOLERANCE: f64 = 0.02;
 
-/// Frames that a flow may fall short by however few it sends: one at each end of its time.
+/// The accepted shortage in frames for any rate: one at each end of the time.
 const TOLERANCE_FRAMES: f64 = 2.0;
 
-/// Time that a flow with a count may take beyond its rate: what a source may be behind its
-/// pace and still catch up with, in seconds.
+/// Accepted time of a flow with a count beyond that of its rate, in seconds: the delay that a
+/// source may have and still catch up.
 const TOLERANCE_S: f64 = 0.010;
 
-/// Octets of [`LINE_OVERHEAD_BYTES`] that are not the gap.
+/// The preamble's share of [`LINE_OVERHEAD_BYTES`], the rest being the gap.
 const PREAMBLE: f64 = 8.0;
 
-/// Frames that a flow could send.
+/// The frames that a flow could send.
 struct Offer {
-    /// Frames per second; nothing for a recording with its own times.
+    /// Frames per second; `None` for a recording with its own times.
     fps: Option<f64>,
     /// Seconds in which it was to send.
     active: f64,
-    /// Seconds of them for which its priority was paused.
+    /// Seconds of these in which its priority was paused.
     paused: f64,
-    /// Its priority, if pauses stop it.
+    /// Its priority, if pause frames stop it.
     priority: Option<Priority>,
 }
 
-/// Judges what flow number `n` sent.
+/// Judges the sent frames of flow number `n`.
 pub(super) fn judge(course: &Course<'_>, n: usize, flow: &Flow) -> (Verdict, String) {
     let asked = &course.plan.flows[n];
     let count = match &asked.kind {
@@ -68,7 +69,7 @@ pub(super) fn judge(course: &Course<'_>, n: usize, flow: &Flow) -> (Verdict, Str
     }
 }
 
-/// Frames per second that flow number `n` is configured to send, its bursts and gaps counted in.
+/// Returns the configured frames per second of flow number `n`, with its bursts and gaps.
 pub(super) fn frames_per_second(course: &Course<'_>, n: usize) -> Option<f64> {
     let asked = &course.plan.flows[n];
     let FlowKind::Stream(stream) = &asked.kind else { return None };
@@ -109,20 +110,20 @@ impl Offer {
         Self { fps: offered_fps(stream, speed, flow), active, paused, priority }
     }
 
-    /// Frames in so many seconds, a count of them at most.
+    /// Returns the frames for a time, at most `count`.
     fn frames(&self, seconds: f64, count: Option<u64>) -> Option<f64> {
         let most = count.map_or(f64::INFINITY, |count| count as f64);
         self.fps.map(|fps| (fps * seconds.max(0.0)).min(most))
     }
 
-    /// The pause as a part of a sentence.
+    /// Describes the pauses as a part of a sentence.
     fn pause(&self) -> String {
         let priority = self.priority.map_or(0, Priority::get);
         format!("priority {priority} was paused for {:.3} of {:.3} s", self.paused, self.active)
     }
 }
 
-/// All frames were sent; in the time that the rate gives them?
+/// Judges a flow that sent all its frames by the time that it took.
 fn complete(course: &Course<'_>, offer: &Offer, flow: &Flow, count: u64) -> (Verdict, String) {
     let what = format!("sent {count} of {count} frames");
     let (Some(fps), Some(pacing)) = (offer.fps, &flow.pacing) else { return (Verdict::Pass, what) };
@@ -140,7 +141,7 @@ fn complete(course: &Course<'_>, offer: &Offer, flow: &Flow, count: u64) -> (Ver
     explained(course, slow, late - offer.paused - allowed, full_line(course, flow))
 }
 
-/// Judges a flow that has no count, or that has not reached it.
+/// Judges a flow without a count, or one that has not reached it.
 fn short(
     course: &Course<'_>,
     n: usize,
@@ -160,7 +161,7 @@ fn short(
         sent >= least && (sent > 0.0 || expected < 1.0)
     };
     let Some(whole) = offer.frames(offer.active, count) else {
-        // A recording with its own times and no count: nothing is known but that it was sent.
+        // A recording with its own times and no count: only the fact that it was sent is known.
         let held = sent > 0.0 && count.is_none();
         return match (held, course.why) {
             (false, Why::Over | Why::Interrupted) if sent > 0.0 => {
@@ -185,7 +186,7 @@ fn short(
     explained(course, share, missing, full_line(course, flow))
 }
 
-/// The verdict on a flow that lacks `missing` seconds of its rate.
+/// Returns the verdict on a flow that is `missing` seconds short of its rate.
 fn explained(
     course: &Course<'_>,
     what: String,
@@ -201,7 +202,7 @@ fn explained(
     }
 }
 
-/// Says so if the flows of a port ask for more than its line carries, and the line was full.
+/// Describes a port whose flows are configured beyond its line rate, if the line was full.
 fn full_line(course: &Course<'_>, flow: &Flow) -> Option<String> {
     if flow.frames_tx == 0 {
         return None;
@@ -247,8 +248,8 @@ fn connection(
     if flow.frames_tx > 0 { (Verdict::Pass, what) } else { held_up(course, asked, plan, what) }
 }
 
-/// A connection that did not get on: its priority was paused all the time, the threads were
-/// starved, or it fails.
+/// Judges a connection without progress: its priority was paused all the time, the threads were
+/// preempted, or it fails.
 fn held_up(
     course: &Course<'_>,
     asked: &FlowPlan,
@@ -264,7 +265,7 @@ fn held_up(
     explained(course, what, active - paused, None)
 }
 
-/// The first port of a flow whose link was down while it was to send.
+/// Returns the first port of a flow whose link was down while it was to send.
 fn port_down<'a>(course: &Course<'a>, asked: &FlowPlan) -> Option<&'a str> {
     let ports = [asked.tx].into_iter().chain(asked.rx.iter().copied());
     let seen = ports.filter_map(|port| course.before.ports.get(port));

@@ -32,7 +32,7 @@ pub(in crate::tester) fn flow(name: &str, frames: Option<u64>, loss: bool) -> Fl
     }
 }
 
-/// A run of a flow: what it was, and what was seen of it.
+/// A run of a flow: the configuration and the counters.
 #[derive(Clone)]
 struct Case {
     asked: FlowPlan,
@@ -41,13 +41,13 @@ struct Case {
     up: bool,
     paused_s: f64,
     machine: Option<Machine>,
-    /// Frames that the receiver's device missed, and that the sender's dropped.
+    /// Frames that the receiver's device missed, and that the sender's device dropped.
     devices: (Option<u64>, u64),
     why: Why,
 }
 
 impl Case {
-    /// A continuous flow for 10 s, of which 1,000 frames are expected.
+    /// A continuous flow for 10 s, with 1,000 expected frames.
     fn new(sent: u64, received: u64) -> Self {
         let flow = Flow {
             name: "f".into(),
@@ -121,7 +121,7 @@ impl Case {
         judge(&Course { plan: &plan, before: &report, report: &report, why: &self.why })
     }
 
-    /// The verdicts on what was sent and received.
+    /// Returns the verdicts on sent and received frames.
     fn verdicts(&self) -> Vec<Verdict> {
         self.findings().iter().map(|finding| finding.verdict).collect()
     }
@@ -142,7 +142,7 @@ fn a_flow_that_sent_its_rate_and_lost_nothing_passes_and_says_so() {
 fn a_flow_that_sent_nothing_fails_and_its_loss_is_not_judged() {
     assert_eq!(Case::new(0, 0).verdicts(), [Fail, NotJudged]);
     let slow = |case: Case| case.stream(|s| s.pace.rate = Rate::Frames(1));
-    // One frame in 1.5 s is expected, and none is not within any tolerance.
+    // One frame in 1.5 s is expected, so that sending none is beyond every tolerance.
     let none = Case { elapsed_s: 1.5, ..slow(Case::new(0, 0)) };
     assert_eq!(none.verdicts(), [Fail, NotJudged]);
     let early = Case { elapsed_s: 0.5, ..slow(Case::new(0, 0)) };
@@ -165,7 +165,7 @@ fn a_starved_shortage_is_inconclusive_by_as_much_as_was_preempted() {
     let stopped_clock = Case { machine: Some(excluded), ..short() };
     assert_eq!(stopped_clock.verdicts()[0], Fail, "time did not run meanwhile");
     assert_eq!(Case::new(0, 0).busy(10.0, 10.0).verdicts(), [Inconclusive, NotJudged]);
-    // All was sent and received: a busy machine takes nothing from that.
+    // All was sent and received, so a busy machine does not matter.
     assert_eq!(Case::new(1_000, 1_000).busy(9.0, 1.0).verdicts(), [Pass, Pass]);
 }
 
@@ -199,7 +199,7 @@ fn frames_that_the_testers_own_devices_lost_are_named_and_excuse_no_more_than_th
         let what = &case.findings()[1].what;
         assert!(what.contains(reason), "{what}");
     }
-    // One frame more is missing than the devices lost: the network lost it.
+    // One more frame is missing than the devices lost: the network lost it.
     for devices in [(Some(9), 0), (Some(0), 9), (Some(4), 5)] {
         assert_eq!(lost(devices).verdicts(), [Pass, Fail], "{devices:?}");
     }
@@ -215,7 +215,7 @@ fn frames_that_the_testers_own_devices_lost_are_named_and_excuse_no_more_than_th
 
 #[test]
 fn pauses_excuse_what_they_take_and_no_more() {
-    // A storm for the whole run: nothing can be said.
+    // A storm for the whole run: no judgement is possible.
     let storm = Case::new(0, 0).paused(10.0);
     assert_eq!(storm.verdicts(), [NotJudged, NotJudged]);
     assert_eq!(
@@ -237,7 +237,7 @@ fn a_count_is_kept_to_the_frame_and_its_rate_too() {
     assert_eq!(done(1_000).findings()[0].what, "sent 1000 of 1000 frames");
     assert_eq!(done(1_001).verdicts()[0], Fail);
     assert_eq!(done(900).verdicts()[0], Fail);
-    // The run was cut off at 10 s: 1,000 of 5,000 frames are what the rate gives.
+    // The run was ended at 10 s: the rate gives 1,000 of 5,000 frames.
     assert_eq!(Case::new(1_000, 1_000).count(5_000).verdicts(), [NotJudged, Pass]);
     assert_eq!(Case::new(500, 500).count(5_000).verdicts(), [Fail, Pass]);
     let paced = |sent_fps: f64, paused_s: f64| {

@@ -1,6 +1,6 @@
-//! MAC control frames: PAUSE (802.3 31B) and PFC (802.1Qbb, 802.3 31D), each with its Ethernet
-//! header; and ARP (RFC 826). Nothing in them is held to what the standards ask for, so that wrong
-//! ones can be made.
+//! MAC control frames, PAUSE (802.3 31B) and PFC (802.1Qbb, 802.3 31D), each with its Ethernet
+//! header; and ARP (RFC 826). Fields are not checked against the standards, so that a test can
+//! send invalid frames.
 
 use super::draft::{Field, field};
 use super::writer::Writer;
@@ -29,7 +29,6 @@ const TIMES: [Field; 8] = [
     field("pause_class_7", 256, 16, 0),
 ];
 
-/// Writes a PFC frame.
 pub(super) fn pfc(w: &mut Writer<'_>, h: &FlowPfcPause) {
     let base = w.draft.room(34);
     w.put_all(base, &[(DST, &h.dst), (SRC, &h.src)]);
@@ -42,7 +41,6 @@ pub(super) fn pfc(w: &mut Writer<'_>, h: &FlowPfcPause) {
     }
 }
 
-/// Writes a PAUSE frame.
 pub(super) fn pause(w: &mut Writer<'_>, h: &FlowEthernetPause) {
     let base = w.draft.room(18);
     w.put_all(base, &[(DST, &h.dst), (SRC, &h.src)]);
@@ -59,7 +57,6 @@ const SENDER_IP: Field = field("sender_protocol_addr", 112, 32, 0);
 const TARGET_MAC: Field = field("target_hardware_addr", 144, 48, 0);
 const TARGET_IP: Field = field("target_protocol_addr", 192, 32, 0);
 
-/// Writes ARP.
 pub(super) fn arp(w: &mut Writer<'_>, h: &FlowArp) {
     let base = w.draft.room(28);
     w.put_all(

@@ -9,17 +9,17 @@ use crate::otg::model::header::{FlowEthernet, FlowVlan};
 pub(super) const DST: Field = field("dst", 0, 48, 0);
 pub(super) const SRC: Field = field("src", 48, 48, 0);
 pub(super) const TYPE: Field = field("ether_type", 96, 16, 0xffff);
-/// Not on the wire: which queue of its port the flow is sent by.
+/// The queue of the port that sends the flow; not on the wire.
 const PFC_QUEUE: Field = field("pfc_queue", 0, 3, 0);
 
 const PRIORITY: Field = field("priority", 0, 3, 0);
 const CFI: Field = field("cfi", 3, 1, 0);
 const ID: Field = field("id", 4, 12, 0);
-/// Of what follows, as OTG's model has it in the order of the wire; the tag's own type is that of
+/// The type after the tag, as OTG's model follows the order of the wire; the tag's own type is in
 /// the header in front.
 const TPID: Field = field("tpid", 16, 16, 0xffff);
 
-/// Writes an Ethernet header in front of what has type `next`.
+/// Writes an Ethernet header; `next` is the type of the next header.
 pub(super) fn ethernet(
     w: &mut Writer<'_>,
     h: &FlowEthernet,
@@ -52,7 +52,7 @@ pub(super) fn ethernet(
     }
 }
 
-/// Writes the destination: as it is said, else that of the neighbour.
+/// Writes the destination address: the configured one, else the neighbour's.
 fn destination(w: &mut Writer<'_>, base: u16, h: &FlowEthernet, ends: &Ends, notes: &mut Notes) {
     if let Said::These(values) = w.said(&DST, h.dst.as_ref()) {
         w.draft.vary(base, &DST, values);
@@ -71,11 +71,11 @@ fn destination(w: &mut Writer<'_>, base: u16, h: &FlowEthernet, ends: &Ends, not
             notes.asked.push((base, nth, interface.clone(), *neighbour));
         }
     }
-    // Written even where all values are still alike: those that are asked for come later.
+    // Recorded even if all values are equal, because resolved addresses are filled in later.
     w.draft.vary_always(base, &DST, values);
 }
 
-/// Writes a VLAN tag in front of what has type `next`.
+/// Writes a VLAN tag; `next` is the type of the next header.
 pub(super) fn vlan(w: &mut Writer<'_>, h: &FlowVlan, next: Option<u16>, notes: &mut Notes) {
     let base = w.draft.room(4);
     notes.tag.get_or_insert(base);

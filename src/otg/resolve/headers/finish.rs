@@ -1,4 +1,4 @@
-//! What the shortest frame of a stream looks like: its lengths and checksums filled in.
+//! Builds the shortest frame of a stream, with its lengths and checksums.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,8 +9,8 @@ use crate::wire::ip::Protocol;
 use crate::wire::{ipv4, ipv6};
 
 impl Draft {
-    /// The template of frames of which the shortest has `len` octets without FCS, at least as many
-    /// as the headers.
+    /// Returns the template of a stream whose shortest frame has `len` bytes without FCS, at
+    /// least the length of the headers.
     pub(super) fn finish(mut self, payload: Payload, len: usize, probe: bool) -> TemplatePlan {
         let headers = self.octets.len();
         let mut frame = self.octets.clone();
@@ -36,7 +36,7 @@ impl Draft {
     }
 }
 
-/// Octet `n` of a payload.
+/// Returns byte `n` of a payload.
 fn octet(payload: &Payload, n: usize) -> u8 {
     let word = |w: u16| w.to_be_bytes()[n % 2];
     match payload {
@@ -55,7 +55,7 @@ fn put(frame: &mut [u8], at: u16, value: u16) {
     frame[usize::from(at)..][..2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// The checksum that a frame should have.
+/// Returns the correct checksum of a frame.
 fn checksum(frame: &[u8], sum: &Checksum) -> u16 {
     let mut frame = frame.to_vec();
     put(&mut frame, sum.at, 0);
@@ -66,7 +66,8 @@ fn checksum(frame: &[u8], sum: &Checksum) -> u16 {
         Covered::Payload4 { ip, from, udp } => (addresses4(&frame, ip), from, udp),
         Covered::Payload6 { ip, from, udp } => (addresses6(&frame, ip), from, udp),
     };
-    // The protocol of a checksum is the one that was meant, whatever the IP header says.
+    // The pseudo-header uses the checksum's own protocol, not that of the IP header, which may be
+    // wrong on purpose.
     let (src, dst) = ip;
     let covered = &frame[usize::from(from)..];
     let len = u16::try_from(covered.len()).unwrap_or(u16::MAX);
@@ -75,14 +76,14 @@ fn checksum(frame: &[u8], sum: &Checksum) -> u16 {
     if udp && right == 0 { 0xffff } else { right }
 }
 
-/// Source and destination of the IPv4 header at `ip`.
+/// Returns source and destination of the IPv4 header at `ip`.
 fn addresses4(frame: &[u8], ip: u16) -> (IpAddr, IpAddr) {
     let header = &frame[usize::from(ip)..][..ipv4::HEADER_LEN];
     let address = |at: usize| -> [u8; 4] { header[at..at + 4].try_into().expect("four octets") };
     (Ipv4Addr::from(address(12)).into(), Ipv4Addr::from(address(16)).into())
 }
 
-/// Source and destination of the IPv6 header at `ip`.
+/// Returns source and destination of the IPv6 header at `ip`.
 fn addresses6(frame: &[u8], ip: u16) -> (IpAddr, IpAddr) {
     let header = &frame[usize::from(ip)..][..ipv6::HEADER_LEN];
     let address = |at: usize| -> [u8; 16] { header[at..at + 16].try_into().expect("16 octets") };

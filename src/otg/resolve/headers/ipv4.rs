@@ -17,7 +17,7 @@ const DONT_FRAGMENT: Field = field("dont_fragment", 49, 1, 0);
 const MORE_FRAGMENTS: Field = field("more_fragments", 50, 1, 0);
 const FRAGMENT_OFFSET: Field = field("fragment_offset", 51, 13, 0);
 const TIME_TO_LIVE: Field = field("time_to_live", 64, 8, 64);
-/// 61 stands for any protocol of the host's own.
+/// 61 is any host internal protocol (IANA).
 const PROTOCOL: Field = field("protocol", 72, 8, 61);
 const CHECKSUM: Field = field("header_checksum", 80, 16, 0);
 const SRC: Field = field("src", 96, 32, 0);
@@ -33,7 +33,7 @@ const RELIABILITY: Field = field("priority.tos.reliability", 13, 1, 0);
 const MONETARY: Field = field("priority.tos.monetary", 14, 1, 0);
 const UNUSED: Field = field("priority.tos.unused", 15, 1, 0);
 
-/// Writes the header in front of what is carried as protocol `next`.
+/// Writes an IPv4 header; `next` is the protocol of the next header.
 pub(super) fn write(
     w: &mut Writer<'_>,
     h: &FlowIpv4,
@@ -77,7 +77,7 @@ pub(super) fn write(
     }
 }
 
-/// Writes the octet of DSCP and ECN, whichever way it is said.
+/// Writes the byte of DSCP and ECN from any of its three forms.
 fn priority(w: &mut Writer<'_>, base: u16, h: &FlowIpv4) {
     match &h.priority {
         None | Some(Ipv4Priority::Other { .. }) => {}

@@ -11,13 +11,13 @@ const VERSION: Field = field("version", 0, 4, 6);
 const TRAFFIC_CLASS: Field = field("traffic_class", 4, 8, 0);
 const FLOW_LABEL: Field = field("flow_label", 12, 20, 0);
 const PAYLOAD_LENGTH: Field = field("payload_length", 32, 16, 0);
-/// 59 says that nothing follows (RFC 8200 4.7).
+/// 59: no next header (RFC 8200 4.7).
 const NEXT_HEADER: Field = field("next_header", 48, 8, 59);
 const HOP_LIMIT: Field = field("hop_limit", 56, 8, 64);
 const SRC: Field = field("src", 64, 128, 0);
 const DST: Field = field("dst", 192, 128, 0);
 
-/// Writes the header in front of what is carried as protocol `next`.
+/// Writes an IPv6 header; `next` is the protocol of the next header.
 pub(super) fn write(
     w: &mut Writer<'_>,
     h: &FlowIpv6,

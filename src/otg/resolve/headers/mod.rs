@@ -1,8 +1,9 @@
-//! Headers: from what a flow says of its packet to the octets of its frames.
+//! Headers: converts a flow's packet description to the bytes of its frames.
 //!
-//! One table of fields per header, by OTG's names. What is not said is filled in so that the frame
-//! is right: types and protocols by what follows, lengths, checksums. What is said wins, however
-//! wrong it makes the frame, because wrong frames are what negative tests are made of.
+//! Each header has one table of fields with OTG's names. Fields that are not set are filled in to
+//! make the frame correct: types and protocols from the next header, lengths, checksums.
+//! Configured values take precedence even if they make the frame invalid, because negative tests
+//! need invalid frames.
 
 mod control;
 mod draft;
@@ -27,113 +28,104 @@ use crate::wire::EtherType;
 use crate::wire::ethernet::HEADER_LEN;
 use crate::wire::ip::Protocol;
 
-/// The devices that a flow runs between, pair by pair: frame after frame takes the next pair. Empty
-/// for flows between ports.
+/// The pairs of devices of a flow, which successive frames use in rotation. Empty for flows
+/// between ports.
 #[derive(Default)]
 pub(super) struct Ends(pub(super) Vec<End>);
 
-/// A device that sends, and one that receives from it.
+/// A pair of a sending and a receiving device.
 pub(super) struct End {
-    /// The sender's hardware address.
+    /// The sender's MAC address.
     pub(super) src: Mac,
-    /// Where its frames go on their first link.
+    /// The destination MAC address on the first link.
     pub(super) dst: Known,
-    /// The sender's address.
     pub(super) src4: Option<Ipv4Addr>,
-    /// The receiver's address.
     pub(super) dst4: Option<Ipv4Addr>,
-    /// The sender's address.
     pub(super) src6: Option<Ipv6Addr>,
-    /// The receiver's address.
     pub(super) dst6: Option<Ipv6Addr>,
 }
 
-/// A hardware address that is known, or whom to ask for it.
+/// A MAC address, or the neighbour that it is resolved from.
 pub(super) enum Known {
-    /// This one.
+    /// A known address.
     Mac(Mac),
-    /// That of a neighbour.
+    /// The address of a neighbour, resolved at run time.
     Asked {
-        /// The interface that asks.
+        /// The interface that sends the request.
         interface: String,
-        /// Whom it asks for.
+        /// The IP address to resolve.
         neighbour: IpAddr,
     },
 }
 
 impl Ends {
-    /// A value for each pair.
+    /// Returns one value per pair.
     fn list(&self, value: impl Fn(&End) -> u128) -> Option<Values> {
         (!self.0.is_empty()).then(|| Values::List(self.0.iter().map(value).collect()))
     }
 
-    /// A value for each pair, if each has one.
+    /// Returns one value per pair, if each has one.
     fn each(&self, value: impl Fn(&End) -> Option<u128>) -> Option<Values> {
         let values: Option<Vec<u128>> = self.0.iter().map(value).collect();
         values.filter(|v| !v.is_empty()).map(Values::List)
     }
 }
 
-/// An IP header, by where it is.
+/// An IP header and its offset.
 #[derive(Clone, Copy)]
 enum Ip {
-    /// IPv4.
     V4(u16),
-    /// IPv6.
     V6(u16),
 }
 
-/// What headers say beside their octets.
+/// Facts about the headers that their bytes do not hold.
 #[derive(Default)]
 struct Notes {
-    /// The queue that the flow asks for.
+    /// The configured queue.
     queue: Option<u8>,
-    /// The outermost VLAN tag: where what follows its type is.
+    /// Offset of the field after the type of the outermost VLAN tag.
     tag: Option<u16>,
-    /// The outermost IP header.
     first_ip: Option<Ip>,
     /// The innermost IP header so far.
     ip: Option<Ip>,
-    /// Addresses to ask for: where, which of the values, by which interface, whose.
+    /// Addresses to resolve: offset, index of the value, interface, neighbour.
     asked: Vec<(u16, usize, String, IpAddr)>,
 }
 
-/// The headers of a flow.
 pub(super) struct Built {
-    /// Their octets and what changes in them.
     draft: Draft,
-    /// The queue that the flow asks for (`pfc_queue`).
+    /// The configured queue (`pfc_queue`).
     pub(super) queue: Option<u8>,
-    /// The priority that the frames themselves say: that of the outermost tag, else the upper bits
-    /// of the DSCP; and whether it changes from frame to frame.
+    /// The priority in the frames, from the outermost tag, else from the upper bits of the DSCP,
+    /// and true if it changes from frame to frame.
     pub(super) marked: Option<(u8, bool)>,
-    /// Whether they are MAC control frames, however wrong.
+    /// True for MAC control frames, even invalid ones.
     pub(super) control: bool,
-    /// Addresses to ask for: where, which of the values, by which interface, whose.
+    /// Addresses to resolve: offset, index of the value, interface, neighbour.
     pub(super) asked: Vec<(u16, usize, String, IpAddr)>,
 }
 
 impl Built {
-    /// How many octets they have.
+    /// Returns the length in bytes.
     pub(super) fn len(&self) -> u32 {
         self.draft.octets.len() as u32
     }
 
-    /// Whether they change from frame to frame.
+    /// Returns true if the headers change from frame to frame.
     pub(super) fn changes(&self) -> bool {
         !self.draft.edits.is_empty()
     }
 
-    /// The template of frames of which the shortest has `len` octets without FCS, at least as many
-    /// as the headers; with a probe behind them or without.
+    /// Returns the template of a stream whose shortest frame has `len` bytes without FCS, at
+    /// least the length of the headers, with or without a probe behind them.
     pub(super) fn template(self, payload: Payload, len: usize, probe: bool) -> TemplatePlan {
         self.draft.finish(payload, len, probe)
     }
 }
 
-/// Builds the headers that `packet` lists; errors are noted. `path` is that of the list.
+/// Builds the headers that `packet` lists and reports errors. `path` is that of the list.
 pub(super) fn build(packet: &[FlowHeader], ends: &Ends, path: &str, cx: &mut Findings) -> Built {
-    // OTG: a packet that says nothing is Ethernet.
+    // OTG: an empty packet is an Ethernet header.
     let plain = [FlowHeader::Ethernet(FlowEthernet::default())];
     let packet = if packet.is_empty() { &plain } else { packet };
     if !can_be_first(&packet[0]) {
@@ -171,7 +163,6 @@ pub(super) fn build(packet: &[FlowHeader], ends: &Ends, path: &str, cx: &mut Fin
     }
 }
 
-/// Writes one header.
 fn write(
     w: &mut Writer<'_>,
     header: &FlowHeader,
@@ -195,12 +186,12 @@ fn write(
         FlowHeader::Tcp(h) => upper::tcp(w, h, notes),
         FlowHeader::Udp(h) => upper::udp(w, h, notes),
         FlowHeader::Arp(h) => control::arp(w, h),
-        // Refused by name with everything else that there is no type for.
+        // Reported by name with the other unsupported parts.
         FlowHeader::Other { .. } => {}
     }
 }
 
-/// Writes octets as they are.
+/// Writes bytes unchanged.
 fn custom(w: &mut Writer<'_>, h: &FlowCustom) {
     if !h.metric_tags.is_empty() {
         let what = "metrics are not split by tags here; take them out";
@@ -215,8 +206,7 @@ fn custom(w: &mut Writer<'_>, h: &FlowCustom) {
     }
 }
 
-/// The octets that hexadecimal digits say, at least one; blanks, colons and a leading `0x` are
-/// allowed.
+/// Parses hexadecimal digits to at least one byte; blanks, colons and a leading `0x` are allowed.
 pub(super) fn octets(text: &str) -> Option<Vec<u8>> {
     let text = text.trim();
     let text = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
@@ -226,7 +216,7 @@ pub(super) fn octets(text: &str) -> Option<Vec<u8>> {
     whole.then(|| digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
-/// Whether a frame can start with this.
+/// Returns true if a frame can start with this header.
 fn can_be_first(header: &FlowHeader) -> bool {
     matches!(
         header,
@@ -238,7 +228,7 @@ fn can_be_first(header: &FlowHeader) -> bool {
     )
 }
 
-/// A header's name in OTG.
+/// Returns a header's name in OTG.
 fn name(header: &FlowHeader) -> &str {
     match header {
         FlowHeader::Custom(_) => "custom",
@@ -255,8 +245,8 @@ fn name(header: &FlowHeader) -> &str {
     }
 }
 
-/// The type that a header in front of this one names. Every tag is a customer's unless it is said
-/// otherwise, as in other generators.
+/// Returns the EtherType for this header. A tag is a C-tag unless configured otherwise, as in
+/// other generators.
 fn ether_type(header: &FlowHeader) -> Option<u16> {
     let kind = match header {
         FlowHeader::Vlan(_) => EtherType::C_TAG,
@@ -268,7 +258,7 @@ fn ether_type(header: &FlowHeader) -> Option<u16> {
     Some(kind.0)
 }
 
-/// The protocol that an IP header in front of this one names.
+/// Returns the IP protocol number for this header.
 fn protocol(header: &FlowHeader) -> Option<u8> {
     match header {
         FlowHeader::Tcp(_) => Some(Protocol::TCP.0),
@@ -280,10 +270,10 @@ fn protocol(header: &FlowHeader) -> Option<u8> {
     }
 }
 
-/// The types of tags, older ones of service tags among them.
+/// The EtherTypes of tags, including S-tags before 802.1ad.
 const TAGS: [u16; 5] = [EtherType::C_TAG.0, EtherType::S_TAG.0, 0x9100, 0x9200, 0x9300];
 
-/// Whether octets are those of a MAC control frame, tagged or not.
+/// Returns true if the bytes are a MAC control frame, tagged or not.
 fn is_control(octets: &[u8]) -> bool {
     let mut rest = octets.get(12..).unwrap_or_default();
     while let Some(kind) = rest.first_chunk().map(|t| u16::from_be_bytes(*t)) {
@@ -295,9 +285,9 @@ fn is_control(octets: &[u8]) -> bool {
     false
 }
 
-/// The priority that frames say, and whether it changes.
+/// Returns the priority in the frames, and true if it changes.
 fn marked(draft: &Draft, notes: &Notes) -> Option<(u8, bool)> {
-    // A tag's first three bits; a DSCP's are the upper ones of the octet of services.
+    // The first three bits of a tag, or the upper three bits of the DSCP.
     let bit = match (notes.tag, notes.first_ip) {
         (Some(tag), _) => u32::from(tag) * 8,
         (None, Some(Ip::V4(ip))) => u32::from(ip) * 8 + 8,

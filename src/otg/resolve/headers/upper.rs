@@ -15,9 +15,9 @@ const UDP_CHECKSUM: Field = field("checksum", 48, 16, 0);
 
 const SEQ_NUM: Field = field("seq_num", 32, 32, 0);
 const ACK_NUM: Field = field("ack_num", 64, 32, 0);
-/// OTG's default is 0, which no receiver would take; five words are what the header has.
+/// OTG's default of 0 is invalid for every receiver; the header without options has five words.
 const DATA_OFFSET: Field = field("data_offset", 96, 4, 5);
-/// RFC 3540's nonce, now AE (RFC 9768).
+/// The ECN nonce of RFC 3540, now AE (RFC 9768).
 const NS: Field = field("ecn_ns", 103, 1, 0);
 const CWR: Field = field("ecn_cwr", 104, 1, 0);
 const ECHO: Field = field("ecn_echo", 105, 1, 0);
@@ -30,7 +30,6 @@ const FIN: Field = field("ctl_fin", 111, 1, 0);
 const WINDOW: Field = field("window", 112, 16, 0);
 const TCP_CHECKSUM: Field = field("checksum", 128, 16, 0);
 
-/// Writes a UDP header.
 pub(super) fn udp(w: &mut Writer<'_>, h: &FlowUdp, notes: &Notes) {
     let base = w.draft.room(udp::HEADER_LEN);
     w.put_all(base, &[(SRC_PORT, &h.src_port), (DST_PORT, &h.dst_port)]);
@@ -40,7 +39,6 @@ pub(super) fn udp(w: &mut Writer<'_>, h: &FlowUdp, notes: &Notes) {
     w.checksum(base, &UDP_CHECKSUM, &h.checksum, covered(notes, base, true));
 }
 
-/// Writes a TCP header.
 pub(super) fn tcp(w: &mut Writer<'_>, h: &FlowTcp, notes: &Notes) {
     let base = w.draft.room(segment::HEADER_LEN);
     w.put_all(
@@ -66,7 +64,7 @@ pub(super) fn tcp(w: &mut Writer<'_>, h: &FlowTcp, notes: &Notes) {
     w.checksum(base, &TCP_CHECKSUM, &h.checksum, covered(notes, base, false));
 }
 
-/// What the checksum of the header at `from` covers: what the IP header in front says.
+/// Returns the coverage of the checksum of the header at `from`, by the IP header in front.
 fn covered(notes: &Notes, from: u16, udp: bool) -> Option<Covered> {
     notes.ip.map(|ip| match ip {
         Ip::V4(ip) => Covered::Payload4 { ip, from, udp },

@@ -1,4 +1,4 @@
-//! From patterns to fields.
+//! Writes patterns into header fields.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,9 +8,9 @@ use crate::otg::model::pattern::{self, Counter, Generated, Pattern, Random, Valu
 use crate::otg::model::read::MacText;
 use crate::otg::resolve::findings::Findings;
 
-/// What a field's values are written as.
+/// The values of a field, as numbers.
 pub(super) trait Number: Copy {
-    /// The number that the field holds.
+    /// Returns the number that the field holds.
     fn number(self) -> u128;
 }
 
@@ -38,23 +38,20 @@ impl Number for Ipv6Addr {
     }
 }
 
-/// What a pattern says.
+/// The resolved pattern of a field.
 pub(super) enum Said {
-    /// Nothing: the field's default.
+    /// Not set: the field's default.
     Nothing,
-    /// Whatever is right for the frame.
+    /// The correct value for the frame.
     Auto,
-    /// These values.
     These(stream::Values),
 }
 
-/// Writes one header.
 pub(super) struct Writer<'a> {
     /// The headers so far.
     pub(super) draft: &'a mut Draft,
-    /// What is found.
     pub(super) cx: &'a mut Findings,
-    /// The header, such as `flows[0].packet[1].ipv4`.
+    /// The path of the header, such as `flows[0].packet[1].ipv4`.
     pub(super) path: String,
 }
 
@@ -78,7 +75,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a field that is filled in unless something is said; whether it was filled in.
+    /// Writes a field with `right` as the value for auto and for an unset field; returns true if
+    /// `right` was used.
     pub(super) fn fill<T: Number>(
         &mut self,
         base: u16,
@@ -98,7 +96,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a checksum over `over`; nothing to cover means that none can be made.
+    /// Writes a checksum over `over`; without that, a calculated checksum stays 0, with a warning.
     pub(super) fn checksum(
         &mut self,
         base: u16,
@@ -130,7 +128,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What a pattern says of a field. Values that do not fit are noted and say nothing.
+    /// Resolves the pattern of a field. Values that do not fit are reported and ignored.
     pub(super) fn said<T: Number>(&mut self, field: &Field, said: Option<&Pattern<T>>) -> Said {
         let Some(pattern) = said else { return Said::Nothing };
         if !pattern.metric_tags.is_empty() {
@@ -192,7 +190,7 @@ impl Writer<'_> {
         }
         let count = self.count(field, ".random", random.count);
         let seed = match random.seed {
-            // OTG: values that nobody can foresee.
+            // OTG: seed 0 gives values that differ in every run.
             0 => chance(),
             seed => seed.into(),
         };
@@ -206,7 +204,7 @@ impl Writer<'_> {
         count.into()
     }
 
-    /// A value that fits its field; else it is noted.
+    /// Checks that a value fits its field and reports an error otherwise.
     fn fitting(&mut self, field: &Field, name: &str, value: u128) -> u128 {
         if value > field.max() {
             self.too_much(field, name, value);
@@ -229,7 +227,7 @@ impl Writer<'_> {
     }
 }
 
-/// A number by chance.
+/// Returns a random number.
 fn chance() -> u64 {
     use std::hash::{BuildHasher as _, Hasher as _};
     std::hash::RandomState::new().build_hasher().finish()

@@ -1,4 +1,4 @@
-//! What is drawn of a test: rates, pauses and latencies.
+//! Charts of a test: rates, pauses and latencies.
 
 use maud::{Markup, html};
 
@@ -11,14 +11,15 @@ use crate::tester::Measured;
 use crate::tester::history::Moment;
 use crate::tester::report::{Flow, Latency, Port, Priority};
 
-/// Lines in a plot: more cannot be told apart.
+/// Maximum number of lines in a plot: more are not distinguishable.
 const LINES_MAX: usize = 6;
-/// Rows in a picture.
+/// Maximum number of rows in a chart.
 const ROWS_MAX: usize = 16;
-/// Less of a step than this is shown as no pause: clocks are read one after the other.
+/// Pauses of a smaller share of a step are not drawn: they may result from clocks that are read
+/// one after the other.
 const SHARE_MIN: f64 = 1e-4;
 
-/// All pictures that there is something to show in.
+/// Draws all charts for which there is data.
 pub(super) fn charts(p: &TestPage<'_>) -> Markup {
     html! {
         (card("Throughput", rates(p), "Frames that arrived, by flow, with their headers and FCS."))
@@ -50,7 +51,7 @@ fn end_ns(p: &TestPage<'_>) -> f64 {
     p.history.moments().last().map_or(0.0, ns)
 }
 
-/// How fast flows arrived: those of which most did, and all together.
+/// Plots the receive rates of flows: those that received most, and the sum of all.
 fn rates(p: &TestPage<'_>) -> Option<Markup> {
     let (flows, moments) = (&p.report.flows, p.history.moments());
     if moments.len() < 2 || moments[0].bytes_rx.len() != flows.len() {
@@ -75,7 +76,7 @@ fn rates(p: &TestPage<'_>) -> Option<Markup> {
     Plot { about, what: "throughput", unit, end_ns, lines, marks: vec![] }.draw()
 }
 
-/// Bits per second between each moment and the next.
+/// Returns bits per second between each moment and the next.
 fn rate(moments: &[Moment], octets: impl Fn(&Moment) -> u64) -> Vec<(f64, f64)> {
     let pairs = moments.windows(2).filter(|two| two[1].at_s > two[0].at_s);
     let point = |two: &[Moment]| {
@@ -85,7 +86,7 @@ fn rate(moments: &[Moment], octets: impl Fn(&Moment) -> u64) -> Vec<(f64, f64)> 
     pairs.map(point).collect()
 }
 
-/// Who was paused and when; the longest paused first.
+/// Draws the pauses of ports over time, longest paused first.
 fn pauses(p: &TestPage<'_>) -> Rows {
     let (moments, end) = (p.history.moments(), end_ns(p));
     let all = p.report.ports.iter().flat_map(|port| port.priorities.iter().map(move |q| (port, q)));
@@ -107,7 +108,7 @@ fn pauses(p: &TestPage<'_>) -> Rows {
     }
 }
 
-/// The steps in which a priority was paused, neighbours with the same share joined.
+/// Returns the steps in which a priority was paused, with adjacent equal shares merged.
 fn bars(moments: &[Moment], place: usize, end_ns: f64) -> Vec<Bar> {
     let mut bars: Vec<Bar> = Vec::new();
     for two in moments.windows(2) {
@@ -130,10 +131,10 @@ fn bars(moments: &[Moment], place: usize, end_ns: f64) -> Vec<Bar> {
     bars
 }
 
-/// The percentiles that are shown, and their colours.
+/// The plotted percentiles and their colours.
 const PERCENTILES: [(&str, usize); 3] = [("median", 0), ("99 %", 1), ("99.9 %", 5)];
 
-/// What the dots of latencies are.
+/// The legend of the latency dots.
 fn percentiles() -> Markup {
     html! {
         ul.legend {
@@ -144,7 +145,7 @@ fn percentiles() -> Markup {
     }
 }
 
-/// How long frames took, the slowest flows first if there are many.
+/// Draws the latencies of flows, the slowest first if there are many.
 fn latencies(p: &TestPage<'_>) -> Rows {
     let measured = |f: &'_ Flow| f.latency.clone().filter(|l| l.frames > 0 && l.max_ns.ns() > 0.0);
     let mut flows: Vec<_> =

@@ -1,4 +1,4 @@
-//! The report of a test: one page, made as a lab's is.
+//! The report of a test: one HTML page in the form of a lab's.
 
 mod charts;
 
@@ -12,22 +12,21 @@ use crate::tester::judge::{Finding, verdict};
 use crate::tester::report::{Flow, Report};
 use crate::verdict::Verdict;
 
-/// What a page is made of.
+/// The contents of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct TestPage<'a> {
-    /// What the test is called.
+    /// The name of the test.
     pub name: &'a str,
-    /// What came of it.
     pub report: &'a Report,
-    /// How that came about.
+    /// The samples over time.
     pub history: &'a History,
-    /// What was looked at.
+    /// The results of the checks.
     pub findings: &'a [Finding],
-    /// The command that makes it again.
+    /// The command that reproduces the page.
     pub command: &'a str,
 }
 
-/// The page.
+/// Renders the page.
 #[must_use]
 pub fn tester_html(p: &TestPage<'_>) -> String {
     let title = format!("{}: {}", p.name, verdict(p.findings));
@@ -71,7 +70,7 @@ fn head(p: &TestPage<'_>) -> Markup {
     }
 }
 
-/// The numbers that are looked for first.
+/// Renders the main figures.
 fn tiles(report: &Report) -> Markup {
     let sum = |f: fn(&Flow) -> u64| report.flows.iter().map(f).sum::<u64>();
     let (sent, received) = (sum(|f| f.frames_tx), sum(|f| f.frames_rx));
