@@ -37,8 +37,7 @@ pub(super) fn metrics(
     Ok(places.iter().map(metric).collect())
 }
 
-/// True if the port of the device that has this address has its link up. Any device may have the
-/// address.
+/// True if the link is up on the port with this address, which may belong to any device.
 fn is_up(config: &Config, report: &Report, own: &Device, address: &str) -> bool {
     let devices = core::iter::once(own).chain(&config.devices);
     let mut ethernets = devices.flat_map(|device| &device.ethernets);

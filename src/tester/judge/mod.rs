@@ -108,7 +108,7 @@ fn received(course: &Course<'_>, asked: &FlowPlan, flow: &Flow) -> (Verdict, Str
 
 /// Frames that the tester's own devices lost.
 struct OwnLosses {
-    /// The maximum that may be lost of one flow.
+    /// Maximum number of the flow's frames that they may have lost.
     most: u64,
     /// A sentence for each device with losses.
     by_device: Vec<String>,
