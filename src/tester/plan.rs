@@ -1,4 +1,4 @@
-//! A test, validated: ports, flows and captures that either world may trust.
+//! A validated test: ports, flows and captures that both worlds may trust.
 
 use crate::host::plan::stream::{Edit, InterfacePlan, Path, StreamPlan, Values};
 use crate::host::{FlowId, TransportPlan};
@@ -6,78 +6,73 @@ pub use crate::tester::location::InterfaceName;
 use crate::units::{BitsPerSec, Mac, PrioritySet, Quanta};
 use crate::wire::EtherType;
 
-/// A test.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TestPlan {
-    /// Its ports.
     pub ports: Vec<PortPlan>,
-    /// Its flows; flow `n` has [`FlowId`] `n`.
+    /// Flow `n` has [`FlowId`] `n`.
     pub flows: Vec<FlowPlan>,
-    /// The number that its probes carry, so that frames of an earlier test are not counted for it.
+    /// The run number in probes, by which frames of an earlier test are recognised.
     pub run: u8,
 }
 
 /// A port of a test.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PortPlan {
-    /// Its name in the configuration.
+    /// The name in the configuration.
     pub name: String,
-    /// Where it is, as it was written, and what that means.
+    /// The location as it was written, and its meaning.
     pub location: Location,
-    /// The rate that layer 1 asks for; nothing to take the link's own.
+    /// The configured rate of layer 1; `None` for the link's own.
     pub rate: Option<BitsPerSec>,
-    /// The longest packet, Ethernet header and FCS excluded, in octets.
+    /// Maximum packet length in bytes, without Ethernet header and FCS.
     pub mtu: u32,
-    /// Which pauses it obeys.
     pub obeys: Obeys,
-    /// From a pause to obeying it.
+    /// The response time to a pause frame.
     pub pause_delay: Quanta,
-    /// Whether it takes in frames to any address.
+    /// True if frames to any MAC address are received.
     pub promiscuous: bool,
-    /// The address that its pauses come from, if nothing else says one.
+    /// The source address of its pause frames, unless the port has its own.
     pub mac: Mac,
-    /// The interfaces of the devices on it.
+    /// The interfaces of the devices on the port.
     pub interfaces: Vec<InterfacePlan>,
-    /// What is captured on it, once that is started.
+    /// The capture on the port, which a command starts.
     pub capture: Option<CapturePlan>,
 }
 
-/// Where a port is.
+/// The location of a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Location {
-    /// The text of it.
+    /// The location as it was written.
     pub text: String,
-    /// What it names.
+    /// The place that it names.
     pub place: Place,
-    /// The priorities whose pauses are obeyed at all, whatever layer 1 says (`?pfc=3,4`): clients
-    /// that cannot leave a class out name all eight.
+    /// The only priorities whose pauses are obeyed (`?pfc=3,4`), as a restriction of layer 1:
+    /// clients that cannot omit a class name all eight.
     pub pfc: Option<PrioritySet>,
-    /// How many queues it sends by (`?queues=2`), each with a thread of its own. Default: 1.
+    /// Number of transmit queues (`?queues=2`), each with its own thread. Default: 1.
     pub queues: u16,
-    /// Whether captures have what it sends, too (`?capture=both`). Default: what it receives.
+    /// True if sent frames are captured, too (`?capture=both`). Default: false.
     pub capture_tx: bool,
 }
 
-/// What a location names.
+/// The place that a location names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// An end of a pair of ports back to back in memory: `ring:NAME.a` and `ring:NAME.b`.
     Ring {
-        /// The pair.
         pair: String,
-        /// Its end: 0 for `a`, 1 for `b`.
+        /// The end: 0 for `a`, 1 for `b`.
         end: u8,
     },
-    /// An interface of the kernel: `iface:eth1`.
+    /// A kernel interface: `iface:eth1`.
     Interface(InterfaceName),
-    /// Anything else: a device by its EAL name (`0000:3b:00.0`, `net_null0,size=64`).
+    /// Any other text: a device by its EAL name (`0000:3b:00.0`, `net_null0,size=64`).
     Device(String),
 }
 
-/// Which pauses a port obeys.
+/// The pause frames that a port obeys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Obeys {
-    /// None.
     Nothing,
     /// PFC of these priorities (802.1Qbb).
     Pfc(PrioritySet),
@@ -88,24 +83,22 @@ pub enum Obeys {
 /// A flow of a test.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FlowPlan {
-    /// Its name in the configuration.
+    /// The name in the configuration.
     pub name: String,
-    /// Its number.
     pub id: FlowId,
-    /// The port that sends it: a place in [`TestPlan::ports`].
+    /// The sending port: an index of [`TestPlan::ports`].
     pub tx: usize,
-    /// The ports that are to receive it.
+    /// The receiving ports.
     pub rx: Vec<usize>,
-    /// What it is.
     pub kind: FlowKind,
-    /// What is measured of it.
+    /// The configured measurements.
     pub metrics: Metrics,
-    /// Header fields that are filled in when it starts, because neighbours must first be found.
+    /// Header fields that are filled in at the start, after neighbours were resolved.
     pub resolve: Vec<Resolve>,
 }
 
 impl FlowPlan {
-    /// Fills in the address of a neighbour that was found, number `which` of [`FlowPlan::resolve`].
+    /// Fills in the address of a resolved neighbour, number `which` of [`FlowPlan::resolve`].
     pub fn found(&mut self, which: usize, mac: Mac) {
         let Resolve { at, nth, .. } = self.resolve[which];
         let FlowKind::Stream(stream) = &mut self.kind else { return };
@@ -120,43 +113,41 @@ impl FlowPlan {
     }
 }
 
-/// What a flow is.
+/// The kind of a flow.
 #[derive(Clone, PartialEq, Debug)]
 pub enum FlowKind {
-    /// A stream.
     Stream(Box<StreamPlan>),
-    /// A connection of RoCEv2, whose receiver answers (OTG `stateful_flows.rocev2`).
+    /// A RoCEv2 connection, whose receiver responds (OTG `stateful_flows.rocev2`).
     Roce(Box<TransportPlan>),
 }
 
-/// A destination address that is a neighbour's: that of the gateway of an interface.
+/// A destination address to resolve: the neighbour or gateway of an interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Resolve {
-    /// Where the address is in the template's headers.
+    /// Offset of the address in the template's headers.
     pub at: u16,
-    /// Which of the field's values it is, counted from 0, if the flow runs between several devices.
+    /// Index of the value in the field, if the flow runs between several devices.
     pub nth: usize,
-    /// The interface that asks, by name.
+    /// Name of the interface that sends the request.
     pub interface: String,
-    /// Whom it asks for.
+    /// The IP address to resolve.
     pub neighbour: core::net::IpAddr,
 }
 
-/// What is measured of a flow.
+/// The configured measurements of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Metrics {
-    /// Anything: its frames carry a probe.
+    /// True for any measurement: the frames carry a probe.
     pub enable: bool,
-    /// Loss, in per cent of what was sent.
+    /// Loss in percent of the sent frames.
     pub loss: bool,
-    /// When the first and the last frame arrived.
+    /// Arrival times of the first and the last frame.
     pub timestamps: bool,
-    /// How long frames took, if wanted.
     pub latency: Option<LatencyMode>,
 }
 
-/// From which bit to which a latency is wanted (OTG). Both are measured alike, from handing a frame to
-/// its port to finding it received; who asks for the first is warned.
+/// The reference bits of a latency (OTG). Both modes are measured alike, from the transmit call
+/// to the poll that receives the frame; store-and-forward causes a warning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LatencyMode {
     /// From the last bit sent to the first bit received (RFC 1242 3.8).
@@ -165,60 +156,60 @@ pub enum LatencyMode {
     CutThrough,
 }
 
-/// What is captured on a port.
+/// The capture of a port.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CapturePlan {
-    /// Its name in the configuration.
+    /// The name in the configuration.
     pub name: String,
-    /// Only frames that pass all conditions of any of these lists; no list for all frames.
+    /// Frames that match all conditions of any of these lists are captured; without lists, all
+    /// frames.
     pub filters: Vec<Vec<Filter>>,
-    /// Whether new frames replace the oldest when the memory is full; else capturing stops.
+    /// True if new frames replace the oldest when the memory is full; else the capture stops.
     pub overwrite: bool,
-    /// How many octets of each frame are kept; nothing for all.
+    /// Captured bytes per frame; `None` for all.
     pub snap: Option<u32>,
-    /// How it is written.
+    /// The file format.
     pub format: CaptureFormat,
 }
 
-/// How a capture is written.
+/// The file format of a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CaptureFormat {
-    /// pcap with nanosecond stamps.
+    /// pcap with nanosecond timestamps.
     #[default]
     Pcap,
-    /// pcapng with nanosecond stamps and comments.
+    /// pcapng with nanosecond timestamps and comments.
     Pcapng,
 }
 
 /// A condition on some bits of a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Filter {
-    /// Part of a frame that the bytes are counted in. Frames without it do not have the value.
+    /// The part of a frame from which offsets are counted. Frames without it do not match.
     pub part: Part,
-    /// The first octet.
+    /// Offset of the first byte.
     pub at: u16,
-    /// What the octets are to be, under the mask; both have the same length.
+    /// The value under the mask; both have the same length.
     pub value: Vec<u8>,
-    /// Which bits count.
     pub mask: Vec<u8>,
-    /// Whether frames pass that do *not* have the value.
+    /// True if the match is inverted.
     pub negate: bool,
 }
 
 /// A part of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// All of it, from the destination address on.
+    /// The whole frame, from the destination address on.
     Frame,
-    /// Its outermost VLAN tag, from the octets behind the tag's type on.
+    /// The outermost VLAN tag, from the bytes after its EtherType on.
     Tag,
-    /// Its packet of this EtherType, behind all tags.
+    /// The packet of this EtherType, behind all tags.
     Packet(EtherType),
 }
 
 impl FlowPlan {
-    /// Whether its receivers tell its frames from others: they carry a probe, or are known octet by
-    /// octet, or answered.
+    /// Returns true if receivers can identify its frames: they carry a probe, have known
+    /// contents, or are acknowledged.
     #[must_use]
     pub fn is_counted(&self) -> bool {
         match &self.kind {

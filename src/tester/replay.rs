@@ -1,6 +1,6 @@
-//! Replays: streams whose frames are those of a pcap or pcapng file, at the times at which they were
-//! recorded, faster or slower, or at a rate. OTG has no words for them, so a generator file has a key
-//! of our own beside `flows`, which a client cannot post: it names a file of this machine.
+//! Replays: streams with the frames of a pcap or pcapng file, at the recorded times, scaled
+//! times, or a fixed rate. OTG has no field for them, so a generator file has a separate key
+//! beside `flows`. Clients cannot send it, because it names a file of this machine.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -24,27 +24,27 @@ use crate::host::{FlowId, Rate, Recording};
 use crate::time::{Duration, Instant};
 use crate::units::Priority;
 
-/// The key of a generator file.
+/// The key in a generator file.
 const KEY: &str = "replay";
 
-/// How many times as fast a recording can be sent, and how many times as slow.
+/// Maximum factor by which a recording can be slowed down or sped up.
 const SCALE_MAX: f64 = 1e6;
 
 /// A replay, as a generator file has it.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// Its name, which no flow has.
+    /// The name, which must differ from those of flows.
     pub name: String,
-    /// The port that sends it.
+    /// The sending port.
     pub port: String,
-    /// The file, from the place of the generator file on.
+    /// The capture file, relative to the generator file.
     pub file: PathBuf,
-    /// How many times as long everything takes as it did: 0.5 is twice as fast. Default: 1.
+    /// Factor for the recorded times: 0.5 is twice as fast. Default: 1.
     pub scale: Option<f64>,
-    /// Frames per second, instead of the times of the recording.
+    /// Frames per second, instead of the recorded times.
     pub pps: Option<u64>,
-    /// How many times it is sent; 0 for ever again. Default: 1.
+    /// Number of repetitions; 0 for no limit. Default: 1.
     #[serde(default = "once", rename = "loop")]
     pub times: u64,
     /// The priority whose pauses stop it. Default: 0.
@@ -56,28 +56,28 @@ const fn once() -> u64 {
     1
 }
 
-/// Why a file cannot be replayed.
+/// The reason for which a file cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// It cannot be read.
     #[error("cannot read {0}: {1}; name a pcap or pcapng file, from the place of this one on")]
     Read(String, io::Error),
-    /// It is something else, or damaged.
+    /// It is of another format, or damaged.
     #[error("{0} is no pcap or pcapng file that can be read ({1}); `editcap -F pcapng` writes one")]
     Format(String, String),
-    /// Its frames are not Ethernet's.
+    /// Its frames are not Ethernet frames.
     #[error("{0} has packets that were not captured on Ethernet, which is all that is sent here")]
     NotEthernet(String),
-    /// Its frames are none, or too many, or such as no port takes.
+    /// It has no frames, too many, or frames of an invalid length.
     #[error("{0}: {1}; `editcap` cuts files, and takes packets out of them")]
     Frames(String, RecordingError),
 }
 
-/// Takes the replays out of the text of a generator file, which has only OTG's words then. Their
-/// files are looked for from `folder` on.
+/// Removes the replays from the text of a generator file, so that only OTG's fields are left.
+/// File names are relative to `folder`.
 ///
 /// # Errors
-/// The first thing about them that cannot be read.
+/// The first invalid field of a replay.
 pub fn take(root: &mut Node, folder: &Path) -> Result<Vec<Replay>, Finding> {
     let Kind::Map(entries) = &mut root.kind else { return Ok(Vec::new()) };
     let Some(place) = entries.iter().position(|(key, _)| key.name == KEY) else {
@@ -95,10 +95,10 @@ pub fn take(root: &mut Node, folder: &Path) -> Result<Vec<Replay>, Finding> {
     Ok(replays)
 }
 
-/// Adds replays to a test as flows of its own.
+/// Adds replays to a test as flows.
 ///
 /// # Errors
-/// Everything that is wrong with them, and nothing was added.
+/// All errors of the replays; nothing is added then.
 pub fn add(plan: &mut TestPlan, replays: &[Replay]) -> Result<(), Vec<Finding>> {
     let (mut flows, mut findings) = (Vec::new(), Vec::new());
     for (n, replay) in replays.iter().enumerate() {
@@ -121,7 +121,7 @@ pub fn add(plan: &mut TestPlan, replays: &[Replay]) -> Result<(), Vec<Finding>> 
 }
 
 impl Replay {
-    /// The flow that it comes to, or the field that is wrong and why.
+    /// Returns the flow of a replay, or the invalid field and the reason.
     fn flow<'a>(
         &self,
         plan: &TestPlan,
@@ -178,7 +178,7 @@ impl Replay {
 /// Reads a pcap or pcapng file. Its times are multiplied by `scale`; `timed` as in [`Recording`].
 ///
 /// # Errors
-/// [`ReplayError`], naming the file and what would help.
+/// [`ReplayError`], with the name of the file and a remedy.
 pub fn load(path: &Path, scale: f64, timed: bool) -> Result<Recording, ReplayError> {
     let name = || path.display().to_string();
     let read = |error: io::Error| match error.kind() {
@@ -198,21 +198,20 @@ pub fn load(path: &Path, scale: f64, timed: bool) -> Result<Recording, ReplayErr
     })?;
     let first = packets.first().map_or(StdDuration::ZERO, |packet| packet.at);
     let frames = packets.into_iter().map(|packet| {
-        // Six digits of a scale and days of nanoseconds are what a double has.
+        // A double holds days of nanoseconds and six digits of the scale.
         let ps = packet.at.saturating_sub(first).as_nanos() as f64 * 1_000.0 * scale;
         (Instant::from_picos(ps.round() as u128), packet.octets, packet.len)
     });
     Recording::new(frames, timed).map_err(|error| ReplayError::Frames(name(), error))
 }
 
-/// A packet of a file.
 struct Packet {
     at: StdDuration,
     octets: Vec<u8>,
     len: u32,
 }
 
-/// Why a file was not read to its end.
+/// The reason for which a file was not read to its end.
 enum Failed {
     File(PcapError),
     Link,
@@ -225,7 +224,7 @@ impl From<PcapError> for Failed {
     }
 }
 
-/// The packets of a file, bounded before they are all in memory.
+/// The packets of a file, bounded while they are read.
 #[derive(Default)]
 struct Packets {
     all: Vec<Packet>,
@@ -272,7 +271,7 @@ fn pcapng(file: impl Read) -> Result<Vec<Packet>, Failed> {
                 if link != DataLink::ETHERNET {
                     return Err(Failed::Link);
                 }
-                // The reader takes the count for nanoseconds, whatever its unit is.
+                // The reader returns the count as nanoseconds, in any unit.
                 let at = unit.time(packet.timestamp.as_nanos());
                 let (octets, len) = (packet.data.into_owned(), packet.original_len);
                 packets.push(Packet { at, octets, len })?;
@@ -288,7 +287,7 @@ fn pcapng(file: impl Read) -> Result<Vec<Packet>, Failed> {
     Ok(packets.all)
 }
 
-/// The unit of an interface's stamps.
+/// The unit of an interface's timestamps.
 #[derive(Clone, Copy)]
 enum Unit {
     /// 10^-n s.
@@ -298,7 +297,7 @@ enum Unit {
 }
 
 impl Unit {
-    /// The time of a count.
+    /// Converts a count to a time.
     fn time(self, count: u128) -> StdDuration {
         let nanos = match self {
             Self::Decimal(n @ 0..=9) => count.saturating_mul(10_u128.pow(9 - n)),
@@ -309,7 +308,7 @@ impl Unit {
     }
 }
 
-/// The unit of an interface's stamps: microseconds where it says nothing.
+/// Returns the unit of an interface's timestamps; the default is a microsecond.
 fn unit(block: &InterfaceDescriptionBlock<'_>) -> Unit {
     let said = block.options.iter().find_map(|option| match option {
         InterfaceDescriptionOption::IfTsResol(unit) => Some(*unit),

@@ -1,6 +1,6 @@
-//! What came of a test: one tree for tables, JSON, CSV, pages, metrics, and clients.
+//! Results of a test: one tree for tables, JSON, CSV, HTML pages, metrics and OTG clients.
 //!
-//! Times are seconds or nanoseconds as the names say; a number that is not known is left out.
+//! Times are in seconds or nanoseconds as the suffixes tell; unknown numbers are omitted.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use serde::Serialize;
 use super::plan::Metrics;
 use super::time::Measured;
 
-/// Everything that was counted, at one moment.
+/// All counters at one moment.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Report {
-    /// Seconds since the flows were last started; nothing before.
+    /// Seconds since the last start of the flows; `None` before the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elapsed_s: Option<f64>,
     /// The world: `real` or `virtual`.
     pub world: &'static str,
-    /// What times were taken with.
+    /// The source of times.
     pub stamps: Stamps,
-    /// The ports, in the order of the configuration.
+    /// In the order of the configuration.
     pub ports: Vec<Port>,
-    /// The flows, in the order of the configuration.
+    /// In the order of the configuration.
     pub flows: Vec<Flow>,
-    /// What could not be done as it was asked, one sentence each.
+    /// Deviations from the configuration, one sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The disturbance by the machine, in the real world.
@@ -31,65 +31,63 @@ pub struct Report {
     pub machine: Option<Machine>,
 }
 
-/// The disturbance of a run by a machine that had no time for its threads.
+/// The disturbance of a run by preempted threads.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Machine {
-    /// Time off the processor since flows were started, of the thread that lost most, in nanoseconds.
+    /// Preempted time since the start of the flows in nanoseconds, of the most preempted thread.
     pub preempted_ns: f64,
-    /// The longest gap between two polls of a thread, in nanoseconds; 0 if none took a millisecond.
+    /// The longest gap between two polls of a thread, in nanoseconds; 0 if none took a
+    /// millisecond.
     pub longest_gap_ns: f64,
-    /// True if the test's time did not run meanwhile, because all of its ports are in memory.
+    /// True if the test's clock was stopped in this time, because all of its ports are in memory.
     pub excluded: bool,
 }
 
-/// Where times come from, and how far they can be trusted.
+/// The source and the precision of timestamps.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Stamps {
-    /// `nic`, `tsc` or `virtual`.
     pub source: &'static str,
-    /// The smallest difference that it can tell, in nanoseconds.
+    /// The least difference that it can resolve, in nanoseconds.
     pub resolution_ns: f64,
-    /// How far a latency may be off, either way, in nanoseconds: what lies between a stamp and the
-    /// wire. For software that is the time of a poll at either end (its 99th percentile).
+    /// Maximum error of a latency in either direction, in nanoseconds: the time between a
+    /// timestamp and the wire. For software it is the time of a poll at either end (99th
+    /// percentile).
     pub uncertainty_ns: f64,
 }
 
 impl Stamps {
-    /// The shortest time that stamps tell from none, in nanoseconds. Virtual time is exact.
+    /// Returns the shortest time that timestamps distinguish from none, in nanoseconds. Virtual
+    /// time is exact.
     #[must_use]
     pub fn floor_ns(&self) -> f64 {
         if self.source == "virtual" { 0.0 } else { self.resolution_ns.max(self.uncertainty_ns) }
     }
 
-    /// A time of so many nanoseconds, measured with these stamps.
+    /// Returns a time in nanoseconds as measured with these timestamps.
     #[must_use]
     pub fn measured(&self, ns: f64) -> Measured {
         Measured::new(ns, self.floor_ns())
     }
 }
 
-/// A port.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Port {
-    /// Its name.
     pub name: String,
-    /// Its location.
     pub location: String,
-    /// Whether its link is up.
     pub link_up: bool,
-    /// The rate that pacing and quanta are counted in.
+    /// The rate for pacing and for quanta.
     pub speed_bps: u64,
-    /// Whether any of its flows is sending.
+    /// True if any of its flows is sending.
     pub transmitting: bool,
-    /// Whether it captures.
+    /// True if a capture is running.
     pub capturing: bool,
     /// Frames of any kind.
     pub frames_tx: u64,
     /// Frames of any kind.
     pub frames_rx: u64,
-    /// Octets with FCS.
+    /// FCS included.
     pub bytes_tx: u64,
-    /// Octets with FCS.
+    /// FCS included.
     pub bytes_rx: u64,
     /// Per second, over the last second or since the start.
     pub frames_tx_rate: f64,
@@ -99,106 +97,101 @@ pub struct Port {
     pub bytes_tx_rate: f64,
     /// Per second, over the last second or since the start.
     pub bytes_rx_rate: f64,
-    /// Frames received that belong to no flow that it expects.
+    /// Received frames that belong to no flow to this port.
     pub unexpected: u64,
-    /// Frames received of another run: a device still held them, or another generator sends them.
-    /// They count for no flow.
+    /// Received frames of another run, from a device's queue or from another generator. They
+    /// count for no flow.
     pub other_runs: u64,
-    /// MAC control frames received that are neither PFC nor PAUSE.
+    /// Received MAC control frames that are neither PFC nor PAUSE.
     pub malformed: u64,
-    /// Frames captured, and frames there was no memory for.
+    /// Frames in the memory of the capture.
     pub captured: u64,
-    /// Frames that a full capture did not take.
+    /// Frames that a full capture did not store.
     pub capture_missed: u64,
-    /// Frames that its receive ring holds while no thread polls; nothing where nothing is known.
+    /// Frames that the receive ring holds while no thread polls; `None` if it is not known.
     #[serde(skip)]
     pub rx_room: Option<u64>,
-    /// Frames that its device lost before the tester saw them, since the test was configured; nothing
-    /// where no one counts them.
+    /// Frames that the device lost before the tester saw them, since the test was configured;
+    /// `None` if the device does not count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rx_missed: Option<u64>,
-    /// Frames that its device was given to send and that did not leave, since the test was configured.
+    /// Frames that the device accepted and did not send, since the test was configured.
     pub tx_dropped: u64,
-    /// What happened to each priority.
     pub priorities: Vec<Priority>,
 }
 
-/// Pauses of one priority at a port.
+/// Pause counters of one priority at a port.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Priority {
-    /// 0 to 7.
     pub priority: u8,
-    /// Pauses received that name it.
+    /// Received pauses that name the priority.
     pub pauses_rx: u64,
-    /// Those with a time of 0 among them.
+    /// Of these, those with time 0.
     pub resumes_rx: u64,
-    /// The time that they asked for in all, as each replaced the one before: the union.
+    /// Total requested pause time as the union of the received pauses, each of which replaces the
+    /// one before.
     pub requested_ns: f64,
-    /// How long it was paused.
+    /// Total time in which the priority was paused.
     pub paused_ns: f64,
-    /// How often it went from running to paused.
+    /// Number of transitions from running to paused.
     pub transitions: u64,
-    /// From a pause's arrival to the last frame of the priority that left afterwards, the longest.
+    /// The longest time from a pause's arrival to the last frame of the priority that was sent
+    /// afterwards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_frame_after_pause_ns: Option<Measured>,
-    /// Pauses sent that name it.
+    /// Sent pauses that name the priority.
     pub pauses_tx: u64,
-    /// Those with a time of 0 among them.
+    /// Of these, those with time 0.
     pub resumes_tx: u64,
-    /// The longest from one pause sent to the next.
+    /// The longest interval between two sent pauses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest_gap_ns: Option<f64>,
-    /// How long the pauses that were sent last: the window within which the next has to come.
+    /// The pause time of the sent pauses, within which the next must be sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_ns: Option<f64>,
-    /// Whether each pause came before the one before it had run out.
+    /// True if each pause was sent before the previous one had expired.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continuous: Option<bool>,
-    /// Times that the peer was to stop: pauses sent that did not renew another.
+    /// Number of sent pauses that did not renew another one, each of which must stop the peer.
     pub reaction_count: u64,
-    /// From sending a pause to the beginning of the last frame of the train that it stopped, the
-    /// shortest. IEEE 802.3 31B.3.7 limits this time.
+    /// Time from sending a pause to the start of the last frame before the peer stopped; the
+    /// minimum. IEEE 802.3 31B.3.7 limits this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reaction_min_ns: Option<Measured>,
     /// As above, the median of the last 128.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reaction_p50_ns: Option<Measured>,
-    /// As above, 99 of 100 were no longer.
+    /// As above, the 99th percentile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reaction_p99_ns: Option<Measured>,
-    /// As above, the longest.
+    /// As above, the maximum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reaction_max_ns: Option<Measured>,
-    /// Frames received that began while a pause that was sent lasted.
+    /// Received frames that began during a sent pause.
     pub frames_in_window: u64,
-    /// Those of them that came after the peer had stopped.
+    /// Of these, frames after the peer had stopped.
     pub frames_after_stop: u64,
-    /// From sending a resume to the first frame of the priority that came in, the longest.
+    /// The longest time from sending a resume to the first received frame of the priority.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_ns: Option<Measured>,
 }
 
-/// A flow.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Flow {
-    /// Its name.
     pub name: String,
-    /// Measurements of it.
+    /// The configured measurements.
     #[serde(skip)]
     pub metrics: Metrics,
-    /// The port that sends it.
     pub port_tx: String,
-    /// The ports that receive it.
     pub port_rx: Vec<String>,
-    /// `started`, `stopped` (all of its frames have arrived or are lost) or `paused`.
+    /// `started`, `stopped` (every frame has arrived or is lost) or `paused`.
     pub transmit: &'static str,
-    /// Frames sent.
     pub frames_tx: u64,
-    /// Frames received, duplicates left out.
+    /// Without duplicates.
     pub frames_rx: u64,
-    /// Octets with FCS.
+    /// FCS included.
     pub bytes_tx: u64,
-    /// Octets with FCS.
+    /// FCS included.
     pub bytes_rx: u64,
     /// Per second, over the last second or since the start.
     pub frames_tx_rate: f64,
@@ -208,40 +201,41 @@ pub struct Flow {
     pub bytes_tx_rate: f64,
     /// Per second, over the last second or since the start.
     pub bytes_rx_rate: f64,
-    /// Lost, in per cent of what was sent; while it is sent frames in flight count as lost.
+    /// Lost frames in percent of those sent; frames in flight count as lost until the flow has
+    /// ended.
     pub loss_percent: f64,
-    /// Frames that were on their way at the end, which are not lost; nothing where that is unknown.
+    /// Frames in flight at the end, which are not lost; `None` if the number is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued_frames: Option<u64>,
     /// Frames that had arrived before.
     pub duplicates: u64,
-    /// Frames behind one that was sent after them.
+    /// Frames that arrived after a frame that was sent later.
     pub reordered: u64,
-    /// Frames that arrived with CE set.
+    /// Frames that arrived with CE.
     pub ce_marked: u64,
-    /// Congestion notifications that its receiver sent and that its sender received, for RoCE.
+    /// CNPs sent by the receiver and received by the sender, for RoCE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cnp: Option<(u64, u64)>,
-    /// The rate that was asked for and what came of it, once it has ended or for a second.
+    /// The configured and the achieved rate, after the end or over a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing: Option<Pacing>,
-    /// How long its frames took.
+    /// The latency of its frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
-    /// Seconds from the start to its first frame's arrival.
+    /// Seconds from the start to the first frame's arrival.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_rx_s: Option<f64>,
-    /// Seconds from the start to its last frame's arrival.
+    /// Seconds from the start to the last frame's arrival.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_rx_s: Option<f64>,
-    /// What its two ends said to each other, if it is a connection.
+    /// The transport counters of a connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection: Option<Connection>,
 }
 
 impl Flow {
-    /// Frames that were sent and have neither arrived nor are known to be on their way. Pauses and flows
-    /// whose frames are not counted where they arrive lose none.
+    /// Returns the number of sent frames that have neither arrived nor are known to be in flight.
+    /// Pause flows and flows whose frames are not counted by receivers lose none.
     #[must_use]
     pub fn lost(&self) -> u64 {
         if self.loss_percent == 0.0 {
@@ -251,7 +245,7 @@ impl Flow {
     }
 }
 
-/// A connection of RoCEv2.
+/// A RoCEv2 connection.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Connection {
     /// The sender's queue pair.
@@ -262,73 +256,67 @@ pub struct Connection {
     pub src_ip: core::net::Ipv4Addr,
     /// The receiver's address.
     pub dst_ip: core::net::Ipv4Addr,
-    /// Frames that had been sent before.
     pub retransmitted: u64,
-    /// Timeouts of the sender that ran out.
+    /// Expired retransmission timeouts of the sender.
     pub timeouts: u64,
-    /// Packets that came behind a gap.
+    /// Packets that arrived after a gap.
     pub out_of_order: u64,
-    /// Messages that were acknowledged whole.
+    /// Acknowledged messages.
     pub messages_tx: u64,
-    /// Messages that arrived whole.
+    /// Complete received messages.
     pub messages_rx: u64,
-    /// How long the last of them took until it was acknowledged.
+    /// Time from the start of the last message to its acknowledgement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion_ns: Option<f64>,
-    /// Acknowledgements that the receiver sent.
+    /// ACKs sent by the receiver.
     pub acks_tx: u64,
-    /// Acknowledgements that the sender received.
+    /// ACKs received by the sender.
     pub acks_rx: u64,
-    /// Negative ones that the receiver sent.
+    /// NAKs sent by the receiver.
     pub naks_tx: u64,
-    /// Negative ones that the sender received.
+    /// NAKs received by the sender.
     pub naks_rx: u64,
-    /// Congestion notifications that the receiver sent.
+    /// CNPs sent by the receiver.
     pub cnps_tx: u64,
-    /// Congestion notifications that the sender received.
+    /// CNPs received by the sender.
     pub cnps_rx: u64,
-    /// The rate that the sender is kept to now.
+    /// The current rate of the sender.
     pub rate_bps: u64,
 }
 
-/// How well a flow kept its pace.
+/// The accuracy of a flow's pacing.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Pacing {
-    /// Frames per second asked for.
+    /// Configured frames per second.
     pub asked_fps: f64,
-    /// Frames per second sent, between its first and its last frame.
+    /// Achieved frames per second, between the first and the last frame.
     pub sent_fps: f64,
-    /// By how much it was missed, in parts per million of what was asked.
+    /// Difference of the two in parts per million of the configured rate.
     pub error_ppm: f64,
-    /// The time from one frame handed to the port to the next, in nanoseconds.
+    /// Interval between two frames at the port, in nanoseconds; the minimum.
     pub gap_min_ns: Measured,
     /// As above, the median.
     pub gap_p50_ns: Measured,
-    /// As above, 99 of 100 were no longer.
+    /// As above, the 99th percentile.
     pub gap_p99_ns: Measured,
-    /// As above, the longest.
+    /// As above, the maximum.
     pub gap_max_ns: Measured,
 }
 
-/// How long frames took, in nanoseconds.
+/// The latency of a flow's frames in nanoseconds.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Latency {
-    /// How many frames were measured.
+    /// Number of measured frames.
     pub frames: u64,
-    /// The shortest.
     pub min_ns: Measured,
-    /// The mean.
     pub mean_ns: Measured,
     /// The median.
     pub p50_ns: Measured,
-    /// 99 of 100 were no longer.
     pub p99_ns: Measured,
-    /// 999 of 1000 were no longer.
     pub p999_ns: Measured,
-    /// The longest.
     pub max_ns: Measured,
-    /// The whole distribution in nanoseconds, if the report was asked to have it: at the end of a
-    /// run, and for those who write it to a file.
+    /// The whole distribution in nanoseconds, if it was requested: at the end of a run, and for
+    /// files.
     #[serde(skip)]
     pub distribution: Option<Arc<crate::host::Latency>>,
 }

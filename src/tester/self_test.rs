@@ -1,8 +1,8 @@
-//! What this machine can measure at all: the generator sends to itself through memory, where a
-//! frame takes no time, and what it measures then is its own.
+//! Self-test: measures the floor of this machine. The generator sends to itself through memory,
+//! where a frame takes no time, so the measured values are its own.
 //!
-//! A latency below the [`SelfTest::floor_ns`] cannot be told from none, and is not reported as a
-//! number.
+//! A latency below [`SelfTest::floor_ns`] cannot be distinguished from none, and is not reported
+//! as a number.
 
 use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
@@ -23,56 +23,56 @@ use crate::time::Duration;
 use crate::units::{BitsPerSec, Mac, Priority, Quanta};
 use crate::verdict::Verdict;
 
-/// The pace of the test's frames, per second. A choice: a poll finds no more than one of them, so
-/// that none waits for another.
+/// The rate of the test's frames. A choice: a poll finds at most one of them, so that none waits
+/// for another.
 const FRAMES_PER_SECOND: u64 = 100_000;
 
-/// How long the clock is watched.
+/// Time in which the clock is measured.
 const CLOCK_WATCHED: StdDuration = StdDuration::from_millis(200);
 
-/// The preempted time that explains that not one frame was sent, in nanoseconds: the time that the
-/// first had to leave.
+/// The preempted time in nanoseconds that explains a test without any sent frame: the time that
+/// the first frame had.
 const SPAN_MIN_NS: f64 = 1e9;
 
-/// What came of it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SelfTest {
-    /// Latencies below this cannot be told from none, in nanoseconds: 99 of 100 frames that took no
-    /// time seemed to take no longer, and stamps are not further off.
+    /// Latencies below this, in nanoseconds, cannot be distinguished from none: the 99th
+    /// percentile of the measured latencies, and at least the resolution and the error of
+    /// timestamps.
     pub floor_ns: f64,
-    /// What frames that took no time seemed to take.
+    /// Measured latencies of frames that took no time.
     pub latency: Latency,
-    /// How well the pace of 100,000 frames per second was kept.
+    /// The accuracy of pacing at 100,000 frames per second.
     pub pacing: Option<Pacing>,
     /// Frames sent and received.
     pub frames: (u64, u64),
-    /// The rate of the clock, in Hz.
+    /// The rate of the clock in Hz.
     pub clock_hz: u64,
-    /// The smallest step between two readings of it, in nanoseconds.
+    /// The least difference between two readings of the clock, in nanoseconds.
     pub clock_step_ns: f64,
-    /// The longest gap between two readings: what the machine takes away from a thread that polls.
+    /// The longest gap between two readings: the time that the machine takes from a polling
+    /// thread.
     pub clock_gap_max_ns: f64,
-    /// By how much its rate was off that of the system's clock, in parts per million.
+    /// Deviation of its rate from that of the system clock, in parts per million.
     pub clock_drift_ppm: f64,
-    /// How far a stamp may be off, at both ends together, by the time of a poll.
+    /// Maximum error of a latency by the time of a poll, at both ends together.
     pub uncertainty_ns: f64,
-    /// For how long no thread need poll before frames in memory are lost, in nanoseconds.
+    /// Maximum time without a poll before frames in memory are lost, in nanoseconds.
     pub ring_ns: f64,
-    /// The disturbance by the machine.
     pub machine: Machine,
-    /// What should be known.
+    /// Notes for the user.
     pub warnings: Vec<String>,
 }
 
 impl SelfTest {
-    /// A time as it may be reported, in nanoseconds: nothing if it is below the floor.
+    /// Returns a time in nanoseconds as it may be reported; `None` below the floor.
     #[must_use]
     pub fn resolved(&self, ns: f64) -> Option<f64> {
         (ns >= self.floor_ns).then_some(ns)
     }
 
-    /// The verdict on the instrument: nothing was lost on the way through memory. What was lost while
-    /// the machine did not let the receiver poll says nothing about it.
+    /// Returns the verdict on the instrument: PASS if no frame was lost in memory. Losses while
+    /// the machine preempted the receiver say nothing about it.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let held = self.frames.0 > 0 && self.frames.0 == self.frames.1;
@@ -81,10 +81,10 @@ impl SelfTest {
     }
 }
 
-/// Runs the test for about this long.
+/// Runs the test for about `span`.
 ///
 /// # Errors
-/// What the machine lacks.
+/// A missing resource of the machine.
 pub fn self_test(
     eal: &Eal,
     threads: Option<usize>,
@@ -92,7 +92,7 @@ pub fn self_test(
 ) -> Result<SelfTest, SessionError> {
     let clock = TscClock::new().quality(CLOCK_WATCHED);
     let frames = (FRAMES_PER_SECOND as f64 * span.as_secs_f64()).max(1.0) as u64;
-    // A thread for each end, or no frame would ever be seen to take any time.
+    // One thread per end; with a single one, every frame would seem to take no time.
     let threads = threads.unwrap_or_else(Cores::available);
     let mut bench = Bench::new(eal.clone(), Some(threads)).as_if_outside();
     let session = bench.set(plan(frames))?;

@@ -1,5 +1,5 @@
-//! What is known of a test's flows and ports from their stations alone: all there is to know in a
-//! world whose links neither go down nor come up, and whose flows all start together.
+//! The state of a test's flows and ports, derived from their stations alone: sufficient for a
+//! world whose links never go down, and whose flows all start together.
 
 use super::plan::{FlowKind, FlowPlan, TestPlan};
 use super::tally::{FlowSeen, Places, PortSeen, Rates, Transmit};
@@ -7,11 +7,11 @@ use crate::host::{StationSnapshot, StreamState};
 use crate::time::{Duration, Instant, Total};
 use crate::units::BitsPerSec;
 
-/// How long a frame may be on its way before it is lost. A choice: a thousand times what the
-/// longest frame takes at 100 Gb/s.
+/// Time in flight after which a frame is lost. A choice: a thousand times the time of the longest
+/// frame at 100 Gb/s.
 const ON_THE_WAY: Duration = Duration::from_millis(1);
 
-/// All flows, which were started at `started` and have run since, at `now`.
+/// Returns the state of all flows at `now`, which were started at `started` and have run since.
 #[must_use]
 pub fn flows<'a>(
     plan: &'a TestPlan,
@@ -37,7 +37,7 @@ pub fn flows<'a>(
     plan.flows.iter().map(one).collect()
 }
 
-/// What a flow does, `all` of whose frames have arrived or not.
+/// Returns the transmit state of a flow; `all` is true if all of its frames have arrived.
 fn transmit(flow: &FlowPlan, places: &Places<'_>, all: bool, now: Instant) -> Transmit {
     let ended = |over: bool, last: Option<Instant>| {
         let old = last.is_none_or(|last| now.since(last) > ON_THE_WAY);
@@ -49,12 +49,12 @@ fn transmit(flow: &FlowPlan, places: &Places<'_>, all: bool, now: Instant) -> Tr
             StreamState::Started => ended(false, s.last_sent),
             StreamState::Stopped | StreamState::Done => ended(true, s.last_sent),
         }),
-        // What is not acknowledged is sent again, so when it is done all has arrived.
+        // Unacknowledged data is sent again, so a finished sender means that all has arrived.
         FlowKind::Roce(_) => ended(places.sender(flow).is_none_or(|s| s.done), None),
     }
 }
 
-/// All ports, `speeds` of which are those of their links.
+/// Returns the state of all ports; `speeds` are the rates of their links.
 #[must_use]
 pub fn ports(
     stations: &[StationSnapshot],
@@ -88,11 +88,11 @@ fn per_second(n: u64, span: Total) -> f64 {
     if seconds > 0.0 { n as f64 / seconds } else { 0.0 }
 }
 
-/// Fills in the addresses of neighbours that are interfaces of the test itself, for worlds in which
-/// there is nobody else to ask.
+/// Fills in the addresses of neighbours that are interfaces of the test, for worlds without other
+/// nodes.
 ///
 /// # Errors
-/// A flow that needs another neighbour, as a sentence.
+/// A flow with another neighbour, as a sentence.
 pub fn settle_neighbours(plan: &mut TestPlan) -> Result<(), String> {
     let interfaces = || plan.ports.iter().flat_map(|port| &port.interfaces);
     let owner = |ip: core::net::IpAddr| {

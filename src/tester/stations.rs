@@ -1,4 +1,4 @@
-//! A test as the end stations of its ports are told it: the same plans for either world.
+//! Converts a test to the plans of its ports' end stations, which are the same in both worlds.
 
 use super::plan::{FlowKind, FlowPlan, Obeys, PortPlan, TestPlan};
 use crate::host::plan::stream::{MeterPlan, Path, StreamPlan};
@@ -7,37 +7,38 @@ use crate::pfc::FlowControl;
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Mac, PrioritySet};
 
-/// The rate of a port for which neither layer 1 nor the link names one: 10 Gb/s, OTG's default.
+/// The rate of a port if neither layer 1 nor the link has one: 10 Gb/s, OTG's default.
 pub const RATE_DEFAULT: BitsPerSec = BitsPerSec::gbps(10);
 
-/// How exactly a world polls its stations.
+/// The timing accuracy with which a world polls its stations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Punctuality {
-    /// How much time a port may catch up with, at full rate, after a poll that came late.
+    /// Maximum time that a port may catch up with, at full rate, after a late poll.
     pub late: Duration,
-    /// How far a flow may fall behind its pace, paused or in want of the line, before what is
-    /// further behind is given up.
+    /// Maximum delay of a flow behind its pace, by pauses or by a busy line; a longer delay is
+    /// not made up.
     pub backlog: Duration,
 }
 
 impl Punctuality {
-    /// Of a world that polls to the picosecond. The backlog is a choice: what eight flows whose
-    /// longest frames meet on a line of 1 Gb/s have to wait for each other.
+    /// A world that polls at exact times. The backlog is a choice: the wait of eight flows whose
+    /// longest frames collide on a 1 Gb/s line.
     pub const EXACT: Self = Self { late: Duration::ZERO, backlog: Duration::from_millis(1) };
 
-    /// Of threads on a machine. Choices: a thread that polls on a CPU of its own was measured to
-    /// lose up to 1.8 ms at a time, and one that shares it a scheduler's slice of a few more; no
-    /// pace is to suffer by that, and no longer pause to be followed by more than that.
+    /// Threads on a machine. The values are choices: a polling thread was measured to lose up to
+    /// 1.8 ms at a time with an exclusive CPU, and a scheduler's slice of a few more with a
+    /// shared one. The pace shall not suffer from that, and longer pauses shall not be followed
+    /// by a longer burst.
     pub const THREADS: Self =
         Self { late: Duration::from_micros(100), backlog: Duration::from_millis(10) };
 }
 
-/// The stations of a test, in the order of its ports, at links of the given rates.
+/// Returns the stations of a test, in the order of its ports, at links of the given rates.
 ///
-/// All flows are stopped; connections (RoCEv2) too, whose start is [`Instant::NEVER`].
+/// All flows are stopped, including RoCEv2 connections, whose start is [`Instant::NEVER`].
 ///
 /// # Panics
-/// If there is not one rate for each port.
+/// The number of rates differs from that of ports.
 #[must_use]
 pub fn stations(test: &TestPlan, rates: &[BitsPerSec], how: Punctuality) -> Vec<StationPlan> {
     assert_eq!(rates.len(), test.ports.len(), "a rate for each port");
@@ -49,7 +50,7 @@ pub fn stations(test: &TestPlan, rates: &[BitsPerSec], how: Punctuality) -> Vec<
         .collect()
 }
 
-/// The rate at which each port of a test is paced where its link names none.
+/// Returns the pacing rate of each port if its link has none.
 #[must_use]
 pub fn asked_rates(test: &TestPlan) -> Vec<BitsPerSec> {
     test.ports.iter().map(|port| port.rate.unwrap_or(RATE_DEFAULT)).collect()
@@ -102,7 +103,7 @@ fn one(test: &TestPlan, n: usize, rate: BitsPerSec, how: Punctuality) -> Station
     }
 }
 
-/// The pauses that a port obeys: those that layer 1 names, unless its location leaves them out.
+/// Returns the pause frames that a port obeys: those of layer 1, restricted by its location.
 fn flow_control(port: &PortPlan) -> FlowControl {
     match port.obeys {
         Obeys::Nothing => FlowControl::Off,
@@ -115,7 +116,8 @@ fn flow_control(port: &PortPlan) -> FlowControl {
     }
 }
 
-/// The address of a port: that of its connections, which answers go to, else its own.
+/// Returns the MAC address of a port: that of its connections, to which responses are sent, else
+/// its own.
 fn address(port: &PortPlan, senders: &[TransportPlan], receivers: &[TransportPlan]) -> Mac {
     let of_sender = senders.first().map(|plan| plan.src);
     of_sender.or(receivers.first().map(|plan| plan.dst)).unwrap_or(port.mac)
@@ -128,17 +130,17 @@ fn stream(flow: &FlowPlan) -> Option<&StreamPlan> {
     }
 }
 
-/// A stream whose probes carry the test's number.
+/// Returns a stream with the test's run number in its probes.
 pub(super) fn in_run(stream: &StreamPlan, test: &TestPlan) -> StreamPlan {
     let mut stream = stream.clone();
-    // A recording is sent as it is, and control streams have no probe.
+    // A recording is sent unchanged, and control streams have no probe.
     if stream.template.probe_at.is_some() {
         stream.template.run = test.run;
     }
     stream
 }
 
-/// A connection, stopped.
+/// A stopped connection.
 fn connection(flow: &FlowPlan) -> Option<TransportPlan> {
     match &flow.kind {
         FlowKind::Stream(_) => None,

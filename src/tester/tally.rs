@@ -1,4 +1,4 @@
-//! From what the stations of a test counted to its report, in either world.
+//! Converts the counters of a test's stations to its report, in either world.
 
 use std::collections::HashMap;
 
@@ -15,80 +15,74 @@ use crate::host::{
 use crate::time::{Duration, Instant, Total};
 use crate::units::{BitsPerSec, PRIORITIES};
 
-/// What a report is made of.
+/// The inputs of a report.
 #[derive(Clone, Debug)]
 pub struct Seen<'a> {
-    /// The ports of the test.
     pub plan: &'a [PortPlan],
     /// `real` or `virtual`.
     pub world: &'static str,
-    /// What times were taken with.
+    /// The source and the precision of times.
     pub stamps: Stamps,
-    /// Since flows were last started; nothing before.
+    /// Time since the last start of flows; `None` before the first.
     pub elapsed: Option<Total>,
-    /// What each port's station counted, in the order of the plan.
+    /// The counters of each port's station, in the order of the plan.
     pub stations: &'a [StationSnapshot],
-    /// Counts of both ends of each flow, in the order of `flows`, where all stations were asked
-    /// at once; else what their snapshots say.
+    /// Counters of both ends of each flow, in the order of `flows`, if they were read separately;
+    /// else they are taken from the stations' snapshots.
     pub counted: Option<Vec<(FlowTally, FlowFigures)>>,
-    /// What else is known of each port.
+    /// The state of each port beside its counters.
     pub ports: &'a [PortSeen],
-    /// The flows, and what else is known of each.
+    /// The flows and their state.
     pub flows: &'a [FlowSeen<'a>],
-    /// What could not be done as it was asked.
+    /// Deviations from the configuration.
     pub warnings: Vec<String>,
-    /// Disturbance of the test by the machine, in the real world.
+    /// The disturbance by the machine, in the real world.
     pub machine: Option<Machine>,
 }
 
-/// What is known of a port besides what its station counts.
+/// The state of a port beside its station's counters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PortSeen {
-    /// Whether its link is up.
     pub link_up: bool,
-    /// The rate that it is paced at.
+    /// The rate for pacing.
     pub speed: BitsPerSec,
-    /// Whether it captures, and frames captured and missed.
+    /// True if a capture is running, and the numbers of captured and missed frames.
     pub capture: (bool, u64, u64),
-    /// How fast it sends and receives.
     pub rates: Rates,
-    /// Frames that its receive ring holds, where there is one.
+    /// Capacity of its receive ring in frames, if it has one.
     pub rx_room: Option<u64>,
-    /// Frames that its device received and lost; nothing where no one counts them.
+    /// Frames that its device lost on reception; `None` if the device does not count them.
     pub rx_missed: Option<u64>,
-    /// Frames that its device was given to send, and that did not leave.
+    /// Frames that its device accepted and did not send.
     pub tx_dropped: u64,
 }
 
-/// What is known of a flow besides what its ends count.
+/// The state of a flow beside the counters of its ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FlowSeen<'a> {
-    /// The flow.
     pub plan: &'a FlowPlan,
-    /// The stream that it was changed to, if it was.
+    /// The stream after an update, if there was one.
     pub changed: Option<&'a StreamPlan>,
-    /// Whether it is sent.
     pub transmit: Transmit,
-    /// When it was last started.
+    /// Time of its last start.
     pub started: Option<Instant>,
-    /// How fast it is sent and received.
     pub rates: Rates,
 }
 
-/// What a flow does.
+/// The transmit state of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Transmit {
     /// All of its frames have arrived or are lost.
     #[default]
     Stopped,
-    /// It sends, or its frames are on their way.
+    /// It sends, or its frames are in flight.
     Started,
-    /// It sends nothing until it is told to.
+    /// It sends nothing until it is resumed.
     Paused,
 }
 
 impl Transmit {
-    /// Its name in results.
+    /// Returns the name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -99,37 +93,32 @@ impl Transmit {
     }
 }
 
-/// Frames and octets per second.
+/// Frames and bytes per second.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Rates {
-    /// Frames sent.
     pub frames_tx: f64,
-    /// Octets sent.
     pub bytes_tx: f64,
-    /// Frames received.
     pub frames_rx: f64,
-    /// Octets received.
     pub bytes_rx: f64,
 }
 
-/// What both ends of a flow counted.
+/// The counters of both ends of a flow.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTally {
-    /// Frames and octets sent.
+    /// Frames and bytes sent.
     pub tx: (u64, u64),
-    /// Frames and octets received, by receiver, in the order of the plan.
+    /// Frames and bytes received, by receiver, in the order of the plan.
     pub rx: SmallVec<[(u64, u64); 1]>,
 }
 
 impl FlowTally {
-    /// Frames and octets received in all.
+    /// Returns the total of frames and bytes received.
     #[must_use]
     pub fn received(&self) -> (u64, u64) {
         self.rx.iter().fold((0, 0), |(f, b), (frames, bytes)| (f + frames, b + bytes))
     }
 }
 
-/// The report.
 #[must_use]
 pub fn report(mut seen: Seen<'_>) -> Report {
     let counted = seen.counted.take();
@@ -229,7 +218,7 @@ fn priorities(
     (0..PRIORITIES).map(one).collect()
 }
 
-/// Counts of stations by station and flow: there may be ten thousand, so none is searched for.
+/// Counters indexed by station and flow: there may be ten thousand, so none is searched for.
 #[derive(Debug)]
 pub struct Places<'a>(Vec<Place<'a>>);
 
@@ -243,7 +232,7 @@ struct Place<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// The counts of these stations.
+    /// Indexes the counters of these stations.
     #[must_use]
     pub fn of(stations: &'a [StationSnapshot]) -> Self {
         let place = |s: &'a StationSnapshot| Place {
@@ -256,29 +245,29 @@ impl<'a> Places<'a> {
         Self(stations.iter().map(place).collect())
     }
 
-    /// The sender of a stream.
+    /// Returns the sender's counters of a stream.
     #[must_use]
     pub fn stream(&self, plan: &FlowPlan) -> Option<&'a StreamCounters> {
         self.0[plan.tx].streams.get(&plan.id).copied()
     }
 
-    /// The sender of a connection.
+    /// Returns the sender's counters of a connection.
     #[must_use]
     pub fn sender(&self, plan: &FlowPlan) -> Option<&'a SenderCounters> {
         self.0[plan.tx].senders.get(&plan.id).copied()
     }
 
-    /// The receiver of a connection.
+    /// Returns the receiver's counters of a connection.
     fn receiver(&self, plan: &FlowPlan) -> Option<&'a ReceiverCounters> {
         plan.rx.iter().find_map(|port| self.0[*port].receivers.get(&plan.id).copied())
     }
 
-    /// The receivers of a control stream that count it.
+    /// Returns the counters of a control stream's receivers, where they exist.
     fn control(&self, plan: &FlowPlan) -> impl Iterator<Item = &'a ControlCounters> {
         plan.rx.iter().filter_map(|port| self.0[*port].control.get(&plan.id).copied())
     }
 
-    /// Counts of both ends of a flow.
+    /// Returns the counters of both ends of a flow.
     #[must_use]
     pub fn tally(&self, plan: &FlowPlan) -> FlowTally {
         let tx = match plan.kind {
@@ -293,7 +282,7 @@ impl<'a> Places<'a> {
         FlowTally { tx: tx.unwrap_or_default(), rx: plan.rx.iter().map(received).collect() }
     }
 
-    /// Figures of both ends of a flow, with its distribution.
+    /// Returns the figures of both ends of a flow, with the distribution.
     fn figures(&self, plan: &FlowPlan) -> FlowFigures {
         let mut figures = FlowFigures::of_sender(self.stream(plan).map(Sent::of));
         for sink in plan.rx.iter().filter_map(|port| self.0[*port].sinks.get(&plan.id)) {
@@ -350,8 +339,8 @@ fn flow(
     }
 }
 
-/// What did not arrive, in per cent of what was sent: at the receiver that got the most, because a
-/// frame that is flooded arrives at several. Repetitions of a connection count as sent.
+/// Returns the lost frames in percent of those sent, at the receiver with the most frames,
+/// because a flooded frame arrives at several. Retransmissions of a connection count as sent.
 fn loss(plan: &FlowPlan, tally: &FlowTally) -> f64 {
     let most = tally.rx.iter().map(|(frames, _)| *frames).max().unwrap_or(0);
     let most = most.max(if is_spread(plan) { tally.received().0 } else { 0 });
@@ -361,7 +350,7 @@ fn loss(plan: &FlowPlan, tally: &FlowTally) -> f64 {
     tally.tx.0.saturating_sub(most) as f64 * 100.0 / tally.tx.0 as f64
 }
 
-/// Whether the frames of a flow go to one receiver or another, by a field of theirs that changes.
+/// True if a changing header field spreads the frames of a flow over several receivers.
 fn is_spread(plan: &FlowPlan) -> bool {
     match &plan.kind {
         FlowKind::Stream(stream) => plan.rx.len() > 1 && !stream.template.edits.is_empty(),
@@ -385,8 +374,8 @@ fn latency(stamps: &Stamps, wanted: &Metrics, figures: &FlowFigures) -> Option<r
     })
 }
 
-/// How well a stream kept its pace, if it has one that can be said in frames: between its first
-/// frame and its last.
+/// Returns the accuracy of a stream's pacing between its first and its last frame, if its rate
+/// can be expressed in frames.
 fn pacing(seen: &Seen<'_>, of: &FlowSeen<'_>, counted: &Sent) -> Option<report::Pacing> {
     let FlowKind::Stream(planned) = &of.plan.kind else { return None };
     let stream = of.changed.unwrap_or(planned);
@@ -413,8 +402,8 @@ fn pacing(seen: &Seen<'_>, of: &FlowSeen<'_>, counted: &Sent) -> Option<report::
     })
 }
 
-/// Frames per second of a stream by its configured rate, on a line of `line` bits per second and
-/// with frames of this many octets on average.
+/// Returns the configured frames per second of a stream, on a line of `line` bits per second and
+/// with frames of `mean_size` bytes on average.
 pub(super) fn asked_fps(stream: &StreamPlan, line: f64, mean_size: f64) -> f64 {
     const LINE_OVERHEAD: f64 = crate::frame::LINE_OVERHEAD_BYTES as f64;
     match stream.pace.rate {
@@ -452,7 +441,7 @@ fn connection(
     })
 }
 
-/// Whether a flow is one of MAC control frames.
+/// True for a flow of MAC control frames.
 #[must_use]
 pub fn is_control(plan: &FlowPlan) -> bool {
     matches!(&plan.kind, FlowKind::Stream(stream) if stream.path == Path::Control)

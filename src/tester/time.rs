@@ -1,8 +1,8 @@
-//! Measured times with the resolution of the measurement: the one rule by which tables, pages, JSON,
-//! CSV, metrics and answers to clients give them.
+//! Measured times with their resolution: the one rule by which tables, pages, JSON, CSV, metrics
+//! and responses to clients show them.
 //!
-//! A time that is shorter than what can be resolved is known to be no longer than that, and nothing
-//! else. For people it is `< 240ns`; programs get 240, the bound, and never a number below it.
+//! A time shorter than the resolution is only known to be no longer than that. It is shown to
+//! people as `< 240ns`; programs get the bound, 240, and never a number below it.
 
 use core::fmt;
 
@@ -10,7 +10,6 @@ use serde::{Serialize, Serializer};
 
 use crate::time::Duration;
 
-/// A measured time.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
 pub struct Measured {
     ns: f64,
@@ -24,13 +23,13 @@ impl Measured {
         Self { ns, floor_ns }
     }
 
-    /// True if it is long enough to be known.
+    /// True if the time is not below the resolution.
     #[must_use]
     pub fn is_resolved(self) -> bool {
         self.ns >= self.floor_ns
     }
 
-    /// The time in nanoseconds as programs get it: the resolution where the time is below it.
+    /// Returns the time in nanoseconds for programs: at least the resolution.
     #[must_use]
     pub const fn ns(self) -> f64 {
         self.ns.max(self.floor_ns)

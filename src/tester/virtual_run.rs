@@ -1,5 +1,5 @@
-//! A test in the virtual world: every pair of ports in memory is a link of their speed and of no
-//! length, and time is exact.
+//! A test in the virtual world: every pair of ports in memory is a link of their speed and of
+//! length 0, and time is exact.
 
 use std::collections::BTreeMap;
 
@@ -18,43 +18,31 @@ use crate::sim::{
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, PortId};
 
-/// How much time passes from one look to the next. A choice: short for people, long for frames.
+/// Interval between two samples. A choice: short for people, long for frames.
 const STEP: Duration = Duration::from_millis(10);
 
-/// Why a test cannot be run in the virtual world.
+/// The reason why a test cannot run in the virtual world.
 #[derive(Debug, thiserror::Error)]
 pub enum VirtualError {
-    /// A port that is not in memory.
     #[error(
         "port {port}: {location} is no end of a pair in memory; give it one (ring:NAME.a) or run \
          the test with --world real"
     )]
-    NotInMemory {
-        /// The port's name.
-        port: String,
-        /// Its location.
-        location: String,
-    },
-    /// A port whose other end is nobody's.
+    NotInMemory { port: String, location: String },
+    /// A port without its other end.
     #[error("port {port}: no port is at the other end of {location}; there has to be one")]
-    Alone {
-        /// The port's name.
-        port: String,
-        /// Its location.
-        location: String,
-    },
-    /// Two ends of a pair with speeds of their own.
+    Alone { port: String, location: String },
+    /// The two ends of a pair have different speeds.
     #[error("ports {0} and {1} are one link, and layer 1 gives them different speeds")]
     Speeds(String, String),
-    /// A neighbour that nobody is.
+    /// A neighbour that is not an interface of the test.
     #[error("{0}")]
     Neighbour(String),
-    /// A port's plan contradicts itself.
+    /// A port's plan is inconsistent.
     #[error(transparent)]
     Network(#[from] NetworkError),
 }
 
-/// A test in the virtual world.
 pub struct VirtualTest {
     plan: TestPlan,
     rates: Vec<BitsPerSec>,
@@ -64,10 +52,10 @@ pub struct VirtualTest {
 }
 
 impl VirtualTest {
-    /// A test that has not begun.
+    /// A test before its start.
     ///
     /// # Errors
-    /// What the virtual world cannot have of it.
+    /// A part of the test that the virtual world does not support.
     pub fn new(mut plan: TestPlan) -> Result<Self, VirtualError> {
         settle_neighbours(&mut plan).map_err(VirtualError::Neighbour)?;
         let rates = asked_rates(&plan);
@@ -92,7 +80,7 @@ impl VirtualTest {
         let warnings = captured
             .map(|port| format!("port {}: nothing is captured in the virtual world", port.name))
             .collect();
-        // Whatever contradicts itself is said before the start.
+        // Inconsistent plans are reported before the start.
         Network::new(&network, ())?;
         Ok(Self { plan, rates, network, running: None, warnings })
     }
@@ -102,7 +90,7 @@ impl VirtualTest {
     }
 }
 
-/// A link for every pair.
+/// Returns a link for every pair.
 fn links(plan: &TestPlan, rates: &[BitsPerSec]) -> Result<Vec<LinkPlan>, VirtualError> {
     let mut ends: BTreeMap<&str, [Option<usize>; 2]> = BTreeMap::new();
     for (n, port) in plan.ports.iter().enumerate() {
@@ -198,7 +186,7 @@ impl Runner for VirtualTest {
     }
 }
 
-/// What the virtual world's time is.
+/// The precision of the virtual world's time.
 #[must_use]
 pub fn exact() -> Stamps {
     Stamps { source: "virtual", resolution_ns: 0.001, uncertainty_ns: 0.0 }

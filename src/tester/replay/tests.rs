@@ -1,4 +1,4 @@
-//! Files become recordings, and generator files flows of them.
+//! Files are read to recordings, and replays of generator files become flows.
 
 use super::*;
 use crate::config::tree;
@@ -7,7 +7,7 @@ use crate::tester::plan::{Location, Obeys, Place, PortPlan};
 use crate::testfolder::Folder;
 use crate::units::{Mac, Quanta};
 
-/// Three frames, 1 us and 3 us apart, the second of which was cut.
+/// Three frames, 1 us and 3 us apart, the second of which is truncated.
 fn frames() -> Vec<packets::Packet<'static>> {
     let frame = |ns: u64, octets, len| packets::Packet {
         at: StdDuration::from_secs(1_600_000_000) + StdDuration::from_nanos(ns),
@@ -106,7 +106,7 @@ fn port(name: &str) -> PortPlan {
     }
 }
 
-/// What comes of the `replay` of a generator file.
+/// The test of a generator file with this `replay`.
 fn added(text: &str, folder: &Path) -> Result<TestPlan, Vec<Finding>> {
     let mut root = tree::read(text, "empty").map_err(|f| vec![f])?;
     let replays = take(&mut root, folder).map_err(|f| vec![f])?;

@@ -1,5 +1,5 @@
-//! What is known of the flows of a test while it runs: whether they send, whether what they sent
-//! has arrived, and how fast.
+//! The state of a test's flows while it runs: transmission, arrival of the sent frames, and
+//! rates.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -15,31 +15,31 @@ use crate::tester::plan::{FlowPlan, TestPlan};
 use crate::tester::tally::{FlowTally, Rates, Transmit};
 use crate::time::{Duration, Instant};
 
-/// How long nothing of a flow may arrive before what is missing counts as lost. A choice: longer
-/// than any pause lasts and any switch keeps a frame.
+/// Time without an arrival after which the missing frames of a flow count as lost. A choice:
+/// longer than any pause lasts and any switch holds a frame.
 pub const GRACE: Duration = Duration::from_millis(500);
 
-/// The same where as many frames as were sent have arrived, but not at each receiver.
+/// The same if as many frames as were sent have arrived, but not at each receiver.
 const GRACE_ENOUGH: Duration = Duration::from_millis(50);
 
-/// From one look to the next while anything is sent or on its way, and otherwise.
+/// Interval between two samples while frames are sent or in flight.
 const LOOK_AWAKE: StdDuration = StdDuration::from_millis(20);
-/// As above.
+/// Interval between two samples otherwise.
 const LOOK_ASLEEP: StdDuration = StdDuration::from_millis(200);
 
-/// For so many flows more, looks are as far apart again.
+/// The interval grows by one interval for each of this many flows.
 const FLOWS_PER_LOOK: usize = 1_000;
 
-/// Looks from one reading of devices' clocks to the next: some seconds.
+/// Samples between two readings of devices' clocks: some seconds.
 const REFRESH_EVERY: u32 = 100;
 
-/// The least time from one sample to the next but one that are kept.
+/// Minimum time from a kept sample to the next but one.
 const STEP_MIN: Duration = Duration::from_millis(20);
 
-/// What rates are taken over.
+/// The window of rates.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// What was counted at one moment, without the costly parts.
+/// Counters at one moment, without the expensive ones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
     pub(super) at: Instant,
@@ -47,79 +47,77 @@ pub(super) struct Sample {
     pub(super) flows: Vec<FlowSample>,
 }
 
-/// Counts of a port.
+/// Counters of a port.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PortSample {
-    /// Times at which its sending side and its receiving side were asked.
+    /// Times of the counters of its transmit side and its receive side.
     pub(super) at: (Instant, Instant),
-    /// Frames and octets sent, frames and octets received.
+    /// Frames and bytes sent, frames and bytes received.
     pub(super) counts: [u64; 4],
 }
 
-/// What was counted of a flow.
+/// Counters of a flow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowSample {
-    /// Times at which its sender and its receivers were asked.
+    /// Times of the counters of its sender and its receivers.
     pub(super) at: (Instant, Instant),
     pub(super) tally: FlowTally,
-    /// Whether each receiver has as many frames as were sent.
+    /// True if each receiver has as many frames as were sent.
     pub(super) all_arrived: bool,
-    /// Whether its sender will send nothing more by itself.
+    /// True if its sender has finished.
     pub(super) ended: bool,
 }
 
 impl FlowSample {
-    /// A flow of which nothing is known yet.
+    /// A flow before its first counters.
     pub(super) fn of(plan: &FlowPlan) -> Self {
         let tally = FlowTally { tx: (0, 0), rx: SmallVec::from_elem((0, 0), plan.rx.len()) };
         Self { tally, ended: true, ..Self::default() }
     }
 
-    /// Frames and octets sent, frames and octets received at all of its receivers.
+    /// Returns frames and bytes sent, and frames and bytes received at all of its receivers.
     fn counts(&self) -> [u64; 4] {
         let ((frames_tx, bytes_tx), (frames_rx, bytes_rx)) = (self.tally.tx, self.tally.received());
         [frames_tx, bytes_tx, frames_rx, bytes_rx]
     }
 }
 
-/// The flows of a test.
 #[derive(Debug)]
 pub(super) struct Board {
     pub(super) flows: Vec<FlowState>,
-    /// The oldest first; the window of rates.
+    /// Oldest first; the window of rates.
     samples: VecDeque<Sample>,
-    /// When flows were last started.
+    /// Time of the last start of flows.
     pub(super) epoch: Option<Instant>,
-    /// What happened while the test ran that its reader should know, each once.
+    /// Warnings from the run, each once.
     pub(super) warnings: Vec<String>,
 }
 
-/// A flow.
 #[derive(Clone, Debug)]
 pub(super) struct FlowState {
     pub(super) transmit: Phase,
-    /// When it was last started.
+    /// Time of its last start.
     pub(super) started: Option<Instant>,
-    /// What it was changed to, if it was; and whether that was after its last start.
+    /// The stream after an update, and true if the update was after the last start.
     pub(super) changed: Option<(Box<StreamPlan>, bool)>,
-    /// Whether any port counts its frames.
+    /// True if a port counts its frames.
     counted: bool,
-    /// Frames received when one last arrived, and when.
+    /// The received frames at the last arrival, and its time.
     heard: (u64, Instant),
 }
 
-/// Where a flow is between a start and its end.
+/// The phase of a flow between its start and its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     Stopped,
     Started,
     Paused,
-    /// Its sender has ended at this time, and frames may be on their way.
+    /// Its sender has finished at this time, and frames may be in flight.
     Draining(Instant),
 }
 
 impl Phase {
-    /// As clients see it.
+    /// Returns the state that clients see.
     pub(super) const fn shown(self) -> Transmit {
         match self {
             Self::Stopped => Transmit::Stopped,
@@ -142,15 +140,15 @@ impl Board {
         Self { flows, samples: VecDeque::new(), epoch: None, warnings: Vec::new() }
     }
 
-    /// Whether anything is sent, or on its way.
+    /// Returns true if any flow sends or has frames in flight.
     pub(super) fn is_awake(&self) -> bool {
         self.flows.iter().any(|flow| flow.transmit != Phase::Stopped)
     }
 
-    /// Flows have been started anew: what was counted of them before is gone.
+    /// Records a restart of flows, whose counters were cleared.
     pub(super) fn started(&mut self, epoch: Instant, which: &[FlowId]) {
         self.epoch = Some(epoch);
-        // Rates count from here on, from the first frame of those that start.
+        // Rates count from here on, from the first frame of the started flows.
         let mut last = self.samples.pop_back();
         self.samples.clear();
         if let Some(sample) = &mut last {
@@ -172,17 +170,17 @@ impl Board {
         }
     }
 
-    /// Says something once.
+    /// Adds a warning, unless it is there already.
     pub(super) fn warn(&mut self, what: String) {
         if !self.warnings.contains(&what) {
             self.warnings.push(what);
         }
     }
 
-    /// Takes a look in: which flows have come to their end, and what rates are.
+    /// Records a sample, and updates the phases of flows.
     pub(super) fn take(&mut self, sample: Sample) {
         let now = sample.at;
-        // It was taken before the last start, and speaks of what was before.
+        // A sample from before the last start has the old counters.
         if self.epoch.is_some_and(|epoch| now < epoch) {
             return;
         }
@@ -203,19 +201,19 @@ impl Board {
                 }
             }
         }
-        // Whoever asks often does not make the window longer.
+        // Frequent samples replace each other, so that they do not lengthen the window.
         let before = self.samples.len().checked_sub(2).map(|n| self.samples[n].at);
         if before.is_some_and(|at| now.since(at) < STEP_MIN) {
             self.samples.pop_back();
         }
         self.samples.push_back(sample);
-        // The oldest is the last one that is a whole window old.
+        // The oldest sample kept is the last one that is at least a window old.
         while self.samples.get(1).is_some_and(|s| now.since(s.at) >= WINDOW) {
             self.samples.pop_front();
         }
     }
 
-    /// Per second, over the last second or since the start: by port and by flow.
+    /// Returns the rates per second over the last second or since the start: by port and by flow.
     pub(super) fn rates(&self) -> (Vec<Rates>, Vec<Rates>) {
         let (Some(old), Some(new)) = (self.samples.front(), self.samples.back()) else {
             return (Vec::new(), Vec::new());
@@ -228,11 +226,11 @@ impl Board {
     }
 }
 
-/// Times at which a sender and a receiver were asked, and frames and bytes of each.
+/// The times of a sender's and a receiver's counters, and frames and bytes of each.
 type Counted<'a> = ((Instant, Instant), &'a [u64; 4]);
 
-/// Per second from one count to the next: each side by the time at which itself was asked, because
-/// answers of threads may be milliseconds apart.
+/// Returns the rates between two samples. Each side uses the time of its own counters, because
+/// the threads' replies may be milliseconds apart.
 fn rates((old_at, old): Counted<'_>, (new_at, new): Counted<'_>) -> Rates {
     let spans = [new_at.0.since(old_at.0), new_at.1.since(old_at.1)];
     let rate = |n: usize| {
@@ -242,7 +240,7 @@ fn rates((old_at, old): Counted<'_>, (new_at, new): Counted<'_>) -> Rates {
     Rates { frames_tx: rate(0), bytes_tx: rate(1), frames_rx: rate(2), bytes_rx: rate(3) }
 }
 
-/// Looks at the flows of a test until it ends.
+/// Samples the flows of a test until it ends.
 pub(super) fn watch(inner: &Inner) {
     let mut looks = 0_u32;
     while !inner.ending.load(Ordering::Relaxed) {
@@ -255,7 +253,7 @@ pub(super) fn watch(inner: &Inner) {
             inner.board().warn("a thread of the test is gone: start the test again".into());
             return;
         }
-        // A look at ten thousand flows costs the threads that poll some hundred microseconds.
+        // A sample of ten thousand flows costs the polling threads some hundred microseconds.
         let many = 1 + (inner.plan.flows.len() / FLOWS_PER_LOOK) as u32;
         thread::park_timeout(if awake {
             LOOK_AWAKE * many
@@ -266,7 +264,7 @@ pub(super) fn watch(inner: &Inner) {
 }
 
 impl Inner {
-    /// Samples all counters, and lets the threads sleep once nothing is sent or on its way.
+    /// Samples all counters, and lets the threads sleep once no frame is sent or in flight.
     pub(super) fn look_around(&self) -> Result<(), super::SessionError> {
         let sample = self.sample()?;
         self.spares.iter().for_each(Spares::fill);
@@ -300,7 +298,7 @@ mod tests {
         board
     }
 
-    /// A look, so many milliseconds after the start.
+    /// A sample at this many milliseconds after the start.
     fn look(board: &mut Board, ms: u64, sent: u64, received: u64, ended: bool) -> Phase {
         let tally = FlowTally { tx: (sent, sent * 64), rx: smallvec![(received, received * 64)] };
         let now = EPOCH + Duration::from_millis(ms);
@@ -361,7 +359,7 @@ mod tests {
         assert_eq!((rates.frames_tx, rates.bytes_rx), (1_000.0, 64_000.0));
     }
 
-    /// A sender that is asked late by some milliseconds has sent more by then, at the same rate.
+    /// A sender that replies some milliseconds late has sent more by then, at the same rate.
     #[test]
     fn rates_go_by_the_time_at_which_each_side_was_asked() {
         let mut board = board();

@@ -1,4 +1,4 @@
-//! Captures of a test: started and stopped by port, kept until they start again, written as files.
+//! Captures of a test: started and stopped per port, kept until the next start, written to files.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use super::{Inner, Session, SessionError, lock};
 use crate::host::FlowId;
 use crate::tester::capture::{About, CAPTURE_BYTES, Capture, CaptureCounters, write_some};
 
-/// The captures of a test, by port: what is kept of one that has ended.
+/// The finished captures of a test, by port.
 #[derive(Debug, Default)]
 pub(super) struct Captures {
     pub(super) ended: Vec<Option<Arc<Capture>>>,
 }
 
 impl Session {
-    /// Starts captures at ports, with nothing in them, or ends them. Ports without one in the plan
-    /// are left alone.
+    /// Starts empty captures at ports, or stops them. Ports without a capture in the plan are
+    /// ignored.
     ///
     /// # Errors
     /// [`SessionError::Gone`].
@@ -32,7 +32,7 @@ impl Session {
             } else {
                 match inner.at(*port, |host, _| host.port_mut().stop())? {
                     Some(ended) => Some(Arc::from(ended)),
-                    // It had ended before; what was captured then stays.
+                    // It was stopped before; its capture stays.
                     None => continue,
                 }
             };
@@ -41,9 +41,9 @@ impl Session {
         Ok(())
     }
 
-    /// What was captured at a port, as a file: frames from number `first` on, counted from 0, and at
-    /// most `count` of them. A capture that goes on is copied, for which polls of the port wait;
-    /// better end it before.
+    /// Returns the capture of a port as a file: frames from number `first` on, counted from 0,
+    /// and at most `count` of them. A running capture is copied, which delays polls of the port,
+    /// so it should be stopped first.
     ///
     /// # Errors
     /// [`SessionError::NoCapture`], [`SessionError::Gone`].
@@ -83,7 +83,7 @@ impl Session {
 }
 
 impl Inner {
-    /// Whether a port captures, and what its capture has.
+    /// Returns for each port if a capture is running, and its counters.
     pub(super) fn capture_counters(&self) -> Result<Vec<(bool, CaptureCounters)>, SessionError> {
         let now = self.at_all(self.all_ports(), |_, host, _| host.port_mut().captured())?;
         let captures = lock(&self.captures);

@@ -1,26 +1,26 @@
-//! The time of a test: that of the machine, or, where nothing but memory is tested, one that waits
-//! for the threads that look after it.
+//! The clock of a test: real time or, if all ports are in memory, a time that waits for the
+//! polling threads.
 //!
-//! A test whose ports are all ends of pairs in memory has no peer outside. What the machine takes
-//! away from its threads then need not count: a storm whose thread was off its CPU is not over, and
-//! a flow does not find a gap in it that no wire would have. So its clocks are
-//! [on a leash](crate::runtime::Leash), and what did not count is told. As soon as one port leads
-//! out of the process, time is real, with whatever the machine does to it.
+//! A test whose ports are all ends of pairs in memory has no external peer. Preemption of its
+//! threads then need not count: a pause storm does not end because its thread was preempted, and
+//! a flow has no gap that no wire would cause. So its clocks are
+//! [leashed](crate::runtime::Leash), and the excluded time is reported. As soon as one port leads
+//! out of the process, time is real and includes all preemption.
 
 use crate::dpdk::TscClock;
 use crate::runtime::{Leash, Tether};
 use crate::time::{Duration, Instant, Total};
 
-/// How far clocks on a leash may be apart, which is also the longest gap between two polls that
-/// counts. A choice: less than half of the longest pause at 100 Gb/s (335 us), so that one that is
-/// renewed in time never runs out, and more than a poll takes that moves all it can.
+/// Maximum difference between leashed clocks, which is also the longest gap between two polls
+/// that counts. A choice: less than half of the longest pause at 100 Gb/s (335 us), so that one
+/// that is renewed in time never expires, and longer than a poll with full bursts.
 const SPAN: Duration = Duration::from_micros(100);
 
-/// The time of all threads of a test.
+/// The clock of all threads of a test.
 #[derive(Debug)]
 pub(super) struct Time {
     real: TscClock,
-    /// What all clocks are told that start now.
+    /// The time at which new clocks start.
     zero: Instant,
     leash: Option<Leash>,
 }
@@ -33,13 +33,13 @@ pub(super) enum Clock<'a> {
 }
 
 impl Time {
-    /// By a clock, for so many threads; on a leash if all ports are in memory.
+    /// A clock for a number of threads; leashed if all ports are in memory.
     pub(super) fn new(real: TscClock, threads: usize, in_memory: bool) -> Self {
         let leash = in_memory.then(|| Leash::new(threads, SPAN));
         Self { zero: real.now(), real, leash }
     }
 
-    /// The clock of a thread; each has one, and polls until the end.
+    /// Returns the clock of a thread; each thread has one, and polls until the end.
     pub(super) fn clock(&self, thread: usize) -> Clock<'_> {
         match &self.leash {
             None => Clock::Real(&self.real),
@@ -47,29 +47,29 @@ impl Time {
         }
     }
 
-    /// The time now, as the slowest thread has it.
+    /// Returns the current time of the slowest thread.
     pub(super) fn now(&self) -> Instant {
         self.leash.as_ref().map_or_else(|| self.real.now(), Leash::polled)
     }
 
-    /// How far a thread may be ahead of [`Time::now`].
+    /// Maximum time by which a thread may be ahead of [`Time::now`].
     pub(super) fn spread(&self) -> Duration {
         if self.leash.is_some() { SPAN } else { Duration::ZERO }
     }
 
-    /// Whether time waits for its threads.
+    /// True if the clock waits for the threads.
     pub(super) const fn is_leashed(&self) -> bool {
         self.leash.is_some()
     }
 
-    /// The smallest difference that the clock can tell.
+    /// The least difference that the clock resolves.
     pub(super) fn resolution(&self) -> Duration {
         Duration::from_picos(1_000_000_000_000_u64.div_ceil(self.real.hz().max(1)))
     }
 }
 
 impl Clock<'_> {
-    /// The time at which to poll.
+    /// Returns the time for a poll.
     #[inline]
     pub(super) fn tick(&mut self) -> Instant {
         match self {
@@ -78,7 +78,7 @@ impl Clock<'_> {
         }
     }
 
-    /// Real time at the tick that gave `now`.
+    /// Returns the real time at the tick that returned `now`.
     #[inline]
     pub(super) const fn real(&self, now: Instant) -> Instant {
         match self {
@@ -87,7 +87,7 @@ impl Clock<'_> {
         }
     }
 
-    /// All was done that was due.
+    /// Publishes that all work due at the tick is done.
     #[inline]
     pub(super) fn publish(&self) {
         if let Self::Leashed(_, tether) = self {
@@ -95,7 +95,7 @@ impl Clock<'_> {
         }
     }
 
-    /// Whether it waits for another thread.
+    /// True if it waits for another thread.
     #[inline]
     pub(super) const fn waits(&self) -> bool {
         match self {
@@ -104,7 +104,7 @@ impl Clock<'_> {
         }
     }
 
-    /// Time that did not count.
+    /// The excluded time.
     pub(super) const fn stalled(&self) -> Total {
         match self {
             Self::Real(_) => Total::ZERO,

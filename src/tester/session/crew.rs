@@ -1,8 +1,8 @@
-//! A thread of a test: polls its stations in turn, and now and then looks at its orders.
+//! A thread of a test: polls its stations in turn, and checks its orders at intervals.
 //!
-//! The loop makes no system call and takes no lock while flows run; while nothing is sent and
-//! nothing is on its way it sleeps between polls, so that a server that waits for its next test
-//! leaves the machine alone.
+//! The loop makes no system call and takes no lock while flows run. While no frame is sent or in
+//! flight it sleeps between polls, so that a server that waits for its next test does not load
+//! the machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,59 +20,55 @@ use crate::time::{Instant, Total};
 /// A port's end station.
 pub(super) type Host = Station<Jack>;
 
-/// Polls between two looks at the orders: often enough that an answer takes microseconds, seldom
-/// enough that the look costs nothing beside the polls.
+/// Polls between two checks for orders: few enough for replies within microseconds, many enough
+/// that the check costs little beside the polls.
 const POLLS: u32 = 64;
 
-/// From one poll to the next while nothing is sent. A choice: what 1,024 receive descriptors hold
-/// of the shortest frames at 10 Gb/s is 69 us.
+/// Sleep between polls while no frame is sent. A choice: 1,024 receive descriptors of the
+/// shortest frames at 10 Gb/s last 69 us.
 const NAP: StdDuration = StdDuration::from_micros(50);
 
-/// Something to be done to a station, by the thread that polls it.
+/// An operation on a station, executed by the thread that polls it.
 pub(super) type Deed = Box<dyn FnOnce(&mut Host, Instant) + Send>;
 
-/// An order to a thread.
 pub(super) enum Order {
-    /// Do something to the station in this place.
+    /// Executes an operation on the station with this index.
     Do(usize, Deed),
-    /// Tell how regularly it polled since flows were last started.
+    /// Returns the poll gaps since the last start of flows.
     Show(Sender<Pace>),
-    /// Begin to count that anew.
+    /// Clears the poll gaps.
     Clear,
-    /// End.
     End,
 }
 
-/// How regularly a thread polls.
+/// The poll gaps of a thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace {
-    /// From one poll to the next, while flows run.
+    /// Gaps between polls while flows run.
     pub(super) gaps: Latency,
-    /// Time that did not count, while flows ran.
+    /// Excluded time while flows ran.
     pub(super) stalled: Total,
 }
 
-/// What all threads of a test share.
+/// The state that all threads of a test share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) time: Time,
     pub(super) cores: Cores,
-    /// Time for which each thread was off its processor.
+    /// Preempted time of each thread.
     pub(super) preemption: Preemption,
-    /// Flows run, or frames are on their way.
+    /// True while flows run or frames are in flight.
     pub(super) awake: AtomicBool,
 }
 
-/// A thread's stations.
 pub(super) struct Crew {
-    /// Each with its place among the ports of the test.
+    /// Each with the index of its port in the test.
     pub(super) hosts: Vec<(usize, Host)>,
     pub(super) orders: Receiver<Order>,
 }
 
 impl Crew {
-    /// Polls until it is told to end, or until nobody is left who could tell it to. Gives the ports
-    /// back.
+    /// Polls until the order to end, or until all senders of orders are gone. Returns the ports.
     pub(super) fn run(mut self, shared: &Arc<Shared>, thread: usize) -> Vec<(usize, Jack)> {
         shared.cores.pin(thread);
         let mut clock = shared.time.clock(thread);
@@ -112,7 +108,7 @@ impl Crew {
             match self.orders.try_recv() {
                 Err(TryRecvError::Empty) => rounds = POLLS,
                 Ok(Order::End) | Err(TryRecvError::Disconnected) => break,
-                // Orders come in rows; each waits for one poll, so that no poll is late.
+                // Orders come in batches; one is executed per poll, so that no poll is late.
                 Ok(order) => {
                     self.obey(order, &mut clock, &mut pace);
                     rounds = 1;

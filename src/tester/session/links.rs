@@ -1,4 +1,4 @@
-//! The links of a test's ports: what their devices say of them, and what clients want.
+//! The links of a test's ports: the state of the device, and the state that clients set.
 
 use super::rack::Facts;
 use super::{Inner, Session, SessionError, lock};
@@ -9,32 +9,32 @@ use crate::dpdk::{PortControl, PortStats};
 pub(super) struct Link {
     control: PortControl,
     is_virtual: bool,
-    /// Whether a client wants it up.
+    /// True if a client has set it to up.
     wanted: bool,
-    /// Whether the station was told that it is up.
+    /// True if the station was told that it is up.
     told: bool,
-    /// The device's counts when the test began: it may have been open before.
+    /// The device's counters at the start of the test, as it may have been open before.
     base: PortStats,
 }
 
 /// Frames that a device lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Lost {
-    /// Those that came and that the tester never saw; nothing where no one counts them.
+    /// Received frames that the tester never saw; `None` if the device does not count them.
     pub(super) rx: Option<u64>,
-    /// Those that it was given to send and that did not leave.
+    /// Frames that the device accepted and did not send.
     pub(super) tx: u64,
 }
 
 impl Link {
-    /// A link that is wanted, and that the station takes for up.
+    /// A link that is set to up, and up for the station.
     pub(super) fn new(facts: Facts) -> Self {
         let Facts { control, is_virtual, .. } = facts;
         let base = control.stats();
         Self { control, is_virtual, wanted: true, told: true, base }
     }
 
-    /// Frames that the device has lost since the test began.
+    /// Returns the frames that the device has lost since the test began.
     pub(super) fn lost(&self) -> Lost {
         let (now, base) = (self.control.stats(), &self.base);
         let received = |of: &PortStats| Some(of.rx_missed? + of.rx_no_mbuf);
@@ -45,7 +45,7 @@ impl Link {
         }
     }
 
-    /// Whether it is up. The driver of the kernel's interfaces says so of all of them, so the
+    /// Returns true if the link is up. The driver of kernel interfaces always reports up, so the
     /// kernel is asked.
     pub(super) fn is_up(&self) -> bool {
         self.wanted && self.control.carrier().unwrap_or_else(|| self.control.link().up)
@@ -53,8 +53,8 @@ impl Link {
 }
 
 impl Session {
-    /// Takes the links of ports down, or up again: the station sends nothing by a link that is
-    /// down. A NIC takes its own down with it, if it can.
+    /// Sets the links of ports down or up: the station sends nothing over a link that is down. A
+    /// NIC's link is set as well, if the NIC supports it.
     ///
     /// # Errors
     /// [`SessionError::Gone`].
@@ -75,7 +75,7 @@ impl Session {
 }
 
 impl Session {
-    /// A sentence for each port whose device has lost frames since the test began.
+    /// Returns a sentence for each port whose device has lost frames since the test began.
     #[must_use]
     pub fn device_losses(&self) -> Vec<String> {
         let links = lock(&self.inner.links);
@@ -99,7 +99,7 @@ impl Session {
 }
 
 impl Inner {
-    /// Tells stations whose links went down or came up.
+    /// Tells stations about links that went down or up.
     pub(super) fn follow_links(&self) -> Result<(), SessionError> {
         for port in self.all_ports() {
             let (up, rate) = {

@@ -1,4 +1,4 @@
-//! What stations counted, asked of the threads that poll them.
+//! Reads the counters of stations from the threads that poll them.
 
 use std::time::Duration as StdDuration;
 
@@ -15,29 +15,29 @@ use crate::tester::plan::FlowPlan;
 use crate::tester::report::{Machine, Stamps};
 use crate::time::{Duration, Instant, Total};
 
-/// Time in which a thread that has its processor has to answer. A choice: a thousand times what
-/// the slowest answer takes.
+/// Maximum time for the reply of a thread that is not preempted. A choice: a thousand times the
+/// slowest reply.
 const PATIENCE: StdDuration = StdDuration::from_secs(5);
 
-/// Flows whose distributions are read or copied between two rounds of polls: one of a few pages takes
-/// about a microsecond, one that has all of them 20.
+/// Flows whose distributions are read or copied between two rounds of polls: one of a few pages
+/// takes about a microsecond, one with all pages 20.
 const FLOWS_AT_ONCE: usize = 16;
 
-/// Counts of the flows that a station receives, without distributions.
+/// Counters of the flows that a station receives, without distributions.
 #[derive(Clone, Debug)]
 struct Received {
     at: Instant,
-    /// Frames and octets.
+    /// Frames and bytes.
     port: (u64, u64),
     flows: Vec<(FlowId, u64, u64)>,
 }
 
-/// A station's counts of the flows that it sends.
+/// Counters of the flows that a station sends.
 #[derive(Clone, Debug)]
 struct Sent {
     at: Instant,
     port: (u64, u64),
-    /// Frames, octets, and whether nothing more is sent.
+    /// Frames, bytes, and true if the sender has finished.
     flows: Vec<(FlowId, u64, u64, bool)>,
 }
 
@@ -61,7 +61,7 @@ impl Sent {
 }
 
 impl Inner {
-    /// Lets a station's thread do something to it, and waits for what comes of it.
+    /// Executes an operation on a station by its thread, and waits for the result.
     pub(super) fn at<T: Send + 'static>(
         &self,
         port: usize,
@@ -70,7 +70,7 @@ impl Inner {
         self.wait(&self.send(port, deed)?)
     }
 
-    /// The same at several stations, at once rather than one after the other.
+    /// The same on several stations in parallel.
     pub(super) fn at_all<T: Send + 'static>(
         &self,
         ports: impl IntoIterator<Item = usize>,
@@ -97,7 +97,7 @@ impl Inner {
         self.order(&self.crews[thread], Order::Do(place, deed)).map(|()| answers)
     }
 
-    /// Gives an order to a thread, which may have to make room for it.
+    /// Sends an order to a thread, and waits for space in its queue.
     pub(super) fn order(&self, crew: &Sender<Order>, mut order: Order) -> Result<(), SessionError> {
         let mut patience = Patience::new(&self.shared.preemption, PATIENCE);
         loop {
@@ -112,7 +112,7 @@ impl Inner {
         }
     }
 
-    /// Waits for the answer to an order, longer where the machine takes the threads' time.
+    /// Waits for the reply to an order, longer if the threads are preempted.
     fn wait<T>(&self, answers: &Receiver<T>) -> Result<T, SessionError> {
         let mut patience = Patience::new(&self.shared.preemption, PATIENCE);
         loop {
@@ -131,8 +131,8 @@ impl Inner {
         0..self.places.len()
     }
 
-    /// The plain counters of all ports and flows. What was received is asked for first, so that never
-    /// more was received than sent.
+    /// Returns the simple counters of all ports and flows. Receive counters are read first, so
+    /// that they never exceed the transmit counters.
     pub(super) fn sample(&self) -> Result<Sample, SessionError> {
         let at = self.shared.time.now();
         let received = self.at_all(self.all_ports(), |_, host, now| Received::of(host, now))?;
@@ -162,20 +162,22 @@ impl Inner {
         Ok(Sample { at, ports: sent.iter().zip(&received).map(port).collect(), flows })
     }
 
-    /// All counters of all stations, without those of flows whose distributions take time to copy.
+    /// Returns all counters of all stations, without those of flows whose distributions are
+    /// expensive to copy.
     pub(super) fn stations(&self) -> Result<Vec<StationSnapshot>, SessionError> {
         self.at_all(self.all_ports(), |_, host, now| host.snapshot_light(now))
     }
 
-    /// Figures of these flows, by their places in the plan, with the distributions of those that want
-    /// latencies if they are wanted. A few are taken at a time, so that no poll is late because of them.
+    /// Returns the figures of these flows, by their indices in the plan, with distributions for
+    /// flows that measure latency if `distributions`. A few flows are read at a time, so that no
+    /// poll is late.
     pub(super) fn figures(
         &self,
         which: &[usize],
         distributions: bool,
     ) -> Result<Vec<FlowFigures>, SessionError> {
         let flows: Vec<&FlowPlan> = which.iter().map(|n| &self.plan.flows[*n]).collect();
-        // Percentiles of what several receivers measured need their distributions.
+        // Percentiles of several receivers need their distributions.
         let copied = |flow: &FlowPlan| {
             flow.metrics.latency.is_some() && (distributions || flow.rx.len() > 1)
         };
@@ -183,8 +185,8 @@ impl Inner {
             let those = flows.iter().enumerate().filter(|(_, flow)| is(flow));
             those.map(|(n, flow)| (n, (flow.id, copied(flow)))).collect()
         };
-        // All orders are given before the first answer is awaited: a thread that waits for each of
-        // a thousand answers is woken a thousand times, each time after those that poll.
+        // All orders are sent before the first reply is awaited: a thread that waits for each of
+        // a thousand replies is woken a thousand times, each time after the polling threads.
         let mut orders = Vec::with_capacity(self.places.len());
         for port in self.all_ports() {
             let (sent, received) = (of(&|f| f.tx == port), of(&|f| f.rx.contains(&port)));
@@ -210,7 +212,7 @@ impl Inner {
         Ok(figures)
     }
 
-    /// Orders a part of each of these flows of a station, a few at a time.
+    /// Sends orders to read these flows of a station, a few at a time.
     fn parts<T: Send + 'static>(
         &self,
         port: usize,
@@ -227,7 +229,7 @@ impl Inner {
         flows.chunks(FLOWS_AT_ONCE).map(order).collect()
     }
 
-    /// Waits for the parts that were ordered; there is one for each flow.
+    /// Waits for the replies; there is one for each flow.
     fn answers<T>(&self, answers: &[Receiver<Vec<T>>]) -> Result<Vec<T>, SessionError> {
         let mut all = Vec::with_capacity(answers.len() * FLOWS_AT_ONCE);
         for answer in answers {
@@ -236,7 +238,7 @@ impl Inner {
         Ok(all)
     }
 
-    /// How regularly each thread polled.
+    /// Returns the poll gaps of each thread.
     pub(super) fn paces(&self) -> Result<Vec<Pace>, SessionError> {
         let ask = |crew: &channel::Sender<Order>| {
             let (answer, answers) = channel::bounded(1);
@@ -246,8 +248,8 @@ impl Inner {
         self.crews.iter().map(ask).collect()
     }
 
-    /// Disturbance of the test by the machine since flows were last started. Where time waits for its
-    /// threads, what they lost is the time that did not run.
+    /// Returns the disturbance by the machine since the last start of flows. For a leashed clock,
+    /// the preempted time of the threads is the excluded time.
     pub(super) fn machine(&self, paces: &[Pace]) -> Machine {
         let ns = |d: Total| d.as_picos() as f64 / 1e3;
         let (found, excluded) =
@@ -260,8 +262,8 @@ impl Inner {
         }
     }
 
-    /// A stamp is the time of a poll, at either end; or the device's, where all ports' devices stamp
-    /// what they receive.
+    /// Returns the precision of timestamps. A timestamp is the time of a poll at either end, or
+    /// the device's if all ports' devices timestamp received frames.
     pub(super) fn stamps(&self, paces: &[Pace]) -> Result<Stamps, SessionError> {
         let ns = |d: Duration| d.as_picos() as f64 / 1e3;
         let poll = paces.iter().map(|pace| pace.gaps.percentile(99.0)).max();
@@ -282,7 +284,7 @@ impl Inner {
         })
     }
 
-    /// Has devices that stamp compare their clocks with ours again.
+    /// Synchronises devices that timestamp with the test's clock again.
     pub(super) fn refresh_stamps(&self) -> Result<(), SessionError> {
         let refresh = |_, host: &mut Host, _| {
             let port = host.port_mut().port_mut().port_mut();
@@ -296,7 +298,7 @@ impl Inner {
     }
 }
 
-/// A wait that is over.
+/// The error of a wait that has timed out.
 fn impatient(patience: &Patience<'_>) -> SessionError {
     match patience.starved() {
         Some(disturbance) => SessionError::Starved(disturbance),
@@ -305,7 +307,7 @@ fn impatient(patience: &Patience<'_>) -> SessionError {
 }
 
 impl Session {
-    /// Where times come from, and how far they can be trusted.
+    /// Returns the source and the precision of timestamps.
     ///
     /// # Errors
     /// [`SessionError::Gone`].

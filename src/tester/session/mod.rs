@@ -1,15 +1,17 @@
-//! A test in the real world: its ports opened, a station on each, polled by threads of its own.
+//! A test in the real world: its ports are opened, and a station on each is polled by dedicated
+//! threads.
 //!
-//! - **Threads** poll one or several stations each; never more threads than CPUs, because a thread
-//!   that waits for its CPU obeys no pause. The two ends of a pair in memory share a thread.
-//! - **Orders** go to a thread by a channel that it looks at now and then; whoever orders waits for
-//!   the answer, never the thread.
-//! - **One epoch** for all flows that start together, a little in the future, so that every thread
-//!   has heard of it when it comes.
-//! - **A flow has stopped** when its last frame has arrived, or when nothing of it has arrived for
-//!   [`GRACE`]: what is still on its way then counts as lost.
+//! - **Threads** poll one or several stations each; there are never more threads than CPUs,
+//!   because a thread that waits for its CPU obeys no pause. The two ends of a pair in memory
+//!   share a thread.
+//! - **Orders** are sent to a thread over a channel that it checks at intervals; the sender waits
+//!   for the reply, never the thread.
+//! - **One epoch** for all flows that start together, slightly in the future, so that every
+//!   thread knows it before it comes.
+//! - **A flow has stopped** when its last frame has arrived, or when no frame of it has arrived
+//!   for [`GRACE`]: frames still in flight then count as lost.
 //!
-//! Time is the processor's counter, except in a test of nothing but memory (see `clock`).
+//! Time is the processor's counter, except in a test with all ports in memory (see `clock`).
 
 mod board;
 mod captures;
@@ -47,50 +49,42 @@ use crew::{Order, Shared};
 use links::Link;
 use rack::Want;
 
-/// What a station of a test sends and receives by.
+/// The port of a station.
 pub(super) type Jack = Tap<SourcePort>;
 
-/// A thread that polls; it gives the ports back at its end, each with its place in the test.
+/// A polling thread; at its end it returns its ports, each with its index in the test.
 type Poller = JoinHandle<Vec<(usize, Jack)>>;
 
-/// Why a test cannot be run, or not go on.
+/// The reason why a test cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// DPDK has no such device, no memory, or no rights.
+    /// A missing device, missing memory or missing rights.
     #[error(transparent)]
     Dpdk(#[from] crate::dpdk::Error),
-    /// A station's plan contradicts itself.
+    /// A station's plan is inconsistent.
     #[error("port {port}: {source}")]
-    Plan {
-        /// The port's name.
-        port: String,
-        /// Why.
-        source: PlanError,
-    },
-    /// Layer 1 asks for a rate that the link does not have.
+    Plan { port: String, source: PlanError },
+    /// The rate of layer 1 is not that of the link.
     #[error(
         "port {port}: its link runs at {link} b/s, and layer 1 asks for {asked}; leave the speed \
          out, or set the link to it"
     )]
     Speed {
-        /// The port's name.
         port: String,
-        /// What is asked for.
+        /// The configured rate.
         asked: u64,
-        /// What there is.
+        /// The rate of the link.
         link: u64,
     },
-    /// More than one queue.
     #[error(
         "location {location}: a port is driven by one queue each way; leave out `queues={queues}`"
     )]
     Queues {
-        /// The location.
         location: String,
-        /// What it asks for.
+        /// The configured number of queues.
         queues: u16,
     },
-    /// Two ports at one place.
+    /// Two ports have the same location.
     #[error("ports {0} and {1} are at the same location")]
     SamePlace(String, String),
     /// A neighbour that a flow needs did not answer.
@@ -99,11 +93,10 @@ pub enum SessionError {
          address; check the link and the gateway, or give the flow an address"
     )]
     Unresolved {
-        /// The flow.
         flow: String,
-        /// Who was asked.
+        /// The IP address to resolve.
         neighbour: core::net::IpAddr,
-        /// Who asked.
+        /// The interface that sent the requests.
         interface: String,
     },
     /// Frames that became longer than the ports were opened for.
@@ -112,67 +105,63 @@ pub enum SessionError {
          {longest}; set the whole configuration again, or a larger mtu in layer1 at first"
     )]
     Longer {
-        /// The flow.
         flow: String,
-        /// What is asked for.
+        /// The configured length.
         asked: u32,
-        /// What there is.
+        /// The maximum length.
         longest: u32,
     },
-    /// Nothing was captured.
     #[error("nothing was captured on port {0}; start a capture on it first")]
     NoCapture(String),
-    /// A ping that cannot be sent.
     #[error("{0}")]
     Ping(String),
     /// The threads of the test did not run for so long that their counters cannot be read.
     #[error("{0}: the test's threads were not run, so there is no answer from them")]
     Starved(Disturbance),
-    /// A thread of the test had its processor and did not answer.
+    /// A thread of the test was not preempted and did not reply.
     #[error("a thread of the test has not answered for {} s although it runs", .0.as_secs())]
     Silent(Duration),
-    /// A thread of the test ended.
     #[error("a thread of the test ended early; the reason is in the messages before")]
     Gone,
 }
 
-/// A test that runs: its stations are polled until its bench ends it. What is asked of it after that
-/// is refused.
+/// A running test: its stations are polled until its bench ends it. Later calls are refused.
 #[derive(Debug)]
 pub struct Session {
     inner: Arc<Inner>,
     threads: Mutex<Vec<Poller>>,
-    /// Looks at the flows, and ends when it is told to.
+    /// Samples the flows until it is told to end.
     watcher: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What orders, looks and the watcher need.
+/// State that orders, samples and the watcher share.
 #[derive(Debug)]
 struct Inner {
     plan: TestPlan,
     wants: Vec<Want>,
-    /// Handles on the devices, until the test ends: they keep them open.
+    /// Handles on the devices until the test ends, which keep them open.
     links: Mutex<Vec<Link>>,
     rates: Vec<BitsPerSec>,
-    /// Frames that the receive ring of each port holds.
+    /// Capacity of the receive ring of each port in frames.
     rx_room: Vec<u64>,
-    /// By port: its thread, and its place there.
+    /// By port: its thread, and its index there.
     places: Vec<(usize, usize)>,
     crews: Vec<Sender<Order>>,
     shared: Arc<Shared>,
-    /// The time of day when the test's clock was at zero, since 1970 began.
+    /// The time of day at zero of the test's clock, since 1970.
     zero: Duration,
     board: Mutex<Board>,
     captures: Mutex<Captures>,
-    /// The memory that each station's distributions grow by.
+    /// The spare memory by which each station's distributions grow.
     spares: Vec<Spares>,
-    /// Tells the watcher that there is something to watch, or that it is over.
+    /// Tells the watcher that the test is over.
     ending: AtomicBool,
-    /// What could not be done as asked.
+    /// Deviations from the configuration.
     warnings: Vec<String>,
 }
 
-/// What a thread that panicked left locked is whole: everything is changed in one step.
+/// Locks a mutex, poisoned or not: every change is a single step, so a panic leaves consistent
+/// data.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -184,7 +173,6 @@ impl Inner {
 }
 
 impl Session {
-    /// The test.
     #[must_use]
     pub fn plan(&self) -> &TestPlan {
         &self.inner.plan

@@ -1,4 +1,4 @@
-//! Neighbours of a test's interfaces: found for the flows that need their addresses, told, pinged.
+//! Neighbours of a test's interfaces: resolution for flows, queries and pings.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;
@@ -14,18 +14,18 @@ use crate::tester::plan::{FlowKind, FlowPlan};
 use crate::tester::stations::in_run;
 use crate::units::Mac;
 
-/// How long a neighbour may take to answer before a flow that needs its address is refused. A
-/// choice: three questions, a second apart.
+/// Maximum time for a neighbour to answer before a flow that needs its address is refused. A
+/// choice: three requests, a second apart.
 const RESOLVE_MAX: StdDuration = StdDuration::from_millis(3_500);
 
-/// How long a ping may take. The station gives up before.
+/// Maximum time of a ping. The station gives up earlier.
 const PING_MAX: StdDuration = StdDuration::from_secs(5);
 
-/// A neighbour of an interface, and its address once it is known.
+/// The interface, the IP address and, once it is resolved, the MAC address of a neighbour.
 pub type Neighbour = (String, IpAddr, Option<Mac>);
 
 impl Session {
-    /// The neighbours of all interfaces.
+    /// Returns the neighbours of all interfaces.
     ///
     /// # Errors
     /// [`SessionError::Gone`].
@@ -33,10 +33,10 @@ impl Session {
         self.inner.neighbours()
     }
 
-    /// Pings from an interface and waits for what comes of it: whether there was an answer.
+    /// Sends a ping from an interface and returns true if it was answered.
     ///
     /// # Errors
-    /// [`SessionError::Ping`] for what cannot be sent, [`SessionError::Gone`].
+    /// [`SessionError::Ping`] if it cannot be sent, [`SessionError::Gone`].
     pub fn ping(&self, interface: &str, dst: IpAddr) -> Result<bool, SessionError> {
         let inner = &*self.inner;
         let has = |n: &usize| inner.plan.ports[*n].interfaces.iter().any(|i| i.name == interface);
@@ -69,7 +69,7 @@ impl Inner {
         Ok(all.into_iter().flatten().collect())
     }
 
-    /// Finds the addresses that flows need, and writes them into their frames.
+    /// Resolves the addresses that flows need, and writes them into their frames.
     pub(super) fn resolve(&self, which: &[FlowId]) -> Result<(), SessionError> {
         let asks = |flow: &&FlowPlan| !flow.resolve.is_empty() && which.contains(&flow.id);
         let flows = || self.plan.flows.iter().filter(asks);
@@ -112,7 +112,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Has the frames of a stream made by another plan from now on.
+    /// Replaces the plan of a stream.
     pub(super) fn set_stream(&self, port: usize, stream: StreamPlan) -> Result<(), SessionError> {
         let name = || self.plan.ports[port].name.clone();
         let stream = in_run(&stream, &self.plan);

@@ -1,4 +1,4 @@
-//! From a test to its running stations, and back to ports.
+//! Opens ports and starts the stations of a test, and closes them again.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,23 +22,23 @@ use crate::tester::plan::{Place, TestPlan};
 use crate::tester::stations::{Punctuality, asked_rates, stations};
 use crate::units::BitsPerSec;
 
-/// Orders that may wait for a thread. Whoever orders waits for room, so the number is no limit.
+/// Capacity of a thread's order queue. Senders wait for space, so this is no limit on orders.
 const ORDERS_MAX: usize = 64;
 
-/// Where tests are run, one at a time: the devices that are open, and the test.
+/// Runs tests, one at a time: holds the open devices and the test.
 #[derive(Debug)]
 pub struct Bench {
     rack: Rack,
     session: Option<Arc<Session>>,
     threads: Option<usize>,
-    /// Ports in memory are treated as if they led out of the process.
+    /// True if ports in memory are treated as if they led out of the process.
     outside: bool,
-    /// The number of the test that was last begun. The first is drawn, because a device may hold
-    /// frames of a process that has ended.
+    /// The run number of the last test. The first is random, because a device may hold frames of
+    /// a process that has ended.
     runs: u8,
 }
 
-/// A test that can begin.
+/// A test that is ready to begin.
 #[derive(Debug)]
 pub struct Prepared {
     plan: TestPlan,
@@ -46,44 +46,43 @@ pub struct Prepared {
 }
 
 impl Bench {
-    /// A bench without devices. `threads` bounds the threads that poll; nothing for one per CPU
-    /// that this process may use but one, which is left to everything else: what takes a CPU from a
-    /// thread that polls makes its stamps and pauses late.
+    /// A bench without devices. `threads` limits the polling threads; the default is one less
+    /// than the CPUs that this process may use, because a thread that loses its CPU has late
+    /// timestamps and pauses.
     #[must_use]
     pub fn new(eal: Eal, threads: Option<usize>) -> Self {
         Self { rack: Rack::new(eal), session: None, threads, outside: false, runs: drawn() }
     }
 
-    /// Treats ports in memory as if they led out of the process: each end of a pair has a thread of
-    /// its own, if there are CPUs, and time is real. To find out what times are worth here.
+    /// Treats ports in memory as if they led out of the process: each end of a pair has its own
+    /// thread if there are CPUs, and time is real. Used to measure the precision of times.
     #[must_use]
     pub const fn as_if_outside(mut self) -> Self {
         self.outside = true;
         self
     }
 
-    /// The DPDK that its devices are of.
+    /// Returns the EAL of its devices.
     #[must_use]
     pub const fn eal(&self) -> &Eal {
         self.rack.eal()
     }
 
-    /// Replaces the test that runs by another: [`Bench::prepare`], [`Bench::clear`] and
-    /// [`Bench::begin`].
+    /// Replaces the running test: [`Bench::prepare`], [`Bench::clear`] and [`Bench::begin`].
     ///
     /// # Errors
-    /// What devices or plans cannot do.
+    /// Devices or plans that cannot be used.
     pub fn set(&mut self, plan: TestPlan) -> Result<Arc<Session>, SessionError> {
         let prepared = self.prepare(plan)?;
         self.clear();
         self.begin(prepared)
     }
 
-    /// Checks a test and opens the devices that it wants and that are not open yet. The test that
-    /// runs goes on undisturbed.
+    /// Checks a test and opens the devices that it needs and that are not open yet, without an
+    /// effect on the running test.
     ///
     /// # Errors
-    /// What devices or plans cannot do.
+    /// Devices or plans that cannot be used.
     pub fn prepare(&mut self, plan: TestPlan) -> Result<Prepared, SessionError> {
         let wants = wants(&plan)?;
         check(&plan, &stations(&plan, &asked_rates(&plan), Punctuality::THREADS))?;
@@ -92,18 +91,18 @@ impl Bench {
         Ok(Prepared { plan, wants })
     }
 
-    /// Ends the test that runs, and keeps its devices.
+    /// Ends the running test, and keeps its devices.
     pub fn clear(&mut self) {
         if let Some(session) = self.session.take() {
             give_back(&mut self.rack, &session.inner.wants, session.end());
         }
     }
 
-    /// Begins a test. None may run.
+    /// Begins a test. No other test may run.
     ///
     /// # Errors
-    /// What could not be known before: a device that is closed and cannot be opened as the new test
-    /// needs it.
+    /// An error that could not be detected before: a device that was closed cannot be opened
+    /// again for the new test.
     pub fn begin(&mut self, prepared: Prepared) -> Result<Arc<Session>, SessionError> {
         assert!(self.session.is_none(), "one test at a time");
         let Prepared { mut plan, wants } = prepared;
@@ -190,7 +189,7 @@ impl Bench {
     }
 }
 
-/// A number that two processes hardly share.
+/// A random number, so that two processes rarely share one.
 fn drawn() -> u8 {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (since_1970.subsec_micros() as u8) ^ (std::process::id() as u8)
@@ -203,7 +202,7 @@ impl Drop for Bench {
 }
 
 impl Session {
-    /// Ends it, and gives its ports back.
+    /// Ends the test and returns its ports.
     fn end(&self) -> Vec<(usize, Jack)> {
         self.inner.ending.store(true, Ordering::Relaxed);
         if let Some(watcher) = lock(&self.watcher).take() {
@@ -215,7 +214,7 @@ impl Session {
         }
         lock(&self.inner.links).clear();
         let threads: Vec<_> = lock(&self.threads).drain(..).collect();
-        // A thread that panicked has taken its ports along; they are opened anew.
+        // The ports of a thread that panicked are lost; they are opened again.
         threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
     }
 }
@@ -235,13 +234,14 @@ fn spawn(
 ) -> Poller {
     let (eal, shared) = (eal.clone(), shared.clone());
     thread::spawn(move || {
-        // Without a membership frames are made and freed at a higher cost, and that is all.
+        // Without registration the thread has no mempool cache, so frames are allocated at a
+        // higher cost.
         let _worker = eal.register_worker();
         Crew { hosts, orders }.run(&shared, n)
     })
 }
 
-/// What a test wants, if nothing of it is wanted twice or not to be had at all.
+/// Returns the requirements of a test, unless two ports collide or one cannot be satisfied.
 fn wants(plan: &TestPlan) -> Result<Vec<Want>, SessionError> {
     plan.ports.iter().try_for_each(|port| rack::check(&port.location))?;
     let wants = rack::wants(plan);
@@ -262,8 +262,8 @@ fn check(plan: &TestPlan, stations: &[StationPlan]) -> Result<(), SessionError> 
     Ok(())
 }
 
-/// The rate of each port: its link's where it has one, which layer 1 then has to agree with; else
-/// what layer 1 asks for.
+/// Returns the rate of each port: its link's if it has one, which must equal that of layer 1,
+/// else the rate of layer 1.
 fn rates(plan: &TestPlan, facts: &[Facts]) -> Result<Vec<BitsPerSec>, SessionError> {
     let mut rates = asked_rates(plan);
     for ((port, facts), rate) in plan.ports.iter().zip(facts).zip(&mut rates) {
@@ -277,7 +277,7 @@ fn rates(plan: &TestPlan, facts: &[Facts]) -> Result<Vec<BitsPerSec>, SessionErr
     Ok(rates)
 }
 
-/// Whether all ports are ends of pairs whose other end is a port of the test, too.
+/// True if all ports are ends of pairs whose other end is a port of the test, too.
 fn is_in_memory(wants: &[Want]) -> bool {
     let mut ends = BTreeMap::<&str, u32>::new();
     for want in wants {
@@ -287,8 +287,8 @@ fn is_in_memory(wants: &[Want]) -> bool {
     ends.values().all(|ends| *ends == 2)
 }
 
-/// The thread of each port, and its place there: in turn, but where all is in memory pairs stay
-/// together, so that a pause is obeyed as soon as it was sent.
+/// Returns the thread of each port, and its index there. Ports are assigned in turn; if all are
+/// in memory, pairs share a thread, so that a pause takes effect as soon as it was sent.
 fn spread(wants: &[Want], threads_max: usize, in_memory: bool) -> Vec<(usize, usize)> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut of_pair = BTreeMap::<&str, usize>::new();

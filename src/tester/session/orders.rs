@@ -1,5 +1,4 @@
-//! What is done to a running test: flows started, stopped, paused; links taken down; neighbours
-//! asked.
+//! Operations on a running test: start, stop and pause of flows, updates, restart of connections.
 
 use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
@@ -11,18 +10,18 @@ use crate::host::{FlowId, TransportPlan};
 use crate::tester::plan::{FlowKind, FlowPlan};
 use crate::time::{Duration, Instant};
 
-/// From an order to start to the first frame that may be due: time for every thread to hear of it.
-/// A choice: some polls, and one scheduler's slice.
+/// Time from a start order to the first frame, in which every thread receives the order. A
+/// choice: some polls, and one scheduler's slice.
 const LEAD: Duration = Duration::from_millis(5);
 
-/// How long frames of a flow that is started again may take to arrive before it is.
+/// Maximum time for frames in flight to arrive before their flow is started again.
 const DRAIN_MAX: StdDuration = StdDuration::from_secs(5);
 
-/// From one look at what is waited for to the next.
+/// Interval at which a condition is checked.
 pub(super) const LOOK: StdDuration = StdDuration::from_millis(5);
 
 impl Session {
-    /// Starts flows, all at one epoch, with counters at zero; those that already send go on.
+    /// Starts flows at one epoch, with counters at 0; running flows continue.
     ///
     /// # Errors
     /// [`SessionError::Unresolved`], [`SessionError::Gone`].
@@ -54,7 +53,7 @@ impl Session {
         Ok(())
     }
 
-    /// Stops flows. They have stopped when their last frames have arrived or are lost.
+    /// Stops flows. They are stopped when their last frames have arrived or are lost.
     ///
     /// # Errors
     /// [`SessionError::Gone`].
@@ -72,7 +71,7 @@ impl Session {
         Ok(())
     }
 
-    /// Pauses flows that send: they go on where they were when they are resumed.
+    /// Pauses running flows, so that they can be resumed at the same point.
     ///
     /// # Errors
     /// [`SessionError::Gone`].
@@ -84,7 +83,7 @@ impl Session {
         Ok(())
     }
 
-    /// Resumes flows that were paused.
+    /// Resumes paused flows.
     ///
     /// # Errors
     /// [`SessionError::Gone`].
@@ -96,7 +95,7 @@ impl Session {
         Ok(())
     }
 
-    /// Changes how fast flows are and how long their frames, whether they send or not.
+    /// Updates the rate and the frame sizes of a flow, running or not.
     ///
     /// # Errors
     /// [`SessionError::Plan`], [`SessionError::Longer`], [`SessionError::Gone`].
@@ -125,7 +124,7 @@ impl Session {
         self.wake();
     }
 
-    /// Has the flows looked at now.
+    /// Wakes the watcher, so that flows are sampled now.
     fn wake(&self) {
         if let Some(watcher) = &*lock(&self.watcher) {
             watcher.thread().unpark();
@@ -134,7 +133,7 @@ impl Session {
 }
 
 impl Inner {
-    /// Those of the flows that do not send, once their frames of before have arrived.
+    /// Returns those of the flows that are stopped, after their earlier frames have arrived.
     fn settled(&self, which: &[FlowId]) -> Result<Vec<FlowId>, SessionError> {
         let since = StdInstant::now();
         loop {
@@ -151,7 +150,7 @@ impl Inner {
         }
     }
 
-    /// Gives connections a new life at both ends, beginning at `epoch`.
+    /// Restarts connections at both ends, from `epoch` on.
     fn restart_connections(&self, which: &[FlowId], epoch: Instant) -> Result<(), SessionError> {
         for flow in &self.plan.flows {
             let FlowKind::Roce(plan) = &flow.kind else { continue };

@@ -1,5 +1,5 @@
-//! The devices behind locations: opened when a test first wants them, kept for the next one where
-//! they still fit, closed when a test comes that does not want them.
+//! The devices of locations: opened for the first test that needs them, reused by the next one if
+//! they fit, closed for a test that does not need them.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -20,73 +20,71 @@ use crate::units::BitsPerSec;
 /// frames at 10 Gb/s.
 const RING_ENTRIES: u32 = 1_024;
 
-/// Frames of a pool: what the queues of a device, or both directions of a pair, can hold, and what
-/// lies in the caches of the threads.
+/// Frames of a mempool: the queues of a device, or both directions of a pair, and the caches of
+/// the threads.
 const POOL_FRAMES: u32 = 8_191;
 
-/// Free frames that each thread keeps at hand.
+/// Free frames in each thread's cache.
 const POOL_CACHE: u32 = 256;
 
-/// The least room for a frame, FCS included: what most NICs count their buffers in.
+/// Minimum data room of a buffer, FCS included: the granularity of most NICs.
 const ROOM_MIN: u32 = 2_048;
 
-/// What a frame has besides its packet: two addresses, EtherType, two tags, FCS.
+/// Bytes of a frame beside its packet: two addresses, EtherType, two tags, FCS.
 const FRAME_OVERHEAD: u32 = 14 + 2 * 4 + 4;
 
-/// How long a link may take to come up before a test goes on without it.
+/// Maximum time for a link to come up before a test goes on without it.
 const LINK_WAIT: StdDuration = StdDuration::from_secs(3);
 
-/// The number of the first device that is made for an interface of the kernel: far above those that
-/// people give to devices that they name themselves.
+/// The number of the first vdev for a kernel interface: far above those of vdevs that users name.
 const INTERFACE_NUMBER: u32 = 1_000;
 
-/// What a test wants of a location.
+/// The requirements of a test for a location.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Want {
-    /// Where: by it a device is found again.
+    /// The key by which an open device is found.
     pub(super) place: Place,
-    /// The longest frame, FCS included, in octets.
+    /// Maximum frame length in bytes, FCS included.
     pub(super) longest: u32,
-    /// Whether frames to any address are wanted.
+    /// True if frames to any MAC address are received.
     pub(super) promiscuous: bool,
 }
 
-/// An open device.
 #[derive(Debug)]
 pub(super) struct Held {
-    /// Its frames; nothing while a test has it.
+    /// The port; `None` while a test uses it.
     jack: Option<Jack>,
-    /// What it was opened for.
+    /// The requirements for which it was opened.
     want: Want,
     pub(super) facts: Facts,
 }
 
-/// What is known of an open device.
+/// Facts about an open device.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
-    /// Its link and counters, for other threads.
+    /// Access to link and counters for other threads.
     pub(super) control: PortControl,
-    /// Whether it is in memory or the kernel's, and so has no rate of its own.
+    /// True for devices in memory and kernel interfaces, which have no rate.
     pub(super) is_virtual: bool,
-    /// The rate of its link, where it has one.
+    /// The rate of its link, if it has one.
     pub(super) rate: Option<BitsPerSec>,
-    /// Frames that its receive ring holds.
+    /// Capacity of its receive ring in frames.
     pub(super) rx_room: u64,
 }
 
-/// All devices that are open.
+/// All open devices.
 #[derive(Debug)]
 pub(super) struct Rack {
     eal: Eal,
-    /// The clock of all tests, which devices that stamp are asked to stamp by.
+    /// The clock of all tests, to which the timestamps of devices are converted.
     clock: TscClock,
     /// By location.
     held: BTreeMap<String, Held>,
-    /// How many pools and interface devices were made: no name is used twice.
+    /// Number of mempools and vdevs so far: no name is used twice.
     made: u32,
 }
 
-/// By what a device is found again.
+/// Returns the key of a place.
 fn key(place: &Place) -> String {
     match place {
         Place::Ring { pair, end } => format!("ring:{pair}.{}", if *end == 0 { 'a' } else { 'b' }),
@@ -95,7 +93,7 @@ fn key(place: &Place) -> String {
     }
 }
 
-/// What a test wants, by port.
+/// Returns the requirements of a test, by port.
 pub(super) fn wants(test: &TestPlan) -> Vec<Want> {
     let mut longest: Vec<u32> = test.ports.iter().map(|p| p.mtu + FRAME_OVERHEAD).collect();
     for flow in &test.flows {
@@ -125,7 +123,7 @@ pub(super) fn wants(test: &TestPlan) -> Vec<Want> {
     test.ports.iter().enumerate().map(want).collect()
 }
 
-/// What a location asks for and cannot have here.
+/// Refuses options of a location that are not supported here.
 pub(super) fn check(location: &Location) -> Result<(), SessionError> {
     if location.queues == 1 {
         return Ok(());
@@ -146,14 +144,14 @@ impl Rack {
         &self.eal
     }
 
-    /// Opens what is wanted and not open yet, and leaves alone what is open but does not fit: that
-    /// may be in use. To be called before the test that runs is stopped, so that what cannot be
-    /// opened costs nothing.
+    /// Opens the required devices that are not open yet, and keeps open devices that do not fit,
+    /// which may be in use. It is called before the running test is stopped, so that an error has
+    /// no effect on that test.
     pub(super) fn open_new(&mut self, wants: &[Want]) -> Result<(), SessionError> {
         let missing: Vec<_> =
             wants.iter().filter(|w| !self.held.contains_key(&key(&w.place))).cloned().collect();
         for want in missing {
-            // The other end of a pair comes with the first.
+            // The other end of a pair is opened with the first.
             if !self.held.contains_key(&key(&want.place)) {
                 self.open(&want)?;
             }
@@ -161,7 +159,8 @@ impl Rack {
         Ok(())
     }
 
-    /// Closes what is not wanted, and opens anew what does not fit. Nothing may be in use.
+    /// Closes devices that are not required, and opens those that do not fit again. No device may
+    /// be in use.
     pub(super) fn fit(&mut self, wants: &[Want]) -> Result<(), SessionError> {
         let pair_wanted = |place: &Place| {
             let Place::Ring { pair, .. } = place else { return false };
@@ -169,18 +168,18 @@ impl Rack {
         };
         self.held.retain(|_, held| {
             let same: Vec<_> = wants.iter().filter(|w| w.place == held.want.place).collect();
-            // A device that is not back was lost with its thread.
+            // A device that was not returned was lost with its thread.
             let fits = held.jack.is_some() && same.iter().all(|w| held.fits(w));
             fits && (!same.is_empty() || pair_wanted(&held.want.place))
         });
-        // A pair is opened whole or not at all.
+        // A pair is opened as a whole.
         let broken: Vec<_> = self.held.values().filter(|h| !self.is_whole(h)).collect();
         let broken: Vec<_> = broken.iter().map(|held| key(&held.want.place)).collect();
         broken.iter().for_each(|key| drop(self.held.remove(key)));
         self.open_new(wants)
     }
 
-    /// Whether both ends of a pair are open, if it is one.
+    /// True if both ends of a pair are open, or if it is no pair.
     fn is_whole(&self, held: &Held) -> bool {
         match &held.want.place {
             Place::Ring { pair, end } => {
@@ -191,18 +190,18 @@ impl Rack {
         }
     }
 
-    /// What is known of what is wanted and open, in that order.
+    /// Returns the facts about the required devices, in that order.
     pub(super) fn facts(&self, wants: &[Want]) -> Vec<Facts> {
         let held = wants.iter().filter_map(|want| self.held.get(&key(&want.place)));
         held.map(|held| held.facts.clone()).collect()
     }
 
-    /// Takes a device for a test, empty of frames. It has to be open and not in use.
+    /// Takes a device for a test, with its receive queue emptied. It must be open and not in use.
     pub(super) fn take(&mut self, want: &Want) -> Option<(Jack, Facts)> {
         let held = self.held.get_mut(&key(&want.place))?;
         let mut jack = held.jack.take()?;
         let mut burst = Burst::new();
-        // What an earlier test left behind is none of this one's: its flows have the same numbers.
+        // Frames of an earlier test must be discarded: its flows have the same ids.
         for _ in 0..RING_ENTRIES {
             jack.rx_burst(&mut burst);
             if burst.is_empty() {
@@ -213,7 +212,7 @@ impl Rack {
         Some((jack, held.facts.clone()))
     }
 
-    /// Gives a device back after a test.
+    /// Returns a device after a test.
     pub(super) fn give(&mut self, place: &Place, jack: Jack) {
         if let Some(held) = self.held.get_mut(&key(place)) {
             held.jack = Some(jack);
@@ -281,15 +280,15 @@ impl Rack {
 }
 
 impl Held {
-    /// Whether the device as it was opened does for another want.
+    /// True if the open device satisfies other requirements.
     fn fits(&self, want: &Want) -> bool {
         self.want.longest >= want.longest && self.want.promiscuous == want.promiscuous
     }
 }
 
-/// The device for an interface of the kernel. Slots are as long as the longest frame needs.
+/// Returns the EAL arguments of a vdev for a kernel interface. Slots hold the longest frame.
 pub(crate) fn interface_device(number: u32, interface: &InterfaceName, longest: u32) -> String {
-    /// What a slot has besides the frame: the kernel's own header, and no FCS.
+    /// Bytes of a slot beside the frame: the kernel's header, less the FCS.
     const SLOT_OVERHEAD: u32 = 80 - 4;
     let slot = if longest + SLOT_OVERHEAD <= 2_048 { 2_048 } else { 16_384 };
     let (block, slots) = if slot == 2_048 { (4_096, 2_048) } else { (slot, 512) };

@@ -1,4 +1,4 @@
-//! Counts as a report.
+//! Reports of a running test.
 
 use super::board::FlowState;
 use super::links::Link;
@@ -8,7 +8,7 @@ use crate::tester::report::Report;
 use crate::tester::tally::{FlowSeen, PortSeen, Rates, Seen, Transmit, report};
 
 impl Session {
-    /// Counts until now, with the distributions of latencies.
+    /// Returns a report with the latency distributions.
     ///
     /// # Errors
     /// [`SessionError::Gone`].
@@ -16,8 +16,8 @@ impl Session {
         self.report_of(None, true)
     }
 
-    /// The same of all ports and of some flows alone, by their places in the plan, in this order; with
-    /// distributions only where they are wanted.
+    /// Returns a report of all ports and of some flows, by their indices in the plan and in this
+    /// order; with distributions if requested.
     ///
     /// # Errors
     /// [`SessionError::Gone`].
@@ -28,7 +28,7 @@ impl Session {
     ) -> Result<Report, SessionError> {
         let inner = &*self.inner;
         inner.look_around()?;
-        // Before anything is counted: what has stopped by now is counted whole.
+        // Read before the counters, so that the counters of a stopped flow are complete.
         let (phases, epoch, rates) = {
             let board = inner.board();
             (board.flows.clone(), board.epoch, board.rates())
@@ -64,13 +64,13 @@ impl Session {
         };
         let mut report = report(seen);
         for (flow, n) in report.flows.iter_mut().zip(which) {
-            // A pace that was changed under way is none that could have been kept.
+            // A rate that was updated during the run cannot be compared with the achieved one.
             if phases[*n].changed.as_ref().is_some_and(|(_, since_start)| *since_start) {
                 flow.pacing = None;
             }
         }
         for (n, port) in report.ports.iter_mut().enumerate() {
-            // Counted with the flows, so that what they say and what ports say agrees.
+            // From the sample of the flows, so that counters of flows and ports agree.
             let [frames_tx, bytes_tx, frames_rx, bytes_rx] = sample.ports[n].counts;
             (port.frames_tx, port.bytes_tx) = (frames_tx, bytes_tx);
             (port.frames_rx, port.bytes_rx) = (frames_rx, bytes_rx);
@@ -85,7 +85,7 @@ fn rate(of: &[Rates], n: usize) -> Rates {
 }
 
 impl Inner {
-    /// State of the ports besides the counts of their stations.
+    /// Returns the state of the ports beside the counters of their stations.
     fn ports_seen(&self, rates: &[Rates]) -> Result<Vec<PortSeen>, SessionError> {
         let captures = self.capture_counters()?;
         let links = lock(&self.links);
@@ -104,7 +104,7 @@ impl Inner {
         Ok(seen.collect())
     }
 
-    /// True if a port sends any of its flows.
+    /// True if a port sends one of its flows.
     fn sends(&self, phases: &[FlowState], port: usize) -> bool {
         let started = |phase: &FlowState| phase.transmit.shown() == Transmit::Started;
         self.plan.flows.iter().zip(phases).any(|(flow, phase)| flow.tx == port && started(phase))
