@@ -1,4 +1,4 @@
-//! What is asked of a run, and what is recorded of it.
+//! Checks of a run and what is recorded during it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,38 +14,38 @@ use crate::config::quantity::Span;
 /// A check: a word, or a mapping.
 pub type Check = Short<CheckWord, CheckLong>;
 
-/// A check that needs no more than its name.
+/// A check that is configured by its name alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckWord {
-    /// Every frame and every cell is accounted for.
+    /// Every frame and every buffer cell is accounted for.
     Conservation,
     /// No frame of a lossless priority is dropped.
     Lossless,
-    /// No frame of a priority starts while that is paused.
+    /// No frame of a priority starts while that priority is paused.
     PauseLegality,
-    /// Every pause that a switch asked for ends before the run does.
+    /// Every pause that a switch requested ends before the run does.
     PausesEnd,
-    /// No circle of ports waits for itself.
+    /// No cyclic buffer dependency (deadlock).
     NoDeadlock,
-    /// No line that leaves a switch is idle while a frame waits for it that nobody pauses. Switches
-    /// that stall or whose processor is charged for are not judged.
+    /// No egress link of a switch is idle while an unpaused frame is queued for it. Switches that
+    /// stall or have a `cpu` cost are not judged.
     WorkConserving,
-    /// Every switch that marks does so before it pauses anyone.
+    /// Every switch that marks ECN does so before it sends a pause.
     EcnBeforePfc,
 }
 
-/// A check that needs more than its name: exactly one of `fairness` and `value`.
+/// A check with parameters: exactly one of `fairness` and `value`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckLong {
-    /// Its name in results. Default: `fairness`, or the path of the value.
+    /// Name in results. Default: `fairness`, or the path of the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Flows get equal shares.
+    /// Flows get equal throughput.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fairness: Option<Fairness>,
-    /// A number of the results is what it should be.
+    /// A number in the results has the expected value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
 }
@@ -56,61 +56,61 @@ impl Wanted for CheckLong {
                                   {fairness: ...} or {value: ...}";
 }
 
-/// Flows get equal shares.
+/// Flows get equal throughput.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fairness {
-    /// The flows, by the names of theirs in this file or in results. Default: all.
+    /// Flows, by their names in this file or in results. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Many<String>>,
-    /// How far a flow may be from the mean: `1%`. Default: `1%`.
+    /// Largest deviation of a flow from the mean: `1%`. Default: `1%`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<Allowance>,
 }
 
-/// A number of the results: `expect` with a tolerance, bounds, or both.
+/// A number in the results: `expect` with a tolerance, bounds, or both.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Value {
-    /// Where it is in the JSON results, by names: `flows.d.payload_bps`, `pauses.first_ns`,
+    /// Path in the JSON results, names separated by dots: `flows.d.payload_bps`, `pauses.first_ns`,
     /// `nodes.s1.ports.to_h1.priorities.3.headroom_peak_bytes`.
     pub path: String,
-    /// What it is about.
+    /// Expected value, in the unit of the number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<f64>,
-    /// How far it may be from `expect`: a part of that with `%`, else a number. Default: `0`, not
-    /// at all.
+    /// Largest deviation from `expect`: relative with `%`, else absolute. Default: `0`, an exact
+    /// match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<Allowance>,
-    /// What it is no less than.
+    /// Lower bound, inclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// What it is no more than.
+    /// Upper bound, inclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
-    /// Where the expectation comes from, for people. Default: nothing is said.
+    /// Source of the expected value, for the reader. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
-/// How far a number may be off: `1%` of it, or a number.
+/// Largest deviation of a number: `1%` of the expected value, or an absolute number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Allowance {
-    /// In percent of what is expected.
+    /// Percent of the expected value.
     Percent(f64),
-    /// In the unit of the number itself.
+    /// Absolute, in the unit of the number.
     Number(f64),
 }
 
-/// What is recorded beyond counters.
+/// Data recorded in addition to counters.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// How often queues and rates are looked at for plots, at least 1ns. Default: as often as a
-    /// plot can show.
+    /// Sampling interval of queues and rates for plots, at least 1ns. Default: the shortest that a
+    /// plot can resolve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_every: Option<Span>,
-    /// Links whose frames are written to files. Default: none.
+    /// Links whose frames are captured to files. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pcapng: Vec<Capture>,
 }
@@ -119,9 +119,9 @@ pub struct Record {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
-    /// The link.
+    /// Name of the link.
     pub link: String,
-    /// The file that is written, pcapng with stamps in nanoseconds.
+    /// Output file: pcapng with timestamps in nanoseconds.
     pub file: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! What goes wrong, and when.
+//! Faults that are injected during the run.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -7,16 +7,16 @@ use super::Errors;
 use crate::config::quantity::Span;
 use crate::config::raw;
 
-/// Something that goes wrong: a time, and exactly one of the rest.
+/// A fault: a time, and exactly one of the other fields.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// When, in time of the lab.
+    /// Start of the fault, in simulation time.
     pub at: Span,
-    /// The link of this name goes down; what is on it is lost.
+    /// The named link goes down; frames on it are lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link_down: Option<String>,
-    /// The link of this name comes up.
+    /// The named link comes up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link_up: Option<String>,
     /// A link goes down and comes up again.
@@ -25,19 +25,19 @@ pub struct Fault {
     /// The next frames of a kind are lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lose: Option<LoseFault>,
-    /// A link has other errors from now on.
+    /// A link has other error rates from this time on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<ErrorsFault>,
-    /// A frame that nobody sent arrives.
+    /// A forged frame arrives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forge: Option<Forge>,
-    /// A protected pause that was on a link arrives once more.
+    /// A MACsec-protected pause that was seen on a link arrives again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay>,
-    /// A node does nothing for a while, as if its processor had been taken away.
+    /// A node stops processing for a while, as if its CPU were preempted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stall: Option<Stall>,
-    /// A queue of a switch gets another marking curve, or none.
+    /// A queue of a switch gets another ECN marking curve, or none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnFault>,
     /// A priority group of a switch gets another buffer profile.
@@ -52,54 +52,54 @@ pub struct Fault {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flap {
-    /// The link.
+    /// Name of the link.
     pub link: String,
-    /// How long it is down.
+    /// Down time of each flap.
     pub down_for: Span,
-    /// How many times it does so, 1 to 10000. Default: `1`.
+    /// Number of flaps, 1 to 10000. Default: `1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
-    /// From one time to the next, longer than `down_for`. Default: twice `down_for`.
+    /// Interval between flaps, longer than `down_for`. Default: twice `down_for`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }
 
-/// A frame that nobody sent: it arrives as if it had come over a link, whatever pauses say there.
+/// A forged frame: it arrives as if received over a link, even while the link is paused.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Forge {
-    /// The link.
+    /// Name of the link.
     pub link: String,
-    /// The node that it seems to come from. Default: both ends, one frame to each.
+    /// Apparent sender. Default: both ends, one frame to each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Its octets from the destination address on, without FCS, in hexadecimal: 14 to 1514. What is
-    /// shorter than 60 is filled up with zeros.
+    /// Frame from the destination address on, without FCS, in hexadecimal: 14 to 1514 bytes. Frames
+    /// shorter than 60 bytes are padded with zeros.
     pub octets: String,
-    /// How many times it arrives, 1 to 10000. Default: `1`.
+    /// Number of copies, 1 to 10000. Default: `1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
-    /// From one time to the next. Default: `1us`.
+    /// Interval between copies. Default: `1us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }
 
-/// A pause that MACsec protects arrives once more, octet for octet. Nothing happens where there was none.
+/// A MACsec-protected pause arrives again, byte for byte. No effect if none was sent.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// The link.
+    /// Name of the link.
     pub link: String,
-    /// The node that sent it. Default: both ends, one of each.
+    /// Node that sent the pause. Default: both ends, one of each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Which, 0 to 63: 0 is the last that has arrived until then, 1 the one before. Default: `0`.
+    /// Index of the pause, 0 to 63: 0 is the last that has arrived, 1 the one before. Default: `0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub back: Option<u32>,
-    /// How many times such a frame arrives, 1 to 10000. Default: `1`.
+    /// Number of copies, 1 to 10000. Default: `1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<u32>,
-    /// From one time to the next. Default: `1us`.
+    /// Interval between copies. Default: `1us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }
@@ -108,15 +108,15 @@ pub struct Replay {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoseFault {
-    /// The link.
+    /// Name of the link.
     pub link: String,
-    /// The node that sends them. Default: both ends, each so many.
+    /// Node that sends the frames. Default: both ends, the same number of each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// How many. Default: `1`.
+    /// Number of frames. Default: `1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<u64>,
-    /// Which: `any`, `pause` (MAC control) or `data` (all else). Default: `any`.
+    /// Kind of frames: `any`, `pause` (MAC control) or `data` (all others). Default: `any`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub which: Option<WhichName>,
 }
@@ -125,62 +125,61 @@ pub struct LoseFault {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WhichName {
-    /// All.
+    /// All frames.
     #[default]
     Any,
     /// MAC control: PFC and PAUSE.
     Pause,
-    /// All but MAC control.
+    /// All frames but MAC control.
     Data,
 }
 
-/// Errors from now on.
+/// Error rates from this time on.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorsFault {
-    /// The link.
+    /// Name of the link.
     pub link: String,
-    /// The node whose frames suffer. Default: both.
+    /// Node whose frames have the errors. Default: both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// How likely a bit is to be received wrong. Default: `0`.
+    /// Bit error ratio. Default: `0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ber: Option<super::Chance>,
-    /// How likely a frame is to be lost. Default: `0`.
+    /// Frame loss probability. Default: `0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<super::Chance>,
 }
 
 impl ErrorsFault {
-    /// The errors alone.
     pub(in crate::lab) const fn errors(&self) -> Errors {
         Errors { ber: self.ber, loss: self.loss }
     }
 }
 
-/// A node that does nothing for a while.
+/// A node that stops processing for a while.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stall {
-    /// The node.
+    /// Name of the node.
     pub node: String,
-    /// For how long.
+    /// Duration of the stall.
     #[serde(rename = "for")]
     pub span: Span,
 }
 
-/// Another marking curve.
+/// Another ECN marking curve.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EcnFault {
-    /// The switch.
+    /// Name of the switch.
     pub switch: String,
-    /// The node at the other end of the port, or the name of its link. Default: all ports.
+    /// Node at the other end of the port, or name of its link. Default: all ports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// The queue, 0 to 7.
+    /// Egress queue, 0 to 7.
     pub queue: u8,
-    /// The curve. Default: none; nothing is marked any more.
+    /// Marking curve. Default: none; ECN marking is turned off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curve: Option<raw::Ecn>,
 }
@@ -189,19 +188,19 @@ pub struct EcnFault {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupFault {
-    /// The switch.
+    /// Name of the switch.
     pub switch: String,
-    /// The node at the other end of the port, or the name of its link. Default: all ports.
+    /// Node at the other end of the port, or name of its link. Default: all ports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// The priority group, 0 to 7.
+    /// Priority group, 0 to 7.
     pub group: u8,
-    /// A buffer profile of the switch's profile. Headroom that is `auto` stays what it was. A change
-    /// that does not fit what the buffer holds is tried again until it does.
+    /// Buffer profile, one of those in the switch's profile. `auto` headroom keeps its size. A
+    /// change that the buffer occupancy does not allow is retried until it fits.
     pub profile: String,
 }
 
-/// What is read as text, whatever it looks like.
+/// Schema of a scalar of any type, which is read as text.
 fn scalar(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": ["string", "number", "boolean"] })
 }
@@ -210,17 +209,17 @@ fn scalar(_: &mut SchemaGenerator) -> Schema {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectFault {
-    /// The switch.
+    /// Name of the switch.
     pub switch: String,
-    /// The object's name, as `sluice ctl objects --describe` lists them.
+    /// Object name, as listed by `sluice ctl objects --describe`.
     pub name: String,
-    /// The node at the other end of the port, or the name of its link. Default: all ports.
+    /// Node at the other end of the port, or name of its link. Default: all ports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// The traffic class, 0 to 7. Default: all.
+    /// Traffic class, 0 to 7. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<u8>,
-    /// The value, as a switch file has it: `false`, `100KB`, `10us`; lists in quotes.
+    /// Value, as in a switch file: `false`, `100KB`, `10us`; lists in quotes.
     #[schemars(schema_with = "scalar")]
     pub value: String,
 }

@@ -1,4 +1,4 @@
-//! Flows, in the words of the Open Traffic Generator's model.
+//! Flows, in the terms of the Open Traffic Generator's model.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,70 +11,70 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{Many, Short, Transport, Wanted};
 use crate::config::quantity::{Rate, Ratio, Size, Span};
 
-/// A flow, or as many alike as its ends make. One flow is called as it is here; of several each
-/// has its ends in its name: `name_from` when they all go to one host, else `name_from_to`.
+/// A flow, or one for each pair of sender and receiver. A single flow has the name given here.
+/// Several flows are named `name_from` if they share one receiver, else `name_from_to`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// Its name in results: letters, digits, `_` and `-`. Default: `f1` for the first, and so on.
+    /// Name in results: letters, digits, `_` and `-`. Default: `f1` for the first, and so on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The host that sends, a list of hosts, or `all`. Default: `all`.
+    /// Sending host, a list of hosts, or `all`. Default: `all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Many<String>>,
-    /// The host that receives, a list of hosts, or `all`. Default: `all`.
+    /// Receiving host, a list of hosts, or `all`. Default: `all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Many<String>>,
-    /// Who of them sends to whom, never a host to itself: `all_to_all` (every sender to every
-    /// receiver; with one receiver that is an incast), `pairs` (the first to the first, and so on)
-    /// or `permutation` (every sender to one receiver and none twice, drawn by chance). Default:
-    /// `all_to_all`.
+    /// Pairs of sender and receiver, never a host with itself: `all_to_all` (every sender to every
+    /// receiver; with one receiver this is an incast), `pairs` (the first to the first, and so on)
+    /// or `permutation` (every sender to one receiver, no receiver twice, chosen at random by the
+    /// seed). Default: `all_to_all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
-    /// How fast each is offered: a share of the sender's link (`100%`, preamble and gap counted),
+    /// Offered rate of each flow: a share of the sender's link (`100%`, preamble and gap included),
     /// bits of frames per second (`40G`), frames per second (`1000pps`), or one of these as
     /// `{percentage: 50}`, `{bps: 40000000000}`, `{pps: 1000}`. Default: `100%`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<FlowRate>,
-    /// Octets of its full frames, FCS included: 64 (76 of `tcp`, 80 of `roce`) to 16384. Default:
-    /// `1518`, a packet of 1500 octets.
+    /// Frame size in bytes, FCS included: 64 (`tcp` 76, `roce` 80) to 16384. Default: `1518`, a
+    /// packet of 1500 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// How much of it there is: `{frames: 20000}`, `{seconds: 1ms}`, `{bytes: 20MB}` of payload (in
-    /// whole frames, where nothing is answered), or `continuous`. Default: `continuous`, until the run ends.
+    /// Amount of traffic: `{frames: 20000}`, `{seconds: 1ms}`, `{bytes: 20MB}` of payload (rounded
+    /// up to whole frames for `udp` and `ethernet`), or `continuous`. Default: `continuous`, until
+    /// the run ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<FlowDuration>,
-    /// When it starts. Default: `0s`.
+    /// Start time. Default: `0s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Span>,
-    /// How much later each of several starts than the one before it. Default: `0s`.
+    /// Delay between the starts of successive flows of this entry. Default: `0s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stagger: Option<Span>,
-    /// Its priority, 0 to 7: what pauses it at its host, and what the switches are to take it for.
-    /// Default: what the first switch makes of `dscp`, or 0 without.
+    /// Priority, 0 to 7: the one whose pauses stop the flow at its host, and the one that switches
+    /// must classify it to. Default: the priority that the first switch maps `dscp` to, or 0
+    /// without `dscp`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
-    /// The DSCP of its packets, 0 to 63. Default: one that the first switch maps to `priority`,
-    /// eight times the priority if that does.
+    /// DSCP, 0 to 63. Default: one that the first switch maps to `priority`, preferably eight times
+    /// the priority.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
-    /// What its packets say about ECN: `not_ect`, `ect0` or `ect1`. Default: `not_ect`, and ect0 for
-    /// RoCE.
+    /// ECN codepoint: `not_ect`, `ect0` or `ect1`. Default: `not_ect`, and ect0 for RoCE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnName>,
-    /// Whether it is a victim: one that is to get its share whatever others congest. Results show the
-    /// throughput of victims apart. Default: `false`.
+    /// True for a victim flow: one that does not cross the congestion point and must keep its
+    /// throughput. Results list the throughput of victims separately. Default: `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub victim: Option<bool>,
-    /// What carries it: `udp` over IPv4; `ethernet`, frames without IP, whose priority is the
-    /// default of the switch's port; `roce`, a reliable connection of RoCEv2; `tcp`, a window that
-    /// goes as TCP's does; or the last two with more to it: `{roce: {dcqcn: sigcomm15}}`. Default:
-    /// `udp`.
+    /// Transport: `udp` over IPv4; `ethernet`, frames without IP, whose priority is the default of
+    /// the switch's port; `roce`, an RC connection of RoCEv2; `tcp`, TCP NewReno's congestion
+    /// window; or the last two with parameters: `{roce: {dcqcn: sigcomm15}}`. Default: `udp`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
 }
 
-/// Who sends to whom.
+/// Pairs of sender and receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
@@ -84,11 +84,11 @@ pub enum Pattern {
     AllToAll,
     /// The first to the first, and so on.
     Pairs,
-    /// Every sender to one receiver and none twice, drawn by chance.
+    /// Every sender to one receiver, no receiver twice, chosen at random by the seed.
     Permutation,
 }
 
-/// What packets say about ECN.
+/// ECN codepoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EcnName {
@@ -101,13 +101,13 @@ pub enum EcnName {
     Ect1,
 }
 
-/// How fast a flow is offered.
+/// Offered rate of a flow.
 pub type FlowRate = Short<FlowRateText, FlowRateLong>;
 
-/// How fast, as text with a unit.
+/// Offered rate as text with a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlowRateText {
-    /// A share of the link.
+    /// Share of the link's rate.
     Share(Ratio),
     /// Bits of frames per second.
     Bits(Rate),
@@ -115,11 +115,11 @@ pub enum FlowRateText {
     Frames(u64),
 }
 
-/// How fast: exactly one of these.
+/// Offered rate: exactly one of these.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowRateLong {
-    /// A share of the link in percent, above 0 and up to 100.
+    /// Share of the link in percent, above 0 and up to 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percentage: Option<f64>,
     /// Bits of frames (FCS included, preamble and gap not) per second.
@@ -134,27 +134,27 @@ impl Wanted for FlowRateLong {
     const WANTED: &'static str = "a rate; write 100%, 40G, 1000pps or {percentage: 50}";
 }
 
-/// How much of a flow there is.
+/// Amount of traffic of a flow.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum FlowDuration {
     /// Until the run ends.
     #[default]
     Continuous,
-    /// As much as is said.
+    /// A given amount.
     Amount(Amount),
 }
 
-/// How much of a flow there is: exactly one of these.
+/// Amount of traffic: exactly one of these.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Amount {
-    /// Frames, at least 1.
+    /// Number of frames, at least 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<u64>,
-    /// Time, from the start on.
+    /// Duration from the flow's start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<Span>,
-    /// Octets of payload, at least 1, sent in whole frames.
+    /// Payload in bytes, at least 1, sent in whole frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Size>,
 }
@@ -178,7 +178,7 @@ impl std::str::FromStr for FlowRateText {
             return text.parse().map(Self::Share);
         }
         if let Some(number) = text.strip_suffix("pps") {
-            // A rate has the prefixes, and is above zero.
+            // Parsed as a rate: it has the unit prefixes and is above zero.
             let rate = format!("{number}bps").parse::<Rate>().map_err(|_| {
                 format!("`{text}` is no number of frames per second; write 1000pps or 1.5Mpps")
             })?;

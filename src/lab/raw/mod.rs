@@ -1,8 +1,8 @@
-//! What a lab file says, field by field. The program does not trust it: `resolve` makes the plan
-//! of it. It can be written back, so that programs make labs too.
+//! Raw model of a lab file, field by field. It is not validated: `resolve` makes the plan from it.
+//! It can be serialised, so that programs can write labs.
 //!
-//! The text of each field here is the text of the published JSON Schema, so it states unit,
-//! default and reason.
+//! The doc comment of each field is its description in the published JSON Schema, so it states
+//! unit, range, default and reason.
 
 mod checks;
 mod faults;
@@ -47,83 +47,84 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::quantity::Span;
 
-/// Whether a field says nothing, so that it is not written.
+/// True if a field has its default value and is not written.
 pub(super) fn silent<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// A Sluice lab: which nodes and links there are, what is sent, what goes wrong, and what is asked
-/// of the run. The shortest file is a topology and a flow.
+/// A Sluice lab: nodes, links, flows, faults, and the checks of the run. The shortest file is a
+/// topology and a flow.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lab {
-    /// Its name in results. Default: the file's, without its ending.
+    /// Name in results. Default: the file's name without its extension.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The seed of all that is drawn by chance: errors on links, ECN marks, permutations. Default:
-    /// `0`; the same file with the same seed gives the same trace, to the picosecond.
+    /// Seed of everything random: errors on links, ECN marks, permutations. Default: `0`; the same
+    /// file with the same seed gives the same trace, to the picosecond.
     #[serde(default, skip_serializing_if = "silent")]
     pub seed: u64,
-    /// Draws the order of what happens at one and the same picosecond from this seed, in place of
-    /// the fixed order. What depends on that order, and should not, shows. Default: the fixed order.
+    /// Seed that randomises the order of simultaneous events (same picosecond), to find results
+    /// that depend on that order. Default: the fixed order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shuffle: Option<u64>,
-    /// When the run ends at the latest, in time of the lab. Default: `10ms`.
+    /// Longest run, in simulation time. Default: `10ms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
-    /// Whether the run ends as soon as everything that was to be sent has arrived or was lost.
-    /// Default: `false`; it ends at `duration`.
+    /// True to end the run once all traffic has arrived or was lost. Default: `false`; it ends at
+    /// `duration`.
     #[serde(default, skip_serializing_if = "silent")]
     pub until_done: bool,
-    /// Between which times rates and shares are measured.
+    /// Measurement interval of rates and shares.
     #[serde(default, skip_serializing_if = "silent")]
     pub measure: Measure,
     /// Switch profiles by name. Default: one that is lossless for priorities 3 and 4 with all
     /// defaults of a switch file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub profiles: BTreeMap<String, Profile>,
-    /// What holds for every switch, host, link and flow that does not say otherwise.
+    /// Default fields of switches, hosts, links and flows.
     #[serde(default, skip_serializing_if = "silent")]
     pub defaults: Defaults,
-    /// A common topology, so that its nodes and links need not be written. Default: none.
+    /// Common topology, which generates nodes and links. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
-    /// Nodes beside those of the topology, or more about one of those, by its name.
+    /// Nodes in addition to the topology's; an entry with the name of a topology's node configures
+    /// that node.
     #[serde(default, skip_serializing_if = "silent")]
     pub nodes: Nodes,
-    /// Links beside those of the topology. One between two nodes that the topology has linked says
-    /// more about that link, unless it has a name of its own. Default: none.
+    /// Links in addition to the topology's. An entry without a name between two nodes that the
+    /// topology has linked adds fields to that link. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
-    /// Ways that differ from the shortest. Default: none; the way to each host is a shortest one,
-    /// drawn among equals by a hash of the host's number.
+    /// Routes that differ from the shortest. Default: none; equal-cost routes to a host are chosen
+    /// by a hash of the host's number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
-    /// What is sent. Default: nothing.
+    /// Traffic flows. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Flow>,
-    /// A traffic generator on hosts of the lab, in the words of the Open Traffic Generator. Those
-    /// hosts have no flows of the lab's own. Default: none.
+    /// Traffic generator on hosts of the lab, in the Open Traffic Generator's model. `flows` cannot
+    /// use these hosts. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otg: Option<Otg>,
-    /// What goes wrong, and when. Default: nothing.
+    /// Faults that are injected during the run. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
-    /// What is asked of the run. Default: `[conservation, lossless, pause_legality, no_deadlock,
+    /// Checks of the run. Default: `[conservation, lossless, pause_legality, no_deadlock,
     /// work_conserving]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<Vec<Check>>,
-    /// What is recorded beyond counters.
+    /// Data recorded in addition to counters.
     #[serde(default, skip_serializing_if = "silent")]
     pub record: Record,
-    /// Variants of the lab by name: each a part of a lab that is laid over the rest of the file,
-    /// mappings key by key and everything else as a whole. `sluice run` runs each of them and
+    /// Variants of the lab by name: each a part of a lab file that is merged over the rest,
+    /// mappings key by key and all other values as a whole. `sluice run` runs each of them and
     /// compares their results. Default: none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, Variant>,
 }
 
-/// A part of a lab as it stands in the file. It has no meaning before it is laid over the rest.
+/// A part of a lab file. It is parsed only after it is merged over the rest.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Variant(pub serde_json::Value);
@@ -142,33 +143,33 @@ impl JsonSchema for Variant {
     }
 }
 
-/// When rates and shares are measured.
+/// Measurement interval of rates and shares.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
-    /// From here on. Default: `0s`, the start.
+    /// Start. Default: `0s`, the start of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Span>,
-    /// Up to here. Default: the end of the run.
+    /// End. Default: the end of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Span>,
 }
 
-/// What holds for everything of a kind that does not say otherwise. Fields are replaced one by
-/// one, each as a whole.
+/// Default fields of switches, hosts, links and flows. An object's field replaces the default as a
+/// whole.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// Switches: any field but `name`.
+    /// Default fields of switches: any but `name`.
     #[serde(default, skip_serializing_if = "silent")]
     pub switches: Switch,
-    /// Hosts: any field but `name`.
+    /// Default fields of hosts: any but `name`.
     #[serde(default, skip_serializing_if = "silent")]
     pub hosts: Host,
-    /// Links, those of the topology too: any field but `name`, `from` and `to`.
+    /// Default fields of links, those of the topology too: any but `name`, `from` and `to`.
     #[serde(default, skip_serializing_if = "silent")]
     pub links: Link,
-    /// Flows: any field but `name`, `from` and `to`.
+    /// Default fields of flows: any but `name`, `from` and `to`.
     #[serde(default, skip_serializing_if = "silent")]
     pub flows: Flow,
 }

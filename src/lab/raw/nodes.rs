@@ -12,164 +12,164 @@ use super::{Drift, HostQcn, HostSfc, Members, QcnWord, SfcWord, Short, Wanted, s
 use crate::config::quantity::{Size, Span};
 use crate::config::raw::{Dcbx, Lldp, Macsec, Measurement, Ptp};
 
-/// The nodes of a lab. A node is one switch or one host.
+/// Nodes of a lab: switches and hosts.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nodes {
-    /// Switches: how many (`s1`, `s2` ...), or a list of names and of mappings with a name. Default:
-    /// none.
+    /// Switches: a number (`s1`, `s2` ...), or a list of names and of mappings with a name.
+    /// Default: none.
     #[serde(default, skip_serializing_if = "silent")]
     pub switches: Members<SwitchEntry>,
-    /// Hosts: how many (`h1`, `h2` ...), or a list of names and of mappings with a name. Default:
+    /// Hosts: a number (`h1`, `h2` ...), or a list of names and of mappings with a name. Default:
     /// none.
     #[serde(default, skip_serializing_if = "silent")]
     pub hosts: Members<HostEntry>,
 }
 
-/// A switch by its name, or with more to it.
+/// A switch: its name, or a mapping.
 pub type SwitchEntry = Short<String, Switch>;
 
-/// A host by its name, or with more to it.
+/// A host: its name, or a mapping.
 pub type HostEntry = Short<String, Host>;
 
-/// A switch. Its ports are those of its links, named after what is at the other end: `to_h1`.
+/// A switch. Its ports are the ends of its links, named after the peer: `to_h1`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Switch {
-    /// Its name: letters, digits, `_` and `-`.
+    /// Name: letters, digits, `_` and `-`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its profile. Default: the one that the file has, or the built-in one if it has none.
+    /// Switch profile. Default: the only one in the file, or the built-in one if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Its clock.
+    /// Clock of the switch: offset and drift.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
-    /// What its processor takes, for switches in software. Headroom that is `auto` does not count
-    /// it. Default: none, as for hardware.
+    /// CPU cost of a software switch. `auto` headroom does not include it. Default: none, as for
+    /// hardware.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
-    /// Whether frames are passed on before their last bit is there, where the rates allow it.
-    /// Default: `false`; it stores and forwards.
+    /// True for cut-through forwarding where the rates allow it. Default: `false`, store and
+    /// forward.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_through: Option<bool>,
-    /// The length of the pauses it sends as they are on the line, in octets, FCS included, 18 to
-    /// 1518. Default: `64`; others are for comparison with simulators.
+    /// Length of the pause frames that it sends, in bytes, FCS included, 18 to 1518. Default: `64`;
+    /// other values are for comparison with simulators.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_frame: Option<Size>,
 }
 
-/// A host: one link, a traffic generator and a sink. Its addresses are made of its number.
+/// A host: one link, a traffic generator and a sink. Its addresses are derived from its number.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// Its name: letters, digits, `_` and `-`, but not `all`.
+    /// Name: letters, digits, `_` and `-`, but not `all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Which pauses it obeys: `auto` (those that the other end of its link may send), `none`, or a
-    /// list of priorities. Default: `auto`.
+    /// Pauses that the host obeys: `auto` (those that the other end of its link may send), `none`,
+    /// or a list of PFC priorities. Default: `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obey: Option<Obey>,
-    /// Pauses that it sends by itself, whatever it receives: a storm, or a slow receiver. Default:
-    /// none.
+    /// Pauses that the host sends on a schedule, to emulate a pause storm or a slow receiver.
+    /// Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storms: Option<Vec<Storm>>,
-    /// How far a flow that was paused may catch up with its schedule, in time; what it is further
-    /// behind is never sent. Default: without bound.
+    /// Longest backlog, in time, that a flow may catch up with after a pause; older frames are
+    /// never sent. Default: unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Span>,
-    /// Its clock.
+    /// Clock of the host: offset and drift.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
-    /// What its processor takes. Default: none.
+    /// CPU cost of the host. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
-    /// The request/response measurement of its link. Default: none, but requests are answered where
-    /// the port at the other end finds its headroom by them.
+    /// Request/response measurement of the link delay (IEEE P802.1Qdt). Default: none, but requests
+    /// are answered if the peer port measures its headroom with them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measurement: Option<Measurement>,
-    /// PTP's peer delay. Default: as for `measurement`.
+    /// PTP peer delay measurement. Default: as for `measurement`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ptp: Option<Ptp>,
-    /// LLDP. `{}` turns it on. Default: off, unless there is `dcbx`.
+    /// LLDP. `{}` enables it. Default: off, unless `dcbx` is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lldp: Option<Lldp>,
-    /// DCBX. `{}` turns it on; a host is willing to take what its peer says. Default: off.
+    /// DCBX. `{}` enables it; a host is willing to accept its peer's configuration. Default: off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dcbx: Option<Dcbx>,
-    /// MACsec. The channel of the other end of its link needs no name. Default: none, unless the link
-    /// has it.
+    /// MACsec. The peer's secure channel needs no identifier. Default: none, unless the link has
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec: Option<Box<Macsec>>,
-    /// Whether it obeys source flow control messages: `none`, or what one pauses, the `flow` that it is
-    /// about or all flows of its `priority`; or more, as `{pause: flow, longest: 100us}`. Default:
-    /// `none`; it counts them.
+    /// Reaction to source flow control messages: `none`, or the scope of the pause, `flow` or all
+    /// flows of the `priority`; or a mapping, as `{pause: flow, longest: 100us}`. Default: `none`;
+    /// messages are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sfc: Option<Short<SfcWord, HostSfc>>,
-    /// Whether its flows have reaction points of QCN: `none`, the `standard` ones, or ones with changes,
-    /// such as `{active: 50M}`. Default: `none`.
+    /// QCN reaction points of the host's flows: `none`, `standard`, or a mapping with changes, such
+    /// as `{active: 50M}`. Default: `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qcn: Option<Short<QcnWord, HostQcn>>,
 }
 
-/// Which pauses a host obeys.
+/// Pauses that a host obeys.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Obey {
-    /// Those that the other end of its link may send.
+    /// Pauses that the other end of its link may send.
     #[default]
     Auto,
-    /// None at all.
+    /// No pauses.
     None,
-    /// PFC, for these priorities.
+    /// PFC for these priorities.
     List(Vec<u8>),
 }
 
-/// Pauses at regular times.
+/// Pauses at regular intervals.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Storm {
-    /// The priorities that are to pause, or `[]` for link-wide PAUSE.
+    /// Priorities to pause, or `[]` for link-wide PAUSE.
     pub priorities: Vec<u8>,
-    /// What each asks for, in quanta of 512 bit times, 0 to 65535; 0 resumes. Default: `65535`.
+    /// Requested pause time of each, in quanta of 512 bit times, 0 to 65535; 0 resumes. Default:
+    /// `65535`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quanta: Option<u16>,
-    /// When the first is sent. Default: `0s`.
+    /// Time of the first pause. Default: `0s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Span>,
-    /// From one to the next, above zero. Default: half of what one asks for, so that the pause
-    /// never ends.
+    /// Interval, above zero. Default: half the requested pause time, so that the pause never ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
-    /// How many there are. Default: as many as fit before the lab's `duration`.
+    /// Number of pauses. Default: as many as fit before the lab's `duration`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<u64>,
 }
 
-/// How a node's clock stands to the lab's time.
+/// A node's clock in relation to simulation time.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Clock {
-    /// What it shows at time 0, up to 100 days. Default: `0s`. What is planned for a host, such as
-    /// the start of a flow, is in the lab's time whatever its clock shows.
+    /// Clock reading at time 0, up to 100 days. Default: `0s`. A host's schedule, such as the start
+    /// of a flow, is in simulation time, independent of its clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<Span>,
-    /// How much too fast it runs, `50ppm` or, too slow, `-50ppm`. Default: `0ppm`. Ethernet allows
-    /// 100 ppm either way; up to 200 are taken here.
+    /// Frequency error: positive if fast (`50ppm`), negative if slow (`-50ppm`), -200ppm to 200ppm.
+    /// Default: `0ppm`. Ethernet allows 100 ppm either way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drift: Option<Drift>,
 }
 
-/// What a processor takes for its work. While it works nothing is looked at.
+/// CPU time of a node's work. The node polls nothing while it works.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cpu {
-    /// For every look at the ports. Default: `0s`.
+    /// Time for each poll of the ports. Default: `0s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll: Option<Span>,
-    /// For every frame. Default: `0s`.
+    /// Time for each frame. Default: `0s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
-    /// For every octet of them. Default: `0s`.
+    /// Time for each byte of the frames. Default: `0s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub byte: Option<Span>,
 }

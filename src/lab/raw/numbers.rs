@@ -1,5 +1,5 @@
-//! Numbers that only labs have: chances as small as bit errors, the drift of clocks, and how fast
-//! signals are.
+//! Number types that only labs have: probabilities as small as bit error ratios, clock drift, and
+//! propagation delay.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,27 +9,28 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 
-/// How likely something is, `1e-12`, `0.1%`; 0 to 1.
+/// A probability, `1e-12`, `0.1%`; 0 to 1.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
 pub struct Chance(f64);
 
-/// How much faster than true a clock runs, `50ppm`, `-20ppm`, in parts per thousand million;
-/// within 200,000, twice what Ethernet allows.
+/// Frequency error of a clock, `50ppm`, `-20ppm`, in parts per billion; at most 200,000 either way,
+/// twice the Ethernet limit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Drift(pub i32);
 
-/// How long a signal takes for one metre, `5`, `fibre`, `copper`, in picoseconds; 3,000 to 10,000.
+/// Propagation delay per metre, `5`, `fibre`, `copper`, in picoseconds; 3,000 to 10,000.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NsPerMetre(pub u32);
 
 impl Chance {
-    /// The checked constructor: nothing outside of 0 to 1.
+    /// Returns `None` outside of 0 to 1.
     #[must_use]
     pub fn new(p: f64) -> Option<Self> {
         (0.0..=1.0).contains(&p).then_some(Self(p))
     }
 
-    /// The chance as 2^-64ths; the nearest below 1 for 1. Scaling by a power of two is exact.
+    /// The probability in units of 2^-64; 1 saturates to the nearest value below. Scaling by a
+    /// power of two is exact.
     #[must_use]
     pub fn in_2_64ths(self) -> u64 {
         (self.0 * 2_f64.powi(64)) as u64
@@ -56,7 +57,7 @@ impl std::str::FromStr for Chance {
 }
 
 impl Drift {
-    /// The most either way.
+    /// Limit in either direction, in parts per billion.
     pub const MAX: i32 = 200_000;
 }
 
@@ -91,9 +92,9 @@ impl std::str::FromStr for Drift {
 }
 
 impl NsPerMetre {
-    /// Glass: 5 ns, as the proposals of 802.1Qdt reckon.
+    /// 5 ns per metre, as in the proposals for 802.1Qdt.
     pub const FIBRE: Self = Self(5_000);
-    /// 5556 bit times for 100 m at 10 Gb/s, as the driver of Intel's NICs reckons.
+    /// 5556 bit times for 100 m at 10 Gb/s, as in the driver of Intel's NICs.
     pub const COPPER: Self = Self(5_556);
 }
 
@@ -125,7 +126,7 @@ impl std::str::FromStr for NsPerMetre {
     }
 }
 
-/// Reads a number of any kind from text or from a bare number.
+/// Reads a number from text or from a bare number.
 struct Reader<T>(PhantomData<T>, &'static str);
 
 impl<T: std::str::FromStr<Err = String>> Visitor<'_> for Reader<T> {
@@ -152,7 +153,7 @@ impl<T: std::str::FromStr<Err = String>> Visitor<'_> for Reader<T> {
     }
 }
 
-/// Implements serde's traits, which may not be implemented for a trait's types.
+/// Implements serde's traits for each type; a blanket implementation is not allowed.
 macro_rules! readable {
     ($($name:ty: $wanted:literal;)*) => {$(
         impl<'de> Deserialize<'de> for $name {

@@ -7,19 +7,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A traffic generator: a configuration of the Open Traffic Generator model whose ports are hosts.
-/// Its flows start with the lab. Give either `file` or `config`.
+/// Its flows start with the lab. Exactly one of `file` and `config` is given.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Otg {
-    /// A generator file as `sluice gen` runs it, found from where the lab file is.
-    /// Default: none.
+    /// Generator file of `sluice gen`; a relative path starts at the lab file's folder. Default:
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// The configuration itself, in OTG's words. Default: none.
+    /// OTG configuration. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<serde_json::Value>,
-    /// Which host each port of the configuration is, by their names, in place of the port's
-    /// `location`. Default: the location is the name of a host.
+    /// Host of each port of the configuration, by port name, instead of the port's `location`.
+    /// Default: the location is the name of a host.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ports: BTreeMap<String, String>,
 }

@@ -1,12 +1,13 @@
-//! What is said of one thing, over what holds for all of its kind.
+//! Merges an object's fields over the defaults of its kind.
 
 use super::{Flow, Host, Link, Switch};
 
-/// Every named field of the one, or of the other where the first says nothing.
+/// Implements `over` for each type: every named field that is unset is taken from the defaults.
 macro_rules! over {
     ($($name:ident: $($field:ident),*;)*) => {$(
         impl $name {
-            /// This, with `defaults` where it says nothing. Names and ends are its own.
+            /// Returns a copy with unset fields taken from `defaults`. Names and ends have no
+            /// defaults.
             #[must_use]
             pub(in crate::lab) fn over(&self, defaults: &Self) -> Self {
                 let mut all = self.clone();

@@ -10,31 +10,26 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserialize, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
 
-/// Says what can be written, for messages: `a name or a mapping`.
+/// Describes the accepted forms for error messages: `a name or a mapping`.
 pub trait Wanted {
-    /// What can be written.
     const WANTED: &'static str;
 }
 
-/// A scalar, or a mapping that can say more.
+/// A scalar, or a mapping with more fields.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Short<S, L> {
-    /// The scalar.
     Short(S),
-    /// The mapping.
     Long(L),
 }
 
-/// One, or a list of them.
+/// One item, or a list.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Many<T>(pub Vec<T>);
 
-/// How many there are, or a list of them.
+/// A number of items, or a list.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Members<T> {
-    /// How many.
     Count(u32),
-    /// Each by itself.
     List(Vec<T>),
 }
 
@@ -45,7 +40,7 @@ impl<T> Default for Members<T> {
 }
 
 impl<T> Members<T> {
-    /// Whether there are none.
+    /// True for a count of 0 and an empty list.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -61,7 +56,7 @@ impl<T> From<T> for Many<T> {
     }
 }
 
-/// Hands a scalar on to another type's own reading.
+/// Forwards a scalar to the `Deserialize` of another type.
 macro_rules! scalars {
     ($to:ty, $wrap:expr) => {
         fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
@@ -181,7 +176,7 @@ impl<T: Serialize> Serialize for Members<T> {
     }
 }
 
-/// Implements the schema of a type that is one of two, where it is used.
+/// Implements the schema of a type with two alternatives, inline.
 macro_rules! either {
     ($([$($param:ident),*] $name:ty: $a:ty, $b:ty;)*) => {$(
         impl<$($param: JsonSchema),*> JsonSchema for $name {

@@ -7,11 +7,11 @@ use super::Many;
 use crate::config::quantity::{Length, LinkRate};
 use crate::config::raw::PhyName;
 
-/// A common topology: exactly one of these. Its links are those of `defaults.links`.
+/// A common topology: exactly one of these. Its links have the parameters of `defaults.links`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
-    /// One switch `s1` and hosts `h1`, `h2` ... at it.
+    /// One switch `s1` with hosts `h1`, `h2` ...
     #[serde(skip_serializing_if = "Option::is_none")]
     pub star: Option<Star>,
     /// A row of switches `s1`, `s2` ... with hosts at each, and a receiver `r` at the last.
@@ -24,8 +24,8 @@ pub struct Topology {
     /// of pod 1) and k/2 aggregation switches (`a1_1`), (k/2)^2 cores (`c1`) and k^3/4 hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fat_tree: Option<FatTree>,
-    /// Switches in a ring, `s1` to `s2` and so on to `s1`, with hosts at each. Frames go round it
-    /// in that direction alone, so that its buffers can wait for each other in a circle.
+    /// Switches in a ring, `s1` to `s2` and so on to `s1`, with hosts at each. Frames take only
+    /// that direction, so a cyclic buffer dependency (deadlock) is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ring: Option<Ring>,
 }
@@ -34,7 +34,7 @@ pub struct Topology {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Star {
-    /// How many hosts, 1 to 1024.
+    /// Number of hosts, 1 to 1024.
     pub hosts: u32,
 }
 
@@ -42,19 +42,19 @@ pub struct Star {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ParkingLot {
-    /// How many switches, at least 1.
+    /// Number of switches, at least 1.
     pub switches: u32,
-    /// How many hosts at each switch, or a list with the number of each; the receiver not counted.
-    /// They are numbered on from switch to switch. Default: `1`.
+    /// Number of hosts at each switch, or a list with one number per switch, without the receiver.
+    /// Host numbers continue from switch to switch. Default: `1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts_per_switch: Option<Many<u32>>,
-    /// The rate of links between switches. Default: that of the others.
+    /// Rate of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<LinkRate>,
-    /// The length of links between switches. Default: that of the others.
+    /// Length of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
-    /// The PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
+    /// PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_phy: Option<PhyName>,
 }
@@ -63,19 +63,19 @@ pub struct ParkingLot {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeafSpine {
-    /// How many leaves, at least 1.
+    /// Number of leaves, at least 1.
     pub leaves: u32,
-    /// How many spines, at least 1.
+    /// Number of spines, at least 1.
     pub spines: u32,
-    /// How many hosts at each leaf, numbered on from leaf to leaf.
+    /// Number of hosts at each leaf. Host numbers continue from leaf to leaf.
     pub hosts_per_leaf: u32,
-    /// The rate of links between leaves and spines. Default: that of the others.
+    /// Rate of links between leaves and spines. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<LinkRate>,
-    /// The length of links between leaves and spines. Default: that of the others.
+    /// Length of links between leaves and spines. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
-    /// The PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
+    /// PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_phy: Option<PhyName>,
 }
@@ -84,15 +84,15 @@ pub struct LeafSpine {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FatTree {
-    /// Ports of each switch, even, 2 to 32: 16 hosts with 4, 128 with 8, 1024 with 16.
+    /// Number of ports of each switch, even, 2 to 32: 16 hosts with 4, 128 with 8, 1024 with 16.
     pub k: u32,
-    /// The rate of links between switches. Default: that of the others.
+    /// Rate of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<LinkRate>,
-    /// The length of links between switches. Default: that of the others.
+    /// Length of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
-    /// The PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
+    /// PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_phy: Option<PhyName>,
 }
@@ -101,18 +101,18 @@ pub struct FatTree {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ring {
-    /// How many switches, at least 3.
+    /// Number of switches, at least 3.
     pub switches: u32,
-    /// How many hosts at each switch, numbered on from switch to switch. Default: `1`.
+    /// Number of hosts at each switch. Host numbers continue from switch to switch. Default: `1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts_per_switch: Option<u32>,
-    /// The rate of links between switches. Default: that of the others.
+    /// Rate of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<LinkRate>,
-    /// The length of links between switches. Default: that of the others.
+    /// Length of links between switches. Default: that of the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_length: Option<Length>,
-    /// The PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
+    /// PHY of these links, `none` for one without delays. Default: that of the others, by the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_phy: Option<PhyName>,
 }

@@ -1,5 +1,5 @@
-//! What ports of a lab do by themselves: hosts as the file says, switches as their profile says, and
-//! whoever is at the other end of a port that finds its headroom answers it.
+//! Link protocols of a lab's ports: hosts as configured, switches from their profile. The peer of a
+//! port with `auto` headroom answers its measurements.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,10 @@ use crate::secure::SecyPlan;
 use crate::switch::PortPlan;
 use crate::units::Mac;
 
-/// The number of the port whose address stands for the whole switch; none has so many.
+/// Port number in the address that stands for the whole switch; above every real port number.
 const CHASSIS: usize = 0xffff;
 
-/// Gives a port of a switch what only this one has: names and addresses.
+/// Sets the names and addresses of a switch port, which its template does not have.
 pub(super) fn name_port(port: &mut PortPlan, switch: &str, number: usize) {
     let (mac, name) = (port.mac, port.name.as_str());
     let Some(agents) = &mut port.agents else { return };
@@ -46,7 +46,7 @@ fn name_agents(agents: &mut AgentsPlan, names: (&str, &str), macs: (Mac, Mac)) {
     }
 }
 
-/// The agents of a host: those that it speaks of, and what its peer needs answered.
+/// Returns the link protocols of a host: those configured, and the answers that its peer needs.
 pub(super) fn of_host(
     cx: &mut Cx,
     (graph, node): (&Graph<'_>, usize),
@@ -97,7 +97,7 @@ pub(super) fn of_host(
     all
 }
 
-/// Two ends that write their messages differently measure nothing.
+/// Warns if the two ends use different message formats and so measure nothing.
 fn same_dialect(cx: &mut Cx, host: &Node<'_>, own: &AgentsPlan, peer: &AgentsPlan) {
     let (Some(own), Some(peer)) = (&own.measure, &peer.measure) else { return };
     if own.dialect != peer.dialect {
@@ -110,7 +110,7 @@ fn same_dialect(cx: &mut Cx, host: &Node<'_>, own: &AgentsPlan, peer: &AgentsPla
     }
 }
 
-/// Warns of ports of hosts that find their headroom, once for each profile.
+/// Warns of host ports with `auto` headroom, once for each profile.
 pub(super) fn warn_of_hosts(
     cx: &mut Cx,
     graph: &Graph<'_>,
@@ -138,7 +138,7 @@ pub(super) fn warn_of_hosts(
     }
 }
 
-/// Lets ports of switches answer those at the other end that find their headroom.
+/// Makes switch ports answer peers that measure their headroom.
 pub(super) fn answer(graph: &Graph<'_>, profiles: &Profiles<'_>, switches: &mut Switches) {
     for node in 0..graph.nodes.len() {
         let Some(profile) = switches.profile_of[node] else { continue };
@@ -153,7 +153,7 @@ pub(super) fn answer(graph: &Graph<'_>, profiles: &Profiles<'_>, switches: &mut 
     }
 }
 
-/// Agents that answer what the peer's headroom is found by, where nothing else is said of it.
+/// Adds the answers to the peer's headroom measurements, unless configured otherwise.
 fn answering(
     own: Option<AgentsPlan>,
     peer: &AgentsPlan,

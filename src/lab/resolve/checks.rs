@@ -1,4 +1,4 @@
-//! What is asked of the run, and what is recorded.
+//! Resolves the checks and the recording of a run.
 
 use super::flows::Flows;
 use super::graph::Graph;
@@ -8,7 +8,7 @@ use crate::lab::{Check, CheckKind, Expectation, Record, Tolerance};
 use crate::sim::LinkId;
 use crate::time::Duration;
 
-/// What is asked when the file says nothing.
+/// Checks of a file without `checks`.
 const DEFAULT: [CheckWord; 5] = [
     CheckWord::Conservation,
     CheckWord::Lossless,
@@ -17,10 +17,9 @@ const DEFAULT: [CheckWord; 5] = [
     CheckWord::WorkConserving,
 ];
 
-/// How far a flow may be from its fair share.
+/// Default tolerance of `fairness`, relative to the mean.
 const FAIR: f64 = 0.01;
 
-/// Resolves the checks.
 pub(super) fn checks(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab, flows: &Flows) -> Vec<Check> {
     let at = at.key("checks");
     let Some(said) = &lab.checks else { return DEFAULT.into_iter().map(word).collect() };
@@ -152,7 +151,7 @@ fn value(cx: &mut Cx, at: &Place<'_>, said: &raw::Value) -> CheckKind {
     CheckKind::Value { path: said.path.clone(), expect }
 }
 
-/// Resolves what is recorded.
+/// Resolves the recording.
 pub(super) fn record(cx: &mut Cx, at: &Place<'_>, said: &raw::Record, graph: &Graph<'_>) -> Record {
     let at = at.key("record");
     let every = said.sample_every.map(|s| s.0);

@@ -1,5 +1,5 @@
-//! What only the lab knows of what its switches do about congesting flows: what is at the other end of
-//! each port, and who is whose peer.
+//! Congestion settings of switches that depend on the topology: the peer of each port, and
+//! isolation peers.
 
 use super::graph::{Graph, Kind};
 use super::switches::Switches;
@@ -10,11 +10,11 @@ use crate::congestion::isolation::{CimType, Peer};
 use crate::switch::{AttachedKind, CongestionIsolationPlan, CongestionPlan, SfcmForm};
 use crate::units::{Mac, PortId};
 
-/// How much of a frame's payload there is at least in the virtual world, which keeps the start of each
-/// frame alone: 128 octets, without two addresses.
+/// Smallest payload that a message can quote in the virtual world, in bytes: 128 bytes of a frame
+/// are kept, less the two addresses.
 const MSDU_AT_HAND: u16 = 116;
 
-/// Gives the plan of a switch what is its own: what its ports lead to, and its seed.
+/// Sets the type of each port's peer and the seed of a switch.
 pub(super) fn of_switch(
     congestion: &mut CongestionPlan,
     (graph, node): (&Graph<'_>, usize),
@@ -38,7 +38,7 @@ pub(super) fn of_switch(
     seed_congestion(congestion, mix(seed, 1));
 }
 
-/// Says of a profile what of its frames the virtual world does not have.
+/// Warns of messages that are configured to quote more of a frame than the virtual world keeps.
 pub(super) fn check_profile(cx: &mut Cx, at: &Place<'_>, congestion: &CongestionPlan) {
     let sfc = congestion.sfc.as_ref().and_then(|sfc| match sfc.form {
         SfcmForm::Encapsulated { min_header_octets } => Some(min_header_octets),
@@ -58,7 +58,7 @@ pub(super) fn check_profile(cx: &mut Cx, at: &Place<'_>, congestion: &Congestion
     }
 }
 
-/// Lets switches that isolate know each other, where LLDP is not asked to find them.
+/// Makes isolating switches known to each other, unless LLDP finds them.
 pub(super) fn peers(graph: &Graph<'_>, switches: &mut Switches) {
     for node in 0..graph.nodes.len() {
         let Some(own) = switches.plans[node].as_ref() else { continue };

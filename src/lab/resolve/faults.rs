@@ -1,4 +1,5 @@
-//! Faults: names to numbers, flaps to downs and ups, and changes that a switch will take.
+//! Resolves faults: names to numbers, flaps to down and up events, and changes that the switch
+//! accepts.
 
 use std::collections::BTreeMap;
 
@@ -15,23 +16,23 @@ use crate::switch::{Change, CongestionPlan, SwitchPlan};
 use crate::time::{Duration, Instant};
 use crate::units::{Cells, PortId, PriorityGroup, TrafficClass};
 
-/// The most times a link flaps, or a frame is forged, by one entry.
+/// Most flaps of a link, or copies of a forged frame, in one entry.
 const FLAPS_MAX: u32 = 10_000;
-/// Octets of a forged frame: a header at least, and at most what every link carries (802.3 3.2.7).
+/// Length of a forged frame in bytes: at least a header, at most the basic frame size (802.3
+/// 3.2.7).
 const FORGED: (usize, usize) = (14, 1_514);
-/// Octets of the shortest frame, without FCS.
+/// Length of the shortest frame in bytes, without FCS.
 const FRAME_MIN: usize = 60;
-/// From one forged frame to the next, unless a lab says otherwise.
+/// Default interval between forged frames.
 const FORGED_EVERY: Duration = Duration::from_micros(1);
 
-/// What the faults are about.
+/// Context of all faults.
 pub(super) struct Around<'r, 'g> {
     pub graph: &'r Graph<'g>,
     pub switches: &'r Switches,
     pub profiles: &'r Profiles<'g>,
 }
 
-/// Resolves all faults.
 pub(super) fn faults(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -128,7 +129,7 @@ fn link(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, name: &str) -> Opt
     around.graph.find_link(cx, at, name).map(|l| LinkId(l as u32))
 }
 
-/// One direction of a link, by the node that sends, or both.
+/// Resolves one direction of a link, by the sending node, or both.
 fn directions(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -221,7 +222,7 @@ fn replay(
     }
 }
 
-/// When the frames of an attack arrive: so many, so far apart.
+/// Returns the arrival times of the copies of a frame.
 fn attacks(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -233,7 +234,7 @@ fn attacks(
     (0..u64::from(times)).map(move |n| first.saturating_add(every.saturating_mul(n)))
 }
 
-/// Octets from their hexadecimal digits; nothing if there is anything else.
+/// Decodes hexadecimal digits; `None` if there is any other character.
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes().chunks(2);
     let octet = |pair: &[u8]| match pair {
@@ -246,7 +247,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     digits.map(octet).collect()
 }
 
-/// A switch and the ports of it that are meant.
+/// Resolves a switch and the ports that a fault applies to.
 fn ports<'r>(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -366,7 +367,8 @@ fn object(
     }
 }
 
-/// A switch refuses what contradicts the rest of its plan; that is found out here, in the order of time.
+/// Applies object changes in the order of time, and reports those that contradict the rest of the
+/// switch's plan, as the switch would refuse them.
 fn check_objects(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, order: &[&Fault]) {
     let mut plans: BTreeMap<usize, CongestionPlan> = BTreeMap::new();
     for fault in order {
@@ -383,7 +385,8 @@ fn check_objects(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, order: &[
     }
 }
 
-/// A switch refuses what its buffer cannot hold; that is found out here, in the order of time.
+/// Applies buffer changes in the order of time, and reports those that do not fit the buffer, as
+/// the switch would refuse them.
 fn check_changes(cx: &mut Cx, at: &Place<'_>, around: &Around<'_, '_>, faults: &[Fault]) {
     let mut order: Vec<&Fault> = faults.iter().collect();
     order.sort_by_key(|f| f.at);

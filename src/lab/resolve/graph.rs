@@ -1,5 +1,5 @@
-//! Nodes and links: those of the topology, those that are written, and what is written about those
-//! of the topology.
+//! Nodes and links: those of the topology, those of the file, and the file's changes to those of
+//! the topology.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ use super::topology;
 use crate::config::{Cx, Place, unknown_name};
 use crate::units::PortId;
 
-/// The most nodes of a lab. A choice: far above what a laptop runs, far below what would hurt.
+/// Most nodes of a lab. A choice: far above what a laptop can run, far below what memory limits.
 pub(super) const NODES_MAX: u32 = 16_384;
-/// The most links of a lab.
+/// Most links of a lab.
 const LINKS_MAX: usize = 65_536;
 
-/// Where something stands, and where the defaults for it do.
+/// Place of an object in the file, and of its defaults.
 #[derive(Clone, Debug)]
 pub(super) struct Source<'a> {
     pub own: Place<'a>,
@@ -21,7 +21,7 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// The place of a field: where it is written, or where it would be.
+    /// Returns the place of a field: that of its value, or where it would be written.
     pub fn key(&self, name: &str) -> Place<'a> {
         if !self.own.has(name) && self.defaults.has(name) {
             return self.defaults.key(name);
@@ -30,68 +30,63 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What a node is.
+/// Type of a node.
 #[derive(Debug)]
 pub(super) enum Kind {
     Switch(raw::Switch),
-    /// With its number among the hosts.
+    /// A host, with its number among the hosts.
     Host(Box<raw::Host>, u32),
 }
 
-/// A node.
 #[derive(Debug)]
 pub(super) struct Node<'a> {
     pub name: String,
     pub at: Source<'a>,
     pub kind: Kind,
-    /// The links at its ports.
+    /// Links of its ports, by port number.
     pub ports: Vec<usize>,
 }
 
-/// A link.
 #[derive(Debug)]
 pub(super) struct Link {
     pub name: String,
-    /// The nodes at its ends, and their ports.
+    /// Node and port at either end.
     pub a: (usize, usize),
     pub b: (usize, usize),
-    /// What kind of link it is: a place in [`Graph::kinds`].
+    /// Link kind, an index of [`Graph::kinds`].
     pub kind: usize,
 }
 
-/// A kind of link: those of a topology share one.
+/// Parameters of links. All links of a topology share one kind.
 #[derive(Debug)]
 pub(super) struct LinkKind<'a> {
     pub raw: raw::Link,
     pub at: Source<'a>,
 }
 
-/// All nodes and links.
 #[derive(Debug, Default)]
 pub(super) struct Graph<'a> {
     pub nodes: Vec<Node<'a>>,
     pub links: Vec<Link>,
     pub kinds: Vec<LinkKind<'a>>,
-    /// The nodes that are hosts, by number.
+    /// Nodes that are hosts, by host number.
     pub hosts: Vec<usize>,
-    /// Switches whose way to everything in the topology is over one link: the ring's.
+    /// Switches of a ring, each with its only link towards all others.
     pub one_way: Vec<(usize, usize)>,
     by_name: HashMap<String, usize>,
     link_by_name: HashMap<String, usize>,
 }
 
 impl<'a> Graph<'a> {
-    /// The node of a name.
     pub fn node(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// The link of a name.
     pub fn link(&self, name: &str) -> Option<usize> {
         self.link_by_name.get(name).copied()
     }
 
-    /// The node of a name, or an error.
+    /// Returns the node of a name, or reports an error.
     pub fn find(&self, cx: &mut Cx, at: &Place<'_>, name: &str) -> Option<usize> {
         let found = self.node(name);
         if found.is_none() {
@@ -101,7 +96,7 @@ impl<'a> Graph<'a> {
         found
     }
 
-    /// The host of a name, or an error.
+    /// Returns the host of a name, or reports an error.
     pub fn find_host(&self, cx: &mut Cx, at: &Place<'_>, name: &str) -> Option<usize> {
         match self.node(name) {
             Some(node) if self.is_host(node) => Some(node),
@@ -117,7 +112,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The switch of a name, or an error.
+    /// Returns the switch of a name, or reports an error.
     pub fn find_switch(&self, cx: &mut Cx, at: &Place<'_>, name: &str) -> Option<usize> {
         let found = self.node(name).filter(|n| !self.is_host(*n));
         if found.is_none() {
@@ -127,7 +122,7 @@ impl<'a> Graph<'a> {
         found
     }
 
-    /// The link of a name, or an error.
+    /// Returns the link of a name, or reports an error.
     pub fn find_link(&self, cx: &mut Cx, at: &Place<'_>, name: &str) -> Option<usize> {
         let found = self.link(name);
         if found.is_none() {
@@ -140,7 +135,7 @@ impl<'a> Graph<'a> {
         matches!(self.nodes[node].kind, Kind::Host(..))
     }
 
-    /// The number of a node that is a host.
+    /// Returns the host number of a node, which must be a host.
     pub fn host_number(&self, node: usize) -> usize {
         match self.nodes[node].kind {
             Kind::Host(_, number) => number as usize,
@@ -148,19 +143,19 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The node at the other end of a host's link, by the host's number.
+    /// Returns the node at the other end of a host's link, by the host number.
     pub fn peer_of_host(&self, number: usize) -> Option<usize> {
         let node = self.hosts[number];
         (!self.nodes[node].ports.is_empty()).then(|| self.peer(node, 0).0)
     }
 
-    /// What is at the other end of a node's port, and its port there.
+    /// Returns the node at the other end of a port, and its port there.
     pub fn peer(&self, node: usize, port: usize) -> (usize, usize) {
         let link = &self.links[self.nodes[node].ports[port]];
         if link.a == (node, port) { link.b } else { link.a }
     }
 
-    /// The ports of a node that lead to a node or over a link of that name.
+    /// Returns the ports of a node that lead to a node or over a link of that name.
     pub fn ports_to(&self, node: usize, name: &str) -> Vec<usize> {
         let (peer, link) = (self.node(name), self.link(name));
         let ports = &self.nodes[node].ports;
@@ -188,13 +183,12 @@ impl<'a> Graph<'a> {
         index
     }
 
-    /// Adds a kind of link.
     pub fn add_kind(&mut self, raw: raw::Link, at: Source<'a>) -> usize {
         self.kinds.push(LinkKind { raw, at });
         self.kinds.len() - 1
     }
 
-    /// Links two nodes; without a name the link is called after them.
+    /// Links two nodes. Without a name the link is named after them.
     pub fn add_link(&mut self, name: Option<&str>, a: usize, b: usize, kind: usize) -> usize {
         let name = name.map_or_else(|| self.free_name(a, b), str::to_owned);
         let index = self.links.len();
@@ -209,7 +203,7 @@ impl<'a> Graph<'a> {
         index
     }
 
-    /// `h1-s1`, or `h1-s1_2` if that is taken.
+    /// Returns `h1-s1`, or `h1-s1_2` if that is taken.
     fn free_name(&self, a: usize, b: usize) -> String {
         let base = format!("{}-{}", self.nodes[a].name, self.nodes[b].name);
         let numbered = (2..).map(|n| format!("{base}_{n}"));
@@ -218,7 +212,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// What to say about a name that is none of these. Of many only the first are listed.
+/// Returns the message for an unknown name. It lists only the first of many known ones.
 fn no_such<'n>(what: &str, name: &str, all: impl Iterator<Item = &'n str> + Clone) -> String {
     const SHOWN: usize = 12;
     let known: Vec<&str> = all.clone().collect();
@@ -230,7 +224,8 @@ fn no_such<'n>(what: &str, name: &str, all: impl Iterator<Item = &'n str> + Clon
     format!("{head}there are {}: {}, ...", known.len(), known[..SHOWN].join(", "))
 }
 
-/// Whether a name can be one: paths into results are split at dots, and links join names by `-`.
+/// True if a name is valid; else reports it. Paths into results are split at dots, and link names
+/// join node names by `-`.
 pub(super) fn check_name(cx: &mut Cx, at: &Place<'_>, name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let fits = !name.is_empty() && name.len() <= 64 && name.chars().all(good) && name != "all";
@@ -244,7 +239,7 @@ pub(super) fn check_name(cx: &mut Cx, at: &Place<'_>, name: &str) -> bool {
     fits
 }
 
-/// Puts nodes and links together.
+/// Builds the graph of nodes and links.
 pub(super) fn build<'a>(cx: &mut Cx, at: &Place<'a>, lab: &raw::Lab) -> Graph<'a> {
     let mut graph = Graph::default();
     if let Some(said) = &lab.topology {
@@ -264,14 +259,14 @@ pub(super) fn build<'a>(cx: &mut Cx, at: &Place<'a>, lab: &raw::Lab) -> Graph<'a
     graph
 }
 
-/// A kind of node, for what is the same for both.
+/// Type of a node, for the code that switches and hosts share.
 trait Member: Clone + Default {
-    /// The first letter of names that are not given, and where its defaults are.
+    /// First letter of generated names, and the key of the type in the file.
     const LETTER: char;
     const KEY: &'static str;
     fn name(&self) -> Option<&str>;
     fn add<'a>(self, graph: &mut Graph<'a>, name: String, at: Source<'a>);
-    /// Takes the place of what the topology said of a node of this kind.
+    /// Replaces the topology's node of this type.
     fn replace(self, kind: &mut Kind) -> bool;
 }
 
@@ -307,7 +302,7 @@ impl Member for raw::Host {
     }
 }
 
-/// Adds the nodes of one kind, or what is said of those of the topology.
+/// Adds the nodes of one type, or replaces those of the topology.
 fn members<'a, M: Member>(
     cx: &mut Cx,
     graph: &mut Graph<'a>,
@@ -373,7 +368,7 @@ fn members<'a, M: Member>(
     }
 }
 
-/// Adds a link, or tells more about one of the topology.
+/// Adds a link, or changes one of the topology.
 fn link<'a>(
     cx: &mut Cx,
     graph: &mut Graph<'a>,
@@ -425,9 +420,9 @@ fn link<'a>(
     graph.add_link(said.name.as_deref(), a, b, kind);
 }
 
-/// A host has one link, a switch as many as it has ports.
+/// Checks that a host has one link, and a switch at most as many as it has ports.
 fn check_ports(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, has_topology: bool) {
-    // A topology that came to nothing was reported.
+    // An invalid topology was reported before.
     if graph.nodes.is_empty() && !has_topology {
         let what = "a lab needs nodes: write a `topology`, or `nodes` and `links`";
         cx.error(at, what);

@@ -1,4 +1,4 @@
-//! Hosts: a station for each, without its flows yet.
+//! Plans a station for each host, without flows.
 
 use core::net::Ipv4Addr;
 
@@ -15,19 +15,19 @@ use crate::sim::{NodeKind, NodePlan};
 use crate::time::{Duration, Instant};
 use crate::units::{Mac, PRIORITIES, Priority, PrioritySet, Quanta};
 
-/// The address of a host by its number, from `02:00:00:00:00:01` on.
+/// Returns the MAC address of a host by its number, from `02:00:00:00:00:01` on.
 pub(super) fn mac(number: usize) -> Mac {
     let [a, b, c, d] = (number as u32 + 1).to_be_bytes();
     Mac([0x02, 0x00, a, b, c, d])
 }
 
-/// The IPv4 address of a host by its number, from 10.0.0.1 on.
+/// Returns the IPv4 address of a host by its number, from 10.0.0.1 on.
 pub(super) fn ip(number: usize) -> Ipv4Addr {
     let [_, b, c, d] = (number as u32 + 1).to_be_bytes();
     Ipv4Addr::new(10, b, c, d)
 }
 
-/// Plans one host; nothing if it has no link to plan it for.
+/// Plans one host; `None` if it has no link.
 pub(super) fn host(
     cx: &mut Cx,
     graph: &Graph<'_>,
@@ -67,7 +67,7 @@ pub(super) fn host(
     Some(NodePlan { clock, cpu: cpu(said.cpu), ..NodePlan::new(kind) })
 }
 
-/// What a host obeys: what the file says, or what the switch at its link may send.
+/// Returns the pauses that a host obeys: those configured, or those that its switch may send.
 fn flow_control(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -98,14 +98,14 @@ fn flow_control(
                     FlowControl::Pause { send: false, obey: send }
                 }
                 Some(FlowControl::Off) => FlowControl::Off,
-                // Two hosts on one link: whatever storm the other may send is obeyed.
+                // On a link between two hosts every storm of the other is obeyed.
                 None => FlowControl::Pfc { send: NONE, obey: PrioritySet::ALL },
             }
         }
     }
 }
 
-/// The pauses of a storm.
+/// Resolves a storm.
 fn storm_plan(
     cx: &mut Cx,
     at: &Place<'_>,

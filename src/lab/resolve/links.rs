@@ -1,4 +1,4 @@
-//! Kinds of links: delay, response, errors, and the terms of the headroom at both ends.
+//! Link kinds: delay, response time, errors, and the headroom terms at both ends.
 
 use super::graph::{LinkKind, Source};
 use super::raw;
@@ -12,23 +12,22 @@ use crate::time::Duration;
 use crate::units::BitsPerSec;
 
 const RATE_DEFAULT: BitsPerSec = BitsPerSec::gbps(100);
-/// The longest delay and response: no buffer holds more.
+/// Longest delay and response time: no buffer holds more.
 const DELAY_MAX: Duration = Duration::from_secs(1);
 const OVERHEAD_MAX: u64 = 64;
 const STEP: (Duration, Duration) = (Duration::from_picos(1), Duration::from_micros(1));
 
-/// A kind of link, resolved. `a` and `b` are its `from` and `to`.
+/// A resolved link kind. `a` and `b` are its `from` and `to`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkSpec {
     pub rate: BitsPerSec,
     pub line: LinePlan,
     pub ab: DirectionPlan,
     pub ba: DirectionPlan,
-    /// The round trip as the port at `a` and the port at `b` see it.
+    /// Round trip as seen by the port at `a` and the port at `b`.
     pub round_trip: [DelayInputs; 2],
 }
 
-/// Resolves a kind of link.
 pub(super) fn spec(cx: &mut Cx, kind: &LinkKind<'_>) -> LinkSpec {
     let (at, said) = (&kind.at, &kind.raw);
     let rate = said.rate.map_or(RATE_DEFAULT, |r| r.0);
@@ -52,7 +51,7 @@ pub(super) fn spec(cx: &mut Cx, kind: &LinkKind<'_>) -> LinkSpec {
     let errors = said.errors.map_or(ErrorPlan::default(), errors);
     let errors_back = back.errors.map_or(errors, self::errors);
     let line = line(cx, at, said);
-    // What is not the interfaces' is the cables'; half of both ways stands for one.
+    // Delay beyond that of the interfaces is cable; one way is half of both.
     let both = there.as_picos().saturating_add(delay_back.as_picos());
     let cables = both.saturating_sub(2 * interface.delay().as_picos());
     let round_trip = |higher_layer| {
@@ -74,10 +73,10 @@ pub(super) fn spec(cx: &mut Cx, kind: &LinkKind<'_>) -> LinkSpec {
     }
 }
 
-/// The interface at both ends.
+/// Resolves the interface at both ends.
 fn interface(cx: &mut Cx, at: &Source<'_>, said: &raw::Link, rate: BitsPerSec) -> Interface {
     let default = if said.delay.is_some() { Phy::Virtual(rate) } else { Phy::of_rate(rate) };
-    // A FEC that the PHY does not have is reported where it stands.
+    // A FEC that the PHY does not have is reported at its place in the file.
     let stands = if at.own.has("phy") || at.own.has("fec") || at.own.has("rate") {
         &at.own
     } else {
@@ -87,7 +86,7 @@ fn interface(cx: &mut Cx, at: &Source<'_>, said: &raw::Link, rate: BitsPerSec) -
     named_interface(cx, stands, phy, said.fec.unwrap_or_default(), default)
 }
 
-/// What the cable takes one way.
+/// Returns the cable delay of one direction.
 fn cable(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> Duration {
     if let Some(delay) = said.delay {
         if said.length.is_some() && at.own.has("length") && at.own.has("delay") {
@@ -101,7 +100,7 @@ fn cable(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> Duration {
     Duration::from_picos((mm * u64::from(ps)).div_ceil(1_000))
 }
 
-/// A cable's delay as so many metres of so many picoseconds: a product that is no less.
+/// Returns a cable delay as metres and picoseconds per metre, whose product is not less.
 fn metres(ps: u64) -> (u32, u32) {
     let most = u64::from(u32::MAX);
     let metres = ps.div_ceil(most).max(1);
@@ -117,7 +116,7 @@ fn line(cx: &mut Cx, at: &Source<'_>, said: &raw::Link) -> LinePlan {
     LinePlan { overhead, step }
 }
 
-/// Errors as the engine has them.
+/// Resolves error rates.
 pub(super) fn errors(said: raw::Errors) -> ErrorPlan {
     ErrorPlan {
         bit: said.ber.map_or(0, raw::Chance::in_2_64ths),

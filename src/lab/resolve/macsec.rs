@@ -1,5 +1,5 @@
-//! MACsec in a lab: a link's own, or that of the nodes at its ends; channels have the names of the
-//! ports that send on them.
+//! MACsec in a lab: configured on a link, or on the nodes at its ends. Secure channels get the
+//! identifiers of the ports that send on them.
 
 use super::graph::{Graph, LinkKind};
 use super::raw;
@@ -11,12 +11,12 @@ use crate::secure::{Sak, Sci, SecyPlan};
 use crate::sim::{NodeKind, NodePlan};
 use crate::units::Mac;
 
-/// What a link says of both its ends, and where.
+/// Returns a link's MACsec section for both ends, and its place.
 pub(super) fn of_link<'a>(kind: &'a LinkKind<'_>) -> Option<(&'a Macsec, Place<'a>)> {
     Some((kind.raw.macsec.as_deref()?, kind.at.key("macsec")))
 }
 
-/// The SecY of a host: its link's, or its own.
+/// Returns the SecY of a host: from its link, or from the host.
 pub(super) fn of_host(
     cx: &mut Cx,
     (graph, node): (&Graph<'_>, usize),
@@ -30,7 +30,7 @@ pub(super) fn of_host(
     Some(Box::new(secy_plan(cx, &at, said, port)))
 }
 
-/// Checks what links say, and gives all channels their names.
+/// Checks the links' sections, and sets the identifiers of all channels.
 pub(super) fn name(
     cx: &mut Cx,
     graph: &Graph<'_>,
@@ -72,7 +72,7 @@ pub(super) fn name(
     }
 }
 
-/// Under which keys of XPN suites and short names ports send, until two are found that share both.
+/// Keys of XPN suites with the SSCIs of their senders, until two senders are found that share both.
 #[derive(Default)]
 struct ShortNames {
     seen: Vec<(Sak, u32)>,
@@ -80,7 +80,7 @@ struct ShortNames {
 }
 
 impl ShortNames {
-    /// Each link counts its short names from 1, so links that share a key share nonces, too.
+    /// SSCIs start at 1 on each link, so links that share a key also share nonces.
     fn add(&mut self, cx: &mut Cx, at: &Place<'_>, plan: &SecyPlan) {
         if self.warned || !plan.suite.is_xpn() {
             return;
@@ -99,14 +99,14 @@ impl ShortNames {
     }
 }
 
-/// The channel that a port sends on.
+/// Returns the channel on which a port sends.
 fn channel((mac, secy): (Mac, &mut Option<Box<SecyPlan>>)) -> Option<Sci> {
     let Some(secy) = secy else { return Some(Sci { mac, port: 1 }) };
     let own = if secy.sci.mac == OWN { mac } else { secy.sci.mac };
     Some(Sci { mac: own, port: secy.sci.port })
 }
 
-/// A link says the same of both its ends, so it cannot say what only one of them can have.
+/// Reports fields of a link's section that only one end can have.
 fn both_ends(cx: &mut Cx, at: &Place<'_>, said: &Macsec) {
     let single = [
         ("sci", said.sci.is_some()),
@@ -125,7 +125,7 @@ fn both_ends(cx: &mut Cx, at: &Place<'_>, said: &Macsec) {
     }
 }
 
-/// Says so if what `from` sends is not what `to` can receive.
+/// Warns if `to` cannot receive the frames that `from` sends.
 fn agree(cx: &mut Cx, at: &Place<'_>, from: &SecyPlan, to: &SecyPlan) {
     if from.suite != to.suite {
         return cx.warn(at, "the ends of this link have different cipher suites");
@@ -143,7 +143,7 @@ fn agree(cx: &mut Cx, at: &Place<'_>, from: &SecyPlan, to: &SecyPlan) {
     }
 }
 
-/// The address and the SecY of a port.
+/// Returns the address and the SecY of a port.
 fn end<'p>(
     switches: &'p mut Switches,
     nodes: &'p mut [NodePlan],

@@ -1,8 +1,8 @@
-//! From what a lab file says to what a world may run.
+//! Resolves the raw model of a lab file to the plan that a world runs.
 //!
-//! Each part takes what is said, adds defaults, checks, and reports what is wrong with its place,
-//! going on with something harmless so that one run finds everything. A plan leaves here only if
-//! nothing was reported.
+//! Each part adds defaults, validates, and reports errors with their place, then continues with a
+//! harmless value so that one pass finds all errors. A plan is returned only if no error was
+//! reported.
 
 mod agents;
 mod checks;
@@ -40,16 +40,16 @@ use switches::{Profiles, Switches};
 
 pub use view::{LinkView, PortHeadroom, Resolved};
 
-/// The name of a lab that has none, and no file either.
+/// Name of a lab without a name or a file.
 pub(super) const NAMELESS: &str = "lab";
 
-/// When a run ends that does not say.
+/// Default duration of a run.
 const DURATION_DEFAULT: Duration = Duration::from_millis(10);
 
-/// The length of a pause, FCS included: the shortest frame of Ethernet.
+/// Length of a pause frame in bytes, FCS included: the shortest Ethernet frame.
 const CONTROL_FRAME: u64 = 64;
 
-/// A number that depends on two others in no way that shows (splitmix64's finish).
+/// Hashes two numbers to one (splitmix64's finalizer).
 fn mix(a: u64, b: u64) -> u64 {
     let mut z = a.wrapping_add(b.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -57,7 +57,7 @@ fn mix(a: u64, b: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The address of a switch's port.
+/// Returns the MAC address of a switch port.
 fn switch_port_mac(node: usize, port: usize) -> Mac {
     let [_, _, a, b] = (node as u32).to_be_bytes();
     let [c, d] = (port as u16).to_be_bytes();
@@ -78,11 +78,11 @@ fn cpu(said: Option<raw::Cpu>) -> CpuPlan {
     CpuPlan { poll: span(said.poll), frame: span(said.frame), byte: span(said.byte) }
 }
 
-/// Makes the plan of a lab. It is called as its `file` if it does not say, and files that it names
-/// are beside that.
+/// Resolves a lab to its plan. `file` is its default name; relative paths start at the file's
+/// folder.
 ///
 /// # Errors
-/// Everything that is wrong, in the order of its lines.
+/// All errors of the file, in the order of its lines.
 pub(super) fn resolve(
     lab: &raw::Lab,
     at: &Place<'_>,
@@ -148,7 +148,7 @@ pub(super) fn resolve(
     Ok((Resolved { plan, headroom }, warnings))
 }
 
-/// When the run ends and when it is measured.
+/// End of the run, and the measurement interval.
 struct Times {
     end: Duration,
     from: Duration,
@@ -179,7 +179,7 @@ fn times(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab) -> Times {
     Times { end, from, to }
 }
 
-/// Defaults may not say what only one thing can have.
+/// Reports default fields that only a single object can have.
 fn check_defaults(cx: &mut Cx, at: &Place<'_>, defaults: &raw::Defaults) {
     let at = at.key("defaults");
     let raw::Defaults { switches, hosts, links, flows } = defaults;
@@ -201,7 +201,7 @@ fn check_defaults(cx: &mut Cx, at: &Place<'_>, defaults: &raw::Defaults) {
     }
 }
 
-/// All nodes; switches are put in place later, so that all can look at them until then.
+/// Plans all nodes. Switches are put in place later, because all parts read their plans until then.
 fn nodes(
     cx: &mut Cx,
     graph: &Graph<'_>,
@@ -229,7 +229,7 @@ fn nodes(
     out
 }
 
-/// A host that stands where a switch will be.
+/// Placeholder station of a switch's node.
 fn nobody() -> StationPlan {
     StationPlan {
         flow_control: crate::pfc::FlowControl::Off,
@@ -239,7 +239,7 @@ fn nobody() -> StationPlan {
     }
 }
 
-/// Gives the switches the addresses of hosts, and `more`, and their places.
+/// Gives the switches the static addresses of hosts and those in `more`, and puts them in place.
 fn place_switches(
     graph: &Graph<'_>,
     routes: &Routes,

@@ -1,4 +1,4 @@
-//! A traffic generator: its ports become hosts of the lab.
+//! Traffic generator: its ports become hosts of the lab.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ use crate::tester::{Punctuality, stations};
 use crate::time::Instant;
 use crate::units::{BitsPerSec, Mac};
 
-/// Octets of an Ethernet address.
+/// Bytes of an Ethernet address.
 const ADDRESS: usize = 6;
 
-/// Makes testers of the hosts that are ports of a lab's generator. Nothing if it has none, or one
-/// that is wrong.
+/// Makes testers of the hosts that are generator ports. `None` without a generator, or with an
+/// invalid one.
 pub(super) fn otg(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -70,7 +70,7 @@ pub(super) fn otg(
     Some(LabTester { plan, hosts, rates })
 }
 
-/// The test, with the hosts that the lab says for its ports.
+/// Resolves the test, with hosts in place of port locations.
 fn plan(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -97,7 +97,7 @@ fn plan(
     }
 }
 
-/// Puts hosts in place of locations.
+/// Replaces locations by hosts.
 fn place(cx: &mut Cx, at: &Place<'_>, config: &mut Value, hosts: &BTreeMap<String, String>) {
     for (name, host) in hosts {
         let ports = config.get_mut("ports").and_then(Value::as_array_mut);
@@ -109,7 +109,7 @@ fn place(cx: &mut Cx, at: &Place<'_>, config: &mut Value, hosts: &BTreeMap<Strin
     }
 }
 
-/// The name of the host at a location: what stands before its options.
+/// Returns the host name of a location: the part before its options.
 fn name(location: &Location) -> &str {
     location.text.split('?').next().unwrap_or_default()
 }
@@ -128,7 +128,8 @@ fn rate(graph: &Graph<'_>, specs: &[LinkSpec], host: usize) -> BitsPerSec {
     link.map_or(crate::tester::RATE_DEFAULT, |kind| specs[kind].rate)
 }
 
-/// The host's station does what the port's was to do, from the start on. Its link stays what it is.
+/// Gives the host's station the plan of the generator port, from the start on. Its link stays as it
+/// is.
 fn take_over(of: &mut StationPlan, station: StationPlan, start: Instant) {
     let begin = |plan: TransportPlan| TransportPlan { start, ..plan };
     of.mac = station.mac;
@@ -141,7 +142,7 @@ fn take_over(of: &mut StationPlan, station: StationPlan, start: Instant) {
     of.tester.start = Some(start);
 }
 
-/// Says of each port that is to capture that a lab does not, unless the lab records its link.
+/// Warns of ports with OTG captures, which a lab does not write, unless the lab records the link.
 pub(super) fn warn_of_captures(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -163,8 +164,8 @@ pub(super) fn warn_of_captures(
     }
 }
 
-/// The addresses of a generator and the hosts that they are at, for the switches' tables: networks
-/// with circles must not flood.
+/// Returns the generator's addresses and their hosts, for the switches' tables: networks with loops
+/// must not flood.
 pub(super) fn addresses(cx: &mut Cx, at: &Place<'_>, tester: &LabTester) -> BTreeMap<Mac, NodeId> {
     let mut found = BTreeMap::new();
     for (port, host) in tester.plan.ports.iter().zip(&tester.hosts) {
@@ -192,7 +193,7 @@ pub(super) fn addresses(cx: &mut Cx, at: &Place<'_>, tester: &LabTester) -> BTre
     found
 }
 
-/// The unicast addresses that the frames of a flow have at an offset.
+/// Returns the unicast addresses of a flow's frames at an offset.
 fn macs(flow: &FlowPlan, offset: usize) -> Vec<Mac> {
     const LISTED_MAX: u64 = 1_024;
     let stream = match &flow.kind {

@@ -1,4 +1,4 @@
-//! What a host does about messages of switches about its flows.
+//! Resolves a host's reactions to the congestion messages of switches.
 
 use super::graph::Source;
 use super::raw::{self, HostQcn, HostSfc, QcnWord, SfcPauseName, SfcWord, Short};
@@ -11,21 +11,21 @@ use crate::host::{ReactionsPlan, SfcPause, SfcReaction};
 use crate::time::Duration;
 use crate::units::Bytes;
 
-/// Times from one increase to the next. Longer ones than the longest would never come.
+/// Range of the timed increase interval. A longer one would never expire.
 const TIME_RESET: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(10));
 const BYTE_RESET: (u64, u64) = (2, 1 << 40);
 const THRESHOLD: (u32, u32) = (1, 1_000);
-/// Below 6 the strongest feedback would cut all.
+/// Below 6 the strongest feedback would cut the rate to zero.
 const GAIN: (u8, u8) = (6, 31);
 const KEEP_MIN: (u8, u8) = (1, 100);
 const JITTER: (u8, u8) = (0, 99);
 
-/// Whether a host obeys source flow control messages by itself.
+/// True if a host obeys source flow control messages.
 pub(super) fn obeys_sfc(said: &raw::Host) -> bool {
     !matches!(said.sfc, None | Some(Short::Short(SfcWord::None)))
 }
 
-/// The plan of what is said of a host.
+/// Resolves the reactions of a host.
 pub(super) fn reactions(cx: &mut Cx, at: &Source<'_>, said: &raw::Host) -> ReactionsPlan {
     let sfc = match &said.sfc {
         None | Some(Short::Short(SfcWord::None)) => None,
@@ -89,7 +89,7 @@ fn reaction_point(cx: &mut Cx, at: &Place<'_>, said: &HostQcn) -> ReactionPlan {
     plan
 }
 
-/// A part of the whole in whole percent.
+/// Resolves a ratio in whole percent.
 fn percent(cx: &mut Cx, at: &Place<'_>, said: Option<Ratio>, range: (u8, u8), default: u8) -> u8 {
     let Some(said) = said else { return default };
     let percent = (said.0 / 10_000) as u8;

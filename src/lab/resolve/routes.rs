@@ -1,5 +1,5 @@
-//! The way to every host from every switch: a shortest one, or what is forced. It becomes static
-//! addresses, as flooding in a network with circles would never end.
+//! Routes from every switch to every host: shortest paths, or forced ones. They become static
+//! addresses, because flooding in a network with loops would never end.
 
 use std::collections::VecDeque;
 
@@ -7,21 +7,21 @@ use super::graph::Graph;
 use super::{mix, raw};
 use crate::config::{Cx, Place};
 
-/// No way.
+/// No route.
 const NONE: u16 = u16::MAX;
-/// The most static addresses of all switches together: 160 MiB of plan.
+/// Most static addresses of all switches together: 160 MiB of plan.
 const STATICS_MAX: usize = 16 << 20;
 
-/// The port towards each host, by switch and number of the host.
+/// Egress port towards each host, by switch and host number.
 pub(super) struct Routes {
     hosts: usize,
     ports: Vec<u16>,
-    /// The place of a node's row, nothing for hosts.
+    /// Row of each node; `None` for hosts.
     row_of: Vec<Option<usize>>,
 }
 
 impl Routes {
-    /// The port of a switch towards a host.
+    /// Returns the egress port of a switch towards a host.
     pub fn port(&self, node: usize, host: usize) -> Option<usize> {
         let row = self.row_of[node]?;
         let port = self.ports[row * self.hosts + host];
@@ -34,8 +34,8 @@ impl Routes {
         }
     }
 
-    /// The switches on the way from one host to another, each with the ports in and out, or
-    /// nothing if there is no way.
+    /// Returns the switches on the path between two hosts, each with ingress and egress port, or
+    /// `None` if there is no path.
     pub fn way(&self, graph: &Graph<'_>, from: usize, to: usize) -> Option<Vec<Hop>> {
         let (source, target) = (*graph.hosts.get(from)?, *graph.hosts.get(to)?);
         let mut hops = Vec::new();
@@ -55,7 +55,7 @@ impl Routes {
     }
 }
 
-/// A switch on a way.
+/// A switch on a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hop {
     pub node: usize,
@@ -63,7 +63,7 @@ pub(super) struct Hop {
     pub output: usize,
 }
 
-/// Finds the ways.
+/// Calculates all routes.
 pub(super) fn routes(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, lab: &raw::Lab) -> Routes {
     let mut row_of = vec![None; graph.nodes.len()];
     let switches: Vec<usize> = (0..graph.nodes.len()).filter(|n| !graph.is_host(*n)).collect();
@@ -107,7 +107,8 @@ pub(super) fn routes(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, lab: &raw::
     routes
 }
 
-/// The shortest ways to the hosts of one switch; among equals a hash of host and switch decides.
+/// Finds the shortest paths to the hosts of one switch; a hash of host and switch chooses among
+/// equals.
 fn shortest(
     graph: &Graph<'_>,
     target: usize,
@@ -146,7 +147,7 @@ fn shortest(
     }
 }
 
-/// Sends everything round a ring in its one direction.
+/// Routes all traffic of a ring in its one direction.
 fn one_way(graph: &Graph<'_>, by_switch: &[Vec<usize>], routes: &mut Routes) {
     for (node, link) in &graph.one_way {
         let Some(port) = graph.nodes[*node].ports.iter().position(|l| l == link) else { continue };
@@ -214,7 +215,7 @@ fn force_path(
     }
 }
 
-/// The port of a switch that leads to a node, or over a link.
+/// Returns the port of a switch that leads to a node, or over a link.
 fn port_via(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -230,7 +231,7 @@ fn port_via(
     port
 }
 
-/// Frames to a host must get there from every switch that knows it.
+/// Reports switches from which frames to a host loop instead of arriving.
 fn find_circles(cx: &mut Cx, at: &Place<'_>, graph: &Graph<'_>, routes: &Routes) {
     const SEEN: usize = usize::MAX;
     let mut good = vec![SEEN; graph.nodes.len()];

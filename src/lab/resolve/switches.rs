@@ -1,5 +1,5 @@
-//! Switches: a plan for each, of its profile and its links. Switches with the same profile and the
-//! same links are resolved once.
+//! Plans each switch from its profile and its links. Switches with the same profile and the same
+//! links are resolved once.
 
 use std::collections::HashMap;
 
@@ -15,40 +15,38 @@ use crate::config::{
 use crate::switch::{BridgePlan, RoutingPlan, SwitchPlan};
 use crate::time::Duration;
 
-/// Addresses live for ever: 100 days, which no run lasts. Nothing is learnt anyway.
+/// Address ageing time of 100 days, longer than any run. No addresses are learnt.
 const AGEING: Duration = Duration::from_secs(100 * 86_400);
-/// From how many switch ports on a lab spares memory.
+/// Number of switch ports in a lab above which ports cache fewer routes, to save memory.
 const MANY_PORTS: usize = 64;
-/// Flows whose way a port remembers, in a lab of many ports.
+/// Routes that a port caches in such a lab.
 const SHORTCUTS_FEW: usize = 256;
 
-/// A profile, and where it stands.
+/// A profile, and its place in the file.
 struct Profile<'a> {
     raw: raw::Profile,
     ports: Port,
     at: Place<'a>,
 }
 
-/// All profiles.
 pub(super) struct Profiles<'a> {
     list: Vec<Profile<'a>>,
     names: Vec<String>,
-    /// The one of switches that name none.
+    /// Profile of switches that name none.
     default: usize,
 }
 
-/// What switches that are alike share: the profile, and the kind and the end of each link.
+/// Key of identical switches: the profile, and the kind and end of each link.
 type Shape = (usize, Vec<(usize, bool)>);
 
-/// The switches of a lab.
 #[derive(Default)]
 pub(super) struct Switches {
-    /// By node; nothing for hosts.
+    /// By node; `None` for hosts.
     pub plans: Vec<Option<SwitchPlan>>,
-    /// The headroom of each shape, and the shape of each node.
+    /// Headroom of each shape, and the shape of each node.
     pub headroom: Vec<Vec<HeadroomCheck>>,
     pub shape_of: Vec<Option<usize>>,
-    /// The profile of each node.
+    /// Profile of each node.
     pub profile_of: Vec<Option<usize>>,
 }
 
@@ -60,14 +58,14 @@ impl<'a> Profiles<'a> {
             lab.profiles.iter().map(|(name, raw)| profile(raw.clone(), at.key(name))).collect();
         let names: Vec<String> = lab.profiles.keys().cloned().collect();
         let default = if list.len() == 1 { 0 } else { list.len() };
-        // With none in the file the built-in one comes last; with several it is never used.
+        // The built-in profile comes last. If the file has several, it is never used.
         let mut built_in = raw::Profile::default();
         built_in.defaults.pfc = Some(crate::config::raw::Pfc::default());
         list.push(profile(built_in, at));
         Self { list, names, default }
     }
 
-    /// The profile of a switch.
+    /// Returns the profile of a switch.
     fn of(&self, cx: &mut Cx, node: &Node<'_>, said: Option<&String>) -> usize {
         let at = node.at.key("profile");
         match said {
@@ -91,19 +89,19 @@ impl<'a> Profiles<'a> {
         }
     }
 
-    /// Whether a profile says nothing of the measurement, and of PTP.
+    /// True each if a profile does not configure the measurement, and PTP.
     pub fn silent(&self, profile: usize) -> (bool, bool) {
         let ports = &self.list[profile].ports;
         (ports.measurement.is_none(), ports.ptp.is_none())
     }
 
-    /// The buffer section of a profile, and where the profile stands.
+    /// Returns the buffer section of a profile, and the place of the profile.
     pub fn buffer(&self, profile: usize) -> (&crate::config::raw::Buffer, &Place<'a>) {
         (&self.list[profile].raw.buffer, &self.list[profile].at)
     }
 }
 
-/// Plans all switches but for their addresses.
+/// Plans all switches, without static addresses.
 pub(super) fn switches(
     cx: &mut Cx,
     graph: &Graph<'_>,
@@ -160,7 +158,7 @@ pub(super) fn switches(
     out
 }
 
-/// `to_h1`, and `to_h1_2` for a second link.
+/// Returns port names: `to_h1`, and `to_h1_2` for a second link.
 fn port_names(graph: &Graph<'_>, node: usize) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut seen: HashMap<usize, u32> = HashMap::new();
@@ -186,7 +184,7 @@ fn template(
     let port = |(name, (kind, is_a)): (&'_ String, &(usize, bool))| {
         let spec = &specs[*kind];
         let link = spec.round_trip[usize::from(!is_a)];
-        // The other end waits for this one to obey.
+        // The peer waits for the response time of this end.
         let response = spec.round_trip[usize::from(*is_a)].higher_layer;
         let macsec = macsec::of_link(&graph.kinds[*kind]).or_else(|| own.clone());
         (name.clone(), spec.line, link, response, macsec)
@@ -218,7 +216,7 @@ fn template(
     switch
 }
 
-/// The plan of one switch of a shape.
+/// Plans one switch of a shape.
 fn plan(
     number: usize,
     node: &Node<'_>,

@@ -1,4 +1,4 @@
-//! Common topologies: nodes, links, and for the ring the ways.
+//! Common topologies: nodes, links, and the routes of the ring.
 
 use super::graph::{Graph, NODES_MAX, Source};
 use super::raw::{self, Defaults, Many};
@@ -7,13 +7,13 @@ use crate::config::raw::PhyName;
 use crate::config::{Cx, Place};
 use crate::units::PortId;
 
-/// The most ports of a switch.
+/// Most ports of a switch.
 const PORTS_MAX: u32 = PortId::MAX.get() as u32 + 1;
 
 /// Adds nodes and links to the graph.
 struct Builder<'g, 'a> {
     graph: &'g mut Graph<'a>,
-    /// Where the topology is, for what is said of its nodes.
+    /// Place of the topology, which is also the place of its nodes.
     at: Place<'a>,
     defaults_at: Place<'a>,
     edge: usize,
@@ -30,7 +30,7 @@ impl<'a> Builder<'_, 'a> {
         self.graph.add_switch(name, raw::Switch::default(), at)
     }
 
-    /// Adds the next `n` hosts at a switch.
+    /// Adds the next `n` hosts to a switch.
     fn hosts(&mut self, switch: usize, n: u32) {
         for _ in 0..n {
             let name = format!("h{}", self.graph.hosts.len() + 1);
@@ -49,10 +49,10 @@ impl<'a> Builder<'_, 'a> {
     }
 }
 
-/// The rate and length of links between switches.
+/// Rate, length and PHY of links between switches.
 type Uplink = (Option<LinkRate>, Option<Length>, Option<PhyName>);
 
-/// Adds the nodes and links of a topology, if it is one that can be.
+/// Adds the nodes and links of a topology, if it is valid.
 pub(super) fn generate<'a>(
     cx: &mut Cx,
     root: &Place<'a>,
@@ -104,12 +104,12 @@ pub(super) fn generate<'a>(
     }
 }
 
-/// Whether a number is in range; if not, it is said.
+/// True if a number is in range; else reports it.
 fn within(cx: &mut Cx, at: &Place<'_>, field: &str, n: u32, range: (u32, u32)) -> bool {
     cx.ranged(&at.key(field), u64::from(n), (range.0.into(), range.1.into()), u64::MAX) != u64::MAX
 }
 
-/// Whether there are not too many nodes altogether.
+/// True if the number of nodes is allowed; else reports it.
 fn room(cx: &mut Cx, at: &Place<'_>, nodes: u64) -> bool {
     let fits = nodes <= u64::from(NODES_MAX);
     if !fits {

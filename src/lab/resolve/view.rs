@@ -1,4 +1,4 @@
-//! What is known of a lab beside its plan, for people.
+//! Results of the resolution beside the plan, for reports.
 
 use std::sync::Arc;
 
@@ -8,47 +8,42 @@ use crate::lab::LabPlan;
 use crate::sim::{LinkPlan, NodeId};
 use crate::units::{Cells, PortId, PriorityGroup};
 
-/// A lab and what was found out on the way to its plan.
+/// A resolved lab and its headroom.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    /// The plan.
     pub plan: LabPlan,
-    /// What each lossless group of each switch needs and has.
+    /// Required and configured headroom of each lossless group of each switch.
     pub headroom: Vec<PortHeadroom>,
 }
 
-/// The headroom of one lossless group.
+/// Headroom of one lossless group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortHeadroom {
-    /// The switch.
     pub node: NodeId,
-    /// The port.
     pub port: PortId,
-    /// The group.
     pub group: PriorityGroup,
-    /// What the round trip of the port's link asks for.
+    /// Headroom that the round trip of the port's link requires.
     pub required: Arc<Required>,
-    /// The link, which it is calculated from.
+    /// Link parameters that it is calculated from.
     pub link: DelayInputs,
-    /// What the group has.
+    /// Configured headroom, in cells.
     pub given: Cells,
 }
 
-/// One link with the headroom at its ends.
+/// A link with the headroom at its ends.
 #[derive(Clone, Debug)]
 pub struct LinkView<'a> {
-    /// The link.
     pub link: &'a LinkPlan,
-    /// The headroom of the lossless groups at either end, that of end `a` first.
+    /// Headroom of the lossless groups at either end, that of end `a` first.
     pub headroom: Vec<&'a PortHeadroom>,
 }
 
 impl Resolved {
-    /// The links, with the headroom at their ends.
+    /// Returns the links, with the headroom at their ends.
     pub fn links(&self) -> impl Iterator<Item = LinkView<'_>> {
         self.plan.network.links.iter().map(|link| {
             let at = |end: crate::sim::End| {
-                // They are in the order of nodes.
+                // The list is in the order of nodes.
                 let first = self.headroom.partition_point(|h| h.node < end.node);
                 let of_node = self.headroom[first..].iter().take_while(move |h| h.node == end.node);
                 of_node.filter(move |h| h.port == end.port)
@@ -58,7 +53,7 @@ impl Resolved {
     }
 }
 
-/// The headroom of all switches, in the order of nodes.
+/// Returns the headroom of all switches, in the order of nodes.
 pub(super) fn headroom(switches: &Switches) -> Vec<PortHeadroom> {
     let shapes = switches.shape_of.iter().enumerate();
     shapes

@@ -1,4 +1,4 @@
-//! Flows whose receivers answer: RoCEv2 and TCP-like.
+//! Flows with acknowledgements: RoCEv2 and TCP.
 
 use super::carrier::Carrier;
 use super::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times, has_room};
@@ -14,12 +14,12 @@ use crate::time::Duration;
 use crate::units::BitsPerSec;
 use crate::wire::roce::U24;
 
-/// The receiver's port of the first flows; from flow 16384 on the next one, and so on.
+/// Destination port of the first flows; from flow 16384 on the next port, and so on.
 const TCP_PORT: u16 = 5_001;
-/// Messages of a flow that has no end: more than any run sends.
+/// Messages of an unlimited flow: more than any run sends.
 const ENDLESS: u64 = u32::MAX as u64;
 
-/// Plans a flow, if its station can send it.
+/// Plans a flow; `None` if the station cannot send it.
 pub(super) fn plan(
     cx: &mut Cx,
     at: &graph::Source<'_>,
@@ -32,7 +32,7 @@ pub(super) fn plan(
     let (id, spread) = (one.id.0, (one.id.0 % PORTS) as u16);
     let (transport, messages) = match &kind.carrier {
         Carrier::Roce(roce, messages) => {
-            // Both numbers are unique in the lab, so at every station too; 0 and 1 are special.
+            // Both numbers are unique in the lab and so at every station; QPs 0 and 1 are reserved.
             let qp = |n: u32| U24::wrapping(2 + 2 * u64::from(id) + u64::from(n));
             let (src_qp, dst_qp) = (qp(0), qp(1));
             let RocePlan { src_port, .. } = RocePlan::new(src_qp, dst_qp);
@@ -79,13 +79,13 @@ pub(super) fn plan(
     Some(plan)
 }
 
-/// An error of a plan without the flow's number, which nobody has written.
+/// Returns a plan's error without the flow's number, which the file does not contain.
 fn what_of(e: &PlanError) -> String {
     let text = e.to_string();
     text.split_once(": ").map_or(text.clone(), |(_, what)| what.to_owned())
 }
 
-/// The rate that a flow is kept below, in bits of frames per second; none for all of the link.
+/// Returns the rate limit of a flow in bits of frames per second; `None` for the full link rate.
 fn rate(rate: Rate, size: u32, station: &StationPlan) -> Option<BitsPerSec> {
     let bits = match rate {
         Rate::LineShare(1_000_000) => return None,
@@ -101,7 +101,7 @@ fn rate(rate: Rate, size: u32, station: &StationPlan) -> Option<BitsPerSec> {
     BitsPerSec::new(u64::try_from(bits.max(1)).unwrap_or(u64::MAX))
 }
 
-/// The messages of a flow: those that are asked for, or one of all there is.
+/// Returns the configured messages of a flow, or one with all data.
 fn message(bound: Bound, said: Option<Messages>, payload: u32) -> Option<Message> {
     let all = match bound {
         Bound::Bytes(n) => Some(n),

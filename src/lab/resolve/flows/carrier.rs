@@ -1,5 +1,4 @@
-//! What carries the flows of an entry: RoCE's and TCP's settings without the numbers that each flow
-//! has of its own.
+//! Transport of a flow entry: RoCE and TCP settings, without the numbers that differ per flow.
 
 use crate::config::quantity::{Ratio, Span};
 use crate::config::{Cx, Place};
@@ -14,7 +13,7 @@ use crate::units::{BitsPerSec, Bytes, Dscp, Priority};
 use crate::wire::reth::RETH_LEN;
 use crate::wire::roce::U24;
 
-/// What carries a flow. Queue pairs and ports are filled in for each.
+/// Transport of a flow. Queue pairs and ports are set for each flow.
 pub(super) enum Carrier {
     Udp,
     Ethernet,
@@ -23,12 +22,12 @@ pub(super) enum Carrier {
 }
 
 impl Carrier {
-    /// Whether the receiver answers.
+    /// True if the receiver sends acknowledgements.
     pub const fn is_answered(&self) -> bool {
         matches!(self, Self::Roce(..) | Self::Tcp(..))
     }
 
-    /// By how much a frame may be longer than a full one.
+    /// Returns the most bytes by which a frame may exceed the configured size.
     pub fn longer(&self) -> u32 {
         match self {
             Self::Roce(plan, _) if plan.operation == Operation::Write => RETH_LEN as u32,
@@ -37,7 +36,6 @@ impl Carrier {
     }
 }
 
-/// Resolves what carries a flow.
 pub(super) fn carrier(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -140,7 +138,7 @@ fn above_zero(cx: &mut Cx, at: &Place<'_>, said: Option<Span>, default: Duration
     span
 }
 
-/// The marking of answers of a priority.
+/// Returns the marking of acknowledgements of a priority.
 fn priority(cx: &mut Cx, at: &Place<'_>, n: u8) -> Option<Marking> {
     let found = Priority::new(n).zip(Dscp::new(n.saturating_mul(8)));
     if found.is_none() {
@@ -149,8 +147,8 @@ fn priority(cx: &mut Cx, at: &Place<'_>, n: u8) -> Option<Marking> {
     found.map(|(priority, dscp)| Marking { priority, dscp })
 }
 
-/// Warns of a preset that was made for links of another rate than the sender's. What matters most is how much
-/// the rate grows by in a step, so a file that says `additive` is believed to have thought of it.
+/// Warns of a preset that was made for another link rate than the sender's. The additive step is
+/// the parameter that matters most, so there is no warning if the file sets `additive`.
 pub(super) fn check_preset(cx: &mut Cx, at: &Source<'_>, said: &raw::Flow, host: &StationPlan) {
     let Some(Short::Long(transport)) = &said.transport else { return };
     let Some(dcqcn) = transport.roce.as_ref().and_then(|roce| roce.dcqcn.as_ref()) else { return };
@@ -180,10 +178,10 @@ pub(super) fn check_preset(cx: &mut Cx, at: &Source<'_>, said: &raw::Flow, host:
     cx.warn(&at.key("transport").key("roce").key("dcqcn"), what);
 }
 
-/// The links that DCQCN's paper and its authors' simulator were set for.
+/// Link rate of the presets from DCQCN's paper and its authors' simulator.
 const PRESET_RATE: BitsPerSec = BitsPerSec::gbps(40);
 
-/// The reaction point.
+/// Resolves the reaction point.
 fn dcqcn(cx: &mut Cx, at: &Place<'_>, said: &Short<DcqcnName, raw::Dcqcn>) -> Option<DcqcnPlan> {
     let (preset, said) = match said {
         Short::Short(name) => (*name, raw::Dcqcn::default()),

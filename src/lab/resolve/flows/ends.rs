@@ -1,4 +1,4 @@
-//! Who sends to whom.
+//! Senders and receivers of flows.
 
 use super::Around;
 use crate::config::{Cx, Place};
@@ -8,7 +8,7 @@ use crate::lab::raw::{self, Many, Pattern};
 use crate::lab::resolve::graph;
 use crate::lab::resolve::mix;
 
-/// The numbers of the hosts at both ends of each flow of an entry.
+/// Returns the host numbers of sender and receiver of each flow of an entry.
 pub(super) fn ends(
     cx: &mut Cx,
     at: &graph::Source<'_>,
@@ -67,7 +67,7 @@ pub(super) fn ends(
     pairs
 }
 
-/// The numbers of the hosts that are named; all if none is, those of the generator left out.
+/// Returns the numbers of the named hosts; without names, of all hosts but the generator's.
 fn hosts(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -102,14 +102,15 @@ fn hosts(
     out
 }
 
-/// Every sender with one receiver, none twice and none itself.
+/// Pairs every sender with one receiver, no receiver twice and no host with itself.
 fn permutation(from: Vec<usize>, mut to: Vec<usize>, seed: u64) -> Vec<(usize, usize)> {
     let mut dice = Dice::new(seed);
     let mut below = |n: usize| ((dice.roll() as usize) << 16 | dice.roll() as usize) % n;
     for i in (1..to.len()).rev() {
         to.swap(i, below(i + 1));
     }
-    // Who drew itself takes its neighbour's, which then is not the neighbour's own either.
+    // A host that drew itself swaps with its neighbour, whose new receiver is not the neighbour
+    // either.
     for i in 0..from.len() {
         if from[i] == to[i] {
             let next = (i + 1) % to.len();

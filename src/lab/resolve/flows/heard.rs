@@ -1,4 +1,4 @@
-//! Whether anybody listens to what switches say of a flow that congests them.
+//! Warns of congestion messages that no host obeys.
 
 use super::Around;
 use super::carrier::Carrier;
@@ -8,7 +8,7 @@ use crate::lab::raw::{self, Short, TransportName};
 use crate::lab::resolve::graph::Source;
 use crate::switch::CongestionPlan;
 
-/// Says of a flow whose switches would tell its source of congestion that nobody would listen.
+/// Warns of a flow whose congestion messages its source ignores.
 pub(super) fn check(
     cx: &mut Cx,
     at: &Source<'_>,
@@ -46,7 +46,7 @@ pub(super) fn check(
     }
 }
 
-/// Says of a lab whose switches notify sources of RoCEv2 that none of its flows has one.
+/// Warns of a lab with `fast_cnp` but without RoCEv2 flows.
 pub(super) fn check_all(cx: &mut Cx, at: &Place<'_>, lab: &raw::Lab, around: &Around<'_, '_>) {
     let plans = around.switches.plans.iter().flatten();
     let notify = { plans }.any(|switch| switch.congestion.fast_cnp.is_some());

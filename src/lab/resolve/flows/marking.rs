@@ -1,4 +1,4 @@
-//! Priority and DSCP of a flow, and whether its way is lossless.
+//! Priority and DSCP of a flow, and whether its path is lossless.
 
 use super::carrier::Carrier;
 use super::{Around, KindOf, Marked};
@@ -12,7 +12,8 @@ use crate::sim::NodeId;
 use crate::switch::{ClassifyPlan, Trust};
 use crate::units::{Dscp, PortId, Priority};
 
-/// What a switch takes a frame of a flow for: by its DSCP, or without a tag by the port's default.
+/// Returns the priority to which a switch classifies a flow's frames: by DSCP, or the port's
+/// default.
 fn taken_for(classify: &ClassifyPlan, carrier: &Carrier, dscp: Dscp) -> Priority {
     let by_dscp = matches!(classify.trust, Trust::Dscp | Trust::PcpThenDscp | Trust::DscpThenPcp);
     if by_dscp && !matches!(carrier, Carrier::Ethernet) {
@@ -22,7 +23,7 @@ fn taken_for(classify: &ClassifyPlan, carrier: &Carrier, dscp: Dscp) -> Priority
     }
 }
 
-/// The priority and the DSCP of a flow.
+/// Returns the priority and the DSCP of a flow.
 pub(super) fn marking(
     cx: &mut Cx,
     at: &graph::Source<'_>,
@@ -69,7 +70,7 @@ pub(super) fn marking(
     Marked { priority, dscp }
 }
 
-/// Whether a port, or a host, stops a priority when it is told to.
+/// True if a port or a host obeys pauses of a priority.
 pub(super) fn obeys(mode: &FlowControl, priority: Priority) -> bool {
     match mode {
         FlowControl::Pfc { obey, .. } => obey.contains(priority),
@@ -78,8 +79,7 @@ pub(super) fn obeys(mode: &FlowControl, priority: Priority) -> bool {
     }
 }
 
-/// Whether every switch on the way pauses rather than drops, and each is listened to by the one
-/// before it.
+/// True if every switch on the path pauses before it drops, and the hop before it obeys.
 pub(super) fn is_lossless(
     marked: Marked,
     way: &[Hop],
@@ -102,8 +102,8 @@ pub(super) fn is_lossless(
     })
 }
 
-/// The switches behind the first one that take a flow for lossy although the first one, which pauses its
-/// sender, takes it for lossless. They are warned of.
+/// Warns of the switches behind the first one that classify a flow as lossy although the first one
+/// classifies it as lossless, and returns them.
 pub(super) fn lossy_at(
     cx: &mut Cx,
     at: &graph::Source<'_>,

@@ -1,4 +1,4 @@
-//! Flows: who sends what to whom, and what the switches take it for.
+//! Resolves flows: senders, receivers, transport, and the switches' classification.
 
 mod answered;
 mod carrier;
@@ -26,43 +26,43 @@ use carrier::Carrier;
 use ends::ends;
 use marking::{is_lossless, lossy_at, marking, obeys};
 
-/// A packet of 1500 octets, with Ethernet header and FCS.
+/// A packet of 1500 bytes, with Ethernet header and FCS.
 const SIZE_DEFAULT: u64 = 1_518;
-/// The first of the dynamic ports (RFC 6335), and how many there are.
+/// First of the dynamic ports (RFC 6335), and their number.
 const PORT_FIRST: u16 = 49_152;
 const PORTS: u32 = 16_384;
 
-/// The flows of a lab, and which of them each entry of the file came to.
+/// Flows of a lab, and the range of flows of each entry of the file.
 #[derive(Default)]
 pub(super) struct Flows {
     pub list: Vec<LabFlow>,
     pub entries: Vec<(String, Range<usize>)>,
 }
 
-/// What all parts of a flow's resolution look at.
+/// Context of all parts of a flow's resolution.
 pub(super) struct Around<'r, 'g> {
     pub graph: &'r Graph<'g>,
     pub routes: &'r Routes,
     pub switches: &'r Switches,
     pub seed: u64,
-    /// The traffic generator, whose flows have the first numbers and whose hosts are its own.
+    /// Traffic generator. Its flows have the first numbers, and its hosts send no other flows.
     pub tester: Option<&'r LabTester>,
 }
 
 impl Around<'_, '_> {
-    /// How many numbers the generator's flows have.
+    /// Returns the number of generator flows.
     fn taken(&self) -> usize {
         self.tester.map_or(0, |tester| tester.plan.flows.len())
     }
 
-    /// Whether a host is a port of the generator.
+    /// True if a host is a port of the generator.
     fn is_tester(&self, host: usize) -> bool {
         let node = NodeId(self.graph.hosts[host] as u32);
         self.tester.is_some_and(|tester| tester.hosts.contains(&node))
     }
 }
 
-/// Adds every flow to the stations at both of its ends.
+/// Adds every flow to the stations at both ends.
 pub(super) fn flows(
     cx: &mut Cx,
     at: &Place<'_>,
@@ -93,7 +93,7 @@ pub(super) fn flows(
                 carrier::check_preset(cx, &source, &said, host);
             }
         }
-        // A field that is wrong for one of many is wrong for the others, and said once.
+        // A wrong field is wrong for all flows of the entry, and is reported once.
         let errors = cx.count();
         for (k, (from, to)) in pairs.iter().enumerate() {
             let name = flow_name(&name, &said, around.graph, (*from, *to), pairs.len());
@@ -115,7 +115,7 @@ pub(super) fn flows(
     out
 }
 
-/// The name of a flow, alone or among others of its entry.
+/// Returns the name of a flow, alone or among others of its entry.
 fn flow_name(
     base: &str,
     said: &raw::Flow,
@@ -132,7 +132,7 @@ fn flow_name(
     }
 }
 
-/// Names in results are unique.
+/// Reports duplicate names, which results cannot have.
 fn check_names(cx: &mut Cx, at: &Place<'_>, flows: &Flows) {
     let mut names: Vec<&str> = flows.list.iter().map(|f| f.name.as_str()).collect();
     names.sort_unstable();
@@ -142,14 +142,14 @@ fn check_names(cx: &mut Cx, at: &Place<'_>, flows: &Flows) {
     }
 }
 
-/// When one of several starts, in the lab's time.
+/// Returns the start of the flow of this number, in simulation time.
 fn start(said: &raw::Flow, number: u64) -> Instant {
     let span = |s: Option<Span>| s.map_or(Duration::ZERO, |s| s.0);
     let first = Instant::ZERO.saturating_add(span(said.start));
     first.saturating_add(span(said.stagger).saturating_mul(number))
 }
 
-/// What is the same for all flows of an entry.
+/// Fields shared by all flows of an entry.
 struct KindOf {
     carrier: Carrier,
     size: u32,
@@ -161,7 +161,7 @@ struct KindOf {
     bound: Bound,
 }
 
-/// How much there is of each flow.
+/// Amount of traffic of each flow.
 #[derive(Clone, Copy)]
 enum Bound {
     None,
@@ -170,7 +170,7 @@ enum Bound {
     Time(Duration),
 }
 
-/// One flow of an entry; its ends are numbers of hosts.
+/// One flow of an entry; its ends are host numbers.
 #[derive(Clone, Copy)]
 struct One {
     id: FlowId,
@@ -179,13 +179,13 @@ struct One {
     start: Instant,
 }
 
-/// When a flow starts and stops, by its sender's clock.
+/// Start and stop of a flow, by its sender's clock.
 struct Times {
     start: Instant,
     stop: Instant,
 }
 
-/// How a flow is marked, and what its switches make of that.
+/// Marking of a flow, and the priority to which its switches classify it.
 #[derive(Clone, Copy)]
 struct Marked {
     priority: Priority,
@@ -231,7 +231,7 @@ fn kind(cx: &mut Cx, at: &graph::Source<'_>, said: &raw::Flow) -> KindOf {
     }
 }
 
-/// How much of a flow there is.
+/// Resolves the amount of traffic of a flow.
 fn bound(cx: &mut Cx, at: &Place<'_>, said: Option<&FlowDuration>) -> Bound {
     let Some(FlowDuration::Amount(amount)) = said else { return Bound::None };
     let Amount { frames, seconds, bytes } = *amount;
@@ -264,7 +264,7 @@ fn rate(cx: &mut Cx, at: &graph::Source<'_>, said: Option<&raw::FlowRate>) -> Ra
         Some(Short::Short(FlowRateText::Bits(rate))) => Rate::FrameBits(rate.0),
         Some(Short::Short(FlowRateText::Frames(n))) => Rate::Frames(*n),
         Some(Short::Long(long)) => match (long.percentage, long.bps, long.pps) {
-            // What is no number, negative or above the range saturates to what is refused.
+            // NaN, negative and too large numbers saturate to values that are refused.
             (Some(percent), None, None) => share(cx, (percent * 1e4).round() as u32),
             (None, Some(rate), None) => Rate::FrameBits(rate.0),
             (None, None, Some(n)) => Rate::Frames(n),
@@ -276,7 +276,7 @@ fn rate(cx: &mut Cx, at: &graph::Source<'_>, said: Option<&raw::FlowRate>) -> Ra
     }
 }
 
-/// Plans one flow, and tells both stations of it.
+/// Plans one flow, and adds it to both stations.
 fn add(
     cx: &mut Cx,
     at: &graph::Source<'_>,
@@ -326,7 +326,7 @@ fn add(
     })
 }
 
-/// The lines of a way: that of its first host, and one behind every switch.
+/// Returns the lines of a path: that of the first host, and one behind every switch.
 fn lines(graph: &Graph<'_>, source: usize, way: &[Hop]) -> Vec<Direction> {
     let line = |node: usize, port: usize| {
         let link = graph.nodes[node].ports[port];
@@ -352,7 +352,7 @@ fn station(nodes: &mut [NodePlan], node: usize) -> Option<&mut StationPlan> {
     }
 }
 
-/// No switch on the way refuses frames of this length.
+/// Reports switches on the path that refuse frames of this length.
 fn check_size(
     cx: &mut Cx,
     at: &graph::Source<'_>,
@@ -372,7 +372,7 @@ fn check_size(
     }
 }
 
-/// Whether a frame of `size` octets has room for what a flow's frames hold, `least` octets.
+/// True if a frame of `size` bytes holds the `least` bytes of headers and probe; else reports it.
 fn has_room(cx: &mut Cx, at: &graph::Source<'_>, size: u32, least: u32) -> bool {
     if size < least {
         let what = format!(

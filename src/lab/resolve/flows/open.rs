@@ -1,4 +1,4 @@
-//! Flows that nothing answers.
+//! Flows without acknowledgements.
 
 use super::carrier::Carrier;
 use super::{Bound, KindOf, Marked, One, PORT_FIRST, PORTS, Times, has_room};
@@ -10,10 +10,10 @@ use crate::lab::resolve::hosts::{ip, mac};
 use crate::schedule::Line;
 use crate::units::BitsPerSec;
 
-/// The discard service (RFC 863).
+/// Discard service (RFC 863).
 const UDP_PORT: u16 = 9;
 
-/// Plans a flow, if its station can send it.
+/// Plans a flow; `None` if the station cannot send it.
 pub(super) fn plan(
     cx: &mut Cx,
     at: &graph::Source<'_>,
@@ -59,18 +59,18 @@ pub(super) fn plan(
     Some(plan)
 }
 
-/// Octets behind the headers, the probe among them.
+/// Returns the bytes behind the headers, probe included.
 pub(super) const fn payload(plan: &FlowPlan) -> u32 {
     plan.size - FCS_BYTES - plan.probe_at() as u32
 }
 
-/// A flow is not faster than its link.
+/// Reports a flow that is faster than its link.
 fn check_rate(cx: &mut Cx, at: &graph::Source<'_>, plan: &FlowPlan, station: &StationPlan) {
     let line = Line::new(station.rate, station.line);
     if plan.interval(&line).is_err() {
         let most = u128::from(station.rate.get()) * u128::from(plan.size)
             / u128::from(line.octets(plan.size).max(1));
-        // To the megabit, downwards.
+        // Rounded down to the megabit.
         let most = BitsPerSec::new(most as u64 / 1_000_000 * 1_000_000).unwrap_or(station.rate);
         let what = format!(
             "a link of {} carries {most} of frames of {} octets, no more; write 100% for all of it",
