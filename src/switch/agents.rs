@@ -1,4 +1,5 @@
-//! What the ports' agents receive and send: frames to reserved addresses, beside the way of data.
+//! Link protocols of the ports: reception and transmission of frames to reserved addresses, outside
+//! the forwarding path.
 
 use super::Switch;
 use crate::agents::{Made, News, PortAgents};
@@ -9,13 +10,13 @@ use crate::time::Instant;
 use crate::units::PortId;
 use crate::world::World;
 
-/// Frames of agents that leave in one poll: what waits longer waits for the next, so that a peer that
-/// asks without end holds up nothing else.
+/// Maximum link-protocol frames sent in one poll. The rest waits for the next poll, so a peer that
+/// floods requests delays nothing else.
 const PER_POLL: usize = 4;
 
 impl<W: World> Switch<W> {
-    /// A frame for agents came in. What leaves in answer leaves at once: how long a measurement's
-    /// answer takes is then what is in front of the frame in its burst, and not the whole poll.
+    /// Handles a received link-protocol frame and transmits the reply at once: the turnaround of a
+    /// measurement then covers only the frames ahead in its burst, not the whole poll.
     #[cold]
     pub(super) fn agent_frame(&mut self, now: Instant, at: usize, frame: &W::Frame) {
         let port = &mut self.ports[at];
@@ -31,7 +32,7 @@ impl<W: World> Switch<W> {
         self.send_agents(now, at);
     }
 
-    /// Sends what the agents of a port have due, behind pauses and before data.
+    /// Sends the link-protocol frames that are due, after pauses and before data.
     #[inline]
     pub(super) fn send_agents(&mut self, now: Instant, at: usize) -> bool {
         now >= self.ports[at].agents_due && self.send_agents_due(now, at)
@@ -74,7 +75,7 @@ impl<W: World> Switch<W> {
         progressed
     }
 
-    /// Tells the agents of a port that its link changed.
+    /// Reports a link change to the link protocols of a port.
     pub(super) fn tell_agents_link(&mut self, now: Instant, at: usize) {
         let port = &mut self.ports[at];
         if let Some(agents) = &mut port.agents {
@@ -83,7 +84,8 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// This is the end: the ports take back what they told their neighbours, in the next polls.
+    /// Announces the shutdown: in the next polls the ports withdraw what they advertised to their
+    /// neighbours.
     #[cold]
     pub fn say_goodbye(&mut self, now: Instant) {
         for (at, port) in self.ports.iter_mut().enumerate() {
@@ -95,7 +97,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// What the agents of this worker's ports have to tell, one thing at a time.
+    /// Returns the next event of the link protocols of this worker's ports.
     pub fn next_news(&mut self) -> Option<(PortId, News)> {
         self.ports.iter_mut().find_map(|port| {
             let news = port.agents.as_mut()?.next_news()?;
@@ -103,19 +105,19 @@ impl<W: World> Switch<W> {
         })
     }
 
-    /// Whether they have anything to tell.
+    /// Returns true if an event is pending.
     #[must_use]
     pub fn has_news(&self) -> bool {
         self.ports.iter().any(|p| p.agents.as_ref().is_some_and(|a| a.has_news()))
     }
 
-    /// The agents of a port that this worker owns, if it has any.
+    /// Returns the link protocols of a port if this worker owns it and it runs any.
     #[must_use]
     pub fn agents(&self, id: PortId) -> Option<&PortAgents> {
         self.ports[self.local(id)?].agents.as_deref()
     }
 
-    /// The ports of this worker that have agents.
+    /// Iterates over this worker's ports that run link protocols.
     pub fn agents_of_ports(&self) -> impl Iterator<Item = (PortId, &PortAgents)> {
         self.ports.iter().filter_map(|port| Some((port.id, port.agents.as_deref()?)))
     }

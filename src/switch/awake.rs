@@ -1,9 +1,8 @@
-//! The ports of a worker to which something happened, and the poll of those alone.
+//! The set of a worker's ports with pending work, and a poll of those ports only.
 //!
-//! A driver that knows where frames have arrived and which deadlines have come (the virtual world
-//! does) need not look at every port at every event: what a poll costs then no longer grows with
-//! the number of ports. Poll invariance is what makes this the same switch; a property compares
-//! the two.
+//! A driver that knows where frames arrived and which deadlines expired (the virtual world does)
+//! need not visit every port at every event, so the cost of a poll does not grow with the number of
+//! ports. Poll invariance guarantees that the result is the same; a property test compares both.
 
 use super::Switch;
 use crate::frame::BURST;
@@ -11,10 +10,10 @@ use crate::time::Instant;
 use crate::units::PortId;
 use crate::world::World;
 
-/// A set of ports, by their place among this worker's.
+/// Set of ports, by their local index in this worker.
 #[derive(Clone, Debug)]
 pub(super) struct Awake {
-    /// As many words as the ports need: one, for most switches.
+    /// Bit words: one for up to 64 ports.
     words: Box<[u64]>,
 }
 
@@ -23,7 +22,7 @@ impl Awake {
         Self { words: vec![0; ports.div_ceil(64).max(1)].into_boxed_slice() }
     }
 
-    /// Whether it was not there before.
+    /// Adds a port; returns true if it was not in the set.
     #[inline(always)]
     pub(super) fn insert(&mut self, at: usize) -> bool {
         let word = &mut self.words[at / 64];
@@ -32,7 +31,7 @@ impl Awake {
         new
     }
 
-    /// Takes out the first port at or behind `from`.
+    /// Removes and returns the first port at or after `from`.
     #[inline(always)]
     fn pop_from(&mut self, from: usize) -> Option<usize> {
         let mut mask = u64::MAX << (from % 64);
@@ -50,13 +49,13 @@ impl Awake {
 }
 
 impl<W: World> Switch<W> {
-    /// Polls until nothing more happens at `now`, looking only at the ports `due` (where frames
-    /// have arrived or whose deadline has come) and at those to which something happens meanwhile.
-    /// `after` is told of each port to which something happened when it has to be looked at again. Gives
-    /// when the switch as a whole has to be: it is `due` without ports then.
+    /// Polls until nothing more happens at `now`, visiting only the ports in `due` (with arrived
+    /// frames or an expired deadline) and those that become active meanwhile. Calls `after` with
+    /// the next deadline of each active port. Returns the next deadline of the switch as a whole,
+    /// at which this is called with an empty `due`.
     ///
-    /// Does what [`Self::poll`] would, repeated until it made no progress. For one worker alone,
-    /// because what another hands over has no port that is due.
+    /// Equivalent to repeating [`Self::poll`] until it makes no progress. For a single worker only:
+    /// frames handed over by another worker belong to no port in `due`.
     pub fn poll_ports(
         &mut self,
         now: Instant,
@@ -66,7 +65,7 @@ impl<W: World> Switch<W> {
         for id in due {
             let at = self.local(*id).expect("a port that is due is one of this switch");
             while self.receive(now, at) == BURST {}
-            // Time stood still since the pause was received.
+            // No time has passed since the pause was received.
             self.ports[at].undated = None;
             if self.ports[at].deadline <= now {
                 self.awake.insert(at);
@@ -100,7 +99,7 @@ impl<W: World> Switch<W> {
         self.fdb.next_deadline()
     }
 
-    /// Takes note that something happened to every port.
+    /// Marks every port as active.
     pub(super) fn wake_all(&mut self) {
         for at in 0..self.ports.len() {
             self.awake.insert(at);

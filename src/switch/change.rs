@@ -1,4 +1,4 @@
-//! What may be changed while a switch runs.
+//! Changes to a running switch.
 
 use super::Switch;
 use super::managed::{At, Object, ObjectError, ObjectValue};
@@ -22,114 +22,96 @@ use crate::world::{Events, Handoff, World};
 pub enum Change {
     /// The link of an owned port went up or down, or has a new rate.
     Link {
-        /// The port.
         port: PortId,
-        /// Whether it is up.
         up: bool,
-        /// The new rate, or nothing to keep the old one.
+        /// New rate; `None` keeps the old one.
         rate: Option<BitsPerSec>,
     },
-    /// A priority group gets new thresholds. To be told to every worker, whoever owns the port:
-    /// what one group sets aside comes off the pool of all.
+    /// New thresholds of a priority group. Must be applied to every worker, whichever owns the
+    /// port: cells reserved for one group reduce the pool of all.
     Group {
-        /// The port.
         port: PortId,
-        /// Its group.
         group: PriorityGroup,
-        /// The thresholds.
         plan: GroupPlan,
     },
-    /// A traffic class gets a new marking curve, or none.
+    /// New ECN marking curve of a traffic class, or none.
     Ecn {
-        /// The port.
         port: PortId,
-        /// Its class.
         class: TrafficClass,
-        /// The curve.
         plan: Option<EcnPlan>,
     },
-    /// PFC runs for other priorities, as the peer wants it.
+    /// New set of PFC priorities, as negotiated with the peer.
     Pfc {
-        /// The port.
         port: PortId,
-        /// Which; nothing else of the port's flow control changes.
+        /// PFC modes; the rest of the port's flow control stays as it is.
         mode: FlowControl,
     },
-    /// Traffic classes share the link in another way, or priorities go to other classes. To be told
-    /// to every worker: whoever owns the port sends, and all find the class of a frame.
+    /// New ETS parameters or priority to traffic class map. Must be applied to every worker: the
+    /// owner of the port schedules, and all workers classify.
     Ets {
-        /// The port.
         port: PortId,
         /// By traffic class.
         classes: [ClassPlan; PRIORITIES],
         /// Priority to traffic class.
         map: [TrafficClass; PRIORITIES],
     },
-    /// A managed object gets another value. To be told to every worker: the budgets and tables of all
-    /// are the same.
+    /// New value of a managed object. Must be applied to every worker: budgets and tables are the
+    /// same in all.
     Object {
-        /// The object.
         object: Object,
-        /// Of which port and class.
+        /// Port and class of the object.
         at: At,
-        /// The value.
         value: ObjectValue,
     },
-    /// A port measures its link again.
+    /// Starts a new link measurement at a port.
     Measure(PortId),
-    /// What a port says of its place in the network, where it says any.
+    /// Network position that a port advertises, where it advertises one.
     Topology {
-        /// The port.
         port: PortId,
-        /// The place.
         topology: Topology,
     },
-    /// What a port says of congestion isolation and of source flow control, where it speaks LLDP.
+    /// Congestion isolation and source flow control TLVs that a port advertises, where it runs
+    /// LLDP.
     Said {
-        /// The port.
         port: PortId,
-        /// Where messages of isolation go.
+        /// Destination of congestion isolation messages.
         isolation: Option<CongestionIsolation>,
-        /// What is done about source flow control.
+        /// Source flow control parameters.
         sfc: Option<SourceFlowControl>,
     },
-    /// Where congestion at a port is, as its source flow control messages say. To be told to every
+    /// Congestion locator of a port, for its source flow control messages. Must be applied to every
     /// worker.
     Locator {
-        /// The port.
         port: PortId,
-        /// Where.
         locator: Locator,
     },
-    /// The CI peer of a port. To be told to every worker: whoever owns the congested port makes the
-    /// messages.
+    /// CI peer of a port. Must be applied to every worker: the owner of the congested port makes
+    /// the messages.
     Peer {
-        /// The port.
         port: PortId,
-        /// The peer, or nothing to strike it out.
+        /// The peer, or `None` to remove it.
         peer: Option<Peer>,
     },
-    /// Whether the host at a port obeys source flow control messages by itself, so that it gets them.
-    /// To be told to every worker, because the senders that it may have follow from it, too.
+    /// SFC capability of the host at a port: a capable host receives source flow control messages
+    /// itself. Must be applied to every worker, because the set of valid senders depends on it.
     SfcHost {
-        /// The port.
         port: PortId,
-        /// Whether it does.
+        /// True if the host obeys messages itself.
         obeys: bool,
     },
-    /// The learnt addresses are forgotten.
+    /// Removes all learnt addresses.
     FlushFdb,
-    /// Counters and peaks start again from zero.
+    /// Resets counters and peaks to zero.
     ClearCounters,
 }
 
-/// Why a change was refused; nothing was changed then.
+/// Reason for refusing a change; nothing was changed then.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
     /// This worker does not own the port.
     #[error("port {0} is not one of this worker's")]
     NotMine(PortId),
-    /// The buffer's arithmetic would not close.
+    /// The buffer cannot satisfy the reservations.
     #[error(transparent)]
     Buffer(#[from] BufferError),
     /// The port does not measure, or its link is down.
@@ -138,10 +120,10 @@ pub enum ChangeError {
          `measurement` in its file"
     )]
     CannotMeasure(PortId),
-    /// The CI peer is none, or there is no room for it.
+    /// The CI peer is not valid, or there is no room for it.
     #[error(transparent)]
     Peer(#[from] PeerError),
-    /// PFC and PAUSE are no settings of one another.
+    /// The port does not run PFC; a change cannot turn PAUSE into PFC.
     #[error("port {0} does not run PFC, so its priorities cannot change; set `pfc` in its file")]
     NotPfc(PortId),
     /// A managed object cannot have the value.
@@ -150,9 +132,9 @@ pub enum ChangeError {
     /// Kmin is above Kmax, or Pmax above 1.
     #[error("ECN: kmin {kmin} is above kmax {kmax}, or pmax {pmax}/65536 is above 1")]
     Ecn {
-        /// Kmin in octets.
+        /// Kmin in bytes.
         kmin: u64,
-        /// Kmax in octets.
+        /// Kmax in bytes.
         kmax: u64,
         /// Pmax in parts of 65536.
         pmax: u32,
@@ -160,7 +142,8 @@ pub enum ChangeError {
 }
 
 impl ChangeError {
-    /// Whether it may be possible later, when less is held.
+    /// Classifies the refusal: temporary if it may succeed once the buffer holds less, else
+    /// permanent.
     #[must_use]
     pub fn as_refused(&self) -> Refused {
         match self {
@@ -173,10 +156,10 @@ impl ChangeError {
 }
 
 impl<W: World> Switch<W> {
-    /// Changes the running switch.
+    /// Applies a change to the running switch.
     ///
     /// # Errors
-    /// [`ChangeError`], and nothing was changed.
+    /// [`ChangeError`]; nothing was changed then.
     pub fn apply(&mut self, now: Instant, change: Change) -> Result<(), ChangeError> {
         self.fdb.invalidate();
         self.wake_all();
@@ -241,8 +224,8 @@ impl<W: World> Switch<W> {
         Ok(())
     }
 
-    /// A link that goes down takes what waits for it along, ends the peer's pauses, and forgets
-    /// the addresses behind it; pauses that the peer still owes nothing to are not sent.
+    /// Sets the link state. A link that goes down drops the frames queued for it, ends the peer's
+    /// pauses, and removes the addresses learnt on it; pending XON frames are not sent.
     fn set_link(
         &mut self,
         now: Instant,
@@ -315,7 +298,7 @@ impl<W: World> Switch<W> {
         Ok(())
     }
 
-    /// What is held now stays accounted for: the counters start as if it had just come in.
+    /// Resets the counters. Held frames stay accounted for, as if they had just been received.
     fn clear_counters(&mut self) {
         let held = self.held();
         self.ledger.clear_peaks();

@@ -1,4 +1,4 @@
-//! From the first octets of a frame to what is to be done with it (802.1Q 8.6.1, 8.6.2, 6.9.3).
+//! Classification: from the first bytes of a frame to its treatment (802.1Q 8.6.1, 8.6.2, 6.9.3).
 
 use super::tables::Tables;
 use crate::agents::PortAgents;
@@ -7,21 +7,21 @@ use crate::units::{Dscp, Mac, Pcp, Priority, Vid};
 use crate::wire::vlan::Tpid;
 use crate::wire::{EtherType, WireError, group, ipv4, ipv6, vlan};
 
-/// What a received frame is.
+/// Class of a received frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Class {
     /// A frame to be forwarded.
     Data(Meta),
     /// PFC or PAUSE, well-formed or not.
     MacControl,
-    /// What ports say to each other: LLDP, PTP's peer delay, headroom measurements.
+    /// A link-protocol frame: LLDP, PTP peer delay, headroom measurement.
     Agents,
-    /// Not to be forwarded.
+    /// A frame to be dropped.
     Drop(DropReason),
 }
 
-/// What forwarding needs to know of a frame. All of it fits into registers, and on the straight
-/// path it stays there: a struct that is written in parts and read whole stalls the processor.
+/// Fields of a frame that forwarding needs. They fit into registers and stay there on the fast
+/// path: a struct that is written in parts and read whole stalls the processor (store forwarding).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Meta {
     /// Destination and source address, as numbers below 2^48.
@@ -33,28 +33,26 @@ pub(super) struct Meta {
     pub(super) tag: u16,
     /// The EtherType behind all tags.
     pub(super) ethertype: EtherType,
-    /// Where the network header starts.
+    /// Offset of the network header.
     pub(super) l3: u8,
 }
 
 /// [`Meta::tag`] of a frame without a C-tag.
 pub(super) const UNTAGGED: u16 = u16::MAX;
 
-/// The group bit of an address that is a number.
+/// Group bit of an address as a number.
 const GROUP_BIT: u64 = 1 << 40;
 
 impl Meta {
-    /// The destination address.
     pub(super) const fn dst(&self) -> Mac {
         mac_of(self.dst)
     }
 
-    /// The source address.
     pub(super) const fn src(&self) -> Mac {
         mac_of(self.src)
     }
 
-    /// Whether the destination is a group.
+    /// Returns true if the destination is a group address.
     #[inline]
     pub(super) const fn is_to_group(&self) -> bool {
         self.dst & GROUP_BIT != 0
@@ -66,8 +64,8 @@ const fn mac_of(n: u64) -> Mac {
     Mac([a, b, c, d, e, f])
 }
 
-/// Classifies the usual frame, with no tag or one C-tag, in a few loads. Nothing for every other
-/// kind and for everything that is dropped: that takes the full walk of [`classify`].
+/// Classifies an untagged or singly C-tagged data frame in a few loads. Returns `None` for all
+/// other frames and for those to be dropped, which need the full [`classify`].
 #[inline(always)]
 pub(super) fn classify_usual(
     tables: &Tables,
@@ -102,7 +100,7 @@ pub(super) fn classify_usual(
     Some(Meta { dst, src, vid, priority, tag, ethertype, l3: l3 as u8 })
 }
 
-/// Classifies a frame of any form that came in by the port with these tables.
+/// Classifies a frame of any format received by the port with these tables.
 pub(super) fn classify(tables: &Tables, head: &[u8], wire_len: u32, max_frame: u32) -> Class {
     if wire_len > max_frame {
         return Class::Drop(DropReason::Oversize);
@@ -128,7 +126,7 @@ pub(super) fn classify(tables: &Tables, head: &[u8], wire_len: u32, max_frame: u
     if walk.src.is_multicast() {
         return Class::Drop(DropReason::GroupSource);
     }
-    // An S-tag is the provider's: its priority counts, its VLAN passes through untouched.
+    // The provider owns an S-tag: its priority applies, its VLAN passes through unchanged.
     let c_tag = walk.outer.filter(|tag| tag.tpid == Tpid::C);
     let vid = match c_tag.and_then(|tag| tag.vid).or(tables.pvid()) {
         Some(vid) if tables.is_member(vid) => vid,
@@ -146,8 +144,8 @@ pub(super) fn classify(tables: &Tables, head: &[u8], wire_len: u32, max_frame: u
     })
 }
 
-/// The DSCP of a packet, if it is IP: its version is right and its fixed header is there. What
-/// else may be wrong with it is the router's business.
+/// Returns the DSCP of an IP packet that has the right version and a whole fixed header. The router
+/// validates the rest of the packet.
 #[inline]
 fn dscp(ethertype: EtherType, packet: &[u8]) -> Option<Dscp> {
     let [first, second, ..] = *packet else { return None };
@@ -169,7 +167,7 @@ mod tests {
     use crate::switch::{Trust, VlanMember};
 
     proptest! {
-        /// The short way and the full walk are the same classifier.
+        /// The fast classifier agrees with the full one.
         #[test]
         fn the_short_way_says_what_the_walk_says(
             mut head in prop::collection::vec(any::<u8>(), 0..80),

@@ -1,4 +1,4 @@
-//! Flow control beside the way of a frame: pauses received, pauses sent, the storm watchdog.
+//! Flow control beside the forwarding path: received pauses, sent pauses, the storm watchdog.
 
 use super::Switch;
 use crate::congestion::proxy::PauseTimes;
@@ -13,7 +13,7 @@ use crate::wire::{WireError, pause, pfc};
 use crate::world::{Events, World};
 
 impl<W: World> Switch<W> {
-    /// A MAC control frame came in. It is obeyed or counted, and never forwarded (802.3 31.3).
+    /// Handles a MAC control frame: it is obeyed or counted, and never forwarded (802.3 31.3).
     #[cold]
     pub(super) fn mac_control(&mut self, now: Instant, at: usize, frame: &W::Frame) {
         let port = &mut self.ports[at];
@@ -36,9 +36,9 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Dates the last pause again. `now` was read before it was received, and a thread that lost
-    /// its processor in between would resume that much too early; a poll later, it is resumed a
-    /// poll too late at most. Where time stands still between the two polls nothing changes.
+    /// Restarts the last pause at `now`. The clock was read before the pause was received, so a
+    /// thread preempted in between would resume that much too early; restarted one poll later, it
+    /// resumes at most one poll late. No effect if no time passed between the two polls.
     #[cold]
     pub(super) fn date_again(&mut self, now: Instant, at: usize) {
         let port = &mut self.ports[at];
@@ -58,7 +58,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// PFC: each named priority is paused, paused anew, or resumed (802.1Q 36.1.3.3).
+    /// PFC: each enabled priority is paused, paused anew, or resumed (802.1Q 36.1.3.3).
     fn pfc_received(&mut self, now: Instant, at: usize, pfc: &pfc::Repr) -> Result<(), DropReason> {
         let port = &mut self.ports[at];
         let vector = vector_of(pfc);
@@ -79,7 +79,7 @@ impl<W: World> Switch<W> {
         Ok(())
     }
 
-    /// PAUSE: the whole link stops or goes on (802.3 31B.3.3).
+    /// PAUSE: the whole link is paused or resumed (802.3 31B.3.3).
     fn pause_received(&mut self, now: Instant, at: usize, time: Quanta) -> Result<(), DropReason> {
         let port = &mut self.ports[at];
         if !port.receiver.on_pause(now, time) {
@@ -90,8 +90,8 @@ impl<W: World> Switch<W> {
         Ok(())
     }
 
-    /// Sends the pauses that are due, before any data frame. What cannot leave now is made anew
-    /// next time, so that a pause that waited says what is true when it leaves.
+    /// Sends the pauses that are due, before any data frame. One that cannot be sent now is built
+    /// again next time, so that its times are correct when it leaves.
     #[inline]
     pub(super) fn send_pauses(&mut self, now: Instant, at: usize) -> bool {
         let port = &mut self.ports[at];
@@ -110,8 +110,8 @@ impl<W: World> Switch<W> {
         self.send_pause(now, at, own.as_ref()) | progressed
     }
 
-    /// Makes one pause frame and gives it to the port: `own`, which the port's groups want, with what
-    /// the proxy adds, or what the proxy wants.
+    /// Builds one pause frame and gives it to the port: `own`, the demand of the port's groups,
+    /// merged with that of the proxy, or that of the proxy alone.
     #[cold]
     fn send_pause(&mut self, now: Instant, at: usize, own: Option<&Demand>) -> bool {
         let mut octets = [0; FRAME_LEN];
@@ -176,8 +176,8 @@ impl<W: World> Switch<W> {
         taken > 0
     }
 
-    /// Shows the watchdog each queue, and does what it says. Gives whether that was anything: a
-    /// queue that is dropped may resume a port that has had its turn.
+    /// Runs the watchdog on each queue, and acts on its events. Returns true if there was any:
+    /// dropping a queue may resume a port that was already visited in this poll.
     #[inline]
     pub(super) fn watch(&mut self, now: Instant, at: usize) -> bool {
         self.ports[at].watchdog.is_configured() && self.watch_queues(now, at)
@@ -201,7 +201,7 @@ impl<W: World> Switch<W> {
         progressed
     }
 
-    /// A pause storm on one queue was found, or is over.
+    /// Handles a pause storm detected on a queue, or its end.
     pub(super) fn storm(
         &mut self,
         now: Instant,
@@ -224,7 +224,7 @@ impl<W: World> Switch<W> {
     }
 }
 
-/// What a PFC frame asks for.
+/// Translates a PFC frame for the receiver.
 fn vector_of(pfc: &pfc::Repr) -> PauseVector {
     let mut vector = PauseVector { enabled: PrioritySet::EMPTY, time: [Quanta(0); PRIORITIES] };
     for p in Priority::ALL {

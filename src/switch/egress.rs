@@ -15,7 +15,7 @@ use crate::wire::ip::{CeMark, mark_ce_in_frame};
 use crate::world::{Events, World};
 
 impl<W: World> Switch<W> {
-    /// Whether a frame may join a queue at the port at `to`, and which.
+    /// Decides if a frame may join a queue at the port at `to`, and selects the queue.
     #[inline]
     pub(super) fn egress_verdict(
         &mut self,
@@ -33,7 +33,7 @@ impl<W: World> Switch<W> {
         if port.watchdog.any_stormed() && port.watchdog.action(class) == Some(StormAction::Drop) {
             return Err(DropReason::Watchdog);
         }
-        // One that is isolated keeps the limit of its own class: a lossless one has none.
+        // An isolated frame keeps the limit of its original class: a lossless class has none.
         let limit = port.limits[own.index()];
         if limit != SharedLimit::Unlimited {
             let most = Bytes(
@@ -47,7 +47,7 @@ impl<W: World> Switch<W> {
         Ok(Placed { class, hold, group, marked })
     }
 
-    /// Looks at a frame by the marking curve of its class, if this is the place for it.
+    /// Applies the marking curve of a frame's class, if it is configured for this place.
     #[inline]
     fn mark(
         &mut self,
@@ -93,8 +93,8 @@ impl<W: World> Switch<W> {
         self.events.enqueued(now, port.id, class, port.scheduler.bytes(class));
     }
 
-    /// Sends what the port at `at` may send: pauses first, then what was scheduled before, then
-    /// what the scheduler gives.
+    /// Transmits on the port at `at`: pauses first, then frames scheduled before, then new ones
+    /// from the scheduler.
     pub(super) fn transmit(&mut self, now: Instant, at: usize) -> bool {
         let mut progressed = self.watch(now, at);
         progressed |= self.send_pauses(now, at);
@@ -118,7 +118,7 @@ impl<W: World> Switch<W> {
         self.hand_to_port(now, at) | progressed
     }
 
-    /// Moves a scheduled frame to what goes to the port.
+    /// Moves a scheduled frame to the staging area.
     #[inline]
     fn stage(&mut self, now: Instant, at: usize, popped: Popped<Queued<W::Frame>>) {
         let Popped { item, len, priority, class } = popped;
@@ -142,8 +142,8 @@ impl<W: World> Switch<W> {
         port.staged.push(frame, Some(charge), ingress, priority);
     }
 
-    /// Offers the staged frames to the port; counts those it takes, and gives back what they held
-    /// of the buffer.
+    /// Offers the staged frames to the port, counts those that it accepts, and releases their
+    /// charges.
     fn hand_to_port(&mut self, now: Instant, at: usize) -> bool {
         let port = &mut self.ports[at];
         if port.staged.is_empty() {
@@ -166,7 +166,7 @@ impl<W: World> Switch<W> {
         progressed
     }
 
-    /// Drops everything that waits in one class of a port, or in all of them.
+    /// Drops all frames queued in one class of a port.
     pub(super) fn flush_queue(
         &mut self,
         now: Instant,
@@ -182,7 +182,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Drops everything that waits at a port, what was already staged included.
+    /// Drops all frames queued at a port, staged ones included.
     pub(super) fn flush_port(&mut self, now: Instant, at: usize, reason: DropReason) {
         for class in TrafficClass::ALL {
             self.flush_queue(now, at, class, reason);
@@ -202,8 +202,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Ends what is still held, when the switch stops: each frame is counted as
-    /// [`DropReason::Flushed`].
+    /// Drops all held frames when the switch stops, each counted as [`DropReason::Flushed`].
     pub fn flush(&mut self, now: Instant) {
         for at in 0..self.ports.len() {
             self.flush_port(now, at, DropReason::Flushed);

@@ -1,32 +1,33 @@
-//! The filtering database (802.1Q 8.8): which port an address of a VLAN is behind.
+//! The filtering database (802.1Q 8.8): VLAN and address to port.
 //!
-//! Bounded in memory and in time whatever arrives: everything is allocated by `new`, an address is in one
-//! of two buckets of eight, and a secret seed decides which, so a lookup reads at most two buckets and no
-//! sender can aim at one. The table is never more than half full. When it is full, or when a port has as
-//! many addresses as it may have, new addresses are not learnt, which is counted and only costs flooding.
-//! An entry that has aged is not returned, whenever it is swept away; only a flow's shortcut may still
-//! lead there, for one part in [`SWEEPS`] of the ageing time.
+//! Bounded in memory and in time under any load: everything is allocated by `new`, an address is in
+//! one of two buckets of eight, and a secret seed selects them, so a lookup reads at most two
+//! buckets and no sender can aim at one. The table is never more than half full. When it is full,
+//! or when a port is at its limit, new addresses are not learnt, which is counted and only costs
+//! flooding. A lookup never returns an aged entry, even one not yet swept; only a flow's shortcut
+//! may still lead there, for one part in [`SWEEPS`] of the ageing time.
 
 use super::plan::{BridgePlan, StaticEntry};
 use crate::congestion::Dice;
 use crate::time::{Duration, Instant};
 use crate::units::{Mac, PortId, Vid};
 
-/// No entry: no VLAN has identifier 0, so no key is 0.
+/// Key of a free slot: no VLAN has identifier 0, so no key is 0.
 const EMPTY: u64 = 0;
-/// Marks the key of a static entry.
+/// Key flag of a static entry.
 const STATIC: u64 = 1 << 63;
-/// Ages are kept in units of 2^24 ps (16.8 us), so that time and port fit into eight bytes.
+/// Ages are stored in units of 2^24 ps (16.8 us), so that time and port fit into eight bytes.
 const AGE_SHIFT: u32 = 24;
-/// The table is swept once in this many parts per ageing time; as often the age of an address that
-/// is heard of is written down, so it may be forgotten one such part early.
+/// Sweeps per ageing time. The age of an active address is updated as often, so an entry may age
+/// out one such part early.
 const SWEEPS: u64 = 64;
-/// Slots per bucket. With two buckets to choose from and half of the slots in use, both are full less
-/// often than once in many tables of the largest size.
+/// Slots per bucket. With two buckets to choose from and half of the slots in use, both are full
+/// less than once in many tables of the largest size.
 const WAYS: usize = 8;
-/// Keeps the seed of this table apart from the others that follow from a switch's seed.
+/// Separates the seed of this table from others derived from a switch's seed.
 const SEED: u64 = 0x6664_6200_0000_0000;
-/// Seeds tried until all static entries have a slot, which the first one practically always gives.
+/// Maximum seeds tried until all static entries have a slot; the first one practically always
+/// works.
 const STATIC_TRIES: usize = 16;
 
 /// One slot: VLAN and address in `key`; the time last seen and the port in `seen_port`.
@@ -41,17 +42,16 @@ const FREE: Slot = Slot { key: EMPTY, seen_port: 0 };
 /// The learnt addresses of one port.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PortAddresses {
-    /// Addresses in the table, those that have aged and are not yet swept away among them.
+    /// Addresses in the table, including aged ones not yet swept.
     pub held: u32,
-    /// Frames from which no address was learnt because the port had as many as it may have.
+    /// Frames from which no address was learnt because the port was at its limit.
     pub refused: u64,
 }
 
-/// The table.
 #[derive(Debug)]
 pub struct Fdb {
     slots: Vec<Slot>,
-    /// The number of buckets, a power of two, less 1.
+    /// Number of buckets, a power of two, less 1.
     mask: usize,
     secrets: [u64; 2],
     capacity: usize,
@@ -64,7 +64,7 @@ pub struct Fdb {
     sweep_at: Instant,
     sweep_every: Duration,
     sweep_from: usize,
-    /// How old a written age may be before it is written anew, in units of ages.
+    /// Age in units at which the stored time of an active address is updated.
     fresh: u64,
     version: u32,
 }
@@ -72,27 +72,26 @@ pub struct Fdb {
 /// The effect of learning an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Learnt {
-    /// Nothing: it was known to be there.
+    /// Already known at this port.
     Known,
-    /// It is new, has moved, or was not heard of for a while; other workers are to be told.
+    /// New, moved, or refreshed after a while; other workers must be told.
     News,
-    /// The table is full, the port has as many addresses as it may have, or the entry is static.
+    /// Refused: the table is full, the port is at its limit, or the entry is static.
     Refused,
 }
 
-/// A VLAN and an address in it, in one number.
+/// VLAN and address in one number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Key(u64);
 
 impl Key {
-    /// The key of an address in a VLAN.
     #[inline]
     #[must_use]
     pub const fn new(vid: Vid, mac: Mac) -> Self {
         Self::from_parts(vid, mac.to_u64())
     }
 
-    /// The same, for an address that is a number below 2^48 already.
+    /// As [`Self::new`], for an address that is already a number below 2^48.
     #[inline]
     pub(super) const fn from_parts(vid: Vid, mac: u64) -> Self {
         Self((vid.get() as u64) << 48 | mac)
@@ -100,8 +99,8 @@ impl Key {
 }
 
 impl Fdb {
-    /// The table of a bridge with `ports` ports, with the bridge's static entries in it. None when these
-    /// are more than it holds.
+    /// Creates the table of a bridge with `ports` ports and its static entries. `None` if the
+    /// static entries do not fit.
     #[must_use]
     pub fn new(plan: &BridgePlan, ports: usize, seed: u64) -> Option<Self> {
         let mut dice = Dice::new(seed ^ SEED);
@@ -134,29 +133,29 @@ impl Fdb {
         }
     }
 
-    /// Changes whenever a lookup may give something else than before, time aside.
+    /// Returns the version, which changes whenever a lookup may give another result, ageing aside.
     #[inline]
     pub(super) const fn version(&self) -> u32 {
         self.version
     }
 
-    /// Makes what was derived from lookups until now void.
+    /// Invalidates everything derived from earlier lookups.
     pub(super) const fn invalidate(&mut self) {
         self.version = self.version.wrapping_add(1);
     }
 
-    /// For tests: nothing that is derived from a lookup holds for any time at all.
+    /// For tests: results derived from a lookup expire at once.
     #[cfg(test)]
     pub(super) const fn without_freshness(&mut self) {
         self.sweep_every = Duration::ZERO;
     }
 
-    /// How long what was derived from a lookup may be used without asking again.
+    /// Returns the time for which results derived from a lookup may be used.
     pub(super) const fn fresh_for(&self) -> Duration {
         self.sweep_every
     }
 
-    /// The number of addresses in the table.
+    /// Returns the number of addresses in the table.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.used
@@ -168,37 +167,36 @@ impl Fdb {
         self.used == 0
     }
 
-    /// Frames from which no address was learnt because the table was full.
+    /// Returns the number of frames from which no address was learnt because the table was full.
     #[must_use]
     pub const fn refused(&self) -> u64 {
         self.full
     }
 
-    /// The learnt addresses of a port.
     #[must_use]
     pub fn of_port(&self, port: PortId) -> PortAddresses {
         self.ports.get(port.index()).copied().unwrap_or_default()
     }
 
-    /// The two buckets of a key (folded multiplication by secrets, as in wyhash: both halves of the product
-    /// depend on all bits of the key, and on bits that a sender does not know).
+    /// Returns the two buckets of a key (folded multiplication by secrets, as in wyhash: both
+    /// halves of the product depend on all bits of the key, and on bits that a sender does not
+    /// know).
     #[inline]
     const fn buckets(&self, key: u64) -> [usize; 2] {
         let product = ((key & !STATIC) ^ self.secrets[0]) as u128 * self.secrets[1] as u128;
         let hash = product as u64 ^ (product >> 64) as u64;
         let first = (hash >> 16) as usize & self.mask;
         let second = (hash >> 40) as usize & self.mask;
-        // Two buckets even where both numbers are the same.
+        // Always two different buckets.
         [first, if first == second { first ^ 1 } else { second }]
     }
 
-    /// The slots of a bucket.
     #[inline]
     fn bucket(&self, number: usize) -> &[Slot] {
         &self.slots[number * WAYS..(number + 1) * WAYS]
     }
 
-    /// The slot of a key.
+    /// Finds the slot of a key.
     #[inline]
     fn find(&self, key: u64) -> Option<usize> {
         let [first, second] = self.buckets(key);
@@ -216,7 +214,7 @@ impl Fdb {
         slot.key & STATIC == 0 && now.saturating_sub(slot.seen_port >> 16) >= self.ageing
     }
 
-    /// The port an address is behind.
+    /// Returns the port of an address.
     #[inline]
     #[must_use]
     pub fn lookup(&self, now: Instant, key: Key) -> Option<PortId> {
@@ -257,7 +255,7 @@ impl Fdb {
         Learnt::News
     }
 
-    /// Learns an address that is in the table, of another port or not heard of for a while.
+    /// Learns an address again, at another port or after a while.
     #[cold]
     fn learn_again(&mut self, at: usize, now: u64, port: PortId) -> Learnt {
         let slot = self.slots[at];
@@ -265,21 +263,21 @@ impl Fdb {
             return Learnt::Refused;
         }
         if slot.seen_port as u16 != port.get() {
-            // It is no longer where it was, whether there is room for it at the new port or not.
+            // The old entry is wrong whether or not there is room at the new port.
             self.delete(at);
             return match self.learn_new(slot.key, now, port) {
                 Learnt::Refused => Learnt::News,
                 learnt => learnt,
             };
         }
-        // Others keep their own copy, which must hear of the address before it ages there.
+        // Other workers keep a copy, which must be refreshed before the address ages out there.
         let part = (self.ageing / 4).max(1);
         let stale = now / part != (slot.seen_port >> 16) / part;
         self.slots[at].seen_port = seen_port(now, port);
         if stale { Learnt::News } else { Learnt::Known }
     }
 
-    /// A free slot for a key in the emptier of its buckets, or one of an entry that has aged.
+    /// Returns a free slot for a key in the emptier of its buckets, or that of an aged entry.
     fn room(&mut self, key: u64, now: u64) -> Option<usize> {
         let buckets = self.buckets(key);
         if self.used < self.capacity {
@@ -296,12 +294,12 @@ impl Fdb {
         Some(at)
     }
 
-    /// Adds a static entry. False when there is no room for it.
+    /// Adds a static entry. Returns false if there is no room for it.
     #[must_use]
     fn add_static(&mut self, entry: &StaticEntry) -> bool {
         let Key(key) = Key::new(entry.vid, entry.mac);
         let seen_port = u64::from(entry.port.get());
-        // Given twice, the later one counts.
+        // Of duplicates, the last one applies.
         let Some(at) = self.find(key).or_else(|| self.room(key, 0)) else { return false };
         if self.slots[at].key == EMPTY {
             self.put(at, Slot { key: key | STATIC, seen_port });
@@ -311,7 +309,6 @@ impl Fdb {
         true
     }
 
-    /// Fills a free slot.
     fn put(&mut self, at: usize, slot: Slot) {
         self.slots[at] = slot;
         self.used += 1;
@@ -328,14 +325,14 @@ impl Fdb {
         self.invalidate();
     }
 
-    /// Forgets the learnt addresses of `port`, or of all ports.
+    /// Removes the learnt addresses of `port`, or of all ports.
     pub fn flush(&mut self, port: Option<PortId>) {
         self.delete_where(0, self.slots.len(), |slot| {
             port.is_none_or(|p| slot.seen_port as u16 == p.get())
         });
     }
 
-    /// When `sweep` has work to do.
+    /// Returns the time at which `sweep` has work to do.
     #[inline]
     #[must_use]
     pub const fn next_deadline(&self) -> Instant {
@@ -356,7 +353,7 @@ impl Fdb {
         self.delete_where(from, to, |slot| now.saturating_sub(slot.seen_port >> 16) >= ageing);
     }
 
-    /// Deletes those learnt entries in a range of slots for which `unwanted` is true.
+    /// Deletes the learnt entries in a range of slots for which `unwanted` is true.
     fn delete_where(&mut self, from: usize, to: usize, unwanted: impl Fn(&Slot) -> bool) {
         for at in from..to {
             let slot = self.slots[at];
@@ -367,12 +364,12 @@ impl Fdb {
     }
 }
 
-/// A time in units of ages, of which 48 bits hold 149 years.
+/// Converts a time to units of ages; 48 bits hold 149 years.
 const fn age(now: Instant) -> u64 {
     (now.as_picos() >> AGE_SHIFT) as u64
 }
 
-/// The second word of a slot.
+/// Packs the second word of a slot.
 const fn seen_port(now: u64, port: PortId) -> u64 {
     now << 16 | port.get() as u64
 }

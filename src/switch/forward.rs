@@ -1,4 +1,4 @@
-//! Where a data frame goes: to one port, to all of its VLAN, or to the router (802.1Q 8.6.3).
+//! Forwarding of a data frame: to one port, to all of its VLAN, or to the router (802.1Q 8.6.3).
 
 use super::Switch;
 use super::classify::{Meta, UNTAGGED};
@@ -31,8 +31,8 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Delivers a frame to its one egress port. What was decided holds for the next frames of its
-    /// flow too, if the frame leaves as it came.
+    /// Delivers a frame to its one egress port. If the frame leaves unmodified, the decision is
+    /// cached for the next frames of its flow.
     #[inline]
     fn unicast(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta, egress: PortId) {
         let ingress = self.ports[at].id;
@@ -59,8 +59,8 @@ impl<W: World> Switch<W> {
         self.deliver(now, at, frame, meta, egress);
     }
 
-    /// Sends a frame to every other port of its VLAN that is up. Each copy is charged for itself,
-    /// because each holds memory of its own.
+    /// Sends a frame to every other port of its VLAN that is up. Each copy is charged separately,
+    /// because each uses memory.
     #[cold]
     pub(super) fn flood(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
         let ingress = self.ports[at].id;
@@ -81,7 +81,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Delivers a copy of a frame that goes to further ports too.
+    /// Delivers a copy of a frame that also goes to other ports.
     fn deliver_copy(
         &mut self,
         now: Instant,
@@ -98,8 +98,8 @@ impl<W: World> Switch<W> {
     }
 }
 
-/// Gives a frame the C-tag that its egress port wants it to have: none, its VLAN, or what it had.
-/// False when there is no room for one.
+/// Sets the C-tag that the egress port requires: none, the frame's VLAN, or the received one.
+/// Returns false if there is no room for a tag.
 #[inline]
 pub(super) fn retag<F: Frame>(frame: &mut F, meta: &Meta, egress: &Tables) -> bool {
     let tag = (meta.tag != UNTAGGED).then_some(meta.tag);
@@ -118,7 +118,7 @@ pub(super) fn retag<F: Frame>(frame: &mut F, meta: &Meta, egress: &Tables) -> bo
     }
 }
 
-/// The tag for a frame: the PCP and DEI of its old one, or its priority if it had none.
+/// Returns the tag for a frame: the PCP and DEI of its old one, or its priority if it had none.
 fn tag_of(old: &[u8], meta: &Meta) -> vlan::Repr {
     let old = vlan::walk(old).ok().and_then(|walk| walk.outer);
     let pcp = Pcp::new(meta.priority.get()).expect("a priority is a code point");

@@ -14,7 +14,8 @@ use crate::units::{PortId, Priority, PriorityGroup};
 use crate::world::{Events, Handoff, Transit, World};
 
 impl<W: World> Switch<W> {
-    /// Takes one burst from the port at `at` and finds each frame its place. Gives how many.
+    /// Receives one burst from the port at `at` and processes each frame. Returns the number of
+    /// frames.
     #[inline]
     pub(super) fn receive(&mut self, now: Instant, at: usize) -> usize {
         if self.draining {
@@ -35,7 +36,7 @@ impl<W: World> Switch<W> {
             port.found_at = port.port.clock(now);
         }
         port.counters.rx_frames += frames as u64;
-        // What is admitted now is told to the others before anything more is.
+        // The frames admitted now are reported to the other workers before any more are admitted.
         self.exchange_at = now;
         for frame in burst.drain(..) {
             self.ingest(now, at, frame);
@@ -43,8 +44,8 @@ impl<W: World> Switch<W> {
         frames
     }
 
-    /// One frame that came in by the port at `at`. Kept apart from the unusual ones, whose way
-    /// would otherwise force what is known of every frame through memory.
+    /// Processes one frame received by the port at `at`. The unusual frames have separate
+    /// functions, which would otherwise force the fields of every frame through memory.
     #[inline(always)]
     fn ingest(&mut self, now: Instant, at: usize, frame: W::Frame) {
         let port = &mut self.ports[at];
@@ -56,13 +57,13 @@ impl<W: World> Switch<W> {
         self.ingest_usual(now, at, frame);
     }
 
-    /// As [`Self::ingest`], for what somebody has looked at already.
+    /// As [`Self::ingest`], for a frame already found not to be a message.
     #[inline(never)]
     pub(super) fn ingest_known(&mut self, now: Instant, at: usize, frame: W::Frame) {
         self.ingest_usual(now, at, frame);
     }
 
-    /// A frame that is no message.
+    /// Processes a frame that is not a message.
     #[inline(always)]
     fn ingest_usual(&mut self, now: Instant, at: usize, frame: W::Frame) {
         let (port, wire_len) = (&self.ports[at], frame.wire_len());
@@ -80,7 +81,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// A frame that is dropped, is a pause, or has a form of its own.
+    /// Processes a frame that is dropped, is a pause, or has an unusual format.
     #[cold]
     #[inline(never)]
     pub(super) fn ingest_unusual(&mut self, now: Instant, at: usize, frame: W::Frame) {
@@ -97,7 +98,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// A frame to be forwarded.
+    /// Processes a frame to be forwarded.
     #[inline]
     pub(super) fn ingest_data(&mut self, now: Instant, at: usize, frame: W::Frame, meta: &Meta) {
         self.note_received(now, at, frame.wire_len(), meta);
@@ -117,7 +118,7 @@ impl<W: World> Switch<W> {
         self.learn(now, id, meta);
     }
 
-    /// A frame of a flow for which everything was decided before.
+    /// Forwards a frame by its flow's cached decision.
     #[inline(always)]
     fn take_shortcut(&mut self, now: Instant, at: usize, frame: W::Frame, decision: Decision) {
         let (priority, wire_len) = (decision.priority, frame.wire_len());
@@ -130,8 +131,9 @@ impl<W: World> Switch<W> {
         self.take_noted(now, at, frame, decision);
     }
 
-    /// A frame that leaves as it came, by a port of this worker. If that is idle the frame need
-    /// not join a queue; and if it is lossy and nothing can hold the port up, it is not charged.
+    /// Forwards a frame that leaves unmodified, by a port of this worker. If the port is idle the
+    /// frame bypasses the queue; if it is also lossy and the port cannot be held up, it is not
+    /// charged.
     #[inline(always)]
     pub(super) fn take_noted(
         &mut self,
@@ -190,8 +192,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Admits a frame that has its place, to the group that goes with the place or to that of its
-    /// priority.
+    /// Admits a placed frame, to the group of the placement or to that of its priority.
     #[inline]
     fn admit_placed(
         &mut self,
@@ -209,17 +210,17 @@ impl<W: World> Switch<W> {
         self.ledger.admit(ingress, group, wire_len)
     }
 
-    /// Takes note of where the frame came from, and tells the other workers what is new.
+    /// Learns the source address, and tells the other workers about a new one.
     #[inline]
     fn learn(&mut self, now: Instant, ingress: PortId, meta: &Meta) {
         if self.fdb.learn(now, Key::from_parts(meta.vid, meta.src), ingress) == Learnt::News {
-            // One that could not be told now is told when the entry is next refreshed; until
-            // then the others flood, which is what they do with any unknown address.
+            // A lost notification is repeated when the entry is next refreshed; until then the
+            // others flood, as for any unknown address.
             let _ = self.handoff.tell_learnt(meta.vid, meta.src(), ingress);
         }
     }
 
-    /// Sends one frame on its way to `egress`: retags it, charges it, queues it.
+    /// Delivers one frame to `egress`: retags it, charges it, queues it.
     #[inline(never)]
     pub(super) fn deliver(
         &mut self,
@@ -232,7 +233,7 @@ impl<W: World> Switch<W> {
         self.deliver_as(now, at, frame, meta, egress, false);
     }
 
-    /// As [`Self::deliver`]; `copy` for what flooding made besides the frame itself.
+    /// As [`Self::deliver`]; `copy` for the copies that flooding made.
     #[inline]
     pub(super) fn deliver_as(
         &mut self,
@@ -331,7 +332,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Tells the ledger that a frame has left: at once for a group of this worker, through its
+    /// Releases the charge of a frame that left: at once for a group of this worker, through its
     /// owner for another's.
     #[inline]
     pub(super) fn release(&mut self, now: Instant, charge: crate::buffer::Charge, ingress: PortId) {
@@ -346,7 +347,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Credits what other workers released of this worker's groups.
+    /// Credits the cells of this worker's groups that other workers released.
     pub(super) fn collect_credits(&mut self, now: Instant) {
         let Self { handoff, ledger, ports, tables, index, events, .. } = self;
         handoff.collect(|port, group, cells| {
@@ -361,7 +362,7 @@ impl<W: World> Switch<W> {
         });
     }
 
-    /// A group went over or under its limit: its priorities are to be paused or resumed.
+    /// Handles a group that crossed its limit: its priorities are to be paused or resumed.
     #[cold]
     pub(super) fn on_crossing(
         &mut self,

@@ -1,4 +1,4 @@
-//! Managed objects of a running switch.
+//! Writes to managed objects of a running switch.
 
 use super::{Congested, Filter, queue_of};
 use crate::congestion::sfc::SfcPoint;
@@ -11,10 +11,10 @@ use crate::units::{Mac, PortId, TrafficClass};
 use crate::world::World;
 
 impl<W: World> Switch<W> {
-    /// Writes a managed object, which the machines then obey.
+    /// Writes a managed object and applies it to the machines.
     ///
     /// # Errors
-    /// [`ObjectError`], and nothing was changed.
+    /// [`ObjectError`]; nothing was changed then.
     pub(in crate::switch) fn set_object(
         &mut self,
         now: Instant,
@@ -31,7 +31,7 @@ impl<W: World> Switch<W> {
         Ok(())
     }
 
-    /// Starts and stops the watchdogs of owned ports, as the plan says.
+    /// Starts and stops the watchdogs of owned ports according to the plan.
     fn follow_watchdogs(&mut self, now: Instant) {
         for at in 0..self.ports.len() {
             let enabled = self.congested.plan.watches(self.ports[at].id);
@@ -41,12 +41,12 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// The source flow control points of this worker, to look at.
+    /// Returns the source flow control points of this worker, for reading.
     pub(in crate::switch) fn sfc_point(&self) -> Option<&SfcPoint> {
         self.congested.sfc.as_ref().map(|sfc| &sfc.point)
     }
 
-    /// Frames pass by a queue no longer of which somebody has to be told when they join it.
+    /// Removes from the direct path the priorities whose queue is now monitored for congestion.
     pub(in crate::switch) fn look_again(&mut self) {
         for port in &mut self.ports {
             let tables = &self.tables[port.id.index()];
@@ -62,7 +62,7 @@ fn port_ids() -> impl Iterator<Item = PortId> {
 }
 
 impl Congested {
-    /// Has all machines obey another plan, which was found to be sound, at ports of these addresses.
+    /// Applies another validated plan to all machines; `macs` are the addresses of the ports.
     fn adopt(&mut self, new: CongestionPlan, macs: impl Iterator<Item = Mac>) {
         if let Some(plan) = &new.isolation {
             self.adopt_isolation(plan, macs);
@@ -81,7 +81,7 @@ impl Congested {
         }
         for port in port_ids().take(self.ports) {
             let attached = new.attached(port);
-            // What discovery has found since holds where nothing else is said now.
+            // A discovered value stays where the new plan does not change the configured one.
             if attached != self.plan.attached(port) {
                 self.set_attached(port, attached.kind);
                 self.set_locator(port, new.locator(port));

@@ -1,5 +1,5 @@
-//! CIMs that the switch sends: to the peer of the port that a congesting frame came in by, at once, and by
-//! that port whatever the address table says.
+//! CIMs sent by the switch: to the peer of the port by which a congesting frame came in, at once,
+//! and by that port whatever the address table says.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -17,31 +17,31 @@ use crate::wire::ip::Ecn;
 use crate::wire::{cim, datagram, ethernet, msdu};
 use crate::world::{Handoff, Transit, World};
 
-/// The longest frame with a CIM: the largest MSDU over IPv6.
+/// Maximum frame length with a CIM: the largest MSDU over IPv6.
 const CIM_FRAME_MAX: usize = ethernet::HEADER_LEN + cim::LEN_MAX;
 
-/// TTL and hop limit of CIMs. The peer is the next bridge, and may be behind routers all the same.
+/// TTL and hop limit of CIMs. The peer is the next bridge, but may be behind routers.
 const TTL: u8 = 64;
 
-/// What is said to peers, and what is heard of them.
+/// CIM parameters and counters of one worker.
 pub(in crate::switch) struct Cims {
     priority: Priority,
     dscp: Dscp,
     min_header_octets: u16,
     pub(super) dialect: cim::Dialect,
-    /// By port: its own addresses.
+    /// By port: the addresses of its isolation point.
     points: Box<[Point]>,
-    /// By port: what was sent and received.
+    /// By port.
     pub(super) counters: Box<[CimPortCounters]>,
 }
 
-/// A congestion isolation point with the address that it has by default.
+/// Congestion isolation point with its default addresses resolved.
 #[derive(Clone, Copy)]
 pub(super) struct Point {
     pub(super) mac: Mac,
     pub(super) ipv4: Option<Ipv4Addr>,
     pub(super) ipv6: Option<Ipv6Addr>,
-    /// The UDP port that CIMs come to; 0 for none.
+    /// UDP destination port of CIMs; 0 for none.
     pub(super) cim_port: u16,
 }
 
@@ -68,7 +68,7 @@ impl Cims {
         }
     }
 
-    /// Obeys another plan from now on, at ports of these addresses.
+    /// Applies another plan; `macs` are the addresses of the ports.
     pub(super) fn adopt(
         &mut self,
         plan: &CongestionIsolationPlan,
@@ -86,8 +86,8 @@ impl Cims {
         &self.points[port.index()]
     }
 
-    /// The frame with the CIM about the flow of `head` for a peer behind `to`, written into `out`; its
-    /// length, or why there is none.
+    /// Writes the frame with the CIM about the flow of `head` for the peer behind `to` into `out`.
+    /// Returns its length, or the reason for not sending one.
     fn write(
         &self,
         (add, to): (bool, PortId),
@@ -129,21 +129,22 @@ impl Cims {
         Ok(ethernet::HEADER_LEN + message.buffer_len(&self.dialect))
     }
 
-    /// The headers of a CIM in IP. It comes from the port that it goes to, as nobody answers it.
+    /// Returns the headers of a CIM in IP. Source and destination port are equal, since no reply is
+    /// expected.
     const fn headers(&self, src: IpAddr, dst: IpAddr, port: u16) -> datagram::Repr {
         let (dscp, ecn) = (self.dscp, Ecn::NotEct);
         datagram::Repr { src, dst, dscp, ecn, ttl: TTL, src_port: port, dst_port: port }
     }
 }
 
-/// Why a CIM that was due was not sent.
+/// Reason for not sending a CIM that was due.
 #[derive(Clone, Copy)]
 enum Unsaid {
-    /// The port has no address of the kind that its peer wants to hear from.
+    /// The port has no address of the family that the peer expects.
     NoAddress,
-    /// The frame is none that a CIM can be about: it is one itself, or no whole header.
+    /// No CIM can be about this frame: it is one itself, or its headers are incomplete.
     Unwritable,
-    /// There is no memory for it.
+    /// No memory for the frame.
     NoMemory,
 }
 
@@ -176,8 +177,8 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Queues a message that the port at `at` gave cause for at the port `to`, as if it had come in by
-    /// the first one for the second one.
+    /// Queues a message at port `to`, accounted for as if it had come in by the port at `at`, which
+    /// caused it.
     fn send_by(
         &mut self,
         now: Instant,
@@ -211,7 +212,7 @@ impl<W: World> Switch<W> {
     }
 }
 
-/// CIMs of one port.
+/// CIM counters of one port.
 #[derive(Clone, Copy, Default, Debug)]
 pub(in crate::switch) struct CimPortCounters {
     pub(in crate::switch) sent: u64,

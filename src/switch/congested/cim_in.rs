@@ -1,8 +1,8 @@
-//! CIMs that come in: those to a port's own congestion isolation point are read whole, believed or not, and
-//! go no further; all others are data.
+//! CIM reception: a frame to the port's own congestion isolation point is parsed, accepted or
+//! rejected, and consumed; every other CIM is forwarded as data.
 //!
-//! A CIM comes in by the port whose queue its flow is in, so it is heard by the worker that serves that
-//! queue, and no other need know of it.
+//! A CIM comes in by the port whose queue holds its flow, so the worker that serves the queue
+//! receives it and no other worker needs it.
 
 use core::net::IpAddr;
 
@@ -22,7 +22,8 @@ use crate::wire::{EtherType, cim, msdu, vlan};
 use crate::world::World;
 
 impl<W: World> Switch<W> {
-    /// Hears a frame if it is a CIM to this port. Whether it was one, which then went no further.
+    /// Processes a frame if it is a CIM to this port. Returns true if it was one, which is then
+    /// consumed.
     pub(super) fn hear_cim(&mut self, now: Instant, at: usize, frame: &W::Frame) -> bool {
         let port = self.ports[at].id;
         let Congested { cims: Some(cims), isolation: Some(isolation), .. } = &mut self.congested
@@ -56,7 +57,8 @@ impl<W: World> Switch<W> {
     }
 }
 
-/// What follows the EtherType of a frame that goes to a congestion isolation point as CIMs do.
+/// Returns the EtherType and the bytes behind it, for a frame addressed to the isolation point as
+/// CIMs are.
 fn for_point<'a>(head: &'a [u8], point: &Point) -> Option<(EtherType, &'a [u8])> {
     let walk = vlan::walk(head).ok()?;
     let octets = &head[walk.l3..];
@@ -76,7 +78,7 @@ fn for_point<'a>(head: &'a [u8], point: &Point) -> Option<(EtherType, &'a [u8])>
     (own && point.cim_port != 0 && to_it).then_some((walk.ethertype, octets))
 }
 
-/// What a message that came in by `port` says, as the machine wants to know it.
+/// Translates a message that came in by `port` for the isolation machine.
 fn received(tables: &[Tables], port: PortId, head: &[u8], message: &cim::Repr<'_>) -> Received {
     let own = &tables[port.index()];
     let key = match message.flow() {
@@ -101,8 +103,9 @@ fn received(tables: &[Tables], port: PortId, head: &[u8], message: &cim::Repr<'_
     }
 }
 
-/// The classes of the port with the tables `own` that packets with this DSCP may be in, whichever port
-/// they came in by: one where ports go by the DSCP, all where some go by a tag, which CIMs do not show.
+/// Returns the classes of the port with the tables `own` that packets with this DSCP may be in,
+/// whichever port they came in by: one where all ports classify by DSCP, all where some classify by
+/// a tag, which CIMs do not show.
 fn classes(tables: &[Tables], own: &Tables, dscp: Option<Dscp>) -> u8 {
     let class = |tables: &Tables| Some(1 << own.class(tables.priority_of_untagged(dscp)?).get());
     tables.iter().map(class).try_fold(0, |sum, class| Some(sum | class?)).unwrap_or(u8::MAX)

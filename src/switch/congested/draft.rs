@@ -1,31 +1,32 @@
-//! The frame of a message to the source of a frame: its addresses and tags turned round.
+//! Frame of a message to the source of another frame: its addresses swapped, its tags copied.
 
 use crate::units::{Mac, Priority};
 use crate::wire::{EtherType, WireError, ethernet, sfcm, vlan};
 
-/// Octets of the longest message with its tags: an SFCM over IPv6 that quotes the most of a frame.
+/// Length in bytes of the longest message with its tags: an SFCM over IPv6 with the longest
+/// quotation.
 const LEN_MAX: usize = ethernet::HEADER_LEN + vlan::MAX_TAGS * vlan::TAG_LEN + sfcm::LEN_MAX;
 
-/// Octets of the shortest frame without its FCS (802.3 4A.2.3.2.4).
+/// Minimum frame length in bytes without the FCS (802.3 4A.2.3.2.4).
 const LEN_MIN: usize = 60;
 
-/// Octets of the two addresses.
+/// Length in bytes of the two MAC addresses.
 const ADDRESSES: usize = 12;
 
-/// Where the PCP stands in a tag's third octet.
+/// Shift of the PCP in the third byte of a tag.
 const PCP_SHIFT: u32 = 5;
-/// The upper bits of the VLAN identifier in that octet; between the two is the DEI, which is not copied.
+/// Upper bits of the VLAN identifier in that byte; the DEI between the two is not copied.
 const VID_UPPER: u8 = 0x0f;
 
-/// A message in the making.
+/// A message under construction.
 pub(super) struct Draft {
     octets: [u8; LEN_MAX],
     len: usize,
 }
 
 impl Draft {
-    /// The headers of a message from `src` to the source of a frame, whose first octets are `head`, with
-    /// the tags that the frame has. The outermost says `priority`.
+    /// Returns the headers of a message from `src` to the source of the frame whose first bytes are
+    /// `head`, with the tags of that frame. The outermost tag gets `priority`.
     pub(super) fn answer(head: &[u8], walk: &vlan::Walk, src: Mac, priority: Priority) -> Self {
         let mut octets = [0; LEN_MAX];
         octets[..6].copy_from_slice(&walk.src.0);
@@ -39,10 +40,10 @@ impl Draft {
         Self { octets, len: tags.end }
     }
 
-    /// Adds what follows the headers: `len` octets behind `ethertype`, written by `emit`.
+    /// Appends `len` bytes behind `ethertype`, written by `emit`.
     ///
     /// # Errors
-    /// What `emit` says; then nothing was added.
+    /// The error of `emit`; nothing was appended then.
     pub(super) fn fill(
         &mut self,
         ethertype: EtherType,
@@ -57,7 +58,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The whole frame without its FCS.
+    /// Returns the whole frame without its FCS.
     pub(super) fn octets(&self) -> &[u8] {
         &self.octets[..self.len.max(LEN_MIN)]
     }

@@ -1,31 +1,31 @@
-//! Which received frames may be messages about congestion.
+//! Filter for received frames that may be congestion messages.
 
 use crate::switch::plan::CongestionPlan;
 use crate::wire::EtherType;
 use crate::wire::ip::Protocol;
 use crate::wire::roce;
 
-/// Finds messages by a few loads. What it finds is then read with care; what is no message after all
-/// goes on as data.
+/// Prefilter with a few loads. A frame that it selects is then parsed in full, and forwarded as
+/// data if it is not a message.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::switch) struct Filter {
     on: bool,
-    /// The UDP port of SFCMs; 0 where nothing looks at them.
+    /// UDP port of SFCMs; 0 if they are not processed.
     sfcm: u16,
-    /// The UDP port of RoCEv2, where queue pairs are learnt; else 0.
+    /// UDP port of RoCEv2 if queue pairs are learnt; else 0.
     roce: u16,
-    /// Whether CIMs are looked at.
+    /// True if CIMs are processed.
     cim: bool,
-    /// The lowest and the highest UDP port that CIMs come to; none where the first is more.
+    /// Lowest and highest UDP port of CIMs; an empty range (first above second) if there are none.
     cim_ports: (u16, u16),
-    /// The UDP ports that anybody looks at, by their lowest six bits: bit n for those that end in n.
+    /// Bit n is set if a processed UDP port has the lowest six bits n.
     endings: u64,
 }
 
-/// The first octets of a frame with one tag, up to the destination port of its UDP header.
+/// Length of a frame with one tag up to and with the destination port of its UDP header.
 const TAGGED_PORTS: usize = 18 + 24;
 
-/// Where a RoCEv2 opcode is behind the start of the UDP header.
+/// Offset of the RoCEv2 opcode from the start of the UDP header.
 const OPCODE: usize = 8;
 
 impl Filter {
@@ -42,25 +42,25 @@ impl Filter {
         filter
     }
 
-    /// CIMs may come to this UDP port from now on; 0 is none.
+    /// Adds a UDP port of CIMs; 0 is ignored.
     pub(super) fn add_cim_port(&mut self, port: u16) {
         if port != 0 {
             let (low, high) = self.cim_ports;
             self.cim_ports = (low.min(port), high.max(port));
-            // All between the lowest and the highest are looked at.
+            // The filter covers the whole range from the lowest to the highest.
             let (low, high) = self.cim_ports;
             self.endings |= (low..=high).take(64).fold(0, |all, port| all | ending(port));
         }
     }
 
-    /// Whether a frame may be a message.
+    /// Returns true if a frame may be a message.
     #[inline(always)]
     pub(in crate::switch) fn wants(&self, head: &[u8]) -> bool {
         self.on && self.may_be(head) && self.looks(head)
     }
 
-    /// Whether a few loads leave it open. They do not for most frames: plain IPv4 that is no UDP, or goes to
-    /// a port whose last bits are those of none that is looked at.
+    /// Excludes most frames with a few loads: plain IPv4 that is not UDP, or goes to a port whose
+    /// lowest six bits match no processed port.
     #[inline(always)]
     fn may_be(&self, head: &[u8]) -> bool {
         let Some(h) = head.first_chunk::<TAGGED_PORTS>() else { return true };
@@ -82,14 +82,14 @@ impl Filter {
         match ethertype {
             EtherType::IPV4 | EtherType::IPV6 => self.is_udp_message(ethertype, &head[l3..]),
             EtherType::CIM => self.cim,
-            // Who hides a message behind more tags is found out by whoever walks through them.
+            // A message behind more tags is found by the full parser.
             EtherType::C_TAG | EtherType::S_TAG => true,
             _ => false,
         }
     }
 
-    /// Whether a packet goes to the UDP port of SFCMs. A fragment that is not the first has no ports,
-    /// and may be taken for a message that is then found to be none; so may what has extension headers.
+    /// Returns true if a packet may go to the UDP port of SFCMs. A later fragment and a packet with
+    /// extension headers have no port here; both count as candidates and are parsed later.
     #[inline]
     pub(super) fn is_sfcm(&self, ethertype: EtherType, packet: &[u8]) -> bool {
         match udp_of(ethertype, packet) {
@@ -123,21 +123,21 @@ impl Filter {
         port == self.roce && port != 0 && named()
     }
 
-    /// Whether a packet of RoCEv2 is looked at for the queue pair that it names.
+    /// Returns true if RoCEv2 packets are examined for queue pairs.
     pub(super) const fn learns(&self) -> bool {
         self.roce != 0
     }
 }
 
-/// The bit for ports with the lowest six bits of this one.
+/// Returns the bit for the lowest six bits of a port.
 const fn ending(port: u16) -> u64 {
     1 << (port & 63)
 }
 
-/// Where the UDP header of a packet is.
+/// Location of the UDP header of a packet.
 enum Udp {
     At(usize),
-    /// Behind extension headers, if it is there.
+    /// Behind extension headers, if present.
     Somewhere,
     No,
 }
@@ -157,7 +157,7 @@ fn udp_of(ethertype: EtherType, packet: &[u8]) -> Udp {
     }
 }
 
-/// The destination port of a UDP header.
+/// Reads the destination port of a UDP header.
 #[inline]
 fn port_at(packet: &[u8], header: usize) -> Option<u16> {
     let port = packet.get(header + 2..header + 4)?.first_chunk::<2>()?;

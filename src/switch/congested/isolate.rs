@@ -1,4 +1,4 @@
-//! Congestion Isolation on the way of a frame (802.1Qcz).
+//! Congestion Isolation in the forwarding path (802.1Qcz).
 
 use super::cim::CimPortCounters;
 use super::{Congested, Placed};
@@ -16,7 +16,7 @@ use crate::units::{
 use crate::wire::msdu;
 use crate::world::World;
 
-/// The machine of a plan.
+/// Builds the isolation machine of a plan.
 pub(super) fn machine(plan: &SwitchPlan) -> Option<Box<Isolation>> {
     let isolation = plan.congestion.isolation.as_ref()?;
     let mut machine = Isolation::new(isolation.machine, plan.ports.len() as u16)
@@ -36,13 +36,13 @@ pub(super) fn machine(plan: &SwitchPlan) -> Option<Box<Isolation>> {
 }
 
 impl Congested {
-    /// Where the congesting flows of a class go.
+    /// Returns the class that congesting flows of `class` are moved to.
     #[inline]
     fn congesting(&self, class: TrafficClass) -> Option<TrafficClass> {
         self.isolation.as_ref()?.plan().map.congesting(class)
     }
 
-    /// The classes where frames that came for `class` may be.
+    /// Returns the classes that may hold frames classified to `class`.
     pub(in crate::switch) fn classes_of(
         &self,
         class: TrafficClass,
@@ -50,7 +50,8 @@ impl Congested {
         [Some(class), self.congesting(class)].into_iter().flatten()
     }
 
-    /// The priorities whose frames may be in the queue of `class`, of a port with these tables.
+    /// Returns the priorities whose frames may be in the queue of `class`, of a port with these
+    /// tables.
     pub(in crate::switch) fn priorities_in(
         &self,
         class: TrafficClass,
@@ -65,21 +66,22 @@ impl Congested {
         set
     }
 
-    /// The priority whose pauses stop the congesting class `to` of a port with these tables: the lowest
-    /// that the class has of its own. Frames in it are paused with their own priority, too.
+    /// Returns the priority whose pauses stop the congesting class `to` of a port with these
+    /// tables: the lowest priority mapped to that class. Its frames are also paused with their
+    /// original priority.
     pub(in crate::switch) fn guard(&self, to: TrafficClass, tables: &Tables) -> Option<Priority> {
         let is_congesting = |from: TrafficClass| self.congesting(from) == Some(to);
         let own = tables.priorities_of_class(to).iter().next();
         own.filter(|_| TrafficClass::ALL.into_iter().any(is_congesting))
     }
 
-    /// All of them.
+    /// Returns the guard priorities of all congesting classes.
     pub(in crate::switch) fn guards(&self, tables: &Tables) -> PrioritySet {
         TrafficClass::ALL.into_iter().filter_map(|class| self.guard(class, tables)).collect()
     }
 
-    /// What watches over queues: that of a congesting class without a plan of its own is watched as the
-    /// monitored one is, because a storm that stops the one stops the other.
+    /// Returns the watchdog plan of each queue. A congesting class without a plan gets that of its
+    /// monitored class, because a storm that stops the one stops the other.
     pub(in crate::switch) fn watchdogs(&self, plans: &WatchdogPlans) -> WatchdogPlans {
         let mut all = *plans;
         for class in TrafficClass::ALL {
@@ -90,7 +92,7 @@ impl Congested {
         all
     }
 
-    /// Counters of isolation start again from zero.
+    /// Resets the counters of isolation to zero.
     pub(in crate::switch) fn clear_isolation_counters(&mut self) {
         if let Some(isolation) = &mut self.isolation {
             isolation.clear_counters();
@@ -102,13 +104,13 @@ impl Congested {
 }
 
 impl<W: World> Switch<W> {
-    /// Congestion isolation, to look at: its plan, peers, flows and counters.
+    /// Returns the state of congestion isolation: plan, peers, flows and counters.
     #[must_use]
     pub fn isolation(&self) -> Option<&Isolation> {
         self.congested.isolation.as_deref()
     }
 
-    /// Where a frame for `class` of the port at `to` goes, and what it waits for there.
+    /// Selects the queue of a frame for `class` of the port at `to`, and its hold there.
     #[inline]
     pub(in crate::switch) fn place(
         &mut self,
@@ -152,12 +154,14 @@ impl<W: World> Switch<W> {
         (class, hold)
     }
 
-    /// The group of the port `ingress` that accounts for an isolated frame of `priority` as long as it is
-    /// not over its limit: that of the congesting class, so that its XOFF stops the congesting queue of
-    /// the bridge upstream and not the flows beside it. Nothing where that group or its own is lossy.
+    /// Returns the group of the port `ingress` that accounts for an isolated frame of `priority`
+    /// while it is below its limit: that of the congesting class, so that its XOFF stops the
+    /// congesting queue of the bridge upstream and not the flows beside it. `None` if that group or
+    /// the frame's original group is lossy.
     ///
-    /// A peer that does not isolate the flow goes on with it. It is the flow's own group then that takes
-    /// what comes, with the headroom for it, so that nothing is lost whatever the peer does.
+    /// A peer that does not isolate the flow keeps sending it in the original class. The flow's
+    /// original group then admits the frames, with the headroom for them, so that nothing is lost
+    /// whatever the peer does.
     #[cold]
     pub(in crate::switch) fn group_of_isolated(
         &self,
@@ -171,7 +175,8 @@ impl<W: World> Switch<W> {
         (!lossy(priority) && !lossy(guard)).then(|| tables.group(guard))
     }
 
-    /// The congesting classes of the port at `at` whose own priority is paused, one bit each.
+    /// Returns the congesting classes of the port at `at` whose guard priority is paused, one bit
+    /// each.
     #[inline]
     pub(in crate::switch) fn guarded_classes(&self, at: usize, paused: PrioritySet) -> u8 {
         let port = &self.ports[at];
@@ -185,14 +190,15 @@ impl<W: World> Switch<W> {
         TrafficClass::ALL.iter().filter(|c| stops(c)).fold(0, |set, c| set | 1 << c.get())
     }
 
-    /// Takes note of which priorities stop congesting classes.
+    /// Updates the guard priorities of all ports.
     pub(in crate::switch) fn note_guards(&mut self) {
         for port in &mut self.ports {
             port.guards = self.congested.guards(&self.tables[port.id.index()]);
         }
     }
 
-    /// The classes of the port at `at` whose first frame waits for another queue, one bit each.
+    /// Returns the classes of the port at `at` whose first frame waits for another queue, one bit
+    /// each.
     #[inline]
     pub(in crate::switch) fn held_classes(&self, at: usize) -> u8 {
         match &self.congested.isolation {
@@ -213,7 +219,7 @@ impl<W: World> Switch<W> {
         held
     }
 
-    /// A frame left a queue of the port at `at`, sent or not.
+    /// Reports that a frame left a queue of the port at `at`, sent or dropped.
     #[inline]
     pub(in crate::switch) fn leaves(&mut self, at: usize, class: TrafficClass, hold: Hold) {
         if let Some(isolation) = &mut self.congested.isolation {
@@ -222,9 +228,10 @@ impl<W: World> Switch<W> {
     }
 }
 
-/// What flow a frame is of, and its labels. What is no IP packet is known by its addresses and its VLAN:
-/// that of its tag or, without one, that of the port where it leaves, so that both ends of a link come to
-/// the same whichever of them has it tagged. Nothing for what is too short.
+/// Returns the flow of a frame, and its labels. A frame without an IP packet is keyed by its
+/// addresses and its VLAN: that of its tag or, without one, the PVID of the egress port, so that
+/// both ends of a link calculate the same key whichever of them tags the frame. `None` for a frame
+/// that is too short.
 fn flow_of(head: &[u8], pvid: Option<Vid>) -> Option<(FlowKey, Labels)> {
     let (dst, src) = (mac_at(head, 0)?, mac_at(head, 6)?);
     let (tag, msdu) = msdu::of_frame(head).ok()?;
@@ -241,7 +248,7 @@ pub(super) fn mac_at(head: &[u8], at: usize) -> Option<Mac> {
 }
 
 impl Placed {
-    /// To its own class, at once.
+    /// Placement in the frame's own class, without a hold.
     pub(in crate::switch) const fn plain(class: TrafficClass) -> Self {
         Self { class, hold: Hold::NONE, group: None, marked: false }
     }

@@ -1,4 +1,4 @@
-//! What congestion isolation did, gathered from where it is counted.
+//! Snapshot of congestion isolation.
 
 use super::Congested;
 use super::cim::{CimPortCounters, Cims};
@@ -10,7 +10,7 @@ use crate::units::TrafficClass;
 use crate::world::World;
 
 impl<W: World> Switch<W> {
-    /// What this worker isolated, said and heard; nothing where isolation is not configured.
+    /// Returns the isolation counters of this worker; `None` where isolation is not configured.
     pub(super) fn isolation_snapshot(&self) -> Option<IsolationSnapshot> {
         let Congested { cims: Some(cims), isolation: Some(isolation), .. } = &self.congested else {
             return None;

@@ -1,19 +1,18 @@
-//! What happens beside the way of a frame whose flow congests the switch: it is isolated, and its
-//! source or the switch upstream is told.
+//! Congestion functions beside the forwarding path: isolation of congesting flows, and messages to
+//! their sources or to the switch upstream.
 //!
-//! The way of a frame asks here in five places, each of which costs a comparison where nothing is to
-//! be done:
-//! - at ingress, whether a frame is a message of somebody ([`Filter`], [`Switch::ingest_message`]);
-//! - before it is admitted, to which queue of its egress port it goes ([`Switch::place`]);
-//! - when it joins that queue, whether anybody is to be told ([`Switch::joins`]);
-//! - before it leaves, whether its queue has to wait for another ([`Switch::held_classes`]), and then
-//!   that it did ([`Switch::leaves`]);
-//! - where a message leaves a port, whether the proxy keeps it, and before a pause is sent, what the
-//!   proxy has to add.
+//! The forwarding path calls them in these places, each of which costs one comparison when idle:
+//! - at ingress, to detect a received message ([`Filter`], [`Switch::ingest_message`]);
+//! - before admission, to select the egress queue ([`Switch::place`]);
+//! - at enqueue, to detect congestion ([`Switch::joins`]);
+//! - at dequeue, to hold a queue that waits for another ([`Switch::held_classes`]), and to report
+//!   the departure ([`Switch::leaves`]);
+//! - at egress of a message, where the proxy may consume it, and before a pause is sent, where the
+//!   proxy adds its priorities.
 //!
-//! Messages are made of the frame that gave cause for them, at once, and enter forwarding as if the port
-//! had received them whose queue is congested ([`Switch::originate`]). Messages about messages are never
-//! made, so one frame causes a bounded number of others.
+//! A message is made at once from the frame that caused it, and enters forwarding as if the port
+//! with the congested queue had received it ([`Switch::originate`]). Messages about messages are
+//! never made, so one frame causes a bounded number of others.
 
 mod adopt;
 mod cim;
@@ -47,14 +46,14 @@ use relay::Relay;
 use seen::Seen;
 use source_flow::SourceFlow;
 
-/// The machines of one worker.
+/// Congestion machines of one worker.
 pub(super) struct Congested {
     pub(super) filter: Filter,
-    /// By port and traffic class: nobody has to be told while a queue is not longer than this.
+    /// By port and traffic class: the queue length up to which no machine needs to see its frames.
     floors: Box<[u64]>,
-    /// What the machines obey, with every managed object that was written since the start.
+    /// The active plan, with every managed object written since the start.
     plan: Box<CongestionPlan>,
-    /// How many ports the switch has.
+    /// Number of ports of the switch.
     ports: usize,
     pub(super) isolation: Option<Box<Isolation>>,
     cims: Option<Box<cim::Cims>>,
@@ -62,21 +61,22 @@ pub(super) struct Congested {
     pub(super) relay: Option<Box<Relay>>,
     pub(super) notifier: Option<Box<Notifier>>,
     pub(super) quantizer: Option<Box<Quantizer>>,
-    /// Whether a message is on its way through forwarding, about which none is made.
+    /// True while a message passes through forwarding; none is made about it.
     telling: bool,
-    /// What had been counted when counters were cleared last.
+    /// Counts at the last reset of the counters.
     base: Box<CongestionSnapshot>,
 }
 
-/// Where a frame goes at its egress port.
+/// Placement of a frame at its egress port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placed {
     pub(super) class: TrafficClass,
-    /// What it waits for at the head of its queue.
+    /// Condition for leaving the head of its queue.
     pub(super) hold: Hold,
-    /// The group that accounts for it if that has room, before the one of its priority.
+    /// Group that accounts for the frame while it is below its limit, in preference to that of its
+    /// priority.
     pub(super) group: Option<PriorityGroup>,
-    /// Whether CE was set on it.
+    /// True if CE was set on the frame.
     pub(super) marked: bool,
 }
 
@@ -105,21 +105,22 @@ impl Congested {
         congested
     }
 
-    /// Takes note of which queues are looked at from which length on, after any machine's plan changed.
+    /// Recalculates the floor of every queue, after any machine's plan changed.
     pub(super) fn set_floors(&mut self) {
         let Self { sfc, notifier, quantizer, .. } = &*self;
         let floor = |n: usize| {
             let queue = queue_of(n / PRIORITIES, TrafficClass::ALL[n % PRIORITIES]);
             let sfc = sfc.as_ref().map_or(u64::MAX, |sfc| sfc.point.floor(queue).0);
             let cnp = notifier.as_ref().map_or(u64::MAX, |of| of.machine.floor(queue).0);
-            // Samples are counted in octets that came, however short the queue is.
+            // QCN samples by received bytes, however short the queue is.
             let sampled = quantizer.as_ref().is_some_and(|of| of.has(queue));
             sfc.min(cnp).min(if sampled { 0 } else { u64::MAX })
         };
         self.floors = (0..self.floors.len()).map(floor).collect();
     }
 
-    /// The priorities of a port whose frames nobody looks at as long as they find an empty queue.
+    /// Returns the priorities of a port whose frames need not be examined when they find an empty
+    /// queue.
     pub(super) fn unwatched(
         &self,
         port: PortId,
@@ -130,7 +131,7 @@ impl Congested {
         Priority::ALL.into_iter().filter(|p| floor(p) >= u64::from(max_frame)).collect()
     }
 
-    /// The length that a queue may have before anybody looks at its frames.
+    /// Returns the queue length up to which no machine needs to see its frames.
     #[inline]
     pub(super) fn floor(&self, port: PortId, class: TrafficClass) -> u64 {
         self.floors[port.index() * PRIORITIES + class.index()]
@@ -138,8 +139,8 @@ impl Congested {
 }
 
 impl<W: World> Switch<W> {
-    /// A frame that was admitted is about to join the queue of `class` at the port at `to`, which then
-    /// has `length` octets.
+    /// Reports that an admitted frame is about to join the queue of `class` at the port at `to`,
+    /// whose length becomes `length` bytes.
     #[inline]
     pub(super) fn joins(
         &mut self,
@@ -158,7 +159,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// As [`Self::joins`], for a queue that is longer than somebody wants.
+    /// As [`Self::joins`], for a queue above its floor.
     #[cold]
     fn congests(
         &mut self,
@@ -188,7 +189,7 @@ impl<W: World> Switch<W> {
         self.congested.telling = false;
     }
 
-    /// A message of somebody came in, or what looks like one.
+    /// Handles a received frame that the filter selected as a possible message.
     #[cold]
     pub(super) fn ingest_message(&mut self, now: Instant, at: usize, frame: W::Frame) {
         if self.hear_cim(now, at, &frame) {
@@ -214,7 +215,7 @@ impl<W: World> Switch<W> {
     }
 }
 
-/// The queue of a class at the port with this number.
+/// Returns the queue of a class at the port with this number.
 fn queue_of(port: usize, class: TrafficClass) -> Queue {
     Queue { port: PortId::new(port as u16).expect("a port of the plan"), class }
 }

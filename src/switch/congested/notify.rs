@@ -1,5 +1,5 @@
-//! Notifications to the sources of RoCEv2 flows (CNP), and those of Quantized Congestion Notification
-//! (CNM, 802.1Q Clauses 30 to 33), of which the switch is the congestion point.
+//! Notifications to the sources of RoCEv2 flows (CNP), and Quantized Congestion Notification (CNM,
+//! 802.1Q Clauses 30 to 33), with the switch as congestion point.
 
 use super::draft::Draft;
 use super::queue_of;
@@ -20,7 +20,7 @@ use crate::wire::roce::{self, Opcode, U24};
 use crate::wire::{EtherType, WireError, cnp, msdu, udp, vlan};
 use crate::world::World;
 
-/// Notifications of RoCEv2 of one worker.
+/// RoCEv2 notifications of one worker.
 pub(in crate::switch) struct Notifier {
     pub(super) machine: FastCnp,
     priority: Priority,
@@ -29,7 +29,6 @@ pub(in crate::switch) struct Notifier {
 }
 
 impl Notifier {
-    /// What a plan wants.
     pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
         let of = plan.congestion.fast_cnp.as_ref()?;
         let pairs = match &of.source_qp {
@@ -49,7 +48,7 @@ impl Notifier {
         Some(Box::new(made))
     }
 
-    /// Obeys another plan from now on; flows and queue pairs that are known stay known.
+    /// Applies another plan; known flows and queue pairs are kept.
     pub(super) fn adopt(&mut self, plan: &FastCnpPlan) {
         self.machine.set_limits(plan.spacing, plan.budget);
         for (n, detect) in plan.detect.iter().enumerate() {
@@ -60,7 +59,6 @@ impl Notifier {
         (self.priority, self.dscp) = (plan.priority, plan.dscp);
     }
 
-    /// What was counted.
     pub(super) const fn snapshot(&self) -> FastCnpCounters {
         let of = self.machine.counters();
         FastCnpCounters {
@@ -76,7 +74,7 @@ impl Notifier {
         }
     }
 
-    /// The notification about a frame of `flow` to queue pair `qp` of its source.
+    /// Builds the notification about a frame of `flow` to queue pair `qp` of its source.
     fn notification(
         &self,
         seen: &Seen<'_>,
@@ -101,7 +99,8 @@ impl Notifier {
     }
 }
 
-/// A packet that names the queue pair of a flow's source: the flow, and that.
+/// Returns the flow and its source's queue pair from a packet of the reverse direction that names
+/// it.
 fn answer_of(head: &[u8], l3: usize, ethertype: EtherType) -> Option<(FiveTuple, U24)> {
     let packet = ip::View::new(ethertype, &head[l3..]).ok()?;
     let upper = packet.upper().ok().filter(|upper| upper.fragment == Fragment::Whole)?;
@@ -114,7 +113,7 @@ fn answer_of(head: &[u8], l3: usize, ethertype: EtherType) -> Option<(FiveTuple,
     Some((FiveTuple { src: answer.dst, dst: answer.src, ..answer }, bth.dest_qp()))
 }
 
-/// The congestion points of one worker.
+/// QCN congestion points of one worker.
 pub(in crate::switch) struct Quantizer {
     /// By port, then traffic class.
     points: Box<[[Option<CongestionPoint>; PRIORITIES]]>,
@@ -124,7 +123,6 @@ pub(in crate::switch) struct Quantizer {
 }
 
 impl Quantizer {
-    /// What a plan wants.
     pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
         let of = plan.congestion.qcn.as_ref()?;
         let seed = |n: usize, class: usize| plan.seed ^ ((n * PRIORITIES + class) as u64) << 32;
@@ -139,7 +137,7 @@ impl Quantizer {
         Some(Box::new(Self { points, unsent, priority: of.transmit_priority, msdu_octets }))
     }
 
-    /// Obeys another plan from now on.
+    /// Applies another plan.
     pub(super) fn adopt(&mut self, plan: &QuantizedPlan) {
         let points = self.points.iter_mut().flatten().zip(plan.points.iter().flatten());
         for (point, plan) in points {
@@ -151,18 +149,17 @@ impl Quantizer {
         self.msdu_octets = usize::from(plan.msdu_octets).min(cnm::MSDU_MAX);
     }
 
-    /// Whether there is a point at a queue.
+    /// Returns true if a queue has a congestion point.
     pub(super) fn has(&self, queue: Queue) -> bool {
         self.points.get(queue.port.index()).is_some_and(|of| of[queue.class.index()].is_some())
     }
 
-    /// A frame joined a queue: what a message about it says, if there is to be one.
+    /// Reports that a frame joined a queue; returns the feedback to send, if any.
     fn on_enqueue(&mut self, queue: Queue, length: Bytes, octets: Bytes) -> Option<Feedback> {
         let of = self.points.get_mut(queue.port.index())?;
         of[queue.class.index()].as_mut()?.on_enqueue(length, octets)
     }
 
-    /// The message.
     fn message(
         &self,
         seen: &Seen<'_>,
@@ -188,7 +185,6 @@ impl Quantizer {
         Ok(draft)
     }
 
-    /// What was counted.
     pub(super) fn snapshot(&self, ports: usize) -> QcnSnapshot {
         let queue = |n: usize, class: usize| {
             let Some(point) = self.points.get(n).and_then(|of| of[class].as_ref()) else {
@@ -203,14 +199,15 @@ impl Quantizer {
     }
 }
 
-/// The flow identifier of a frame's CN-TAG (802.1Q 33.1), by which its source knows the flow.
+/// Returns the flow identifier of a frame's CN-TAG (802.1Q 33.1), by which its source knows the
+/// flow.
 fn cn_tag(head: &[u8], walk: &vlan::Walk) -> Option<u16> {
     let flow = head.get(walk.l3..)?.first_chunk::<2>()?;
     (walk.ethertype == EtherType::CN_TAG).then(|| u16::from_be_bytes(*flow))
 }
 
 impl<W: World> Switch<W> {
-    /// Notifies the source of a RoCEv2 frame, if it is to be notified.
+    /// Sends a CNP to the source of a RoCEv2 frame, if one is due.
     pub(super) fn notify_source(
         &mut self,
         now: Instant,
@@ -223,7 +220,8 @@ impl<W: World> Switch<W> {
         let mac = self.port_mac(queue.port);
         let Some(notifier) = &mut self.congested.notifier else { return };
         let (Some(bth), Some(flow)) = (seen.roce(), seen.flow()) else { return };
-        // What goes back to a source is no data of its own, and notifications are never notified.
+        // Acknowledgements and CNPs carry no data of the flow, and notifications are never
+        // notified.
         if matches!(bth.opcode(), Opcode::RC_ACKNOWLEDGE | Opcode::CNP) {
             return;
         }
@@ -252,7 +250,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Shows the queue's congestion point a frame, and sends what it answers.
+    /// Samples a frame at the queue's congestion point, and sends the resulting CNM, if any.
     pub(super) fn quantize(
         &mut self,
         now: Instant,

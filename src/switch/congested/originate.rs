@@ -1,4 +1,4 @@
-//! Messages that the switch makes by itself, and the way of messages through it.
+//! Messages made by the switch, and the forwarding of messages.
 
 use crate::frame::Frame;
 use crate::port::Port;
@@ -11,8 +11,8 @@ use crate::units::{PortId, Priority};
 use crate::world::World;
 
 impl<W: World> Switch<W> {
-    /// Sends `octets` on their way as if the port at `at` had received them, with `priority`. Gives
-    /// whether there was memory for them.
+    /// Injects `octets` with `priority` as if the port at `at` had received them. Returns false if
+    /// there was no memory for the frame.
     pub(super) fn originate(
         &mut self,
         now: Instant,
@@ -43,11 +43,11 @@ impl<W: World> Switch<W> {
         true
     }
 
-    /// Where a message goes: by the router, or to where its destination was learnt. It is never
-    /// flooded, since everybody would obey it.
+    /// Finds the egress port of a message: by the router, or by its learnt destination. A message
+    /// is never flooded, since every receiver would obey it.
     ///
     /// # Errors
-    /// Why it goes nowhere.
+    /// The reason for dropping it.
     pub(super) fn way(
         &mut self,
         now: Instant,
@@ -69,7 +69,7 @@ impl<W: World> Switch<W> {
     }
 }
 
-/// The packet in a frame.
+/// Returns the packet in a frame.
 pub(super) fn packet<'a>(frame: &'a impl Frame, meta: &Meta) -> &'a [u8] {
     &frame.head()[usize::from(meta.l3)..]
 }

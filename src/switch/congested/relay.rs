@@ -1,9 +1,10 @@
-//! Messages of Source Flow Control that pass through the switch, where it is a proxy: to switches and to
-//! hosts that obey them they go on, to other hosts they become pauses (P802.1Qdw, 5.11 j as proposed).
+//! Relay of Source Flow Control messages where the switch is a proxy: messages to switches and to
+//! hosts that obey them are forwarded, those to other hosts become pauses (P802.1Qdw, 5.11 j as
+//! proposed).
 //!
-//! A message is read whole and its sender judged where it comes in; the proxy of the worker that owns
-//! the port by which it would leave then says what becomes of it. Those that the switch makes itself are
-//! not judged by their sender.
+//! A message is parsed and its sender validated at ingress; the proxy of the worker that owns the
+//! egress port then decides on it. The sender of messages that the switch made itself is not
+//! validated.
 
 use super::originate::packet;
 use crate::buffer::Charge;
@@ -25,20 +26,20 @@ use crate::wire::ip::{self, Fragment, Protocol};
 use crate::wire::{EtherType, sfcm, udp, vlan};
 use crate::world::World;
 
-/// The proxy of one worker, and what it does not count itself.
+/// The proxy of one worker, with counters that the proxy itself does not keep.
 pub(in crate::switch) struct Relay {
     pub(super) proxy: Proxy,
     udp_port: u16,
     caches: bool,
-    /// The flows that were seen, where each is paused for the whole time when it begins: what goes on
-    /// must not be paused again and again. Nothing where it makes no difference.
+    /// Known flows, for the policy that pauses a flow at its start for the whole time: a flow that
+    /// continues must not be paused again. `None` under other policies.
     begun: Option<StreamTable<()>>,
     malformed: u64,
-    /// By port: PFC frames that were sent for the proxy alone.
+    /// By port: PFC frames sent for the proxy alone.
     pauses: Box<[u64]>,
 }
 
-/// The priorities that a port may pause.
+/// Returns the priorities that a port may pause.
 fn protected(mode: FlowControl) -> PrioritySet {
     match mode {
         FlowControl::Pfc { send, .. } => send,
@@ -46,7 +47,7 @@ fn protected(mode: FlowControl) -> PrioritySet {
     }
 }
 
-/// What a port's neighbour is to the proxy.
+/// Translates the kind of a port's neighbour for the proxy.
 pub(super) const fn kind(attached: AttachedKind) -> Kind {
     match attached {
         AttachedKind::Switch => Kind::Fabric,
@@ -56,7 +57,6 @@ pub(super) const fn kind(attached: AttachedKind) -> Kind {
 }
 
 impl Relay {
-    /// The proxy of a plan.
     pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
         let of = plan.congestion.proxy.as_ref()?;
         let port = |(n, port): (usize, &crate::switch::plan::PortPlan)| {
@@ -84,13 +84,14 @@ impl Relay {
         }))
     }
 
-    /// Obeys another plan from now on; pauses that were granted stay granted.
+    /// Applies another plan; granted pauses stay.
     pub(super) fn adopt(&mut self, plan: &SfcProxyPlan) {
         self.udp_port = plan.udp_port;
         self.proxy.set_policy(plan.policy, plan.fabric.clone(), plan.hosts.clone());
     }
 
-    /// Whether a flow that comes in by `port` is to be asked about. One for which there is no room is not.
+    /// Returns true if the proxy is to be asked about a flow that comes in by `port`. False if the
+    /// table has no room for the flow.
     fn begins(&mut self, now: Instant, port: PortId, flow: FiveTuple) -> bool {
         let Some(begun) = &mut self.begun else { return self.caches };
         let (queue, key) = (Queue { port, class: TrafficClass::MIN }, FlowKey::Ip(flow));
@@ -106,8 +107,7 @@ impl Relay {
         begun.insert(now, stream, |_| true).is_ok()
     }
 
-    /// Whether a packet is a message by its UDP port, on both sides; if not it is data, however it
-    /// looked to the filter.
+    /// Returns true if both UDP ports of a packet are those of messages; if not the frame is data.
     fn is_message(&self, ethertype: EtherType, packet: &[u8]) -> bool {
         let Ok(view) = ip::View::new(ethertype, packet) else { return false };
         let Ok(upper) = view.upper() else { return false };
@@ -118,7 +118,6 @@ impl Relay {
         udp.is_ok_and(|udp| udp.dst_port() == self.udp_port && udp.src_port() == self.udp_port)
     }
 
-    /// What was counted.
     pub(super) fn snapshot(&self, ports: usize) -> ProxySnapshot {
         let (proxy, cache) = (&self.proxy, self.proxy.cache_counters());
         let counters = ProxyCounters {
@@ -155,7 +154,7 @@ impl Relay {
 }
 
 impl<W: World> Switch<W> {
-    /// A frame came in that looks like a message of Source Flow Control. Gives it back if it is none.
+    /// Handles a received frame that may be a Source Flow Control message. Returns it if it is not.
     pub(super) fn ingest_sfcm(
         &mut self,
         now: Instant,
@@ -188,7 +187,7 @@ impl<W: World> Switch<W> {
         None
     }
 
-    /// The proxy counts why a message goes nowhere.
+    /// Drops a message; the proxy counts the reason.
     fn refuse_sfcm(&mut self, now: Instant, at: usize, message: Message) {
         if let Some(relay) = &mut self.congested.relay {
             relay.proxy.on_message(now, &message);
@@ -196,8 +195,8 @@ impl<W: World> Switch<W> {
         self.count_drop(now, at, None, DropReason::SfcmRefused);
     }
 
-    /// A message of Source Flow Control is about to leave by `egress`. It came in by `ingress`, unless
-    /// the switch made it.
+    /// Handles a Source Flow Control message about to leave by `egress`. `ingress` is `None` for
+    /// one that the switch made.
     pub(super) fn sfcm_leaves(
         &mut self,
         now: Instant,
@@ -207,7 +206,7 @@ impl<W: World> Switch<W> {
         meta: &Meta,
         egress: PortId,
     ) {
-        // Another worker's proxy is asked by that worker.
+        // For a port of another worker that worker asks its proxy.
         let outcome = match self.local(egress) {
             Some(to) => self.ask_proxy(now, ingress, to, &frame, meta.ethertype, meta.l3.into()),
             None => Outcome::Forward,
@@ -224,8 +223,8 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// A message of Source Flow Control came from another worker, and would leave by the port at `to`.
-    /// Gives it back with what it holds, if it goes on.
+    /// Handles a Source Flow Control message from another worker, about to leave by the port at
+    /// `to`. Returns it with its charge if it is to be forwarded.
     #[cold]
     pub(in crate::switch) fn accept_message(
         &mut self,
@@ -253,7 +252,7 @@ impl<W: World> Switch<W> {
         None
     }
 
-    /// What the proxy of this worker makes of a message that would leave by the port at `to`.
+    /// Returns the proxy's decision on a message that would leave by the port at `to`.
     fn ask_proxy(
         &mut self,
         now: Instant,
@@ -265,7 +264,7 @@ impl<W: World> Switch<W> {
     ) -> Outcome {
         let Some(relay) = &mut self.congested.relay else { return Outcome::Forward };
         let Ok(read) = sfcm::Repr::parse(ethertype, &frame.head()[l3..]) else {
-            // It was read before it came here; what cannot be read again says nothing.
+            // The message was parsed before; one that no longer parses causes no pause.
             return Outcome::Refused(Refusal::NoPause);
         };
         let id = self.ports[to].id;
@@ -273,7 +272,7 @@ impl<W: World> Switch<W> {
         let known = relay.proxy.cache_counters().created;
         let outcome = relay.proxy.on_message(now, &message);
         if relay.proxy.cache_counters().created > known {
-            // The next frame of each flow is looked at again, as if it were the first.
+            // The next frame of each flow is examined again, as if it were the first.
             self.fdb.invalidate();
         }
         if matches!(outcome, Outcome::Paused(_)) {
@@ -282,8 +281,8 @@ impl<W: World> Switch<W> {
         outcome
     }
 
-    /// A frame came from the host at the port at `at`, of a flow that was not seen before or lately: it
-    /// is paused at once if its destination is known to be congested.
+    /// Handles the first frame of a flow from the host at the port at `at` (first ever, or after a
+    /// long gap): the flow is paused at once if its destination is known to be congested.
     #[inline]
     pub(in crate::switch) fn flow_begins(
         &mut self,
@@ -303,7 +302,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// The proxy has something else to say at the port at `at`, or later, or nothing any more.
+    /// Updates the proxy's deadline of the port at `at`.
     pub(in crate::switch) fn note_proxy(&mut self, at: usize) {
         let port = &mut self.ports[at];
         let relay = self.congested.relay.as_ref();
@@ -311,8 +310,8 @@ impl<W: World> Switch<W> {
         self.awake.insert(at);
     }
 
-    /// What a pause frame of the port at `at` says, with what the proxy adds to `own`; nothing if it is
-    /// the proxy's turn and it has nothing to say after all.
+    /// Merges the proxy's priorities into the pause frame `own` of the port at `at`. `None` if
+    /// there is no `own` and the proxy has nothing to send.
     pub(in crate::switch) fn with_proxy(
         &mut self,
         now: Instant,
@@ -331,7 +330,7 @@ impl<W: World> Switch<W> {
         said
     }
 
-    /// A PFC frame left by the port at `at`; `alone` if it was the proxy's.
+    /// Reports that a PFC frame left by the port at `at`; `alone` if only the proxy caused it.
     pub(in crate::switch) fn proxy_sent(
         &mut self,
         now: Instant,
@@ -347,7 +346,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// The link of the port at `at` has another rate.
+    /// Reports a new link rate of the port at `at`.
     pub(in crate::switch) fn proxy_rate(&mut self, now: Instant, at: usize, rate: BitsPerSec) {
         let id = self.ports[at].id;
         if let Some(relay) = &mut self.congested.relay {
@@ -356,7 +355,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// The link of the port at `at` went down.
+    /// Reports that the link of the port at `at` went down.
     pub(in crate::switch) fn proxy_link_down(&mut self, at: usize) {
         let id = self.ports[at].id;
         if let Some(relay) = &mut self.congested.relay {
@@ -365,7 +364,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// PFC runs for other priorities of the port at `at`.
+    /// Reports a new set of PFC priorities of the port at `at`.
     pub(in crate::switch) fn proxy_mode(&mut self, at: usize, mode: FlowControl) {
         let id = self.ports[at].id;
         if let Some(relay) = &mut self.congested.relay {
@@ -375,7 +374,7 @@ impl<W: World> Switch<W> {
     }
 }
 
-/// A message as the proxy wants it.
+/// Translates a message for the proxy.
 fn message(read: &sfcm::Repr<'_>, ingress: Option<PortId>, egress: Option<PortId>) -> Message {
     let flow = read.message.flow().expect("what was parsed says which flow it is about");
     Message {

@@ -1,4 +1,4 @@
-//! What is read of a frame that somebody may be told of.
+//! Parsed fields of a frame that a congestion message may be about.
 
 use crate::congestion::FlowKey;
 use crate::units::Dscp;
@@ -7,21 +7,21 @@ use crate::wire::ip::{self, Fragment, Protocol};
 use crate::wire::roce::{self, Opcode};
 use crate::wire::{EtherType, WireError, udp, vlan};
 
-/// A frame that congests a queue: what is known of it before anybody is told.
+/// A frame that congests a queue.
 pub(super) struct Seen<'a> {
     pub(super) head: &'a [u8],
-    /// What its flow is known by.
+    /// Key of its flow.
     pub(super) key: FlowKey,
-    /// Whether it is a message about congestion that is told by its EtherType or opcode. SFCMs are known
-    /// by their UDP port, which whoever knows that port looks at.
+    /// True for a congestion message that its EtherType or opcode identifies. SFCMs are identified
+    /// by their UDP port, by the code that knows that port.
     pub(super) is_message: bool,
 }
 
 impl<'a> Seen<'a> {
-    /// Nothing where not even the Ethernet header can be read.
+    /// `None` if not even the Ethernet header can be parsed.
     #[inline]
     pub(super) fn of(head: &'a [u8]) -> Option<Self> {
-        // Most frames of most flows give no cause to tell anybody, so they are not read in full.
+        // Most frames cause no message, so they are not parsed in full.
         let Some((flow, upper)) = FiveTuple::of_usual(head) else { return Self::read(head) };
         if flow.dst_port == roce::UDP_PORT {
             let opcode = head.get(upper + udp::HEADER_LEN).copied().map(Opcode);
@@ -45,22 +45,22 @@ impl<'a> Seen<'a> {
         Some(seen)
     }
 
-    /// Its RoCEv2 header, where it has one.
+    /// Returns the RoCEv2 header, where there is one.
     pub(super) fn roce(&self) -> Option<roce::View<'a>> {
         let flow = self.flow().filter(|flow| flow.protocol == Protocol::UDP)?;
         let walk = self.walk().ok().filter(|_| flow.dst_port == roce::UDP_PORT)?;
         roce_of(self.head, &walk)
     }
 
-    /// Its addresses and tags.
+    /// Parses addresses and tags.
     ///
     /// # Errors
-    /// Never for what [`Self::of`] gave.
+    /// Never for a value made by [`Self::of`].
     pub(super) fn walk(&self) -> Result<vlan::Walk, WireError> {
         vlan::walk(self.head)
     }
 
-    /// Its flow, where it is IP.
+    /// Returns the flow of an IP packet.
     pub(super) const fn flow(&self) -> Option<&FiveTuple> {
         match &self.key {
             FlowKey::Ip(flow) => Some(flow),
@@ -68,17 +68,17 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Its DSCP.
+    /// Returns the DSCP.
     ///
     /// # Errors
-    /// That it is not IP.
+    /// If the frame is not IP.
     pub(super) fn dscp(&self) -> Result<Dscp, WireError> {
         let walk = self.walk()?;
         Ok(ip::View::new(walk.ethertype, &self.head[walk.l3..])?.dscp())
     }
 }
 
-/// The RoCEv2 header of a packet of which this is known to be one to the UDP port.
+/// Returns the RoCEv2 header of a packet known to go to its UDP port.
 fn roce_of<'a>(head: &'a [u8], walk: &vlan::Walk) -> Option<roce::View<'a>> {
     let packet = ip::View::new(walk.ethertype, &head[walk.l3..]).ok()?;
     let upper = packet.upper().ok()?;

@@ -1,4 +1,4 @@
-//! What was counted about congesting flows.
+//! Snapshot of the congestion counters.
 
 use super::Congested;
 use crate::stats::CongestionSnapshot;
@@ -6,7 +6,7 @@ use crate::switch::Switch;
 use crate::world::World;
 
 impl Congested {
-    /// Since the start.
+    /// Counts since the start.
     fn counted(&self) -> CongestionSnapshot {
         CongestionSnapshot {
             sfc: self.sfc.as_ref().map(|sfc| sfc.snapshot(self.ports)),
@@ -17,14 +17,15 @@ impl Congested {
         }
     }
 
-    /// Counters start again from zero.
+    /// Resets the counters to zero.
     pub(in crate::switch) fn clear_counters(&mut self) {
         *self.base = self.counted();
     }
 }
 
 impl<W: World> Switch<W> {
-    /// What this worker did about congesting flows; nothing where nothing is to be done.
+    /// Returns the congestion counters of this worker; `None` where no congestion function is
+    /// configured.
     #[must_use]
     pub fn congestion_snapshot(&self) -> Option<Box<CongestionSnapshot>> {
         let congested = &self.congested;

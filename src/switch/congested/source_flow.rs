@@ -1,5 +1,5 @@
-//! Source Flow Control on the way of a frame: the source of a congesting flow is told to pause, by a
-//! message that enters forwarding in the same poll (P802.1Qdw, 8.6.6 as proposed).
+//! Source Flow Control in the forwarding path: the source of a congesting flow is told to pause, by
+//! a message that enters forwarding in the same poll (P802.1Qdw, 8.6.6 as proposed).
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -19,10 +19,10 @@ use crate::wire::sfcm::{self, Form, Sfcm};
 use crate::wire::{WireError, datagram, msdu};
 use crate::world::World;
 
-/// Hops that a message may take: RFC 1700's default, since the source document gives none.
+/// TTL of messages: RFC 1700's default, since the source document gives none.
 pub(super) const TTL: u8 = 64;
 
-/// The points of one worker, and how their messages look.
+/// Source flow control points of one worker, with the format of their messages.
 pub(in crate::switch) struct SourceFlow {
     pub(super) point: SfcPoint,
     transmit_priority: Priority,
@@ -39,7 +39,6 @@ pub(in crate::switch) struct SourceFlow {
 }
 
 impl SourceFlow {
-    /// The points of a plan.
     pub(super) fn new(plan: &SwitchPlan) -> Option<Box<Self>> {
         let sfc = plan.congestion.sfc.as_ref()?;
         let ports = plan.ports.len() as u16;
@@ -60,7 +59,7 @@ impl SourceFlow {
         Some(Box::new(made))
     }
 
-    /// Obeys another plan from now on; flows that are known stay known.
+    /// Applies another plan; known flows are kept.
     pub(super) fn adopt(&mut self, plan: &SourceFlowControlPlan) {
         self.point.set_plan(plan.point).expect("a plan that was checked");
         for (n, monitors) in plan.monitors.iter().enumerate() {
@@ -74,7 +73,7 @@ impl SourceFlow {
         (self.mac, self.ipv4, self.ipv6) = (plan.mac, plan.ipv4, plan.ipv6);
     }
 
-    /// What a frame that joined `queue` gives cause to tell its source.
+    /// Reports that a frame joined `queue`; returns the signal to send to its source, if any.
     fn on_enqueue(
         &mut self,
         now: Instant,
@@ -94,7 +93,6 @@ impl SourceFlow {
         self.point.on_enqueue(now, &Joined { queue, length, drain, octets, key: seen.key })
     }
 
-    /// The message that says so.
     fn message(
         &self,
         seen: &Seen<'_>,
@@ -128,14 +126,14 @@ impl SourceFlow {
                 let (_, all) = msdu::of_frame(seen.head)?;
                 let mut padded = [0; sfcm::MSDU_MIN];
                 let start = msdu::bounded(all, min_header_octets.into(), &mut padded);
-                // Headers that are so long that the flow is not within the octets that are quoted.
+                // The headers are too long for the quoted bytes to contain the flow.
                 emit(Form::Encapsulated(start)).or_else(|_| emit(Form::Simplified(flow)))?;
             }
         }
         Ok(draft)
     }
 
-    /// Whose address a message about `flow` comes from.
+    /// Returns the source address of a message about `flow`.
     fn sender(&self, flow: &FiveTuple) -> IpAddr {
         let own = match flow.dst {
             IpAddr::V4(_) => self.ipv4.map(IpAddr::V4),
@@ -147,7 +145,6 @@ impl SourceFlow {
         }
     }
 
-    /// What was counted.
     pub(super) fn snapshot(&self, ports: usize) -> SfcSnapshot {
         let (of, streams) = (self.point.counters(), self.point.stream_counters());
         let counters = SfcCounters {
@@ -178,7 +175,7 @@ impl SourceFlow {
 }
 
 impl<W: World> Switch<W> {
-    /// Tells the source of a frame to pause, if it is to be told.
+    /// Sends a message to pause to the source of a frame, if one is due.
     pub(super) fn tell_source(
         &mut self,
         now: Instant,
@@ -204,7 +201,7 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// The address that a port's own frames come from.
+    /// Returns the source address of frames that a port sends itself.
     pub(super) fn port_mac(&self, port: PortId) -> Mac {
         self.tables[port.index()].mac
     }

@@ -32,7 +32,7 @@ fn table(size: usize, ageing: Duration) -> Fdb {
     Fdb::new(&plan(size, ageing), PORTS, 1).unwrap()
 }
 
-/// A table in which a port may have `limit` addresses.
+/// Creates a table with at most `limit` addresses per port.
 fn limited(size: usize, limit: usize) -> Fdb {
     let plan = BridgePlan { port_limit: limit, ..plan(size, Duration::from_secs(300)) };
     Fdb::new(&plan, PORTS, 1).unwrap()
@@ -88,7 +88,7 @@ fn a_full_table_refuses_and_counts() {
         let _ = fdb.learn(at(0), k(n), port(0));
     }
     assert_eq!((fdb.len(), fdb.refused()), (8, 12));
-    // Aged entries make room once the sweep has come round.
+    // Aged entries make room once the sweep has passed them.
     for n in 0..=SWEEPS {
         fdb.sweep(at(300_000 + n * 5_000));
     }
@@ -96,7 +96,7 @@ fn a_full_table_refuses_and_counts() {
     assert_eq!(fdb.learn(at(700_000), k(99), port(0)), Learnt::News);
 }
 
-/// Addresses as they occur: in a row, in steps, and with bits that change at either end.
+/// Realistic addresses: consecutive, in steps, and with varying bits at either end.
 #[test]
 fn a_table_takes_as_many_addresses_as_it_says_whatever_they_have_in_common() {
     let patterns: [fn(u64) -> u64; 5] = [
@@ -120,8 +120,8 @@ fn a_table_takes_as_many_addresses_as_it_says_whatever_they_have_in_common() {
     }
 }
 
-/// Addresses that one seed puts into one bucket are spread by another: who does not know the seed cannot
-/// choose addresses that meet.
+/// Addresses that one seed puts into one bucket are spread by another: a sender that does not know
+/// the seed cannot choose colliding addresses.
 #[test]
 fn addresses_that_meet_under_one_seed_are_spread_under_another() {
     let plan = plan(1_024, Duration::from_secs(300));
@@ -133,7 +133,8 @@ fn addresses_that_meet_under_one_seed_are_spread_under_another() {
     assert!(spread.len() > 120, "{}", spread.len());
 }
 
-/// Even addresses chosen with the seed cost others nothing: they have two buckets, and are refused beyond.
+/// Even addresses chosen with knowledge of the seed do not displace others: they have two buckets,
+/// and are refused beyond.
 #[test]
 fn addresses_aimed_at_two_buckets_fill_these_and_no_more() {
     let mut fdb = table(1_024, Duration::from_secs(300));
@@ -150,7 +151,7 @@ fn addresses_aimed_at_two_buckets_fill_these_and_no_more() {
     }
     assert_eq!(fdb.len(), 2 * WAYS);
     assert_eq!(fdb.refused(), (aimed.len() - 2 * WAYS) as u64);
-    // Those that have aged make room, without any sweep.
+    // Aged ones make room, without any sweep.
     assert_eq!(fdb.learn(at(300_000), aimed[2 * WAYS], port(0)), Learnt::News);
     assert_eq!(fdb.len(), 2 * WAYS);
 }
@@ -178,7 +179,7 @@ fn an_address_that_moves_to_a_port_at_its_limit_is_known_nowhere() {
     let _ = fdb.learn(at(0), k(1), port(0));
     let _ = fdb.learn(at(0), k(2), port(1));
     let version = fdb.version();
-    // The other workers are told, and come to the same.
+    // The other workers are told, and get the same result.
     assert_eq!(fdb.learn(at(0), k(1), port(1)), Learnt::News);
     assert_eq!(fdb.lookup(at(0), k(1)), None);
     assert_ne!(fdb.version(), version);
@@ -207,7 +208,7 @@ proptest! {
             for n in 0..40 {
                 let known = model.get(&n).filter(|(_, seen)| ms - seen < 63).map(|v| v.0);
                 let got = fdb.lookup(at(ms), k(n)).map(PortId::get);
-                // Ages are kept in coarse units, so the last millisecond is either.
+                // Ages are stored in coarse units, so the last millisecond may be either.
                 if model.get(&n).is_none_or(|(_, seen)| (ms - seen).abs_diff(64) > 1) {
                     prop_assert_eq!(got, known, "address {} at {} ms", n, ms);
                 }
