@@ -29,17 +29,9 @@ pub enum Change {
     },
     /// New thresholds of a priority group. Must be applied to every worker, whichever owns the
     /// port: cells reserved for one group reduce the pool of all.
-    Group {
-        port: PortId,
-        group: PriorityGroup,
-        plan: GroupPlan,
-    },
+    Group { port: PortId, group: PriorityGroup, plan: GroupPlan },
     /// New ECN marking curve of a traffic class, or none.
-    Ecn {
-        port: PortId,
-        class: TrafficClass,
-        plan: Option<EcnPlan>,
-    },
+    Ecn { port: PortId, class: TrafficClass, plan: Option<EcnPlan> },
     /// New set of PFC priorities, as negotiated with the peer.
     Pfc {
         port: PortId,
@@ -66,10 +58,7 @@ pub enum Change {
     /// Starts a new link measurement at a port.
     Measure(PortId),
     /// Network position that a port advertises, where it advertises one.
-    Topology {
-        port: PortId,
-        topology: Topology,
-    },
+    Topology { port: PortId, topology: Topology },
     /// Congestion isolation and source flow control TLVs that a port advertises, where it runs
     /// LLDP.
     Said {
@@ -81,10 +70,7 @@ pub enum Change {
     },
     /// Congestion locator of a port, for its source flow control messages. Must be applied to every
     /// worker.
-    Locator {
-        port: PortId,
-        locator: Locator,
-    },
+    Locator { port: PortId, locator: Locator },
     /// CI peer of a port. Must be applied to every worker: the owner of the congested port makes
     /// the messages.
     Peer {

@@ -1,12 +1,12 @@
-//! The switch: one poll takes frames in, decides, and sends frames out.
+//! The switch: one poll receives frames, decides on them, and transmits frames.
 //!
 //! [`Switch::poll`] is the whole data plane of one worker. It owns its ports, never blocks, reads
-//! no clock, and allocates nothing once it is built. A frame goes through it in one straight line:
-//! receive, classify, forward, admit (`ingress`), queue, schedule, send (`egress`); pauses are
-//! made and obeyed beside it (`control`). Every frame that comes in goes out, is held, or ends
-//! under a [`DropReason`](crate::stats::DropReason): [`Switch::snapshot`] shows the sums.
+//! no clock, and allocates nothing once it is built. A frame takes one straight path: receive,
+//! classify, forward, admit (`ingress`), queue, schedule, transmit (`egress`); flow control runs
+//! beside it (`control`). Every received frame is transmitted, held, or dropped under a
+//! [`DropReason`](crate::stats::DropReason): [`Switch::snapshot`] shows the sums.
 //!
-//! Poll invariance: polling more often than [`Next`] asks for never changes what happens.
+//! Poll invariance: polling more often than [`Next`] requires never changes the result.
 
 mod agents;
 mod awake;
@@ -52,17 +52,18 @@ use port_state::{PortState, Queued};
 use route::Router;
 use tables::Tables;
 
-/// How often a worker tells the others what it uses of the shared pool while it admits nothing;
-/// after a poll in which it did, it tells them at once (`runtime::exchange` relies on that).
+/// Interval at which a worker reports its use of the shared pool to the others while it admits
+/// nothing; after a poll that admitted frames it reports at once (`runtime::exchange` relies on
+/// that).
 const EXCHANGE_EVERY: Duration = Duration::from_micros(1);
 
-/// One worker's part of a switch: all of it where there is one worker.
+/// One worker's part of a switch; the whole switch if there is only one worker.
 pub struct Switch<W: World> {
     name: String,
     max_frame: u32,
     /// By [`PortId`], for all ports of the switch.
     tables: Vec<Tables>,
-    /// By [`PortId`]: where in `ports` it is, if this worker owns it.
+    /// By [`PortId`]: index in `ports` if this worker owns the port.
     index: Vec<Option<u16>>,
     ports: Vec<PortState<W>>,
     ledger: Ledger,
@@ -77,15 +78,15 @@ pub struct Switch<W: World> {
     given: u64,
     taken: u64,
     exchange_at: Instant,
-    /// Ports to which something happened, and those that the present poll has looked at.
+    /// Ports with pending work, and those already visited in this poll.
     awake: Awake,
     looked_at: Awake,
 }
 
-/// Why a switch could not be built.
+/// Error of building a switch.
 #[derive(Debug, thiserror::Error)]
 pub enum SwitchError {
-    /// The buffer's arithmetic does not close.
+    /// The buffer cannot satisfy the reservations.
     #[error(transparent)]
     Buffer(#[from] BufferError),
     /// The buffer plan and the port list disagree.
@@ -104,25 +105,25 @@ pub enum SwitchError {
     StaticEntries(usize),
 }
 
-/// Why a `SecY` was not changed.
+/// Reason for refusing a change of a `SecY`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SecyRefused {
-    /// The port is none of this worker's.
+    /// This worker does not own the port.
     #[error("port {0} is not there")]
     Port(PortId),
-    /// Its frames are not protected at all.
+    /// The port has no `SecY`.
     #[error("port {0} has no SecY; give it `macsec` in the file")]
     NoSecy(PortId),
-    /// Its `SecY` refuses.
+    /// The `SecY` refuses the change.
     #[error(transparent)]
     Refused(#[from] ChangeRefused),
 }
 
 impl<W: World> Switch<W> {
-    /// A switch, or one worker's part of it: `ports` are the ports that this worker owns.
+    /// Builds a switch, or one worker's part of it: `ports` are the ports that this worker owns.
     ///
     /// # Errors
-    /// [`SwitchError`] when the plan contradicts itself; a plan from `config` does not.
+    /// [`SwitchError`] if the plan contradicts itself; a plan from `config` never does.
     pub fn new(
         plan: &SwitchPlan,
         ports: Vec<(PortId, W::Port)>,
@@ -179,8 +180,7 @@ impl<W: World> Switch<W> {
         Ok(switch)
     }
 
-    /// One turn: takes what has arrived, decides, and sends what may be sent. `now` never goes
-    /// back.
+    /// Receives what has arrived, decides, and transmits what is allowed. `now` never goes back.
     pub fn poll(&mut self, now: Instant) -> Next {
         let mut progressed = self.take_over(now);
         for at in 0..self.ports.len() {
@@ -192,12 +192,12 @@ impl<W: World> Switch<W> {
         if now >= self.fdb.next_deadline() {
             self.fdb.sweep(now);
         }
-        // Whoever polls again at once need not know until when it could have waited.
+        // After progress the caller polls again at once, so the deadline need not be calculated.
         let deadline = if progressed { now } else { self.next_deadline(now) };
         Next { progressed, deadline }
     }
 
-    /// Takes over what other workers sent: credits, addresses, frames.
+    /// Processes messages of other workers: credits, addresses, frames.
     fn take_over(&mut self, now: Instant) -> bool {
         let Self { handoff, ledger, fdb, exchange_at, .. } = self;
         if now >= *exchange_at {
@@ -218,72 +218,70 @@ impl<W: World> Switch<W> {
         progressed
     }
 
-    /// When something happens without a frame arriving.
+    /// Returns the time of the next event that needs no frame to arrive.
     fn next_deadline(&self, now: Instant) -> Instant {
         let ports = self.ports.iter().map(|p| p.next_deadline(now));
         ports.fold(self.fdb.next_deadline(), Instant::min)
     }
 
-    /// Stops (or starts again) receiving, so that what is held can drain.
+    /// Stops or restarts reception, so that held frames can drain.
     pub const fn set_draining(&mut self, on: bool) {
         self.draining = on;
     }
 
-    /// Frames in queues and in hands, which are neither sent nor dropped yet.
+    /// Returns the number of frames that are queued or staged: neither sent nor dropped yet.
     #[must_use]
     pub fn held(&self) -> u64 {
         let hands: usize = self.ports.iter().map(PortState::in_hand).sum();
         u64::from(self.arena.used()) + hands as u64
     }
 
-    /// The data frames that it holds, in no particular order: to look at when nothing is in a
-    /// hurry.
+    /// Iterates over the held data frames, in no particular order. Slow: not for the data path.
     pub fn held_frames(&self) -> impl Iterator<Item = &W::Frame> {
         let hands = self.ports.iter().flat_map(|port| port.staged.frames());
         self.arena.items().map(|queued| &queued.frame).chain(hands)
     }
 
-    /// A port that this worker owns.
+    /// Returns a port if this worker owns it.
     pub fn port_mut(&mut self, id: PortId) -> Option<&mut W::Port> {
         let at = self.local(id)?;
         Some(&mut self.ports[at].port)
     }
 
-    /// Changes what an owned port protects, or is to accept; keys make this no [`Change`].
+    /// Changes the MACsec state of an owned port. Not a [`Change`], because it carries keys.
     ///
     /// # Errors
-    /// Why nothing was changed.
+    /// The reason; nothing was changed then.
     pub fn change_secy(&mut self, id: PortId, change: &SecyChange) -> Result<(), SecyRefused> {
         let at = self.local(id).ok_or(SecyRefused::Port(id))?;
-        // A pause that could not be protected may be now.
+        // A pause that could not be protected before may be sent now.
         self.awake.insert(at);
         let secy = self.ports[at].port.secy_mut().ok_or(SecyRefused::NoSecy(id))?;
         Ok(secy.change(change)?)
     }
 
-    /// The observer.
     pub const fn events_mut(&mut self) -> &mut W::Events {
         &mut self.events
     }
 
-    /// The buffer's ledger, to look at.
+    /// Returns the buffer's ledger, for reading.
     pub const fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Octets that wait in one queue of an owned port, FCS included.
+    /// Returns the length of one queue of an owned port in bytes, FCS included.
     #[must_use]
     pub fn queue_bytes(&self, id: PortId, class: TrafficClass) -> u64 {
         self.local(id).map_or(0, |at| self.ports[at].scheduler.bytes(class))
     }
 
-    /// Where a port is in `ports`, if this worker owns it.
+    /// Returns the index of a port in `ports` if this worker owns it.
     #[inline]
     fn local(&self, id: PortId) -> Option<usize> {
         self.index.get(id.index()).copied().flatten().map(usize::from)
     }
 
-    /// Drops a frame that came in by (or was to leave by) the owned port `at`.
+    /// Counts a drop of a frame received by (or queued at) the owned port `at`.
     #[inline]
     fn count_drop(
         &mut self,
@@ -301,14 +299,14 @@ impl<W: World> Switch<W> {
     }
 }
 
-/// The most frames the ledger can have admitted at once: the whole buffer in the smallest frames,
-/// each of which takes at least one cell.
+/// Returns the maximum number of frames that the ledger can have admitted: the whole buffer in the
+/// smallest frames, each of which takes at least one cell.
 fn most_frames(plan: &SwitchPlan) -> usize {
     let Cells(total) = plan.buffer.total;
     let smallest = plan.buffer.cells_for(MIN_FRAME_BYTES).0.max(1);
     (total / smallest) as usize + 1
 }
 
-/// The shortest Ethernet frame, FCS included (802.3 4.4.2). A shorter one, which only a virtual
-/// device delivers, takes no less of a cell.
+/// Minimum Ethernet frame, FCS included (802.3 4.4.2). A shorter frame, which only a virtual device
+/// delivers, takes at least as many cells.
 const MIN_FRAME_BYTES: u32 = 64;

@@ -1,4 +1,4 @@
-//! Everything that one worker keeps of one of its ports.
+//! State of one port of a worker.
 
 use super::congested::Placed;
 use super::plan::PortPlan;
@@ -18,15 +18,15 @@ use crate::units::{BitsPerSec, Bytes, PRIORITIES, PortId, Priority, PrioritySet,
 use crate::wire::mac_control;
 use crate::world::World;
 
-/// A frame in an egress queue with what it holds.
+/// A frame in an egress queue with its charge.
 #[derive(Debug)]
 pub(super) struct Queued<F> {
     pub(super) frame: F,
     pub(super) charge: Charge,
     pub(super) ingress: PortId,
-    /// Whether CE was set on it here.
+    /// True if this switch set CE on the frame.
     pub(super) marked: bool,
-    /// What it waits for at the head of its queue.
+    /// Condition for leaving the head of its queue.
     pub(super) hold: Hold,
 }
 
@@ -47,33 +47,34 @@ pub(super) struct PortState<W: World> {
     pub(super) scheduler: Scheduler,
     pub(super) shaper: Option<Shaper>,
     pub(super) limits: [SharedLimit; PRIORITIES],
-    /// Control frames that the port has not taken yet; they go before everything else.
+    /// Control frames that the port has not accepted yet; they precede all others.
     pub(super) control: Burst<W::Frame>,
-    /// Frames that left the queues, or never joined one, and that the port has not taken yet.
+    /// Frames dequeued, or never queued, that the port has not accepted yet.
     pub(super) staged: Staging<W::Frame>,
-    /// The priorities whose frames need not join an empty queue: nothing there looks at it.
+    /// Priorities whose frames may bypass an empty queue: no function needs to see them there.
     pub(super) direct: PrioritySet,
-    /// The priorities whose pauses stop congesting classes: frames of whichever flow join a queue then.
+    /// Priorities whose pauses stop congesting classes; while one is paused, frames of all flows
+    /// are queued.
     pub(super) guards: PrioritySet,
-    /// Whether frames that never wait go uncharged too: the port obeys no pauses either.
+    /// True if frames that bypass the queue also bypass the ledger: the port obeys no pauses.
     pub(super) straight: bool,
-    /// What was decided for the last frames that came in here.
+    /// Cached forwarding decisions of recent flows received here.
     pub(super) shortcuts: Shortcuts,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
-    /// The pause that the last poll received: it arrived some time after that poll's `now`, so it
-    /// is dated again by the next one, and never ends before its time.
+    /// The pause received in the last poll: it arrived some time after that poll's `now`, so the
+    /// next poll restarts it, and it never ends early.
     pub(super) undated: Option<mac_control::Repr>,
     pub(super) watchdog: Watchdog,
     pub(super) agents: Option<Box<PortAgents>>,
-    /// When they have something to do, as of when they last did something: never where there are
-    /// none. What it is found from lies in so many places that a poll should not look there.
+    /// Cached deadline of the link protocols; `NEVER` without any. Cached because calculating it
+    /// touches too many places for every poll.
     pub(super) agents_due: Instant,
-    /// When the proxy has a pause to send here: never where there is none.
+    /// Time of the proxy's next pause; `NEVER` without a proxy.
     pub(super) proxy_due: Instant,
-    /// When the last burst was found, where that matters to agents.
+    /// Reception time of the last burst, where link protocols need it.
     pub(super) found_at: Instant,
-    /// When a driver that polls ports by their deadlines was told to look at this one again.
+    /// Deadline last reported to a driver that polls ports by their deadlines.
     pub(super) deadline: Instant,
     pub(super) counters: PortCounters,
 }
@@ -112,8 +113,8 @@ impl<W: World> PortState<W> {
         }
     }
 
-    /// Whether a frame of `priority` that comes now would be sent at the end of this poll: nothing
-    /// is queued before it, the port is not shaped, and the peer has not paused it.
+    /// Returns true if a frame of `priority` that arrives now would be sent at the end of this
+    /// poll: nothing is queued before it, the port is not shaped, and the peer has not paused it.
     #[inline]
     pub(super) fn is_idle_for(&mut self, now: Instant, priority: Priority) -> bool {
         self.direct.contains(priority)
@@ -124,18 +125,18 @@ impl<W: World> PortState<W> {
             && self.receiver.paused(now).0 & (PrioritySet::of(priority).0 | self.guards.0) == 0
     }
 
-    /// Frames that left the queues but have not been taken by the port.
+    /// Returns the number of frames dequeued but not accepted by the port yet.
     pub(super) fn in_hand(&self) -> usize {
         self.control.len() + self.staged.len()
     }
 
-    /// Whether the link is free for a frame to start.
+    /// Returns true if the link is free for a frame to start.
     #[inline]
     pub(super) fn link_free(&self, now: Instant) -> bool {
         self.shaper.as_ref().is_none_or(|s| s.ready(now))
     }
 
-    /// Takes note that a frame starts on the line now.
+    /// Records that a frame starts on the line now.
     #[inline]
     pub(super) fn occupy_link(&mut self, now: Instant, wire_len: u32) {
         if let Some(shaper) = &mut self.shaper {
@@ -143,14 +144,14 @@ impl<W: World> PortState<W> {
         }
     }
 
-    /// Its agents were told something, or did something.
+    /// Updates the cached deadline of the link protocols.
     pub(super) fn note_agents(&mut self) {
         let agents = self.agents.as_ref();
         self.agents_due = agents.map_or(Instant::NEVER, |agents| agents.next_deadline());
     }
 
-    /// The priorities that may not send now: those the peer paused, less those whose queue is
-    /// stormed and whose watchdog ignores pauses.
+    /// Returns the priorities that may not send now: those the peer paused, less those whose queue
+    /// is stormed and whose watchdog ignores pauses.
     #[inline]
     pub(super) fn held_back(
         &mut self,
@@ -168,7 +169,7 @@ impl<W: World> PortState<W> {
         paused
     }
 
-    /// When this port has something to do though no frame arrives.
+    /// Returns the time of the port's next event that needs no frame to arrive.
     pub(super) fn next_deadline(&self, now: Instant) -> Instant {
         let mut at = self.watchdog.next_deadline();
         let pause = self.sender.due(now).is_some();
@@ -176,18 +177,18 @@ impl<W: World> PortState<W> {
         if busy && (pause || !self.scheduler.is_empty()) {
             at = at.min(self.shaper.as_ref().map_or(Instant::NEVER, Shaper::free_at));
         }
-        // A pause that is due waits for the line, and not for the time at which it was due.
+        // A pause that is due waits for the link, not for its due time.
         if !(busy && pause) {
             at = at.min(self.sender.next_deadline());
         }
-        // So do a frame of an agent and a pause of the proxy.
+        // So do frames of link protocols and pauses of the proxy.
         let free = self.shaper.as_ref().map_or(Instant::ZERO, Shaper::free_at);
-        // It waits for the link, too, and for what stands before it.
+        // The proxy's pause also waits for the control frames before it.
         let says = self.up && self.control.is_empty();
         let due = self.agents_due.min(if says { self.proxy_due } else { Instant::NEVER });
         at = at.min(if busy { due.max(free) } else { due });
-        // The end of a pause lets a frame go that waits. Where none does nothing happens then, and
-        // nobody asks the receiver, which would go on to name a time that has passed.
+        // The end of a pause releases a queued frame. With empty queues it has no effect, and the
+        // receiver would keep reporting a deadline that has passed.
         if self.scheduler.is_empty() { at } else { at.min(self.receiver.next_deadline()) }
     }
 }
@@ -200,7 +201,7 @@ pub(super) fn obeys_nothing(mode: FlowControl) -> bool {
     }
 }
 
-/// See [`PortState::direct`].
+/// Calculates [`PortState::direct`].
 fn direct(plan: &PortPlan) -> PrioritySet {
     let of = |p: &Priority| {
         let class = plan.classify.class[p.index()].index();
@@ -210,7 +211,7 @@ fn direct(plan: &PortPlan) -> PrioritySet {
     if plan.shaped { PrioritySet::EMPTY } else { Priority::ALL.into_iter().filter(of).collect() }
 }
 
-/// Whether a marking curve lets every frame pass that meets an empty queue.
+/// Returns true if a marking curve passes every frame that finds an empty queue.
 pub(super) fn passes_empty_queues(plan: &EcnPlan) -> bool {
     plan.kmin > Bytes(0)
 }

@@ -17,7 +17,7 @@ use crate::wire::ip::{self, Hop};
 use crate::wire::{EtherType, arp, echo, ethernet};
 use crate::world::World;
 
-/// Where a route leads: an interface, and the next hop unless the destination is the neighbour.
+/// Target of a route: an interface, and the next hop unless the destination is the neighbour.
 #[derive(Clone, Copy, Debug)]
 struct NextHop {
     interface: usize,
@@ -35,7 +35,7 @@ pub(super) struct Router {
     neighbours: HashMap<(usize, IpAddr), (Mac, PortId)>,
 }
 
-/// What the router decided for a packet.
+/// Decision of the router on a packet.
 struct Forwarding {
     interface: usize,
     mac: Mac,
@@ -52,7 +52,8 @@ impl Router {
         let (mut v4, mut v6) = (PrefixMap::new(), PrefixMap::new());
         for route in &plan.routes {
             let hop = NextHop { interface: route.interface, via: route.via };
-            // A length that does not fit its family is refused by `config`; here it matches nothing.
+            // `config` refuses a prefix length that does not fit its family; here it matches
+            // nothing.
             match route.network {
                 IpAddr::V4(net) => {
                     if let Ok(net) = Ipv4Net::new(net, route.prefix_len) {
@@ -71,20 +72,20 @@ impl Router {
         Self { interfaces: plan.interfaces.clone(), of_vid, v4, v6, neighbours }
     }
 
-    /// Whether nothing is routed.
+    /// Returns true if nothing is routed.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.interfaces.is_empty()
     }
 
-    /// The interface in a VLAN.
+    /// Returns the interface in a VLAN.
     #[inline]
     fn interface(&self, meta: &Meta) -> Option<&InterfacePlan> {
         let n = (*self.of_vid.get(meta.vid.index())?)?;
         self.interfaces.get(usize::from(n))
     }
 
-    /// Whether a frame is the router's to look at: sent to it, or an ARP question to everybody.
+    /// Returns true for a frame addressed to the router, or a broadcast ARP request.
     #[inline]
     pub(super) fn wants(&self, meta: &Meta) -> bool {
         self.interface(meta).is_some_and(|i| {
@@ -93,7 +94,7 @@ impl Router {
         })
     }
 
-    /// Where a packet to `dst` goes.
+    /// Looks up the egress of a packet to `dst`.
     fn lookup(&self, dst: IpAddr) -> Result<Forwarding, DropReason> {
         let hop = match dst {
             IpAddr::V4(a) => self.v4.get_lpm(&Ipv4Net::from(a)).map(|(_, hop)| *hop),
@@ -107,7 +108,7 @@ impl Router {
 }
 
 impl<W: World> Switch<W> {
-    /// A frame that the router wants: answered, routed, or dropped.
+    /// Handles a frame for the router: answers, routes, or drops it.
     pub(super) fn route(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
         let result = match meta.ethertype {
             EtherType::ARP => return self.arp(now, at, frame, meta),
@@ -120,8 +121,8 @@ impl<W: World> Switch<W> {
         }
     }
 
-    /// Routes an IP packet: checks it, takes a hop off, and gives it its new addresses
-    /// (RFC 1812 5.2; no ICMP errors are sent, the drops are counted instead).
+    /// Routes an IP packet: validates it, decrements its TTL, and rewrites its addresses (RFC 1812
+    /// 5.2; no ICMP errors are sent, the drops are counted instead).
     pub(super) fn route_ip(
         &self,
         at: usize,
@@ -158,7 +159,7 @@ impl<W: World> Switch<W> {
         Ok((Meta { vid: interface.vid, ..*meta }, to.port))
     }
 
-    /// Answers an ICMP echo request to one of the router's IPv4 addresses by turning it round.
+    /// Answers an ICMP echo request to one of the router's IPv4 addresses in place.
     fn echo(&self, frame: &mut W::Frame, meta: &Meta) -> Result<Meta, DropReason> {
         let mac = self.router.interface(meta).ok_or(DropReason::RouterNotSpoken)?.mac;
         if meta.ethertype != EtherType::IPV4 {
@@ -170,8 +171,8 @@ impl<W: World> Switch<W> {
         Ok(*meta)
     }
 
-    /// Answers an ARP request for one of the router's addresses; any other question to everybody
-    /// is flooded like what it is.
+    /// Answers an ARP request for one of the router's addresses; any other broadcast request is
+    /// flooded.
     fn arp(&mut self, now: Instant, at: usize, mut frame: W::Frame, meta: &Meta) {
         let l3 = usize::from(meta.l3);
         let answer = self.router.interface(meta).and_then(|i| {
@@ -193,7 +194,7 @@ impl<W: World> Switch<W> {
     }
 }
 
-/// Writes new addresses over a frame's.
+/// Overwrites the addresses of a frame.
 fn readdress(head: &mut [u8], dst: Mac, src: Mac) {
     debug_assert!(head.len() >= ethernet::HEADER_LEN);
     head[..6].copy_from_slice(&dst.0);

@@ -1,10 +1,10 @@
-//! From what agents found out to what the switch does about it: headroom that was measured, PFC and
-//! ETS that were negotiated, the switch's place in the network and who is around it.
+//! Reconciliation: applies the findings of link protocols to the switch, such as measured headroom,
+//! negotiated PFC and ETS, the switch's place in the network and the kinds of its neighbours.
 //!
-//! A [`Settler`] knows the whole plan as it stands. It is no part of the way of frames: whoever drives
-//! the switch hands it the news and a way to change the switch, which is [`Switch::apply`] where one
-//! worker has all ports, and an order to all workers where there are several. Every step that it takes
-//! is told as a [`Step`], with its numbers.
+//! A [`Settler`] holds the complete current plan. It is not part of the data path: the driver
+//! passes it each event and a function that changes the switch, which is [`Switch::apply`] if one
+//! worker has all ports, and an order to all workers otherwise. Every action is recorded as a
+//! [`Step`], with its numbers.
 
 mod negotiated;
 mod step;
@@ -29,60 +29,59 @@ use crate::units::{Cells, PortId, PriorityGroup, PrioritySet};
 use crate::world::World;
 use surroundings::Around;
 
-/// Steps that are kept.
+/// Steps kept in the log.
 const STEPS: usize = 256;
 
-/// How long after a change was refused for what is held at the moment it is tried again.
+/// Delay before retrying a change that was refused because of held frames.
 const AGAIN: Duration = Duration::from_micros(100);
 
-/// Why a change was not made, as whoever made it says.
+/// Refusal of a change, as the switch reports it.
 #[derive(Debug)]
 pub enum Refused {
-    /// Because of what is held right now: it may be possible later.
+    /// Because of frames held now: it may succeed later.
     Now(String),
-    /// For good.
+    /// Permanent.
     Never(String),
 }
 
-/// What a port's headroom came to.
+/// Headroom found for a port.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Headroom {
-    /// What was measured.
     pub found: Found,
-    /// What a lossless group needs by that.
+    /// Headroom that a lossless group needs for that delay.
     pub required: Required,
-    /// The same without MACsec, where that is on the way.
+    /// The same without MACsec, if MACsec is in the path.
     pub without_macsec: Option<Required>,
-    /// Whether the groups have it.
+    /// True if the groups have it.
     pub set: bool,
 }
 
 /// See the module's head.
 #[derive(Clone, Debug)]
 pub struct Settler {
-    /// As the switch is now.
+    /// The current plan.
     plan: SwitchPlan,
-    /// As it was planned: what a port goes back to.
+    /// The configured plan, to which a port reverts.
     planned: SwitchPlan,
     /// By port.
     headroom: Vec<Option<Headroom>>,
-    /// By port: the headroom that its lossless groups are to have, and the reason.
+    /// By port: the required headroom of its lossless groups, and its derivation.
     wanted: Vec<Option<(Cells, String)>>,
-    /// Ports to which something could not be done for what is held, and when to try again.
+    /// Ports with a change refused because of held frames, and the time to retry it.
     again: Vec<(Instant, PortId)>,
-    /// By port: PFC that could not be set for that.
+    /// By port: PFC settings to retry.
     pfc_again: Vec<Option<PfcResolved>>,
-    /// What is known of the other ends.
+    /// Knowledge of the other ends of the links.
     around: Around,
-    /// Whether objects were written since what follows from them was last done.
+    /// True if objects were written and their consequences are pending.
     written: bool,
     steps: VecDeque<Step>,
-    /// Steps there were in all.
+    /// Total number of steps.
     told: u64,
 }
 
 impl Settler {
-    /// For a switch as planned; nothing where no port has agents.
+    /// Creates a settler for a switch; `None` if no port has link protocols.
     #[must_use]
     pub fn new(plan: &SwitchPlan) -> Option<Self> {
         plan.ports.iter().any(|p| p.agents.is_some()).then(|| Self {
@@ -99,24 +98,24 @@ impl Settler {
         })
     }
 
-    /// The switch as it is now.
+    /// Returns the current plan of the switch.
     #[must_use]
     pub const fn plan(&self) -> &SwitchPlan {
         &self.plan
     }
 
-    /// What a port's headroom came to, if it finds that by itself and has done so.
+    /// Returns a port's measured headroom, if there is one.
     #[must_use]
     pub fn headroom(&self, port: PortId) -> Option<&Headroom> {
         self.headroom.get(port.index())?.as_ref()
     }
 
-    /// The latest steps, the oldest first, and how many there were before them.
+    /// Returns the latest steps, oldest first, and the number of earlier ones.
     pub fn steps(&self) -> (u64, impl Iterator<Item = &Step>) {
         (self.told - self.steps.len() as u64, self.steps.iter())
     }
 
-    /// When to call [`Settler::retry`].
+    /// Returns the time for the next [`Settler::retry`].
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         if self.written {
@@ -125,31 +124,31 @@ impl Settler {
         self.again.iter().map(|(at, _)| *at).min().unwrap_or(Instant::NEVER)
     }
 
-    /// Steps there were in all.
+    /// Returns the total number of steps.
     #[must_use]
     pub const fn told(&self) -> u64 {
         self.told
     }
 
-    /// The switch is like that now: a person has changed it.
+    /// Replaces the current plan after a manual change of the switch.
     pub fn adopt(&mut self, plan: &SwitchPlan) {
         self.written |= !self.has_told(plan);
         self.plan = plan.clone();
     }
 
-    /// Whether nothing has changed in `plan` that neighbours are told.
+    /// Returns true if `plan` changes nothing that is advertised to neighbours.
     #[must_use]
     pub fn has_told(&self, plan: &SwitchPlan) -> bool {
         self.plan.congestion == plan.congestion
     }
 
-    /// A planned change, as it is to be made: a group whose port finds its headroom by itself keeps
-    /// what that came to. What else follows from it is due at once.
+    /// Amends a configured change: a group whose port measures its headroom keeps the measured
+    /// value. Consequences for neighbours become due at once.
     #[must_use]
     pub fn amend(&mut self, change: Change) -> Change {
         if let Change::Object { object, at, value } = change {
             let ports = self.plan.ports.len();
-            // What the plan refuses the switch refuses, too.
+            // The switch refuses whatever the plan refuses.
             self.written |=
                 managed::set(&mut self.plan.congestion, ports, object, at, value).is_ok();
         }
@@ -170,7 +169,7 @@ impl Settler {
         self.plan.buffer.groups[port.index()][group.index()] = plan;
     }
 
-    /// Does what follows from news of a port.
+    /// Applies the consequences of an event of a port.
     pub fn settle(
         &mut self,
         now: Instant,
@@ -210,8 +209,8 @@ impl Settler {
         self.tell(now, port, kind);
     }
 
-    /// Tries again what could not be done for what was held, and does what follows from objects that
-    /// were written.
+    /// Retries changes that were refused because of held frames, and applies the consequences of
+    /// written objects.
     pub fn retry(&mut self, now: Instant, mut apply: impl FnMut(Change) -> Result<(), Refused>) {
         if core::mem::take(&mut self.written) {
             self.announce(now, &mut apply);
@@ -225,8 +224,8 @@ impl Settler {
         }
     }
 
-    /// A measurement failed: what an earlier one gave beyond the stated length of the link is given back,
-    /// as nothing says any more that the link is so long.
+    /// Handles a failed measurement: headroom beyond that for the stated length of the link is
+    /// returned, as no measurement supports it any more.
     fn fall_back(
         &mut self,
         now: Instant,
@@ -251,13 +250,13 @@ impl Settler {
         self.plan.ports[port.index()].agents.as_ref()?.auto.clone()
     }
 
-    /// The groups of a port that are lossless now.
+    /// Returns the groups of a port that are lossless now.
     fn lossless(&self, port: PortId) -> impl Iterator<Item = PriorityGroup> + use<> {
         let groups = self.plan.buffer.groups[port.index()];
         PriorityGroup::ALL.into_iter().filter(move |g| groups[g.index()].kind != GroupKind::Lossy)
     }
 
-    /// Gives the lossless groups of a port the headroom that was found for it.
+    /// Gives the lossless groups of a port their required headroom.
     fn set_headroom(
         &mut self,
         now: Instant,
@@ -305,7 +304,7 @@ impl Settler {
     }
 }
 
-/// What is due of a list of ports, taken out of it.
+/// Removal of the entries that are due from a list of ports.
 trait Due {
     fn extract_if_due(&mut self, now: Instant) -> Vec<PortId>;
 }
@@ -318,7 +317,7 @@ impl Due for Vec<(Instant, PortId)> {
     }
 }
 
-/// The delay value of a port's link by a measurement, with MACsec on the way or without.
+/// Returns the measured delay value of a port's link, with or without MACsec in the path.
 #[must_use]
 pub fn delay_found(auto: &AutoPlan, found: &Found, shims: Option<Shims>) -> DelayValue {
     let rate = auto.link.rate();
@@ -335,9 +334,10 @@ pub fn delay_found(auto: &AutoPlan, found: &Found, shims: Option<Shims>) -> Dela
         Method::PeerDelay => by_peer_delay(&PeerDelayInputs {
             rate,
             path: found.delay.chosen,
-            // Stamps are above the MAC here, so what this port's interface adds is in the path.
+            // Timestamps are taken above the MAC here, so this port's interface delay is in the
+            // path.
             own_internal: shims.map_or(Duration::ZERO, |s| s.local),
-            // A peer that does not say is taken for one that stamps at the medium.
+            // A peer that does not advertise it is assumed to take timestamps at the medium.
             peer_internal: found
                 .peer_internal
                 .unwrap_or_else(|| auto.link.interface.delay() + auto.link.higher_layer)
@@ -347,13 +347,13 @@ pub fn delay_found(auto: &AutoPlan, found: &Found, shims: Option<Shims>) -> Dela
     }
 }
 
-/// The frames of a port's link, with MACsec on the way or without.
+/// Returns the frame sizes of a port's link, with or without MACsec in the path.
 const fn frames_of(auto: &AutoPlan, shims: Option<Shims>) -> Frames {
     let frames = auto.link.frames();
     if shims.is_some() { frames } else { frames.plain() }
 }
 
-/// What lossless groups of a port need by a measurement.
+/// Calculates the headroom of lossless groups of a port from a measurement.
 #[must_use]
 pub fn reckon(auto: &AutoPlan, found: &Found) -> Headroom {
     let rate = auto.link.rate();
@@ -366,7 +366,7 @@ pub fn reckon(auto: &AutoPlan, found: &Found) -> Headroom {
 }
 
 impl<W: World> Switch<W> {
-    /// Does what follows from what this switch's agents found out, where one worker has all ports.
+    /// Applies the findings of this switch's link protocols, if one worker has all ports.
     pub fn settle(&mut self, now: Instant, settler: &mut Settler) {
         if settler.next_deadline() <= now {
             settler.retry(now, |change| self.try_apply(now, change));
@@ -381,7 +381,7 @@ impl<W: World> Switch<W> {
     }
 }
 
-/// The priorities as a list, for people.
+/// Formats priorities as a list.
 pub(super) fn listed(set: PrioritySet) -> String {
     let names: Vec<_> = set.iter().map(|p| p.get().to_string()).collect();
     if names.is_empty() { "none".into() } else { names.join(", ") }

@@ -1,19 +1,19 @@
-//! What was decided for the last frames of a port, so that the next frame of the same flow need
-//! not be classified, learnt and looked up again (what Open vSwitch calls an exact-match cache).
+//! Cache of the forwarding decisions for recent flows of a port, so that the next frame of the same
+//! flow need not be classified, learnt and looked up again (Open vSwitch calls it an exact-match
+//! cache).
 //!
-//! A shortcut says what the full way would say: it holds for frames with the same addresses, tag,
+//! A shortcut gives the result of the full path: it holds for frames with the same addresses, tag,
 //! EtherType and DSCP, until anything that it was derived from changes (the table's version), and
-//! for a 64th of the ageing time at most, after which the full way takes note again that the source
-//! is in use and whether the destination still is. It is direct-mapped; flows that fall on the same
-//! slot take turns on the full way.
+//! for a 64th of the ageing time at most, after which the full path refreshes the source address
+//! and checks the destination. It is direct-mapped; flows that share a slot evict each other.
 
 use super::classify::{Meta, UNTAGGED};
 use crate::time::Instant;
 use crate::units::{PortId, Priority, PriorityGroup};
 
-/// What identifies a flow: the octets of a frame from its destination address through its
-/// EtherType, or through the EtherType behind one C-tag; and of IP the first two octets, which have
-/// the version and the DSCP.
+/// Key of a flow: the bytes of a frame from its destination address through its EtherType, or
+/// through the EtherType behind one C-tag; and of IP the first two bytes, which contain the version
+/// and the DSCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Flow {
     first: u64,
@@ -21,19 +21,19 @@ pub(super) struct Flow {
     third: u32,
 }
 
-/// The shortest frame that has room for a C-tag and an IPv6 header: in one that is no shorter, the
-/// octets above decide whether it is IP.
+/// Minimum length of a frame with a C-tag and an IPv6 header: in a frame of this length the bytes
+/// above decide if it is IP.
 const WHOLE: usize = 18 + 40;
 
-/// Whether an EtherType, as it stands in a frame, is IP.
+/// Returns true if an EtherType, in wire order, is IP.
 #[inline(always)]
 const fn is_ip(ethertype: [u8; 2]) -> bool {
     matches!(ethertype, [0x08, 0x00] | [0x86, 0xdd])
 }
 
 impl Flow {
-    /// The flow of a frame; nothing for one that is too short to tell, and for one with a service
-    /// tag or several tags, whose priority is in octets that are not looked at here.
+    /// Returns the flow of a frame; `None` if the frame is too short, or has a service tag or
+    /// several tags, whose priority is outside the key.
     #[inline(always)]
     pub(super) fn of(head: &[u8]) -> Option<Self> {
         let h = head.first_chunk::<WHOLE>()?;
@@ -54,7 +54,7 @@ impl Flow {
         if h[12..14] == [0x88, 0xa8] {
             return None;
         }
-        // The last two octets of the second word are payload already.
+        // The last two bytes of the second word are payload.
         Some(Self { first, second: second & 0x0000_ffff_ffff_ffff, third: 0 })
     }
 
@@ -65,18 +65,17 @@ impl Flow {
     }
 }
 
-/// A decision for a frame that leaves as it came, by a port of this worker.
+/// Decision for a frame that leaves unmodified, by a port of this worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Decision {
     pub(super) egress: PortId,
-    /// Where the egress port is among this worker's.
+    /// Local index of the egress port.
     pub(super) to: u16,
     pub(super) priority: Priority,
     pub(super) group: PriorityGroup,
     pub(super) lossy: bool,
 }
 
-/// One slot.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     flow: Flow,
@@ -85,14 +84,13 @@ struct Entry {
     decision: Decision,
 }
 
-/// The shortcuts of one port.
 #[derive(Debug)]
 pub(super) struct Shortcuts {
     entries: Box<[Entry]>,
 }
 
 impl Shortcuts {
-    /// As many slots as the power of two that is not below `slots`, at most 65,536.
+    /// Creates `slots` slots, rounded up to a power of two, at most 65,536.
     pub(super) fn new(slots: usize) -> Self {
         let decision = Decision {
             egress: PortId::MIN,
@@ -101,7 +99,7 @@ impl Shortcuts {
             group: PriorityGroup::MIN,
             lossy: false,
         };
-        // Valid until the start of time: never.
+        // Expired from the start.
         let entry = Entry { flow: Flow::default(), until: Instant::ZERO, version: 0, decision };
         Self {
             entries: vec![entry; slots.clamp(1, 1 << 16).next_power_of_two()].into_boxed_slice(),
@@ -113,7 +111,7 @@ impl Shortcuts {
         flow.hash() & (self.entries.len() - 1)
     }
 
-    /// What was decided for this flow, if that still holds.
+    /// Returns the decision for this flow, if it is still valid.
     #[inline(always)]
     pub(super) fn find(&self, now: Instant, version: u32, flow: Flow) -> Option<Decision> {
         let entry = &self.entries[self.slot(&flow)];
@@ -121,14 +119,15 @@ impl Shortcuts {
         holds.then_some(entry.decision)
     }
 
-    /// Takes note of a decision.
+    /// Stores a decision.
     pub(super) fn note(&mut self, until: Instant, version: u32, flow: Flow, decision: Decision) {
         let at = self.slot(&flow);
         self.entries[at] = Entry { flow, until, version, decision };
     }
 }
 
-/// Whether a frame leaves with the tag that it came with, given the one that its egress wants.
+/// Returns true if a frame leaves with the tag that it arrived with; `tagged` is the egress
+/// setting.
 #[inline]
 pub(super) fn leaves_as_it_came(meta: &Meta, tagged: bool) -> bool {
     meta.tag == if tagged { meta.vid.get() } else { UNTAGGED }

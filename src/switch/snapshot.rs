@@ -1,4 +1,4 @@
-//! The counters of a switch at one moment, gathered from where each is kept.
+//! Snapshot of the counters of a switch.
 
 use super::Switch;
 use super::fdb::PortAddresses;
@@ -12,7 +12,7 @@ use crate::units::{Cells, Priority};
 use crate::world::World;
 
 impl<W: World> Switch<W> {
-    /// What this worker's ports counted until `now`.
+    /// Returns the counters of this worker's ports at `now`.
     pub fn snapshot(&mut self, now: Instant) -> SwitchSnapshot {
         let held = self.held();
         let octets = |cells: Cells| u64::from(cells.0) * u64::from(self.ledger.cell_bytes());
@@ -62,7 +62,7 @@ fn port_snapshot<W: World>(
     }
 }
 
-/// The plain counters, with what the machines keep themselves filled in.
+/// Returns the counters of a port, with those that its machines keep filled in.
 fn port_counters<W: World>(
     now: Instant,
     port: &PortState<W>,

@@ -1,8 +1,8 @@
-//! Frames on their way from the queues to the port, and what is to be settled when it takes them.
+//! Frames between the queues and the port, and their accounting once the port accepts them.
 //!
-//! Neighbours that came in by the same port with the same priority are settled together, so that
-//! a burst costs one release and one count, not one for each frame. A port that takes only part
-//! of a burst makes the run at the cut fall apart in two.
+//! Consecutive frames that came in by the same port with the same priority are accounted for
+//! together, so a burst costs one release and one count instead of one per frame. If a port accepts
+//! only part of a burst, the run at the cut is split in two.
 
 use std::collections::VecDeque;
 
@@ -11,10 +11,10 @@ use crate::frame::{BURST, Burst, Frame};
 use crate::port::Port;
 use crate::units::{PortId, Priority};
 
-/// Neighbouring frames that are settled together.
+/// Consecutive frames that are accounted for together.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// What they hold of the buffer: nothing if they never waited in it.
+    /// Their charge; `None` if they bypassed the buffer.
     pub(super) charge: Option<Charge>,
     pub(super) ingress: PortId,
     pub(super) priority: Priority,
@@ -22,7 +22,7 @@ pub(super) struct Run {
     pub(super) bytes: u64,
 }
 
-/// At most a burst of frames, in the order in which they go to the port.
+/// At most one burst of frames, in the order of transmission.
 #[derive(Debug)]
 pub(super) struct Staging<F> {
     frames: Burst<F>,
@@ -48,7 +48,6 @@ impl<F: Frame> Staging<F> {
         self.frames.len()
     }
 
-    /// The frames, in order.
     pub(super) fn frames(&self) -> &[F] {
         &self.frames
     }
@@ -87,7 +86,7 @@ impl<F: Frame> Staging<F> {
         self.runs.push_back(Run { charge, ingress, priority, frames: 1, bytes });
     }
 
-    /// Offers the frames to the port; gives how many it took.
+    /// Offers the frames to the port; returns the number that it accepted.
     #[inline]
     pub(super) fn offer<P: Port<Frame = F>>(&mut self, port: &mut P) -> u32 {
         let before = self.frames.len();
@@ -95,8 +94,8 @@ impl<F: Frame> Staging<F> {
         (before - self.frames.len()) as u32
     }
 
-    /// The next run of the `taken` frames that the port took and that are not settled yet, which
-    /// this counts down.
+    /// Returns the next run of the `taken` accepted frames that are not accounted for yet, and
+    /// subtracts it from `taken`.
     pub(super) fn settled(&mut self, taken: &mut u32, ledger: &Ledger) -> Option<Run> {
         if *taken == 0 {
             return None;
@@ -106,7 +105,7 @@ impl<F: Frame> Staging<F> {
             *taken -= first.frames;
             return self.runs.pop_front();
         }
-        // The frames of this run that were not taken are now the first ones staged.
+        // The frames of this run that were not accepted are now the first staged ones.
         let (mut bytes, mut cells) = (0, 0);
         for frame in &self.frames[..(first.frames - *taken) as usize] {
             bytes += u64::from(frame.wire_len());
@@ -126,7 +125,7 @@ impl<F: Frame> Staging<F> {
         Some(run)
     }
 
-    /// Drops all frames; gives their runs, one after the other.
+    /// Drops all frames; returns their runs, one per call.
     pub(super) fn abandon(&mut self) -> Option<Run> {
         self.frames.clear();
         self.runs.pop_front()

@@ -1,4 +1,4 @@
-//! What a frame's classification looks up, compiled from the plan of one port.
+//! Lookup tables for classification, compiled from the plan of one port.
 
 use super::plan::{ClassifyPlan, PortPlan, Trust, VlanPlan};
 use crate::buffer::{GroupKind, GroupPlan};
@@ -72,7 +72,7 @@ impl Tables {
         }
     }
 
-    /// The priority of a frame with these fields. `dscp` is asked for only when it decides.
+    /// Returns the priority of a frame with these fields. `dscp` is called only when it decides.
     #[inline]
     pub(super) fn priority(
         &self,
@@ -91,8 +91,7 @@ impl Tables {
         .unwrap_or(self.default)
     }
 
-    /// The priority of frames with this DSCP of which nobody knows whether they have a tag, where that
-    /// makes no difference.
+    /// Returns the priority of frames with this DSCP if a tag could not change it, else `None`.
     pub(super) fn priority_of_untagged(&self, dscp: Option<Dscp>) -> Option<Priority> {
         let by_tag = match self.trust {
             Trust::Port | Trust::Dscp => false,
@@ -102,7 +101,7 @@ impl Tables {
         (!by_tag).then(|| self.priority(None, || dscp))
     }
 
-    /// The VLAN of frames without a VLAN identifier.
+    /// Returns the VLAN of frames without a VLAN identifier.
     #[inline]
     pub(super) const fn pvid(&self) -> Option<Vid> {
         self.pvid
@@ -113,7 +112,7 @@ impl Tables {
         self.member.contains(vid)
     }
 
-    /// Whether frames of `vid` leave this port with a tag.
+    /// Returns true if frames of `vid` leave this port tagged.
     #[inline]
     pub(super) const fn is_tagged(&self, vid: Vid) -> bool {
         self.tagged.contains(vid)
@@ -129,18 +128,18 @@ impl Tables {
         self.class[priority.index()]
     }
 
-    /// The priorities whose frames a group accounts for: those that its XOFF pauses.
+    /// Returns the priorities of a group: those that its XOFF pauses.
     pub(super) fn priorities_of_group(&self, group: PriorityGroup) -> PrioritySet {
         Priority::ALL.into_iter().filter(|p| self.group(*p) == group).collect()
     }
 
-    /// Takes note that a group became lossy or lossless.
+    /// Marks a group as lossy or lossless.
     pub(super) fn set_lossy(&mut self, group: PriorityGroup, lossy: bool) {
         let of = self.priorities_of_group(group).0;
         self.lossy.0 = if lossy { self.lossy.0 | of } else { self.lossy.0 & !of };
     }
 
-    /// Priorities go to other classes from now on.
+    /// Sets the priority to traffic class map.
     pub(super) const fn set_classes(&mut self, class: [TrafficClass; PRIORITIES]) {
         self.class = class;
     }

@@ -1,4 +1,4 @@
-//! The switch, driven by hand in a world in memory.
+//! Tests of the switch, stepped by hand in a world in memory.
 
 mod bridge;
 mod buffer;

@@ -17,7 +17,7 @@ use crate::units::*;
 use crate::wire::{cim, sfcm};
 use crate::world::{Alone, Events, World};
 
-/// Octets in front of a test frame.
+/// Bytes in front of a test frame.
 const HEADROOM: usize = 24;
 
 #[derive(Debug)]
@@ -76,14 +76,14 @@ impl Frame for MemFrame {
 pub(crate) struct MemPort {
     pub(crate) rx: VecDeque<MemFrame>,
     pub(crate) tx: Vec<MemFrame>,
-    /// How many more frames it takes before it refuses.
+    /// Number of frames that it accepts before it refuses.
     pub(crate) room: usize,
-    /// How many control frames can be made.
+    /// Number of control frames that can be allocated.
     pub(crate) control: usize,
 }
 
 impl MemPort {
-    /// A port that takes all that it is given.
+    /// A port that accepts every frame.
     pub(crate) fn endless() -> Self {
         Self { rx: VecDeque::new(), tx: vec![], room: usize::MAX, control: usize::MAX }
     }
@@ -128,7 +128,7 @@ pub(crate) fn host(n: u8) -> Mac {
     Mac([2, 0, 0, 0, 1, n])
 }
 
-/// The default plan of a port of 10 Gb/s: PCP decides, priority 3 is lossless, VLAN 1 untagged.
+/// The default plan of a 10 Gb/s port: trusts the PCP, priority 3 is lossless, VLAN 1 untagged.
 pub(crate) fn port_plan(n: u16) -> PortPlan {
     let vid = Vid::MIN;
     PortPlan {
@@ -182,7 +182,7 @@ pub(crate) fn groups(headroom: u32) -> [GroupPlan; 8] {
     })
 }
 
-/// A switch of `n` such ports with cells of 64 octets.
+/// A switch of `n` such ports with cells of 64 bytes.
 pub(crate) fn plan(n: u16) -> SwitchPlan {
     SwitchPlan {
         name: "test".into(),
@@ -207,8 +207,8 @@ pub(crate) fn plan(n: u16) -> SwitchPlan {
     }
 }
 
-/// All that a switch can do about congestion but QCN and fast CNP: class 3 is monitored, its congesting
-/// flows go to class 5, and nothing is configured of what is around it.
+/// All congestion functions but QCN and fast CNP: class 3 is monitored, its congesting flows go to
+/// class 5, and no neighbour is configured.
 pub(crate) fn congestion() -> CongestionPlan {
     let dscp = Dscp::new(48).unwrap();
     let map = QueueMap::new([0, 0, 0, -6, 0, 4, 0, 0], MapReading::Partner).unwrap();
@@ -245,7 +245,7 @@ pub(crate) fn congestion() -> CongestionPlan {
     }
 }
 
-/// A switch with one worker that a test drives by hand.
+/// A switch with one worker that a test steps by hand.
 pub(crate) struct Lab<E: Events = ()> {
     pub(crate) switch: Switch<TestWorld<E>>,
     pub(crate) now: Instant,
@@ -284,7 +284,7 @@ impl<E: Events + Default> Lab<E> {
         self.settle();
     }
 
-    /// Takes what a port has sent, as octets.
+    /// Removes and returns the frames that a port has sent.
     pub(crate) fn sent(&mut self, n: u16) -> Vec<Vec<u8>> {
         self.port(n).tx.drain(..).map(|f| f.head().to_vec()).collect()
     }
@@ -302,7 +302,7 @@ impl<E: Events + Default> Lab<E> {
     }
 }
 
-/// A frame of `len` octets without FCS: to, from, an optional C-tag (PCP, VID), the rest zero.
+/// A frame of `len` bytes without FCS: to, from, an optional C-tag (PCP, VID), the rest zero.
 pub(crate) fn frame(dst: Mac, src: Mac, tag: Option<(u8, u16)>, len: usize) -> Vec<u8> {
     let mut f = Vec::with_capacity(len);
     f.extend_from_slice(&dst.0);

@@ -1,45 +1,42 @@
-//! Why an object was not written.
+//! Errors of writing a managed object.
 
 use core::fmt;
 
 use super::{Access, Kind, Object, Scope};
 use crate::printable::excerpt;
 
-/// A refusal, with the object and what to do instead.
+/// A refused write, with the object and the remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectError {
-    /// The object, or the name that is none.
+    /// The object, or the unknown name.
     object: Result<Object, String>,
     reason: Reason,
 }
 
-/// Why an object was not written.
+/// Reason for refusing a write.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// No object has this name; another one may be meant.
+    /// No object has this name; the nearest one, if any.
     Unknown(Option<&'static str>),
-    /// Not of its kind, or out of its range.
+    /// The value is of another kind, or out of range.
     Range,
-    /// It is read only.
     ReadOnly,
-    /// It is fixed when the switch starts.
+    /// Fixed when the switch starts.
     Start,
-    /// The plan does not have the section that it is in.
+    /// The plan does not have the object's section.
     NoSection,
-    /// It does not exist per port, or not per traffic class.
+    /// The object does not exist per port, or not per traffic class.
     Scope,
-    /// There is no such port.
     NoPort,
-    /// The section does not look at this queue.
+    /// The section does not monitor this queue.
     NoQueue,
-    /// Something else has to be set before it.
+    /// Another setting is required first.
     Needs(&'static str),
-    /// It would contradict something else.
+    /// The value contradicts another setting.
     Contradicts(String),
 }
 
 impl ObjectError {
-    /// An object that was not written.
     #[must_use]
     pub const fn new(object: Object, reason: Reason) -> Self {
         Self { object: Ok(object), reason }
@@ -49,7 +46,6 @@ impl ObjectError {
         Self { object: Err(name.into()), reason: Reason::Unknown(like) }
     }
 
-    /// Why.
     #[must_use]
     pub const fn reason(&self) -> &Reason {
         &self.reason
@@ -104,13 +100,13 @@ impl fmt::Display for ObjectError {
     }
 }
 
-/// What values of a kind are.
+/// Describes the valid values of a kind.
 fn wanted(kind: Kind) -> String {
     format!("wanted is {}", kind.range())
 }
 
 impl Access {
-    /// A word for tables.
+    /// Word for tables.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

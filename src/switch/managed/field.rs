@@ -1,4 +1,4 @@
-//! How the fields of plans are values of objects.
+//! Conversion between fields of plans and values of objects.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,14 +9,14 @@ use crate::switch::plan::CongestionPlan;
 use crate::time::Duration;
 use crate::units::{Bytes, Dscp, Mac, Priority};
 
-/// A field of a plan. What is written has been found to be in the range of its object, which lies
-/// within that of the field's type.
+/// A field of a plan. A written value is already validated against the range of its object, which
+/// is within that of the field's type.
 pub(super) trait Field {
     fn value(&self) -> ObjectValue;
     fn write(&mut self, value: ObjectValue) -> Result<(), Reason>;
 }
 
-/// How a value is read from a plan and written to it.
+/// Accessors of an object's value in a plan.
 pub(super) struct Lens {
     pub(super) get: fn(&CongestionPlan, Spot) -> Option<ObjectValue>,
     pub(super) set: fn(&mut CongestionPlan, Spot, ObjectValue) -> Result<(), Reason>,
@@ -35,7 +35,7 @@ macro_rules! one {
     };
 }
 
-/// A time of a section that counts centiseconds.
+/// A duration of a section in centiseconds.
 macro_rules! life {
     ($section:ident.$($field:ident).+) => {
         Lens {
@@ -48,7 +48,7 @@ macro_rules! life {
     };
 }
 
-/// A field of a section whose values have words.
+/// A field of a section with named values.
 macro_rules! words {
     ($words:ident: $section:ident.$($field:ident).+) => {
         Lens {
@@ -61,7 +61,7 @@ macro_rules! words {
     };
 }
 
-/// A field of each queue that a section looks at.
+/// A field of each queue that a section monitors.
 macro_rules! queue {
     ($section:ident.$queues:ident: $($field:ident).+) => {
         Lens {
@@ -78,7 +78,7 @@ macro_rules! queue {
     };
 }
 
-/// The objects of how frames are picked, of which `$get` and `$get_mut` know where they are.
+/// The detection objects of a queue; `$get` and `$get_mut` locate its [`Detect`].
 macro_rules! curves {
     ($get:ident, $get_mut:ident) => {
         const THRESHOLD: Lens = Lens {
@@ -168,7 +168,7 @@ addresses! {
     Ipv6Addr: Ipv6;
 }
 
-/// A time as a number of centiseconds, rounded up so that none is shown as no time.
+/// Converts a time to centiseconds, rounded up so that only zero is shown as 0.
 pub(super) fn in_centiseconds(time: Duration) -> ObjectValue {
     let unit = CENTISECOND.as_picos();
     ObjectValue::Number(i64::try_from(time.as_picos().div_ceil(unit)).unwrap_or(i64::MAX))
@@ -180,12 +180,12 @@ pub(super) fn write_centiseconds(time: &mut Duration, value: ObjectValue) -> Res
     Ok(())
 }
 
-/// One of a few values that have words.
+/// Returns the name of a value.
 pub(super) fn word<T: Copy + PartialEq>(words: &[(&'static str, T)], of: T) -> Option<ObjectValue> {
     words.iter().find(|(_, value)| *value == of).map(|(word, _)| ObjectValue::Choice(word))
 }
 
-/// Writes what a word stands for.
+/// Writes the value with a name.
 pub(super) fn write_word<T: Copy>(
     words: &[(&'static str, T)],
     field: &mut T,
@@ -197,7 +197,7 @@ pub(super) fn write_word<T: Copy>(
     Ok(())
 }
 
-/// The three numbers of a curve that picks frames.
+/// Parameters of a detection curve.
 #[derive(Clone, Copy)]
 pub(super) enum Curve {
     Kmin,
@@ -205,7 +205,7 @@ pub(super) enum Curve {
     Pmax,
 }
 
-/// The threshold of a queue that is looked at by its length.
+/// Returns the threshold of a queue that is detected by its length.
 pub(super) fn threshold(detect: &Detect) -> Option<ObjectValue> {
     match detect {
         Detect::Length(threshold) => Some(threshold.value()),
@@ -213,7 +213,7 @@ pub(super) fn threshold(detect: &Detect) -> Option<ObjectValue> {
     }
 }
 
-/// Looks at a queue by its length from now on.
+/// Sets detection by queue length.
 pub(super) fn write_threshold(detect: &mut Detect, value: ObjectValue) -> Result<(), Reason> {
     let mut octets = Bytes(0);
     octets.write(value)?;
@@ -221,7 +221,7 @@ pub(super) fn write_threshold(detect: &mut Detect, value: ObjectValue) -> Result
     Ok(())
 }
 
-/// A number of the curve of a queue that is looked at by one.
+/// Returns a parameter of a queue that is detected by a curve.
 pub(super) fn curve(detect: &Detect, number: Curve) -> Option<ObjectValue> {
     let Detect::Aqm(plan) = detect else { return None };
     Some(match number {
@@ -231,7 +231,7 @@ pub(super) fn curve(detect: &Detect, number: Curve) -> Option<ObjectValue> {
     })
 }
 
-/// Changes a number of the curve of a queue that is looked at by one.
+/// Sets a parameter of a queue that is detected by a curve.
 pub(super) fn write_curve(
     detect: &mut Detect,
     number: Curve,

@@ -1,4 +1,4 @@
-//! The objects of Congestion Isolation (802.1Qcz 12.33, 49.4.1).
+//! Managed objects of Congestion Isolation (802.1Qcz 12.33, 49.4.1).
 
 use super::field::{
     Curve, Field, Lens, curve, curves, in_centiseconds, life, one, threshold, word, words,
@@ -28,7 +28,7 @@ const fn ours(name: &'static str, kind: Kind, lens: Lens, doc: &'static str) -> 
     Entry::new(Section::CongestionIsolation, name, kind, lens, doc)
 }
 
-/// A field of each port's point.
+/// A field of each port's isolation point.
 macro_rules! point {
     ($field:ident) => {
         Lens {
@@ -41,7 +41,7 @@ macro_rules! point {
     };
 }
 
-/// A field of each monitored queue's numbers.
+/// A field of each monitored queue's parameters.
 macro_rules! watch {
     ($field:ident) => {
         Lens {
@@ -51,7 +51,7 @@ macro_rules! watch {
     };
 }
 
-/// What CIMs encapsulate.
+/// Bytes of a frame that a CIM encapsulates.
 const HEADER_OCTETS: Kind = Kind::Number { least: 48, most: 512, unit: Unit::Octets };
 
 pub(super) static OBJECTS: &[Entry] = &[
@@ -267,7 +267,7 @@ const QUEUE_MAP: Lens = Lens {
     },
 };
 
-/// The numbers of a queue, of those that are monitored: its own, or those of all.
+/// Returns the parameters of a monitored queue: configured for it, or the common ones.
 fn watch(plan: &CongestionPlan, at: Spot) -> Option<Watch> {
     let isolation = plan.isolation.as_ref()?;
     isolation.machine.map.congesting(TrafficClass::ALL[at.class])?;
@@ -275,7 +275,7 @@ fn watch(plan: &CongestionPlan, at: Spot) -> Option<Watch> {
     Some(own.unwrap_or(isolation.machine.watch))
 }
 
-/// The same to be changed, which gives the queue numbers of its own.
+/// As [`watch`], for writing: from then on the queue has separate parameters.
 fn watch_mut(plan: &mut CongestionPlan, at: Spot) -> Option<&mut Watch> {
     let now = watch(plan, at)?;
     let watches = &mut plan.isolation.as_mut()?.watches;

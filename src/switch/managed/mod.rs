@@ -1,15 +1,15 @@
-//! The managed objects of Source Flow Control and of Congestion Isolation, what those leave open, and the
-//! storm watchdog: one table of what there is, under which name, with which default and in which range.
+//! The managed objects of Source Flow Control and of Congestion Isolation, of what those documents
+//! leave open, and of the storm watchdog: one table with names, defaults and ranges.
 //!
-//! An [`Object`] is read from and written to a [`CongestionPlan`], so a configuration, a running switch
-//! and a lab all mean the same by a name. [`set`] refuses what is out of range, what contradicts the
-//! rest of the plan, and what only a new start can change; a plan that was refused is as it was.
-//! Counters and tables are no part of a plan: their objects are here for their names, and are read
-//! from what a switch counted.
+//! An [`Object`] is read from and written to a [`CongestionPlan`], so a name means the same in a
+//! configuration, a running switch and a lab. [`set`] refuses a value that is out of range, that
+//! contradicts the rest of the plan, or that only a new start can change; a refused write leaves
+//! the plan unchanged. Counters and tables are not part of a plan: the table lists them for their
+//! names, and they are read from a switch's counters.
 //!
 //! Names are those of the documents: the "Consideration of SFC in 802.1Q" slides of January 2022
-//! (12.xx), `ieee802-dot1q-congestion-isolation` (802.1Qcz, Clauses 12.33 and 49) and the IEEE8021-CN-MIB.
-//! What is ours has the name of its key in a file, with a dot in it.
+//! (12.xx), `ieee802-dot1q-congestion-isolation` (802.1Qcz, Clauses 12.33 and 49) and the
+//! IEEE8021-CN-MIB. An object of this project is named by its key in a file, which contains a dot.
 
 mod error;
 mod field;
@@ -34,16 +34,16 @@ use field::Lens;
 use super::plan::CongestionPlan;
 use crate::units::{PRIORITIES, PortId, TrafficClass};
 
-/// A managed object: one line of the table.
+/// A managed object: one entry of the table.
 #[derive(Clone, Copy)]
 pub struct Object(&'static Entry);
 
-/// Where the objects of one kind come from and which part of a plan they are in.
+/// Function that an object belongs to, with its part of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Section {
     /// Source Flow Control points.
     Sfc,
-    /// The proxy.
+    /// The Source Flow Control proxy.
     SfcProxy,
     /// Congestion Isolation.
     CongestionIsolation,
@@ -55,61 +55,56 @@ pub enum Section {
     Watchdog,
 }
 
-/// The document that an object is in.
+/// Document that defines an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
-    /// The slides of Source Flow Control, and the clause that they propose.
+    /// The slides of Source Flow Control, and the proposed clause.
     Sfc(&'static str),
     /// 802.1Qcz and its YANG module, and the clause.
     Isolation(&'static str),
     /// The MIB of congestion notification (802.1Q 17.7.13), and the clause.
     Cn(&'static str),
-    /// Ours: what the documents leave open.
+    /// This project: the documents leave it open.
     Ours,
 }
 
-/// How many values an object has.
+/// Number of values of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// One.
     Bridge,
-    /// One per port.
     Port,
-    /// One per port and traffic class.
     Queue,
     /// A counter: of all ports, of one, and of each of its queues.
     Sums,
 }
 
-/// Who may write an object.
+/// Access to an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Configuration and clients.
+    /// Written by the configuration and by clients.
     ReadWrite,
-    /// The configuration alone: memory is set aside for it at the start.
+    /// Written by the configuration only: its memory is allocated at the start.
     Start,
-    /// Nobody: a counter.
+    /// A counter.
     ReadOnly,
 }
 
-/// Where a value is: nothing for a port is the whole bridge or, when writing, every port; likewise
-/// the traffic class.
+/// Address of a value. No port means the whole bridge or, for a write, every port; likewise the
+/// traffic class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct At {
-    /// The port.
     pub port: Option<PortId>,
-    /// The traffic class.
     pub class: Option<TrafficClass>,
 }
 
-/// One of the places that an [`At`] means.
+/// One of the places that an [`At`] selects.
 #[derive(Clone, Copy, Debug)]
 struct Spot {
     port: usize,
     class: usize,
 }
 
-/// What is known of an object.
+/// Definition of an object.
 struct Entry {
     name: &'static str,
     section: Section,
@@ -123,7 +118,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// An object of ours that has one value without a default, and can be written.
+    /// A writable object of this project with one value and no default.
     const fn new(
         section: Section,
         name: &'static str,
@@ -155,7 +150,7 @@ impl Entry {
         self.is(ObjectValue::Number(default))
     }
 
-    /// A counter, which no plan has.
+    /// A counter, which is not part of a plan.
     const fn counter(section: Section, name: &'static str, doc: &'static str) -> Self {
         let lens = Lens { get: |_, _| None, set: |_, _, _| Err(Reason::ReadOnly) };
         let entry = Self::new(section, name, Kind::Counter, lens, doc).per(Scope::Sums);
@@ -174,15 +169,14 @@ static TABLE: [&[Entry]; 6] = [
 ];
 
 impl Object {
-    /// All objects, by section.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLE.iter().flat_map(|section| section.iter()).map(Self)
     }
 
-    /// The object of this name.
+    /// Finds an object by name.
     ///
     /// # Errors
-    /// There is none; names the nearest one.
+    /// No object has this name; the error names the nearest one.
     pub fn named(name: &str) -> Result<Self, ObjectError> {
         let found = Self::all().find(|object| object.name() == name);
         found.ok_or_else(|| {
@@ -191,49 +185,43 @@ impl Object {
         })
     }
 
-    /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.0.name
     }
 
-    /// The part of a plan that it is in.
     #[must_use]
     pub const fn section(self) -> Section {
         self.0.section
     }
 
-    /// The document that it is in.
     #[must_use]
     pub const fn source(self) -> Source {
         self.0.source
     }
 
-    /// How many values it has.
     #[must_use]
     pub const fn scope(self) -> Scope {
         self.0.scope
     }
 
-    /// Who may write it.
     #[must_use]
     pub const fn access(self) -> Access {
         self.0.access
     }
 
-    /// What its values are.
     #[must_use]
     pub const fn kind(self) -> Kind {
         self.0.kind
     }
 
-    /// What it is where a file does not say so. Nothing where that depends on other things.
+    /// Default value. `None` if it depends on other settings.
     #[must_use]
     pub const fn default(self) -> Option<ObjectValue> {
         self.0.default
     }
 
-    /// What it is, in a sentence.
+    /// One-sentence description.
     #[must_use]
     pub const fn doc(self) -> &'static str {
         self.0.doc
@@ -255,7 +243,7 @@ impl fmt::Debug for Object {
 }
 
 impl Section {
-    /// Its key in a file.
+    /// Key of the section in a file.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -268,7 +256,7 @@ impl Section {
         }
     }
 
-    /// Whether a plan has it.
+    /// Returns true if a plan has the section.
     #[must_use]
     pub const fn is_in(self, plan: &CongestionPlan) -> bool {
         match self {
@@ -282,8 +270,8 @@ impl Section {
     }
 }
 
-/// The value of an object in a plan of `ports` ports. Nothing where the plan has no such section, port or
-/// monitored queue, and of counters.
+/// Returns the value of an object in a plan of `ports` ports. `None` if the plan lacks the section,
+/// port or monitored queue, and for counters.
 #[must_use]
 pub fn get(plan: &CongestionPlan, ports: usize, object: Object, at: At) -> Option<ObjectValue> {
     let mut spots = spots(ports, object, at).ok()?;
@@ -291,11 +279,11 @@ pub fn get(plan: &CongestionPlan, ports: usize, object: Object, at: At) -> Optio
     (object.0.lens.get)(plan, spot)
 }
 
-/// Writes an object of a plan of `ports` ports. Where `at` leaves out the port or the class, all of
-/// them get the value that have one.
+/// Writes an object of a plan of `ports` ports. If `at` leaves out the port or the class, all that
+/// have the object are written.
 ///
 /// # Errors
-/// [`ObjectError`]; then the plan is as it was.
+/// [`ObjectError`]; the plan is unchanged then.
 pub fn set(
     plan: &mut CongestionPlan,
     ports: usize,
@@ -324,7 +312,7 @@ pub fn set(
     for spot in spots {
         match (object.0.lens.set)(&mut new, spot, value) {
             Ok(()) => written += 1,
-            // A port or a class that was not named need not have one.
+            // Without a port or a class in `at`, queues that lack the object are skipped.
             Err(Reason::NoQueue) if at.port.is_none() || at.class.is_none() => {}
             Err(reason) => (written, last) = (0, reason),
         }
@@ -340,7 +328,7 @@ pub fn set(
     Ok(())
 }
 
-/// The places that are meant.
+/// Iterates over the selected places.
 fn spots(ports: usize, object: Object, at: At) -> Result<impl Iterator<Item = Spot>, Reason> {
     let (by_port, by_class) = match object.scope() {
         Scope::Bridge => (false, false),
@@ -362,7 +350,7 @@ fn spots(ports: usize, object: Object, at: At) -> Result<impl Iterator<Item = Sp
     Ok(of_ports.flat_map(move |port| of_classes.clone().map(move |class| Spot { port, class })))
 }
 
-/// Whether the numbers of a plan that objects can change go together.
+/// Validates the writable parameters of a plan against each other.
 fn check(plan: &CongestionPlan) -> Result<(), Reason> {
     let told = |error: &dyn fmt::Display| Reason::Contradicts(error.to_string());
     if let Some(sfc) = &plan.sfc {

@@ -1,4 +1,5 @@
-//! The objects of CNPs from the switch, which are ours, and of QCN (IEEE8021-CN-MIB).
+//! Managed objects of CNPs from the switch, which are of this project, and of QCN
+//! (IEEE8021-CN-MIB).
 
 use super::field::{
     Curve, Field, Lens, curve, curves, one, queue, threshold, write_curve, write_threshold,
@@ -8,7 +9,7 @@ use super::{Entry, Kind, Reason, Scope, Section, Source, Spot, Unit};
 use crate::congestion::Detect;
 use crate::switch::plan::CongestionPlan;
 
-/// Where QCN's arithmetic stays within 64 bits: see `PointPlan`.
+/// Range in which QCN's arithmetic fits into 64 bits: see `PointPlan`.
 const POINT_OCTETS: Kind = Kind::Number { least: 1, most: 1 << 40, unit: Unit::Octets };
 
 const fn cnp(name: &'static str, kind: Kind, lens: Lens, doc: &'static str) -> Entry {

@@ -1,4 +1,5 @@
-//! The objects of the proxy of Source Flow Control. All but the port and the life are ours.
+//! Managed objects of the Source Flow Control proxy. All but the UDP port and the flow life are of
+//! this project.
 
 use super::field::{Field, Lens, in_centiseconds, one, word, write_word};
 use super::sfc::{BURST, LIFE, SHARE, US, attached, plain, write_udp_port};
@@ -16,7 +17,7 @@ const KINDS: &[(&str, AttachedKind)] = &[
 const REMEMBERS: &[(&str, Remember)] = &[("rest", Remember::Rest), ("whole", Remember::Whole)];
 const WHOSE: Kind = Kind::Choice(&["nobody", "anybody", "listed"]);
 
-/// Pauses of one message: up to 5 s, and not none.
+/// Maximum pause of one message: up to 5 s, not 0.
 const LONGEST: Kind = Kind::Number { least: 1, most: 5_000_000_000_000, unit: Unit::Picoseconds };
 const CREDIT: Kind = Kind::Number { least: 1, most: 60_000_000_000_000, unit: Unit::Picoseconds };
 const SPACING: Kind = Kind::Number { least: 1, most: 1_000_000_000_000, unit: Unit::Picoseconds };
@@ -149,7 +150,8 @@ const fn whose(senders: &Senders) -> ObjectValue {
     })
 }
 
-/// A list is what a file has; it can be replaced by a word and not be made of one.
+/// Writes the policy for senders. A list of addresses comes from a file only: a word can replace
+/// it, but not create it.
 fn write_whose(senders: &mut Senders, value: ObjectValue) -> Result<(), Reason> {
     match (value, &*senders) {
         (ObjectValue::Choice("nobody"), _) => *senders = Senders::Nobody,
@@ -171,7 +173,7 @@ const ENTRIES: Lens = read_only(|plan, _| Some(cache(plan)?.entries.value()));
 const CACHE_LIFE: Lens = read_only(|plan, _| Some(in_centiseconds(cache(plan)?.life)));
 const REMEMBER: Lens = read_only(|plan, _| word(REMEMBERS, cache(plan)?.remember));
 
-/// What is fixed when a switch starts.
+/// An object that is fixed when a switch starts.
 const fn read_only(get: fn(&CongestionPlan, super::Spot) -> Option<ObjectValue>) -> Lens {
     Lens { get, set: |_, _, _| Err(Reason::Start) }
 }

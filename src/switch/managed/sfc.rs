@@ -1,4 +1,4 @@
-//! The objects of Source Flow Control points.
+//! Managed objects of Source Flow Control points.
 
 use super::field::{
     Curve, Field, Lens, curve, curves, in_centiseconds, life, one, queue, threshold, word, words,
@@ -11,36 +11,34 @@ use crate::congestion::streams::STREAMS_MAX;
 use crate::switch::plan::{Attached, CongestionPlan, SfcmForm, SfcmFrom};
 use crate::wire::sfcm::{self, Locator};
 
-/// The bridge's and the point's objects, as proposed for Clause 12.
+/// Objects of the bridge and the point, as proposed for Clause 12.
 const SLIDES: Source = Source::Sfc("12.xx");
 
-/// What a message can say and a file may ask for.
+/// Byte counts that a message can carry.
 pub(super) const OCTETS: Kind = Kind::Number { least: 0, most: 1 << 40, unit: Unit::Octets };
 
-/// Up to a second: spacings, patience, intervals of limits.
+/// Durations of up to one second: spacings, patience, intervals of limits.
 pub(super) const SECOND: Kind =
     Kind::Number { least: 0, most: 1_000_000_000_000, unit: Unit::Picoseconds };
 
-/// Messages at once: at least one.
+/// Burst of messages: at least one.
 pub(super) const BURST: Kind = plain(1, u32::MAX as i64);
 
-/// Priorities.
 pub(super) const PRIORITY: Kind = plain(0, 7);
 
-/// DSCPs.
 pub(super) const DSCP: Kind = plain(0, 63);
 
-/// Lives in centiseconds: at most 100 days, as any span of time in a file.
+/// Flow lives in centiseconds: at most 100 days, as any duration in a file.
 pub(super) const LIFE: Kind =
     Kind::Number { least: 1, most: 864_000_000, unit: Unit::Centiseconds };
 
 /// Flows in a table.
 pub(super) const STREAMS: Kind = plain(1, STREAMS_MAX as i64);
 
-/// Parts of the whole.
+/// Fractions, in parts of 65536.
 pub(super) const SHARE: Kind = Kind::Number { least: 0, most: 65_536, unit: Unit::Share };
 
-/// A microsecond.
+/// One microsecond in picoseconds.
 pub(super) const US: i64 = 1_000_000;
 
 const PAUSE: Kind = Kind::Number {
@@ -293,7 +291,7 @@ const UDP_PORT: Lens = Lens {
     set: |plan, _, value| write_udp_port(plan, value),
 };
 
-/// The point and the proxy of a switch have one port.
+/// Sets the UDP port, which the point and the proxy of a switch share.
 pub(super) fn write_udp_port(plan: &mut CongestionPlan, value: ObjectValue) -> Result<(), Reason> {
     if let Some(sfc) = &mut plan.sfc {
         sfc.point.udp_port.write(value)?;
@@ -312,7 +310,7 @@ const LOCATOR: Lens = Lens {
     set: |plan, at, value| write_word(LOCATORS, &mut attached(plan, at.port).locator, value),
 };
 
-/// What is attached to a port, to be changed.
+/// Returns the attachment of a port, for writing.
 pub(super) fn attached(plan: &mut CongestionPlan, port: usize) -> &mut Attached {
     if plan.ports.len() <= port {
         plan.ports.resize(port + 1, Attached::default());

@@ -1,4 +1,4 @@
-//! The tables among the managed objects: congesting flows and peers, to look at.
+//! Tables among the managed objects, read only: congesting flows and peers.
 
 use crate::congestion::isolation::{IsolatedFlow, Labels, Peer};
 use crate::congestion::sfc::CongestingFlow;
@@ -13,7 +13,7 @@ use crate::world::World;
 /// A table of flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Streams {
-    /// Those that Source Flow Control keeps in mind.
+    /// The flow table of Source Flow Control.
     Sfc,
     /// The CI stream table (802.1Qcz 49.3.7).
     Isolation,
@@ -22,37 +22,35 @@ pub enum Streams {
 /// An entry of a table of flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamRow {
-    /// Its place in the table of its worker: what a handle is made of.
+    /// Index in the table of its worker, of which a handle is made.
     pub place: u32,
-    /// The flow.
     pub key: FlowKey,
-    /// The addresses and the VLAN of the frame that it was found by, where that is noted.
+    /// Addresses and VLAN of the frame that created the entry, where they are recorded.
     pub labels: Option<Labels>,
-    /// The queue that it congests: the tuple that the queue-key of the YANG module stands for.
+    /// The congested queue: the tuple that the queue-key of the YANG module stands for.
     pub queue: Queue,
-    /// The class that its frames go to, where it is isolated.
+    /// Class of its frames if the flow is isolated.
     pub congesting: Option<TrafficClass>,
-    /// When it was found.
+    /// Time of creation.
     pub created: Instant,
-    /// Why it is there (create-mask).
+    /// Reason for the entry (create-mask).
     pub mask: CreateMask,
     /// Messages sent about it.
     pub messages: u32,
 }
 
-/// Entries of a table, and where to go on. Each page is of one moment; a flow that comes or goes while
-/// they are read may be missing, and none is there twice.
+/// Entries of a table and the start of the next page. Each page is of one moment; a flow that is
+/// created or removed between two pages may be missing, and no flow is listed twice.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct StreamPage {
-    /// The entries.
     pub rows: Vec<StreamRow>,
-    /// The place from which on there may be more.
+    /// Index at which to continue; `None` at the end.
     pub next: Option<usize>,
 }
 
 impl<W: World> Switch<W> {
-    /// The flows in at most `most` places of a table, from the place `from` on: few enough that frames do
-    /// not wait.
+    /// Returns the flows in at most `most` slots of a table, starting at index `from`; the limit
+    /// bounds the time for which frames wait.
     #[must_use]
     pub fn streams(&self, of: Streams, from: usize, most: usize) -> StreamPage {
         let (places, rows) = match of {

@@ -1,4 +1,4 @@
-//! Every object: its default, its range, its text, and where it is.
+//! Tests of every object: default, range, text and place.
 
 use super::*;
 use crate::congestion::isolation::{IsolationPlan, MapReading, QueueMap, Watch};
@@ -12,8 +12,8 @@ use crate::units::{Bytes, Dscp, Priority};
 
 const PORTS: usize = 2;
 
-/// Everything on with the defaults of the machines. Even classes are looked at by their length, odd ones
-/// by a curve, with all the room for numbers that there is.
+/// A plan with everything enabled and the machines' defaults. Even classes are detected by length,
+/// odd ones by a curve, with parameters at the ends of their ranges.
 pub(crate) fn whole() -> CongestionPlan {
     let (least, most) = (Bytes(0), Bytes(1 << 40));
     let ecn =
@@ -82,10 +82,10 @@ fn object(name: &str) -> Object {
     Object::named(name).unwrap()
 }
 
-/// A place where the object is, looked at by length or by a curve as it needs.
+/// Returns a place that has the object, detected by length or by a curve as it requires.
 fn place(object: Object) -> At {
     let port = PortId::new(1);
-    // 2 and 5 are monitored by isolation, too.
+    // Classes 2 and 5 are also monitored by isolation.
     let class = if object.name().contains(".aqm.") { 5 } else { 2 };
     match object.scope() {
         Scope::Bridge => At::default(),
@@ -94,7 +94,7 @@ fn place(object: Object) -> At {
     }
 }
 
-/// Values in range, at its ends, and some that are not.
+/// Returns valid values, including the limits, and invalid ones.
 fn samples(kind: Kind) -> (Vec<ObjectValue>, Vec<ObjectValue>) {
     use ObjectValue as V;
     let read = |texts: &[&str]| texts.iter().map(|t| kind.read(t).unwrap()).collect::<Vec<_>>();
@@ -167,7 +167,7 @@ fn both_ends_of_every_range_can_be_set_and_nothing_beyond() {
             set(&mut plan, PORTS, super::Object::named("sfc.form").unwrap(), At::default(), form)
                 .unwrap();
         }
-        // Room on both sides for numbers that have to go together.
+        // Leaves room on both sides for parameters that depend on each other.
         let policy = &mut plan.proxy.as_mut().unwrap().policy;
         (policy.longest, policy.credit) = (Duration::from_picos(1), Duration::from_secs(60));
         let (good, bad) = samples(object.kind());
@@ -176,7 +176,7 @@ fn both_ends_of_every_range_can_be_set_and_nothing_beyond() {
             assert_eq!(get(&plan, PORTS, object, at), Some(value), "{object:?}");
             let text = value.to_string();
             assert_eq!(object.kind().read(&text), Some(value), "{object:?} {text}");
-            // What was written in one place is there alone.
+            // A value written at one place is not written at others.
             if at.port.is_some() {
                 let other = At { port: PortId::new(0), ..at };
                 let was = get(&whole(), PORTS, object, other);

@@ -1,4 +1,4 @@
-//! Values of managed objects: what they are, which are in range, and their text.
+//! Values of managed objects: types, ranges and text.
 
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -12,17 +12,13 @@ pub const QUEUE_MAP: (i8, i8) = (-8, 8);
 /// The value of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObjectValue {
-    /// An address that is not there.
+    /// No address.
     Unset,
-    /// True or false.
     Bool(bool),
-    /// A number, in the unit of its kind.
+    /// Number in the unit of its kind.
     Number(i64),
-    /// A MAC address.
     Mac(Mac),
-    /// An IPv4 address.
     Ipv4(Ipv4Addr),
-    /// An IPv6 address.
     Ipv6(Ipv6Addr),
     /// Traffic classes: bit n for class n.
     Classes(u8),
@@ -32,25 +28,21 @@ pub enum ObjectValue {
     Choice(&'static str),
 }
 
-/// What the values of an object are.
+/// Type and range of an object's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// True or false.
     Bool,
     /// A number from `least` to `most`.
     Number {
-        /// The lowest.
         least: i64,
-        /// The highest.
         most: i64,
-        /// What it counts.
         unit: Unit,
     },
-    /// A MAC address of a station, or none.
+    /// MAC address of a station, or none.
     Mac,
-    /// An IPv4 address of a host, or none.
+    /// IPv4 address of a host, or none.
     Ipv4,
-    /// An IPv6 address of a host, or none.
+    /// IPv6 address of a host, or none.
     Ipv6,
     /// A bit mask of traffic classes.
     Classes,
@@ -62,23 +54,21 @@ pub enum Kind {
     Counter,
 }
 
-/// What a number counts.
+/// Unit of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// Nothing in particular.
+    /// No unit.
     One,
-    /// Octets.
+    /// Bytes.
     Octets,
-    /// Hundredths of seconds.
     Centiseconds,
-    /// Picoseconds.
     Picoseconds,
     /// Parts of 65536.
     Share,
 }
 
 impl Kind {
-    /// Whether a value is of the kind and in its range.
+    /// Returns true if a value is of the kind and in its range.
     #[must_use]
     pub fn takes(&self, value: &ObjectValue) -> bool {
         match (self, value) {
@@ -102,7 +92,7 @@ impl Kind {
         }
     }
 
-    /// Reads a value as it is written without a unit; numbers are in the kind's own.
+    /// Parses a value written without a unit; numbers are in the kind's unit.
     #[must_use]
     pub fn read(&self, text: &str) -> Option<ObjectValue> {
         let text = text.trim();
@@ -131,7 +121,7 @@ impl Kind {
         }
     }
 
-    /// A value as [`Self::read`] reads it, with its unit where that is better for people.
+    /// Formats a value as [`Self::read`] parses it, with a unit where that is easier to read.
     #[must_use]
     pub fn show(&self, value: ObjectValue) -> String {
         match (self, value) {
@@ -140,7 +130,7 @@ impl Kind {
         }
     }
 
-    /// Which values there are, in words.
+    /// Describes the valid values in words.
     #[must_use]
     pub fn range(&self) -> String {
         match self {
@@ -174,7 +164,7 @@ impl Unit {
         }
     }
 
-    /// What stands behind a range of such numbers.
+    /// Returns the suffix for a range of such numbers.
     const fn name(self) -> &'static str {
         match self {
             Self::One | Self::Picoseconds | Self::Share => "",
@@ -184,8 +174,8 @@ impl Unit {
     }
 }
 
-/// A time in the largest unit of which it has a whole one, to its last picosecond, so that what is shown
-/// can be written.
+/// Formats a time in the largest unit that is not above it, exact to the picosecond, so that the
+/// text can be written back.
 fn exact(picos: u64) -> String {
     const UNITS: [(u64, &str); 5] = [
         (1_000_000_000_000, "s"),
@@ -204,13 +194,13 @@ fn exact(picos: u64) -> String {
     format!("{}{point}{fraction}{unit}", picos / scale)
 }
 
-/// The parts of a list, with or without brackets.
+/// Splits a list, with or without brackets.
 fn items(text: &str) -> impl Iterator<Item = &str> {
     let inner = text.trim_matches(|c| matches!(c, '[' | ']' | '{' | '}'));
     inner.split([',', ' ']).filter(|item| !item.is_empty())
 }
 
-/// A number is a bit mask, as the object is one; a list, with brackets or commas, names classes.
+/// Parses a set of classes: a number is a bit mask; a list, with brackets or commas, names classes.
 fn classes(text: &str) -> Option<u8> {
     if text == "unset" || text == "none" {
         return Some(0);

@@ -1,4 +1,4 @@
-//! The object of the PFC storm watchdog, which is ours: SONiC's `pfcwd start` and `pfcwd stop`.
+//! The managed object of the PFC storm watchdog, as SONiC's `pfcwd start` and `pfcwd stop`.
 
 use super::field::{Field, Lens};
 use super::{Entry, Kind, ObjectValue, Reason, Scope, Section};

@@ -1,4 +1,5 @@
-//! What a switch does about flows that congest it: isolate them, pause or slow their sources.
+//! Congestion functions of a switch: isolation of congesting flows, and messages that pause or slow
+//! their sources.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -14,7 +15,7 @@ use crate::wire::cim;
 use crate::wire::roce::U24;
 use crate::wire::sfcm::Locator;
 
-/// All of it. Nothing, by default.
+/// All congestion functions; all off by default.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct CongestionPlan {
     /// Source Flow Control: messages to the sources of congesting flows (P802.1Qdw).
@@ -27,10 +28,12 @@ pub struct CongestionPlan {
     pub fast_cnp: Option<FastCnpPlan>,
     /// Quantized Congestion Notification (802.1Q Clauses 30 to 33).
     pub qcn: Option<QuantizedPlan>,
-    /// The storm watchdog of each port, by [`PortId`]: true where it runs, nothing where a port has none.
-    /// [`PortPlan::watchdog`](super::PortPlan::watchdog) says what it does. Nothing where no port has one.
+    /// By [`PortId`]: true where the storm watchdog runs, `None` where a port has none.
+    /// [`PortPlan::watchdog`](super::PortPlan::watchdog) has its parameters. `None` if no port has
+    /// one.
     pub watchdog: Option<Vec<Option<bool>>>,
-    /// What is at the other end of each port, by [`PortId`]; [`Attached::default`] where it is short.
+    /// Device at the other end of each port, by [`PortId`]; [`Attached::default`] for missing
+    /// entries.
     pub ports: Vec<Attached>,
 }
 
@@ -42,13 +45,14 @@ impl CongestionPlan {
         said.unwrap_or(true)
     }
 
-    /// What is planned to be at the other end of a port.
+    /// Returns the configured device at the other end of a port.
     #[must_use]
     pub fn attached(&self, port: PortId) -> Attached {
         self.ports.get(port.index()).copied().unwrap_or_default()
     }
 
-    /// Where congestion at a port is, before anybody is heard there: next to a host it is incast.
+    /// Returns the congestion locator of a port before its neighbour is known: incast next to a
+    /// host.
     #[must_use]
     pub fn locator(&self, port: PortId) -> Locator {
         let attached = self.attached(port);
@@ -60,8 +64,8 @@ impl CongestionPlan {
         })
     }
 
-    /// Where congestion at a port is, by what its neighbour says of its place, if it does. What is
-    /// configured holds whatever is heard.
+    /// Returns the congestion locator of a port by its neighbour's advertised topology, if any. A
+    /// configured locator takes precedence.
     #[must_use]
     pub fn locator_by(&self, port: PortId, peer: Option<&Topology>) -> Locator {
         let planned = self.locator(port);
@@ -79,115 +83,115 @@ impl CongestionPlan {
     }
 }
 
-/// What is at the other end of a port.
+/// Device at the other end of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Attached {
-    /// What it is.
     pub kind: AttachedKind,
-    /// Where congestion at this port is. Nothing: found from `kind`, and from Topology Recognition.
+    /// Congestion locator of this port. `None`: derived from `kind`, and from Topology Recognition.
     pub locator: Option<Locator>,
 }
 
-/// What is at the other end of a port.
+/// Kind of device at the other end of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AttachedKind {
-    /// A switch. Messages go on to it.
+    /// A switch. Messages are forwarded to it.
     #[default]
     Switch,
-    /// A host that knows PFC alone: the proxy speaks for it.
+    /// A host with PFC only: the proxy pauses it.
     Host,
-    /// A host that obeys SFCMs by itself.
+    /// A host that obeys SFCMs.
     SfcHost,
-    /// A host, of which the capability TLV of DCBX says whether it obeys SFCMs; until then it is taken
-    /// for one that does not.
+    /// A host whose DCBX capability TLV decides if it obeys SFCMs; assumed not to until the TLV
+    /// arrives.
     Discovered,
 }
 
 /// Source flow control points of all ports.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SourceFlowControlPlan {
-    /// The objects that the machine keeps: sfcMasterEnable, sfcmUDPPort, sfcMaxSFCM,
-    /// sfcMonitoredQueues, sfcMaxFlowLife, and what the source leaves open.
+    /// Objects of the machine: sfcMasterEnable, sfcmUDPPort, sfcMaxSFCM, sfcMonitoredQueues,
+    /// sfcMaxFlowLife, and those that the source document leaves open.
     pub point: SfcPlan,
     /// sfcmTransmitPriority. Default 7.
     pub transmit_priority: Priority,
-    /// The DSCP of messages. Default 56 (CS7), which goes with priority 7.
+    /// DSCP of messages. Default 56 (CS7), which matches priority 7.
     pub dscp: Dscp,
-    /// How a message says which flow it is about.
+    /// Form in which a message identifies its flow.
     pub form: SfcmForm,
-    /// Whose address a message has as its source.
+    /// Source address of messages.
     pub from: SfcmFrom,
-    /// sfcmMacAddress; nothing is the MAC address of the port.
+    /// sfcmMacAddress; `None` is the MAC address of the port.
     pub mac: Option<Mac>,
-    /// sfcmIPv4Address, sfcmIPv6Address: used where `from` says so.
+    /// sfcmIPv4Address and sfcmIPv6Address: used if `from` is `Own`.
     pub ipv4: Option<Ipv4Addr>,
     /// See `ipv4`.
     pub ipv6: Option<Ipv6Addr>,
-    /// By port, then traffic class: when a queue is congested, of those that are monitored.
+    /// By port, then traffic class: the congestion condition of each monitored queue.
     pub monitors: Vec<[Option<Monitor>; PRIORITIES]>,
 }
 
-/// The two forms of a message's payload.
+/// Form of a message's payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SfcmForm {
     /// Addresses, protocol and ports.
     Simplified,
-    /// The start of the frame.
+    /// The first bytes of the frame.
     Encapsulated {
-        /// sfcMinHeaderOctets: how much of it. 64 to 512; default 64. A shorter frame is all there is.
+        /// sfcMinHeaderOctets: number of bytes. 64 to 512; default 64. A shorter frame is quoted
+        /// whole.
         min_header_octets: u16,
     },
 }
 
-/// Whose IP address messages come from. The source document swaps the addresses of the congesting
-/// frame, and gives the point addresses of its own all the same.
+/// IP source address of messages. The source document swaps the addresses of the congesting frame,
+/// but also defines addresses of the point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SfcmFrom {
     /// The destination of the congesting flow: the addresses are swapped.
     Swapped,
-    /// The switch; what goes in a version of IP that it has no address of is swapped.
+    /// The switch; the addresses are swapped where it has no address of the IP version.
     Own,
 }
 
 /// Congestion Isolation of all ports.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CongestionIsolationPlan {
-    /// The objects that the machine keeps.
+    /// Objects of the machine.
     pub machine: IsolationPlan,
     /// ci-cim-tx-priority. Default 6.
     pub cim_tx_priority: Priority,
-    /// The DSCP of CIMs in IP. Default 48 (CS6), which goes with priority 6.
+    /// DSCP of CIMs in IP. Default 48 (CS6), which matches priority 6.
     pub dscp: Dscp,
-    /// min-header-octets: how much of a congesting frame is encapsulated, unless the peer wants more.
-    /// 48 to 512; default 48.
+    /// min-header-octets: bytes of a congesting frame to encapsulate, unless the peer requires
+    /// more. 48 to 512; default 48.
     pub min_header_octets: u16,
-    /// By port, then traffic class: the numbers of monitored queues that differ from the plan's.
+    /// By port, then traffic class: parameters of monitored queues that differ from the plan's.
     pub watches: Vec<[Option<Watch>; PRIORITIES]>,
-    /// Each port's own addresses, by [`PortId`].
+    /// Addresses of each port's isolation point, by [`PortId`].
     pub points: Vec<IsolationPoint>,
-    /// Peers that are configured; LLDP's CI TLV adds those of other ports.
+    /// Configured peers; LLDP's CI TLV adds those of other ports.
     pub peers: Vec<(PortId, Peer)>,
-    /// What in a CIM is not certain.
+    /// Interpretation of CIM fields on which the standard is ambiguous.
     pub dialect: cim::Dialect,
 }
 
 /// A congestion isolation point: cip-mac-address, cip-ipv4-address, cip-ipv6-address, cip-cim-port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IsolationPoint {
-    /// Nothing is the MAC address of the port.
+    /// `None` is the MAC address of the port.
     pub mac: Option<Mac>,
-    /// CIMs in IPv4 come from and go to it.
+    /// Source and destination of CIMs in IPv4.
     pub ipv4: Option<Ipv4Addr>,
-    /// CIMs in IPv6 come from and go to it.
+    /// Source and destination of CIMs in IPv6.
     pub ipv6: Option<Ipv6Addr>,
-    /// The UDP port that CIMs come to. 0 takes none in IP.
+    /// UDP port for received CIMs. 0 accepts none in IP.
     pub cim_port: u16,
 }
 
 /// The top-of-rack proxy. Its ports are those of the switch ([`CongestionPlan::ports`]).
 #[derive(Clone, PartialEq, Debug)]
 pub struct SfcProxyPlan {
-    /// sfcmUDPPort: what the egress filter looks for. The same as the point's where there is one.
+    /// sfcmUDPPort, matched by the egress filter. The same as the point's if there is one.
     pub udp_port: u16,
     /// See [`ProxyPlan`](crate::congestion::proxy::ProxyPlan).
     pub fabric: Senders,
@@ -199,32 +203,32 @@ pub struct SfcProxyPlan {
     pub cache: Option<CachePlan>,
 }
 
-/// Congestion notifications to the sources of congesting RoCEv2 flows, one round trip earlier than those
-/// of their destinations.
+/// Congestion notifications to the sources of congesting RoCEv2 flows, one round trip earlier than
+/// those of their destinations.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FastCnpPlan {
-    /// By port, then traffic class: which frames are answered.
+    /// By port, then traffic class: the condition for a notification.
     pub detect: Vec<[Option<Detect>; PRIORITIES]>,
-    /// The least time between two notifications about one flow. Default 50 us, as DCQCN's.
+    /// Minimum time between two notifications about one flow. Default 50 us, as DCQCN's.
     pub spacing: Duration,
-    /// Notifications about all flows together.
+    /// Rate limit of notifications about all flows together.
     pub budget: LimitPlan,
-    /// The most flows that are kept in mind at a time.
+    /// Maximum number of flows in the table.
     pub flows: usize,
-    /// The queue pairs that notifications go to. A packet names only that of its destination.
+    /// Origin of the queue pairs that notifications go to. A packet names only its destination's.
     pub source_qp: SourceQp,
-    /// The priority that notifications are sent with. Default 6.
+    /// Priority of notifications. Default 6.
     pub priority: Priority,
-    /// Their DSCP. Default 48 (CS6), which goes with priority 6.
+    /// DSCP of notifications. Default 48 (CS6), which matches priority 6.
     pub dscp: Dscp,
 }
 
-/// Where the queue pair of a flow's source is known from.
+/// Origin of the queue pair of a flow's source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SourceQp {
-    /// From the acknowledgements and notifications of the other direction that pass through the switch,
-    /// between the same two addresses with the same UDP source port. Where several queue pairs share
-    /// those none is taken: it would be a guess.
+    /// From acknowledgements and notifications of the other direction that pass through the switch,
+    /// between the same two addresses with the same UDP source port. If several queue pairs share
+    /// those, none is used, since the choice would be a guess.
     Learnt,
     /// Configured by address and queue pair of the destination, or learnt.
     Configured(Vec<QueuePairs>),
@@ -233,11 +237,9 @@ pub enum SourceQp {
 /// The queue pairs of one connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QueuePairs {
-    /// The destination of the data.
     pub destination: core::net::IpAddr,
-    /// Its queue pair, which packets name.
+    /// The destination's queue pair, which packets name.
     pub destination_qp: U24,
-    /// The queue pair of the source.
     pub source_qp: U24,
 }
 
@@ -246,8 +248,8 @@ pub struct QueuePairs {
 pub struct QuantizedPlan {
     /// By port, then traffic class.
     pub points: Vec<[Option<PointPlan>; PRIORITIES]>,
-    /// The priority of CNMs (cngCnmTransmitPriority). Default 6.
+    /// Priority of CNMs (cngCnmTransmitPriority). Default 6.
     pub transmit_priority: Priority,
-    /// How many octets of a frame's payload a CNM has. 0 to 64; default 64.
+    /// Bytes of a frame's payload that a CNM quotes. 0 to 64; default 64.
     pub msdu_octets: u8,
 }

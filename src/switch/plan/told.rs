@@ -1,4 +1,4 @@
-//! What ports tell their neighbours because of what the switch does about congestion.
+//! Congestion TLVs that ports advertise to their neighbours.
 
 use core::net::IpAddr;
 
@@ -11,8 +11,8 @@ use crate::discovery::{
 use crate::units::{PRIORITIES, PortId, TrafficClass};
 
 impl SwitchPlan {
-    /// The agents of a port, which tell its neighbours what the switch does about congestion as well,
-    /// unless their own plan says otherwise. Ports without LLDP tell nobody.
+    /// Returns the link-protocol plan of a port, with the TLVs of the switch's congestion functions
+    /// added unless the port's plan sets them. Ports without LLDP advertise nothing.
     #[must_use]
     pub fn agents_told(&self, port: PortId) -> Option<AgentsPlan> {
         let (plan, congestion) = (&self.ports[port.index()], &self.congestion);
@@ -27,7 +27,8 @@ impl SwitchPlan {
 }
 
 impl CongestionPlan {
-    /// Whether there is anything that neighbours have to know, be it switched off for now.
+    /// Returns true if a function is configured that neighbours must know, even if it is disabled
+    /// now.
     const fn concerns_neighbours(&self) -> bool {
         self.isolation.is_some() || self.sfc.is_some() || self.proxy.is_some()
     }
@@ -38,8 +39,8 @@ impl CongestionPlan {
         dcbx.sfc = dcbx.sfc.or_else(|| self.source_flow());
     }
 
-    /// Where congestion isolation messages to a port go. IPv4 goes before IPv6 where it has both,
-    /// because the TLV has place for one address.
+    /// Returns the advertised destination of congestion isolation messages. IPv4 takes precedence
+    /// over IPv6, because the TLV holds one address.
     fn isolation_of(&self, port: PortId, plan: &PortPlan) -> Option<CongestionIsolation> {
         let isolation = self.isolation.as_ref().filter(|ci| ci.machine.enabled)?;
         let point = isolation.points.get(port.index()).copied().unwrap_or_default();
@@ -68,8 +69,8 @@ impl CongestionPlan {
     }
 }
 
-/// The map as the TLV has it: of a monitored class its congesting one, of a congesting class the first
-/// of its monitored ones.
+/// Encodes the map for the TLV: a monitored class names its congesting class, a congesting class
+/// names the first of its monitored ones.
 fn queue_map(map: &QueueMap) -> [i8; PRIORITIES] {
     let mut out = [0; PRIORITIES];
     for monitored in TrafficClass::ALL.into_iter().rev() {

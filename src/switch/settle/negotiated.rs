@@ -1,4 +1,4 @@
-//! What follows from what two ports agreed on: other priorities with PFC, other shares of the link.
+//! Reconciliation of DCBX results: the set of PFC priorities and the ETS table.
 
 use super::{AGAIN, Refused, Settler, StepKind};
 use crate::buffer::{GroupKind, GroupPlan};
@@ -28,8 +28,8 @@ impl Settler {
         }
     }
 
-    /// PFC for other priorities than before: those that have it are lossless, the others are not. What
-    /// cannot be done for what is held at the moment is tried again.
+    /// Applies a new set of PFC priorities: their groups become lossless, the others lossy. A
+    /// change that held frames prevent is tried again.
     pub(super) fn set_pfc(
         &mut self,
         now: Instant,
@@ -51,7 +51,7 @@ impl Settler {
             let any = enable.iter().any(|p| of(&p));
             (g, any)
         });
-        // What is paused before it has headroom loses nothing; so first what becomes lossy.
+        // Groups that become lossy first. A priority paused before it has headroom loses nothing.
         let result = (|| {
             for (group, lossless) in groups.iter().copied().filter(|(_, lossless)| !lossless) {
                 self.set_kind(port, group, lossless, apply)?;
@@ -95,7 +95,7 @@ impl Settler {
         Ok(())
     }
 
-    /// What a group is when it is lossless: as planned, or as another group of the port.
+    /// Returns the parameters of a lossless group: as configured, or as another group of the port.
     fn lossless_kind(&self, port: PortId, group: PriorityGroup) -> GroupKind {
         let groups = &self.planned.buffer.groups[port.index()];
         let planned = groups[group.index()].kind;
@@ -114,7 +114,7 @@ impl Settler {
         })
     }
 
-    /// Other shares, or another assignment of priorities to traffic classes.
+    /// Applies another ETS table: other shares, or another priority to class map.
     fn set_ets(
         &mut self,
         now: Instant,
@@ -140,7 +140,7 @@ impl Settler {
     }
 }
 
-/// How a table of DCBX is scheduled. Vendor's algorithms and shapers are strict here.
+/// Translates an ETS table for the scheduler. Vendor-specific algorithms and shapers become strict.
 fn scheduled(table: &EtsTable) -> ([ClassPlan; PRIORITIES], [TrafficClass; PRIORITIES]) {
     const ETS: u8 = 2;
     let classes = core::array::from_fn(|c| match table.algorithm[c] {

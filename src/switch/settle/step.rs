@@ -1,4 +1,4 @@
-//! What was done, and by which numbers: the lines of a log.
+//! Log of the settler's actions, with their numbers.
 
 use core::fmt;
 
@@ -10,128 +10,116 @@ use crate::time::Instant;
 use crate::units::{Cells, Mac, PortId, PriorityGroup, PrioritySet};
 use crate::wire::sfcm::Locator;
 
-/// One step of a port.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {
-    /// When.
     pub at: Instant,
-    /// Which port.
     pub port: PortId,
-    /// What.
     pub kind: StepKind,
 }
 
-/// What was done.
+/// Kind of an action.
 #[derive(Clone, PartialEq, Debug)]
 pub enum StepKind {
     /// A measurement began.
     Measuring(Method),
-    /// It came to its end.
+    /// It completed.
     Found(Found),
-    /// It did not.
+    /// It failed.
     Failed(Failure),
-    /// A group has its headroom.
+    /// A group got its headroom.
     Set {
-        /// The group.
         group: PriorityGroup,
-        /// What it had.
+        /// Old headroom.
         from: Cells,
-        /// What it has.
+        /// New headroom.
         to: Cells,
-        /// Octets per cell.
+        /// Bytes per cell.
         cell: u32,
-        /// What it is made of.
+        /// Terms of the sum.
         sum: String,
     },
     /// The measurement gives more than the port's limit.
     Limited {
-        /// The need by the measurement.
+        /// Measured need.
         need: Cells,
-        /// The limit, which the groups get.
+        /// Limit, which the groups get.
         limit: Cells,
         /// Bytes per cell.
         cell: u32,
     },
-    /// The buffer cannot carry what a group needs.
+    /// The buffer cannot provide the headroom that a group needs.
     TooLittle {
-        /// The group.
         group: PriorityGroup,
-        /// What it needs.
         need: Cells,
-        /// What it has, and keeps.
+        /// Headroom that it keeps.
         has: Cells,
-        /// Octets per cell.
+        /// Bytes per cell.
         cell: u32,
-        /// Why.
         why: String,
     },
-    /// DCBX has another peer, or the peer says something else.
+    /// DCBX has another peer, or the peer's TLVs changed.
     Peer {
-        /// Whether there is one.
         state: PeerState,
-        /// Its address.
         peer: Option<Mac>,
-        /// What both ends can measure by, if the peer says so.
+        /// Measurement methods common to both ends, if the peer advertises any.
         methods: Option<Methods>,
     },
     /// PFC runs for these priorities.
     Pfc {
-        /// The priorities.
         enable: PrioritySet,
-        /// Whose setting it is.
+        /// Party whose setting applies.
         from: Party,
     },
-    /// PFC was to run for these priorities.
+    /// A PFC setting was refused.
     PfcRefused {
-        /// The priorities.
+        /// Refused priorities.
         enable: PrioritySet,
-        /// Why it does not.
+        /// Reason.
         why: String,
     },
-    /// Traffic classes share the link like that.
+    /// An ETS table was applied.
     Ets {
-        /// The table.
         table: EtsTable,
-        /// Whose it is.
+        /// Party whose table applies.
         from: Party,
     },
-    /// Traffic classes were to share the link otherwise.
+    /// An ETS table was refused.
     EtsRefused {
-        /// Why they do not.
+        /// Reason.
         why: String,
     },
     /// The port has another place in the network.
     Place {
-        /// What it says of itself.
+        /// Position that the port advertises.
         own: Topology,
-        /// What its neighbour says, or what is known of it.
+        /// Position of the neighbour, if known.
         peer: Option<Topology>,
-        /// Where congestion at the port is.
+        /// Congestion locator of the port.
         locator: Locator,
     },
-    /// Messages of congestion isolation go to this peer, or to none any more.
+    /// New peer of congestion isolation, or none.
     Peered(Option<Peer>),
-    /// They were to go to another.
+    /// A new peer was refused.
     PeerRefused {
-        /// Why they do not.
+        /// Reason.
         why: String,
     },
-    /// The host says whether it obeys source flow control messages by itself.
+    /// SFC capability of the host changed.
     SfcHost {
-        /// Whether it does.
+        /// True if the host obeys source flow control messages.
         obeys: bool,
     },
-    /// It does, but expects them at another UDP port.
+    /// The host obeys them, but on another UDP port.
     SfcElsewhere {
-        /// Which.
+        /// UDP port of the host.
         port: u16,
-        /// The one that the switch uses.
+        /// UDP port of the switch.
         expected: u16,
     },
 }
 
 impl StepKind {
-    /// Whether somebody should look at it.
+    /// Returns true if the step needs attention.
     #[must_use]
     pub const fn is_trouble(&self) -> bool {
         matches!(

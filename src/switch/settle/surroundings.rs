@@ -1,5 +1,5 @@
-//! What follows from what neighbours say that they are: the switch's level and its ports' places, where
-//! congestion at a port is, the peers of congestion isolation, and the hosts that need no proxy.
+//! Reconciliation of neighbour information: the switch's level and its ports' places, congestion
+//! locators, peers of congestion isolation, and hosts that need no proxy.
 
 use super::{Refused, Settler, StepKind};
 use crate::congestion::isolation::{CimType, Peer};
@@ -12,26 +12,26 @@ use crate::time::Instant;
 use crate::units::PortId;
 use crate::wire::sfcm::Locator;
 
-/// What was heard at one port, and what the switch was told of it.
+/// Information received at one port, and the settings derived from it.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     heard: Surroundings,
-    /// What is planned to be there.
+    /// Configured neighbour.
     attached: Attached,
-    /// What the port says of its place, if that is found.
+    /// Advertised position of the port, if it is discovered.
     topology: Option<Topology>,
     locator: Locator,
     peer: Option<Peer>,
     obeys: bool,
-    /// The UDP port at which a host would obey them, where that is another.
+    /// UDP port on which a host obeys messages, if it differs from the switch's.
     elsewhere: Option<u16>,
-    /// What the port says of congestion isolation and of source flow control.
+    /// Advertised congestion isolation and source flow control TLVs.
     said: Said,
 }
 
 type Said = (Option<CongestionIsolation>, Option<SourceFlowControl>);
 
-/// What is known of the other ends of all ports.
+/// Neighbour information of all ports.
 #[derive(Clone, Debug)]
 pub(super) struct Around {
     recognition: Recognition,
@@ -61,15 +61,15 @@ impl Around {
     }
 }
 
-/// What a port says by the plan.
+/// Returns the TLVs that a port advertises by the plan.
 fn said(plan: &SwitchPlan, port: PortId) -> Said {
     let dcbx = plan.agents_told(port).and_then(|agents| agents.dcbx);
     dcbx.map_or((None, None), |dcbx| (dcbx.isolation, dcbx.sfc))
 }
 
 impl Settler {
-    /// Does what follows from managed objects that were written: neighbours are told what the plan says
-    /// now, and what they said is judged by it.
+    /// Applies the consequences of written objects: advertises the current plan to neighbours, and
+    /// re-evaluates their TLVs by it.
     pub(super) fn announce(
         &mut self,
         now: Instant,
@@ -84,7 +84,7 @@ impl Settler {
                 told.said = said;
             }
             if told.attached != attached {
-                // The switch went by the plan again as that was written.
+                // Writing the object reset the switch to the configured locator.
                 let locator = self.plan.congestion.locator(port);
                 *told = Told { attached, locator, obeys: false, elsewhere: None, ..*told };
             }
@@ -108,7 +108,7 @@ impl Settler {
         self.attach(now, port, heard.sfc.as_ref(), apply);
     }
 
-    /// The level of a switch is every port's business.
+    /// Updates the positions of all ports, which share the level of the switch.
     fn place(
         &mut self,
         now: Instant,
@@ -142,7 +142,7 @@ impl Settler {
         }
     }
 
-    /// The peer of congestion isolation, where none is configured.
+    /// Sets the peer of congestion isolation, if none is configured.
     fn enter_peer(
         &mut self,
         now: Instant,
@@ -167,8 +167,8 @@ impl Settler {
         self.tell(now, port, kind);
     }
 
-    /// Whether a host needs the proxy, where that is for it to say. What it says never makes a switch of
-    /// it, whose messages would be believed.
+    /// Applies a host's SFC capability, if it is left to discovery. The TLV never makes the host a
+    /// switch, whose messages would be trusted.
     fn attach(
         &mut self,
         now: Instant,
@@ -197,7 +197,7 @@ impl Settler {
     }
 }
 
-/// The entry of the CI Peer Table (802.1Qcz 49.3.6) that a TLV makes.
+/// Returns the entry of the CI Peer Table (802.1Qcz 49.3.6) for a TLV.
 const fn peer_of(said: &CongestionIsolation) -> Peer {
     use core::net::IpAddr::{V4, V6};
     let (cim_type, ipv4, ipv6) = match said.address {

@@ -10,7 +10,7 @@ use crate::schedule::ClassPlan;
 use crate::switch::testworld;
 use crate::units::{BitsPerSec, Cells, Priority, TrafficClass};
 
-/// A switch of two ports at 100G whose headroom is found.
+/// A switch of two ports at 100G with discovered headroom.
 fn plan() -> SwitchPlan {
     let mut plan = testworld::plan(2);
     for port in &mut plan.ports {
@@ -50,7 +50,7 @@ fn found(method: Method, delay: Duration) -> Found {
     Found { method, rounds: 100, delay: spread, stamps, uncertainty, peer_internal: None }
 }
 
-/// The round trip of `metres` of fibre between two 100GBASE-R interfaces.
+/// Returns the round trip of `metres` of fibre between two 100GBASE-R interfaces.
 fn round_trip(metres: u64) -> Duration {
     Interface::plain(Phy::Base100R).delay().saturating_mul(2) + Duration::from_nanos(10 * metres)
 }
@@ -98,7 +98,7 @@ fn what_was_measured_gives_the_headroom_that_the_sum_gives() {
 
 #[test]
 fn a_peer_delay_gives_the_same_where_the_peer_stamps_at_the_medium() {
-    // Our own interface is in the path, as our stamps are above the MAC.
+    // The local interface is in the path, as the local timestamps are taken above the MAC.
     let path = Duration::from_nanos(500);
     let own = Interface::plain(Phy::Base100R).delay();
     let by_ptp = reckon(&auto(), &found(Method::PeerDelay, path));
@@ -146,7 +146,7 @@ fn pfc_moves_to_the_priorities_that_were_agreed_and_groups_with_it() {
         changes.push(change);
         Ok(())
     });
-    // 3 becomes lossy before PFC leaves it, and 4 lossless after PFC has come to it.
+    // 3 becomes lossy before PFC is disabled for it, and 4 lossless after PFC is enabled for it.
     let group = |n: u8| PriorityGroup::new(n).unwrap();
     let [
         Change::Group { group: first, plan: lossy, .. },
@@ -161,11 +161,11 @@ fn pfc_moves_to_the_priorities_that_were_agreed_and_groups_with_it() {
     assert_eq!(mode, FlowControl::Pfc { send: set, obey: set });
     let kind = GroupKind::Lossless { headroom: Cells(200), xon: Cells(0), xon_offset: Cells(8) };
     assert_eq!(lossless.kind, kind);
-    // Back to what it was, exactly.
+    // Back to the initial state, exactly.
     let news = News::Negotiated(resolved(0b1000, Party::Local));
     settler.settle(Instant::ZERO, port(0), &news, |_| Ok(()));
     assert_eq!(settler.plan().buffer.groups[0], plan().buffer.groups[0]);
-    // What is so already changes nothing.
+    // A setting that already applies changes nothing.
     settler.settle(Instant::ZERO, port(0), &news, |change| panic!("{change:?}"));
 }
 
@@ -229,7 +229,7 @@ fn steps_are_bounded_and_numbered() {
     assert!(Settler::new(&testworld::plan(1)).is_none());
 }
 
-/// The plan of ports at links whose stated length is 10 m, with headroom for that.
+/// A plan of ports with a stated link length of 10 m, and headroom for that.
 fn stated() -> (SwitchPlan, Cells) {
     let link = DelayInputs { cable_m: 10, ..auto().link };
     let stated = headroom::required(&link, &SoftwareTerms::default(), 64).cells;
@@ -252,7 +252,7 @@ fn a_peer_that_answers_late_gets_the_limit_and_no_more() {
     let limited = |s: &&Step| matches!(s.kind, StepKind::Limited { .. });
     let step = settler.steps().1.find(limited).unwrap().clone();
     assert!(step.kind.is_trouble() && step.kind.to_string().contains("answers late"));
-    // A good measurement afterwards counts at once.
+    // A later good measurement applies at once.
     let good = News::Found(found(Method::RoundTrip, round_trip(10)));
     settler.settle(Instant::ZERO, port(0), &good, |_| Ok(()));
     assert_eq!(headroom_of(&settler, 0), stated.0);
@@ -267,14 +267,14 @@ fn a_failed_measurement_gives_back_what_goes_beyond_the_stated_length() {
     let settle =
         |settler: &mut Settler, news| settler.settle(Instant::ZERO, port(0), &news, |_| Ok(()));
     let failed = || News::Failed(Failure::NoAnswer { rounds: 0, requests: 9 });
-    // Nothing was measured yet: what was planned stays.
+    // Nothing was measured yet: the configured headroom stays.
     settle(&mut settler, failed());
     assert_eq!(headroom_of(&settler, 0), 200);
     settle(&mut settler, News::Found(found(Method::RoundTrip, round_trip(1_000))));
     assert!(headroom_of(&settler, 0) > stated.0);
     settle(&mut settler, failed());
     assert_eq!(headroom_of(&settler, 0), stated.0);
-    // Less than that is kept: it is no one's loss but the port's own.
+    // Less than that is kept: only the port itself is affected.
     settle(&mut settler, News::Found(found(Method::RoundTrip, round_trip(1))));
     let short = headroom_of(&settler, 0);
     settle(&mut settler, failed());

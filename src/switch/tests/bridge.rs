@@ -1,4 +1,4 @@
-//! Learning, flooding, VLANs, and what a bridge must not forward.
+//! Learning, flooding, VLANs, and frames that a bridge must not forward.
 
 use crate::switch::testworld::*;
 use crate::switch::{Change, VlanMember, VlanPlan};
@@ -82,7 +82,7 @@ fn vlans_keep_apart_and_tags_come_and_go() {
     assert!(lab.sent(2).is_empty(), "another VLAN");
     assert_eq!(lab.sent(3), [frame(Mac::BROADCAST, host(1), None, 60)]);
 
-    // The trunk's tag says which VLAN, and is taken off on the way out; its PCP is the priority.
+    // The trunk's tag selects the VLAN and is removed at egress; its PCP is the priority.
     lab.inject(1, &frame(Mac::BROADCAST, host(2), Some((3, 20)), 64));
     lab.settle();
     assert_eq!(lab.sent(2), [frame(Mac::BROADCAST, host(2), None, 60)]);

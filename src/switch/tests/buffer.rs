@@ -1,4 +1,4 @@
-//! Admission, queue limits, ECN, and what a full switch does.
+//! Admission, queue limits, ECN, and full buffers.
 
 use crate::buffer::SharedLimit;
 use crate::congestion::{EcnPlan, MarkAt, NotEct};
@@ -48,7 +48,7 @@ fn an_egress_queue_keeps_to_its_limit() {
         lab.inject(0, &frame(host(2), host(1), None, 60));
     }
     lab.settle();
-    // One burst was scheduled before the port refused; what waits behind it is limited.
+    // One burst was scheduled before the port refused; the queue behind it is limited.
     let held = lab.switch.held();
     assert!((40..=72).contains(&held), "{held}");
     assert_eq!(lab.drops(), [("queue_limit", 100 - held)]);
@@ -96,7 +96,7 @@ fn a_long_queue_marks_ect_frames_and_never_others() {
         assert!(ce.iter().all(|n| n % 3 != 2), "CE on Not-ECT");
         let marked = lab.switch.snapshot(lab.now).ports[1].counters.priorities[0].ecn_marked;
         assert_eq!(marked, ce.len() as u64);
-        // 100 frames of 64 octets are the threshold; one burst of 32 left before the port refused.
+        // 100 frames of 64 bytes are the threshold; one burst of 32 left before the port refused.
         match at {
             MarkAt::Enqueue => assert!((130..=134).contains(&ce[0]) && ce.last() == Some(&298)),
             MarkAt::Dequeue => assert!(ce[0] <= 33 && (195..=200).contains(ce.last().unwrap())),

@@ -36,7 +36,7 @@ fn an_overloaded_group_pauses_its_sender_and_loses_nothing() {
     let mut lab: Lab = Lab::new(&plan(3));
     learn(&mut lab);
     lab.port(1).room = 0;
-    // The sender goes on until it sees XOFF, and for 200 frames of one cell after that.
+    // The sender continues until it sees XOFF, and for 200 frames of one cell after that.
     let mut after = 0;
     while after < 200 {
         after += usize::from(!lab.port(0).tx.is_empty());
@@ -49,7 +49,7 @@ fn an_overloaded_group_pauses_its_sender_and_loses_nothing() {
     assert_eq!((repr.time(P3), repr.time(Priority::ALL[4])), (Some(Quanta::MAX), None));
     assert_eq!(repr.src, Mac([2, 0, 0, 0, 0, 0]), "from the port's own address");
     assert!(lab.drops().is_empty());
-    // One more is one too many: that is what headroom arithmetic is for.
+    // One more exceeds the headroom, which is sized for exactly this delay.
     lab.inject(0, &data(3, 60));
     lab.settle();
     assert_eq!(lab.drops(), [("headroom_full", 1)]);
@@ -109,7 +109,7 @@ fn a_pause_that_cannot_leave_is_sent_when_it_can_and_says_what_is_true_then() {
     lab.check();
 }
 
-/// IEEE8021-PFC-MIB counts frames of a port, SAI those that name a priority.
+/// IEEE8021-PFC-MIB counts frames of a port, SAI those that enable a priority.
 #[test]
 fn a_pfc_frame_counts_once_for_the_port_and_once_for_each_priority_that_it_names() {
     let mut lab: Lab = Lab::new(&plan(3));
@@ -155,7 +155,7 @@ fn a_pause_is_dated_by_the_poll_after_the_one_that_received_it() {
     let mut lab: Lab = Lab::new(&plan(3));
     learn(&mut lab);
     lab.inject(1, &pfc(P3, 100));
-    // The thread reads the clock, loses its processor for a millisecond, and then receives.
+    // The thread reads the clock, is preempted for a millisecond, and then receives.
     assert!(lab.switch.poll(lab.now).progressed);
     lab.now += Duration::from_millis(1);
     lab.inject(0, &data(3, 60));
@@ -175,7 +175,7 @@ fn zero_quanta_resume_at_once() {
     lab.inject(1, &pfc(P3, 65535));
     lab.inject(0, &data(3, 60));
     lab.settle();
-    // All that has arrived is read before anything is sent, so the pause counts for both.
+    // All arrived frames are read before any is sent, so the pause applies to both.
     assert!(lab.sent(1).is_empty());
     lab.inject(1, &pfc(P3, 0));
     lab.settle();
@@ -308,7 +308,8 @@ fn storms(lab: &mut Lab) -> (u64, u64) {
     (counters.storms_detected, counters.storms_restored)
 }
 
-/// Another 20 ms of the same storm: twice the detection time, and not all of the restoration time after.
+/// Another 20 ms of the same storm: twice the detection time, and less than the restoration time
+/// after.
 fn storm_on(lab: &mut Lab) {
     for _ in 0..200 {
         lab.inject(1, &pfc(P3, 65535));
@@ -358,7 +359,7 @@ fn a_pause_that_ends_while_nothing_waits_is_no_deadline() {
         let deadline = lab.settle();
         assert!(deadline > lab.now, "{deadline:?} is over at {:?}", lab.now);
     }
-    // One that somebody waits for is.
+    // A pause for which a frame waits has a deadline.
     lab.inject(1, &pfc(P3, 100));
     lab.inject(0, &data(3, 60));
     let end = lab.now + Duration::from_nanos(5_120);
@@ -377,7 +378,7 @@ fn a_refresh_that_finds_the_line_busy_waits_for_the_line() {
     let mut lab: Lab = Lab::new(&p);
     learn(&mut lab);
     lab.advance(Duration::from_micros(1));
-    // Host 2 may not be sent to, so what comes for it fills the group of port 0.
+    // Port 1 is paused, so frames for host 2 fill the group of port 0.
     lab.inject(1, &pfc(P3, u16::MAX));
     let mut pauses = 0;
     while pauses == 0 {
@@ -385,7 +386,7 @@ fn a_refresh_that_finds_the_line_busy_waits_for_the_line() {
         lab.settle();
         pauses = lab.sent(0).len();
     }
-    // A frame of 1,000 octets is 816 ns on the line of port 0, and the refresh falls into it.
+    // A frame of 1,000 bytes takes 816 ns on the line of port 0, and the refresh is due within it.
     lab.now += Duration::from_nanos(1_000);
     for _ in 0..2 {
         lab.inject(1, &frame(host(1), host(2), None, 996));

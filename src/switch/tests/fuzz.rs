@@ -1,4 +1,4 @@
-//! Random and mutated frames through the whole pipeline: no panic, and all accounted for.
+//! Random and mutated frames through the whole pipeline: no panic, and every frame accounted for.
 
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ use crate::time::Duration;
 use crate::units::*;
 use crate::wire::{pause, pfc};
 
-/// A switch with everything switched on: VLANs, routing, ECN, limits, PFC, PAUSE.
+/// A switch with all functions enabled: VLANs, routing, ECN, limits, PFC, PAUSE.
 fn everything() -> crate::switch::SwitchPlan {
     let mut p = plan(4);
     let member = |n, tagged| VlanMember { vid: Vid::new(n).unwrap(), tagged };
@@ -50,7 +50,7 @@ fn everything() -> crate::switch::SwitchPlan {
     p
 }
 
-/// Everything that can be done about congesting flows, from short queues on.
+/// All congestion functions, with short thresholds.
 fn congestion() -> CongestionPlan {
     use AttachedKind::{Host, SfcHost, Switch};
     let detect = Detect::Length(Bytes(600));
@@ -83,7 +83,7 @@ fn congestion() -> CongestionPlan {
     }
 }
 
-/// Messages to mutate, and what RoCEv2 hosts say to each other.
+/// Messages to mutate, and packets between RoCEv2 hosts.
 fn messages() -> Vec<Vec<u8>> {
     let (a, b) = ((1, congested::v4(1)), (2, congested::v4(2)));
     let (c, d) = ((1, congested::v6(1)), (2, congested::v6(2)));
@@ -106,7 +106,7 @@ fn messages() -> Vec<Vec<u8>> {
     out
 }
 
-/// Seeds for mutation: one of each kind the switch looks into.
+/// Seeds for mutation: one frame of each kind that the switch parses.
 fn seeds() -> Vec<Vec<u8>> {
     let mut out = vec![
         frame(host(1), host(2), None, 60),
@@ -150,7 +150,7 @@ fn seeds() -> Vec<Vec<u8>> {
     out
 }
 
-/// One frame: a seed with some octets changed, cut or grown, or octets of pure chance.
+/// Returns one frame: a seed with some bytes changed, cut or grown, or random bytes.
 fn mutant(seeds: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
     let mut f = seeds[dice.roll() as usize % seeds.len()].clone();
     match dice.roll() % 8 {
@@ -161,7 +161,7 @@ fn mutant(seeds: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
     }
     for _ in 0..dice.roll() % 6 {
         if !f.is_empty() {
-            // Mostly in the headers, where a change means something.
+            // Mostly in the headers, where a change has an effect.
             let at =
                 dice.roll() as usize % f.len().min(if dice.roll() % 4 == 0 { 2000 } else { 40 });
             f[at] = match dice.roll() % 4 {
@@ -215,7 +215,7 @@ fn a_million_hostile_frames_are_all_accounted_for() {
     let rx: u64 = snapshot.ports.iter().map(|p| p.counters.rx_frames).sum();
     assert!(rx >= 1_000_000, "{rx}");
     assert_eq!(snapshot.held, 0);
-    // The run means something only if it reached the far corners.
+    // The run is meaningful only if it reached these rare paths.
     let seen: Vec<_> = snapshot.drops().iter().map(|(r, _)| r.name()).collect();
     for corner in
         ["runt", "mac_control_opcode", "no_route", "ip_malformed", "ingress_vlan", "red_not_ect"]
@@ -242,8 +242,8 @@ fn a_million_hostile_frames_are_all_accounted_for() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// Shortcuts change nothing: with and without them the same frames leave by the same ports,
-    /// and the same are dropped for the same reasons.
+    /// Shortcuts change nothing: with and without them the same frames leave by the same ports, and
+    /// the same are dropped for the same reasons.
     #[test]
     fn shortcuts_decide_as_the_full_way_does(seed in any::<u64>(), trust in 0usize..5) {
         let mut p = everything();
@@ -252,7 +252,8 @@ proptest! {
                 [Trust::Pcp, Trust::Dscp, Trust::PcpThenDscp, Trust::DscpThenPcp, Trust::Port][trust];
         }
         p.ports[1].ecn = [None; 8];
-        // A flow is asked about when it is first seen, which without shortcuts is every time.
+        // The proxy's cache is consulted for the first frame of a flow, without shortcuts for every
+        // frame.
         p.congestion.proxy.as_mut().unwrap().cache = None;
         let (mut with, mut without): (Lab, Lab) = (Lab::new(&p), Lab::new(&p));
         without.switch.fdb.without_freshness();

@@ -1,4 +1,5 @@
-//! Congestion Isolation in the switch: order whatever happens, and frames that get past.
+//! Congestion Isolation in the switch: frame order under all conditions, and isolated frames
+//! overtaken by others.
 
 mod apart;
 mod cims;
@@ -23,15 +24,15 @@ use crate::wire::{EtherType, cim, ethernet};
 const MONITORED: TrafficClass = TrafficClass::ALL[3];
 const CONGESTING: TrafficClass = TrafficClass::ALL[5];
 
-/// Where the number of a frame is: behind the headers of UDP over IPv4.
+/// Offset of the sequence number of a frame, behind the headers of UDP over IPv4.
 const NUMBER: usize = ethernet::HEADER_LEN + 28;
 
 fn address(n: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, n)
 }
 
-/// A frame from host `from` to host 9, which has priority 3 by its DSCP: a packet of a flow, which is its
-/// source port, with its number.
+/// A frame from host `from` to host 9, with priority 3 by its DSCP: a packet of a flow, given by
+/// its source port, with its sequence number.
 fn packet(from: u8, flow: u16, number: u32, len: usize) -> Vec<u8> {
     let headers = datagram::Repr {
         src: IpAddr::V4(address(from)),
@@ -49,20 +50,20 @@ fn packet(from: u8, flow: u16, number: u32, len: usize) -> Vec<u8> {
     octets
 }
 
-/// A managed object of the whole switch gets another value.
+/// Returns the change that writes a managed object of the whole switch.
 fn object(name: &str, value: &str) -> Change {
     let object = Object::named(name).unwrap();
     let value = object.kind().read(value).unwrap();
     Change::Object { object, at: At::default(), value }
 }
 
-/// The flow and the number of such a frame.
+/// Returns the flow and the sequence number of such a frame.
 fn read(octets: &[u8]) -> (u16, u32) {
     let be16 = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
     (be16(34), u32::from(be16(NUMBER)) << 16 | u32::from(be16(NUMBER + 2)))
 }
 
-/// Class 3 is monitored from 2,000 octets on, its congesting flows go to class 5.
+/// Class 3 is monitored from 2,000 bytes, its congesting flows go to class 5.
 fn isolating() -> CongestionIsolationPlan {
     let map = QueueMap::new([0, 0, 0, -6, 0, 4, 0, 0], MapReading::Partner).unwrap();
     let watch =
@@ -84,7 +85,7 @@ fn isolating_switch() -> SwitchPlan {
     let mut plan = plan(4);
     plan.congestion.isolation = Some(isolating());
     for port in &mut plan.ports {
-        // What stops frames of priority 3 is the peer, and not the buffer.
+        // Frames of priority 3 are stopped by the peer, not by the buffer.
         port.pfc.mode = crate::pfc::FlowControl::Pfc {
             send: PrioritySet::EMPTY,
             obey: PrioritySet::of(Priority::ALL[3]),
@@ -93,7 +94,7 @@ fn isolating_switch() -> SwitchPlan {
     plan
 }
 
-/// The peer of a port, host 7 or whatever bridge has its address.
+/// The peer of a port, with the addresses of host 7.
 fn peer(cim_type: CimType) -> Peer {
     Peer {
         cim_type,
@@ -114,7 +115,7 @@ fn point(n: u8) -> IsolationPoint {
     }
 }
 
-/// Isolation of two classes from short queues on, for short, with peers of each kind at all ports.
+/// Isolation of two classes with short thresholds and short flow lives, with peers of each kind.
 pub(super) fn restless() -> CongestionIsolationPlan {
     let map = QueueMap::new([-8, 0, 0, -6, 0, 4, 0, 1], MapReading::Partner).unwrap();
     let watch =

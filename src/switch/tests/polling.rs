@@ -1,5 +1,5 @@
-//! Poll invariance: polling more often than needed changes nothing, which is what lets the virtual
-//! world speak for the real one.
+//! Poll invariance: polling more often than needed changes nothing, so results of the virtual world
+//! hold for the real one.
 
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ use crate::wire::EtherType;
 use crate::wire::headroom::{self, Dialect, Message, Request};
 use crate::wire::pfc;
 
-/// Three shaped ports with everything that has a timer.
+/// Three shaped ports with every function that has a timer.
 fn shaped() -> SwitchPlan {
     let mut p = plan(3);
     for port in &mut p.ports {
@@ -56,7 +56,7 @@ fn shaped() -> SwitchPlan {
     p
 }
 
-/// Agents with short timers.
+/// Link protocols with short timers.
 fn agents(mac: Mac) -> AgentsPlan {
     let lldp = LldpPlan {
         interval: Duration::from_micros(90),
@@ -96,7 +96,7 @@ fn request(n: u64) -> Vec<u8> {
     octets
 }
 
-/// What arrives: when, where, and what.
+/// Random arrivals: time, port, frame.
 fn arrivals(seed: u64) -> Vec<(Instant, u16, Vec<u8>)> {
     let mut dice = Dice::new(seed);
     let mut now = Instant::ZERO;
@@ -131,7 +131,7 @@ fn arrivals(seed: u64) -> Vec<(Instant, u16, Vec<u8>)> {
     out
 }
 
-/// A frame without the times in it, of which there are some in the messages of agents alone.
+/// Clears the timestamps in a frame, which only link protocols carry.
 fn undated(mut octets: Vec<u8>) -> Vec<u8> {
     if [EtherType::PTP, EtherType::CIM].iter().any(|of| octets[12..14] == of.0.to_be_bytes()) {
         octets[14..].fill(0);
@@ -139,7 +139,8 @@ fn undated(mut octets: Vec<u8>) -> Vec<u8> {
     octets
 }
 
-/// What left: when, where, and what. With `extra`, polls at random times in between too.
+/// Returns the sent frames: time, port, frame; `extra` is the seed for additional polls at random
+/// times.
 fn trace(arrivals: &[(Instant, u16, Vec<u8>)], extra: Option<u64>) -> Vec<(Instant, u16, Vec<u8>)> {
     trace_of(&shaped(), arrivals, extra)
 }
@@ -152,8 +153,8 @@ fn trace_of(
     trace_from(Instant::ZERO, plan, arrivals, extra).0
 }
 
-/// The same with a switch that is first polled at `begin`, which is also when the first frames may
-/// arrive, and its counters at the end.
+/// As [`trace`], with a switch that is first polled at `begin`, also the time of the first possible
+/// arrival; returns the final counters too.
 fn trace_from(
     begin: Instant,
     plan: &SwitchPlan,
@@ -190,7 +191,8 @@ fn trace_from(
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// A run across 2^64 ps, where instants no longer fit into one word, is one at the start of time.
+    /// A run across 2^64 ps, where instants no longer fit into one word, gives the same result as
+    /// one at the start of time.
     #[test]
     fn uptime_changes_nothing(
         seed in any::<u64>(), before_us in 0_u64..=1_000, spread in 1_u64..12, ageing_us in 50_u64..900,
@@ -226,14 +228,15 @@ proptest! {
             let from = |(_, _, o): &(_, _, Vec<u8>)| o[12..14] == agent.0.to_be_bytes();
             prop_assert!(needed.iter().any(from), "{agent:?} has its agent");
         }
-        // Messages of the switch or of its peer to the host that obeys them, and pauses of the other.
+        // Messages of the switch or of its peer to the host that obeys them, and pauses of the
+        // other.
         let sfcm = |(_, n, o): &(_, _, Vec<u8>)| *n == 2 && o.len() > 60 && o[36..38] == [0xe4, 0xfe];
         prop_assert!(needed.iter().any(sfcm), "messages go on");
         prop_assert_eq!(needed, trace(&arrivals, Some(extra)));
     }
 }
 
-/// The same switch; port 1 protects pauses and port 2 all that it sends, and both accept plain pauses.
+/// The same switch; port 1 protects pauses and port 2 all frames, and both accept plain pauses.
 fn secured() -> SwitchPlan {
     let mut plan = shaped();
     for (n, data) in [(1, false), (2, true)] {
@@ -248,7 +251,7 @@ fn secured() -> SwitchPlan {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    // Packet numbers among them: what left is compared octet for octet.
+    // Packet numbers included: sent frames are compared byte for byte.
     #[test]
     fn more_polls_change_nothing_of_what_is_protected(seed in any::<u64>(), extra in any::<u64>()) {
         let arrivals = arrivals(seed);
@@ -259,7 +262,7 @@ proptest! {
     }
 }
 
-/// As [`trace`], with polls of the ports alone that have something to do.
+/// As [`trace`], polling only the ports with pending work.
 fn trace_by_ports(arrivals: &[(Instant, u16, Vec<u8>)]) -> Vec<(Instant, u16, Vec<u8>)> {
     let mut lab: Lab = Lab::new(&shaped());
     let mut deadlines = [Instant::ZERO; 3];
@@ -287,7 +290,7 @@ fn trace_by_ports(arrivals: &[(Instant, u16, Vec<u8>)]) -> Vec<(Instant, u16, Ve
         lab.now = next.max(now + Duration::from_picos(1));
     }
     lab.check();
-    // Frames that leave at the same time by several ports may be seen in any order.
+    // Frames that leave at the same time by several ports may be observed in any order.
     out.sort_by_key(|(at, n, _)| (*at, *n));
     out
 }
@@ -304,8 +307,8 @@ proptest! {
     }
 }
 
-/// A watchdog that drops a queue resumes the port that filled it, though that port had its turn
-/// in this poll. Of some thousand seeds this one shows it.
+/// A watchdog that drops a queue resumes the port that filled it, though that port was already
+/// visited in this poll. This seed, of some thousand tried, shows it.
 #[test]
 fn a_dropped_queue_resumes_its_sender_at_once() {
     let arrivals = arrivals(10_034_349_296_914_209_290);

@@ -1,4 +1,4 @@
-//! A switch whose ports protect what they send, and demand that of what comes in.
+//! A switch with MACsec on its ports, in both directions.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn lab(data: bool) -> (Lab, Secured<MemPort>) {
     plan.ports[0].secy = Some(Box::new(secy(1, 2, data)));
     let peer = Secured::new(MemPort::endless(), Some(&secy(2, 1, data))).unwrap();
     let mut lab = Lab::new(&plan);
-    // Where hosts are: host n behind port n.
+    // Host n is behind port n.
     for n in 0..3 {
         let octets = frame(host(9), host(n), None, 60);
         let octets = if n == 0 && data { by(&secy(2, 1, true), &octets) } else { octets };
@@ -31,13 +31,13 @@ fn lab(data: bool) -> (Lab, Secured<MemPort>) {
     (lab, peer)
 }
 
-/// What `octets` are on the line behind a port with this plan.
+/// Returns `octets` as sent on the line by a port with this plan.
 fn by(plan: &SecyPlan, octets: &[u8]) -> Vec<u8> {
     let mut port = Secured::new(MemPort::endless(), Some(plan)).unwrap();
     seal(&mut port, octets)
 }
 
-/// What a port makes of a frame that it is given.
+/// Returns a frame as protected by a port.
 fn seal(port: &mut Secured<MemPort>, octets: &[u8]) -> Vec<u8> {
     let mut out = Burst::new();
     out.push(port.control_frame(octets).unwrap());
@@ -46,7 +46,7 @@ fn seal(port: &mut Secured<MemPort>, octets: &[u8]) -> Vec<u8> {
     frame.head().to_vec()
 }
 
-/// What a port lets through of a frame.
+/// Returns a received frame as accepted by a port, if it is.
 fn open(port: &mut Secured<MemPort>, octets: &[u8]) -> Option<Vec<u8>> {
     port.port_mut().rx.push_back(MemFrame::new(octets));
     let mut burst = Burst::new();
@@ -62,7 +62,7 @@ fn pause(quanta: u16) -> [u8; FRAME_LEN] {
     octets
 }
 
-/// Whether port 0 sends frames of priority 3 now.
+/// Returns true if port 0 sends frames of priority 3 now.
 fn sends(lab: &mut Lab) -> bool {
     lab.inject(1, &frame(host(0), host(1), Some((3, 0)), 100));
     lab.settle();
@@ -107,7 +107,7 @@ fn only_a_fresh_and_protected_pause_pauses() {
     }
 }
 
-/// Fills the buffer of what came in by port 0, whose other end then has to pause.
+/// Fills the buffer with frames received by port 0, so that its peer has to pause.
 fn congest(lab: &mut Lab, mut line: impl FnMut(&[u8]) -> Vec<u8>) {
     lab.port(1).room = 0;
     for _ in 0..200 {
@@ -139,7 +139,7 @@ fn a_pause_of_the_switch_leaves_protected_and_its_peer_understands_it() {
 
 #[test]
 fn a_pause_takes_its_whole_length_of_a_shaped_line() {
-    // PFC alone: the frame is longer. With data: every frame's line is.
+    // PFC only: the pause frame is longer. With data: every frame is longer on the line.
     for data in [false, true] {
         let mut plan = plan(2);
         plan.ports[0].secy = Some(Box::new(secy(1, 2, data)));
@@ -182,8 +182,8 @@ fn keys_are_changed_while_frames_pass() {
 }
 
 proptest! {
-    // A device that refuses costs nothing: the ledger is credited for what the port has, nothing is
-    // lost or sent twice, and the peer, which demands strict order, accepts all.
+    // A device that refuses costs nothing: the ledger is credited for what the port has accepted,
+    // nothing is lost or sent twice, and the peer, which demands strict order, accepts all.
     #[test]
     fn a_device_that_refuses_costs_no_frame_and_no_number(
         rooms in prop::collection::vec(0_usize..12, 1..40),

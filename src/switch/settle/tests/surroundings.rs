@@ -1,4 +1,4 @@
-//! What follows from what neighbours say that they are.
+//! Tests of reconciliation with neighbour information.
 
 use std::net::IpAddr;
 
@@ -14,8 +14,8 @@ use crate::wire::sfcm::{self, Locator};
 
 const PEER: Mac = Mac([2, 0, 0, 0, 7, 7]);
 
-/// Four ports that speak LLDP, of a switch that does all that there is about congestion; port 1 says of
-/// itself what it always says, and there is a host at port 2 of which nothing is known.
+/// Four ports with LLDP, of a switch with all congestion functions; port 1 advertises a fixed
+/// position, and port 2 is attached to a host to be discovered.
 fn plan() -> SwitchPlan {
     let mut plan = testworld::plan(4);
     for port in &mut plan.ports {
@@ -55,7 +55,7 @@ fn tlv(address: Option<IpAddr>) -> CongestionIsolation {
     }
 }
 
-/// What the switch is told when that is heard at a port.
+/// Returns the changes that result from information received at a port.
 fn changes(settler: &mut Settler, at: u16, heard: Surroundings) -> Vec<Change> {
     let mut changes = vec![];
     settler.settle(Instant::ZERO, port(at), &News::Surroundings(heard), |change| {
@@ -87,7 +87,7 @@ fn every_port_that_looks_for_its_place_tells_the_level() {
     assert_eq!(changes(&mut settler, 2, server), [], "nothing is new");
     let above = Surroundings { place: place(Device::Bridge, Some(2)), ..Default::default() };
     assert_eq!(changes(&mut settler, 0, above), [said(0, Orientation::Uplink)]);
-    // Port 1 says what it always says, but what it hears counts like any other's.
+    // Port 1 advertises a fixed position, but its received information counts like any other's.
     assert_eq!(changes(&mut settler, 1, above), []);
     let told = changes(&mut settler, 2, Surroundings::default());
     let level = |change: &Change| match change {
@@ -119,15 +119,15 @@ fn congestion_is_incast_next_to_the_edge_and_in_the_network_elsewhere() {
         };
         changes(settler, n, heard).iter().find_map(locator)
     };
-    // A port to a switch, as planned, at which there is a host after all; then nobody any more.
+    // A port configured for a switch finds a host, and then no neighbour.
     let host = place(Device::EndStation, Some(0));
     assert_eq!(located(&mut settler, 0, host), Some(Locator::Incast));
     assert_eq!(located(&mut settler, 0, place(Device::Unknown, Some(0))), None);
     assert_eq!(located(&mut settler, 0, None), Some(Locator::InNetwork));
-    // And a port to a host with a router.
+    // And a port configured for a host finds a router.
     assert_eq!(located(&mut settler, 2, place(Device::Router, None)), Some(Locator::InNetwork));
     assert_eq!(located(&mut settler, 2, place(Device::Unknown, None)), Some(Locator::Incast));
-    // What is configured is not for neighbours to say.
+    // A configured locator takes precedence over neighbours.
     let mut fixed = plan();
     fixed.congestion.ports[0].locator = Some(Locator::Unknown);
     let mut settler = Settler::new(&fixed).unwrap();
@@ -197,11 +197,11 @@ fn a_host_that_obeys_messages_needs_no_proxy_until_it_goes() {
     assert_eq!(changes(&mut settler, 2, obeys), told(true));
     assert_eq!(changes(&mut settler, 2, Surroundings::default()), told(false));
     assert_eq!(changes(&mut settler, 2, says(false, sfcm::PORT_DEFAULT)), []);
-    // It would never hear what goes to another port.
+    // The host would never receive messages sent to another UDP port.
     assert_eq!(changes(&mut settler, 2, says(true, 50_000)), []);
     assert!(settler.steps().1.last().unwrap().kind.is_trouble());
     assert!(last_step(&settler).contains("UDP port 50000, not 58622"));
-    // Where the file says what is there, nobody is asked.
+    // A configured neighbour is not overridden.
     assert_eq!(changes(&mut settler, 0, obeys), []);
 }
 
@@ -217,7 +217,7 @@ fn what_a_switch_does_about_congestion_is_told_by_its_ports() {
     assert_eq!((isolation.mac, isolation.address), (plan.ports[0].mac, None));
     assert_eq!(isolation.queue_map, [0, 0, 0, 6, 0, -4, 0, 0]);
     assert_eq!((told.pfc, told.ets), (None, None), "nothing is negotiated that was not asked for");
-    // Only what is on is told, and a port's own plan goes first.
+    // Only enabled functions are advertised, and a port's own plan takes precedence.
     assert_eq!(dcbx(&plan, 1).unwrap().topology, Some(TopologyPlan::Fixed(Topology::default())));
     plan.congestion.sfc.as_mut().unwrap().point.enabled = false;
     let sfc = dcbx(&plan, 0).unwrap().sfc.unwrap();
@@ -283,14 +283,14 @@ fn objects_that_are_written_judge_anew_what_was_heard() {
         all.retain(|change| !matches!(change, Change::Said { .. }));
         all
     };
-    // The port that the host expects messages at, there and back; then its port is a switch's.
+    // The UDP port changes to the one that the host expects, and back; then a switch is configured.
     plan.congestion.proxy.as_mut().unwrap().udp_port = 50_000;
     assert_eq!(announced(&plan), [host(true)]);
     plan.congestion.proxy.as_mut().unwrap().udp_port = sfcm::PORT_DEFAULT;
     assert_eq!(announced(&plan), [host(false)]);
     plan.congestion.ports[2].kind = AttachedKind::Switch;
     assert_eq!(announced(&plan), [located(2, Locator::Incast)]);
-    // What is found holds again once nothing is configured any more.
+    // The discovered value applies again once none is configured.
     plan.congestion.ports[0].locator = Some(Locator::Unknown);
     assert_eq!(announced(&plan), []);
     plan.congestion.ports[0].locator = None;

@@ -1,4 +1,4 @@
-//! Messages that mean harm: each ends under its name, and pauses nobody beyond the policy.
+//! Forged messages: each is dropped under its reason, and pauses no host beyond the policy.
 
 use super::*;
 
@@ -15,7 +15,8 @@ fn guarded() -> SwitchPlan {
     p
 }
 
-/// What the proxy counted of one message that came in by a port, which left by no other.
+/// Injects one message by a port, checks that no other port sends it, and returns the proxy's
+/// counts.
 fn refused(n: u16, message: &[u8]) -> Vec<(&'static str, u64)> {
     let mut lab = lab(&guarded());
     lab.inject(n, message);
@@ -30,7 +31,7 @@ fn refused(n: u16, message: &[u8]) -> Vec<(&'static str, u64)> {
     counted(&mut lab).proxy.unwrap().counters.iter().filter(|(_, n)| *n > 0).collect()
 }
 
-/// The checksum of a message that was changed is made right again.
+/// Corrects the checksum of a modified message.
 fn resealed(mut message: Vec<u8>) -> Vec<u8> {
     let headers =
         datagram::Repr::parse(EtherType::IPV4, &sfcm_frame(2, None, 3, us(9))[14..]).unwrap().0;
@@ -107,7 +108,7 @@ fn more_tags_and_extension_headers_hide_nothing() {
 #[test]
 fn data_that_happens_to_have_the_port_goes_on() {
     let mut lab = lab(&guarded());
-    // From an ordinary port to the messages' port; and a fragment whose octets look like it.
+    // From an ordinary port to the messages' port; and a fragment whose bytes resemble a message.
     let reply = packet(((3, v4(3)), (1, v4(1))), None, (53, PORT), 100);
     let mut fragment = sfcm_frame(3, None, 3, us(100));
     fragment[20..22].copy_from_slice(&[0, 9]);
@@ -145,7 +146,7 @@ fn a_flood_pauses_no_longer_than_the_policy_allows() {
             until = until.max(end);
         }
     }
-    // Ten milliseconds at a half, and the credit; a quantum (51.2 ns) per frame for rounding.
+    // Ten milliseconds at one half, and the credit; a quantum (51.2 ns) per frame for rounding.
     let most = us(5_000) + us(1_000) + us(300);
     assert!(told <= most && told > us(4_000), "{told} in {}", lab.now.since(start));
     let proxy = counted(&mut lab).proxy.unwrap().counters;

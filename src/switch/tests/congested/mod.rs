@@ -1,5 +1,5 @@
-//! What the switch tells of congestion, and what it makes of what others tell: messages out of the right
-//! port in the poll that gave cause for them, octet for octet, and pauses of hosts by the proxy.
+//! Congestion messages of the switch and its handling of received ones: messages by the right port
+//! in the poll that caused them, byte for byte, and pauses of hosts by the proxy.
 
 mod forged;
 mod notify;
@@ -80,7 +80,7 @@ fn flow(ports: (u16, u16)) -> FiveTuple {
     }
 }
 
-/// Monitors every queue from 3,000 octets on, down to 1,000.
+/// Monitors every queue from 3,000 bytes, down to 1,000.
 pub(super) fn sfc(ports: usize) -> SourceFlowControlPlan {
     let monitor = Monitor { detect: Detect::Length(Bytes(3_000)), target: Bytes(1_000) };
     SourceFlowControlPlan {
@@ -101,7 +101,7 @@ pub(super) fn sfc(ports: usize) -> SourceFlowControlPlan {
     }
 }
 
-/// A proxy with a policy that lets everything through, and a cache.
+/// A proxy that accepts every message, with a cache.
 pub(super) fn proxy() -> SfcProxyPlan {
     SfcProxyPlan {
         udp_port: PORT,
@@ -116,7 +116,7 @@ pub(super) fn attached(kind: AttachedKind) -> Attached {
     Attached { kind, locator: None }
 }
 
-/// Shaped ports, so that what comes at once waits.
+/// Shaped ports, so that simultaneous frames queue.
 fn shaped(n: u16) -> SwitchPlan {
     let mut p = plan(n);
     p.ports.iter_mut().for_each(|port| port.shaped = true);
@@ -129,7 +129,7 @@ fn lab(plan: &SwitchPlan) -> Lab {
     for n in 0..plan.ports.len() as u16 {
         lab.inject(n, &frame(host(99), host(n as u8 + 1), None, 60));
     }
-    // One frame per call leaves each shaped port, and then its line is free.
+    // Each call sends one frame per shaped port, which frees its line.
     for _ in 0..=plan.ports.len() {
         lab.advance(Duration::from_micros(10));
     }
@@ -139,7 +139,7 @@ fn lab(plan: &SwitchPlan) -> Lab {
     lab
 }
 
-/// What a message says about the flow of [`flow`].
+/// Returns the content of a message about the flow of [`flow`].
 fn said(priority: u8, pause: Duration, locator: Locator) -> Sfcm<'static> {
     Sfcm {
         form: Form::Simplified(flow((7, 9))),

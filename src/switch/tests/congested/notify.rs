@@ -1,4 +1,4 @@
-//! Notifications to the sources of RoCEv2 flows, and of Quantized Congestion Notification.
+//! CNPs to the sources of RoCEv2 flows, and QCN's CNMs.
 
 use super::*;
 use crate::congestion::qcn::PointPlan;
@@ -45,7 +45,7 @@ fn a_congesting_source_gets_the_notification_that_its_destination_would_send() {
     let mut lab = lab(&fast(SourceQp::Learnt));
     burst(&mut lab, 5);
     assert!(lab.sent(0).is_empty());
-    // The third of three acknowledgements takes the short way and is learnt from all the same.
+    // The third of three acknowledgements uses the shortcut, and is learnt from as well.
     for (port, qp_of) in [(6, 20), (8, 22), (7, 2)] {
         lab.inject(1, &rdma(2, 1, port, Opcode::RC_ACKNOWLEDGE, qp(qp_of)));
         lab.advance(Duration::from_micros(20));
@@ -120,7 +120,8 @@ fn a_congestion_point_samples_what_joins_its_queue() {
     let sent = lab.sent(0);
     assert_eq!(sent.len(), 1);
     assert_eq!(sent[0][..14], [2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 0, 1, 0x22, 0xe7]);
-    // Frames of 1,000 octets without their tag: 3,000 wait, 2,000 too many, 3,000 more than before.
+    // Frames of 1,000 bytes without their tag: 3,000 queued, 2,000 too many, 3,000 more than
+    // before.
     let untagged = packet(((1, v4(1)), (2, v4(2))), None, (7, 9), 978);
     let expected = cnm::Repr {
         flow_id: None,

@@ -1,4 +1,4 @@
-//! Managed objects written while the switch runs: each has its effect from the next message on.
+//! Managed objects written at run time: each takes effect from the next message.
 
 use super::*;
 use crate::congestion::qcn::PointPlan;
@@ -23,8 +23,8 @@ fn write(lab: &mut Lab, name: &str, value: &str) {
     write_at(lab, name, At::default(), value);
 }
 
-/// Six frames of a flow to host 2 that nobody knew of, with this destination port, at once, when all is
-/// quiet; gives what host 1 hears.
+/// Sends six frames of a new flow to host 2 at once, with this destination port, on an idle switch;
+/// returns what host 1 receives.
 fn burst(lab: &mut Lab, source_port: u16, to: u16) -> Vec<Vec<u8>> {
     let ends = ((1, v4(1)), (2, v4(2)));
     for _ in 0..6 {
@@ -85,7 +85,7 @@ fn messages_are_as_the_objects_say() {
     assert_eq!(heard[0][6..12], [2, 0, 0, 0, 0, 0xaa]);
     let Form::Encapsulated(msdu) = after.message.form else { panic!("{after:?}") };
     assert_eq!(msdu.len(), 100);
-    // What goes to the new port is a message now, and what goes to the old one is not any more.
+    // Frames to the new port are messages now, and those to the old one are data.
     assert!(burst(&mut lab, 50_000, 50_000).is_empty());
     assert_eq!(burst(&mut lab, PORT, PORT).len(), 1);
 }
@@ -120,7 +120,7 @@ fn queues_are_looked_at_as_the_objects_say() {
     write_at(&mut lab, "sfc.queues.target", at, "3400");
     let heard = burst(&mut lab, 5, 9);
     let (_, message) = tagged(&heard[0]);
-    // 3,984 octets in the queue and 3,400 wanted, at 10 Gb/s.
+    // 3,984 bytes in the queue and a target of 3,400, at 10 Gb/s.
     assert_eq!(message.message.pause, Duration::from_nanos(584 * 8 / 10));
     let page = lab.switch.streams(Streams::Sfc, 0, 256);
     assert!(page.rows.iter().any(|row| row.messages == 1) && page.next.is_none(), "{page:?}");
@@ -153,7 +153,7 @@ fn the_proxy_believes_and_pauses_as_the_objects_say() {
     write(&mut lab, "sfc_proxy.accept.switches", "anybody");
     write_at(&mut lab, "attached", At { port: Some(port(0)), class: None }, "sfc_host");
     assert_eq!(relay(&mut lab), std::slice::from_ref(&message), "the host hears it itself");
-    // A message on another port than the filter's is data like any other.
+    // A message on a port other than the filter's is data.
     write_at(&mut lab, "attached", At { port: Some(port(0)), class: None }, "host");
     write(&mut lab, "sfc_proxy.sfcmUDPPort", "50000");
     assert_eq!(relay(&mut lab), std::slice::from_ref(&message));

@@ -13,7 +13,7 @@ fn monitored() -> SwitchPlan {
     p
 }
 
-/// Frames of 1,000 octets with FCS, of one flow of priority 3, all at once.
+/// Frames of 1,000 bytes with FCS, of one flow of priority 3, all at once.
 fn burst(lab: &mut Lab, n: usize) {
     for _ in 0..n {
         lab.inject(0, &packet(BOTH, Some((3, 0)), (7, 9), 1_000 - 22));
@@ -26,7 +26,7 @@ fn the_poll_that_crosses_the_threshold_sends_the_message_octet_for_octet() {
     let mut lab = lab(&monitored());
     burst(&mut lab, 3);
     assert!(lab.sent(0).is_empty(), "2,988 octets are not above 3,000");
-    // One frame left meanwhile.
+    // One frame left in the meantime.
     burst(&mut lab, 1);
     assert!(lab.sent(0).is_empty());
     burst(&mut lab, 1);
@@ -37,12 +37,12 @@ fn the_poll_that_crosses_the_threshold_sends_the_message_octet_for_octet() {
         2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 0, 1, 0x08, 0x00,
         0x45, 48 << 2, 0, 52, 0, 0, 0x40, 0, 64, 17, 0x25, 0xf7, 10, 0, 0, 2, 10, 0, 0, 1,
         0xe4, 0xfe, 0xe4, 0xfe, 0, 32, 0, 0,
-        // Version 0, simplified; in-network, PCP 3; DSCP 26; 2,387 ns; 14 octets.
+        // Version 0, simplified; in-network, PCP 3; DSCP 26; 2,387 ns; 14 bytes.
         0x00, 0x83, 26 << 2, 0, 0, 0, 0x09, 0x53, 0, 14,
         10, 0, 0, 1, 10, 0, 0, 2, 17, 0, 0, 7, 0, 9,
     ];
     let mut octets = sent[0].clone();
-    // The UDP checksum, which parsing has looked at.
+    // The UDP checksum, which parsing has validated.
     assert_eq!(parsed(&octets).message.pause, Duration::from_nanos(2_387));
     octets[40..42].fill(0);
     assert_eq!(octets[24..26], golden[24..26], "{:x?}", &octets[24..26]);
@@ -60,7 +60,7 @@ fn messages_are_suppressed_by_flow_and_counted_anew_by_each_pause() {
     plan.congestion.sfc.as_mut().unwrap().point.spacing = Duration::from_nanos(100);
     let mut lab = lab(&plan);
     burst(&mut lab, 30);
-    // Twenty-six frames met more than 3,000 octets; all but the first were too soon.
+    // Twenty-six frames found more than 3,000 bytes; all but the first were too soon.
     let sfc = counted(&mut lab).sfc.unwrap().counters;
     assert_eq!((sfc.transmitted_sfcms, sfc.too_soon), (1, 26));
     for sent in 2..=3 {
@@ -68,11 +68,11 @@ fn messages_are_suppressed_by_flow_and_counted_anew_by_each_pause() {
         burst(&mut lab, 1);
         assert_eq!(counted(&mut lab).sfc.unwrap().counters.transmitted_sfcms, sent);
     }
-    // The pause of 22 us or so goes on; sfcMaxSFCM is 3.
+    // The pause of about 22 us is still running; sfcMaxSFCM is 3.
     lab.now += Duration::from_nanos(100);
     burst(&mut lab, 1);
     assert_eq!(counted(&mut lab).sfc.unwrap().counters.had_all, 1);
-    // When it is over and the flow still congests, it is told again.
+    // After the pause a flow that still congests causes a new message.
     lab.advance(Duration::from_micros(100));
     burst(&mut lab, 30);
     assert_eq!(counted(&mut lab).sfc.unwrap().counters.transmitted_sfcms, 4);
@@ -106,7 +106,7 @@ fn the_other_form_quotes_the_frame_from_its_ethertype_on() {
     let Form::Encapsulated(msdu) = parsed(&sent[0]).message.form else { panic!() };
     let frame = packet(BOTH, None, (7, 9), 1_000 - 22);
     assert_eq!(msdu, &frame[12..112]);
-    // Of a short frame all there is, and never less than 64 octets.
+    // A short frame is quoted whole, and the message has at least 64 bytes.
     let short = packet(BOTH, Some((3, 0)), (7, 11), 30);
     lab.inject(0, &short);
     lab.now += Duration::from_nanos(200);
@@ -166,7 +166,7 @@ fn what_cannot_be_answered_is_counted_by_its_reason() {
     // About messages: to the UDP port of SFCMs, and a CNM.
     lab.inject(0, &packet(BOTH, Some((3, 0)), (PORT, PORT), 978));
     lab.inject(0, &framed((host(1), host(2)), Some((3, 0)), EtherType::CNM, &[0; 900]));
-    // From nobody.
+    // From the unspecified address.
     lab.inject(0, &packet(((1, [0, 0, 0, 0].into()), (2, v4(2))), Some((3, 0)), (7, 9), 978));
     lab.switch.poll(lab.now);
     let sfc = counted(&mut lab).sfc.unwrap().counters;
@@ -209,7 +209,7 @@ fn a_switch_may_speak_in_its_own_name() {
     assert_eq!(repr.headers.src, IpAddr::from([192, 0, 2, 1]));
     assert_eq!(repr.message.locator, Locator::Unknown);
     assert_eq!(sent[0][6..12], host(77).0);
-    // Topology Recognition may find out more.
+    // Topology Recognition may change the locator.
     lab.switch.congested.set_locator(port(1), Locator::Incast);
     lab.advance(Duration::from_micros(50));
     burst(&mut lab, 5);

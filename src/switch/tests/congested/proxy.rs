@@ -1,4 +1,4 @@
-//! The proxy: messages that would leave to a host that knows PFC alone become pauses of its port.
+//! The proxy: messages to a host with PFC only become pauses of its port.
 
 use super::*;
 use crate::congestion::proxy::Remember;
@@ -11,7 +11,7 @@ fn us(n: u64) -> Duration {
     Duration::from_micros(n)
 }
 
-/// Port 0 to a host that knows PFC alone, 1 to the fabric, 2 to a host that obeys messages.
+/// Port 0 to a host with PFC only, 1 to the fabric, 2 to a host that obeys messages.
 fn relayed() -> SwitchPlan {
     let mut p = plan(3);
     p.congestion.proxy = Some(proxy());
@@ -20,7 +20,7 @@ fn relayed() -> SwitchPlan {
     p
 }
 
-/// The times of priority 3 in what a port sent, all of which are PFC frames.
+/// Returns the times of priority 3 in the frames that a port sent, all of which are PFC frames.
 fn times(lab: &mut Lab, n: u16) -> Vec<u16> {
     let sent = lab.sent(n);
     sent.iter().map(|frame| pfc::Repr::parse(frame).unwrap().time(P3).unwrap().0).collect()
@@ -41,7 +41,7 @@ fn a_message_becomes_a_pause_of_as_many_quanta_rounded_up() {
     let counters = counted(&mut lab).proxy.unwrap();
     assert_eq!((counters.ports[0].accepted, counters.ports[0].pauses), (1, 1));
     assert_eq!(lab.switch.snapshot(lab.now).ports[0].counters.priorities[3].pfc_tx_frames, 1);
-    // It runs out by itself: there is nothing to resume.
+    // The pause expires; nothing has to be resumed.
     lab.advance(us(200));
     assert!(lab.sent(0).is_empty());
     lab.check();
@@ -82,7 +82,7 @@ fn messages_to_switches_and_to_hosts_that_obey_them_go_on_as_they_are() {
     lab.settle();
     assert_eq!(lab.sent(2), [message.clone()]);
     assert_eq!(counted(&mut lab).proxy.unwrap().counters.forwarded, 1);
-    // Discovery finds out that the host cannot after all, or that the other one can.
+    // Discovery: the host does not obey messages after all, or the other one does.
     lab.switch.congested.set_attached(port(2), AttachedKind::Discovered);
     lab.inject(1, &message);
     lab.settle();
@@ -131,7 +131,7 @@ fn the_ports_own_resumption_never_ends_a_pause_of_the_proxy_and_the_reverse() {
     lab.inject(1, &sfcm_frame(2, None, 3, us(100)));
     lab.settle();
     assert_eq!(times(&mut lab, 0), [1_954]);
-    // The group of the host's own frames fills up: its XOFF says no less than the proxy wants.
+    // The group of the host's frames fills up: its XOFF pauses for at least the proxy's time.
     lab.port(1).room = 0;
     while lab.port(0).tx.is_empty() {
         lab.inject(0, &frame(host(2), host(1), Some((3, 0)), 1_000));
@@ -140,11 +140,11 @@ fn the_ports_own_resumption_never_ends_a_pause_of_the_proxy_and_the_reverse() {
     assert_eq!(times(&mut lab, 0), [1_954]);
     lab.advance(us(50));
     assert_eq!(times(&mut lab, 0), [1_000], "refreshed, for longer than the proxy still wants");
-    // It drains: what the proxy still wants is said instead of a resumption. 50 us are 976.56 quanta.
+    // It drains: the proxy's remaining pause replaces the XON. 50 us are 976.56 quanta.
     lab.port(1).room = usize::MAX;
     lab.settle();
     assert_eq!(times(&mut lab, 0), [977]);
-    // When only the group is over its limit the proxy says nothing, and the group says when it ends.
+    // If only the group is over its limit the proxy adds nothing, and the group sends XON.
     lab.advance(us(60));
     lab.port(1).room = 0;
     while lab.port(0).tx.is_empty() {
@@ -171,7 +171,7 @@ fn a_shaped_port_says_it_as_soon_as_the_line_is_free() {
     assert!(lab.sent(0).is_empty(), "a frame is on the line");
     lab.now = deadline;
     lab.settle();
-    // As much less as it waited: 1,219 ns are 23.8 quanta.
+    // Reduced by the waiting time: 1,219 ns are 23.8 quanta.
     assert_eq!(times(&mut lab, 0), [1_930]);
 }
 
@@ -181,7 +181,7 @@ fn later_flows_to_a_congested_destination_are_paused_at_once() {
     plan.congestion.ports[2] = attached(AttachedKind::Host);
     let mut lab = lab(&plan);
     let later = packet(((3, v4(3)), (2, v4(2))), Some((3, 0)), (7, 9), 200);
-    // Its host has sent to that destination before, so its frames take the short way by now.
+    // The host has sent to that destination before, so its frames use the shortcut by now.
     for _ in 0..2 {
         lab.inject(2, &later);
         lab.settle();
@@ -192,16 +192,16 @@ fn later_flows_to_a_congested_destination_are_paused_at_once() {
     lab.now += us(60);
     lab.inject(2, &later);
     lab.settle();
-    // What is left of the pause: 40 us are 781.25 quanta.
+    // Remaining pause: 40 us are 781.25 quanta.
     assert_eq!(times(&mut lab, 2), [782]);
     let counters = counted(&mut lab).proxy.unwrap();
     assert_eq!((counters.counters.cache_created, counters.ports[2].by_cache), (1, 1));
-    // Neither another priority nor another destination is.
+    // Another priority or another destination is not paused.
     lab.inject(2, &packet(((3, v4(3)), (2, v4(2))), Some((4, 0)), (7, 9), 200));
     lab.inject(2, &packet(((3, v4(3)), (2, v4(9))), Some((3, 0)), (7, 9), 200));
     lab.settle();
     assert!(lab.sent(2).is_empty());
-    // When the pause is over there is nothing to remember.
+    // After the pause the cache entry has expired.
     lab.now += us(41);
     lab.switch.apply(lab.now, Change::FlushFdb).unwrap();
     lab.inject(2, &later);
@@ -221,7 +221,7 @@ fn the_switch_that_congests_and_the_hosts_own_may_be_one() {
         lab.inject(0, &packet(((1, v4(1)), (2, v4(2))), Some((3, 0)), (7, 9), 978));
     }
     lab.switch.poll(lab.now);
-    // (3,984 - 1,000) octets at 10 Gb/s are 2,387 ns: 46.6 quanta.
+    // (3,984 - 1,000) bytes at 10 Gb/s are 2,387 ns: 46.6 quanta.
     assert_eq!(times(&mut lab, 0), [47]);
     lab.check();
 }
@@ -261,7 +261,7 @@ fn a_flow_that_goes_on_is_not_paused_for_the_whole_time_again() {
     plan.congestion.ports[2] = attached(AttachedKind::Host);
     let whole = CachePlan { remember: Remember::Whole, ..CachePlan::standard() };
     plan.congestion.proxy.as_mut().unwrap().cache = Some(whole);
-    // Frames that leave with another tag than they came with go the full way every time.
+    // Frames whose tag changes take the full path every time.
     let mut lab = lab(&plan);
     let flow = |port| packet(((3, v4(3)), (2, v4(2))), Some((3, 0)), (port, 9), 200);
     lab.inject(2, &flow(7));

@@ -1,4 +1,4 @@
-//! A switch of two workers: what one takes in leaves by the other's port, and its proxy speaks.
+//! A switch of two workers: frames received by one leave by the other's port, whose proxy acts.
 
 use super::*;
 use crate::runtime::{Mesh, mesh};
@@ -6,7 +6,7 @@ use crate::time::Instant;
 use crate::wire::pfc;
 use crate::world::World;
 
-/// The world of tests with a way between workers.
+/// The test world with a handoff between workers.
 struct Two;
 
 impl World for Two {
@@ -16,7 +16,7 @@ impl World for Two {
     type Handoff = Mesh<MemFrame>;
 }
 
-/// Port 0 and its host are the first worker's, ports 1 and 2 the other's.
+/// Port 0 and its host belong to the first worker, ports 1 and 2 to the other.
 struct Pair([Switch<Two>; 2]);
 
 impl Pair {
@@ -49,7 +49,8 @@ impl Pair {
         }
     }
 
-    /// The pauses of priority 3 that the host of port 0 was told, and nothing else.
+    /// Returns the pauses of priority 3 sent to the host of port 0, which must be all that it
+    /// received.
     fn told(&mut self) -> Vec<u16> {
         let p3 = Priority::ALL[3];
         let tx = self.port(0).tx.drain(..).map(|frame| {
@@ -77,7 +78,7 @@ fn a_message_that_another_worker_took_in_pauses_the_host_all_the_same() {
     pair.inject(1, &sfcm_frame(2, None, 3, Duration::from_micros(100)));
     pair.settle(at(2));
     assert_eq!(pair.told(), [1_954]);
-    // What comes from a host is judged where it comes in, and goes no further.
+    // A message from a host is validated at ingress, and dropped.
     pair.inject(2, &sfcm_frame(3, None, 3, Duration::from_micros(500)));
     pair.settle(at(3));
     assert!(pair.told().is_empty());

@@ -1,5 +1,5 @@
-//! Isolated flows are paused apart from the flows beside them, where their class has a lossless priority
-//! of its own, and nothing is lost if the peer does not play along.
+//! Isolated flows are paused separately from the flows beside them, where their class has a
+//! dedicated lossless priority, and nothing is lost if the peer does not support it.
 
 use super::*;
 use crate::buffer::{GroupKind, SharedLimit};
@@ -10,7 +10,7 @@ use crate::wire::pfc;
 const OWN: Priority = Priority::ALL[3];
 const GUARD: Priority = Priority::ALL[5];
 
-/// Priority 5 is lossless, too, everywhere.
+/// Makes priority 5 lossless everywhere, too.
 pub(super) fn guarded(plan: &mut SwitchPlan) {
     let both: PrioritySet = [OWN, GUARD].into_iter().collect();
     for (port, groups) in plan.ports.iter_mut().zip(&mut plan.buffer.groups) {
@@ -40,7 +40,7 @@ fn pause(priority: Priority, quanta: u16) -> Vec<u8> {
     octets
 }
 
-/// The flows of what left by port 3.
+/// Returns the flows of the frames that left by port 3.
 fn flows(lab: &mut Lab) -> Vec<u16> {
     lab.sent(3).iter().map(|octets| read(octets).0).collect()
 }
@@ -58,7 +58,7 @@ fn a_pause_of_the_congesting_class_stops_isolated_flows_alone() {
     lab.settle();
     assert_eq!(flows(&mut lab), [6, 6, 6], "the others go on");
     assert_eq!(lab.switch.queue_bytes(port(3), CONGESTING), 3 * 204);
-    // A pause of their own priority stops all of them.
+    // A pause of the original priority stops all of them.
     lab.inject(3, &pause(OWN, 60_000));
     lab.inject(3, &pause(GUARD, 0));
     lab.settle();
@@ -75,7 +75,7 @@ fn a_congesting_flow_pauses_its_class_first_and_its_priority_if_the_peer_goes_on
     lab.port(3).room = 0;
     let mut number = 0;
     let mut paused = vec![];
-    // A peer that heeds no pause at all, until all of the headroom is full.
+    // A peer that ignores every pause, until all of the headroom is full.
     while paused.len() < 2 {
         number += 1;
         lab.inject(0, &packet(1, 5, number, 1_000));
@@ -95,7 +95,7 @@ fn a_congesting_flow_pauses_its_class_first_and_its_priority_if_the_peer_goes_on
     assert!(usage(&lab, 5).used.0 > 100 && usage(&lab, 3).used.0 > 100);
     // At most the frame that crossed the limit.
     assert!(usage(&lab, 5).headroom.0 <= 16, "{:?}", usage(&lab, 5));
-    // All of the own priority's headroom is there for what the link still brings.
+    // All of the original priority's headroom is available for frames in flight.
     let GroupKind::Lossless { headroom, .. } = groups(200)[3].kind else { unreachable!() };
     for _ in 0..headroom.0 / 16 - 1 {
         number += 1;

@@ -1,4 +1,4 @@
-//! CIMs that leave and that come in: by which port, in which form, with which octets, and who is believed.
+//! Sent and received CIMs: egress port, format, bytes, and acceptance.
 
 use super::*;
 use crate::congestion::isolation::Heard;
@@ -24,21 +24,21 @@ fn learnt(plan: &SwitchPlan) -> Lab {
     lab
 }
 
-/// Five packets of a flow that find port 3 stopped: the third is isolated, and after the fifth the
-/// congesting queue is long enough to tell the peer.
+/// Sends five packets of a flow to port 3, which is stopped: the third is isolated, and after the
+/// fifth the congesting queue is long enough for a CIM.
 fn congest(lab: &mut Lab, flow: u16) {
     lab.port(3).room = 0;
     for number in 1..=5 {
         lab.inject(0, &packet(1, flow, number, 1_000));
     }
-    // A burst fills the staging area first, which has room for 32.
+    // A burst fills the staging area first, which holds 32.
     for number in 6..=42 {
         lab.inject(0, &packet(1, flow, number, 1_000));
     }
     lab.settle();
 }
 
-/// What the peer of port 0 hears: the CIM that left there.
+/// Returns the frames that the peer of port 0 receives.
 fn heard(lab: &mut Lab) -> Vec<Vec<u8>> {
     lab.sent(0)
 }
@@ -58,7 +58,7 @@ fn a_cim_leaves_by_the_port_of_the_flow_in_the_peers_form_and_in_the_same_poll()
             cim::Repr::parse(header.ethertype, &octets[ethernet::HEADER_LEN..], &dialect).unwrap();
         assert!(message.add);
         assert_eq!((message.dst, message.src, message.vid), (host(9), host(1), None));
-        // min-header-octets is 48, and the peer wants 64.
+        // min-header-octets is 48, and the peer requires 64.
         let about = packet(1, 5, 0, 1_000);
         let (_, whole) = msdu::of_frame(&about).unwrap();
         assert_eq!(message.msdu.len(), 64);
@@ -99,7 +99,7 @@ fn the_peer_is_told_when_it_is_over_and_objects_hold_as_soon_as_they_are_written
     assert_eq!(lab.switch.isolation().unwrap().flows().count(), 1);
     lab.port(3).room = usize::MAX;
     lab.advance(Duration::from_micros(20));
-    // The next packets find a port that has to wait but no congestion.
+    // The next packets find a stopped port but no congestion.
     lab.port(3).room = 0;
     for number in 43..=76 {
         lab.inject(0, &packet(1, 5, number, 64));
@@ -149,7 +149,7 @@ fn downstream(cim_type: CimType) -> SwitchPlan {
     plan
 }
 
-/// The class where the next packet of a flow waits at port 3, which is stopped.
+/// Returns the class in which the next packet of a flow is queued at port 3, which is stopped.
 fn class_of(lab: &mut Lab, flow: u16) -> TrafficClass {
     lab.port(3).room = 0;
     let before: Vec<u64> =
@@ -214,7 +214,7 @@ fn what_is_forged_cut_or_strange_isolates_nothing_and_ends_under_its_name() {
             refused += 1;
         }
         let mut flipped = whole.clone();
-        // The version in the PDU's first octet; over IP the checksum does not fit then either.
+        // The version in the PDU's first byte; over IP the checksum does not match then either.
         flipped[whole.len() - 64 - 17] ^= 0xf0;
         lab.inject(3, &flipped);
         refused += 1;
@@ -247,7 +247,7 @@ fn cims_to_somebody_else_are_data() {
         lab.settle();
         assert_eq!(lab.sent(3), [other]);
     }
-    // Of the same EtherType, to a group: a measurement, which no port here answers.
+    // Of the same EtherType, to a group address: a measurement, which no port here answers.
     let message = headroom::Message::Request(headroom::Request { t1: 1, psn: 1 });
     let repr = headroom::Repr { src: host(7), dst: headroom::DESTINATION, message };
     let mut octets = vec![0; 60];

@@ -1,9 +1,9 @@
-//! Managed objects of isolation, written while the switch runs.
+//! Managed objects of isolation, written at run time.
 
 use super::*;
 use crate::time::Duration;
 
-/// A switch whose port 0 has a peer in layer 2, and that knows where host 9 is.
+/// A switch whose port 0 has a layer-2 peer, and that has learnt host 9.
 fn learnt() -> Lab {
     let mut plan = isolating_switch();
     let isolation = plan.congestion.isolation.as_mut().unwrap();
@@ -21,7 +21,8 @@ fn write(lab: &mut Lab, name: &str, at: At, value: &str) {
     lab.switch.apply(lab.now, Change::Object { object, at, value }).unwrap();
 }
 
-/// A flow congests port 3. Gives how many flows are isolated then, and what the peer of port 0 hears.
+/// Congests port 3 with a flow. Returns the number of isolated flows, and what the peer of port 0
+/// receives.
 fn congest(lab: &mut Lab, flow: u16) -> (usize, Vec<Vec<u8>>) {
     lab.port(3).room = 0;
     for number in 1..=42 {

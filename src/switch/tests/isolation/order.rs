@@ -1,5 +1,5 @@
-//! No frame of a flow and priority overtakes another, with isolation going on and off, whatever stops,
-//! empties or refuses queues, and on whichever way through the switch.
+//! No frame of a flow and priority overtakes another while isolation goes on and off, under paused,
+//! flushed or full queues, and on every path through the switch.
 
 use proptest::prelude::*;
 
@@ -16,10 +16,10 @@ use crate::world::World;
 
 const FLOWS: u16 = 6;
 
-/// What happens next.
+/// One step of a random run.
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many packets of a flow come in.
+    /// Packets of a flow arrive.
     Arrive {
         flow: u16,
         packets: usize,
@@ -30,13 +30,13 @@ enum Step {
         priority: usize,
         quanta: u16,
     },
-    /// Port 3 takes so many frames.
+    /// Port 3 accepts this number of frames.
     Room(usize),
     Poll,
-    /// Frames that arrived, but no time to send: what is taken over waits for the next poll.
+    /// Frames arrive without time to send: what is handed over waits for the next poll.
     Wait(u64),
     Enable(bool),
-    /// The classes change their parts.
+    /// The monitored and the congesting class are swapped.
     Swap(bool),
     /// The link of port 3 goes down and comes up.
     Flap,
@@ -60,7 +60,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     )
 }
 
-/// What differs from one switch to the next.
+/// Parameters of a switch under test.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     shaped: bool,
@@ -69,9 +69,9 @@ struct Setting {
     limited: bool,
     marks: bool,
     workers: bool,
-    /// The congesting class has a lossless priority of its own.
+    /// The congesting class has a dedicated lossless priority.
     guarded: bool,
-    /// Room for so many flows.
+    /// Capacity of the flow table.
     streams: usize,
 }
 
@@ -139,7 +139,7 @@ impl World for Shared {
 
 /// A switch of one or two workers, whose ports the test holds.
 struct Bench {
-    /// With two, the first has the ports that frames come in by and the second the one they leave by.
+    /// With two, the first has the ingress ports and the second the egress port.
     parts: Vec<Switch<Shared>>,
     now: Instant,
     sent: [u32; FLOWS as usize],
@@ -174,7 +174,7 @@ impl Bench {
         parts.filter_map(|part| part.port_mut(port(n))).next().unwrap()
     }
 
-    /// Host 9 is behind port 3; every switch knows it.
+    /// Teaches every worker that host 9 is behind port 3.
     fn learn(&mut self) {
         self.port(3).rx.push_back(MemFrame::new(&frame(host(8), host(9), None, 60)));
         for _ in 0..4 {
@@ -235,7 +235,7 @@ impl Bench {
         }
     }
 
-    /// What left so far is in order, although some of it may be missing.
+    /// Returns true if the frames that left so far are in order, although some may be missing.
     fn is_in_order(&mut self) -> bool {
         let left: Vec<_> = self.port(3).tx.drain(..).collect();
         left.iter().all(|frame| {
@@ -287,7 +287,7 @@ proptest! {
     }
 }
 
-/// What most of these runs have to contain, or they mean nothing.
+/// Most of these runs must isolate, hold and return flows, or the property is vacuous.
 #[test]
 fn runs_as_above_isolate_hold_and_bring_back() {
     use proptest::strategy::ValueTree;

@@ -1,4 +1,4 @@
-//! Poll invariance with isolation: polling more often than needed changes nothing that leaves.
+//! Poll invariance with isolation: polling more often than needed changes no sent frame.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::wire::pfc;
 
 type Sent = Vec<(Instant, u16, Vec<u8>)>;
 
-/// Shaped ports, peers at those that frames come in by, and a priority of its own for the class.
+/// Shaped ports, peers at the ingress ports, and a dedicated priority for the congesting class.
 fn shaped() -> SwitchPlan {
     let mut plan = isolating_switch();
     apart::guarded(&mut plan);
@@ -21,7 +21,7 @@ fn shaped() -> SwitchPlan {
     plan
 }
 
-/// What arrives: when, where, and what.
+/// Random arrivals: time, port, frame.
 fn arrivals(seed: u64) -> Sent {
     let mut dice = Dice::new(seed);
     let mut now = Instant::ZERO;
@@ -47,12 +47,12 @@ fn arrivals(seed: u64) -> Sent {
     out
 }
 
-/// What left, with polls at random times in between, too, where there is `extra`.
+/// Returns the sent frames; `extra` is the seed for additional polls at random times.
 fn trace(arrivals: &Sent, extra: Option<u64>) -> Sent {
     trace_from(Instant::ZERO, arrivals, extra)
 }
 
-/// The same with a switch that is first polled at `begin`.
+/// As [`trace`], with a switch that is first polled at `begin`.
 fn trace_from(begin: Instant, arrivals: &Sent, extra: Option<u64>) -> Sent {
     let mut lab: Lab = Lab::new(&shaped());
     lab.now = begin;
@@ -85,7 +85,7 @@ fn trace_from(begin: Instant, arrivals: &Sent, extra: Option<u64>) -> Sent {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// A run across 2^64 ps is one at the start of time.
+    /// A run across 2^64 ps gives the same result as one at the start of time.
     #[test]
     fn uptime_changes_nothing(seed in any::<u64>(), before_us in 0_u64..400) {
         let late = Instant::from_picos(1 << 64).saturating_sub(Duration::from_micros(before_us));

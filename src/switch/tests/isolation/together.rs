@@ -1,5 +1,5 @@
-//! Isolation first, and a message to the source of what congests all the same: Source Flow Control that
-//! watches the congesting class and has patience.
+//! Isolation combined with messages to the source of a congesting flow: Source Flow Control
+//! monitors the congesting class and has patience.
 
 use super::*;
 use crate::congestion::LimitPlan;
@@ -11,7 +11,7 @@ use crate::wire::sfcm::{self, Form};
 
 const PATIENCE: Duration = Duration::from_micros(20);
 
-/// Isolates from class 3 to 5, of which alone it tells sources.
+/// Isolates from class 3 to 5, and sends source flow control messages for class 5 only.
 fn both() -> SwitchPlan {
     let mut plan = isolating_switch();
     let monitor = Monitor { detect: Detect::Length(Bytes(1_500)), target: Bytes(500) };
@@ -51,7 +51,7 @@ fn congestion_that_outlasts_isolation_is_told_to_its_source_and_other_flows_are_
     assert!(lab.switch.queue_bytes(port(3), CONGESTING) > 1_500, "isolated");
     assert!(lab.sent(0).is_empty(), "and not told of yet");
     lab.advance(PATIENCE);
-    // It goes on; so does one that is not isolated, as it finds its own queue short enough.
+    // It is forwarded; so is one that is not isolated, as its queue is short enough.
     lab.inject(1, &packet(2, 6, 1, 64));
     lab.inject(0, &packet(1, 5, 43, 1_000));
     lab.switch.poll(lab.now);
