@@ -26,9 +26,9 @@ impl Punctuality {
     pub const EXACT: Self = Self { late: Duration::ZERO, backlog: Duration::from_millis(1) };
 
     /// Threads on a machine. The values are choices: a polling thread was measured to lose up to
-    /// 1.8 ms at a time with an exclusive CPU, and a scheduler's slice of a few more with a
-    /// shared one. The pace shall not suffer from that, and longer pauses shall not be followed
-    /// by a longer burst.
+    /// 1.8 ms at a time on an exclusive CPU, and a scheduler's slice of a few ms more on a shared
+    /// one. Such a delay must not lower the rate of a flow, and a longer pause must not cause a
+    /// longer burst.
     pub const THREADS: Self =
         Self { late: Duration::from_micros(100), backlog: Duration::from_millis(10) };
 }

@@ -22,7 +22,7 @@ macro_rules! message {
             /// The field names.
             pub const FIELDS: &'static [&'static str] = &[$( stringify!($field) ),*];
 
-            /// Sets all other fields to their defaults.
+            /// Sets the fields that `keeps` does not name to their defaults.
             pub fn keep(&mut self, keeps: impl Fn(&str) -> bool) {
                 $( if !keeps(stringify!($field)) {
                     self.$field = message!(@default $type $(= $default)?);

@@ -159,8 +159,8 @@ impl Rack {
         Ok(())
     }
 
-    /// Closes devices that are not required, and opens those that do not fit again. No device may
-    /// be in use.
+    /// Closes devices that are not required, and reopens those that do not fit. No device may be
+    /// in use.
     pub(super) fn fit(&mut self, wants: &[Want]) -> Result<(), SessionError> {
         let pair_wanted = |place: &Place| {
             let Place::Ring { pair, .. } = place else { return false };
