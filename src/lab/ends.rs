@@ -1,36 +1,36 @@
-//! Where the two ends of every flow are among what its hosts were told.
+//! Finds the plans of both ends of every flow.
 
 use super::plan::{LabFlow, LabPlan};
 use crate::host::{StationPlan, TransportPlan};
 use crate::sim::{NodeId, NodeKind};
 use crate::time::Instant;
 
-/// The ends of one flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ends {
-    /// The host that sends it.
+    /// Sending host.
     pub(super) from: NodeId,
-    /// Its place among what that host sends.
+    /// Index among the sending host's flows or senders.
     pub(super) source: Source,
-    /// The host that receives it.
+    /// Receiving host.
     pub(super) to: NodeId,
-    /// Its place among what that host counts.
+    /// Index among the receiving host's sinks.
     pub(super) sink: usize,
 }
 
 /// The sending end of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Source {
-    /// Nobody answers it: its place among the host's flows.
+    /// A flow without acknowledgements: its index among the host's flows.
     OpenLoop(usize),
-    /// Its places among the senders of one host and the receivers of the other.
+    /// A flow with acknowledgements: its indexes among the senders of one host and the receivers of
+    /// the other.
     Answered(usize, usize),
 }
 
-/// The ends of all flows, in the order of the lab.
+/// Returns the ends of all flows, in the order of the lab.
 ///
 /// # Panics
-/// If a flow of the lab is none of its hosts', which whoever made the plan has seen to.
+/// If a flow of the lab is not in its hosts' plans; a resolved plan has all of them.
 pub(super) fn ends(plan: &LabPlan) -> Vec<Ends> {
     let find = |flow: &LabFlow| {
         let (from, to) = (host(plan, flow.from), host(plan, flow.to));
@@ -50,7 +50,7 @@ pub(super) fn ends(plan: &LabPlan) -> Vec<Ends> {
     found.collect()
 }
 
-/// When the first frame of a flow is due, on its sender's clock.
+/// Returns the time at which the first frame of a flow is due, by its sender's clock.
 pub(super) fn start(plan: &LabPlan, ends: &Ends) -> Instant {
     let host = host(plan, ends.from);
     match ends.source {
@@ -59,7 +59,7 @@ pub(super) fn start(plan: &LabPlan, ends: &Ends) -> Instant {
     }
 }
 
-/// How the ends of a flow talk, if its receiver answers.
+/// Returns the transport of a flow with acknowledgements.
 pub(super) fn transport<'a>(plan: &'a LabPlan, ends: &Ends) -> Option<&'a TransportPlan> {
     match ends.source {
         Source::OpenLoop(_) => None,
@@ -67,7 +67,6 @@ pub(super) fn transport<'a>(plan: &'a LabPlan, ends: &Ends) -> Option<&'a Transp
     }
 }
 
-/// A host's plan.
 fn host(plan: &LabPlan, id: NodeId) -> &StationPlan {
     match &plan.network.nodes[id.index()].kind {
         NodeKind::Host(station) => station,

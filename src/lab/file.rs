@@ -1,5 +1,5 @@
-//! Lab files: text to plan. Everything that is wrong with a file is said at once, each thing with
-//! file, line, column, field and remedy.
+//! Lab files: from text to plan. All errors of a file are reported at once, each with file, line,
+//! column, field and remedy.
 
 #[cfg(test)]
 mod tests;
@@ -14,26 +14,26 @@ use crate::config::{self, ConfigError, Finding, Place, Warning};
 
 pub use variants::LabFile;
 
-/// What is said about a file without anything in it.
+/// Error text for an empty lab file.
 const EMPTY: &str = "the file is empty; the shortest lab is a topology and a flow: \
                      `topology: {star: {hosts: 3}}` and `flows: [{to: h3, priority: 3}]`";
 
-/// The same about a generator file.
+/// Error text for an empty generator file.
 const EMPTY_GENERATOR: &str = "the file is empty; the least is `ports` and `flows` in OTG's words";
 
-/// Reads a lab file, without any of its variants ([`LabFile`] knows those).
+/// Reads a lab file, without any of its variants ([`LabFile`] reads those).
 ///
 /// # Errors
-/// Everything that is wrong with it, or that it could not be read.
+/// All errors of the file, or that it could not be read.
 pub fn load(path: &Path) -> Result<(LabPlan, Vec<Warning>), ConfigError> {
     let (name, text) = config::read_text(path, "lab file")?;
     parse(&name, &text)
 }
 
-/// Reads a lab file in which some fields are to say something else, as arguments of a command do.
+/// Reads a lab file after fields are changed, for instance by arguments of a command.
 ///
 /// # Errors
-/// Everything that is wrong with it then, or that it could not be read.
+/// All errors of the changed file, or that it could not be read.
 pub fn load_changed(
     path: &Path,
     change: impl FnOnce(&mut raw::Lab),
@@ -42,18 +42,18 @@ pub fn load_changed(
     examine_changed(&name, &text, change).map(|(resolved, warnings)| (resolved.plan, warnings))
 }
 
-/// Reads the text of a lab file; `name` is what errors call it.
+/// Parses the text of a lab file; `name` is the file name in errors.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the text.
 pub fn parse(name: &str, text: &str) -> Result<(LabPlan, Vec<Warning>), ConfigError> {
     examine(name, text).map(|(resolved, warnings)| (resolved.plan, warnings))
 }
 
-/// The same as [`parse`], with what else is known of the lab.
+/// Does the same as [`parse`], and returns the headroom too.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the text.
 pub fn examine(name: &str, text: &str) -> Result<(Resolved, Vec<Warning>), ConfigError> {
     examine_changed(name, text, |_| {})
 }
@@ -80,8 +80,7 @@ fn examine_tree(
     resolve::resolve(&lab, &Place::root(root), name).map_err(all)
 }
 
-/// Takes the generator file that a lab names into the lab, from `folder` if its name is not from the
-/// root.
+/// Includes the generator file that a lab names; a relative path starts at `folder`.
 fn take_in(lab: &mut raw::Lab, at: &Place<'_>, folder: Option<&Path>) -> Result<(), Finding> {
     let Some(otg) = &mut lab.otg else { return Ok(()) };
     let Some(file) = otg.file.take() else { return Ok(()) };
@@ -99,10 +98,10 @@ fn take_in(lab: &mut raw::Lab, at: &Place<'_>, folder: Option<&Path>) -> Result<
     Ok(())
 }
 
-/// Makes the plan of a lab that was never in a file.
+/// Resolves a lab that was not read from a file.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the lab.
 pub fn resolve_raw(lab: &raw::Lab) -> Result<(LabPlan, Vec<Warning>), ConfigError> {
     let mut lab = lab.clone();
     take_in(&mut lab, &Place::nowhere(), None).map_err(|f| ConfigError::one(NAMELESS, f))?;
@@ -112,8 +111,8 @@ pub fn resolve_raw(lab: &raw::Lab) -> Result<(LabPlan, Vec<Warning>), ConfigErro
     }
 }
 
-/// Whether a text is that of a lab rather than of a switch: by the fields at its top. A text that
-/// is neither is taken for no lab.
+/// True if a text is a lab file rather than a switch file, judged by its top-level fields. False if
+/// it is neither.
 #[must_use]
 pub fn is_lab(text: &str) -> bool {
     const FIELDS: [&str; 10] = [

@@ -1,5 +1,5 @@
-//! Labs: one file that says which nodes, links, flows, faults and checks there are, run in the
-//! virtual or in the real world.
+//! Labs: a file with nodes, links, flows, faults and checks, run in the virtual or in the real
+//! world.
 
 mod ends;
 mod file;

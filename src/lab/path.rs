@@ -1,16 +1,16 @@
-//! Where a number is in the results, by names.
+//! Finds a number in the results by the names on its path.
 
 use serde_json::Value;
 
-/// The keys whose number names an entry of a list.
+/// Keys whose number names an entry of a list.
 const NUMBERED: [&str; 2] = ["priority", "group"];
 
-/// Finds what is at `path`, whose parts are separated by dots: fields of objects by their name,
-/// entries of lists by their `name`, by their `priority` or `group`, or else by their place from 0.
-/// Names may have dots themselves.
+/// Returns the value at `path`, whose parts are separated by dots: fields of objects by name,
+/// entries of lists by their `name`, by their `priority` or `group`, or else by index from 0. Names
+/// may contain dots.
 ///
 /// # Errors
-/// A sentence that says how far the path leads and what there is.
+/// A sentence with the longest valid part of the path, and the names that follow it.
 pub fn find<'a>(root: &'a Value, path: &str) -> Result<&'a Value, String> {
     let mut furthest = (root, path);
     search(root, path, &mut furthest).ok_or_else(|| {
@@ -20,7 +20,7 @@ pub fn find<'a>(root: &'a Value, path: &str) -> Result<&'a Value, String> {
     })
 }
 
-/// Tries every way to read `path` from here, shortest names first.
+/// Tries every split of `path` from here, shortest names first.
 fn search<'a, 'p>(
     at: &'a Value,
     path: &'p str,
@@ -40,7 +40,7 @@ fn search<'a, 'p>(
     .next()
 }
 
-/// One step down.
+/// Returns the child of a value by its key.
 fn step<'a>(at: &'a Value, key: &str) -> Option<&'a Value> {
     match at {
         Value::Object(fields) => fields.get(key),
@@ -59,7 +59,7 @@ fn step<'a>(at: &'a Value, key: &str) -> Option<&'a Value> {
     }
 }
 
-/// What there is at a value, for an error.
+/// Lists the children of a value, for an error.
 fn choices(at: &Value) -> String {
     const SHOWN: usize = 12;
     let names: Vec<String> = match at {

@@ -1,4 +1,4 @@
-//! A lab, validated: what either world is told to run, and what is asked of the run.
+//! A validated lab: the plan that either world runs, and its checks.
 
 use crate::host::FlowId;
 use crate::sim::{Direction, LinkId, NetworkPlan, NodeId};
@@ -6,167 +6,163 @@ use crate::tester::plan::TestPlan;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, PortId, Priority};
 
-/// A lab file resolved.
+/// A resolved lab file.
 #[derive(Clone, Debug)]
 pub struct LabPlan {
-    /// Its name in results.
+    /// Name in results.
     pub name: String,
-    /// Which of the file's variants it is, if it is one.
+    /// Variant of the file, if it is one.
     pub variant: Option<String>,
-    /// Nodes, links, faults and seeds. A world that cannot have part of it says so.
+    /// Nodes, links, faults and seeds. A world reports the parts that it does not support.
     pub network: NetworkPlan,
-    /// The flows, in the order of the file; [`FlowId`] is what their frames carry.
+    /// Flows in the order of the file; their frames carry the [`FlowId`].
     pub flows: Vec<LabFlow>,
-    /// The traffic generator, if there is one.
+    /// Traffic generator, if there is one.
     pub tester: Option<LabTester>,
-    /// When the run ends at the latest.
+    /// Longest run.
     pub duration: Duration,
-    /// Whether it ends as soon as everything that was to be sent has arrived or was lost.
+    /// True to end the run once all traffic has arrived or was lost.
     pub until_done: bool,
-    /// Rates and shares are measured from here on, to the end of the run or to `measure_to`.
+    /// Start of the measurement interval of rates and shares.
     pub measure_from: Duration,
-    /// Where rates and shares stop being measured.
+    /// End of the measurement interval; `None` for the end of the run.
     pub measure_to: Option<Duration>,
-    /// What is asked of the run.
+    /// Checks of the run.
     pub checks: Vec<Check>,
-    /// What is recorded of it.
+    /// Recording of the run.
     pub record: Record,
 }
 
 impl LabPlan {
-    /// The flows of the traffic generator, by number.
+    /// Returns the flow ids of the traffic generator.
     pub(super) fn tester_flows(&self) -> impl Iterator<Item = FlowId> + '_ {
         self.tester.iter().flat_map(|tester| &tester.plan.flows).map(|flow| flow.id)
     }
 }
 
-/// A switch that takes frames of a flow for a priority whose group is lossy.
+/// A switch that classifies frames of a flow to a lossy group.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LossyHop {
-    /// The switch.
     pub node: NodeId,
-    /// The port by which they come in.
+    /// Ingress port.
     pub port: PortId,
-    /// The priority.
+    /// Priority that the switch assigns.
     pub priority: Priority,
 }
 
 /// A flow of a lab, as results name it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LabFlow {
-    /// Its name.
     pub name: String,
-    /// Its number.
     pub id: FlowId,
-    /// The host that sends it.
+    /// Sending host.
     pub from: NodeId,
-    /// The host that receives it.
+    /// Receiving host.
     pub to: NodeId,
-    /// Its priority.
     pub priority: Priority,
-    /// Whether its priority is lossless on its whole way.
+    /// True if its priority is lossless on the whole path.
     pub lossless: bool,
-    /// Hops that are lossy although its first switch takes it for lossless, in the order of its way.
+    /// Lossy hops of a flow that its first switch classifies as lossless, in the order of the path.
     pub lossy_at: Vec<LossyHop>,
-    /// Whether it is one of those that congestion of others is not to harm.
+    /// True for a victim flow, whose throughput the congestion of others must not reduce.
     pub victim: bool,
-    /// The lines over which its data goes, in order.
+    /// Lines of its path, in order.
     pub way: Vec<Direction>,
-    /// Octets of its data frames, FCS included.
+    /// Length of its data frames in bytes, FCS included.
     pub frame_len: u32,
-    /// Octets of payload in each of them: behind UDP, BTH or TCP; the frame without Ethernet
-    /// header, tag and FCS where there is no IP.
+    /// Payload length of each data frame in bytes: behind UDP, BTH or TCP; without IP, the frame
+    /// less Ethernet header, tag and FCS.
     pub payload_len: u32,
 }
 
-/// A traffic generator on hosts of a lab. Its flows have the numbers below those of the lab's.
+/// Traffic generator on hosts of a lab. Its flow numbers are below those of the lab's flows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LabTester {
-    /// What it was told.
+    /// Test configuration.
     pub plan: TestPlan,
-    /// The host that each of its ports is.
+    /// Host of each port.
     pub hosts: Vec<NodeId>,
-    /// The rate of each of these hosts' links.
+    /// Link rate of each of these hosts.
     pub rates: Vec<BitsPerSec>,
 }
 
-/// One thing that is asked of a run.
+/// A check of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Check {
-    /// Its name in results.
+    /// Name in results.
     pub name: String,
-    /// What is asked.
     pub kind: CheckKind,
-    /// Where the expectation comes from, for people.
+    /// Source of the expected value, for the reader.
     pub source: Option<String>,
 }
 
-/// What can be asked.
+/// Kinds of checks.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CheckKind {
-    /// Every frame and every cell is accounted for, on every line and in every node.
+    /// Every frame and every buffer cell is accounted for, on every line and in every node.
     Conservation,
     /// No frame of a lossless priority is dropped. Frames lost by planned faults are not drops.
     LosslessDelivery,
-    /// No frame of a priority starts while that is paused, counted from what is on the lines.
+    /// No frame of a priority starts while that priority is paused, judged by the frames on the
+    /// lines.
     PauseLegality,
-    /// Every pause that a switch asked for ends before the run does.
+    /// Every pause that a switch requested ends before the run does.
     PausesEnd,
-    /// No circle of ports waits for itself (circular buffer dependency).
+    /// No cyclic buffer dependency (deadlock).
     NoDeadlock,
-    /// No line that leaves a switch is idle while a frame waits for it that nobody pauses, looked
-    /// at as often as [`NetworkPlan::sample_every`] says.
+    /// No egress link of a switch is idle while an unpaused frame is queued for it, sampled at
+    /// [`NetworkPlan::sample_every`].
     WorkConserving,
-    /// A marked frame leaves every switch that marks before it first pauses anyone.
+    /// A marked frame leaves every switch that marks before it first sends a pause.
     EcnBeforePfc,
-    /// The flows get equal shares, up to `tolerance` (0.01 is 1 %) of the mean.
+    /// The flows have equal throughput, up to `tolerance` (0.01 is 1 %) of the mean.
     Fairness {
-        /// The flows' places in [`LabPlan::flows`].
+        /// Indexes in [`LabPlan::flows`].
         flows: Vec<usize>,
-        /// The largest deviation from the mean, as a fraction of it.
+        /// Largest deviation from the mean, as a fraction of it.
         tolerance: f64,
     },
-    /// A number of the results.
+    /// A number in the results.
     Value {
-        /// Where it is in the JSON results, by names: `flows.d.payload_bps`, `pauses.first_ns`,
-        /// `nodes.s1.ports.to_h1.priorities.3.headroom_peak_bytes`.
+        /// Path in the JSON results, names separated by dots: `flows.d.payload_bps`,
+        /// `pauses.first_ns`, `nodes.s1.ports.to_h1.priorities.3.headroom_peak_bytes`.
         path: String,
-        /// What it has to be, as any of these that are there.
+        /// Expected value and bounds.
         expect: Expectation,
     },
 }
 
-/// What a number has to be.
+/// Expected value and bounds of a number; all that are set must hold.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Expectation {
-    /// About this.
+    /// Expected value.
     pub value: Option<f64>,
-    /// How far it may be from `value`.
+    /// Largest deviation from `value`.
     pub tolerance: Tolerance,
-    /// No less than this.
+    /// Lower bound, inclusive.
     pub at_least: Option<f64>,
-    /// No more than this.
+    /// Upper bound, inclusive.
     pub at_most: Option<f64>,
 }
 
-/// How far a number may be from what is expected.
+/// Largest deviation of a number from its expected value.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Tolerance {
-    /// Not at all.
+    /// No deviation.
     #[default]
     Exact,
-    /// By this fraction of it: 0.01 is 1 %.
+    /// Fraction of the expected value: 0.01 is 1 %.
     Relative(f64),
-    /// By this much.
+    /// Absolute difference.
     Absolute(f64),
 }
 
-/// What is recorded.
+/// Recording of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Record {
-    /// How often queues and rates are looked at for plots; nothing for as often as a plot can
-    /// show. ([`NetworkPlan::sample_every`] is set from it by whoever runs the lab.)
+    /// Sampling interval of queues and rates for plots; `None` for the shortest that a plot can
+    /// resolve. (The runner sets [`NetworkPlan::sample_every`] from it.)
     pub sample_every: Option<Duration>,
-    /// The links whose frames are written to pcapng files, both directions of each in one file.
+    /// Links whose frames are captured to pcapng files, both directions of each in one file.
     pub pcapng: Vec<(LinkId, std::path::PathBuf)>,
 }

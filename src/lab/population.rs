@@ -1,4 +1,4 @@
-//! What results are gathered from: the nodes of either world when their run is over.
+//! Source of the results: the nodes of either world at the end of a run.
 
 use crate::agents::AgentsSnapshot;
 use crate::host::{
@@ -14,50 +14,49 @@ use crate::time::Instant;
 use crate::units::PortId;
 use crate::world::World;
 
-/// All nodes.
 pub(super) trait Population {
-    /// Their hosts.
+    /// Type of its hosts.
     type Host: HostCounts;
 
-    /// A host; nothing for a switch.
+    /// Returns a host; `None` for a switch.
     fn host(&mut self, id: NodeId) -> Option<&Self::Host>;
 
-    /// What a switch had counted at the network's time `at`; nothing for a host.
+    /// Returns the counters of a switch at network time `at`; `None` for a host.
     fn switch(&mut self, id: NodeId, at: Instant) -> Option<SwitchSnapshot>;
 
-    /// What a node's clock shows at the network's time `at`.
+    /// Returns the reading of a node's clock at network time `at`.
     fn local(&self, id: NodeId, at: Instant) -> Instant;
 
-    /// What the agents of a node found out until the network's time `at`.
+    /// Returns the link protocol results of a node at network time `at`.
     fn agents(&mut self, id: NodeId, at: Instant) -> NodeAgents;
 }
 
-/// What the agents of a node found out.
+/// Link protocol results of a node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NodeAgents {
-    /// By port, those that have any.
+    /// Results of each port that has link protocols.
     pub(super) ports: Vec<(PortId, AgentsSnapshot)>,
-    /// What the node made of it, if it is a switch.
+    /// Reconciler of a switch, which applies the results.
     pub(super) settler: Option<Settler>,
 }
 
-/// What a host counted.
+/// Counters of a host.
 pub(super) trait HostCounts {
-    /// One of the flows that nobody answers, by its place in the plan.
+    /// Counters of a flow without acknowledgements, by its index in the plan.
     fn source(&self, n: usize) -> Option<SourceCounters>;
-    /// A sender whose receiver answers, by its place in the plan.
+    /// Counters of a sender with acknowledgements, by its index in the plan.
     fn sender(&self, n: usize) -> Option<SenderCounters>;
-    /// How long its messages took, if it has more than one.
+    /// Message completion times of a sender, if it has several messages.
     fn completion_times(&self, n: usize) -> Option<&Latency>;
-    /// A receiver that answers, by its place in the plan.
+    /// Counters of a receiver that acknowledges, by its index in the plan.
     fn receiver(&self, n: usize) -> Option<ReceiverCounters>;
-    /// What arrived of a flow: those that are only counted first, then those of the receivers.
+    /// Receive counters of a flow: first the plan's sinks, then its receivers.
     fn sink(&self, n: usize) -> Option<&SinkCounters>;
-    /// The rest, when the host's clock shows `now`.
+    /// All other counters at the host's clock reading `now`.
     fn all(&self, now: Instant) -> StationCounters;
-    /// Everything, when the host's clock shows `now`.
+    /// All counters at the host's clock reading `now`.
     fn whole(&self, now: Instant) -> StationSnapshot;
-    /// What its port's `SecY` did, if it has one.
+    /// Counters of the port's `SecY`, if it has one.
     fn secy(&self) -> Option<Box<SecySnapshot>>;
 }
 
@@ -93,12 +92,12 @@ impl Population for Nodes {
     }
 }
 
-/// What the agents of a host found out.
+/// Returns the link protocol results of a host.
 pub(super) fn of_host<P: Source>(host: &Station<P>, now: Instant) -> Vec<(PortId, AgentsSnapshot)> {
     host.agents().map(|agents| (PortId::MIN, agents.snapshot(now))).into_iter().collect()
 }
 
-/// What the agents of a switch's ports found out.
+/// Returns the link protocol results of a switch's ports.
 pub(super) fn of_switch<W: World>(
     switch: &Switch<W>,
     now: Instant,

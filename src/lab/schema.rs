@@ -3,7 +3,7 @@
 use super::raw;
 use crate::config;
 
-/// The JSON Schema (2020-12) of a lab file. Editors that know it complete and check fields.
+/// Returns the JSON Schema (2020-12) of a lab file, for completion and validation in editors.
 #[must_use]
 pub fn lab_schema() -> serde_json::Value {
     config::schema_of::<raw::Lab>("Sluice lab file")

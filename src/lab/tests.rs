@@ -1,4 +1,4 @@
-//! Labs in the virtual world, against what can be reckoned by hand.
+//! Labs in the virtual world, compared with results calculated by hand.
 
 mod idle;
 mod lossy_way;
@@ -49,7 +49,7 @@ fn exactly(value: f64) -> Expectation {
 #[test]
 fn one_frame_gives_the_latency_of_its_way() {
     let mut plan = incast(1, 1);
-    // Preamble and 1,048 octets at 80 ps and 500 ns of cable, then the same without the tag.
+    // Preamble and 1,048 bytes at 80 ps and 500 ns of cable, then the same without the tag.
     let latency = Duration::from_picos((1056 + 1052) * 80 + 2 * 500_000);
     plan.checks = vec![
         value("flows.f0.latency_ns.p50", exactly(1168.64)),
@@ -83,7 +83,7 @@ fn an_incast_pauses_its_senders_and_fills_the_link() {
     let p = &outcome.pauses;
     assert!(p.first_ns < p.first_received_ns && p.received_xoffs == p.xoffs, "{p:?}");
     assert!(p.xoffs == p.xons && p.longest_ns.0 > Duration::ZERO && p.frames_sent >= 2 * p.xoffs);
-    // 1,044 of every 1,064 octets on the line are the frame's.
+    // 1,044 of every 1,064 bytes on the line are the frame's.
     let sum: f64 = outcome.flows.iter().map(|f| f.rx_bps).sum();
     let full = RATE.get() as f64 * 1044.0 / 1064.0;
     assert!((sum - full).abs() < full * 1e-3, "{sum} of {full}");
@@ -114,13 +114,13 @@ fn what_is_recorded_on_the_way_changes_no_result() {
 #[test]
 fn too_little_headroom_is_told_to_the_frame() {
     let mut plan = incast(1, 1_000);
-    // The receiver lets nothing through, so that nothing leaves the buffer.
+    // The receiver pauses permanently, so no frame leaves the buffer.
     let pfc = PauseAsk::pfc(PrioritySet::of(Priority::ALL[3]), Quanta::MAX);
     let every = Duration::from_micros(100);
     let storm = PausePlan { ask: pfc, start: Instant::ZERO, every, frames: 10 };
     let star::Parts { switch, receiver } = star::parts(&mut plan);
     receiver.pauses.push(storm);
-    // A frame takes 17 cells: 4 less than 8 of them.
+    // A frame takes 17 cells, so 4 cells are missing for 8 frames.
     for groups in &mut switch.buffer.groups {
         *groups = testworld::groups(8 * 17 - 4);
     }
@@ -153,7 +153,7 @@ fn a_line_that_is_idle_while_frames_wait_makes_the_verdict_bad() {
     receiver.pauses.push(PausePlan { ask: pfc, start, every, frames: 1 });
     plan.checks = all_checks();
     assert!(run_it(&plan).is_pass());
-    // The switch takes the pause for the longest that there is, 336 us, and is looked at every 10.
+    // The switch keeps the pause for the longest possible time, 336 us, and is sampled every 10 us.
     let deaf = |network: &mut Network<_>| {
         let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(0)) else { unreachable!() };
         let port = switch.port_mut(PortId::new(2).unwrap()).unwrap();
@@ -195,7 +195,7 @@ fn latency_does_not_depend_on_what_clocks_show() {
     let mut plan = incast(1, 10);
     plan.network.nodes[1].clock =
         ClockPlan { offset: Duration::from_millis(5), ..ClockPlan::default() };
-    // The flow begins when the sender's own clock says so, which is at once.
+    // The flow begins when the sender's clock says so, which is at once.
     let outcome = run_it(&plan);
     assert_eq!(outcome.flows[0].latency_ns, exact.flows[0].latency_ns);
     assert_eq!(outcome.flows[0].rx_frames, 10);

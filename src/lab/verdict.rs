@@ -1,4 +1,4 @@
-//! What was asked of a run, against what it gave.
+//! Judges the checks against the results.
 
 use core::cmp::Ordering;
 
@@ -12,19 +12,19 @@ use crate::sim::check::{self, Finding};
 use crate::time::Instant;
 use crate::verdict::Verdict;
 
-/// A check and what it found.
+/// Result of a check.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CheckOutcome {
-    /// Its name in the lab.
+    /// Name in the lab.
     pub name: String,
-    /// The result; the detail says why, where it is neither PASS nor FAIL.
+    /// Verdict; the detail gives the reason if it is neither PASS nor FAIL.
     pub verdict: Verdict,
-    /// What was found, in a sentence.
+    /// Findings, as a sentence.
     pub detail: String,
     /// Causes of losses that are not judged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub excuses: Vec<ExcuseOutcome>,
-    /// Where the expectation comes from.
+    /// Source of the expected value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
@@ -32,19 +32,18 @@ pub struct CheckOutcome {
 /// Cause of losses of one priority at one port.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ExcuseOutcome {
-    /// Cause of the loss.
     pub cause: check::Cause,
     /// True if it is a fault of the lab file.
     pub planned: bool,
-    /// The port that dropped the frames.
+    /// Port that dropped the frames.
     pub place: String,
-    /// Their priority.
+    /// Priority of the frames.
     pub priority: u8,
     /// Time at which the cause happened or began.
     pub from_ns: Nanos,
     /// End of the excuse; null if the group was still over its limit at the last drop.
     pub until_ns: Option<Nanos>,
-    /// The frames.
+    /// Number of frames.
     pub frames: u64,
 }
 
@@ -64,22 +63,21 @@ impl From<&check::Excuse> for ExcuseOutcome {
 }
 
 impl CheckOutcome {
-    /// The outcome of a check.
     pub(super) fn new(check: &Check, verdict: Verdict, detail: String) -> Self {
         let (name, source) = (check.name.clone(), check.source.clone());
         Self { name, verdict, detail, excuses: vec![], source }
     }
 
-    /// A check that the real world cannot judge, for this reason.
+    /// Returns the outcome of a check that the real world cannot judge, with the reason.
     #[cfg(feature = "dpdk")]
     pub(super) fn not_judged(check: &Check, why: impl Into<String>) -> Self {
         Self::new(check, Verdict::NotJudged, why.into())
     }
 }
 
-/// The run was ended before its time. A check that objects to what happened still does, as does one of a
-/// count that is beyond its limit already; any other of the state or the numbers at the end does not
-/// have the end that it is about.
+/// Adjusts the outcomes of a run that was ended early. A FAIL for an event remains, as does that of
+/// a count that already exceeds its limit; a check of the state or the numbers at the end becomes
+/// inconclusive.
 pub(super) fn interrupted(plan: &LabPlan, outcome: &mut Outcome) {
     outcome.interrupted = true;
     let results = serde_json::to_value(&*outcome).expect("results have names for keys");
@@ -99,7 +97,7 @@ pub(super) fn interrupted(plan: &LabPlan, outcome: &mut Outcome) {
     outcome.verdict = Verdict::of_all(checks.chain([Verdict::Inconclusive]));
 }
 
-/// True for a count that only grows in a run, and is above all that is expected of it.
+/// True for a count that never decreases in a run and is above its expected value or bound.
 fn is_exceeded(results: &Value, path: &str, expect: &Expectation) -> bool {
     const COUNTS: [&str; 7] = [
         "rx_frames",
@@ -124,7 +122,7 @@ fn is_exceeded(results: &Value, path: &str, expect: &Expectation) -> bool {
     only_grows && limits.into_iter().flatten().any(|limit| found as f64 > limit)
 }
 
-/// The check's verdict: from what checkers found, or from the numbers of the results.
+/// Returns the outcome of a check, from the checkers' findings or from the numbers of the results.
 pub(super) fn outcome(
     check: &Check,
     plan: &LabPlan,
@@ -157,7 +155,7 @@ pub(super) fn outcome(
     outcome
 }
 
-/// The worse of two verdicts; both details where they are the same.
+/// Returns the worse of two verdicts; with both details if they are equal.
 pub(super) fn worse(one: (Verdict, String), other: (Verdict, String)) -> (Verdict, String) {
     match one.0.cmp(&other.0) {
         _ if other.1.is_empty() => one,
@@ -167,8 +165,8 @@ pub(super) fn worse(one: (Verdict, String), other: (Verdict, String)) -> (Verdic
     }
 }
 
-/// Losses of flows that are lossless at their first switch and lossy at a later one. No detail where
-/// there are no such flows.
+/// Returns the verdict on losses of flows that are lossless at their first switch and lossy at a
+/// later one. The detail is empty without such flows.
 pub(super) fn lossy_way(results: &Value) -> (Verdict, String) {
     let way = &results["lossy_way"];
     let number = |name: &str| way[name].as_u64().unwrap_or(0);
@@ -202,10 +200,10 @@ pub(super) fn lossy_way(results: &Value) -> (Verdict, String) {
     }
 }
 
-/// The verdict of several checkers together, and the details of those that decided it.
+/// Returns the verdict of several checkers together, with the details of those that decided it.
 fn of_findings(findings: &[Finding], asked: &[check::Check]) -> (Verdict, String) {
     let found: Vec<&Finding> = findings.iter().filter(|f| asked.contains(&f.check)).collect();
-    // Half of a check not judged is a check not judged.
+    // A check of which one part is not judged is not judged.
     let verdict = found.iter().map(|f| f.verdict).max().unwrap_or(Verdict::NotJudged);
     let said = found.into_iter().filter(|f| f.verdict == verdict).map(|f| f.detail.clone());
     (verdict, said.collect::<Vec<_>>().join("; "))
@@ -217,7 +215,7 @@ fn value(results: &Value, path: &str, expect: &Expectation) -> (Verdict, String)
         Ok(Value::Null) => {
             return (Verdict::Fail, format!("{path} has no value: it never happened"));
         }
-        // What a list or an object comes to is how much there is in it.
+        // The value of a list or an object is its number of entries.
         Ok(Value::Array(list)) => list.len() as f64,
         Ok(Value::Object(fields)) => fields.len() as f64,
         Ok(v) => match v.as_f64() {
@@ -284,7 +282,7 @@ fn fairness(results: &Value, names: &[&str], tolerance: f64) -> (Verdict, String
     (Verdict::of(off(share).abs() <= tolerance), detail)
 }
 
-/// A number without digits that say nothing.
+/// Formats a number without trailing zeros.
 fn number(n: f64) -> String {
     if n.fract() == 0.0 && n.abs() < 1e15 {
         let digits = crate::report::count(n.abs() as u64);

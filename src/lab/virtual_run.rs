@@ -1,4 +1,4 @@
-//! A lab in the virtual world, from its first picosecond to its verdicts.
+//! Runs a lab in the virtual world, from its first picosecond to its verdicts.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,18 +16,18 @@ use crate::sim::check::{Checkers, Finding};
 use crate::time::{Duration, Instant};
 use crate::verdict::Verdict;
 
-/// How many times a run is asked how far it is.
+/// Number of progress reports of a run.
 const SLICES: u64 = 1_000;
 
-/// What is wanted of a run beside its results.
+/// Options of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// Whether what plots are drawn of is kept.
+    /// True to record data for plots.
     pub plots: bool,
-    /// By how much time is slowed down in the real world, 1 for not at all. Default: by as much as
-    /// the lab's frame rates ask for. Nothing slows the virtual world down.
+    /// Factor by which time is slowed down in the real world, 1 for real time. Default: as the
+    /// lab's frame rates require. The virtual world ignores it.
     pub slow_down: Option<u64>,
-    /// Ends the run before its time once it is set. The results are of what happened until then.
+    /// Ends the run early once it is set. The results cover the time until then.
     pub stop: Option<&'a AtomicBool>,
 }
 
@@ -38,40 +38,37 @@ impl Options<'_> {
     }
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// The network's time.
+    /// Network time.
     pub at: Duration,
-    /// When the run ends at the latest.
+    /// Longest run.
     pub of: Duration,
     /// Frames that have started on a line.
     pub frames: u64,
-    /// Events so far.
     pub events: u64,
 }
 
-/// What was kept for plots.
+/// Recorded data for plots.
 #[derive(Debug)]
 pub struct Recording {
-    /// Pauses, and the firsts of everything.
+    /// Pauses, and first events.
     pub events: Recorder,
-    /// Queues and rates.
+    /// Samples of queues and rates.
     pub looks: Looks,
 }
 
-/// A run that is over.
+/// A finished run.
 #[derive(Debug)]
 pub struct Run {
-    /// Its results.
     pub outcome: Outcome,
-    /// What the checkers found, whether it was asked for or not.
+    /// Findings of all checkers, also of those that the lab does not use.
     pub findings: Vec<Finding>,
-    /// What was kept for plots, if it was to be.
+    /// Recorded data for plots, if enabled.
     pub recording: Option<Recording>,
 }
 
-/// Runs a lab.
 pub(super) fn run(
     plan: &LabPlan,
     options: Options<'_>,
@@ -80,8 +77,8 @@ pub(super) fn run(
     run_changed(plan, options, |_| (), progress)
 }
 
-/// Runs a lab whose network `change` has altered before it begins, in a way that nobody who watches
-/// is told: so tests plant what a check has to find.
+/// Runs a lab after `change` has altered its network unknown to the checkers, so that tests can
+/// inject bugs that a check must find.
 pub(super) fn run_changed(
     plan: &LabPlan,
     options: Options<'_>,
@@ -107,16 +104,16 @@ pub(super) fn run_changed(
     Ok(Run { outcome, findings, recording })
 }
 
-/// How often checkers look at the nodes if the lab does not say: often enough to see a circle of
-/// waiting ports soon, seldom enough to cost little.
+/// Sampling interval of the checkers if the lab sets none: short enough to detect a deadlock soon,
+/// long enough to cost little.
 fn sample_every(duration: Duration) -> Duration {
     duration.div(SLICES).clamp(Duration::from_micros(10), Duration::from_millis(1))
 }
 
-/// Who watches.
+/// Recorder and checkers, which receive the events of the network.
 pub(super) type Watchers = (Recorder, Checkers);
 
-/// The times at which a run stops for a moment.
+/// Times at which a run stops for sampling and measurement.
 struct Stops {
     end: Instant,
     slice: Duration,
@@ -134,16 +131,16 @@ impl Stops {
         Self { end, slice, next_slice: Instant::ZERO + slice, from, to }
     }
 
-    /// The first stop after `now`.
+    /// Returns the first stop after `now`.
     fn next(&self, now: Instant, look: Instant) -> Instant {
         let all = [self.from, self.to, self.next_slice, look];
         all.into_iter().filter(|at| *at > now).fold(self.end, Instant::min)
     }
 }
 
-/// Lets the network run to its end, and counts what has arrived when rates begin and end to be
-/// measured. Whether all is done is asked at times that follow from the plan alone, so that nothing
-/// that is recorded on the way changes the results.
+/// Runs the network to its end, and counts received data at the start and end of the measurement
+/// interval. It tests for the end of all traffic at times that follow from the plan alone, so that
+/// recording changes no results.
 fn drive(
     plan: &LabPlan,
     options: Options<'_>,
@@ -193,7 +190,8 @@ fn drive(
     (network, ended, Window { from, to })
 }
 
-/// The frames of each flow of the lab, and of its traffic generator, that are somewhere in the network.
+/// Returns the frames of each flow of the lab, and of its traffic generator, that are still in the
+/// network.
 fn pending(network: &mut Network<Watchers>, plan: &LabPlan) -> [Vec<u64>; 2] {
     let mut by_id = BTreeMap::<_, u64>::new();
     network.for_each_frame(|frame| {
@@ -205,7 +203,7 @@ fn pending(network: &mut Network<Watchers>, plan: &LabPlan) -> [Vec<u64>; 2] {
     [plan.flows.iter().map(|flow| of(flow.id)).collect(), plan.tester_flows().map(of).collect()]
 }
 
-/// Holds the results against what was asked.
+/// Adds the checks' outcomes to the results.
 fn judge(plan: &LabPlan, findings: &[Finding], outcome: &mut Outcome) {
     let results = serde_json::to_value(&*outcome).expect("results have names for keys");
     let checks = plan.checks.iter().map(|c| verdict::outcome(c, plan, findings, &results));

@@ -1,4 +1,4 @@
-//! The two worlds, and the door to them.
+//! The two worlds, and the function that runs a lab in one of them.
 
 use core::fmt;
 
@@ -12,37 +12,37 @@ use super::verdict;
 use super::virtual_run::{self, Options, Progress, Run};
 use crate::sim::NetworkError;
 
-/// Where a lab is run.
+/// World in which a lab is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum World {
-    /// In exact time, with nothing real but the data plane.
+    /// Discrete-event simulation in exact time, with the real data plane.
     #[default]
     Virtual,
-    /// On DPDK ports and with real frames.
+    /// DPDK ports and real frames.
     Real,
 }
 
-/// Why a lab could not be run.
+/// Reason why a lab could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The plan of its network contradicts itself.
+    /// The network plan contradicts itself.
     #[error(transparent)]
     Network(#[from] NetworkError),
     /// A capture could not be written.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// It cannot be run on rings, or not on this machine.
+    /// The lab cannot run on rings, or not on this machine.
     #[cfg(feature = "dpdk")]
     #[error(transparent)]
     Real(#[from] RealError),
-    /// There is no such world here.
+    /// This build has no real world.
     #[cfg(not(feature = "dpdk"))]
     #[error("this build runs labs in the virtual world only; try `--world virtual`")]
     NoRealWorld,
 }
 
 impl RunError {
-    /// Whether the lab or what is wanted of it is to blame, and not the machine or this build.
+    /// True if the lab or the options are invalid, false for errors of the machine or this build.
     #[must_use]
     pub const fn is_bad_input(&self) -> bool {
         match self {
@@ -56,7 +56,7 @@ impl RunError {
 }
 
 impl World {
-    /// Its name in results and on the command line.
+    /// Returns the name in results and on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -72,10 +72,10 @@ impl fmt::Display for World {
     }
 }
 
-/// Runs a lab and says what happened. `progress` is called now and then.
+/// Runs a lab and returns its results. `progress` is called from time to time.
 ///
 /// # Errors
-/// What cannot be run in that world, or written.
+/// Parts of the lab that this world cannot run, or files that cannot be written.
 pub fn run(
     plan: &LabPlan,
     world: World,

@@ -1,4 +1,4 @@
-//! The whole way from text to plan: examples, refusals, defaults, topologies, texts of any kind.
+//! Tests from text to plan: examples, refusals, defaults, topologies, random texts.
 
 mod agents;
 mod congestion;
@@ -16,12 +16,12 @@ mod variants;
 use super::*;
 use crate::time::Duration;
 
-/// The plan of a text that must be right, and its warnings.
+/// Returns the plan of a valid text, and its warnings.
 fn good(text: &str) -> (Resolved, Vec<String>) {
     good_at("f.yaml", text)
 }
 
-/// The same of a file of this name, which may name files beside it.
+/// Does the same for a file of this name; other files are relative to it.
 fn good_at(name: &str, text: &str) -> (Resolved, Vec<String>) {
     match examine(name, text) {
         Ok((lab, warnings)) => (lab, warnings.iter().map(|w| w.line(name)).collect()),

@@ -1,8 +1,8 @@
-//! Lab files with variants: one lab that is run several times, with something else each time.
+//! Lab files with variants: one lab that is run several times with different fields.
 //!
-//! A variant is a part of a lab. It is laid over the rest of the file as a tree, mappings key by key
-//! and everything else as a whole, before any of it is given a meaning. So whatever a file can say a
-//! variant can change, and every error has the line of whoever said it.
+//! A variant is a part of a lab. Its YAML tree is merged over the rest of the file, mappings key by
+//! key and all other values as a whole, before anything is resolved. So a variant can change any
+//! field, and every error has the line of the value that caused it.
 
 use std::path::Path;
 
@@ -11,19 +11,19 @@ use crate::config::tree::{Key, Kind, Node};
 use crate::config::{self, ConfigError, Finding, unknown_name};
 use crate::lab::LabPlan;
 
-/// The field that has them.
+/// Name of the field with the variants.
 const FIELD: &str = "variants";
 
-/// The most variants of a file. A choice: more rows than a table that people compare has.
+/// Most variants of a file. A choice: more rows than a readable table has.
 const VARIANTS_MAX: usize = 64;
 
-/// A lab file that was read but has no meaning yet.
+/// A parsed lab file that is not resolved yet.
 #[derive(Clone, Debug)]
 pub struct LabFile {
     name: String,
-    /// All but the variants.
+    /// The file without its variants.
     rest: Node,
-    /// In the order of the file.
+    /// Variants in the order of the file.
     variants: Vec<(Key, Node)>,
 }
 
@@ -31,16 +31,16 @@ impl LabFile {
     /// Reads a lab file.
     ///
     /// # Errors
-    /// That it could not be read, is not YAML, or has something else where its variants are to be.
+    /// The file could not be read, is not YAML, or has invalid `variants`.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let (name, text) = config::read_text(path, "lab file")?;
         Self::parse(&name, &text)
     }
 
-    /// Reads the text of a lab file; `name` is what errors call it.
+    /// Parses the text of a lab file; `name` is the file name in errors.
     ///
     /// # Errors
-    /// That it is not YAML, or has something else where its variants are to be.
+    /// The text is not YAML, or has invalid `variants`.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         let one = |finding| ConfigError::one(name, finding);
         let mut rest = config::tree::read(text, EMPTY).map_err(one)?;
@@ -48,22 +48,22 @@ impl LabFile {
         Ok(Self { name: name.to_owned(), rest, variants })
     }
 
-    /// What errors call it.
+    /// Returns the file name for errors.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The names of its variants, in the order of the file.
+    /// Returns the names of the variants, in the order of the file.
     pub fn variants(&self) -> impl ExactSizeIterator<Item = &str> {
         self.variants.iter().map(|(key, _)| &*key.name)
     }
 
-    /// What the file comes to with a variant, or with none, where some fields are to say something
-    /// else, as arguments of a command do.
+    /// Resolves the file with a variant, or without one, after `change` has changed fields, for
+    /// instance by arguments of a command.
     ///
     /// # Errors
-    /// Everything that is wrong with it then, or that there is no such variant.
+    /// All errors of the result, or that there is no such variant.
     pub fn resolve(
         &self,
         variant: Option<&str>,
@@ -78,7 +78,7 @@ impl LabFile {
             };
             return Err(ConfigError::one(&self.name, Finding::new(None, "", &what)));
         };
-        // A variant that says nothing is the rest of the file as it stands.
+        // An empty variant is the rest of the file.
         let mut whole = if said.is_null() { self.rest.clone() } else { said.clone() };
         whole.inherit(&self.rest);
         let (mut resolved, warnings) = examine_tree(&self.name, &whole, change)?;
@@ -86,7 +86,7 @@ impl LabFile {
         Ok((resolved, warnings))
     }
 
-    /// The same, the plan alone.
+    /// Does the same as [`Self::resolve`], and returns only the plan.
     ///
     /// # Errors
     /// As of [`Self::resolve`].
@@ -99,7 +99,7 @@ impl LabFile {
     }
 }
 
-/// Takes the variants out of a file.
+/// Removes the variants from a file and returns them.
 fn take_variants(root: &mut Node) -> Result<Vec<(Key, Node)>, Finding> {
     let Kind::Map(entries) = &mut root.kind else { return Ok(Vec::new()) };
     let Some(place) = entries.iter().position(|(key, _)| key.name == FIELD) else {

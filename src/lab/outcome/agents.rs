@@ -1,5 +1,5 @@
-//! What ports found out by themselves: what agents say of themselves, what it comes to on the link,
-//! and the steps that a switch took.
+//! Results of the link protocols of ports: counters, measured link delays, and the actions of a
+//! switch.
 
 use serde::Serialize;
 
@@ -13,42 +13,42 @@ use crate::switch::{Settler, delay_found};
 use crate::time::Instant;
 use crate::units::PortId;
 
-/// What a measured delay comes to on a port's link.
+/// Measured delay of a port's link, and the headroom calculated from it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MeasuredOutcome {
-    /// How it was measured: `round_trip` or `ptp`.
+    /// Method: `round_trip` or `ptp`.
     pub method: &'static str,
-    /// Over how many exchanges.
+    /// Number of exchanges.
     pub rounds: u16,
-    /// The delay that counts: the round trip, or for PTP the mean path delay, one way.
+    /// Measured delay: the round trip, or for PTP the mean path delay (one way).
     pub delay_ns: Nanos,
-    /// How far it may be off, either way.
+    /// Uncertainty of the delay, in either direction.
     pub uncertainty_ns: Nanos,
-    /// The same in pause quanta of the link.
+    /// Uncertainty in pause quanta of the link.
     pub uncertainty_quanta: f64,
-    /// The same in longest frames of the link.
+    /// Uncertainty in frames of the link's maximum length.
     pub uncertainty_max_frames: f64,
-    /// The medium both ways and everything that takes time at both ends, the peer's reaction among
-    /// it, in bit times.
+    /// Delay of the medium in both directions and internal delays at both ends, the peer's response
+    /// time included, in bit times.
     pub medium_and_internal_bits: u64,
-    /// With the frames that no pause can stop: the delay value of 802.1Q Annex N, in octets.
+    /// Delay value of 802.1Q Annex N, in bytes: the above and the frames that no pause can stop.
     pub delay_value_bytes: u64,
-    /// The headroom that each of the port's lossless groups has now, in octets.
+    /// Current headroom of each of the port's lossless groups, in bytes.
     pub given_bytes: u64,
 }
 
-/// One thing that a switch did by what a port found out.
+/// An action of a switch that follows from a port's link protocols.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct StepOutcome {
-    /// When, by the switch's clock.
+    /// Time, by the switch's clock.
     pub at_ns: Nanos,
-    /// What, in words and numbers.
+    /// Description with numbers.
     pub what: String,
-    /// Whether it is trouble.
+    /// True for an error or a warning.
     pub trouble: bool,
 }
 
-/// What is told of one port.
+/// Link protocol results of one port.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PortFindings {
     pub(super) summary: Option<AgentsSummary>,
@@ -56,7 +56,7 @@ pub(super) struct PortFindings {
     pub(super) steps: Vec<StepOutcome>,
 }
 
-/// What the agents of one port come to; `now` is what the node's clock shows.
+/// Returns the link protocol results of one port; `now` is the reading of the node's clock.
 pub(super) fn port(agents: &NodeAgents, port: PortId, now: Instant) -> PortFindings {
     let settler = agents.settler.as_ref();
     let headroom = settler.and_then(|settler| settler.headroom(port));

@@ -1,4 +1,4 @@
-//! The few numbers by which runs of one lab under different switches are compared.
+//! Key figures for comparing runs of one lab with different switches.
 
 use std::collections::BTreeMap;
 
@@ -14,80 +14,81 @@ use crate::lab::record::Recorder;
 use crate::sim::{Direction, NodeKind};
 use crate::time::Duration;
 
-/// What a run comes to.
+/// Key figures of a run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Figures {
-    /// How long messages took, those of all flows together; nothing if none was completed.
+    /// Completion times of messages of all flows; `None` if none was completed.
     pub fct: Option<CompletionOutcome>,
-    /// What flows that are victims got together while rates were measured, of payload, in bit/s;
-    /// nothing in a lab without victims.
+    /// Total goodput of victim flows in the measurement interval, in bit/s; `None` in a lab without
+    /// victims.
     pub victim_bps: Option<f64>,
-    /// The most that any one switch held: the peak of its shared pool and those of all its headroom.
-    /// An upper bound, as not all of them need be at one time.
+    /// Highest buffer occupancy of a switch: the sum of the peaks of its shared pool and its
+    /// headrooms. It is an upper bound, because the peaks may occur at different times.
     pub buffer_peak_bytes: u64,
-    /// The most that any one queue of a switch held.
+    /// Highest occupancy of an egress queue of a switch.
     pub queue_peak_bytes: u64,
-    /// Frames of flows that were lost, whether they were sent again or not.
+    /// Lost frames of flows, retransmitted or not.
     pub lost_frames: u64,
-    /// Jain's index of what flows got that are no victims: 1 if all got the same, 1/n if one of n
-    /// got everything. A flow with messages got a message's octets in the mean time that one took;
-    /// another one its payload while rates were measured. Nothing for less than two flows.
+    /// Jain's fairness index of the throughput of flows that are not victims: 1 if all are equal,
+    /// 1/n if one of n gets everything. Throughput is the message size over the mean completion
+    /// time for a flow with messages, else the payload rate in the measurement interval. `None` for
+    /// less than two flows.
     pub fairness: Option<f64>,
-    /// Pauses by how far from the destination they were obeyed, the nearest first.
+    /// Pauses by the distance of the paused lines from the destination, the nearest first.
     pub hops: Vec<HopOutcome>,
-    /// Messages about congestion that were sent.
+    /// Congestion messages sent.
     pub signals: Signals,
 }
 
-/// Messages about congestion, by kind.
+/// Congestion messages sent, by type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Signals {
-    /// Congestion notifications of RoCEv2 (CNP), by receivers and by switches.
+    /// RoCEv2 congestion notification packets (CNP), from receivers and from switches.
     pub cnps: u64,
-    /// Quantized congestion notifications (CNM).
+    /// Quantized congestion notification messages (CNM).
     pub cnms: u64,
     /// Source flow control messages (SFCM).
     pub sfcms: u64,
-    /// Congestion isolation messages (CIM), to isolate flows and to end that.
+    /// Congestion isolation messages (CIM), to add and to delete flows.
     pub cims: u64,
 }
 
-/// How long messages took, from being due to the acknowledgement of their last octet. Percentiles
-/// are exact to three digits.
+/// Message completion times, from a message becoming due to the acknowledgement of its last byte.
+/// Percentiles have three exact digits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct CompletionOutcome {
-    /// How many were completed.
+    /// Number of completed messages.
     pub messages: u64,
-    /// The shortest.
+    /// Minimum.
     pub min_ns: Nanos,
-    /// Half took no longer.
+    /// Median.
     pub p50_ns: Nanos,
-    /// 99 of 100 took no longer.
+    /// 99th percentile.
     pub p99_ns: Nanos,
-    /// The longest.
+    /// Maximum.
     pub max_ns: Nanos,
 }
 
-/// The lines that lead to switches equally far from the destination, and how often they were paused.
+/// Pauses of all lines whose far ends are equally far from the destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct HopOutcome {
-    /// How many lines there are from the switch that pauses to the destination of the flows that it
-    /// pauses, at least 1. Where flows of several destinations share a line, the farthest; victims
-    /// count where nobody else comes by.
+    /// Number of lines from the pausing switch to the destination of the paused flows, at least 1.
+    /// If flows of several destinations share a line, the farthest counts; victims count only on
+    /// lines without other flows.
     pub distance: usize,
-    /// Whether it is hosts that are paused, or else switches.
+    /// True if hosts are paused, false for switches.
     pub hosts: bool,
-    /// How many lines.
+    /// Number of lines.
     pub lines: usize,
-    /// How often a priority of them went from running to paused.
+    /// Number of changes of a priority from running to paused.
     pub pauses: u64,
-    /// How long priorities of them were paused, all together.
+    /// Sum of the pause times of all priorities.
     pub paused_ns: Nanos,
-    /// The longest that one was paused without a break.
+    /// Longest uninterrupted pause of a priority.
     pub longest_ns: Nanos,
 }
 
-/// The figures of a run whose flows and nodes are known.
+/// Calculates the key figures from the results of flows and nodes.
 pub(super) fn figures(
     plan: &LabPlan,
     recorder: &Recorder,
@@ -123,7 +124,7 @@ pub(super) fn figures(
     }
 }
 
-/// The times of all messages of all flows.
+/// Returns the completion times of all messages of all flows.
 fn completions(ends: &[Ends], nodes: &mut impl Population) -> Option<CompletionOutcome> {
     let mut all = Latency::default();
     for ends in ends {
@@ -151,7 +152,7 @@ fn buffer_peak(switch: &SwitchOutcome) -> u64 {
     switch.shared_pool.peak_bytes + priorities.map(|p| p.headroom_peak_bytes).sum::<u64>()
 }
 
-/// What a flow got whose messages have so many octets, in bit/s.
+/// Returns the goodput of a flow in bit/s; `message` is the message size in bytes.
 fn goodput(flow: &FlowOutcome, message: Option<u64>) -> f64 {
     let by_message = message.zip(flow.transport).and_then(|(octets, t)| {
         let took = t.fct_mean_ns?.0.as_secs_f64();
@@ -164,11 +165,11 @@ fn goodput(flow: &FlowOutcome, message: Option<u64>) -> f64 {
 fn jain(shares: &[f64]) -> Option<f64> {
     let (sum, squares) = shares.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
     let index = || sum * sum / (shares.len() as f64 * squares);
-    // Rounding may lift it above what it is for equals.
+    // Rounding may lift the index of equal shares above 1.
     (shares.len() > 1 && squares > 0.0).then(|| index().min(1.0))
 }
 
-/// Pauses by distance from the destination.
+/// Returns pauses by distance from the destination.
 fn hops(plan: &LabPlan, recorder: &Recorder) -> Vec<HopOutcome> {
     let network = &plan.network;
     let mut by_hop = BTreeMap::<(usize, bool), HopOutcome>::new();
@@ -185,7 +186,7 @@ fn hops(plan: &LabPlan, recorder: &Recorder) -> Vec<HopOutcome> {
             longest_ns,
         });
         hop.lines += 1;
-        // Pauses of what a line brings come the other way.
+        // Pauses of a line's frames arrive on the reverse direction.
         for (_, paused) in recorder.pauses(line.reverse()) {
             hop.pauses += paused.pauses;
             hop.paused_ns.0 += paused.total;
@@ -195,8 +196,8 @@ fn hops(plan: &LabPlan, recorder: &Recorder) -> Vec<HopOutcome> {
     by_hop.into_values().collect()
 }
 
-/// How far the end of every line that has data is from the data's destination, but for the last
-/// lines, which end there.
+/// Returns the distance from the far end of every line with data to the data's destination, without
+/// the last lines, which end at the destination.
 fn distances(plan: &LabPlan) -> BTreeMap<Direction, usize> {
     let mut found = BTreeMap::<Direction, (bool, usize)>::new();
     for flow in &plan.flows {

@@ -1,4 +1,4 @@
-//! What each flow sent and received.
+//! Results of each flow.
 
 use super::gather::{Counted, Ended, Window, station};
 use super::*;
@@ -9,7 +9,6 @@ use crate::lab::population::{HostCounts, Population};
 use crate::lab::record::Recorder;
 use crate::sim::NodeId;
 
-/// All flows.
 pub(super) fn flows(
     plan: &LabPlan,
     ended: &Ended,
@@ -24,7 +23,7 @@ pub(super) fn flows(
     plan.flows.iter().zip(&ends(plan)).enumerate().map(flow).collect()
 }
 
-/// How fast a flow arrived.
+/// Receive rates of a flow.
 struct Rates {
     rx_bps: f64,
     payload_bps: f64,
@@ -118,7 +117,7 @@ fn one(
     }
 }
 
-/// From a flow's start to its last frame's arrival, by the network's time.
+/// Returns the time from a flow's start to its last frame's arrival, in network time.
 fn lasted(plan: &LabPlan, ends: &Ends, sink: &SinkCounters) -> Option<Nanos> {
     let clock = |id: NodeId| plan.network.nodes[id.index()].clock;
     let start = clock(ends.from).network(ends::start(plan, ends));

@@ -1,4 +1,4 @@
-//! From a network that has run to its results.
+//! Collects the results of a network after its run.
 
 use std::collections::BTreeMap;
 
@@ -17,43 +17,43 @@ use crate::sim::{Direction, Fault, FaultKind, LinkId, NodeId, NodePlan, Tally, W
 use crate::units::BitsPerSec;
 use crate::verdict::Verdict;
 
-/// What had arrived of a flow at some time.
+/// Data of a flow that had arrived at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::lab) struct Counted {
     pub(in crate::lab) frames: u64,
     pub(in crate::lab) bytes: u64,
-    /// Octets of its messages that had arrived in order, if its receiver answers.
+    /// Message bytes that had arrived in order; for flows with acknowledgements.
     pub(in crate::lab) delivered: Option<u64>,
 }
 
-/// From when to when rates are measured, and what had arrived of each flow at both.
+/// Measurement interval, with the data of each flow that had arrived at its start and end.
 #[derive(Clone, Debug)]
 pub(in crate::lab) struct Window {
     pub(in crate::lab) from: (Instant, Vec<Counted>),
     pub(in crate::lab) to: (Instant, Vec<Counted>),
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Debug)]
 pub(in crate::lab) struct Ended {
     pub(in crate::lab) world: World,
-    /// The network's time.
+    /// Network time.
     pub(in crate::lab) now: Instant,
-    /// When the results say that it ended.
+    /// End time for the results.
     pub(in crate::lab) at: Instant,
     pub(in crate::lab) quiet: bool,
-    /// How far times that two hosts read may be off.
+    /// Uncertainty of the difference between the clocks of two hosts.
     pub(in crate::lab) uncertainty: Duration,
-    /// By flow in the order of the lab: its frames that are somewhere in the network.
+    /// Frames of each lab flow that are still in the network, in the order of the lab.
     pub(in crate::lab) pending: Vec<u64>,
-    /// The same by flow of the traffic generator.
+    /// Frames of each generator flow that are still in the network.
     pub(in crate::lab) pending_of_tester: Vec<u64>,
-    /// In a world that has one.
+    /// Trace hash; virtual world only.
     pub(in crate::lab) trace_hash: Option<u64>,
     pub(in crate::lab) tally: Tally,
 }
 
-/// What has arrived of all flows.
+/// Returns the data of each flow that has arrived so far.
 pub(in crate::lab) fn flow_counts(ends: &[Ends], nodes: &mut impl Population) -> Vec<Counted> {
     let count = |ends: &Ends| {
         let host = station(nodes, ends.to);
@@ -67,12 +67,11 @@ pub(in crate::lab) fn flow_counts(ends: &[Ends], nodes: &mut impl Population) ->
     ends.iter().map(count).collect()
 }
 
-/// A host that is an end of a flow.
 pub(super) fn station<N: Population>(nodes: &mut N, id: NodeId) -> &N::Host {
     nodes.host(id).expect("a flow's ends are hosts")
 }
 
-/// The results, without any checks.
+/// Returns the results, without the checks.
 pub(in crate::lab) fn gather(
     plan: &LabPlan,
     ended: &Ended,
@@ -145,7 +144,7 @@ pub(in crate::lab) fn gather(
     }
 }
 
-/// All nodes.
+/// Returns the results of all nodes.
 fn look(
     plan: &LabPlan,
     ended: &Ended,
@@ -171,7 +170,7 @@ fn look(
     (0..).zip(&plan.network.nodes).map(look).collect()
 }
 
-/// What is at the other end of every port.
+/// Returns link and node at the far end of every port.
 fn peers(plan: &LabPlan) -> Vec<Vec<Far<'_>>> {
     let network = &plan.network;
     let open = Far { link: "", node: "", rate: BitsPerSec::gbps(1) };
@@ -219,7 +218,7 @@ fn pauses(plan: &LabPlan, recorder: &Recorder, nodes: &[NodeOutcome]) -> PauseOu
     }
 }
 
-/// The planned faults that have happened, in the order of time.
+/// Returns the planned faults that have happened, in the order of time.
 fn faults(plan: &LabPlan, end: Instant) -> Vec<FaultOutcome> {
     let network = &plan.network;
     let link = |id: LinkId| network.links[id.index()].name.as_str();

@@ -1,7 +1,7 @@
 //! Losses of flows that are lossless at their first switch and lossy at a later one.
 //!
-//! A switch that takes a frame for a lossy priority drops it as it may, so no counter of that switch calls
-//! it a lossless loss. To its sender, whom the first switch pauses, it is one.
+//! A switch that classifies a frame to a lossy priority may drop it, so none of its counters calls
+//! that a lossless loss. For the sender, which the first switch pauses, it is one.
 
 use serde::Serialize;
 
@@ -12,18 +12,18 @@ use crate::stats::{DropKind, DropReason};
 /// Losses of such flows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LossyWay {
-    /// The flows, by name.
+    /// Names of the flows.
     pub flows: Vec<String>,
-    /// The switches that take them for lossy.
+    /// Switches that classify them as lossy.
     pub switches: Vec<String>,
-    /// Frames of them that these switches dropped for want of buffer, at least.
+    /// Lower bound of their frames that these switches dropped because the buffer was full.
     pub lost_frames: u64,
-    /// Further frames that they may have dropped, or that links and watchdogs may have lost: the counters
-    /// do not tell.
+    /// Further frames that switches may have dropped, or links and watchdogs may have lost; the
+    /// counters cannot tell.
     pub unknown_frames: u64,
 }
 
-/// The losses of all such flows. None where there is no such flow.
+/// Returns the losses of all such flows, `None` without such flows.
 pub(super) fn lossy_way(
     plan: &LabPlan,
     flows: &[FlowOutcome],
@@ -51,7 +51,8 @@ pub(super) fn lossy_way(
     })
 }
 
-/// Frames that a switch dropped for want of buffer at one of its ports, of one priority.
+/// Returns the frames of one priority that a switch dropped at one ingress port because the buffer
+/// was full.
 fn congestion_drops(nodes: &[NodeOutcome], hop: &LossyHop) -> u64 {
     let NodeOutcome::Switch(switch) = &nodes[hop.node.index()] else { return 0 };
     let Some(SwitchPort { counters: port, .. }) = switch.ports.get(hop.port.index()) else {
@@ -62,7 +63,7 @@ fn congestion_drops(nodes: &[NodeOutcome], hop: &LossyHop) -> u64 {
     of_port.min(port.priorities[hop.priority.index()].dropped_frames)
 }
 
-/// Frames that switches dropped for other reasons that a frame of a flow can meet.
+/// Returns the frames that switches dropped for other reasons that apply to frames of flows.
 fn other_drops(nodes: &[NodeOutcome]) -> u64 {
     let others = DropReason::ALL
         .iter()

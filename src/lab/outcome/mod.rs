@@ -1,8 +1,8 @@
-//! What a run gave: the JSON that `--format json` prints, the source of tables and of the report,
-//! and the tree that checks look into by path.
+//! Results of a run: the JSON of `--format json`, the source of tables and of the report, and the
+//! tree in which checks find numbers by path.
 //!
-//! Field names are an interface. In the virtual world everything follows from the lab and its seed
-//! alone: nothing depends on the machine, on how long the run took, or on what else was recorded.
+//! Field names are an interface. In the virtual world all results follow from the lab and its seed
+//! alone: they do not depend on the machine, the run time, or on what else was recorded.
 
 mod agents;
 mod figures;
@@ -36,225 +36,219 @@ pub use nodes::{
 };
 pub use transport::TransportOutcome;
 
-/// A time in nanoseconds: a whole number in JSON where it is one, else with up to three decimals,
-/// which are picoseconds.
+/// A time in nanoseconds: an integer in JSON if possible, else with up to three decimals
+/// (picoseconds).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Nanos(pub Duration);
 
-/// A run's results.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Outcome {
-    /// The version of Sluice.
+    /// Version of Sluice.
     pub version: String,
-    /// The lab.
+    /// Name of the lab.
     pub lab: String,
-    /// Which of the lab's variants, if it has any.
+    /// Variant of the lab, if it has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// The world it ran in.
+    /// World: `virtual` or `real`.
     pub world: &'static str,
-    /// The seed of everything drawn on its links.
+    /// Seed of everything random.
     pub seed: u64,
-    /// The seed of the order at equal times, if that was drawn.
+    /// Seed of the order of simultaneous events, if that was random.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shuffle: Option<u64>,
-    /// What identifies all that happened: equal for equal labs and seeds. 16 hexadecimal digits.
-    /// Nothing in the real world, which never does the same twice.
+    /// Hash of all events, 16 hexadecimal digits: equal for equal labs and seeds. `None` in the
+    /// real world, which is not reproducible.
     pub trace_hash: Option<String>,
-    /// How long it ran, in the network's time. A run that was over before its time ends with the
-    /// last data frame that arrived or was lost.
+    /// Run time in network time. A run that ended early ends with the last data frame that arrived
+    /// or was lost.
     pub elapsed_ns: Nanos,
-    /// Whether everything that was to be sent had been sent and had arrived or was lost.
+    /// True if all traffic was sent, and had arrived or was lost.
     pub done: bool,
-    /// True if a signal ended the run before its time.
+    /// True if a signal ended the run early.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
-    /// Good if all checks are.
+    /// Worst verdict of the checks.
     pub verdict: Verdict,
-    /// The checks, in the order of the lab.
+    /// Checks, in the order of the lab.
     pub checks: Vec<CheckOutcome>,
-    /// From when to when rates were measured.
+    /// Measurement interval of rates.
     pub measured: Measured,
-    /// The numbers by which runs are compared.
+    /// Key figures for comparing runs.
     pub figures: Figures,
-    /// The flows, in the order of the lab.
+    /// Flows, in the order of the lab.
     pub flows: Vec<FlowOutcome>,
-    /// What came of the traffic generator, if the lab has one.
+    /// Report of the traffic generator, if the lab has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tester: Option<Report>,
-    /// All pauses.
+    /// Pauses of the whole network.
     pub pauses: PauseOutcome,
-    /// Frames marked CE by switches.
+    /// Frames that switches marked CE.
     pub marks: u64,
-    /// The first of them.
+    /// Time of the first mark.
     pub first_mark_ns: Option<Nanos>,
-    /// The reasons for which switches dropped frames, those that happened.
+    /// Dropped frames of switches by reason, without zeros.
     pub drops: BTreeMap<String, u64>,
-    /// Frames of lossless groups that switches lost to congestion, and those of [`Self::lossy_way`].
+    /// Frames of lossless groups that switches dropped because of congestion, and those of
+    /// [`Self::lossy_way`].
     pub lossless_drops: u64,
     /// Losses of flows that are lossless at their first switch and lossy at a later one, if there
-    /// are any.
+    /// are such flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lossy_way: Option<LossyWay>,
-    /// The first frame that a switch dropped.
+    /// First frame that a switch dropped.
     pub first_drop: Option<DropOutcome>,
-    /// Frames lost on links.
     pub line_losses: LineLosses,
-    /// Pause storms that watchdogs found.
+    /// PFC storms that watchdogs detected.
     pub storms: StormOutcome,
-    /// The planned faults that happened.
+    /// Planned faults that happened.
     pub faults: Vec<FaultOutcome>,
-    /// Circles of queues that waited for each other.
+    /// Deadlocks: cyclic buffer dependencies.
     pub deadlocks: Vec<DeadlockOutcome>,
-    /// The nodes by name, in the order of the lab.
+    /// Nodes by name, in the order of the lab.
     #[serde(serialize_with = "by_name")]
     pub nodes: Vec<NodeOutcome>,
-    /// What the world could not have of the lab, and what was done instead.
+    /// Parts of the lab that this world does not support, and their replacements.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shortfalls: Vec<String>,
-    /// What the machine did, in the real world.
+    /// State of the machine, in the real world.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub real: Option<RealOutcome>,
-    /// What the engine did; in the real world, the threads.
+    /// Counters of the simulation engine; in the real world, of the threads.
     pub engine: EngineOutcome,
 }
 
-/// What a machine did to run a lab in the real world.
+/// State of the machine in a real-world run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct RealOutcome {
-    /// How many threads polled the nodes.
+    /// Number of threads that polled the nodes.
     pub threads: usize,
-    /// By how much the lab's time, in which all results are, ran slower than real time.
+    /// Factor by which the lab's time, the time of all results, ran slower than real time.
     pub slow_down: u64,
-    /// How long the run took, in real time.
+    /// Duration of the run in real time.
     pub wall_ns: u64,
-    /// Of the lab's time, what did not pass because a thread was not there.
+    /// Lab time that was not counted because a thread was preempted.
     pub stalled_ns: Nanos,
 }
 
-/// From when to when rates were measured.
+/// Measurement interval of rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Measured {
-    /// From when.
+    /// Start.
     pub from_ns: Nanos,
-    /// To when.
+    /// End.
     pub to_ns: Nanos,
 }
 
-/// One flow.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FlowOutcome {
-    /// Its name.
     pub name: String,
-    /// The host that sends it.
+    /// Sending host.
     pub from: String,
-    /// The host that receives it.
+    /// Receiving host.
     pub to: String,
-    /// Its priority.
     pub priority: u8,
-    /// Whether its priority is lossless on its whole way.
+    /// True if its priority is lossless on the whole path.
     pub lossless: bool,
-    /// Octets of its data frames, FCS included.
+    /// Length of its data frames in bytes, FCS included.
     pub frame_bytes: u32,
-    /// Frames given to the sender's port.
+    /// Frames passed to the sender's port.
     pub tx_frames: u64,
-    /// Frames that arrived, duplicates left out.
+    /// Frames received, without duplicates.
     pub rx_frames: u64,
-    /// Frames that are lost: neither arrived nor anywhere in the network at the end.
+    /// Frames lost: neither received nor in the network at the end.
     pub loss_frames: u64,
-    /// Frames that were on a line, at a port or in a switch at the end.
+    /// Frames on a line, at a port or in a switch at the end.
     pub pending_frames: u64,
-    /// Octets sent, FCS included.
+    /// Bytes sent, FCS included.
     pub tx_bytes: u64,
-    /// Octets that arrived, FCS included.
+    /// Bytes received, FCS included.
     pub rx_bytes: u64,
-    /// Frames that arrived again.
+    /// Duplicate frames received.
     pub duplicate_frames: u64,
-    /// Frames that arrived behind one that was sent after them.
+    /// Frames received after one that was sent later.
     pub reordered_frames: u64,
-    /// Frames that arrived marked CE.
+    /// Frames received with CE.
     pub ce_frames: u64,
-    /// Octets of frames that arrived while rates were measured, FCS included, in bit/s.
+    /// Receive rate in the measurement interval in bit/s, FCS included.
     pub rx_bps: f64,
-    /// The payload of those frames, in bit/s.
+    /// Payload rate in the measurement interval in bit/s.
     pub payload_bps: f64,
-    /// From handing a frame to the sender's port to its last bit at the receiver's; nothing if no frame
-    /// arrived.
+    /// Latency from passing a frame to the sender's port to its last bit at the receiver's; `None`
+    /// if no frame arrived.
     pub latency_ns: Option<LatencyOutcome>,
-    /// From the flow's start to its last frame's arrival, if it ended and all of it arrived. Of a
-    /// flow that is acknowledged: from a message being due to the acknowledgement of its last
-    /// octet, the mean of all that were completed.
+    /// Flow completion time: from the flow's start to its last frame's arrival, if it ended without
+    /// loss. For a flow with acknowledgements: mean time from a message becoming due to the
+    /// acknowledgement of its last byte.
     pub fct_ns: Option<Nanos>,
-    /// What its two ends said to each other, if its receiver answers.
+    /// Transport counters, for a flow with acknowledgements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<TransportOutcome>,
 }
 
-/// How long frames took. Percentiles are exact to three digits.
+/// Latency of frames. Percentiles have three exact digits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct LatencyOutcome {
-    /// The shortest.
+    /// Minimum.
     pub min: Nanos,
-    /// Half took no longer.
+    /// Median.
     pub p50: Nanos,
-    /// 99 of 100 took no longer.
+    /// 99th percentile.
     pub p99: Nanos,
-    /// 999 of 1000 took no longer.
+    /// 99.9th percentile.
     pub p999: Nanos,
-    /// The longest.
+    /// Maximum.
     pub max: Nanos,
 }
 
-/// All pauses of the network.
+/// Pauses of the whole network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct PauseOutcome {
-    /// When a group first crossed its limit.
+    /// Time at which a group first crossed its XOFF threshold.
     pub first_ns: Option<Nanos>,
-    /// When the first pause was whole at a host.
+    /// Time at which the last bit of the first pause was received by a host.
     pub first_received_ns: Option<Nanos>,
-    /// How often groups of switches crossed their limit (XOFF).
+    /// XOFF crossings of groups of switches.
     pub xoffs: u64,
-    /// How often they came below it again (XON).
+    /// XON crossings of groups of switches.
     pub xons: u64,
-    /// How often priorities of hosts went from running to paused.
+    /// Changes of priorities of hosts from running to paused.
     pub received_xoffs: u64,
     /// PFC and PAUSE frames that switches sent: XOFF, refresh and XON.
     pub frames_sent: u64,
-    /// How long priorities of hosts were paused, all together.
+    /// Sum of the pause times of all priorities of hosts.
     pub paused_ns: Nanos,
-    /// The longest time that any priority of any port was paused without a break.
+    /// Longest uninterrupted pause of any priority of any port.
     pub longest_ns: Nanos,
 }
 
-/// The first frame that a switch dropped.
+/// First frame that a switch dropped.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct DropOutcome {
-    /// When.
+    /// Time of the drop.
     pub at_ns: Nanos,
-    /// The switch.
+    /// Name of the switch.
     pub node: String,
-    /// Its port.
+    /// Name of the port.
     pub port: String,
-    /// The frame's priority.
     pub priority: Option<u8>,
-    /// Why.
+    /// Drop reason.
     pub reason: &'static str,
 }
 
-/// Frames lost on links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct LineLosses {
-    /// A bit was received wrong.
+    /// Frames with an FCS error.
     pub damaged: u64,
-    /// By a link's rate of loss, or by a planned loss.
+    /// Frames lost by a link's loss probability, or by a planned loss.
     pub lost: u64,
-    /// On a link that went down, or that was.
+    /// Frames on a link that went down or was down.
     pub link_down: u64,
-    /// A SecY could not protect them, or did not accept them, those that nobody sent too.
+    /// Frames that a SecY could not protect or did not accept, forged ones included.
     pub secy: u64,
 }
 
-/// Pause storms that watchdogs found.
+/// PFC storms that watchdogs detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct StormOutcome {
     /// Storms that began.
@@ -263,25 +257,24 @@ pub struct StormOutcome {
     pub restored: u64,
 }
 
-/// A planned fault that happened.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FaultOutcome {
-    /// When.
+    /// Time of the fault.
     pub at_ns: Nanos,
-    /// What, in words.
+    /// Description of the fault.
     pub what: String,
 }
 
-/// A circle of queues that waited for each other.
+/// A deadlock: a cyclic buffer dependency of egress queues.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct DeadlockOutcome {
-    /// When it was found.
+    /// Time of detection.
     pub at_ns: Nanos,
-    /// When the last frame left any of its queues.
+    /// Time at which the last frame left any of its queues.
     pub since_ns: Nanos,
-    /// When it was found broken up, by a watchdog or a fault.
+    /// Time at which it was found resolved, by a watchdog or a fault.
     pub ended_ns: Option<Nanos>,
-    /// The queues, each of which waits for the next one.
+    /// Queues in the order of the cycle: each waits for the next one.
     pub cycle: String,
 }
 
@@ -296,27 +289,25 @@ impl From<&Deadlock> for DeadlockOutcome {
     }
 }
 
-/// What the engine did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct EngineOutcome {
-    /// Events that it took from its queue.
+    /// Events processed.
     pub events: u64,
-    /// Frames that started on a line: frame-hops.
+    /// Frames that started on a line (frame hops).
     pub frames: u64,
-    /// Those of them that were lost there.
+    /// Frames that were lost on a line.
     pub lost: u64,
-    /// Polls of nodes.
     pub polls: u64,
 }
 
 impl Nanos {
-    /// The time since the world began.
+    /// Time since the start of the run.
     #[must_use]
     pub const fn at(instant: Instant) -> Self {
         Self(instant.since(Instant::ZERO))
     }
 
-    /// As a number, for plots.
+    /// As a number of nanoseconds, for plots.
     #[must_use]
     pub fn as_f64(self) -> f64 {
         self.0.as_picos() as f64 / 1e3
@@ -347,7 +338,6 @@ impl Outcome {
         self.verdict.is_pass()
     }
 
-    /// The switches.
     pub fn switches(&self) -> impl Iterator<Item = &SwitchOutcome> {
         self.nodes.iter().filter_map(|node| match node {
             NodeOutcome::Switch(switch) => Some(switch),
@@ -355,7 +345,6 @@ impl Outcome {
         })
     }
 
-    /// The hosts.
     pub fn hosts(&self) -> impl Iterator<Item = &HostOutcome> {
         self.nodes.iter().filter_map(|node| match node {
             NodeOutcome::Host(host) => Some(host),
@@ -364,7 +353,7 @@ impl Outcome {
     }
 }
 
-/// A list of nodes as an object, in order.
+/// Serialises a list of nodes as an object, in order.
 fn by_name<S: Serializer>(nodes: &[NodeOutcome], s: S) -> Result<S::Ok, S::Error> {
     let mut map = s.serialize_map(Some(nodes.len()))?;
     for node in nodes {

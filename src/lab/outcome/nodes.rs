@@ -1,4 +1,4 @@
-//! What each node counted.
+//! Results of each node.
 
 use std::collections::BTreeMap;
 
@@ -19,137 +19,124 @@ use crate::stats::SwitchSnapshot;
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, PortId, Priority, PriorityGroup};
 
-/// A node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum NodeOutcome {
-    /// A switch.
     Switch(SwitchOutcome),
-    /// A host.
     Host(HostOutcome),
 }
 
-/// A switch, by the names of a real switch's summary.
+/// A switch, with the field names of a real switch's summary.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SwitchOutcome {
-    /// Its name.
     pub name: String,
-    /// Its ports.
     pub ports: Vec<SwitchPort>,
-    /// The reasons for which it dropped frames, those that happened.
+    /// Dropped frames by reason, without zeros.
     pub drops: BTreeMap<String, u64>,
-    /// Frames of lossless groups that it lost to congestion.
+    /// Frames of lossless groups that it dropped because of congestion.
     pub lossless_lost_frames: u64,
-    /// Whether every frame is accounted for.
+    /// Frame conservation: every frame is accounted for.
     pub balance: BalanceSummary,
-    /// The shared pool.
     pub shared_pool: SharedSummary,
-    /// Pause storms over all ports.
+    /// PFC storms of all ports.
     pub storms: StormSummary,
-    /// What it did about flows that congested it: what was counted, by its name, if ever.
+    /// Congestion counters by name, without zeros.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub congestion: BTreeMap<String, u64>,
 }
 
-/// A port of a switch.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct SwitchPort {
-    /// As a real switch tells it.
+    /// Counters as in a real switch's summary.
     #[serde(flatten)]
     pub counters: PortSummary,
-    /// The node at the other end of its link.
+    /// Node at the other end of the link.
     pub peer: String,
-    /// The firsts of its groups, those of them that ever paused or dropped.
+    /// First pause and first drop of the groups that ever paused or dropped.
     pub groups: Vec<GroupOutcome>,
-    /// What its link came to, where it finds its headroom by itself and has done so.
+    /// Measured link delay, for a port with `auto` headroom after its first measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<MeasuredOutcome>,
-    /// What the switch did by what it found out, the latest at last.
+    /// Actions of the switch that followed from measurements, the latest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepOutcome>,
 }
 
-/// When an ingress group first paused its sender and first dropped a frame.
+/// First pause and first drop of an ingress group.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct GroupOutcome {
-    /// Which group, 0 to 7.
+    /// Priority group, 0 to 7.
     pub group: u8,
-    /// When it first crossed its limit.
+    /// Time at which it first crossed its XOFF threshold.
     pub first_pause_ns: Option<Nanos>,
-    /// The number of the frame that did it, from 1, among the data frames of the group.
+    /// Number of the frame that crossed it, from 1, among the data frames of the group.
     pub frames_to_first_pause: Option<u64>,
-    /// When it first dropped a frame.
+    /// Time at which it first dropped a frame.
     pub first_drop_ns: Option<Nanos>,
-    /// The number of that frame, from 1.
+    /// Number of that frame, from 1.
     pub frames_to_first_drop: Option<u64>,
-    /// The one less the other: 1 says that the frame behind the one that crossed was dropped.
+    /// Difference of the two: 1 if the frame after the one that crossed the threshold was dropped.
     pub frames_from_first_pause_to_first_drop: Option<u64>,
 }
 
-/// A host.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct HostOutcome {
-    /// Its name.
     pub name: String,
-    /// Its one port.
+    /// The only port.
     pub ports: Vec<HostPort>,
 }
 
-/// The port of a host.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct HostPort {
-    /// The name of its link.
+    /// Name of the link.
     pub name: String,
-    /// The node at the other end of it.
+    /// Node at the other end of the link.
     pub peer: String,
-    /// The rate of its link in bit/s.
+    /// Link rate in bit/s.
     pub rate_bps: u64,
-    /// Frames received, of any kind.
+    /// Frames received, of any type.
     pub rx_frames: u64,
-    /// Frames sent, of any kind.
+    /// Frames sent, of any type.
     pub tx_frames: u64,
-    /// Octets received, FCS included.
+    /// Bytes received, FCS included.
     pub rx_bytes: u64,
-    /// Octets sent, FCS included.
+    /// Bytes sent, FCS included.
     pub tx_bytes: u64,
-    /// PFC and PAUSE frames received.
     pub pauses_received: u64,
-    /// PFC and PAUSE frames sent.
     pub pauses_sent: u64,
-    /// MAC control frames received that are neither.
+    /// MAC control frames received that are neither PFC nor PAUSE.
     pub malformed_frames: u64,
-    /// Frames received that were for others.
+    /// Frames received with another station's destination address.
     pub foreign_frames: u64,
     /// Frames received that belong to no flow.
     pub unexpected_frames: u64,
     /// All eight priorities.
     pub priorities: Vec<HostPriority>,
-    /// What its agents found out, where it has any.
+    /// Link protocols of the port, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<AgentsSummary>,
-    /// What its MACsec did, where it has any.
+    /// MACsec counters, if it is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub macsec: Option<MacsecSummary>,
 }
 
-/// One priority of a host.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct HostPriority {
-    /// Which one, 0 to 7.
+    /// Priority, 0 to 7.
     pub priority: u8,
-    /// Pauses received that name it, XON among them.
+    /// Pauses received for this priority, XON included.
     pub pfc_rx_frames: u64,
-    /// Those of them that were obeyed.
+    /// Pauses received that were obeyed.
     pub obeyed_frames: u64,
-    /// How often it went from running to paused.
+    /// Changes from running to paused.
     pub pfc_rx_transitions: u64,
-    /// How long it was paused.
+    /// Sum of pause times.
     pub pfc_rx_paused_ns: Nanos,
-    /// Pauses sent that name it.
+    /// Pauses sent for this priority.
     pub pfc_tx_frames: u64,
 }
 
-/// What is at the other end of a port: the link's name, and the node's.
+/// Names of the link and the node at the far end of a port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Far<'a> {
     pub(super) link: &'a str,
@@ -158,7 +145,7 @@ pub(super) struct Far<'a> {
 }
 
 impl NodeOutcome {
-    /// It, if it is a switch.
+    /// Returns the switch, `None` for a host.
     #[must_use]
     pub const fn as_switch(&self) -> Option<&SwitchOutcome> {
         match self {
@@ -167,7 +154,6 @@ impl NodeOutcome {
         }
     }
 
-    /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -177,7 +163,7 @@ impl NodeOutcome {
     }
 }
 
-/// A switch at the end of a run.
+/// Returns the results of a switch.
 pub(super) fn switch<'a>(
     id: NodeId,
     snapshot: SwitchSnapshot,
@@ -186,7 +172,7 @@ pub(super) fn switch<'a>(
     far: &impl Fn(usize) -> Far<'a>,
     agents: (&NodeAgents, Instant),
 ) -> SwitchOutcome {
-    // Ports in memory miss nothing; what lines lose is counted elsewhere.
+    // Ports in memory drop nothing at the NIC; line losses are counted elsewhere.
     let nic = NicCounters { rx_missed: Some(0), ..NicCounters::default() };
     let nics = vec![nic; snapshot.ports.len()];
     let lossless_lost = recorder.lossless_lost(id);
@@ -230,7 +216,7 @@ fn group(group: PriorityGroup, onset: &Onset) -> GroupOutcome {
     }
 }
 
-/// A host at the end of a run.
+/// Returns the results of a host.
 pub(super) fn host(
     plan: &NodePlan,
     (c, secy): (&StationCounters, Option<&SecySnapshot>),

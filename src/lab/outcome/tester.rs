@@ -1,4 +1,4 @@
-//! What came of a lab's traffic generator: the report that `sluice gen` makes, too.
+//! Report of a lab's traffic generator, the same as that of `sluice gen`.
 
 use super::gather::{Ended, station};
 use crate::host::StationSnapshot;
@@ -11,7 +11,7 @@ use crate::tester::tally::{Seen, is_control, report};
 use crate::tester::virtual_run::exact;
 use crate::time::Instant;
 
-/// The generator's report, if the lab has one.
+/// Returns the generator's report, if the lab has a generator.
 pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population) -> Option<Report> {
     let tester = plan.tester.as_ref()?;
     let stations: Vec<StationSnapshot> = tester
@@ -46,7 +46,7 @@ pub(super) fn tester(plan: &LabPlan, ended: &Ended, nodes: &mut impl Population)
     let plans = &tester.plan.flows;
     for ((flow, pending), plan) in report.flows.iter_mut().zip(&ended.pending_of_tester).zip(plans)
     {
-        // A switch takes pauses in and forwards none: they have arrived where they were to.
+        // A switch consumes pauses and forwards none, so they are not lost.
         if is_control(plan) {
             flow.loss_percent = 0.0;
             continue;

@@ -1,61 +1,62 @@
-//! What the two ends of an answered flow said to each other.
+//! Transport counters of a flow with acknowledgements.
 
 use serde::Serialize;
 
 use super::Nanos;
 use crate::host::{Latency, ReceiverCounters, SenderCounters};
 
-/// A flow whose receiver answers.
+/// Transport counters of a flow with acknowledgements.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct TransportOutcome {
-    /// `roce` or `tcp`.
+    /// Transport: `roce` or `tcp`.
     pub kind: &'static str,
-    /// Whether it had nothing more to send at the end.
+    /// True if there was nothing left to send at the end.
     pub done: bool,
-    /// Octets of its messages that arrived in order.
+    /// Message bytes that arrived in order.
     pub delivered_bytes: u64,
-    /// Octets of its messages that were acknowledged.
+    /// Message bytes that were acknowledged.
     pub acknowledged_bytes: u64,
-    /// Frames that had been sent before.
+    /// Frames sent again.
     pub retransmitted_frames: u64,
-    /// Timeouts that ran out.
+    /// Retransmission timeouts that expired.
     pub timeouts: u64,
-    /// Packets that arrived behind a gap.
+    /// Packets received behind a gap.
     pub out_of_order_frames: u64,
-    /// Packets that had arrived before.
+    /// Duplicate packets received.
     pub repeated_frames: u64,
-    /// Acknowledgements that the receiver sent.
+    /// Acknowledgements sent by the receiver.
     pub acks_sent: u64,
-    /// Acknowledgements that reached the sender.
+    /// Acknowledgements received by the sender.
     pub acks_received: u64,
-    /// Negative ones that the receiver sent.
+    /// Negative acknowledgements sent by the receiver.
     pub naks_sent: u64,
-    /// Negative ones that reached the sender.
+    /// Negative acknowledgements received by the sender.
     pub naks_received: u64,
-    /// Congestion notifications that the receiver sent.
+    /// Congestion notifications sent by the receiver.
     pub cnps_sent: u64,
-    /// Congestion notifications that reached the sender.
+    /// Congestion notifications received by the sender.
     pub cnps_received: u64,
-    /// The rate that the sender kept to at the end, in bit/s of frames.
+    /// Rate limit of the sender at the end, in bit/s of frames.
     pub rate_bps: u64,
-    /// Octets in flight that a TCP-like sender allowed itself at the end.
+    /// Congestion window of a TCP sender at the end, in bytes.
     pub window_bytes: Option<u64>,
-    /// Messages that were acknowledged whole.
+    /// Completely acknowledged messages.
     pub messages: u64,
-    /// The shortest time that one took.
+    /// Minimum message completion time.
     pub fct_min_ns: Option<Nanos>,
-    /// How long they took on average.
+    /// Mean message completion time.
     pub fct_mean_ns: Option<Nanos>,
-    /// Half took no longer, exact to three digits.
+    /// Median message completion time, three exact digits.
     pub fct_p50_ns: Option<Nanos>,
-    /// 99 of 100 took no longer, exact to three digits.
+    /// 99th percentile of the message completion time, three exact digits.
     pub fct_p99_ns: Option<Nanos>,
-    /// The longest.
+    /// Maximum message completion time.
     pub fct_max_ns: Option<Nanos>,
 }
 
 impl TransportOutcome {
-    /// `times` are those of its messages, if it has more than one.
+    /// Makes the results from counters; `times` are the completion times, if there are several
+    /// messages.
     pub(super) fn new(
         kind: &'static str,
         s: &SenderCounters,

@@ -1,8 +1,8 @@
-//! Captures of links as pcapng files: what a tap at both ends' transmitters would see, with
-//! nanosecond stamps of each frame's start.
+//! Captures of links as pcapng files: the frames that a tap at both ends' transmitters would see,
+//! with nanosecond timestamps of each frame's start.
 //!
-//! Each direction is an interface of its own, named after the way it goes. Only a frame's first
-//! octets exist in the virtual world; its length on the wire is put down as the original length.
+//! Each direction is an interface, named after its ends. Only a frame's first bytes exist in the
+//! virtual world; its length on the wire is recorded as the original length.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -15,7 +15,7 @@ use crate::report::packets::{Interface, Notes, Packet, Pcapng};
 use crate::sim::{Direction, End, LinkId, VirtualFrame};
 use crate::time::Instant;
 
-/// A capture that could not be written.
+/// Error of a capture file.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the capture {}: {why}", path.display())]
 pub struct CaptureError {
@@ -23,19 +23,19 @@ pub struct CaptureError {
     why: String,
 }
 
-/// One file.
+/// A capture file.
 struct Capture {
     path: PathBuf,
     file: Pcapng<BufWriter<File>>,
-    /// The first error; nothing is written from there on.
+    /// First error; nothing is written after it.
     failed: Option<String>,
 }
 
-/// All files, by direction.
+/// All capture files, by direction.
 #[derive(Default)]
 pub(in crate::lab) struct Captures {
     files: Vec<Capture>,
-    /// By direction: the file; empty when nothing is captured.
+    /// Index of the file of each direction; empty without captures.
     of: Vec<Option<u16>>,
 }
 
@@ -46,7 +46,7 @@ impl core::fmt::Debug for Captures {
 }
 
 impl Captures {
-    /// Creates the files that the lab asks for.
+    /// Creates the capture files of the lab.
     ///
     /// # Errors
     /// The first file that cannot be created.
@@ -65,7 +65,7 @@ impl Captures {
         Ok(captures)
     }
 
-    /// A frame starts.
+    /// Records the start of a frame.
     #[inline]
     pub(super) fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {
         if let Some(Some(file)) = self.of.get(direction.index()) {
@@ -73,7 +73,7 @@ impl Captures {
         }
     }
 
-    /// Writes what is left.
+    /// Flushes and closes all files.
     pub(super) fn finish(&mut self) -> Result<(), CaptureError> {
         for mut file in self.files.drain(..) {
             if file.failed.is_none() {

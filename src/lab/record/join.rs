@@ -1,4 +1,4 @@
-//! Several recorders of one network, each of which has seen one switch.
+//! Joins recorders of one network, each of which has recorded one switch.
 
 use super::{Counts, Recorder};
 use crate::sim::NodeId;
@@ -6,7 +6,7 @@ use crate::time::Instant;
 use crate::units::{PortId, Priority};
 
 impl Recorder {
-    /// A data frame came in at a switch that takes it for this priority.
+    /// Records a data frame of this priority received by a switch.
     #[inline]
     pub(in crate::lab) fn received(&mut self, node: NodeId, port: PortId, priority: Priority) {
         if let Some(groups) = self.groups_of(node, port) {
@@ -15,7 +15,7 @@ impl Recorder {
         }
     }
 
-    /// Takes over what another one has noted of a switch, and of nothing else.
+    /// Adds another recorder's records of one switch, and nothing else.
     pub(in crate::lab) fn join(&mut self, node: NodeId, mut other: Self) {
         self.counts.add(&other.counts);
         self.losses[node.index()] = other.losses[node.index()].take();

@@ -1,9 +1,9 @@
-//! The recorder: what results and plots are made of, noted while a network runs.
+//! Records a run for results and plots.
 //!
-//! A [`Recorder`] watches: pauses at whoever receives them, crossings, marks and drops, losses on
-//! lines. What it keeps of pauses is bounded, however many there are. [`Looks`] are the other half,
-//! queues and rates at regular moments. Neither changes anything that it sees, and both are told
-//! only what is on the lines and in the notes of switches.
+//! A [`Recorder`] receives events: pauses at their receivers, threshold crossings, marks and drops,
+//! losses on lines. Its memory is bounded for any number of pauses. [`Looks`] holds samples of
+//! queues and rates at regular times. Neither changes the network, and both see only frames on the
+//! lines and notes of switches.
 
 mod capture;
 #[cfg(feature = "dpdk")]
@@ -37,76 +37,73 @@ use crate::wire::mac_control;
 use crate::world::Events;
 use pauses::Receiver;
 
-/// How much of a run is kept.
+/// Level of detail of the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Detail {
-    /// Whether plots are to be drawn of it: pauses with their times, and [`Looks`].
+    /// True to record data for plots: pauses with their times, and [`Looks`].
     pub plots: bool,
 }
 
-/// What switches did, and lines, in numbers.
+/// Counters of switches and lines.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// XOFF crossings of ingress groups.
     pub xoffs: u64,
-    /// XON crossings.
+    /// XON crossings of ingress groups.
     pub xons: u64,
-    /// The first XOFF crossing.
+    /// Time of the first XOFF crossing.
     pub first_xoff: Option<Instant>,
-    /// PFC and PAUSE frames that switches made.
+    /// PFC and PAUSE frames that switches sent.
     pub pauses_sent: u64,
-    /// When the last bit of the first pause was at a host, whatever it then takes to obey.
+    /// Arrival of the last bit of the first pause at a host, without its response time.
     pub first_at_host: Option<Instant>,
-    /// Frames marked by switches.
+    /// Frames that switches marked CE.
     pub marks: u64,
-    /// The first of them.
+    /// Time of the first mark.
     pub first_mark: Option<Instant>,
     /// Frames dropped by switches.
     pub drops: Drops,
-    /// The first of them.
+    /// First of these drops.
     pub first_drop: Option<FirstDrop>,
-    /// Frames whose check sequence did not fit.
+    /// Frames with an FCS error.
     pub damaged: u64,
-    /// Frames lost by a link's rate of loss or by a planned fault.
+    /// Frames lost by a link's loss probability or by a planned fault.
     pub lost: u64,
-    /// Frames that were on a link that went down, or started on one that was.
+    /// Frames that were on a link that went down, or started on one that was down.
     pub link_down: u64,
-    /// Frames that a port's SecY could not protect, or did not accept, those that nobody sent too.
+    /// Frames that a port's SecY could not protect or did not accept, forged ones included.
     pub secy: u64,
-    /// Storms found by watchdogs.
+    /// Storms detected by watchdogs.
     pub storms_detected: u64,
     /// Storms that ended.
     pub storms_restored: u64,
 }
 
-/// The first frame that a switch dropped.
+/// First frame that a switch dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FirstDrop {
-    /// When.
     pub at: Instant,
-    /// The switch.
     pub node: NodeId,
-    /// Where it is counted.
+    /// Port at which the drop is counted.
     pub port: PortId,
-    /// Its priority, if it had one.
+    /// Priority of the frame, if it was classified.
     pub priority: Option<Priority>,
-    /// Why.
     pub reason: DropReason,
 }
 
-/// Where a direction leads.
+/// Far end of a direction.
 #[derive(Debug)]
 struct Towards {
-    /// For PAUSE frames to the port's own address.
+    /// Destination of PAUSE frames to the port's individual address.
     mac: Mac,
     host: bool,
     response: Duration,
-    /// The port of a switch whose groups are watched: its place in `groups`.
+    /// Index in `groups` of a recorded switch port.
     groups: Option<u32>,
     receiver: Receiver,
 }
 
-/// The groups of one port.
+/// Recorded groups of one port.
 #[derive(Debug)]
 struct Groups {
     node: NodeId,
@@ -114,7 +111,7 @@ struct Groups {
     onsets: [Onset; PRIORITIES],
 }
 
-/// A group that is changed while the network runs.
+/// A planned change of a group's kind.
 #[derive(Debug)]
 struct KindChange {
     at: Instant,
@@ -124,35 +121,35 @@ struct KindChange {
     kind: GroupKind,
 }
 
-/// Latency between hosts whose clocks do not show the network's time.
+/// Latency between hosts whose clocks differ from network time.
 #[derive(Debug)]
 struct Clocks {
     from: ClockPlan,
     latency: Latency,
 }
 
-/// Who notes what happens.
+/// Records the events of a run.
 #[derive(Debug)]
 pub struct Recorder {
     detail: Detail,
     counts: Counts,
     towards: Vec<Towards>,
     groups: Vec<Groups>,
-    /// By node: where its first port is in `ports`.
+    /// By node: index of its first port in `ports`.
     first_port: Vec<u32>,
-    /// By port of every node: its place in `groups`.
+    /// By port of every node: index in `groups`.
     ports: Vec<Option<u32>>,
     losses: Vec<Option<LossWatch>>,
     changes: Vec<KindChange>,
     /// By flow number.
     clocks: Vec<Option<Box<Clocks>>>,
     captures: Captures,
-    /// When the last data frame arrived or was lost, and when the last pause did.
+    /// Times at which the last data frame and the last pause arrived or were lost.
     last: [Instant; 2],
 }
 
 impl Recorder {
-    /// A recorder of what has not begun.
+    /// Returns a recorder for a run that has not started.
     pub(super) fn new(plan: &LabPlan, detail: Detail, captures: Captures) -> Self {
         let network = &plan.network;
         let mut groups = Vec::new();
@@ -192,7 +189,7 @@ impl Recorder {
         }
     }
 
-    /// The run is over: pauses end, files are written to their end.
+    /// Ends the recording: ends all pauses and closes the files.
     pub(super) fn end(&mut self, at: Instant) -> Result<(), CaptureError> {
         for towards in &mut self.towards {
             towards.receiver.end(at, self.detail.plots);
@@ -200,38 +197,38 @@ impl Recorder {
         self.captures.finish()
     }
 
-    /// When the last data frame arrived or was lost; without any, the last pause.
+    /// Returns the time at which the last data frame arrived or was lost; without data frames, that
+    /// of the last pause.
     #[must_use]
     pub fn last(&self) -> Instant {
         let [data, pause] = self.last;
         if data == Instant::ZERO { pause } else { data }
     }
 
-    /// The numbers.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Frames of lossless groups that a switch lost to congestion.
+    /// Returns the frames of lossless groups that a switch dropped because of congestion.
     #[must_use]
     pub fn lossless_lost(&self, node: NodeId) -> u64 {
         self.losses[node.index()].as_ref().map_or(0, LossWatch::lost)
     }
 
-    /// The firsts of the groups of a switch's port, if any of its groups is lossless.
+    /// Returns the first pause and drop of the groups of a switch's port, if any group is lossless.
     #[must_use]
     pub fn onsets(&self, node: NodeId, port: PortId) -> Option<&[Onset; PRIORITIES]> {
         let place = self.ports[self.first_port[node.index()] as usize + port.index()]?;
         Some(&self.groups[place as usize].onsets)
     }
 
-    /// The priorities that were ever paused by pauses on a direction, at the end to which it leads.
+    /// Returns the priorities that were paused at the far end of a direction.
     pub fn pauses(&self, direction: Direction) -> impl Iterator<Item = (Priority, &Timeline)> {
         self.towards[direction.index()].receiver.lines()
     }
 
-    /// The latency of a flow by the network's own time, if the clocks of its hosts are not that.
+    /// Returns the latency of a flow in network time, if its hosts' clocks differ from that.
     pub(super) fn latency(&self, flow: u32) -> Option<&Latency> {
         self.clocks.get(flow as usize)?.as_ref().map(|c| &c.latency)
     }
@@ -254,7 +251,7 @@ impl Recorder {
         }
     }
 
-    /// A data frame of a flow between hosts whose clocks differ.
+    /// Records the latency of a data frame between hosts whose clocks differ.
     fn time(&mut self, at: Instant, head: &[u8]) {
         let Some(probe) = probe_of(head) else { return };
         if let Some(Some(clocks)) = self.clocks.get_mut(probe.flow.0 as usize) {
@@ -368,7 +365,7 @@ impl Witness for Recorder {
     }
 }
 
-/// How a switch's port classifies, if any of its groups is lossless.
+/// Returns the classifier plan of a switch port, if any of its groups is lossless.
 fn watched(kind: &NodeKind, port: usize) -> Option<&ClassifyPlan> {
     let NodeKind::Switch(plan) = kind else { return None };
     let lossless = |g: &crate::buffer::GroupPlan| matches!(g.kind, GroupKind::Lossless { .. });
@@ -404,7 +401,7 @@ fn towards(
     }
 }
 
-/// The groups that faults change, the first one last.
+/// Returns the groups that faults change, the first one last.
 fn changes(network: &NetworkPlan) -> Vec<KindChange> {
     let mut changes: Vec<_> = network
         .faults
@@ -421,7 +418,8 @@ fn changes(network: &NetworkPlan) -> Vec<KindChange> {
     changes
 }
 
-/// By flow number, those whose hosts' clocks are not both the network's; nothing if there are none.
+/// Returns clock records by flow number, for flows whose hosts' clocks differ from network time;
+/// empty if there are none.
 fn clocks(plan: &LabPlan) -> Vec<Option<Box<Clocks>>> {
     let clock = |node: NodeId| plan.network.nodes[node.index()].clock;
     let differ = plan.flows.iter().filter(|f| !clock(f.from).is_exact() || !clock(f.to).is_exact());

@@ -1,52 +1,51 @@
-//! When a group first paused its sender, when it first dropped a frame, and how many frames came
-//! in by then: what thresholds and headroom are checked against.
+//! First pause and first drop of a group, with the number of frames received by then. Thresholds
+//! and headroom are checked against them.
 
 use crate::switch::{ClassifyPlan, Trust};
 use crate::time::Instant;
 use crate::units::{Dscp, Priority};
 use crate::wire::EtherType;
 
-/// A moment in the life of a group.
+/// An event of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moment {
-    /// When.
     pub at: Instant,
-    /// Data frames that had come in for the group by then, the one that caused it among them.
+    /// Data frames that the group had received by then, the one that caused the event included.
     pub frames: u64,
 }
 
-/// The firsts of one ingress group.
+/// First events of one ingress group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Onset {
-    /// Data frames that have come in.
+    /// Data frames received.
     pub frames: u64,
-    /// It first crossed its limit.
+    /// First crossing of the XOFF threshold.
     pub paused: Option<Moment>,
-    /// It first dropped a frame.
+    /// First dropped frame.
     pub dropped: Option<Moment>,
 }
 
 impl Onset {
-    /// The group crossed its limit.
+    /// Records a crossing of the XOFF threshold.
     pub fn pause(&mut self, at: Instant) {
         let frames = self.frames;
         self.paused.get_or_insert(Moment { at, frames });
     }
 
-    /// The group dropped a frame.
+    /// Records a dropped frame.
     pub fn drop(&mut self, at: Instant) {
         let frames = self.frames;
         self.dropped.get_or_insert(Moment { at, frames });
     }
 
-    /// Whether anything happened that is worth telling.
+    /// True after a pause or a drop.
     #[must_use]
     pub const fn is_set(&self) -> bool {
         self.paused.is_some() || self.dropped.is_some()
     }
 
-    /// From the frame that first crossed the limit to the one that was first dropped after it: 1
-    /// says that the very next was.
+    /// Frames from the one that first crossed the threshold to the first one that was dropped after
+    /// it: 1 if that was the very next.
     #[must_use]
     pub fn frames_between(&self) -> Option<u64> {
         let (paused, dropped) = (self.paused?, self.dropped?);
@@ -54,8 +53,8 @@ impl Onset {
     }
 }
 
-/// The priority that a port gives a data frame. Read apart from the switch's own classifier, from
-/// the same plan.
+/// Returns the priority that a port gives a data frame. Implemented independently of the switch's
+/// classifier, from the same plan.
 #[must_use]
 pub(super) fn priority(plan: &ClassifyPlan, head: &[u8]) -> Priority {
     if plan.trust == Trust::Port || head.len() < 20 {

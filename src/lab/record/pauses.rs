@@ -1,41 +1,39 @@
-//! Who was paused, from when to when, told from the pauses that arrived: each lasts until it is
-//! taken back, replaced, or its own time is over (802.3 31D.3).
+//! Pause times of each priority, derived from received pause frames: a pause lasts until it is
+//! resumed, replaced, or its time expires (802.3 31D.3).
 
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
 
-/// Pieces of a timeline that are kept apart. A choice: more than a plot can show.
+/// Most separate pieces of a timeline. A choice: more than a plot can resolve.
 pub const PIECES_MAX: usize = 1_000;
 
 /// A piece of a timeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
-    /// Where it begins.
     pub from: Instant,
-    /// Where it ends.
     pub to: Instant,
-    /// How much of it was paused: all, unless short gaps were left out.
+    /// Paused time in the piece: all of it, unless pieces were merged across short gaps.
     pub paused: Duration,
-    /// How many pauses it is.
+    /// Number of pauses in the piece.
     pub pauses: u64,
 }
 
-/// The pauses of one priority at one receiver.
+/// Pauses of one priority at one receiver.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     pieces: Vec<Piece>,
-    /// The pause that is on: since when and until when at the latest.
+    /// Current pause: its start, and its latest end.
     now: Option<(Instant, Instant)>,
-    /// How often it was paused while it was running.
+    /// Changes from running to paused.
     pub pauses: u64,
-    /// How long all of them were.
+    /// Sum of pause times.
     pub total: Duration,
-    /// How long the longest was.
+    /// Longest pause.
     pub longest: Duration,
 }
 
 impl Timeline {
-    /// A pause of `span` arrives; none takes it back. True if it begins one.
+    /// Records a received pause of `span`; zero resumes. True if a pause begins.
     fn pause(&mut self, at: Instant, span: Duration, keep: bool) -> bool {
         self.expire(at, keep);
         if span == Duration::ZERO {
@@ -51,7 +49,7 @@ impl Timeline {
         begins
     }
 
-    /// Ends a pause whose time is over.
+    /// Ends a pause whose time has expired.
     fn expire(&mut self, at: Instant, keep: bool) {
         if let Some((_, until)) = self.now.filter(|(_, until)| *until <= at) {
             self.end(until, keep);
@@ -71,14 +69,14 @@ impl Timeline {
         }
     }
 
-    /// The pieces, in order.
+    /// Returns the pieces in order.
     #[must_use]
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 }
 
-/// Joins the pieces that are closest to each other, half of all.
+/// Merges the pieces across the smallest half of the gaps.
 fn merge(pieces: &mut Vec<Piece>) {
     let mut gaps: Vec<Duration> = pieces.windows(2).map(|w| w[1].from.since(w[0].to)).collect();
     let middle = gaps.len() / 2;
@@ -97,12 +95,12 @@ fn merge(pieces: &mut Vec<Piece>) {
     *pieces = joined;
 }
 
-/// The pauses that one end of a link receives.
+/// Pauses received at one end of a link.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
-    /// The priorities whose pauses it obeys.
+    /// Priorities whose pauses it obeys.
     pub(super) obeys: PrioritySet,
-    /// Whether it obeys PFC, or else PAUSE.
+    /// True for PFC, false for PAUSE.
     pub(super) pfc: bool,
     pub(super) rate: BitsPerSec,
     lines: Option<Box<[Timeline; PRIORITIES]>>,
@@ -113,7 +111,7 @@ impl Receiver {
         Self { obeys, pfc, rate, lines: None }
     }
 
-    /// A frame arrives that asks for these times; the priorities whose pause begins with it.
+    /// Records a received pause frame with these times; returns the priorities whose pause begins.
     pub(super) fn take(
         &mut self,
         at: Instant,
@@ -126,7 +124,7 @@ impl Receiver {
         named.filter(|p| lines[p.index()].pause(at, time(*p).at(self.rate), keep)).collect()
     }
 
-    /// Every pause ends: the link went down, or the run is over.
+    /// Ends every pause: the link went down, or the run is over.
     pub(super) fn end(&mut self, at: Instant, keep: bool) {
         for line in self.lines.iter_mut().flat_map(|lines| lines.iter_mut()) {
             line.expire(at, keep);
@@ -134,7 +132,7 @@ impl Receiver {
         }
     }
 
-    /// The priorities that were ever paused, with their timelines.
+    /// Returns the priorities that were ever paused, with their timelines.
     pub(super) fn lines(&self) -> impl Iterator<Item = (Priority, &Timeline)> {
         let lines = self.lines.iter().flat_map(|lines| lines.iter());
         Priority::ALL.into_iter().zip(lines).filter(|(_, line)| line.pauses > 0)

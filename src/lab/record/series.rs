@@ -1,5 +1,5 @@
-//! Numbers over time with bounded memory: when there are too many moments, every second one goes,
-//! and from then on moments are twice as far apart.
+//! Time series with bounded memory: when full, every second sample is removed and the sampling
+//! interval doubles.
 
 use std::collections::BTreeMap;
 
@@ -10,63 +10,61 @@ use crate::switch::{PortPlan, SwitchPlan};
 use crate::time::{Duration, Instant};
 use crate::units::{PRIORITIES, PortId, Priority, PriorityGroup, TrafficClass};
 
-/// Moments that are kept at most.
+/// Most samples that are kept.
 pub const MOMENTS_MAX: usize = 1_000;
 
-/// Series of each kind that are kept at most; those that never were high go first.
+/// Most series of each kind that are kept; those with the lowest peaks are removed first.
 pub const SERIES_MAX: usize = 512;
 
-/// How far apart moments are to begin with, unless the lab says so: a few frames at 100 Gb/s.
+/// Initial sampling interval, unless the lab sets it: a few frames at 100 Gb/s.
 const FIRST_STEP: Duration = Duration::from_nanos(250);
 
-/// What a series is of.
+/// Place of a series: a queue or group of a switch port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Place {
-    /// The switch.
     pub node: NodeId,
-    /// Its port.
     pub port: PortId,
-    /// The traffic class or the priority group, 0 to 7.
+    /// Traffic class or priority group, 0 to 7.
     pub index: u8,
 }
 
-/// Octets at every moment.
+/// Occupancy in bytes at every sample.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Series {
-    /// One for every moment, `u32::MAX` for that and more.
+    /// One value for each sample; `u32::MAX` if above.
     pub octets: Vec<u32>,
-    /// The most of them, those that were let go among them.
+    /// Highest value, removed samples included.
     pub peak: u32,
 }
 
-/// The series of one kind, by where they are.
+/// Series of one kind, by place.
 pub type SeriesSet = BTreeMap<Place, Series>;
 
-/// What was looked at, at regular moments.
+/// Samples at regular times.
 #[derive(Clone, Debug)]
 pub struct Looks {
-    /// The moments.
+    /// Times of the samples.
     pub moments: Vec<Instant>,
-    /// Octets in the egress queues that ever held any at a moment.
+    /// Bytes in each egress queue that was not empty at some sample.
     pub queues: SeriesSet,
-    /// Octets that ingress groups hold of the buffer, reserve and headroom included.
+    /// Bytes that ingress groups hold in the buffer, reserve and headroom included.
     pub groups: SeriesSet,
-    /// Octets of each flow that had arrived by then, in the order of the lab.
+    /// Bytes of each flow that had arrived by then, in the order of the lab.
     pub arrived: Vec<Vec<u64>>,
-    /// How many series were let go.
+    /// Number of removed series.
     pub left_out: usize,
     step: Duration,
     next: Instant,
-    /// By flow: the host that receives it, and its place among what that host expects.
+    /// By flow: receiving host, and index among its sinks.
     sinks: Vec<(NodeId, usize)>,
     switches: Vec<Switch>,
 }
 
-/// What of a switch is looked at.
+/// Queues and groups of a switch that are sampled.
 #[derive(Clone, Debug)]
 struct Switch {
     node: NodeId,
-    /// By port: the classes and the groups that any priority uses.
+    /// By port: bit masks of the classes and the groups that any priority uses.
     ports: Vec<[u8; 2]>,
 }
 
@@ -84,7 +82,7 @@ impl Switch {
 }
 
 impl Looks {
-    /// A record in which nothing has been looked at.
+    /// Returns an empty record.
     #[must_use]
     pub fn new(plan: &LabPlan) -> Self {
         let nodes = (0u32..).map(NodeId).zip(&plan.network.nodes);
@@ -105,13 +103,13 @@ impl Looks {
         }
     }
 
-    /// When to look next.
+    /// Returns the time of the next sample.
     #[must_use]
     pub const fn next(&self) -> Instant {
         self.next
     }
 
-    /// Looks at the nodes.
+    /// Samples the nodes.
     pub fn look<W: Witness>(&mut self, network: &mut Network<W>) {
         let at = network.now();
         if self.moments.len() == MOMENTS_MAX {
@@ -128,7 +126,7 @@ impl Looks {
         }
         for set in [&mut self.queues, &mut self.groups] {
             for series in set.values_mut() {
-                // What was not put down in this look is nothing.
+                // A queue or group that this sample did not find is empty.
                 series.octets.resize(seen + 1, 0);
             }
             self.left_out += trim(set);
@@ -161,7 +159,7 @@ impl Looks {
         }
     }
 
-    /// Lets every second moment go, and what was seen at it.
+    /// Removes every second sample.
     fn halve(&mut self) {
         thin(&mut self.moments);
         for series in self.queues.values_mut().chain(self.groups.values_mut()) {
@@ -181,7 +179,7 @@ fn thin<T>(of: &mut Vec<T>) {
     });
 }
 
-/// Puts one look down; a series begins with the first that is not nothing.
+/// Adds a value; a series begins with its first non-zero value.
 #[inline]
 fn put(set: &mut SeriesSet, place: Place, octets: u64, seen: usize) {
     if octets == 0 {
@@ -194,7 +192,7 @@ fn put(set: &mut SeriesSet, place: Place, octets: u64, seen: usize) {
     series.peak = series.peak.max(octets);
 }
 
-/// Lets the lowest series go when there are twice too many; says how many.
+/// Removes the lowest series if there are twice too many; returns the number removed.
 fn trim(set: &mut SeriesSet) -> usize {
     if set.len() <= 2 * SERIES_MAX {
         return 0;
@@ -224,7 +222,7 @@ mod tests {
         let mut set = SeriesSet::new();
         let most = 2 * SERIES_MAX as u16;
         for n in 0..most {
-            // Many equal ones among them.
+            // Several of them are equal.
             put(&mut set, place(n), u64::from(n / 3 + 1), 0);
         }
         assert_eq!(trim(&mut set), 0, "there is room");

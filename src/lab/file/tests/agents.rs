@@ -1,4 +1,4 @@
-//! Agents of labs: who measures, who answers, and what each is called.
+//! Link protocols of labs: initiators, responders, names and addresses.
 
 use super::*;
 use crate::agents::{AgentsPlan, Method, Statistic};
@@ -10,7 +10,7 @@ use crate::time::Duration;
 use crate::units::{BitsPerSec, PrioritySet};
 use crate::wire::headroom::TimeUnit;
 
-/// The agents of a host, or of a switch's port.
+/// Returns the link protocols of a host, or of a switch's port.
 fn agents(node: &NodePlan, port: usize) -> Option<&AgentsPlan> {
     match &node.kind {
         NodeKind::Switch(switch) => switch.ports[port].agents.as_ref(),
@@ -20,7 +20,7 @@ fn agents(node: &NodePlan, port: usize) -> Option<&AgentsPlan> {
 
 fn nodes(text: &str) -> Vec<NodePlan> {
     let (lab, mut warnings) = good(text);
-    // Ports that find their headroom and lead to hosts are warned of.
+    // Host ports with `auto` headroom cause a warning.
     warnings.retain(|warning| !warning.contains("leads to a host"));
     assert_eq!(warnings, Vec::<String>::new());
     lab.plan.network.nodes
@@ -58,7 +58,7 @@ fn hosts_answer_a_switch_that_finds_its_headroom() {
     assert_eq!(measure.dialect.unit, TimeUnit::Picoseconds);
     let NodeKind::Host(station) = &named(&nodes, "h1").kind else { panic!() };
     assert_eq!(host.mac, station.mac);
-    // One that says that it does not answer does not.
+    // A host that is configured not to answer does not.
     assert_eq!(agents(named(&nodes, "h2"), 0), None);
 }
 
@@ -111,7 +111,7 @@ fn neighbours_are_told_who_is_who_and_what_each_can_do() {
     assert_eq!((&*name.system_name, &*name.port_id), ("h2", "h2-s1"));
     assert_eq!(name.chassis, host.mac);
     assert!(dcbx.pfc.unwrap().willing && dcbx.ets.unwrap().willing);
-    // It answers, because it is asked, and says so.
+    // It answers, because the peer sends requests, and advertises that.
     let form = PfcForm::Proposed { round_trip: true, ptp: false, macsec: false };
     assert_eq!(dcbx.pfc.unwrap().form, form);
 }
@@ -131,7 +131,8 @@ fn ends_that_write_differently_are_warned_of() {
     assert_eq!(warnings[0], said);
 }
 
-/// A network whose switches do all about congestion and whose hosts obey messages, but for one.
+/// A network whose switches use all congestion functions and whose hosts obey messages, but for
+/// one.
 const PLACES: &str = "
 duration: 8s
 topology: {leaf_spine: {leaves: 2, spines: 2, hosts_per_leaf: 2}}
@@ -188,7 +189,7 @@ fn a_port_of_a_host_that_finds_its_headroom_is_warned_of_once_for_each_profile()
     ] {
         assert!(warnings[0].contains(part), "{part}: {warnings:?}");
     }
-    // Between switches it is what it is for.
+    // Links between switches cause no warning.
     let between = text.replace(
         "{from: s1, to: h1}, {from: s1, to: h2}, ",
         "{from: s3, to: h1}, {from: s3, to: h2}, ",

@@ -1,4 +1,4 @@
-//! What a lab knows of its switches' ports, and what of its flows nobody would be told of.
+//! Congestion settings that depend on the topology, and warnings of messages that no host obeys.
 
 use super::*;
 use crate::congestion::isolation::CimType;
@@ -25,7 +25,7 @@ fn host<'a>(lab: &'a Resolved, name: &str) -> &'a StationPlan {
     lab.plan.network.nodes.iter().find_map(|node| of_name(&node.kind)).unwrap()
 }
 
-/// What each port of a switch leads to, by the port's name.
+/// Returns the type of each port's peer, by the port's name.
 fn attached(lab: &Resolved, name: &str) -> Vec<(String, AttachedKind)> {
     let plan = switch(lab, name);
     let ports = plan.ports.iter().zip(&plan.congestion.ports);
@@ -51,7 +51,7 @@ fn ports_know_what_they_lead_to() {
     let pause = |name: &str| host(&lab, name).reactions.sfc.as_ref().map(|sfc| sfc.pause);
     let found = ["h1", "h2", "h3"].map(pause);
     assert_eq!(found, [Some(SfcPause::Flow), Some(SfcPause::Priority), None]);
-    // What a profile takes its hosts for holds for hosts alone.
+    // `attached` applies to host ports only.
     let lab = good(&text.replace("pfc: {}", "pfc: {}, attached: auto")).0;
     assert!(attached(&lab, "leaf2").contains(&("to_h3".into(), AttachedKind::Discovered)));
     assert!(attached(&lab, "leaf2").contains(&("to_spine1".into(), AttachedKind::Switch)));

@@ -1,12 +1,12 @@
-//! What the documentation calls a default is what the code does: every default that the schema
-//! states is written into a file, and the file comes to the same plan as one that says nothing.
+//! Documented defaults equal those of the code: every default that the schema states is written
+//! into a file, and that file resolves to the same plan as one without them.
 
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::lab::lab_schema;
 
-/// A file that says nothing but what cannot be left out, in as many sections as there are.
+/// A file with the required fields only, in as many sections as there are.
 const SILENT: &str = "
 name: f
 topology: {ring: {switches: 3}}
@@ -27,7 +27,8 @@ faults:
 checks: [{fairness: {flows: f1}}, {value: {path: a, expect: 1}}]
 ";
 
-/// The same with every default written out; `$Type.field` stands for what the schema says.
+/// The same file with every default written out; `$Type.field` stands for the default in the
+/// schema.
 const SPOKEN: &str = "
 name: f
 seed: $Lab.seed
@@ -130,7 +131,7 @@ checks:
   - value: {path: a, expect: 1, tolerance: $Value.tolerance}
 ";
 
-/// Types and defaults of switch files, which have a test of their own.
+/// Types and defaults of switch files, which have a separate test.
 const OF_SWITCH_FILES: [&str; 48] = [
     "Buffer.",
     "Profile2.",
@@ -182,7 +183,8 @@ const OF_SWITCH_FILES: [&str; 48] = [
     "MacsecAssociation.",
 ];
 
-/// Every field of the schema as `Type.field`, with its description and whether it must be given.
+/// Returns every field of the schema as `Type.field`, with its description, and true if it is
+/// required.
 fn fields() -> Vec<(String, String, bool)> {
     let schema = lab_schema();
     let mut types = vec![("Lab".to_owned(), schema.clone())];
@@ -214,11 +216,11 @@ fn every_documented_default_is_the_one_of_the_code() {
             stated.insert(field, rest.split('`').next().unwrap().to_owned());
         }
     }
-    // Names that are made of others.
+    // Names derived from other names.
     for field in ["CheckLong.name", "Flow.name", "Link.name"] {
         stated.remove(field).unwrap();
     }
-    // What stands in place of something else has files of its own.
+    // Defaults that would replace other parts of the file are tested in separate files.
     let checks = stated.remove("Lab.checks").unwrap();
     let star = |more: &str| good(&format!("topology: {{star: {{hosts: 2}}}}\n{more}")).0;
     assert_eq!(format!("{:?}", star("")), format!("{:?}", star(&format!("checks: {checks}"))));
@@ -226,7 +228,7 @@ fn every_documented_default_is_the_one_of_the_code() {
     let row = |more: &str| good(&format!("topology: {{parking_lot: {{switches: 3{more}}}}}")).0;
     let said = row(&format!(", hosts_per_switch: {hosts}"));
     assert_eq!(format!("{:?}", row("")), format!("{said:?}"));
-    // Longer names first, so that none is taken for the start of another.
+    // Longer names first, because one name may be a prefix of another.
     for (field, value) in stated.iter().rev() {
         let name = format!("${field}");
         assert!(spoken.contains(&name), "{field} has the default {value}: add it to SPOKEN");
@@ -239,7 +241,7 @@ fn every_documented_default_is_the_one_of_the_code() {
 
 #[test]
 fn every_field_is_documented_with_its_default() {
-    // What has no default of its own: sections, and alternatives of which one must be chosen.
+    // Fields without a default: sections, and alternatives of which one is required.
     const SECTIONS: [&str; 9] = [
         "Topology.",
         "Defaults.",

@@ -1,10 +1,10 @@
-//! The examples of configs/labs: each is read, can be run, and is the same when written back.
+//! Examples of configs/labs: each is valid, runs, and is the same after serialisation.
 
 use super::*;
 use crate::lab::{Options, World, run};
 use crate::sim::Network;
 
-/// Every example with its name.
+/// Returns every example with its name.
 pub(super) fn all() -> Vec<(String, String)> {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs");
     let mut out: Vec<(String, String)> = std::fs::read_dir(dir)
@@ -26,7 +26,7 @@ fn every_example_is_good_and_warns_of_nothing_but_a_capture_and_measured_hosts()
     for (name, text) in all() {
         let (lab, warnings) = good_at(&name, &text);
         let told = match () {
-            // Its generator's file captures a port, which a lab does not.
+            // Its generator's file has a capture, which a lab does not write.
             () if name.ends_with("otg-storm.yaml") => Some("port p1: nothing is captured"),
             () if name.ends_with("auto-headroom.yaml") => Some("port to_h20 of s1 leads to a host"),
             () => None,
@@ -42,7 +42,7 @@ fn every_example_is_good_and_warns_of_nothing_but_a_capture_and_measured_hosts()
 fn what_is_written_back_is_the_same_lab() {
     for (name, text) in all() {
         let mut lab = raw_of(&text);
-        // Not beside the example any more.
+        // The serialised text is not in the example's folder.
         if let Some(file) = lab.otg.as_mut().and_then(|otg| otg.file.as_mut()) {
             *file = Path::new(&name).parent().unwrap().join(&*file);
         }

@@ -1,10 +1,10 @@
-//! Traffic generators in labs: what they come to, and what is refused.
+//! Traffic generators in labs: plans and refusals.
 
 use super::*;
 use crate::host::FlowId;
 use crate::sim::NodeKind;
 
-/// A lab with a generator of two flows between h1 and h2; `more` is put at its end.
+/// Returns a lab with a generator of two flows between h1 and h2, followed by `more`.
 fn lab(otg: &str, more: &str) -> String {
     format!(
         "
@@ -42,7 +42,7 @@ fn hosts_become_ports_and_switches_know_their_addresses() {
     assert_eq!(warnings, Vec::<String>::new());
     let tester = lab.plan.tester.as_ref().unwrap();
     assert_eq!(tester.rates, [crate::units::BitsPerSec::gbps(10); 2]);
-    // The lab's own flows come behind the generator's.
+    // Numbers of the lab's flows follow those of the generator's.
     assert_eq!(lab.plan.flows[0].id, FlowId(2));
     for (host, sends) in tester.hosts.iter().zip([0, 1]) {
         let NodeKind::Host(station) = &lab.plan.network.nodes[host.index()].kind else { panic!() };

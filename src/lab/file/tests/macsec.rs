@@ -1,4 +1,4 @@
-//! MACsec in labs: links that secure both their ends, nodes that speak for themselves.
+//! MACsec in labs: configured on links and on nodes.
 
 use super::*;
 use crate::secure::{PfcAccept, Sci, SecyPlan};
@@ -7,7 +7,7 @@ use crate::units::Mac;
 
 const KEY: &str = "000102030405060708090a0b0c0d0e0f";
 
-/// The address and the SecY of a host, or of a switch's port.
+/// Returns the address and the SecY of a host, or of a switch's port.
 fn secy(node: &NodePlan, port: usize) -> (Mac, Option<&SecyPlan>) {
     match &node.kind {
         NodeKind::Switch(switch) => {
@@ -133,7 +133,7 @@ fn headroom_of_a_secured_link_counts_its_frames_and_its_delays() {
     let plain = given("");
     let pfc = format!("macsec: {{key: '{KEY}', protect: {{data: false}}}}");
     assert!((20..=24).contains(&(given(&pfc) - plain)));
-    // A nanosecond of 100 Gb/s is 12.5 octets on the line, of which frames have their part.
+    // A nanosecond at 100 Gb/s is 12.5 bytes on the line, overhead included.
     let delay = format!("macsec: {{key: '{KEY}', delay: {{tx: 500ns, rx: 300ns}}}}");
     let frames = 1_526.0 / (1_526.0 + 20.0 + 24.0);
     let more = f64::from(given(&delay) - given(&format!("macsec: {{key: '{KEY}'}}")));

@@ -1,9 +1,10 @@
-//! Managed objects as faults: they hold from their time on.
+//! Faults that set managed objects take effect at their time.
 
 use super::*;
 use crate::lab::{FlowOutcome, Options, World, run};
 
-/// Eight hosts send to one, which obeys messages per flow, through a switch that sends them.
+/// Runs an incast of eight hosts to one through a switch that sends messages, which the hosts obey
+/// per flow.
 fn incast(sfc: &str, faults: &str) -> Vec<FlowOutcome> {
     let text = format!(
         "topology: {{star: {{hosts: 9}}}}\n\
@@ -26,12 +27,12 @@ fn a_master_switch_that_is_turned_off_at_once_is_one_that_was_never_on() {
     let (on, never) = (incast("", ""), incast(", sfcMasterEnable: false", ""));
     assert_ne!(on, never, "messages make no difference");
     assert_eq!(incast("", off), never);
-    // Off while the hosts still send it is neither.
+    // Turned off while the hosts still send, it differs from both.
     let neither = |us: u64| {
         let later = incast("", &off.replace("0s", &format!("{us}us")));
         later != on && later != never
     };
     assert!((1..8).any(neither));
-    // And nothing has changed when all is over.
+    // Turned off after all traffic, it changes nothing.
     assert_eq!(incast("", &off.replace("0s", "1900us")), on);
 }

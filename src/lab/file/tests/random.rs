@@ -1,5 +1,5 @@
-//! Files of any kind: valid ones give plans that a network can be built of, others an error and no
-//! panic.
+//! Random files: valid ones resolve to plans that a network can be built of, others to an error
+//! without a panic.
 
 use proptest::prelude::*;
 
@@ -95,8 +95,8 @@ proptest! {
         let (plan, _) = match parse("f", &text) {
             Ok(found) => found,
             Err(e) => {
-                // These may be refused for a rate that the size does not reach, a frame too short
-                // for its headers, or a permutation of one.
+                // Refused for a rate that the frame size cannot reach, a frame too short for its
+                // headers, or a permutation of one host.
                 let known = ["rate", "size", "flows["];
                 let all = e.findings.iter().all(|f| known.iter().any(|k| f.path.contains(k)));
                 prop_assert!(all, "{e}\n{text}");
@@ -142,7 +142,7 @@ proptest! {
     }
 }
 
-/// Values that are odd wherever they stand.
+/// Unusual values for any field.
 const ODD: [&str; 20] = [
     "0",
     "-1",

@@ -1,9 +1,9 @@
-//! What bad labs get, word for word.
+//! Exact error messages of invalid labs.
 
 use super::*;
 use crate::config::{testquoted, testrefusals};
 
-/// What is said about a text that must be wrong.
+/// Returns the errors of an invalid text.
 fn bad(text: &str) -> String {
     match parse("f.yaml", text) {
         Ok(_) => panic!("accepted:\n{text}"),

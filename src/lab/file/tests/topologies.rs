@@ -1,4 +1,4 @@
-//! Topologies: what they count, that everybody reaches everybody, and that no way turns back up.
+//! Topologies: numbers of nodes and links, full reachability, and no path that turns back up.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ fn switch(node: &NodePlan) -> Option<&SwitchPlan> {
     }
 }
 
-/// The network as frames see it: what is behind each port, and where each switch sends what.
+/// The network as frames see it: the peer of each port, and the address table of each switch.
 struct Map<'a> {
     plan: &'a NetworkPlan,
     peers: HashMap<(NodeId, usize), NodeId>,
@@ -51,7 +51,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The names of the switches from one host to another.
+    /// Returns the names of the switches on the path from one host to another.
     fn way(&self, from: NodeId, to: (NodeId, Mac)) -> Vec<&str> {
         let mut names = Vec::new();
         let mut at = self.peers[&(from, 0)];
@@ -64,14 +64,14 @@ impl<'a> Map<'a> {
         names
     }
 
-    /// All ways between different hosts.
+    /// Returns the paths between all pairs of hosts.
     fn ways(&self) -> Vec<Vec<&str>> {
         let pairs = self.hosts.iter().flat_map(|a| self.hosts.iter().map(move |b| (a, b)));
         pairs.filter(|(a, b)| a.0 != b.0).map(|(a, b)| self.way(a.0, *b)).collect()
     }
 }
 
-/// Hosts, switches, links.
+/// Returns the number of hosts, switches and links.
 fn counts(plan: &NetworkPlan) -> (usize, usize, usize) {
     let switches = plan.nodes.iter().filter(|n| switch(n).is_some()).count();
     (plan.nodes.len() - switches, switches, plan.links.len())
@@ -96,7 +96,7 @@ fn topologies_have_the_nodes_and_links_that_they_are_named_for() {
 
 #[test]
 fn ways_in_trees_go_up_and_then_down() {
-    // How high a switch is, by the first letter of its name.
+    // Level of a switch in the tree, by the first letter of its name.
     let height = |name: &str| match &name[..1] {
         "l" | "e" => 1,
         "s" | "a" => 2,
@@ -113,7 +113,7 @@ fn ways_in_trees_go_up_and_then_down() {
             assert!(heights[top..].windows(2).all(|w| w[0] > w[1]), "{way:?}");
             *tops.entry(way[top]).or_default() += 1;
         }
-        // Ways are spread over all of the highest switches.
+        // Paths use all switches of the highest level.
         let highest = tops.keys().map(|n| height(n)).max().unwrap();
         let all = plan.nodes.iter().filter(|n| switch(n).is_some() && height(n.name()) == highest);
         assert!(all.into_iter().all(|n| tops.contains_key(n.name())), "{tops:?}");

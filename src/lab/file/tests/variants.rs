@@ -1,4 +1,4 @@
-//! Variants: what they change, what they may not be, and whose line an error has.
+//! Variants: the fields that they change, invalid variants, and the lines in errors.
 
 use super::*;
 
