@@ -1,54 +1,53 @@
-//! A histogram of times in little memory: counters are made page by page, as times come that
-//! need them.
+//! A histogram of times in little memory: pages of counters are allocated when a time needs them.
 //!
 //! Buckets are those of an HdrHistogram of three significant digits: exact up to 2047 ns, and 1,024
-//! to an octave above. Most flows' times lie within an octave or two, which is a few pages of the
-//! 224 that there are. Pages come from a [`Spares`], which whoever has time fills up; only where that
-//! is empty is one allocated where a time is recorded.
+//! per octave above. Most flows' times lie within an octave or two, which is a few of the 224
+//! pages. Pages come from a [`Spares`], which is refilled outside the data path; a page is
+//! allocated while recording a time only if that is empty.
 
 use std::sync::Arc;
 
 use crossbeam::queue::ArrayQueue;
 use hdrhistogram::Histogram as HdrHistogram;
 
-/// The longest time told apart, in nanoseconds (100 s); longer ones count as this long.
+/// Maximum time in nanoseconds (100 s); longer ones are counted as this.
 const NS_MAX: u64 = 100_000_000_000;
 
 /// Significant digits of a percentile.
 const DIGITS: u8 = 3;
 
-/// Buckets of an octave: what three digits take.
+/// Buckets per octave for three digits.
 const OCTAVE: u64 = 1_024;
 
-/// Counters of a page: an eighth of an octave.
+/// Counters per page: an eighth of an octave.
 const PAGE: usize = 128;
 
-/// Pages of all times.
+/// Number of pages for all times.
 const PAGES: usize = index(NS_MAX) / PAGE + 1;
 
-/// Counters of neighbouring buckets.
+/// Counters of adjacent buckets.
 type Page = [u64; PAGE];
 
-/// The bucket of a time in nanoseconds.
+/// Returns the bucket of a time in nanoseconds.
 const fn index(ns: u64) -> usize {
     // The octaves above the first two, which are exact.
     let octave = (ns | (2 * OCTAVE - 1)).ilog2() - (2 * OCTAVE - 1).ilog2();
     (octave as u64 * OCTAVE + (ns >> octave)) as usize
 }
 
-/// The longest time of a bucket.
+/// Returns the longest time of a bucket.
 const fn last(index: usize) -> u64 {
     let index = index as u64;
     let octave = (index / OCTAVE).saturating_sub(1);
     ((index - octave * OCTAVE + 1) << octave) - 1
 }
 
-/// Pages for histograms that are about to need them. A clone is a handle on the same ones.
+/// Preallocated pages for histograms. A clone is a handle on the same pool.
 #[derive(Clone, Debug)]
 pub struct Spares(Arc<ArrayQueue<Box<Page>>>);
 
 impl Spares {
-    /// So many pages, at least one.
+    /// Allocates `pages` pages, at least one.
     #[must_use]
     pub fn new(pages: usize) -> Self {
         let spares = Self(Arc::new(ArrayQueue::new(pages.max(1))));
@@ -56,7 +55,8 @@ impl Spares {
         spares
     }
 
-    /// Replaces the pages that were taken. For whoever does not handle frames: it allocates.
+    /// Replaces the pages that were taken. It allocates, so it must not be called from the data
+    /// path.
     pub fn fill(&self) {
         while !self.0.is_full() {
             if self.0.push(Box::new([0; PAGE])).is_err() {
@@ -79,12 +79,12 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
-    /// One without pages, which takes them from `spares`.
+    /// Creates one without pages, which takes them from `spares`.
     pub(super) fn sparse(spares: &Spares) -> Self {
         Self { spares: Some(spares.clone()), ..Self::empty() }
     }
 
-    /// One with all pages: recording never allocates.
+    /// Creates one with all pages: recording never allocates.
     pub(super) fn dense() -> Self {
         let mut histogram = Self::empty();
         histogram.pages.iter_mut().for_each(|page| *page = Some(Box::new([0; PAGE])));
@@ -95,7 +95,7 @@ impl Histogram {
         Self { pages: Box::new([const { None }; PAGES]), count: 0, spares: None }
     }
 
-    /// Counts a time `n` times.
+    /// Records a time `n` times.
     #[inline]
     pub(super) fn record(&mut self, ns: u64, n: u64) {
         let index = index(if ns < NS_MAX { ns } else { NS_MAX });
@@ -107,7 +107,7 @@ impl Histogram {
         }
     }
 
-    /// A page, which is made if it is not there.
+    /// Returns a page, allocated if missing.
     #[cold]
     fn page(&mut self, place: usize) -> &mut Page {
         let spares = &self.spares;
@@ -116,7 +116,7 @@ impl Histogram {
         })
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another histogram.
     pub(super) fn add(&mut self, other: &Self) {
         self.count += other.count;
         for (place, theirs) in other.pages.iter().enumerate() {
@@ -125,25 +125,26 @@ impl Histogram {
         }
     }
 
-    /// Forgets all times. Keeps its pages.
+    /// Clears all counts. Keeps its pages.
     pub(super) fn clear(&mut self) {
         self.pages.iter_mut().flatten().for_each(|page| page.fill(0));
         self.count = 0;
     }
 
-    /// Number of times that were counted.
+    /// Number of recorded times.
     pub(super) const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The longest time of the bucket that `percent` (0 to 100) of all times reach at most; 0 if
-    /// there are none.
+    /// Returns the longest time of the bucket that `percent` (0 to 100) of all times reach at most;
+    /// 0 for an empty histogram.
     pub(super) fn percentile(&self, percent: f64) -> u64 {
         let [one] = self.percentiles([percent]);
         one
     }
 
-    /// The same of several, in ascending order, in one pass and without an allocation.
+    /// As [`Self::percentile`] for several, in ascending order, in one pass and without an
+    /// allocation.
     pub(super) fn percentiles<const N: usize>(&self, percents: [f64; N]) -> [u64; N] {
         let wanted =
             percents.map(|p| ((p / 100.0).min(1.0) * self.count as f64).ceil().max(1.0) as u64);
@@ -162,7 +163,7 @@ impl Histogram {
         found
     }
 
-    /// The same as an HdrHistogram, for those who write it down.
+    /// Converts to an HdrHistogram, for writing it to a file.
     pub(super) fn to_hdr(&self) -> HdrHistogram<u64> {
         let mut out = HdrHistogram::new_with_bounds(1, NS_MAX, DIGITS)
             .expect("the bounds are in order and the digits few");
@@ -172,7 +173,7 @@ impl Histogram {
         out
     }
 
-    /// Buckets that are not empty, shorter times first.
+    /// Iterates over non-empty buckets, shorter times first.
     fn buckets(&self) -> impl Iterator<Item = (usize, u64)> {
         let pages = self.pages.iter().enumerate();
         let pages = pages.filter_map(|(place, page)| Some((place, page.as_deref()?)));
@@ -183,14 +184,14 @@ impl Histogram {
     }
 }
 
-/// A copy takes its pages from nowhere: it is for whoever looks at it.
+/// A copy has no spare pages: it is for reading.
 impl Clone for Histogram {
     fn clone(&self) -> Self {
         Self { pages: self.pages.clone(), count: self.count, spares: None }
     }
 }
 
-/// As far as what was counted goes.
+/// Compares the counts only.
 impl PartialEq for Histogram {
     fn eq(&self, other: &Self) -> bool {
         self.count == other.count && self.buckets().eq(other.buckets())
@@ -210,7 +211,7 @@ mod tests {
     }
 
     proptest! {
-        /// Bucket by bucket what an HdrHistogram of the same bounds counts.
+        /// Bucket counts agree with an HdrHistogram of the same bounds.
         #[test]
         fn buckets_and_percentiles_are_those_of_an_hdr_histogram(
             times in times(), percents in prop::collection::vec(0.001_f64..100.0, 1..20),

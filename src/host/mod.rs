@@ -1,21 +1,21 @@
-//! The end station: paced sources that obey pauses, senders and receivers that answer each other,
-//! and sinks that miss nothing.
+//! The end station: paced sources that obey pauses, senders and receivers with acknowledgements,
+//! and sinks that count every frame.
 //!
-//! A [`Station`] owns one port. It is polled like a switch, and promises:
-//! - The link is never overdriven: with no shaper burst allowed, no frame starts before the one
-//!   before it has left a link of the planned rate, counted in picoseconds, overhead included.
-//! - Whatever has arrived is read before anything is sent. Once a pause waits at the port, at most
-//!   [`COMMITTED_MAX`] more frames of its priorities leave: those that an ongoing poll hands over.
-//!   The same goes for a message that pauses a flow.
-//! - Each frame carries its flow, its number and its time of sending, so that the sink counts
-//!   every one as arrived, duplicate or (by the numbers of both ends, after a drain) lost.
+//! A [`Station`] owns one port. It is polled like a switch, and guarantees:
+//! - The link is never overdriven: without a shaper burst, no frame starts before the previous one
+//!   has left a link of the planned rate, counted in picoseconds, overhead included.
+//! - All arrived frames are read before any is sent. Once a pause waits at the port, at most
+//!   [`COMMITTED_MAX`] more frames of its priorities leave: those that the current poll hands over.
+//!   The same applies to a message that pauses a flow.
+//! - Each frame carries its flow, sequence number and sending time, so the sink counts every one as
+//!   received, duplicate or (by the counters of both ends, after a drain) lost.
 //!
 //! No clock is read, and nothing is allocated per frame. Time must not run backwards.
 //!
-//! [`neighbours`] answers ARP, neighbour discovery and pings for the interfaces of a traffic generator.
-//! [`plan`] says what a station does, `source` paces, [`template`] makes the octets, [`probe`]
-//! finds them again, [`sink`] counts, `histogram` keeps how long frames took; `transport` has the flows whose receivers answer; `reactions`
-//! obeys the messages of switches.
+//! [`neighbours`] answers ARP, neighbour discovery and pings for the interfaces of a traffic
+//! generator. [`plan`] has the configuration, `source` the pacing, [`template`] builds frames,
+//! [`probe`] marks and finds them, [`sink`] counts, `histogram` keeps latencies; `transport` has
+//! the flows with acknowledgements; `reactions` obeys congestion messages of switches.
 
 mod arrived;
 mod histogram;

@@ -1,20 +1,20 @@
-//! Who is due first among a fixed number of things, each with a time that may change at any moment.
+//! Priority queue over a fixed number of items, each with a deadline that may change at any time.
 
 use crate::time::Instant;
 
-/// A tournament: each pair of neighbours has a winner, each pair of winners too, and so on up to
-/// the first of all. A new time costs as many matches as there are rounds, looking costs nothing.
+/// A tournament tree: each pair of neighbours has a winner, each pair of winners too, and so on up
+/// to the root. A new deadline costs one comparison per level, reading the first costs nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
-    /// The times, padded with NEVER to a power of two.
+    /// Deadlines, padded with NEVER to a power of two.
     times: Vec<Instant>,
-    /// Node 1 is the final, nodes 2n and 2n + 1 are those whose winners meet at n; the leaves are
-    /// the last `times.len()`.
+    /// Node 1 is the root, nodes 2n and 2n + 1 are the children of n; the leaves are the last
+    /// `times.len()`.
     winners: Vec<u32>,
 }
 
 impl Order {
-    /// `n` things that are never due.
+    /// Creates `n` items that are never due.
     pub(super) fn new(n: usize) -> Self {
         let size = n.next_power_of_two();
         let mut winners = vec![0; 2 * size];
@@ -24,19 +24,19 @@ impl Order {
         Self { times: vec![Instant::NEVER; size], winners }
     }
 
-    /// The first that is due and when; ties go to the lower number.
+    /// Returns the earliest deadline and its item; ties go to the lower number.
     #[inline]
     pub(super) fn first(&self) -> (Instant, usize) {
         let first = self.winners[1] as usize;
         (self.times[first], first)
     }
 
-    /// When the one is due that comes after the first.
+    /// Returns the second earliest deadline.
     #[inline]
     pub(super) fn second(&self) -> Instant {
         let mut node = self.times.len() + self.winners[1] as usize;
         let mut second = Instant::NEVER;
-        // Whoever would be first without the first has lost against it.
+        // The runner-up has lost against the winner directly.
         while node > 1 {
             second = second.min(self.times[self.winners[node ^ 1] as usize]);
             node /= 2;
@@ -44,13 +44,13 @@ impl Order {
         second
     }
 
-    /// When `i` is due.
+    /// Returns the deadline of `i`.
     #[inline]
     pub(super) fn time(&self, i: usize) -> Instant {
         self.times[i]
     }
 
-    /// `i` is due at `time`.
+    /// Sets the deadline of `i`.
     #[inline]
     pub(super) fn set(&mut self, i: usize, time: Instant) {
         if self.times[i] == time {

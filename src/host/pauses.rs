@@ -1,4 +1,4 @@
-//! The pauses that a station sends by itself, and what any pause says.
+//! Planned pauses of a station, and the content of any pause.
 
 use super::plan::{PauseAsk, PausePlan};
 use crate::pfc::PauseVector;
@@ -6,7 +6,7 @@ use crate::time::{Duration, Instant};
 use crate::units::{Mac, PRIORITIES, Priority, PrioritySet};
 use crate::wire::{group, mac_control, pause, pfc};
 
-/// Pauses that are sent by plan.
+/// A planned sequence of pauses.
 #[derive(Debug)]
 pub(super) struct PauseSource {
     pub(super) octets: [u8; mac_control::FRAME_LEN],
@@ -16,7 +16,7 @@ pub(super) struct PauseSource {
 }
 
 impl PauseSource {
-    /// Prepares the pauses of a checked plan.
+    /// Prepares the pauses of a validated plan.
     pub(super) fn new(plan: &PausePlan, mac: Mac) -> Self {
         let mut octets = [0; mac_control::FRAME_LEN];
         let repr = match plan.ask {
@@ -38,7 +38,7 @@ impl PauseSource {
     }
 }
 
-/// What a MAC control frame asks of each priority. PAUSE asks all of them.
+/// Returns the pause time of each priority in a MAC control frame. PAUSE applies to all of them.
 #[inline]
 pub(super) const fn vector(repr: &mac_control::Repr) -> PauseVector {
     match repr {

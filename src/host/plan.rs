@@ -1,4 +1,4 @@
-//! What a station is told: its link, its flows, and the pauses it sends by itself.
+//! Configuration of a station: its link, its flows, and its planned pauses.
 
 mod error;
 mod reactions;
@@ -31,11 +31,11 @@ use crate::units::{
 use crate::wire::ip::Ecn;
 use crate::wire::{ethernet, ipv4, ipv6, udp, vlan};
 
-/// The highest flow number. Every sink keeps a table up to the highest number that it expects; the
-/// bound, which is a choice, keeps that table small.
+/// Maximum flow number. Every sink has a table up to its highest expected number; the bound, which
+/// is a choice, keeps that table small.
 pub const FLOW_ID_MAX: u32 = 65_535;
 
-/// The longest frame of a flow, FCS included, as for a switch.
+/// Maximum frame length of a flow, FCS included, as for a switch.
 pub const FRAME_MAX: u32 = 16_384;
 
 const _: () = assert!(ethernet::MIN_FRAME as u32 + FCS_BYTES == FRAME_MIN, "both are Ethernet's");
@@ -44,48 +44,44 @@ const _: () = assert!(ethernet::MIN_FRAME as u32 + FCS_BYTES == FRAME_MIN, "both
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlowId(pub u32);
 
-/// One stream of equal frames from one station.
+/// A stream of equal frames from one station.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FlowPlan {
-    /// Its number, which every frame carries.
+    /// Flow number, which every frame carries.
     pub id: FlowId,
-    /// Source address of its frames.
     pub src: Mac,
-    /// Destination address of its frames.
     pub dst: Mac,
-    /// The VLAN tag, if its frames have one.
+    /// VLAN tag, if any.
     pub tag: Option<Tag>,
-    /// The priority that pauses it at its station. What the switch takes the frames for is
-    /// decided by tag and DSCP.
+    /// Priority whose pauses stop the flow at its station. The switch classifies the frames by tag
+    /// and DSCP.
     pub priority: Priority,
-    /// What follows the Ethernet header.
+    /// Headers behind the Ethernet header.
     pub headers: Headers,
-    /// Octets of a frame, tag and FCS included. [`FlowPlan::size_min`] to [`FRAME_MAX`].
+    /// Frame length in bytes, tag and FCS included. [`FlowPlan::size_min`] to [`FRAME_MAX`].
     pub size: u32,
-    /// How fast it is offered.
+    /// Offered rate.
     pub rate: Rate,
-    /// When the first frame is due.
+    /// Time at which the first frame is due.
     pub start: Instant,
-    /// No frame is due from here on; [`Instant::NEVER`] for no end.
+    /// Time from which no frame is due; [`Instant::NEVER`] for no end.
     pub stop: Instant,
-    /// How many frames there are at most.
+    /// Maximum number of frames.
     pub frames: Option<u64>,
 }
 
 /// The VLAN tag of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tag {
-    /// The VLAN, or nothing for a priority tag (VID 0).
+    /// VLAN identifier; `None` for a priority tag (VID 0).
     pub vid: Option<Vid>,
-    /// The priority code point.
     pub pcp: Pcp,
 }
 
-/// What follows the Ethernet header of a flow's frames, in front of the probe.
+/// Headers between a flow's Ethernet header and its probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Headers {
-    /// Nothing: the probe follows at once, under the local experimental EtherType 0x88B5
-    /// (802 9.2.3).
+    /// None: the probe follows directly, under the local experimental EtherType 0x88B5 (802 9.2.3).
     Ethernet,
     /// IPv4 and UDP.
     Udp4(Udp<Ipv4Addr>),
@@ -96,24 +92,18 @@ pub enum Headers {
 /// The UDP and IP headers of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Udp<A> {
-    /// Source address.
     pub src: A,
-    /// Destination address.
     pub dst: A,
-    /// Source port.
     pub src_port: u16,
-    /// Destination port.
     pub dst_port: u16,
-    /// Differentiated services code point.
     pub dscp: Dscp,
-    /// What the frames say about ECN.
     pub ecn: Ecn,
 }
 
-/// How fast a flow is offered. The pace is kept to the picosecond, rounded to the slower side.
+/// Offered rate of a flow. Intervals are exact to the picosecond, rounded up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rate {
-    /// A share of the link, in millionths, preamble and gap counted. 1 to 1,000,000.
+    /// Share of the link, in millionths, preamble and gap included. 1 to 1,000,000.
     LineShare(u32),
     /// Bits of frames (FCS included, preamble and gap not) per second.
     FrameBits(BitsPerSec),
@@ -121,31 +111,31 @@ pub enum Rate {
     Frames(u64),
 }
 
-/// Pauses that a station sends whatever it receives: what a storm or a slow receiver looks like
-/// to the switch. Counted in frames, sent ahead of data.
+/// Pauses that a station sends regardless of what it receives, to emulate a storm or a slow
+/// receiver. Limited by a number of frames, sent ahead of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PausePlan {
-    /// What every frame asks for.
+    /// Request of every frame.
     pub ask: PauseAsk,
-    /// When the first is due.
+    /// Time at which the first is due.
     pub start: Instant,
-    /// From one to the next. Not zero.
+    /// Interval between frames. Not zero.
     pub every: Duration,
-    /// How many.
+    /// Number of frames.
     pub frames: u64,
 }
 
-/// What a pause frame asks for.
+/// Request of a pause frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PauseAsk {
-    /// PFC, with the time of each priority that it names; 0 resumes.
+    /// PFC, with the time of each enabled priority; 0 resumes.
     Pfc([Option<Quanta>; PRIORITIES]),
     /// Link-wide PAUSE; 0 resumes.
     Pause(Quanta),
 }
 
 impl PauseAsk {
-    /// PFC that asks every priority of `set` for the same time.
+    /// PFC with the same time for every priority of `set`.
     #[must_use]
     pub fn pfc(set: PrioritySet, quanta: Quanta) -> Self {
         Self::Pfc(Priority::ALL.map(|p| set.contains(p).then_some(quanta)))
@@ -155,44 +145,44 @@ impl PauseAsk {
 /// An end station on one link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StationPlan {
-    /// Its name in results.
+    /// Name in results.
     pub name: String,
-    /// Its address: the source of its pauses, and the unicast address that it takes in.
+    /// MAC address: the source of its pauses, and the unicast address that it accepts.
     pub mac: Mac,
-    /// The rate of its link: nothing it sends goes faster, and quanta are counted in it.
+    /// Link rate: nothing is sent faster, and quanta are converted by it.
     pub rate: BitsPerSec,
-    /// Which pauses it obeys. Whether it sends any is decided by `pauses` alone.
+    /// Pauses that it obeys. Only `pauses` decides if it sends any.
     pub flow_control: FlowControl,
-    /// How far the link may catch up, in octets, after a poll that came late. 0 is exact: no frame
-    /// ever starts before the one before it has left.
+    /// Bytes by which the link may catch up after a late poll. 0 is exact: no frame ever starts
+    /// before the previous one has left.
     pub shaper_burst: Bytes,
-    /// What a frame takes on the line.
+    /// Per-frame overhead on the line.
     pub line: LinePlan,
-    /// How far a flow that was paused, or found the link busy with others, may catch up with its
-    /// schedule. What it is further behind is never sent.
+    /// Time by which a flow may catch up with its schedule after a pause or a busy link. Frames
+    /// further behind are never sent.
     pub backlog: Duration,
-    /// What it sends.
+    /// Flows that it sends.
     pub flows: Vec<FlowPlan>,
-    /// The flows whose frames it counts and does not answer; all others are foreign to it.
+    /// Flows that it counts without acknowledging; all others are foreign.
     pub expects: Vec<FlowId>,
-    /// The flows that it sends and whose receivers answer.
+    /// Flows with acknowledgements that it sends.
     pub senders: Vec<TransportPlan>,
-    /// The flows that it counts and answers.
+    /// Flows that it counts and acknowledges.
     pub receivers: Vec<TransportPlan>,
-    /// The pauses it sends by itself.
+    /// Pauses sent by schedule.
     pub pauses: Vec<PausePlan>,
-    /// What makes it a traffic generator.
+    /// Traffic generator functions.
     pub tester: TesterPlan,
-    /// What its port does by itself: answering measurements, discovery.
+    /// Link protocols of its port: answers to measurements, discovery.
     pub agents: Option<AgentsPlan>,
-    /// What its port protects by MACsec, and what it demands of what comes in.
+    /// MACsec protection of sent frames, and requirements on received ones.
     pub secy: Option<Box<SecyPlan>>,
-    /// Which messages of switches it obeys.
+    /// Congestion messages of switches that it obeys.
     pub reactions: ReactionsPlan,
 }
 
 impl Headers {
-    /// Octets between the Ethernet header (tag included) and the probe.
+    /// Bytes between the Ethernet header (tag included) and the probe.
     #[must_use]
     pub const fn len(&self) -> usize {
         match self {
@@ -202,7 +192,7 @@ impl Headers {
         }
     }
 
-    /// Whether the probe follows the Ethernet header at once.
+    /// Returns true if the probe directly follows the Ethernet header.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
@@ -210,33 +200,33 @@ impl Headers {
 }
 
 impl FlowPlan {
-    /// Where the probe starts in a frame.
+    /// Offset of the probe in a frame.
     #[must_use]
     pub const fn probe_at(&self) -> usize {
         let tag = if self.tag.is_some() { vlan::TAG_LEN } else { 0 };
         ethernet::HEADER_LEN + tag + self.headers.len()
     }
 
-    /// The shortest frame that holds the headers and the probe, FCS included.
+    /// Minimum frame length with headers and probe, FCS included.
     #[must_use]
     pub const fn size_min(&self) -> u32 {
         let len = (self.probe_at() + PROBE_LEN) as u32 + FCS_BYTES;
         if len < FRAME_MIN { FRAME_MIN } else { len }
     }
 
-    /// Octets of payload in a frame, the probe among them: what follows the headers.
+    /// Bytes of payload in a frame behind the headers, the probe included.
     #[must_use]
     pub const fn payload(&self) -> u32 {
         self.size - FCS_BYTES - self.probe_at() as u32
     }
 
-    /// How many frames a message of `bytes` octets takes. The last is as long as the others.
+    /// Number of frames of a message of `bytes` bytes. The last is as long as the others.
     #[must_use]
     pub const fn frames_for(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.payload() as u64)
     }
 
-    /// The time from one frame to the next on a link.
+    /// Returns the interval between frames on a link.
     ///
     /// # Errors
     /// [`PlanError::Rate`] for a rate of zero or above the link's.
@@ -257,13 +247,13 @@ impl FlowPlan {
 }
 
 impl StationPlan {
-    /// What a frame takes on its line, protection included.
+    /// Returns the per-frame overhead on the line, MACsec included.
     #[must_use]
     pub fn protected_line(&self) -> LinePlan {
         self.line.and(self.secy.as_ref().map_or(0, |secy| secy.line_overhead()))
     }
 
-    /// A station that is on its link and does nothing.
+    /// Creates a station that only keeps its link up.
     #[must_use]
     pub fn new(name: impl Into<String>, mac: Mac, rate: BitsPerSec) -> Self {
         Self {
@@ -286,10 +276,10 @@ impl StationPlan {
         }
     }
 
-    /// Whether the plan can be run as it is.
+    /// Validates the plan.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first problem found.
     pub fn check(&self) -> Result<(), PlanError> {
         let line = Line::new(self.rate, self.protected_line());
         for f in &self.flows {
@@ -328,8 +318,8 @@ impl StationPlan {
         distinct(self.expects.iter().copied().chain(ids(&self.receivers)))
     }
 
-    /// True if every answer and every datum finds one flow: no queue pair and no pair of ports sends
-    /// twice, nor receives twice. One may do both.
+    /// Validates that every acknowledgement and every data frame belongs to one flow: no queue pair
+    /// and no pair of ports is used by two senders or by two receivers. One may do both.
     fn check_ends(&self) -> Result<(), PlanError> {
         let answers = self.senders.iter().map(|t| (t.answer_key(), t.id.0));
         let data = self.receivers.iter().map(|t| (t.data_key(), t.id.0));
@@ -343,7 +333,7 @@ impl StationPlan {
     }
 }
 
-/// Whether all numbers are in range and none is there twice.
+/// Validates that all numbers are in range and distinct.
 fn distinct(ids: impl Iterator<Item = FlowId>) -> Result<(), PlanError> {
     let mut ids: Vec<u32> = ids.map(|id| id.0).collect();
     ids.sort_unstable();

@@ -1,16 +1,16 @@
-//! The probe that every frame of a flow carries: whose frame it is, the how manieth, and when it
-//! was sent. Octets from its start: magic `SLU` (3), run (1), flow (2), sequence (6), time in
-//! picoseconds (6), all big-endian.
+//! The probe in every frame of a flow: flow, sequence number and sending time. Fields in bytes:
+//! magic `SLU` (3), run (1), flow (2), sequence (6), time in picoseconds (6), all big-endian.
 //!
-//! The run tells the frames of one configuration from those of the one before, which a device may
-//! still hold: a receiver counts frames of another run apart. It is a number modulo 256, so a frame
-//! would have to be held for 256 configurations to be taken for a new one. Run 0 is written as `I`, the
-//! octet that stood there before probes had runs, so the frames of labs and their trace hashes stay.
+//! The run separates the frames of one configuration from those of an earlier one that a device may
+//! still hold: a receiver counts frames of another run separately. It is a number modulo 256, so a
+//! frame would have to be held for 256 configurations to be mistaken for a new one. Run 0 is
+//! written as `I`, the byte at that place before probes had runs, so the frames of labs and their
+//! trace hashes stay the same.
 //!
-//! Eighteen octets are what 64 leave behind the headers of Ethernet, IPv4 and UDP. They hold the
-//! numbers modulo 2^48. A sequence number comes again after 21 days at 150 million frames per
-//! second. A time comes again after 281 s: its reader takes it for the one closest to its own
-//! clock's, so that it is right for frames that took, or lie ahead, less than 140 s.
+//! A 64-byte frame leaves eighteen bytes behind the headers of Ethernet, IPv4 and UDP. They hold
+//! the numbers modulo 2^48. A sequence number repeats after 21 days at 150 million frames per
+//! second. A time repeats after 281 s: the reader takes the one closest to its clock, which is
+//! right for latencies, and clocks ahead, of less than 140 s.
 
 use super::arrived::Arrived;
 use super::plan::FlowId;
@@ -18,77 +18,75 @@ use crate::time::{Duration, Instant};
 use crate::wire::ip::{self, Ecn};
 use crate::wire::{EtherType, vlan};
 
-/// Octets of a probe.
+/// Bytes of a probe.
 pub const PROBE_LEN: usize = 18;
 
-/// The local experimental EtherType 1 (802 9.2.3), for probes without IP.
+/// Local experimental EtherType 1 (802 9.2.3), for probes without IP.
 pub const PROBE_ETHERTYPE: EtherType = EtherType(0x88b5);
 
-/// What a probe starts with.
+/// First bytes of a probe.
 const MAGIC: [u8; 3] = *b"SLU";
 
-/// The octet of run 0.
+/// Byte of run 0.
 const RUN_0: u8 = b'I';
 
-/// Where the sequence number is, behind which the time follows.
+/// Offset of the sequence number, which the time follows.
 pub(super) const SEQUENCE_AT: usize = 6;
 
-/// Sequence numbers and times are counted modulo this.
+/// Modulus of sequence numbers and times.
 pub const MODULUS: u64 = 1 << 48;
 
-/// A time as a probe holds it: picoseconds modulo [`MODULUS`].
+/// A time in a probe: picoseconds modulo [`MODULUS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stamp(u64);
 
 /// A probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {
-    /// The run that it was sent in.
+    /// Run in which it was sent.
     pub run: u8,
-    /// The flow.
     pub flow: FlowId,
-    /// The number of the frame in its flow, from 0, modulo [`MODULUS`].
+    /// Number of the frame in its flow, from 0, modulo [`MODULUS`].
     pub sequence: u64,
-    /// When the frame was given to the port, on the sender's clock.
+    /// Time at which the frame was given to the port, on the sender's clock.
     pub sent: Stamp,
 }
 
-/// A frame with a probe, as a sink sees it.
+/// A received frame with a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// The probe.
     pub probe: Probe,
-    /// The ECN code point that it arrived with; not ECT where there is no IP.
+    /// Received ECN code point; not ECT without IP.
     pub ecn: Ecn,
 }
 
 impl Stamp {
-    /// The stamp of a time.
+    /// Returns the stamp of a time.
     #[must_use]
     #[inline]
     pub const fn of(at: Instant) -> Self {
         Self(at.as_picos() as u64 % MODULUS)
     }
 
-    /// The picoseconds that a probe holds.
+    /// Returns the picoseconds in the probe.
     #[inline]
     pub(super) const fn value(self) -> u64 {
         self.0
     }
 
-    /// The time that it is the stamp of: of those that are, the closest to `now`. It may lie ahead
-    /// of it.
+    /// Returns the time of the stamp: of all possible ones the closest to `now`. It may be ahead of
+    /// it.
     #[must_use]
     #[inline]
     pub const fn near(self, now: Instant) -> Instant {
         match now.as_picos().checked_add_signed(self.ahead(now) as i128) {
             Some(ps) => Instant::from_picos(ps),
-            // Before the start of the world nothing was sent.
+            // No frame was sent before the start of the world.
             None => Instant::from_picos(self.0 as u128),
         }
     }
 
-    /// The time from [`Stamp::near`] to `now`, unless that lies ahead.
+    /// Returns the time from [`Stamp::near`] to `now`; `None` if that is ahead.
     #[inline]
     pub(super) const fn age(self, now: Instant) -> Option<Duration> {
         let behind = -self.ahead(now);
@@ -98,7 +96,7 @@ impl Stamp {
         Some(Duration::from_picos(behind as u64))
     }
 
-    /// The difference to `now` modulo 2^48, as a number with a sign.
+    /// Returns the signed difference to `now` modulo 2^48.
     #[inline]
     const fn ahead(self, now: Instant) -> i64 {
         (self.0.wrapping_sub(now.as_picos() as u64) << 16) as i64 >> 16
@@ -106,20 +104,20 @@ impl Stamp {
 }
 
 impl Probe {
-    /// The probe of a frame sent at `now`.
+    /// Creates the probe of a frame sent at `now`.
     #[must_use]
     #[inline]
     pub const fn new(flow: FlowId, sequence: u64, now: Instant) -> Self {
         Self { run: 0, flow, sequence: sequence % MODULUS, sent: Stamp::of(now) }
     }
 
-    /// The same probe in run `run`; without it the run is 0.
+    /// Returns the same probe in run `run`; the default is 0.
     #[must_use]
     pub const fn in_run(self, run: u8) -> Self {
         Self { run, ..self }
     }
 
-    /// Reads a probe at the front of `octets`, or nothing when there is none.
+    /// Parses a probe at the front of `octets`; `None` if there is none.
     #[must_use]
     #[inline]
     pub fn parse(octets: &[u8]) -> Option<Self> {
@@ -137,7 +135,7 @@ impl Probe {
         })
     }
 
-    /// The probe's octets.
+    /// Returns the bytes of the probe.
     #[must_use]
     #[inline]
     pub fn octets(&self) -> [u8; PROBE_LEN] {
@@ -155,8 +153,8 @@ impl Probe {
 const _: () = assert!(super::plan::FLOW_ID_MAX <= u16::MAX as u32, "a flow's number has 16 bits");
 
 impl Arrival {
-    /// Finds the probe in a frame whose network header is at `walk.l3`, or nothing when the frame
-    /// is not a whole one of any flow's kind.
+    /// Finds the probe in a frame whose network header is at `walk.l3`; `None` for an incomplete
+    /// frame or one of no flow.
     #[must_use]
     #[inline]
     pub fn find(frame: &[u8], walk: &vlan::Walk) -> Option<Self> {
@@ -166,9 +164,9 @@ impl Arrival {
         }
     }
 
-    /// Finds the first probe anywhere behind the Ethernet header of a frame, whatever is in front
-    /// of it: for streams, whose headers may be of any kind and wrong on purpose. It has to be among
-    /// the octets at hand (see [`crate::frame::Frame::head`]).
+    /// Finds the first probe anywhere behind the Ethernet header of a frame: for streams, whose
+    /// headers may be of any kind and incorrect on purpose. It has to be within the accessible
+    /// bytes (see [`crate::frame::Frame::head`]).
     #[must_use]
     pub fn search(frame: &[u8], walk: &vlan::Walk) -> Option<Self> {
         let packet = frame.get(walk.l3..)?;
@@ -185,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// A little less than half the modulus: how far the two clocks may be apart.
+    /// Maximum clock difference: a little less than half the modulus.
     const FAR: i64 = (MODULUS / 2) as i64 - 1;
 
     proptest! {

@@ -1,4 +1,4 @@
-//! What arrived of one flow: each frame counted once, with its order and its latency.
+//! Reception of one flow: each frame counted once, with its order and its latency.
 
 use hdrhistogram::Histogram as HdrHistogram;
 
@@ -9,83 +9,77 @@ use crate::time::{Duration, Instant};
 use crate::units::Priority;
 use crate::wire::ip::Ecn;
 
-/// How far behind the newest frame a late one is still told from a duplicate, in frames. A choice,
-/// 512 octets for each flow.
+/// Number of frames behind the newest one within which a late frame is distinguished from a
+/// duplicate. A choice; 512 bytes per flow.
 pub const WINDOW: u64 = 4096;
 
-/// What arrived of one flow.
+/// Counters of a received flow.
 #[derive(Clone, Debug)]
 pub struct SinkCounters {
-    /// The flow.
     pub id: FlowId,
-    /// Frames that arrived, duplicates left out.
+    /// Received frames, duplicates excluded.
     pub frames: u64,
-    /// Their octets, FCS included.
+    /// Received bytes, FCS included.
     pub bytes: u64,
-    /// Frames that had arrived before.
     pub duplicates: u64,
-    /// Frames that arrived behind one that was sent after them (RFC 4737 3.3).
+    /// Frames received after one that was sent later (RFC 4737 3.3).
     pub reordered: u64,
-    /// Those of the reordered that came more than [`WINDOW`] frames late, which are counted as
-    /// arrived though they may be duplicates.
+    /// Frames among the reordered that came more than [`WINDOW`] frames late; they count as
+    /// received though they may be duplicates.
     pub stale: u64,
-    /// Frames of before the last clearing. They count for nothing else.
+    /// Frames from before the last reset. They are in no other counter.
     pub old: u64,
     /// Frames that arrived with CE set.
     pub ce_marked: u64,
-    /// Frames whose time of sending lay ahead of the sink's clock. They have no latency.
+    /// Frames whose sending time was ahead of the sink's clock. They have no latency.
     pub ahead: u64,
-    /// When the first of its frames was sent, of those that arrived, on the sender's clock; nothing
-    /// before one has.
+    /// Sending time of the first received frame, on the sender's clock.
     pub first_sent: Option<Instant>,
-    /// When the first one arrived.
+    /// Arrival of the first frame.
     pub first_arrival: Option<Instant>,
-    /// When the last one arrived that had not arrived before. From the first to here is how long
-    /// a message took that nobody acknowledges.
+    /// Arrival of the last frame that was not a duplicate. With the first this gives the duration
+    /// of an unacknowledged message.
     pub last_arrival: Option<Instant>,
-    /// From handing a frame to the sender's port to finding it at the sink's.
+    /// Time from the sender's port to the sink's.
     pub latency: Latency,
 }
 
-/// How long frames took.
+/// Distribution of latencies.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Latency {
-    /// Nanoseconds, rounded to the nearest.
+    /// In nanoseconds, rounded to the nearest.
     histogram: Histogram,
-    /// Of all, exactly, in picoseconds.
+    /// Exact sum in picoseconds.
     sum: u128,
     min: Duration,
     max: Duration,
 }
 
-/// The numbers of a distribution that reports have.
+/// Figures of a distribution for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LatencyFigures {
-    /// Frames that were counted.
+    /// Number of frames.
     pub count: u64,
-    /// The shortest, exactly.
+    /// Exact minimum.
     pub min: Duration,
-    /// The mean.
     pub mean: Duration,
-    /// The median, to three digits, as all percentiles.
+    /// Median, to three digits, as all percentiles.
     pub p50: Duration,
-    /// 99 of 100 were no longer.
     pub p99: Duration,
-    /// 999 of 1000 were no longer.
     pub p999: Duration,
-    /// The longest, exactly.
+    /// Exact maximum.
     pub max: Duration,
 }
 
 impl Default for Latency {
-    /// One that has all its memory from the start (220 KiB): recording never allocates.
+    /// Preallocates all its memory (220 KiB): recording never allocates.
     fn default() -> Self {
         Self::of(Histogram::dense())
     }
 }
 
 impl Latency {
-    /// One that has little memory (2 KiB) and takes more from `spares` as times come that need it.
+    /// Creates one with little memory (2 KiB) that takes more from `spares` as needed.
     #[must_use]
     pub fn sparse(spares: &Spares) -> Self {
         Self::of(Histogram::sparse(spares))
@@ -95,7 +89,7 @@ impl Latency {
         Self { histogram, sum: 0, min: Duration::MAX, max: Duration::ZERO }
     }
 
-    /// Counts `n` frames of the same latency, at least one.
+    /// Records `n` frames of the same latency, at least one.
     #[inline]
     pub fn record_many(&mut self, latency: Duration, n: u64) {
         self.sum += u128::from(latency.as_picos()) * u128::from(n);
@@ -104,13 +98,13 @@ impl Latency {
         self.histogram.record((latency.as_picos() + 500) / 1_000, n);
     }
 
-    /// Counts one frame.
+    /// Records one frame.
     #[inline]
     pub fn record(&mut self, latency: Duration) {
         self.record_many(latency, 1);
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another distribution.
     pub fn add(&mut self, other: &Self) {
         self.sum += other.sum;
         self.min = self.min.min(other.min);
@@ -118,23 +112,23 @@ impl Latency {
         self.histogram.add(&other.histogram);
     }
 
-    /// How many frames were counted.
+    /// Returns the number of recorded frames.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.count()
     }
 
-    /// The latency that `percent` (0 to 100) of all frames did not exceed, to three digits; zero
-    /// when there were none.
+    /// Returns the latency that `percent` (0 to 100) of all frames did not exceed, to three digits;
+    /// zero without any.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Duration {
-        // The histogram answers in whole nanoseconds and with the top of a bucket, which may lie below
-        // the shortest or above the longest.
+        // The histogram returns whole nanoseconds and the top of a bucket, which may be below the
+        // minimum or above the maximum.
         let rounded = Duration::from_nanos(self.histogram.percentile(percent));
         rounded.max(self.min()).min(self.max)
     }
 
-    /// The numbers that reports have, in one pass and without an allocation.
+    /// Returns the figures for reports, in one pass and without an allocation.
     #[must_use]
     pub fn figures(&self) -> LatencyFigures {
         let (min, max) = (self.min(), self.max());
@@ -143,32 +137,32 @@ impl Latency {
         LatencyFigures { count: self.count(), min, mean: self.mean(), p50, p99, p999, max }
     }
 
-    /// The shortest, exactly; zero when there were none.
+    /// Returns the exact minimum; zero without any frame.
     #[must_use]
     pub fn min(&self) -> Duration {
         self.min.min(self.max)
     }
 
-    /// The longest, exactly; zero when there were none.
+    /// Returns the exact maximum; zero without any frame.
     #[must_use]
     pub const fn max(&self) -> Duration {
         self.max
     }
 
-    /// The mean of all, rounded down to the picosecond; zero when there were none.
+    /// Returns the mean, rounded down to the picosecond; zero without any frame.
     #[must_use]
     pub fn mean(&self) -> Duration {
         let mean = self.sum / u128::from(self.count().max(1));
         Duration::from_picos(mean as u64)
     }
 
-    /// Forgets all frames. Allocates nothing.
+    /// Clears the distribution. Allocates nothing.
     pub fn clear(&mut self) {
         self.histogram.clear();
         (self.sum, self.min, self.max) = (0, Duration::MAX, Duration::ZERO);
     }
 
-    /// The distribution in nanoseconds, for reports.
+    /// Returns the distribution in nanoseconds, for reports.
     #[must_use]
     pub fn histogram(&self) -> HdrHistogram<u64> {
         self.histogram.to_hdr()
@@ -179,23 +173,23 @@ impl Latency {
 #[derive(Clone, Debug)]
 pub(super) struct Sink {
     counters: SinkCounters,
-    /// Whose pauses are to stop it, if that is known.
+    /// Priority whose pauses must stop the flow, if known.
     priority: Option<Priority>,
-    /// Lower numbers are of before the last clearing.
+    /// Lower sequence numbers are from before the last reset.
     floor: u64,
-    /// One more than the highest sequence number that arrived.
+    /// Highest received sequence number plus one.
     next: u64,
-    /// Bit n % WINDOW: whether n has arrived, for n from `next - WINDOW` to `next - 1`.
+    /// Bit n % WINDOW: set if n was received, for n from `next - WINDOW` to `next - 1`.
     seen: Box<[u64; (WINDOW / 64) as usize]>,
 }
 
-/// Where the bit of a sequence number is.
+/// Returns the word and mask of a sequence number's bit.
 const fn bit(sequence: u64) -> (usize, u64) {
     ((sequence % WINDOW / 64) as usize, 1 << (sequence % 64))
 }
 
 impl Sink {
-    /// A sink that has seen nothing.
+    /// Creates an empty sink.
     pub(super) fn new(id: FlowId, priority: Option<Priority>, spares: &Spares) -> Self {
         let counters = SinkCounters {
             id,
@@ -215,8 +209,7 @@ impl Sink {
         Self { counters, priority, floor: 0, next: 0, seen: Box::new([0; (WINDOW / 64) as usize]) }
     }
 
-    /// Forgets all frames that have arrived. Their numbers stay known: what comes late of them is
-    /// old.
+    /// Resets the counters. Sequence numbers stay known: late frames from before count as old.
     pub(super) fn clear(&mut self) {
         let c = &mut self.counters;
         (c.frames, c.bytes, c.duplicates, c.reordered) = (0, 0, 0, 0);
@@ -226,13 +219,12 @@ impl Sink {
         self.floor = self.next;
     }
 
-    /// The priority whose pauses are to stop it.
+    /// Returns the priority whose pauses must stop the flow.
     #[inline]
     pub(super) const fn priority(&self) -> Option<Priority> {
         self.priority
     }
 
-    /// What arrived so far.
     pub(super) const fn counters(&self) -> &SinkCounters {
         &self.counters
     }
@@ -266,12 +258,11 @@ impl Sink {
         c.last_arrival = Some(now);
     }
 
-    /// Whether this sequence number has not arrived before; counts it by its order, or as what it is
-    /// if it is not new.
+    /// Returns true if this sequence number is new; counts it by its order, or as duplicate or old.
     #[inline]
     fn is_new(&mut self, sequence: u64) -> bool {
         if sequence >= self.next {
-            // The numbers that were skipped have not arrived; at most a window of them has a bit.
+            // Skipped numbers were not received; at most a window of them has a bit.
             for skipped in self.next.max(sequence.saturating_sub(WINDOW - 1))..sequence {
                 let (word, mask) = bit(skipped);
                 self.seen[word] &= !mask;
@@ -368,7 +359,7 @@ mod tests {
         assert_eq!(Latency::default().figures(), LatencyFigures::default());
     }
 
-    /// Figures are taken between two polls, of ten thousand flows.
+    /// Figures are calculated between two polls, for ten thousand flows.
     #[test]
     fn figures_are_taken_without_an_allocation() {
         let mut latency = Latency::sparse(&Spares::new(64));

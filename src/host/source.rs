@@ -1,4 +1,4 @@
-//! The flows of one station, in the order in which their frames are due.
+//! The flows of one station, ordered by the time at which their next frame is due.
 
 mod open_loop;
 
@@ -30,15 +30,15 @@ enum Kind {
 #[derive(Debug)]
 struct Flow {
     kind: Kind,
-    /// The lane that it is in.
+    /// Lane of the flow.
     lane: usize,
-    /// Its place among the flows there.
+    /// Index in the lane.
     place: usize,
-    /// Nothing of it is due before: until when messages have paused it, past or not.
+    /// End of the last pause by messages, past or not; nothing is due before.
     held: Instant,
 }
 
-/// What makes reaction points for the flows of a station.
+/// Factory of reaction points for the flows of a station.
 #[derive(Clone, Copy, Debug)]
 struct Points {
     plan: Option<ReactionPlan>,
@@ -46,14 +46,14 @@ struct Points {
 }
 
 impl Points {
-    /// The reaction point of a flow, if any has one. It draws what no other flow's does.
+    /// Creates the reaction point of a flow, if configured, with a seed unique to the flow.
     fn of(&self, id: FlowId, line: BitsPerSec) -> Option<ReactionPoint> {
         let seed = self.mac.to_u64() << 16 ^ u64::from(id.0);
         self.plan.map(|plan| ReactionPoint::new(plan, line, seed))
     }
 }
 
-/// The lane of the streams on the control path; those of data have their priority's number.
+/// Lane of the streams on the control path; data lanes have their priority's number.
 const CONTROL: usize = PRIORITIES;
 
 /// The flows of one priority, or of the control path.
@@ -63,33 +63,33 @@ struct Lane {
     flows: Vec<u32>,
 }
 
-/// All flows of a station. Each priority has an order of its own, so that a paused one costs
-/// nothing.
+/// All flows of a station. Each priority has a separate order, so a paused one costs nothing.
 #[derive(Debug)]
 pub(super) struct Sources {
-    /// Those of the plan's `flows`, then its `senders`, then its streams.
+    /// The plan's `flows`, then its `senders`, then its streams.
     flows: Vec<Flow>,
-    /// The streams by number, with their places in `flows`.
+    /// Streams by number, with their index in `flows`.
     streams: Vec<(FlowId, u32)>,
-    /// How many of them are of the first kind.
+    /// Number of the plan's `flows`.
     open: usize,
     lanes: [Lane; PRIORITIES + 1],
-    /// The priorities that have flows.
+    /// Priorities that have flows.
     used: PrioritySet,
-    /// By flow, of those that are no streams: no later than its deadline. A deadline that moves away
-    /// is found out when the earlier one comes, since most do with every answer and few ever come.
+    /// By flow, streams excluded: a time no later than its deadline. A postponed deadline is
+    /// detected when the old one expires, since most are postponed by every acknowledgement and few
+    /// expire.
     timers: Order,
-    /// How many those are.
+    /// Number of flows in `timers`.
     timed: usize,
     points: Points,
-    /// No flow ends before this.
+    /// No flow ends before this time.
     first_stop: Instant,
     backlog: Duration,
 }
 
 impl Sources {
-    /// Prepares the flows of a checked plan on its link, on a port that lengthens frames shorter
-    /// than `frame_min`.
+    /// Prepares the flows of a validated plan on its link, on a port that pads frames shorter than
+    /// `frame_min`.
     ///
     /// # Errors
     /// As [`crate::host::FlowPlan::interval`].
@@ -140,8 +140,8 @@ impl Sources {
         Ok(sources)
     }
 
-    /// The flow whose frame is due first among those that are not paused, and when. Ties go to
-    /// the lower priority number, then to the flow that was planned first.
+    /// Returns the earliest due time among the priorities that are not paused, and its priority.
+    /// Ties go to the lower priority number, then to the flow planned first.
     #[inline]
     pub(super) fn first(&self, paused: PrioritySet) -> Option<(Instant, Priority)> {
         let mut first: Option<(Instant, Priority)> = None;
@@ -154,20 +154,20 @@ impl Sources {
         first
     }
 
-    /// When the next frame of the control path is due.
+    /// Returns the due time of the next frame of the control path.
     #[inline]
     pub(super) fn first_control(&self) -> Instant {
         self.lanes[CONTROL].order.first().0
     }
 
-    /// Whether any stream is on the control path.
+    /// Returns true if a stream is on the control path.
     pub(super) fn has_control(&self) -> bool {
         !self.lanes[CONTROL].flows.is_empty()
     }
 
-    /// Makes the next frame of the flow that leads priority `p`: `give` gets its first octets and
-    /// its length and says whether it took them. If so the flow moves on to its next frame. The
-    /// frame starts on the line at `start`.
+    /// Makes the next frame of the first flow of priority `p`: `give` receives its first bytes and
+    /// its length and returns true if it accepted them. The flow then advances to its next frame.
+    /// The frame starts on the line at `start`.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -187,9 +187,9 @@ impl Sources {
         self.send_of(CONTROL, now, start, give)
     }
 
-    /// Makes several frames of the flow that leads priority `p`, if it leads all that are not
-    /// `paused` for so long, behind those in `hand`. It makes `most` at most, and no more than fit
-    /// `shaper`'s line. Nothing if frames have to be made one by one.
+    /// Makes several frames of the first flow of priority `p`, while it precedes all flows not in
+    /// `paused`, behind those in `hand`: at most `most`, and no more than fit `shaper`'s line.
+    /// `None` if frames have to be made one by one.
     #[inline]
     pub(super) fn run<P: Source>(
         &mut self,
@@ -232,7 +232,7 @@ impl Sources {
         sent
     }
 
-    /// An answer to sender `n` came in. False for one that it cannot get.
+    /// Processes an acknowledgement to sender `n`. Returns false for an invalid one.
     #[inline]
     pub(super) fn on_answer(&mut self, now: Instant, n: usize, answer: &Answer) -> bool {
         let i = self.open + n;
@@ -244,25 +244,25 @@ impl Sources {
         taken
     }
 
-    /// Until when flow `i`, of those of the plan's `flows`, `senders` and streams in that order, was
-    /// paused by messages; a time that has passed for one that is not.
+    /// Returns the end of flow `i`'s last pause by messages, which may be in the past. Flows are
+    /// numbered by the plan's `flows`, `senders` and streams.
     pub(super) fn held(&self, i: usize) -> Instant {
         self.flows[i].held
     }
 
-    /// Flow `i` sends nothing before `until`. Frames that are made leave.
+    /// Pauses flow `i` until `until`. Frames already made are sent.
     pub(super) fn hold(&mut self, i: usize, until: Instant) {
         self.flows[i].held = until;
         self.settle(i);
     }
 
-    /// For how long flows are still paused by messages, summed over them.
+    /// Returns the remaining time of pauses by messages, summed over the flows.
     pub(super) fn left_held(&self, now: Instant) -> Duration {
         let left = |flow: &Flow| flow.held.since(now);
         self.flows.iter().map(left).fold(Duration::ZERO, |sum, left| sum + left)
     }
 
-    /// Feedback about flow `i` came in. False for one without a reaction point.
+    /// Processes feedback about flow `i`. Returns false for a flow without a reaction point.
     pub(super) fn on_cnm(&mut self, now: Instant, i: usize, feedback: QuantizedFeedback) -> bool {
         let slowed = match &mut self.flows[i].kind {
             Kind::OpenLoop(flow) => flow.on_cnm(now, feedback),
@@ -273,19 +273,19 @@ impl Sources {
         slowed
     }
 
-    /// The sender of a flow begins anew, as planned, on a link of `line`. Whether it is there. A pause
-    /// goes on: what it waits for is a queue elsewhere.
+    /// Restarts the sender of a flow, as planned, on a link of `line`; returns false if it is not
+    /// here. A pause continues: it is about a queue elsewhere.
     pub(super) fn restart_sender(&mut self, plan: &TransportPlan, line: BitsPerSec) -> bool {
         let Some(i) = self.sender(plan.id) else { return false };
         let point = self.points.of(plan.id, line);
         self.flows[i].kind = Kind::Sender(Box::new(Sender::new(plan, line, point)));
-        // Its end is looked at in the next poll.
+        // Its end is evaluated in the next poll.
         self.first_stop = Instant::ZERO;
         self.settle(i);
         true
     }
 
-    /// Ends the sender of a flow, if it is there.
+    /// Ends the sender of a flow, if it is here.
     pub(super) fn end_sender(&mut self, id: FlowId) {
         if let Some(i) = self.sender(id) {
             self.flows[i].end();
@@ -293,14 +293,14 @@ impl Sources {
         }
     }
 
-    /// The place of the sender of a flow.
+    /// Returns the index of the sender of a flow.
     fn sender(&self, id: FlowId) -> Option<usize> {
         let is = |flow: &Flow| matches!(&flow.kind, Kind::Sender(s) if s.counters().id == id);
         self.flows.iter().position(is)
     }
 
-    /// Ends the flows whose time is over, whether they have sent all that was due or not, and
-    /// sees to the timeouts that have come.
+    /// Ends the flows whose stop time has come, whether they have sent everything or not, and
+    /// handles expired timeouts.
     #[inline]
     pub(super) fn expire(&mut self, now: Instant) {
         if now >= self.first_stop {
@@ -315,7 +315,7 @@ impl Sources {
         }
     }
 
-    /// The first moment at which a timeout may have come.
+    /// Returns a lower bound of the next timeout.
     #[inline]
     pub(super) fn next_timeout(&self) -> Instant {
         self.timers.first().0
@@ -329,8 +329,8 @@ impl Sources {
         (0..self.flows.len()).for_each(|i| self.settle(i));
     }
 
-    /// The link has another rate. Flows that are a share of it are now a share of that; one that
-    /// asks for more than there is gets all of it.
+    /// Sets another link rate. Flows with a share of the link get that share of the new rate; one
+    /// with a higher rate than the link gets all of it.
     pub(super) fn set_line(&mut self, line: &Line) {
         for i in 0..self.flows.len() {
             match &mut self.flows[i].kind {
@@ -342,7 +342,7 @@ impl Sources {
         }
     }
 
-    /// Whether no flow has anything more to send, as of the last poll.
+    /// Returns true if no flow has anything left to send, as of the last poll.
     pub(super) fn is_done(&self) -> bool {
         self.flows.iter().all(|f| match &f.kind {
             Kind::OpenLoop(flow) => flow.next_at() == Instant::NEVER,
@@ -351,7 +351,7 @@ impl Sources {
         })
     }
 
-    /// What was sent of the flows that nobody answers, in the order of the plan.
+    /// Iterates over the counters of unacknowledged flows, in the order of the plan.
     pub(super) fn counters(&self) -> impl Iterator<Item = SourceCounters> {
         self.flows.iter().filter_map(|f| match &f.kind {
             Kind::OpenLoop(flow) => Some(flow.counters()),
@@ -359,7 +359,7 @@ impl Sources {
         })
     }
 
-    /// What the senders did and saw, in the order of the plan.
+    /// Iterates over the counters of the senders, in the order of the plan.
     pub(super) fn senders(&self) -> impl Iterator<Item = SenderCounters> {
         self.flows.iter().filter_map(|f| match &f.kind {
             Kind::Sender(sender) => Some(sender.counters()),
@@ -367,8 +367,8 @@ impl Sources {
         })
     }
 
-    /// How long the messages of each sender took, in the order of the plan; nothing where a sender
-    /// has one message at most.
+    /// Iterates over the message completion times of the senders, in the order of the plan; `None`
+    /// for a sender with at most one message.
     pub(super) fn completion_times(&self) -> impl Iterator<Item = Option<&Latency>> {
         self.flows.iter().filter_map(|f| match &f.kind {
             Kind::Sender(sender) => Some(sender.completion_times()),
@@ -376,7 +376,7 @@ impl Sources {
         })
     }
 
-    /// A stream, if it is here.
+    /// Returns the counters of a stream, if it is here.
     pub(super) fn stream(&self, id: FlowId) -> Option<&StreamCounters> {
         let i = self.streams.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         match &self.flows[self.streams[i].1 as usize].kind {
@@ -385,7 +385,7 @@ impl Sources {
         }
     }
 
-    /// The streams, in the order of the plan.
+    /// Iterates over the counters of the streams, in the order of the plan.
     pub(super) fn streams(&self) -> impl Iterator<Item = &StreamCounters> {
         self.flows.iter().filter_map(|f| match &f.kind {
             Kind::Stream(stream) => Some(stream.counters()),
@@ -393,7 +393,7 @@ impl Sources {
         })
     }
 
-    /// As [`Self::streams`], as they are at `now`.
+    /// As [`Self::streams`], at `now`.
     pub(super) fn streams_at(&self, now: Instant) -> impl Iterator<Item = StreamCounters> {
         self.flows.iter().filter_map(move |f| match &f.kind {
             Kind::Stream(stream) => Some(stream.counters_at(now)),
@@ -401,7 +401,7 @@ impl Sources {
         })
     }
 
-    /// Does something to those of the streams `which` that are here.
+    /// Applies a function to those of the streams `which` that are here.
     pub(super) fn tell_streams(&mut self, which: &[FlowId], tell: impl Fn(&mut Stream)) {
         for id in which {
             let Ok(n) = self.streams.binary_search_by_key(id, |(id, _)| *id) else { continue };
@@ -411,11 +411,11 @@ impl Sources {
                 self.settle(i);
             }
         }
-        // They may end earlier now than all did before.
+        // They may end earlier than all flows did before.
         self.first_stop = Instant::ZERO;
     }
 
-    /// Takes flow `i`'s new times into the orders.
+    /// Updates the orders with flow `i`'s new times.
     #[inline]
     fn settle(&mut self, i: usize) {
         let flow = &self.flows[i];
@@ -448,7 +448,7 @@ impl Sources {
 }
 
 impl Flow {
-    /// Nothing more is sent of it.
+    /// Stops sending.
     fn end(&mut self) {
         match &mut self.kind {
             Kind::OpenLoop(flow) => flow.end(),
@@ -457,7 +457,7 @@ impl Flow {
         }
     }
 
-    /// As [`Self::end`], because its time is over.
+    /// As [`Self::end`], at the stop time.
     fn time_is_over(&mut self, now: Instant) {
         match &mut self.kind {
             Kind::Stream(stream) => stream.end_if_over(now),
@@ -465,7 +465,7 @@ impl Flow {
         }
     }
 
-    /// When [`Self::on_timeout`] is due.
+    /// Returns the time for [`Self::on_timeout`].
     #[inline]
     fn deadline(&self) -> Instant {
         match &self.kind {
@@ -475,7 +475,7 @@ impl Flow {
         }
     }
 
-    /// Time has come to the deadline, or not yet.
+    /// Handles the deadline; may be called early.
     fn on_timeout(&mut self, now: Instant) {
         match &mut self.kind {
             Kind::OpenLoop(flow) => flow.on_timeout(now),

@@ -1,4 +1,4 @@
-//! One station: receive, obey, answer, send.
+//! A station: receives, obeys, replies, sends.
 
 mod agents;
 mod counters;
@@ -32,16 +32,16 @@ use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Mac, Priority, PrioritySet};
 use crate::world::Next;
 
-/// How many frames may still leave once a pause for them waits at the port: a poll makes no more
-/// than this, those that the port refused before counted in.
+/// Maximum number of frames that may still leave once a pause for them waits at the port: a poll
+/// makes no more than this, including those that the port refused before.
 pub const COMMITTED_MAX: usize = BURST;
 
-/// The most pages that are kept for histograms to grow by: 4 MiB. A choice: as many as flows that
-/// start together take in some ten milliseconds, after which they are replaced.
+/// Maximum number of spare histogram pages: 4 MiB. A choice: as many as flows that start together
+/// use in some ten milliseconds, after which they are replaced.
 const SPARES_MAX: usize = 4_096;
 
-/// As many are kept for a few flows, whose times may be of all magnitudes. Of many, most have times
-/// that lie in a page or two.
+/// Minimum number of spare pages, for a few flows with times of all magnitudes. With many flows,
+/// most have times within a page or two.
 const SPARES_FEW: usize = 64;
 
 /// An end station on one port.
@@ -50,53 +50,53 @@ pub struct Station<P: Source> {
     name: String,
     mac: Mac,
     port: P,
-    /// Whether the link is up: nothing is sent while it is not.
+    /// True if the link is up; nothing is sent while it is down.
     up: bool,
-    /// How long the shortest frame takes on the link: the time after which to try again.
+    /// Time of the shortest frame on the link: the retry interval.
     slot: Duration,
     shaper: Shaper,
     receiver: Receiver,
     sources: Sources,
     pauses: Vec<PauseSource>,
-    /// Made and not yet taken by the port.
+    /// Frames made and not accepted by the port yet.
     hand: Burst<P::Frame>,
-    /// How many of those, at the front, go ahead of data that was made before them.
+    /// Number of those, at the front, that precede data made before them.
     leading: usize,
-    /// When to try again what the port or the pool refused, if nothing else happens.
+    /// Time to retry what the port or the pool refused, if nothing else happens.
     retry: Instant,
     /// Of the flows that are only counted, then of the receivers.
     sinks: Vec<Sink>,
-    /// How many flows are only counted.
+    /// Number of flows that are only counted.
     expects: usize,
     answers: Answers,
     neighbours: Neighbours<P::Frame>,
-    /// By flow number: one more than its place in `sinks`, or 0.
+    /// By flow number: index in `sinks` plus one, or 0.
     lookup: Vec<u32>,
-    /// The senders by what their answers say, in that order.
+    /// Senders by the key of their acknowledgements, sorted.
     ends: Vec<(EndKey, u32)>,
-    /// What its port does by itself.
+    /// Link protocols of the port.
     agents: Option<Box<PortAgents>>,
-    /// When the last burst was found, and when a frame of an agent was dated that waits in the hand.
+    /// Reception time of the last burst, and timestamp of an unsent link-protocol frame.
     found_at: Instant,
     dated: Option<Instant>,
-    /// What it does about messages of switches.
+    /// Reactions to congestion messages of switches.
     reactions: Option<Box<Reactions>>,
-    /// The run whose frames count for its flows.
+    /// Run number whose frames count for the flows.
     run: u8,
-    /// What a traffic generator measures.
+    /// Meter of a traffic generator.
     meter: Option<Box<Meter>>,
-    /// The priorities whose pauses are obeyed.
+    /// Priorities whose pauses are obeyed.
     obeys: PrioritySet,
-    /// The priorities that may not send in this poll.
+    /// Priorities that may not send in this poll.
     paused: PrioritySet,
     counters: StationCounters,
-    /// Spare pages of flows' histograms.
+    /// Spare pages for the flows' histograms.
     spares: Spares,
 }
 
 impl<P: Source> Station<P> {
-    /// A station on `port`. Allocates all that it needs, but for the memory of distributions, which
-    /// [`Station::spares`] has.
+    /// Creates a station on `port`. Allocates all its memory, except that for distributions, which
+    /// is in [`Station::spares`].
     ///
     /// # Errors
     /// As [`StationPlan::check`].
@@ -175,10 +175,9 @@ impl<P: Source> Station<P> {
         Next { progressed: received || sent, deadline: self.deadline() }
     }
 
-    /// The link went down, or came up, with another rate if one is given. A link that goes down ends
-    /// every pause of it and takes the frames along that the port had not taken yet. While it is down
-    /// nothing is sent; timeouts go on, and so do the pauses of messages, which are about a queue
-    /// elsewhere.
+    /// Sets the link state, with a new rate if given. A link that goes down ends every pause and
+    /// drops the frames that the port had not accepted yet. While it is down nothing is sent;
+    /// timeouts continue, and so do pauses by messages, which are about a queue elsewhere.
     pub fn set_link(&mut self, now: Instant, up: bool, rate: Option<BitsPerSec>) {
         self.up = up;
         if !up {
@@ -205,16 +204,16 @@ impl<P: Source> Station<P> {
         }
     }
 
-    /// Ends all flows and planned pauses. What the port has refused so far is still sent, and what
-    /// comes in is still answered.
+    /// Ends all flows and planned pauses. Frames that the port refused so far are still sent, and
+    /// received frames still answered.
     pub fn stop(&mut self) {
         self.sources.stop();
         self.pauses.clear();
     }
 
-    /// These flows start anew: what arrived of them so far is forgotten, and what was measured by
-    /// them of pauses. Their sequence numbers go on, so that what is still on its way from before
-    /// counts as neither new nor a duplicate (see [`SinkCounters::old`]).
+    /// Restarts these flows: their counters and pause measurements are reset. Their sequence
+    /// numbers continue, so frames still in flight count as neither new nor duplicate (see
+    /// [`SinkCounters::old`]).
     pub fn clear_streams(&mut self, which: &[FlowId]) {
         for id in which {
             let place = self.lookup.get(id.0 as usize).and_then(|i| i.checked_sub(1));
@@ -227,8 +226,9 @@ impl<P: Source> Station<P> {
         }
     }
 
-    /// Whether everything planned was sent or has run out of time, everything that came in was
-    /// answered, and the port has taken it all. A flow that is acknowledged is done when it was.
+    /// Returns true if everything planned was sent or has expired, every received frame was
+    /// answered, and the port has accepted all frames. An acknowledged flow is done when all is
+    /// acknowledged.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.hand.is_empty()
@@ -238,7 +238,8 @@ impl<P: Source> Station<P> {
             && self.neighbours.is_empty()
     }
 
-    /// Starts a ping from an interface, at the next poll, which is due now. Gives the ping's number.
+    /// Starts a ping from an interface, at the next poll, which is due now. Returns the ping's
+    /// number.
     ///
     /// # Errors
     /// [`PingError`].
@@ -246,66 +247,64 @@ impl<P: Source> Station<P> {
         self.neighbours.ping(interface, dst)
     }
 
-    /// The pings that were started, the oldest first, and what came of them.
+    /// Iterates over the started pings, oldest first.
     pub fn pings(&self) -> impl Iterator<Item = &Ping> {
         self.neighbours.pings()
     }
 
-    /// The neighbours that its interfaces ask for, by interface, and their addresses as far as they
-    /// are known.
+    /// Iterates over the interfaces' neighbours and their known addresses.
     pub fn neighbours(&self) -> impl Iterator<Item = (&str, IpAddr, Option<Mac>)> {
         self.neighbours.iter()
     }
 
-    /// What its interfaces asked and answered.
     pub fn neighbour_counters(&self) -> &NeighbourCounters {
         self.neighbours.counters()
     }
 
-    /// The plain counters, without times and transitions of pauses: what costs nothing to look at.
+    /// Returns the plain counters, without times and transitions of pauses. Costs nothing.
     pub const fn counters(&self) -> &StationCounters {
         &self.counters
     }
 
-    /// What has arrived so far, by flow: those that it was told to expect, then those of its
-    /// receivers. Costs nothing to look at.
+    /// Iterates over the counters of received flows: the expected ones, then those of its
+    /// receivers. Costs nothing.
     pub fn sinks(&self) -> impl ExactSizeIterator<Item = &SinkCounters> {
         self.sinks.iter().map(Sink::counters)
     }
 
-    /// Counts of a flow that it expects or receives.
+    /// Returns the counters of a flow that it expects or receives.
     pub fn sink(&self, id: FlowId) -> Option<&SinkCounters> {
         let place = self.lookup.get(id.0 as usize)?.checked_sub(1)?;
         Some(self.sinks[place as usize].counters())
     }
 
-    /// The memory that distributions of flows grow by. Whoever has time may fill it.
+    /// Returns the spare pages for distributions, to be refilled outside the data path.
     pub const fn spares(&self) -> &Spares {
         &self.spares
     }
 
-    /// What has been sent so far of the flows that nobody answers, in the order of the plan.
+    /// Iterates over the counters of unacknowledged flows, in the order of the plan.
     pub fn sources(&self) -> impl Iterator<Item = SourceCounters> {
         self.sources.counters()
     }
 
-    /// What its senders did and saw so far, in the order of the plan.
+    /// Iterates over the counters of its senders, in the order of the plan.
     pub fn senders(&self) -> impl Iterator<Item = SenderCounters> {
         self.sources.senders()
     }
 
-    /// How long the messages of each of its senders took, in the order of the plan; nothing where a
-    /// sender has one message at most.
+    /// Iterates over the message completion times of its senders, in the order of the plan; `None`
+    /// for a sender with at most one message.
     pub fn completion_times(&self) -> impl Iterator<Item = Option<&Latency>> {
         self.sources.completion_times()
     }
 
-    /// What its receivers saw and said so far, in the order of the plan.
+    /// Iterates over the counters of its receivers, in the order of the plan.
     pub fn receivers(&self) -> impl Iterator<Item = ReceiverCounters> {
         self.answers.counters()
     }
 
-    /// The plain counters, with the time paused so far counted in.
+    /// Returns the plain counters, with the pause time so far.
     #[must_use]
     pub fn counters_at(&self, now: Instant) -> StationCounters {
         let mut counters = self.counters.clone();
@@ -316,18 +315,18 @@ impl<P: Source> Station<P> {
         counters
     }
 
-    /// What became of the messages that it is to obey, if there are such, as of `now`.
+    /// Returns the counters of congestion messages at `now`, if it obeys any.
     #[must_use]
     pub fn reactions_at(&self, now: Instant) -> Option<ReactionCounters> {
         self.reactions.as_ref().map(|reactions| reactions.counters(now, &self.sources))
     }
 
-    /// What has arrived so far of the control streams that it was told to expect.
+    /// Iterates over the counters of the expected control streams.
     pub fn control_counters(&self) -> impl Iterator<Item = ControlCounters> {
         self.meter.iter().flat_map(|meter| meter.control_counters())
     }
 
-    /// All counters, with the time paused so far counted in.
+    /// Returns all counters, with the pause time so far.
     #[must_use]
     pub fn snapshot(&self, now: Instant) -> StationSnapshot {
         let streams = self.sources.streams_at(now).collect();
@@ -336,7 +335,8 @@ impl<P: Source> Station<P> {
         StationSnapshot { streams, sinks, completion_times, ..self.snapshot_light(now) }
     }
 
-    /// The same without `streams`, `sinks` and `completion_times`, whose distributions take time to copy.
+    /// As [`Self::snapshot`], without `streams`, `sinks` and `completion_times`, whose
+    /// distributions take time to copy.
     #[must_use]
     pub fn snapshot_light(&self, now: Instant) -> StationSnapshot {
         StationSnapshot {
@@ -356,31 +356,30 @@ impl<P: Source> Station<P> {
         }
     }
 
-    /// The `SecY` of its port, if it has one.
+    /// Returns the `SecY` of its port, if it has one.
     pub fn secy(&self) -> Option<&Secy> {
         self.port.secy()
     }
 
-    /// The frames that it has made and its port has not taken yet.
+    /// Iterates over the frames made and not accepted by the port yet.
     pub fn held_frames(&self) -> impl Iterator<Item = &P::Frame> {
         self.hand.iter()
     }
 
-    /// The port, for what its world has to do to it.
+    /// Returns the port, for its world.
     pub fn port_mut(&mut self) -> &mut P {
         &mut self.port
     }
 
-    /// Changes what its port protects, or is to accept.
+    /// Changes the MACsec state of its port.
     ///
     /// # Errors
-    /// [`Change::Refused`](crate::secure::ChangeRefused), or nothing of that where the port has no
-    /// `SecY`.
+    /// [`Change::Refused`](crate::secure::ChangeRefused); `None` if the port has no `SecY`.
     pub fn change_secy(&mut self, change: &SecyChange) -> Result<(), Option<ChangeRefused>> {
         self.port.secy_mut().ok_or(None)?.change(change).map_err(Some)
     }
 
-    /// The port, for another station. What it had not taken yet is lost.
+    /// Returns the port, for another station. Frames that it had not accepted yet are lost.
     pub fn into_port(self) -> P {
         self.port
     }

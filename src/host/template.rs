@@ -1,5 +1,5 @@
-//! A flow's frame, prepared once: for each frame only the probe's numbers and the UDP checksum
-//! are written.
+//! A flow's frame, prepared once: per frame only the probe's numbers and the UDP checksum are
+//! written.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,28 +12,28 @@ use crate::wire::checksum::Sum;
 use crate::wire::ip::Protocol;
 use crate::wire::{EtherType, ethernet, ipv4, ipv6, udp, vlan};
 
-/// Hops that a flow's packets may take.
+/// TTL of a flow's packets.
 pub(super) const TTL: u8 = 64;
 
-/// Why writing a header cannot fail.
+/// Message for header writes that cannot fail.
 pub(super) const ROOM: &str = "the head was made long enough for all headers";
 
-/// Where the checksum is in a UDP header.
+/// Offset of the checksum in a UDP header.
 const UDP_CHECKSUM_AT: usize = 6;
 
-/// The first octets of a flow's frames; what follows up to the frame's length is zero.
+/// The first bytes of a flow's frames; the rest of a frame is zero.
 #[derive(Clone, Debug)]
 pub struct Template {
     head: Vec<u8>,
     probe_at: usize,
-    /// The UDP checksum's sum without what changes from frame to frame, when there is one.
+    /// Partial sum of the UDP checksum without the changing bytes, if there is one.
     udp: Option<Sum>,
     wire_len: u32,
     flow: FlowId,
 }
 
 impl Template {
-    /// Prepares the frames of a flow whose plan was checked.
+    /// Prepares the frames of a flow with a validated plan.
     #[must_use]
     pub fn new(flow: &FlowPlan) -> Self {
         let probe_at = flow.probe_at();
@@ -55,14 +55,14 @@ impl Template {
         Self { head, probe_at, udp, wire_len: flow.size, flow: flow.id }
     }
 
-    /// The first octets of frame number `sequence`, sent at `now`.
+    /// Returns the first bytes of frame number `sequence`, sent at `now`.
     #[inline]
     pub fn stamp(&mut self, sequence: u64, now: Instant) -> &[u8] {
         let probe = Probe::new(self.flow, sequence, now).octets();
         self.head[self.probe_at..].copy_from_slice(&probe);
         if let Some(sum) = self.udp {
             let sum = match sum.octets(&probe[SEQUENCE_AT..]).finish() {
-                0 => 0xffff, // 0 would say that there is no checksum (RFC 768).
+                0 => 0xffff, // 0 would mean no checksum (RFC 768).
                 sum => sum,
             };
             let at = self.probe_at - udp::HEADER_LEN + UDP_CHECKSUM_AT;
@@ -71,14 +71,14 @@ impl Template {
         &self.head
     }
 
-    /// Octets of a frame, FCS included.
+    /// Returns the length of a frame in bytes, FCS included.
     #[must_use]
     pub const fn wire_len(&self) -> u32 {
         self.wire_len
     }
 }
 
-/// Writes addresses, tag and EtherType; says where the network header goes.
+/// Writes addresses, tag and EtherType; returns the offset of the network header.
 pub(super) fn layer2(
     dst: Mac,
     src: Mac,
@@ -97,8 +97,8 @@ pub(super) fn layer2(
     l3
 }
 
-/// The IPv4 header of a packet with `payload_len` octets behind it, between the addresses of `udp`
-/// and marked as it says.
+/// Returns the IPv4 header of a packet with `payload_len` bytes behind it, with the addresses and
+/// marking of `udp`.
 pub(super) const fn ipv4_header(
     udp: &Udp<Ipv4Addr>,
     protocol: Protocol,
@@ -120,14 +120,14 @@ pub(super) const fn ipv4_header(
     }
 }
 
-/// Writes IPv4 and UDP for a packet of `len` octets; gives the sum of the UDP checksum.
+/// Writes IPv4 and UDP for a packet of `len` bytes; returns the partial sum of the UDP checksum.
 fn udp4(udp: &Udp<Ipv4Addr>, len: usize, out: &mut [u8]) -> Sum {
     let payload_len = (len - ipv4::HEADER_LEN) as u16;
     ipv4_header(udp, Protocol::UDP, payload_len).emit(out).expect(ROOM);
     datagram(udp, payload_len, &mut out[ipv4::HEADER_LEN..])
 }
 
-/// Writes IPv6 and UDP for a packet of `len` octets; gives the sum of the UDP checksum.
+/// Writes IPv6 and UDP for a packet of `len` bytes; returns the partial sum of the UDP checksum.
 fn udp6(udp: &Udp<Ipv6Addr>, len: usize, out: &mut [u8]) -> Sum {
     let payload_len = (len - ipv6::HEADER_LEN) as u16;
     let ip = ipv6::Repr {
@@ -144,8 +144,8 @@ fn udp6(udp: &Udp<Ipv6Addr>, len: usize, out: &mut [u8]) -> Sum {
     datagram(udp, payload_len, &mut out[ipv6::HEADER_LEN..])
 }
 
-/// Writes the UDP header of a datagram of `len` octets; gives the sum of its checksum, to which
-/// the probe's numbers are still to be added. All behind the probe is zero and adds nothing.
+/// Writes the UDP header of a datagram of `len` bytes; returns the partial sum of its checksum, to
+/// which the probe's numbers have to be added. All bytes behind the probe are zero.
 fn datagram<A: Into<IpAddr> + Copy>(udp: &Udp<A>, len: u16, out: &mut [u8]) -> Sum {
     let payload_len = len - udp::HEADER_LEN as u16;
     let header =

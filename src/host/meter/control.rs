@@ -1,20 +1,19 @@
-//! Control streams as they arrive: frames without a probe, known by their octets.
+//! Reception of control streams: frames without a probe, identified by their first bytes.
 
 use crate::host::plan::FlowId;
 use crate::time::Instant;
 
-/// What arrived of a control stream.
+/// Counters of a received control stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ControlCounters {
-    /// The stream.
     pub id: FlowId,
-    /// Frames that arrived.
+    /// Received frames.
     pub frames: u64,
-    /// Their octets, FCS included.
+    /// Received bytes, FCS included.
     pub bytes: u64,
-    /// When the first of them arrived.
+    /// Arrival of the first frame.
     pub first_arrival: Option<Instant>,
-    /// When the last one did.
+    /// Arrival of the last frame.
     pub last_arrival: Option<Instant>,
 }
 
@@ -26,7 +25,7 @@ pub(super) struct ControlSink {
 }
 
 impl ControlSink {
-    /// A sink for frames that start with `octets`.
+    /// Creates a sink for frames that start with `octets`.
     pub(super) fn new(id: FlowId, octets: &[u8]) -> Self {
         let counters =
             ControlCounters { id, frames: 0, bytes: 0, first_arrival: None, last_arrival: None };
@@ -37,7 +36,7 @@ impl ControlSink {
         self.counters.id
     }
 
-    /// Counts a frame if it is one of this stream.
+    /// Counts a frame if it belongs to this stream.
     pub(super) fn take(&mut self, now: Instant, head: &[u8], wire_len: u32) -> bool {
         if !head.starts_with(&self.octets) {
             return false;
@@ -50,7 +49,7 @@ impl ControlSink {
         true
     }
 
-    /// Forgets all that has arrived.
+    /// Resets the counters.
     pub(super) fn clear(&mut self) {
         let id = self.counters.id;
         self.counters =

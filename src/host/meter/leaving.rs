@@ -1,4 +1,4 @@
-//! What the frames are that a station has made and its port has not taken yet.
+//! Record of the frames that a station has made and its port has not accepted yet.
 
 use arrayvec::ArrayVec;
 
@@ -6,29 +6,29 @@ use crate::frame::BURST;
 use crate::pfc::PauseVector;
 use crate::units::Priority;
 
-/// A frame that was made, as far as it matters to a meter.
+/// Kind of a frame to send, as far as a meter distinguishes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::host) enum Leaving {
     /// Data of this priority.
     Data(Priority),
     /// A pause.
     Pause(PauseVector),
-    /// A MAC control frame that is no pause.
+    /// A MAC control frame that is not a pause.
     Malformed,
     /// Anything else.
     Other,
 }
 
-/// The frames in a station's hand, in order, equal neighbours in one piece.
+/// The unsent frames of a station, in order, with equal neighbours combined.
 #[derive(Debug, Default)]
 pub(super) struct Hand {
     pieces: ArrayVec<(Leaving, usize), BURST>,
-    /// How many frames there are.
+    /// Total number of frames.
     frames: usize,
 }
 
 impl Hand {
-    /// `n` more, behind all others. There are never more than a burst.
+    /// Appends `n` frames. There are never more than a burst.
     #[inline]
     pub(super) fn push(&mut self, what: Leaving, n: usize) {
         self.frames += n;
@@ -38,7 +38,7 @@ impl Hand {
         }
     }
 
-    /// One more, behind `place` others and ahead of the rest.
+    /// Inserts a frame behind the first `place` ones.
     pub(super) fn insert(&mut self, what: Leaving, place: usize) {
         let mut before = 0;
         for i in 0..self.pieces.len() {
@@ -58,8 +58,9 @@ impl Hand {
         self.push(what, 1);
     }
 
-    /// Takes out the next that is gone when only `left` are still there. Pauses come one by one,
-    /// of other pieces one frame stands for all that are gone of it, since they went together.
+    /// Removes and returns the next sent frame when only `left` are still unsent. Pauses are
+    /// returned one by one; of other pieces one frame represents all that were sent, since they
+    /// left together.
     #[inline]
     pub(super) fn next_gone(&mut self, left: usize) -> Option<Leaving> {
         let gone = self.frames.checked_sub(left).expect("no more is left than there was");
@@ -78,7 +79,7 @@ impl Hand {
         Some(what)
     }
 
-    /// All are gone elsewhere.
+    /// Removes all frames without sending.
     pub(super) fn clear(&mut self) {
         self.pieces.clear();
         self.frames = 0;

@@ -1,10 +1,9 @@
-//! What a traffic generator measures of pauses and of what they stop, beside what every station
-//! counts.
+//! Measurement of pauses and of the data that they stop, for a traffic generator.
 //!
-//! `Meter` is told of every MAC control frame that comes in or leaves, and of every data frame
-//! whose priority is known, in the order in which that happens. Pauses are measured whether they are
-//! obeyed or not. A frame leaves when the port takes it, and has arrived when it is found at the
-//! port. Nothing is allocated after the start.
+//! `Meter` receives every MAC control frame in either direction, and every data frame of known
+//! priority, in order. Pauses are measured whether they are obeyed or not. A frame counts as sent
+//! when the port accepts it, and as received when it is read from the port. Nothing is allocated
+//! after the start.
 
 mod control;
 mod leaving;
@@ -30,50 +29,50 @@ use crate::time::Instant;
 use crate::units::{BitsPerSec, Bytes, Mac, PRIORITIES, Priority, PrioritySet};
 use crate::wire::{EtherType, mac_control, vlan};
 
-/// What a meter has measured.
+/// Results of a meter.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MeterCounters {
-    /// Pauses that came in, by priority, and the data that left in spite of them.
+    /// Received pauses, by priority, and the data sent in spite of them.
     pub received: [PauseTimes; PRIORITIES],
-    /// Pauses that were sent, by priority, and the data that still came in.
+    /// Sent pauses, by priority, and the data still received.
     pub sent: [PauseTimes; PRIORITIES],
-    /// Reactions of the peer to the pauses that were sent, by priority.
+    /// Reactions of the peer to sent pauses, by priority.
     pub reactions: [Reactions; PRIORITIES],
-    /// MAC control frames sent that are neither PFC nor PAUSE as a port takes them.
+    /// Sent MAC control frames that are neither valid PFC nor valid PAUSE.
     pub malformed_sent: u64,
-    /// The control streams that are expected, in the order of the plan.
+    /// Expected control streams, in the order of the plan.
     pub control: Vec<ControlCounters>,
 }
 
 impl MeterCounters {
-    /// What arrived of a control stream, if it is expected.
+    /// Returns the counters of a control stream, if it is expected.
     #[must_use]
     pub fn control(&self, id: FlowId) -> Option<&ControlCounters> {
         self.control.iter().find(|c| c.id == id)
     }
 }
 
-/// Measures at one station.
+/// Meter of one station.
 #[derive(Debug)]
 pub(super) struct Meter {
     rate: BitsPerSec,
     received: [PauseMeter; PRIORITIES],
     sent: [PauseMeter; PRIORITIES],
     reactions: Box<[ReactionMeter; PRIORITIES]>,
-    /// The priorities whose pauses received, or sent, wait for data frames to be told.
+    /// Priorities whose received, or sent, pauses still need data frames for their result.
     waits_to_send: PrioritySet,
     waits_to_receive: PrioritySet,
     hand: Hand,
     control: Vec<ControlSink>,
     malformed_sent: u64,
-    /// The priority of each stream that is expected.
+    /// Priority of each expected stream.
     expected: Vec<(FlowId, Priority)>,
-    /// The way of each stream that is sent.
+    /// Path of each sent stream.
     own: Vec<(FlowId, Path)>,
 }
 
 impl Meter {
-    /// The meter of a checked plan, if it has one.
+    /// Creates the meter of a validated plan, if it has one.
     pub(super) fn of(plan: &StationPlan) -> Option<Box<Self>> {
         let wanted = plan.tester.meter.as_ref()?;
         Some(Box::new(Self {
@@ -95,7 +94,7 @@ impl Meter {
         }))
     }
 
-    /// Whether what it is to measure is there.
+    /// Validates that the streams to measure exist.
     ///
     /// # Errors
     /// [`PlanError::NotExpected`] and [`PlanError::ControlOctets`].
@@ -109,18 +108,18 @@ impl Meter {
         }
     }
 
-    /// The priority of a stream that is expected.
+    /// Returns the priority of an expected stream.
     pub(super) fn priority_of(&self, id: FlowId) -> Option<Priority> {
         self.expected.iter().find(|(stream, _)| *stream == id).map(|(_, p)| *p)
     }
 
-    /// A pause came in.
+    /// Records a received pause.
     pub(super) fn on_pause(&mut self, now: Instant, pause: &PauseVector) {
         note(&mut self.received, now, pause, self.rate);
         self.waits_to_send.0 |= pause.enabled.0;
     }
 
-    /// A data frame of priority `p` came in.
+    /// Records a received data frame of priority `p`.
     #[inline]
     pub(super) fn on_data(&mut self, now: Instant, p: Priority, wire_len: u32) {
         let rate = self.rate;
@@ -131,25 +130,25 @@ impl Meter {
         }
     }
 
-    /// A frame came in that carries no probe. Whether it is one of a control stream's, which it
-    /// then counts for.
+    /// Counts a received frame without a probe if it belongs to a control stream. Returns true if
+    /// it does.
     #[inline]
     pub(super) fn on_other(&mut self, now: Instant, head: &[u8], wire_len: u32) -> bool {
         self.control.iter_mut().any(|c| c.take(now, head, wire_len))
     }
 
-    /// `n` frames were made for the port, behind those made before.
+    /// Records `n` frames made for the port, behind the earlier ones.
     #[inline]
     pub(super) fn made(&mut self, what: Leaving, n: usize) {
         self.hand.push(what, n);
     }
 
-    /// A frame was made for the port that goes behind `place` of those made before.
+    /// Records a frame made for the port, inserted behind the first `place` ones.
     pub(super) fn made_at(&mut self, what: Leaving, place: usize) {
         self.hand.insert(what, place);
     }
 
-    /// The port took frames from the front of those that were made; `left` are still there.
+    /// Records that the port accepted frames from the front; `left` are still unsent.
     #[inline]
     pub(super) fn gone(&mut self, now: Instant, left: usize) {
         while let Some(what) = self.hand.next_gone(left) {
@@ -170,7 +169,7 @@ impl Meter {
         }
     }
 
-    /// The frames that were made and not taken are lost: the link went down. That ends all pauses.
+    /// Records that the link went down: unsent frames are lost, and all pauses end.
     pub(super) fn link_down(&mut self, now: Instant) {
         self.hand.clear();
         for meter in self.received.iter_mut().chain(&mut self.sent) {
@@ -179,7 +178,7 @@ impl Meter {
         self.reactions.iter_mut().for_each(|meter| meter.on_resume(now));
     }
 
-    /// The reactions to a pause that was sent begin.
+    /// Starts measuring the reactions to a sent pause.
     fn react(&mut self, now: Instant, pause: &PauseVector) {
         for p in pause.enabled.iter() {
             let (meter, time) = (&mut self.reactions[p.index()], pause.time[p.index()]);
@@ -190,7 +189,7 @@ impl Meter {
         }
     }
 
-    /// The link has another rate. Pauses that are running keep the quanta they have left.
+    /// Sets another link rate. Running pauses keep their remaining quanta.
     pub(super) fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {
         for meter in self.received.iter_mut().chain(&mut self.sent) {
             meter.stretch(now, self.rate, rate);
@@ -198,8 +197,8 @@ impl Meter {
         self.rate = rate;
     }
 
-    /// These streams start anew: what was measured by them is forgotten. Counts of pauses, and the
-    /// time they asked for, are the port's and go on.
+    /// Restarts the given streams: their measurements are reset. Counts of pauses, and the
+    /// requested time, belong to the port and continue.
     pub(super) fn clear(&mut self, which: &[FlowId]) {
         for id in which {
             self.control.iter_mut().filter(|c| c.id() == *id).for_each(ControlSink::clear);
@@ -218,12 +217,12 @@ impl Meter {
         }
     }
 
-    /// What arrived of the control streams that are expected.
+    /// Returns the counters of the expected control streams.
     pub(super) fn control_counters(&self) -> impl Iterator<Item = ControlCounters> {
         self.control.iter().map(ControlSink::counters)
     }
 
-    /// What was measured up to `now`.
+    /// Returns the results up to `now`.
     pub(super) fn counters(&self, now: Instant) -> MeterCounters {
         MeterCounters {
             received: self.received.each_ref().map(|m| m.times(now)),
@@ -235,8 +234,8 @@ impl Meter {
     }
 }
 
-/// What a frame made on the control path is. Frames to the address of one port count as that port
-/// takes them.
+/// Classifies a frame made on the control path. Frames to a port's unicast address count as that
+/// port parses them.
 pub(super) fn control_frame(octets: &[u8], mac: Mac) -> Leaving {
     let Ok(walk) = vlan::walk(octets) else { return Leaving::Other };
     if walk.ethertype != EtherType::MAC_CONTROL {
@@ -249,7 +248,7 @@ pub(super) fn control_frame(octets: &[u8], mac: Mac) -> Leaving {
     }
 }
 
-/// A pause went one way, at a moment: tells each priority that it names.
+/// Records a pause in one direction for each priority that it enables.
 fn note(
     meters: &mut [PauseMeter; PRIORITIES],
     now: Instant,

@@ -1,18 +1,18 @@
-//! The time that a peer takes to obey the pauses of one priority.
+//! Reaction time of a peer to the pauses of one priority.
 //!
-//! A pause forbids to begin a frame later than a limit after it was received (IEEE 802.3 31B.3.7,
-//! 802.1Q-2022 36.1.3); a frame that has begun is finished. The reaction to a pause is therefore the
-//! time from sending it to the beginning of the last frame of the train that it stops. The train
-//! ends with the first silence: a frame behind that, such as one that a peer sends a moment before
-//! the pause ends, is no part of the reaction. It is counted as a frame after the stop.
+//! A pause forbids starting a frame later than a limit after it was received (IEEE 802.3 31B.3.7,
+//! 802.1Q-2022 36.1.3); a frame that has started is finished. The reaction to a pause is therefore
+//! the time from sending it to the start of the last frame of the train that it stops. The train
+//! ends with the first silence: a later frame, such as one that a peer sends a moment before the
+//! pause ends, is not part of the reaction. It is counted as a frame after the stop.
 
 use crate::time::{Duration, Instant};
 
-/// The longest time without a frame that still belongs to a train, where frames came at shorter
-/// intervals before. A choice: longer than devices that poll take between two polls.
+/// Maximum silence within a train, where frames came at shorter intervals before. A choice: longer
+/// than polling devices take between two polls.
 const SILENCE: Duration = Duration::from_millis(1);
 
-/// The last reactions that percentiles are taken of.
+/// Number of recent reactions used for percentiles.
 const KEPT: usize = 128;
 
 /// Reactions to pauses: one for each time that a priority was stopped, however often the pause was
@@ -21,15 +21,15 @@ const KEPT: usize = 128;
 pub struct Reactions {
     /// Pauses that began.
     pub count: u64,
-    /// The shortest reaction; nothing without any.
+    /// Shortest reaction.
     pub min: Option<Duration>,
-    /// The longest.
+    /// Longest reaction.
     pub max: Option<Duration>,
-    /// Frames that began behind a pause and before its end.
+    /// Frames that started after a pause and before its end.
     pub in_window: u64,
-    /// Those of them that came after the train had stopped.
+    /// Frames among these that came after the train had stopped.
     pub after_stop: u64,
-    /// The last reactions.
+    /// Recent reactions.
     kept: [Duration; KEPT],
 }
 
@@ -41,7 +41,8 @@ impl Default for Reactions {
 }
 
 impl Reactions {
-    /// The reaction that `percent` (0 to 100) of the last 128 did not exceed; nothing without any.
+    /// Returns the reaction that `percent` (0 to 100) of the last 128 did not exceed; `None`
+    /// without any.
     #[must_use]
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
         let known = usize::try_from(self.count).map_or(KEPT, |count| count.min(KEPT));
@@ -60,49 +61,49 @@ impl Reactions {
     }
 }
 
-/// Measures the reactions to the pauses of one priority.
+/// Meter of the reactions to the pauses of one priority.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReactionMeter {
-    /// True if a pause has begun that is not among the reactions yet.
+    /// True if a pause has begun that is not in `reactions` yet.
     open: bool,
     start: Instant,
     until: Instant,
-    /// The beginning of the last frame of the train.
+    /// Start of the last frame of the train.
     last: Instant,
-    /// The silence that ends the train.
+    /// Silence that ends the train.
     silence: Duration,
     stopped: bool,
-    /// The last frame outside of pauses, and the interval of such frames: the longest of late.
+    /// Last frame outside of pauses, and the longest recent interval of such frames.
     seen: Option<Instant>,
     interval: Duration,
     reactions: Reactions,
 }
 
 impl ReactionMeter {
-    /// A pause was sent that lasts for `window`.
+    /// Records a sent pause that lasts for `window`.
     pub(super) fn on_pause(&mut self, now: Instant, window: Duration) {
         if now >= self.until || !self.open {
             self.close();
             (self.open, self.stopped, self.start, self.last) = (true, false, now, now);
-            // A short pause has no room for a long silence.
+            // A short pause leaves no room for a long silence.
             self.silence = SILENCE.min(window.div(4)).max(self.interval.saturating_mul(2));
         }
         self.until = now.saturating_add(window);
         self.seen = None;
     }
 
-    /// The pause ends now.
+    /// Ends the pause.
     pub(super) fn on_resume(&mut self, now: Instant) {
         self.until = self.until.min(now);
     }
 
-    /// A frame came in that takes so long on the line.
+    /// Records a received frame; `on_line` gives its time on the line.
     #[inline]
     pub(super) fn on_frame(&mut self, now: Instant, on_line: impl FnOnce() -> Duration) {
         if self.open && now < self.until {
             return self.in_window(now.saturating_sub(on_line()));
         }
-        // Frames of one poll have one time.
+        // Frames of one poll share one time.
         if self.seen != Some(now) {
             let gap = self.seen.map_or(Duration::ZERO, |seen| now.since(seen));
             self.interval = gap.max(self.interval.saturating_sub(self.interval.div(8)));
@@ -129,13 +130,13 @@ impl ReactionMeter {
         }
     }
 
-    /// Forgets all reactions.
+    /// Resets all reactions.
     pub(super) fn clear(&mut self) {
         self.reactions = Reactions::default();
         self.open = false;
     }
 
-    /// The reactions, that to the pause that goes on included.
+    /// Returns the reactions, including that to the current pause.
     pub(super) fn reactions(&self) -> Reactions {
         let mut now = self.clone();
         now.close();
@@ -155,7 +156,7 @@ mod tests {
         Duration::from_micros(n)
     }
 
-    /// Frames every 10 us of 1 us on the line up to `stop`, then a pause of 10 ms at 1,000 us.
+    /// Frames every 10 us of 1 us on the line up to `stop`, with a pause of 10 ms at 1,000 us.
     fn stopped_at(meter: &mut ReactionMeter, from: u64, stop: u64) {
         (from..from + 1_000).step_by(10).for_each(|t| meter.on_frame(at(t), || us(1)));
         meter.on_pause(at(from + 1_000), us(10_000));
@@ -169,7 +170,7 @@ mod tests {
         // Renewed for more than a second.
         (5_000..1_300_000).step_by(5_000).for_each(|t| meter.on_pause(at(t), us(10_000)));
         let quiet = meter.reactions();
-        // The frame at 1,000 had begun before the pause; the last began at 1,049.
+        // The frame at 1,000 had started before the pause; the last started at 1,049.
         assert_eq!((quiet.count, quiet.max, quiet.in_window), (1, Some(us(49)), 5));
         meter.on_frame(at(1_304_999), || us(1));
         let edge = meter.reactions();
@@ -183,7 +184,7 @@ mod tests {
         stopped_at(&mut meter, 0, 10_990);
         let found = meter.reactions();
         assert_eq!((found.max, found.after_stop), (Some(us(9_989)), 0));
-        // The same where frames come more seldom than a silence lasts.
+        // The same with frame intervals longer than a silence.
         let mut slow = ReactionMeter::default();
         (0..10).for_each(|n| slow.on_frame(at(n * 2_000), || us(1)));
         slow.on_pause(at(19_000), us(10_000));

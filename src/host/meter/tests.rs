@@ -1,5 +1,5 @@
-//! The meter against numbers reckoned by hand, and against a second one that looks at everything
-//! again for each question.
+//! The meter against numbers calculated by hand, and against a reference that evaluates the whole
+//! history for each result.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn ns(n: u64) -> Duration {
     Duration::from_nanos(n)
 }
 
-/// What one event is.
+/// An event.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Pause(u64),
@@ -44,11 +44,11 @@ fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
     })
 }
 
-/// The answers, each found by looking at the whole history.
+/// Reference results, each found in the whole history.
 struct History<'a>(&'a [(u64, Event)]);
 
 impl History<'_> {
-    /// The last pause before event `i`, if no resume came behind it.
+    /// Returns the last pause before event `i`, if no resume followed it.
     fn pause_before(&self, i: usize) -> Option<(usize, u64, u64)> {
         let said = self.0[..i].iter().enumerate().rev();
         match said.into_iter().find(|(_, (_, e))| !matches!(e, Event::Frame)) {
@@ -57,7 +57,7 @@ impl History<'_> {
         }
     }
 
-    /// The pause with which the run began that is going on at event `i`.
+    /// Returns the start of the run in progress at event `i`.
     fn run_at(&self, i: usize) -> Option<u64> {
         let (mut n, mut start, window) = self.pause_before(i)?;
         if start + window <= self.0[i].0 {
@@ -72,7 +72,7 @@ impl History<'_> {
         Some(start)
     }
 
-    /// When the last run before event `i` ended, and no frame has come since.
+    /// Returns the end of the last run before event `i`, if no frame has come since.
     fn ended_before(&self, i: usize) -> Option<u64> {
         let n = self.0[..i].iter().rposition(|(_, e)| matches!(e, Event::Pause(_)))?;
         let (t, Event::Pause(window)) = self.0[n] else { unreachable!() };
@@ -178,12 +178,12 @@ fn a_storm_with_one_late_frame_is_not_continuous() {
     for t in [0, 100, 250, 300] {
         meter.on_pause(at(t), ns(140));
     }
-    // The third came 10 ns after the second had run out.
+    // The third came 10 ns after the second had expired.
     let times = meter.times(at(400));
     assert_eq!((times.gap_max, times.window), (Some(ns(150)), Some(ns(140))));
     assert_eq!((times.lapses, times.uncovered, times.runs), (1, ns(10).into(), 2));
     assert_eq!((times.continuous(), times.requested), (Some(false), ns(390).into()));
-    // It asks for 40 ns more, and for nothing afterwards.
+    // It requests 40 ns more, and nothing afterwards.
     assert_eq!(meter.times(at(10_000)).requested, ns(430));
     meter.clear();
     meter.on_pause(at(20_000), ns(140));
@@ -231,7 +231,7 @@ fn control_frames_are_told_apart_by_what_a_port_makes_of_them() {
     time[3] = Quanta(7);
     let asked = Leaving::Pause(PauseVector { enabled: PrioritySet::of(P3), time });
     assert_eq!(with(&[]), asked);
-    // Reserved bits of the vector are ignored by whoever receives it.
+    // A receiver ignores reserved bits of the vector.
     assert_eq!(with(&[(16, 0xff)]), asked);
     assert_eq!(with(&[(15, 0x02)]), Leaving::Malformed);
     assert_eq!(with(&[(0, 0x02), (1, 0)]), Leaving::Malformed);

@@ -1,67 +1,66 @@
-//! The pauses of one priority that went one way, and the data frames that they were to stop, which
-//! go the other way.
+//! Pauses of one priority in one direction, and the data frames in the other direction that they
+//! stop.
 
 use crate::time::{Duration, Instant, Total};
 use crate::units::BitsPerSec;
 
-/// What pauses of one priority asked for, and what became of it.
+/// Requested pauses of one priority, and their effect.
 ///
-/// A run is a pause and all that follow it before it has ended: by a resume, or because the time of
-/// the last of them is over.
+/// A run is a pause and all that follow it before it ends: by a resume, or by expiry of the last
+/// one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PauseTimes {
-    /// Frames that asked for a pause.
+    /// Frames that request a pause.
     pub pauses: u64,
-    /// Frames that asked for its end, with a time of 0.
+    /// Frames that end a pause, with a time of 0.
     pub resumes: u64,
-    /// How long a pause was asked for in all, as each frame replaced the one before: the union.
+    /// Total requested pause time: the union, as each frame replaces the one before.
     pub requested: Total,
-    /// How many runs there were.
+    /// Number of runs.
     pub runs: u64,
-    /// The longest from one pause to the next without a resume in between.
+    /// Longest interval from one pause to the next without a resume in between.
     pub gap_max: Option<Duration>,
-    /// How long the last pause lasts from its frame on: the window within which the next has to
-    /// come.
+    /// Time of the last pause: the window in which the next has to arrive.
     pub window: Option<Duration>,
-    /// How often a pause had run out when the next came, without a resume in between. A pause is
-    /// over at the very instant at which it ends.
+    /// Pauses that arrived after the previous one had expired, without a resume in between. A pause
+    /// is over at the very instant at which it ends.
     pub lapses: u64,
-    /// How long nothing was asked for in those lapses.
+    /// Total time without a pause in those lapses.
     pub uncovered: Total,
-    /// When the last pause came. What has passed since is no gap yet.
+    /// Arrival of the last pause. The time since then is not a gap yet.
     pub last: Option<Instant>,
-    /// The longest from a run's first frame to the last data frame in it. Zero where pauses came and
-    /// no data in them.
+    /// Longest time from the first frame of a run to the last data frame in it. Zero for pauses
+    /// without data in them.
     pub last_frame: Option<Duration>,
-    /// The longest from the end of a run to the first data frame behind it.
+    /// Longest time from the end of a run to the first data frame after it.
     pub first_frame: Option<Duration>,
 }
 
 impl PauseTimes {
-    /// Whether each pause came before the one before it had run out; nothing when no pause followed
-    /// another.
+    /// Returns true if each pause arrived before the previous one expired; `None` if no pause
+    /// followed another.
     #[must_use]
     pub fn continuous(&self) -> Option<bool> {
         self.gap_max.map(|_| self.lapses == 0)
     }
 }
 
-/// Measures the pauses of one priority that go one way.
+/// Meter of the pauses of one priority in one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PauseMeter {
-    /// The run now or last: when it began, and when it ends.
+    /// Start and end of the current or last run.
     start: Instant,
     until: Instant,
-    /// The pause that the next one has to follow; none behind a resume.
+    /// Previous pause for the next gap; `None` after a resume.
     before: Option<Instant>,
-    /// Whether no data frame was seen behind the last run.
+    /// True if no data frame was seen after the last run.
     waits: bool,
-    /// Without `requested` of the run now or last.
+    /// Excludes `requested` of the current or last run.
     times: PauseTimes,
 }
 
 impl PauseMeter {
-    /// A pause went by that lasts for `window`.
+    /// Records a pause that lasts for `window`.
     pub(super) fn on_pause(&mut self, now: Instant, window: Duration) {
         let t = &mut self.times;
         t.pauses += 1;
@@ -85,14 +84,15 @@ impl PauseMeter {
         self.waits = true;
     }
 
-    /// What is paused goes on from now: a frame said so, or the link went down.
+    /// Ends the pause at `now`: by a resume frame (`said`), or because the link went down.
     pub(super) fn on_resume(&mut self, now: Instant, said: bool) {
         self.times.resumes += u64::from(said);
         self.before = None;
         self.until = self.until.min(now);
     }
 
-    /// A data frame went by. Whether there is nothing more to learn from one before the next pause.
+    /// Records a data frame. Returns true if further ones before the next pause cannot change the
+    /// result.
     pub(super) fn on_frame(&mut self, now: Instant) -> bool {
         if now < self.until {
             self.times.last_frame = self.times.last_frame.max(Some(now.since(self.start)));
@@ -105,7 +105,7 @@ impl PauseMeter {
         true
     }
 
-    /// The rate that quanta are counted in is another from now on.
+    /// Converts the remaining pause to another link rate.
     pub(super) fn stretch(&mut self, now: Instant, from: BitsPerSec, to: BitsPerSec) {
         if now < self.until {
             let bits = u128::from(self.until.since(now).as_picos()) * u128::from(from.get());
@@ -114,20 +114,20 @@ impl PauseMeter {
         }
     }
 
-    /// Forgets what data frames have shown.
+    /// Resets the results from data frames.
     pub(super) fn clear_frames(&mut self) {
         self.times.last_frame = None;
         self.times.first_frame = None;
     }
 
-    /// Forgets all but the counts and the time asked for; the next pause follows none.
+    /// Resets all but the counts and the requested time; the next pause starts a new sequence.
     pub(super) fn clear(&mut self) {
         let PauseTimes { pauses, resumes, requested, runs, .. } = self.times;
         self.times = PauseTimes { pauses, resumes, requested, runs, ..PauseTimes::default() };
         self.before = None;
     }
 
-    /// What was measured up to `now`.
+    /// Returns the results up to `now`.
     pub(super) fn times(&self, now: Instant) -> PauseTimes {
         let mut times = self.times;
         times.requested += self.until.min(now.max(self.start)).since(self.start);

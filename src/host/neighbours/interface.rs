@@ -1,4 +1,4 @@
-//! An interface: its addresses, its tags, and what its messages look like.
+//! An interface: addresses, tags, and the construction of its messages.
 
 use core::net::IpAddr;
 
@@ -10,19 +10,19 @@ use crate::units::{Mac, Pcp, Priority, Vid};
 use crate::wire::vlan::{MAX_TAGS, TAG_LEN, Tpid};
 use crate::wire::{EtherType, ethernet, ipv6, neighbour, vlan};
 
-/// Octets of the longest message that is made here: a question with its option, or a ping, over
-/// IPv6 and behind as many tags as there may be.
+/// Length in bytes of the longest message built here: a solicitation with its option, or a ping,
+/// over IPv6 with the maximum number of tags.
 const MESSAGE_MAX: usize = ethernet::HEADER_LEN
     + MAX_TAGS * TAG_LEN
     + ipv6::HEADER_LEN
     + neighbour::MESSAGE_LEN
     + neighbour::OPTION_LEN;
 
-/// A message, from its destination address on.
+/// A message, from its destination address.
 pub(super) type Message = ArrayVec<u8, MESSAGE_MAX>;
 
-/// The VLANs that a frame is in, outermost first, 12 bits each; 0 for none. Priority tags are
-/// tags without a VLAN and do not count (802.1Q 6.9).
+/// VLANs of a frame, outermost first, 12 bits each; 0 for none. Priority tags carry no VLAN and are
+/// not included (802.1Q 6.9).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Vlans(u64);
 
@@ -31,7 +31,7 @@ impl Vlans {
         Self(vids.filter(|vid| *vid != 0).fold(0, |all, vid| all << 12 | u64::from(vid)))
     }
 
-    /// Those that a frame says.
+    /// Returns the VLANs of a frame's tags.
     pub(super) fn in_frame(head: &[u8], walk: &vlan::Walk) -> Self {
         let tags = (0..walk.tags).map(|n| &head[ethernet::HEADER_LEN - 2 + n * TAG_LEN..]);
         Self::of(tags.filter_map(|tag| vlan::View::new(tag).ok()).map(|tag| tag.vid_bits()))
@@ -47,9 +47,9 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Whether `other` is on the same link.
+    /// Returns true if `other` is on the same link.
     fn reaches(&self, other: IpAddr) -> bool {
-        // A prefix of nothing shifts everything out, which is then alike.
+        // A prefix of length 0 shifts all bits out, so all addresses match.
         match (self.ip, other) {
             (IpAddr::V4(a), IpAddr::V4(b)) => {
                 let differ = a.to_bits() ^ b.to_bits();
@@ -64,7 +64,7 @@ impl Address {
     }
 }
 
-/// An interface of a checked plan.
+/// An interface of a validated plan.
 #[derive(Debug)]
 pub(super) struct Interface {
     pub(super) name: String,
@@ -99,7 +99,7 @@ impl Interface {
         }
     }
 
-    /// Whether the plan can be run as it is.
+    /// Validates the plan.
     pub(super) fn check(plan: &InterfacePlan) -> Result<(), PlanError> {
         let tags = plan.vlans.len() <= MAX_TAGS;
         if !tags || plan.vlans.iter().any(|(_, priority)| Pcp::new(*priority).is_none()) {
@@ -113,13 +113,13 @@ impl Interface {
         Vlans::of(self.tags.iter().filter_map(|tag| tag.vid).map(Vid::get))
     }
 
-    /// The priority of its frames: that of the outermost tag (802.1Q 6.9.3), 0 without one.
+    /// Returns the priority of its frames: that of the outermost tag (802.1Q 6.9.3), 0 without one.
     pub(super) fn priority(&self) -> Priority {
         self.tags.first().map_or(Priority::MIN, |tag| priority_of(tag.pcp))
     }
 
-    /// From which of its addresses `to` is reached, and by way of whom: `to` itself on the link,
-    /// else a gateway; nothing where there is none.
+    /// Returns the source address for `to` and the next hop: `to` itself on the link, else a
+    /// gateway; `None` without a route.
     pub(super) fn route(&self, to: IpAddr) -> Option<(IpAddr, IpAddr)> {
         let near = self.addresses.iter().find(|a| a.reaches(to)).map(|a| (a.ip, to));
         let same = |a: &&Address| a.ip.is_ipv4() == to.is_ipv4();
@@ -127,8 +127,7 @@ impl Interface {
         near.or_else(|| self.addresses.iter().filter(same).find_map(by))
     }
 
-    /// A frame from the interface to `dst`, whose packet `write` writes into the `len` octets that
-    /// it gets.
+    /// Builds a frame from the interface to `dst`; `write` fills the `len` bytes of the packet.
     pub(super) fn frame(
         &self,
         dst: Mac,
@@ -151,10 +150,10 @@ impl Interface {
     }
 }
 
-/// Why writing a header cannot fail.
+/// Message for header writes that cannot fail.
 pub(super) const ROOM: &str = "a message has room for all of its headers";
 
-/// The priority that a tag's code point says: they are numbered alike.
+/// Returns the priority with the number of a code point.
 pub(super) fn priority_of(pcp: Pcp) -> Priority {
     Priority::new(pcp.get()).expect("there are as many priorities as code points")
 }

@@ -1,15 +1,14 @@
 //! The interfaces of a station: they answer ARP requests, neighbour solicitations and pings for
-//! their addresses, ask for their gateways, and ping when told to.
+//! their addresses, resolve their gateways, and send pings on request.
 //!
-//! - What comes in is given here when no flow claims it; what is no interface's is given back.
-//! - A frame that answers another is the other turned round where that can be: pings of any length
-//!   go back as they came, in their own memory.
-//! - Answers and questions wait in one queue of [`WAITING_MAX`]; what finds it full is refused and
-//!   counted. They are data to the link: a pause of their priority stops them.
-//! - Gateways are asked for until they answer, first [`ASK_TRIES`] times at [`ASK_EVERY`], then at
-//!   [`ASK_SLOWLY`]. What is known is kept until somebody says otherwise or the link goes down.
+//! - Frames that no flow claims are passed here; those of no interface are passed back.
+//! - Where possible a reply reuses the request's frame: pings of any length are answered in place.
+//! - Replies and requests wait in one queue of [`WAITING_MAX`]; when it is full further ones are
+//!   refused and counted. They are sent as data: a pause of their priority stops them.
+//! - Gateways are resolved with [`ASK_TRIES`] requests at intervals of [`ASK_EVERY`], then of
+//!   [`ASK_SLOWLY`]. A known address is kept until a neighbour changes it or the link goes down.
 //!
-//! Interfaces join no multicast groups (MLD): a switch that snoops has to flood solicitations.
+//! Interfaces join no multicast groups (MLD): a switch with snooping has to flood solicitations.
 
 mod interface;
 mod ping;
@@ -34,52 +33,49 @@ use crate::units::{Mac, Priority, PrioritySet};
 use crate::wire::ip::{self, Fragment};
 use crate::wire::{EtherType, arp, echo, ethernet, ipv6, neighbour, vlan};
 
-/// How many answers and questions may wait to be sent. A choice: two bursts.
+/// Maximum number of queued replies and requests. A choice: two bursts.
 pub const WAITING_MAX: usize = 64;
 
-/// A neighbour that an interface asks for.
+/// A neighbour that an interface resolves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Neighbour {
-    /// The interface.
     pub interface: String,
-    /// The neighbour.
     pub ip: IpAddr,
-    /// Its Ethernet address, if it has said.
+    /// Its Ethernet address, if known.
     pub mac: Option<Mac>,
 }
 
-/// What interfaces did.
+/// Counters of interfaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NeighbourCounters {
-    /// Questions asked: ARP requests and neighbour solicitations.
+    /// ARP requests and neighbour solicitations sent.
     pub asked: u64,
-    /// Answers taken in, gratuitous ones among them.
+    /// Replies accepted, gratuitous ones included.
     pub told: u64,
     /// ARP requests and neighbour solicitations answered.
     pub answered: u64,
     /// Pings answered.
     pub echoed: u64,
-    /// Questions of others that found the queue full.
+    /// Requests of others dropped because the queue was full.
     pub refused: u64,
 }
 
-/// Everything about the interfaces of a station at one moment.
+/// Snapshot of a station's interfaces.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NeighbourSnapshot {
-    /// What they did.
     pub counters: NeighbourCounters,
-    /// Whom they ask for, and what they know.
+    /// Neighbours to resolve, and their known addresses.
     pub neighbours: Vec<Neighbour>,
-    /// Pings, the oldest first.
+    /// Pings, oldest first.
     pub pings: Vec<Ping>,
 }
 
-/// Something to be sent.
+/// A queued frame.
 #[derive(Debug)]
 enum Waiting<F> {
-    /// A frame that was received and is the answer now.
+    /// A received frame that was rewritten as the reply.
     Turned(F),
-    /// A message that no frame has been made for.
+    /// A message for which no frame has been allocated yet.
     Made(Message),
 }
 
@@ -87,21 +83,21 @@ enum Waiting<F> {
 #[derive(Debug)]
 pub(super) struct Neighbours<F> {
     interfaces: Vec<Interface>,
-    /// Whose an address is, in each VLAN.
+    /// Interface that owns an address, by VLAN.
     own: BTreeMap<(Vlans, IpAddr), usize>,
     table: Table,
     pings: VecDeque<Asking>,
     pings_begun: u16,
     waiting: VecDeque<(Priority, Waiting<F>)>,
-    /// Nothing is due before.
+    /// Earliest deadline.
     next: Instant,
     counters: NeighbourCounters,
 }
 
-/// Whether interfaces can be run as they are.
+/// Validates the interfaces.
 ///
 /// # Errors
-/// The first thing that is wrong with them.
+/// The first problem found.
 pub(super) fn check(plans: &[InterfacePlan]) -> Result<(), PlanError> {
     plans.iter().try_for_each(Interface::check)?;
     let of = |p: &InterfacePlan| p.ipv4.iter().filter(|a| a.2.is_some()).count();
@@ -111,7 +107,7 @@ pub(super) fn check(plans: &[InterfacePlan]) -> Result<(), PlanError> {
 }
 
 impl<F: Frame> Neighbours<F> {
-    /// The interfaces of checked plans.
+    /// Creates the interfaces of validated plans.
     pub(super) fn new(plans: &[InterfacePlan]) -> Self {
         let interfaces: Vec<_> = plans.iter().map(Interface::new).collect();
         let (mut own, mut table) = (BTreeMap::new(), Table::default());
@@ -137,7 +133,7 @@ impl<F: Frame> Neighbours<F> {
         }
     }
 
-    /// A frame that is no flow's. Gives it back when it is no interface's either.
+    /// Processes a frame that no flow claims. Returns it if no interface claims it either.
     pub(super) fn take(&mut self, now: Instant, frame: F, walk: &vlan::Walk) -> Option<F> {
         if self.interfaces.is_empty() {
             return Some(frame);
@@ -203,7 +199,8 @@ impl<F: Frame> Neighbours<F> {
         None
     }
 
-    /// A solicitation or an advertisement. False when it is nobody's here.
+    /// Processes a solicitation or an advertisement. Returns false if it concerns no interface
+    /// here.
     fn on_neighbour(
         &mut self,
         now: Instant,
@@ -222,7 +219,7 @@ impl<F: Frame> Neighbours<F> {
         }
         let Some(&n) = self.own.get(&(vlans, target.into())) else { return false };
         let interface = &self.interfaces[n];
-        // Who has no address yet is told with all others (RFC 4861 7.2.4).
+        // A sender without an address is answered by multicast (RFC 4861 7.2.4).
         let nobody = src.is_unspecified();
         let (dst, mac) = if nobody {
             (neighbour::ALL_NODES, neighbour::group_mac(neighbour::ALL_NODES))
@@ -241,12 +238,12 @@ impl<F: Frame> Neighbours<F> {
         true
     }
 
-    /// Somebody says where a neighbour is.
+    /// Records the address of a neighbour.
     fn told(&mut self, now: Instant, vlans: Vlans, ip: IpAddr, mac: Mac, replace: bool) -> bool {
         let told = self.table.told(vlans, ip, mac, replace);
         if told {
             self.counters.told += 1;
-            // Pings that waited for it need not wait for their turn.
+            // Pings that waited for it are due at once.
             for asking in &mut self.pings {
                 let waits = asking.ping.state == PingState::Waiting && asking.sent.is_none();
                 if waits && self.table.mac(asking.by).is_some() {
@@ -258,14 +255,14 @@ impl<F: Frame> Neighbours<F> {
         told
     }
 
-    /// An answer to a ping. False when nobody waits for it.
+    /// Processes an echo reply. Returns false if no ping waits for it.
     fn on_reply(&mut self, now: Instant, src: IpAddr, reply: &echo::Repr<'_>) -> bool {
         let number = |a: &&mut Asking| a.ping.number == reply.sequence;
         reply.identifier == PING_IDENTIFIER
             && self.pings.iter_mut().find(number).is_some_and(|a| a.on_reply(now, src))
     }
 
-    /// Puts something at the end of the queue, if there is room.
+    /// Appends an entry to the queue; returns false if it is full.
     fn push(&mut self, priority: Priority, what: Waiting<F>) -> bool {
         let room = self.waiting.len() < WAITING_MAX;
         if room {
@@ -274,7 +271,7 @@ impl<F: Frame> Neighbours<F> {
         room
     }
 
-    /// Starts a ping, at the next poll.
+    /// Queues a ping for the next poll.
     pub(super) fn ping(&mut self, interface: &str, dst: IpAddr) -> Result<u16, PingError> {
         let name = || interface.to_owned();
         let n = self.interfaces.iter().position(|i| i.name == interface);
@@ -296,7 +293,7 @@ impl<F: Frame> Neighbours<F> {
         Ok(number)
     }
 
-    /// Asks what is due, as far as there is room.
+    /// Sends the requests that are due, as far as there is room.
     pub(super) fn on_timeout(&mut self, now: Instant) {
         if now < self.next {
             return;
@@ -321,7 +318,7 @@ impl<F: Frame> Neighbours<F> {
         self.next = self.table.next_deadline().min(pings);
     }
 
-    /// A ping that is due asks, or gives up.
+    /// Sends the next request of a ping that is due, or declares the ping lost.
     fn ping_turn(&mut self, now: Instant, n: usize) {
         let asking = &mut self.pings[n];
         if asking.tries == PING_TRIES {
@@ -338,7 +335,7 @@ impl<F: Frame> Neighbours<F> {
         self.push(priority, Waiting::Made(message));
     }
 
-    /// Whether there is something to send now.
+    /// Returns true if a queued frame may be sent now.
     #[inline]
     pub(super) fn ready(&self, paused: PrioritySet) -> bool {
         !self.waiting.is_empty() && self.first(paused).is_some()
@@ -348,8 +345,8 @@ impl<F: Frame> Neighbours<F> {
         self.waiting.iter().position(|(p, _)| !paused.contains(*p))
     }
 
-    /// The next frame to send, made by `make` of its octets and its length where it has to be made.
-    /// Nothing when nothing is ready, or `make` has no memory.
+    /// Returns the next frame to send; `make` allocates it from its bytes and its length where
+    /// needed. `None` if nothing is ready, or `make` has no memory.
     pub(super) fn next(
         &mut self,
         paused: PrioritySet,
@@ -368,19 +365,19 @@ impl<F: Frame> Neighbours<F> {
         }
     }
 
-    /// When to ask next; what waits to be sent is not counted in, and while that fills the queue
-    /// nothing else is due.
+    /// Returns the time of the next request. Queued frames are not included, and while they fill
+    /// the queue nothing else is due.
     pub(super) fn next_deadline(&self) -> Instant {
         if self.waiting.len() < WAITING_MAX { self.next } else { Instant::NEVER }
     }
 
-    /// Whether nothing waits to be sent.
+    /// Returns true if no frame is queued.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// The link went down: what is known is known no more, and what waited is lost. Gives how much
-    /// that was.
+    /// Handles a link that went down: known addresses and queued frames are dropped. Returns the
+    /// number of dropped frames.
     pub(super) fn forget(&mut self) -> usize {
         let lost = self.waiting.len();
         self.waiting.clear();
@@ -389,22 +386,20 @@ impl<F: Frame> Neighbours<F> {
         lost
     }
 
-    /// Who is asked for by which interface, and what is known.
+    /// Iterates over the interfaces' neighbours and their known addresses.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, IpAddr, Option<Mac>)> {
         self.table.iter().map(|(n, ip, mac)| (&*self.interfaces[n].name, ip, mac))
     }
 
-    /// Pings, the oldest first.
+    /// Iterates over the pings, oldest first.
     pub(super) fn pings(&self) -> impl Iterator<Item = &Ping> {
         self.pings.iter().map(|a| &a.ping)
     }
 
-    /// What they did.
     pub(super) fn counters(&self) -> &NeighbourCounters {
         &self.counters
     }
 
-    /// All of it.
     pub(super) fn snapshot(&self) -> NeighbourSnapshot {
         let neighbours = self.iter().map(|(interface, ip, mac)| Neighbour {
             interface: interface.into(),
@@ -419,12 +414,12 @@ impl<F: Frame> Neighbours<F> {
     }
 }
 
-/// The priority of a frame that is answered, and so of the answer.
+/// Returns the priority of a request, and so of its reply.
 fn priority_in(walk: &vlan::Walk) -> Priority {
     walk.outer.map_or(Priority::MIN, |tag| priority_of(tag.pcp))
 }
 
-/// Writes new addresses over a frame's.
+/// Overwrites the addresses of a frame.
 fn readdress(head: &mut [u8], dst: Mac, src: Mac) {
     head[..6].copy_from_slice(&dst.0);
     head[6..12].copy_from_slice(&src.0);

@@ -1,75 +1,70 @@
-//! Pings that a station sends when it is told to.
+//! Pings that a station sends on request.
 
 use core::net::IpAddr;
 
 use crate::time::{Duration, Instant};
 
-/// How many pings are kept, those that have ended among them.
+/// Maximum number of pings kept, completed ones included.
 pub const PINGS_MAX: usize = 64;
 
-/// From one question of a ping to the next. A choice, ping's own.
+/// Interval between the requests of a ping. A choice, the same as ping's.
 pub const PING_EVERY: Duration = Duration::from_millis(1_000);
 
-/// How many questions a ping asks before it is lost. A choice.
+/// Requests of a ping before it is lost. A choice.
 pub const PING_TRIES: u32 = 3;
 
-/// What came of a ping.
+/// State of a ping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PingState {
-    /// Nothing yet.
+    /// No reply yet.
     Waiting,
-    /// An answer, so long after the question.
+    /// Answered, with the round-trip time.
     Answered(Duration),
-    /// [`PING_TRIES`] questions and no answer.
+    /// No reply to [`PING_TRIES`] requests.
     Lost,
 }
 
-/// A ping.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ping {
-    /// Its number: the station's pings are numbered from 0.
+    /// Number of the ping; the station's pings are numbered from 0.
     pub number: u16,
-    /// The interface that asks.
     pub interface: String,
-    /// Whom it asks.
     pub dst: IpAddr,
-    /// What came of it.
     pub state: PingState,
 }
 
-/// Why a ping cannot be sent.
+/// Reason for not sending a ping.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PingError {
-    /// No interface has this name.
     #[error("there is no interface {0}")]
     NoInterface(String),
-    /// The interface has no address of that version, or neither link nor gateway leads there.
+    /// The interface has no address of that IP version, or no route to the destination.
     #[error("interface {0} has no address on the link of {1}, and no gateway that leads there")]
     NoRoute(String, IpAddr),
-    /// All pings that are kept are still waiting, or there are too many neighbours.
+    /// All kept pings are still waiting, or there are too many neighbours.
     #[error("{PINGS_MAX} pings are waiting for answers, or too many neighbours are known")]
     Busy,
 }
 
-/// A ping as its station has it.
+/// A ping with its internal state.
 #[derive(Debug)]
 pub(super) struct Asking {
     pub(super) ping: Ping,
     pub(super) interface: usize,
-    /// The address that it asks from.
+    /// Source address.
     pub(super) src: IpAddr,
-    /// Whose Ethernet address it goes to: the place in the table.
+    /// Index of the next hop in the table.
     pub(super) by: usize,
-    /// Questions asked, those among them that did not know where to go.
+    /// Requests made, including those without a resolved next hop.
     pub(super) tries: u32,
-    /// When the last one left.
+    /// Time of the last request sent.
     pub(super) sent: Option<Instant>,
-    /// When to ask, or to give up.
+    /// Time of the next request, or of giving up.
     pub(super) due: Instant,
 }
 
 impl Asking {
-    /// Its number's answer came from `src`. Says whether it waited for that.
+    /// Handles a reply with this ping's number from `src`. Returns true if the ping waited for it.
     pub(super) fn on_reply(&mut self, now: Instant, src: IpAddr) -> bool {
         let Some(sent) = self.sent else { return false };
         if self.ping.state != PingState::Waiting || src != self.ping.dst {

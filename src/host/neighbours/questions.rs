@@ -1,4 +1,4 @@
-//! The questions that interfaces ask.
+//! Requests that interfaces send.
 
 use core::net::IpAddr;
 
@@ -8,13 +8,13 @@ use crate::units::{Dscp, Mac};
 use crate::wire::ip::Ecn;
 use crate::wire::{EtherType, arp, echo, ipv4, ipv6, neighbour};
 
-/// What pings of this station are known by: "SL".
+/// Echo identifier of this station's pings: "SL".
 pub(super) const PING_IDENTIFIER: u16 = 0x534c;
 
-/// What a ping carries.
+/// Payload of a ping.
 const PING_DATA: &[u8] = b"Sluice";
 
-/// Who has `target`, asked from `src`, both of one version.
+/// Builds an ARP request or neighbour solicitation for `target` from `src`, both of one IP version.
 pub(super) fn question(interface: &Interface, src: IpAddr, target: IpAddr) -> Message {
     match (src, target) {
         (IpAddr::V4(src), IpAddr::V4(target)) => {
@@ -36,7 +36,7 @@ pub(super) fn question(interface: &Interface, src: IpAddr, target: IpAddr) -> Me
     }
 }
 
-/// A ping's question.
+/// Builds the echo request of a ping.
 pub(super) fn echo_request(interface: &Interface, mac: Mac, asking: &Asking) -> Message {
     let repr = echo::Repr {
         operation: echo::Operation::Request,

@@ -1,4 +1,4 @@
-//! Whom interfaces ask for, and what they were told.
+//! Neighbours that interfaces resolve, and their known addresses.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;
@@ -7,35 +7,34 @@ use super::interface::Vlans;
 use crate::time::{Duration, Instant};
 use crate::units::Mac;
 
-/// How many neighbours a station asks for at most. A choice: more than a lab has devices on one
-/// port, and some 100 KB.
+/// Maximum number of neighbours of a station. A choice: more than a lab has devices on one port,
+/// and about 100 KB.
 pub const NEIGHBOURS_MAX: usize = 1_024;
 
-/// From one question to the next (RFC 4861 section 10 and RFC 1122 2.3.2.1: a second).
+/// Interval between the first requests (RFC 4861 section 10 and RFC 1122 2.3.2.1: one second).
 pub const ASK_EVERY: Duration = Duration::from_millis(1_000);
 
-/// After so many questions without an answer the next ones come slowly (RFC 4861 section 10,
-/// MAX_MULTICAST_SOLICIT).
+/// Number of requests at that interval (RFC 4861 section 10, MAX_MULTICAST_SOLICIT).
 pub const ASK_TRIES: u32 = 3;
 
-/// From one question to the next of those: a choice, so that a neighbour that comes up late is
-/// found without anybody's doing.
+/// Interval of later requests. A choice: a neighbour that comes up late is found without
+/// intervention.
 pub const ASK_SLOWLY: Duration = Duration::from_millis(5_000);
 
-/// A neighbour that an interface asks for.
+/// A neighbour that an interface resolves.
 #[derive(Debug)]
 pub(super) struct Ask {
     pub(super) interface: usize,
     pub(super) ip: IpAddr,
-    /// The address that it asks from.
+    /// Source address of the requests.
     pub(super) src: IpAddr,
-    /// The place of what is known.
+    /// Index in `known`.
     known: usize,
     tries: u32,
     due: Instant,
 }
 
-/// What interfaces ask for, and what is known in each VLAN.
+/// Neighbours to resolve, and known addresses by VLAN.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     asks: Vec<Ask>,
@@ -44,8 +43,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Lets an interface ask for `ip` from its own address `src`, and gives the question's place.
-    /// Nothing when there are [`NEIGHBOURS_MAX`] already.
+    /// Adds a neighbour `ip` for an interface with address `src`; returns its index. `None` if
+    /// there are [`NEIGHBOURS_MAX`] already.
     pub(super) fn ask(
         &mut self,
         (interface, vlans): (usize, Vlans),
@@ -67,13 +66,13 @@ impl Table {
         Some(self.asks.len() - 1)
     }
 
-    /// The Ethernet address at a place, if it is known.
+    /// Returns the Ethernet address of a neighbour, if known.
     pub(super) fn mac(&self, place: usize) -> Option<Mac> {
         self.known[self.asks[place].known]
     }
 
-    /// Somebody in these VLANs says that `ip` is at `mac`. False when nobody asks for it, or when
-    /// another address is known that this one is not to replace.
+    /// Records the address of `ip` in these VLANs. Returns false if no interface resolves it, or if
+    /// another address is known that must not be replaced.
     pub(super) fn told(&mut self, vlans: Vlans, ip: IpAddr, mac: Mac, replace: bool) -> bool {
         let Some(place) = self.places.get(&(vlans, ip)) else { return false };
         let known = &mut self.known[*place];
@@ -84,18 +83,17 @@ impl Table {
         true
     }
 
-    /// The first question that is due. Each interface asks at least once, as whoever it asks learns
-    /// of it by that.
+    /// Returns the first request that is due. Each interface sends at least one request, from which
+    /// the neighbour learns its address.
     pub(super) fn due(&self, now: Instant) -> Option<usize> {
         self.asks.iter().position(|a| a.due <= now)
     }
 
-    /// The question at a place.
     pub(super) fn at(&self, place: usize) -> &Ask {
         &self.asks[place]
     }
 
-    /// A question that is due is dealt with: says whether it is to be asked, and when next.
+    /// Handles a request that is due: schedules the next one, and returns true if it is to be sent.
     pub(super) fn turn(&mut self, now: Instant, place: usize) -> bool {
         let ask = &mut self.asks[place];
         if ask.tries > 0 && self.known[ask.known].is_some() {
@@ -108,12 +106,12 @@ impl Table {
         true
     }
 
-    /// When the next question is due.
+    /// Returns the time of the next request.
     pub(super) fn next_deadline(&self) -> Instant {
         self.asks.iter().map(|a| a.due).min().unwrap_or(Instant::NEVER)
     }
 
-    /// Forgets what is known, and asks anew.
+    /// Clears the known addresses, and starts resolving again.
     pub(super) fn forget(&mut self) {
         self.known.fill(None);
         for ask in &mut self.asks {
@@ -121,7 +119,7 @@ impl Table {
         }
     }
 
-    /// Who is asked for by whom, and what is known.
+    /// Iterates over interfaces, neighbours and known addresses.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, IpAddr, Option<Mac>)> {
         self.asks.iter().map(|a| (a.interface, a.ip, self.known[a.known]))
     }

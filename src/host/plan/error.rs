@@ -1,11 +1,11 @@
-//! What may be wrong with a plan.
+//! Errors of station plans.
 
 use super::{FLOW_ID_MAX, FRAME_MAX};
 use crate::host::neighbours::NEIGHBOURS_MAX;
 use crate::wire::sfcm::PORT_MIN;
 use crate::wire::vlan::MAX_TAGS;
 
-/// Why a station plan cannot be run.
+/// Reason for refusing a station plan.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PlanError {
     /// A flow number is too high.
@@ -17,77 +17,74 @@ pub enum PlanError {
     /// Frames of this size do not hold the headers and the probe.
     #[error("flow {flow}: {size} octets are too few, its headers and probe take {min}")]
     Short {
-        /// The flow.
         flow: u32,
-        /// What it asks for.
+        /// Configured length.
         size: u32,
-        /// What it needs.
+        /// Required length.
         min: u32,
     },
-    /// Frames of this size are longer than any port takes.
+    /// Frames of this size exceed the maximum of any port.
     #[error("flow {flow}: {size} octets are more than the longest frame, {FRAME_MAX}")]
     Long {
-        /// The flow.
         flow: u32,
-        /// What it asks for.
+        /// Configured length.
         size: u32,
     },
-    /// A rate of nothing, or of more than the link.
+    /// A rate of zero, or above the link's.
     #[error("flow {0}: its rate is zero or above that of the link")]
     Rate(u32),
-    /// A message, or a number of messages, of nothing.
+    /// A message of no bytes, or no messages.
     #[error("flow {0}: a message has at least one octet, and there is at least one")]
     Message(u32),
-    /// A window below one frame, or an acknowledgement for every zero frames.
+    /// A window below one frame, or an acknowledgement every zero frames.
     #[error("flow {0}: its window is below one frame's payload, or it acknowledges no frame")]
     Window(u32),
-    /// A timeout of no time.
+    /// A timeout of zero.
     #[error("flow {0}: a retransmission timeout has to last")]
     Timeout(u32),
-    /// DCQCN with a number out of its range.
+    /// DCQCN with a parameter out of range.
     #[error("flow {0}: a number of its reaction point is out of range")]
     Dcqcn(u32),
-    /// A flow that neither starts nor ends here.
+    /// A flow with neither end at this station.
     #[error("flow {0}: the station has neither end of it")]
     NotHere(u32),
-    /// Two flows whose frames could not be told apart.
+    /// Two flows whose frames cannot be distinguished.
     #[error("flows {0} and {1} have the same queue pair or the same ports at this station")]
     SameEnd(u32, u32),
     /// A priority for a stream that is not expected.
     #[error("flow {0}: its priority is given, and it is not among the flows expected")]
     NotExpected(u32),
-    /// A control stream that nothing tells from other frames.
+    /// A control stream that cannot be distinguished from other frames.
     #[error("flow {0}: a control stream is known by its octets, at least one")]
     ControlOctets(u32),
-    /// A stream that contradicts itself.
+    /// A stream with contradictory settings.
     #[error("flow {flow}: {field}: {why}")]
     Stream {
-        /// The flow.
         flow: u32,
-        /// The field of its plan.
+        /// Field of the plan.
         field: &'static str,
-        /// What is wrong with it.
+        /// Problem.
         why: String,
     },
-    /// SFC messages on a port that they cannot come on.
+    /// SFC messages on an invalid UDP port.
     #[error("SFC messages come on a port from {PORT_MIN} to 65535, not on {0}")]
     SfcPort(u16),
-    /// SFC messages of which none could pause anything.
+    /// SFC messages with a maximum pause of zero.
     #[error("the longest pause of an SFC message has to last")]
     SfcPause,
-    /// A reaction point of QCN with a number out of its range.
+    /// QCN reaction points with a parameter out of range.
     #[error("a number of QCN's reaction points is out of range")]
     Qcn,
-    /// Pauses that follow each other without any time between them.
+    /// Pauses with an interval of zero.
     #[error("pauses have to be some time apart")]
     PauseInterval,
-    /// An interface with more tags than frames are read behind, or a priority that a tag cannot say.
+    /// An interface with too many tags, or an invalid priority.
     #[error("interface {0}: it has at most {MAX_TAGS} VLANs, each with a priority of 0 to 7")]
     InterfaceTags(String),
     /// An interface with a prefix longer than its address.
     #[error("interface {0}: a prefix is longer than the address (32 bits of IPv4, 128 of IPv6)")]
     InterfacePrefix(String),
-    /// More gateways than a station asks for.
+    /// Too many gateways for one station.
     #[error("{0} gateways on one port: a port asks for at most {NEIGHBOURS_MAX}")]
     Neighbours(usize),
 }

@@ -1,4 +1,4 @@
-//! What a station does about messages from switches about its flows.
+//! Reactions of a station to congestion messages of switches.
 
 use super::PlanError;
 use crate::congestion::proxy::Senders;
@@ -6,19 +6,19 @@ use crate::congestion::qcn::ReactionPlan;
 use crate::time::Duration;
 use crate::wire::sfcm;
 
-/// Messages that a station obeys. None, by default: it counts them.
+/// Messages that a station obeys. By default it only counts them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ReactionsPlan {
     /// Source flow control messages.
     pub sfc: Option<SfcReaction>,
-    /// Congestion notification messages of QCN: a reaction point for each flow that has an answer, and
-    /// for each that is only paced. Its frames carry no CN-TAG: messages say enough of a frame to find
-    /// the flow by.
+    /// Congestion notification messages of QCN: a reaction point for each acknowledged flow and
+    /// each paced flow. Frames carry no CN-TAG: messages quote enough of a frame to identify the
+    /// flow.
     pub qcn: Option<ReactionPlan>,
 }
 
 impl ReactionsPlan {
-    /// Whether all numbers are within their ranges.
+    /// Validates that all parameters are in range.
     pub(super) fn check(&self) -> Result<(), PlanError> {
         if let Some(sfc) = &self.sfc {
             if sfc.udp_port < sfcm::PORT_MIN {
@@ -35,23 +35,23 @@ impl ReactionsPlan {
     }
 }
 
-/// How source flow control messages are obeyed.
+/// Reaction to source flow control messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SfcReaction {
-    /// sfcmUDPPort, on which they come. 49152 to 65535.
+    /// sfcmUDPPort of received messages. 49152 to 65535.
     pub udp_port: u16,
-    /// What a message pauses.
+    /// Scope of a pause.
     pub pause: SfcPause,
-    /// The longest pause that one message gets. Not zero.
+    /// Maximum pause per message. Not zero.
     pub longest: Duration,
-    /// Whose messages are obeyed.
+    /// Accepted senders.
     pub senders: Senders,
 }
 
-/// What a message pauses at its host. The source document names both.
+/// Scope of a pause at its host. The source document names both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SfcPause {
-    /// The flow that it is about.
+    /// The flow of the message.
     Flow,
     /// All flows of its priority.
     Priority,

@@ -1,4 +1,4 @@
-//! A recording: frames that a stream sends as they once were, instead of making its own.
+//! A recording: captured frames that a stream replays instead of building its own.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use crate::frame::FCS_BYTES;
 use crate::time::{Duration, Instant};
 use crate::wire::ethernet;
 
-/// The most octets of frames that a recording has. A choice: what a station keeps in memory without
-/// anybody having to think of it.
+/// Maximum bytes of frames in a recording. A choice: an amount that a station holds in memory
+/// without special configuration.
 pub const RECORDING_MAX: usize = 256 << 20;
 
-/// Frames with the times at which they were recorded. A copy is the same recording.
+/// Frames with the times at which they were recorded. A clone shares the same recording.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Recording {
     frames: Arc<Frames>,
-    /// Whether frames are due when they were recorded, counted from the first; else as the
-    /// stream's pace says.
+    /// True if frames are due at their recorded times, relative to the first; else by the stream's
+    /// pace.
     pub timed: bool,
 }
 
@@ -32,36 +32,35 @@ struct Frames {
 struct Recorded {
     start: usize,
     end: usize,
-    /// How long it is, FCS included; what is not kept is zero.
+    /// Length, FCS included; bytes that were not captured are zero.
     len: u32,
-    /// From this frame to the next.
+    /// Time to the next frame.
     gap: Duration,
 }
 
-/// Why frames make no recording.
+/// Reason for refusing a recording.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// There are none.
+    /// No frames.
     #[error("there are no frames in it")]
     Empty,
-    /// More than a station keeps.
+    /// More bytes than a station keeps.
     #[error("its frames have more than {} MiB, which a station keeps at most", RECORDING_MAX >> 20)]
     TooLarge,
     /// A frame without a whole Ethernet header.
     #[error("frame {0} has {1} octets, an Ethernet header takes 14")]
     Short(usize, usize),
-    /// A frame that no port takes.
+    /// A frame too long for any port.
     #[error("frame {0} has {1} octets with FCS, the longest frame has {FRAME_MAX}")]
     Long(usize, u32),
 }
 
 impl Recording {
-    /// A recording of frames in the order in which they are given: when each was recorded, counted
-    /// from any moment, its octets as far as they are kept, and how many it had, FCS left out. A
-    /// time before that of the frame in front counts as the same.
+    /// Creates a recording from frames in order: recording time from any origin, captured bytes,
+    /// and original length without FCS. A time before that of the previous frame counts as equal to
+    /// it.
     ///
-    /// Where it is sent again and again, from the last frame to the first is as long as it is from
-    /// one frame to the next on average.
+    /// In a loop the gap from the last frame to the first is the average gap.
     ///
     /// # Errors
     /// [`RecordingError`], frames counted from 1.
@@ -101,20 +100,20 @@ impl Recording {
         Ok(Self { frames: Arc::new(all), timed })
     }
 
-    /// How many frames it has.
+    /// Returns the number of frames.
     #[must_use]
     pub fn len(&self) -> usize {
         self.frames.all.len()
     }
 
-    /// Whether it has none, which cannot be.
+    /// Returns true if there are no frames, which cannot happen.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.frames.all.is_empty()
     }
 
-    /// The lengths of its frames with FCS, weighted by how many have each: what a stream of it has
-    /// as its sizes.
+    /// Returns the frame lengths with FCS, weighted by frequency: the `sizes` of a stream that
+    /// replays it.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
         let mut lengths: Vec<u32> = self.frames.all.iter().map(|f| f.len).collect();
@@ -123,8 +122,7 @@ impl Recording {
         Sizes::Weighted(weighted.collect())
     }
 
-    /// Frame `n`: its octets as far as they are kept, its length with FCS, and how long it was
-    /// from it to the next.
+    /// Returns frame `n`: captured bytes, length with FCS, and time to the next frame.
     #[inline]
     pub(in crate::host) fn frame(&self, n: usize) -> (&[u8], u32, Duration) {
         let frame = &self.frames.all[n];

@@ -1,4 +1,4 @@
-//! What a station tells its neighbour because of what it does about congestion.
+//! Congestion TLVs that a station advertises to its neighbour.
 
 use super::StationPlan;
 use super::reactions::{SfcPause, SfcReaction};
@@ -6,8 +6,8 @@ use crate::agents::AgentsPlan;
 use crate::discovery::{DcbxPlan, SourceFlowControl, TopologyPlan};
 
 impl StationPlan {
-    /// Its agents, which tell whether it obeys source flow control messages as well, and that it is at
-    /// the edge of the network, unless their own plan says otherwise.
+    /// Returns the link-protocol plan, with the TLVs for source flow control and for the position
+    /// at the edge of the network added unless the plan sets them.
     #[must_use]
     pub fn agents_told(&self) -> Option<AgentsPlan> {
         let mut agents = self.agents.clone()?;

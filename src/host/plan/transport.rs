@@ -1,7 +1,7 @@
-//! What a station is told of flows that wait for answers: RoCEv2 queue pairs and TCP-like senders.
+//! Configuration of flows with acknowledgements: RoCEv2 queue pairs and TCP-like senders.
 //!
-//! One value describes a flow from both ends. The station that it leaves has it among its
-//! `senders`, the one that it goes to among its `receivers`.
+//! One value describes both ends of a flow: the sending station lists it in `senders`, the
+//! receiving one in `receivers`.
 
 use core::net::Ipv4Addr;
 
@@ -15,89 +15,86 @@ use crate::wire::ip::Ecn;
 use crate::wire::roce::U24;
 use crate::wire::{ethernet, icrc, ipv4, reth, roce, segment, udp, vlan};
 
-/// The most packets of one flow that are sent and not yet acknowledged, whatever its window says.
-/// A choice: it bounds what either end remembers of packets out of order (2 KiB), and is far below
-/// the 2^23 that sequence numbers of 24 bits could tell apart (IBA 9.7.2).
+/// Maximum unacknowledged packets of one flow, whatever its window. A choice: it bounds the memory
+/// for packets out of order at either end (2 KiB), and is far below the 2^23 that 24-bit sequence
+/// numbers could distinguish (IBA 9.7.2).
 pub const IN_FLIGHT_MAX: u64 = 16_384;
 
-/// One flow whose receiver answers.
+/// A flow with acknowledgements.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TransportPlan {
-    /// Its number, which every data frame carries.
+    /// Flow number, which every data frame carries.
     pub id: FlowId,
-    /// The station that sends data.
+    /// Sending station.
     pub src: Mac,
-    /// The station that receives data and answers.
+    /// Receiving station.
     pub dst: Mac,
-    /// The sender's address.
     pub src_ip: Ipv4Addr,
-    /// The receiver's address.
     pub dst_ip: Ipv4Addr,
-    /// The VLAN tag of its frames, answers included, if they have one.
+    /// VLAN tag of its frames, acknowledgements included, if any.
     pub tag: Option<Tag>,
-    /// The priority that pauses its data at the sender's station.
+    /// Priority whose pauses stop its data at the sender's station.
     pub priority: Priority,
-    /// Differentiated services code point of its data.
+    /// DSCP of its data.
     pub dscp: Dscp,
-    /// What its data frames say about ECN.
+    /// ECN code point of its data.
     pub ecn: Ecn,
-    /// Octets of a full data frame, tag and FCS included. [`TransportPlan::size_min`] to
-    /// [`FRAME_MAX`]. The first frame of an RDMA WRITE has [`reth::RETH_LEN`] more, the last one of a
-    /// message with immediate data [`roce::IMMEDIATE_LEN`].
+    /// Length in bytes of a full data frame, tag and FCS included. [`TransportPlan::size_min`] to
+    /// [`FRAME_MAX`]. The first frame of an RDMA WRITE has [`reth::RETH_LEN`] more, the last one of
+    /// a message with immediate data [`roce::IMMEDIATE_LEN`].
     pub size: u32,
-    /// The rate that it is kept below, in bits of frames (FCS included, preamble and gap not) per
-    /// second; nothing for no bound but the link's.
+    /// Maximum rate in bits of frames (FCS included, preamble and gap not) per second; `None` for
+    /// the link's rate.
     pub rate: Option<BitsPerSec>,
-    /// When its first message is due.
+    /// Time at which its first message is due.
     pub start: Instant,
-    /// From here on nothing is sent of it, whether acknowledged or not; [`Instant::NEVER`] for no
-    /// end.
+    /// Time from which nothing is sent, acknowledged or not; [`Instant::NEVER`] for no end.
     pub stop: Instant,
-    /// What it has to send; nothing for data without end.
+    /// Messages to send; `None` for endless data.
     pub message: Option<Message>,
-    /// How its ends talk.
+    /// Transport protocol.
     pub kind: Transport,
 }
 
 /// The messages of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Octets of each, not 0.
+    /// Bytes of each, not 0.
     pub bytes: u64,
-    /// How many there are, not 0.
+    /// Number of messages, not 0.
     pub count: u64,
-    /// From one becoming due to the next. One that is due waits for the ones before it.
+    /// Interval at which messages become due. A due message waits for the ones before it.
     pub every: Duration,
 }
 
 impl Message {
-    /// One message of `bytes` octets.
+    /// One message of `bytes` bytes.
     #[must_use]
     pub const fn once(bytes: u64) -> Self {
         Self { bytes, count: 1, every: Duration::ZERO }
     }
 }
 
-/// How the two ends of a flow talk.
+/// Transport protocol of a flow.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Transport {
     /// A reliable connection of RoCEv2.
     Roce(RocePlan),
-    /// Windows that grow and halve as TCP's do.
+    /// Congestion windows as in TCP.
     TcpLike(TcpPlan),
 }
 
-/// What a RoCEv2 sender repeats when something was lost.
+/// Retransmission of a RoCEv2 sender after a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recovery {
-    /// Everything from the lost packet on, as the InfiniBand Architecture has it (9.7.5.2.2).
+    /// Everything from the lost packet, as in the InfiniBand Architecture (9.7.5.2.2).
     GoBackN,
-    /// The lost packets alone. The architecture has no such recovery, so its NAK is a choice: its
-    /// PSN is the first one missing, and the MSN field of its AETH is the PSN behind the gap.
+    /// Only the lost packets. The architecture has no such recovery, so its NAK is a choice: its
+    /// PSN is the first one missing, and the MSN field of its AETH is the PSN after the gap.
     SelectiveRepeat,
 }
 
-/// How data is named on the wire. Nothing else depends on it.
+/// Operation of data packets. It only affects their headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// SEND: all full frames have the same length.
@@ -106,67 +103,64 @@ pub enum Operation {
     Write,
 }
 
-/// How an answer is marked.
+/// Marking of acknowledgements or CNPs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Marking {
-    /// The priority that pauses it at its station, and the PCP of its tag if the flow has one.
+    /// Priority that pauses them at their station, and the PCP of their tag if the flow has one.
     pub priority: Priority,
-    /// Its differentiated services code point.
     pub dscp: Dscp,
 }
 
-/// A queue pair at each end of a RoCEv2 flow.
+/// The queue pairs of a RoCEv2 flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RocePlan {
-    /// The sender's queue pair, which answers and CNPs name. Unique at its station.
+    /// Sender's queue pair, the destination of acknowledgements and CNPs. Unique at its station.
     pub src_qp: U24,
-    /// The receiver's queue pair, which data names. Unique at its station.
+    /// Receiver's queue pair, the destination of data. Unique at its station.
     pub dst_qp: U24,
-    /// The UDP source port of all its packets, which spreads flows over paths.
+    /// UDP source port of all its packets, which spreads flows over paths.
     pub src_port: u16,
-    /// The sequence number of the first packet.
+    /// PSN of the first packet.
     pub first_psn: U24,
-    /// How data is named.
     pub operation: Operation,
     /// Immediate data in the last packet of each message.
     pub immediate: Option<u32>,
-    /// What is repeated after a loss.
     pub recovery: Recovery,
-    /// The most octets of payload in flight; nothing for no bound but [`IN_FLIGHT_MAX`].
+    /// Maximum bytes of payload in flight; `None` for [`IN_FLIGHT_MAX`] packets.
     pub window: Option<Bytes>,
-    /// The receiver acknowledges every so manieth packet, not 0, and each message's last.
+    /// Packets per acknowledgement, not 0; each message's last is always acknowledged.
     pub ack_every: u32,
-    /// How long nothing may be acknowledged before the first unacknowledged packet is repeated.
-    /// Not zero.
+    /// Time without an acknowledgement before the first unacknowledged packet is retransmitted. Not
+    /// zero.
     pub timeout: Duration,
-    /// The reaction point, if the sender has one. Without, CNPs are counted and change nothing.
+    /// DCQCN reaction point of the sender. Without one, CNPs are counted only.
     pub dcqcn: Option<DcqcnPlan>,
-    /// The least time from one CNP of the flow to the next, if its receiver sends any.
+    /// Minimum interval between CNPs of the flow, if its receiver sends any.
     pub cnp_interval: Option<Duration>,
-    /// How acknowledgements are marked; nothing for as the data.
+    /// Marking of acknowledgements; `None` for that of the data.
     pub ack: Option<Marking>,
-    /// How CNPs are marked.
+    /// Marking of CNPs.
     pub cnp: Marking,
 }
 
 impl RocePlan {
-    /// The usual time between two CNPs of one flow (SIGCOMM'15, DCQCN).
+    /// Default interval between CNPs of one flow (SIGCOMM'15, DCQCN).
     pub const CNP_INTERVAL: Duration = Duration::from_micros(50);
 
-    /// The usual marking of CNPs: DSCP 48, priority 6 (NVIDIA's firmware default).
+    /// Default marking of CNPs: DSCP 48, priority 6 (NVIDIA's firmware default).
     pub const CNP_MARKING: Marking = match (Priority::new(6), Dscp::new(48)) {
         (Some(priority), Some(dscp)) => Marking { priority, dscp },
         _ => unreachable!(),
     };
 
-    /// A flow between two queue pairs: SENDs, go-back-N, an acknowledgement for each packet, no
-    /// window, 1 ms until a repetition, no reaction point, CNPs for CE.
+    /// A flow between two queue pairs with defaults: SENDs, go-back-N, an acknowledgement per
+    /// packet, no window, a timeout of 1 ms, no reaction point, CNPs for CE.
     #[must_use]
     pub fn new(src_qp: U24, dst_qp: U24) -> Self {
         Self {
             src_qp,
             dst_qp,
-            // The dynamic ports (RFC 6335), as RoCEv2 senders use them for entropy.
+            // The dynamic ports (RFC 6335), which RoCEv2 senders use for entropy.
             src_port: 0xc000 | (src_qp.get() & 0x3fff) as u16,
             first_psn: U24::default(),
             operation: Operation::Send,
@@ -183,29 +177,30 @@ impl RocePlan {
     }
 }
 
-/// A sender whose window goes as that of TCP NewReno does: slow start, additive increase, fast
-/// retransmit and recovery, retransmission timeout. No handshake and no end of the connection, no
-/// window advertised, no SACK, no ECN: what congestion control makes of a network, and no more.
+/// A sender with the congestion window of TCP NewReno: slow start, additive increase, fast
+/// retransmit and recovery, retransmission timeout. No handshake or close, no advertised window, no
+/// SACK, no ECN: it models the effect of congestion control on a network only.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TcpPlan {
-    /// The sender's port. With the receiver's and its address unique at the sender's station.
+    /// Source port. With the receiver's port and address unique at the sender's station.
     pub src_port: u16,
-    /// The receiver's port.
+    /// Destination port.
     pub dst_port: u16,
-    /// The window that it starts with, in segments. Not 0.
+    /// Initial window in segments. Not 0.
     pub initial_window: u32,
-    /// The most octets in flight, as a receiver's buffer would bound it; nothing for no bound but
-    /// [`IN_FLIGHT_MAX`] segments.
+    /// Maximum bytes in flight, as a receiver's buffer would bound it; `None` for [`IN_FLIGHT_MAX`]
+    /// segments.
     pub window: Option<Bytes>,
-    /// The shortest retransmission timeout. Not zero.
+    /// Minimum retransmission timeout. Not zero.
     pub timeout_min: Duration,
-    /// How acknowledgements are marked; nothing for as the data.
+    /// Marking of acknowledgements; `None` for that of the data.
     pub ack: Option<Marking>,
 }
 
 impl TcpPlan {
-    /// A flow between two ports: ten segments to start with (RFC 6928), no bound on the window,
-    /// timeouts of at least a millisecond, which suits a data centre better than RFC 6298's second.
+    /// A flow between two ports with defaults: an initial window of ten segments (RFC 6928), no
+    /// maximum, and a minimum timeout of one millisecond, which suits a data centre better than RFC
+    /// 6298's second.
     #[must_use]
     pub const fn new(src_port: u16, dst_port: u16) -> Self {
         Self {
@@ -219,18 +214,18 @@ impl TcpPlan {
     }
 }
 
-/// What a frame says of the flow that it belongs to, unique at the station that receives it.
+/// Key by which a frame selects its flow, unique at the receiving station.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::host) struct EndKey(u64);
 
 impl EndKey {
-    /// A queue pair of the station.
+    /// Key of a queue pair of the station.
     #[inline]
     pub(in crate::host) const fn queue_pair(qp: U24) -> Self {
         Self(qp.get() as u64)
     }
 
-    /// The peer's address and port and the station's own port, which is above all queue pairs: no
+    /// Key of the peer's address and port and the station's port. Above all queue pairs, because no
     /// peer is at 0.0.0.0.
     #[inline]
     pub(in crate::host) const fn ports(peer: Ipv4Addr, theirs: u16, own: u16) -> Self {
@@ -239,13 +234,13 @@ impl EndKey {
 }
 
 impl TransportPlan {
-    /// Where the network header starts.
+    /// Offset of the network header.
     #[must_use]
     pub const fn l3_at(&self) -> usize {
         ethernet::HEADER_LEN + if self.tag.is_some() { vlan::TAG_LEN } else { 0 }
     }
 
-    /// Octets of a data frame that are not payload, FCS included and RETH not.
+    /// Bytes of a data frame that are not payload, FCS included, RETH excluded.
     #[must_use]
     pub const fn overhead(&self) -> u32 {
         let upper = match self.kind {
@@ -255,19 +250,19 @@ impl TransportPlan {
         (self.l3_at() + ipv4::HEADER_LEN + upper) as u32 + FCS_BYTES
     }
 
-    /// The shortest full frame: one that holds the headers and the probe.
+    /// Minimum full frame: one that holds the headers and the probe.
     #[must_use]
     pub const fn size_min(&self) -> u32 {
         self.overhead() + PROBE_LEN as u32
     }
 
-    /// Octets of payload in a full frame.
+    /// Bytes of payload in a full frame.
     #[must_use]
     pub const fn payload(&self) -> u32 {
         self.size - self.overhead()
     }
 
-    /// What tells its answers from those of other flows at the sender's station.
+    /// Key of its acknowledgements at the sender's station.
     pub(in crate::host) const fn answer_key(&self) -> EndKey {
         match &self.kind {
             Transport::Roce(roce) => EndKey::queue_pair(roce.src_qp),
@@ -275,7 +270,7 @@ impl TransportPlan {
         }
     }
 
-    /// What tells its data from those of other flows at the receiver's station.
+    /// Key of its data at the receiver's station.
     pub(in crate::host) const fn data_key(&self) -> EndKey {
         match &self.kind {
             Transport::Roce(roce) => EndKey::queue_pair(roce.dst_qp),
@@ -283,7 +278,7 @@ impl TransportPlan {
         }
     }
 
-    /// Octets of its longest frame.
+    /// Length in bytes of its longest frame.
     #[must_use]
     pub const fn longest(&self) -> u32 {
         match &self.kind {
@@ -299,10 +294,10 @@ impl TransportPlan {
         }
     }
 
-    /// Whether the plan can be run as it is.
+    /// Validates the plan.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first problem found.
     pub fn check(&self) -> Result<(), PlanError> {
         let (flow, size) = (self.id.0, self.size);
         let min = self.size_min();

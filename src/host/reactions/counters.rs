@@ -1,8 +1,8 @@
-//! What became of the messages of switches.
+//! Counters of congestion messages of switches.
 
 use crate::time::Total;
 
-/// What became of all messages that a station is to obey.
+/// Counters of all messages that a station obeys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReactionCounters {
     /// Source flow control messages; all zero where none are obeyed.
@@ -11,53 +11,53 @@ pub struct ReactionCounters {
     pub cnm: CnmCounters,
 }
 
-/// What became of source flow control messages. Each is counted as received and as one of the others
+/// Counters of source flow control messages. Each is counted as received and as one of the others
 /// up to `no_flow_of_priority`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SfcmCounters {
     /// Messages on the planned port to an address of the station.
     pub received: u64,
-    /// Those that began a pause or made one longer.
+    /// Messages that started or extended a pause.
     pub paused: u64,
-    /// Those that ended one.
+    /// Messages that ended a pause.
     pub resumed: u64,
-    /// Those that changed nothing: a longer pause was running, or none that could end. Messages have no
-    /// number, so that a repeated one is either here or, when it comes late, a pause of its own.
+    /// Messages without effect: a longer pause was running, or none that could end. Messages have
+    /// no sequence number, so a repeated one is counted here or, when late, starts a new pause.
     pub redundant: u64,
-    /// Those with octets that a message does not have.
+    /// Messages with invalid bytes.
     pub malformed: u64,
-    /// Those about messages like them.
+    /// Messages about other messages.
     pub about_itself: u64,
-    /// Those of senders that the plan does not name.
+    /// Messages of senders that the plan does not list.
     pub sender: u64,
-    /// Those to an IP address that is not the station's, whatever their MAC address.
+    /// Messages to an IP address that is not the station's, whatever their MAC address.
     pub other_host: u64,
-    /// Those about a flow that the station does not send. Where a whole priority is paused any flow
-    /// from its address may be its own.
+    /// Messages about a flow that the station does not send. Where a whole priority is paused, any
+    /// flow from its address is accepted.
     pub foreign_flow: u64,
-    /// Those that would pause a priority in which the station sends nothing.
+    /// Messages for a priority in which the station sends nothing.
     pub no_flow_of_priority: u64,
-    /// Of those that paused or were redundant: messages that asked for longer than the plan allows,
-    /// and got that.
+    /// Messages among `paused` and `redundant` whose time exceeded the plan's maximum, and was
+    /// reduced to it.
     pub cut_to_longest: u64,
-    /// How long flows, or priorities, were paused by messages, summed over them.
+    /// Total pause time of flows, or of priorities, by messages.
     pub time: Total,
 }
 
-/// What became of congestion notification messages. Each is counted as received and as one of the
+/// Counters of congestion notification messages. Each is counted as received and as one of the
 /// others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CnmCounters {
-    /// Messages to an address of the station, behind a CN-TAG or not.
+    /// Messages to an address of the station, with or without a CN-TAG.
     pub received: u64,
-    /// Those that a reaction point took.
+    /// Messages that a reaction point accepted.
     pub obeyed: u64,
-    /// Those without feedback, which no congestion point sends.
+    /// Messages without feedback, which no congestion point sends.
     pub no_feedback: u64,
-    /// Those with octets that a message does not have.
+    /// Messages with invalid bytes.
     pub malformed: u64,
-    /// Those about messages like them.
+    /// Messages about other messages.
     pub about_itself: u64,
-    /// Those about a flow without a reaction point here.
+    /// Messages about a flow without a reaction point here.
     pub foreign_flow: u64,
 }

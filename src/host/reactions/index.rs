@@ -1,4 +1,4 @@
-//! Which flow of the station a message is about.
+//! Lookup of the flow that a message is about.
 
 use core::net::IpAddr;
 use core::ops::Range;
@@ -11,23 +11,23 @@ use crate::wire::flow::FiveTuple;
 use crate::wire::ip::Protocol;
 use crate::wire::{ethernet, msdu, roce};
 
-/// The flows of a station by all that a message may call them. Flows are numbered as in the plan:
+/// The flows of a station by every identification in a message. Flows are numbered as in the plan:
 /// `flows`, then `senders`, then streams.
 #[derive(Debug)]
 pub(super) struct Index {
-    /// The addresses that its frames come from, in order.
+    /// Source MAC addresses of its frames, sorted.
     macs: Vec<Mac>,
-    /// Likewise, of flows, and those that its receivers answer from.
+    /// Source IP addresses of its flows and receivers, sorted.
     addresses: Vec<IpAddr>,
-    /// In order. Several flows may share addresses and ports; streams are here whose frames have the
-    /// same ones all the time.
+    /// Sorted. Several flows may share addresses and ports; only streams with constant ones are
+    /// included.
     flows: Vec<(FiveTuple, u32)>,
-    /// In order.
+    /// Sorted.
     ids: Vec<(FlowId, u32)>,
 }
 
 impl Index {
-    /// The flows of a checked plan.
+    /// Creates the index of a validated plan.
     pub(super) fn new(plan: &StationPlan) -> Self {
         let open = plan.flows.iter().map(|f| (f.id, f.src, tuple_of_headers(&f.headers)));
         let answered = plan.senders.iter().map(|t| (t.id, t.src, Some(tuple_of_transport(t))));
@@ -47,13 +47,12 @@ impl Index {
         index
     }
 
-    /// A stream's frames are those of another plan from now on. The addresses that it had stay those of
-    /// the station.
+    /// Replaces a stream's plan. Its old addresses stay those of the station.
     pub(super) fn set_stream(&mut self, plan: &StreamPlan) {
         let Ok(place) = self.ids.binary_search_by_key(&plan.id, |(id, _)| *id) else { return };
         let n = self.ids[place].1;
         self.flows.retain(|(_, of)| *of != n);
-        // Nothing stops what is on the control path, and a recording is of any number of flows.
+        // The control path is never paused, and a recording contains any number of flows.
         if plan.path == Path::Control || plan.recording.is_some() {
             return;
         }
@@ -75,25 +74,25 @@ impl Index {
         self.flows.sort_unstable();
     }
 
-    /// Whether frames of the station come from this address.
+    /// Returns true if frames of the station have this source address.
     #[inline]
     pub(super) fn has_mac(&self, mac: Mac) -> bool {
         self.macs.binary_search(&mac).is_ok()
     }
 
-    /// Whether packets of the station come from this address.
+    /// Returns true if packets of the station have this source address.
     pub(super) fn has_address(&self, address: IpAddr) -> bool {
         self.addresses.binary_search(&address).is_ok()
     }
 
-    /// The places in [`Self::at`] of the flows with these addresses and ports.
+    /// Returns the indexes for [`Self::at`] of the flows with these addresses and ports.
     pub(super) fn places(&self, tuple: &FiveTuple) -> Range<usize> {
         let start = self.flows.partition_point(|(t, _)| t < tuple);
         let len = self.flows[start..].iter().take_while(|(t, _)| t == tuple).count();
         start..start + len
     }
 
-    /// The flow at a place.
+    /// Returns the flow at an index.
     pub(super) fn at(&self, place: usize) -> usize {
         self.flows[place].1 as usize
     }
@@ -103,8 +102,8 @@ impl Index {
         Some(self.ids[place].1 as usize)
     }
 
-    /// The flow of a frame of which `msdu` is the start: by its probe, as far as that is at hand, else
-    /// by its addresses and ports, else by the number that the frame's CN-TAG had.
+    /// Finds the flow of a frame that starts with `msdu`: by its probe, if that is quoted, else by
+    /// its addresses and ports, else by the flow identifier of its CN-TAG.
     pub(super) fn of_frame(&self, msdu: &[u8], tag: Option<u16>) -> Option<usize> {
         let probe =
             msdu::network(msdu).and_then(|(ethertype, packet)| {
@@ -139,8 +138,8 @@ fn tuple_of_transport(plan: &TransportPlan) -> FiveTuple {
     FiveTuple { src: plan.src_ip.into(), dst: plan.dst_ip.into(), protocol, src_port, dst_port }
 }
 
-/// Whether all frames of a template have the addresses and ports of the first: they are still there
-/// when every bit that may change has.
+/// Returns true if all frames of a template have the addresses and ports of the first: inverting
+/// every bit that may change does not change them.
 fn is_constant(template: &TemplatePlan, tuple: FiveTuple) -> bool {
     let mut headers = template.headers.clone();
     for edit in &template.edits {

@@ -1,16 +1,17 @@
-//! What a station does about messages from switches about its flows: source flow control messages
+//! Reactions of a station to congestion messages of switches: source flow control messages
 //! (P802.1Qdw) pause a flow or its priority, congestion notification messages (802.1Qau) slow one.
 //!
-//! What it guarantees, whatever messages say and however many there are:
-//! - A message is looked at only if it comes to a MAC address that the station sends from, and obeyed
-//!   only if its sender is one that the plan names and the flow is one that the station sends.
-//! - A pause ends at its own time, at most the plan's longest after the last message that asked for it.
-//!   A message never shortens a pause, except one that asks for none, which ends it.
-//! - A reaction point never lets a flow fall below its least rate.
-//! - Nothing allocates, and every message is counted by what became of it.
+//! Guarantees for any content and number of messages:
+//! - A message is parsed only if it goes to a MAC address that the station sends from, and obeyed
+//!   only if the plan lists its sender and the station sends the flow.
+//! - A pause ends at its time, at most the plan's maximum after the last message that requested it.
+//!   A message never shortens a pause, except one with time 0, which ends it.
+//! - A reaction point never reduces a flow below its minimum rate.
+//! - Nothing allocates, and every message is counted by its outcome.
 //!
-//! A switch knows the priority of a flow where its frames were queued, which a host that marks them
-//! takes for its own. A repeated message cannot be told from another one, since drafts number none.
+//! A switch reports the priority of a flow at its queue; a host that marks its frames takes it as
+//! its own priority. A repeated message cannot be distinguished from a new one, since the drafts
+//! number none.
 
 mod counters;
 mod index;
@@ -36,25 +37,24 @@ pub(super) struct Reactions {
     cnm: Option<CnmCounters>,
 }
 
-/// Source flow control at its source.
+/// Source flow control at the source.
 #[derive(Debug)]
 struct Sfc {
     plan: SfcReaction,
-    /// The priorities that the station sends anything in.
+    /// Priorities in which the station sends.
     used: PrioritySet,
-    /// Until when each priority was paused; in the past for those that are not. Where flows are paused
-    /// they know it themselves.
+    /// End of each priority's last pause. Unused where flows are paused, which keep it themselves.
     until: [Instant; PRIORITIES],
-    /// Those that are paused, and when the first of them is not any more.
+    /// Paused priorities, and the earliest end of a pause.
     paused: PrioritySet,
     earliest: Instant,
-    /// The time of all pauses, the rest of those that run counted in.
+    /// Total time of all pauses, including the rest of running ones.
     granted: Total,
     counters: SfcmCounters,
 }
 
 impl Reactions {
-    /// The reactions of a checked plan, if it has any.
+    /// Creates the reactions of a validated plan, if it has any.
     pub(super) fn of(plan: &StationPlan) -> Option<Self> {
         let sfc = plan.reactions.sfc.as_ref().map(|sfc| Sfc {
             plan: sfc.clone(),
@@ -70,7 +70,8 @@ impl Reactions {
         any.then(|| Self { index: Index::new(plan), sfc, cnm })
     }
 
-    /// A frame came in. False if it is no message to this station, or none that it is to obey.
+    /// Processes a received frame. Returns false if it is not a message to this station, or of a
+    /// kind that it does not obey.
     #[inline]
     pub(super) fn take(
         &mut self,
@@ -96,12 +97,12 @@ impl Reactions {
         ours
     }
 
-    /// A stream's frames are those of another plan from now on.
+    /// Replaces a stream's plan.
     pub(super) fn set_stream(&mut self, plan: &StreamPlan) {
         self.index.set_stream(plan);
     }
 
-    /// The priorities that may not send now. A pause is over at the very instant it ends.
+    /// Returns the priorities that may not send now. A pause is over at the very instant it ends.
     #[inline]
     pub(super) fn paused(&mut self, now: Instant) -> PrioritySet {
         let Some(sfc) = &mut self.sfc else { return PrioritySet::EMPTY };
@@ -111,14 +112,14 @@ impl Reactions {
         sfc.paused
     }
 
-    /// When the next pause of a priority ends; NEVER when there is none. Those of flows are among the
-    /// times at which flows are due.
+    /// Returns the end of the next priority pause; NEVER without any. Ends of flow pauses are part
+    /// of the flows' due times.
     #[inline]
     pub(super) fn next_deadline(&self) -> Instant {
         self.sfc.as_ref().map_or(Instant::NEVER, |sfc| sfc.earliest)
     }
 
-    /// What became of messages so far, and how long they paused up to now.
+    /// Returns the counters, with the pause time up to now.
     pub(super) fn counters(&self, now: Instant, sources: &Sources) -> ReactionCounters {
         let sfcm = self.sfc.as_ref().map_or_else(SfcmCounters::default, |sfc| {
             let of_priorities = sfc.until.iter().map(|until| until.since(now));
@@ -130,7 +131,7 @@ impl Reactions {
 }
 
 impl Sfc {
-    /// A message came in.
+    /// Processes a message.
     fn on_message(
         &mut self,
         now: Instant,
@@ -145,7 +146,7 @@ impl Sfc {
             Err(WireError::AboutItself) => return c.about_itself += 1,
             Err(_) => return c.malformed += 1,
         };
-        // What parses is about a flow from the address that the message goes to.
+        // The parser ensures that the flow's source is the message's destination.
         let Some(flow) = message.message.flow() else { return c.malformed += 1 };
         if !self.plan.senders.accept(message.headers.src) {
             return c.sender += 1;
@@ -191,8 +192,8 @@ impl Sfc {
         } += 1;
     }
 
-    /// The new end of a pause that runs to `held`, or ran, if a message that asks for one to `until`
-    /// (or for none) changes it. What it adds or takes off is noted.
+    /// Returns the new end of a pause that runs, or ran, to `held` when a message requests a pause
+    /// to `until` (or its end); `None` if it does not change. Updates the granted time.
     fn end_of(&mut self, now: Instant, held: Instant, until: Option<Instant>) -> Option<Instant> {
         let end = until.unwrap_or(now);
         if until.is_some() {
@@ -210,7 +211,7 @@ impl Sfc {
     }
 }
 
-/// The priorities that a station sends in, answers among them.
+/// Returns the priorities in which a station sends, acknowledgements included.
 fn used(plan: &StationPlan) -> PrioritySet {
     let flows = plan.flows.iter().map(|f| f.priority);
     let senders = plan.senders.iter().map(|t| t.priority);
@@ -228,7 +229,7 @@ fn used(plan: &StationPlan) -> PrioritySet {
     flows.chain(senders).chain(streams).chain(answers).collect()
 }
 
-/// Whether a packet is a datagram to this UDP port, or the start of one that came in fragments.
+/// Returns true if a packet is a datagram to this UDP port, or the first fragment of one.
 #[inline]
 fn is_sfcm(ethertype: EtherType, packet: &[u8], port: u16) -> bool {
     let upper = ip::View::new(ethertype, packet).and_then(|ip| {
@@ -238,14 +239,14 @@ fn is_sfcm(ethertype: EtherType, packet: &[u8], port: u16) -> bool {
     matches!(upper, Ok((Protocol::UDP, Fragment::Whole | Fragment::First, true)))
 }
 
-/// Whether what follows an EtherType is a congestion notification message.
+/// Returns true for a congestion notification message behind an EtherType.
 #[inline]
 fn is_cnm(ethertype: EtherType, octets: &[u8]) -> bool {
     let tagged = || octets.get(2..cnm::TAG_LEN) == Some(&EtherType::CNM.0.to_be_bytes());
     ethertype == EtherType::CNM || (ethertype == EtherType::CN_TAG && tagged())
 }
 
-/// A congestion notification message came in.
+/// Processes a congestion notification message.
 fn on_cnm(
     now: Instant,
     (ethertype, octets): (EtherType, &[u8]),

@@ -1,4 +1,4 @@
-//! A flow that nobody answers.
+//! A flow without acknowledgements.
 
 use crate::congestion::qcn::{QuantizedFeedback, ReactionPoint};
 use crate::host::plan::{FlowId, FlowPlan, PlanError};
@@ -7,44 +7,43 @@ use crate::schedule::Line;
 use crate::time::{Duration, Instant};
 use crate::units::{Bytes, Priority};
 
-/// What was sent of one flow.
+/// Counters of a sent flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SourceCounters {
-    /// The flow.
     pub id: FlowId,
-    /// The priority that pauses it.
+    /// Priority that pauses it.
     pub priority: Priority,
     /// Frames given to the port.
     pub frames: u64,
-    /// Their octets, FCS included.
+    /// Bytes given to the port, FCS included.
     pub bytes: u64,
-    /// Times that a frame was due and there was no memory for it. The frame is sent later, if the
-    /// backlog allows.
+    /// Number of due frames for which there was no memory. They are sent later, if the backlog
+    /// allows.
     pub dry: u64,
 }
 
-/// A flow that nobody answers.
+/// A flow without acknowledgements.
 #[derive(Debug)]
 pub(super) struct OpenLoop {
     counters: SourceCounters,
     template: Template,
     plan: FlowPlan,
-    /// From one frame to the next by plan.
+    /// Planned interval between frames.
     planned: Duration,
-    /// The same where the reaction point allows it, else what it allows.
+    /// Current interval: the planned one, or longer if the reaction point requires.
     interval: Duration,
     qcn: Option<Box<ReactionPoint>>,
-    /// When the last frame counts as sent; nothing before the first.
+    /// Nominal time of the last frame.
     last: Option<Instant>,
     stop: Instant,
-    /// When the next frame is due.
+    /// Time at which the next frame is due.
     due: Instant,
-    /// Frames still to be sent.
+    /// Remaining frames.
     left: u64,
 }
 
 impl OpenLoop {
-    /// The flow of a checked plan, with a reaction point of QCN or without.
+    /// Creates the flow of a validated plan, with or without a QCN reaction point.
     pub(super) fn new(
         plan: &FlowPlan,
         line: &Line,
@@ -73,7 +72,7 @@ impl OpenLoop {
         Ok(flow)
     }
 
-    /// When the next frame is due; NEVER when there is none.
+    /// Returns the time at which the next frame is due; NEVER if there is none.
     #[inline]
     pub(super) fn next_at(&self) -> Instant {
         if self.left > 0 && self.due < self.stop { self.due } else { Instant::NEVER }
@@ -116,7 +115,7 @@ impl OpenLoop {
         self.find_interval();
     }
 
-    /// Feedback of a congestion point came in. False where there is no reaction point.
+    /// Processes feedback of a congestion point. Returns false without a reaction point.
     pub(super) fn on_cnm(&mut self, now: Instant, feedback: QuantizedFeedback) -> bool {
         let Some(qcn) = &mut self.qcn else { return false };
         qcn.on_cnm(now, feedback);
@@ -124,14 +123,14 @@ impl OpenLoop {
         true
     }
 
-    /// When [`Self::on_timeout`] is due.
+    /// Returns the time for [`Self::on_timeout`].
     #[inline]
     pub(super) fn deadline(&self) -> Instant {
         let Some(qcn) = &self.qcn else { return Instant::NEVER };
         if self.left > 0 { qcn.next_deadline() } else { Instant::NEVER }
     }
 
-    /// Time has come to the deadline, or not yet.
+    /// Handles the deadline; may be called early.
     pub(super) fn on_timeout(&mut self, now: Instant) {
         if let Some(qcn) = &mut self.qcn {
             qcn.on_timeout(now);
@@ -139,7 +138,7 @@ impl OpenLoop {
         }
     }
 
-    /// The rate may have changed: the frame that is next is due accordingly, earlier or later.
+    /// Recalculates the due time of the next frame after a rate change.
     fn find_due(&mut self) {
         self.find_interval();
         if let Some(last) = self.last {
@@ -153,17 +152,16 @@ impl OpenLoop {
         self.interval = self.planned.max(held);
     }
 
-    /// Nothing more is sent of it.
+    /// Stops sending.
     pub(super) const fn end(&mut self) {
         self.left = 0;
     }
 
-    /// No frame is due from here on.
+    /// Returns the time from which no frame is due.
     pub(super) const fn stop(&self) -> Instant {
         self.stop
     }
 
-    /// What was sent.
     pub(super) const fn counters(&self) -> SourceCounters {
         self.counters
     }

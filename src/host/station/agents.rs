@@ -1,4 +1,4 @@
-//! What a station's port does by itself: it answers measurements, and tells who it is.
+//! Link protocols of a station's port: answers to measurements, discovery.
 
 use super::Station;
 use crate::agents::{Made, PortAgents};
@@ -9,17 +9,17 @@ use crate::time::Instant;
 use crate::wire::{group, vlan};
 
 impl<P: Source> Station<P> {
-    /// Its agents, if it has any.
+    /// Returns the link protocols, if there are any.
     pub fn agents(&self) -> Option<&PortAgents> {
         self.agents.as_deref()
     }
 
-    /// Its agents, to take their news.
+    /// Returns the link protocols, for reading their events.
     pub fn agents_mut(&mut self) -> Option<&mut PortAgents> {
         self.agents.as_deref_mut()
     }
 
-    /// Whether a frame was one for its agents, who have it then.
+    /// Passes a frame to the link protocols if it is theirs. Returns true if it was.
     #[inline]
     pub(super) fn is_for_agents(
         &mut self,
@@ -37,7 +37,7 @@ impl<P: Source> Station<P> {
         agents.receive(now, &mut self.port, self.found_at, frame)
     }
 
-    /// Makes the frames of agents that are due. They go ahead of data that the port has refused.
+    /// Makes the link-protocol frames that are due. They precede data that the port has refused.
     pub(super) fn make_agents(&mut self, now: Instant) {
         while self.agents.as_ref().is_some_and(|a| a.is_due(now)) && self.shaper.ready(now) {
             let Self { agents, port, hand, .. } = self;
@@ -60,7 +60,7 @@ impl<P: Source> Station<P> {
         }
     }
 
-    /// The port has taken what it would: what was dated before left by now.
+    /// Reports to the link protocols that the port has accepted the timestamped frames.
     #[inline]
     pub(super) fn agents_handed_over(&mut self, now: Instant) {
         if let (Some(before), Some(agents)) = (self.dated, &mut self.agents) {

@@ -1,4 +1,4 @@
-//! What comes in: pauses, messages, data, answers, and what is nobody's.
+//! Reception: pauses, messages, data, acknowledgements, and unexpected frames.
 
 use super::Station;
 use crate::frame::{Burst, Frame};
@@ -11,8 +11,8 @@ use crate::port::Source;
 use crate::time::Instant;
 use crate::wire::{EtherType, mac_control, vlan};
 
-/// Bursts read in one poll before anything is sent. Reading stops at the first burst that is not
-/// full, so that this bound is met only by a peer that sends faster than it is read.
+/// Maximum bursts read in one poll before anything is sent. Reading stops at the first burst that
+/// is not full, so only a peer that sends faster than it is read reaches this bound.
 const RX_BURSTS: usize = 64;
 
 impl<P: Source> Station<P> {
@@ -39,7 +39,7 @@ impl<P: Source> Station<P> {
         progressed
     }
 
-    /// One received frame. Nearly all are of the usual kind and of a flow that is expected.
+    /// Processes one received frame. Nearly all are common frames of an expected flow.
     #[inline]
     fn take(&mut self, now: Instant, frame: P::Frame) {
         let head = frame.head();
@@ -53,7 +53,7 @@ impl<P: Source> Station<P> {
         self.take_any(now, frame);
     }
 
-    /// A frame of any kind: a pause, a flow's, or nobody's.
+    /// Processes a frame of any kind: a pause, a flow's, or an unexpected one.
     #[inline(never)]
     fn take_any(&mut self, now: Instant, frame: P::Frame) {
         let head = frame.head();
@@ -74,7 +74,7 @@ impl<P: Source> Station<P> {
                 return;
             }
         }
-        // A traffic generator's flows are to whatever address is asked for.
+        // A traffic generator's flows may have any destination address.
         let foreign = walk.dst != self.mac && !walk.dst.is_multicast();
         if foreign && self.meter.is_none() {
             return self.take_other(now, frame, &walk, foreign);
@@ -95,7 +95,8 @@ impl<P: Source> Station<P> {
         }
     }
 
-    /// A frame that is no flow's by its probe: a control stream's, an interface's, or nobody's.
+    /// Processes a frame without a flow's probe: of a control stream, of an interface, or
+    /// unexpected.
     fn take_other(&mut self, now: Instant, frame: P::Frame, walk: &vlan::Walk, foreign: bool) {
         if self.is_controls(now, &frame) {
             return;
@@ -111,8 +112,8 @@ impl<P: Source> Station<P> {
         *counter += 1;
     }
 
-    /// Whether a frame that nothing else here expects has the probe of a stream, which may have
-    /// any headers.
+    /// Counts an otherwise unexpected frame if it has the probe of a stream, which may have any
+    /// headers. Returns true if it does.
     fn is_measured(&mut self, now: Instant, frame: &P::Frame, walk: &vlan::Walk) -> bool {
         if self.meter.is_none() {
             return false;
@@ -122,15 +123,15 @@ impl<P: Source> Station<P> {
         found.is_some_and(|arrival| self.take_data(times, &arrival, None, frame.wire_len()))
     }
 
-    /// Whether a frame without a probe is one of a control stream that is expected here, which it
-    /// then counts for.
+    /// Counts a frame without a probe if it belongs to an expected control stream. Returns true if
+    /// it does.
     fn is_controls(&mut self, now: Instant, frame: &P::Frame) -> bool {
         let meter = self.meter.as_mut();
         meter.is_some_and(|m| m.on_other(now, frame.head(), frame.wire_len()))
     }
 
-    /// Data with a probe: it is counted, and answered if its flow has a receiver here. False when
-    /// the flow is none of this station's.
+    /// Counts a data frame with a probe, and acknowledges it if its flow has a receiver here.
+    /// Returns false if the flow is not one of this station's.
     #[inline]
     fn take_data(
         &mut self,
@@ -139,7 +140,7 @@ impl<P: Source> Station<P> {
         data: Option<Data>,
         wire_len: u32,
     ) -> bool {
-        // Connections have numbers of their own against old frames.
+        // Connections detect old frames by their sequence numbers.
         if arrival.probe.run != self.run && data.is_none() {
             self.counters.other_runs += 1;
             return true;
@@ -147,7 +148,7 @@ impl<P: Source> Station<P> {
         let place = self.lookup.get(arrival.probe.flow.0 as usize);
         let Some(i) = place.and_then(|i| (*i as usize).checked_sub(1)) else { return false };
         if let Some(n) = i.checked_sub(self.expects) {
-            // A receiver takes what its own sender sends and nothing else.
+            // A receiver accepts frames of its own sender only.
             let taken = data.is_some_and(|data| self.answers.on_data(now, n, &data));
             if !taken {
                 return false;
@@ -161,20 +162,20 @@ impl<P: Source> Station<P> {
         true
     }
 
-    /// When a frame arrived: by the port's stamp, if it has one, else now that it is found.
+    /// Returns the arrival time of a frame: the port's timestamp, if it has one, else `now`.
     #[inline]
     fn arrived_at(&self, now: Instant, frame: &P::Frame) -> Instant {
         self.port.rx_stamp(frame).map_or(now, |at| at.min(now))
     }
 
-    /// The sender whose answers have this key.
+    /// Returns the sender whose acknowledgements have this key.
     #[inline]
     fn sender_of(&self, key: EndKey) -> Option<usize> {
         let place = self.ends.binary_search_by_key(&key, |(key, _)| *key).ok()?;
         Some(self.ends[place].1 as usize)
     }
 
-    /// One received MAC control frame.
+    /// Processes a received MAC control frame.
     fn take_control(&mut self, now: Instant, head: &[u8]) {
         let Ok(repr) = mac_control::Repr::parse(head, self.mac) else {
             self.counters.malformed += 1;

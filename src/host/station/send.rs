@@ -1,4 +1,4 @@
-//! What goes out: what was refused before, then planned pauses, then answers, then data.
+//! Transmission: frames refused before, then planned pauses, then replies, then data.
 
 use arrayvec::ArrayVec;
 
@@ -12,7 +12,7 @@ use crate::time::Instant;
 use crate::units::Mac;
 
 impl<P: Source> Station<P> {
-    /// Sends what was refused before, then what is due, at most [`COMMITTED_MAX`] frames in all.
+    /// Sends the frames refused before, then those that are due, at most [`COMMITTED_MAX`] in all.
     pub(super) fn send(&mut self, now: Instant) -> bool {
         let refused = self.hand.len();
         self.make_agents(now);
@@ -41,8 +41,8 @@ impl<P: Source> Station<P> {
         before > 0 || made > 0
     }
 
-    /// Makes the frames of the control path that are due. They go ahead of data that the port has
-    /// refused, so that one frame on the line is all that they ever wait for.
+    /// Makes the frames of the control path that are due. They precede data that the port has
+    /// refused, so they wait for at most one frame on the line.
     fn make_control(&mut self, now: Instant) {
         while self.sources.first_control() <= now && self.shaper.ready(now) {
             if self.hand.is_full() {
@@ -97,7 +97,8 @@ impl<P: Source> Station<P> {
         self.pauses.retain(|p| p.left > 0);
     }
 
-    /// Makes what interfaces ask and answer. Says whether there is room for more behind it.
+    /// Makes the requests and replies of interfaces. Returns true if there is room for more behind
+    /// them.
     #[inline]
     fn make_neighbours(&mut self, now: Instant, room: usize) -> bool {
         self.neighbours.on_timeout(now);
@@ -121,7 +122,7 @@ impl<P: Source> Station<P> {
         true
     }
 
-    /// Makes the answers that nothing stops. Says whether there is room for data behind them.
+    /// Makes the replies that are not paused. Returns true if there is room for data behind them.
     #[inline]
     fn make_answers(&mut self, now: Instant, room: usize) -> bool {
         while self.answers.ready(self.paused) {
@@ -147,7 +148,7 @@ impl<P: Source> Station<P> {
         true
     }
 
-    /// Makes the data frames that are due, in the order in which they are.
+    /// Makes the data frames that are due, in order.
     #[inline]
     fn make_data(&mut self, now: Instant, room: usize) {
         while self.hand.len() < room && self.shaper.ready(now) {
@@ -186,7 +187,7 @@ impl<P: Source> Station<P> {
         }
     }
 
-    /// Gives the port what is in the hand.
+    /// Offers the made frames to the port.
     #[inline]
     fn hand_over(&mut self, now: Instant) {
         let before = self.hand.len();
@@ -198,7 +199,7 @@ impl<P: Source> Station<P> {
         }
     }
 
-    /// When to poll again if nothing arrives.
+    /// Returns the time for the next poll if nothing arrives.
     pub(super) fn deadline(&self) -> Instant {
         let mut timers = self.receiver.next_deadline().min(self.sources.next_timeout());
         if let Some(reactions) = &self.reactions {
@@ -225,7 +226,7 @@ impl<P: Source> Station<P> {
     }
 }
 
-/// Takes note of a frame that starts on the line now.
+/// Records that a frame starts on the line now.
 #[inline]
 pub(super) fn charge(
     shaper: &mut Shaper,
@@ -238,7 +239,7 @@ pub(super) fn charge(
     counters.tx_bytes += u64::from(wire_len);
 }
 
-/// `n` frames were made and put into the hand: tells the meter, if there is one.
+/// Reports `n` made frames to the meter, if there is one.
 #[inline]
 fn tell(meter: &mut Option<Box<Meter>>, what: Leaving, n: usize) {
     if let Some(meter) = meter {
@@ -246,8 +247,8 @@ fn tell(meter: &mut Option<Box<Meter>>, what: Leaving, n: usize) {
     }
 }
 
-/// A frame on the control path was made and put into the hand: counts it if it is a pause, and tells
-/// the meter that it is behind `place` others.
+/// Counts a frame made on the control path if it is a pause, and reports it to the meter at index
+/// `place`.
 fn control_made(
     counters: &mut StationCounters,
     meter: &mut Option<Box<Meter>>,

@@ -1,4 +1,4 @@
-//! Starting and stopping streams.
+//! Control of streams: start, stop, pause, change.
 
 use super::Station;
 use crate::host::plan::stream::StreamPlan;
@@ -9,32 +9,31 @@ use crate::time::Instant;
 
 impl<P: Source> Station<P> {
     /// Starts those of the streams `which` that it sends, each from its first frame. Their times
-    /// count from `epoch`, which is best a little ahead, and the same for all stations of a test.
-    /// What was counted of them is forgotten; their sequence numbers go on.
+    /// count from `epoch`, which should be a little ahead, and the same for all stations of a test.
+    /// Their counters are reset; their sequence numbers continue.
     pub fn start_streams(&mut self, epoch: Instant, which: &[FlowId]) {
         self.sources.tell_streams(which, |stream| stream.start(epoch));
     }
 
-    /// Stops those of the streams `which` that it sends. Frames that are made and not yet taken by
-    /// the port are still sent.
+    /// Stops those of the streams `which` that it sends. Frames made and not accepted by the port
+    /// yet are still sent.
     pub fn stop_streams(&mut self, which: &[FlowId]) {
         self.sources.tell_streams(which, Stream::stop);
     }
 
-    /// Those of the streams `which` that it sends wait until they are resumed.
+    /// Pauses those of the streams `which` that it sends.
     pub fn pause_streams(&mut self, now: Instant, which: &[FlowId]) {
         self.sources.tell_streams(which, |stream| stream.pause(now));
     }
 
-    /// Those of the streams `which` that were paused go on where they were; they end so much later
-    /// as they were paused.
+    /// Resumes those of the streams `which` that were paused; their end is postponed by the time of
+    /// the pause.
     pub fn resume_streams(&mut self, now: Instant, which: &[FlowId]) {
         self.sources.tell_streams(which, |stream| stream.resume(now));
     }
 
-    /// Makes the frames of a stream that it sends by another plan, from the next one on: at another
-    /// pace, of other sizes, to another address. Its number and way are those it was planned with;
-    /// what it still has to send, and when it ends, stay as they are.
+    /// Changes the plan of a stream from its next frame: pace, sizes, addresses. Its number and
+    /// path, its remaining frames and its end stay as they are.
     ///
     /// # Errors
     /// As [`StationPlan::check`](crate::host::StationPlan::check) for that stream.
@@ -47,13 +46,13 @@ impl<P: Source> Station<P> {
         Ok(())
     }
 
-    /// Counts of one of its own streams.
+    /// Returns the counters of one of its streams.
     pub fn stream(&self, id: FlowId) -> Option<&StreamCounters> {
         self.sources.stream(id)
     }
 
-    /// What was sent of its streams so far, in the order of the plan. Costs nothing to look at; a
-    /// stream whose time is over is done with the next poll.
+    /// Iterates over the counters of its streams, in the order of the plan. Costs nothing; a stream
+    /// whose time is over is done with the next poll.
     pub fn streams(&self) -> impl Iterator<Item = &StreamCounters> {
         self.sources.streams()
     }

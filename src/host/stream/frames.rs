@@ -1,9 +1,9 @@
-//! The octets of a stream's frames.
+//! Construction of a stream's frames.
 //!
-//! All that never changes is written once. What changes is written as words of at most eight
-//! octets, each of which knows the checksums that cover it. A checksum is the sum of what never
-//! changes, added up once, and of the words of this frame, so that it costs the same for frames of
-//! any length. The sum has no subtractions: it is, to the bit, what adding up the whole frame gives.
+//! Constant bytes are written once. Changing bytes are written as words of at most eight bytes,
+//! each with the list of checksums that cover it. A checksum is the sum of the constant bytes,
+//! calculated once, and of the words of this frame, so it costs the same for frames of any length.
+//! The sum has no subtractions: it is bit for bit that of the whole frame.
 
 use super::quick::Quick;
 use super::sizes::Lengths;
@@ -16,85 +16,85 @@ use crate::host::probe::{PROBE_LEN, Probe, SEQUENCE_AT, Stamp};
 use crate::port::Source;
 use crate::time::Instant;
 
-/// What differs from one frame to the next besides its fields and its length.
+/// Per-frame values besides fields and length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
-    /// The number of the frame.
+    /// Sequence number of the frame.
     pub(super) sequence: u64,
-    /// When it is given to the port.
+    /// Time at which it is given to the port.
     pub(super) sent: Instant,
 }
 
 /// The frames of one stream.
 #[derive(Clone, Debug)]
 pub(super) struct Frames {
-    /// The longest frame without FCS; of a shorter one, what is in front.
+    /// The longest frame without FCS; a shorter one is a prefix.
     octets: Vec<u8>,
-    /// How many of them may be other than zero.
+    /// Number of leading bytes that may be nonzero.
     shown: usize,
     lengths: Lengths,
     recipe: Recipe,
-    /// The usual way for bursts, where frames are as usual.
+    /// Fast path for bursts, for frames that qualify.
     pub(super) quick: Option<Quick>,
 }
 
-/// The octets that a port shows of any frame ([`crate::frame::Frame::head`]): what changes has to be
-/// within them, for frames to be changed where they are.
+/// Bytes accessible in any frame ([`crate::frame::Frame::head`]): changing bytes have to be within
+/// them, to be written in place.
 const HEAD: usize = 128;
 
-/// How what changes gets into a frame.
+/// Rules for writing the changing bytes of a frame.
 #[derive(Clone, Debug)]
 struct Recipe {
     id: FlowId,
     cycles: Vec<Cycle>,
     fields: Vec<Field>,
-    /// Where frames are of various lengths: the fields that say so.
+    /// Length fields, for frames of various lengths.
     sizes: Vec<(LengthField, Word)>,
     /// The probe's sequence number and time.
     probe: Option<[Word; 2]>,
     sums: Sums,
-    /// The end of the last octet that changes.
+    /// End of the last changing byte.
     reach: usize,
 }
 
-/// Up to eight octets that change.
+/// Up to eight changing bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Word {
-    /// Where its first octet is.
+    /// Offset of its first byte.
     pub(super) at: usize,
-    /// How many there are.
+    /// Number of bytes.
     pub(super) octets: usize,
-    /// Which bits change; the last octet's are the lowest.
+    /// Bits that change; the last byte's are the lowest.
     pub(super) mask: u64,
-    /// Whether all do.
+    /// True if all bits change.
     pub(super) whole: bool,
     /// The checksums that cover it.
     pub(super) taps: Vec<Tap>,
 }
 
-/// What a word adds to a checksum.
+/// Contribution of a word to a checksum.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tap {
-    /// Which checksum.
+    /// Index of the checksum.
     pub(super) sum: usize,
-    /// The bits of the word that it covers.
+    /// Bits of the word that it covers.
     pub(super) mask: u64,
-    /// Whether the word's last octet is the upper one of the checksum's 16 bits.
+    /// True if the word's last byte is the upper one of the checksum's 16 bits.
     pub(super) swap: bool,
 }
 
-/// A part of a field that changes.
+/// A part of a changing field.
 #[derive(Clone, Debug)]
 struct Field {
-    /// Its values.
+    /// Index of its values.
     cycle: usize,
-    /// How far these are moved to the left, or to the right if negative, for the word.
+    /// Left shift of the values for the word; negative to the right.
     shift: i32,
     word: Word,
 }
 
 impl Frames {
-    /// Prepares the frames of a checked plan.
+    /// Prepares the frames of a validated plan.
     pub(super) fn new(plan: &StreamPlan) -> Self {
         let template = &plan.template;
         let longest = (plan.sizes.longest() - FCS_BYTES) as usize;
@@ -121,7 +121,7 @@ impl Frames {
         Self { octets, shown: shown.min(longest), lengths, recipe, quick }
     }
 
-    /// From the first frame again.
+    /// Restarts from the first frame.
     pub(super) fn restart(&mut self) {
         self.lengths.restart();
         self.recipe.cycles.iter_mut().for_each(Cycle::restart);
@@ -133,15 +133,16 @@ impl Frames {
         self.lengths.size()
     }
 
-    /// Whether frames may be made in bursts: all have one length, and what changes is in front.
+    /// Returns true if frames may be made in bursts: all have one length, and change in their head
+    /// only.
     #[inline]
     pub(super) fn is_even(&self) -> bool {
         self.lengths.is_fixed() && self.recipe.reach <= HEAD
     }
 
-    /// Makes up to `n` frames, the first with number `sequence`, behind those in `hand`; says how
-    /// many. As [`Self::stamp`] and [`Self::advance`] for each, with frames for which [`is_even`]
-    /// holds, of `wire_len` octets on the wire.
+    /// Makes up to `n` frames, the first with number `sequence`, behind those in `hand`; returns
+    /// their number. Equivalent to [`Self::stamp`] and [`Self::advance`] for each; requires
+    /// [`is_even`], and frames of `wire_len` bytes on the wire.
     ///
     /// [`is_even`]: Self::is_even
     #[inline]
@@ -176,8 +177,8 @@ impl Frames {
         }
     }
 
-    /// The first octets of the next frame; what follows up to its length is zero. The same again
-    /// until [`Self::advance`].
+    /// Returns the first bytes of the next frame; the rest of its length is zero. Returns the same
+    /// frame until [`Self::advance`].
     #[inline]
     pub(super) fn stamp(&mut self, numbers: Numbers) -> &[u8] {
         let len = (self.lengths.size() - FCS_BYTES) as usize;
@@ -185,7 +186,7 @@ impl Frames {
         &self.octets[..len.min(self.shown)]
     }
 
-    /// The frame was taken.
+    /// Advances to the next frame.
     #[inline]
     pub(super) fn advance(&mut self) {
         self.lengths.advance();
@@ -194,8 +195,8 @@ impl Frames {
 }
 
 impl Recipe {
-    /// Clears what changes in `octets`, adds up the rest, and fixes what is the same in frames of
-    /// one length.
+    /// Clears the changing bits in `octets`, sums up the rest, and precalculates what frames of one
+    /// length share.
     fn new(
         id: FlowId,
         template: &TemplatePlan,
@@ -237,7 +238,7 @@ impl Recipe {
         Self { id, cycles, fields, sizes, probe, sums, reach }
     }
 
-    /// Writes what is the same in all frames of `len` octets that are sent at one time.
+    /// Writes what all frames of `len` bytes sent at one time share.
     fn begin(&mut self, octets: &mut [u8], len: usize, sent: Instant) {
         self.sums.begin(len);
         if let Some([_, time]) = &self.probe {
@@ -245,8 +246,8 @@ impl Recipe {
         }
     }
 
-    /// Writes all that changes into a frame of `len` octets, FCS left out, of which `octets` are the
-    /// first.
+    /// Writes all changing bits into a frame of `len` bytes without FCS, whose first bytes are
+    /// `octets`.
     #[inline]
     fn write(&mut self, octets: &mut [u8], len: usize, numbers: Numbers) {
         self.sums.begin(len);
@@ -273,7 +274,7 @@ impl Word {
         Self { at, octets, mask, whole: mask == u64::MAX >> (64 - 8 * octets), taps }
     }
 
-    /// Writes the bits that change, of which `value` has no others.
+    /// Writes the changing bits; `value` must have no others set.
     #[inline]
     pub(super) fn put(&self, octets: &mut [u8], value: u64) {
         match (self.whole, &mut octets[self.at..self.at + self.octets]) {
@@ -289,25 +290,25 @@ impl Word {
         }
     }
 
-    /// Sets the bits that change to zero.
+    /// Clears the changing bits.
     fn clear(&self, octets: &mut [u8]) {
         self.put(octets, 0);
     }
 }
 
 impl Tap {
-    /// What the word adds to the sum.
+    /// Returns the word's contribution to the sum.
     #[inline]
     pub(super) const fn part_of(self, value: u64) -> u64 {
         let value = value & self.mask;
         let sum = (value >> 32) + (value & 0xffff_ffff);
-        // To have each octet in the other place is to have the sum's octets so (RFC 1071 2B).
+        // Swapping the bytes of each word swaps the bytes of the sum (RFC 1071 2B).
         if self.swap { fold(sum).swap_bytes() as u64 } else { sum }
     }
 }
 
-/// The words that a field is in: first octet, octets, mask, and how far its values are moved to the
-/// left.
+/// Iterates over the words of a field: first byte, number of bytes, mask, and left shift of its
+/// values.
 fn parts(edit: &Edit) -> impl Iterator<Item = (usize, usize, u64, i32)> {
     let first = usize::from(edit.at);
     let bits = usize::from(edit.skip) + usize::from(edit.bits);
@@ -319,7 +320,7 @@ fn parts(edit: &Edit) -> impl Iterator<Item = (usize, usize, u64, i32)> {
         if at == first {
             mask &= u64::MAX >> (64 - 8 * octets + skip);
         }
-        // How many bits of the field's octets are behind this word.
+        // Bits of the field's bytes behind this word.
         let behind = 8 * (end - at - octets) as i32;
         if behind == 0 {
             mask &= u64::MAX << below;

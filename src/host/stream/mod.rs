@@ -1,8 +1,8 @@
-//! The streams of a traffic generator: what their frames are, when they are due, and what was sent.
+//! The streams of a traffic generator: their frames, their schedule, and their counters.
 //!
-//! A stream makes no frame before it is started. All streams of one start have one epoch, from
-//! which their schedules count, so that a port, a processor or a pause that is late moves no other
-//! stream. A frame that the port has no memory for is made again later, the same frame.
+//! A stream makes no frame before it is started. All streams of one start share an epoch for their
+//! schedules, so a late port, processor or pause delays no other stream. A frame for which the port
+//! has no memory is made again later, unchanged.
 
 mod frames;
 mod pace;
@@ -27,86 +27,81 @@ use crate::port::Source;
 use crate::schedule::{Line, Shaper};
 use crate::time::{Duration, Instant};
 
-/// What a stream is doing.
+/// State of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum StreamState {
-    /// It was never started, or was stopped.
+    /// Never started, or stopped.
     #[default]
     Stopped,
-    /// It sends, or will, at its time.
+    /// Sending, or waiting for its time.
     Started,
-    /// It was started and waits to be resumed.
+    /// Started, and waiting to be resumed.
     Paused,
-    /// It has sent all that it was to send, or its time is over.
+    /// Finished: it has sent all frames, or its time is over.
     Done,
 }
 
-/// What was sent of one stream since it was last started.
+/// Counters of a stream since its last start.
 #[derive(Clone, Debug)]
 pub struct StreamCounters {
-    /// The stream.
     pub id: FlowId,
-    /// The way of its frames.
     pub path: Path,
-    /// What it is doing.
     pub state: StreamState,
     /// Frames made for the port.
     pub frames: u64,
-    /// Their octets as they are sent, FCS included.
+    /// Bytes sent, FCS included.
     pub bytes: u64,
-    /// Times that a frame was due and there was no memory for it.
+    /// Number of due frames for which there was no memory.
     pub dry: u64,
-    /// When the first frame was made for the port.
+    /// Time at which the first frame was made for the port.
     pub first_sent: Option<Instant>,
-    /// When the last one was.
+    /// Time at which the last frame was made for the port.
     pub last_sent: Option<Instant>,
-    /// From making each frame to making the next.
+    /// Intervals between frames.
     pub gaps: Latency,
 }
 
 /// Frames of one stream that were made together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    /// How many.
     pub(super) made: u64,
-    /// Octets of each on the wire, FCS included.
+    /// Bytes of each on the wire, FCS included.
     pub(super) wire_len: u32,
-    /// Whether there was no memory for more that were due.
+    /// True if there was no memory for more that were due.
     pub(super) dry: bool,
 }
 
-/// One stream.
 #[derive(Debug)]
 pub(super) struct Stream {
     counters: StreamCounters,
     plan: StreamPlan,
     frames: Frames,
     pace: Pace,
-    /// The frame of the recording that is next, where it has one.
+    /// Next frame of the recording, if there is one.
     played: usize,
     line: Line,
-    /// The shortest frame that is sent as it is, FCS included.
+    /// Minimum frame that is sent without padding, FCS included.
     frame_min: u32,
-    /// How far it may at least be behind its schedule and catch up: what the line takes for a frame
-    /// that it has to wait for.
+    /// Minimum lag behind its schedule that it may catch up: the line time of a frame that it has
+    /// to wait for.
     slack: Duration,
-    /// Until when its last frame is on the line.
+    /// End of its last frame on the line.
     on_line: Instant,
-    /// The number of the next frame. It goes on over all starts.
+    /// Sequence number of the next frame. It continues over all starts.
     sequence: u64,
-    /// Frames still to be sent.
+    /// Remaining frames.
     left: u64,
-    /// When the next frame is due.
+    /// Time at which the next frame is due.
     due: Instant,
-    /// No frame is due from here on.
+    /// Time from which no frame is due.
     stop: Instant,
-    /// Since when it is paused.
+    /// Start of the pause.
     since: Instant,
 }
 
 impl Stream {
-    /// A stream of a checked plan that is stopped. `frame_min` is the shortest frame, with FCS, that
-    /// its port does not lengthen.
+    /// Creates a stopped stream from a validated plan. `frame_min` is the minimum frame, with FCS,
+    /// that its port does not pad.
     pub(super) fn new(plan: &StreamPlan, line: &Line, frame_min: u32, spares: &Spares) -> Self {
         let counters = StreamCounters {
             id: plan.id,
@@ -137,8 +132,8 @@ impl Stream {
         }
     }
 
-    /// Starts it from its first frame: its time counts from `epoch`. Its counters begin at zero, its
-    /// sequence numbers go on.
+    /// Starts it from its first frame at `epoch`. Its counters are reset, its sequence numbers
+    /// continue.
     pub(super) fn start(&mut self, epoch: Instant) {
         let c = &mut self.counters;
         (c.frames, c.bytes, c.dry, c.first_sent, c.last_sent) = (0, 0, 0, None, None);
@@ -154,13 +149,13 @@ impl Stream {
         self.end_if_over(Instant::ZERO);
     }
 
-    /// Sends nothing more of it until it is started again.
+    /// Stops it until the next start.
     pub(super) const fn stop(&mut self) {
         self.counters.state = StreamState::Stopped;
     }
 
-    /// Makes its frames by another plan from the next one on. Its number and way are the same; what
-    /// it has counted, what it still has to send and when it ends stay.
+    /// Changes its plan from the next frame. Its number and path, its counters, its remaining
+    /// frames and its end stay as they are.
     pub(super) fn change(&mut self, plan: &StreamPlan) {
         debug_assert_eq!((plan.id, plan.path), (self.plan.id, self.plan.path));
         self.frames = Frames::new(plan);
@@ -169,7 +164,7 @@ impl Stream {
         self.plan = plan.clone();
     }
 
-    /// Sends nothing until it is resumed.
+    /// Pauses it until it is resumed.
     pub(super) fn pause(&mut self, now: Instant) {
         self.end_if_over(now);
         if self.counters.state == StreamState::Started {
@@ -178,7 +173,7 @@ impl Stream {
         }
     }
 
-    /// Goes on where it was paused. It ends so much later as it was paused.
+    /// Resumes it; its end is postponed by the time of the pause.
     pub(super) fn resume(&mut self, now: Instant) {
         if self.counters.state == StreamState::Paused {
             self.counters.state = StreamState::Started;
@@ -188,36 +183,37 @@ impl Stream {
         }
     }
 
-    /// Its time may be over.
+    /// Ends it if its time is over.
     pub(super) fn end_if_over(&mut self, now: Instant) {
         if self.counters.state == StreamState::Started && self.is_over(now) {
             self.counters.state = StreamState::Done;
         }
     }
 
-    /// Whether a started stream has nothing more to send at `now`.
+    /// Returns true if a started stream has nothing more to send at `now`.
     fn is_over(&self, now: Instant) -> bool {
         self.left == 0 || self.due >= self.stop || now >= self.stop
     }
 
-    /// When its time is over, if it is running.
+    /// Returns the end of its time, if it is running.
     pub(super) fn stops_at(&self) -> Instant {
         if self.counters.state == StreamState::Started { self.stop } else { Instant::NEVER }
     }
 
-    /// Whether it has nothing more to send unless it is started.
+    /// Returns true if it sends nothing more unless it is started.
     pub(super) const fn is_done(&self) -> bool {
         matches!(self.counters.state, StreamState::Stopped | StreamState::Done)
     }
 
-    /// When the next frame is due; NEVER when there is none.
+    /// Returns the time at which the next frame is due; NEVER if there is none.
     #[inline]
     pub(super) fn next_at(&self) -> Instant {
         if self.counters.state == StreamState::Started { self.due } else { Instant::NEVER }
     }
 
-    /// Makes the next frame: `give` gets its first octets and its length with FCS and says whether
-    /// it took them. `start` is when the frame starts on the line, if that is not before its time.
+    /// Makes the next frame: `give` receives its first bytes and its length with FCS and returns
+    /// true if it accepted them. `start` is the start of the frame on the line, if not before its
+    /// due time.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -245,7 +241,7 @@ impl Stream {
         true
     }
 
-    /// As [`Self::send`], of its recording.
+    /// As [`Self::send`], for a recording.
     fn play(
         &mut self,
         now: Instant,
@@ -271,9 +267,9 @@ impl Stream {
         true
     }
 
-    /// Makes all frames that are due now and before anything else is at `until`, `most` of them at
-    /// most and no more than fit the shaper's line: the same frames at the same times as
-    /// [`Self::send`] one by one. Nothing, and nothing done, where that is how they have to be made.
+    /// Makes all frames that are due now and before the next flow at `until`, at most `most` and no
+    /// more than fit the shaper's line: the same frames at the same times as with [`Self::send`]
+    /// for each. `None`, without effect, if frames have to be made one by one.
     #[inline]
     pub(super) fn run<P: Source>(
         &mut self,
@@ -292,7 +288,7 @@ impl Stream {
         let due = self.caught_up(now, shaper.start(now), backlog);
         let n = shaper.room(now, wire_len).min(most as u64).min(self.left);
         let n = n.min(1 + self.pace.more_by(due, wire_len, now));
-        // One that is further behind than it may catch up may have to be cut short in between.
+        // A stream too far behind its schedule may have to be cut short in between.
         if n < 2 || due < now.saturating_sub(backlog.max(self.slack)) {
             return None;
         }
@@ -300,7 +296,7 @@ impl Stream {
         let made = self.frames.burst(n as usize, numbers, wire_len, port, hand) as u64;
         if made > 0 {
             self.count(now, wire_len, made);
-            // The last of them starts when those before it are gone, or when it is due.
+            // The last of them starts after those before it, and not before it is due.
             let last = self.pace.after_many(due, wire_len, made - 1);
             let each = self.line.time_for(wire_len);
             let gone = shaper.start(now).saturating_add(each.saturating_mul(made - 1));
@@ -313,11 +309,11 @@ impl Stream {
         Some(Run { made, wire_len, dry: made < n })
     }
 
-    /// When the next frame is due if it is sent now and starts on the line at `start`, what it is
-    /// too far behind to catch up taken off.
+    /// Returns the due time of the next frame if it is sent now and starts on the line at `start`,
+    /// less the lag that it may not catch up.
     #[inline]
     fn caught_up(&self, now: Instant, start: Instant, backlog: Duration) -> Instant {
-        // What its own frames take on the line is part of its schedule, however long they are.
+        // The line time of its own frames is part of its schedule, however long they are.
         if start.max(self.due) > self.on_line {
             self.due.max(now.saturating_sub(backlog.max(self.slack)))
         } else {
@@ -325,7 +321,7 @@ impl Stream {
         }
     }
 
-    /// `n` frames of `size` octets were made.
+    /// Counts `n` frames of `size` bytes.
     #[inline]
     fn count(&mut self, now: Instant, size: u32, n: u64) {
         self.sequence += n;
@@ -343,19 +339,19 @@ impl Stream {
         c.last_sent = Some(now);
     }
 
-    /// The link has another rate.
+    /// Sets another link rate.
     pub(super) fn set_line(&mut self, line: &Line) {
         self.line = *line;
         self.slack = slack(&self.plan, line, self.frame_min);
         self.pace.set_line(line);
     }
 
-    /// What was sent, as of the last poll.
+    /// Returns the counters, as of the last poll.
     pub(super) const fn counters(&self) -> &StreamCounters {
         &self.counters
     }
 
-    /// What was sent, at `now`.
+    /// Returns the counters at `now`.
     pub(super) fn counters_at(&self, now: Instant) -> StreamCounters {
         let mut counters = self.counters.clone();
         if counters.state == StreamState::Started && self.is_over(now) {
@@ -365,8 +361,8 @@ impl Stream {
     }
 }
 
-/// What the line takes for the longest frame that a stream has to wait for: of its own kind, or, on
-/// the control path, of any.
+/// Returns the line time of the longest frame that a stream has to wait for: one of its own, or, on
+/// the control path, any.
 fn slack(plan: &StreamPlan, line: &Line, frame_min: u32) -> Duration {
     line.time_for(match plan.path {
         Path::Data(_) => plan.sizes.longest().max(frame_min),

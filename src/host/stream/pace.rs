@@ -1,4 +1,4 @@
-//! When a stream's frames are due.
+//! Schedule of a stream's frames.
 
 use crate::host::plan::Rate;
 use crate::host::plan::stream::{Burst, Pace as PacePlan};
@@ -6,13 +6,13 @@ use crate::schedule::Line;
 use crate::time::{Duration, Instant};
 use crate::units::Bytes;
 
-/// Octets of the gap that a line's overhead has in it (802.3 4.4.2).
+/// Bytes of the interpacket gap within a line's overhead (802.3 4.4.2).
 const IPG: u32 = 12;
 
-/// The pace of one stream: from one frame's due time to the next's.
+/// The pace of one stream: intervals between due times.
 ///
-/// An interval is a fraction: (octets x `per_octet` + `fixed`) / `parts` picoseconds. What is
-/// rounded off is kept and given to a later interval, so no sum of them is a picosecond off.
+/// An interval is a fraction: (bytes x `per_octet` + `fixed`) / `parts` picoseconds. Its rounding
+/// error is carried to a later interval, so no sum of them is off by a picosecond.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     plan: PacePlan,
@@ -20,16 +20,16 @@ pub(super) struct Pace {
     per_octet: u128,
     fixed: u128,
     parts: u128,
-    /// What was rounded off so far, in parts of a picosecond; less than one.
+    /// Carried rounding error, in parts of a picosecond; less than one.
     rest: u128,
-    /// The last frame length asked for, with its interval in whole picoseconds and parts.
+    /// Cached result: frame length, with its interval in whole picoseconds and parts.
     known: (u32, u64, u128),
-    /// The frames of the burst that are still to come; nothing where there are no bursts.
+    /// Remaining frames of the burst; 0 without bursts.
     in_burst: u32,
 }
 
 impl Pace {
-    /// A checked plan's, on its line.
+    /// Creates the pace of a validated plan on its line.
     pub(super) fn new(plan: PacePlan, line: &Line) -> Self {
         let mut pace = Self {
             plan,
@@ -46,13 +46,13 @@ impl Pace {
         pace
     }
 
-    /// Begins anew, with a whole burst.
+    /// Restarts with a whole burst.
     pub(super) fn restart(&mut self) {
         self.rest = 0;
         self.in_burst = self.plan.burst.map_or(0, |burst| burst.frames);
     }
 
-    /// The line has another rate; a share of the line is now one of that.
+    /// Sets another link rate; a share of the line becomes a share of that.
     pub(super) fn set_line(&mut self, line: &Line) {
         self.line = *line;
         let octet_second: u128 = 8_000_000_000_000;
@@ -72,8 +72,8 @@ impl Pace {
         (self.rest, self.known) = (0, (0, 0, 0));
     }
 
-    /// When the frame after this one is due, which was due at `due`, has `size` octets with FCS and
-    /// starts on the line at `start`.
+    /// Returns the due time of the next frame after one that was due at `due`, has `size` bytes
+    /// with FCS and starts on the line at `start`.
     #[inline]
     pub(super) fn after(&mut self, due: Instant, start: Instant, size: u32) -> Instant {
         if self.in_burst == 1 {
@@ -84,8 +84,8 @@ impl Pace {
         if self.plan.gap <= IPG { next } else { next.max(self.gap_over(start, size)) }
     }
 
-    /// When the frame that is `n` frames after this one is due, if bursts and gaps do not matter
-    /// and frames of one size follow each other.
+    /// Returns the due time of the frame `n` frames after this one, for a plain pace and equal
+    /// sizes.
     #[inline]
     pub(super) fn after_many(&mut self, due: Instant, size: u32, n: u64) -> Instant {
         let (whole, parts) = self.parts_of(size);
@@ -100,22 +100,23 @@ impl Pace {
         due.saturating_add(Duration::from_picos(whole.saturating_mul(n).saturating_add(carry)))
     }
 
-    /// How many frames of `size` octets behind one that is due at `due` are surely due by `now`.
+    /// Returns a lower bound of the number of frames of `size` bytes, after one due at `due`, that
+    /// are due by `now`.
     #[inline]
     pub(super) fn more_by(&mut self, due: Instant, size: u32, now: Instant) -> u64 {
         let (whole, parts) = self.parts_of(size);
-        // A part of a picosecond more each counts for a whole one, so that this is never too many.
+        // A fraction counts as a whole picosecond, so the result is never too high.
         let each = whole.saturating_add(u64::from(parts > 0)).max(1);
         now.since(due).as_picos() / each
     }
 
-    /// Whether nothing but the rate decides when frames are due.
+    /// Returns true if only the rate decides when frames are due.
     #[inline]
     pub(super) const fn is_plain(&self) -> bool {
         self.in_burst == 0 && self.plan.gap <= IPG
     }
 
-    /// The time from a frame of `size` octets to the next, what was rounded off before counted in.
+    /// Returns the interval after a frame of `size` bytes, including the carried rounding error.
     #[inline]
     fn interval(&mut self, size: u32) -> Duration {
         let (whole, parts) = self.parts_of(size);
@@ -125,7 +126,8 @@ impl Pace {
         Duration::from_picos(whole.saturating_add(u64::from(carry)))
     }
 
-    /// The interval of frames of `size` octets, in whole picoseconds, rounded down, and what is left.
+    /// Returns the interval of frames of `size` bytes, in whole picoseconds, rounded down, and the
+    /// remainder.
     #[inline]
     pub(super) fn parts_of(&mut self, size: u32) -> (u64, u128) {
         if self.known.0 != size {
@@ -139,19 +141,19 @@ impl Pace {
         (self.known.1, self.known.2)
     }
 
-    /// When the gap behind a frame that starts at `start` is over.
+    /// Returns the end of the gap after a frame that starts at `start`.
     fn gap_over(&self, start: Instant, size: u32) -> Instant {
         start.saturating_add(self.on_line(size, self.plan.gap))
     }
 
-    /// A burst ended with a frame that starts at `start`.
+    /// Starts the next burst after a frame that starts at `start`.
     fn next_burst(&mut self, start: Instant, size: u32) -> Instant {
         let Burst { frames, gap } = self.plan.burst.expect("a burst's frames are counted");
         self.in_burst = frames;
         start.saturating_add(self.on_line(size, 0)).saturating_add(gap)
     }
 
-    /// How long a frame and a gap of `gap` octets are on the line.
+    /// Returns the line time of a frame and a gap of `gap` bytes.
     fn on_line(&self, size: u32, gap: u32) -> Duration {
         let octets = self.line.octets(size).saturating_sub(IPG.into()) + u64::from(gap);
         self.line.rate().time_for(Bytes(octets))

@@ -1,9 +1,9 @@
-//! The usual frames, quickly: all of one length, with at most one field that changes, the probe's
+//! Fast path for common frames: of one length, with at most one changing field, the probe's
 //! numbers, and two checksums.
 //!
-//! What changes is written in words of eight octets, whose other octets are as in the template, so
-//! that nothing depends on how wide a field is. [`super::frames`] says what is right; this is the
-//! same in fewer steps, and used for bursts alone.
+//! Changing bytes are written in words of eight bytes, whose other bytes are those of the template,
+//! so the width of a field does not matter. [`super::frames`] is the reference; this gives the same
+//! result in fewer steps, and is used for bursts only.
 
 use super::frames::Word;
 use super::sums::{Sums, fold};
@@ -12,58 +12,56 @@ use crate::frame::Burst;
 use crate::host::probe::{MODULUS, PROBE_LEN};
 use crate::port::Source;
 
-/// The most checksums that frames may have here.
+/// Maximum number of checksums.
 const SUMS_MAX: usize = 2;
 
-/// Octets of a window.
+/// Bytes of a window.
 const WINDOW: usize = 8;
 
-/// How to change a copy of the template into a frame.
+/// Instructions for changing a copy of the template into a frame.
 #[derive(Clone, Debug)]
 pub(super) struct Quick {
     field: Window,
-    /// The flow's number and the frame's, if there is a probe.
+    /// Flow and sequence number, if there is a probe.
     numbers: Option<Window>,
-    /// The checksums: first those that differ from frame to frame, then those that are the same in
-    /// all frames of a burst.
+    /// Checksums: first those that differ from frame to frame, then those that a burst shares.
     sums: [Total; SUMS_MAX],
-    /// How many of the first kind there are.
+    /// Number of the first kind.
     varying: usize,
-    /// How many there are.
+    /// Total number.
     count: usize,
 }
 
-/// Eight octets of which some change.
+/// Eight bytes of which some change.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     at: usize,
-    /// What changes.
+    /// Changing bits.
     mask: u64,
-    /// All else, in this burst.
+    /// All other bits, in this burst.
     rest: u64,
-    /// How far a value is to be moved to the left.
+    /// Left shift of a value.
     shift: u32,
-    /// What of it each checksum covers, by number.
+    /// Bits that each checksum covers, by number.
     cover: [u64; SUMS_MAX],
 }
 
 /// A checksum.
 #[derive(Clone, Copy, Debug, Default)]
 struct Total {
-    /// Its number.
     number: usize,
     at: usize,
-    /// What it covers of the field's window and of the numbers'.
+    /// Bits that it covers of the field's window and of the numbers'.
     cover: (u64, u64),
-    /// The sum of all that is the same in this burst.
+    /// Sum of everything that a burst shares.
     sum: u64,
     bad: bool,
     udp: bool,
 }
 
 impl Quick {
-    /// For frames of `len` octets whose one field, if there is one, is `field`, and whose values are
-    /// to be moved to the left so far. Nothing where frames are not of the usual kind.
+    /// Creates the fast path for frames of `len` bytes with at most one field, given with the left
+    /// shift of its values. `None` if frames do not qualify.
     pub(super) fn new(
         len: usize,
         field: Option<(&Word, i32)>,
@@ -94,13 +92,13 @@ impl Quick {
         Some(Self { field, numbers, sums: totals, varying, count })
     }
 
-    /// How many checksums differ from frame to frame.
+    /// Returns the number of checksums that differ from frame to frame.
     pub(super) const fn varying(&self) -> usize {
         self.varying
     }
 
-    /// A burst of copies of `template` begins, whose checksums so far are `sums`. Those that are the
-    /// same in all of them are written there.
+    /// Starts a burst of copies of `template` with the partial checksums `sums`. Checksums that all
+    /// copies share are written to the template.
     #[inline]
     pub(super) fn begin(&mut self, template: &mut [u8], sums: &Sums) {
         for total in &mut self.sums[..self.count] {
@@ -112,8 +110,9 @@ impl Quick {
         self.field.begin(template);
     }
 
-    /// Makes up to `n` frames behind those in `hand`; says how many. Fields have the values of
-    /// `cycle`, numbers are the flow's, in its place, and from the sequence number on.
+    /// Makes up to `n` frames behind those in `hand`; returns their number. Fields have the values
+    /// of `cycle`; `flow` is the flow number, shifted to its place, and sequence numbers count from
+    /// `sequence`.
     #[inline]
     pub(super) fn burst<const S: usize, P: Source>(
         &self,
@@ -135,8 +134,8 @@ impl Quick {
         })
     }
 
-    /// Changes a copy of the template into the frame whose field has this value, and whose numbers
-    /// (flow and sequence) are these. `S` is [`Self::varying`].
+    /// Changes a copy of the template into the frame with this field value and these numbers (flow
+    /// and sequence). `S` is [`Self::varying`].
     #[inline(always)]
     fn write<const S: usize>(&self, out: &mut [u8], value: u64, numbers: u64) {
         let value = (value << self.field.shift) & self.field.mask;
@@ -152,7 +151,7 @@ impl Quick {
 }
 
 impl Total {
-    /// Writes the checksum of what has this sum, as [`Sums`] does.
+    /// Writes the checksum for this sum, as [`Sums`] does.
     #[inline(always)]
     fn put(&self, out: &mut [u8], sum: u64) {
         let sum = match (!fold(sum)).wrapping_add(self.bad.into()) {
@@ -164,7 +163,7 @@ impl Total {
 }
 
 impl Window {
-    /// The window at `at`, unless a checksum takes its octets the other way round.
+    /// Creates the window at `at`; `None` if a checksum covers it byte-swapped.
     fn new(at: usize, mask: u64, shift: u32, sums: &Sums) -> Option<Self> {
         let mut cover = [0; SUMS_MAX];
         for tap in sums.taps(at, WINDOW, mask) {
@@ -176,7 +175,7 @@ impl Window {
         Some(Self { at, mask, rest: 0, shift, cover })
     }
 
-    /// A window that has all of a word in it.
+    /// Creates a window that contains a whole word.
     fn around(word: &Word, shift: i32, len: usize, sums: &Sums) -> Option<Self> {
         let first = (word.at + word.octets).saturating_sub(WINDOW);
         let last = word.at.min(len.checked_sub(WINDOW)?);
@@ -193,13 +192,12 @@ impl Window {
     }
 }
 
-/// Writes a window.
 #[inline(always)]
 fn put(out: &mut [u8], at: usize, value: u64) {
     out[at..at + WINDOW].copy_from_slice(&value.to_be_bytes());
 }
 
-/// The sum of the two halves of a window, each two words of a checksum.
+/// Returns the sum of the two halves of a window, each two words of a checksum.
 #[inline(always)]
 const fn halves(window: u64) -> u64 {
     (window >> 32) + (window & 0xffff_ffff)

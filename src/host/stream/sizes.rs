@@ -1,14 +1,14 @@
-//! How long each frame of a stream is.
+//! Frame lengths of a stream.
 
 use super::values::draw;
 use crate::congestion::Dice;
 use crate::host::plan::stream::Sizes;
 
-/// The lengths of a stream's frames, in octets with FCS, one after the other.
+/// Sequence of frame lengths, in bytes with FCS.
 #[derive(Clone, Debug)]
 pub(super) struct Lengths {
     kind: Kind,
-    /// That of the next frame.
+    /// Length of the next frame.
     size: u32,
     seed: u64,
     dice: Dice,
@@ -26,12 +26,12 @@ enum Kind {
         min: u32,
         max: u32,
     },
-    /// Each size with the end of its part of all numbers of 64 bits; the last has the rest.
+    /// Each size with the upper bound of its range of 64-bit random numbers; the last has the rest.
     Weighted(Box<[(u32, u64)]>),
 }
 
 impl Lengths {
-    /// Those of a checked plan.
+    /// Creates the sequence of a validated plan.
     pub(super) fn new(sizes: &Sizes, seed: u64) -> Self {
         let kind = match *sizes {
             Sizes::Fixed(size) => Kind::Fixed(size),
@@ -44,19 +44,19 @@ impl Lengths {
         lengths
     }
 
-    /// That of the next frame.
+    /// Returns the length of the next frame.
     #[inline]
     pub(super) const fn size(&self) -> u32 {
         self.size
     }
 
-    /// Whether all frames are alike.
+    /// Returns true if all frames have one length.
     #[inline]
     pub(super) const fn is_fixed(&self) -> bool {
         matches!(self.kind, Kind::Fixed(_))
     }
 
-    /// From the first one again.
+    /// Restarts the sequence.
     pub(super) fn restart(&mut self) {
         self.dice = Dice::new(self.seed);
         self.size = match self.kind {
@@ -65,7 +65,7 @@ impl Lengths {
         };
     }
 
-    /// A frame had this length.
+    /// Advances to the next frame.
     #[inline]
     pub(super) fn advance(&mut self) {
         match self.kind {
@@ -95,13 +95,13 @@ impl Lengths {
     }
 }
 
-/// Weights as parts of all numbers of 64 bits.
+/// Converts weights to ranges of 64-bit random numbers.
 fn parts(pairs: &[(u32, f64)]) -> Box<[(u32, u64)]> {
     let total: f64 = pairs.iter().map(|(_, weight)| weight).sum();
     let mut before = 0.0;
     let end = |(size, weight): &(u32, f64)| {
         before += weight;
-        // Conversion stops at the greatest number, where rounding would pass it.
+        // The conversion saturates where rounding would exceed the maximum.
         (*size, (before / total * 2_f64.powi(64)) as u64)
     };
     pairs.iter().map(end).collect()

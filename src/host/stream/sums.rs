@@ -5,7 +5,7 @@ use crate::host::plan::stream::{Checksum, Covered};
 use crate::wire::checksum::Sum;
 use crate::wire::ip::Protocol;
 
-/// The checksums of one stream, each behind those that it covers.
+/// The checksums of one stream, each after those that it covers.
 #[derive(Clone, Debug)]
 pub(super) struct Sums(Vec<One>);
 
@@ -13,22 +13,21 @@ pub(super) struct Sums(Vec<One>);
 #[derive(Clone, Debug)]
 struct One {
     plan: Checksum,
-    /// Where it is, and the checksums that cover it.
+    /// Its place, and the checksums that cover it.
     word: Word,
-    /// The sum of all that never changes in front of `varies`, if that is somewhere.
+    /// Sum of all constant bytes, up to `varies` if there is one.
     base: u64,
-    /// Where frames are of various lengths: from where on their octets are added by length, and
-    /// where the upper layer begins, whose length the pseudo header says.
+    /// For frames of various lengths: the offset from which bytes are added by length, and the
+    /// start of the upper layer, whose length is in the pseudo header.
     varies: Option<(usize, usize)>,
-    /// By the number of octets behind `varies`: their sum. More octets than there are sums for are
-    /// zeros.
+    /// Sum of the bytes behind `varies`, by number of bytes. Further bytes are zeros.
     behind: Box<[u32]>,
-    /// What is added up of the present frame.
+    /// Partial sum of the current frame.
     sum: u64,
 }
 
 impl Sums {
-    /// The checksums of a checked plan in the order in which they are made.
+    /// Orders the checksums of a validated plan for calculation.
     pub(super) fn order(plans: &[Checksum]) -> Self {
         let order = order(plans).expect("a checked plan's checksums have an order");
         let one = |i: usize| {
@@ -45,7 +44,8 @@ impl Sums {
         sums
     }
 
-    /// What the bits under `mask` of the `octets` octets at `at` add to which checksums.
+    /// Returns the contributions of the bits under `mask` of the `octets` bytes at `at` to the
+    /// checksums.
     pub(super) fn taps(&self, at: usize, octets: usize, mask: u64) -> Vec<Tap> {
         let mut taps = Vec::new();
         for (sum, one) in self.0.iter().enumerate() {
@@ -64,8 +64,8 @@ impl Sums {
         taps
     }
 
-    /// Adds up what never changes in `octets`, where everything else is zero but the checksums.
-    /// `headers` octets are in all frames, and from `shown` on there are only zeros.
+    /// Sums up the constant bytes in `octets`, where everything else but the checksums is zero.
+    /// `headers` bytes are in all frames, and all bytes from `shown` are zeros.
     pub(super) fn add_up(&mut self, octets: &mut [u8], headers: usize, shown: usize, fixed: bool) {
         for one in &self.0 {
             one.word.put(octets, 0);
@@ -73,7 +73,7 @@ impl Sums {
         for one in &mut self.0 {
             let upper = one.plan.over.upper();
             one.varies = upper.filter(|_| !fixed).map(|(from, _)| {
-                // Behind the headers, and at an upper octet of the checksum's 16 bits.
+                // Behind the headers, and at an upper byte of the checksum's 16 bits.
                 (from + (headers.max(from) - from) / 2 * 2, from)
             });
             let end = one.varies.map_or(octets.len(), |(varies, _)| varies);
@@ -89,8 +89,8 @@ impl Sums {
         }
     }
 
-    /// Tells of each checksum its number, where it is, whether it is to be wrong, and whether it is
-    /// UDP's; says how many there are.
+    /// Calls `tell` for each checksum with its number, its offset, `bad`, and true for UDP; returns
+    /// their number.
     pub(super) fn each(&self, mut tell: impl FnMut(usize, usize, bool, bool)) -> usize {
         for (i, one) in self.0.iter().enumerate() {
             tell(i, one.word.at, one.plan.bad, one.plan.over.is_udp());
@@ -98,22 +98,22 @@ impl Sums {
         self.0.len()
     }
 
-    /// The end of the last of them.
+    /// Returns the end of the last checksum.
     pub(super) fn reach(&self) -> usize {
         self.0.iter().map(|one| one.word.at + 2).max().unwrap_or(0)
     }
 
-    /// Whether none of them covers another.
+    /// Returns true if none of them covers another.
     pub(super) fn are_apart(&self) -> bool {
         self.0.iter().all(|one| one.word.taps.is_empty())
     }
 
-    /// What is added up of the present frame so far for checksum `i`.
+    /// Returns the partial sum of the current frame for checksum `i`.
     pub(super) fn so_far(&self, i: usize) -> u64 {
         self.0[i].sum
     }
 
-    /// A new frame of `len` octets.
+    /// Starts a new frame of `len` bytes.
     #[inline]
     pub(super) fn begin(&mut self, len: usize) {
         for one in &mut self.0 {
@@ -150,18 +150,18 @@ impl Sums {
 }
 
 impl One {
-    /// The sum of the first `len` octets behind `varies`.
+    /// Returns the sum of the first `len` bytes behind `varies`.
     #[inline]
     fn behind_up_to(&self, len: usize) -> u64 {
         self.behind[len.min(self.behind.len() - 1)].into()
     }
 
-    /// What is sent where this is the right checksum.
+    /// Returns the value to send for this correct checksum.
     #[inline]
     const fn sent(&self, right: u16) -> u16 {
         let udp = self.plan.over.is_udp();
         match right.wrapping_add(self.plan.bad as u16) {
-            // 0 would say that there is none (RFC 768). The same number is 0xffff, the one after it 1.
+            // 0 would mean no checksum (RFC 768). 0xffff is the same number, the one after it 1.
             0 if udp && self.plan.bad => 1,
             0 if udp => 0xffff,
             value => value,
@@ -174,7 +174,7 @@ impl Covered {
         matches!(self, Self::Payload4 { udp: true, .. } | Self::Payload6 { udp: true, .. })
     }
 
-    /// The octets that it covers, as first and end, in at most two pieces; the second may be empty.
+    /// Returns the covered bytes, as start and end, in at most two pieces; the second may be empty.
     fn ranges(self) -> [(usize, usize); 2] {
         let piece = |from: u16, len: usize| (usize::from(from), usize::from(from) + len);
         match self {
@@ -184,7 +184,7 @@ impl Covered {
         }
     }
 
-    /// Whether all that tells frames apart is in headers of so many octets.
+    /// Returns true if all offsets are within headers of this length.
     pub(in crate::host) fn is_within(self, headers: usize) -> bool {
         let header = match self {
             Self::Header(from, to) => return from < to && usize::from(to) <= headers,
@@ -197,7 +197,7 @@ impl Covered {
         usize::from(ip) + header <= usize::from(from) && usize::from(from) <= headers
     }
 
-    /// Where the upper layer begins, and which it is, if there is a pseudo header.
+    /// Returns the start of the upper layer and its protocol, if there is a pseudo header.
     const fn upper(self) -> Option<(usize, Protocol)> {
         let (Self::Payload4 { from, udp, .. } | Self::Payload6 { from, udp, .. }) = self else {
             return None;
@@ -206,7 +206,7 @@ impl Covered {
     }
 }
 
-/// An order in which each checksum is behind all that it covers; nothing if there is none.
+/// Returns an order in which each checksum follows all that it covers; `None` if there is none.
 pub(in crate::host) fn order(plans: &[Checksum]) -> Option<Vec<usize>> {
     let covers = |over: Covered, at: usize| {
         over.ranges().iter().any(|(from, to)| *from < at + 2 && at < *to)
@@ -222,12 +222,12 @@ pub(in crate::host) fn order(plans: &[Checksum]) -> Option<Vec<usize>> {
     Some(order)
 }
 
-/// The sum of octets as 16-bit words, in 16 bits: 0 if all are, and only then.
+/// Returns the sum of bytes as 16-bit words, in 16 bits: 0 only if all are 0.
 fn sum_of(octets: &[u8]) -> u64 {
     (!Sum::default().octets(octets).finish()).into()
 }
 
-/// By number of octets: the sum of the first so many.
+/// Returns the prefix sums of bytes, by number of bytes.
 fn sums_behind(octets: &[u8]) -> Box<[u32]> {
     let mut sum = 0;
     let first = core::iter::once(0);
@@ -239,11 +239,11 @@ fn sums_behind(octets: &[u8]) -> Box<[u32]> {
         .collect()
 }
 
-/// The sum of all 16-bit words of `sum`, in 16 bits.
+/// Returns the sum of all 16-bit words of `sum`, in 16 bits.
 #[inline(always)]
 pub(super) const fn fold(sum: u64) -> u16 {
-    // Each half added to the other: the upper one then is their sum with the carry of the lower one,
-    // which is what ones' complement addition carries around.
+    // Each half is added to the other: the upper one is then their sum with the carry of the lower
+    // one, the end-around carry of ones' complement addition.
     let sum = (sum.wrapping_add(sum.rotate_right(32)) >> 32) as u32;
     (sum.wrapping_add(sum.rotate_right(16)) >> 16) as u16
 }

@@ -1,4 +1,4 @@
-//! Frames octet for octet, against sums of whole frames.
+//! Tests of frames byte for byte, against sums of whole frames.
 
 use proptest::prelude::*;
 
@@ -29,8 +29,8 @@ fn stream(template: TemplatePlan, sizes: Sizes) -> StreamPlan {
     }
 }
 
-/// Ethernet (and a tag), IP, and UDP or TCP, in zeros but for what they need, with the lengths and
-/// checksums of both and a probe behind them.
+/// Ethernet (and a tag), IP, and UDP or TCP, with zeros in all fields that are not required, the
+/// lengths and checksums of both, and a probe behind them.
 fn template(tag: bool, v6: bool, udp: bool) -> TemplatePlan {
     let l3: u16 = if tag { 18 } else { 14 };
     let (ip_len, protocol) = (if v6 { 40 } else { 20 }, if udp { 17 } else { 6 });
@@ -72,7 +72,7 @@ fn template(tag: bool, v6: bool, udp: bool) -> TemplatePlan {
     }
 }
 
-/// The whole next frame, FCS left out; goes on to the one after it.
+/// Returns the whole next frame without FCS, and advances.
 fn next(frames: &mut Frames, sequence: u64, sent: Instant) -> Vec<u8> {
     let len = (frames.size() - 4) as usize;
     let mut frame = frames.stamp(Numbers { sequence, sent }).to_vec();
@@ -82,7 +82,7 @@ fn next(frames: &mut Frames, sequence: u64, sent: Instant) -> Vec<u8> {
     frame
 }
 
-/// The checksum that the frame ought to have there, from all of its octets.
+/// Calculates the correct checksum from all bytes of the frame.
 fn computed(frame: &[u8], sum: &Checksum) -> u16 {
     let mut frame = frame.to_vec();
     frame[sum.at.into()..usize::from(sum.at) + 2].fill(0);
@@ -110,7 +110,7 @@ fn word(frame: &[u8], at: u16) -> u16 {
     u16::from_be_bytes([frame[at], frame[at + 1]])
 }
 
-/// The bits of a field, one by one.
+/// Reads a field bit by bit.
 fn field(frame: &[u8], edit: &Edit) -> u128 {
     (0..usize::from(edit.bits)).fold(0, |value, n| {
         let bit = usize::from(edit.at) * 8 + usize::from(edit.skip) + n;
@@ -118,7 +118,7 @@ fn field(frame: &[u8], edit: &Edit) -> u128 {
     })
 }
 
-/// The `n`-th value of a field that is not drawn.
+/// Returns the `n`-th value of a field that is not random.
 fn nth(values: &Values, n: u64) -> Option<u128> {
     match values {
         Values::List(list) => Some(list[(n % list.len() as u64) as usize]),
@@ -177,7 +177,7 @@ fn sizes() -> impl Strategy<Value = Sizes> {
     ]
 }
 
-/// Octet `n` of a payload.
+/// Returns byte `n` of a payload.
 fn octet(payload: &Payload, n: usize) -> u8 {
     match payload {
         Payload::Zero => 0,
@@ -201,7 +201,7 @@ proptest! {
         let mut t = template(tag, v6, udp);
         t.payload = payload;
         t.checksums.iter_mut().for_each(|sum| sum.bad = bad);
-        // Anything may stand where nothing else does, in TCP's and Ethernet's headers.
+        // Other fields of the Ethernet and TCP headers may have any value.
         t.headers[..12].copy_from_slice(&noise[..12]);
         t.probe_at = t.probe_at.map(|at| at + probe_later);
         for (bit, bits, values) in edits {
@@ -249,7 +249,7 @@ proptest! {
     }
 }
 
-/// The octets of hexadecimal digits.
+/// Parses hexadecimal digits.
 fn octets(hex: &str) -> Vec<u8> {
     let digits: Vec<u32> = hex.chars().filter_map(|c| c.to_digit(16)).collect();
     digits.chunks(2).map(|d| (d[0] << 4 | d[1]) as u8).collect()
@@ -270,16 +270,16 @@ fn a_frame_of_64_octets_over_ipv4_and_udp_is_this_one() {
     });
     let mut frames = Frames::new(&stream(t, Sizes::Fixed(64)));
     assert!(frames.is_even() && frames.quick.is_some(), "the usual frame is made quickly");
-    // Sums by hand: 4500 + 002e + 4011 + 0a00 + 0001 + 0a00 + 0002 = 9942. UDP: 0a00 + 0001 +
-    // 0a00 + 0002 + 0011 + 001a = 142e, 1388 + 12b7 + 001a = 2659, the probe 534c + 5549 + 0102 +
-    // 0007 + 0009 = a9a7, all together e42e.
+    // Sums by hand: 4500 + 002e + 4011 + 0a00 + 0001 + 0a00 + 0002 = 9942. UDP: 0a00 + 0001 + 0a00
+    // + 0002 + 0011 + 001a = 142e, 1388 + 12b7 + 001a = 2659, the probe 534c + 5549 + 0102 + 0007 +
+    // 0009 = a9a7, total e42e.
     let want = octets(
         "020000000002 020000000001 0800 4500 002e 0000 0000 4011 66bd 0a000001 0a000002
          1388 12b7 001a 1bd1 534c5549 0102 000000000007 000000000009",
     );
     assert_eq!(next(&mut frames, 7, Instant::from_picos(9)), want);
     let second = next(&mut frames, 8, Instant::from_picos(9));
-    // One more in the port and in the number.
+    // Port and sequence number are one higher.
     assert_eq!((word(&second, 34), word(&second, 40)), (5001, 0x1bcf));
     assert_eq!(next(&mut frames, 7, Instant::from_picos(9)), want);
 }
@@ -301,7 +301,7 @@ fn a_sum_of_nothing_is_sent_as_udp_and_others_want_it() {
 
 #[test]
 fn an_inner_packets_sums_are_in_those_of_the_outer_one() {
-    // IPv4 and UDP in UDP over IPv6, with a field of the inner one that changes.
+    // IPv4 and UDP in UDP over IPv6, with a changing field in the inner packet.
     let (outer, mut t) = (template(false, true, true), template(false, false, true));
     let inner = t.headers.split_off(14);
     let moved = outer.headers.len() as u16 - 14;

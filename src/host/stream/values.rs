@@ -1,24 +1,24 @@
-//! The values of a field that changes from frame to frame.
+//! Values of a field that changes from frame to frame.
 
 use crate::congestion::Dice;
 use crate::host::plan::stream::Values;
 
-/// The values of one field, in turn and from the first again after the last.
+/// Values of one field in a cycle.
 #[derive(Clone, Debug)]
 pub(super) struct Cycle {
     kind: Kind,
-    /// What the next frame carries.
+    /// Value in the next frame.
     value: u128,
-    /// How many values of this round went before it.
+    /// Number of values of this cycle before it.
     place: u64,
-    /// How many there are in a round.
+    /// Values per cycle.
     count: u64,
 }
 
 #[derive(Clone, Debug)]
 enum Kind {
     List(Box<[u128]>),
-    /// Decrements have the step that wraps to the same.
+    /// Decrements are steps that wrap around.
     Steps {
         start: u128,
         step: u128,
@@ -32,7 +32,7 @@ enum Kind {
 }
 
 impl Cycle {
-    /// The values of a checked plan. They are not yet cut to the field's width.
+    /// Creates the values of a validated plan, not yet truncated to the field's width.
     pub(super) fn new(values: &Values) -> Self {
         let (kind, count) = match *values {
             Values::List(ref list) => (Kind::List(list[..].into()), list.len() as u64),
@@ -49,13 +49,13 @@ impl Cycle {
         cycle
     }
 
-    /// What the next frame carries.
+    /// Returns the value in the next frame.
     #[inline]
     pub(super) const fn value(&self) -> u128 {
         self.value
     }
 
-    /// From the first value again.
+    /// Restarts from the first value.
     pub(super) fn restart(&mut self) {
         self.place = 0;
         self.value = match &mut self.kind {
@@ -68,7 +68,7 @@ impl Cycle {
         };
     }
 
-    /// A frame carried the value.
+    /// Advances to the next value.
     #[inline(always)]
     pub(super) fn advance(&mut self) {
         self.place += 1;
@@ -80,7 +80,7 @@ impl Cycle {
         }
     }
 
-    /// Goes on to the value at the place that it is at, or to the first.
+    /// Calculates the value at the current place, or restarts.
     #[inline(never)]
     fn go_on(&mut self) {
         if self.place == self.count {
@@ -95,8 +95,9 @@ impl Cycle {
     }
 }
 
-/// A number from `min` to `max`. Ranges of up to 2^64 are met evenly to 1 in 2^64, by the upper half
-/// of a product; wider ones by a remainder, of which the first numbers are a little more likely.
+/// Returns a random number from `min` to `max`. Ranges of up to 2^64 are uniform to 1 in 2^64, by
+/// the upper half of a product; wider ones use a remainder, which slightly prefers the first
+/// numbers.
 #[inline]
 pub(super) fn draw(dice: &mut Dice, min: u128, max: u128) -> u128 {
     let span = max - min;

@@ -1,4 +1,5 @@
-//! Whose turn it is to answer: first come, first served among those whose priority is not paused.
+//! Queue of acknowledgements and CNPs: first in, first out among receivers whose priority is not
+//! paused.
 
 use std::collections::VecDeque;
 
@@ -7,22 +8,22 @@ use crate::host::plan::TransportPlan;
 use crate::time::Instant;
 use crate::units::{PRIORITIES, Priority, PrioritySet};
 
-/// A turn: when it was asked for, counted in turns, and by which receiver.
+/// An entry: its serial number, the receiver, and the kind.
 type Ticket = (u64, u32, AnswerKind);
 
-/// All receivers of a station that answer.
+/// All receivers of a station that send acknowledgements.
 #[derive(Debug)]
 pub(in crate::host) struct Answers {
     receivers: Vec<Receiver>,
-    /// By priority. No receiver has two turns of one kind, so none ever grows.
+    /// By priority. A receiver has at most one entry per kind, so none ever grows.
     turns: [VecDeque<Ticket>; PRIORITIES],
-    /// The priorities in which somebody has a turn.
+    /// Priorities with queued entries.
     waiting: PrioritySet,
     asked: u64,
 }
 
 impl Answers {
-    /// The receivers of checked plans.
+    /// Creates the receivers of validated plans.
     pub(in crate::host) fn new(plans: &[TransportPlan]) -> Self {
         let mut turns: [VecDeque<Ticket>; PRIORITIES] = Default::default();
         let receivers: Vec<_> = plans.iter().map(Receiver::new).collect();
@@ -34,12 +35,12 @@ impl Answers {
         Self { receivers, turns, waiting: PrioritySet::EMPTY, asked: 0 }
     }
 
-    /// Receiver `i` begins anew. A turn that it has asked for before is silent.
+    /// Restarts receiver `i`. An entry that it had queued before sends nothing.
     pub(in crate::host) fn restart(&mut self, i: usize, plan: &TransportPlan) {
         self.receivers[i] = Receiver::new(plan);
     }
 
-    /// Data of receiver `i` came in. False for data that is not its.
+    /// Processes data for receiver `i`. Returns false if it belongs to another flow.
     #[inline]
     pub(in crate::host) fn on_data(&mut self, now: Instant, i: usize, data: &Data) -> bool {
         let receiver = &mut self.receivers[i];
@@ -57,19 +58,19 @@ impl Answers {
         true
     }
 
-    /// Whether anybody may answer now.
+    /// Returns true if a queued entry may be sent now.
     #[inline]
     pub(in crate::host) const fn ready(&self, paused: PrioritySet) -> bool {
         self.waiting.0 & !paused.0 != 0
     }
 
-    /// Whether everything was said.
+    /// Returns true if nothing is queued.
     pub(in crate::host) const fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// The next answer among priorities that are not paused: `give` gets the whole frame and its
-    /// length and says whether it took them. Only while [`Self::ready`].
+    /// Sends the next entry among priorities that are not paused: `give` receives the whole frame
+    /// and its length and returns true if it accepted them. Requires [`Self::ready`].
     #[inline]
     pub(in crate::host) fn next(
         &mut self,
@@ -96,7 +97,7 @@ impl Answers {
         turn
     }
 
-    /// What each saw and said, in the order of the plans.
+    /// Iterates over the receivers' counters, in the order of the plans.
     pub(in crate::host) fn counters(&self) -> impl Iterator<Item = ReceiverCounters> {
         self.receivers.iter().map(Receiver::counters)
     }

@@ -1,11 +1,11 @@
-//! A set of packets within a window that moves on: one bit each, in a ring.
+//! A set of packets within a sliding window: one bit each, in a ring.
 
 use crate::host::plan::IN_FLIGHT_MAX;
 
 const WORDS: usize = (IN_FLIGHT_MAX / 64) as usize;
 
-/// Packets of one window of [`IN_FLIGHT_MAX`]. The caller keeps to one window at a time: numbers
-/// that far apart share a bit.
+/// Packets of one window of [`IN_FLIGHT_MAX`]. The caller must keep to one window at a time:
+/// numbers that far apart share a bit.
 #[derive(Clone, Debug)]
 pub(super) struct Bits(Box<[u64; WORDS]>);
 
@@ -14,19 +14,18 @@ const fn bit(index: u64) -> (usize, u64) {
 }
 
 impl Bits {
-    /// The empty set.
     pub(super) fn new() -> Self {
         Self(Box::new([0; WORDS]))
     }
 
-    /// Whether `index` is in the set.
+    /// Returns true if `index` is in the set.
     #[inline]
     pub(super) fn has(&self, index: u64) -> bool {
         let (word, mask) = bit(index);
         self.0[word] & mask != 0
     }
 
-    /// Puts `index` in; says whether it is new.
+    /// Adds `index`; returns true if it is new.
     #[inline]
     pub(super) fn put(&mut self, index: u64) -> bool {
         let (word, mask) = bit(index);
@@ -35,7 +34,7 @@ impl Bits {
         new
     }
 
-    /// Takes `index` out; says whether it was in.
+    /// Removes `index`; returns true if it was in the set.
     #[inline]
     pub(super) fn take(&mut self, index: u64) -> bool {
         let (word, mask) = bit(index);

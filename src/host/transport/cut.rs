@@ -1,4 +1,4 @@
-//! How a flow's messages are cut into packets. Packets are numbered from 0 on, without end.
+//! Segmentation of a flow's messages into packets. Packets are numbered from 0, without end.
 
 use crate::host::plan::{Message, TransportPlan};
 use crate::host::probe::PROBE_LEN;
@@ -7,15 +7,15 @@ use crate::time::{Duration, Instant, Total};
 
 /// The packets of all messages of one flow.
 ///
-/// A message's last packet carries at least a probe, so a message may be a little longer on the wire
-/// than it says; what is counted as delivered and acknowledged is what it says.
+/// A message's last packet carries at least a probe, so a message may be a little longer on the
+/// wire than configured; delivered and acknowledged bytes are counted by the configured length.
 #[derive(Clone, Debug)]
 pub(in crate::host) struct Cut {
-    /// Octets of a full packet.
+    /// Bytes of a full packet.
     full: u32,
-    /// Octets of a message's last packet on the wire.
+    /// Bytes of a message's last packet on the wire.
     tail: u32,
-    /// Packets of a message; `u64::MAX` where there is one without end.
+    /// Packets of a message; `u64::MAX` for endless data.
     packets: u64,
     message: Option<Message>,
     start: Instant,
@@ -24,16 +24,16 @@ pub(in crate::host) struct Cut {
 /// One packet of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::host) struct Place {
-    /// Its number in the flow.
+    /// Number in the flow.
     pub(super) index: u64,
-    /// The number of its message.
+    /// Number of its message.
     pub(super) message: u64,
-    /// Its number in that message.
+    /// Number in the message.
     pub(super) within: u64,
 }
 
 impl Place {
-    /// Whether a message begins with this packet.
+    /// Returns true if a message starts with this packet.
     #[inline]
     pub(super) const fn is_first(self) -> bool {
         self.within == 0
@@ -41,7 +41,7 @@ impl Place {
 }
 
 impl Cut {
-    /// Cuts what a checked plan has to send.
+    /// Segments the messages of a validated plan.
     pub(super) fn new(plan: &TransportPlan) -> Self {
         let full = plan.payload();
         let (packets, tail) = match plan.message {
@@ -55,33 +55,33 @@ impl Cut {
         Self { full, tail: tail.max(PROBE_LEN as u32), packets, message, start }
     }
 
-    /// Octets of a full packet.
+    /// Returns the bytes of a full packet.
     pub(super) const fn full(&self) -> u32 {
         self.full
     }
 
-    /// Packets of one message.
+    /// Returns the packets of one message.
     pub(super) const fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// How many packets there are in all.
+    /// Returns the total number of packets.
     pub(super) fn total(&self) -> u64 {
         self.packets.saturating_mul(self.message.map_or(1, |m| m.count))
     }
 
-    /// When message number `n` is due.
+    /// Returns the time at which message number `n` is due.
     pub(super) fn due(&self, n: u64) -> Instant {
         let every = self.message.map_or(Duration::ZERO, |m| m.every);
         self.start.saturating_add(every.saturating_mul(n))
     }
 
-    /// Where packet `index` belongs.
+    /// Returns the place of packet `index`.
     pub(super) const fn place(&self, index: u64) -> Place {
         Place { index, message: index / self.packets, within: index % self.packets }
     }
 
-    /// The packet after `place`.
+    /// Returns the place after `place`.
     #[inline]
     pub(super) const fn after(&self, place: Place) -> Place {
         let Place { index, message, within } = place;
@@ -92,19 +92,19 @@ impl Cut {
         }
     }
 
-    /// Whether a message ends with this packet.
+    /// Returns true if a message ends with this packet.
     #[inline]
     pub(super) const fn is_last(&self, place: Place) -> bool {
         place.within + 1 == self.packets
     }
 
-    /// Octets of payload in this packet on the wire.
+    /// Returns the bytes of payload in this packet on the wire.
     #[inline]
     pub(super) const fn payload(&self, place: Place) -> u32 {
         if self.is_last(place) { self.tail } else { self.full }
     }
 
-    /// Octets on the wire of all packets before number `index`.
+    /// Returns the bytes on the wire of all packets before number `index`.
     pub(super) const fn octets_before(&self, index: u64) -> u64 {
         let place = self.place(index);
         let whole = match self.message {
@@ -114,7 +114,7 @@ impl Cut {
         place.message * whole + place.within * self.full as u64
     }
 
-    /// The packet that starts at octet `at` of what is on the wire, if one does.
+    /// Returns the packet that starts at byte `at` of the data on the wire, if one does.
     pub(super) fn starting_at(&self, at: u64) -> Option<u64> {
         let whole = self.octets_before(self.packets);
         let (message, rest) =
@@ -124,7 +124,7 @@ impl Cut {
         starts.then(|| message * self.packets + within)
     }
 
-    /// Octets that the messages themselves have in the packets before number `index`.
+    /// Returns the configured bytes of messages in the packets before number `index`.
     pub(super) fn delivered_by(&self, index: u64) -> u64 {
         let place = self.place(index);
         let rest = place.within * u64::from(self.full);
@@ -132,18 +132,16 @@ impl Cut {
     }
 }
 
-/// How messages of a flow were completed.
+/// Message completions of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Completions {
-    /// How many were.
+    /// Completed messages.
     pub messages: u64,
-    /// How long the last one took, from being due to its last octet's acknowledgement.
+    /// Completion time of the last one: from its due time to the acknowledgement of its last byte.
     pub fct: Option<Duration>,
-    /// The shortest.
     pub fct_min: Option<Duration>,
-    /// The longest.
     pub fct_max: Option<Duration>,
-    /// All together.
+    /// Sum of all.
     pub fct_total: Total,
 }
 
@@ -157,8 +155,8 @@ impl Completions {
     }
 }
 
-/// The same with how the times of a flow's messages are distributed. Memory for that is taken when
-/// the flow is planned, and only where there is more than one message.
+/// Message completions with their distribution. Its memory is allocated with the flow, and only for
+/// more than one message.
 #[derive(Clone, Debug)]
 pub(in crate::host) struct Completed {
     counts: Completions,
@@ -166,13 +164,13 @@ pub(in crate::host) struct Completed {
 }
 
 impl Completed {
-    /// Of a flow none of whose messages was completed.
+    /// Creates empty completions.
     pub(super) fn new(cut: &Cut) -> Self {
         let several = cut.message.is_some_and(|m| m.count > 1);
         Self { counts: Completions::default(), times: several.then(Box::default) }
     }
 
-    /// Everything before packet `upto` is acknowledged.
+    /// Records that everything before packet `upto` is acknowledged.
     #[inline]
     pub(super) fn advance(&mut self, cut: &Cut, now: Instant, upto: u64) {
         // The first comparison is false for all packets but a message's last.
@@ -185,13 +183,12 @@ impl Completed {
         }
     }
 
-    /// The numbers.
     pub(in crate::host) const fn counts(&self) -> &Completions {
         &self.counts
     }
 
-    /// The times of all messages; nothing for a flow that has one at most, whose time is in the
-    /// numbers.
+    /// Returns the distribution; `None` for a flow with at most one message, whose time is in the
+    /// counts.
     pub(in crate::host) fn times(&self) -> Option<&Latency> {
         self.times.as_deref()
     }

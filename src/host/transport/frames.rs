@@ -1,4 +1,4 @@
-//! What the frames of both kinds of flow have in common: their first headers, and their room.
+//! Common parts of frames of both transports: the first headers, and buffer sizes.
 
 use core::net::Ipv4Addr;
 
@@ -9,8 +9,8 @@ use crate::units::{Dscp, Mac, Pcp};
 use crate::wire::ip::{Ecn, Protocol};
 use crate::wire::{EtherType, ethernet, ipv4};
 
-/// The octets that a frame shows at least ([`crate::frame::Frame::head`]): all headers and the
-/// probe are within them, and short frames are whole.
+/// Minimum accessible bytes of a frame ([`crate::frame::Frame::head`]): all headers and the probe
+/// are within them, and short frames are whole.
 pub(super) const HEAD: usize = 128;
 
 /// The first headers of a flow's frames in one direction.
@@ -23,7 +23,7 @@ pub(super) struct Headers {
 }
 
 impl Headers {
-    /// Those of data, with the UDP ports of the flow if it has such.
+    /// Creates those of data, with the UDP ports of the flow if it has any.
     pub(super) const fn of_data(plan: &TransportPlan, src_port: u16, dst_port: u16) -> Self {
         let (dscp, ecn) = (plan.dscp, plan.ecn);
         let (src, dst) = (plan.src_ip, plan.dst_ip);
@@ -31,7 +31,8 @@ impl Headers {
         Self { dst: plan.dst, src: plan.src, tag: plan.tag, ip }
     }
 
-    /// Those of answers, which go the other way and are marked as `marking` says, or as the data.
+    /// Creates those of acknowledgements, in the reverse direction and marked by `marking`, or as
+    /// the data.
     pub(super) fn of_answers(
         plan: &TransportPlan,
         marking: Option<Marking>,
@@ -48,18 +49,18 @@ impl Headers {
         Self { dst: plan.src, src: plan.dst, tag, ip }
     }
 
-    /// Writes the Ethernet header; says where IP goes.
+    /// Writes the Ethernet header; returns the offset of the IP header.
     pub(super) fn emit_ethernet(&self, head: &mut [u8; HEAD]) -> usize {
         layer2(self.dst, self.src, self.tag, EtherType::IPV4, head)
     }
 
-    /// Writes the IP header of a packet with `payload_len` octets behind it.
+    /// Writes the IP header of a packet with `payload_len` bytes behind it.
     pub(super) fn emit_ip(&self, out: &mut [u8], protocol: Protocol, payload_len: usize) {
         let header = ipv4_header(&self.ip, protocol, payload_len as u16);
         header.emit(out).expect(ROOM);
     }
 
-    /// Addresses, ports and marking.
+    /// Returns addresses, ports and marking.
     pub(super) const fn ip(&self) -> &Udp<Ipv4Addr> {
         &self.ip
     }
@@ -69,7 +70,8 @@ impl Headers {
     }
 }
 
-/// Octets of a frame that carries a whole IP packet of `ip_len` octets at `l3`, without FCS.
+/// Returns the length in bytes of a frame with a whole IP packet of `ip_len` bytes at `l3`, without
+/// FCS.
 pub(super) const fn padded(l3: usize, ip_len: usize) -> usize {
     let len = l3 + ip_len;
     if len < ethernet::MIN_FRAME { ethernet::MIN_FRAME } else { len }

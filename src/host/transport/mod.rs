@@ -1,9 +1,9 @@
-//! Flows whose receivers answer: RoCEv2 queue pairs, and senders that are like TCP.
+//! Flows with acknowledgements: RoCEv2 queue pairs, and TCP-like senders.
 //!
-//! The machines (`roce`, `tcp`) know packets by number and time as an argument; they make no frames
-//! and can be driven by anything. `sender` and [`receiver`] put octets to them, `pace` holds a flow
-//! to its rate, [`answers`] gives the receivers of a station their turns, `cut` says which octets of
-//! which message a packet has.
+//! The machines (`roce`, `tcp`) handle packet numbers, with time as an argument; they build no
+//! frames and can be driven by anything. `sender` and [`receiver`] build the frames, `pace` limits
+//! a flow's rate, [`answers`] queues the acknowledgements of a station, `cut` maps packets to the
+//! bytes of messages.
 
 pub(super) mod answers;
 mod bits;

@@ -1,31 +1,31 @@
-//! How fast a flow may send, whatever its window allows.
+//! Rate limit of a flow, independent of its window.
 
 use crate::congestion::Dcqcn;
 use crate::congestion::qcn::{QuantizedFeedback, ReactionPoint};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes};
 
-/// What separates two frames of a flow that is bound by nothing but its link: enough for flows that
-/// share a link to take turns, too little to be seen otherwise.
+/// Interval between two frames of a flow limited by its link only: enough for flows that share a
+/// link to alternate, too little to be visible otherwise.
 const TURN: Duration = Duration::from_picos(1);
 
-/// The pace of one flow: the least of a fixed bound, DCQCN's and QCN's, as far as it has them.
+/// The pace of one flow: the minimum of a fixed limit, DCQCN's and QCN's, as far as configured.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     cap: Option<BitsPerSec>,
     line: BitsPerSec,
     dcqcn: Option<Dcqcn>,
     qcn: Option<Box<ReactionPoint>>,
-    /// Octets of a full frame, and how long one lasts at the rate now.
+    /// Bytes of a full frame, and its duration at the current rate.
     full: u32,
     full_time: Duration,
-    /// When the last frame counts as sent, and how long it was; nothing before the first.
+    /// Nominal time of the last frame, and its length.
     last: Option<(Instant, u32)>,
     due: Instant,
 }
 
 impl Pace {
-    /// A pace on a link of `line`, for frames that are mostly of `full` octets, from `start` on.
+    /// Creates a pace on a link of `line`, for frames of mostly `full` bytes, from `start`.
     pub(super) fn new(
         cap: Option<BitsPerSec>,
         dcqcn: Option<Dcqcn>,
@@ -39,20 +39,20 @@ impl Pace {
         pace
     }
 
-    /// The same, kept below a reaction point's rate too.
+    /// Adds the limit of a reaction point.
     pub(super) fn with_reaction(mut self, point: Option<ReactionPoint>) -> Self {
         self.qcn = point.map(Box::new);
         self.refresh();
         self
     }
 
-    /// When the next frame is due.
+    /// Returns the time at which the next frame is due.
     #[inline]
     pub(super) const fn due(&self) -> Instant {
         self.due
     }
 
-    /// The rate now, in bits of frames.
+    /// Returns the current rate, in bits of frames.
     pub(super) fn rate(&self) -> BitsPerSec {
         let mut rate = self.cap.map_or(self.line, |cap| cap.min(self.line));
         if let Some(dcqcn) = &self.dcqcn {
@@ -64,8 +64,8 @@ impl Pace {
         rate
     }
 
-    /// A frame of `wire_len` octets was sent now. What the flow is behind its schedule it may catch
-    /// up with, by at most `backlog`.
+    /// Records that a frame of `wire_len` bytes was sent now. The flow may catch up with its
+    /// schedule by at most `backlog`.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Instant, wire_len: u32, backlog: Duration) {
         let counts = if self.full_time == TURN { now } else { now.saturating_sub(backlog) };
@@ -85,7 +85,7 @@ impl Pace {
         self.find_due();
     }
 
-    /// A congestion notification came in.
+    /// Processes a congestion notification.
     pub(super) fn on_cnp(&mut self, now: Instant) {
         if let Some(dcqcn) = &mut self.dcqcn {
             dcqcn.on_cnp(now);
@@ -93,7 +93,7 @@ impl Pace {
         }
     }
 
-    /// Feedback of a congestion point came in. False where there is no reaction point.
+    /// Processes feedback of a congestion point. Returns false without a reaction point.
     pub(super) fn on_cnm(&mut self, now: Instant, feedback: QuantizedFeedback) -> bool {
         let Some(qcn) = &mut self.qcn else { return false };
         qcn.on_cnm(now, feedback);
@@ -101,14 +101,14 @@ impl Pace {
         true
     }
 
-    /// When [`Self::on_timeout`] is due.
+    /// Returns the time for [`Self::on_timeout`].
     #[inline]
     pub(super) fn deadline(&self) -> Instant {
         let dcqcn = self.dcqcn.as_ref().map_or(Instant::NEVER, Dcqcn::next_deadline);
         self.qcn.as_ref().map_or(dcqcn, |qcn| dcqcn.min(qcn.next_deadline()))
     }
 
-    /// Time has come to the deadline, or not yet.
+    /// Handles the deadline; may be called early.
     pub(super) fn on_timeout(&mut self, now: Instant) {
         if let Some(dcqcn) = self.dcqcn.as_mut().filter(|d| d.next_deadline() <= now) {
             dcqcn.on_timeout(now);
@@ -120,7 +120,7 @@ impl Pace {
         }
     }
 
-    /// The link has another rate.
+    /// Sets another link rate.
     pub(super) fn set_line(&mut self, line: BitsPerSec) {
         self.line = line;
         if let Some(dcqcn) = &mut self.dcqcn {
@@ -132,7 +132,7 @@ impl Pace {
         self.refresh();
     }
 
-    /// The rate may have changed: the frame that is next is due accordingly, earlier or later.
+    /// Recalculates the due time of the next frame after a rate change.
     fn refresh(&mut self) {
         let rate = self.rate();
         let free = rate == self.line;

@@ -1,8 +1,8 @@
-//! The receiving end of a flow: its machine, its answers, its counters.
+//! The receiving end of a flow: its machine, its acknowledgements, its counters.
 //!
-//! Answers are not queued one by one: what is to be said is kept, and a frame says what is true when
-//! it leaves. An acknowledgement that had to wait so gives way to a newer one, and nothing here
-//! grows however long a pause lasts.
+//! Acknowledgements are not queued one by one: the state to report is kept, and a frame reports the
+//! state at the time it leaves. A waiting acknowledgement is so replaced by a newer one, and
+//! nothing here grows however long a pause lasts.
 
 use super::{roce, tcp};
 use crate::host::plan::{FlowId, Transport, TransportPlan};
@@ -11,37 +11,36 @@ use crate::units::Priority;
 use crate::wire::aeth::Syndrome;
 use crate::wire::roce::U24;
 
-/// What the receiver of one flow saw and said.
+/// Counters of a flow's receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverCounters {
-    /// The flow.
     pub id: FlowId,
-    /// Octets of its messages that arrived in order.
+    /// Bytes of its messages received in order.
     pub delivered: u64,
-    /// Messages that arrived whole.
+    /// Messages received completely.
     pub messages: u64,
-    /// Packets that had arrived before.
+    /// Packets received before.
     pub duplicates: u64,
-    /// Packets that came behind a gap, whether they were kept or dropped.
+    /// Packets received after a gap, kept or dropped.
     pub out_of_order: u64,
     /// Acknowledgements sent.
     pub acks: u64,
-    /// Negative ones sent.
+    /// Negative acknowledgements sent.
     pub naks: u64,
     /// Congestion notifications sent.
     pub cnps: u64,
 }
 
-/// The kinds of answers, each of which waits for its turn by itself.
+/// Kinds of replies, queued separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::host) enum AnswerKind {
-    /// An acknowledgement, negative or not.
+    /// An acknowledgement, positive or negative.
     Ack,
     /// A congestion notification.
     Cnp,
 }
 
-/// Data of a flow, as a frame brought it.
+/// Transport header of a received data frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::host) enum Data {
     /// A RoCEv2 packet.
@@ -50,18 +49,18 @@ pub(in crate::host) enum Data {
     Tcp { sequence: u32 },
 }
 
-/// What became of an answer's turn.
+/// Result of sending a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::host) enum Turn {
-    /// A frame of this length was taken, and whether there is more to say.
+    /// A frame of this length was accepted; `more` if another one is pending.
     Said { wire_len: u32, more: bool },
-    /// There was nothing left to say.
+    /// Nothing was pending.
     Silent,
     /// There was no memory for a frame.
     Dry,
 }
 
-/// What differs by kind.
+/// State by transport.
 #[derive(Clone, Debug)]
 enum Kind {
     Roce(Roce),
@@ -83,9 +82,9 @@ struct Roce {
 struct Tcp {
     machine: tcp::Receiver,
     acks: Box<tcp::AckFrames>,
-    /// Whether more has arrived in order than was acknowledged.
+    /// True if more has arrived in order than was acknowledged.
     fresh: bool,
-    /// How often the same is to be acknowledged again, behind that: the sender counts them.
+    /// Pending duplicate acknowledgements after that: the sender counts them.
     again: u32,
 }
 
@@ -95,14 +94,14 @@ pub(in crate::host) struct Receiver {
     kind: Kind,
     ack_priority: Priority,
     cnp_priority: Priority,
-    /// Which kinds wait for a turn.
+    /// True if a reply of the kind is queued.
     ack_waits: bool,
     cnp_waits: bool,
     counters: ReceiverCounters,
 }
 
 impl Receiver {
-    /// The receiver of a checked plan.
+    /// Creates the receiver of a validated plan.
     pub(in crate::host) fn new(plan: &TransportPlan) -> Self {
         let (kind, ack, cnp) = match &plan.kind {
             Transport::Roce(r) => {
@@ -147,7 +146,7 @@ impl Receiver {
         }
     }
 
-    /// The priority that pauses answers of this kind.
+    /// Returns the priority that pauses replies of this kind.
     pub(in crate::host) const fn priority(&self, kind: AnswerKind) -> Priority {
         match kind {
             AnswerKind::Ack => self.ack_priority,
@@ -155,7 +154,7 @@ impl Receiver {
         }
     }
 
-    /// Data came in. False for data of another kind or queue pair.
+    /// Processes data. Returns false for data of another transport or queue pair.
     #[inline]
     pub(in crate::host) fn on_data(&mut self, now: Instant, data: &Data) -> bool {
         match (&mut self.kind, data) {
@@ -181,7 +180,7 @@ impl Receiver {
         }
     }
 
-    /// Whether answers of this kind are to get a turn and have none yet; they have one from now on.
+    /// Returns true if a reply of this kind is pending and not queued; marks it as queued.
     #[inline]
     pub(in crate::host) fn asks_for_turn(&mut self, kind: AnswerKind) -> bool {
         let (due, waits) = match (&self.kind, kind) {
@@ -197,8 +196,8 @@ impl Receiver {
         asks
     }
 
-    /// It is the turn of this kind of answer: `give` gets the whole frame and its length and says
-    /// whether it took them.
+    /// Sends a reply of this kind: `give` receives the whole frame and its length and returns true
+    /// if it accepted them.
     #[inline]
     pub(in crate::host) fn answer(
         &mut self,
@@ -229,7 +228,6 @@ impl Receiver {
         turn
     }
 
-    /// What it saw and said.
     pub(in crate::host) fn counters(&self) -> ReceiverCounters {
         let (delivered, messages, duplicates, out_of_order) = match &self.kind {
             Kind::Roce(Roce { machine: m, .. }) => {
@@ -244,7 +242,7 @@ impl Receiver {
 }
 
 impl Roce {
-    /// Says what is missing, else what has arrived.
+    /// Sends a NAK for a gap, else an acknowledgement.
     #[inline]
     fn acknowledge(
         &mut self,

@@ -12,46 +12,45 @@ use crate::units::{BitsPerSec, Priority};
 use crate::wire::aeth::{self, Syndrome};
 use crate::wire::roce::U24;
 
-/// What the sender of one flow did and saw.
+/// Counters of a flow's sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SenderCounters {
-    /// The flow.
     pub id: FlowId,
-    /// The priority that pauses it.
+    /// Priority that pauses it.
     pub priority: Priority,
-    /// Data frames given to the port, repetitions among them.
+    /// Data frames given to the port, retransmissions included.
     pub frames: u64,
-    /// Their octets, FCS included.
+    /// Bytes given to the port, FCS included.
     pub bytes: u64,
-    /// Times that a frame was due and there was no memory for it. It is sent later.
+    /// Number of due frames for which there was no memory. They are sent later.
     pub dry: u64,
-    /// Frames that had been sent before.
+    /// Retransmitted frames.
     pub retransmitted: u64,
-    /// Timeouts that ran out.
+    /// Expired timeouts.
     pub timeouts: u64,
     /// Acknowledgements received.
     pub acks: u64,
-    /// Negative ones received.
+    /// Negative acknowledgements received.
     pub naks: u64,
     /// Congestion notifications received.
     pub cnps: u64,
-    /// Octets of its messages that were acknowledged.
+    /// Acknowledged bytes of its messages.
     pub acknowledged: u64,
-    /// The rate that it is kept to now, in bits of frames per second: the least of its reaction
-    /// points', its plan's and its link's.
+    /// Current rate limit, in bits of frames per second: the minimum of its reaction points', its
+    /// plan's and its link's.
     pub rate: BitsPerSec,
-    /// Octets in flight that a TCP-like sender allows itself now; nothing for RoCEv2.
+    /// Current congestion window of a TCP-like sender in bytes; `None` for RoCEv2.
     pub window: Option<u64>,
-    /// Its messages that were acknowledged whole.
+    /// Completely acknowledged messages.
     pub completions: Completions,
-    /// Whether it has nothing more to send: all is acknowledged, or its time is over.
+    /// True if it has nothing more to send: all is acknowledged, or its time is over.
     pub done: bool,
 }
 
-/// An answer to a sender.
+/// A reply to a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::host) enum Answer {
-    /// A RoCEv2 acknowledgement or its refusal.
+    /// A RoCEv2 acknowledgement or NAK.
     Roce { psn: U24, aeth: aeth::Repr },
     /// A congestion notification.
     Cnp,
@@ -59,7 +58,7 @@ pub(in crate::host) enum Answer {
     Tcp(u32),
 }
 
-/// What differs by kind.
+/// State by transport.
 #[derive(Clone, Debug)]
 enum Kind {
     Roce(roce::Sender, Box<roce::DataFrames>),
@@ -73,13 +72,14 @@ pub(in crate::host) struct Sender {
     pace: Pace,
     stop: Instant,
     ended: bool,
-    /// Octets of payload in a full frame.
+    /// Bytes of payload in a full frame.
     full: u32,
     counters: SenderCounters,
 }
 
 impl Sender {
-    /// The sender of a checked plan on a link of `line`, with a reaction point of QCN or without.
+    /// Creates the sender of a validated plan on a link of `line`, with or without a QCN reaction
+    /// point.
     pub(in crate::host) fn new(
         plan: &TransportPlan,
         line: BitsPerSec,
@@ -122,7 +122,8 @@ impl Sender {
         }
     }
 
-    /// When its next frame is due; NEVER while it waits for answers, and when it is done.
+    /// Returns the time at which its next frame is due; NEVER while it waits for acknowledgements,
+    /// and when it is done.
     #[inline]
     pub(in crate::host) fn next_at(&self) -> Instant {
         let ready = match &self.kind {
@@ -133,8 +134,8 @@ impl Sender {
         if at < self.stop && !self.ended { at } else { Instant::NEVER }
     }
 
-    /// Makes its next frame: `give` gets the first octets and the length and says whether it took
-    /// them. If so the flow moves on.
+    /// Makes its next frame: `give` receives the first bytes and the length and returns true if it
+    /// accepted them. The flow then advances.
     #[inline]
     pub(in crate::host) fn send(
         &mut self,
@@ -172,7 +173,7 @@ impl Sender {
         true
     }
 
-    /// An answer came in. False for one that this kind of flow does not get.
+    /// Processes a reply. Returns false for one of another transport.
     #[inline]
     pub(in crate::host) fn on_answer(&mut self, now: Instant, answer: &Answer) -> bool {
         let c = &mut self.counters;
@@ -197,12 +198,12 @@ impl Sender {
         true
     }
 
-    /// Feedback of a congestion point came in. False where there is no reaction point.
+    /// Processes feedback of a congestion point. Returns false without a reaction point.
     pub(in crate::host) fn on_cnm(&mut self, now: Instant, feedback: QuantizedFeedback) -> bool {
         self.pace.on_cnm(now, feedback)
     }
 
-    /// When [`Self::on_timeout`] is due.
+    /// Returns the time for [`Self::on_timeout`].
     #[inline]
     pub(in crate::host) fn deadline(&self) -> Instant {
         let machine = match &self.kind {
@@ -213,7 +214,7 @@ impl Sender {
         if at < self.stop && !self.ended { at } else { Instant::NEVER }
     }
 
-    /// Time has come to the deadline, or not yet.
+    /// Handles the deadline; may be called early.
     pub(in crate::host) fn on_timeout(&mut self, now: Instant) {
         let ran_out = match &mut self.kind {
             Kind::Roce(machine, _) => machine.on_timeout(now),
@@ -223,22 +224,22 @@ impl Sender {
         self.pace.on_timeout(now);
     }
 
-    /// The link has another rate.
+    /// Sets another link rate.
     pub(in crate::host) fn set_line(&mut self, line: BitsPerSec) {
         self.pace.set_line(line);
     }
 
-    /// Nothing more is sent of it.
+    /// Stops sending.
     pub(in crate::host) fn end(&mut self) {
         self.ended = true;
     }
 
-    /// When it ends, done or not.
+    /// Returns the time at which it ends, done or not.
     pub(in crate::host) const fn stop(&self) -> Instant {
         self.stop
     }
 
-    /// Whether it has nothing more to send.
+    /// Returns true if it has nothing more to send.
     pub(in crate::host) fn is_done(&self) -> bool {
         let done = match &self.kind {
             Kind::Roce(machine, _) => machine.is_done(),
@@ -247,7 +248,7 @@ impl Sender {
         done || self.ended
     }
 
-    /// How long each of its messages took, if it has more than one.
+    /// Returns the distribution of its message completion times, if it has more than one message.
     pub(in crate::host) fn completion_times(&self) -> Option<&Latency> {
         match &self.kind {
             Kind::Roce(machine, _) => machine.completions().times(),
@@ -255,7 +256,6 @@ impl Sender {
         }
     }
 
-    /// What it did and saw.
     pub(in crate::host) fn counters(&self) -> SenderCounters {
         let (acknowledged, completions, window) = match &self.kind {
             Kind::Roce(machine, _) => (machine.acknowledged(), machine.completions(), None),

@@ -1,4 +1,4 @@
-//! The machines on a network that loses, reorders and repeats, with nothing else around them.
+//! The transport machines alone, on a network with loss, reordering and duplication.
 
 mod cuts;
 mod roce;
@@ -13,7 +13,7 @@ use crate::time::{Duration, Instant};
 use crate::units::{Dscp, Mac, Pcp, Priority};
 use crate::wire::ip::Ecn;
 
-/// How long a frame takes to leave.
+/// Transmission time of a frame.
 const FRAME: Duration = Duration::from_nanos(100);
 
 /// A flow of frames with 1000 octets of payload.
@@ -40,24 +40,24 @@ fn plan(message: Option<Message>, kind: Transport) -> TransportPlan {
     plan
 }
 
-/// What a network does to frames.
+/// Impairments of a network.
 #[derive(Clone, Copy, Debug)]
 struct Network {
     seed: u64,
-    /// Of 100 frames, how many are lost, and how many come twice.
+    /// Percentages of lost and of duplicated frames.
     lost: u32,
     twice: u32,
-    /// How much later than others a frame may come, in nanoseconds.
+    /// Maximum additional delay of a frame, in nanoseconds.
     jitter: u64,
-    /// The least that a frame takes, in nanoseconds.
+    /// Minimum delay of a frame, in nanoseconds.
     delay: u64,
 }
 
-/// Frames on their way.
+/// Frames in flight.
 struct Wire<F> {
     network: Network,
     dice: Dice,
-    /// When a frame comes, its number, and where in `frames` it is.
+    /// Arrival time of a frame, its number, and its index in `frames`.
     queue: BinaryHeap<Reverse<(Instant, usize)>>,
     frames: Vec<F>,
     lost: u64,
@@ -98,13 +98,13 @@ impl<F: Copy> Wire<F> {
     }
 }
 
-/// Two machines and what is between them.
+/// Two machines and the network between them.
 trait Flow {
-    /// When the sender has something to send.
+    /// Time at which the sender has something to send.
     fn ready_at(&self) -> Instant;
-    /// When its timer runs out.
+    /// Time at which its timer expires.
     fn deadline(&self) -> Instant;
-    /// When the next frame comes in anywhere.
+    /// Time of the next arrival at either end.
     fn arrival(&self) -> Instant;
     fn send(&mut self, now: Instant);
     fn on_timeout(&mut self, now: Instant);
@@ -112,7 +112,7 @@ trait Flow {
     fn is_done(&self) -> bool;
 }
 
-/// Runs until the sender is done, at most until `end`; says when that was.
+/// Runs until the sender is done, at most until `end`; returns the final time.
 fn run(flow: &mut impl Flow, end: Instant) -> Instant {
     let (mut now, mut free) = (Instant::ZERO, Instant::ZERO);
     loop {

@@ -1,4 +1,4 @@
-//! What a stream must not say, because it contradicts itself or asks for what no port can do.
+//! Validation of streams: contradictory settings, and settings that no port supports.
 
 use super::{Edit, Path, Payload, Sizes, StreamPlan, TemplatePlan, Values};
 use crate::frame::FCS_BYTES;
@@ -9,14 +9,14 @@ use crate::port::CONTROL_FRAME_MAX;
 use crate::schedule::Line;
 use crate::wire::ethernet;
 
-/// A field of a plan, and what is wrong with it.
+/// A field of a plan, and its problem.
 type Wrong = (&'static str, String);
 
-/// How far a rate may be above the line that was rounded to whole frames or bits.
+/// Tolerance for a rate above the line that was rounded to whole frames or bits.
 const ROUNDING: f64 = 1e-6;
 
 impl Sizes {
-    /// The length of the shortest frame, in octets with FCS.
+    /// Length of the shortest frame, in bytes with FCS.
     #[must_use]
     pub fn shortest(&self) -> u32 {
         match *self {
@@ -27,7 +27,7 @@ impl Sizes {
         }
     }
 
-    /// The length that no frame is longer than, in octets with FCS.
+    /// Upper bound of the frame length, in bytes with FCS.
     #[must_use]
     pub fn longest(&self) -> u32 {
         match *self {
@@ -38,7 +38,7 @@ impl Sizes {
         }
     }
 
-    /// The mean length of checked sizes, in octets with FCS.
+    /// Mean length of validated sizes, in bytes with FCS.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match *self {
@@ -76,7 +76,7 @@ impl Sizes {
 }
 
 impl StreamPlan {
-    /// Whether the stream can be sent on a line as it is.
+    /// Validates the stream for a line.
     ///
     /// # Errors
     /// [`PlanError::Stream`] with the field.
@@ -90,7 +90,7 @@ impl StreamPlan {
         checked.map_err(|(field, why)| PlanError::Stream { flow: self.id.0, field, why })
     }
 
-    /// Whether every frame holds what is to be in it, and fits its port.
+    /// Validates that every frame holds its headers and probe, and fits its port.
     fn check_room(&self) -> Result<(), Wrong> {
         if self.recording.is_some() {
             return self.check_recording();
@@ -118,7 +118,7 @@ impl StreamPlan {
         Ok(())
     }
 
-    /// Whether a recording is all that the frames are made of, and fits its port.
+    /// Validates that a recording is the only source of frames, and fits its port.
     fn check_recording(&self) -> Result<(), Wrong> {
         if self.template != TemplatePlan::default() {
             return Err(("template", "a recording is sent as it is, without a template".into()));
@@ -165,7 +165,7 @@ impl StreamPlan {
 }
 
 impl TemplatePlan {
-    /// Whether everything is inside the headers, and nothing is said twice.
+    /// Validates that all fields are inside the headers and do not overlap.
     fn check(&self) -> Result<(), Wrong> {
         let wrong = |field, why: &str| Err((field, why.to_owned()));
         let headers = self.headers.len();
@@ -187,7 +187,7 @@ impl TemplatePlan {
         Ok(())
     }
 
-    /// Whether what changes is in the headers, and nothing of it is where something else is.
+    /// Validates that changing fields are inside the headers and do not overlap.
     fn check_places(&self) -> Result<(), Wrong> {
         let place = |at: u16, skip: u8, bits: usize, what: &'static str| {
             let first = usize::from(at) * 8 + usize::from(skip);

@@ -1,9 +1,9 @@
-//! The octets of a RoCEv2 flow: data, acknowledgements, notifications.
+//! Frames of a RoCEv2 flow: data, acknowledgements, notifications.
 //!
-//! What is the same in all frames is written once. A frame whose octets are all within the first
-//! 128 has its right ICRC. Of a longer one only the first octets are made here and zeros follow, its
-//! ICRC among them: whoever checks ICRCs of data has to be told so. UDP goes without a checksum, as
-//! RoCEv2 does, because the ICRC covers more.
+//! The constant part of all frames is written once. A frame within the first 128 bytes has a
+//! correct ICRC. Of a longer one only the first bytes are made here and zeros follow, including its
+//! ICRC: a device that validates ICRCs of data has to be configured for this. UDP has no checksum,
+//! as usual in RoCEv2, because the ICRC covers more.
 
 use super::sender::Packet;
 use crate::frame::FCS_BYTES;
@@ -17,10 +17,10 @@ use crate::wire::ip::{Ecn, Protocol};
 use crate::wire::roce::{self, Opcode, U24};
 use crate::wire::{cnp, icrc, ipv4, reth, udp};
 
-/// Octets from the IP header to the BTH.
+/// Bytes from the IP header to the BTH.
 const TO_BTH: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
 
-/// Octet of the BTH from which on acknowledgements of one flow differ.
+/// Offset in the BTH from which acknowledgements of one flow differ.
 const VARIES: usize = 8;
 
 /// The data frames of one flow.
@@ -30,12 +30,12 @@ pub(in crate::host) struct DataFrames {
     operation: Operation,
     immediate: Option<u32>,
     flow: FlowId,
-    /// Octets of the message, for its RETH.
+    /// Bytes of the message, for its RETH.
     message: u32,
     dst_qp: U24,
     head: [u8; HEAD],
     l3: usize,
-    /// Octets behind the BTH and before the ICRC that the lengths in `head` are right for.
+    /// Bytes between the BTH and the ICRC for which the lengths in `head` are correct.
     fits: usize,
 }
 
@@ -61,8 +61,8 @@ impl DataFrames {
         }
     }
 
-    /// The first octets of the frame of `packet`, which carries probe number `sequence` and leaves
-    /// now, and its length with FCS.
+    /// Returns the first bytes of the frame of `packet`, with probe number `sequence`, sent now,
+    /// and its length with FCS.
     #[inline]
     pub(in crate::host) fn stamp(
         &mut self,
@@ -72,7 +72,7 @@ impl DataFrames {
         full: u32,
     ) -> (&[u8], u32) {
         let first = packet.place.is_first();
-        // Full frames have the length that was planned; a shorter one is padded as 9.2.3 wants it.
+        // Full frames have the planned length; a shorter one is padded according to 9.2.3.
         let pad = if packet.payload == full {
             0
         } else {
@@ -114,7 +114,7 @@ impl DataFrames {
         (&self.head[..shown], len as u32 + FCS_BYTES)
     }
 
-    /// Writes the lengths for `behind` octets between BTH and ICRC.
+    /// Writes the lengths for `behind` bytes between BTH and ICRC.
     fn resize(&mut self, behind: usize) {
         let len = udp::HEADER_LEN + roce::BTH_LEN + behind + icrc::LEN;
         let l4 = self.l3 + ipv4::HEADER_LEN;
@@ -123,7 +123,7 @@ impl DataFrames {
         self.fits = behind;
     }
 
-    /// Writes the RETH: where the data goes is nobody's memory.
+    /// Writes the RETH, with a dummy memory address.
     fn emit_reth(&mut self) {
         let at = self.l3 + TO_BTH + roce::BTH_LEN;
         let reth =
@@ -132,8 +132,8 @@ impl DataFrames {
     }
 }
 
-/// The opcode of a packet by its place in its message, whose last one may carry immediate data (IBA
-/// Table 38).
+/// Returns the opcode of a packet by its place in its message, whose last one may carry immediate
+/// data (IBA Table 38).
 const fn opcode(operation: Operation, first: bool, last: bool, immediate: bool) -> Opcode {
     match (operation, first, last) {
         (Operation::Send, true, true) if immediate => Opcode::RC_SEND_ONLY_IMMEDIATE,
@@ -151,14 +151,14 @@ const fn opcode(operation: Operation, first: bool, last: bool, immediate: bool) 
     }
 }
 
-/// Writes the UDP header of a datagram of `len` octets.
+/// Writes the UDP header of a datagram of `len` bytes.
 fn emit_udp(headers: &Headers, len: usize, out: &mut [u8]) {
     let payload_len = (len - udp::HEADER_LEN) as u16;
     let (src_port, dst_port) = (headers.ip().src_port, headers.ip().dst_port);
     udp::Repr { src_port, dst_port, payload_len, checksum: 0 }.emit(out).expect(ROOM);
 }
 
-/// The acknowledgements of one flow, negative ones among them.
+/// The acknowledgements of one flow, positive and negative.
 #[derive(Clone, Debug)]
 pub(in crate::host) struct AckFrames {
     head: [u8; HEAD],
@@ -183,7 +183,7 @@ impl AckFrames {
         Self { head, len: padded(l3, ipv4::HEADER_LEN + len), bth, begun }
     }
 
-    /// The whole frame that says this, and its length with FCS.
+    /// Returns the whole frame with this content, and its length with FCS.
     #[inline]
     pub(in crate::host) fn stamp(
         &mut self,
@@ -229,7 +229,7 @@ impl CnpFrame {
         Self { head, len: padded(l3, repr.buffer_len()) }
     }
 
-    /// The whole frame and its length with FCS.
+    /// Returns the whole frame and its length with FCS.
     pub(in crate::host) fn octets(&self) -> (&[u8], u32) {
         (&self.head[..self.len], self.len as u32 + FCS_BYTES)
     }

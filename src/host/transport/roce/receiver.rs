@@ -1,4 +1,4 @@
-//! The responder of a reliable connection: what arrived in order, and what to answer.
+//! The responder of a reliable connection: packets received in order, and the replies to them.
 
 use crate::congestion::CnpGate;
 use crate::host::plan::{IN_FLIGHT_MAX, Recovery, RocePlan, TransportPlan};
@@ -7,12 +7,12 @@ use crate::host::transport::cut::Cut;
 use crate::time::Instant;
 use crate::wire::roce::U24;
 
-/// What a packet is answered with.
+/// Replies to a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::host) struct Reply {
-    /// An acknowledgement of all that has arrived in order.
+    /// An acknowledgement of all packets received in order.
     pub(in crate::host) ack: bool,
-    /// The packets that are missing: the first, and the one behind the last.
+    /// The missing packets: the first, and the one after the last.
     pub(in crate::host) missing: Option<(u64, u64)>,
     /// A congestion notification.
     pub(in crate::host) cnp: bool,
@@ -24,13 +24,13 @@ pub(in crate::host) struct Receiver {
     cut: Cut,
     first_psn: u64,
     ack_every: u32,
-    /// The packet that is expected: all before it have arrived.
+    /// Next expected packet: all before it have arrived.
     expected: u64,
-    /// Where a gap does not stop what follows: the packets that came early.
+    /// With selective repeat: packets received after a gap.
     early: Option<Bits>,
-    /// One more than the highest that was ever seen.
+    /// Highest packet seen plus one.
     high: u64,
-    /// Whether the sender was told that `expected` is missing.
+    /// True if a NAK for `expected` was sent.
     told: bool,
     since_ack: u32,
     messages: u64,
@@ -57,7 +57,7 @@ impl Receiver {
         }
     }
 
-    /// A packet came in, with what its BTH says and whether it was marked.
+    /// Processes a packet with the fields of its BTH; `marked` for CE.
     #[inline]
     pub(in crate::host) fn on_data(
         &mut self,
@@ -83,8 +83,7 @@ impl Receiver {
         }
     }
 
-    /// The packet that was expected: it counts, and with it what waited for it. Says whether
-    /// anything did.
+    /// Accepts the expected packet, and those that waited for it. Returns true if there were any.
     #[inline]
     fn in_order(&mut self) -> bool {
         let mut filled = false;
@@ -104,11 +103,11 @@ impl Receiver {
         filled
     }
 
-    /// A packet behind a gap.
+    /// Processes a packet after a gap.
     fn ahead(&mut self, index: u64, ack_request: bool) -> Reply {
         let Some(early) = self.early.as_mut().filter(|_| index < self.expected + IN_FLIGHT_MAX)
         else {
-            // It is dropped, and one answer to a gap is enough (IBA 9.7.5.2.2).
+            // It is dropped, and one NAK per gap is enough (IBA 9.7.5.2.2).
             self.out_of_order += 1;
             let missing = (!self.told).then_some((self.expected, index));
             self.told = true;
@@ -124,7 +123,8 @@ impl Receiver {
         Reply { ack: ack_request, missing: (index > gap).then_some((gap, index)), cnp: false }
     }
 
-    /// An acknowledgement is about to leave: the sequence number and the count of messages in it.
+    /// Returns the sequence number and the message count of an acknowledgement that is about to be
+    /// sent.
     #[inline]
     pub(in crate::host) fn acknowledge(&mut self) -> (U24, U24) {
         self.since_ack = 0;
@@ -132,7 +132,7 @@ impl Receiver {
         (U24::wrapping(last), U24::wrapping(self.messages))
     }
 
-    /// A NAK is about to leave: the same of it, or nothing if what was missing has come meanwhile.
+    /// Returns the same for a NAK, or `None` if the missing packets have arrived meanwhile.
     pub(in crate::host) fn refuse(&mut self, (from, to): (u64, u64)) -> Option<(U24, U24)> {
         let psn = U24::wrapping(self.first_psn + from.max(self.expected));
         if self.early.is_some() {
@@ -145,27 +145,27 @@ impl Receiver {
         Some((psn, U24::wrapping(self.messages)))
     }
 
-    /// Whether a NAK also acknowledges all before the missing packet.
+    /// Returns true if a NAK also acknowledges all packets before the missing one.
     pub(in crate::host) const fn nak_acknowledges(&self) -> bool {
         self.early.is_none()
     }
 
-    /// Octets of messages that arrived in order.
+    /// Returns the bytes of messages received in order.
     pub(in crate::host) fn delivered(&self) -> u64 {
         self.cut.delivered_by(self.expected)
     }
 
-    /// Messages that arrived whole.
+    /// Returns the number of messages received completely.
     pub(in crate::host) const fn messages(&self) -> u64 {
         self.messages
     }
 
-    /// Packets that had arrived before.
+    /// Returns the number of packets received before.
     pub(in crate::host) const fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
-    /// Packets that came behind a gap.
+    /// Returns the number of packets received after a gap.
     pub(in crate::host) const fn out_of_order(&self) -> u64 {
         self.out_of_order
     }

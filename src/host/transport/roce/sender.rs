@@ -1,4 +1,4 @@
-//! The requester of a reliable connection: what to send next, and what to make of answers.
+//! The requester of a reliable connection: the next packet to send, and the handling of replies.
 
 use crate::host::plan::{IN_FLIGHT_MAX, Recovery, RocePlan, TransportPlan};
 use crate::host::transport::bits::Bits;
@@ -11,19 +11,19 @@ use crate::wire::roce::U24;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::host) struct Packet {
     pub(in crate::host) place: Place,
-    /// Its sequence number on the wire.
+    /// Sequence number on the wire.
     pub(in crate::host) psn: U24,
-    /// Whether it ends its message.
+    /// True if it ends its message.
     pub(in crate::host) last: bool,
-    /// Octets of payload.
+    /// Bytes of payload.
     pub(in crate::host) payload: u32,
-    /// Whether it was sent before.
+    /// True for a retransmission.
     pub(in crate::host) repeated: bool,
-    /// Whether the receiver is to acknowledge it at once.
+    /// True if the receiver must acknowledge it at once.
     pub(in crate::host) ack_request: bool,
 }
 
-/// What was lost and is to be sent again, where only that is.
+/// Packets to retransmit, with selective repeat.
 #[derive(Clone, Debug)]
 struct Lost {
     packets: Bits,
@@ -36,20 +36,20 @@ struct Lost {
 #[derive(Clone, Debug)]
 pub(in crate::host) struct Sender {
     cut: Cut,
-    /// What is added to a packet's number to give its sequence number.
+    /// Sequence number of packet 0.
     first_psn: u64,
-    /// The most packets in flight.
+    /// Maximum packets in flight.
     window: u64,
     total: u64,
     timeout: Duration,
-    /// The first packet that is not acknowledged.
+    /// First unacknowledged packet.
     una: u64,
-    /// The next one to send that is not in `lost`.
+    /// Next packet to send that is not in `lost`.
     next: Place,
-    /// One more than the highest that was sent.
+    /// Highest packet sent plus one.
     high: u64,
     lost: Option<Lost>,
-    /// Whether the next packet is to be acknowledged at once: what was repeated first.
+    /// True if the next packet requests an acknowledgement: the first of a retransmission.
     ask: bool,
     timer: Instant,
     completions: Completed,
@@ -76,8 +76,8 @@ impl Sender {
         }
     }
 
-    /// When the next packet may be sent, pace aside; NEVER before something is acknowledged or a
-    /// timeout.
+    /// Returns the time at which the next packet may be sent, pace aside; NEVER before an
+    /// acknowledgement or a timeout.
     #[inline]
     pub(in crate::host) fn ready_at(&self) -> Instant {
         if self.lost.as_ref().is_some_and(|l| l.count > 0) {
@@ -90,7 +90,7 @@ impl Sender {
         if within == 0 { self.cut.due(message) } else { Instant::ZERO }
     }
 
-    /// The next packet. Only while [`Self::ready_at`] has come.
+    /// Returns the next packet. Requires that [`Self::ready_at`] has come.
     #[inline]
     pub(in crate::host) fn next(&self) -> Packet {
         let place = match &self.lost {
@@ -110,7 +110,7 @@ impl Sender {
         }
     }
 
-    /// The packet that [`Self::next`] gave was sent.
+    /// Records that the packet of [`Self::next`] was sent.
     #[inline]
     pub(in crate::host) fn on_sent(&mut self, now: Instant, packet: &Packet) {
         self.ask = false;
@@ -118,7 +118,7 @@ impl Sender {
         if index == self.next.index {
             self.next = self.cut.after(self.next);
         } else if let Some(lost) = &mut self.lost {
-            // The first of the lost ones; what is next has not been sent yet and cannot be lost.
+            // The first of the lost ones; the next one has not been sent yet and cannot be lost.
             assert!(lost.packets.take(index), "a packet that is neither next nor lost");
             lost.count -= 1;
             lost.from = index + 1;
@@ -129,8 +129,8 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement came in, with the sequence number of its BTH and the content of its AETH.
-    /// Answers that make no sense, such as those that come late, change nothing.
+    /// Processes an acknowledgement, with the sequence number of its BTH and the content of its
+    /// AETH. Invalid and late ones are ignored.
     #[inline]
     pub(in crate::host) fn on_answer(
         &mut self,
@@ -141,14 +141,14 @@ impl Sender {
     ) {
         match syndrome {
             Syndrome::Ack { .. } => {
-                // The number that it acknowledges may be the one before the first.
+                // The acknowledged number may be the one before the first.
                 if let Some(upto) = self.index(psn.next()) {
                     self.acknowledge(now, upto);
                 }
             }
             Syndrome::Nak(NakCode::SequenceError) => self.on_nak(now, psn, msn),
-            // Of receivers that do not run out of buffers and flows that are allowed, these are
-            // not expected.
+            // Not expected, because receivers do not run out of buffers and all flows are
+            // permitted.
             Syndrome::NotReady { .. } | Syndrome::Nak(_) => {}
         }
     }
@@ -174,8 +174,8 @@ impl Sender {
         self.restart(now);
     }
 
-    /// The timer has run out if its time has come: what is not acknowledged is sent again. Says
-    /// whether it had.
+    /// Handles the timer: once it has expired, unacknowledged packets are sent again. Returns true
+    /// if it had.
     pub(in crate::host) fn on_timeout(&mut self, now: Instant) -> bool {
         if now < self.timer {
             return false;
@@ -194,18 +194,18 @@ impl Sender {
         true
     }
 
-    /// When [`Self::on_timeout`] is due; NEVER while everything is acknowledged.
+    /// Returns the time for [`Self::on_timeout`]; NEVER while everything is acknowledged.
     #[inline]
     pub(in crate::host) const fn deadline(&self) -> Instant {
         self.timer
     }
 
-    /// Whether everything was acknowledged that there is.
+    /// Returns true if everything is acknowledged.
     pub(in crate::host) const fn is_done(&self) -> bool {
         self.una == self.total
     }
 
-    /// Octets of messages that were acknowledged.
+    /// Returns the acknowledged bytes of messages.
     pub(in crate::host) fn acknowledged(&self) -> u64 {
         self.cut.delivered_by(self.una)
     }
@@ -214,14 +214,14 @@ impl Sender {
         &self.completions
     }
 
-    /// The number of the packet with this sequence number, of those near the first that is not
-    /// acknowledged.
+    /// Returns the number of the packet with this sequence number, near the first unacknowledged
+    /// one.
     #[inline]
     fn index(&self, psn: U24) -> Option<u64> {
         psn.unwrap_near(self.first_psn + self.una)?.checked_sub(self.first_psn)
     }
 
-    /// Everything before packet `upto` has arrived.
+    /// Records that everything before packet `upto` has arrived.
     #[inline]
     fn acknowledge(&mut self, now: Instant, upto: u64) {
         if upto <= self.una || upto > self.high {
@@ -247,7 +247,7 @@ impl Sender {
         self.ask = true;
     }
 
-    /// Sets the timer anew, for the first packet that is not acknowledged now.
+    /// Restarts the timer for the first unacknowledged packet.
     #[inline]
     fn restart(&mut self, now: Instant) {
         let flying = self.una < self.high;
@@ -256,7 +256,7 @@ impl Sender {
 }
 
 impl Lost {
-    /// The first of the set, which is not empty and lies from `una` up to `end`.
+    /// Returns the first packet of the set, which must have one from `una` up to `end`.
     fn first(&self, una: u64, end: u64) -> u64 {
         (self.from.max(una)..end).find(|index| self.packets.has(*index)).expect("one is in the set")
     }

@@ -1,5 +1,5 @@
-//! The octets of a TCP-like flow: segments and acknowledgements, with their checksums. All payload
-//! behind the probe is zero and adds nothing to them.
+//! Frames of a TCP-like flow: segments and acknowledgements, with their checksums. All payload
+//! behind the probe is zero and does not contribute to them.
 
 use super::sender::Segment;
 use crate::frame::FCS_BYTES;
@@ -13,10 +13,10 @@ use crate::wire::ip::{Ecn, Protocol};
 use crate::wire::ipv4;
 use crate::wire::segment::{self, CHECKSUM_AT, HEADER_LEN, flag};
 
-/// The window in every segment. What bounds a flow is in its plan.
+/// Advertised window in every segment. The plan limits a flow, not the window.
 const WINDOW: u16 = u16::MAX;
 
-/// Where what varies is in a TCP header.
+/// Ranges of the changing fields in a TCP header.
 const SEQUENCE: core::ops::Range<usize> = 4..8;
 const ACKNOWLEDGEMENT: core::ops::Range<usize> = 8..12;
 const OFFSET_AND_FLAGS: core::ops::Range<usize> = 12..14;
@@ -28,9 +28,9 @@ pub(in crate::host) struct DataFrames {
     flow: FlowId,
     head: [u8; HEAD],
     l3: usize,
-    /// Octets of payload that the lengths in `head` and `sum` are right for.
+    /// Bytes of payload for which the lengths in `head` and `sum` are correct.
     fits: u32,
-    /// The checksum's sum without sequence number, flags, and the numbers of the probe.
+    /// Partial checksum without sequence number, flags, and the numbers of the probe.
     sum: Sum,
 }
 
@@ -43,8 +43,8 @@ impl DataFrames {
         Self { headers, flow, head, l3, fits, sum: Sum::default() }
     }
 
-    /// The first octets of the frame of `segment`, which carries probe number `sequence` and leaves
-    /// now, and its length with FCS.
+    /// Returns the first bytes of the frame of `segment`, with probe number `sequence`, sent now,
+    /// and its length with FCS.
     #[inline]
     pub(in crate::host) fn stamp(
         &mut self,
@@ -67,7 +67,7 @@ impl DataFrames {
         (&self.head[..shown], (l4 + HEADER_LEN) as u32 + segment.payload + FCS_BYTES)
     }
 
-    /// Writes the lengths for `payload` octets, and all that does not vary.
+    /// Writes the lengths for `payload` bytes, and everything that does not change.
     fn resize(&mut self, payload: u32) {
         let len = HEADER_LEN + payload as usize;
         let (ip, l4) = (self.headers.ip(), self.l3 + ipv4::HEADER_LEN);
@@ -84,7 +84,7 @@ impl DataFrames {
     }
 }
 
-/// Writes a TCP header in which everything that varies is 0.
+/// Writes a TCP header with 0 in all changing fields.
 fn emit_tcp(headers: &Headers, out: &mut [u8]) {
     let repr = segment::Repr {
         src_port: headers.ip().src_port,
@@ -104,7 +104,7 @@ pub(in crate::host) struct AckFrames {
     head: [u8; HEAD],
     len: usize,
     l4: usize,
-    /// The checksum's sum without the number that is acknowledged.
+    /// Partial checksum without the acknowledged number.
     sum: Sum,
 }
 
@@ -122,7 +122,8 @@ impl AckFrames {
         Self { head, len: padded(l3, ipv4::HEADER_LEN + HEADER_LEN), l4, sum }
     }
 
-    /// The whole frame that acknowledges everything before octet `number`, and its length with FCS.
+    /// Returns the whole frame that acknowledges everything before byte `number`, and its length
+    /// with FCS.
     #[inline]
     pub(in crate::host) fn stamp(&mut self, number: u32) -> (&[u8], u32) {
         let tcp = &mut self.head[self.l4..self.l4 + HEADER_LEN];

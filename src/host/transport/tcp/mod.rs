@@ -1,4 +1,4 @@
-//! TCP-like flows: lossy background whose senders give way.
+//! TCP-like flows: lossy background traffic with congestion control.
 
 mod frames;
 mod receiver;

@@ -8,12 +8,12 @@ use crate::host::transport::cut::{Cut, Place};
 #[derive(Clone, Debug)]
 pub(in crate::host) struct Receiver {
     cut: Cut,
-    /// The segment that is expected, and the number of its first octet.
+    /// Next expected segment, and the number of its first byte.
     expected: Place,
     octet: u64,
-    /// Segments that came early.
+    /// Segments received after a gap.
     early: Bits,
-    /// How many those are.
+    /// Number of those.
     waiting: u64,
     duplicates: u64,
     out_of_order: u64,
@@ -33,7 +33,7 @@ impl Receiver {
         }
     }
 
-    /// A segment came in. Says whether more has arrived in order than before; else its
+    /// Processes a segment. Returns true if more has arrived in order than before; else its
     /// acknowledgement is a duplicate.
     #[inline]
     pub(in crate::host) fn on_data(&mut self, sequence: u32) -> bool {
@@ -72,28 +72,28 @@ impl Receiver {
         self.expected = self.cut.after(self.expected);
     }
 
-    /// The number of the octet that is expected next.
+    /// Returns the number of the next expected byte.
     #[inline]
     pub(in crate::host) const fn acknowledgement(&self) -> u32 {
         self.octet as u32
     }
 
-    /// Octets of messages that arrived in order.
+    /// Returns the bytes of messages received in order.
     pub(in crate::host) fn delivered(&self) -> u64 {
         self.cut.delivered_by(self.expected.index)
     }
 
-    /// Messages that arrived whole.
+    /// Returns the number of messages received completely.
     pub(in crate::host) const fn messages(&self) -> u64 {
         self.expected.message
     }
 
-    /// Segments that had arrived before.
+    /// Returns the number of segments received before.
     pub(in crate::host) const fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
-    /// Segments that came behind a gap.
+    /// Returns the number of segments received after a gap.
     pub(in crate::host) const fn out_of_order(&self) -> u64 {
         self.out_of_order
     }

@@ -1,44 +1,44 @@
-//! A sender whose window goes as TCP NewReno's does (RFC 5681, 6582, 6298).
+//! A sender with the congestion window of TCP NewReno (RFC 5681, 6582, 6298).
 
 use crate::host::plan::{IN_FLIGHT_MAX, TcpPlan, TransportPlan};
 use crate::host::transport::cut::{Completed, Cut, Place};
 use crate::time::{Duration, Instant};
 
-/// Acknowledgements of the same octet that mean a loss (RFC 5681 3.2).
+/// Duplicate acknowledgements that indicate a loss (RFC 5681 3.2).
 const DUPLICATES: u32 = 3;
 
-/// How often a timeout is doubled at most. A choice; RFC 6298 2.5 allows any bound above 60 s.
+/// Maximum doublings of a timeout. A choice; RFC 6298 2.5 allows any bound above 60 s.
 const BACKOFF_MAX: u32 = 6;
 
 /// The next segment of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::host) struct Segment {
     place: Place,
-    /// The number of its first octet.
+    /// Number of its first byte.
     pub(in crate::host) sequence: u64,
-    /// Octets of payload.
+    /// Bytes of payload.
     pub(in crate::host) payload: u32,
-    /// Whether it ends its message.
+    /// True if it ends its message.
     pub(in crate::host) last: bool,
-    /// Whether it was sent before.
+    /// True for a retransmission.
     pub(in crate::host) repeated: bool,
 }
 
-/// A place in the flow, and the number of its first octet.
+/// A place in the flow, and the number of its first byte.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     place: Place,
     octet: u64,
 }
 
-/// How long a round trip takes (RFC 6298), measured by one segment at a time.
+/// Round-trip time estimate (RFC 6298), measured by one segment at a time.
 #[derive(Clone, Debug)]
 struct RoundTrip {
     smoothed: Option<Duration>,
     variation: Duration,
     least: Duration,
     doubled: u32,
-    /// The segment that measures: the octet behind it, and when it was sent.
+    /// The measuring segment: the byte after it, and its sending time.
     probe: Option<(u64, Instant)>,
 }
 
@@ -47,21 +47,21 @@ struct RoundTrip {
 pub(in crate::host) struct Sender {
     cut: Cut,
     total: u64,
-    /// Octets in flight that the receiver has room for.
+    /// Receive window in bytes.
     room: u64,
     una: Mark,
     next: Mark,
-    /// The octet behind the highest that was sent.
+    /// Highest byte sent plus one.
     high: u64,
-    /// Octets in flight that the network is trusted with.
+    /// Congestion window in bytes.
     window: u64,
     threshold: u64,
     duplicates: u32,
-    /// The octet whose acknowledgement ends the recovery that goes on.
+    /// Byte whose acknowledgement ends the current recovery.
     recovery: Option<u64>,
-    /// Losses below this octet were seen to already.
+    /// Losses below this byte were already handled.
     recovered: Option<u64>,
-    /// Whether the first unacknowledged segment is to be sent again now.
+    /// True if the first unacknowledged segment must be retransmitted now.
     resend: bool,
     trip: RoundTrip,
     timer: Instant,
@@ -93,7 +93,8 @@ impl Sender {
         }
     }
 
-    /// When the next segment may be sent, pace aside; NEVER before an acknowledgement or a timeout.
+    /// Returns the time at which the next segment may be sent, pace aside; NEVER before an
+    /// acknowledgement or a timeout.
     #[inline]
     pub(in crate::host) fn ready_at(&self) -> Instant {
         if self.resend {
@@ -108,7 +109,7 @@ impl Sender {
         if within == 0 { self.cut.due(message) } else { Instant::ZERO }
     }
 
-    /// The next segment. Only while [`Self::ready_at`] has come.
+    /// Returns the next segment. Requires that [`Self::ready_at`] has come.
     #[inline]
     pub(in crate::host) fn next(&self) -> Segment {
         let Mark { place, octet } = if self.resend { self.una } else { self.next };
@@ -121,17 +122,17 @@ impl Sender {
         }
     }
 
-    /// The segment that [`Self::next`] gave was sent.
+    /// Records that the segment of [`Self::next`] was sent.
     #[inline]
     pub(in crate::host) fn on_sent(&mut self, now: Instant, segment: &Segment) {
         let end = segment.sequence + u64::from(segment.payload);
         if segment.repeated {
-            self.trip.probe = None; // Karn: an answer would not say to which of the two.
+            self.trip.probe = None; // Karn: the acknowledgement would be ambiguous.
         } else if self.trip.probe.is_none() {
             self.trip.probe = Some((end, now));
         }
         self.resend = false;
-        // A repetition of the first may also be what was next after a timeout.
+        // After a timeout a retransmission of the first segment is also the next one.
         if segment.place == self.next.place {
             self.next = Mark { place: self.cut.after(segment.place), octet: end };
         }
@@ -141,8 +142,7 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement came in: everything before this octet, of which it has the low 32 bits,
-    /// has arrived.
+    /// Processes an acknowledgement of everything before this byte, given by its low 32 bits.
     pub(in crate::host) fn on_ack(&mut self, now: Instant, acknowledgement: u32) {
         let ahead = u64::from(acknowledgement.wrapping_sub(self.una.octet as u32));
         let upto = self.una.octet + ahead;
@@ -152,7 +152,7 @@ impl Sender {
             }
         } else if upto <= self.high {
             self.on_progress(now, upto);
-        } // Else it is an old one, or nonsense.
+        } // Else it is old or invalid.
     }
 
     fn on_duplicate(&mut self) {
@@ -200,15 +200,15 @@ impl Sender {
                 }
             }
         }
-        // More would be of no use, and would overflow some day.
+        // A larger window has no effect, and would overflow eventually.
         self.window = self.window.min(self.room);
         self.completions.advance(&self.cut, now, self.una.place.index);
         let flying = self.una.octet < self.high;
         self.timer = if flying { now.saturating_add(self.trip.timeout()) } else { Instant::NEVER };
     }
 
-    /// The timer has run out if its time has come: everything begins anew with one segment. Says
-    /// whether it had.
+    /// Handles the timer: once it has expired, the sender restarts with one segment. Returns true
+    /// if it had.
     pub(in crate::host) fn on_timeout(&mut self, now: Instant) -> bool {
         if now < self.timer {
             return false;
@@ -225,23 +225,23 @@ impl Sender {
         true
     }
 
-    /// When [`Self::on_timeout`] is due; NEVER while everything is acknowledged.
+    /// Returns the time for [`Self::on_timeout`]; NEVER while everything is acknowledged.
     #[inline]
     pub(in crate::host) const fn deadline(&self) -> Instant {
         self.timer
     }
 
-    /// Whether everything was acknowledged that there is.
+    /// Returns true if everything is acknowledged.
     pub(in crate::host) const fn is_done(&self) -> bool {
         self.una.place.index == self.total
     }
 
-    /// Octets of messages that were acknowledged.
+    /// Returns the acknowledged bytes of messages.
     pub(in crate::host) fn acknowledged(&self) -> u64 {
         self.cut.delivered_by(self.una.place.index)
     }
 
-    /// Octets in flight that the network is trusted with now.
+    /// Returns the congestion window in bytes.
     pub(in crate::host) const fn window(&self) -> u64 {
         self.window
     }
@@ -250,7 +250,7 @@ impl Sender {
         &self.completions
     }
 
-    /// Half of what is in flight, at least two segments (RFC 5681, equation 4).
+    /// Returns half of the bytes in flight, at least two segments (RFC 5681, equation 4).
     fn halved(&self) -> u64 {
         ((self.high - self.una.octet) / 2).max(2 * u64::from(self.cut.full()))
     }
@@ -261,8 +261,8 @@ impl RoundTrip {
         Self { smoothed: None, variation: Duration::ZERO, least, doubled: 0, probe: None }
     }
 
-    /// How long to wait for an acknowledgement. Before anything is measured the least there is, as
-    /// RFC 6298 has one second for both.
+    /// Returns the retransmission timeout. Before the first measurement it is the minimum; RFC 6298
+    /// also uses one second for both.
     fn timeout(&self) -> Duration {
         let measured = self.smoothed.map_or(self.least, |s| {
             s + self.variation.saturating_mul(4).max(Duration::from_nanos(1))
@@ -275,7 +275,7 @@ impl RoundTrip {
         self.doubled = (self.doubled + 1).min(BACKOFF_MAX);
     }
 
-    /// Everything before `upto` is acknowledged.
+    /// Records that everything before `upto` is acknowledged.
     fn on_ack(&mut self, now: Instant, upto: u64) {
         self.doubled = 0;
         let Some((_, sent)) = self.probe.filter(|(end, _)| *end <= upto) else { return };

@@ -1,4 +1,4 @@
-//! How messages are cut into packets.
+//! Segmentation of messages into packets.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! RoCEv2's two recoveries.
+//! The two loss recoveries of RoCEv2.
 
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ struct Roce {
     there: Wire<Frame>,
     back: Wire<Frame>,
     recovery: Recovery,
-    /// Which packets ever arrived, and how many a reader of the stream may have.
+    /// Packets that ever arrived, and the number that the application may read.
     arrived: Vec<bool>,
     in_order: u64,
     frames: u64,
@@ -73,7 +73,7 @@ impl Flow for Roce {
     fn receive(&mut self, now: Instant) {
         while let Some(Frame::Data { index, psn, ack_request }) = self.there.receive(now) {
             let reply = self.receiver.on_data(now, psn, ack_request, false);
-            // What a reader gets: with go-back-N only what comes in order counts.
+            // Data readable by the application: with go-back-N only packets in order count.
             match self.recovery {
                 Recovery::GoBackN => self.in_order += u64::from(index == self.in_order),
                 Recovery::SelectiveRepeat => {
@@ -138,7 +138,7 @@ proptest! {
         prop_assert_eq!(flow.receiver.delivered(), bytes * count);
         prop_assert_eq!(flow.receiver.messages(), count);
         prop_assert_eq!(flow.sender.completions().counts().messages, count);
-        // Whoever waits longer than a round trip waits because something was lost.
+        // A delay longer than a round trip means that something was lost.
         let trip = Duration::from_nanos(2 * (jitter + delay));
         let losses = flow.there.lost + flow.back.lost;
         let bound = (timeout + trip).saturating_mul(losses + 1)
@@ -151,7 +151,7 @@ proptest! {
     fn refusals_that_make_no_sense_change_nothing_for_good(
         answers in prop::collection::vec((any::<u32>(), any::<u32>(), any::<u8>()), 1..200)
     ) {
-        // With go-back-N a refusal acknowledges, so that a made-up one may be believed.
+        // With go-back-N a NAK acknowledges, so a forged one may be accepted.
         let kind = Transport::Roce(roce(Recovery::SelectiveRepeat));
         let plan = plan(Some(Message::once(40_000)), kind);
         let mut flow = Roce::new(&plan, QUIET);
@@ -180,13 +180,13 @@ fn without_loss_each_packet_goes_once_and_is_acknowledged_as_often_as_asked() {
         let mut flow = Roce::new(&plan, QUIET);
         let took = run(&mut flow, Instant::NEVER);
         assert_eq!((flow.frames, flow.back.frames.len()), (100, acks), "{ack_every}");
-        // The last leaves after 99 others, and there and back again is 2 us.
+        // The last leaves after 99 others, and the round trip is 2 us.
         assert_eq!(took, Instant::ZERO + FRAME.saturating_mul(99) + Duration::from_micros(2));
         assert_eq!(flow.sender.completions().counts().fct, Some(took.since(Instant::ZERO)));
     }
 }
 
-/// A flow of 100 packets whose network loses just these.
+/// A flow of 100 packets whose network loses exactly these.
 fn with_losses(recovery: Recovery, losses: &[u64]) -> Roce {
     let plan = plan(Some(Message::once(100_000)), Transport::Roce(roce(recovery)));
     let mut flow = Roce::new(&plan, QUIET);
@@ -216,7 +216,7 @@ fn with_losses(recovery: Recovery, losses: &[u64]) -> Roce {
 
 #[test]
 fn go_back_n_repeats_all_from_the_gap_on_and_selective_repeat_the_gap_alone() {
-    // The answer to packet 11 comes 20 frames after it; by then 12 to 30 have left as well.
+    // The reply to packet 11 arrives 20 frames after it; by then 12 to 30 have left as well.
     let all = with_losses(Recovery::GoBackN, &[10]);
     assert_eq!((all.frames, all.naks, all.receiver.out_of_order()), (100 + 21, 1, 20));
     let one = with_losses(Recovery::SelectiveRepeat, &[10]);

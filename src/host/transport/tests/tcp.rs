@@ -12,7 +12,7 @@ struct Tcp {
     receiver: Receiver,
     there: Wire<(u64, u32)>,
     back: Wire<u32>,
-    /// Octets that arrived, by segment, and how many a reader may have.
+    /// Bytes that arrived, by segment, and the number that the application may read.
     arrived: Vec<(u64, u32)>,
     in_order: u64,
     frames: u64,
@@ -106,8 +106,8 @@ proptest! {
         prop_assert_eq!(flow.sender.acknowledged(), bytes * count);
         prop_assert_eq!(flow.receiver.delivered(), bytes * count);
         prop_assert_eq!(flow.sender.completions().counts().messages, count);
-        // A timeout is doubled six times at most, and is measured from round trips that losses
-        // may have made long.
+        // A timeout is doubled at most six times, and is calculated from round trips that losses
+        // may have lengthened.
         let trip = Duration::from_nanos(2 * (jitter + delay));
         let losses = flow.there.lost + flow.back.lost;
         let wait = (Duration::from_micros(20) + trip.saturating_mul(10)).saturating_mul(64);
@@ -123,14 +123,14 @@ fn slow_start_doubles_the_window_each_round_trip() {
     let plan = plan(Some(Message::once(62_000)), Transport::TcpLike(kind));
     let mut flow = Tcp::new(&plan, QUIET);
     let took = run(&mut flow, Instant::NEVER);
-    // 2, 4, 8, 16, 32 segments: five round trips of 2 us, each behind the first answer of the one
-    // before, and the last of 32 segments 31 frames after its first.
+    // 2, 4, 8, 16, 32 segments: five round trips of 2 us, each after the first acknowledgement of
+    // the previous one, and the last of 32 segments 31 frames after its first.
     assert_eq!((flow.frames, flow.retransmitted), (62, 0));
     assert_eq!(took, Instant::ZERO + Duration::from_micros(10) + FRAME.saturating_mul(31));
     assert_eq!(flow.sender.window(), 64_000);
 }
 
-/// Sends until `n` segments have been sent, loses segment number `lost` of them, and goes on.
+/// Runs a flow of one message of which the network loses segment number `lost`.
 fn with_one_loss(message: u64, lost: u64) -> Tcp {
     let plan = plan(Some(Message::once(message)), Transport::TcpLike(tcp()));
     let mut flow = Tcp::new(&plan, QUIET);
@@ -166,7 +166,7 @@ fn three_duplicates_repeat_one_segment_and_halve_the_window() {
 fn a_tail_that_is_lost_takes_a_timeout() {
     let flow = with_one_loss(8_000, 7);
     assert_eq!((flow.retransmitted, flow.timeouts), (1, 1));
-    // Everything began anew with one segment, which was acknowledged.
+    // The sender restarted with one segment, which was acknowledged.
     assert_eq!(flow.sender.window(), 2_000);
 }
 
@@ -175,7 +175,7 @@ fn sequence_numbers_wrap_at_32_bits() {
     let plan = plan(None, Transport::TcpLike(TcpPlan { window: Some(Bytes(64_000)), ..tcp() }));
     let mut flow = Tcp::new(&plan, Network { lost: 0, ..QUIET });
     let mut now = Instant::ZERO;
-    // More than 2^32 octets, a window at a time.
+    // More than 2^32 bytes, one window at a time.
     while flow.sender.acknowledged() < (1 << 32) + 1_000_000 {
         while flow.sender.ready_at() <= now {
             let segment = flow.sender.next();
