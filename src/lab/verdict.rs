@@ -76,8 +76,8 @@ impl CheckOutcome {
 }
 
 /// Adjusts the outcomes of a run that was ended early. A FAIL for an event remains, as does that of
-/// a count that already exceeds its limit; a check of the state or the numbers at the end becomes
-/// inconclusive.
+/// a count that already exceeds its limit; a check of the state or the numbers at the end is not
+/// judged.
 pub(super) fn interrupted(plan: &LabPlan, outcome: &mut Outcome) {
     outcome.interrupted = true;
     let results = serde_json::to_value(&*outcome).expect("results have names for keys");

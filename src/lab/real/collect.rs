@@ -1,4 +1,4 @@
-//! Puts together what the threads of a run left behind.
+//! Joins the results of a run's threads.
 
 use std::collections::BTreeMap;
 use std::time::Duration as StdDuration;
@@ -14,7 +14,7 @@ use crate::runtime::Disturbance;
 use crate::sim::{VirtualFrame, Witness};
 use crate::time::{Instant, Total};
 
-/// How a lab was run.
+/// Parameters and duration of a run.
 pub(super) struct Ran {
     pub(super) slow_down: u64,
     pub(super) threads: usize,
@@ -24,14 +24,14 @@ pub(super) struct Ran {
     pub(super) starved: Option<Disturbance>,
 }
 
-/// When a switch first marked a frame, and when it first crossed a limit.
+/// Times at which a switch first marked a frame and first crossed an XOFF threshold.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Firsts {
     pub(super) mark: Option<Instant>,
     pub(super) xoff: Option<Instant>,
 }
 
-/// What was noted of all nodes.
+/// Joined records of all nodes.
 struct Noted {
     recorder: Recorder,
     events: Vec<Event>,
@@ -39,7 +39,7 @@ struct Noted {
     firsts: Vec<Firsts>,
 }
 
-/// The run that the threads have ended.
+/// Makes the run's results from the ends of all threads.
 pub(super) fn collect(fit: Fit, mut ends: Vec<CrewEnd>, ran: Ran) -> RealRun {
     let quiet = ends.iter().all(|end| end.idle)
         && ends.iter().map(|e| e.sent).sum::<u64>() == ends.iter().map(|e| e.received).sum::<u64>();
@@ -84,7 +84,7 @@ pub(super) fn collect(fit: Fit, mut ends: Vec<CrewEnd>, ran: Ran) -> RealRun {
     }
 }
 
-/// By node: what had arrived when the measurement began, when it ended, and in all.
+/// By node: data received at the start and the end of the measurement interval, and in total.
 fn arrivals(plan: &LabPlan, ends: &mut [CrewEnd]) -> [Vec<Arrivals>; 3] {
     let count = plan.network.nodes.len();
     let mut arrivals = [(); 3].map(|()| vec![Arrivals::default(); count]);
@@ -100,8 +100,8 @@ fn arrivals(plan: &LabPlan, ends: &mut [CrewEnd]) -> [Vec<Arrivals>; 3] {
     arrivals
 }
 
-/// Joins what was noted of each node, and shows the pauses that came in to a recorder, as if they
-/// had come by lines.
+/// Joins the records of all nodes, and passes received pauses to a recorder as if they had arrived
+/// on lines.
 fn noted(plan: &LabPlan, ended: Instant, over: &mut [Over]) -> Noted {
     let mut recorder = Recorder::new(plan, Detail { plots: true }, Captures::default());
     let (mut events, mut events_left_off) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! One thread: polls its nodes by a clock of its own, and does to them what was planned.
+//! A polling thread: polls its nodes by its own clock, and executes the planned actions on them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -11,32 +11,31 @@ use crate::runtime::{Cores, Leash, Preemption, Tether};
 use crate::sim::{NodeId, RETRY_AFTER};
 use crate::time::{Instant, Total};
 
-/// What the threads and whoever watches them tell each other.
+/// State shared by the polling threads and the main thread.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) leash: Leash,
-    /// Time for which each thread was off its processor.
+    /// Time for which each thread was preempted.
     pub(super) preemption: Preemption,
-    /// The run is over.
+    /// True after the end of the run.
     pub(super) stop: AtomicBool,
     /// By thread.
     pub(super) boards: Vec<CachePadded<Board>>,
 }
 
-/// What one thread shows. Written by that thread alone, in the order of the fields.
+/// State of one thread. Only that thread writes it, in the order of the fields.
 #[derive(Debug, Default)]
 pub(super) struct Board {
-    /// Its nodes do nothing more unless frames come in, and nothing is planned for them.
+    /// True if its nodes do nothing more unless frames arrive, and no action is planned for them.
     idle: AtomicBool,
     /// Frames that its nodes sent.
     sent: AtomicU64,
     /// Frames that its nodes received.
     received: AtomicU64,
-    /// How often it polled.
     polls: AtomicU64,
 }
 
-/// What all threads showed at one look.
+/// State of all threads in one sample.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Look(Vec<(bool, u64, u64)>);
 
@@ -49,8 +48,8 @@ impl Shared {
 
     pub(super) fn look(&self) -> Look {
         let read = |board: &CachePadded<Board>| {
-            // Against the order of writing: a frame that is seen to have been received is seen to
-            // have been sent.
+            // Reads in the reverse order of writing: a frame that is seen as received is also seen
+            // as sent.
             let received = board.received.load(Ordering::Acquire);
             let sent = board.sent.load(Ordering::Acquire);
             (board.idle.load(Ordering::Acquire), sent, received)
@@ -58,7 +57,7 @@ impl Shared {
         Look(self.boards.iter().map(read).collect())
     }
 
-    /// Frames sent so far, and polls of threads.
+    /// Returns the frames sent so far, and the polls of all threads.
     pub(super) fn work(&self) -> (u64, u64) {
         let sum = |of: fn(&Board) -> &AtomicU64| {
             self.boards.iter().map(|board| of(board).load(Ordering::Relaxed)).sum()
@@ -68,8 +67,8 @@ impl Shared {
 }
 
 impl Look {
-    /// Whether nothing can happen any more, if a second look some time later shows the same: at a
-    /// moment between the two, all were idle and no frame was on its way to anyone.
+    /// True if nothing can happen any more, provided that a second sample some time later is equal:
+    /// at a time between the two, all threads were idle and no frame was in flight.
     pub(super) fn is_quiet(&self) -> bool {
         let (mut sent, mut received) = (0, 0);
         for (idle, s, r) in &self.0 {
@@ -83,7 +82,7 @@ impl Look {
     }
 }
 
-/// When a run ends, and when arrivals are counted on the way.
+/// Times at which arrivals are counted, and the end of the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stops {
     pub(super) from: Instant,
@@ -91,30 +90,30 @@ pub(super) struct Stops {
     pub(super) end: Instant,
 }
 
-/// The nodes of one thread, and what is planned for them.
+/// Nodes of one thread, and the actions planned for them.
 pub(super) struct Crew {
     pub(super) nodes: Vec<Node>,
-    /// The next one last.
+    /// In reverse order: the next one last.
     pub(super) acts: Vec<Act>,
     pub(super) stops: Stops,
 }
 
-/// What a thread leaves behind.
+/// Results of a thread.
 pub(super) struct CrewEnd {
     pub(super) nodes: Vec<Node>,
-    /// Its time at the end.
+    /// Thread time at the end.
     pub(super) at: Instant,
-    /// When a frame last came in.
+    /// Time at which the last frame was received.
     pub(super) last: Instant,
-    /// Time that did not count.
+    /// Time that was not counted.
     pub(super) stalled: Total,
-    /// What had arrived at its hosts when the measurement began and ended; nothing if the run was
-    /// over before.
+    /// Data received by its hosts at the start and the end of the measurement interval; `None` if
+    /// the run ended before.
     pub(super) from: Option<Vec<(NodeId, Arrivals)>>,
     pub(super) to: Option<Vec<(NodeId, Arrivals)>>,
-    /// What has arrived in all.
+    /// Data received in total.
     pub(super) all: Vec<(NodeId, Arrivals)>,
-    /// Whether its nodes do nothing more, and frames sent and received.
+    /// True if its nodes have nothing left to do, with the frames sent and received.
     pub(super) idle: bool,
     pub(super) sent: u64,
     pub(super) received: u64,
@@ -185,7 +184,7 @@ impl Crew {
         })
     }
 
-    /// The next moment at which something is to be done, so that a poll takes place then.
+    /// Returns the time of the next action or count, so that a poll takes place then.
     #[inline]
     fn next_stop(&self, now: Instant) -> Instant {
         let Stops { from, to, end } = self.stops;
@@ -194,7 +193,7 @@ impl Crew {
         all.fold(end, Instant::min)
     }
 
-    /// Lets happen what is due. Whether anything was.
+    /// Executes actions that are due. True if there were any.
     #[inline]
     fn act(&mut self, now: Instant) -> Result<bool, RealError> {
         let mut acted = false;

@@ -1,4 +1,4 @@
-//! Starts the threads of a lab, watches them, and sees when all is done.
+//! Starts the threads of a lab, monitors them, and detects the end of the run.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -12,15 +12,14 @@ use crate::lab::virtual_run::Progress;
 use crate::runtime::{Cores, Disturbance, Patience};
 use crate::time::Instant;
 
-/// How often the progress is looked at.
+/// Sampling interval of the threads' state.
 const LOOK_EVERY: StdDuration = StdDuration::from_millis(5);
 
-/// For how long nothing may get on, while the threads have their processors, before the run is given
-/// up.
+/// Real time without progress, preemption not counted, after which the run is aborted.
 pub(super) const PATIENCE: StdDuration = StdDuration::from_secs(60);
 
-/// Lets the threads run, and stops them when all is done, or when one of them cannot go on. A run that
-/// the machine gave no time ends with what there is, and with the disturbance that ended it.
+/// Runs the threads until all traffic is done or one of them fails. A run for which the machine had
+/// no CPU time ends with the results so far, and with the disturbance that ended it.
 pub(super) fn drive(
     eal: &Eal,
     crews: Vec<Crew>,
@@ -72,7 +71,7 @@ fn so_far(shared: &Shared, plan: &LabPlan) -> Progress {
     Progress { at, of: plan.duration, frames, events }
 }
 
-/// Stops the other threads, which would wait for ever, when one fails or panics.
+/// Stops the other threads if one fails or panics; they would wait for ever.
 struct Bell<'a> {
     shared: &'a Shared,
     armed: bool,
@@ -86,12 +85,12 @@ impl Drop for Bell<'_> {
     }
 }
 
-/// Sees whether a run is over, or gets nowhere.
+/// Detects the end of a run, and a run without progress.
 struct Watcher<'a> {
     at: Instant,
-    /// Since time last went on.
+    /// Time since the last progress.
     patience: Patience<'a>,
-    /// The patience is at its end.
+    /// True if that time exceeds the limit.
     stuck: bool,
     last: Option<Look>,
 }

@@ -1,5 +1,5 @@
-//! A lab, fitted to links that are rings: what they cannot have is taken out and named, what they
-//! need is added and named.
+//! Fits a lab to links that are rings: removes the parts that rings do not support, adds those that
+//! they need, and reports both.
 
 use super::RealError;
 use super::judged::Judged;
@@ -20,28 +20,28 @@ use crate::switch::{Change, SwitchPlan};
 use crate::time::Instant;
 use crate::units::{Cells, PortId};
 
-/// Memory for frames that is set aside at most. A choice: half of what DPDK reserves without
-/// hugepages. A host that finds none waits, and the results say so.
+/// Largest frame memory. A choice: half of the memory that DPDK reserves without hugepages. A host
+/// that finds no free frame waits, and the results report it.
 const POOL_BYTES_MAX: u64 = 256 << 20;
 
-/// What a frame takes in memory besides its octets: DPDK's headers and headroom.
+/// Memory of a frame in addition to its data in bytes: DPDK's headers and headroom.
 const FRAME_OVERHEAD: u64 = 320;
 
-/// What tags may add to a frame on its way, and what MACsec may.
+/// Largest number of bytes that VLAN tags and MACsec add to a frame.
 const TAGS: u32 = 8 + Secy::OVERHEAD_MAX as u32;
 
-/// A lab that rings can run.
+/// A lab that can run on rings.
 #[derive(Clone, Debug)]
 pub(super) struct Fit {
-    /// The lab, without what rings cannot have.
+    /// The lab without the parts that rings do not support.
     pub(super) plan: LabPlan,
     pub(super) rings: Rings,
     pub(super) load: Load,
     pub(super) shortfalls: Vec<Shortfall>,
     pub(super) judged: Judged,
-    /// Frames that there may be at one time.
+    /// Most frames that exist at one time.
     pub(super) frames: u32,
-    /// The longest frame, tags included.
+    /// Longest frame, tags included.
     pub(super) max_frame: u32,
 }
 
@@ -49,7 +49,7 @@ impl Fit {
     /// Fits a lab.
     ///
     /// # Errors
-    /// What rings cannot run at all.
+    /// Parts of the lab that make it impossible to run on rings.
     pub(super) fn new(plan: &LabPlan) -> Result<Self, RealError> {
         plan.network.check()?;
         let links = plan.network.links.len();
@@ -87,7 +87,7 @@ impl Fit {
         Ok(Self { plan, rings, load, shortfalls, judged, frames, max_frame })
     }
 
-    /// Says that the lab runs in slow motion.
+    /// Reports that the lab runs in slow motion.
     pub(super) fn slowed_down(&mut self, times: u64, threads: usize) {
         if times == 1 {
             return;
@@ -105,7 +105,7 @@ impl Fit {
     }
 }
 
-/// Takes out what rings do not have.
+/// Removes the parts that rings do not support.
 fn strip(plan: &mut LabPlan) {
     let network = &mut plan.network;
     for node in &mut network.nodes {
@@ -133,7 +133,7 @@ fn strip(plan: &mut LabPlan) {
     plan.record.pcapng.clear();
 }
 
-/// Lets ports catch up after gaps between polls, as far as gaps go.
+/// Sets the shapers' bursts so that ports catch up after the longest gap between polls.
 fn shape(network: &mut NetworkPlan, rings: &Rings) {
     for node in &mut network.nodes {
         match &mut node.kind {
@@ -150,7 +150,7 @@ fn shape(network: &mut NetworkPlan, rings: &Rings) {
     }
 }
 
-/// A host's times, which its own clock was to show, as the clock of all shows them.
+/// Converts the times in a host's plan from its clock to the common clock.
 fn retime(host: &mut StationPlan, clock: &ClockPlan) {
     let to = |at: &mut Instant| *at = clock.network(*at);
     for flow in &mut host.flows {
@@ -165,8 +165,8 @@ fn retime(host: &mut StationPlan, clock: &ClockPlan) {
     host.tester.start.iter_mut().for_each(to);
 }
 
-/// Gives every lossless group that pauses its peer the headroom that rings need, on top of the
-/// buffer, so that everything else is as planned.
+/// Gives every lossless group that pauses its peer the headroom that rings need. The buffer grows
+/// by the same amount, so that all other limits are as planned.
 fn raise_headroom(
     network: &mut NetworkPlan,
     rings: &Rings,
@@ -226,7 +226,7 @@ fn raise_headroom(
     Ok((raised > 0).then(say))
 }
 
-/// Raises the headroom of a lossless group; by how many cells.
+/// Raises the headroom of a lossless group, and returns the added cells.
 fn raise(plan: &mut GroupPlan, needed: Cells) -> u32 {
     let GroupKind::Lossless { headroom, .. } = &mut plan.kind else { return 0 };
     let by = needed.0.saturating_sub(headroom.0);
@@ -234,8 +234,8 @@ fn raise(plan: &mut GroupPlan, needed: Cells) -> u32 {
     by
 }
 
-/// The most frames that there can be at one time: all that buffers admit, full rings, and what is
-/// in hands; but no more than are ever sent.
+/// Returns the most frames that can exist at one time: the capacity of all buffers, full rings, and
+/// bursts in progress; at most the number of frames that are ever sent.
 fn frames(network: &NetworkPlan, rings: &Rings) -> u64 {
     let mut held = 0;
     let mut sent = Some(0_u64);

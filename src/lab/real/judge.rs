@@ -1,4 +1,4 @@
-//! What was asked of a run on rings, against what its nodes counted.
+//! Judges the checks of a run on rings against the counters of its nodes.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +19,14 @@ use crate::verdict::Verdict;
 
 const NOTHING_RECEIVED: &str = "no switch received a frame";
 
-/// The verdict of one check, and its reason.
+/// Verdict of one check, and its reason.
 struct Judgement {
     verdict: Verdict,
     detail: String,
 }
 
 impl Judgement {
-    /// `detail` of a check that judged a number of things, or the reason why there was none.
+    /// Judges `count` items; `without` is the reason if there are none.
     fn new(held: bool, detail: String, (count, without): (u64, &str)) -> Self {
         let verdict = Verdict::of_judged(held, count);
         let detail = if verdict == Verdict::NotJudged { without.into() } else { detail };
@@ -39,7 +39,7 @@ impl Judgement {
 }
 
 impl RealRun {
-    /// Holds the results against what was asked, as far as it can be judged here.
+    /// Adds the outcomes of the checks to the results, as far as rings can judge them.
     pub(super) fn judge(&self, outcome: &mut Outcome) {
         let results = serde_json::to_value(&*outcome).unwrap_or(Value::Null);
         let checks = self.plan.checks.iter().enumerate().map(|(n, check)| {
@@ -82,8 +82,9 @@ impl RealRun {
         outcome.verdict = Verdict::of_all(outcome.checks.iter().map(|check| check.verdict));
     }
 
-    /// Every switch accounts for its frames; and if nobody answers or floods and all is over, what
-    /// hosts miss is what switches dropped or hosts lost with their links.
+    /// Every switch accounts for its frames. If there are no acknowledgements and no flooding, and
+    /// all traffic is done, then the frames missing at hosts are those that switches dropped or
+    /// hosts lost at a link that was down.
     fn conservation(&self) -> Judgement {
         let (mut switches, mut dropped, mut unknown, mut copied) = (0, 0, 0, 0);
         let (mut sent, mut arrived, mut flushed, mut answered) = (0, 0, 0, false);
@@ -105,7 +106,7 @@ impl RealRun {
                 }
                 Snapshot::Host(host) => {
                     sent += host.sources.iter().map(|s| s.frames).sum::<u64>();
-                    // Of a generator's frames not all are told apart where they arrive.
+                    // Not all frames of a generator can be attributed at the receiver.
                     answered |= !host.streams.is_empty();
                     arrived += host.sinks.iter().map(|s| s.frames).sum::<u64>();
                     flushed += host.counters.flushed;
@@ -129,12 +130,12 @@ impl RealRun {
             count(sent),
             count(arrived)
         );
-        // What is dropped at a port that is down may have been data, and may have been a pause.
+        // Frames dropped at a port that is down may be data or pauses.
         let holds = sent >= arrived && (known..=known + unknown).contains(&lost);
         Judgement::new(holds, detail, extent)
     }
 
-    /// Frames that switches received, and those of them in lossless groups.
+    /// Returns the frames that switches received, in all groups and in lossless groups.
     fn received(&self) -> (u64, u64) {
         let (mut all, mut lossless) = (0, 0);
         for (plan, found) in self.plan.network.nodes.iter().zip(&self.nodes) {
@@ -189,7 +190,7 @@ impl RealRun {
         }
     }
 
-    /// No switch that marks pauses before it has marked.
+    /// No switch with ECN marking sends a pause before its first mark.
     fn ecn_before_pfc(&self) -> Judgement {
         let (mut marked, mut judged) = (0, 0);
         for (node, Firsts { mark, xoff }) in self.plan.network.nodes.iter().zip(&self.firsts) {
@@ -212,8 +213,8 @@ impl RealRun {
     }
 }
 
-/// Allows for a run that a busy machine ended before its time: what had failed by then may have
-/// held at the end, and what held may have failed.
+/// Adjusts the checks of a run that a busy machine ended early: a failed check might have passed at
+/// the end, and a passed one might have failed.
 fn cut_off(checks: &mut Vec<CheckOutcome>, disturbance: &Disturbance) {
     for check in &mut *checks {
         if check.verdict == Verdict::Fail {

@@ -1,9 +1,9 @@
-//! The checks of a lab that a run on rings cannot judge, each with its reason.
+//! Finds the checks of a lab that a run on rings cannot judge, each with its reason.
 //!
-//! A check rests on what its kind or the path of its value names. Rings have no lines, so nothing that
-//! follows from the length of a cable, from a PHY or from a response delay can be judged here; headroom is
-//! enlarged by what rings hold; times are as good as the clocks of the threads. Everything else is a count
-//! of frames, which rings carry as links do.
+//! A check depends on its kind or the path of its value. Rings have no lines, so results that
+//! depend on cable length, PHY or response time cannot be judged; headroom is enlarged by the
+//! capacity of rings; times are as exact as the threads' clocks. All other values are counts of
+//! frames, which rings carry as links do.
 
 use serde_json::Value;
 
@@ -17,10 +17,10 @@ use crate::switch::SwitchPlan;
 use crate::time::Duration;
 use crate::units::{PRIORITIES, Priority};
 
-/// Names in paths of what only the virtual world's engine and its checkers know.
+/// Path names of values that only the virtual world's engine and its checkers provide.
 const ENGINE: [&str; 4] = ["trace_hash", "engine", "deadlocks", "line_losses"];
 
-/// Names of times that frames take on lines, and of what is calculated from them.
+/// Path names of delays on lines, and of values calculated from them.
 const LINES: [&str; 8] = [
     "latency_ns",
     "round_trip",
@@ -32,7 +32,7 @@ const LINES: [&str; 8] = [
     "frames_from_first_pause_to_first_drop",
 ];
 
-/// Names of losses that a headroom too small would cause.
+/// Path names of losses that insufficient headroom would cause.
 const OVERRUNS: [&str; 8] = [
     "lossless_drops",
     "lossless_lost_frames",
@@ -44,21 +44,21 @@ const OVERRUNS: [&str; 8] = [
     "drops",
 ];
 
-/// Names of losses that a line or a planned fault would cause.
+/// Path names of losses that a line or a planned fault would cause.
 const LOSSES: [&str; 4] = ["loss_frames", "lost_frames", "loss_percent", "faults"];
 
-/// The checks of a lab, before what rings do not have was taken out of it.
+/// Checks of a lab that rings cannot judge, found before unsupported parts are removed.
 #[derive(Clone, Debug)]
 pub(super) struct Judged {
     /// By check: the reason why rings cannot judge it.
     unjudged: Vec<Option<String>>,
-    /// Largest difference to the same time in the virtual world: by the clocks, and by what all lines
-    /// of the lab together take with one frame each.
+    /// Largest difference to the same time in the virtual world: the clocks' uncertainty, and the
+    /// delay of all lines of the lab together with one frame each.
     slack: Duration,
 }
 
 impl Judged {
-    /// Of a lab as its file has it.
+    /// Finds the checks of a lab as in its file.
     pub(super) fn new(plan: &LabPlan, rings: &Rings) -> Self {
         let longest = |d: &DirectionPlan| d.delay + d.response;
         let one = |link: &LinkPlan| {
@@ -70,13 +70,13 @@ impl Judged {
         Self { unjudged, slack }
     }
 
-    /// The reason why the check with this number cannot be judged.
+    /// Returns the reason why the check with this index cannot be judged.
     pub(super) fn why_not(&self, check: usize) -> Option<&str> {
         self.unjudged.get(check)?.as_deref()
     }
 
-    /// The reason why a time that missed what is expected proves nothing: it did so by less than times are
-    /// good to.
+    /// Returns the reason why a time beyond its expectation proves nothing: it exceeds it by less
+    /// than the uncertainty of times.
     pub(super) fn too_close(&self, check: &Check, results: &Value) -> Option<String> {
         let CheckKind::Value { path, expect } = &check.kind else { return None };
         let found = find(results, path).ok()?.as_f64().filter(|_| is_time(path))?;
@@ -88,7 +88,7 @@ impl Judged {
     }
 }
 
-/// The reason why rings cannot judge a check. None where they can.
+/// Returns the reason why rings cannot judge a check, `None` if they can.
 fn unjudged(check: &Check, plan: &LabPlan, slack: Duration) -> Option<String> {
     match &check.kind {
         CheckKind::Conservation
@@ -131,12 +131,12 @@ fn value(path: &str, expect: &Expectation, plan: &LabPlan, slack: Duration) -> O
     exact.then(|| format!("times are good to about {slack} here, and more is expected of {last}"))
 }
 
-/// Returns true if a path leads to a time.
+/// True if a path leads to a time.
 fn is_time(path: &str) -> bool {
     path.ends_with("_ns")
 }
 
-/// The deviation from an expected value that is allowed; nothing where only bounds are given.
+/// Returns the allowed deviation from an expected value; `None` for bounds only.
 fn allowed(expect: &Expectation) -> Option<f64> {
     let value = expect.value?;
     Some(match expect.tolerance {
@@ -146,7 +146,7 @@ fn allowed(expect: &Expectation) -> Option<f64> {
     })
 }
 
-/// By how much a number misses what is expected of it.
+/// Returns the amount by which a number misses its expectation.
 fn missed_by(expect: &Expectation, found: f64) -> f64 {
     let about = expect.value.map(|value| (found - value).abs() - allowed(expect).unwrap_or(0.0));
     let least = expect.at_least.map(|least| least - found);
@@ -154,7 +154,7 @@ fn missed_by(expect: &Expectation, found: f64) -> f64 {
     [about, least, most].into_iter().flatten().fold(0.0, f64::max)
 }
 
-/// Returns true if a count of 0 would not be as expected.
+/// True if a count of 0 would miss the expectation.
 fn wants_some(expect: &Expectation) -> bool {
     missed_by(expect, 0.0) > 0.0
 }
@@ -163,7 +163,8 @@ fn nanos(span: Duration) -> f64 {
     span.as_picos() as f64 / 1e3
 }
 
-/// The priorities of a switch, port by port, and whether the ingress group of each is lossless.
+/// Returns the priorities of a switch, port by port, each with true if its ingress group is
+/// lossless.
 pub(super) fn lossless_of(
     switch: &SwitchPlan,
 ) -> impl Iterator<Item = [(Priority, bool); PRIORITIES]> {
@@ -175,7 +176,8 @@ pub(super) fn lossless_of(
     })
 }
 
-/// The priorities of all ports of all switches, and whether the ingress group of each is lossless.
+/// Returns the priorities of all ports of all switches, each with true if its ingress group is
+/// lossless.
 fn groups(plan: &LabPlan) -> impl Iterator<Item = (Priority, bool)> {
     let switches = plan.network.nodes.iter().filter_map(|node| match &node.kind {
         NodeKind::Switch(switch) => Some(switch),
@@ -188,14 +190,14 @@ fn any_lossless(plan: &LabPlan) -> bool {
     groups(plan).any(|(_, lossless)| lossless)
 }
 
-/// Returns true if the priority that a path names is lossless somewhere; or any, if it names none.
+/// True if the priority in a path is lossless at some port; without a priority, if any is.
 fn is_lossless(path: &str, plan: &LabPlan) -> bool {
     let mut names = path.split('.').skip_while(|name| *name != "priorities").skip(1);
     let named = names.next().and_then(|name| name.parse().ok()).and_then(Priority::new);
     groups(plan).any(|(p, lossless)| lossless && named.is_none_or(|named| named == p))
 }
 
-/// Returns true if a line or a planned fault of the lab loses or adds frames.
+/// True if a line or a planned fault of the lab loses or adds frames.
 fn lines_lose(plan: &LabPlan) -> bool {
     let network = &plan.network;
     let errors = |d: &DirectionPlan| d.errors != ErrorPlan::default();

@@ -1,27 +1,28 @@
-//! How much a lab is to carry: by how much it has to be slowed down, and which thread polls what.
+//! Calculates the load of a lab: the factor by which it is slowed down, and the assignment of nodes
+//! to threads.
 
 use crate::host::plan::stream::{Path, Sizes, StreamPlan};
 use crate::host::{Rate, StationPlan, TransportPlan};
 use crate::schedule::Line;
 use crate::sim::{NetworkPlan, NodeId, NodeKind};
 
-/// Frames per second that one core is asked to take from a ring, decide upon and send on. A choice:
-/// about a tenth of what an optimised build did on a core of a busy virtual machine (2.6 million), so
-/// that polls stay close beside the frames, and less than what an unoptimised one did (0.5 million).
+/// Frames per second that one core receives from a ring, forwards and sends. A choice: about a
+/// tenth of the rate of an optimised build on a core of a busy virtual machine (2.6 million), so
+/// that polls stay close to the frames, and less than the rate of an unoptimised one (0.5 million).
 const HOPS_PER_CORE: f64 = 200_000.0;
 
-/// What a port without any frames takes of a core, in hops per second: it is polled all the same.
+/// Cost of an idle port in hops per second, because it is polled too.
 const IDLE_PORT: f64 = 1_000.0;
 
-/// What the nodes of a network are to carry.
+/// Load of the nodes of a network.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Load {
-    /// By node: frames per second that it sends, forwards or receives, if nothing held them up.
+    /// By node: frames per second that it sends, forwards or receives without congestion.
     nodes: Vec<f64>,
 }
 
 impl Load {
-    /// What the flows of a network offer, as far as the links of their hosts carry it.
+    /// Calculates the load that the flows of a network offer, limited by their hosts' link rates.
     pub(super) fn new(network: &NetworkPlan) -> Self {
         let mut nodes: Vec<f64> =
             network.nodes.iter().map(|n| n.ports() as f64 * IDLE_PORT).collect();
@@ -46,13 +47,14 @@ impl Load {
         Self { nodes }
     }
 
-    /// By how much to slow down, so that so many threads carry it.
+    /// Returns the factor by which time is slowed down for this number of threads.
     pub(super) fn slow_down(&self, threads: usize) -> u64 {
         let all: f64 = self.nodes.iter().sum();
         ((all / (HOPS_PER_CORE * threads as f64)).ceil() as u64).max(1)
     }
 
-    /// By node: the thread that polls it. The busiest node first, each goes where there is least.
+    /// Returns the thread of each node. Nodes are assigned in the order of load, each to the thread
+    /// with the least load.
     pub(super) fn spread(&self, threads: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         order.sort_by(|a, b| self.nodes[*b].total_cmp(&self.nodes[*a]));
@@ -66,12 +68,12 @@ impl Load {
     }
 }
 
-/// What a host offers of one flow.
+/// Offered load of one flow of a host.
 struct Offer {
     to: crate::units::Mac,
     /// Frames per second.
     frames: f64,
-    /// Of its link, 1 for all.
+    /// Fraction of its link's rate, 1 for all of it.
     share: f64,
 }
 
@@ -83,7 +85,7 @@ fn offers(host: &StationPlan) -> Vec<Offer> {
         let frames = 1.0 / interval.as_secs_f64();
         Offer { to: flow.dst, frames, share: share(flow.size, frames) }
     });
-    // The answers go the same way back.
+    // Acknowledgements take the same path back.
     let answered = host.senders.iter().map(|t: &TransportPlan| {
         let most = 1.0 / line.time_for(t.size).as_secs_f64();
         let frames = t.rate.map_or(most, |r| r.get() as f64 / 8.0 / f64::from(t.size)).min(most);
@@ -93,13 +95,13 @@ fn offers(host: &StationPlan) -> Vec<Offer> {
     open.chain(answered).chain(streams).collect()
 }
 
-/// What a stream offers, if it is data to one host.
+/// Returns the offered load of a stream, if it is data to one host.
 fn stream_offer(stream: &StreamPlan, line: &Line) -> Option<Offer> {
     if stream.path == Path::Control {
         return None;
     }
     let to = crate::units::Mac(*stream.template.headers.first_chunk()?);
-    // The shortest frames are the most that there may be.
+    // The shortest frames give the highest frame rate.
     let (shortest, _) = lengths(&stream.sizes);
     let one = line.time_for(shortest).as_secs_f64();
     let frames = match stream.pace.rate {
@@ -110,7 +112,7 @@ fn stream_offer(stream: &StreamPlan, line: &Line) -> Option<Offer> {
     Some(Offer { to, frames, share: frames * one })
 }
 
-/// The shortest and the longest frame that a stream may have, FCS included.
+/// Returns the shortest and the longest frame of a stream, FCS included.
 pub(super) fn lengths(sizes: &Sizes) -> (u32, u32) {
     match sizes {
         Sizes::Fixed(size) => (*size, *size),
@@ -123,7 +125,7 @@ pub(super) fn lengths(sizes: &Sizes) -> (u32, u32) {
     }
 }
 
-/// By node: the one before it on a shortest way from `from`.
+/// Returns the predecessor of each node on a shortest path from `from`.
 fn ways_from(network: &NetworkPlan, from: NodeId) -> Vec<Option<usize>> {
     let mut back = vec![None; network.nodes.len()];
     let mut reached = vec![false; network.nodes.len()];

@@ -1,41 +1,37 @@
-//! What happened to pauses, in order.
+//! Log of pause events, in order.
 
 use super::tap::PAUSE_OCTETS;
 use crate::sim::{Direction, NodeId, Note};
 use crate::time::Instant;
 use crate::units::{PortId, PriorityGroup};
 
-/// Entries that are kept of each observer. A choice: some 16 MiB, far beyond what a lab of seconds
-/// has. What is left off is counted.
+/// Most entries of one observer. A choice: some 16 MiB, far more than a lab of seconds needs.
+/// Further entries are counted only.
 const ENTRIES_MAX: usize = 1 << 18;
 
-/// One thing that happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// When, by the clock of the thread that polls the node.
+    /// Time, by the clock of the thread that polls the node.
     pub at: Instant,
-    /// Where.
     pub node: NodeId,
-    /// What.
     pub what: Happening,
 }
 
-/// What can happen to pauses.
+/// Kinds of pause events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Happening {
-    /// A switch noted that a group crossed its limit, that it sent a pause or obeyed one, or that
-    /// its watchdog acted.
+    /// A switch noted that a group crossed its limit, that it sent or obeyed a pause, or that its
+    /// watchdog acted.
     Noted(Note),
-    /// A MAC control frame came in, by a direction of a link.
+    /// A MAC control frame arrived on a direction of a link.
     Arrived {
-        /// Which.
         direction: Direction,
-        /// Its first octets, zeros where it has no more.
+        /// First bytes of the frame, padded with zeros.
         octets: [u8; PAUSE_OCTETS],
     },
 }
 
-/// What one observer saw.
+/// Log of one observer.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     entries: Vec<(Instant, Happening)>,
@@ -51,7 +47,7 @@ impl Log {
         }
     }
 
-    /// Moves the entries to those of a node; how many were left off.
+    /// Moves the entries to the events of a node; returns the number of entries not kept.
     pub(super) fn hand_over(&mut self, node: NodeId, events: &mut Vec<Event>) -> u64 {
         let entries = self.entries.drain(..);
         events.extend(entries.map(|(at, what)| Event { at, node, what }));
@@ -59,7 +55,7 @@ impl Log {
     }
 }
 
-/// The crossings of one group in order: true for XOFF, false for XON.
+/// Returns the crossings of one group in order: true for XOFF, false for XON.
 #[must_use]
 pub fn crossings(events: &[Event], at: NodeId, port: PortId, group: PriorityGroup) -> Vec<bool> {
     let crossing = |event: &Event| match event.what {

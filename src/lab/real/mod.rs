@@ -1,20 +1,20 @@
-//! A lab in the real world: the same switches and hosts on DPDK ring devices inside one process,
-//! with real frames and real time.
+//! The real world: the same switches and hosts on DPDK ring devices inside one process, with real
+//! frames and real time.
 //!
 //! - **A ring is a link** without length, rate and errors. Ports are shaped to their links' rates,
-//!   so that a network of rings carries what the network of the lab does.
-//! - **Threads are few, nodes many.** Every thread polls its nodes in turn, all of them at the same
-//!   time of a clock that the others hold on a [leash](crate::runtime::Leash). Whatever the machine
-//!   does to a thread, no lossless frame is lost that no link would have lost: a thread that is off
-//!   its CPU stops the time of all.
-//! - **Slow motion** where the lab is faster than the machine: its time, every rate and every delay
-//!   with it, runs so many times slower than on the clock on the wall. Nodes notice nothing, and
-//!   results are in the lab's own time.
-//! - **What falls short is said**: a [`Shortfall`] names the part of the lab that rings do not have,
-//!   and what is done instead. Nothing is left out silently.
+//!   so that a network of rings carries the same traffic as the network of the lab.
+//! - **Few threads poll many nodes.** Every thread polls its nodes in turn, all of them at the same
+//!   time of its clock, whose distance from the other threads' clocks is bounded by a
+//!   [leash](crate::runtime::Leash). A preempted thread stops the time of all, so preemption causes
+//!   no lossless loss that a link would not have caused.
+//! - **Slow motion** if the lab is faster than the machine: the lab's time, with every rate and
+//!   every delay, runs slower than real time by a constant factor. Nodes are not affected, and
+//!   results are in the lab's time.
+//! - **Shortfalls are reported**: a [`Shortfall`] names a part of the lab that rings do not
+//!   support, and its replacement. No part is ignored silently.
 //!
-//! What must agree with the virtual world is what follows from the frames and not from their
-//! picoseconds: what is delivered, what is dropped, and in which order pauses come and go.
+//! Results that depend on the order of frames and not on picoseconds must agree with the virtual
+//! world: deliveries, drops, and the order of pauses.
 
 mod collect;
 mod crew;
@@ -58,21 +58,21 @@ use drive::{PATIENCE, drive};
 use fit::Fit;
 use judged::Judged;
 
-/// How a lab is to be run.
+/// Options of a run on rings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RealOptions {
-    /// By how much time is slowed down, 1 for not at all. Default: by as much as the lab's frame
-    /// rates ask for.
+    /// Factor by which time is slowed down, 1 for real time. Default: as the lab's frame rates
+    /// require.
     pub slow_down: Option<u64>,
-    /// How many threads poll. Default: one for each CPU that the process may use, but no more than
-    /// there are nodes.
+    /// Number of polling threads. Default: one for each CPU that the process may use, at most one
+    /// for each node.
     pub threads: Option<usize>,
 }
 
-/// Why a lab cannot be run on rings.
+/// Reason why a lab cannot be run on rings.
 #[derive(Debug, thiserror::Error)]
 pub enum RealError {
-    /// The plan of its network contradicts itself.
+    /// The network plan contradicts itself.
     #[error(transparent)]
     Network(#[from] NetworkError),
     /// A switch's plan contradicts itself.
@@ -81,114 +81,110 @@ pub enum RealError {
     /// A host's plan contradicts itself.
     #[error(transparent)]
     Host(#[from] PlanError),
-    /// More links than DPDK has ports for.
+    /// The lab has more links than DPDK has ports.
     #[error(
         "links: the lab has {links} and DPDK has ports for {most} in a process; try fewer, or \
          `--world virtual`"
     )]
     Links {
-        /// How many there are.
+        /// Number of links of the lab.
         links: usize,
-        /// How many there can be.
+        /// Maximum.
         most: usize,
     },
-    /// The headroom that rings need is more than a buffer can count.
+    /// The headroom that rings need exceeds the cells that a buffer can count.
     #[error(
         "profiles.buffer.cell: the buffer of {node}, with the headroom that rings need, has more \
          cells than 32 bits can count; take larger cells"
     )]
     Buffer {
-        /// The switch.
         node: String,
     },
-    /// A planned change was refused.
+    /// A switch refused a planned change.
     #[error("faults: {node} refuses the planned change: {source}")]
     Change {
-        /// The switch.
         node: String,
-        /// Why.
         source: ChangeError,
     },
     /// DPDK has no memory, or no port.
     #[error(transparent)]
     Dpdk(#[from] crate::dpdk::Error),
-    /// No thread got on.
+    /// No thread made progress.
     #[error("the lab's time did not go on for {} s although its threads ran", PATIENCE.as_secs())]
     Stuck,
-    /// A thread panicked.
     #[error("a thread of the lab panicked")]
     Panicked,
 }
 
 impl RealError {
-    /// Whether the lab is to blame, and not the machine.
+    /// True if the lab is invalid, false for errors of the machine.
     #[must_use]
     pub const fn is_bad_input(&self) -> bool {
         !matches!(self, Self::Dpdk(_) | Self::Stuck | Self::Panicked)
     }
 }
 
-/// A run on rings.
+/// Results of a run on rings.
 #[derive(Debug)]
 pub struct RealRun {
-    /// The lab as it was run: without what rings do not have, with what they need.
+    /// The lab as it was run: without the parts that rings do not support, with those that they
+    /// need.
     pub plan: LabPlan,
-    /// What fell short.
     pub shortfalls: Vec<Shortfall>,
     /// Checks that can be judged.
     judged: Judged,
-    /// By how much time was slowed down.
+    /// Factor by which time was slowed down.
     pub slow_down: u64,
-    /// How many threads polled.
+    /// Number of polling threads.
     pub threads: usize,
-    /// What every node counted, in the order of the plan.
+    /// Counters of every node, in the order of the plan.
     pub nodes: Vec<Snapshot>,
-    /// What the agents of every node found out, in the same order.
+    /// Link protocol results of every node, in the same order.
     pub(super) agents: Vec<NodeAgents>,
-    /// What happened to pauses, by the clocks of those to whom it did.
+    /// Pause events, by the clocks of their nodes.
     pub events: Vec<Event>,
-    /// Events that were too many to be kept.
+    /// Number of events that were not kept.
     pub events_left_off: u64,
-    /// What was noted of all switches, and of pauses on all links.
+    /// Records of all switches, and of pauses on all links.
     pub recorder: Recorder,
-    /// The lab's time at the end.
+    /// Lab time at the end.
     pub ended: Instant,
-    /// The last time at which a frame came in anywhere.
+    /// Time of the last received frame.
     pub last: Instant,
-    /// Whether everything that was to be sent had been sent and had arrived or was dropped.
+    /// True if all traffic was sent, and had arrived or was dropped.
     pub quiet: bool,
-    /// The disturbance by the machine that ended it before its time.
+    /// Disturbance by the machine that ended the run early.
     pub starved: Option<Disturbance>,
-    /// How long it took.
+    /// Duration in real time.
     pub wall: StdDuration,
-    /// Of the lab's time, what did not pass because a thread was not there, or waited for another:
-    /// of the thread that lost most.
+    /// Lab time that was not counted because a thread was preempted or waited for another one; that
+    /// of the thread with most of it.
     pub stalled: Total,
-    /// How far the clocks of two hosts may be apart, with what lies between two polls of both.
+    /// Largest difference between the clocks of two hosts, with the time between two polls of both.
     pub uncertainty: Duration,
-    /// Frames that were put into rings, and polls of threads.
+    /// Frames put into rings.
     pub frames: u64,
-    /// Polls of threads.
+    /// Polls of all threads.
     pub polls: u64,
     /// Frames of flows that had not arrived, wherever they were.
     pending: BTreeMap<FlowId, u64>,
     /// By node.
     firsts: Vec<Firsts>,
-    /// What had arrived when the measurement began, when it ended, and in all.
+    /// Data received at the start and the end of the measurement interval, and in total.
     arrivals: [Vec<node::Arrivals>; 3],
 }
 
-/// What DPDK is to be started with for labs: ordinary memory, no device, no root.
+/// DPDK options for labs: ordinary memory, no device, no root.
 #[must_use]
 pub fn eal_options() -> EalOptions {
     let file_prefix = own_prefix("sluice-lab");
     EalOptions { memory: Memory::NoHuge, file_prefix, ..EalOptions::default() }
 }
 
-/// Runs a lab on rings. `progress` is called now and then.
+/// Runs a lab on rings. `progress` is called from time to time.
 ///
 /// # Errors
-/// What rings cannot run at all, or what the machine does not provide.
+/// Parts of the lab that make it impossible to run on rings, or resources that the machine lacks.
 pub fn run(
     eal: &Eal,
     plan: &LabPlan,
@@ -198,7 +194,7 @@ pub fn run(
     run_until(eal, plan, options, || false, progress)
 }
 
-/// The same, ended before its time once `stopped` says so.
+/// Does the same, and ends the run early once `stopped` returns true.
 fn run_until(
     eal: &Eal,
     plan: &LabPlan,
@@ -228,7 +224,7 @@ pub(super) fn run_alone(
     options: Options<'_>,
     progress: impl FnMut(Progress),
 ) -> Result<Run, RealError> {
-    // Before DPDK says anything: what is wrong with the lab is nobody else's fault.
+    // Fitted before DPDK starts, so that errors of the lab are reported first.
     Fit::new(plan)?;
     let eal = Eal::start(&eal_options())?;
     let real = RealOptions { slow_down: options.slow_down, threads: None };

@@ -1,4 +1,4 @@
-//! One node: a switch or a host on rings, as its thread polls it.
+//! A switch or a host on rings, as its thread polls it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::time::{Duration, Instant};
 use crate::units::PortId;
 use crate::world::{Alone, World};
 
-/// The world of a switch on rings.
+/// Types of a switch on rings.
 pub(super) enum Rings {}
 
 impl World for Rings {
@@ -33,13 +33,12 @@ impl World for Rings {
 /// A host on a ring.
 pub(super) type Host = Station<SeenPort<Secured<SourcePort>>>;
 
-/// What a node is.
 pub(super) enum Kind {
     Switch(Box<Switch<Rings>>),
     Host(Box<Host>),
 }
 
-/// Does what the agents of a switch find out.
+/// Applies the link protocol results of a switch.
 fn settle(switch: &mut Switch<Rings>, settler: Option<&mut Settler>, now: Instant) {
     if let Some(settler) = settler {
         if switch.has_news() || settler.next_deadline() <= now {
@@ -48,22 +47,21 @@ fn settle(switch: &mut Switch<Rings>, settler: Option<&mut Settler>, now: Instan
     }
 }
 
-/// A node.
 pub(super) struct Node {
     pub(super) id: NodeId,
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// What does what its agents find out, if it is a switch with agents.
+    /// Reconciler of a switch with link protocols, which applies their results.
     pub(super) settler: Option<Box<Settler>>,
-    /// How many ports it has.
+    /// Number of ports.
     pub(super) ports: u16,
-    /// When it is polled, for its ports to know.
+    /// Time of the poll, which its ports read.
     pub(super) moment: Arc<Moment>,
-    /// It is not polled until then: a planned stall.
+    /// Not polled until this time: a planned stall.
     pub(super) stalled_until: Instant,
 }
 
-/// What is done to a node at some time.
+/// A planned action on a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Act {
     pub(super) at: Instant,
@@ -71,49 +69,47 @@ pub(super) struct Act {
     pub(super) what: Deed,
 }
 
-/// What can be done to a node.
+/// Kinds of actions.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Deed {
     /// One of its links goes down or comes up.
     Link { port: PortId, up: bool },
-    /// It is not polled for a while.
+    /// The node is not polled for this time.
     Stall(Duration),
-    /// It is a switch, and is changed.
+    /// A change of a switch's configuration.
     Change(Change),
 }
 
-/// A node when its run is over.
+/// A node at the end of its run.
 #[derive(Debug)]
 pub(super) struct Over {
     pub(super) id: NodeId,
     pub(super) snapshot: Snapshot,
     pub(super) agents: NodeAgents,
-    /// What was noted of it, if it is a switch.
+    /// Records of a switch.
     pub(super) recorder: Option<Recorder>,
     pub(super) events: Vec<Event>,
-    /// Events that were not kept.
+    /// Number of events that were not kept.
     pub(super) left_off: u64,
 }
 
-/// What a node counted.
+/// Counters of a node.
 #[derive(Clone, Debug)]
 pub enum Snapshot {
-    /// A switch.
     Switch(SwitchSnapshot),
-    /// A host.
     Host(Box<StationSnapshot>),
 }
 
-/// What had arrived at a host at some time, by sinks and by receivers.
+/// Data that a host has received, by sinks and by receivers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arrivals {
-    /// Frames and octets.
+    /// Frames and bytes.
     pub(super) sinks: Vec<(u64, u64)>,
-    /// Octets of messages in order.
+    /// Message bytes in order.
     pub(super) delivered: Vec<u64>,
 }
 
-/// Takes the frames that are in a port's ring.
+/// Removes all frames from a port's ring.
 fn empty(port: &mut impl Port<Frame = Mbuf>, mut show: impl FnMut(&Mbuf)) {
     let mut burst = Burst::new();
     loop {
@@ -125,24 +121,25 @@ fn empty(port: &mut impl Port<Frame = Mbuf>, mut show: impl FnMut(&Mbuf)) {
     }
 }
 
-/// Frames that a port has put into its ring and taken from it: those that ended at its `SecY` were in
-/// the ring though nobody above saw them, or the other way round.
+/// Returns the frames that a port has put into its ring and taken from it. Frames that end at its
+/// `SecY` are in the ring but not above it, or the other way round.
 fn traffic_of<P: Port>(port: &SeenPort<Secured<P>>) -> (u64, u64) {
     let lost = port.port.lost();
     (port.tap.sent - lost.sent, port.tap.received + lost.received)
 }
 
-/// Polls at one time, at most: as many as empty the longest ring, a burst at a time.
+/// Most polls at one time: enough to empty the longest ring, a burst at a time.
 const POLLS_MAX: u32 = 32;
 
-/// Polls until nothing happens any more; how often that was.
+/// Polls until nothing happens; returns the number of polls.
 #[inline]
 pub(super) fn until_quiet(mut poll: impl FnMut() -> bool) -> u32 {
     (1..=POLLS_MAX).find(|_| !poll()).unwrap_or(POLLS_MAX)
 }
 
 impl Node {
-    /// Receives and sends, until there is nothing more to do at this time. Whether anything was.
+    /// Receives and sends until there is nothing more to do at this time. True if anything was
+    /// done.
     #[inline]
     pub(super) fn poll(&mut self, now: Instant) -> bool {
         if now < self.stalled_until {
@@ -161,7 +158,7 @@ impl Node {
         polls > 1
     }
 
-    /// Frames that its ports have sent and received.
+    /// Returns the frames that its ports have sent and received.
     pub(super) fn traffic(&mut self) -> (u64, u64) {
         match &mut self.kind {
             Kind::Host(host) => traffic_of(host.port_mut()),
@@ -178,7 +175,7 @@ impl Node {
         }
     }
 
-    /// Whether it will do nothing more unless a frame comes in.
+    /// True if it will do nothing more unless a frame arrives.
     pub(super) fn is_idle(&self) -> bool {
         match &self.kind {
             Kind::Switch(switch) => switch.held() == 0,
@@ -186,7 +183,8 @@ impl Node {
         }
     }
 
-    /// Lets happen what was planned; false if a change is refused for what is held at the moment.
+    /// Executes a planned action; false if a change is refused because of the current buffer
+    /// occupancy.
     pub(super) fn act(&mut self, now: Instant, deed: Deed) -> Result<bool, RealError> {
         let change = match (deed, &mut self.kind) {
             (Deed::Stall(span), _) => {
@@ -212,7 +210,7 @@ impl Node {
         }
     }
 
-    /// What has arrived, if it is a host.
+    /// Returns the data that a host has received.
     pub(super) fn arrivals(&self) -> Arrivals {
         match &self.kind {
             Kind::Switch(_) => Arrivals::default(),
@@ -223,8 +221,8 @@ impl Node {
         }
     }
 
-    /// Takes what is still in its rings, and shows every data frame that is there or in the node.
-    /// To be called when nobody polls any more.
+    /// Empties its rings, and passes every data frame in them and in the node to `show`. Called
+    /// after the last poll.
     fn for_each_frame(&mut self, mut show: impl FnMut(&Mbuf)) {
         match &mut self.kind {
             Kind::Switch(switch) => {
@@ -242,7 +240,8 @@ impl Node {
         }
     }
 
-    /// Hands over what was noted at its ports and in it; how much was left off.
+    /// Moves the records of its ports and of the node to `events`; returns the number of events not
+    /// kept.
     fn hand_over(&mut self, events: &mut Vec<Event>) -> u64 {
         let id = self.id;
         match &mut self.kind {
@@ -259,12 +258,12 @@ impl Node {
         }
     }
 
-    /// What it counted and what was noted, at the end. `pending` counts the frames of each flow
-    /// that have not arrived.
+    /// Returns its counters and records at the end. Adds the frames of each flow that have not
+    /// arrived to `pending`.
     pub(super) fn end(mut self, now: Instant, pending: &mut BTreeMap<FlowId, u64>) -> Over {
         let mut events = Vec::new();
         let left_off = self.hand_over(&mut events);
-        // Each observer's are in order; a stable sort puts them together.
+        // The events of each observer are in order; a stable sort merges them.
         events.sort_by_key(|event| event.at);
         let ports = match &self.kind {
             Kind::Host(host) => of_host(host, now),
@@ -277,7 +276,7 @@ impl Node {
                 (Snapshot::Switch(switch.snapshot(now)), switch.events_mut().recorder.take())
             }
         };
-        // Last, because ports count and note what they bring.
+        // Last, because ports count and record the frames that they return.
         self.for_each_frame(|frame| {
             if let Some(probe) = probe_of(frame.head()) {
                 *pending.entry(probe.flow).or_default() += 1;

@@ -1,4 +1,4 @@
-//! From a run on rings to results, the same as those of the virtual world.
+//! Makes the results of a run on rings, in the same form as those of the virtual world.
 
 use super::RealRun;
 use super::node::{Arrivals, Snapshot};
@@ -16,7 +16,7 @@ use crate::stats::SwitchSnapshot;
 use crate::time::Instant;
 
 impl RealRun {
-    /// The results, with the verdicts of all checks that can be judged here.
+    /// Returns the results, with the verdicts of all checks that rings can judge.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         let over = self.quiet && self.plan.until_done;
@@ -46,12 +46,12 @@ impl RealRun {
         outcome
     }
 
-    /// Frames of a flow that had not arrived.
+    /// Returns the frames of a flow that had not arrived.
     fn pending(&self, id: FlowId) -> u64 {
         self.pending.get(&id).copied().unwrap_or(0)
     }
 
-    /// What had arrived of each flow when rates began and ended to be measured.
+    /// Returns the data of each flow received at the start and the end of the measurement interval.
     fn window(&self, end: Instant) -> Window {
         let plan = &self.plan;
         let at = |after| Instant::ZERO.saturating_add(after).min(end);
@@ -63,7 +63,7 @@ impl RealRun {
     }
 }
 
-/// What had arrived of one flow.
+/// Returns the received data of one flow.
 fn one(ends: &Ends, arrived: &[Arrivals]) -> Counted {
     let at = &arrived[ends.to.index()];
     let (frames, bytes) = at.sinks.get(ends.sink).copied().unwrap_or_default();
@@ -74,7 +74,7 @@ fn one(ends: &Ends, arrived: &[Arrivals]) -> Counted {
     Counted { frames, bytes, delivered }
 }
 
-/// The nodes of a run that is over.
+/// Nodes of a finished run.
 struct Over<'a>(&'a [Snapshot], &'a [NodeAgents]);
 
 impl Population for Over<'_> {

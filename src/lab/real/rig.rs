@@ -1,4 +1,4 @@
-//! Puts a fitted lab together: pool, rings, nodes, and which thread has which.
+//! Builds a fitted lab: pool, rings, nodes, and the nodes of each thread.
 
 use std::sync::Arc;
 
@@ -22,15 +22,15 @@ use crate::time::Instant;
 use crate::units::PortId;
 use crate::world::Alone;
 
-/// Free frames that each thread keeps at hand.
+/// Free frames in each thread's cache.
 const CACHE: u32 = 64;
 
 /// A port of a node, and the direction that ends there.
 type Port = (Direction, DpdkPort<Started>);
 
-/// The threads of a lab, ready to run.
+/// Returns the threads of a lab, ready to run.
 pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, RealError> {
-    // Frames in the caches of one thread are out of reach of the others.
+    // Frames in the cache of one thread are not available to the others.
     let frames = fit.frames + (threads as u32 + 1) * CACHE * 3 / 2;
     let options =
         PoolOptions { name: "lab".into(), frames, max_frame: fit.max_frame, cache: CACHE };
@@ -90,7 +90,7 @@ pub(super) fn rig(eal: &Eal, fit: &Fit, threads: usize) -> Result<Vec<Crew>, Rea
     Ok(crews)
 }
 
-/// Whether any port has a `SecY`.
+/// True if any port has a `SecY`.
 fn is_protected(fit: &Fit) -> bool {
     fit.plan.network.nodes.iter().any(|node| match &node.kind {
         NodeKind::Switch(plan) => plan.ports.iter().any(|port| port.secy.is_some()),
@@ -98,7 +98,7 @@ fn is_protected(fit: &Fit) -> bool {
     })
 }
 
-/// A port of a node with its `SecY`, if it has one.
+/// Returns a port of a node with its `SecY`, if it has one.
 fn secured<P: crate::port::Port>(
     port: P,
     secy: &Option<Box<SecyPlan>>,
@@ -110,7 +110,7 @@ fn secured<P: crate::port::Port>(
     secured.map_err(|error| refused(error).into())
 }
 
-/// The ports of all nodes, by node and port, each with its half of a link.
+/// Returns the ports of all nodes, by node and port, each with its end of a link.
 fn ports(eal: &Eal, fit: &Fit, pool: &Pool) -> Result<Vec<Vec<Option<Port>>>, RealError> {
     let network = &fit.plan.network;
     let mut ports: Vec<Vec<Option<Port>>> = Vec::new();
@@ -137,7 +137,8 @@ fn stops(fit: &Fit) -> Stops {
     Stops { from: Instant::ZERO.saturating_add(plan.measure_from).min(to), to, end }
 }
 
-/// What is done to which node, the first one last. At the same time in the order of the plan.
+/// Returns the planned actions in reverse order; simultaneous ones are executed in the order of the
+/// plan.
 fn acts(fit: &Fit) -> Vec<Act> {
     let network = &fit.plan.network;
     let mut acts = Vec::new();
@@ -157,7 +158,7 @@ fn acts(fit: &Fit) -> Vec<Act> {
             FaultKind::Change { node, change } => {
                 acts.push(Act { at, node, what: Deed::Change(change) });
             }
-            // Taken out when the lab was fitted.
+            // Removed when the lab was fitted.
             FaultKind::Lose { .. }
             | FaultKind::Errors { .. }
             | FaultKind::Forge { .. }

@@ -1,8 +1,8 @@
-//! The arithmetic of links that are rings, by which no lossless frame is lost however late any
-//! thread is polled.
+//! Dimensions of rings as links, chosen so that no lossless frame is lost however late a thread
+//! polls.
 //!
-//! A ring has no length and no rate. What bounds what is in one is that its sender is shaped, and
-//! that the clocks of any two threads are never further apart than the span of the leash.
+//! A ring has no length and no rate. Its occupancy is bounded because its sender is shaped, and
+//! because the clocks of any two threads never differ by more than the span of the leash.
 
 use super::load;
 use crate::frame::BURST;
@@ -13,37 +13,37 @@ use crate::sim::{LinkPlan, NetworkPlan, NodeKind};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes, Cells};
 
-/// How far clocks may be apart, in the longest frames on the fastest link. A choice: what two
-/// threads can do without looking at each other, and little beside what buffers hold.
+/// Largest difference of clocks, in transmission times of the longest frame on the fastest link. A
+/// choice: the work that two threads can do without synchronisation, and small compared to buffers.
 const SPAN_FRAMES: u64 = 32;
 
-/// What a ring has room for, in spans: the sender may be one ahead of a receiver that is one
-/// behind, and as much again, so that no link idles for want of room.
+/// Capacity of a ring, in spans: the sender may be one ahead of a receiver that is one behind, and
+/// twice that, so that no link idles because its ring is full.
 const SPANS: u64 = 4;
 
-/// The least and the most frames of a ring. The most is below what is needed where the shortest
-/// frames are less than an eighth of the longest; the span is shorter there.
+/// Smallest and largest ring in frames. The largest is too small if the shortest frames are less
+/// than an eighth of the longest; the span is shorter then.
 const ENTRIES: [u64; 2] = [128, 1024];
 
-/// The shortest span: below, a clock would need too many polls to get on.
+/// Shortest span: below it, a clock needs too many polls to advance.
 const SPAN_MIN: Duration = Duration::from_nanos(1);
 
-/// What rings are like in one lab.
+/// Ring parameters of one lab.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Rings {
     /// Frames that each direction of a link holds.
     pub(super) entries: u32,
-    /// The shortest and the longest frame that anyone sends, FCS included.
+    /// Shortest and longest frame of all senders, FCS included.
     pub(super) shortest: u32,
     pub(super) longest: u32,
-    /// How far the clocks of two threads may be apart.
+    /// Largest difference between the clocks of two threads.
     pub(super) span: Duration,
-    /// The longest gap between two polls that counts.
+    /// Longest counted gap between two polls.
     pub(super) step: Duration,
 }
 
 impl Rings {
-    /// The rings of a network.
+    /// Calculates the rings of a network.
     pub(super) fn new(network: &NetworkPlan) -> Self {
         let (shortest, longest) = lengths(network);
         let fastest = network.links.iter().max_by_key(|link| link.rate.get());
@@ -59,32 +59,35 @@ impl Rings {
         Self { entries: entries as u32, shortest, longest, span, step }
     }
 
-    /// Whether a pause may run out before it is renewed, because it is so short.
+    /// True if a pause may expire before it is refreshed, because its pause time is short.
     pub(super) fn outruns_pauses(&self, network: &NetworkPlan) -> bool {
         self.span > bounded_by_pauses(network)
     }
 
-    /// Largest difference between the clocks of two nodes, with the time between two polls of both.
+    /// Returns the largest difference between the clocks of two nodes, with the time between two
+    /// polls of both.
     pub(super) fn uncertainty(&self) -> Duration {
         self.span + self.step.saturating_mul(2)
     }
 
-    /// What a shaper may catch up with after the longest gap.
+    /// Returns the burst that a shaper may send after the longest gap.
     pub(super) fn shaper_burst(&self, rate: BitsPerSec) -> Bytes {
         rate.bytes_in(self.step)
     }
 
-    /// Frames from one link that can still be admitted once a group went to XOFF, however late
-    /// either end is polled:
-    /// - the rest of the burst that was being admitted, the frame that crossed included;
-    /// - what was in the ring by then;
-    /// - what the peer sends while the pause waits for the link to be free, which takes no longer
-    ///   than the longest frame and a gap, while the peer's clock moves on by twice the span more;
-    /// - what the peer sends while it reads the ring that brings the pause: a switch takes a burst
-    ///   and sends one, and is polled until there is no more;
-    /// - what the peer had in hand.
+    /// Returns the frames from one link that can still be admitted after a group went to XOFF,
+    /// however late either end is polled:
     ///
-    /// More cannot come, because a pause is renewed before it runs out: the span sees to that.
+    /// - the rest of the burst that was being admitted, the frame that crossed included;
+    /// - the frames in the ring at that time;
+    /// - frames that the peer sends while the pause waits for a free link, at most one frame of the
+    ///   longest size and a gap, during which the peer's clock advances by twice the span more;
+    /// - frames that the peer sends while it reads the ring with the pause: a switch takes a burst
+    ///   and sends one, and is polled until the ring is empty;
+    /// - frames that the peer is processing.
+    ///
+    /// There are no others, because a pause is refreshed before it expires: the span guarantees
+    /// that.
     pub(super) fn in_flight(&self, link: &LinkPlan) -> u32 {
         let line = Line::new(link.rate, link.line);
         let frame = line.time_for(self.shortest).as_picos().max(1);
@@ -94,13 +97,13 @@ impl Rings {
         (BURST as u32 + 2 * self.entries + 2 * COMMITTED_MAX as u32).saturating_add(sent)
     }
 
-    /// The headroom for that, in cells of so many octets.
+    /// Returns the headroom for these frames, in cells of `cell_bytes`.
     pub(super) fn headroom(&self, link: &LinkPlan, cell_bytes: u32) -> Cells {
         Cells(self.in_flight(link).saturating_mul(self.longest.div_ceil(cell_bytes)))
     }
 }
 
-/// The shortest and the longest frame of all flows, answers and pauses.
+/// Returns the shortest and the longest frame of all flows, acknowledgements and pauses.
 fn lengths(network: &NetworkPlan) -> (u32, u32) {
     let (mut shortest, mut longest) = (u32::MAX, FRAME_MIN);
     let mut take = |len: u32| {
@@ -126,9 +129,9 @@ fn lengths(network: &NetworkPlan) -> (u32, u32) {
     (shortest.min(longest), longest)
 }
 
-/// The longest span for which no pause runs out before it is renewed: it was read when the peer's
-/// clock was at most a span behind the one that dated it, and is renewed an interval later, when
-/// the peer's clock is at most a span ahead.
+/// Returns the longest span for which every pause is refreshed before it expires: the pause was
+/// received when the receiver's clock was at most a span behind the sender's, and is refreshed an
+/// interval later, when the receiver's clock is at most a span ahead.
 fn bounded_by_pauses(network: &NetworkPlan) -> Duration {
     let ports = network.nodes.iter().filter_map(|node| match &node.kind {
         NodeKind::Switch(plan) => Some(&plan.ports),
@@ -143,7 +146,7 @@ fn bounded_by_pauses(network: &NetworkPlan) -> Duration {
     spare.min().unwrap_or(Duration::MAX)
 }
 
-/// Whether a port pauses its peer.
+/// True if a port pauses its peer.
 pub(super) fn sends(plan: &PfcPlan) -> bool {
     match plan.mode {
         FlowControl::Pfc { send, .. } => !send.is_empty(),

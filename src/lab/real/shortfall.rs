@@ -1,4 +1,4 @@
-//! What of a lab rings in one process cannot have, said plainly.
+//! Reports the parts of a lab that rings in one process do not support.
 
 use core::fmt;
 
@@ -13,12 +13,12 @@ use crate::sim::{CpuPlan, DirectionPlan, ErrorPlan, FaultKind, LinkPlan, NodeKin
 use crate::switch::PortPlan;
 use crate::time::Duration;
 
-/// Something that a lab asks for and does not get, and what is done instead.
+/// A part of a lab that is not supported, and its replacement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shortfall {
-    /// Where the lab asks for it, by the names of its file.
+    /// Field of the lab file that configures it.
     pub field: &'static str,
-    /// What is done instead, in a sentence.
+    /// Replacement, as a sentence.
     pub instead: String,
 }
 
@@ -40,7 +40,7 @@ impl Serialize for Shortfall {
     }
 }
 
-/// Everything that falls short in a lab by its plan alone.
+/// Returns the shortfalls that follow from a lab's plan.
 pub(super) fn of_plan(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
     let mut found = vec![Shortfall::new(
         "seed",
@@ -59,7 +59,7 @@ pub(super) fn of_plan(plan: &LabPlan, rings: &Rings) -> Vec<Shortfall> {
     found
 }
 
-/// Headroom that ports were to find.
+/// Ports with `auto` headroom.
 fn of_headroom(plan: &LabPlan) -> Option<Shortfall> {
     let finds = |node: &NodePlan| match &node.kind {
         NodeKind::Switch(switch) => {
@@ -77,7 +77,7 @@ fn of_headroom(plan: &LabPlan) -> Option<Shortfall> {
     })
 }
 
-/// Delays of MACsec layers that were to be machines of their own.
+/// Delays of separate MACsec devices.
 fn of_macsec(plan: &LabPlan) -> Option<Shortfall> {
     let takes = |secy: &Option<Box<SecyPlan>>| {
         secy.as_ref().is_some_and(|secy| secy.tx_delay + secy.rx_delay > Duration::ZERO)
@@ -93,7 +93,7 @@ fn of_macsec(plan: &LabPlan) -> Option<Shortfall> {
     })
 }
 
-/// What fell short while a lab ran.
+/// Returns the shortfalls that occurred during the run.
 pub(super) fn of_run(
     plan: &LabPlan,
     nodes: &[Snapshot],
@@ -203,7 +203,7 @@ fn of_nodes(plan: &LabPlan) -> Vec<Shortfall> {
     found
 }
 
-/// The plans of a node's `SecY`s.
+/// Returns the plans of a node's `SecY`s.
 fn secys(node: &NodePlan) -> impl Iterator<Item = &SecyPlan> {
     let (ports, host) = match &node.kind {
         NodeKind::Switch(switch) => (&switch.ports[..], None),
@@ -259,9 +259,9 @@ fn of_records(plan: &LabPlan) -> Vec<Shortfall> {
     found
 }
 
-/// The first few names, and how many more there are.
+/// Lists the first few names, and the number of the others.
 pub(super) fn names<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
-    /// As many as a sentence can take.
+    /// Most names that fit a sentence.
     const FEW: usize = 4;
     let names: Vec<_> = names.collect();
     match names.len() {

@@ -1,4 +1,4 @@
-//! What one end of a link sees: how many frames come and go, and every pause that comes in.
+//! Observer of one end of a link: counts its frames, and logs every pause received.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::time::{Duration, Instant};
 /// EtherType 0x8808, MAC control (802.3 31.4.1.3).
 const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
 
-/// Octets of a pause up to its last time.
+/// Bytes of a PFC frame up to its last time field.
 pub const PAUSE_OCTETS: usize = 34;
 
-/// The time of a node's poll, for what it calls.
+/// Time of a node's current poll, which its ports read.
 #[derive(Debug)]
 pub(super) struct Moment {
     now: SharedInstant,
-    /// How far the times of two threads may be apart.
+    /// Largest difference between the times of two threads.
     span: Duration,
 }
 
@@ -38,22 +38,22 @@ impl Moment {
     }
 }
 
-/// What is seen at a port.
+/// Observations of a port.
 #[derive(Debug)]
 pub(super) struct Seen {
     arriving: Direction,
     moment: Arc<Moment>,
-    /// Frames that came in and went out.
+    /// Frames received and sent.
     pub(super) received: u64,
     pub(super) sent: u64,
     pub(super) log: Log,
 }
 
-/// A port that is watched.
+/// A port with an observer.
 pub(super) type SeenPort<P> = Tapped<P, Seen>;
 
 impl Seen {
-    /// Watches `port`, at which a direction of a link ends, by the time in `moment`.
+    /// Observes `port`, at which the direction `arriving` ends, by the time in `moment`.
     pub(super) fn over<P>(port: P, arriving: Direction, moment: &Arc<Moment>) -> SeenPort<P> {
         let (moment, log) = (moment.clone(), Log::default());
         Tapped { port, tap: Self { arriving, moment, received: 0, sent: 0, log } }

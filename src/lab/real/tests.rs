@@ -1,4 +1,4 @@
-//! The arithmetic of rings against the worst schedules that threads can have, without DPDK.
+//! Dimensions of rings against the worst schedules of threads, without DPDK.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -23,12 +23,12 @@ enum Polled {
     Host(Box<Station<RingPort>>),
 }
 
-/// A fitted lab without threads: the test decides whose turn it is.
+/// A fitted lab without threads: the test schedules the polls.
 struct Net<'a> {
     nodes: Vec<Polled>,
-    /// By node: whether what has come into its rings is not there yet.
+    /// By node and port: true if frames in its ring are not visible yet.
     blind: Vec<Vec<Rc<Cell<bool>>>>,
-    /// By node.
+    /// Thread of each node.
     places: Vec<usize>,
     clocks: Vec<Tether<'a>>,
     real: Instant,
@@ -76,8 +76,8 @@ impl<'a> Net<'a> {
         Self { nodes, blind, places, clocks, real: Instant::ZERO }
     }
 
-    /// One round of a thread. The nodes in `late` read their rings before what others have just
-    /// sent was there, and send after it.
+    /// Runs one round of a thread. The nodes in `late` read their rings before frames that others
+    /// have just sent are visible, and send after that.
     fn round(&mut self, thread: usize, late: u64) {
         let now = self.clocks[thread].tick(self.real);
         for (n, node) in self.nodes.iter_mut().enumerate() {
@@ -95,7 +95,7 @@ impl<'a> Net<'a> {
         self.clocks[thread].publish();
     }
 
-    /// The most headroom of any port, in percent of what it has, and how many pauses were sent.
+    /// Returns the highest use of headroom of any port, in percent, and the number of pauses sent.
     fn check(&mut self, fit: &Fit) -> (u64, u64) {
         let (mut headroom, mut pauses) = (0, 0);
         for (n, node) in self.nodes.iter_mut().enumerate() {
@@ -126,7 +126,7 @@ impl<'a> Net<'a> {
     }
 }
 
-/// Labs in which pauses have to hold: an incast, hosts across switches, and a tree.
+/// Labs that depend on pauses: an incast, hosts across switches, and a tree.
 fn lab(topology: usize, size: u32, rate: &str, quanta: u32, transport: &str) -> String {
     let (topology, to) = [
         ("{star: {hosts: 4}}", "h4"),
@@ -148,8 +148,8 @@ flows: [{{name: f, from: all, to: {to}, priority: 3, size: {size}, transport: {t
     )
 }
 
-/// A turn: whose, how many rounds, how long each takes in real time in steps of the leash by 16,
-/// which nodes are late.
+/// A turn: the thread, the number of rounds, the real time of each in 16ths of the leash's step,
+/// and the nodes that are late.
 type Turn = (usize, u8, u64, u64);
 
 fn turns() -> impl Strategy<Value = Vec<Turn>> {
@@ -177,7 +177,8 @@ proptest! {
             for n in 0..rounds {
                 let step = fit.rings.step.saturating_mul(length).div(16);
                 net.real += step;
-                // Only the first round of a turn can have begun before the others' last.
+                // Only the first round of a turn can have begun before the last round of the
+                // others.
                 net.round(thread % threads, if n == 0 { late } else { 0 });
             }
         }
@@ -223,7 +224,7 @@ fn a_lab_is_slowed_down_by_what_it_offers() {
 fn nodes_are_spread_over_threads_by_what_they_carry() {
     let fit = fit(&lab(0, 1_000, "100G", 65_535, "udp"));
     let places = fit.load.spread(2);
-    // The switch and the receiver carry as much as the three senders together.
+    // The load of the switch and the receiver equals that of the three senders.
     assert_ne!(places[0], places[4], "{places:?}");
     let senders = places[1..4].iter().filter(|place| **place == places[0]).count();
     assert!((1..=2).contains(&senders), "{places:?}");
@@ -242,10 +243,10 @@ fn headroom_stays_what_rings_need_whatever_ports_would_find() {
         NodeKind::Host(_) => None,
     });
     for agents in switches.flat_map(|s| &s.ports).map(|port| port.agents.as_ref().unwrap()) {
-        // It measures all the same, to show it.
+        // It still measures, for display.
         assert!(agents.auto.is_none() && agents.measure.as_ref().unwrap().initiate.is_some());
     }
-    // Checks that depend on a cable are not judged, each with its reason; those of frames are.
+    // Checks that depend on a cable are not judged, each with its reason; checks of frames are.
     for (n, check) in fit.plan.checks.iter().enumerate() {
         let why = fit.judged.why_not(n);
         let frames = ["conservation", "lossless"].contains(&check.name.as_str());
@@ -253,7 +254,7 @@ fn headroom_stays_what_rings_need_whatever_ports_would_find() {
     }
 }
 
-/// A lab with lines of 1 us, and the reason why rings cannot judge a check of a value in it.
+/// Returns the reason why rings cannot judge a check of a value, in a lab with lines of 1 us.
 fn why_not(value: &str) -> Option<String> {
     let checks = format!("checks: [{{value: {{{value}}}}}]\n");
     let rest = "duration: 1ms\ntopology: {star: {hosts: 2}}\ndefaults: {links: {delay: 1us}}\n\

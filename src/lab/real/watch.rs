@@ -1,5 +1,5 @@
-//! Who watches a switch in the real world: the recorder of the virtual one, told as it happens, and
-//! the log of its pauses.
+//! Observer of a switch in the real world: feeds the recorder of the virtual world, and logs
+//! pauses.
 
 use super::log::{Happening, Log};
 use crate::lab::record::Recorder;
@@ -9,11 +9,10 @@ use crate::time::Instant;
 use crate::units::{PortId, Priority, PriorityGroup, PrioritySet, TrafficClass};
 use crate::world::Events;
 
-/// The observer of one switch.
 #[derive(Debug)]
 pub(super) struct Watch {
     node: NodeId,
-    /// Knows of this switch alone; taken away when the run is over.
+    /// Recorder of this switch only; removed at the end of the run.
     pub(super) recorder: Option<Recorder>,
     pub(super) log: Log,
 }
@@ -23,7 +22,7 @@ impl Watch {
         Self { node, recorder: Some(recorder), log: Log::default() }
     }
 
-    /// Something that happens with every frame in a congested switch: counted, not logged.
+    /// Records a frequent event, one per frame in a congested switch, without a log entry.
     fn count(&mut self, at: Instant, note: Note) {
         if let Some(recorder) = &mut self.recorder {
             recorder.noted(at, self.node, &note);

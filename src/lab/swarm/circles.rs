@@ -1,5 +1,5 @@
-//! Whether the ways of a network's flows can wait for each other in a circle: where they cannot, a
-//! deadlock is a bug, and where they can, it is what lossless networks do.
+//! Detects cyclic buffer dependencies among the paths of a network's flows. Without one a deadlock
+//! is a bug; with one it is a property of lossless networks.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,10 +7,10 @@ use crate::host::StationPlan;
 use crate::sim::{End, NetworkPlan, NodeId, NodeKind};
 use crate::units::{Mac, PortId};
 
-/// A queue that frames wait in: a switch and the port that they leave by.
+/// An egress queue: a switch and its egress port.
 type Queue = (NodeId, PortId);
 
-/// Whether there is a circle of queues, each of which passes frames on to the next.
+/// True if there is a cycle of queues, each of which forwards frames to the next.
 pub(super) fn has_circle(plan: &NetworkPlan) -> bool {
     let mut next: BTreeMap<Queue, BTreeSet<Queue>> = BTreeMap::new();
     let network = Ways::new(plan);
@@ -23,7 +23,7 @@ pub(super) fn has_circle(plan: &NetworkPlan) -> bool {
             }
         }
     }
-    // What nothing leads on from is in no circle, and then neither is what leads only there.
+    // A queue without a successor is in no cycle; removing it may leave others without one.
     loop {
         let before = next.len();
         let open: BTreeSet<Queue> = next.keys().copied().collect();
@@ -37,14 +37,14 @@ pub(super) fn has_circle(plan: &NetworkPlan) -> bool {
     }
 }
 
-/// Where a host's frames go: data, and answers to data.
+/// Returns the destinations of a host's frames: data and acknowledgements.
 fn destinations(host: &StationPlan) -> BTreeSet<Mac> {
     let flows = host.flows.iter().map(|flow| flow.dst);
     let data = host.senders.iter().map(|sender| sender.dst);
     flows.chain(data).chain(host.receivers.iter().map(|receiver| receiver.src)).collect()
 }
 
-/// Who is at the other end of each port, and where switches send what.
+/// Peer of each port, and the address tables of switches.
 struct Ways {
     peers: HashMap<Queue, End>,
     tables: Vec<HashMap<Mac, PortId>>,
@@ -64,7 +64,7 @@ impl Ways {
         Self { peers, tables: plan.nodes.iter().map(|node| table(&node.kind)).collect() }
     }
 
-    /// The queues on the way from a host to an address; it ends where it comes to a place twice.
+    /// Returns the queues on the path from a host to an address, up to the first repetition.
     fn way(&self, from: NodeId, to: Mac) -> Vec<Queue> {
         let mut way = vec![];
         let mut at = self.peers.get(&(from, PortId::MIN));

@@ -1,11 +1,12 @@
-//! The swarm: labs drawn by chance, run with every checker, and what fails made small.
+//! The swarm: generates random labs, runs them with every checker, and shrinks those that fail
+//! (fuzzing).
 //!
-//! [`run`] draws lab after lab from one seed. Everything of a lab follows from its own seed, and
-//! all that is said of the swarm from its seed and size, so that neither the number of workers nor
-//! the machine makes a difference. What a lab may do wrong follows from how it was made: nothing of
-//! a lossless priority is dropped without an excuse that the checkers know, and nothing deadlocks unless
-//! the ways of its flows form a circle. A lab that fails is made as small as it still fails by
-//! [`shrink`].
+//! [`run`] generates labs from one seed. A lab and its results follow from its seed alone, and the
+//! summary from the swarm's seed and size, so neither the number of workers nor the machine makes a
+//! difference. The allowed behaviour of a lab follows from its configuration: no frame of a
+//! lossless priority is dropped without an excuse that the checkers know, and there is no deadlock
+//! unless the paths of its flows form a cycle. [`shrink`] makes a failing lab as small as possible
+//! while it still fails.
 
 mod circles;
 mod draw;
@@ -26,22 +27,22 @@ use std::time::Instant as Wall;
 
 use crate::lab::raw::Lab;
 
-/// One lab in so many is run twice, and has to give the same trace.
+/// One in this many labs is run twice, and both runs must give the same trace.
 const TWICE: u64 = 16;
 
-/// What is wanted of a swarm.
+/// Parameters of a swarm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Swarm {
-    /// How many labs.
+    /// Number of labs.
     pub count: u64,
-    /// The seed of all of them.
+    /// Seed of the swarm.
     pub seed: u64,
-    /// How many are run at the same time, at least 1.
+    /// Number of labs that run at the same time, at least 1.
     pub jobs: usize,
 }
 
-/// The seed of the `n`th lab of a swarm. That of the first is the swarm's own, so that any lab is
-/// had again as a swarm of one.
+/// Returns the seed of the `n`th lab of a swarm. The first has the swarm's seed, so that any lab
+/// can be repeated as a swarm of one.
 #[must_use]
 pub fn lab_seed(swarm: u64, n: u64) -> u64 {
     if n == 0 {
@@ -51,15 +52,15 @@ pub fn lab_seed(swarm: u64, n: u64) -> u64 {
     dice.draw()
 }
 
-/// Draws the lab of a seed.
+/// Generates the lab of a seed.
 ///
 /// # Errors
-/// What is wrong with what was drawn: nothing, or the drawing is.
+/// Invalid fields of the generated lab; an error is a bug of the generator.
 pub fn draw(seed: u64) -> Result<Lab, crate::config::ConfigError> {
     draw::lab(seed)
 }
 
-/// Draws and runs the lab of a seed.
+/// Generates and runs the lab of a seed.
 fn try_seed(seed: u64, twice: bool) -> Trial {
     let lab = match draw(seed) {
         Ok(lab) => lab,
@@ -79,8 +80,8 @@ fn try_seed(seed: u64, twice: bool) -> Trial {
     trial
 }
 
-/// Runs a swarm. `progress` is told how many labs are done and how many of them failed, and answers
-/// whether to go on; labs that have begun are finished.
+/// Runs a swarm. `progress` receives the number of finished and of failed labs, and returns false
+/// to stop; labs that have started are finished.
 pub fn run(swarm: Swarm, mut progress: impl FnMut(u64, u64) -> bool) -> Summary {
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);

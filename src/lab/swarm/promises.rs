@@ -1,7 +1,7 @@
-//! Promises of some networks beyond those that every network has to keep: marks before pauses, and
-//! equal shares. Both are matters of thresholds and loads, so most networks promise neither.
+//! Promises of some networks in addition to those of every network: marks before pauses, and equal
+//! throughput. Both depend on thresholds and loads, so most networks promise neither.
 //!
-//! Both need one switch, hosts that send and do nothing else, and nothing that goes wrong.
+//! Both require one switch, hosts that only send, and no faults.
 
 use std::collections::BTreeSet;
 
@@ -14,37 +14,36 @@ use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Mac};
 use crate::wire::ip::Ecn;
 
-/// Promises of one network.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Promises {
-    /// Its switch sends a marked frame before it pauses anyone.
+    /// Its switch sends a marked frame before its first pause.
     pub(super) marks_first: bool,
-    /// Flows get equal shares.
+    /// Flows get equal throughput.
     pub(super) fair: Option<Fair>,
 }
 
-/// Flows that get equal shares of what they congest.
+/// Flows that get equal throughput at the queue that they congest.
 #[derive(Clone, Debug)]
 pub(super) struct Fair {
     pub(super) flows: Vec<FlowId>,
-    /// Time in which all of them have something to send.
+    /// Time in which all of them have data to send.
     pub(super) from: Instant,
     pub(super) to: Instant,
-    /// Largest deviation of a share: frames that the switch may hold of one flow and not of another at either
-    /// end of that time, and [`UNEVEN`].
+    /// Largest deviation of a share: frames that the switch may hold of one flow and not of another
+    /// at either end of that time, and [`UNEVEN`].
     pub(super) tolerance: f64,
 }
 
-/// Shares differ by what arrives in the round trips of pauses, which are no exact science.
+/// Difference of shares caused by frames that arrive in the round trips of pauses; a choice.
 const UNEVEN: f64 = 0.05;
 
-/// A tolerance above which a share says nothing.
+/// Tolerance above which a comparison of shares proves nothing.
 const TOLERANCE_MOST: f64 = 0.3;
 
 /// A switch with its hosts, and nothing else.
 struct Star<'a> {
     switch: &'a SwitchPlan,
-    /// Each host with the port that leads to it.
+    /// Each host with the switch's port to it.
     hosts: Vec<(&'a StationPlan, usize)>,
 }
 
@@ -83,7 +82,7 @@ impl<'a> Star<'a> {
         (calm && star.is_plain()).then_some(star)
     }
 
-    /// True if nothing pauses but full groups, and nothing marks but long queues.
+    /// True if only full groups cause pauses, and only long queues cause marks.
     fn is_plain(&self) -> bool {
         let host = |(host, _): &(&StationPlan, usize)| {
             host.senders.is_empty()
@@ -106,24 +105,24 @@ impl<'a> Star<'a> {
         !told && self.hosts.iter().all(host) && self.switch.ports.iter().all(port)
     }
 
-    /// The port that leads to an address.
+    /// Returns the port to an address.
     fn port_to(&self, mac: Mac) -> Option<usize> {
         self.hosts.iter().find(|(host, _)| host.mac == mac).map(|(_, port)| *port)
     }
 }
 
-/// Flows of one priority, whose groups have fixed limits that the pool has room for.
+/// Flows of one priority whose groups have static limits that fit the pool.
 struct Load<'a> {
     /// Each flow with its host's rate and line.
     flows: Vec<(&'a FlowPlan, &'a StationPlan)>,
-    /// The ports that they come in by and leave by.
+    /// Ingress and egress ports of the flows.
     ins: BTreeSet<usize>,
     outs: BTreeSet<usize>,
-    /// The least octets of frames that a group holds when it pauses, and the most that it may come to
-    /// hold, in octets of cells.
+    /// Fewest bytes of frames that a group holds when it sends a pause, and the most that it may
+    /// hold, in bytes of cells.
     least: u64,
     most: u64,
-    /// The longest frame.
+    /// Longest frame.
     longest: u64,
 }
 
@@ -179,11 +178,12 @@ impl<'a> Load<'a> {
         })
     }
 
-    /// True if some queue is above the curve for long enough before the first group is at its limit.
+    /// True if some queue is above the marking curve for long enough before the first group reaches
+    /// its limit.
     ///
-    /// A group holds `least` octets then, so one of the queues has its part of them, all of which came by
-    /// one port while the queue was above the curve. In that time it has to send what was in front of the
-    /// first frame that was marked.
+    /// A group then holds `least` bytes, so one of the queues has its part of them, all of which
+    /// came by one port while the queue was above the curve. In that time the switch must send the
+    /// frames ahead of the first marked one.
     fn marks_first(&self, star: &Star<'_>) -> bool {
         let Some((first, _)) = self.flows.first() else { return false };
         let is_ect = |flow: &FlowPlan| match flow.headers {
@@ -205,7 +205,7 @@ impl<'a> Load<'a> {
         self.flows.iter().all(|(flow, _)| is_ect(flow)) && self.outs.iter().all(keeps)
     }
 
-    /// One flow of each host, all alike, to one host that is no faster than they are.
+    /// Returns one flow of each host, all alike, to one host whose link is not faster than theirs.
     fn fair(&self, star: &Star<'_>) -> Option<Fair> {
         let (first, host) = self.flows.first()?;
         let [out] = self.outs.iter().copied().collect::<Vec<_>>()[..] else { return None };
@@ -222,7 +222,7 @@ impl<'a> Load<'a> {
         if n < 2 || !as_fast || first.stop != Instant::NEVER || !self.flows.iter().all(is_alike) {
             return None;
         }
-        // None of them has sent all it has before its line alone could.
+        // No flow has sent all its data before its line could have done so alone.
         let line = Line::new(host.rate, host.line);
         let all = line.time_for(first.size).saturating_mul(first.frames?);
         let (from, to) = (first.start + all.div(4), first.start + all.saturating_sub(all.div(50)));
@@ -234,7 +234,7 @@ impl<'a> Load<'a> {
     }
 }
 
-/// Bytes that a line carries in a span.
+/// Bytes that a line carries in a time.
 fn octets(rate: BitsPerSec, span: Duration) -> f64 {
     span.as_picos() as f64 * rate.get() as f64 / 8e12
 }

@@ -1,5 +1,4 @@
-//! Making a lab that fails small: pieces are left out and numbers made smaller for as long as the
-//! same check objects.
+//! Shrinks a failing lab: removes parts and reduces numbers while the same check fails.
 
 use std::time::{Duration as WallSpan, Instant as Wall};
 
@@ -10,24 +9,24 @@ use crate::lab::raw::{
     PortDefaults, Short, SwitchEntry,
 };
 
-/// A lab that was made small.
+/// A lab that was shrunk.
 #[derive(Clone, Debug)]
 pub struct Shrunk {
-    /// What is left of it.
+    /// The smallest lab found.
     pub lab: Lab,
-    /// How that fails.
+    /// Its failure.
     pub failure: Failure,
-    /// How many labs were tried on the way.
+    /// Number of labs that were tried.
     pub tried: u64,
 }
 
-/// Makes a lab smaller that fails with `failure`, for at most about `most` of wall time.
+/// Shrinks a lab that fails with `failure`, for about `most` of real time.
 #[must_use]
 pub fn shrink(lab: &Lab, failure: &Failure, most: WallSpan) -> Shrunk {
     shrink_with(lab, failure, most, trial::run)
 }
 
-/// The same, with a way to run labs.
+/// Does the same with a given function to run labs.
 pub(super) fn shrink_with(
     lab: &Lab,
     failure: &Failure,
@@ -49,7 +48,7 @@ pub(super) fn shrink_with(
             let mut found = run(&smaller).failures.into_iter();
             if let Some(failure) = found.find(|found| found.check == failure.check) {
                 (best.lab, best.failure) = (smaller, failure);
-                // What stands at this place now is another piece.
+                // This index is another part now.
                 n -= 1;
             }
         }
@@ -59,7 +58,7 @@ pub(super) fn shrink_with(
     }
 }
 
-/// The `n`th way to make a lab smaller; nothing if there are no more.
+/// Returns the lab after the `n`th reduction; `None` if there are no more.
 fn candidate(lab: &Lab, n: usize) -> Option<Lab> {
     let mut left = n;
     for kind in KINDS {
@@ -74,13 +73,13 @@ fn candidate(lab: &Lab, n: usize) -> Option<Lab> {
     None
 }
 
-/// A way to make a lab smaller: at how many places it can be tried, and how it is done at one.
+/// A reduction: the number of places where it applies, and its application at one.
 struct Kind {
     places: fn(&Lab) -> usize,
     apply: fn(&mut Lab, usize),
 }
 
-/// The large pieces first.
+/// Large parts first.
 const KINDS: &[Kind] = &[
     Kind { places: |lab| lab.faults.len(), apply: |lab, n| drop(lab.faults.remove(n)) },
     Kind { places: |lab| lab.flows.len(), apply: |lab, n| drop(lab.flows.remove(n)) },
@@ -97,7 +96,7 @@ const KINDS: &[Kind] = &[
     Kind { places: |lab| lab.faults.len(), apply: |lab, n| milder(&mut lab.faults[n]) },
 ];
 
-/// Things to leave out of the lab as a whole.
+/// Parts to remove from the lab as a whole.
 const PLAINER: &[fn(&mut Lab)] = &[
     |lab| lab.defaults = Defaults::default(),
     |lab| lab.shuffle = None,
@@ -122,7 +121,7 @@ const PLAINER: &[fn(&mut Lab)] = &[
     |lab| lab.seed = 0,
 ];
 
-/// The hosts, which a drawn lab has as a list.
+/// Returns the hosts, which a generated lab has as a list.
 fn hosts(lab: &Lab) -> Vec<String> {
     match &lab.nodes.hosts {
         Members::List(list) => list.iter().filter_map(host_name).collect(),
@@ -171,7 +170,7 @@ fn for_switches(lab: &mut Lab, change: impl Fn(&mut crate::lab::raw::Switch)) {
     }
 }
 
-/// Leaves a host out, with its link and all that is said of either.
+/// Removes a host, with its link and all references to both.
 fn without_host(lab: &mut Lab, n: usize) {
     let name = hosts(lab).swap_remove(n);
     if let Members::List(list) = &mut lab.nodes.hosts {
@@ -194,7 +193,7 @@ fn without_host(lab: &mut Lab, n: usize) {
     without_links(lab, &name);
 }
 
-/// Leaves a switch out, with its links. Its hosts have to be gone already.
+/// Removes a switch with its links. Its hosts must be removed before.
 fn without_switch(lab: &mut Lab, n: usize) {
     let name = switches(lab).swap_remove(n);
     if let Members::List(list) = &mut lab.nodes.switches {
@@ -209,7 +208,7 @@ fn is_empty(many: &Option<Many<String>>) -> bool {
     many.as_ref().is_some_and(|Many(list)| list.is_empty())
 }
 
-/// Leaves out the links of a node, and the faults of the node and of them.
+/// Removes the links of a node, and the faults of the node and of these links.
 fn without_links(lab: &mut Lab, node: &str) {
     let is_its = |end: &Option<String>| end.as_deref() == Some(node);
     lab.links.retain(|link| !is_its(&link.from) && !is_its(&link.to));
@@ -229,7 +228,7 @@ fn without_links(lab: &mut Lab, node: &str) {
     });
 }
 
-/// Leaves out the first or second half of the senders, or of the receivers if there is one sender.
+/// Removes the first or second half of the senders, or of the receivers if there is one sender.
 fn fewer_senders(flow: &mut Flow, first: bool) {
     if flow.pattern == Some(Pattern::Permutation) {
         return;
@@ -247,14 +246,14 @@ fn fewer_senders(flow: &mut Flow, first: bool) {
     half(if several { &mut flow.from } else { &mut flow.to });
 }
 
-/// Half of the frames.
+/// Halves the number of frames.
 fn fewer_frames(flow: &mut Flow) {
     if let Some(FlowDuration::Amount(amount)) = &mut flow.duration {
         amount.frames = amount.frames.map(|n| n.div_ceil(2));
     }
 }
 
-/// Only what a link must have.
+/// Removes all optional fields of a link.
 fn plainer_link(link: &mut Link) {
     *link = Link {
         from: link.from.take(),
@@ -271,7 +270,7 @@ fn plainer_flow(flow: &mut Flow) {
     (flow.start, flow.stagger, flow.ecn, flow.rate) = (None, None, None, None);
 }
 
-/// Half as long, or half as many.
+/// Halves the duration or the number.
 fn milder(fault: &mut Fault) {
     let half = |span: &mut Span| span.0 = span.0.div(2).max(crate::time::Duration::from_nanos(1));
     if let Some(flap) = &mut fault.flap {

@@ -1,4 +1,4 @@
-//! What a swarm comes to.
+//! Summary of a swarm.
 
 use std::collections::BTreeMap;
 use std::time::Duration as WallSpan;
@@ -9,47 +9,44 @@ use super::{Faults, Swarm, Trial};
 use crate::sim::check::Cause;
 use crate::verdict::Verdict;
 
-/// A swarm's results. All but [`Summary::slowest`] and [`Summary::seconds`] follow from its seed
+/// Results of a swarm. All but [`Summary::slowest`] and [`Summary::seconds`] follow from its seed
 /// and its size.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// The seed.
     pub seed: u64,
     /// Labs that were run.
     pub labs: u64,
-    /// What identifies all that happened in all of them.
+    /// Hash of all events of all labs.
     pub trace_hash: String,
     /// Frames that started on lines.
     pub frames: u64,
-    /// Pauses that switches sent, refreshed ones too.
+    /// Pauses that switches sent, refreshes included.
     pub pauses: u64,
-    /// Resumptions that switches sent.
+    /// Resumes that switches sent.
     pub resumptions: u64,
     /// Frames that switches marked.
     pub marks: u64,
-    /// Frames that switches dropped, for whatever reason.
+    /// Frames that switches dropped, for any reason.
     pub drops: u64,
-    /// Frames lost on lines.
     pub line_losses: u64,
-    /// Storms that watchdogs found.
+    /// Storms that watchdogs detected.
     pub watchdog_storms: u64,
-    /// Faults that were planned.
     pub faults: Faults,
-    /// Labs that deadlocked, whose ways form circles.
+    /// Labs with a deadlock, where paths form cycles.
     pub deadlocks: u64,
-    /// Labs that were judged for marks before pauses.
+    /// Labs in which marks before pauses were judged.
     pub judged_for_marks: u64,
-    /// Labs that were judged for equal shares.
+    /// Labs in which equal throughput was judged.
     pub judged_for_shares: u64,
-    /// Frames of lossless priorities dropped for want of buffer without an excuse.
+    /// Frames of lossless priorities dropped because the buffer was full, without an excuse.
     pub lossless_drops: u64,
-    /// The same, where something does: by cause.
+    /// The same with an excuse, by its cause.
     pub excused_drops: BTreeMap<Cause, u64>,
     /// Labs that failed, by number.
     pub failed: Vec<Failed>,
-    /// The lab that took longest.
+    /// Lab with the longest run in real time.
     pub slowest: Option<Slowest>,
-    /// How long the swarm took, in seconds.
+    /// Duration of the swarm in seconds.
     pub seconds: f64,
     #[serde(skip)]
     hashes: Vec<u64>,
@@ -57,27 +54,24 @@ pub struct Summary {
     start: std::time::Instant,
 }
 
-/// A lab that failed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Failed {
-    /// Its number in the swarm.
+    /// Number in the swarm.
     pub lab: u64,
-    /// Its seed: a swarm of one with it is this lab.
+    /// Seed; a swarm of one with this seed is this lab.
     pub seed: u64,
-    /// The check that objects.
+    /// Check that failed.
     pub check: &'static str,
-    /// In words.
     pub detail: String,
 }
 
-/// The lab that took longest.
+/// Lab with the longest run in real time.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Slowest {
-    /// Its number in the swarm.
+    /// Number in the swarm.
     pub lab: u64,
-    /// Its seed.
     pub seed: u64,
-    /// How long it took.
+    /// Duration of the run.
     pub milliseconds: f64,
 }
 
@@ -138,17 +132,17 @@ impl Summary {
         }
     }
 
-    /// All labs are there.
+    /// Ends the summary after the last lab.
     pub(super) fn close(&mut self) {
         self.failed.sort_by_key(|failed| failed.lab);
-        // Order matters, as it does in a trace.
+        // The order of labs matters, as that of events does in a trace.
         let fold =
             |hash: u64, one: &u64| (hash.rotate_left(5) ^ one).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.trace_hash = format!("{:016x}", self.hashes.iter().fold(0, fold));
         self.seconds = self.start.elapsed().as_secs_f64();
     }
 
-    /// The verdict: FAIL if a lab failed, PASS if labs ran and none did.
+    /// Returns FAIL if a lab failed, PASS if labs ran and none did.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         match (self.labs, self.failed.is_empty()) {

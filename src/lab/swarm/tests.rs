@@ -1,4 +1,4 @@
-//! The swarm itself, and bugs that it has to find.
+//! The swarm, and injected bugs that it must find.
 
 mod bugs;
 mod labs;

@@ -1,4 +1,4 @@
-//! One lab, run with all checkers, and what comes of it.
+//! Runs one lab with all checkers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,37 +11,35 @@ use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes, Quanta};
 use crate::verdict::Verdict;
 
-/// How often the checkers look at the nodes, if anything happens: whenever so many octets have
-/// passed on the slowest link, about forty frames.
+/// Sampling interval of the checkers, in bytes on the slowest link: about forty frames.
 const LOOK: Bytes = Bytes(60_000);
-/// Deadlocks after which a lab is given up: one that is broken up again and again, by watchdogs
-/// that drop what senders repeat, need never end.
+/// Deadlocks after which a lab is ended: a deadlock that recurs, because watchdogs drop frames that
+/// senders retransmit, may never end.
 const DEADLOCKS_MOST: usize = 8;
-/// For how long a deadlock is given the chance to be broken up, by a watchdog or a fault.
+/// Time in which a watchdog or a fault may resolve a deadlock.
 const STANDING: Duration = Duration::from_millis(2);
-/// Frames after which a lab is given up: several times what the largest have.
+/// Frames after which a lab is ended: several times those of the largest labs.
 const FRAMES_MOST: u64 = 5_000_000;
-/// Flows whose way a port remembers: memory that is not needed need not be made.
+/// Routes that a port caches; few, to save memory.
 const SHORTCUTS: usize = 64;
 
-/// What came of a lab.
+/// Results of a lab.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Trial {
-    /// What identifies all that happened.
+    /// Hash of all events.
     pub trace_hash: u64,
     /// Frames that started on a line.
     pub frames: u64,
-    /// What else there was.
+    /// Further totals.
     pub totals: Totals,
-    /// The planned faults.
     pub faults: Faults,
-    /// Deadlocks found, whether they had to be expected or not.
+    /// Deadlocks detected, expected or not.
     pub deadlocks: u64,
     /// True if its switch had to mark before it paused, and paused.
     pub judges_marks: bool,
-    /// True if its flows had to get equal shares.
+    /// True if its flows had to get equal throughput.
     pub judges_shares: bool,
-    /// What is wrong, the most telling first.
+    /// Failures, the most significant first.
     pub failures: Vec<Failure>,
 }
 
@@ -50,41 +48,38 @@ pub struct Trial {
 pub struct Faults {
     /// Links that went down.
     pub flaps: u64,
-    /// Times that pauses were to be lost.
+    /// Planned losses of pauses.
     pub lost_pauses: u64,
-    /// Times that other frames, or any, were to be lost.
+    /// Planned losses of other frames, or of any.
     pub lost_frames: u64,
     /// Directions with bit or frame errors.
     pub errors: u64,
-    /// Nodes that stood still.
+    /// Nodes that stalled.
     pub stalls: u64,
     /// Hosts that sent storms.
     pub storms: u64,
-    /// Frames that nobody sent, or that arrived once more.
+    /// Forged and replayed frames.
     pub forgeries: u64,
-    /// Groups and marking curves that were changed.
+    /// Changes of groups and marking curves.
     pub changes: u64,
 }
 
-/// What is wrong with a lab's run.
+/// A failure of a lab's run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// The check that objects, `finished`, `same_trace`, `panic` or `resolve`.
+    /// Check that failed, or `finished`, `same_trace`, `panic` or `resolve`.
     pub check: &'static str,
-    /// In words.
     pub detail: String,
 }
 
-/// Witnesses of a lab.
 pub(super) type Watch = (Checkers, Shares);
 
-/// Runs a lab as it is.
 pub fn run(lab: &raw::Lab) -> Trial {
     run_with(lab, |_| (), |_| ())
 }
 
-/// Runs a lab in which `plan` has changed what is run, and `built` what was made of it; the
-/// checkers know of neither. A panic on the way is a failure like others.
+/// Runs a lab in which `plan` has changed the plan, and `built` the network made of it; the
+/// checkers know of neither. A panic is a failure like others.
 pub(super) fn run_with(
     lab: &raw::Lab,
     plan: impl FnOnce(&mut NetworkPlan),
@@ -94,7 +89,7 @@ pub(super) fn run_with(
         Ok((resolved, _)) => resolved,
         Err(error) => return Trial::failed("resolve", error.to_string()),
     };
-    // Nothing of what is unwound over is looked at again.
+    // State that was unwound over is not read again.
     let done = catch_unwind(AssertUnwindSafe(|| drive(resolved, plan, built)));
     done.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -108,13 +103,13 @@ impl Trial {
         Self { failures: vec![Failure { check, detail }], ..Self::default() }
     }
 
-    /// FAIL if anything is wrong, else PASS.
+    /// Returns FAIL if there is a failure, else PASS.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         Verdict::of(self.failures.is_empty())
     }
 
-    /// The first thing that is wrong, if anything.
+    /// Returns the first failure.
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         self.failures.first()
@@ -163,13 +158,13 @@ fn drive(
     Trial { trace_hash, frames, totals, faults, deadlocks, judges_marks, judges_shares, failures }
 }
 
-/// Lets a network run until nothing more will happen and its last pause is over, or a deadlock
-/// stands, or its time is up; whether it came to an end.
+/// Runs a network until all traffic and its last pause have ended, a deadlock persists, or its time
+/// is over; true if all traffic has ended.
 fn finish(network: &mut Network<Watch>, most: Duration, slowest: BitsPerSec) -> bool {
     let end = Instant::ZERO + most;
     let step = slowest.time_for(LOOK);
     while network.now() < end {
-        // Where nothing happens for long there is nothing to look at.
+        // In long idle times there is nothing to sample.
         let next = network.next_at().max(network.now() + step);
         network.run_until(next.min(end));
         network.look();
@@ -189,19 +184,19 @@ fn finish(network: &mut Network<Watch>, most: Duration, slowest: BitsPerSec) -> 
     false
 }
 
-/// The slowest rate of all links.
+/// Returns the slowest rate of all links.
 fn slowest(plan: &NetworkPlan) -> BitsPerSec {
     let rates = plan.links.iter().map(|link| link.rate);
     rates.min_by_key(|rate| rate.get()).unwrap_or(BitsPerSec::gbps(1))
 }
 
-/// What lets a lab do what others may not.
+/// Properties of a lab that decide which findings are failures.
 struct Lawless {
-    /// The ways of its flows form a circle, and may deadlock.
+    /// The paths of its flows form a cycle, so it may deadlock.
     circle: bool,
-    /// It has connections, which repeat what gets lost.
+    /// It has connections, which retransmit lost frames.
     answered: bool,
-    /// Its switch marks before it pauses. Elsewhere that is a matter of thresholds, which are drawn.
+    /// Its switch marks before it pauses. Otherwise the order depends on random thresholds.
     marks_first: bool,
 }
 
@@ -212,7 +207,7 @@ fn is_answered(plan: &NetworkPlan) -> bool {
     })
 }
 
-/// How a run ended.
+/// End of a run.
 struct End {
     finished: bool,
     now: Instant,
@@ -222,16 +217,16 @@ struct End {
     excused: u64,
 }
 
-/// What of the findings is wrong in a lab such as this, in their order.
+/// Returns the findings that are failures in such a lab, in their order.
 fn judge(findings: &[Finding], end: &End, lawless: &Lawless) -> Vec<Failure> {
     let wrong = findings.iter().filter(|finding| {
         finding.verdict == Verdict::Fail
             && match finding.check {
                 Check::Deadlock => !lawless.circle,
-                // Pauses last as long as what they are for.
+                // Pauses last as long as their causes.
                 Check::PausesEnd => end.finished,
                 Check::EcnBeforePfc => lawless.marks_first,
-                // Looked at where it is promised alone.
+                // Judged only for labs that promise it.
                 Check::Fairness
                 | Check::Frames
                 | Check::Cells
@@ -243,8 +238,8 @@ fn judge(findings: &[Finding], end: &End, lawless: &Lawless) -> Vec<Failure> {
     });
     let failure = |f: &Finding| Failure { check: f.check.name(), detail: f.detail.clone() };
     let mut failures: Vec<Failure> = wrong.map(failure).collect();
-    // What watchdogs and overrun processors take out of the way and senders repeat may be in the way
-    // again for ever.
+    // Frames that watchdogs and overloaded CPUs drop and senders retransmit may cause congestion
+    // again without end.
     let repeated = lawless.answered && (end.storms > 0 || end.excused > 0);
     if !end.finished && end.deadlocks == 0 && !repeated {
         let End { now, frames, .. } = end;
@@ -281,7 +276,6 @@ impl Faults {
         faults
     }
 
-    /// Adds another's.
     pub(super) const fn add(&mut self, other: &Self) {
         self.flaps += other.flaps;
         self.lost_pauses += other.lost_pauses;

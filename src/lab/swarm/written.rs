@@ -1,13 +1,13 @@
-//! A lab as a file: the YAML of its fields.
+//! Serialises a lab as YAML.
 
 use serde_json::Value;
 
 use crate::lab::raw::Lab;
 
-/// The lab as YAML that reads back as the same lab.
+/// Returns the lab as YAML that parses to the same lab.
 ///
 /// # Panics
-/// Never: all fields of a lab can be written.
+/// Never: all fields of a lab can be serialised.
 #[must_use]
 pub fn as_yaml(lab: &Lab) -> String {
     let value = serde_json::to_value(lab).expect("every field of a lab can be written");
@@ -16,10 +16,10 @@ pub fn as_yaml(lab: &Lab) -> String {
     out
 }
 
-/// How wide a mapping or a list may be to stand in one line.
+/// Longest mapping or list on one line, in characters.
 const WIDE: usize = 88;
 
-/// Writes the members of a mapping or a list, each on lines of its own.
+/// Writes the members of a mapping or a list, each on a separate line.
 fn block(value: &Value, depth: usize, out: &mut String) {
     let indent = "  ".repeat(depth);
     match value {
@@ -39,7 +39,7 @@ fn block(value: &Value, depth: usize, out: &mut String) {
     }
 }
 
-/// Writes what stands behind a key or a dash: in the same line if there is room.
+/// Writes the value after a key or a dash, on the same line if it fits.
 fn member(value: &Value, depth: usize, out: &mut String) {
     let line = flow(value);
     let nested = matches!(value, Value::Object(map) if !map.is_empty())
@@ -52,7 +52,7 @@ fn member(value: &Value, depth: usize, out: &mut String) {
     }
 }
 
-/// A value in one line.
+/// Formats a value on one line.
 fn flow(value: &Value) -> String {
     match value {
         Value::Object(map) => {
@@ -67,7 +67,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// Text, in quotes unless it is plainly a word or a quantity that is no number.
+/// Formats text, in quotes unless it is a plain word or a quantity that is no number.
 fn scalar(text: &str) -> String {
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "_-.%".contains(c))
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())

@@ -1,4 +1,4 @@
-//! Labs in which nothing happens for most of their time.
+//! Labs that are idle most of the time.
 
 use super::super::*;
 use super::star::incast;

@@ -3,13 +3,13 @@
 use super::*;
 use crate::verdict::Verdict;
 
-/// Two hosts at s1, where DSCP 24 is lossless priority 3, and one at s2 that takes it for priority
-/// `taken_for`, all sending `frames` frames to another host there.
+/// Returns a lab with two hosts at s1, where DSCP 24 is lossless priority 3, and one at s2, which
+/// classifies it to priority `taken_for`. All send `frames` frames to another host at s2.
 fn lab(taken_for: u8, frames: u64) -> (LabPlan, Vec<String>) {
     lab_with(taken_for, frames, "")
 }
 
-/// The same with further flows.
+/// Does the same with further flows.
 fn lab_with(taken_for: u8, frames: u64, flows: &str) -> (LabPlan, Vec<String>) {
     let text = format!(
         "
@@ -42,7 +42,7 @@ fn lossless(outcome: &Outcome) -> (Verdict, &str) {
 #[test]
 fn what_is_dropped_where_they_are_lossy_is_a_lossless_loss_and_warned_of() {
     let (plan, warnings) = lab(1, 400);
-    // One warning for all flows of the entry; `g` has a DSCP that its switch takes for priority 3.
+    // One warning for all flows of the entry; `g` has a DSCP that its switch maps to priority 3.
     let told = "lossless at `s1` (priority 3) and lossy at `s2`, which takes them for priority 1";
     let [warning] = &warnings[..] else { panic!("{warnings:#?}") };
     assert!(warning.contains("flows[0]") && warning.contains(told), "{warning}");
@@ -75,7 +75,8 @@ fn what_arrives_is_no_loss_wherever_it_is_lossy() {
 
 #[test]
 fn where_links_may_have_lost_them_nothing_is_judged() {
-    // Beside the flow, s2 drops frames of one that is lossy everywhere; a link loses three of h2's.
+    // In addition to the flow's frames, s2 drops frames of one that is lossy everywhere; a link
+    // loses three of h2's.
     let (mut plan, _) =
         lab_with(1, 5, "  - {name: x, from: [h3, h4], to: h1, priority: 1, size: 1500}\n");
     let lose = FaultKind::Lose { direction: LinkId(1).ab(), which: Which::Data, frames: 3 };

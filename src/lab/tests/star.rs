@@ -7,7 +7,7 @@ use crate::sim::{NodeId, NodeKind};
 use crate::switch::SwitchPlan;
 use crate::time::Duration;
 
-/// What a test may change.
+/// Parts that a test may change.
 pub(super) struct Parts<'a> {
     pub(super) switch: &'a mut SwitchPlan,
     pub(super) receiver: &'a mut StationPlan,
@@ -20,7 +20,8 @@ pub(super) fn parts(plan: &mut LabPlan) -> Parts<'_> {
     Parts { switch, receiver }
 }
 
-/// `senders` hosts at one switch, all blasting `frames` frames at one more.
+/// Returns a lab with `senders` hosts at one switch, all sending `frames` frames to another host at
+/// line rate.
 pub(super) fn incast(senders: u8, frames: u64) -> LabPlan {
     let flow = |n: u8| LabFlow {
         name: format!("f{n}"),

@@ -1,9 +1,9 @@
-//! Numbers by chance, from one seed.
+//! Random numbers from one seed.
 
 use crate::congestion::Dice;
 use crate::time::Duration;
 
-/// A seeded source of choices.
+/// A seeded random source.
 pub(super) struct Chance(Dice);
 
 impl Chance {
@@ -11,34 +11,34 @@ impl Chance {
         Self(Dice::new(seed))
     }
 
-    /// Any number.
+    /// Returns a 64-bit number.
     pub(super) const fn any(&mut self) -> u64 {
         self.0.draw()
     }
 
-    /// A number from `least` to `most`.
+    /// Returns a number from `least` to `most`, uniformly.
     pub(super) fn between(&mut self, least: u64, most: u64) -> u64 {
         least + self.0.draw() % (most - least + 1)
     }
 
-    /// A number from `least` (not 0) to `most`, small ones as likely as large ones.
+    /// Returns a number from `least` (not 0) to `most`, uniform on a logarithmic scale.
     pub(super) fn scale(&mut self, least: u64, most: u64) -> u64 {
         let doublings = u64::from((most / least).ilog2());
         let n = least << self.between(0, doublings);
         self.between(n, (2 * n - 1).min(most).max(n)).min(most)
     }
 
-    /// Yes, so many times out of a hundred.
+    /// Returns true with a probability of `n` percent.
     pub(super) fn percent(&mut self, n: u64) -> bool {
         self.0.draw() % 100 < n
     }
 
-    /// One of these.
+    /// Returns one of the elements.
     pub(super) fn pick<T: Clone>(&mut self, of: &[T]) -> T {
         of[(self.0.draw() % of.len() as u64) as usize].clone()
     }
 
-    /// Some of these, at least one, in their order.
+    /// Returns some of the elements, at least one, in their order.
     pub(super) fn some<T: Clone>(&mut self, of: &[T]) -> Vec<T> {
         let first = self.pick(of);
         let rest = of.to_vec();
@@ -49,7 +49,7 @@ impl Chance {
         chosen
     }
 
-    /// A span from `least` to `most` nanoseconds, short ones as likely as long ones.
+    /// Returns a time from `least` to `most` nanoseconds, uniform on a logarithmic scale.
     pub(super) fn span(&mut self, least: u64, most: u64) -> Duration {
         Duration::from_nanos(self.scale(least, most))
     }

@@ -1,4 +1,4 @@
-//! What switches and hosts do about congesting flows, by chance.
+//! Generates random congestion settings of switches and hosts.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::config::raw::{
 };
 use crate::lab::raw::{Host, QcnWord, SfcWord, Short};
 
-/// The longest frame that messages of the virtual world can quote whole, less their own headers.
+/// Most bytes of a frame that messages of the virtual world can quote, beside their headers.
 const QUOTED_MOST: u64 = 80;
 
-/// Draws sections into a profile: at least one, and whatever goes with it.
+/// Adds congestion sections to a profile: at least one, and those that it requires.
 pub(super) fn sections(chance: &mut Chance, drawn: &mut Drawn) {
     let sfc = chance.percent(60).then(|| sfc(chance, drawn));
     let isolation = chance.percent(30).then(|| isolation(chance, drawn)).flatten();
@@ -28,14 +28,14 @@ pub(super) fn sections(chance: &mut Chance, drawn: &mut Drawn) {
     (profile.fast_cnp, profile.qcn) = (fast_cnp, qcn);
 }
 
-/// Draws what a host does about messages.
+/// Generates a host's reactions to messages.
 pub(super) fn reactions(chance: &mut Chance, host: &mut Host) {
     let pauses = [SfcWord::Flow, SfcWord::Flow, SfcWord::Priority, SfcWord::None];
     host.sfc = chance.percent(50).then(|| Short::Short(chance.pick(&pauses)));
     host.qcn = chance.percent(40).then_some(Short::Short(QcnWord::Standard));
 }
 
-/// The classes that are looked at: some of those that carry what is lossless, and perhaps others.
+/// Returns the monitored classes: some lossless ones, and perhaps a lossy one.
 fn classes(chance: &mut Chance, drawn: &Drawn) -> Vec<u8> {
     let mut classes = chance.some(&drawn.lossless);
     if !drawn.lossy.is_empty() && chance.percent(20) {
@@ -85,7 +85,7 @@ fn limit(chance: &mut Chance) -> MessageLimit {
     MessageLimit { interval: Some(Span(chance.span(1, 100_000))), burst }
 }
 
-/// Isolation of one lossless class, if there is a class that it does not need for itself.
+/// Generates isolation of one lossless class, if a class is free for isolated flows.
 fn isolation(chance: &mut Chance, drawn: &Drawn) -> Option<CongestionIsolation> {
     let monitored = chance.pick(&drawn.lossless);
     let free: Vec<u8> = (0..8).filter(|p| !drawn.lossless.contains(p)).collect();
@@ -151,8 +151,8 @@ fn fast_cnp(chance: &mut Chance, drawn: &Drawn) -> FastCnp {
 fn qcn(chance: &mut Chance, drawn: &Drawn) -> Qcn {
     let classes = classes(chance, drawn);
     let queues = by_class(classes, |_| QcnQueue {
-        // Below a few of the longest frames a flow that is alone is told to slow down, too, and none
-        // of its messages ends in time.
+        // With a set point below a few maximum frames, even a flow that is alone slows down, and
+        // its messages do not complete in time.
         set_point: Some(Size(chance.scale(60_000, 400_000))),
         sample_base: Some(Size(chance.scale(1_000, 150_000))),
         ..QcnQueue::default()

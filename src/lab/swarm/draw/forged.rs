@@ -1,4 +1,4 @@
-//! Messages about congestion that nobody has cause for: forged whole, changed, cut off and replayed.
+//! Generates congestion messages without a cause: forged, modified, truncated and replayed.
 
 use std::net::Ipv4Addr;
 
@@ -14,22 +14,22 @@ use crate::wire::ip::{Ecn, Protocol};
 use crate::wire::sfcm::{self, Form, Locator, Sfcm};
 use crate::wire::{EtherType, cim, cnm, datagram};
 
-/// Octets that the messages have room in.
+/// Bytes reserved for a message.
 const ROOM: usize = 256;
-/// Octets of the MSDU that messages quote, which fits whole into a frame of the virtual world.
+/// Bytes of the MSDU that messages quote, all of which the virtual world keeps.
 const MSDU: usize = 64;
 
-/// A host as others know it.
+/// Addresses of a host.
 type Known = (Mac, Ipv4Addr);
 
-/// Draws up to six forgeries on the links of a lab.
+/// Generates up to six forgeries on the links of a lab.
 pub(super) fn forgeries(chance: &mut Chance, plan: &LabPlan) -> Vec<Fault> {
     let hosts = hosts(plan);
     let n = chance.between(1, 6);
     (0..n).map(|_| forgery(chance, plan, &hosts)).collect()
 }
 
-/// The addresses of the hosts: those of their flows, or made up.
+/// Returns the addresses of the hosts, from their flows or invented.
 fn hosts(plan: &LabPlan) -> Vec<Known> {
     let nodes = plan.network.nodes.iter().enumerate();
     let known = nodes.filter_map(|(n, node)| {
@@ -58,8 +58,8 @@ fn forgery(chance: &mut Chance, plan: &LabPlan, hosts: &[Known]) -> Fault {
     Fault { at: Span(chance.span(1, 300_000)), forge: Some(forge), ..Fault::default() }
 }
 
-/// Whether switches stand in a circle, where what is for nobody goes round for ever: they are bridges
-/// without a spanning tree, and flood it.
+/// True if switches form a loop. They are bridges without a spanning tree, so frames to unknown
+/// addresses would loop for ever.
 fn has_circle(plan: &LabPlan) -> bool {
     let network = &plan.network;
     let is_switch =
@@ -69,7 +69,7 @@ fn has_circle(plan: &LabPlan) -> bool {
     between.count() >= switches
 }
 
-/// A frame that looks like a message, more or less; to a host that there is, unless `to_nobody` may be.
+/// Generates a frame that is more or less a message, to an existing host unless `to_nobody` is set.
 fn frame(chance: &mut Chance, hosts: &[Known], to_nobody: bool) -> Vec<u8> {
     let (to, other) = (chance.pick(hosts), chance.pick(hosts));
     let src = if chance.percent(80) { other.0 } else { Mac([2, 0xbb, 0, 0, 0, 1]) };
@@ -91,7 +91,7 @@ fn frame(chance: &mut Chance, hosts: &[Known], to_nobody: bool) -> Vec<u8> {
     frame
 }
 
-/// Changes octets of every third frame, from `first` on, and cuts off others.
+/// Changes bytes of every third frame, from `first` on, and truncates others.
 fn spoil(chance: &mut Chance, frame: &mut Vec<u8>, first: usize) {
     match chance.between(0, 5) {
         0..=1 => {
@@ -123,8 +123,8 @@ fn priority(chance: &mut Chance) -> Priority {
     chance.pick(&Priority::ALL)
 }
 
-/// The start of a frame of a flow: EtherType, IPv4 and UDP headers, without its checksums, which
-/// nobody looks at in what is quoted.
+/// Returns the start of a flow's frame: EtherType, IPv4 and UDP headers, without checksums, which
+/// receivers of quoted frames do not check.
 fn msdu(from: Ipv4Addr, to: Ipv4Addr) -> [u8; MSDU] {
     let mut out = [0; MSDU];
     out[..6].copy_from_slice(&[0x08, 0x00, 0x45, 0, 0, 50]);
@@ -137,7 +137,8 @@ fn msdu(from: Ipv4Addr, to: Ipv4Addr) -> [u8; MSDU] {
     out
 }
 
-/// A message to `to` about its flow to `other`, from there: of any length, about any priority, or about messages.
+/// Generates an SFCM to `to` about its flow to `other`: of any length, for any priority, or about
+/// messages.
 fn sfcm(chance: &mut Chance, to: Ipv4Addr, other: Ipv4Addr, body: &mut [u8]) -> (EtherType, usize) {
     let port = sfcm::PORT_DEFAULT;
     let dst_port = 4_791;
@@ -163,7 +164,7 @@ fn sfcm(chance: &mut Chance, to: Ipv4Addr, other: Ipv4Addr, body: &mut [u8]) -> 
     let whole = repr.emit(body).is_ok();
     let len = if whole { repr.buffer_len() } else { MSDU };
     if whole && chance.percent(10) {
-        // None of ours would say that it is about a message; it goes without a UDP checksum.
+        // A switch sends none about a message; it has no UDP checksum.
         let at = if quotes { 28 + sfcm::HEADER_LEN + 24 } else { len - 2 };
         body[at..at + 2].copy_from_slice(&port.to_be_bytes());
         body[26..28].fill(0);
@@ -171,7 +172,7 @@ fn sfcm(chance: &mut Chance, to: Ipv4Addr, other: Ipv4Addr, body: &mut [u8]) -> 
     (repr.ethertype(), len)
 }
 
-/// A message to isolate the flow from `from` to `to`, or to do so no longer.
+/// Generates a CIM that adds or deletes the flow from `from` to `to`.
 fn cim(chance: &mut Chance, to: Known, from: Known, body: &mut [u8]) -> (EtherType, usize) {
     let quoted = msdu(from.1, to.1);
     let encapsulation = match chance.percent(70) {
@@ -191,7 +192,7 @@ fn cim(chance: &mut Chance, to: Known, from: Known, body: &mut [u8]) -> (EtherTy
     (repr.ethertype(), len)
 }
 
-/// A message to the source of the flow from `from` to `to` to slow down.
+/// Generates a CNM to the source of the flow from `from` to `to`.
 fn cnm(chance: &mut Chance, to: Known, from: Known, body: &mut [u8]) -> (EtherType, usize) {
     let quoted = msdu(from.1, to.1);
     let repr = cnm::Repr {

@@ -1,4 +1,4 @@
-//! Loads by chance.
+//! Generates random loads.
 
 use super::chance::Chance;
 use super::profile::Drawn;
@@ -8,10 +8,10 @@ use crate::lab::raw::{
     RecoveryName, Roce, Short, Storm, Tcp, Transport, TransportLong,
 };
 
-/// Frames that all hosts together send at most, about: in a small lab and in a large one.
+/// Approximate limits of the frames that all hosts together send.
 const FRAMES: (u64, u64) = (1_000, 32_000);
 
-/// Draws what the hosts send to each other.
+/// Generates the flows of a lab.
 pub(super) fn flows(chance: &mut Chance, hosts: &[String], drawn: &Drawn) -> Vec<Flow> {
     let kinds = chance.between(1, 4);
     let each = chance.scale(FRAMES.0, FRAMES.1) / kinds;
@@ -37,7 +37,7 @@ fn flow(chance: &mut Chance, hosts: &[String], drawn: &Drawn, frames: u64) -> Fl
         0..=2 => Ratio(1_000_000),
         _ => Ratio(chance.between(50_000, 1_000_000) as u32),
     };
-    // A burst is short and at full speed.
+    // A burst is short and at line rate.
     let burst = chance.percent(25);
     let frames = if burst { chance.between(1, 20) } else { chance.scale((most / 16).max(1), most) };
     Flow {
@@ -59,11 +59,12 @@ fn flow(chance: &mut Chance, hosts: &[String], drawn: &Drawn, frames: u64) -> Fl
     }
 }
 
-/// Connections that answer, for some flows: RoCE where nothing should get lost, else TCP's like.
+/// Selects a transport with acknowledgements for some flows: RoCE for lossless priorities, else
+/// TCP.
 ///
-/// Answers are never held up by what strict data goes before, be it by their class or by link-wide
-/// pauses: data that is repeated because no answer comes, and keeps the answers from coming, would
-/// go on for ever.
+/// Strict-priority data and link-wide pauses must not starve acknowledgements: data that is
+/// retransmitted because no acknowledgement arrives, and starves the acknowledgements, would never
+/// end.
 fn transport(chance: &mut Chance, priority: u8, lossy: bool, drawn: &Drawn) -> Option<Transport> {
     let link_wide = drawn.profile.defaults.pause.is_some();
     if link_wide || !chance.percent(35) {
@@ -94,7 +95,7 @@ fn transport(chance: &mut Chance, priority: u8, lossy: bool, drawn: &Drawn) -> O
     Some(Short::Long(TransportLong { roce: Some(roce), tcp: None }))
 }
 
-/// Who sends to whom: an incast, a permutation, or some to some.
+/// Selects senders and receivers: an incast, a permutation, or some to some.
 fn ends(chance: &mut Chance, hosts: &[String]) -> (Pattern, Vec<String>, Vec<String>) {
     let others = |of: &str| hosts.iter().filter(|h| *h != of).cloned().collect::<Vec<_>>();
     match chance.between(0, 5) {
@@ -111,7 +112,7 @@ fn ends(chance: &mut Chance, hosts: &[String]) -> (Pattern, Vec<String>, Vec<Str
     }
 }
 
-/// Draws a storm of pauses.
+/// Generates a pause storm.
 pub(super) fn storm(chance: &mut Chance, drawn: &Drawn, link_wide: bool) -> Storm {
     Storm {
         priorities: if link_wide { vec![] } else { chance.some(&drawn.lossless) },

@@ -1,4 +1,5 @@
-//! Switches of two kinds in one lab, and changes of groups and marking curves while it runs, by chance.
+//! Generates labs with two switch profiles, and changes of groups and marking curves during the
+//! run.
 
 use super::chance::Chance;
 use super::profile::{self, Drawn, dynamic};
@@ -7,14 +8,15 @@ use crate::config::raw::{self, Lossless, MarkPoint, Shared};
 use crate::lab::raw::{EcnFault, Fault, GroupFault, Lab, Members, Profile, Short};
 use crate::units::BitsPerSec;
 
-/// The second kind of switch.
+/// Name of the second profile.
 const OTHER: &str = "other";
-/// Buffer profiles that no group has at first.
+/// Buffer profiles that groups get only by a change.
 const CHANGED: &str = "changed";
 const CHANGED_LOSSY: &str = "changed_lossy";
 
-/// Has some switches of a lab be of another kind: with other thresholds, cells, pauses, marking and
-/// weights. Lossless are the same priorities, as a switch whose peer does not obey its pauses has to lose.
+/// Gives some switches of a lab a second profile with other thresholds, cells, pauses, marking and
+/// weights. The lossless priorities are the same, because a switch whose peer ignores its pauses
+/// must lose frames.
 pub(super) fn kinds(chance: &mut Chance, lab: &mut Lab, first: &Drawn, slowest: BitsPerSec) {
     let Some(of_first) = lab.profiles.get(super::PROFILE) else { return };
     let mut other = profile::another(chance, first, slowest).profile;
@@ -23,7 +25,7 @@ pub(super) fn kinds(chance: &mut Chance, lab: &mut Lab, first: &Drawn, slowest: 
     (defaults.headroom, defaults.measurement) = (keep.headroom, keep.measurement);
     (defaults.ptp, defaults.dcbx) = (keep.ptp, keep.dcbx);
     if keep.queues.values().all(|queue| queue.weight.is_none()) {
-        // Answers go before data by their class, if they do at one switch.
+        // Acknowledgements have strict priority over data at all switches, if they have it at one.
         defaults.queues.values_mut().for_each(|queue| queue.weight = None);
     }
     if lab.defaults.switches.cpu.is_some() {
@@ -74,7 +76,7 @@ pub(super) fn changes(chance: &mut Chance, lab: &mut Lab, drawn: &Drawn) {
             lab.faults.push(Fault { ecn, ..fault });
             continue;
         }
-        // Lossless frames that are lost are repeated by some, and may be for ever.
+        // Some connections retransmit lost lossless frames, perhaps without end.
         let loses = !answered && chance.percent(15);
         let profile = match (lossy, loses) {
             (true, _) => chance.pick(&[CHANGED_LOSSY, "lossy"]),
@@ -86,7 +88,8 @@ pub(super) fn changes(chance: &mut Chance, lab: &mut Lab, drawn: &Drawn) {
     }
 }
 
-/// Another limit, and another way back from it. What is set aside stays, as the buffer has room for it.
+/// Generates another limit and another XON threshold. Reserve and headroom stay, because the buffer
+/// has room for these.
 fn changed(chance: &mut Chance, was: raw::Profile, max_frame: u64) -> raw::Profile {
     let limit = match chance.between(0, 2) {
         0 => Shared { static_th: Some(Size(chance.scale(1, 40) * max_frame)), ..Shared::default() },

@@ -1,7 +1,7 @@
-//! Labs by chance: a seed in, a lab file's content out.
+//! Generates a random lab from a seed.
 //!
-//! Everything that is drawn is written into the lab, so that the lab alone says what happens, and
-//! can be made smaller piece by piece. Loads are small: a lab takes milliseconds.
+//! All random values are written into the lab, so that the lab alone determines its run and can be
+//! shrunk piece by piece. Loads are small: a lab takes milliseconds.
 
 mod chance;
 mod congested;
@@ -25,36 +25,36 @@ use crate::sim::NodeKind;
 use crate::time::Duration;
 use chance::Chance;
 
-/// What a connection is given for timeouts after losses, each of which lasts twice as long as the
-/// one before: a dozen in a row.
+/// Time for the retransmission timeouts of a connection, each twice as long as the one before: a
+/// dozen in a row.
 const RECOVERIES: Duration = Duration::from_secs(10);
 
-/// Draws what is done about congestion apart from what else there is.
+/// Separates the random numbers of congestion settings from all others.
 const ABOUT_CONGESTION: u64 = 0x5fc0_5fc0_5fc0_5fc0;
 
-/// Draws what links protect apart from what else there is.
+/// Separates the random numbers of MACsec from all others.
 const ABOUT_MACSEC: u64 = 0x88e5_88e5_88e5_88e5;
 
-/// Draws fat trees apart from what else there is.
+/// Separates the random numbers of fat trees from all others.
 const ABOUT_TREES: u64 = 0xfa77_fa77_fa77_fa77;
 
-/// Draws switches of two kinds and changes of them apart from what else there is.
+/// Separates the random numbers of second profiles and changes from all others.
 const ABOUT_CHANGES: u64 = 0xc4a9_6e5d_c4a9_6e5d;
 
-/// Draws labs that promise more than others apart from all others.
+/// Separates labs with additional promises from all others.
 const ABOUT_ORDER: u64 = 0x04de_704d_e704_de70;
 
-/// For how long forged messages can hold up what would have been done: each pause is no longer than
-/// what a host takes, 1 ms, and six times 200 come.
+/// Longest time for which forged messages can delay traffic: each pause is at most a host's limit
+/// of 1 ms, and there are up to six times 200.
 const FORGED_LONGEST: Duration = Duration::from_secs(2);
 
-/// The name of the first profile of every lab.
+/// Name of the first profile of every lab.
 const PROFILE: &str = "drawn";
 
-/// Draws a lab.
+/// Generates a lab.
 ///
 /// # Errors
-/// What is wrong with what was drawn: nothing, or the drawing is.
+/// Invalid fields of the generated lab; an error is a bug of the generator.
 pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
     let order = &mut Chance::new(seed ^ ABOUT_ORDER);
     if order.percent(6) {
@@ -82,7 +82,7 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
         profile::slow(&mut drawn.profile.defaults);
     }
     profile::agents(&mut Chance::new(!seed), &mut drawn.profile.defaults);
-    // Drawn apart from all else, too.
+    // These use separate random numbers, too.
     let congested = &mut Chance::new(seed ^ ABOUT_CONGESTION);
     let reacts = congested.percent(35);
     if reacts {
@@ -131,7 +131,7 @@ pub(super) fn lab(seed: u64) -> Result<Lab, ConfigError> {
     Ok(lab)
 }
 
-/// What all switches have in common.
+/// Generates the common fields of all switches.
 fn switches(chance: &mut Chance) -> Switch {
     let cpu = chance.percent(5).then(|| Cpu {
         poll: Some(Span(chance.span(20, 500))),
@@ -146,7 +146,7 @@ fn switches(chance: &mut Chance) -> Switch {
     }
 }
 
-/// Switches and hosts, some with clocks of their own.
+/// Generates switches and hosts, some with different clocks.
 fn nodes(chance: &mut Chance, shape: &shape::Shape, hosts: &[String]) -> Nodes {
     let clocks = chance.percent(50);
     let clock = |chance: &mut Chance| clocks.then(|| shape::clock(chance));
@@ -163,7 +163,7 @@ fn nodes(chance: &mut Chance, shape: &shape::Shape, hosts: &[String]) -> Nodes {
     Nodes { switches, hosts: Members::List(hosts.collect()) }
 }
 
-/// A host by its name.
+/// Returns a host by its name.
 fn entry<'a>(nodes: &'a mut Nodes, name: &str) -> &'a mut Host {
     let Members::List(hosts) = &mut nodes.hosts else { unreachable!("hosts are drawn as a list") };
     let found = hosts.iter_mut().find_map(|entry: &mut HostEntry| match entry {
@@ -173,8 +173,8 @@ fn entry<'a>(nodes: &'a mut Nodes, name: &str) -> &'a mut Host {
     found.expect("a host is drawn with its name")
 }
 
-/// Gives the lab a buffer that its links need, with a little to share, and the time that its flows
-/// take at worst.
+/// Sets the buffer that the lab's links need, with a small shared pool, and the worst-case time of
+/// its flows.
 fn finish(chance: &mut Chance, lab: &mut Lab) -> Result<(), ConfigError> {
     let (plan, _) = resolve_raw(lab)?;
     let pool = chance.scale(16_384, 1 << 20);
@@ -182,7 +182,7 @@ fn finish(chance: &mut Chance, lab: &mut Lab) -> Result<(), ConfigError> {
     for profile in lab.profiles.values_mut() {
         profile.buffer.total = Some(total);
         for group in profile.buffer.profiles.values_mut() {
-            // A fixed limit above the whole buffer would be no limit.
+            // A static threshold above the whole buffer would be no limit.
             if let Some(Shared { static_th: Some(most), .. }) = &mut group.shared {
                 most.0 = most.0.min(pool);
                 if let Some(Lossless { xon: Some(xon), .. }) = &mut group.lossless {
@@ -195,7 +195,7 @@ fn finish(chance: &mut Chance, lab: &mut Lab) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The octets that are reserved and headroom in the switch with most of it.
+/// Returns the largest sum of reserve and headroom of a switch, in bytes.
 fn set_aside(plan: &LabPlan) -> u64 {
     let of_switch = |kind: &NodeKind| {
         let NodeKind::Switch(switch) = kind else { return 0 };
@@ -214,8 +214,8 @@ fn set_aside(plan: &LabPlan) -> u64 {
     plan.network.nodes.iter().map(|node| of_switch(&node.kind)).max().unwrap_or(0)
 }
 
-/// A time in which all is done unless something waits for ever: everything over the slowest link,
-/// several times, and all that storms and faults can hold up.
+/// Returns a time in which all traffic ends unless there is a deadlock: several times all traffic
+/// over the slowest link, and all delays by storms and faults.
 fn time(plan: &LabPlan) -> Duration {
     let slowest = plan.network.links.iter().map(|link| link.rate).min_by_key(|rate| rate.get());
     let (mut octets, mut sent) = (0, 0);
@@ -236,7 +236,7 @@ fn time(plan: &LabPlan) -> Duration {
             span += RECOVERIES;
         }
         if let Some(qcn) = &host.reactions.qcn {
-            // Flows that are told to slow down may be at the least rate for as long as they last.
+            // Flows that slow down may stay at the minimum rate to their end.
             span += qcn.min_rate.time_for(crate::units::Bytes(2 * (octets - before)));
         }
         for pause in &host.pauses {
@@ -244,13 +244,13 @@ fn time(plan: &LabPlan) -> Duration {
             span += crate::units::Quanta::MAX.at(host.rate);
         }
     }
-    // A processor that is busy with each frame passes them on one by one.
+    // A switch with a CPU cost forwards frames one by one.
     let busy = plan.network.nodes.iter().map(|node| node.cpu.poll + node.cpu.frame);
     span += busy.max().unwrap_or(Duration::ZERO).saturating_mul(4 * sent);
     let Some(slowest) = slowest else { return span };
     let last = plan.network.faults.iter().map(|fault| fault.at.since(crate::time::Instant::ZERO));
     span += last.max().unwrap_or(Duration::ZERO);
-    // Pauses that are lost hold a line up for as long as they last.
+    // A lost resume stops a line until the pause expires.
     span += crate::units::Quanta::MAX.at(slowest).saturating_mul(8);
     span + slowest.time_for(crate::units::Bytes(octets * 4))
 }

@@ -1,5 +1,5 @@
-//! Labs by chance that promise more than others: hosts that blast at one over a switch that marks long
-//! before it pauses, and gives each the same.
+//! Generates labs with additional promises: hosts that send to one host at line rate, over a switch
+//! that marks long before it pauses, and serves all equally.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::lab::raw::{
 use crate::lab::resolve_raw;
 use crate::units::BitsPerSec;
 
-/// Draws the lab of a seed.
+/// Generates the lab of a seed.
 pub(super) fn lab(chance: &mut Chance, seed: u64) -> Result<Lab, ConfigError> {
     let senders = chance.between(2, 5);
     let max_frame = chance.pick(&[1_526, 2_000, 4_200]);

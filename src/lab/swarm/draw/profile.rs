@@ -1,4 +1,4 @@
-//! Switch profiles by chance.
+//! Generates random switch profiles.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use crate::config::raw::{
 use crate::lab::raw::{PortDefaults, Profile};
 use crate::units::{BitsPerSec, Quanta};
 
-/// A profile and what loads have to know of it.
+/// A profile, and the properties that loads depend on.
 pub(super) struct Drawn {
     pub(super) profile: Profile,
     pub(super) max_frame: u64,
-    /// The priorities that are lossless, and some that are not.
+    /// Lossless priorities, and some lossy ones.
     pub(super) lossless: Vec<u8>,
     pub(super) lossy: Vec<u8>,
     pub(super) watchdog: bool,
 }
 
-/// Draws a profile for a network whose slowest link has this rate.
+/// Generates a profile for a network whose slowest link has this rate.
 pub(super) fn profile(chance: &mut Chance, slowest: BitsPerSec) -> Drawn {
     let max_frame = chance.pick(&[1_526, 1_526, 2_000, 4_200, 9_216]);
     let link_wide = chance.percent(8);
@@ -32,7 +32,7 @@ pub(super) fn profile(chance: &mut Chance, slowest: BitsPerSec) -> Drawn {
     with(chance, (max_frame, link_wide, lossless), slowest)
 }
 
-/// Draws another profile with the frames and the lossless priorities of the first.
+/// Generates another profile with the frame size and the lossless priorities of the first.
 pub(super) fn another(chance: &mut Chance, first: &Drawn, slowest: BitsPerSec) -> Drawn {
     let link_wide = first.profile.defaults.pause.is_some();
     with(chance, (first.max_frame, link_wide, first.lossless.clone()), slowest)
@@ -65,7 +65,7 @@ fn with(
     };
     let cell = chance.pick(&[1, 64, 80, 96, 128, 160, 192, 208, 254, 256, 512, 1_024, 4_096]);
     let exposed = raw::Profile {
-        // One frame fits however full the pool is, or some connections would never end.
+        // One frame fits even if the pool is full, or some connections would never end.
         reserved: Some(Size(frames(chance, 2) + cell)),
         shared: Some(dynamic(chance.between(0, 6) as i8 - 6)),
         lossless: None,
@@ -98,16 +98,18 @@ pub(super) const fn dynamic(n: i8) -> Shared {
     Shared { dynamic_th: Some(n), static_th: None, unlimited: None }
 }
 
-/// The pause time and when a pause is told again: in time, however long a frame is in the way.
+/// Selects the pause time and the refresh interval: early enough, however long a frame delays the
+/// refresh.
 fn pauses(chance: &mut Chance, max_frame: u64, slowest: BitsPerSec) -> (u16, Refresh) {
-    // Forty frames of the longest kind, in quanta of 64 octets.
+    // Forty maximum frames, in quanta of 64 bytes.
     let least = max_frame * 40 / 64;
     let quanta = if chance.percent(40) { u64::from(u16::MAX) } else { chance.scale(least, 65_535) };
     let quanta = quanta as u16;
     if chance.percent(50) {
         return (quanta, Refresh::Auto);
     }
-    // The pause is shortest on the fastest link; what is below half of it everywhere will do.
+    // The pause is shortest on the fastest link; less than half of that is early enough on every
+    // link.
     let fastest = BitsPerSec::gbps(400).get().max(slowest.get());
     let pause = Quanta(quanta).at(BitsPerSec::new(fastest).unwrap_or(slowest));
     let part = chance.between(200, 500);
@@ -117,8 +119,8 @@ fn pauses(chance: &mut Chance, max_frame: u64, slowest: BitsPerSec) -> (u16, Ref
     )
 }
 
-/// What ports do by themselves, drawn apart from all else: a few find their headroom, some speak
-/// with their neighbours.
+/// Generates link protocols with separate random numbers: a few ports have `auto` headroom, some
+/// use LLDP and DCBX.
 pub(super) fn agents(chance: &mut Chance, defaults: &mut PortDefaults) {
     let percentile = StatisticName::Percentile(chance.between(1, 99) as u8);
     if chance.percent(25) {
@@ -149,8 +151,8 @@ pub(super) fn agents(chance: &mut Chance, defaults: &mut PortDefaults) {
     }
 }
 
-/// Long pauses, for a switch that takes time for every poll: one that is due again at each has no
-/// turn left for data.
+/// Sets long pauses for a switch with a CPU cost per poll: if a refresh is due at every poll, data
+/// is never sent.
 pub(super) fn slow(defaults: &mut PortDefaults) {
     if let Some(pfc) = &mut defaults.pfc {
         (pfc.quanta, pfc.refresh) = (None, Refresh::Auto);
@@ -169,7 +171,7 @@ fn dog(chance: &mut Chance) -> Watchdog {
     }
 }
 
-/// Weights, marking, and limits of lossy queues.
+/// Generates weights, marking, and limits of lossy queues.
 fn queues(
     chance: &mut Chance,
     lossless: &[u8],

@@ -1,4 +1,5 @@
-//! MACsec by chance: links whose ends protect pauses, some of them data too, and who attacks them.
+//! Generates random MACsec: links whose ends protect pauses, on some of them data too, and attacks
+//! on them.
 
 use super::chance::Chance;
 use crate::config::quantity::Span;
@@ -8,7 +9,7 @@ use crate::units::{Mac, Priority, Quanta};
 use crate::wire::mac_control::FRAME_LEN;
 use crate::wire::{pause, pfc};
 
-/// Has some links, at least one, protect what is on them. Gives their names.
+/// Configures MACsec on some links, at least one, and returns their names.
 pub(super) fn links(chance: &mut Chance, links: &mut [Link]) -> Vec<String> {
     let all: Vec<usize> = (0..links.len()).collect();
     let chosen = if chance.percent(50) { all } else { chance.some(&all) };
@@ -55,8 +56,8 @@ fn macsec(chance: &mut Chance) -> Macsec {
     }
 }
 
-/// Draws up to six attacks on protected links: pauses that nobody protected, what only looks
-/// protected, and protected pauses that come again.
+/// Generates up to six attacks on protected links: unprotected pauses, forged SecTAGs, and replayed
+/// protected pauses.
 pub(super) fn attacks(chance: &mut Chance, links: &[String]) -> Vec<Fault> {
     let n = chance.between(1, 6);
     (0..n).map(|_| attack(chance, links)).collect()
@@ -75,7 +76,7 @@ fn attack(chance: &mut Chance, links: &[String]) -> Fault {
     Fault { forge: Some(Forge { link, from: None, octets, times, every }), ..fault }
 }
 
-/// A pause, plain or behind a SecTAG that nobody made.
+/// Generates a pause, plain or behind a forged SecTAG.
 fn forged(chance: &mut Chance) -> Vec<u8> {
     let mut octets = vec![0; FRAME_LEN];
     let src = Mac([2, 0xbb, 0, 0, 0, 3]);
@@ -90,7 +91,7 @@ fn forged(chance: &mut Chance) -> Vec<u8> {
         repr.emit(&mut octets).expect("a pause has its size");
     }
     if chance.percent(40) {
-        // TCI and AN of an encrypted frame or of one that is not, and any packet number.
+        // TCI and AN of an encrypted or an unencrypted frame, and any packet number.
         let tci = chance.pick(&[0x0c_u8, 0x00, 0x2c, 0x4c]) | chance.between(0, 3) as u8;
         let pn = (chance.any() as u32).to_be_bytes();
         let tag = [0x88, 0xe5, tci, 0, pn[0], pn[1], pn[2], pn[3]];

@@ -1,5 +1,5 @@
-//! Topologies by chance. All nodes and links are written out, so that each can be left out when a
-//! failure is made small.
+//! Generates random topologies. All nodes and links are written out, so that each can be removed
+//! when a failing lab is shrunk.
 
 use super::chance::Chance;
 use crate::config::quantity::{Length, LinkRate, Span};
@@ -8,26 +8,26 @@ use crate::lab::raw::{Back, Drift, Link, Many, NsPerMetre, Route};
 use crate::time::Duration;
 use crate::units::BitsPerSec;
 
-/// Switches and hosts, and how they are linked.
+/// Switches, hosts and links.
 pub(super) struct Shape {
-    /// How many switches there are: `s1`, `s2` ...
+    /// Number of switches: `s1`, `s2` ...
     pub(super) switches: u64,
-    /// The switch of each host: `h1`, `h2` ...
+    /// Switch of each host: `h1`, `h2` ...
     pub(super) hosts: Vec<u64>,
     pub(super) links: Vec<Link>,
     pub(super) routes: Vec<Route>,
-    /// The slowest rate of all links.
+    /// Slowest rate of all links.
     pub(super) slowest: BitsPerSec,
 }
 
 impl Shape {
-    /// The names of all hosts.
+    /// Returns the names of all hosts.
     pub(super) fn host_names(&self) -> Vec<String> {
         (1..=self.hosts.len()).map(|n| format!("h{n}")).collect()
     }
 }
 
-/// How the switches are linked: star, parking lot, leaves and spines, ring, or any tree.
+/// Links the switches: star, parking lot, leaves and spines, ring, or any tree.
 fn trunks(chance: &mut Chance) -> (u64, Vec<u64>, Vec<(u64, u64)>, bool) {
     let each = |switches: std::ops::RangeInclusive<u64>, n: u64| -> Vec<u64> {
         switches.flat_map(|s| (0..n).map(move |_| s)).collect()
@@ -60,8 +60,8 @@ fn trunks(chance: &mut Chance) -> (u64, Vec<u64>, Vec<(u64, u64)>, bool) {
     }
 }
 
-/// A small fat tree: two edge switches and two above them in each pod, and one or two cores for each
-/// of those.
+/// Generates a small fat tree: two edge and two aggregation switches in each pod, and one or two
+/// cores for each of the latter.
 fn fat_tree(chance: &mut Chance) -> (u64, Vec<u64>, Vec<(u64, u64)>, bool) {
     let (pods, cores, each) = (chance.between(2, 3), chance.between(1, 2), chance.between(1, 2));
     let edges = 2 * pods;
@@ -79,7 +79,7 @@ fn fat_tree(chance: &mut Chance) -> (u64, Vec<u64>, Vec<(u64, u64)>, bool) {
     (2 * edges + 2 * cores, hosts, within.chain(up).collect(), false)
 }
 
-/// Draws a topology: a fat tree by `tree`, if there is one.
+/// Generates a topology: a fat tree from `tree`, if given.
 pub(super) fn shape(chance: &mut Chance, tree: Option<&mut Chance>) -> Shape {
     let drawn = trunks(chance);
     let (switches, hosts, trunks, ring) = tree.map_or(drawn, fat_tree);
@@ -113,9 +113,9 @@ pub(super) fn shape(chance: &mut Chance, tree: Option<&mut Chance>) -> Shape {
     Shape { switches, hosts, links, routes, slowest: BitsPerSec::gbps(slowest) }
 }
 
-/// What the links of a lab have in common.
+/// Common parameters of the links of a lab.
 struct Kind {
-    /// With a cable and PHYs, or else with a delay alone.
+    /// True for links with a cable and PHYs, false for a delay alone.
     cable: bool,
     metres: u64,
     delay: Duration,
@@ -168,7 +168,7 @@ impl Kind {
     }
 }
 
-/// A clock within what Ethernet allows.
+/// Generates a clock within the Ethernet limit.
 pub(super) fn clock(chance: &mut Chance) -> crate::lab::raw::Clock {
     crate::lab::raw::Clock {
         offset: Some(Span(chance.span(1, 1_000_000))),

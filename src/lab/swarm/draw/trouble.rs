@@ -1,10 +1,10 @@
-//! Faults by chance.
+//! Generates random faults.
 
 use super::chance::Chance;
 use crate::config::quantity::Span;
 use crate::lab::raw::{Chance as Odds, Errors, Fault, Flap, Link, LoseFault, Stall, WhichName};
 
-/// Draws up to four faults, and errors on links.
+/// Generates up to four faults, and errors on links.
 pub(super) fn faults(chance: &mut Chance, links: &mut [Link], nodes: &[String]) -> Vec<Fault> {
     let names: Vec<String> = links.iter().map(name).collect();
     let n = chance.between(1, 4);
@@ -30,7 +30,7 @@ pub(super) fn faults(chance: &mut Chance, links: &mut [Link], nodes: &[String]) 
     faults
 }
 
-/// What a link is called that has no name.
+/// Returns the default name of a link.
 pub(super) fn name(link: &Link) -> String {
     let end = |end: &Option<String>| end.clone().unwrap_or_default();
     format!("{}-{}", end(&link.from), end(&link.to))

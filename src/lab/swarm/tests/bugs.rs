@@ -1,7 +1,7 @@
-//! Planted bugs: each is really in the run, and the checker that is made for it objects.
+//! Injected bugs: each is active in the run, and its checker fails.
 //!
-//! What a port does wrong is done in the port (`sim::sabotage`); what a switch reckons wrong is
-//! done to its plan, of which the checkers are shown the right one.
+//! Bugs of a port are injected into the port (`sim::sabotage`); miscalculations of a switch are
+//! injected into its plan, of which the checkers get the correct version.
 
 use crate::buffer::GroupKind;
 use crate::lab::swarm::trial::{Trial, Watch, run_with};
@@ -12,13 +12,12 @@ use crate::switch::SwitchPlan;
 use crate::time::{Duration, Instant};
 use crate::units::{Cells, PortId};
 
-/// The swarm in which bugs are planted.
+/// Seed of the swarm in which bugs are injected.
 const SEED: u64 = 2;
-/// In at most so many labs of it a bug has to be found.
+/// Most labs in which a bug must be found.
 const LABS: u64 = 60;
 
-/// Runs labs with a bug until `check` objects, and says in how many it did not. Without the bug
-/// nothing objects in the lab that shows it.
+/// Runs labs with a bug until `check` fails. Without the bug that lab passes.
 #[track_caller]
 fn is_caught_by(check: &str, bug: impl Fn(&crate::lab::raw::Lab) -> Trial) {
     for n in 0..LABS {
@@ -35,7 +34,7 @@ fn is_caught_by(check: &str, bug: impl Fn(&crate::lab::raw::Lab) -> Trial) {
     panic!("{check} did not object in any of {LABS} labs");
 }
 
-/// Plants a bug in every port of every switch, or of every node.
+/// Injects a bug into every port of every switch, or of every node.
 fn in_ports(what: Sabotage, hosts: bool) -> impl Fn(&mut Network<Watch>) {
     move |network| {
         for n in 0..network.nodes_mut().len() as u32 {
@@ -72,7 +71,7 @@ fn switches(plan: &mut NetworkPlan) -> impl Iterator<Item = (NodeId, &mut Switch
 
 #[test]
 fn headroom_charged_late_is_seen() {
-    // Frames lie about for 20 us before the ledger sees them, and pauses go out as much later.
+    // The ledger sees frames 20 us late, and pauses are sent that much later.
     plans("lossless", |plan| {
         for link in &mut plan.links {
             for (end, direction) in [(link.b, &mut link.ab), (link.a, &mut link.ba)] {
@@ -140,7 +139,7 @@ fn a_switch_that_marks_late_is_seen() {
 
 #[test]
 fn a_flow_that_gets_less_than_the_others_is_seen() {
-    // Its host sends at a tenth of its line.
+    // Its host sends at a tenth of its line rate.
     plans("fairness", |plan| {
         let hosts = plan.nodes.iter_mut().filter_map(|node| match &mut node.kind {
             NodeKind::Host(host) => host.flows.first_mut(),
@@ -162,10 +161,10 @@ fn a_switch_that_nobody_wakes_is_seen() {
     });
 }
 
-/// The headroom that each group of each switch used at most.
+/// Highest headroom use of each group of each switch.
 type Peaks = Vec<Vec<[u32; 8]>>;
 
-/// Runs a lab and finds out how much headroom is used.
+/// Runs a lab and returns its headroom use.
 fn peaks(lab: &crate::lab::raw::Lab) -> Peaks {
     let (mut lab, _) = crate::lab::resolve_raw(lab).unwrap();
     lab.network.sample_every = Some(Duration::from_micros(10));
@@ -188,7 +187,7 @@ fn peaks(lab: &crate::lab::raw::Lab) -> Peaks {
     lab.network.nodes.iter().enumerate().map(&mut of_node).collect()
 }
 
-/// Gives every group that used headroom `less` cells less than it used, and the pool what it had.
+/// Gives every group that used headroom `less` cells less than it used, and keeps the pool's size.
 fn exact(plan: &mut NetworkPlan, peaks: &Peaks, less: u32) {
     for (id, switch) in switches(plan) {
         let BufferPeaks { groups, total } = BufferPeaks::of(switch);
@@ -222,7 +221,7 @@ fn a_pause_that_comes_a_cell_late_is_seen_where_headroom_is_exact() {
         let lab = draw(lab_seed(SEED, n)).unwrap();
         let faults = !lab.faults.is_empty() || lab.links.iter().any(|link| link.errors.is_some());
         let busy = lab.defaults.switches.cpu.is_some();
-        // Messages of a switch's own come when a queue is so long, not when headroom is.
+        // Congestion messages of a switch depend on its queues, not on headroom.
         let tells = lab.profiles.values().any(|p| {
             p.sfc.is_some() || p.qcn.is_some() || p.fast_cnp.is_some() || p.sfc_proxy.is_some()
         });

@@ -1,4 +1,4 @@
-//! Labs as they are drawn, run, written and made small.
+//! Generating, running, serialising and shrinking labs.
 
 use std::collections::BTreeMap;
 use std::time::Duration as WallSpan;
@@ -14,7 +14,7 @@ use crate::lab::swarm::shrink::shrink_with;
 use crate::lab::swarm::{Failure, Swarm, Trial, as_yaml, draw, lab_seed, run, run_lab};
 use crate::lab::{parse, raw::Lab};
 
-/// Reads a lab back from its file.
+/// Parses a lab from its YAML.
 fn read(lab: &Lab) -> Lab {
     let text = as_yaml(lab);
     let root = crate::config::tree::read(&text, "").unwrap_or_else(|e| panic!("{e:?}\n{text}"));
@@ -59,7 +59,7 @@ fn drops_with_an_excuse_stand_in_the_summary_by_their_cause_and_others_apart() {
     let by_cause: BTreeMap<_, _> = run_lab(&lab).totals.excused.by_cause().collect();
     assert_eq!(summary.excused_drops, by_cause);
     assert_eq!((summary.lossless_drops, summary.failed), (0, vec![]));
-    // The same lab with next to no headroom: nothing excuses what that loses.
+    // The same lab with almost no headroom: its losses have no excuse.
     let trial = run_with(
         &lab,
         |plan| {
@@ -85,7 +85,7 @@ fn drops_with_an_excuse_stand_in_the_summary_by_their_cause_and_others_apart() {
 
 #[test]
 fn a_lab_whose_flows_are_told_to_slow_down_has_the_time_for_it() {
-    // QCN kept one of its flows ten times as long as the line alone would have.
+    // QCN delayed one of its flows to ten times its time at line rate.
     assert_eq!(run_lab(&draw(9_995_457_315_685_291_360).unwrap()).failures, []);
 }
 
@@ -114,7 +114,7 @@ fn headroom_to_the_byte_of_its_model_is_not_less_than_a_round_trip_brings() {
 
 #[test]
 fn what_fails_is_made_small_and_still_fails() {
-    // Fails as soon as h2 sends to anyone, with more than three frames.
+    // Fails if h2 sends more than three frames.
     let fails = |lab: &Lab| {
         let trial = run_lab(lab);
         if !trial.failures.is_empty() {
