@@ -93,8 +93,8 @@ pub struct PortDefaults {
     /// Maps between priorities, DSCP, priority groups and queues.
     #[serde(default, skip_serializing_if = "silent")]
     pub maps: Maps,
-    /// Buffer profile of each ingress priority group. Default: `lossless` for groups whose
-    /// priorities are protected by PFC (or PAUSE), `lossy` for all others.
+    /// Buffer profile of each ingress priority group. Default: for groups whose priorities are
+    /// protected by PFC (or PAUSE) `lossless`, for all others `lossy`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub priority_groups: BTreeMap<Range, String>,
     /// Priority-based flow control. Default: none; excludes `pause`.

@@ -97,15 +97,10 @@ pub enum RealError {
         "profiles.buffer.cell: the buffer of {node}, with the headroom that rings need, has more \
          cells than 32 bits can count; take larger cells"
     )]
-    Buffer {
-        node: String,
-    },
+    Buffer { node: String },
     /// A switch refused a planned change.
     #[error("faults: {node} refuses the planned change: {source}")]
-    Change {
-        node: String,
-        source: ChangeError,
-    },
+    Change { node: String, source: ChangeError },
     /// DPDK has no memory, or no port.
     #[error(transparent)]
     Dpdk(#[from] crate::dpdk::Error),
