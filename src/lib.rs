@@ -13,6 +13,9 @@
 //!   unsafe code.
 //! - L5 [`lab`], [`config`], [`otg`], [`tester`], [`report`], [`cli`]: files, results and commands.
 
+pub use ground::{printable, time, units, verdict};
+pub use wire;
+
 pub mod agents;
 #[warn(missing_docs)]
 pub mod buffer;
@@ -35,8 +38,6 @@ pub mod otg;
 pub mod pfc;
 #[warn(missing_docs)]
 pub mod port;
-#[warn(missing_docs)]
-pub mod printable;
 pub mod report;
 pub mod runtime;
 #[warn(missing_docs)]
@@ -50,13 +51,5 @@ pub mod switch;
 pub mod tester;
 #[cfg(test)]
 mod testfolder;
-#[warn(missing_docs)]
-pub mod time;
-#[warn(missing_docs)]
-pub mod units;
-#[warn(missing_docs)]
-pub mod verdict;
-#[warn(missing_docs)]
-pub mod wire;
 #[warn(missing_docs)]
 pub mod world;

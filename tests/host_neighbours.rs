@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use self::link::{A, B, World, at, mac, station};
 use common::{MemFrame, MemPort};
-use link::{A, B, World, at, mac, station};
 use proptest::prelude::*;
 use sluice::frame::Frame;
 use sluice::host::neighbours::{

@@ -4,8 +4,8 @@ mod common;
 #[path = "support/link.rs"]
 mod link;
 
+use self::link::*;
 use common::MemFrame;
-use link::*;
 use proptest::prelude::*;
 use sluice::congestion::DcqcnPlan;
 use sluice::frame::Frame;

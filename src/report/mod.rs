@@ -26,6 +26,7 @@ mod table;
 mod tester;
 mod text;
 
+pub use self::congestion::CongestionSummary;
 pub use agents::{
     AgentsSummary, DcbxSummary, EtsSummary, HeadroomSummary, IsolationSummary, NeedSummary,
     NeighbourSummary, PfcSummary, PlaceSummary, SaidSummary, SfcSummary, StampsSummary,
@@ -33,7 +34,6 @@ pub use agents::{
     peer_delay_counters,
 };
 pub use compare::{ComparedRun, Comparison, comparison_text};
-pub use congestion::CongestionSummary;
 pub use exposition::Exposition;
 pub use html::{ComparisonPage, Depths, Report, TestPage, comparison_html, html, tester_html};
 pub use judged::{CheckSummary, PollsSummary};

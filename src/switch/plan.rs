@@ -5,7 +5,7 @@
 mod congestion;
 mod told;
 
-pub use congestion::*;
+pub use self::congestion::*;
 
 use std::net::IpAddr;
 

@@ -5,7 +5,7 @@ use core::fmt;
 use core::net::Ipv4Addr;
 
 use super::{EtherType, WireError, be16, ethernet, mac_at, room};
-use crate::units::Mac;
+use ground::units::Mac;
 
 /// Octets of the message.
 pub const MESSAGE_LEN: usize = 28;

@@ -11,7 +11,7 @@ use core::fmt;
 
 use super::flow::FiveTuple;
 use super::{EtherType, WireError, be16, datagram, headroom, mac_at, msdu};
-use crate::units::{Mac, Vid};
+use ground::units::{Mac, Vid};
 
 /// Octets of the PDU in front of the MSDU.
 pub const HEADER_LEN: usize = 17;

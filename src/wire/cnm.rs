@@ -11,7 +11,7 @@ use core::fmt;
 
 use super::flow::FiveTuple;
 use super::{EtherType, WireError, be16, mac_at, msdu};
-use crate::units::{Bytes, Mac, Priority};
+use ground::units::{Bytes, Mac, Priority};
 
 /// Octets of the PDU in front of the MSDU.
 pub const HEADER_LEN: usize = 24;

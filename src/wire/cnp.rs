@@ -10,7 +10,7 @@ use core::net::IpAddr;
 use super::ip::{Ecn, Protocol};
 use super::roce::{self, Opcode, U24};
 use super::{EtherType, WireError, datagram, icrc, ip, ipv4, ipv6, udp};
-use crate::units::Dscp;
+use ground::units::Dscp;
 
 /// Octets of zeros between BTH and ICRC.
 const RESERVED_LEN: usize = 16;

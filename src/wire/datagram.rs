@@ -10,7 +10,7 @@ use core::net::IpAddr;
 use super::flow::FiveTuple;
 use super::ip::{self, Ecn, Fragment, Protocol};
 use super::{EtherType, WireError, ipv4, ipv6, udp};
-use crate::units::Dscp;
+use ground::units::Dscp;
 
 /// Octets of the headers over IPv6, the longer ones that are emitted.
 pub const HEADERS_MAX: usize = ipv6::HEADER_LEN + udp::HEADER_LEN;

@@ -291,7 +291,7 @@ mod tests {
         let at = match (src, dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
                 let header = ipv4::Repr {
-                    dscp: crate::units::Dscp::MIN,
+                    dscp: ground::units::Dscp::MIN,
                     ecn: ip::Ecn::NotEct,
                     identification: 1,
                     dont_fragment: false,
@@ -309,7 +309,7 @@ mod tests {
             }
             (IpAddr::V6(src), IpAddr::V6(dst)) => {
                 let header = ipv6::Repr {
-                    dscp: crate::units::Dscp::MIN,
+                    dscp: ground::units::Dscp::MIN,
                     ecn: ip::Ecn::NotEct,
                     flow_label: 0,
                     payload_len: len,

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::{EtherType, WireError, be16, mac_at, room};
-use crate::units::Mac;
+use ground::units::Mac;
 
 /// Octets of the header.
 pub const HEADER_LEN: usize = 14;

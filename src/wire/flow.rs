@@ -106,9 +106,9 @@ impl fmt::Display for FiveTuple {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Dscp;
-    use crate::wire::ip::Ecn;
-    use crate::wire::{EtherType, ipv4};
+    use crate::ip::Ecn;
+    use crate::{EtherType, ipv4};
+    use ground::units::Dscp;
 
     fn packet(protocol: Protocol, fragment_offset: u16, more_fragments: bool) -> Vec<u8> {
         let repr = ipv4::Repr {

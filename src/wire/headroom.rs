@@ -11,8 +11,8 @@
 use core::fmt;
 
 use super::{EtherType, WireError, be16, ethernet, group, mac_at, room};
-use crate::time::{Duration, Instant};
-use crate::units::Mac;
+use ground::time::{Duration, Instant};
+use ground::units::Mac;
 
 /// Where measurement messages go. The proposal names no address; what is measured is one link, so
 /// it is the one that no bridge forwards, as for LLDP and PTP's peer delay.
@@ -360,5 +360,3 @@ fn time(frame: &[u8; ethernet::MIN_FRAME], at: usize) -> u64 {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-pub(crate) use tests::dialects;

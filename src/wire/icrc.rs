@@ -166,10 +166,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::units::Dscp;
-    use crate::wire::cnp;
-    use crate::wire::ip::Ecn;
-    use crate::wire::roce::U24;
+    use crate::cnp;
+    use crate::ip::Ecn;
+    use crate::roce::U24;
+    use ground::units::Dscp;
 
     #[test]
     fn the_seed_is_the_crc_of_eight_octets_of_ones() {

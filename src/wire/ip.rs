@@ -5,7 +5,7 @@ use core::fmt;
 use core::net::IpAddr;
 
 use super::{EtherType, WireError, ipv4, ipv6, vlan};
-use crate::units::Dscp;
+use ground::units::Dscp;
 
 /// An IP protocol number, which is also IPv6's next header.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -6,7 +6,7 @@ use core::net::Ipv4Addr;
 use super::checksum::{self, Sum};
 use super::ip::{self, CeMark, Ecn, Fragment, Protocol, Upper};
 use super::{WireError, be16};
-use crate::units::Dscp;
+use ground::units::Dscp;
 
 /// Octets of the header without options.
 pub const HEADER_LEN: usize = 20;

@@ -5,7 +5,7 @@ use core::net::Ipv6Addr;
 
 use super::ip::{self, CeMark, Ecn, Fragment, Protocol, Upper};
 use super::{WireError, be16, room};
-use crate::units::Dscp;
+use ground::units::Dscp;
 
 /// Octets of the fixed header.
 pub const HEADER_LEN: usize = 40;

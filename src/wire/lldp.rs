@@ -6,7 +6,7 @@
 use core::fmt;
 
 use super::{EtherType, WireError, ethernet, group};
-use crate::units::Mac;
+use ground::units::Mac;
 
 /// The longest string of octets that a TLV can hold: its length has nine bits (8.4.2).
 pub const VALUE_MAX: usize = 511;

@@ -6,7 +6,7 @@
 use core::fmt;
 
 use super::{EtherType, WireError, be16, ethernet, mac_at, pause, pfc};
-use crate::units::Mac;
+use ground::units::Mac;
 
 /// Octets of a MAC Control frame without FCS (802.3 31.4.1: minFrameSize).
 pub const FRAME_LEN: usize = ethernet::MIN_FRAME;
@@ -146,8 +146,8 @@ pub(super) fn blank(dst: Mac, src: Mac, opcode: Opcode) -> [u8; FRAME_LEN] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::{Priority, PrioritySet, Quanta};
-    use crate::wire::group;
+    use crate::group;
+    use ground::units::{Priority, PrioritySet, Quanta};
 
     const PORT: Mac = Mac([2, 0, 0, 0, 0, 9]);
 

@@ -10,7 +10,7 @@ use core::net::{IpAddr, Ipv6Addr};
 use super::checksum::Sum;
 use super::ip::{Ecn, Protocol};
 use super::{WireError, be16, ipv6, mac_at, room};
-use crate::units::{Dscp, Mac};
+use ground::units::{Dscp, Mac};
 
 /// Octets of a message without options.
 pub const MESSAGE_LEN: usize = 24;

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::mac_control::{self, FRAME_LEN, Opcode, PARAMETERS};
 use super::{WireError, be16, group, room};
-use crate::units::{Mac, Quanta};
+use ground::units::{Mac, Quanta};
 
 /// A PAUSE frame, from its destination address on.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use core::fmt;
 
 use super::mac_control::{self, FRAME_LEN, Opcode, PARAMETERS};
 use super::{WireError, be16, group, room};
-use crate::units::{Mac, PRIORITIES, Priority, PrioritySet, Quanta};
+use ground::units::{Mac, PRIORITIES, Priority, PrioritySet, Quanta};
 
 /// Where the first time is, behind the two octets of the enable vector.
 const TIMES: usize = PARAMETERS + 2;

@@ -7,8 +7,8 @@
 use core::fmt;
 
 use super::{EtherType, WireError, be16, ethernet, group, mac_at, room};
-use crate::time::Instant;
-use crate::units::Mac;
+use ground::time::Instant;
+use ground::units::Mac;
 
 /// Where peer delay messages go (1588 E.3): no bridge forwards it.
 pub const DESTINATION: Mac = group::NEAREST_BRIDGE;

@@ -26,8 +26,8 @@ use core::net::IpAddr;
 use super::flow::FiveTuple;
 use super::ip::Protocol;
 use super::{EtherType, WireError, be16, datagram, msdu};
-use crate::time::Duration;
-use crate::units::{Dscp, Priority};
+use ground::time::Duration;
+use ground::units::{Dscp, Priority};
 
 /// The version that is spoken here.
 pub const VERSION: u8 = 0;

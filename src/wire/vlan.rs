@@ -7,7 +7,7 @@
 use core::fmt;
 
 use super::{EtherType, WireError, be16, ethernet, room};
-use crate::units::{Mac, Pcp, Vid};
+use ground::units::{Mac, Pcp, Vid};
 
 /// Octets of one tag: TPID and TCI.
 pub const TAG_LEN: usize = 4;

@@ -13,13 +13,8 @@ mod keys;
 mod macsec;
 mod port;
 
-pub use agents::{
-    AutoHeadroom, Headroom, KindsName, LengthName, MacsecShims, Measurement, MethodName, Ptp,
-    PtpProfile, RidesName, StatisticName, TimesName,
-};
-pub use buffer::{Buffer, Lossless, Profile, Shared, Xoff};
-pub use capabilities::{DcbxPlace, DcbxSfc, ObeysName};
-pub use congestion::{
+pub use self::buffer::{Buffer, Lossless, Profile, Shared, Xoff};
+pub use self::congestion::{
     AddBitName, Aqm, AttachedName, Centiseconds, CimDialect, CimRepeatName, CimTypeName,
     CongestionIsolation, FastCnp, FastCnpQueue, IsolationPeer, IsolationQueue, LocatorName,
     MapReadingName, MessageLimit, OctetThreeName, PausePolicy, PortFastCnp, PortIsolation, PortQcn,
@@ -27,11 +22,16 @@ pub use congestion::{
     SfcFormName, SfcFromName, SfcLifeName, SfcProxy, SfcProxyAccept, SfcProxyCache, SfcQueue,
     SourceQpSaid, TrafficClasses, VidBitsName,
 };
-pub use discovery::{
+pub use self::discovery::{
     AdminName, Dcbx, DcbxApplication, DcbxEts, DcbxIsolation, DcbxPfc, DcbxSubtypes, DcbxTopology,
     DeviceName, FamilyWidthName, Lldp, OrientationName, PfcFormName, PrecedenceName, Recommend,
     RecommendedTable,
 };
+pub use agents::{
+    AutoHeadroom, Headroom, KindsName, LengthName, MacsecShims, Measurement, MethodName, Ptp,
+    PtpProfile, RidesName, StatisticName, TimesName,
+};
+pub use capabilities::{DcbxPlace, DcbxSfc, ObeysName};
 pub use keys::{Range, VlanRange};
 pub use macsec::{
     AcceptPfcName, CipherSuiteName, EtherTypeName, HexText, Macsec, MacsecAssociation, MacsecDelay,

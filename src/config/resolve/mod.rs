@@ -20,11 +20,13 @@ mod virtual_switch;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
+pub(crate) use self::congestion::{
+    Congestion, longest, seed as seed_congestion, senders, udp_port,
+};
+pub(crate) use self::link::named_interface;
 use agents::ets_of;
 pub(crate) use agents::{Around, Said, UNNAMED, agents, late_host, told};
-pub(crate) use congestion::{Congestion, longest, seed as seed_congestion, senders, udp_port};
 pub(crate) use groups::{HeadroomRule, group_plan};
-pub(crate) use link::named_interface;
 pub(crate) use macsec::{
     OWN, SecuredPort, check_whole, macsec as secy_plan, name_channels, shield,
 };

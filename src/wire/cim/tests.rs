@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::units::Dscp;
-use crate::wire::datagram::tests::headers;
-use crate::wire::ip::Ecn;
+use crate::datagram::tests::headers;
+use crate::ip::Ecn;
+use ground::units::Dscp;
 
 const OTHER: Dialect =
     Dialect { octet_three: OctetThree::Pdu, add: AddBit::Clear, vid: VidBits::High };

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::wire::WireError;
+use crate::WireError;
 
 /// Octets of one entry.
 const ENTRY: usize = 3;

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use crate::units::PRIORITIES;
-use crate::wire::{WireError, room};
+use crate::{WireError, room};
+use ground::units::PRIORITIES;
 
 /// Octets of a table: a nibble per priority, then two octets per traffic class.
 const TABLE_LEN: usize = PRIORITIES / 2 + 2 * PRIORITIES;

@@ -7,8 +7,8 @@
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::units::{Mac, PRIORITIES};
-use crate::wire::{WireError, mac_at};
+use crate::{WireError, mac_at};
+use ground::units::{Mac, PRIORITIES};
 
 /// Octets before the address family.
 const FIXED: usize = PRIORITIES + 2 + 6 + 2;

@@ -3,9 +3,9 @@
 
 use core::fmt;
 
-use crate::time::Duration;
-use crate::units::PrioritySet;
-use crate::wire::{WireError, room};
+use crate::{WireError, room};
+use ground::time::Duration;
+use ground::units::PrioritySet;
 
 /// Octets behind the subtype of the published form.
 const PUBLISHED_LEN: usize = 2;

@@ -13,7 +13,7 @@
 
 use core::fmt;
 
-use crate::wire::{WireError, room, sfcm};
+use crate::{WireError, room, sfcm};
 
 /// The organization: nobody's. Its first octet ends in the bits 0010, so addresses made of it lie in the
 /// quadrant that 802c-2017 leaves to local administration, and the registration authority assigns

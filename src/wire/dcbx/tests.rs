@@ -11,9 +11,9 @@ use super::isolation::{self, CongestionIsolation, FamilyWidth};
 use super::pfc::{self, Information, Proposed};
 use super::source_flow::SourceFlowControl;
 use super::topology::{Device, Orientation, Topology};
-use crate::time::Duration;
-use crate::units::{Mac, PrioritySet};
-use crate::wire::WireError;
+use crate::WireError;
+use ground::time::Duration;
+use ground::units::{Mac, PrioritySet};
 
 /// `octets` are what `repr` is written as, whatever is too short is refused, and what follows is
 /// ignored unless the format says otherwise.

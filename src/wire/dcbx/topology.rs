@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::wire::{WireError, room};
+use crate::{WireError, room};
 
 /// What a system is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

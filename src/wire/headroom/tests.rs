@@ -124,7 +124,7 @@ fn reserved_bits_and_fields_that_mean_nothing_are_ignored() {
     assert_eq!(Repr::parse(&octets, &dialect).unwrap().message, Message::Response(RESPONSE));
 }
 
-pub(crate) fn dialects() -> impl Strategy<Value = Dialect> {
+fn dialects() -> impl Strategy<Value = Dialect> {
     any::<(bool, bool, bool, bool)>().prop_map(|(kind, length, unit, piggyback)| Dialect {
         kind: if kind { KindCodes::Flags } else { KindCodes::Numbers },
         length: if length { LengthField::Whole } else { LengthField::Rest },

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::wire::datagram::tests::headers as any_headers;
-use crate::wire::ip::Ecn;
+use crate::datagram::tests::headers as any_headers;
+use crate::ip::Ecn;
 
 /// Headers from 10.9.0.1 (or fd00::9) to the source of [`flow`].
 fn headers(v6: bool) -> datagram::Repr {

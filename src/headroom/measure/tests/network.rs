@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::units::Mac;
-use crate::wire::headroom::{DESTINATION, Repr};
+use crate::wire::headroom::{DESTINATION, KindCodes, LengthField, Piggyback, Repr, TimeUnit};
 
 /// What becomes of one message.
 #[derive(Clone, Copy, Debug)]
@@ -160,6 +160,15 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
     prop::collection::vec(fate, 1..100)
 }
 
+fn dialects() -> impl Strategy<Value = Dialect> {
+    any::<(bool, bool, bool, bool)>().prop_map(|(kind, length, unit, piggyback)| Dialect {
+        kind: if kind { KindCodes::Flags } else { KindCodes::Numbers },
+        length: if length { LengthField::Whole } else { LengthField::Rest },
+        unit: if unit { TimeUnit::Nanoseconds } else { TimeUnit::Picoseconds },
+        piggyback: if piggyback { Piggyback::Request } else { Piggyback::Response },
+    })
+}
+
 fn worlds() -> impl Strategy<Value = World> {
     let clock = || {
         (0_u64..10_000_000_000_000, -100_i64..=100).prop_map(|(offset, ppm)| Clock { offset, ppm })
@@ -175,15 +184,16 @@ fn worlds() -> impl Strategy<Value = World> {
         },
     );
     let looks = prop::collection::vec(0_u64..2_000_000_000, 0..200);
-    (plan, crate::wire::headroom::dialects(), [clock(), clock()], any::<bool>(), fates(), looks)
-        .prop_map(|(plan, dialect, clocks, both, fates, looks)| World {
+    (plan, dialects(), [clock(), clock()], any::<bool>(), fates(), looks).prop_map(
+        |(plan, dialect, clocks, both, fates, looks)| World {
             plan,
             dialect,
             clocks,
             both,
             fates,
             looks,
-        })
+        },
+    )
 }
 
 /// 100 ppm of a span, and a picosecond for rounding.

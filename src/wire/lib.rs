@@ -17,6 +17,8 @@
 //! gave, [`flow::FiveTuple`] where a flow is asked for; and changes it with [`ip::mark_ce`],
 //! [`ip::decrement_ttl`], [`vlan::insert`], [`vlan::remove`].
 
+#![warn(missing_docs)]
+
 pub mod aeth;
 pub mod arp;
 pub mod checksum;
@@ -51,7 +53,7 @@ pub mod vlan;
 
 use core::fmt;
 
-use crate::units::Mac;
+use ground::units::Mac;
 
 /// Why octets are not what the format says, or values do not fit in it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
