@@ -103,7 +103,7 @@ pub struct PortDefaults {
     /// Link-wide PAUSE (IEEE 802.3 Annex 31B). Default: none; excludes `pfc`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
-    /// PFC storm watchdog of the queues. Default: none.
+    /// PFC storm watchdog of the queues that obey PFC. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watchdog: Option<Watchdog>,
     /// Egress queues (traffic classes) that differ from the default. Default: all strict priority,
