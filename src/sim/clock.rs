@@ -1,29 +1,29 @@
-//! The clock of one node: what time it is there.
+//! The clock of one node.
 
 use crate::time::{Duration, Instant};
 
-/// How a node's clock stands to the network's.
+/// Relation of a node's clock to the network's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ClockPlan {
-    /// What it shows at the network's time 0.
+    /// Clock value at the network's time 0.
     pub offset: Duration,
-    /// How much faster it runs, in parts per thousand million; slower if negative. Ethernet
-    /// allows 100,000 (100 ppm). More than -500,000,000 and less than 500,000,000.
+    /// Drift in parts per thousand million; positive is faster. Ethernet allows 100,000 (100 ppm).
+    /// More than -500,000,000 and less than 500,000,000.
     pub drift_ppb: i32,
 }
 
-/// Parts that a drift is counted in.
+/// Unit of a drift.
 const PARTS: i128 = 1_000_000_000;
 
 impl ClockPlan {
-    /// Whether it shows the network's own time.
+    /// Returns true if the clock equals the network's.
     #[inline]
     #[must_use]
     pub const fn is_exact(&self) -> bool {
         self.offset.as_picos() == 0 && self.drift_ppb == 0
     }
 
-    /// What the clock shows at the network's time `at`.
+    /// Returns the clock value at the network's time `at`.
     #[inline(always)]
     #[must_use]
     pub fn local(&self, at: Instant) -> Instant {
@@ -36,7 +36,7 @@ impl ClockPlan {
         to_instant(shown + i128::from(self.offset.as_picos()))
     }
 
-    /// The first time of the network at which the clock shows `shown` or more.
+    /// Returns the first time of the network at which the clock shows `shown` or more.
     #[inline(always)]
     #[must_use]
     pub fn network(&self, shown: Instant) -> Instant {
@@ -46,7 +46,7 @@ impl ClockPlan {
     fn found(&self, shown: Instant) -> Instant {
         let since = shown.as_picos() as i128 - i128::from(self.offset.as_picos());
         let mut at = (since * PARTS).div_euclid(PARTS + i128::from(self.drift_ppb)).max(0);
-        // The two roundings together are off by a picosecond or two, never by more.
+        // The two roundings together are off by one or two picoseconds, never by more.
         while at > 0 && self.local(to_instant(at - 1)) >= shown {
             at -= 1;
         }

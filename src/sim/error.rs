@@ -1,4 +1,4 @@
-//! What can be wrong with a plan of a network.
+//! Errors of network plans.
 
 use super::plan::{Direction, Fault, FaultKind, LinkId, NetworkPlan, NodeId, NodeKind};
 use crate::host::PlanError;
@@ -6,7 +6,7 @@ use crate::secure::SecyError;
 use crate::switch::SwitchError;
 use crate::units::PortId;
 
-/// Why a network cannot be run.
+/// Reason for refusing a network plan.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     /// A switch's plan contradicts itself.
@@ -17,69 +17,43 @@ pub enum NetworkError {
     Host(#[from] PlanError),
     /// The plan of a port's `SecY` contradicts itself.
     #[error("the SecY of {node}: {source}")]
-    Secy {
-        /// The node's name.
-        node: String,
-        /// What is wrong.
-        source: SecyError,
-    },
-    /// A link ends where nothing is.
+    Secy { node: String, source: SecyError },
+    /// A link ends at a port that does not exist.
     #[error("link {link} ends at port {port} of node {node}, which is not there")]
-    NoPort {
-        /// The link's name.
-        link: String,
-        /// The node's number.
-        node: u32,
-        /// The port.
-        port: PortId,
-    },
+    NoPort { link: String, node: u32, port: PortId },
     /// Two links end at the same port.
     #[error("port {port} of {node} has two links, {link} is the second; a port has one")]
     Twice {
-        /// The node's name.
         node: String,
-        /// The port.
         port: PortId,
-        /// The second link's name.
+        /// Name of the second link.
         link: String,
     },
     /// A port without a link.
     #[error("port {port} of {node} has no link; every port needs one")]
-    Open {
-        /// The node's name.
-        node: String,
-        /// The port.
-        port: PortId,
-    },
-    /// A port that would not keep to its link.
+    Open { node: String, port: PortId },
+    /// A port that is not shaped to its link.
     #[error("port {port} of {node} is not shaped to link {link}: rate, line and no burst")]
-    Line {
-        /// The node's name.
-        node: String,
-        /// The port.
-        port: PortId,
-        /// The link's name.
-        link: String,
-    },
-    /// A clock that would stand still or run away.
+    Line { node: String, port: PortId, link: String },
+    /// A clock with an extreme drift.
     #[error("the clock of {0} drifts by half of its rate or more")]
     Clock(String),
-    /// A fault of something that is not there, or that does not apply to it.
+    /// A fault of something that does not exist, or to which it does not apply.
     #[error("fault {0}: there is no such link, direction or node, or it is no switch")]
     Fault(usize),
 }
 
 impl NetworkPlan {
-    /// Whether the plan fits together, so that a network can be built of it in any world.
+    /// Validates the plan, for a network in any world.
     ///
     /// # Errors
-    /// The first thing that does not.
+    /// The first problem found.
     pub fn check(&self) -> Result<(), NetworkError> {
         check(self)
     }
 }
 
-/// Whether a network can be built of the plan.
+/// Validates the plan.
 fn check(plan: &NetworkPlan) -> Result<(), NetworkError> {
     let mut linked: Vec<Vec<bool>> = plan.nodes.iter().map(|n| vec![false; n.ports()]).collect();
     for (n, link) in plan.links.iter().enumerate() {
@@ -116,7 +90,7 @@ fn check(plan: &NetworkPlan) -> Result<(), NetworkError> {
     }
 }
 
-/// Octets that the shortest frame has without its FCS (802.3 3.2.8).
+/// Minimum frame length in bytes without its FCS (802.3 3.2.8).
 const FORGED_MIN: usize = 60;
 
 fn applies(plan: &NetworkPlan, fault: &Fault) -> bool {

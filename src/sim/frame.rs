@@ -1,4 +1,4 @@
-//! Frames and ports of the virtual world: real header octets in a box, and a length on the wire.
+//! Frames and ports of the virtual world: header bytes in a box, and a length on the wire.
 
 use std::collections::VecDeque;
 
@@ -10,51 +10,53 @@ use crate::secure::{Secy, SecyError, SecyPlan};
 use crate::time::Duration;
 use crate::units::Bytes;
 
-/// Octets kept free in front for what `prepend` adds.
+/// Bytes kept free in front for `prepend`.
 const ROOM: usize = 8;
-/// First octets that are kept: what the data plane may look at, and what `trim_front` may take.
+/// Number of first bytes that are kept: those that the data plane may read, and those that
+/// `trim_front` may remove.
 const KEPT: usize = 128 + ROOM;
 
-/// A frame in flight: its first octets, and how long it is on the wire. A frame of 9 KB costs no
-/// more memory than one of 140 octets; what is not kept is zero.
+/// A frame in flight: its first bytes, and its length on the wire. A frame of 9 KB takes no more
+/// memory than one of 140 bytes; bytes that are not kept are zero.
 ///
-/// What a line has to know of it is beside the octets, not in them: a frame that has waited long
-/// is out of the caches, and is sent without being read.
+/// The fields that a line needs are beside the bytes, not in them: a frame that has waited long is
+/// out of the caches, and is sent without being read.
 #[derive(Clone, Debug)]
 pub struct VirtualFrame {
-    /// Some room in front, and what is kept.
+    /// Free room in front, and the kept bytes.
     octets: Box<[u8]>,
-    /// Of the octets, when they were last looked at.
+    /// Digest of the bytes at the last [`Self::look`].
     digest: u64,
-    /// What is on the line, where that is protected.
+    /// Protected bytes on the line, with MACsec.
     pub(super) sealed: Option<Box<Sealed>>,
     wire_len: u32,
-    /// As it was when it last started on a line.
+    /// Length at its last start on a line.
     started_len: u32,
-    /// Where the frame begins in its octets.
+    /// Offset of the frame in `octets`.
     start: u8,
     damaged: bool,
     control: bool,
-    /// Whether it could not be protected, and is lost at the beginning of its line.
+    /// True if it could not be protected, and is lost at the start of its line.
     refused: bool,
-    /// Whether the octets have changed since.
+    /// True if the bytes have changed since the last [`Self::look`].
     changed: bool,
 }
 
-/// Octets of a frame that its digest covers: all headers, and the probe behind them.
+/// Bytes of a frame that its digest covers: all headers, and the probe behind them.
 const DIGESTED: usize = 96;
 
 impl VirtualFrame {
-    /// A frame of `wire_len` octets, FCS included, that begins with `head` and is zero from there
-    /// on. What of `head` is longer than the frame without FCS, or than what is kept, is left out.
+    /// Creates a frame of `wire_len` bytes, FCS included, that starts with `head` and is zero
+    /// behind it. Bytes of `head` beyond the frame without FCS, or beyond the kept ones, are left
+    /// out.
     #[must_use]
     pub fn new(head: &[u8], wire_len: u32) -> Self {
         let kept = (wire_len.saturating_sub(FCS_BYTES) as usize).min(KEPT);
         Self::keeping(kept, head, wire_len)
     }
 
-    /// A frame of these octets and an FCS, of which all are kept: what ports say to each other may be
-    /// longer than what a switch looks at.
+    /// Creates a frame of these bytes and an FCS, all of which are kept: link-protocol frames may
+    /// be longer than what a switch reads.
     #[must_use]
     pub fn whole(octets: &[u8]) -> Self {
         Self::keeping(octets.len(), octets, octets.len() as u32 + FCS_BYTES)
@@ -81,7 +83,7 @@ impl VirtualFrame {
         frame
     }
 
-    /// Looks at the octets again if they have changed.
+    /// Updates digest and type if the bytes have changed.
     #[inline]
     pub(super) fn look(&mut self) {
         if self.changed {
@@ -92,60 +94,59 @@ impl VirtualFrame {
         }
     }
 
-    /// What tells its first octets from others, as of the last look.
+    /// Returns the digest of its first bytes, as of the last update.
     #[inline]
     pub(super) const fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// Whether it is MAC control, which the MAC itself takes, as of the last look.
+    /// Returns true for a MAC control frame, which the MAC consumes, as of the last update.
     #[inline]
     #[must_use]
     pub const fn is_control(&self) -> bool {
         self.control
     }
 
-    /// Whether its FCS no longer fits what it covers.
+    /// Returns true if its FCS does not match.
     #[must_use]
     pub const fn is_damaged(&self) -> bool {
         self.damaged
     }
 
-    /// Starts on a line.
+    /// Marks the start on a line.
     #[inline]
     pub(super) fn start(&mut self) {
         self.look();
         self.started_len = self.wire_len;
     }
 
-    /// The octets, FCS included, with which it started on its line; what it is given to a node with may
-    /// be shorter, where it was protected, or longer, where nobody took the protection off.
+    /// Length in bytes, FCS included, with which it started on its line. The length given to a node
+    /// may be shorter, where it was protected, or longer, where the protection was not removed.
     #[inline]
     #[must_use]
     pub const fn started_len(&self) -> u32 {
         self.started_len
     }
 
-    /// What is on its line in place of its own octets, where it is protected by MACsec: from the
-    /// destination on to the check value, of a long frame as far as it is kept.
+    /// Protected bytes on its line, with MACsec: from the destination to the check value, of a long
+    /// frame as far as they are kept.
     #[must_use]
     pub fn protected(&self) -> Option<&[u8]> {
         self.sealed.as_ref().map(|sealed| sealed.octets())
     }
 
-    /// The first octets of what is on its line, as who listens there has them, and the length of that
-    /// with FCS.
+    /// Returns the first bytes on its line, as a listener sees them, and their length with FCS.
     #[must_use]
     pub fn on_line(&self) -> (&[u8], u32) {
         let Some(sealed) = &self.sealed else { return (self.head(), self.wire_len) };
         let (octets, len) = (sealed.octets(), self.wire_len + sealed.uncounted());
-        // Of a long frame the check value is not where it is kept.
+        // The check value of a long frame is not at its real place.
         let is_whole = octets.len() as u32 + FCS_BYTES >= len;
         let shown = octets.len() - if is_whole { 0 } else { Secy::BACK };
         (&octets[..shown], len)
     }
 
-    /// Whether it could not be protected, and is lost for that.
+    /// Returns true if it could not be protected, and is lost for that reason.
     pub(super) const fn is_refused(&self) -> bool {
         self.refused
     }
@@ -162,7 +163,7 @@ impl VirtualFrame {
         self.wire_len = self.wire_len.saturating_sub(octets);
     }
 
-    /// Has these first octets from now on.
+    /// Replaces the first bytes.
     pub(super) fn replace(&mut self, octets: &[u8]) {
         if self.head() == octets {
             return;
@@ -176,7 +177,7 @@ impl VirtualFrame {
         }
     }
 
-    /// A bit of it flipped on the way.
+    /// Marks a bit error on the way.
     pub const fn damage(&mut self) {
         self.damaged = true;
     }
@@ -226,25 +227,25 @@ impl Frame for VirtualFrame {
     }
 }
 
-/// A port whose other side is the network: it takes what the node sends, and gives what arrived.
+/// A port whose other side is the network: it collects sent frames, and delivers arrived ones.
 #[derive(Debug)]
 pub struct VirtualPort {
     arrived: VecDeque<VirtualFrame>,
     sent: Vec<VirtualFrame>,
     guard: Option<Box<Guard>>,
-    /// The length on the wire that control frames are said to have, if not their own.
+    /// Length on the wire of control frames, if not their real one.
     control_len: Option<u32>,
     #[cfg(test)]
     saboteur: Option<super::sabotage::Saboteur>,
 }
 
 impl VirtualPort {
-    /// A port on which nothing has arrived, with a `SecY` if there is a plan for one. `control_len`
-    /// gives MAC control frames another length on the wire than the 64 octets they have, for
-    /// comparison with simulators that do.
+    /// Creates an empty port, with a `SecY` if there is a plan for one. `control_len` gives MAC
+    /// control frames another length on the wire than their 64 bytes, for comparison with
+    /// simulators that do.
     ///
     /// # Errors
-    /// What contradicts itself in the plan.
+    /// A contradiction in the plan.
     pub fn new(control_len: Option<u32>, secy: Option<&SecyPlan>) -> Result<Self, SecyError> {
         Ok(Self {
             arrived: VecDeque::new(),
@@ -256,8 +257,8 @@ impl VirtualPort {
         })
     }
 
-    /// Whether a frame that is at the end of its line is let through. Where nobody takes its
-    /// protection off it is then what was on the line.
+    /// Returns true if a frame at the end of its line is admitted. If its protection is not
+    /// removed, it becomes the protected bytes.
     #[inline]
     pub(super) fn admits(&mut self, frame: &mut VirtualFrame) -> bool {
         match &mut self.guard {
@@ -269,7 +270,7 @@ impl VirtualPort {
         }
     }
 
-    /// A frame has arrived and was let through.
+    /// Delivers an admitted frame.
     pub(super) fn deliver(&mut self, mut frame: VirtualFrame) {
         frame.open();
         #[cfg(test)]
@@ -279,24 +280,24 @@ impl VirtualPort {
         self.arrived.push_back(frame);
     }
 
-    /// Frames that have arrived and that the node has not taken.
+    /// Returns the number of arrived frames that the node has not read.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.arrived.len()
     }
 
-    /// Those frames, in order.
+    /// Iterates over those frames, in order.
     pub(super) fn arrived(&self) -> impl Iterator<Item = &VirtualFrame> {
         self.arrived.iter()
     }
 
-    /// From now on the port does something wrong.
+    /// Makes the port misbehave.
     #[cfg(test)]
     pub(crate) fn sabotage(&mut self, what: super::sabotage::Sabotage) {
         self.saboteur = Some(super::sabotage::Saboteur::new(what));
     }
 
-    /// Takes what the node has sent, in order.
+    /// Takes the frames that the node has sent, in order.
     pub(super) fn take_sent(&mut self) -> std::vec::Drain<'_, VirtualFrame> {
         #[cfg(test)]
         if let Some(saboteur) = &mut self.saboteur {
@@ -322,7 +323,7 @@ impl Port for VirtualPort {
 
     #[inline]
     fn tx_burst(&mut self, out: &mut Burst<VirtualFrame>) {
-        // One frame at a time is what a shaped port sends.
+        // A shaped port sends one frame at a time.
         if out.len() > 1 {
             self.sent.extend(out.drain(..));
         } else if let Some(frame) = out.pop() {

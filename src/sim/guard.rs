@@ -1,13 +1,13 @@
 //! MACsec at a port of the virtual world.
 //!
-//! A frame on a line keeps its plain octets, which witnesses and checkers read, and has beside them
-//! what is really on the line: the octets that the sender's `SecY` made of them, by the same machine
-//! and with the same ciphers as on a real port. The receiver's `SecY` decides by those, and what comes
-//! out of them is what its node gets. Of a long frame the octets that are kept are protected, which
-//! makes no difference to anybody who does not look at the others.
+//! A frame on a line keeps its plain bytes, which witnesses and checkers read, and beside them the
+//! bytes that are really on the line: those that the sender's `SecY` produced, with the same
+//! machine and ciphers as on a real port. The receiver's `SecY` decides by those, and its output is
+//! what its node receives. Of a long frame only the kept bytes are protected, which makes no
+//! difference to anything that reads only those.
 //!
-//! Where data is protected a frame's own length stays what it is, and its port's line knows that each
-//! takes more of it. Where MAC control alone is, its frames are as long as they are on the line.
+//! If data is protected a frame's length stays the plain one, and its port's line adds the overhead.
+//! If only MAC control is protected, its frames have their length on the line.
 
 use super::frame::VirtualFrame;
 use crate::frame::Frame;
@@ -17,30 +17,31 @@ use crate::secure::{Accepted, Secy, SecyError, SecyPlan};
 #[derive(Debug)]
 pub(super) struct Guard {
     pub(super) secy: Secy,
-    /// Whether data is protected; if not, MAC control alone may be.
+    /// True if data is protected; if not, only MAC control may be.
     pub(super) data: bool,
     overhead: u32,
 }
 
-/// What is on the line of a protected frame.
+/// A protected frame on the line.
 #[derive(Clone, Debug)]
 pub(super) struct Sealed {
-    /// From the destination on, with SecTAG and check value.
+    /// From the destination, with SecTAG and check value.
     octets: Box<[u8]>,
-    /// What is on the line besides the plain frame, and what of that is in the frame's length.
+    /// Bytes on the line in addition to the plain frame, and those of them that are in the frame's
+    /// length.
     overhead: u32,
     counted: u32,
-    /// What its receiver's `SecY` took off, if it was accepted.
+    /// Bytes that its receiver's `SecY` removes, if it was accepted.
     accepted: Option<Accepted>,
 }
 
 impl Sealed {
-    /// What is on the line, as far as it is kept.
+    /// Returns the bytes on the line, as far as they are kept.
     pub(super) fn octets(&self) -> &[u8] {
         &self.octets
     }
 
-    /// What protection adds to the frame's length as that stands.
+    /// Returns the overhead that is not in the frame's length.
     pub(super) const fn uncounted(&self) -> u32 {
         self.overhead - self.counted
     }
@@ -52,8 +53,8 @@ impl Guard {
         Ok(Self { secy: Secy::new(plan)?, data, overhead })
     }
 
-    /// Protects a frame that leaves, if it is to be; `counted` to have its length say so. One that
-    /// cannot be is marked, and gets no further than the beginning of its line.
+    /// Protects a frame that leaves, if required; `counted` adds the overhead to its length. A
+    /// frame that cannot be protected is marked, and lost at the start of its line.
     pub(super) fn seal(&mut self, frame: &mut VirtualFrame, counted: bool) {
         if frame.sealed.is_some() || frame.is_refused() || !self.secy.protects(frame.head()) {
             return;
@@ -70,7 +71,7 @@ impl Guard {
         frame.sealed = Some(Box::new(Sealed { octets, overhead, counted, accepted: None }));
     }
 
-    /// Whether a frame that comes in is let through. What it is then is seen once it is opened.
+    /// Returns true if a received frame is admitted; [`VirtualFrame::open`] then gives its content.
     pub(super) fn admits(&mut self, frame: &mut VirtualFrame) -> bool {
         const MACSEC: Option<&[u8]> = Some(&[0x88, 0xe5]);
         const MAC_CONTROL: Option<&[u8]> = Some(&[0x88, 0x08]);
@@ -80,7 +81,7 @@ impl Guard {
         }
         let ethertype = frame.head().get(12..14);
         if ethertype == MACSEC {
-            // As it stands: forged, or protected before it came to a node that has no SecY.
+            // Forged, or protected before it reached a node without a SecY.
             let mut octets: Box<[u8]> = frame.head().into();
             let accepted = self.secy.accept(&mut octets).ok();
             if let Some(Accepted { front, back }) = accepted {
@@ -99,8 +100,8 @@ impl Guard {
 }
 
 impl VirtualFrame {
-    /// Makes a protected frame what its receiver's node gets: what came out of it, or where nobody
-    /// opened it, what was on the line.
+    /// Converts a protected frame to what its receiver's node gets: the plain frame, or if it was
+    /// not accepted by a `SecY`, the protected bytes.
     pub(super) fn open(&mut self) {
         let Some(sealed) = self.sealed.take() else { return };
         let Sealed { octets, overhead, counted, accepted } = *sealed;

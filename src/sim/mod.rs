@@ -1,19 +1,19 @@
 //! The virtual world: the same data plane in exact time.
 //!
 //! A [`Network`] runs switches and hosts, the very types that run on real ports, on links that
-//! count in picoseconds. It promises:
+//! count in picoseconds. It guarantees:
 //! - **The same plan gives the same trace**, to the picosecond, on every machine and in every build
-//!   profile: no clock is read, nothing is drawn but from the plan's seeds, no floating point
-//!   decides anything, and events at the same time have one order (see [`Queue`]).
-//!   [`Network::trace_hash`] is the trace in one number.
-//! - **A line is never overdriven.** The port's shaper is the line: a frame starts when the one
-//!   before has left. A pause waits for the frame that is on the line and then goes first.
-//! - **Nothing is looked at without need, and needs no more than it is shown**: a node is polled
-//!   when something arrives or its own deadline has come. That this is as good as polling it all
-//!   the time is poll invariance, which the data plane promises and tests hold it to.
-//! - **Every frame's end is seen**: it arrives, or a [`Witness`] is told of its [`Loss`].
+//!   profile: no clock is read, all randomness comes from the plan's seeds, no decision uses
+//!   floating point, and simultaneous events have one order (see [`Queue`]).
+//!   [`Network::trace_hash`] is the hash of the trace.
+//! - **A line is never overdriven.** The port's shaper is the line: a frame starts when the
+//!   previous one has left. A pause waits for the frame on the line and then goes first.
+//! - **Nodes are polled only when needed**: when something arrives or their deadline has come. This
+//!   gives the same result as polling continuously because of poll invariance, which the data plane
+//!   guarantees and tests verify.
+//! - **Every frame is accounted for**: it arrives, or a [`Witness`] is told of its [`Loss`].
 //!
-//! It knows nothing of files, checks and reports; `lab` does.
+//! It does not depend on files, checks and reports; `lab` does.
 
 pub mod check;
 mod clock;

@@ -1,5 +1,5 @@
-//! The engine: takes the earliest event, shows the nodes what happened, and puts on the lines what
-//! they send.
+//! The engine: takes the earliest event, polls the nodes concerned, and puts their frames on the
+//! lines.
 
 use super::VirtualWorld;
 use super::error::NetworkError;
@@ -19,14 +19,14 @@ use crate::units::PortId;
 /// Delay after which a planned change that frames in the buffer prevent is tried again.
 pub const RETRY_AFTER: Duration = Duration::from_micros(1);
 
-/// How many of what happened.
+/// Event counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Events taken from the queue.
     pub events: u64,
     /// Frames that started on a line.
     pub frames: u64,
-    /// Those of them that were lost on the way.
+    /// Frames among these that were lost on the way.
     pub lost: u64,
     /// Polls of nodes.
     pub polls: u64,
@@ -36,7 +36,7 @@ pub struct Tally {
 pub struct Network<W: Witness = ()> {
     nodes: Nodes,
     pub(super) wires: Wires,
-    /// By time, the next one last.
+    /// Sorted by time, the next one last.
     faults: Vec<Fault>,
     ready: Vec<NodeId>,
     shuffle: Option<Dice>,
@@ -47,10 +47,10 @@ pub struct Network<W: Witness = ()> {
 }
 
 impl<W: Witness> Network<W> {
-    /// A network in which nothing has happened yet.
+    /// Creates a network at its start.
     ///
     /// # Errors
-    /// What contradicts itself in the plan.
+    /// A contradiction in the plan.
     pub fn new(plan: &NetworkPlan, witness: W) -> Result<Self, NetworkError> {
         plan.check()?;
         let mut nodes = Vec::with_capacity(plan.nodes.len());
@@ -62,7 +62,7 @@ impl<W: Witness> Network<W> {
             nodes[wire.from.node.index()].out[wire.from.port.index()] = Direction(n as u32);
         }
         let mut faults = plan.faults.clone();
-        // The sort is stable: faults at the same time happen in the order of the plan.
+        // The sort is stable: simultaneous faults happen in the order of the plan.
         faults.sort_by_key(|fault| fault.at);
         faults.reverse();
         let first = faults.last().map_or(Instant::NEVER, |fault| fault.at);
@@ -80,8 +80,7 @@ impl<W: Witness> Network<W> {
         })
     }
 
-    /// Lets everything happen up to and at `limit`. In how many steps a time is reached makes no
-    /// difference.
+    /// Runs up to and including `limit`. The number of steps to reach a time makes no difference.
     pub fn run_until(&mut self, limit: Instant) {
         loop {
             let (at, _) = self.wires.queue.first();
@@ -93,7 +92,7 @@ impl<W: Witness> Network<W> {
         self.now = limit;
     }
 
-    /// All that happens at one time.
+    /// Handles all events of one time.
     fn turn(&mut self, at: Instant) {
         debug_assert!(at >= self.now, "time runs forward");
         self.now = at;
@@ -109,8 +108,8 @@ impl<W: Witness> Network<W> {
                 Event::Wake(direction) => {
                     let End { node, port } = self.wires.wires[direction.index()].from;
                     self.rouse(node, Some(port));
-                    // What is polled below is given a new time, so that the last event of this
-                    // time need not be taken out.
+                    // A node polled below is rescheduled, so the last event of this time need not
+                    // be removed.
                     let is_polled = self.nodes.0[node.index()].busy_until <= at;
                     if is_polled && self.wires.queue.second_at() > at {
                         break;
@@ -136,9 +135,9 @@ impl<W: Witness> Network<W> {
         }
     }
 
-    /// The time of the sample that follows one at `at`: a multiple of `sample_every`. While the
-    /// network is empty a sample shows what the last one showed, so those before the next event are
-    /// left out. A frame that is held keeps them all, as pauses end and deadlocks begin by time alone.
+    /// Returns the time of the sample after one at `at`: a multiple of `sample_every`. While the
+    /// network is empty a sample equals the last one, so those before the next event are skipped. A
+    /// held frame keeps them, as pauses end and deadlocks begin by time alone.
     fn next_sample(&self, at: Instant) -> Instant {
         let Some(every) = self.sample_every else { return Instant::NEVER };
         let next = at.saturating_add(every);
@@ -159,7 +158,7 @@ impl<W: Witness> Network<W> {
             })
     }
 
-    /// Takes note that a node has something to do.
+    /// Marks a node as ready, and the port as due.
     #[inline]
     fn rouse(&mut self, id: NodeId, port: Option<PortId>) {
         let node = &mut self.nodes.0[id.index()];
@@ -174,7 +173,7 @@ impl<W: Witness> Network<W> {
         }
     }
 
-    /// Gives a node what has arrived for it.
+    /// Delivers arrived frames to a node.
     #[inline]
     fn arrive(&mut self, at: Instant, direction: Direction) {
         let wire = &mut self.wires.wires[direction.index()];
@@ -220,8 +219,8 @@ impl<W: Witness> Network<W> {
         self.rouse(id, Some(port));
     }
 
-    /// Polls the nodes that have something to do, in the order in which it happened to them. What
-    /// a node sends does not reach another at the same time, as every frame takes some.
+    /// Polls the ready nodes, in the order in which they became ready. A frame never reaches
+    /// another node at the time of its sending, as its transmission takes time.
     #[inline]
     fn poll_ready(&mut self, at: Instant) {
         let mut ready = core::mem::take(&mut self.ready);
@@ -234,7 +233,7 @@ impl<W: Witness> Network<W> {
         self.ready = ready;
     }
 
-    /// Shows one node what has arrived and which deadlines have come.
+    /// Polls one node for arrived frames and expired deadlines.
     #[inline]
     fn poll(&mut self, at: Instant, id: NodeId) {
         let Self { nodes, wires, witness, shuffle: dice, polls, .. } = self;
@@ -301,7 +300,7 @@ impl<W: Witness> Network<W> {
         state.work(at);
     }
 
-    /// Lets the faults happen whose time has come.
+    /// Applies the faults whose time has come.
     fn fail(&mut self, at: Instant) {
         while self.faults.last().is_some_and(|fault| fault.at <= at) {
             let Some(fault) = self.faults.pop() else { break };
@@ -330,7 +329,7 @@ impl<W: Witness> Network<W> {
         self.wires.queue.set(Slots::FAULT, Class::Fault, next);
     }
 
-    /// A frame that nobody sent arrives at the end of a direction.
+    /// Delivers a forged frame at the end of a direction.
     fn forge(&mut self, at: Instant, direction: Direction, octets: &[u8]) {
         let wire = &self.wires.wires[direction.index()];
         if !wire.up {
@@ -343,7 +342,7 @@ impl<W: Witness> Network<W> {
         if !state.port_mut(port).admits(&mut frame) {
             return self.witness.fended_off(at, direction, &frame);
         }
-        // What it is when its protection is off.
+        // The content, without protection.
         frame.open();
         self.witness.forged(at, direction, &frame);
         state.frames += 1;
@@ -352,7 +351,7 @@ impl<W: Witness> Network<W> {
         self.rouse(node, Some(port));
     }
 
-    /// A link goes down, with what is on it, or comes up. One that is up or down already stays so.
+    /// Takes a link down, with the frames on it, or up. No effect if it is in that state already.
     fn set_link(&mut self, at: Instant, link: LinkId, up: bool) {
         if self.wires.wires[link.ab().index()].up == up {
             return;
@@ -382,8 +381,8 @@ impl<W: Witness> Network<W> {
         }
     }
 
-    /// Changes a switch. What does not fit what its buffer holds is tried again; what never fits the maker
-    /// of the plan has refused.
+    /// Changes a switch. A change that held frames prevent is tried again; the author of the plan
+    /// has excluded permanently refused ones.
     fn change(&mut self, at: Instant, id: NodeId, change: Change) {
         let state = &mut self.nodes.0[id.index()];
         let local = state.clock.local(at);
@@ -408,31 +407,30 @@ impl<W: Witness> Network<W> {
         }
     }
 
-    /// When something happens next; never, if nothing will.
+    /// Returns the time of the next event; NEVER if there is none.
     #[must_use]
     pub fn next_at(&self) -> Instant {
         self.wires.queue.first().0
     }
 
-    /// Shows the witness the nodes as they are now, as every `sample_every` of the plan would.
+    /// Samples the nodes for the witness now, as `sample_every` of the plan does periodically.
     pub fn look(&mut self) {
         self.witness.sampled(self.now, &mut self.nodes);
     }
 
-    /// The network's time.
     #[must_use]
     pub const fn now(&self) -> Instant {
         self.now
     }
 
-    /// Whether nothing will ever happen again but the switches' own housekeeping: no frame is on
-    /// its way or held by a switch, no host has anything to send, and no fault is to come.
+    /// Returns true if nothing but the switches' housekeeping is left: no frame is on its way or
+    /// held by a switch, no host has anything to send, and no fault is pending.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.wires.on_the_way == 0
             && self.faults.is_empty()
             && self.nodes.0.iter().all(|state| {
-                // What a node has not been polled for yet waits at its ports.
+                // Frames for which a node has not been polled yet wait at its ports.
                 state.frames == 0
                     && match &state.node {
                         Node::Switch(switch) => switch.held() == 0,
@@ -441,7 +439,7 @@ impl<W: Witness> Network<W> {
             })
     }
 
-    /// Shows every data frame that is anywhere in the network: on a line, at a port, in a switch.
+    /// Calls `show` for every data frame in the network: on lines, at ports, in switches.
     pub fn for_each_frame(&mut self, mut show: impl FnMut(&VirtualFrame)) {
         self.wires.wires.iter().flat_map(Wire::data).for_each(&mut show);
         for state in &mut self.nodes.0 {
@@ -455,47 +453,44 @@ impl<W: Witness> Network<W> {
         }
     }
 
-    /// Frames on all lines.
+    /// Returns the number of frames on all lines.
     #[must_use]
     pub const fn on_the_way(&self) -> u64 {
         self.wires.on_the_way
     }
 
-    /// Frames on one direction of a link.
+    /// Returns the number of frames on one direction of a link.
     #[must_use]
     pub fn in_flight(&self, direction: Direction) -> usize {
         self.wires.wires[direction.index()].in_flight()
     }
 
-    /// What identifies all that has happened: equal for equal plans, on every machine.
+    /// Returns the hash of the trace: equal for equal plans, on every machine.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.wires.hash.value()
     }
 
-    /// How much has happened.
     #[must_use]
     pub const fn tally(&self) -> Tally {
         Tally { polls: self.polls, ..self.wires.tally }
     }
 
-    /// The nodes, to look at.
     pub const fn nodes_mut(&mut self) -> &mut Nodes {
         &mut self.nodes
     }
 
-    /// Who watches.
     pub const fn witness_mut(&mut self) -> &mut W {
         &mut self.witness
     }
 
-    /// Witness and nodes, for a last look.
+    /// Returns the witness and the nodes at the end.
     pub fn finish(self) -> (W, Nodes) {
         (self.witness, self.nodes)
     }
 }
 
-/// Fisher and Yates.
+/// Fisher-Yates shuffle.
 fn shuffle<T>(dice: &mut Dice, items: &mut [T]) {
     for n in (1..items.len()).rev() {
         items.swap(n, (dice.draw() % (n as u64 + 1)) as usize);

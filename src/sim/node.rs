@@ -1,4 +1,4 @@
-//! The nodes, and what the engine keeps of each.
+//! The nodes, and the engine's state of each.
 
 use super::error::NetworkError;
 use super::frame::VirtualPort;
@@ -12,41 +12,39 @@ use crate::time::Instant;
 use crate::units::PortId;
 use crate::world::Alone;
 
-/// A node as a witness may look at it.
+/// A node, accessible to witnesses.
 pub enum Node {
-    /// A switch.
     Switch(Box<Switch<VirtualWorld>>),
-    /// A host.
     Host(Box<Station<VirtualPort>>),
 }
 
 /// All nodes, by [`NodeId`].
 pub struct Nodes(pub(super) Vec<NodeState>);
 
-/// A node and what the engine keeps of it.
+/// A node and the engine's state of it.
 pub(super) struct NodeState {
     pub(super) node: Node,
-    /// What does what its agents find out, if it is a switch with agents.
+    /// Reconciliation of the results of link protocols, if it is a switch with link protocols.
     pub(super) settler: Option<Box<Settler>>,
     pub(super) clock: ClockPlan,
     pub(super) cpu: CpuPlan,
-    /// The directions that start at its ports.
+    /// Directions that start at its ports.
     pub(super) out: Vec<Direction>,
-    /// The ports at which something has arrived, or whose deadline has come.
+    /// Ports at which frames have arrived, or whose deadline has come.
     pub(super) due: Vec<PortId>,
-    /// Whether it is among those that are ready.
+    /// True if it is in the list of ready nodes.
     pub(super) ready: bool,
-    /// What has arrived since it was last polled.
+    /// Frames and bytes arrived since its last poll.
     pub(super) frames: u64,
     pub(super) bytes: u64,
-    /// Its processor has other work until then.
+    /// Time until which its processor is busy.
     pub(super) busy_until: Instant,
-    /// True if something waits for that.
+    /// True if an event waits for that.
     pub(super) held_up: bool,
 }
 
 impl Nodes {
-    /// A node.
+    /// Returns a node.
     ///
     /// # Panics
     /// If there is none of that number.
@@ -54,25 +52,23 @@ impl Nodes {
         &mut self.0[id.index()].node
     }
 
-    /// What a switch made of what its agents found out.
+    /// Returns the reconciliation state of a switch.
     #[must_use]
     pub fn settler(&self, id: NodeId) -> Option<&Settler> {
         self.0[id.index()].settler.as_deref()
     }
 
-    /// What a node's clock shows at the network's time `at`.
+    /// Returns the value of a node's clock at the network's time `at`.
     #[must_use]
     pub fn local(&self, id: NodeId, at: Instant) -> Instant {
         self.0[id.index()].clock.local(at)
     }
 
-    /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -122,7 +118,7 @@ impl NodeState {
         }
     }
 
-    /// Takes note of what a poll took the processor.
+    /// Makes the processor busy for the time of a poll.
     #[inline]
     pub(super) fn work(&mut self, at: Instant) {
         let (frames, bytes) = (core::mem::take(&mut self.frames), core::mem::take(&mut self.bytes));

@@ -1,4 +1,4 @@
-//! A network, as the virtual world is told of it.
+//! Configuration of a virtual network.
 
 use super::clock::ClockPlan;
 use crate::host::StationPlan;
@@ -8,11 +8,11 @@ use crate::switch::{Change, SwitchPlan};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, PortId};
 
-/// The number of a node: its place in [`NetworkPlan::nodes`].
+/// Number of a node: its index in [`NetworkPlan::nodes`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeId(pub u32);
 
-/// The number of a link: its place in [`NetworkPlan::links`].
+/// Number of a link: its index in [`NetworkPlan::links`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LinkId(pub u32);
 
@@ -20,41 +20,34 @@ pub struct LinkId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Direction(pub u32);
 
-/// A whole network.
 #[derive(Clone, Debug)]
 pub struct NetworkPlan {
-    /// The nodes.
     pub nodes: Vec<NodePlan>,
-    /// The links. Every port of every node is at the end of exactly one.
+    /// Every port of every node is at the end of exactly one link.
     pub links: Vec<LinkPlan>,
-    /// What goes wrong, in any order.
+    /// Faults, in any order.
     pub faults: Vec<Fault>,
-    /// The seed of all that is drawn by chance on links. Nodes have seeds of their own.
+    /// Seed of random errors on links. Nodes have separate seeds.
     pub seed: u64,
-    /// Draws the order of what happens at the same picosecond, in place of the order of numbers.
-    /// What depends on that order, and should not, shows.
+    /// Seed for shuffling simultaneous events, instead of their order by number. It shows
+    /// dependencies on that order.
     pub shuffle: Option<u64>,
-    /// How often a witness is shown the nodes; never if nothing.
+    /// Sampling interval of the witness; `None` for never.
     pub sample_every: Option<Duration>,
 }
 
-/// A node.
 #[derive(Clone, Debug)]
 pub struct NodePlan {
-    /// What it is.
     pub kind: NodeKind,
-    /// Its clock.
     pub clock: ClockPlan,
-    /// What its processor takes.
     pub cpu: CpuPlan,
-    /// Whether its ports pass frames on before their last bit is there.
+    /// True if its ports forward frames before their last bit has arrived.
     pub cut_through: bool,
-    /// The length on the wire of the MAC control frames it makes, if not their own 64 octets: for
-    /// comparison with simulators whose pauses are shorter.
+    /// Length on the wire of the MAC control frames it makes, if not their 64 bytes: for comparison
+    /// with simulators whose pauses are shorter.
     pub control_len: Option<u32>,
 }
 
-/// What a node is.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)] // nodes are made once, and by hand in every test
 pub enum NodeKind {
@@ -64,39 +57,34 @@ pub enum NodeKind {
     Host(StationPlan),
 }
 
-/// What a node's processor takes for its work; the hardware of a switch takes nothing. While it
-/// works nothing is looked at.
+/// Processing time of a node; the hardware of a switch takes none. While busy it is not polled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CpuPlan {
-    /// For every poll.
+    /// Per poll.
     pub poll: Duration,
-    /// For every frame that a poll receives.
+    /// Per frame that a poll receives.
     pub frame: Duration,
-    /// For every octet of them.
+    /// Per byte of those frames.
     pub byte: Duration,
 }
 
 /// One end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct End {
-    /// The node.
     pub node: NodeId,
-    /// Its port; 0 for a host.
+    /// Port number; 0 for a host.
     pub port: PortId,
 }
 
-/// A link.
 #[derive(Clone, Debug)]
 pub struct LinkPlan {
-    /// Its name in results.
+    /// Name in results.
     pub name: String,
-    /// One end.
     pub a: End,
-    /// The other.
     pub b: End,
-    /// Its rate, which is that of both ports.
+    /// Rate, the same as that of both ports.
     pub rate: BitsPerSec,
-    /// What frames take on the line.
+    /// Per-frame overhead on the line.
     pub line: LinePlan,
     /// From `a` to `b`.
     pub ab: DirectionPlan,
@@ -107,93 +95,65 @@ pub struct LinkPlan {
 /// One direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DirectionPlan {
-    /// From a bit's start at the sender's MAC to its arrival at the receiver's: the cable, and
-    /// what MAC and PHY of both ends take.
+    /// Time from a bit's start at the sender's MAC to its arrival at the receiver's: the cable, and
+    /// the MAC and PHY of both ends.
     pub delay: Duration,
-    /// What the receiver takes from a pause's last bit to obeying it (HD in 802.1Q Annex N).
+    /// Time from a pause's last bit to obeying it (HD in 802.1Q Annex N).
     pub response: Duration,
-    /// What goes wrong on the way.
     pub errors: ErrorPlan,
 }
 
-/// Errors on a link, as 2^-64ths: 0 is never, `u64::MAX` all but always.
+/// Error probabilities of a link, in units of 2^-64: 0 is never, `u64::MAX` almost always.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ErrorPlan {
-    /// How likely a bit is to be received wrong. The frame is then damaged.
+    /// Bit error probability. The frame is then damaged.
     pub bit: u64,
-    /// How likely a frame is to be lost without a trace.
+    /// Probability that a frame is lost without a trace.
     pub frame: u64,
 }
 
-/// Something that goes wrong.
+/// A scheduled fault.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// When.
     pub at: Instant,
-    /// What.
     pub kind: FaultKind,
 }
 
-/// What goes wrong.
+/// Kind of a fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultKind {
-    /// A link goes down, and what is on it is lost; or it comes up again.
+    /// A link goes down, with the frames on it, or comes up.
     Link {
-        /// The link.
         link: LinkId,
-        /// Whether it comes up.
+        /// True if it comes up.
         up: bool,
     },
     /// The next frames of a kind are lost.
-    Lose {
-        /// Where.
-        direction: Direction,
-        /// Which.
-        which: Which,
-        /// How many.
-        frames: u64,
-    },
-    /// A direction has other errors from now on.
-    Errors {
-        /// Where.
-        direction: Direction,
-        /// Which.
-        errors: ErrorPlan,
-    },
-    /// A frame that nobody sent arrives, as if it had come over the link. One that is down has none.
+    Lose { direction: Direction, which: Which, frames: u64 },
+    /// New error probabilities of a direction.
+    Errors { direction: Direction, errors: ErrorPlan },
+    /// A forged frame arrives as if it had come over the link. No effect on a link that is down.
     Forge {
-        /// Where.
         direction: Direction,
-        /// The frame without FCS, at least 60 octets.
+        /// Frame without FCS, at least 60 bytes.
         octets: Box<[u8]>,
     },
-    /// A protected MAC control frame that arrived by a direction arrives once more, octet for octet.
-    /// Nothing happens where there was none, and on a link that is down.
+    /// A protected MAC control frame that arrived by a direction arrives again, byte for byte. No
+    /// effect if there was none, and on a link that is down.
     Replay {
-        /// Where.
         direction: Direction,
-        /// Which: 0 for the last that arrived, 1 for the one before, up to
+        /// Index of the frame: 0 for the last that arrived, 1 for the one before, up to
         /// [`FaultKind::RECORDED`] - 1.
         back: u32,
     },
-    /// A node does nothing for a while: a processor that was taken away.
-    Stall {
-        /// The node.
-        node: NodeId,
-        /// For how long.
-        span: Duration,
-    },
+    /// A node is not polled for a while, as if its thread were preempted.
+    Stall { node: NodeId, span: Duration },
     /// A switch is changed.
-    Change {
-        /// The switch.
-        node: NodeId,
-        /// How.
-        change: Change,
-    },
+    Change { node: NodeId, change: Change },
 }
 
 impl FaultKind {
-    /// How many frames who repeats them remembers.
+    /// Number of frames recorded for replay.
     pub const RECORDED: u32 = 64;
 }
 
@@ -223,19 +183,18 @@ impl LinkId {
 }
 
 impl Direction {
-    /// Its link.
     #[must_use]
     pub const fn link(self) -> LinkId {
         LinkId(self.0 / 2)
     }
 
-    /// The other direction of the same link.
+    /// Returns the other direction of the same link.
     #[must_use]
     pub const fn reverse(self) -> Self {
         Self(self.0 ^ 1)
     }
 
-    /// Its place in a list of all directions.
+    /// Index in a list of all directions.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -243,7 +202,7 @@ impl Direction {
 }
 
 impl NodeId {
-    /// Its place in a list of all nodes.
+    /// Index in a list of all nodes.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -251,7 +210,7 @@ impl NodeId {
 }
 
 impl LinkId {
-    /// Its place in a list of all links.
+    /// Index in a list of all links.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -259,13 +218,13 @@ impl LinkId {
 }
 
 impl LinkPlan {
-    /// Where frames of a direction start.
+    /// Returns the end at which frames of a direction start.
     #[must_use]
     pub const fn from(&self, direction: Direction) -> End {
         if direction.0 % 2 == 0 { self.a } else { self.b }
     }
 
-    /// Where frames of a direction arrive.
+    /// Returns the end at which frames of a direction arrive.
     #[must_use]
     pub const fn to(&self, direction: Direction) -> End {
         if direction.0 % 2 == 0 { self.b } else { self.a }
@@ -273,7 +232,7 @@ impl LinkPlan {
 }
 
 impl NodePlan {
-    /// A node with an exact clock and a processor that takes no time.
+    /// Creates a node with an exact clock and a processor that takes no time.
     #[must_use]
     pub fn new(kind: NodeKind) -> Self {
         Self {
@@ -285,7 +244,7 @@ impl NodePlan {
         }
     }
 
-    /// Its name in results.
+    /// Returns the name in results.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.kind {
@@ -294,7 +253,7 @@ impl NodePlan {
         }
     }
 
-    /// How many ports it has.
+    /// Returns the number of ports.
     #[must_use]
     pub fn ports(&self) -> usize {
         match &self.kind {
@@ -303,7 +262,7 @@ impl NodePlan {
         }
     }
 
-    /// What one of its ports protects, if it does.
+    /// Returns the MACsec plan of a port, if it has one.
     pub(super) fn secy(&self, port: PortId) -> Option<&SecyPlan> {
         match &self.kind {
             NodeKind::Switch(plan) => plan.ports.get(port.index())?.secy.as_deref(),
@@ -311,7 +270,7 @@ impl NodePlan {
         }
     }
 
-    /// The rate, the line and whether it is exactly kept to, of one of its ports.
+    /// Returns rate and line of a port, and true if it is shaped without a burst.
     pub(super) fn line(&self, port: PortId) -> Option<(BitsPerSec, LinePlan, bool)> {
         match &self.kind {
             NodeKind::Switch(plan) => {

@@ -1,8 +1,8 @@
-//! The event queue: one slot for each thing that can have an event pending.
+//! The event queue: one slot for each part that can have an event pending.
 //!
-//! Every direction of a link, every port and every node has at most one event pending, so the
-//! queue has as many slots as the network has parts and never allocates. Its order is total: by
-//! time, then by class, then by sequence, which is the order in which events were scheduled.
+//! Every direction of a link, every port and every node has at most one event pending, so the queue
+//! has as many slots as the network has parts and never allocates. Its order is total: by time,
+//! then by class, then by sequence, the order in which events were scheduled.
 
 use crate::time::Instant;
 
@@ -14,11 +14,11 @@ type Key = u128;
 const SLOT_BITS: u32 = 24;
 const SEQUENCE_BITS: u32 = 38;
 
-/// Times in the queue, in picoseconds: a world ends 213 days after its start. No run of one is longer
-/// than a [`Duration`](crate::time::Duration), in which labs say how long they run.
+/// Times in the queue, in picoseconds: a world ends 213 days after its start. No run is longer than
+/// a [`Duration`](crate::time::Duration), the type of a lab's run time.
 type Due = u64;
 
-/// Due never, which is also what is due at the end of a world or later.
+/// Never due, also the value of times at the end of a world or later.
 const NEVER: Due = Due::MAX;
 
 #[inline(always)]
@@ -32,30 +32,30 @@ const fn key(at: Due, class: Class, sequence: u64, slot: u32) -> Key {
     (at as u128) << 64 | order as u128
 }
 
-/// What comes first at the same time.
+/// Order of simultaneous events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// What goes wrong.
+    /// Faults.
     Fault,
-    /// What arrives.
+    /// Arrivals of frames.
     Arrival,
-    /// What was waited for.
+    /// Expired deadlines.
     Timer,
-    /// What is looked at when all that has happened.
+    /// Samples, after everything else.
     Sample,
 }
 
-/// How many children a node of the heap has: four keys fill a cache line.
+/// Children per node of the heap: four keys fill a cache line.
 const ARITY: usize = 4;
 
-/// Where a slot is that is not in the heap.
+/// Place of a slot that is not in the heap.
 const NOWHERE: u32 = u32::MAX;
 
-/// A heap of keys in which every slot knows its place.
+/// A heap of keys with the place of every slot.
 #[derive(Debug)]
 pub struct Queue {
     heap: Vec<Key>,
-    /// By slot: where its key is in `heap`.
+    /// By slot: index of its key in `heap`.
     place: Vec<u32>,
     sequence: u64,
 }
@@ -73,7 +73,7 @@ const fn slot_of(key: Key) -> u32 {
 }
 
 impl Queue {
-    /// A queue of `slots` slots with nothing pending.
+    /// Creates a queue of `slots` slots with nothing pending.
     ///
     /// # Panics
     /// With more than 2^24 slots.
@@ -92,8 +92,8 @@ impl Queue {
         }
     }
 
-    /// Sets when the slot's event is due, in place of what was pending. One that stays due at the
-    /// same time keeps its place.
+    /// Sets the time of the slot's event, and replaces a pending one. An event with an unchanged
+    /// time keeps its place.
     #[inline]
     pub fn set(&mut self, slot: u32, class: Class, at: Instant) {
         let at = due(at);
@@ -130,7 +130,7 @@ impl Queue {
         }
     }
 
-    /// Puts `key` at `place` or further up.
+    /// Inserts `key` at `place` or further up.
     fn rise(&mut self, mut place: usize, key: Key) {
         while place > 0 {
             let above = (place - 1) / ARITY;
@@ -143,7 +143,7 @@ impl Queue {
         self.put(place, key);
     }
 
-    /// Puts `key` at `place` or further down.
+    /// Inserts `key` at `place` or further down.
     #[inline]
     fn sink(&mut self, mut place: usize, key: Key) {
         loop {
@@ -158,7 +158,7 @@ impl Queue {
         self.put(place, key);
     }
 
-    /// The least of the siblings from `first` on, and where it is.
+    /// Returns the least of the siblings from `first`, and its index.
     #[inline(always)]
     fn least(&self, first: usize) -> Option<(usize, Key)> {
         if let Some(four) = self.heap.get(first..first + ARITY) {
@@ -176,7 +176,7 @@ impl Queue {
         self.place[slot_of(key) as usize] = place as u32;
     }
 
-    /// The event that comes first: its time and slot; NEVER and no slot when there is none.
+    /// Returns time and slot of the first event; NEVER and no slot if there is none.
     #[inline]
     #[must_use]
     pub fn first(&self) -> (Instant, u32) {
@@ -184,7 +184,7 @@ impl Queue {
         key.map_or((Instant::NEVER, NOWHERE), |key| (time_of(*key), slot_of(*key)))
     }
 
-    /// When the event behind the first one is due.
+    /// Returns the time of the second event.
     #[inline]
     #[must_use]
     pub fn second_at(&self) -> Instant {

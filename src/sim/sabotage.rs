@@ -1,5 +1,5 @@
-//! Planted bugs: what a port does wrong, so that tests can see the checkers object. They are in
-//! test builds alone, and between a node and what witnesses see of its line.
+//! Planted bugs of a port, so that tests can verify that the checkers detect them. They exist in
+//! test builds only, between a node and the witnesses of its line.
 
 use super::frame::VirtualFrame;
 use super::wire::Wire;
@@ -7,54 +7,55 @@ use super::{Network, Witness};
 use crate::frame::Frame;
 
 impl<W: Witness> Network<W> {
-    /// Has pauses validated by the receiver's `SecY` when they are obeyed, and not at their last bit.
+    /// Makes the receiver's `SecY` validate pauses when they are obeyed, instead of at their last
+    /// bit.
     pub(crate) fn validate_pauses_late(&mut self) {
         self.wires.wires.iter_mut().for_each(Wire::validate_late);
     }
 }
 
-/// What a port does wrong.
+/// A planted bug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sabotage {
     /// Every third resumption is never sent.
     LoseResumptions,
-    /// Of three refreshes one is sent.
+    /// Only one of three refreshes is sent.
     RefreshLate,
     /// Pauses and resumptions wait behind four data frames.
     PausesBehindData,
-    /// Pauses name the next priority instead.
+    /// Pauses enable the next priority instead.
     NextPriority,
     /// No resumption is sent.
     NeverResume,
     /// After every resumption the pause before it is sent once more.
     PauseAgain,
-    /// Resumptions name the next priority instead.
+    /// Resumptions enable the next priority instead.
     ResumeNextPriority,
-    /// A pause of one priority is taken for one of all.
+    /// A pause of one priority is treated as one of all.
     ObeyAll,
-    /// A pause is taken for one of the next priority.
+    /// A pause is treated as one of the next priority.
     ObeyNextPriority,
     /// Every tenth data frame is never sent.
     SwallowData,
-    /// Quanta are read as octets, of which a quantum is 64: a pause lasts an eighth of its time.
+    /// Quanta are read as bytes, of which a quantum is 64: a pause lasts an eighth of its time.
     QuantaAsOctets,
-    /// Pauses last until they are resumed, as far as one can tell.
+    /// Pauses last, as far as observable, until they are resumed.
     NeverExpire,
 }
 
-/// A port that does something wrong, and what it remembers for that.
+/// A port with a planted bug, and its state.
 #[derive(Debug)]
 pub(super) struct Saboteur {
     what: Sabotage,
     seen: u64,
-    /// The priorities that were last paused.
+    /// Priorities that were last paused.
     told: u8,
     held: Vec<(u8, VirtualFrame)>,
     /// The last pause.
     pause: Option<VirtualFrame>,
 }
 
-/// Where PFC's enable vector and its times are.
+/// Offsets of PFC's enable vector and times.
 const VECTOR: usize = 17;
 const TIMES: core::ops::Range<usize> = 18..34;
 
@@ -62,14 +63,14 @@ fn is_pfc(frame: &VirtualFrame) -> bool {
     frame.head().get(12..16) == Some(&[0x88, 0x08, 0x01, 0x01])
 }
 
-/// The priorities that a PFC frame pauses.
+/// Returns the priorities that a PFC frame pauses.
 fn paused(frame: &VirtualFrame) -> u8 {
     let times = frame.head()[TIMES].chunks(2).enumerate();
     let on = times.filter(|(p, time)| frame.head()[VECTOR] >> p & 1 == 1 && **time != [0, 0]);
     on.fold(0, |set, (p, _)| set | 1 << p)
 }
 
-/// Has a PFC frame name the next priorities.
+/// Shifts a PFC frame to the next priorities.
 fn shift(frame: &mut VirtualFrame) {
     let head = frame.head_mut();
     head[VECTOR] = head[VECTOR].rotate_left(1);
@@ -81,7 +82,7 @@ impl Saboteur {
         Self { what, seen: 0, told: 0, held: vec![], pause: None }
     }
 
-    /// What is done to the frames that a port sends.
+    /// Modifies the frames that a port sends.
     pub(super) fn tx(&mut self, sent: &mut Vec<VirtualFrame>) {
         let mut out = vec![];
         for mut frame in sent.drain(..) {
@@ -133,7 +134,7 @@ impl Saboteur {
         *sent = out;
     }
 
-    /// What is done to a frame that a port receives.
+    /// Modifies a frame that a port receives.
     pub(super) fn rx(&mut self, frame: &mut VirtualFrame) {
         if !is_pfc(frame) {
             return;

@@ -1,4 +1,4 @@
-//! The engine against what can be reckoned by hand.
+//! The engine against times calculated by hand.
 
 use super::teststar::incast;
 use super::*;
@@ -10,7 +10,7 @@ mod places;
 pub(in crate::sim) mod secured;
 mod timing;
 
-/// Everything that was seen, as text.
+/// All observations, as text.
 #[derive(Default)]
 struct Seen(Vec<(Instant, String)>);
 
@@ -42,7 +42,7 @@ fn run(plan: &NetworkPlan) -> Network<Seen> {
 #[test]
 fn one_frame_takes_its_time_on_each_line() {
     let network = run(&incast(1, 1));
-    // 8 octets of preamble and 1,048 of frame at 80 ps each, 500 ns of cable; then the same without
+    // 8 bytes of preamble and 1,048 of frame at 80 ps each, 500 ns of cable; then the same without
     // the priority tag.
     let first = Instant::ZERO + Duration::from_picos(1056 * 80 + 500_000);
     let second = first + Duration::from_picos(1052 * 80 + 500_000);
@@ -68,7 +68,7 @@ struct NodeSnapshot {
     last: Instant,
 }
 
-/// What a host received, and when its last frame came.
+/// Returns the frames that a host received, and the time of the last one.
 fn received(network: &mut Network<Seen>, node: u32) -> NodeSnapshot {
     let now = network.now();
     let Node::Host(host) = network.nodes_mut().get_mut(NodeId(node)) else { panic!("no host") };

@@ -1,4 +1,4 @@
-//! Stars for tests: hosts h0, h1, ... that send to host r through switch s.
+//! Test networks in the form of a star: hosts h0, h1, ... that send to host r through switch s.
 
 use super::{DirectionPlan, End, LinkPlan, NetworkPlan, NodeId, NodeKind, NodePlan};
 use crate::host::{FlowId, FlowPlan, Headers, Rate, StationPlan, Tag};
@@ -9,12 +9,10 @@ use crate::switch::{StaticEntry, SwitchPlan};
 use crate::time::{Duration, Instant};
 use crate::units::*;
 
-/// The rate of all links.
 pub(crate) const RATE: BitsPerSec = BitsPerSec::gbps(100);
-/// The priority of all flows.
 pub(crate) const LOSSLESS: Priority = Priority::ALL[3];
 
-/// A host that blasts `frames` frames of 1,048 octets at `to`, or only receives.
+/// A host that sends `frames` frames of 1,048 bytes to `to` at line rate, or only receives.
 fn station(n: u8, name: String, to: Option<u8>, frames: u64, expects: Vec<FlowId>) -> StationPlan {
     let flow = |to: u8| FlowPlan {
         id: FlowId(n.into()),
@@ -58,8 +56,8 @@ fn switch(ports: u16) -> SwitchPlan {
     switch
 }
 
-/// `senders` hosts at one switch, all blasting `frames` frames at one more. The switch is node 0,
-/// the receiver the last; host n sends flow n.
+/// `senders` hosts at one switch, all sending `frames` frames to one more at line rate. The switch
+/// is node 0, the receiver the last; host n sends flow n.
 pub(crate) fn incast(senders: u8, frames: u64) -> NetworkPlan {
     let ports = u16::from(senders) + 1;
     let expects = (0..senders).map(|n| FlowId(n.into())).collect();

@@ -1,4 +1,4 @@
-//! One direction of a link: what is on it, and what happens to it there.
+//! One direction of a link: the frames on it, and its errors.
 
 use std::collections::VecDeque;
 
@@ -11,44 +11,44 @@ use crate::schedule::{Line, LinePlan};
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes, PortId};
 
-/// Octets on the line before a frame's first: preamble and start delimiter.
+/// Bytes on the line before a frame's first: preamble and start delimiter.
 const PREAMBLE: u64 = 8;
 
-/// Octets that a port needs of a frame before it can pass it on: what the switch looks at.
+/// Bytes of a frame that a port needs before it can forward it: those that the switch reads.
 const HEADER: u32 = 64;
 
-/// What of a frame has to be there before it is given to its receiver.
+/// Part of a frame that has to arrive before it is given to its receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Delivery {
-    /// All of it.
+    /// The whole frame.
     Stored,
-    /// So much that a line of the receiver's fastest port never has to wait for the rest.
+    /// Enough that a line of the receiver's fastest port never has to wait for the rest.
     CutThrough(Line),
 }
 
-/// What the `SecY`s at the ends make of a direction.
+/// Effect of the `SecY`s at the ends on a direction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Secured {
-    /// Octets that every frame takes more of the line.
+    /// Additional bytes of every frame on the line.
     pub(super) overhead: u32,
-    /// How much later a protected frame is received.
+    /// Additional delay of a protected frame.
     pub(super) shim: Duration,
-    /// Whether somebody remembers the pauses on it.
+    /// True if pauses are recorded for replay.
     pub(super) recorded: bool,
-    /// True if a `SecY` receives it: it validates a frame when the last bit is there, before its MAC
-    /// takes the time of a pause to respond.
+    /// True if a `SecY` receives it: it validates a frame when the last bit has arrived, before the
+    /// response time of its MAC to a pause.
     pub(super) validated: bool,
 }
 
 /// The state of one direction.
 #[derive(Debug)]
 pub(super) struct Wire {
-    /// What protection takes is in it.
+    /// Includes the overhead of protection.
     line: Line,
     secured: Secured,
-    /// The last protected pauses, where somebody remembers them.
+    /// Latest protected pauses, if they are recorded.
     record: VecDeque<Box<[u8]>>,
-    /// What of the line's time of a frame is after its last bit: the interpacket gap.
+    /// Part of a frame's line time after its last bit: the interpacket gap.
     gap: Duration,
     plan: DirectionPlan,
     pub(super) to: End,
@@ -56,10 +56,10 @@ pub(super) struct Wire {
     delivery: Delivery,
     pub(super) up: bool,
     dice: Dice,
-    /// Frames still to be lost by faults, of each kind.
+    /// Remaining frames to lose by faults, per kind.
     lose: [u64; 3],
-    /// What is on the way, by time of arrival. Pauses apart, as they are given later than the data
-    /// behind them.
+    /// Frames on the way, by time of arrival. Pauses are separate, as they are delivered later than
+    /// the data behind them.
     data: VecDeque<(Instant, VirtualFrame)>,
     control: VecDeque<(Instant, VirtualFrame)>,
     /// Pauses that the receiver's `SecY` has to validate first, by the time of their last bit.
@@ -74,7 +74,7 @@ impl Wire {
         (delivery, secured): (Delivery, Secured),
         seed: u64,
     ) -> Self {
-        // The line's own overhead is preamble and gap; a shorter one has no preamble to speak of.
+        // The line's overhead is preamble and gap; a shorter one is taken as preamble.
         let after = u64::from(line.overhead).saturating_sub(PREAMBLE);
         let gap = rate.time_for(Bytes(after));
         Self {
@@ -95,7 +95,7 @@ impl Wire {
         }
     }
 
-    /// How long a frame occupies the line, on the sender's clock.
+    /// Returns the line time of a frame, on the sender's clock.
     #[inline]
     pub(super) fn time_for(&self, frame: &VirtualFrame) -> Duration {
         self.line.time_for(frame.wire_len())
@@ -105,12 +105,12 @@ impl Wire {
         self.plan.errors = errors;
     }
 
-    /// The next `frames` of a kind are to be lost.
+    /// Adds to the number of frames of a kind to lose.
     pub(super) fn set_loss(&mut self, which: Which, frames: u64) {
         self.lose[which as usize] += frames;
     }
 
-    /// Takes a frame that starts now and leaves the line at `end`; gives it back if it gets lost.
+    /// Takes a frame that starts now and leaves the line at `end`; returns it if it is lost.
     #[inline]
     pub(super) fn take(
         &mut self,
@@ -153,7 +153,7 @@ impl Wire {
         }
         let given = match self.delivery {
             Delivery::Stored => last_bit,
-            // Its check value comes last, and nothing of it is passed on before that fits.
+            // The check value comes last, and nothing is forwarded before it is validated.
             Delivery::CutThrough(_) if is_sealed => last_bit,
             Delivery::CutThrough(fastest) => {
                 let line = end.since(at);
@@ -164,20 +164,20 @@ impl Wire {
         };
         let mut given = given.min(last_bit);
         if self.secured.shim > Duration::ZERO {
-            // What is not protected overtakes nothing that is.
+            // An unprotected frame does not overtake a protected one.
             given = self.data.back().map_or(given, |(before, _)| given.max(*before));
         }
         self.data.push_back((given, frame));
         Ok(())
     }
 
-    /// The protected pause that arrived before the last `back`. One that is still on its way is not
-    /// overtaken by a copy of itself.
+    /// Returns the protected pause that arrived before the last `back`. A pause still on its way is
+    /// not recorded, so no copy overtakes it.
     pub(super) fn recorded(&self, back: u32) -> Option<Box<[u8]>> {
         self.record.get(back as usize).cloned()
     }
 
-    /// Whether a planned loss meets this frame.
+    /// Returns true if a scheduled loss applies to this frame.
     fn loses(&mut self, control: bool) -> bool {
         let which = if control { Which::Control } else { Which::Data };
         for which in [which, Which::Any] {
@@ -251,13 +251,13 @@ impl Wire {
         None
     }
 
-    /// Whether a damaged frame is noticed here: a port that passes frames on before their end has
-    /// passed them on by then, and leaves it to the next that waits for the end.
+    /// Returns true if this port detects a damaged frame: a cut-through port has forwarded it by
+    /// then, and leaves it to the next port that waits for the end.
     pub(super) fn notices_damage(&self, frame: &VirtualFrame) -> bool {
         matches!(self.delivery, Delivery::Stored) || frame.is_control() || frame.sealed.is_some()
     }
 
-    /// Takes what is on the line away.
+    /// Removes and returns all frames on the line.
     pub(super) fn clear(&mut self) -> Vec<VirtualFrame> {
         let pauses = self.control.drain(..).chain(self.unvalidated.drain(..));
         let all = self.data.drain(..).chain(pauses);
@@ -279,7 +279,7 @@ impl Wire {
     }
 }
 
-/// Remembers a frame if it is a protected pause.
+/// Records a frame if it is a protected pause.
 #[cold]
 fn note(record: &mut VecDeque<Box<[u8]>>, frame: &VirtualFrame) {
     if let Some(octets) = frame.protected().filter(|_| frame.is_control()) {
@@ -290,8 +290,8 @@ fn note(record: &mut VecDeque<Box<[u8]>>, frame: &VirtualFrame) {
 
 const _: () = assert!(HEADER > FCS_BYTES);
 
-/// How likely any of `n` is, each of which is as likely as `each`, in 2^-64ths: by squaring, in
-/// integers, so that it is the same on every machine.
+/// Returns the probability of any of `n` independent events of probability `each`, in units of
+/// 2^-64: by squaring, in integers, so that it is the same on every machine.
 fn any_of(each: u64, mut n: u64) -> u64 {
     let (mut none, mut power) = (u64::MAX, u64::MAX - each);
     let product = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
@@ -309,7 +309,7 @@ fn any_of(each: u64, mut n: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// 2^-64ths of one.
+    /// Converts a probability to units of 2^-64.
     fn of(p: f64) -> u64 {
         (p * 2f64.powi(64)) as u64
     }

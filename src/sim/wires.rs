@@ -1,4 +1,4 @@
-//! The lines and the event queue: what a node's poll changes beside the node.
+//! The lines and the event queue: the state outside a node that its poll changes.
 
 use super::ClockPlan;
 use super::frame::VirtualFrame;
@@ -13,14 +13,14 @@ use crate::secure::SecyPlan;
 use crate::time::{Duration, Instant};
 use crate::units::PortId;
 
-/// Where each class of events has its slots; see [`Queue`] for the order.
+/// Layout of the slots by class of events; see [`Queue`] for the order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slots {
     directions: u32,
     nodes: u32,
 }
 
-/// What an event is.
+/// Kind of an event.
 pub(super) enum Event {
     Fault,
     Arrival(Direction),
@@ -29,7 +29,7 @@ pub(super) enum Event {
     Sample,
 }
 
-/// The lines and the queue: what a node's poll changes beside the node.
+/// The lines and the queue.
 pub(super) struct Wires {
     pub(super) wires: Vec<Wire>,
     pub(super) queue: Queue,
@@ -76,7 +76,7 @@ impl Slots {
 }
 
 impl Wires {
-    /// The lines of a checked plan, with nothing on them, and every port to be looked at first.
+    /// Creates the empty lines of a validated plan, and schedules a first poll of every port.
     pub(super) fn new(plan: &NetworkPlan) -> Self {
         let wires: Vec<Wire> = (0..plan.links.len() as u32)
             .flat_map(|n| [LinkId(n).ab(), LinkId(n).ba()])
@@ -126,7 +126,7 @@ impl Wires {
     }
 }
 
-/// One direction, as planned.
+/// Creates one direction.
 fn wire(plan: &NetworkPlan, direction: Direction) -> Wire {
     let link = &plan.links[direction.link().index()];
     let to = link.to(direction);

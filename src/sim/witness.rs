@@ -1,4 +1,4 @@
-//! What can be seen of a network from outside, as it happens: for checkers, recorders and reports.
+//! Observation of a network from outside, for checkers, recorders and reports.
 
 use super::frame::VirtualFrame;
 use super::node::Nodes;
@@ -8,11 +8,11 @@ use crate::time::Instant;
 use crate::units::{Cells, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass};
 use crate::world::Events;
 
-/// Someone who watches a network. All times are the network's. Methods default to nothing and
-/// cost nothing then.
+/// Observer of a network. All times are the network's. The default methods do nothing and cost
+/// nothing.
 #[allow(unused_variables)]
 pub trait Witness {
-    /// Whether switches take notes at all.
+    /// True if switches record notes.
     const NOTES: bool = true;
 
     /// A frame starts on a line, which it leaves at `end`.
@@ -27,16 +27,15 @@ pub trait Witness {
     #[inline]
     fn forged(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {}
 
-    /// A forgery, or a repetition, that the `SecY` at the end of the line does not let through.
+    /// A forgery or replay that the `SecY` at the end of the line rejects.
     #[inline]
     fn fended_off(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {}
 
-    /// A frame ends on its way.
+    /// A frame is lost on its way.
     #[inline]
     fn lost(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, cause: Loss) {}
 
-    /// A switch says what it did. After the poll in which it did so; notes of one poll are in
-    /// order.
+    /// A note of a switch. Called after the poll that caused it; notes of one poll are in order.
     #[inline]
     fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {}
 
@@ -44,15 +43,15 @@ pub trait Witness {
     #[inline]
     fn link(&mut self, at: Instant, link: LinkId, up: bool) {}
 
-    /// A node has something to do while its processor has other work or stands still.
+    /// A node has an event pending while its processor is busy or stalled.
     #[inline]
     fn held_up(&mut self, at: Instant, node: NodeId) {}
 
-    /// A node that was held up is polled; what it does now comes after this.
+    /// A node that was held up is about to be polled.
     #[inline]
     fn caught_up(&mut self, at: Instant, node: NodeId) {}
 
-    /// A moment at which the nodes may be looked at: every `sample_every` of the plan.
+    /// A sample of the nodes, every `sample_every` of the plan.
     #[inline]
     fn sampled(&mut self, at: Instant, nodes: &mut Nodes) {}
 }
@@ -61,7 +60,7 @@ impl Witness for () {
     const NOTES: bool = false;
 }
 
-/// Two who watch, the first one first.
+/// Two observers, the first one first.
 impl<A: Witness, B: Witness> Witness for (A, B) {
     const NOTES: bool = A::NOTES || B::NOTES;
 
@@ -113,12 +112,12 @@ impl<A: Witness, B: Witness> Witness for (A, B) {
     }
 }
 
-/// Why a frame ended on its way.
+/// Reason for losing a frame on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// The frame check sequence did not fit: a bit was received wrong.
+    /// The frame check sequence did not match: a bit error.
     Damaged,
-    /// It was lost by the link's rate of loss, or by a planned fault.
+    /// Lost by the link's error probability, or by a scheduled fault.
     Fault,
     /// The link is down, or went down while the frame was on it.
     LinkDown,
@@ -126,71 +125,63 @@ pub enum Loss {
     Secy,
 }
 
-/// What a switch did that is not seen on its lines.
+/// Action of a switch that is not visible on its lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Note {
     /// It dropped a frame.
     Dropped {
-        /// Where it is counted.
+        /// Port that counts it.
         port: PortId,
-        /// The frame's, if it was classified.
+        /// Priority of the frame, if it was classified.
         priority: Option<Priority>,
-        /// Why.
         reason: DropReason,
     },
-    /// It sent a frame with CE set here.
+    /// It set CE on a frame and sent it.
     Marked {
-        /// Where it leaves.
+        /// Egress port.
         port: PortId,
-        /// Its class.
         class: TrafficClass,
     },
     /// An ingress group crossed its limit.
     Crossed {
-        /// Its port.
         port: PortId,
-        /// The group.
         group: PriorityGroup,
-        /// XOFF, or else XON.
+        /// True for XOFF, false for XON.
         xoff: bool,
     },
-    /// An ingress group has other thresholds from now on.
+    /// An ingress group has new thresholds.
     Regrouped {
-        /// Its port.
         port: PortId,
-        /// The group.
         group: PriorityGroup,
         /// Its headroom; `None` if it is lossy.
         headroom: Option<Cells>,
     },
     /// It made a PFC or PAUSE frame.
     PauseSent {
-        /// Where it leaves.
+        /// Egress port.
         port: PortId,
-        /// The priorities it names.
+        /// Enabled priorities.
         named: PrioritySet,
-        /// Those of them that it pauses.
+        /// Priorities among these that it pauses.
         paused: PrioritySet,
     },
     /// It obeyed a PFC or PAUSE frame.
     PauseObeyed {
-        /// Where it came in.
+        /// Ingress port.
         port: PortId,
-        /// The priorities that may not be sent there now.
+        /// Priorities that may not be sent there now.
         paused: PrioritySet,
     },
-    /// Its watchdog found a storm, or released a queue.
+    /// Its watchdog detected a storm, or restored a queue.
     Storm {
-        /// Where.
         port: PortId,
-        /// The queue.
         class: TrafficClass,
-        /// Found, or else released.
+        /// True if detected, false if restored.
         detected: bool,
     },
 }
 
-/// The observer in every switch of the virtual world: keeps what happened until it is taken.
+/// The observer in every switch of the virtual world: keeps events until they are taken.
 #[derive(Debug, Default)]
 pub struct Notes {
     pub(super) taken: Vec<Note>,

@@ -16,7 +16,7 @@ use crate::wire::ip::Ecn;
 /// Transmission time of a frame.
 const FRAME: Duration = Duration::from_nanos(100);
 
-/// A flow of frames with 1000 octets of payload.
+/// A flow of frames with 1000 bytes of payload.
 fn plan(message: Option<Message>, kind: Transport) -> TransportPlan {
     let mut plan = TransportPlan {
         id: FlowId(7),

@@ -1,4 +1,4 @@
-//! Ports that measure their links, against what the plan of the network says of them.
+//! Ports that measure their links, against the plan of the network.
 
 use super::*;
 use crate::agents::{AgentsPlan, AutoPlan, Method, Spread, Statistic};
@@ -21,7 +21,7 @@ fn interface() -> Interface {
     Interface::plain(Phy::Base100R)
 }
 
-/// What `metres` of fibre between two interfaces take, one way.
+/// Returns the one-way delay of `metres` of fibre between two interfaces.
 fn one_way(metres: u64) -> Duration {
     interface().delay() + Duration::from_nanos(5 * metres)
 }
@@ -58,8 +58,8 @@ fn auto() -> AutoPlan {
     }
 }
 
-/// Three hosts that blast at a fourth through a switch that measures the link of host 0, which is
-/// `metres` long. Both ends have plenty to send meanwhile.
+/// Three hosts that send to a fourth at line rate through a switch that measures the link of host
+/// 0, of `metres` length. Both ends are loaded meanwhile.
 fn network(metres: u64) -> NetworkPlan {
     let mut plan = incast(3, 4_000);
     let delay = one_way(metres);
@@ -72,7 +72,7 @@ fn network(metres: u64) -> NetworkPlan {
     plan
 }
 
-/// What the switch found for the port, and every delay that it measured.
+/// Returns the headroom that the switch found for the port, and every measured delay.
 fn found(network: Network<Seen>) -> (Headroom, Vec<Spread>) {
     let (_, nodes) = network.finish();
     let settler = nodes.settler(NodeId(0)).unwrap();
@@ -106,7 +106,7 @@ fn a_protected_link_is_longer_by_shims_and_protection_both_ways() {
     let mut plan = network(100);
     super::secured::secure(&mut plan, 0, true, super::secured::shims);
     let (headroom, spreads) = found(run(&plan));
-    // 24 octets more of the line, and shims of 500 ns.
+    // 24 bytes more on the line, and shims of 500 ns.
     let more = Duration::from_picos(24 * 80 + 500_000);
     let trip = (one_way(100) + more).saturating_mul(2);
     let exact = Spread { min: trip, mean: trip, p99: trip, max: trip, chosen: trip };
@@ -160,7 +160,7 @@ fn a_link_that_comes_back_is_measured_again() {
     let mut plan = network(100);
     let kind = |up| FaultKind::Link { link: LinkId(0), up };
     let at = |us| Instant::ZERO + Duration::from_micros(us);
-    // Once in the middle of a measurement, once behind its end.
+    // Once during a measurement, once after its end.
     for (down, up) in [(200, 210), (3_000, 3_050)] {
         plan.faults.push(Fault { at: at(down), kind: kind(false) });
         plan.faults.push(Fault { at: at(up), kind: kind(true) });
@@ -181,7 +181,7 @@ fn a_buffer_that_is_too_small_refuses_and_says_so() {
     assert!(!headroom.set && headroom.required.cells.0 > 400);
 }
 
-/// Two switches of one port each: what the second is willing to take over, the first says.
+/// Two switches of one port each: the first advertises what the second, which is willing, adopts.
 fn two_switches() -> NetworkPlan {
     let mut plan = network(100);
     plan.nodes.truncate(1);
@@ -244,7 +244,7 @@ fn a_willing_switch_runs_what_its_peer_says_and_both_measure() {
         let shares = [ClassPlan::Dwrr { weight: 30 }, ClassPlan::Dwrr { weight: 70 }];
         let local = settler.steps().1.all(|s| !matches!(s.kind, StepKind::Ets { .. }));
         assert_eq!(port.schedule.classes[..2] == shares, !local);
-        // The two groups have what the way to the peer and back asks for.
+        // The two groups have the headroom for the round trip to the peer.
         let need = settler.headroom(PortId::MIN).unwrap();
         assert!(need.set && need.found.delay.max == one_way(100).saturating_mul(2));
         for group in [3, 4] {

@@ -1,4 +1,4 @@
-//! Switches and hosts that find out by LLDP where they are and who is around them.
+//! Switches and hosts that find their position and their neighbours by LLDP.
 
 use super::*;
 use crate::agents::AgentsPlan;
@@ -29,7 +29,7 @@ fn lldp(mac: Mac, role: Role) -> AgentsPlan {
     }
 }
 
-/// Node `n`, a switch; of its ports those from `hosts` on are to hosts.
+/// Node `n`, a switch; its ports from `hosts` are attached to hosts.
 fn switch(n: u8, ports: u16, hosts: u16) -> NodePlan {
     let mut plan = testworld::plan(ports);
     plan.congestion = testworld::congestion();
@@ -38,7 +38,7 @@ fn switch(n: u8, ports: u16, hosts: u16) -> NodePlan {
         (port.rate, port.shaped) = (RATE, true);
         port.agents = Some(lldp(port.mac, Role::Bridge));
     }
-    // The core is told nothing of what is around it.
+    // The core has no configuration of its neighbours.
     if hosts < ports {
         let host = Attached { kind: AttachedKind::Discovered, locator: None };
         plan.congestion.ports =
@@ -47,7 +47,7 @@ fn switch(n: u8, ports: u16, hosts: u16) -> NodePlan {
     NodePlan::new(NodeKind::Switch(plan))
 }
 
-/// A host; what it does about messages, and whether it speaks LLDP.
+/// A host, with its reaction to messages and optionally LLDP.
 fn host(plan: &StationPlan, sfc: Option<u16>, speaks: bool) -> NodePlan {
     let mut plan = plan.clone();
     plan.flows.clear();
@@ -92,7 +92,7 @@ fn network() -> NetworkPlan {
     plan
 }
 
-/// What each port of a switch says of its place.
+/// Returns the positions that a switch's ports advertise.
 fn places(network: &mut Network<Seen>, node: u32) -> Vec<Topology> {
     let Node::Switch(switch) = network.nodes_mut().get_mut(NodeId(node)) else { panic!("a host") };
     switch.agents_of_ports().map(|(_, agents)| agents.lldp().unwrap().topology().unwrap()).collect()
@@ -133,7 +133,7 @@ fn three_levels_of_switches_find_their_levels() {
     let said = station.agents().unwrap().lldp().unwrap().topology();
     let server = Topology { device: Device::EndStation, level: Some(0), orientation: Uplink };
     assert_eq!(said, Some(server));
-    // The core was told nothing of what is around it, and found out.
+    // The core has discovered its unconfigured neighbours.
     let located = |kind: &StepKind| match kind {
         StepKind::Place { locator, .. } => Some(*locator),
         _ => None,

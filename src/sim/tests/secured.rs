@@ -1,4 +1,4 @@
-//! Links between ports that protect their frames: times, what gets through, and what does not.
+//! Links between ports with MACsec: times, accepted frames, and rejected ones.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::units::*;
 use crate::wire::mac_control::FRAME_LEN;
 use crate::wire::pfc;
 
-/// Both ends of a link protect pauses, and data if `data`, as `edit` says.
+/// Protects pauses at both ends of a link, and data if `data`, with the changes of `edit`.
 pub(in crate::sim) fn secure(
     plan: &mut NetworkPlan,
     link: usize,
@@ -36,7 +36,7 @@ pub(super) fn shims(secy: &mut SecyPlan) {
     (secy.tx_delay, secy.rx_delay) = (Duration::from_nanos(300), Duration::from_nanos(200));
 }
 
-/// What a host received of flows, and what its `SecY` counted.
+/// Returns the number of flow frames that a host received.
 fn sunk(network: &mut Network<Seen>, node: u32) -> u64 {
     let now = network.now();
     let Node::Host(host) = network.nodes_mut().get_mut(NodeId(node)) else { panic!("no host") };
@@ -144,7 +144,7 @@ fn other_keys_lose_every_pause_and_so_does_no_secy() {
     }
 }
 
-/// A plain pause of priority 3, as long as pauses get.
+/// A plain pause of priority 3, of the maximum time.
 fn storm() -> Box<[u8]> {
     let mut repr = pfc::Repr::new(Mac([2, 0, 0, 0, 0, 7]));
     repr.set(Priority::ALL[3], Quanta::MAX);
@@ -189,18 +189,18 @@ fn forged_and_repeated_pauses_change_nothing() {
     assert!(old > 0 && old <= repeated, "{old} of {repeated}; the first came before any pause");
 }
 
-/// What an attacker does at some time: whether to the first host, when in nanoseconds, and what.
+/// An attack: true for the first host, time in nanoseconds, and kind.
 type Attack = (bool, u64, Attempt);
 
 #[derive(Clone, Debug)]
 enum Attempt {
     /// A plain pause of all priorities, or of the link.
     Plain(bool),
-    /// A frame that is protected by a key of the attacker's, under this number.
+    /// A frame protected by a key of the attacker, with this packet number.
     OtherKey(u32),
     /// Anything behind a SecTAG's EtherType.
     Noise(Vec<u8>),
-    /// One that was there.
+    /// A replayed frame.
     Replay(u32),
 }
 
@@ -251,7 +251,7 @@ fn attempt() -> impl Strategy<Value = Attempt> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    // All that arrives, and when, is the same to the picosecond.
+    // All arrivals and their times are the same to the picosecond.
     #[test]
     fn no_attack_on_protected_pauses_changes_when_anything_arrives(
         attacks in prop::collection::vec((any::<bool>(), 0_u64..80_000, attempt()), 1..120),
@@ -309,7 +309,7 @@ fn hosts_may_protect_data_across_a_switch_that_knows_nothing_of_it() {
     assert!(seen.iter().any(|(_, what)| what == "1 1072"), "the switch has it as it is");
 }
 
-/// What listens to a line: what is there, and how long it is.
+/// A listener on a line: records bytes and lengths.
 #[derive(Default)]
 struct Listener(Vec<(Vec<u8>, u32)>);
 

@@ -1,10 +1,10 @@
-//! Clocks, processors, ports that pass frames on early, and what is drawn by chance.
+//! Clocks, processors, cut-through ports, and random errors.
 
 use super::*;
 use crate::congestion::Dice;
 use crate::units::BitsPerSec;
 
-/// When a host's only frame arrives at the receiver.
+/// Returns the time at which a host's only frame arrives at the receiver.
 fn first_arrival(plan: &NetworkPlan, node: u32) -> Instant {
     received(&mut run(plan), node).last
 }
@@ -23,7 +23,7 @@ fn a_fast_clock_sends_its_frames_closer_together() {
     }
     let NodeSnapshot { received, last } = received(&mut run(&plan), 2);
     assert_eq!(received, 10_000);
-    // The receiver's line is that of the switch: 1,064 octets for each frame behind the first.
+    // The receiver's line is that of the switch: 1,064 bytes for each frame after the first.
     let exact = (1056 + 1052) * 80 + 2 * 500_000 + 9_999 * 1068 * 80;
     let off = (last.as_picos() as f64 / exact as f64 - 1.0) * 1e6;
     assert!((-100.2..-99.0).contains(&off), "{off} ppm off");
@@ -33,8 +33,8 @@ fn a_fast_clock_sends_its_frames_closer_together() {
 fn a_cut_through_port_passes_a_frame_on_when_its_header_is_there() {
     let mut plan = incast(1, 1);
     plan.nodes[0].cut_through = true;
-    // 64 octets and the preamble and gap that the line counts with them, then the cable; on the
-    // second line the whole frame without its tag, for the host waits for the end.
+    // 64 bytes and the preamble and gap that the line includes, then the cable; on the second line
+    // the whole frame without its tag, because the host waits for the end.
     let start = (64 + 20) * 80 + 500_000;
     assert_eq!(first_arrival(&plan, 2), at_picos(start + 1052 * 80 + 500_000));
 }
@@ -65,7 +65,7 @@ fn a_processor_that_is_busy_looks_later() {
     };
     let mut network = run(&plan);
     let first = 1056 * 80 + 500_000;
-    // The second frame comes while the first is worked on, and waits for the rest of that time.
+    // The second frame arrives while the first is processed, and waits for the rest of that time.
     let busy = first + 150_000 + 1048 * 10;
     let second = busy + 1052 * 80 + 500_000;
     assert_eq!(received(&mut network, 2).last, at_picos(second));
@@ -135,6 +135,6 @@ fn the_trace_is_this_one_on_every_machine_and_in_every_profile() {
     assert_eq!(format!("{:016x}", network.trace_hash()), GOLDEN, "see the comment of GOLDEN");
 }
 
-/// Changes whenever a frame is sent at another time, in another order, or with other octets than
-/// before: with the data plane, the hosts or the engine. Then look why, and write down the new one.
+/// Trace hash of a reference network. It changes with the time, order or bytes of any frame, so
+/// with the data plane, the hosts or the engine. Explain a change before updating it.
 const GOLDEN: &str = "885b8e5da37a06a9";
