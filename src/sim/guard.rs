@@ -6,8 +6,8 @@
 //! what its node receives. Of a long frame only the kept bytes are protected, which makes no
 //! difference to anything that reads only those.
 //!
-//! If data is protected a frame's length stays the plain one, and its port's line adds the overhead.
-//! If only MAC control is protected, its frames have their length on the line.
+//! If data is protected a frame's length stays the plain one, and its port's line adds the
+//! overhead. If only MAC control is protected, its frames have their length on the line.
 
 use super::frame::VirtualFrame;
 use crate::frame::Frame;

@@ -228,8 +228,8 @@ impl Wire {
         self.secured.validated
     }
 
-    /// Has the receiver's `SecY` see pauses when they are given to the receiver, after the data behind
-    /// them.
+    /// Has the receiver's `SecY` see pauses when they are given to the receiver, after the data
+    /// behind them.
     #[cfg(test)]
     pub(super) const fn validate_late(&mut self) {
         self.secured.validated = false;

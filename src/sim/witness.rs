@@ -23,7 +23,8 @@ pub trait Witness {
     #[inline]
     fn arrived(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {}
 
-    /// A frame is given to the node at the end of a line that never started there: a planned forgery.
+    /// A frame is given to the node at the end of a line that never started there: a planned
+    /// forgery.
     #[inline]
     fn forged(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame) {}
 

@@ -225,7 +225,7 @@ impl Settler {
     }
 
     /// Handles a failed measurement: headroom beyond that for the stated length of the link is
-    /// returned, as no measurement supports it any more.
+    /// given back to the pool, as no measurement supports it any more.
     fn fall_back(
         &mut self,
         now: Instant,

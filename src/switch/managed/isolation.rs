@@ -275,7 +275,7 @@ fn watch(plan: &CongestionPlan, at: Spot) -> Option<Watch> {
     Some(own.unwrap_or(isolation.machine.watch))
 }
 
-/// As [`watch`], for writing: from then on the queue has separate parameters.
+/// As [`watch()`], for writing: from then on the queue has separate parameters.
 fn watch_mut(plan: &mut CongestionPlan, at: Spot) -> Option<&mut Watch> {
     let now = watch(plan, at)?;
     let watches = &mut plan.isolation.as_mut()?.watches;

@@ -33,7 +33,8 @@ pub(super) fn v6(n: u8) -> IpAddr {
     [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, n].into()
 }
 
-/// A UDP datagram of `len` bytes in total in a frame from host `src` to host `dst`, with these ports.
+/// A UDP datagram of `len` bytes in total in a frame from host `src` to host `dst`, with these
+/// ports.
 pub(super) fn packet(
     (src, dst): ((u8, IpAddr), (u8, IpAddr)),
     tag: Option<(u8, u16)>,
