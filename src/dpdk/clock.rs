@@ -1,8 +1,8 @@
-//! The clock of the real world: the processor's timestamp counter, in picoseconds.
+//! Clock of the real world: the processor's timestamp counter (TSC), in picoseconds.
 //!
-//! Reading it costs some 10 ns and no system call. The counter's rate is found out against the
-//! system's monotonic clock when the clock is made, because the rate that DPDK and the processor's
-//! name give is rounded (to 10 MHz, so up to 0.2 %).
+//! A read costs about 10 ns and no system call. The counter's rate is measured against the system's
+//! monotonic clock when the clock is made, because the rate that DPDK and the processor's name give
+//! is rounded (to 10 MHz, so up to 0.2 %).
 
 use core::hint;
 use std::thread;
@@ -11,18 +11,18 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use super::hot::rdtsc;
 use crate::time::{Duration, Instant};
 
-/// How long the rate is measured over. The two ends are known to some 50 ns each, which makes the
-/// rate good to about 2 ppm.
+/// Time over which the rate is measured. Each end is known to about 50 ns, so the rate is good to
+/// about 2 ppm.
 const CALIBRATION: StdDuration = StdDuration::from_millis(50);
 
 /// Fractional bits of [`TscClock::ps_per_tick`].
 const SHIFT: u32 = 32;
 
-/// The environment variable with the seconds that a clock has run for when it is made. With it tests
-/// see what a program does after months.
+/// Environment variable: uptime in seconds of a clock when it is made. Tests use it to simulate
+/// months of operation.
 const UPTIME: &str = "SLUICE_CLOCK_UPTIME";
 
-/// Reads the timestamp counter as picoseconds since it was made. A copy is the same clock, so
+/// The timestamp counter as picoseconds since the clock was made. A copy is the same clock, so
 /// workers that share one agree about time as far as their cores' counters do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TscClock {
@@ -32,25 +32,26 @@ pub struct TscClock {
     hz: u64,
 }
 
-/// How far a [`TscClock`] can be trusted, as measured by [`TscClock::quality`].
+/// Quality of a [`TscClock`], as measured by [`TscClock::quality`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ClockQuality {
-    /// The counter's rate in Hz.
+    /// Rate of the counter in Hz.
     pub hz: u64,
-    /// How far the rate over the measured time was from the rate in use, in parts per million
-    /// against the system's monotonic clock; positive when the counter ran fast.
+    /// Difference between the measured rate and the rate in use, in parts per million against the
+    /// system's monotonic clock; positive if the counter ran fast.
     pub drift_ppm: f64,
-    /// What the measurement itself can be wrong by, in parts per million.
+    /// Uncertainty of `drift_ppm`, in parts per million.
     pub drift_ppm_uncertain: f64,
-    /// The smallest step between two reads in a row.
+    /// Smallest step between two consecutive reads.
     pub step: Duration,
-    /// The longest gap between two reads in a row: what the machine takes away from a polling loop.
+    /// Longest gap between two consecutive reads: the time that the machine takes from a polling
+    /// loop.
     pub gap_max: Duration,
-    /// Whether the counter ever went back.
+    /// True if the counter went back.
     pub went_back: bool,
 }
 
-/// A reading of both clocks at about the same moment.
+/// Readings of both clocks at about the same moment.
 struct Pair {
     tsc: u64,
     system: StdInstant,
@@ -59,7 +60,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// The tightest of several attempts, so that an interruption between the reads does not count.
+    /// Returns the tightest of several attempts, which excludes an interruption between the reads.
     fn read() -> Self {
         let attempt = || {
             let before = rdtsc();
@@ -70,7 +71,7 @@ impl Pair {
         (0..32).map(|_| attempt()).min_by_key(|pair| pair.width).expect("the range is not empty")
     }
 
-    /// The counter's rate between two readings, in Hz.
+    /// Rate of the counter between two readings, in Hz.
     fn rate_since(&self, earlier: &Self) -> f64 {
         let ticks = (self.tsc - earlier.tsc) as f64;
         ticks / self.system.duration_since(earlier.system).as_secs_f64()
@@ -78,7 +79,7 @@ impl Pair {
 }
 
 impl TscClock {
-    /// A clock that starts at zero now; takes 50 ms to find out its rate.
+    /// Makes a clock that starts at zero now; takes 50 ms to measure its rate.
     #[must_use]
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
@@ -88,7 +89,7 @@ impl TscClock {
         Self::with_rate(hz)
     }
 
-    /// A clock that starts at zero now, for a counter of `hz` (above 0) ticks a second.
+    /// Makes a clock that starts at zero now, for a counter of `hz` (above 0) ticks per second.
     #[must_use]
     pub fn with_rate(hz: u64) -> Self {
         let ps_per_tick = (1_000_000_000_000_u128 << SHIFT).div_ceil(hz.into()) as u64;
@@ -96,23 +97,24 @@ impl TscClock {
         Self { zero: rdtsc(), ps_per_tick, hz }.started_before(uptime.unwrap_or(0.0))
     }
 
-    /// The same clock, had it been started so many seconds before (fewer than 2^63 ticks).
+    /// Moves the start of the clock back by `seconds` (fewer than 2^63 ticks).
     #[must_use]
     pub fn started_before(self, seconds: f64) -> Self {
         Self { zero: self.zero.wrapping_sub((seconds * self.hz as f64) as u64), ..self }
     }
 
-    /// The time now. Never goes back in one thread.
+    /// Returns the current time. It never goes back in one thread.
     #[inline(always)]
     #[must_use]
     pub fn now(&self) -> Instant {
-        // A core whose counter is a little behind reads the start, not the end of time. The start may
-        // lie before the counter's own.
+        // A core whose counter is slightly behind reads the start, not the end of time. The start
+        // may be earlier than the counter's zero.
         let ticks = rdtsc().wrapping_sub(self.zero) as i64;
         self.at(ticks.max(0) as u64)
     }
 
-    /// The time `ticks` after the start. One multiplication of the whole count, so no error adds up.
+    /// Time `ticks` after the start. One multiplication of the whole count, so no error
+    /// accumulates.
     #[inline(always)]
     fn at(&self, ticks: u64) -> Instant {
         Instant::from_picos((u128::from(ticks) * u128::from(self.ps_per_tick)) >> SHIFT)
@@ -124,13 +126,13 @@ impl TscClock {
         Duration::from_picos((self.ps_per_tick >> SHIFT) + 1)
     }
 
-    /// The counter's rate in Hz.
+    /// Rate of the counter in Hz.
     #[must_use]
     pub fn hz(&self) -> u64 {
         self.hz
     }
 
-    /// Watches the counter for `span` (best 200 ms or more) and says how far it can be trusted.
+    /// Observes the counter for `span` (best 200 ms or more) and returns its quality.
     #[must_use]
     pub fn quality(&self, span: StdDuration) -> ClockQuality {
         let first = Pair::read();
@@ -146,7 +148,7 @@ impl TscClock {
                 last = now;
                 hint::spin_loop();
             }
-            // The look at the system's clock is none of the counter's gaps.
+            // Reading the system's clock is not a gap of the counter.
             last = self.now();
         }
         let second = Pair::read();
@@ -169,7 +171,8 @@ mod tests {
 
     #[test]
     fn a_day_of_ticks_is_a_day_of_picoseconds() {
-        // 2.596 GHz is no whole number of picoseconds a tick; the error stays below 1 us a day.
+        // 2.596 GHz is not a whole number of picoseconds per tick; the error stays below 1 us a
+        // day.
         let hz = 2_596_120_000;
         let clock = TscClock::with_rate(hz);
         let day = clock.at(hz * 86_400).as_picos();
@@ -189,7 +192,7 @@ mod tests {
             assert!(now > last && off < Duration::from_micros(day), "day {day}: {now:?}");
             last = now;
         }
-        // As its counter goes on, and across 2^64 ps.
+        // Across 2^64 ps the clock continues as its counter does.
         let end = 18_446_744.073_7;
         let mut last = clock.now();
         let late = clock.started_before(end - 0.000_5);
@@ -217,8 +220,8 @@ mod tests {
         thread::sleep(StdDuration::from_millis(100));
         let ours = clock.now().since(started.0).as_secs_f64();
         let system = started.1.elapsed().as_secs_f64();
-        // 1 % is far above what the clocks differ by and far below a wrong rate; what a busy
-        // machine puts between the two reads is a few milliseconds at worst.
+        // 1 % is far above the difference of the clocks and far below a wrong rate; a busy machine
+        // delays the second read by a few milliseconds at worst.
         assert!((ours - system).abs() < 0.01 * system + 0.005, "{ours} {system}");
     }
 }

@@ -1,14 +1,14 @@
-//! AES-GCM by a DPDK crypto device that works on this CPU, in the call (`crypto_aesni_gcm` and
-//! `crypto_aesni_mb` of Intel's multi-buffer library), for a SecY.
+//! AES-GCM for a SecY by a DPDK crypto device that works synchronously on this CPU
+//! (`crypto_aesni_gcm` and `crypto_aesni_mb` of Intel's multi-buffer library).
 //!
-//! A device is no queue and no thread: any thread may use any cipher, one at a time. A thread's first
-//! call takes memory of the C library for it, and none after that.
+//! A device has no queue and no thread: any thread may use any cipher, one at a time. The first
+//! call of a thread allocates memory of the C library, later calls do not.
 //!
-//! A session of DPDK goes one way and has one length of readable octets, so a cipher holds three: one
-//! for each length that its SecY's encrypted frames have, and one of GMAC for frames of which all stays
-//! readable. Its memory is wiped when it is freed. The driver compares check values with `memcmp`, whose
-//! time for 16 octets does not depend on them in the C libraries this is tried with; aws-lc-rs promises
-//! it.
+//! A DPDK session has one direction and one length of readable octets, so a cipher holds three: one
+//! for each length that its SecY's encrypted frames have, and one of GMAC for frames that stay
+//! readable. Its memory is wiped when it is freed. The driver compares check values with `memcmp`,
+//! whose time for 16 octets does not depend on them in the C libraries that were tested; aws-lc-rs
+//! guarantees it.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
@@ -26,14 +26,14 @@ use super::pool::memory_remedy;
 use crate::secure::{Aead, BATCH, Ciphers, Direction, Job, Sak};
 use crate::wire::macsec::ICV_LEN;
 
-/// The sessions that one device has room for: of some 300 associations, about 1 KiB each.
+/// Capacity in sessions of a device: about 300 associations, about 1 KiB per session.
 const SESSIONS: u32 = 1_024;
 
-/// The devices of this process, by driver: there is one of each, for all.
+/// Devices of this process by driver, at most one per driver.
 static ATTACHED: Mutex<BTreeMap<&'static str, Weak<Inner>>> = Mutex::new(BTreeMap::new());
 
-/// A crypto device; clones are handles on the same one. It is detached when the last is gone, and all
-/// ciphers with it.
+/// A crypto device. Clones are handles on the same device, which is detached when the last handle
+/// and the last cipher are dropped.
 #[derive(Clone, Debug)]
 pub struct CryptoDevice(Arc<Inner>);
 
@@ -52,32 +52,32 @@ unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
 
-/// The ciphers that SecYs of the real world are to have: a device's where there is one, because on the
-/// machine where they were compared it took less time than aws-lc-rs for frames of every length, both
-/// ways (`perf/README.md`). Nothing where there is none: a SecY does without, and shows that.
+/// Returns the ciphers for SecYs of the real world: the device's if there is one, because it took
+/// less time than aws-lc-rs for frames of every length in both directions (`perf/README.md`). None
+/// without a device: the SecY then uses the built-in cipher, and reports that.
 #[must_use]
 pub fn ciphers(eal: &Eal) -> Option<Arc<dyn Ciphers>> {
     CryptoDevice::any(eal).ok().map(|device| Arc::new(device) as _)
 }
 
 impl CryptoDevice {
-    /// The drivers that do AES-GCM in the call, the one with the shorter way first.
+    /// Drivers with synchronous AES-GCM, the one with the shorter call path first.
     pub const DRIVERS: [&'static str; 2] = ["crypto_aesni_gcm", "crypto_aesni_mb"];
 
-    /// The first of [`Self::DRIVERS`] that this DPDK has and that works.
+    /// Opens the first of [`Self::DRIVERS`] that this DPDK has and that works.
     ///
     /// # Errors
-    /// That of the last one tried.
+    /// The error of the last driver tried.
     pub fn any(eal: &Eal) -> Result<Self, Error> {
         let [first, second] = Self::DRIVERS;
         Self::open(eal, first).or_else(|_| Self::open(eal, second))
     }
 
-    /// The device of this driver, which is attached if it is not yet.
+    /// Opens the device of this driver, and attaches it if it is not attached.
     ///
     /// # Errors
-    /// [`Error::NoDriver`] where this DPDK has it not, [`Error::Device`] and [`Error::NoMemory`] when it
-    /// cannot be set up.
+    /// [`Error::NoDriver`] if this DPDK does not have the driver, [`Error::Device`] and
+    /// [`Error::NoMemory`] if the device cannot be set up.
     pub fn open(eal: &Eal, driver: &'static str) -> Result<Self, Error> {
         let mut attached = locked(&ATTACHED);
         if let Some(device) = attached.get(driver).and_then(Weak::upgrade) {
@@ -88,7 +88,6 @@ impl CryptoDevice {
         Ok(Self(device))
     }
 
-    /// The driver's name.
     #[must_use]
     pub fn driver(&self) -> &'static str {
         self.0.driver
@@ -129,7 +128,7 @@ impl Inner {
             return Err(fail("do AES-GCM in the call", libc::ENOTSUP, Logged::default()));
         }
         let any_socket = sys::SLUICE_SOCKET_ID_ANY_BITS as c_int;
-        // Calls need no queue, but DPDK no device without one.
+        // Calls use no queue, but DPDK requires one.
         let mut config = sys::rte_cryptodev_config {
             socket_id: any_socket,
             nb_queue_pairs: 1,
@@ -152,8 +151,8 @@ impl Inner {
         let octets = unsafe { sys::rte_cryptodev_sym_get_private_session_size(id) };
         let name = CString::new(format!("{driver}_keys")).expect("it had no zero before");
         let made = log::capture(|| {
-            // SAFETY: the name ends with a zero and is copied; no cache, so that the lock says who
-            // has an element.
+            // SAFETY: the name ends with a zero and is copied; the pool has no cache, so the lock
+            // alone decides which elements are in use.
             let pool = unsafe {
                 sys::rte_cryptodev_sym_session_pool_create(
                     name.as_ptr(),
@@ -201,10 +200,10 @@ impl Ciphers for CryptoDevice {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Whoever opens it next finds it gone.
+        // The lock keeps another thread from opening the device before it is detached.
         let _attached = locked(&ATTACHED);
         detach(self.id);
-        // SAFETY: every session holds a handle on this, so all are back.
+        // SAFETY: every session holds a handle on this, so all have been returned.
         unsafe { sys::rte_mempool_free(self.sessions.as_ptr()) };
     }
 }
@@ -213,7 +212,7 @@ fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the device has both GCM with this much that is readable, and GMAC.
+/// True if the device has both GCM with `readable` octets of associated data, and GMAC.
 fn offers(id: u8, direction: Direction, key: u16, readable: u16) -> bool {
     let (gcm, gmac) = kinds(direction);
     // SAFETY: the device exists.
@@ -221,7 +220,7 @@ fn offers(id: u8, direction: Direction, key: u16, readable: u16) -> bool {
     offers(gcm) && offers(gmac)
 }
 
-/// What sessions of GCM and of GMAC do this way.
+/// Operations of the GCM and the GMAC session of a direction.
 const fn kinds(direction: Direction) -> (sys::sluice_crypto_what, sys::sluice_crypto_what) {
     match direction {
         Direction::Seal => (sys::SLUICE_CRYPTO_GCM_SEAL, sys::SLUICE_CRYPTO_GMAC_SEAL),
@@ -238,11 +237,11 @@ fn detach(id: u8) {
     let mut info = sys::rte_cryptodev_info::default();
     // SAFETY: the device exists, and `info` is writable.
     unsafe { sys::rte_cryptodev_info_get(id, &mut info) };
-    // SAFETY: it exists, and nobody uses it any more.
+    // SAFETY: it exists, and no other user of it is left.
     unsafe { sys::rte_cryptodev_stop(id) };
     // SAFETY: as above, and it is stopped.
     unsafe { sys::rte_cryptodev_close(id) };
-    // SAFETY: what is below a crypto device outlives it until it is removed here.
+    // SAFETY: the device below a crypto device outlives it until it is removed here.
     unsafe { sys::rte_dev_remove(info.device) };
 }
 
@@ -265,9 +264,9 @@ impl Session {
     ) -> Option<Self> {
         let inner = &device.0;
         let _changing = locked(&inner.changing);
-        // A failure is no error: the built-in cipher takes over, and the SecY says so.
+        // A failure is not an error: the built-in cipher is used instead, and the SecY reports it.
         let made = log::capture(|| {
-            // SAFETY: device and pool exist, and the key is as long as is said.
+            // SAFETY: device and pool exist, and the key has the length that is passed.
             let session = unsafe {
                 sys::sluice_crypto_session(
                     inner.id,
@@ -289,32 +288,32 @@ impl Drop for Session {
         let inner = &self.device.0;
         let _changing = locked(&inner.changing);
         let at = self.session.as_ptr();
-        // SAFETY: made by this device, and used by nobody any more.
+        // SAFETY: made by this device, and no longer in use.
         let code = unsafe { sys::rte_cryptodev_sym_session_free(inner.id, at) };
         assert_eq!(code, 0, "a session that was made can be freed");
         // SAFETY: the pool exists.
         let octets = unsafe { (*inner.sessions.as_ptr()).elt_size } as usize;
-        // Drivers do not promise to wipe what they knew.
-        // SAFETY: the element is as long as that, in the pool and not in use: the lock is held, without
-        // which none is taken out.
+        // Drivers do not promise to wipe keys.
+        // SAFETY: the element has this length, is in the pool and is not in use: elements are taken
+        // only under the lock, which is held.
         let memory = unsafe { core::slice::from_raw_parts_mut(at.cast::<u8>(), octets) };
         zeroize::Zeroize::zeroize(memory);
     }
 }
 
-/// One key of a SecY on a crypto device, one way.
+/// One key of a SecY on a crypto device, in one direction.
 #[derive(Debug)]
 struct DeviceCipher {
     direction: Direction,
     readable: [usize; 2],
-    /// For frames of which so much stays readable.
+    /// Sessions for encrypted frames, one per length of the readable part.
     partly: [Session; 2],
-    /// For frames of which all does.
+    /// Session for frames that stay readable.
     wholly: Session,
 }
 
 impl DeviceCipher {
-    /// The session for frames of which so much stays readable, or all, and where what it takes as its
+    /// Session for frames with `readable` readable octets (none: all), and the offset at which its
     /// text begins.
     #[inline]
     fn session(&self, readable: Option<usize>) -> (&Session, usize) {
@@ -334,7 +333,7 @@ impl DeviceCipher {
         assert!(jobs.len() <= N, "more than a burst");
         let (session, from) = self.session(readable);
         let nowhere = sys::rte_crypto_va_iova_ptr { va: ptr::null_mut(), iova: 0 };
-        // DPDK reads 16 octets where a nonce is.
+        // DPDK reads 16 octets for a nonce.
         let mut nonces = [[0_u8; 16]; N];
         let empty = sys::rte_crypto_vec { base: ptr::null_mut(), iova: 0, len: 0, tot_len: 0 };
         let mut texts = [empty; N];
@@ -342,7 +341,7 @@ impl DeviceCipher {
         let mut ivs = [nowhere; N];
         let mut readables = [nowhere; N];
         let mut icvs = [nowhere; N];
-        // A driver that gives up early may leave it as it is.
+        // A driver that returns early may leave the status unset.
         let mut status = [-1; N];
         for (n, (nonce, frame)) in jobs.iter_mut().enumerate() {
             let end = frame.len().checked_sub(ICV_LEN).filter(|&end| from <= end);
@@ -368,8 +367,9 @@ impl DeviceCipher {
         };
         let none = sys::rte_crypto_sym_ofs { raw: 0 };
         let (id, session) = (session.device.0.id, session.session.as_ptr());
-        // SAFETY: the session is alive and this device's; all that the job points to is alive over the
-        // call, writable, inside of the frame, and as long as the session was told.
+        // SAFETY: the session is alive and this device's; everything that the job points to is
+        // alive over the call, writable, inside the frame, and of the length that the session was
+        // set up for.
         unsafe { sys::rte_cryptodev_sym_cpu_crypto_process(id, session, none, &mut job) };
         let mut done = 0;
         for (n, (_, frame)) in jobs.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! A device by its EAL name, from the string in a configuration to a DPDK port number, and back.
+//! A device by its EAL name: from the string in a configuration to a DPDK port number, and back.
 //!
 //! A name is a PCI address (`0000:03:00.0`) or a virtual device with its arguments
 //! (`net_af_packet0,iface=veth0`). Either is attached while EAL runs. Every device, and every
@@ -20,14 +20,14 @@ use super::reopen::Life;
 use super::ring::Ring;
 use super::{fanout, interrupt, log};
 
-/// What is open in this process: the thing, and the name it was opened by.
+/// Resources in use by this process, each with the name of the device that uses it.
 static CLAIMS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
-/// The drivers of virtual devices that Sluice is tried with, for the text of an error.
+/// Drivers of virtual devices that Sluice is tested with, for the text of an error.
 const VIRTUAL: &str = "net_af_packet, net_af_xdp, net_tap, net_memif, net_ring, net_pcap, \
                        net_null, net_virtio_user or net_vhost";
 
-/// The pools that a device, or a pair of them, may hold frames of. They have to outlive it.
+/// Pools whose frames a device, or a pair of devices, may hold. They must outlive it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pools(Arc<Mutex<Vec<Pool>>>);
 
@@ -37,24 +37,24 @@ impl Pools {
     }
 }
 
-/// An attached device. It is detached when the last handle is gone.
+/// An attached device. It is detached when the last handle is dropped.
 #[derive(Debug)]
 pub(super) struct Device {
-    /// DPDK's number for it.
+    /// DPDK's port number.
     pub(super) id: u16,
-    /// The name and arguments by which it was opened.
+    /// Name and arguments with which it was opened.
     pub(super) spec: Spec,
-    /// The driver's name, such as `net_af_packet`.
+    /// Driver name, such as `net_af_packet`.
     pub(super) driver: String,
-    /// Whether it is a virtual device: no MAC, no wire, no rate of its own.
+    /// True for a virtual device: no MAC, no wire and no line rate.
     pub(super) is_virtual: bool,
-    /// The interface of the kernel that it works on, if any, and what is lost there.
+    /// Interface of the kernel that it works on, if any, and the losses there.
     pub(super) kernel: KernelSide,
-    /// Lets the polling thread to the driver.
+    /// Admits the polling thread to the driver.
     pub(super) gate: Gate,
-    /// Held by whoever calls the driver beside the polling thread.
+    /// Held by any other thread that calls the driver.
     life: RwLock<Life>,
-    /// Memory of ours that it works on; before `pools`, because it may hold frames of them.
+    /// Rings of Sluice that it works on; before `pools`, because they may hold frames of them.
     _rings: Vec<Arc<Ring>>,
     pools: Pools,
     pub(super) eal: Eal,
@@ -81,7 +81,7 @@ impl Device {
         Ok(device)
     }
 
-    /// Takes over a port that exists.
+    /// Adopts an existing port.
     pub(super) fn adopt(
         eal: &Eal,
         id: u16,
@@ -96,8 +96,8 @@ impl Device {
             reason: strerror(code),
             logged: Logged::default(),
         })?;
-        // These drivers leave interrupts behind whose handles are in EAL's memory, and EAL's clean-up
-        // unmaps that while the interrupt thread still reads them.
+        // These drivers leave interrupts behind whose handles are in EAL's memory, and EAL's
+        // cleanup unmaps that while the interrupt thread still reads them.
         let sockets = ["net_memif", "net_vhost", "eth_vhost", "net_virtio_user", "virtio_user"];
         if spec.virtual_driver().is_some_and(|driver| sockets.contains(&driver)) {
             eal.pin();
@@ -119,28 +119,28 @@ impl Device {
         }))
     }
 
-    /// Setup for opening it anew; while this is held the driver may be called.
+    /// Locks the setup for opening the device again; while it is held the driver may be called.
     pub(super) fn life(&self) -> RwLockReadGuard<'_, Life> {
         self.life.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same for who opens it anew: nobody calls the driver meanwhile.
+    /// Locks it exclusively to open the device again: no other thread calls the driver.
     pub(super) fn life_mut(&self) -> RwLockWriteGuard<'_, Life> {
         self.life.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Detaches it.
+    /// Closes the port and removes the device.
     pub(super) fn detach(&self) {
         self.apart(|| close(self.id));
     }
 
-    /// Stops it. No thread polls it any more.
+    /// Stops the port. No thread polls it any more.
     pub(super) fn stop(&self) {
         // SAFETY: while its device is held the port exists, or its number is refused.
         self.apart(|| _ = unsafe { sys::rte_eth_dev_stop(self.id) });
     }
 
-    /// Runs `work` while its driver handles no event of a peer.
+    /// Runs `work` while the driver handles no event of a peer.
     fn apart(&self, work: impl FnOnce() + Send) {
         match self.spec.virtual_driver() {
             Some("net_memif") => interrupt::run(work),
@@ -156,12 +156,11 @@ impl Device {
         }
     }
 
-    /// The pool of this name, if the device holds it.
+    /// Returns the pool of this name, if the device holds it.
     pub(super) fn held(&self, name: &str) -> Option<Pool> {
         self.pools.lock().iter().find(|pool| pool.name() == name).cloned()
     }
 
-    /// An error of this device.
     pub(super) fn error(&self, step: &'static str, code: c_int, logged: Logged) -> Error {
         let device = self.spec.full.clone();
         match code.abs() {
@@ -184,7 +183,7 @@ impl Drop for Device {
     }
 }
 
-/// Closes a port that is stopped and that nobody uses, and removes its device.
+/// Closes a port that is stopped and unused, and removes its device.
 pub(super) fn close(id: u16) {
     let device = info(id).map(|info| info.device);
     // SAFETY: the port is stopped, and no handle on it is left; an unknown number is refused.
@@ -195,13 +194,13 @@ pub(super) fn close(id: u16) {
     }
 }
 
-/// The octets of a slot of net_af_packet's ring when its argument `framesz` does not say.
+/// Bytes of a slot of net_af_packet's ring without the argument `framesz`.
 pub(super) const AF_PACKET_SLOT: u32 = 2_048;
 
 /// A device's name and arguments.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Spec {
-    /// All of it, as it was given (PCI addresses with their domain).
+    /// The whole text as given (PCI addresses with their domain).
     pub(super) full: String,
     /// The part before the first comma.
     pub(super) name: String,
@@ -227,22 +226,23 @@ impl Spec {
         Ok(Self { full: format!("{name}{comma}{arguments}"), name })
     }
 
-    /// The driver's name, if this is a virtual device: the name without its number.
+    /// Driver name of a virtual device: the name without its number.
     pub(super) fn virtual_driver(&self) -> Option<&str> {
         if is_pci_address(&self.name) {
             return None;
         }
-        // Only DPDK's own names end in digits after these, so `net_af_packet0` gives its driver.
+        // Only DPDK's names end in digits after these prefixes, so `net_af_packet0` gives its
+        // driver.
         Some(self.name.trim_end_matches(|c: char| c.is_ascii_digit()))
     }
 
-    /// The value of the argument `key`.
+    /// Value of the argument `key`.
     pub(super) fn argument(&self, key: &str) -> Option<&str> {
         let arguments = self.full.split(',').skip(1);
         arguments.filter_map(|pair| pair.split_once('=')).find(|(k, _)| *k == key).map(|(_, v)| v)
     }
 
-    /// The number that is the value of the argument `key`.
+    /// Value of the argument `key` as a number.
     pub(super) fn number(&self, key: &str) -> Option<u32> {
         self.argument(key)?.parse().ok()
     }
@@ -273,7 +273,7 @@ impl Spec {
         })
     }
 
-    /// The network interface of the kernel that the device works on.
+    /// Network interface of the kernel that the device works on.
     pub(super) fn interface(&self) -> Option<&str> {
         match self.virtual_driver()? {
             "net_af_packet" | "eth_af_packet" | "net_af_xdp" => self.argument("iface"),
@@ -285,14 +285,14 @@ impl Spec {
         }
     }
 
-    /// What no other port of this process may use at the same time.
+    /// Resources that no other port of this process may use at the same time.
     fn resources(&self) -> Vec<String> {
         let mut resources = vec![format!("device {}", self.name)];
         if let Some(interface) = self.interface() {
             resources.push(format!("interface {interface}"));
         }
         // Both ends of a vhost or memif socket, and any number of readers of a capture file, are
-        // good uses; two of the same end are not.
+        // valid uses; two of the same end are not.
         let driver = self.virtual_driver().unwrap_or_default();
         match driver {
             "net_vhost" | "eth_vhost" => {
@@ -316,7 +316,7 @@ impl Spec {
         resources
     }
 
-    /// Looks for what drivers report as a bare failure.
+    /// Checks for conditions that drivers report as a failure without a reason.
     fn check_before(&self) -> Result<(), Error> {
         let device = self.full.clone();
         if let Some(interface) = self.interface() {
@@ -349,7 +349,7 @@ impl Spec {
         Err(Error::Permission { device, remedy, logged: Logged::default() })
     }
 
-    /// Says what a failed attachment means.
+    /// Translates a failure to attach into an error with its cause.
     fn explain(&self, eal: &Eal, code: c_int, logged: Logged) -> Error {
         let device = self.full.clone();
         let is_virtual = self.virtual_driver().is_some();
@@ -357,7 +357,7 @@ impl Spec {
             libc::ENOMEM => {
                 Error::NoMemory { what: device, need_kib: 0, remedy: memory_remedy(eal), logged }
             }
-            // -1, which is -EPERM, is what many drivers say for any failure at all.
+            // Many drivers return -1, which is -EPERM, for any failure.
             code if code == libc::EACCES || logged.is_about_permission() => {
                 let remedy = if is_virtual {
                     "run as root, or give the program the capability or the file it needs"
@@ -367,7 +367,7 @@ impl Spec {
                 };
                 Error::Permission { device, remedy, logged }
             }
-            // The parser of device names found no bus that knows such a name.
+            // The parser of device names found no bus that knows this name.
             libc::EFAULT if is_virtual => Error::NoDriver {
                 device,
                 remedy: format!("a virtual device is {VIRTUAL}, with a number behind it"),
@@ -386,7 +386,7 @@ impl Spec {
         }
     }
 
-    /// What may be wrong with a PCI device, as far as the system shows it.
+    /// Possible causes of a failure of a PCI device, as far as the system shows them.
     fn pci_remedy(&self, eal: &Eal) -> String {
         let name = &self.name;
         let path = format!("/sys/bus/pci/devices/{name}");
@@ -414,13 +414,13 @@ impl Logged {
     }
 }
 
-/// The words for a driver's error code. -1 is what many of them say for any failure, and not the
-/// lack of permission that it is by its number.
+/// Text of a driver's error code. Many drivers return -1 for any failure, although its number means
+/// a lack of permission.
 fn reason(code: c_int) -> String {
     if code == -1 { "the driver gives no reason".into() } else { strerror(code) }
 }
 
-/// The sole use of what stands behind a device, until it is dropped.
+/// Exclusive use of a device's resources, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Claim(Vec<String>);
 
@@ -445,12 +445,12 @@ impl Drop for Claim {
     }
 }
 
-/// The octets for which every frame that this device receives into must have room, however long the
-/// longest frame is that is wanted of it; 0 where the driver demands nothing. net_af_packet wants to
-/// be able to take whatever fits into a slot of its ring (`framesz`).
+/// Bytes for which every receive buffer of this device must have room, regardless of the configured
+/// longest frame; 0 if the driver demands nothing. net_af_packet demands room for a whole slot of
+/// its ring (`framesz`).
 #[must_use]
 pub fn receive_room(device: &str) -> u32 {
-    /// What the driver takes off a slot before it compares: the kernel's header in front of it.
+    /// Kernel's header at the start of a slot, which the driver subtracts before it compares.
     const SLOT_HEADER: u32 = 32;
     match Spec::parse(device) {
         Ok(spec) if spec.virtual_driver() == Some("net_af_packet") => {
@@ -461,13 +461,13 @@ pub fn receive_room(device: &str) -> u32 {
     }
 }
 
-/// Whether `name` is a PCI address, with or without its domain.
+/// True if `name` is a PCI address, with or without its domain.
 #[must_use]
 pub fn is_pci_address(name: &str) -> bool {
     pci_address(name).is_some()
 }
 
-/// The PCI address `name` as DPDK writes it: `0000:03:00.0`.
+/// The PCI address `name` in DPDK's form: `0000:03:00.0`.
 fn pci_address(name: &str) -> Option<String> {
     let (rest, function) = name.rsplit_once('.')?;
     let mut parts = rest.rsplit(':');
@@ -488,7 +488,7 @@ pub(super) fn port_by_name(name: &str) -> Option<u16> {
     (code == 0).then_some(id)
 }
 
-/// What DPDK knows of a port.
+/// DPDK's information about a port.
 pub(super) fn info(id: u16) -> Result<sys::rte_eth_dev_info, c_int> {
     let mut info = sys::rte_eth_dev_info::default();
     // SAFETY: `info` is writable; an unknown number is refused.
@@ -498,7 +498,7 @@ pub(super) fn info(id: u16) -> Result<sys::rte_eth_dev_info, c_int> {
     }
 }
 
-/// A string of DPDK's, or an empty one for null.
+/// Copies a string of DPDK; an empty one for null.
 pub(super) fn string(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
@@ -511,7 +511,7 @@ fn may_open_packet_socket() -> bool {
     // SAFETY: plain system call without pointers.
     let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0) };
     if socket >= 0 {
-        // SAFETY: just opened, and used by nobody.
+        // SAFETY: just opened, and not used anywhere else.
         unsafe { libc::close(socket) };
     }
     socket >= 0
@@ -561,7 +561,7 @@ mod tests {
         assert_eq!(by, "net_af_packet7,iface=claim0");
         drop(first);
         let _again = open("net_af_xdp7,iface=claim0").unwrap();
-        // The two ends of one memif are two ports by right.
+        // The two ends of one memif may be two ports.
         let _server = open("net_memif7,role=server,socket=/tmp/claim").unwrap();
         let _client = open("net_memif8,role=client,socket=/tmp/claim").unwrap();
         assert!(open("net_memif9,role=client,socket=/tmp/claim").is_err());

@@ -1,11 +1,11 @@
-//! DPDK's environment: started once per process, from typed options, and ended when its last user
-//! is gone.
+//! DPDK's environment (EAL): started once per process from typed options, and ended when its last
+//! user is dropped.
 //!
-//! Nothing of it is shared with another process: memory is either anonymous hugepages
-//! (`--in-memory`, no mount and no root needed) or ordinary pages (`--no-huge`). Addresses are
-//! always virtual (`--iova-mode=va`). EAL's own threads stay on the CPUs that the starting thread
-//! may use, or on the one that [`EalOptions::main_cpu`] names, and the starting thread gets its
-//! affinity back, so that threads it starts later are not born pinned.
+//! Nothing is shared with another process: memory is either anonymous hugepages (`--in-memory`,
+//! which needs neither a mount nor root) or ordinary pages (`--no-huge`). Addresses are always
+//! virtual (`--iova-mode=va`). EAL's threads stay on the CPUs that the starting thread may use, or
+//! on the one of [`EalOptions::main_cpu`]. The affinity of the starting thread is restored, so that
+//! threads it starts later are not pinned.
 
 use core::ffi::{c_char, c_int};
 use core::marker::PhantomData;
@@ -20,14 +20,14 @@ use super::device::string;
 use super::error::{Error, errno, strerror};
 use super::{hot, leftovers, log};
 
-/// Ordinary memory that a process without hugepages sets aside. Pages are not touched before they
-/// are used, so what is too much costs address space alone.
+/// Memory in MiB that a process without hugepages reserves. Pages are not touched before they are
+/// used, so an excess costs address space alone.
 const NO_HUGE_MIB: u32 = 512;
 
-/// The least free hugepage memory for which [`Memory::Auto`] picks hugepages.
+/// Least free hugepage memory in MiB for which [`Memory::Auto`] uses hugepages.
 const HUGE_MIB_MIN: u32 = 64;
 
-/// Which pages DPDK's memory is made of.
+/// Pages of DPDK's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Memory {
     /// Hugepages where enough of them are free, else ordinary pages.
@@ -39,30 +39,29 @@ pub enum Memory {
     NoHuge,
 }
 
-/// How to start DPDK.
+/// Options to start DPDK.
 #[derive(Clone, Debug)]
 pub struct EalOptions {
-    /// Which pages to use. Default: as the machine has them.
+    /// Pages to use. Default: hugepages if enough of them are free.
     pub memory: Memory,
-    /// Memory in MiB (1 or more). Default: with hugepages as much as is asked for later, else 512.
+    /// Memory in MiB (1 or more). Default: with hugepages as much as is allocated later, else 512.
     pub memory_mib: Option<u32>,
-    /// Whether `dpdk-telemetry.py -f <file_prefix>` can ask this process. Default: no.
+    /// Enables `dpdk-telemetry.py -f <file_prefix>`. Default: no.
     pub telemetry: bool,
-    /// The name of the runtime directory, where telemetry has its socket. Default: `sluice-PID`, which
-    /// no other process has.
+    /// Name of the runtime directory, which contains the telemetry socket. Default: `sluice-PID`,
+    /// which no other process has.
     pub file_prefix: String,
-    /// Virtual devices to make at the start, such as `net_null0`. Ports opened later by name need
-    /// no entry here.
+    /// Virtual devices to create at the start, such as `net_null0`. Ports opened later by name need
+    /// no entry.
     pub vdevs: Vec<String>,
-    /// PCI addresses whose devices DPDK may take. Empty: the bus is left alone.
+    /// PCI addresses whose devices DPDK may use. Empty: the bus is not probed.
     pub pci: Vec<String>,
-    /// The CPU for the starting thread and EAL's own threads while it starts. Default: all that
-    /// the process may use.
+    /// CPU for the starting thread and EAL's threads during the start. Default: all CPUs that the
+    /// process may use.
     pub main_cpu: Option<usize>,
-    /// More EAL arguments, as they are; they may override those above.
+    /// Further EAL arguments, passed unchanged; they may override those above.
     pub extra: Vec<String>,
-    /// The chattiest of DPDK's log levels (`RTE_LOG_*`) that goes to standard error. Default: 5,
-    /// warnings.
+    /// Most verbose DPDK log level (`RTE_LOG_*`) that goes to standard error. Default: 5, warnings.
     pub log_level: u32,
 }
 
@@ -82,7 +81,7 @@ impl Default for EalOptions {
     }
 }
 
-/// The name of a runtime directory that no other process has.
+/// Returns a name of a runtime directory that no other process has.
 #[must_use]
 pub fn own_prefix(what: &str) -> String {
     format!("{what}-{}", std::process::id())
@@ -101,7 +100,7 @@ impl EalOptions {
         self
     }
 
-    /// The argument list, and whether it asks for hugepages.
+    /// Argument list, and true if it uses hugepages.
     fn arguments(&self, cpus: &Affinity) -> (Vec<String>, bool) {
         let huge = match self.memory {
             Memory::Hugepages => true,
@@ -115,7 +114,7 @@ impl EalOptions {
             "sluice".into(),
             format!("--file-prefix={}", self.file_prefix),
             "--iova-mode=va".into(),
-            // One lcore, for this thread; workers are threads of our own that register.
+            // One lcore, for this thread; workers are threads of Sluice that register.
             format!("--lcores=0@({})", cpus.list()),
         ];
         let mib = self.memory_mib.or(if huge { None } else { Some(NO_HUGE_MIB) });
@@ -140,7 +139,7 @@ impl EalOptions {
     }
 }
 
-/// The running DPDK. Clones are handles on the same one; the last to go ends it.
+/// The running DPDK. Clones are handles on the same one; dropping the last ends it.
 #[derive(Clone, Debug)]
 pub struct Eal(Arc<Inner>);
 
@@ -148,7 +147,7 @@ pub struct Eal(Arc<Inner>);
 struct Inner {
     hugepages: bool,
     arguments: Vec<String>,
-    /// Set when memory of it has to outlive it: then it is left to the end of the process.
+    /// Set if memory of DPDK must outlive this handle: then it stays mapped until the process ends.
     pinned: AtomicBool,
 }
 
@@ -158,9 +157,9 @@ impl Eal {
     /// Starts DPDK.
     ///
     /// # Errors
-    /// [`Error::AlreadyStarted`] for the second start in a process, whatever became of the first;
-    /// [`Error::Start`] with what DPDK logged, and [`Error::Option`] for a zero byte in an argument
-    /// or a CPU that this process may not use.
+    /// [`Error::AlreadyStarted`] for the second start in a process, whether or not the first
+    /// succeeded; [`Error::Start`] with DPDK's log lines, and [`Error::Option`] for a zero byte in
+    /// an argument or a CPU that this process may not use.
     pub fn start(options: &EalOptions) -> Result<Self, Error> {
         let before = Affinity::of_this_thread();
         let cpus = match options.main_cpu {
@@ -185,11 +184,11 @@ impl Eal {
         log::take_over();
         leftovers::claim(&prefix_of(&arguments));
         remove_runtime_dir_at_exit();
-        // A start that goes well warns of what is none of the user's concern, such as that the
-        // machine has hugepages of one size and not of another.
+        // A successful start warns of conditions that do not concern the user, such as hugepages of
+        // one size and not of another.
         let warns_only = options.log_level <= sys::RTE_LOG_WARNING;
         log::echo_up_to(if warns_only { sys::RTE_LOG_ERR } else { options.log_level });
-        // EAL's threads inherit what the starting thread may use at this moment.
+        // EAL's threads inherit the affinity that the starting thread has at this moment.
         cpus.apply();
         let result = log::capture(|| init(&owned));
         log::echo_up_to(options.log_level);
@@ -205,19 +204,19 @@ impl Eal {
         }
     }
 
-    /// Whether DPDK's memory is hugepages.
+    /// True if DPDK's memory is hugepages.
     #[must_use]
     pub fn hugepages(&self) -> bool {
         self.0.hugepages
     }
 
-    /// What EAL was started with.
+    /// Arguments with which EAL was started.
     #[must_use]
     pub fn arguments(&self) -> &[String] {
         &self.0.arguments
     }
 
-    /// The directory with the telemetry socket.
+    /// Directory of the telemetry socket.
     #[must_use]
     pub fn runtime_dir(&self) -> String {
         // SAFETY: reads a static string, which is set while EAL is running.
@@ -225,8 +224,8 @@ impl Eal {
     }
 
     /// Gives the calling thread a share of every pool's cache, until the guard is dropped in the
-    /// same thread. A thread without it works too, but every frame it makes or frees then goes
-    /// through the pool's shared ring, at some 20 times the cost.
+    /// same thread. Without it a thread works too, but every frame that it allocates or frees then
+    /// goes through the pool's shared ring, at about 20 times the cost.
     ///
     /// # Errors
     /// [`Error::Worker`] when all of DPDK's lcore numbers (128 as distributed) are taken.
@@ -261,17 +260,17 @@ impl Drop for Inner {
     }
 }
 
-/// A thread's membership among DPDK's workers; see [`Eal::register_worker`].
+/// Registration of a thread as a worker; see [`Eal::register_worker`].
 #[derive(Debug)]
 pub struct Worker {
     eal: Eal,
     registered: bool,
-    /// The membership is the thread's, so the guard stays in it.
+    /// The registration belongs to the thread, so the guard must not leave it.
     _here: PhantomData<*const ()>,
 }
 
 impl Worker {
-    /// The DPDK that this thread works for.
+    /// DPDK handle of this worker.
     #[must_use]
     pub fn eal(&self) -> &Eal {
         &self.eal
@@ -288,37 +287,37 @@ impl Drop for Worker {
     }
 }
 
-/// The release of DPDK that is loaded, such as `DPDK 22.11.11`.
+/// Release of the loaded DPDK, such as `DPDK 22.11.11`.
 #[must_use]
 pub fn dpdk_version() -> String {
     // SAFETY: needs no EAL, and returns a static string.
     string(unsafe { sys::rte_version() })
 }
 
-/// The release of DPDK whose headers this was built with, such as `22.11.11`.
+/// Release of the DPDK headers of this build, such as `22.11.11`.
 #[must_use]
 pub fn built_against() -> &'static str {
     sys::BUILT_AGAINST
 }
 
-/// The name of the runtime directory: the last that the arguments give.
+/// Name of the runtime directory: the last one in the arguments.
 fn prefix_of(arguments: &[String]) -> String {
     let given = arguments.iter().rev().find_map(|arg| arg.strip_prefix("--file-prefix="));
     given.unwrap_or_default().to_owned()
 }
 
-/// Has the runtime directory removed when the process ends, however a command does: DPDK makes one
-/// for every start, also for one that fails, and leaves it.
+/// Removes the runtime directory when the process exits: DPDK creates one for every start, also for
+/// one that fails, and leaves it.
 fn remove_runtime_dir_at_exit() {
     extern "C" fn remove() {
         leftovers::release();
         // SAFETY: returns a static string, which is empty where no directory was made.
         let dir = unsafe { sys::rte_eal_get_runtime_dir() };
-        // SAFETY: `dir` ends with a zero. One with something in it stays: a switch of the same name
-        // may use it, too.
+        // SAFETY: `dir` ends with a zero. A directory that is not empty stays: another process of
+        // the same prefix may use it.
         unsafe { libc::rmdir(dir) };
     }
-    // Functions run in the opposite order, so this one runs behind that by which DPDK removes its
+    // Functions run in reverse order, so this one runs after the one by which DPDK removes its
     // telemetry socket.
     // SAFETY: `remove` stays for ever and does not unwind. On failure the directory stays.
     let _ = unsafe { libc::atexit(remove) };
@@ -368,12 +367,12 @@ pub(super) fn free_hugepage_kib() -> u64 {
     kib
 }
 
-/// The set of CPUs that a thread may run on.
+/// Set of CPUs that a thread may run on.
 #[derive(Clone)]
 pub(super) struct Affinity(libc::cpu_set_t);
 
 impl Affinity {
-    /// That of the calling thread; empty if the kernel does not say.
+    /// Affinity of the calling thread; empty if the kernel does not report it.
     pub(super) fn of_this_thread() -> Self {
         // SAFETY: a CPU set is a bit array, of which all zeroes is a value.
         let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
@@ -382,7 +381,7 @@ impl Affinity {
         Self(set)
     }
 
-    /// The CPUs in the set, lowest first.
+    /// CPUs of the set, lowest first.
     pub(super) fn cpus(&self) -> Vec<usize> {
         (0..libc::CPU_SETSIZE as usize).filter(|&cpu| self.has(cpu)).collect()
     }
@@ -392,7 +391,7 @@ impl Affinity {
         cpu < libc::CPU_SETSIZE as usize && unsafe { libc::CPU_ISSET(cpu, &self.0) }
     }
 
-    /// One CPU of the set alone, or nothing if it is not in the set.
+    /// Set of this CPU alone, or none if it is not in the set.
     fn only(&self, cpu: usize) -> Option<Self> {
         if !self.has(cpu) {
             return None;

@@ -1,11 +1,11 @@
-//! A free number for the fanout group of an af_packet device.
+//! Selects a free number for the fanout group of an af_packet device.
 //!
-//! DPDK's driver puts its socket into a fanout group of the kernel, alone, whose number is the process's
-//! exclusive-ored with the interface's, in 16 bits. Two processes that were started one after the other
-//! on interfaces that were made one after the other easily have the same, and the kernel refuses the
-//! second. The driver takes no number as an argument, so the shim puts another in its place where it is
-//! set (`setsockopt` in `dpdk-sys/csrc/shim.c`, which changes no other call), and the device is attached
-//! again.
+//! DPDK's driver joins its socket to a fanout group of the kernel, alone. The group's number is the
+//! process id exclusive-ored with the interface's index, in 16 bits. Two processes that were
+//! started in sequence on interfaces that were created in sequence easily have the same number, and
+//! the kernel refuses the second. The driver has no argument for it, so the shim replaces the
+//! number in the `setsockopt` call (`dpdk-sys/csrc/shim.c`, which changes no other call), and the
+//! device is attached again.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -14,10 +14,10 @@ use dpdk_sys as sys;
 
 use super::error::Logged;
 
-/// Numbers that are tried. Of 65,535, of which a machine has a few in use.
+/// Numbers to try, out of 65,535 of which a machine uses a few.
 const TRIES: usize = 8;
 
-/// Attaches a device, with another number where that of its group is taken.
+/// Attaches a device, with another group number if the first is taken.
 pub(super) fn attach(
     attach: impl Fn() -> Result<(), (c_int, Logged)>,
 ) -> Result<(), (c_int, Logged)> {
@@ -32,12 +32,12 @@ pub(super) fn attach(
     result
 }
 
-/// True if a failure is that the group's number is taken: the kernel's EINVAL.
+/// True if the failure is the kernel's EINVAL for a group number that is taken.
 pub(super) fn is_taken(logged: &Logged) -> bool {
     logged.0.iter().any(|line| line.contains("PACKET_FANOUT"))
 }
 
-/// Another number for the groups that this thread joins, as long as this is held.
+/// Replacement number for the groups that this thread joins while it is held.
 struct Group;
 
 impl Group {
@@ -60,7 +60,7 @@ impl Drop for Group {
 mod tests {
     use super::*;
 
-    /// Flags of a group and the number that the driver has for it.
+    /// Flags of a group and the driver's number for it.
     const DRIVERS: u32 = 0x9000_0000 | 0x1234;
 
     fn argument() -> u32 {
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(seen.take(), [DRIVERS]);
     }
 
-    /// The one call that others make too stays what it is, while a number is set and otherwise.
+    /// Other calls of `setsockopt` work unchanged, with a replacement number and without.
     #[test]
     fn other_options_of_sockets_are_set_as_ever() {
         let set_and_get = |seconds| {

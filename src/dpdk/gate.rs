@@ -1,8 +1,9 @@
-//! The way from a polling thread to its driver, which another thread can shut.
+//! Gate between a polling thread and its driver, which another thread can shut.
 //!
-//! A device is opened anew while the thread that polls it goes on. That thread looks at the gate before
-//! it calls the driver; once it has seen it shut, it says so and calls the driver no more, so a shut
-//! gate with that answer means that no thread is in the driver.
+//! A device is opened again while the thread that polls it continues. The polling thread checks the
+//! gate before it calls the driver. Once it has seen the gate shut, it acknowledges that and makes
+//! no further calls, so an acknowledged shut gate means that the polling thread is outside the
+//! driver.
 //!
 //! `tests/loom_gate.rs` compiles this file against loom's atomics and tries every interleaving.
 
@@ -19,8 +20,8 @@ const SHUT: u8 = 2;
 pub(super) struct Gate(AtomicU8);
 
 impl Gate {
-    /// True if the polling thread may call the driver. It calls this before each call, from outside
-    /// of the driver.
+    /// True if the polling thread may call the driver. The polling thread calls this before each
+    /// call of the driver.
     #[inline]
     pub(super) fn may_pass(&self) -> bool {
         match self.0.load(Ordering::Acquire) {
@@ -31,24 +32,24 @@ impl Gate {
 
     #[cold]
     fn turn_away(&self) -> bool {
-        // Not a store: the gate may have been opened since it was seen shut, and would stay shut for
-        // good.
+        // Not a store: the gate may have been opened since it was seen shut, and would then stay
+        // shut.
         let _ = self.0.compare_exchange(SHUTTING, SHUT, Ordering::AcqRel, Ordering::Acquire);
         false
     }
 
     /// Shuts the gate, if it is open.
     pub(super) fn shut(&self) {
-        // One that the polling thread has already seen shut stays so.
+        // A gate that the polling thread has already seen shut stays in that state.
         let _ = self.0.compare_exchange(OPEN, SHUTTING, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// True if the polling thread is outside of the driver, and stays there.
+    /// True if the polling thread is outside the driver, and stays there.
     pub(super) fn is_shut(&self) -> bool {
         self.0.load(Ordering::Acquire) == SHUT
     }
 
-    /// Opens the gate again. What was done to the device before is seen by the polling thread.
+    /// Opens the gate. The polling thread sees all changes made to the device before.
     pub(super) fn open(&self) {
         self.0.store(OPEN, Ordering::Release);
     }

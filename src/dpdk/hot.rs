@@ -1,8 +1,8 @@
-//! The path of a frame: what DPDK has as inline C, in Rust, so that it is inlined here too.
+//! The path of a frame: DPDK's inline C functions in Rust, so that they are inlined here too.
 //!
-//! A call through a C shim costs 1.3 times as much for an mbuf's making and freeing, and 2.4 times
-//! as much for one operation on a ring. What happens once per batch (a cache runs dry or over) and
-//! what frames of our own never are (chained, attached, shared) goes to the shim.
+//! A call through a C shim costs 1.3 times as much to allocate and free an mbuf, and 2.4 times as
+//! much for one operation on a ring. Operations once per batch (a cache that is empty or full) and
+//! frames that Sluice never makes (chained, attached, shared) go to the shim.
 
 use core::cell::Cell;
 use core::ptr::{self, NonNull};
@@ -10,23 +10,23 @@ use core::ptr::{self, NonNull};
 use dpdk_sys as sys;
 use dpdk_sys::{rte_mbuf, rte_mempool, rte_mempool_cache};
 
-/// Stands for "not asked yet" in [`LCORE`]; no lcore and not `LCORE_ID_ANY`.
+/// Initial value of [`LCORE`] before DPDK was queried; no lcore and not `LCORE_ID_ANY`.
 const UNKNOWN: u32 = u32::MAX - 1;
 
 thread_local! {
-    /// This thread's lcore. DPDK has it in a thread-local variable of its own, which Rust cannot
-    /// read without a call.
+    /// Lcore of this thread. DPDK has it in a thread-local variable, which Rust cannot read without
+    /// a call.
     static LCORE: Cell<u32> = const { Cell::new(UNKNOWN) };
 }
 
-/// The calling thread's lcore, or `LCORE_ID_ANY`.
+/// Lcore of the calling thread, or `LCORE_ID_ANY`.
 #[inline(always)]
 pub(super) fn lcore() -> u32 {
     let id = LCORE.get();
     if id == UNKNOWN { refresh_lcore() } else { id }
 }
 
-/// Asks DPDK again, which is needed after every change of this thread's membership.
+/// Queries DPDK again, which is required after every change of this thread's registration.
 #[cold]
 pub(super) fn refresh_lcore() -> u32 {
     // SAFETY: reads a thread-local variable.
@@ -35,7 +35,7 @@ pub(super) fn refresh_lcore() -> u32 {
     id
 }
 
-/// The calling thread's cache in front of `pool`, or null.
+/// Cache of the calling thread in front of `pool`, or null.
 ///
 /// # Safety
 /// `pool` is alive.
@@ -51,7 +51,7 @@ unsafe fn cache(pool: *mut rte_mempool) -> *mut rte_mempool_cache {
     unsafe { pool.local_cache.add(lcore as usize) }
 }
 
-/// One object from `pool`.
+/// Takes one object from `pool`.
 ///
 /// # Safety
 /// `pool` is an alive pool of mbufs.
@@ -93,7 +93,7 @@ unsafe fn get_behind(
     if code == 0 { NonNull::new(one.cast()) } else { None }
 }
 
-/// Gives `m` back to its pool.
+/// Returns `m` to its pool.
 ///
 /// # Safety
 /// `m` came from its pool, is in the state in which a pool keeps its objects (one segment, one
@@ -120,7 +120,7 @@ unsafe fn put(m: NonNull<rte_mbuf>) {
     cache.len += 1;
 }
 
-/// An empty frame from `pool`, with the usual headroom in front.
+/// Allocates an empty frame from `pool`, with the usual headroom in front.
 ///
 /// # Safety
 /// `pool` is an alive pool of mbufs.
@@ -133,7 +133,8 @@ pub(super) unsafe fn alloc(pool: *mut rte_mempool) -> Option<NonNull<rte_mbuf>> 
     Some(m)
 }
 
-/// Up to `out.len()` empty frames from `pool`, as many as it says, from the front.
+/// Allocates up to `out.len()` empty frames from `pool` to the front of `out`, and returns their
+/// number.
 ///
 /// # Safety
 /// As [`alloc`].
@@ -165,10 +166,10 @@ pub(super) unsafe fn alloc_many(pool: *mut rte_mempool, out: &mut [*mut rte_mbuf
     n
 }
 
-/// Makes a frame that comes from its pool an empty one.
+/// Resets an mbuf from its pool to an empty frame.
 ///
 /// # Safety
-/// It was just taken from there.
+/// It was just taken from its pool.
 #[inline(always)]
 unsafe fn reset(m: NonNull<rte_mbuf>) {
     // SAFETY: alive and the caller's alone, by contract.
@@ -185,7 +186,7 @@ unsafe fn reset(m: NonNull<rte_mbuf>) {
     h.tx_offload = 0;
 }
 
-/// Frees a frame of any make.
+/// Frees a frame of any kind.
 ///
 /// # Safety
 /// `m` is alive and owned by the caller, who has no further use of it.
@@ -203,7 +204,7 @@ pub(super) unsafe fn free(m: NonNull<rte_mbuf>) {
     }
 }
 
-/// The driver's functions for a port.
+/// Driver functions of a port.
 ///
 /// # Safety
 /// The port is started, and stays so while the reference is used.
@@ -216,7 +217,7 @@ unsafe fn ops(port: u16) -> &'static sys::rte_eth_fp_ops {
     unsafe { &*entry }
 }
 
-/// Takes up to `n` frames from the port's one receive queue.
+/// Receives up to `n` frames from the port's one receive queue.
 ///
 /// # Safety
 /// The port is started, `out` has room for `n` pointers, and no other thread receives on the port.
@@ -231,8 +232,8 @@ pub(super) unsafe fn rx_burst(port: u16, out: *mut *mut rte_mbuf, n: u16) -> u16
     unsafe { burst(queue, out, n) }
 }
 
-/// Hands up to `n` frames to the port's one transmit queue; the first of them, as many as it says,
-/// then belong to the driver.
+/// Hands up to `n` frames to the port's one transmit queue. Returns the number of frames, from the
+/// front, that belong to the driver then.
 ///
 /// # Safety
 /// The port is started, `frames` has `n` mbufs of the caller's own, and no other thread sends on

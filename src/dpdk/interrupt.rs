@@ -1,23 +1,23 @@
 //! EAL's interrupt thread, on which drivers handle the peers of their sockets.
 //!
-//! DPDK 22.11's memif driver frees a connection's memory where the peer goes away (on the interrupt
-//! thread) and where the device is stopped (on the caller's), without excluding one another: two ends
-//! that stop at the same time free it twice. A device is stopped and closed on the interrupt thread
-//! instead, where no other callback runs meanwhile.
+//! DPDK 22.11's memif driver frees a connection's memory when the peer disconnects (on the
+//! interrupt thread) and when the device is stopped (on the caller's), without mutual exclusion:
+//! two ends that stop at the same time free it twice. So a device is stopped and closed on the
+//! interrupt thread, where no other callback runs meanwhile.
 
 use core::ffi::c_void;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use dpdk_sys as sys;
 
-/// Work to do, and the end that learns of it.
+/// Work to do, and the channel that reports its end.
 struct Errand<F> {
     work: F,
     done: SyncSender<()>,
 }
 
-/// Runs `work` on the interrupt thread and waits until it has ended. Where EAL takes no alarm, it runs
-/// on the calling thread.
+/// Runs `work` on the interrupt thread and waits for its end. If EAL accepts no alarm, it runs on
+/// the calling thread.
 ///
 /// The calling thread must not be the interrupt thread, which would wait for itself.
 pub(super) fn run<F: FnOnce() + Send>(work: F) {
@@ -26,7 +26,8 @@ pub(super) fn run<F: FnOnce() + Send>(work: F) {
     // SAFETY: `errand` is a box of this type, which the callback takes over, and it is called once.
     let code = unsafe { sys::rte_eal_alarm_set(1, Some(callback::<F>), errand.cast()) };
     if code == 0 {
-        // The borrows of `work` live until here. A panic in it ends the process, as the callback is C's.
+        // The borrows of `work` live until here. A panic in it ends the process, as the callback is
+        // C's.
         ended.recv().expect("the callback tells of its end");
         return;
     }

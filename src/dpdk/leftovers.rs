@@ -1,10 +1,11 @@
-//! Directories that processes of Sluice which were killed left in DPDK's run-time folder.
+//! Cleanup of directories that killed processes of Sluice left in DPDK's runtime folder.
 //!
-//! A process marks its directory by a file in it that it holds a shared lock on (flock) for as long as it
-//! lives. The kernel takes the lock back however the process ends, so a directory whose mark can be locked
-//! exclusively has no living user, whatever its name and whoever has its process number by now. Only
-//! directories of this user with such a mark, and with nothing in them but the mark and what DPDK
-//! puts there, are removed. No link is followed: everything is named relative to a folder that was opened.
+//! A process marks its directory by a file on which it holds a shared lock (flock) for its
+//! lifetime. The kernel releases the lock when the process ends for any reason, so a directory
+//! whose mark can be locked exclusively has no living user, whatever its name and even if its
+//! process id is in use again. Only directories of this user with such a mark, and with nothing in
+//! them but the mark and DPDK's files, are removed. No link is followed: all names are relative to
+//! an open folder.
 
 use std::ffi::OsStr;
 use std::io;
@@ -19,10 +20,10 @@ use rustix::fs::{
     statat, unlinkat,
 };
 
-/// The mark of a directory.
+/// File that marks a directory.
 const MARK: &str = "sluice.lock";
 
-/// Tries, and the time between them, for a mark that another process is examining.
+/// Tries, and the time between them, for a mark that another process examines.
 const TRIES: usize = 100;
 const TRY_EVERY: Duration = Duration::from_millis(10);
 
@@ -36,7 +37,7 @@ struct Claim {
     mark: OwnedFd,
 }
 
-/// The folder of the run-time directories of all DPDK programs of this user, as DPDK chooses it
+/// Folder of the runtime directories of all DPDK programs of this user, as DPDK selects it
 /// (`eal_create_runtime_dir`).
 fn base() -> PathBuf {
     let of_the_user = || match rustix::process::getuid().is_root() {
@@ -47,15 +48,17 @@ fn base() -> PathBuf {
     Path::new(&above).join("dpdk")
 }
 
-/// Marks the run-time directory of this process before DPDK uses it, and removes those of the dead. On
-/// failure nothing is marked and nothing removed: DPDK says what is wrong with its folder.
+/// Marks the runtime directory of this process before DPDK uses it, and removes those of dead
+/// processes. On failure nothing is marked and nothing is removed: DPDK reports the fault of its
+/// folder.
 pub(super) fn claim(prefix: &str) {
     let Ok(claim) = claim_in(&base(), prefix) else { return };
     let _ = sweep(&claim);
     *CLAIM.lock().unwrap_or_else(PoisonError::into_inner) = Some(claim);
 }
 
-/// Removes the mark of this process, and its directory if it is empty then and no other process uses it.
+/// Removes the mark of this process, and its directory if it is empty then and no other process
+/// uses it.
 pub(super) fn release() {
     let claim = CLAIM.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(claim) = claim {
@@ -65,7 +68,7 @@ pub(super) fn release() {
 
 impl Claim {
     fn end(self) -> io::Result<()> {
-        // Fails where a process of the same prefix lives.
+        // Fails if another process of the same prefix is alive.
         flock(&self.mark, FlockOperation::NonBlockingLockExclusive)?;
         unlinkat(&self.folder, MARK, AtFlags::empty())?;
         Ok(unlinkat(&self.base, &*self.prefix, AtFlags::REMOVEDIR)?)
@@ -100,12 +103,12 @@ fn claim_in(base: &Path, prefix: &str) -> io::Result<Claim> {
     Err(io::ErrorKind::TimedOut.into())
 }
 
-/// True for what names an entry of a folder, and none elsewhere.
+/// True if the name is that of an entry of a folder, and leads nowhere else.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains('/')
 }
 
-/// Success where something is there already.
+/// Treats an existing entry as success.
 fn existing(made: rustix::io::Result<()>) -> io::Result<()> {
     match made {
         Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
@@ -113,7 +116,7 @@ fn existing(made: rustix::io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Opens a folder that is this user's, and is no link.
+/// Opens a folder that belongs to this user and is not a link.
 fn own_folder(above: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
     let how = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = openat(above, name, how, Mode::empty())?;
@@ -123,7 +126,7 @@ fn own_folder(above: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
     }
 }
 
-/// True if `name` in a folder is what was opened.
+/// True if `name` in a folder is still the opened file.
 fn is_still(folder: impl AsFd, name: &str, opened: impl AsFd) -> bool {
     let named = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
     let both = named.and_then(|named| Ok((named, fstat(opened)?)));
@@ -163,7 +166,7 @@ fn remove_dead(base: impl AsFd, name: &str) -> io::Result<()> {
     Ok(unlinkat(base, name, AtFlags::REMOVEDIR)?)
 }
 
-/// Names that DPDK 22.11 gives to what it puts into a run-time directory, and the mark.
+/// True for the names of DPDK 22.11's files in a runtime directory, and the mark.
 fn is_of_dpdk(name: &str) -> bool {
     name == MARK
         || ["config", "hugepage_info", "fbarray_", "mp_socket", "dpdk_telemetry."]
@@ -171,7 +174,7 @@ fn is_of_dpdk(name: &str) -> bool {
             .any(|known| name.starts_with(known))
 }
 
-/// The names in a folder that are UTF-8; others are none of ours.
+/// UTF-8 names of the entries of a folder; Sluice makes no others.
 fn names(folder: impl AsFd) -> io::Result<Vec<String>> {
     let entries = Dir::read_from(folder)?.collect::<Result<Vec<_>, _>>()?;
     let names = entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -186,7 +189,7 @@ mod tests {
     use super::*;
     use crate::testfolder::Folder;
 
-    /// A directory that a process which was killed left: marked, and locked by nobody.
+    /// Directory that a killed process left: marked, and not locked.
     fn dead(folder: &Folder, name: &str) {
         fs::create_dir(folder.at(name)).unwrap();
         fs::write(folder.at(name).join(MARK), "").unwrap();
@@ -205,7 +208,7 @@ mod tests {
         assert_eq!(folder.names(), ["living", "own"]);
         own.end().unwrap();
         assert_eq!(folder.names(), ["living"]);
-        // Once the lock is gone, as at the end of a process, its directory goes, too.
+        // Once the lock is released, as at the end of a process, its directory is removed too.
         drop(living);
         sweep(&claim_in(&folder.0, "next").unwrap()).unwrap();
         assert_eq!(folder.names(), ["next"]);
@@ -215,10 +218,10 @@ mod tests {
     fn what_is_not_certainly_ours_stays_as_it_is() {
         let folder = Folder::new("leftovers-others");
         let own = claim_in(&folder.0, "own").unwrap();
-        // Another DPDK program's, whose process is dead for all we know.
+        // Directory of another DPDK program, whose process may be dead.
         fs::create_dir(folder.at("rte")).unwrap();
         fs::write(folder.at("rte/config"), "x").unwrap();
-        // Marked, but with something in it that neither we nor DPDK make.
+        // Marked, but with a file that neither Sluice nor DPDK makes.
         dead(&folder, "precious");
         fs::write(folder.at("precious/notes"), "x").unwrap();
         fs::create_dir(folder.at("linked")).unwrap();

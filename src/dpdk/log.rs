@@ -1,8 +1,8 @@
-//! DPDK's log, kept out of the way until something fails.
+//! DPDK's log, held back until a call fails.
 //!
-//! DPDK says why a call failed in its log alone. So its lines come here: within [`capture`] they
-//! are held for the error's text, outside of it warnings and errors go on to standard error. Never
-//! standard output, which belongs to results.
+//! DPDK gives the reason of a failed call in its log alone. Within [`capture`] its lines are held
+//! for the error's text; outside of it warnings and errors go to standard error, never to standard
+//! output, which is for results.
 
 use core::ffi::{c_char, c_int};
 use std::cell::RefCell;
@@ -14,31 +14,31 @@ use dpdk_sys as sys;
 use super::error::Logged;
 use crate::printable;
 
-/// How many lines one failure can quote.
+/// Most lines that one failure can quote.
 const CAPTURE_MAX: usize = 16;
 
-/// The chattiest level that is passed on outside of a capture.
+/// Most verbose level that is printed outside of a capture.
 static ECHO: AtomicU32 = AtomicU32::new(sys::RTE_LOG_WARNING);
 
 thread_local! {
-    /// The lines of the calls under way in this thread, if any are of interest.
+    /// Captured lines of this thread; none outside of a capture.
     static HELD: RefCell<Option<Vec<(u32, String)>>> = const { RefCell::new(None) };
 }
 
-/// Takes over DPDK's log.
+/// Installs the handler of DPDK's log.
 pub(super) fn take_over() {
-    // SAFETY: `receive` matches the type, stays for ever and does not unwind. On failure DPDK's
-    // log goes on to standard error, which is no harm.
+    // SAFETY: `receive` matches the type, stays for ever and does not unwind. On failure DPDK's log
+    // continues to go to standard error.
     unsafe { sys::sluice_log_to(Some(receive)) };
 }
 
-/// Sets the chattiest level that goes to standard error (`RTE_LOG_*`).
+/// Sets the most verbose level that goes to standard error (`RTE_LOG_*`).
 pub(super) fn echo_up_to(level: u32) {
     ECHO.store(level, Ordering::Relaxed);
 }
 
-/// Runs `f`; if it fails, hands back what this thread logged meanwhile at level warning or worse.
-/// What it logged while it succeeded goes on to standard error like the rest.
+/// Runs `f`; if it fails, returns the lines that this thread logged meanwhile at level warning or
+/// worse. Lines logged during a success go to standard error like the rest.
 pub(super) fn capture<T, E>(f: impl FnOnce() -> Result<T, E>) -> Result<T, (E, Logged)> {
     HELD.with(|held| *held.borrow_mut() = Some(Vec::new()));
     let out = f();
@@ -54,14 +54,14 @@ pub(super) fn capture<T, E>(f: impl FnOnce() -> Result<T, E>) -> Result<T, (E, L
 
 fn echo(level: u32, line: &str) {
     if level <= ECHO.load(Ordering::Relaxed) {
-        // Standard error may have no reader, which is no reason to end.
+        // Standard error may have no reader, which must not end the program.
         let _ = writeln!(std::io::stderr(), "dpdk: {}", printable::line(line));
     }
 }
 
 unsafe extern "C" fn receive(text: *const c_char, len: usize, level: c_int) {
     let level = u32::try_from(level).unwrap_or(0);
-    // SAFETY: the shim passes what stdio wrote: `len` readable octets.
+    // SAFETY: the shim passes the text that stdio wrote: `len` readable octets.
     let bytes = unsafe { core::slice::from_raw_parts(text.cast::<u8>(), len) };
     let text = String::from_utf8_lossy(bytes);
     for line in text.lines().map(str::trim_end).filter(|line| !line.is_empty()) {

@@ -1,8 +1,8 @@
 //! A frame in DPDK's memory.
 //!
-//! An [`Mbuf`] owns its buffer: it is moved, never cloned, and dropping it gives the buffer back to
-//! its pool, from whatever thread. It stays valid if the pool's handle goes first. Its frame is in
-//! one piece wherever Sluice made it or a driver had room to receive it so; a driver may chain
+//! An [`Mbuf`] owns its buffer: it is moved, never cloned, and dropping it returns the buffer to
+//! its pool, from any thread. It stays valid if the pool's handle is dropped first. Its frame is in
+//! one segment if Sluice made it or the driver had room for it in one buffer; a driver may chain
 //! buffers for frames longer than the pool's room, of which [`Frame::head`] shows the first.
 
 use core::fmt;
@@ -16,8 +16,8 @@ use super::hot;
 use super::stamps::StampField;
 use crate::frame::{FCS_BYTES, Frame};
 
-/// An owned DPDK packet buffer with one Ethernet frame in it.
-// A driver takes and gives arrays of pointers to buffers, and a `Burst<Mbuf>` is passed as one.
+/// An owned DPDK packet buffer with one Ethernet frame.
+// A driver takes and returns arrays of pointers to buffers, and a `Burst<Mbuf>` is passed as one.
 #[repr(transparent)]
 pub struct Mbuf(NonNull<rte_mbuf>);
 
@@ -31,7 +31,7 @@ impl Mbuf {
     /// Takes over a buffer.
     ///
     /// # Safety
-    /// `m` is alive, nobody else frees or reads it, and its pool outlives it.
+    /// `m` is alive, no other owner frees or reads it, and its pool outlives it.
     #[inline(always)]
     pub(super) const unsafe fn from_raw(m: NonNull<rte_mbuf>) -> Self {
         Self(m)
@@ -49,23 +49,23 @@ impl Mbuf {
         unsafe { self.0.as_mut() }
     }
 
-    /// The first octet of the frame.
+    /// Pointer to the first byte of the frame.
     #[inline(always)]
     fn data(&self) -> *mut u8 {
         let h = self.header();
-        // SAFETY: `data_off` is kept within the buffer by whoever moves it.
+        // SAFETY: every change of `data_off` keeps it within the buffer.
         unsafe { h.buf_addr.cast::<u8>().add(h.data_off.into()) }
     }
 
-    /// Octets of free memory behind the frame, without those of further buffers.
+    /// Free bytes behind the frame in its first buffer.
     #[must_use]
     pub fn tailroom(&self) -> usize {
         let h = self.header();
         usize::from(h.buf_len).saturating_sub(usize::from(h.data_off) + usize::from(h.data_len))
     }
 
-    /// Adds `n` octets of unset content at the end and shows them. Nothing, and nothing changed,
-    /// when there is less room, or when the frame is spread over several buffers.
+    /// Adds `n` bytes of unset content at the end and returns them. Returns none, with no change,
+    /// if there is less room or the frame is in several buffers.
     #[must_use]
     pub fn append(&mut self, n: usize) -> Option<&mut [u8]> {
         if n > self.tailroom() || self.header().nb_segs != 1 {
@@ -78,8 +78,8 @@ impl Mbuf {
         Some(&mut self.head_mut()[at..])
     }
 
-    /// Makes an empty frame one of `len` octets that begins with `head` and is zero from there on.
-    /// There has to be room for it.
+    /// Makes an empty frame one of `len` bytes that begins with `head`, followed by zeroes. There
+    /// must be room for it.
     #[inline(always)]
     pub(super) fn make(&mut self, head: &[u8], len: usize) {
         debug_assert!(len <= self.tailroom() && head.len() <= len && len <= u16::MAX.into());
@@ -88,7 +88,7 @@ impl Mbuf {
         h.pkt_len = len as u32;
         let out = self.head_mut();
         match (head.first_chunk::<32>(), head.last_chunk::<32>()) {
-            // Two pieces of fixed length, which may overlap, take no call.
+            // Two copies of fixed length, which may overlap, need no call.
             (Some(first), Some(last)) if head.len() <= 64 => {
                 out[..32].copy_from_slice(first);
                 out[head.len() - 32..head.len()].copy_from_slice(last);
@@ -100,8 +100,8 @@ impl Mbuf {
         }
     }
 
-    /// Shortens the frame to its first `len` octets, as taking padding off does. False, and nothing
-    /// changed, when it has fewer, or is spread over several buffers.
+    /// Shortens the frame to its first `len` bytes, as for the removal of padding. Returns false,
+    /// with no change, if it has fewer or is in several buffers.
     #[must_use]
     pub fn truncate(&mut self, len: usize) -> bool {
         let h = self.header_mut();
@@ -113,18 +113,18 @@ impl Mbuf {
         true
     }
 
-    /// How many buffers the frame is spread over: 1 unless a driver chained them.
+    /// Number of buffers of the frame: 1 unless a driver chained them.
     #[must_use]
     pub fn segments(&self) -> u16 {
         self.header().nb_segs
     }
 
-    /// Sets transmit flags (`RTE_MBUF_F_TX_*`) for the driver to see.
+    /// Sets transmit flags (`RTE_MBUF_F_TX_*`) for the driver.
     pub(super) fn set_flags(&mut self, flags: u64) {
         self.header_mut().ol_flags |= flags;
     }
 
-    /// The stamp that the device left in `field`, if it left one.
+    /// Timestamp that the device wrote to `field`, if any.
     #[inline]
     pub(super) fn rx_stamp(&self, field: &StampField) -> Option<u64> {
         if self.header().ol_flags & field.flag == 0 {
@@ -132,20 +132,20 @@ impl Mbuf {
         }
         // SAFETY: the field was registered, so it is within the structure.
         let at = unsafe { self.0.as_ptr().cast::<u8>().add(field.offset) };
-        // SAFETY: owned, and eight octets of plain memory.
+        // SAFETY: owned, and eight bytes of plain memory.
         Some(unsafe { at.cast::<u64>().read_unaligned() })
     }
 
-    /// Puts a stamp on the frame, as a device does that received it.
+    /// Writes a timestamp to the frame, as a receiving device does.
     pub fn set_rx_stamp(&mut self, field: &StampField, ticks: u64) {
         self.header_mut().ol_flags |= field.flag;
         // SAFETY: the field was registered, so it is within the structure.
         let at = unsafe { self.0.as_ptr().cast::<u8>().add(field.offset) };
-        // SAFETY: owned, and eight octets of plain memory that nobody else has registered.
+        // SAFETY: owned, and eight bytes of plain memory that no other user has registered.
         unsafe { at.cast::<u64>().write_unaligned(ticks) };
     }
 
-    /// Asks the processor to fetch the first octets, for a look at them a little later.
+    /// Prefetches the first cache line of the frame for a read shortly after.
     #[inline(always)]
     pub(super) fn prefetch(&self) {
         #[cfg(target_arch = "x86_64")]
@@ -160,7 +160,7 @@ impl Mbuf {
 impl Frame for Mbuf {
     #[inline(always)]
     fn head(&self) -> &[u8] {
-        // SAFETY: the first `data_len` octets from there on are in the buffer, and owned.
+        // SAFETY: the first `data_len` bytes from there on are in the buffer, and owned.
         unsafe { slice::from_raw_parts(self.data(), self.header().data_len.into()) }
     }
 
@@ -230,11 +230,11 @@ impl Frame for Mbuf {
         // SAFETY: just taken from the pool.
         let mut copy = unsafe { Self::from_raw(m) };
         let to = copy.header_mut();
-        // The two buffers are of one pool, so what fits here at this offset fits there.
+        // The two buffers are of one pool, so content that fits here at this offset fits there.
         to.data_off = from.data_off;
         to.data_len = from.data_len;
         to.pkt_len = from.pkt_len;
-        // SAFETY: both hold `data_len` octets there, in buffers that do not overlap.
+        // SAFETY: both hold `data_len` bytes there, in buffers that do not overlap.
         unsafe { ptr::copy_nonoverlapping(self.data(), copy.data(), from.data_len.into()) };
         Some(copy)
     }

@@ -2,10 +2,10 @@
 //! [`crate::frame`]. The only module with unsafe code.
 //!
 //! Order of use: one [`Eal`] per process; a [`Pool`] of frames; ports opened by EAL name with
-//! [`DpdkPort::open`] (or two of them back to back with [`ring_pair`]), configured, started, and
-//! polled by one thread each, which has called [`Eal::register_worker`] so that it has a share of
-//! the pools' caches. Everything holds what it depends on, so it may be dropped in any order; a
-//! pool with frames still out is kept rather than freed under them.
+//! [`DpdkPort::open`] (or a back-to-back pair with [`ring_pair`]), configured, started, and polled
+//! by one thread each, which has called [`Eal::register_worker`] for a share of the pools' caches.
+//! Every object holds the objects that it depends on, so they may be dropped in any order; a pool
+//! with frames in use is kept instead of freed.
 //!
 //! Receive and transmit callbacks (as `rte_pdump` sets them) are not run: registered threads
 //! exclude the second process that would set them.
@@ -40,7 +40,7 @@ mod source;
 mod stamps;
 mod telemetry;
 
-/// The atomics that [`gate`] is written against; its loom test puts loom's in their place.
+/// Atomics of [`gate`]; its loom test replaces them by loom's.
 mod sync {
     pub(super) use core::sync::atomic::{AtomicU8, Ordering};
 }

@@ -1,8 +1,8 @@
-//! Checksums that hosts leave to hardware, where a veth pair has none.
+//! Checksums that hosts leave to hardware, which a veth pair does not have.
 //!
-//! The kernel gives a TCP or UDP segment to a virtual interface without its checksum, as the other end
-//! is taken for another kernel, which would trust it. A packet socket receives it like that, and a
-//! switch would forward a frame that each host drops.
+//! The kernel gives a TCP or UDP segment to a virtual interface without its checksum, because it
+//! assumes that the other end is a kernel too, which would trust it. A packet socket receives the
+//! frame in that state, and a switch would forward a frame that each host drops.
 
 use core::ffi::c_char;
 use std::ffi::OsString;
@@ -21,18 +21,17 @@ const GTXCSUM: u32 = 0x16;
 /// Source of frames without checksums that a port receives.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Undone {
-    /// This interface, with the command that ends it.
+    /// This interface, with the command that switches the offload off.
     By {
-        /// Its name, and its namespace's where it is in another one.
+        /// Name of the interface, with its namespace if it is in another one.
         interface: String,
-        /// The command.
         command: String,
     },
-    /// Perhaps the other end of the pair, which is in a namespace that cannot be seen from here.
+    /// Possibly the other end of the pair, in a namespace that this process cannot see.
     Hidden,
 }
 
-/// Looks for checksums that are left undone in what `interface` receives.
+/// Detects frames without checksums in the traffic that `interface` receives.
 #[must_use]
 pub fn undone_checksums(interface: &Interface) -> Option<Undone> {
     let peer = interface.peer?;
@@ -41,7 +40,7 @@ pub fn undone_checksums(interface: &Interface) -> Option<Undone> {
         Some(number) => match namespace(number) {
             Some((name, file)) => {
                 let inside = move || enter(&file).then(|| by(peer, Some(&name.to_string_lossy())));
-                // A thread of its own, because it stays in the other namespace.
+                // A separate thread, because it stays in the other namespace.
                 let looked = thread::spawn(inside).join().ok().flatten();
                 looked.unwrap_or(Some(Undone::Hidden))
             }
@@ -50,7 +49,7 @@ pub fn undone_checksums(interface: &Interface) -> Option<Undone> {
     }
 }
 
-/// Offloads of an interface of the calling thread's namespace.
+/// Checks the offloads of an interface in the calling thread's namespace.
 fn by(peer: Peer, namespace: Option<&str>) -> Option<Undone> {
     let name = Interface::numbered(peer.index).ok().flatten()?.name;
     if !offloads_checksums(&name) {
@@ -63,7 +62,7 @@ fn by(peer: Peer, namespace: Option<&str>) -> Option<Undone> {
     Some(Undone::By { interface, command: format!("{prefix}ethtool -K {name} tx off") })
 }
 
-/// The named namespace to which this one gives the number.
+/// The named namespace to which this one assigns the number.
 fn namespace(number: i32) -> Option<(OsString, File)> {
     fs::read_dir(NAMED).ok()?.flatten().find_map(|entry| {
         let file = File::open(entry.path()).ok()?;
@@ -72,13 +71,13 @@ fn namespace(number: i32) -> Option<(OsString, File)> {
     })
 }
 
-/// Brings the calling thread into another network namespace.
+/// Moves the calling thread into another network namespace.
 fn enter(namespace: &File) -> bool {
     // SAFETY: a plain system call on an open file; it changes the calling thread alone.
     unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) == 0 }
 }
 
-/// True if an interface leaves the checksums of what it sends to its hardware.
+/// True if an interface leaves the checksums of sent frames to its hardware.
 fn offloads_checksums(name: &str) -> bool {
     /// `struct ethtool_value`.
     #[repr(C)]
@@ -88,9 +87,9 @@ fn offloads_checksums(name: &str) -> bool {
     }
     let Ok(socket) = sockets::socket(libc::AF_INET, libc::SOCK_DGRAM) else { return false };
     let mut value = Value { command: GTXCSUM, data: 0 };
-    // SAFETY: an interface request is plain data, of which all zeroes is a value.
+    // SAFETY: an interface request is plain data, for which all zeroes is a valid value.
     let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
-    // One byte less than there is room for, so that a zero is behind it.
+    // One byte less than the array, so that a zero follows.
     let room = request.ifr_name.len() - 1;
     for (to, from) in request.ifr_name[..room].iter_mut().zip(name.bytes()) {
         *to = from as c_char;

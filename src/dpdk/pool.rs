@@ -1,8 +1,8 @@
-//! Memory for frames, set aside at the start and never grown.
+//! Memory for frames, reserved at the start and never grown.
 //!
-//! Each worker keeps a cache of free frames, so that making and freeing one touches nothing shared.
-//! What lies in another worker's cache cannot be had, so a pool that must never run dry before a
-//! ledger of N frames does holds N plus [`Pool::stranded_max`].
+//! Each worker keeps a cache of free frames, so that allocating and freeing one touches no shared
+//! memory. Frames in another worker's cache are out of reach, so a pool that must not run dry
+//! before a ledger of N frames does holds N plus [`Pool::stranded_max`].
 
 use core::ptr::NonNull;
 use std::ffi::CString;
@@ -17,22 +17,22 @@ use super::mbuf::Mbuf;
 use super::{hot, log};
 use crate::frame::{BURST, Burst, FCS_BYTES, Frame};
 
-/// What a frame takes besides its room: DPDK's header (128) and the pool's (64).
+/// Bytes of a frame besides its room: DPDK's header (128) and the pool's (64).
 const OVERHEAD_BYTES: u64 = 192;
 
-/// The longest frame that a pool can have room for, FCS included: what 16 bits can count.
+/// Longest frame of a pool, FCS included: the limit of a 16-bit length.
 const FRAME_BYTES_MAX: u32 = 64_512;
 
-/// What a pool is to hold.
+/// Size of a pool and its frames.
 #[derive(Clone, Debug)]
 pub struct PoolOptions {
-    /// Its name, 1 to 24 characters, one of a kind in the process.
+    /// Name, 1 to 24 characters, unique in the process.
     pub name: String,
-    /// How many frames: 1 or more.
+    /// Number of frames: 1 or more.
     pub frames: u32,
-    /// The longest frame with its FCS, in octets (64 to 64512). Default: 1522, an 802.1Q frame.
+    /// Longest frame with its FCS, in bytes (64 to 64512). Default: 1522, an 802.1Q frame.
     pub max_frame: u32,
-    /// Free frames that each worker keeps at hand (0 to 512), at most a third of all. Default: 256.
+    /// Size of each worker's cache in frames (0 to 512), at most a third of all. Default: 256.
     pub cache: u32,
 }
 
@@ -42,8 +42,9 @@ impl Default for PoolOptions {
     }
 }
 
-/// A handle on a pool; clones are handles on the same one. It is freed when the last is gone and
-/// every frame is back; if a frame is not, the memory stays for the rest of the process.
+/// A handle on a pool; clones are handles on the same one. The pool is freed when the last handle
+/// is dropped and every frame was returned; if a frame is missing, the memory stays until the
+/// process ends.
 #[derive(Clone, Debug)]
 pub struct Pool(Arc<Inner>);
 
@@ -57,14 +58,14 @@ struct Inner {
     eal: Eal,
 }
 
-// SAFETY: DPDK's pools are made for any number of threads: a cache is used by its own lcore alone,
-// and what lies behind the caches is a multi-producer, multi-consumer ring.
+// SAFETY: DPDK's pools support any number of threads: a cache is used by its lcore alone, and the
+// ring behind the caches is multi-producer and multi-consumer.
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
 
 impl Pool {
-    /// Sets a pool aside.
+    /// Allocates a pool.
     ///
     /// # Errors
     /// [`Error::Option`] for a value out of its range or a name that is taken, [`Error::NoMemory`].
@@ -89,26 +90,26 @@ impl Pool {
             );
         }
         // Many NICs count their buffers in KiB, rounding down; a buffer that is short by a few
-        // octets would make them chain two for every long frame.
+        // bytes would make them chain two for every long frame.
         let room = options.max_frame.next_multiple_of(1_024);
         Self::with_room(eal, options, room)
     }
 
-    /// A pool for frames of exactly `max_frame` octets, for ports that only send from it.
+    /// Pool for frames of exactly `max_frame` bytes, for ports that only send from it.
     pub(super) fn for_sending(eal: &Eal, options: &PoolOptions) -> Result<Self, Error> {
         Self::with_room(eal, options, (options.max_frame - FCS_BYTES).next_multiple_of(64))
     }
 
     fn with_room(eal: &Eal, options: &PoolOptions, room: u32) -> Result<Self, Error> {
         let PoolOptions { ref name, frames, max_frame, .. } = *options;
-        // DPDK refuses a pool that its own caches could empty.
+        // DPDK refuses a pool that its caches could empty.
         let cache = options.cache.min(frames / 3);
         let c_name = CString::new(name.as_str()).map_err(|_| Error::Option {
             what: "pool name".into(),
             why: "a zero byte cannot stand in it".into(),
         })?;
-        // Where a page is 4 KiB, buffers that keep to pages all begin at the same few offsets in
-        // one, and a burst of them fights over the same cache sets: 2.4 times slower, measured.
+        // With 4 KiB pages, buffers that do not cross pages all begin at the same few page offsets,
+        // and a burst of them contends for the same cache sets: 2.4 times slower, measured.
         let flags = if eal.hugepages() { 0 } else { sys::RTE_MEMPOOL_F_NO_IOVA_CONTIG };
         let data_room = (sys::SLUICE_HEADROOM + room) as u16;
         let any_socket = sys::SLUICE_SOCKET_ID_ANY_BITS as i32;
@@ -131,7 +132,7 @@ impl Pool {
                 what: format!("pool name `{name}`"),
                 why: "a pool of this name exists".into(),
             },
-            // The latter where there is memory, but no piece of it that is long enough.
+            // ENOBUFS: there is memory, but no contiguous piece that is long enough.
             libc::ENOMEM | libc::ENOBUFS => Error::NoMemory {
                 what: format!("pool {name} of {frames} frames"),
                 need_kib: u64::from(frames) * (u64::from(data_room) + OVERHEAD_BYTES) / 1_024,
@@ -144,19 +145,19 @@ impl Pool {
         Ok(Self(Arc::new(Inner { pool, name, frames, max_frame, cache, eal })))
     }
 
-    /// An empty frame, or nothing when all are out.
+    /// Allocates an empty frame; none if all are in use.
     #[inline]
     #[must_use]
     pub fn alloc(&self) -> Option<Mbuf> {
         // SAFETY: alive while this handle is.
         let m = unsafe { hot::alloc(self.0.pool.as_ptr()) }?;
-        // SAFETY: just taken from the pool, which is not freed while a frame is out.
+        // SAFETY: just taken from the pool, which is not freed while a frame is in use.
         Some(unsafe { Mbuf::from_raw(m) })
     }
 
-    /// Up to `n` frames of `len` octets (FCS not among them) behind those in `out`, which has room for
-    /// them; says how many. Each begins with `head`, is zero from there on, and is then changed by
-    /// `edit`, which gets all of it.
+    /// Appends up to `n` frames of `len` bytes (without FCS) to `out`, which has room for them, and
+    /// returns their number. Each begins with `head`, followed by zeroes, and is then changed by
+    /// `edit`, which gets the whole frame.
     #[inline]
     pub(super) fn frames_like(
         &self,
@@ -174,7 +175,7 @@ impl Pool {
         for m in &raw[..made] {
             // SAFETY: the first `made` are frames.
             let m = unsafe { NonNull::new_unchecked(*m) };
-            // SAFETY: just taken from the pool, which is not freed while a frame is out.
+            // SAFETY: just taken from the pool, which is not freed while a frame is in use.
             let mut frame = unsafe { Mbuf::from_raw(m) };
             frame.make(head, len);
             edit(frame.head_mut());
@@ -183,8 +184,8 @@ impl Pool {
         made
     }
 
-    /// A frame with these octets (FCS not among them), or nothing when all are out or this is
-    /// longer than a frame of this pool.
+    /// Allocates a frame with these bytes (without FCS); none if all are in use or this is longer
+    /// than a frame of this pool.
     #[inline]
     #[must_use]
     pub fn frame(&self, octets: &[u8]) -> Option<Mbuf> {
@@ -193,8 +194,8 @@ impl Pool {
         Some(frame)
     }
 
-    /// Fills `out` up to `n` frames (at most a burst), each with these octets. Returns false when
-    /// the pool ran out first.
+    /// Fills `out` up to `n` frames (at most a burst), each with these bytes. Returns false if the
+    /// pool ran out first.
     pub fn fill(&self, out: &mut Burst<Mbuf>, n: usize, octets: &[u8]) -> bool {
         while out.len() < n.min(BURST) {
             match self.frame(octets) {
@@ -205,32 +206,31 @@ impl Pool {
         true
     }
 
-    /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// How many frames the pool has in all.
+    /// Total number of frames.
     #[must_use]
     pub fn frames(&self) -> u32 {
         self.0.frames
     }
 
-    /// The longest frame the pool has room for, FCS included.
+    /// Longest frame, FCS included.
     #[must_use]
     pub fn max_frame(&self) -> u32 {
         self.0.max_frame
     }
 
-    /// The most free frames that `workers` workers can hold in their caches, out of reach of
-    /// another: a cache is emptied when it reaches one and a half times its size.
+    /// Most free frames that `workers` workers can hold in their caches, out of reach of another: a
+    /// cache is flushed when it reaches one and a half times its size.
     #[must_use]
     pub fn stranded_max(&self, workers: u32) -> u32 {
         workers * (self.0.cache * 3 / 2)
     }
 
-    /// How many frames are free, in caches or behind them. Exact while no other thread makes or
+    /// Number of free frames, in caches or behind them. Exact while no other thread allocates or
     /// frees any. Not for the path of a frame: it walks all caches.
     #[must_use]
     pub fn available(&self) -> u32 {
@@ -238,13 +238,13 @@ impl Pool {
         unsafe { sys::rte_mempool_avail_count(self.0.pool.as_ptr()) }
     }
 
-    /// How many frames are out. Exact while no other thread makes or frees any.
+    /// Number of frames in use. Exact while no other thread allocates or frees any.
     #[must_use]
     pub fn in_use(&self) -> u32 {
         self.0.frames.saturating_sub(self.available())
     }
 
-    /// The DPDK that the pool is part of.
+    /// DPDK handle of the pool.
     #[must_use]
     pub fn eal(&self) -> &Eal {
         &self.0.eal
@@ -264,12 +264,12 @@ impl Drop for Inner {
             self.eal.pin();
             return;
         }
-        // SAFETY: every frame is back, so nothing points into the pool any more.
+        // SAFETY: every frame was returned, so nothing points into the pool any more.
         unsafe { sys::rte_mempool_free(pool) };
     }
 }
 
-/// What to do when DPDK's memory does not suffice.
+/// Remedy for a lack of DPDK memory.
 pub(super) fn memory_remedy(eal: &Eal) -> &'static str {
     if eal.hugepages() {
         "free or add hugepages (as root: echo 512 > /proc/sys/vm/nr_hugepages), take fewer or \

@@ -1,8 +1,8 @@
 //! A DPDK port as the data plane's [`Port`].
 //!
 //! A port is opened stopped, and started with its options and the pool it receives into; only a
-//! started one has bursts. It has one queue each way, so one thread polls it. What is received
-//! carries no check sequence, what is sent gets one from the device.
+//! started port has bursts. It has one queue per direction, so one thread polls it. Received frames
+//! have no FCS; the device adds it to sent frames.
 
 use std::sync::Arc;
 
@@ -24,24 +24,24 @@ use crate::secure::Secy;
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, Bytes, Mac, PrioritySet, Quanta};
 
-/// How to set a port up.
+/// Settings of a port.
 #[derive(Clone, Debug)]
 pub struct PortOptions {
-    /// Receive descriptors; fitted to what the device can do. Default: 1024.
+    /// Receive descriptors; adjusted to the device's limits. Default: 1024.
     pub rx_descriptors: u16,
-    /// Transmit descriptors; fitted to what the device can do. What they hold no longer obeys PFC,
-    /// so fewer mean less headroom at the peer. Default: 512.
+    /// Transmit descriptors; adjusted to the device's limits. Frames in them no longer obey PFC, so
+    /// fewer mean less headroom at the peer. Default: 512.
     pub tx_descriptors: u16,
-    /// The longest frame in octets, FCS and tags included. Default: the pool's.
+    /// Longest frame in bytes, FCS and tags included. Default: the pool's.
     pub max_frame: Option<u32>,
     /// Receive frames to any address. Default: yes, as a switch must.
     pub promiscuous: bool,
-    /// Leave PFC to the device for these priorities. Default: none; Sluice does it in software.
+    /// Leaves PFC to the device for these priorities. Default: none; Sluice does it in software.
     pub hardware_pfc: Option<HardwarePfc>,
-    /// Have the device stamp received frames, in the time of this clock. Default: no. A device that
-    /// cannot starts all the same, and [`PortInfo::rx_stamps`] says why.
+    /// Lets the device timestamp received frames, in the time of this clock. Default: no. A device
+    /// that cannot is started without, and [`PortInfo::rx_stamps`] gives the reason.
     pub rx_stamps: Option<TscClock>,
-    /// The clock of whoever polls the port, for [`Port::clock`]. Default: none.
+    /// Clock of the polling thread, for [`Port::clock`]. Default: none.
     pub clock: Option<TscClock>,
 }
 
@@ -59,20 +59,20 @@ impl Default for PortOptions {
     }
 }
 
-/// What the device's own PFC is to do.
+/// Settings of the device's PFC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HardwarePfc {
-    /// The priorities it pauses and obeys pauses of.
+    /// Priorities for which it sends and obeys PFC.
     pub priorities: PrioritySet,
-    /// The length of the pauses it sends.
+    /// Pause time of the frames it sends.
     pub pause: Quanta,
 }
 
-/// The state of a port that holds its device and nothing else.
+/// State of a stopped port, which only holds its device.
 #[derive(Debug)]
 pub struct Stopped(());
 
-/// The state of a port that sends and receives.
+/// State of a port that sends and receives.
 #[derive(Debug)]
 pub struct Started {
     id: u16,
@@ -81,15 +81,15 @@ pub struct Started {
     /// Memory pool for received frames.
     data: Pool,
     info: PortInfo,
-    /// How its stamps are read, if it puts any on received frames.
+    /// Decoding of receive timestamps, if the device provides them.
     stamps: Option<(StampField, DeviceClock)>,
-    /// The clock of whoever polls it.
+    /// Clock of the polling thread.
     clock: Option<TscClock>,
-    /// Stops it; last, when nothing above is in use.
+    /// Stops the port; the last field, so that nothing above is in use.
     _stop: StopOnDrop,
 }
 
-/// A port on a device. See the module's head.
+/// A port on a device. See the module documentation.
 #[derive(Debug)]
 pub struct DpdkPort<State = Started> {
     state: State,
@@ -101,7 +101,7 @@ struct StopOnDrop(Arc<Device>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        // Nothing is to be left of it where the interface outlives the port.
+        // The setting must not remain where the interface outlives the port.
         let _ = self.0.kernel.set_promiscuous(false);
         // SAFETY: while its device is held the port exists, or its number is refused.
         unsafe { sys::rte_eth_promiscuous_disable(self.0.id) };
@@ -114,7 +114,7 @@ impl Drop for StopOnDrop {
 }
 
 impl<State> DpdkPort<State> {
-    /// The EAL name it was opened by.
+    /// EAL name with which it was opened.
     #[must_use]
     pub fn device(&self) -> &str {
         &self.device.spec.full
@@ -124,49 +124,49 @@ impl<State> DpdkPort<State> {
         &self.device.spec
     }
 
-    /// The longest frame that the device's arguments allow, for drivers whose own number means
-    /// nothing (`u32::MAX`: any).
+    /// Longest frame that the device's arguments allow, for drivers that report no valid limit
+    /// (`u32::MAX`: any).
     pub(super) fn frame_limit(&self) -> Option<u32> {
         queues_behind(self.driver(), self.spec(), 0, 0).2
     }
 
-    /// The driver's name, such as `net_af_packet`.
+    /// Driver name, such as `net_af_packet`.
     #[must_use]
     pub fn driver(&self) -> &str {
         &self.device.driver
     }
 
-    /// DPDK's number for it.
+    /// DPDK's port number.
     #[must_use]
     pub fn id(&self) -> u16 {
         self.device.id
     }
 
-    /// Whether it is a virtual device: no MAC, no wire, no rate of its own.
+    /// True for a virtual device: no MAC, no wire and no line rate.
     #[must_use]
     pub fn is_virtual(&self) -> bool {
         self.device.is_virtual
     }
 
-    /// The device's own address, where it has one.
+    /// MAC address of the device, if it has one.
     #[must_use]
     pub fn mac(&self) -> Option<Mac> {
         self.control().mac()
     }
 
-    /// The link as it is now.
+    /// Current state of the link.
     #[must_use]
     pub fn link(&self) -> Link {
         self.control().link()
     }
 
-    /// The device's own counters.
+    /// Counters of the device.
     #[must_use]
     pub fn stats(&self) -> PortStats {
         self.control().stats()
     }
 
-    /// A handle for another thread: counters, link, address, but no frames.
+    /// Returns a handle for another thread: counters, link and address, but no frames.
     #[must_use]
     pub fn control(&self) -> PortControl {
         PortControl::new(&self.device)
@@ -178,7 +178,7 @@ impl DpdkPort<Stopped> {
     ///
     /// # Errors
     /// [`Error::Absent`], [`Error::NoDriver`], [`Error::InUse`], [`Error::Permission`],
-    /// [`Error::NoMemory`], or [`Error::Device`] with the driver's own words.
+    /// [`Error::NoMemory`], or [`Error::Device`] with the driver's text.
     pub fn open(eal: &Eal, device: &str) -> Result<Self, Error> {
         Ok(Self::of(Device::open(eal, device)?))
     }
@@ -205,7 +205,7 @@ impl DpdkPort<Stopped> {
         Ok(port)
     }
 
-    /// The same, with receive offloads (`RTE_ETH_RX_OFFLOAD_*`).
+    /// Starts the port with receive offloads (`RTE_ETH_RX_OFFLOAD_*`).
     pub(super) fn start_with(
         self,
         options: &PortOptions,
@@ -256,7 +256,7 @@ impl DpdkPort<Stopped> {
 }
 
 impl DpdkPort<Started> {
-    /// What the set-up came to.
+    /// Result of the setup.
     #[must_use]
     pub fn info(&self) -> &PortInfo {
         &self.state.info
@@ -269,7 +269,7 @@ impl DpdkPort<Started> {
         DpdkPort::of(self.device)
     }
 
-    /// Finds out how to read the stamps that the device puts on frames.
+    /// Sets up the decoding of the timestamps that the device writes to frames.
     fn device_stamps(&mut self, eal: &Eal, tsc: &TscClock) -> Result<(), String> {
         let field = StampField::register(eal).map_err(|error| error.to_string())?;
         let id = self.state.id;
@@ -278,22 +278,22 @@ impl DpdkPort<Started> {
         Ok(())
     }
 
-    /// Takes what received frames carry in `field` for readings of `clock`: what
-    /// [`PortOptions::rx_stamps`] does by itself with a device that stamps.
+    /// Interprets `field` of received frames as readings of `clock`. [`PortOptions::rx_stamps`]
+    /// does so for a device with timestamps.
     pub fn stamp_by(&mut self, field: StampField, clock: DeviceClock) {
         self.state.stamps = Some((field, clock));
     }
 
-    /// How far its stamps can be trusted now; nothing where there are none.
+    /// Current accuracy of receive timestamps; none without timestamps.
     #[must_use]
     pub fn stamp_quality(&self) -> Option<StampQuality> {
         self.state.stamps.as_ref().map(|(_, clock)| clock.quality())
     }
 
-    /// Reads the device's clock again, where that stamps: to be done every few seconds.
+    /// Reads the device's clock again if it timestamps; must be called every few seconds.
     ///
     /// # Errors
-    /// Why it could not be read; stamps go on as they were.
+    /// The reason why the clock could not be read; timestamps continue with the last reading.
     pub fn refresh_stamps(&mut self) -> Result<(), String> {
         let id = self.state.id;
         match &mut self.state.stamps {
@@ -302,7 +302,7 @@ impl DpdkPort<Started> {
         }
     }
 
-    /// Looks at the link's rate again, after it came up.
+    /// Reads the link's rate again, after it came up.
     pub fn refresh_link_rate(&mut self) {
         self.state.caps.link_rate = link_rate(&self.device);
     }
@@ -322,7 +322,7 @@ impl Port for DpdkPort<Started> {
         // SAFETY: the port is started and this borrow of it unique; behind `len` there is room for
         // the rest of a burst, and an `Mbuf` is a pointer to a buffer.
         let n = unsafe { hot::rx_burst(self.state.id, free.cast(), (BURST - len) as u16) };
-        // SAFETY: the driver wrote `n` buffers there, which are ours now.
+        // SAFETY: the driver wrote `n` buffers there, which Sluice owns now.
         unsafe { out.set_len(len + usize::from(n)) };
         for frame in &out[len..] {
             frame.prefetch();
@@ -336,14 +336,14 @@ impl Port for DpdkPort<Started> {
         }
         let len = out.len();
         let frames = out.as_mut_ptr();
-        // SAFETY: the port is started and this borrow of it unique; the array has `len` buffers of
-        // ours, and an `Mbuf` is a pointer to one.
+        // SAFETY: the port is started and this borrow of it unique; the array has `len` buffers
+        // that Sluice owns, and an `Mbuf` is a pointer to one.
         let sent = unsafe { hot::tx_burst(self.state.id, frames.cast(), len as u16) };
         let sent = usize::from(sent);
         if sent < len {
             // SAFETY: `sent` is within the array.
             let rest = unsafe { frames.add(sent) };
-            // SAFETY: so is the rest behind it; the driver owns what was before.
+            // SAFETY: so is the rest behind it; the driver owns the frames before.
             unsafe { rest.copy_to(frames, len - sent) };
         }
         // SAFETY: the first `len - sent` are the frames that were refused.
@@ -355,8 +355,8 @@ impl Port for DpdkPort<Started> {
         if let Some(frame) = self.state.control.frame(octets) {
             return Some(frame);
         }
-        // A NIC gives sent buffers back when it needs descriptors, which on a quiet port may be
-        // never; asked to, it does so now. Drivers that cannot are those that never keep any.
+        // A NIC returns sent buffers when it needs descriptors, which on a quiet port may be never;
+        // this call returns them now. Drivers that do not support it keep none.
         if self.device.gate.may_pass() {
             // SAFETY: the port is started and this borrow of it unique.
             unsafe { sys::rte_eth_tx_done_cleanup(self.state.id, 0, 0) };
@@ -365,8 +365,8 @@ impl Port for DpdkPort<Started> {
     }
 
     fn message_frame(&mut self, octets: &[u8]) -> Option<Mbuf> {
-        // From where received frames are: messages are as many as there is congestion, and pauses must
-        // never wait for their memory.
+        // From the pool of received frames: congestion messages are unbounded in number, and pauses
+        // must never wait for their memory.
         self.state.data.frame(octets)
     }
 
@@ -393,20 +393,20 @@ impl Port for DpdkPort<Started> {
             (None, Some(_)) => (StampSource::Software, step, Duration::ZERO),
             (None, None) => (StampSource::Poll, Duration::from_picos(1), Duration::ZERO),
         };
-        // What has a line of its own says at what rate it runs.
+        // A device with a line rate reports it.
         let serializes = self.state.caps.link_rate.is_some();
         Stamps { source, resolution, uncertainty, serializes }
     }
 
     fn refresh_clock(&mut self) {
         if self.state.stamps.as_ref().is_some_and(|(_, clock)| clock.is_stale()) {
-            // One that cannot be read any more says so by its growing uncertainty.
+            // A clock that cannot be read any more shows as growing uncertainty.
             let _ = self.refresh_stamps();
         }
     }
 }
 
-/// What the device's queues can be, and what they can hold.
+/// Limits of the device's queues.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     rx_descriptors: u16,
@@ -415,7 +415,7 @@ struct Limits {
     rx_backlog: u32,
     /// Frames that can wait behind `tx_burst`.
     tx_committed: u32,
-    /// The longest frame, FCS included, where the driver's own word is not to be relied on.
+    /// Longest frame, FCS included, for drivers that report no valid limit.
     max_frame: Option<u32>,
 }
 
@@ -432,7 +432,7 @@ impl Limits {
         Ok(Self { rx_descriptors: rx, tx_descriptors: tx, rx_backlog, tx_committed, max_frame })
     }
 
-    /// The MTU that lets frames of `max_frame` octets pass, or 0 to leave the driver's.
+    /// MTU that lets frames of `max_frame` bytes pass, or 0 to keep the driver's.
     fn mtu(&self, device: &Device, max_frame: u32) -> Result<u16, Error> {
         let too_long = |limit: u32, more: &str| Error::Option {
             what: format!("{}: frames of {max_frame} octets", device.spec.full),
@@ -446,7 +446,7 @@ impl Limits {
         }
         let info = device::info(device.id)
             .map_err(|code| device.error("ask for its limits", code, Logged::default()))?;
-        // DPDK's own rule for what a frame has besides its payload.
+        // DPDK's rule for the bytes of a frame besides its payload.
         let overhead = if info.max_mtu != u16::MAX && info.max_rx_pktlen > info.max_mtu.into() {
             info.max_rx_pktlen - u32::from(info.max_mtu)
         } else {
@@ -471,7 +471,7 @@ fn control_pool(device: &Device, limits: &Limits) -> Result<Pool, Error> {
         return Ok(pool);
     }
     // No caches: they could hold all of it out of reach.
-    // Their protection by MACsec has room, too.
+    // The frames have room for MACsec protection, too.
     let max_frame = CONTROL_FRAME_MAX + Secy::OVERHEAD_MAX as u32;
     let options = PoolOptions { name, frames, max_frame, cache: 0 };
     Pool::for_sending(&device.eal, &options)
@@ -488,7 +488,7 @@ pub(super) struct Setup {
     promiscuous: bool,
 }
 
-/// Sets a port up and starts it; whether it receives frames to any address.
+/// Sets a port up and starts it; true if it receives frames to any address.
 pub(super) fn set_up(device: &Device, setup: &Setup) -> Result<bool, Error> {
     let Setup { limits, mtu, rx_offloads, pool, promiscuous: wants_all } = setup;
     let id = device.id;
@@ -531,9 +531,9 @@ fn step(
     log::capture(run).map_err(|(code, logged)| device.error(what, code, logged))
 }
 
-/// Switches promiscuous reception on; false where the driver knows no such thing.
+/// Enables promiscuous reception; false if the driver does not support it.
 fn promiscuous(device: &Device) -> Result<bool, Error> {
-    // The driver would set the interface's own flag, which stays when the process is killed.
+    // The driver would set the interface's flag, which stays when the process is killed.
     if device.kernel.set_promiscuous(true).unwrap_or(false) {
         return Ok(true);
     }
@@ -547,7 +547,7 @@ fn promiscuous(device: &Device) -> Result<bool, Error> {
     log::capture(set).map_err(|(code, logged)| device.error(make, code, logged))
 }
 
-/// Hands PFC to the device: each priority pauses, and is paused for, the one queue there is.
+/// Enables the device's PFC: each priority pauses, and is paused for, the one queue.
 fn set_hardware_pfc(device: &Device, pfc: &HardwarePfc) -> Result<(), Error> {
     for priority in pfc.priorities.iter() {
         let mut conf =
@@ -573,7 +573,7 @@ fn set_hardware_pfc(device: &Device, pfc: &HardwarePfc) -> Result<(), Error> {
     Ok(())
 }
 
-/// The negotiated rate, from devices that have a wire; virtual ones make up a number.
+/// Negotiated rate of a device with a wire; virtual devices report a fictitious one.
 fn link_rate(device: &Arc<Device>) -> Option<BitsPerSec> {
     if device.is_virtual {
         return None;

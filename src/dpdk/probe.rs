@@ -1,8 +1,8 @@
-//! What a device can do, found out by trying where its driver's word is not enough.
+//! Capabilities of a device, tested where the driver's report is not enough.
 //!
-//! A probe opens the device, starts it, tries, and closes it again. What it sends is one PFC frame
-//! that pauses nothing, between devices that are back to back in this machine, and one PTP frame,
-//! which no bridge forwards, on devices that say they can stamp it.
+//! A probe opens the device, starts it, tests it, and closes it again. It sends one PFC frame that
+//! pauses nothing, between devices that are back to back in this machine, and one PTP frame, which
+//! no bridge forwards, on devices that advertise timestamps for it.
 
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,10 +21,10 @@ use crate::frame::{Burst, Frame};
 use crate::port::Port;
 use crate::units::Mac;
 
-/// How long a link may take to come up.
+/// Time for a link to come up.
 const LINK_WAIT: Duration = Duration::from_secs(3);
 
-/// How long a frame, or its stamp, may take to come back.
+/// Time for a frame, or its timestamp, to come back.
 const FRAME_WAIT: Duration = Duration::from_millis(200);
 
 /// A PFC frame that names no priority: MAC control, opcode 0x0101 (IEEE 802.3 31D.3).
@@ -36,60 +36,57 @@ const PFC_OF_NOTHING: [u8; 18] =
 const PTP_SYNC: [u8; 16] =
     [0x01, 0x80, 0xc2, 0, 0, 0x0e, 0x02, 0, 0, 0, 0, 0x01, 0x88, 0xf7, 0x10, 0x02];
 
-/// Whether a MAC control frame got through to software.
+/// Reception of a MAC control frame by software.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Arrival {
-    /// One that was sent by the named device came in.
+    /// The frame that the named device sent was received.
     Seen(String),
-    /// One that was sent by the named device did not come in.
+    /// The frame that the named device sent was not received.
     Lost(String),
-    /// It was not tried, for this reason.
+    /// Not tested, for this reason.
     NotTried(String),
 }
 
-/// What the device stamps, each found by trying: yes, or why not.
+/// Timestamps of the device, each tested: supported, or the reason why not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stamps {
-    /// Every received frame.
+    /// Of every received frame.
     pub rx_all: Result<(), String>,
-    /// Received PTP frames.
+    /// Of received PTP frames.
     pub rx_ptp: Result<(), String>,
-    /// A sent frame, on request.
+    /// Of a sent frame, on request.
     pub tx: Result<(), String>,
-    /// The device's own clock can be read.
+    /// The device's clock can be read.
     pub clock: Result<(), String>,
 }
 
-/// What was found out about a device.
+/// Result of probing a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortProbe {
-    /// The EAL name it was opened by.
+    /// EAL name with which it was opened.
     pub device: String,
-    /// Its driver.
     pub driver: String,
-    /// Whether it is a virtual device.
+    /// True for a virtual device.
     pub is_virtual: bool,
     /// The kernel's network interface that it works on.
     pub interface: Option<String>,
-    /// Its own address.
     pub mac: Option<Mac>,
-    /// Its link, after up to three seconds.
+    /// State of the link after up to three seconds.
     pub link: Link,
-    /// Receive and transmit queues it can have; Sluice uses one of each.
+    /// Receive and transmit queues; Sluice uses one of each.
     pub queues_max: (u16, u16),
-    /// The longest frame with its FCS, as the driver says; none where it says nothing that counts.
+    /// Longest frame with its FCS as the driver reports it; none if it reports no valid limit.
     pub max_frame: Option<u32>,
-    /// What it can do with received frames.
+    /// Names of the receive offloads.
     pub rx_offloads: Vec<String>,
-    /// What it can do with sent frames.
+    /// Names of the transmit offloads.
     pub tx_offloads: Vec<String>,
-    /// Who deals with PAUSE and PFC frames.
+    /// Handling of PAUSE and PFC frames.
     pub mac_control: MacControl,
-    /// Whether a PFC frame got through.
+    /// Result of the test with a PFC frame.
     pub arrival: Arrival,
-    /// How many priorities its own PFC has, or why none.
+    /// Number of priorities of its PFC, or the reason why it has none.
     pub hardware_pfc: Result<u8, String>,
-    /// What it stamps.
     pub stamps: Stamps,
 }
 
@@ -99,7 +96,7 @@ impl PortProbe {
     /// # Errors
     /// As [`DpdkPort::open`] and [`DpdkPort::start`].
     pub fn of(eal: &Eal, device: &str) -> Result<Self, Error> {
-        // A driver that does not give all frames back when it closes keeps its pool's name taken.
+        // A driver that does not return all frames when it closes keeps its pool's name taken.
         static PROBES: AtomicU32 = AtomicU32::new(0);
         let name = format!("probe{}", PROBES.fetch_add(1, Ordering::Relaxed));
         let options = PoolOptions { name, frames: 8_191, ..Default::default() };
@@ -140,7 +137,7 @@ impl PortProbe {
     }
 }
 
-/// Starts the port with stamps on every received frame, if it offers them.
+/// Starts the port with timestamps on every received frame, if it offers them.
 fn try_rx_stamps(
     port: DpdkPort<Stopped>,
     info: &sys::rte_eth_dev_info,
@@ -168,7 +165,7 @@ fn wait_for_link(port: &DpdkPort<Started>) -> Link {
     }
 }
 
-/// Switches IEEE 1588 on, reads the clock, and asks for the stamp of a frame it sends.
+/// Enables IEEE 1588, reads the clock, and requests the timestamp of a frame it sends.
 fn try_ptp_stamps(port: &mut DpdkPort<Started>, pool: &Pool, link_up: bool) -> Stamps {
     let id = port.id();
     let result = |code| if code == 0 { Ok(()) } else { Err(strerror(code)) };
@@ -203,18 +200,18 @@ fn stamp_of_sent_frame(port: &mut DpdkPort<Started>, pool: &Pool) -> Result<(), 
             return Ok(());
         }
         if Instant::now() > deadline {
-            // Without an error the frame left, but without its stamp: a DPDK built without
-            // RTE_LIBRTE_IEEE1588 has drivers that do so.
+            // Without an error the frame was sent, but without its timestamp: drivers of a DPDK
+            // built without RTE_LIBRTE_IEEE1588 do so.
             return Err(format!("the frame was sent, but no stamp came ({})", strerror(code)));
         }
         thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Sends a PFC frame to the port from what is at the other end of it, where that is ours to use.
+/// Sends a PFC frame to the port from the device at its other end, if Sluice may use it.
 fn try_mac_control(eal: &Eal, port: &mut DpdkPort<Started>, pool: &Pool) -> Arrival {
     match port.driver() {
-        // One ring, out and in again.
+        // One ring connects the port to itself.
         "net_ring" => {
             let name = port.device().to_string();
             send_pfc(port);
@@ -226,7 +223,7 @@ fn try_mac_control(eal: &Eal, port: &mut DpdkPort<Started>, pool: &Pool) -> Arri
                 None => Arrival::NotTried("the other end of its interface is not here".into()),
             }
         }
-        // What the kernel sends to its side of a tap comes in by the port.
+        // Frames that the kernel sends to its side of a tap are received by the port.
         "net_tap" => match device::info(port.id()).ok().and_then(|info| by_index(info.if_index)) {
             Some(tap) => from_interface(eal, port, pool, &tap),
             None => Arrival::NotTried("the kernel's side of it is not here".into()),
@@ -267,28 +264,28 @@ fn arrival(port: &mut DpdkPort<Started>, from: String) -> Arrival {
     Arrival::Lost(from)
 }
 
-/// The interface at the other end of a veth pair, if it is in this network namespace: each of the
-/// two names the other's index.
+/// Interface at the other end of a veth pair, if it is in this network namespace: each of the two
+/// names the other's index.
 fn veth_peer(interface: &str) -> Option<String> {
     let (index, peer_index) = (number(interface, "ifindex")?, number(interface, "iflink")?);
     let peer = by_index(peer_index).filter(|peer| peer != interface)?;
     (number(&peer, "iflink") == Some(index)).then_some(peer)
 }
 
-/// The interface with this index, in this network namespace.
+/// Name of the interface with this index, in this network namespace.
 fn by_index(index: u32) -> Option<String> {
     let all = fs::read_dir("/sys/class/net").ok()?;
     let mut names = all.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.find(|name| number(name, "ifindex") == Some(index))
 }
 
-/// A number that the kernel shows of an interface.
+/// A numeric attribute of an interface in sysfs.
 fn number(interface: &str, file: &str) -> Option<u32> {
     let text = fs::read_to_string(format!("/sys/class/net/{interface}/{file}")).ok()?;
     text.trim().parse().ok()
 }
 
-/// The longest frame, where the driver's number is one.
+/// Longest frame, if the driver reports a valid limit.
 fn longest_frame(port: &DpdkPort<Started>, info: &sys::rte_eth_dev_info) -> Option<u32> {
     if let Some(limit) = port.frame_limit() {
         return Some(limit).filter(|&limit| limit != u32::MAX);
@@ -296,7 +293,7 @@ fn longest_frame(port: &DpdkPort<Started>, info: &sys::rte_eth_dev_info) -> Opti
     Some(info.max_rx_pktlen).filter(|&limit| limit != u32::MAX && limit != 0)
 }
 
-/// The names of the bits that are set.
+/// Names of the bits that are set.
 fn names(bits: u64, name: impl Fn(u64) -> *const core::ffi::c_char) -> Vec<String> {
     (0..64).map(|n| 1 << n).filter(|bit| bits & bit != 0).map(|bit| string(name(bit))).collect()
 }

@@ -1,10 +1,10 @@
-//! The queues of drivers that are not the descriptors which DPDK sets up.
+//! Queues of drivers whose queues are not the descriptors that DPDK sets up.
 
 use super::device::{AF_PACKET_SLOT, Spec};
 use crate::frame::{BURST, FCS_BYTES};
 
-/// The frames that can wait on either side of the driver, and the longest frame, for drivers whose
-/// queues are not the descriptors that DPDK sets up.
+/// Frames that can wait on the receive and on the transmit side of the driver, and the longest
+/// frame, for drivers whose queues are not the descriptors that DPDK sets up.
 pub(super) fn queues_behind(
     driver: &str,
     spec: &Spec,
@@ -13,29 +13,29 @@ pub(super) fn queues_behind(
 ) -> (u32, u32, Option<u32>) {
     let or = |key, default| spec.number(key).unwrap_or(default);
     match driver {
-        // A mapped ring of `framecnt` slots of `framesz` octets, of which the kernel takes up to 80
-        // for its own header.
+        // A mapped ring of `framecnt` slots of `framesz` bytes, of which the kernel takes up to 80
+        // for its header.
         "net_af_packet" => {
             let slots = or("framecnt", 512);
             (slots, slots, Some(or("framesz", AF_PACKET_SLOT).saturating_sub(80) + FCS_BYTES))
         }
-        // The socket's rings are as long as the larger of ours and the library's default.
+        // The socket's rings have the larger of the configured length and the library's default.
         "net_af_xdp" => (rx.max(2_048), tx.max(2_048), None),
         // Rings of 2^rsize slots in shared memory; longer frames take several slots.
         "net_memif" => {
             let slots = 1 << or("rsize", 10).min(14);
             (slots, slots, Some(u32::MAX))
         }
-        // The kernel queues 500 frames for a reader, and takes what is written at once.
+        // The kernel queues 500 frames for a reader, and takes written frames at once.
         "net_tap" => (500, BURST as u32, Some(u32::MAX)),
-        // Frames are made, or read, when asked for; and gone when sent.
+        // Frames are generated, or read, on receive; and gone when sent.
         "net_null" | "net_pcap" => (BURST as u32, BURST as u32, None),
-        // The driver's own ring for `net_ring0`; a pair of ours brings its entries.
+        // The driver's ring for `net_ring0`; a pair of Sluice names its entries.
         "net_ring" => {
             let slots = or("entries", 1_024);
             (slots, slots, None)
         }
-        // The peer chooses the ring's length; 1024 is the usual most.
+        // The peer chooses the ring's length; 1024 is the usual maximum.
         "net_vhost" => (rx.max(1_024), tx.max(1_024), None),
         "net_virtio_user" => {
             let slots = or("queue_size", 256);

@@ -1,5 +1,5 @@
-//! A device opened anew under its number, after the interface that it works on was removed and made
-//! again, while everything else goes on.
+//! Opens a device again under its number, after its interface was removed and created again, while
+//! all other ports continue.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,16 +10,15 @@ use super::error::{Error, Logged};
 use super::interface::Interface;
 use super::port::{self, Setup};
 
-/// Time in which the polling thread has to leave the driver: a poll, and what the system takes of
-/// the processor.
+/// Time for the polling thread to leave the driver: one poll, and preemption by the system.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Setup for opening a device anew, and the counts of its earlier openings.
+/// Setup for opening a device again, and the counts of its earlier openings.
 #[derive(Debug, Default)]
 pub(super) struct Life {
-    /// Its setup; nothing before it was started.
+    /// None before the first start.
     pub(super) setup: Option<Setup>,
-    /// True if it is detached, because a new opening failed.
+    /// True if it is detached, because it could not be opened again.
     pub(super) is_detached: bool,
     /// Counts of its earlier openings.
     pub(super) past: PortStats,
@@ -31,7 +30,7 @@ impl Device {
         self.kernel.is_external() && self.kernel.interface().is_none()
     }
 
-    /// Opens it anew if there is an interface of its name again; whether there is.
+    /// Opens it again if an interface of its name exists again; returns whether it does.
     pub(super) fn reopen(&self) -> Result<bool, Error> {
         let name = self.spec.interface().unwrap_or_default();
         if !matches!(Interface::named(name), Ok(Some(_))) {

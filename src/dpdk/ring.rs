@@ -1,6 +1,7 @@
-//! Two ports back to back in memory: what one sends the other receives, with nothing copied.
+//! Two ports back to back in memory: each receives the frames that the other sends, without a copy.
 //!
-//! The demo and the labs of one process run on these. A full ring refuses, as a full link does.
+//! The demo and the labs in one process run on these. A full ring refuses frames, as a full link
+//! does.
 
 use core::ptr::NonNull;
 use std::ffi::CString;
@@ -17,20 +18,20 @@ use super::log;
 use super::pool::memory_remedy;
 use super::port::{DpdkPort, Stopped};
 
-/// The most frames that one direction can hold.
+/// Most frames that one direction can hold.
 const ENTRIES_MAX: u32 = 1 << 20;
 
-/// The most pairs that there can be in a process, if it has no other ports: DPDK is built for so
-/// many ports (`RTE_MAX_ETHPORTS`, 32 as distributed).
+/// Most pairs of a process without other ports, by DPDK's limit of ports (`RTE_MAX_ETHPORTS`, 32 as
+/// distributed).
 pub const RING_PAIRS_MAX: usize = sys::SLUICE_MAX_PORTS as usize / 2;
 
-/// What a pair is to be.
+/// Name and size of a pair.
 #[derive(Clone, Debug)]
 pub struct RingOptions {
-    /// The name of the pair, 1 to 16 characters, one of a kind in the process; its ports are
-    /// `<name>.a` and `<name>.b`.
+    /// Name of the pair, 1 to 16 characters, unique in the process; its ports are `<name>.a` and
+    /// `<name>.b`.
     pub name: String,
-    /// How many frames each direction holds (1 to 1048576). Default: 256.
+    /// Capacity of each direction in frames (1 to 1048576). Default: 256.
     pub entries: u32,
 }
 
@@ -40,7 +41,7 @@ impl Default for RingOptions {
     }
 }
 
-/// Makes two ports, back to back. They share nothing else, so each may go to a thread of its own.
+/// Makes two ports, back to back. They share nothing else, so each may be polled by its own thread.
 ///
 /// # Errors
 /// [`Error::Option`] for a value out of its range or a name that is taken, [`Error::NoMemory`].
@@ -74,8 +75,8 @@ pub(super) struct Ring {
     _eal: Eal,
 }
 
-// SAFETY: the ring has one producer and one consumer, each of which a port is, and whoever frees it
-// is neither any more.
+// SAFETY: the ring has one producer and one consumer, which are its two ports, and it is freed when
+// neither exists any more.
 unsafe impl Send for Ring {}
 // SAFETY: a shared handle does nothing to it.
 unsafe impl Sync for Ring {}
@@ -109,7 +110,8 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the ports at both ends are gone; the ring is alive, and what is left in it ours.
+        // SAFETY: the ports at both ends are gone; the ring is alive, and owns the frames left in
+        // it.
         unsafe { sys::sluice_ring_drain(self.ring.as_ptr()) };
         // SAFETY: as above, and it is empty.
         unsafe { sys::rte_ring_free(self.ring.as_ptr()) };
@@ -124,7 +126,7 @@ fn port(
     pools: &Pools,
 ) -> Result<DpdkPort<Stopped>, Error> {
     let c_name = CString::new(name).expect("checked to be letters and digits");
-    // DPDK puts its driver's name in front.
+    // DPDK prepends its driver's name.
     let spec = Spec::parse(&format!("net_ring_{name},entries={}", rx.entries))?;
     let (claim, kernel) = (Claim::take(&spec)?, KernelSide::new(&spec));
     let made = log::capture(|| {
@@ -140,7 +142,7 @@ fn port(
         reason: strerror(code),
         logged,
     })?;
-    // Either port may be gone while frames of its pools are still on their way to the other.
+    // Either port may be gone while frames of its pools are still in the ring to the other.
     let rings = vec![rx.clone(), tx.clone()];
     Ok(DpdkPort::of(Device::adopt(eal, id, (spec, kernel), claim, rings, pools.clone())?))
 }

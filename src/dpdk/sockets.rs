@@ -1,8 +1,8 @@
-//! The sockets that DPDK's drivers opened in this process, and what the kernel counted at them.
+//! Sockets that DPDK's drivers opened in this process, and the kernel's counters of them.
 //!
-//! The drivers do not tell of their sockets, and DPDK 22.11's af_packet does not read the counter of
-//! frames that found its ring full. They are found among the process's open files, and duplicated, so
-//! that a number that the driver has closed is never taken for another file.
+//! The drivers do not expose their sockets, and DPDK 22.11's af_packet does not read the counter of
+//! frames that found its ring full. The sockets are found among the process's open files, and
+//! duplicated, so that a descriptor that the driver has closed is never taken for another file.
 
 use core::ffi::{c_int, c_void};
 use std::fs;
@@ -15,7 +15,7 @@ const XDP_STATISTICS: c_int = 7;
 /// Version 2 of the rings of packet sockets, which DPDK's driver uses and libpcap does not.
 const TPACKET_V2: c_int = 1;
 
-/// `struct tpacket_stats`: what was counted since it was last read.
+/// `struct tpacket_stats`: counts since the last read.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct PacketStatistics {
@@ -35,7 +35,7 @@ struct XdpStatistics {
     tx_ring_empty_descs: u64,
 }
 
-/// The packet sockets of af_packet's driver on the interface with this number, duplicated.
+/// Packet sockets of af_packet's driver on the interface with this index, duplicated.
 pub(super) fn packet_rings(index: u32) -> Vec<OwnedFd> {
     let is_ring = |fd: &OwnedFd| {
         let version: Option<c_int> = option(fd, libc::SOL_PACKET, libc::PACKET_VERSION);
@@ -44,7 +44,7 @@ pub(super) fn packet_rings(index: u32) -> Vec<OwnedFd> {
     of_family(libc::AF_PACKET).into_iter().filter(is_ring).collect()
 }
 
-/// The XDP sockets of this process, duplicated.
+/// XDP sockets of this process, duplicated.
 pub(super) fn xdp_sockets() -> Vec<OwnedFd> {
     of_family(libc::AF_XDP)
 }
@@ -55,21 +55,21 @@ pub(super) fn is_same(a: &OwnedFd, b: &OwnedFd) -> bool {
     inode(a).is_some() && inode(a) == inode(b)
 }
 
-/// Frames that found the ring of a packet socket full since this was last asked.
+/// Frames that found the ring of a packet socket full since the last call.
 pub(super) fn take_ring_drops(socket: &OwnedFd) -> Option<u64> {
     let counted: PacketStatistics = option(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS)?;
     Some(counted.drops.into())
 }
 
-/// Frames that found the ring of an XDP socket full since it was opened. Those that found no memory
-/// are counted by the driver.
+/// Frames that found the ring of an XDP socket full since it was opened. The driver counts those
+/// that found no memory.
 pub(super) fn xdp_ring_full(socket: &OwnedFd) -> Option<u64> {
     let counted: XdpStatistics = option(socket, SOL_XDP, XDP_STATISTICS)?;
     Some(counted.rx_ring_full)
 }
 
-/// Forgets the error that a socket reports next: that its interface was down. The driver would take
-/// it for its next burst's, which the kernel sends all the same.
+/// Clears the pending error of a socket: that its interface was down. The driver would take it for
+/// an error of its next burst, which the kernel sends all the same.
 pub(super) fn clear_error(socket: &OwnedFd) {
     let _: Option<c_int> = option(socket, libc::SOL_SOCKET, libc::SO_ERROR);
 }
@@ -77,7 +77,7 @@ pub(super) fn clear_error(socket: &OwnedFd) {
 fn of_family(family: c_int) -> Vec<OwnedFd> {
     let Ok(files) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
     let numbers = files.flatten().filter_map(|file| file.file_name().to_str()?.parse().ok());
-    // Those that are closed meanwhile cannot be duplicated, and are none of ours.
+    // Descriptors that are closed meanwhile cannot be duplicated, and are not sockets of a port.
     let open = numbers.filter_map(|number: c_int| {
         // SAFETY: the number is that of an open file, or else the duplication fails.
         let fd = unsafe { BorrowedFd::borrow_raw(number) };
@@ -86,37 +86,37 @@ fn of_family(family: c_int) -> Vec<OwnedFd> {
     open.filter(|fd| option(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(family)).collect()
 }
 
-/// The number of the interface that a packet socket is bound to.
+/// Index of the interface that a packet socket is bound to.
 fn bound_to(socket: &OwnedFd) -> Option<u32> {
-    // SAFETY: an address is plain data, of which all zeroes is a value.
+    // SAFETY: an address is plain data, for which all zeroes is a valid value.
     let mut address: libc::sockaddr_ll = unsafe { core::mem::zeroed() };
     let mut len = size_of_val(&address) as libc::socklen_t;
-    // SAFETY: the address has room for `len` octets, and both are writable.
+    // SAFETY: the address has room for `len` bytes, and both are writable.
     let code =
         unsafe { libc::getsockname(socket.as_raw_fd(), (&raw mut address).cast(), &mut len) };
     (code == 0).then_some(address.sll_ifindex as u32)
 }
 
-/// An option of a socket; nothing where it has no such option.
+/// Reads an option of a socket; none if it has no such option.
 fn option<T: Copy + Default>(socket: &OwnedFd, level: c_int, name: c_int) -> Option<T> {
     let mut value = T::default();
     let mut len = size_of::<T>() as libc::socklen_t;
     let place: *mut c_void = (&raw mut value).cast();
-    // SAFETY: `value` has room for `len` octets and is plain data, any of which is a value of it.
+    // SAFETY: `value` has room for `len` bytes and is plain data, for which any content is valid.
     let code = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, place, &mut len) };
     (code == 0).then_some(value)
 }
 
-/// Keeps an interface receiving frames to any address for as long as it is held, however this
-/// process ends; the interface's own flag stays as it is.
+/// Keeps an interface promiscuous while it is held, and no longer than the process lives; the
+/// interface's flag does not change.
 #[derive(Debug)]
 pub(super) struct Promiscuity {
-    /// Never read: that it is open is what counts.
+    /// Not read: the open socket alone has the effect.
     _socket: OwnedFd,
 }
 
 impl Promiscuity {
-    /// Switches it on for the interface with this number.
+    /// Enables it for the interface with this index.
     pub(super) fn on(index: u32) -> io::Result<Self> {
         // Of no protocol, so it receives nothing.
         let socket = socket(libc::AF_PACKET, libc::SOCK_RAW)?;
@@ -128,7 +128,7 @@ impl Promiscuity {
         };
         let (name, len) = (libc::PACKET_ADD_MEMBERSHIP, size_of_val(&request) as libc::socklen_t);
         let place: *const c_void = (&raw const request).cast();
-        // SAFETY: `request` is readable for `len` octets.
+        // SAFETY: `request` is readable for `len` bytes.
         let code =
             unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, name, place, len) };
         if code != 0 {
@@ -146,6 +146,6 @@ pub(super) fn socket(family: c_int, kind: c_int) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: just opened, and of nobody else.
+    // SAFETY: just opened, and without another owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -1,4 +1,4 @@
-//! A port that frames can be made for: what an end station of the real world sends by.
+//! A port for which frames can be generated: the sender of an end station of the real world.
 
 use super::mbuf::Mbuf;
 use super::pool::Pool;
@@ -8,7 +8,7 @@ use crate::port::{FRAME_MIN, Port, PortCaps, Source, Stamps};
 use crate::time::Instant;
 use crate::wire::ethernet;
 
-/// A started port with the pool that its data frames come from.
+/// A started port with the pool of its data frames.
 #[derive(Debug)]
 pub struct SourcePort {
     port: DpdkPort<Started>,
@@ -22,7 +22,7 @@ impl SourcePort {
         Self { port, pool }
     }
 
-    /// The port, for what is done to it besides sending and receiving.
+    /// The port, for operations other than sending and receiving.
     pub const fn port_mut(&mut self) -> &mut DpdkPort<Started> {
         &mut self.port
     }
@@ -93,7 +93,7 @@ impl Source for SourcePort {
     }
 
     fn frame_min(&self) -> u32 {
-        // Behind a virtual device there is no MAC that minds, or one that fills frames up itself.
+        // A virtual device has no MAC that requires the minimum, or pads frames itself.
         if self.port.is_virtual() { ethernet::HEADER_LEN as u32 + FCS_BYTES } else { FRAME_MIN }
     }
 }

@@ -1,8 +1,8 @@
-//! Stamps that a device puts on the frames it receives, in the time of a [`TscClock`].
+//! Receive timestamps of a device, converted to the time of a [`TscClock`].
 //!
-//! A device counts in a clock of its own. Its count is read between two reads of ours, which gives a
-//! pair of readings and how far they may be apart; two pairs some time apart give its rate. The
-//! later the second, the better that is known, so [`DeviceClock::refresh`] keeps the first.
+//! A device counts in its own clock. Its count is read between two reads of the TSC, which gives a
+//! pair of readings and their uncertainty; two such pairs give the rate. The longer the time
+//! between the pairs, the more accurate the rate, so [`DeviceClock::refresh`] keeps the first.
 
 use std::thread;
 use std::time::Duration as StdDuration;
@@ -14,20 +14,20 @@ use super::eal::Eal;
 use super::error::{Error, Logged, strerror};
 use crate::time::{Duration, Instant};
 
-/// How long the rate is measured over at first. A choice: with reads of 2 us it is known to 40 ppm
-/// then, and to 1 ppm after two seconds.
+/// Time of the first measurement of the rate. A choice: with reads of 2 us the rate is known to 40
+/// ppm then, and to 1 ppm after two seconds.
 const CALIBRATION: StdDuration = StdDuration::from_millis(50);
 
-/// How long a reading is good for: rates of crystals change by some parts in 10^8 within it.
+/// Validity of a reading: rates of crystals change by some parts in 10^8 within it.
 const STALE: Duration = Duration::from_secs(1);
 
-/// How often a pair is read, of which the tightest counts.
+/// Attempts per pair of readings, of which the tightest counts.
 const ATTEMPTS: usize = 16;
 
 /// Fractional bits of a rate.
 const SHIFT: u32 = 32;
 
-/// Where drivers leave a frame's stamp, and what says that there is one.
+/// Field of a frame for the timestamp, and the flag that it is valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StampField {
     pub(super) offset: usize,
@@ -35,10 +35,10 @@ pub struct StampField {
 }
 
 impl StampField {
-    /// The field that all drivers use.
+    /// Registers the field that all drivers use.
     ///
     /// # Errors
-    /// [`Error::Device`] when other users of DPDK have taken all of the space for such fields.
+    /// [`Error::Device`] if other users of DPDK have taken all of the space for such fields.
     pub fn register(_eal: &Eal) -> Result<Self, Error> {
         let (mut offset, mut flag) = (0, 0);
         // SAFETY: EAL runs, and both numbers are writable.
@@ -48,23 +48,23 @@ impl StampField {
         offset.filter(inside).map(|offset| Self { offset, flag }).ok_or_else(|| Error::Device {
             device: "every device".into(),
             step: "find room for stamps in its frames",
-            // DPDK gives -1 and the reason beside it.
+            // DPDK returns -1 and sets rte_errno.
             reason: strerror(super::error::errno()),
             logged: Logged::default(),
         })
     }
 }
 
-/// A reading of a device's clock next to ours.
+/// Readings of a device's clock and of the TSC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Pair {
     ticks: u64,
     at: Instant,
-    /// How far the two may be apart, either way.
+    /// Largest difference in time between the two, either way.
     apart: Duration,
 }
 
-/// A device's clock as readings of ours.
+/// Conversion from a device's clock to the TSC.
 #[derive(Clone, Debug)]
 pub struct DeviceClock {
     tsc: TscClock,
@@ -74,18 +74,18 @@ pub struct DeviceClock {
     ps_per_tick: u64,
 }
 
-/// How far stamps can be trusted.
+/// Accuracy of timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StampQuality {
     /// One tick of the device's clock.
     pub resolution: Duration,
-    /// How far a stamp may be off in our time, either way: what the reading of the two clocks
-    /// leaves open, and what their rates can have made of that since.
+    /// Largest error of a timestamp, either way: the uncertainty of the two readings, and the drift
+    /// since.
     pub uncertainty: Duration,
 }
 
 impl Pair {
-    /// The tightest of several attempts.
+    /// Returns the tightest of several attempts.
     fn read(
         tsc: &TscClock,
         read: &mut impl FnMut() -> Result<u64, String>,
@@ -104,10 +104,10 @@ impl Pair {
 }
 
 impl DeviceClock {
-    /// Finds out how the clock that `read` reads runs beside ours; takes 50 ms.
+    /// Measures the rate of the clock that `read` reads against the TSC; takes 50 ms.
     ///
     /// # Errors
-    /// Why it cannot be read, or that it stands still.
+    /// The reason why it cannot be read, or that it stands still.
     pub fn calibrate(
         tsc: &TscClock,
         mut read: impl FnMut() -> Result<u64, String>,
@@ -119,11 +119,11 @@ impl DeviceClock {
         Ok(clock)
     }
 
-    /// Reads it again: stamps from now on go by that. To be done every few seconds, as clocks
-    /// change their rates with their temperature.
+    /// Reads the clock again for the timestamps from now on. Required every few seconds, as the
+    /// rates of clocks change with their temperature.
     ///
     /// # Errors
-    /// As [`DeviceClock::calibrate`]; it goes on as it was then.
+    /// As [`DeviceClock::calibrate`]; the last reading stays in use.
     pub fn refresh(&mut self, mut read: impl FnMut() -> Result<u64, String>) -> Result<(), String> {
         let last = Pair::read(&self.tsc, &mut read)?;
         let ticks = last.ticks.wrapping_sub(self.first.ticks);
@@ -137,12 +137,12 @@ impl DeviceClock {
         Ok(())
     }
 
-    /// Whether it was last read so long ago that it should be read again.
+    /// True if the last reading is so old that the clock should be read again.
     pub(super) fn is_stale(&self) -> bool {
         self.tsc.now().since(self.last.at) >= STALE
     }
 
-    /// When our clock said what the device's did at `ticks`.
+    /// TSC time of the device's reading `ticks`.
     #[inline]
     #[must_use]
     pub fn at(&self, ticks: u64) -> Instant {
@@ -153,7 +153,7 @@ impl DeviceClock {
         at.map_or(Instant::ZERO, Instant::from_picos)
     }
 
-    /// How far its stamps can be trusted now.
+    /// Current accuracy of the timestamps.
     #[must_use]
     pub fn quality(&self) -> StampQuality {
         let span = self.last.at.total_since(self.first.at).as_picos().max(1);
@@ -167,10 +167,10 @@ impl DeviceClock {
     }
 }
 
-/// The clock that a device stamps by.
+/// Reads the clock of a device.
 ///
 /// # Errors
-/// What DPDK says where there is none that can be read.
+/// DPDK's text if there is none that can be read.
 pub(super) fn read_device_clock(port: u16) -> Result<u64, String> {
     let mut ticks = 0;
     // SAFETY: the port is started, and the number is writable.

@@ -1,13 +1,13 @@
-//! Sluice's counters in DPDK's telemetry: `dpdk-telemetry.py -f <file_prefix>` asks, a function of
-//! ours answers.
+//! Sluice's counters in DPDK's telemetry: `dpdk-telemetry.py -f <file_prefix>` sends a request, a
+//! function of Sluice answers.
 //!
 //! Needs [`EalOptions::telemetry`](super::EalOptions::telemetry), with hugepages or without. Each
-//! client has a thread in DPDK, so an answer is computed there and must not wait for a worker.
-//! DPDK's values are smaller than JSON's: names keep letters, digits, `_` and `/` (others become
+//! client has a thread in DPDK, which calculates the answer and must not wait for a worker. DPDK's
+//! values are more limited than JSON's: names keep letters, digits, `_` and `/` (others become
 //! `_`); strings end after 127 characters; an object ends after 255 entries, with the count of the
-//! rest in `_more`; arrays of objects inside an object become objects with `0`, `1`, .. as names;
-//! fractions become strings. One answer holds 16 KiB of JSON; what needs more is better split over
-//! commands, or over the parameter that the client gives after a comma.
+//! rest in `_more`; arrays of objects inside an object become objects with the names `0`, `1`, ..;
+//! fractions become strings. One answer holds 16 KiB of JSON; longer ones should be split over
+//! commands, or by the parameter that the client gives after a comma.
 
 use core::ffi::{CStr, c_char, c_int};
 use std::collections::BTreeMap;
@@ -27,15 +27,15 @@ const ENTRIES_MAX: usize = sys::RTE_TEL_MAX_DICT_ENTRIES as usize - 1;
 
 type Answer = Arc<dyn Fn(&str) -> Value + Send + Sync>;
 
-/// The commands that DPDK knows of us; those without an answer are no longer registered here, which
-/// DPDK has no word for.
+/// Commands registered with DPDK; those without an answer are no longer registered here, because
+/// DPDK cannot remove a command.
 static ANSWERS: Mutex<BTreeMap<String, Option<Answer>>> = Mutex::new(BTreeMap::new());
 
 fn answers() -> MutexGuard<'static, BTreeMap<String, Option<Answer>>> {
     ANSWERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A registered command; when it is dropped, clients are answered `null`.
+/// A registered command; after it is dropped, clients get `null`.
 #[must_use]
 #[derive(Debug)]
 pub struct TelemetryCommand {
@@ -43,12 +43,12 @@ pub struct TelemetryCommand {
     _eal: Eal,
 }
 
-/// Answers `name` (such as `/sluice/ports`) with what `answer` returns for the client's parameter,
-/// which is empty when there is none.
+/// Answers `name` (such as `/sluice/ports`) with the result of `answer` for the client's parameter,
+/// which is empty if there is none.
 ///
 /// # Errors
-/// [`Error::Option`] for a name that DPDK does not take (55 characters of `/`, letters, digits and
-/// `_`, a slash first), a help text over 127 characters, or a name that has an answer.
+/// [`Error::Option`] for a name that DPDK does not accept (55 characters of `/`, letters, digits
+/// and `_`, a slash first), a help text over 127 characters, or a name that has an answer.
 pub fn register_telemetry(
     eal: &Eal,
     name: &str,
@@ -100,16 +100,16 @@ unsafe extern "C" fn respond(
     let Ok(value) = catch_unwind(AssertUnwindSafe(|| answer(&parameter))) else {
         return -libc::EIO;
     };
-    // SAFETY: `out` is DPDK's, empty, and ours over the call.
+    // SAFETY: `out` is DPDK's, empty, and not used by others over the call.
     let out = unsafe { Data::from_raw(out) };
     out.fill(&value);
     0
 }
 
-/// DPDK's side of a value. Values it refuses are left out, as it leaves out what is too long.
+/// DPDK's form of a value. Values that DPDK refuses are left out.
 struct Data(*mut rte_tel_data);
 
-/// The name of an entry, or of an array's element.
+/// Name of an entry, or an element of an array.
 enum Place<'a> {
     Entry(&'a CStr),
     Element,
@@ -117,7 +117,7 @@ enum Place<'a> {
 
 impl Data {
     /// # Safety
-    /// `data` is alive, and used by nobody else while the result is.
+    /// `data` is alive, and has no other user while the result is in use.
     unsafe fn from_raw(data: *mut rte_tel_data) -> Self {
         Self(data)
     }
@@ -152,8 +152,8 @@ impl Data {
         }
     }
 
-    /// An array that DPDK can hold: of unsigned numbers, of objects (at the top only), or else of
-    /// strings.
+    /// Fills an array that DPDK can hold: of unsigned numbers, of objects (at the top only), or
+    /// else of strings.
     fn fill_array(&self, items: &[Value]) {
         let kind = if items.iter().all(Value::is_u64) {
             sys::SLUICE_TEL_UINT_VAL
@@ -222,7 +222,7 @@ impl Data {
             Place::Element => unsafe { sys::rte_tel_data_add_array_container(self.0, inner.0, 0) },
         };
         if code < 0 {
-            // SAFETY: refused, so still ours, and used by nobody else.
+            // SAFETY: refused, so still owned here, and without another user.
             unsafe { sys::rte_tel_data_free(inner.0) };
         }
     }
