@@ -1,12 +1,12 @@
-//! DCQCN's notification point: which marked packets are answered.
+//! DCQCN's notification point: selects the marked packets that are answered with a CNP.
 
 use crate::time::{Duration, Instant};
 
-/// Lets at most one notification of a flow through per interval (SIGCOMM'15, 3.1).
+/// Limits notifications to one per flow and interval (SIGCOMM'15, 3.1).
 ///
-/// A marked packet that comes too early is not answered later by itself: the next one that comes
-/// when the interval is over is. Congestion that lasts marks many, so that nothing is lost by it,
-/// and no timer is needed.
+/// A marked packet that arrives within the interval is not answered later. The first marked packet
+/// after the interval is. Lasting congestion marks many packets, so no notification is lost and no
+/// timer is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct CnpGate {
     interval: Duration,
@@ -14,13 +14,14 @@ pub struct CnpGate {
 }
 
 impl CnpGate {
-    /// A gate that is open. The usual interval is 50 us.
+    /// Creates an open gate. The usual interval is 50 us.
     #[must_use]
     pub const fn new(interval: Duration) -> Self {
         Self { interval, opens: Instant::ZERO }
     }
 
-    /// A marked packet came in: whether to answer it. If so the gate closes for its interval.
+    /// Returns true if the marked packet that arrived is to be answered; the gate then closes for
+    /// one interval.
     #[inline]
     pub fn on_marked(&mut self, now: Instant) -> bool {
         let open = now >= self.opens;

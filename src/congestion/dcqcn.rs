@@ -1,46 +1,46 @@
-//! DCQCN's reaction point: the rate of one flow, cut by notifications and raised by time and octets.
+//! DCQCN's reaction point: the rate of one flow, decreased by notifications, increased by time and
+//! bytes.
 //!
-//! All in integers, so that every machine computes the same rates. Alpha decays by its own clock
-//! but matters only when a notification comes, so it is brought up to date then and needs no timer;
-//! increases have one. At the full rate with nothing to recover nothing runs at all.
+//! Uses integers only, so that every machine calculates the same rates. Alpha decays by a separate
+//! timer but matters only when a notification arrives, so it is updated then and needs no timer.
+//! Increases have one. At the full rate no timer runs.
 
 use super::plan::DcqcnPlan;
 use crate::time::Instant;
 use crate::units::BitsPerSec;
 
-/// The number that stands for an alpha of one.
+/// Fixed-point value of alpha = 1.
 const ALPHA_ONE: u64 = 1 << 32;
 
-/// What a part of [`DcqcnPlan::GAIN_ONE`] is of [`ALPHA_ONE`].
+/// Alpha units per gain unit: [`ALPHA_ONE`] / [`DcqcnPlan::GAIN_ONE`].
 const ALPHA_PER_GAIN: u64 = ALPHA_ONE / DcqcnPlan::GAIN_ONE as u64;
 
-/// The rate of one flow. Fed with notifications, time and octets sent, in the order in which they
-/// happen.
+/// Rate of one flow. Takes notifications, time and sent bytes in the order in which they happen.
 #[derive(Clone, Debug)]
 pub struct Dcqcn {
     plan: DcqcnPlan,
     line: u64,
-    /// The rate, in bit/s (R_C).
+    /// Current rate in bit/s (R_C).
     rate: u64,
-    /// The rate that it recovers to (R_T).
+    /// Target rate of the recovery in bit/s (R_T).
     target: u64,
-    /// How congested the way is taken to be, in parts of [`ALPHA_ONE`].
+    /// Estimated congestion (alpha), in units of 1 / [`ALPHA_ONE`].
     alpha: u64,
-    /// When alpha last changed, by a notification or by decay.
+    /// Time of alpha's last change, by a notification or by decay.
     alpha_at: Instant,
-    /// When the rate was last decreased.
+    /// Time of the last decrease.
     decreased_at: Option<Instant>,
-    /// Increases by time and by octets since the last decrease.
+    /// Increases by time since the last decrease; the next field counts those by bytes.
     timed: u32,
     counted: u32,
-    /// When the next increase by time is due; NEVER while nothing is to be recovered.
+    /// Time of the next increase by time; NEVER at the full rate.
     due: Instant,
-    /// Octets until the next increase by octets.
+    /// Bytes until the next increase by bytes.
     bytes_left: u64,
 }
 
 impl Dcqcn {
-    /// A flow that starts at the rate of its link, as DCQCN's do. The plan is sound.
+    /// Creates a flow that starts at line rate, as DCQCN specifies. The plan must be sound.
     #[must_use]
     pub fn new(plan: DcqcnPlan, line: BitsPerSec) -> Self {
         assert!(plan.is_sound(), "a plan that was not checked");
@@ -59,35 +59,35 @@ impl Dcqcn {
         }
     }
 
-    /// The rate that the flow may send at now.
+    /// Returns the current sending rate.
     #[inline]
     #[must_use]
     pub fn rate(&self) -> BitsPerSec {
         BitsPerSec::new(self.rate).expect("a rate never falls to zero")
     }
 
-    /// Alpha as of its last change, as a fraction.
+    /// Returns alpha as of its last change, as a fraction.
     #[must_use]
     pub fn alpha(&self) -> f64 {
         self.alpha as f64 / ALPHA_ONE as f64
     }
 
-    /// Whether the flow may use the whole link and nothing is to be recovered.
+    /// Returns true if the flow may use the full line rate and no recovery is under way.
     #[inline]
     #[must_use]
     pub const fn is_idle(&self) -> bool {
         self.rate == self.line && self.target == self.line
     }
 
-    /// When [`Self::on_timeout`] is due; NEVER at the full rate.
+    /// Returns the time at which [`Self::on_timeout`] is due; NEVER at the full rate.
     #[inline]
     #[must_use]
     pub const fn next_deadline(&self) -> Instant {
         self.due
     }
 
-    /// A notification came in: R_T = R_C, R_C = R_C (1 - alpha/2), alpha = (1 - g) alpha + g, and
-    /// all increases begin anew.
+    /// Handles a notification: R_T = R_C, R_C = R_C (1 - alpha/2), alpha = (1 - g) alpha + g. All
+    /// increase counters restart.
     pub fn on_cnp(&mut self, now: Instant) {
         self.on_timeout(now);
         self.decay(now);
@@ -99,8 +99,7 @@ impl Dcqcn {
         self.alpha_at = now;
     }
 
-    /// Time has come to [`Self::next_deadline`], or past it: every increase that was due happens, in
-    /// order.
+    /// Performs all increases that are due at `now`, in order.
     pub fn on_timeout(&mut self, now: Instant) {
         while self.due <= now {
             self.due = self.due.saturating_add(self.plan.increase_period);
@@ -110,7 +109,7 @@ impl Dcqcn {
         }
     }
 
-    /// A frame of `bytes` octets was sent. Timeouts that were due before it have been seen to.
+    /// Accounts for a sent frame of `bytes` bytes. The caller has handled all earlier timeouts.
     #[inline]
     pub fn on_sent(&mut self, bytes: u32) {
         if self.due == Instant::NEVER {
@@ -130,7 +129,7 @@ impl Dcqcn {
         self.bytes_left -= bytes;
     }
 
-    /// The link has another rate. A flow that used all of the old one uses all of the new one.
+    /// Sets the line rate. A flow that ran at the old line rate runs at the new one.
     pub fn set_line(&mut self, line: BitsPerSec) {
         let was_idle = self.is_idle();
         self.line = line.get();
@@ -141,19 +140,19 @@ impl Dcqcn {
         self.rest();
     }
 
-    /// g times `x`, rounded up, so that decay ends at zero and growth at one.
+    /// Returns g times `x`, rounded up, so that decay ends at zero and growth at one.
     fn gain_of(&self, x: u64) -> u64 {
         (x * u64::from(self.plan.gain)).div_ceil(DcqcnPlan::GAIN_ONE.into())
     }
 
-    /// alpha = (1 - g) alpha for each period that passed since it last changed.
+    /// Applies alpha = (1 - g) alpha for each period since its last change.
     fn decay(&mut self, now: Instant) {
         let period = self.plan.alpha_period;
         let periods = now.since(self.alpha_at).as_picos() / period.as_picos();
         self.alpha_at = self.alpha_at.saturating_add(period.saturating_mul(periods));
         for _ in 0..periods {
             if self.alpha == 0 || self.decreased_at.is_none() {
-                return; // Before the first notification there is nothing to forget.
+                return; // Alpha has not decayed before the first notification.
             }
             self.alpha -= self.gain_of(self.alpha);
         }
@@ -176,14 +175,14 @@ impl Dcqcn {
         self.rest();
     }
 
-    /// The least rate: the plan's, or the link's where that is less.
+    /// Returns the minimum rate: the plan's, or the line rate where that is lower.
     fn floor(&self) -> u64 {
         self.plan.min_rate.get().min(self.line)
     }
 
-    /// One increase: recovery while both counts are below F, hyper when both are above, else
-    /// additive (SIGCOMM'15, figure 7). The counts are those of the increases before this one, so
-    /// that F recoveries come first.
+    /// Performs one increase: fast recovery while both counts are below F, hyper increase when both
+    /// are above, else additive (SIGCOMM'15, figure 7). The counts exclude this increase, so that F
+    /// recoveries come first.
     fn increase(&mut self) {
         let (f, more, less) =
             (self.plan.recoveries, self.timed.max(self.counted), self.timed.min(self.counted));
@@ -194,11 +193,11 @@ impl Dcqcn {
             };
             self.target = self.target.saturating_add(step.get()).min(self.line);
         }
-        // Rounded up, so that the way back has an end.
+        // Rounded up, so that recovery ends.
         self.rate = (self.rate + self.target).div_ceil(2).min(self.line);
     }
 
-    /// Stops the clock when nothing is left to recover.
+    /// Stops the timer at the full rate.
     fn rest(&mut self) {
         if self.is_idle() {
             self.due = Instant::NEVER;

@@ -1,40 +1,40 @@
-//! When a queue counts as congested, for Source Flow Control and for Congestion Isolation.
+//! Detection of congested queues, for Source Flow Control and for Congestion Isolation.
 
 use super::ecn::{Dice, Verdict, marks};
 use super::plan::EcnPlan;
 use crate::units::{Bytes, PortId, TrafficClass};
 
-/// One queue of a switch. A tuple inside: the queue key of the standard's YANG, (class + 1) * port,
-/// is the same number for several queues.
+/// One queue of a switch. Stored as a tuple: the queue key of the standard's YANG, (class + 1) *
+/// port, is the same number for several queues.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Queue {
-    /// The egress port.
+    /// Egress port.
     pub port: PortId,
-    /// The traffic class.
+    /// Traffic class.
     pub class: TrafficClass,
 }
 
 impl Queue {
-    /// Where the queue is in a table of all queues, port by port.
+    /// Returns the index of the queue in a table of all queues, ordered by port.
     #[inline]
     pub(super) const fn index(self) -> usize {
         self.port.index() * 8 + self.class.index()
     }
 }
 
-/// How frames of congesting flows are picked. Which one is silent in the SFC source and left to the
-/// bridge in 802.1Qcz.
+/// Selection of frames of congesting flows. The SFC source does not specify it; 802.1Qcz leaves it
+/// to the bridge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detect {
-    /// Every frame that meets a queue longer than this.
+    /// Selects every frame that finds the queue longer than this.
     Length(Bytes),
-    /// The frames that the curve of an AQM picks, so that flows are picked in proportion to what they
-    /// bring. Where the queue is looked at and what Not-ECT means does not matter here.
+    /// Selects frames by the curve of an AQM, so that flows are selected in proportion to their
+    /// traffic. The curve's sampling point and its treatment of Not-ECT frames are ignored here.
     Aqm(EcnPlan),
 }
 
 impl Detect {
-    /// A length up to which nothing is picked, so that most frames need one comparison.
+    /// Returns a length up to which no frame is selected, so that most frames need one comparison.
     #[must_use]
     pub const fn floor(&self) -> Bytes {
         match self {
@@ -43,7 +43,7 @@ impl Detect {
         }
     }
 
-    /// Whether a frame that meets a queue of `length` is picked.
+    /// Returns true if a frame that finds a queue of `length` is selected.
     #[inline]
     pub fn picks(&self, length: Bytes, dice: &mut Dice) -> bool {
         match self {

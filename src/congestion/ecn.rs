@@ -1,35 +1,35 @@
-//! RED-like marking: nothing below Kmin, rising to Pmax at Kmax, everything above
-//! (the curve of DCQCN's switches; RFC 3168 for what may be marked).
+//! RED-like marking: none below Kmin, rising to Pmax at Kmax, all above (the curve of DCQCN's
+//! switches; RFC 3168 for the frames that may be marked).
 
 use super::plan::EcnPlan;
 
-/// A seeded source of chance. The same seed gives the same marks.
+/// Seeded random number generator. The same seed gives the same marks.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
-/// What the curve says of one frame.
+/// Result of the curve for one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It passes as it is.
+    /// The frame is forwarded unchanged.
     Pass,
-    /// It is to be marked, or treated as the plan says if it is not ECN-capable.
+    /// The frame is to be marked, or handled as the plan says if it is not ECN-capable.
     Congested,
 }
 
 impl Dice {
-    /// Dice with a seed; every seed is good.
+    /// Creates a generator; every seed is valid.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A number from 0 to 65535, all equally likely.
+    /// Returns a number from 0 to 65535, uniformly distributed.
     #[inline]
     pub const fn roll(&mut self) -> u32 {
         (self.draw() >> 48) as u32
     }
 
-    /// Any number of 64 bits, all equally likely (splitmix64, Steele et al. 2014).
+    /// Returns a 64-bit number, uniformly distributed (splitmix64, Steele et al. 2014).
     #[inline]
     pub const fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -40,7 +40,7 @@ impl Dice {
     }
 }
 
-/// Whether a frame that meets a queue of `queue_bytes` is picked. Draws only on the slope.
+/// Decides whether a frame that finds a queue of `queue_bytes` is marked. Draws only on the slope.
 #[inline]
 pub fn marks(plan: &EcnPlan, queue_bytes: u64, dice: &mut Dice) -> Verdict {
     let (kmin, kmax) = (plan.kmin.0, plan.kmax.0);

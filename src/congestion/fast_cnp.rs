@@ -1,14 +1,15 @@
-//! Which congesting RoCEv2 frames a switch answers with a notification (CNP) of its own, half a round
-//! trip before their destination could, and to which queue pair.
+//! Fast notifications: the switch answers frames of congesting RoCEv2 flows with a notification
+//! (CNP) itself, half a round trip before their destination could.
 //!
-//! A RoCEv2 packet names the queue pair of its destination alone, and a CNP has to name that of the
-//! source. [`FastCnp::on_answer`] learns it from what goes the other way and names it: acknowledgements
-//! and the destination's own notifications, whose UDP source port is that of the flow. Never from data
-//! the other way, which may have the same port and names a queue pair that receives. Where several queue
-//! pairs share addresses and port nothing is guessed. What is configured goes first.
+//! A RoCEv2 packet names the queue pair of its destination only, and a CNP has to name that of the
+//! source. [`FastCnp::on_answer`] learns it from packets in the opposite direction that name it:
+//! acknowledgements and the destination's CNPs, whose UDP source port is that of the flow. Data in
+//! the opposite direction is not used: it may have the same port and names a queue pair that
+//! receives. If several queue pairs share addresses and port, none is selected. Configured pairs
+//! take precedence.
 //!
-//! No timers, nothing allocated after `new`, and every frame that is picked and not answered is counted
-//! by its reason.
+//! Uses no timers and does not allocate after `new`. Every selected frame that is not answered is
+//! counted by its reason.
 
 use core::net::IpAddr;
 
@@ -22,66 +23,66 @@ use crate::units::{Bytes, PortId, TrafficClass};
 use crate::wire::flow::FiveTuple;
 use crate::wire::roce::U24;
 
-/// How long a queue pair is believed without another packet that names it. Ours: long against pauses
-/// between messages, short against queue pairs that are made anew.
+/// Lifetime of a learnt queue pair without another packet that names it. Our choice: long against
+/// pauses between messages, short against the reuse of queue pairs.
 const LEARNT_LIFE: Duration = Duration::from_secs(10);
 
-/// Flows are told apart by themselves here, whichever queues they congest.
+/// Flows are identified by the 5-tuple alone, whichever queues they congest.
 const ANY: Queue = Queue { port: PortId::MIN, class: TrafficClass::MIN };
 
-/// What the machine is told.
+/// Configuration of [`FastCnp`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CnpPlan {
-    /// The least time between two notifications about one flow.
+    /// Minimum time between two notifications about one flow.
     pub spacing: Duration,
-    /// Notifications about all flows together.
+    /// Limit of notifications about all flows together.
     pub budget: LimitPlan,
-    /// The most flows that are kept in mind, and the most whose queue pair is. 1 to
+    /// Maximum number of flows in each table: notified flows, and learnt queue pairs. 1 to
     /// [`STREAMS_MAX`](super::streams::STREAMS_MAX).
     pub flows: usize,
-    /// What decides where flows fall in the tables, and which frames an AQM's curve picks.
+    /// Seed of the tables' hash and of the AQM's random selection.
     pub seed: u64,
-    /// Known connections: address and queue pair of the destination, queue pair of the source.
+    /// Configured connections: address and queue pair of the destination, queue pair of the source.
     pub pairs: Vec<(IpAddr, U24, U24)>,
 }
 
-/// What became of frames that were picked, each under the first that applies; and of what was learnt.
+/// Selected frames by result, each under the first that applies, and learnt queue pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CnpCounters {
-    /// Answered.
+    /// Frames answered with a CNP.
     pub answered: u64,
-    /// The queue pair of the source is neither configured nor learnt.
+    /// Frames whose source's queue pair is neither configured nor learnt.
     pub not_learnt: u64,
-    /// Several were learnt under the same addresses and port.
+    /// Frames for which several queue pairs were learnt under the same addresses and port.
     pub ambiguous: u64,
-    /// The last notification about the flow was not long enough ago.
+    /// Frames within the minimum time since the flow's last notification.
     pub too_soon: u64,
-    /// There is no room for the flow.
+    /// Frames of flows that the full table has no entry for.
     pub no_room: u64,
-    /// The notifications of all flows together are used up for now.
+    /// Frames over the limit of all flows together.
     pub over_budget: u64,
     /// Queue pairs learnt.
     pub learnt: u64,
-    /// Queue pairs not learnt for want of room.
+    /// Queue pairs not learnt because the table is full.
     pub unlearnt: u64,
 }
 
-/// A queue pair that was learnt.
+/// A learnt queue pair.
 #[derive(Clone, Copy, Debug)]
 struct Source {
     qp: U24,
-    /// Whether there was another one under the same addresses and port.
+    /// True if another queue pair uses the same addresses and port.
     several: bool,
 }
 
-/// The machine, for all ports of one worker.
+/// Fast notification for all ports of one worker.
 pub struct FastCnp {
     spacing: Duration,
     detect: Box<[Option<Detect>]>,
     /// Sorted by destination and its queue pair.
     pairs: Box<[(IpAddr, U24, U24)]>,
     learnt: StreamTable<Source>,
-    /// When each flow's source was notified last.
+    /// Time of the last notification to each flow's source.
     notified: StreamTable<Instant>,
     budget: Limit,
     budget_plan: LimitPlan,
@@ -89,13 +90,13 @@ pub struct FastCnp {
     counters: CnpCounters,
 }
 
-/// How long a flow is remembered: twice its spacing, because touching is not noted every time.
+/// Returns the lifetime of an entry: twice the spacing, because not every access is recorded.
 fn remembered(spacing: Duration) -> Duration {
     spacing.saturating_mul(2).max(Duration::from_picos(1))
 }
 
 impl FastCnp {
-    /// A machine for `ports` ports that looks at no queue yet.
+    /// Creates an instance for `ports` ports that detects congestion on no queue.
     ///
     /// # Panics
     /// If a number of the plan is out of its range.
@@ -117,10 +118,10 @@ impl FastCnp {
         }
     }
 
-    /// Another spacing and another budget, for flows that are known as well.
+    /// Sets spacing and budget, also for known flows.
     ///
     /// # Panics
-    /// If the budget lets nothing pass.
+    /// If the budget lets no message pass.
     pub fn set_limits(&mut self, spacing: Duration, budget: LimitPlan) {
         self.spacing = spacing;
         self.notified.set_life(remembered(spacing));
@@ -129,30 +130,31 @@ impl FastCnp {
         }
     }
 
-    /// Which frames of a queue are answered.
+    /// Sets the detection of congesting frames for a queue; `None` disables it.
     pub fn set_detect(&mut self, queue: Queue, detect: Option<Detect>) {
         self.detect[queue.index()] = detect;
     }
 
-    /// The length up to which nothing of a queue is picked; the longest there is where nobody looks.
+    /// Returns the length up to which no frame of a queue is selected; the maximum without
+    /// detection.
     #[must_use]
     pub fn floor(&self, queue: Queue) -> Bytes {
         self.detect[queue.index()].map_or(Bytes(u64::MAX), |detect| detect.floor())
     }
 
-    /// What happened.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> CnpCounters {
         self.counters
     }
 
-    /// Whether a frame that met a queue of `length` is one to answer.
+    /// Returns true if a frame that found a queue of `length` is to be answered.
     pub fn picks(&mut self, queue: Queue, length: Bytes) -> bool {
         self.detect[queue.index()].is_some_and(|detect| detect.picks(length, &mut self.dice))
     }
 
-    /// A frame of `flow` to the queue pair `destination` was picked: the queue pair that is to be
-    /// notified, if one is.
+    /// Handles a selected frame of `flow` to the queue pair `destination`. Returns the queue pair
+    /// to be notified, if any.
     pub fn on_picked(&mut self, now: Instant, flow: &FiveTuple, destination: U24) -> Option<U24> {
         let source = self.source(now, flow, destination)?;
         let key = FlowKey::Ip(*flow);
@@ -169,7 +171,7 @@ impl FastCnp {
         };
         if !self.budget.pass(now) {
             self.counters.over_budget += 1;
-            // What was inserted for nothing must not count as a notification.
+            // An entry inserted without a notification must not count as one.
             if found.is_none() {
                 self.notified.remove(place);
             }
@@ -181,7 +183,7 @@ impl FastCnp {
         Some(source)
     }
 
-    /// A packet went from the destination of `flow` to its source, and names its queue pair.
+    /// Learns `qp`, named by a packet from the destination of `flow` to its source.
     pub fn on_answer(&mut self, now: Instant, flow: &FiveTuple, qp: U24) {
         let key = FlowKey::Ip(*flow);
         if let Some(place) = self.learnt.find(ANY, &key) {
@@ -200,7 +202,7 @@ impl FastCnp {
         }
     }
 
-    /// The queue pair of a flow's source.
+    /// Returns the queue pair of a flow's source.
     fn source(&mut self, now: Instant, flow: &FiveTuple, destination: U24) -> Option<U24> {
         let configured =
             self.pairs.binary_search_by_key(&(flow.dst, destination), |(ip, qp, _)| (*ip, *qp));

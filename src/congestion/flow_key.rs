@@ -1,4 +1,4 @@
-//! What a congesting flow is known by.
+//! Identification of congesting flows.
 
 use core::net::IpAddr;
 
@@ -7,35 +7,36 @@ use super::ecn::Dice;
 use crate::units::{Mac, Vid};
 use crate::wire::flow::FiveTuple;
 
-/// What identifies a flow.
+/// Key of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FlowKey {
-    /// An IP flow, by its 5-tuple.
+    /// IP flow, by its 5-tuple.
     Ip(FiveTuple),
-    /// Anything else, by its addresses and VLAN.
+    /// Non-IP flow, by its addresses and VLAN.
     L2 {
         /// Destination address.
         dst: Mac,
         /// Source address.
         src: Mac,
-        /// The VLAN, where there is one.
+        /// VLAN of the tag, if any.
         vid: Option<Vid>,
     },
 }
 
-/// A hash of flows that whoever does not know the seed cannot aim at: words are multiplied with secret
-/// ones, and both halves of the products are kept (as in wyhash). Three products for 41 octets.
+/// Keyed hash of flows; collisions cannot be constructed without the seed. Words are multiplied by
+/// secret ones, and both halves of the products are used (as in wyhash). Three products for 41
+/// bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlowHash([u64; 5]);
 
 impl FlowHash {
-    /// The hash of a seed.
+    /// Creates the hash of a seed.
     pub(super) fn new(seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         Self([(); 5].map(|()| dice.draw()))
     }
 
-    /// The hash of a flow in a queue.
+    /// Returns the hash of a flow in a queue.
     #[inline]
     pub(super) fn of(&self, queue: Queue, key: &FlowKey) -> u64 {
         let (src, dst, rest) = words(queue, key);
@@ -46,14 +47,15 @@ impl FlowHash {
     }
 }
 
-/// Both halves of a product, put together.
+/// Returns both halves of the product, combined by XOR.
 #[inline]
 const fn fold(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
     product as u64 ^ (product >> 64) as u64
 }
 
-/// A flow and its queue as source, destination and all the rest. Unlike ones have unlike words.
+/// Returns the flow and its queue as words: source, destination, and the rest. The mapping is
+/// injective.
 #[inline]
 fn words(queue: Queue, key: &FlowKey) -> (u128, u128, u64) {
     let queue = u64::from(queue.port.get()) << 48 | u64::from(queue.class.get()) << 58;

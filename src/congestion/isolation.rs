@@ -1,30 +1,30 @@
-//! Congestion Isolation (802.1Qcz, Clause 49): frames of congesting flows go to a traffic class of their
-//! own, so that the flows beside them do not wait behind them, and the upstream neighbour is told to do
+//! Congestion Isolation (802.1Qcz, Clause 49): frames of congesting flows go to a separate traffic
+//! class, so that other flows do not wait behind them, and the upstream neighbour is asked to do
 //! the same.
 //!
-//! For every frame on its way into a queue the caller asks [`Isolation::place`] which class it goes to,
-//! and tells [`Isolation::on_enqueued`] and [`Isolation::on_dequeued`] of every frame that really
-//! joined or left a queue, for whatever reason, with the [`Hold`] that it was given. Before it lets a
-//! frame leave the head of a queue it asks [`Isolation::may_leave`]. Queues are first in, first out. A
-//! frame may go past its queue where all queues of its port are empty. Making CIMs and handing in those
-//! received is the caller's, too.
+//! For every frame to be enqueued the caller gets its class from [`Isolation::place`]. It calls
+//! [`Isolation::on_enqueued`] and [`Isolation::on_dequeued`] for every frame that joined or left a
+//! queue, for any reason, with the frame's [`Hold`]. Before it dequeues the head of a queue it
+//! checks [`Isolation::may_leave`]. Queues are FIFO. A frame may bypass its queue if all queues of
+//! its port are empty. The caller also builds CIMs and passes in those received.
 //!
-//! **Order.** Frames of one flow and class leave in the order in which they came:
-//! - When a flow is found, all of its frames so far are in the monitored queue or gone. From then on its
-//!   frames join the congesting queue, each with a hold: it may not leave before the monitored queue has
-//!   got rid of everything that was in it when the flow was found. That is two counters per queue and
-//!   a number per frame; nothing is searched for when frames leave.
-//! - It goes back only when everything has left the congesting queue that was in it behind the flow's
-//!   last frame, so its next frame has nobody to overtake. A stream is never forgotten before.
+//! **Order.** Frames of one flow and class leave in the order of arrival:
+//! - When a flow is found, all of its frames so far are in the monitored queue or have left. From
+//!   then on its frames join the congesting queue, each with a hold: it may not leave before all
+//!   frames that were in the monitored queue when the flow was found have left it. That takes two
+//!   counters per queue and a number per frame; dequeuing needs no search.
+//! - It returns only when all frames up to the flow's last one have left the congesting queue, so
+//!   its next frame has no frame to overtake. An entry is never removed before.
 //!
-//! Whatever a frame waits for joined a queue before it did, whichever way the queue map says and however
-//! it changes, so holds cannot deadlock, and each ends when what was ahead in the other queue has left.
+//! Every frame waits only for frames that joined a queue before it did, under any queue map and any
+//! change of it, so holds cannot deadlock, and each ends when the frames ahead in the other queue
+//! have left.
 //!
-//! **An end.** A flow is over when its frame finds the monitored queue not congested and the congesting
-//! one at or below `low`; one that a CIM named also has its life to live after that.
+//! **End.** A flow ends when its frame finds the monitored queue not congested and the congesting
+//! one at or below `low`; a flow named by a CIM also stays for the configured lifetime after that.
 //!
-//! Everything is decided when frames and messages come, by times that are arguments; there are no timers,
-//! and nothing is allocated after `new`.
+//! All decisions are made on arrival of frames and messages, with time as an argument. There are no
+//! timers, and nothing is allocated after `new`.
 
 mod cims;
 mod peers;
@@ -51,51 +51,51 @@ use super::streams::{CreateMask, Stream, StreamCounters, StreamPlan, StreamTable
 use crate::time::Instant;
 use crate::units::{Mac, PRIORITIES, PortId, TrafficClass, Vid};
 
-/// What the stream table says of a flow's frames beside its key: those of the first one.
+/// Fields of the stream table beside the key, taken from the flow's first frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Labels {
     /// Destination address.
     pub dst: Mac,
     /// Source address.
     pub src: Mac,
-    /// The VLAN, where a tag says it.
+    /// VLAN of the tag, if any.
     pub vid: Option<Vid>,
 }
 
-/// A frame on its way into a queue.
+/// A frame to be enqueued.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// The port that it came in by.
+    /// Ingress port.
     pub ingress: PortId,
-    /// The queue that it would join without isolation.
+    /// Queue without isolation.
     pub queue: Queue,
-    /// Its flow.
+    /// Key of its flow.
     pub key: FlowKey,
-    /// What else the table says of it.
+    /// Other fields of the stream table.
     pub labels: Labels,
 }
 
-/// Where a frame goes.
+/// Result of [`Isolation::place`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Placement {
-    /// The class whose queue it joins.
+    /// Class of the queue that the frame joins.
     pub class: TrafficClass,
-    /// What it waits for at the head of that queue.
+    /// Condition for leaving the head of that queue.
     pub hold: Hold,
-    /// A CIM that is to be made of this frame.
+    /// CIM to be built from this frame.
     pub cim: Option<CimOrder>,
 }
 
-/// An entry of the CI stream table (802.1Qcz 49.3.7), to look at.
+/// Entry of the CI stream table (802.1Qcz 49.3.7), read-only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IsolatedFlow {
-    /// What its frames are known by.
+    /// Key of the flow.
     pub key: FlowKey,
-    /// The addresses and the VLAN of the frame that it was found by.
+    /// Addresses and VLAN of the first frame.
     pub labels: Labels,
-    /// The monitored queue (the tuple that the queue-key stands for).
+    /// Monitored queue (the tuple that the queue-key stands for).
     pub queue: Queue,
-    /// The class where its frames go.
+    /// Class that its frames go to.
     pub congesting: TrafficClass,
     /// create-time.
     pub created: Instant,
@@ -119,30 +119,30 @@ impl IsolatedFlow {
     }
 }
 
-/// What is kept with an isolated flow.
+/// State of an isolated flow.
 #[derive(Clone, Copy, Debug)]
 struct Isolated {
-    /// Where its frames go.
+    /// Class that its frames go to.
     to: TrafficClass,
     labels: Labels,
-    /// How many frames had joined the monitored queue, ever, when the flow was found.
+    /// Total of frames that had joined the monitored queue when the flow was found.
     behind: u64,
-    /// How many will have joined the congesting queue, ever, with the flow's last frame.
+    /// Total of frames that will have joined the congesting queue with the flow's last frame.
     last: u64,
-    /// CIMs about it that count against the most.
+    /// CIMs about the flow that count against the maximum.
     counted: u32,
-    /// When the last one went, and where.
+    /// Time and port of the last CIM.
     told: Option<(Instant, PortId)>,
 }
 
-/// Congestion isolation, for all ports of one worker.
+/// Congestion Isolation for all ports of one worker.
 pub struct Isolation {
     plan: IsolationPlan,
     queues: Queues,
     watches: Box<[Watch]>,
-    /// By queue: up to this length nothing is picked. As long as can be where nothing is at all.
+    /// By queue: length up to which no frame is selected; the maximum for queues without detection.
     floors: Box<[u64]>,
-    /// The classes that are monitored, or were since the table was last empty, one bit each.
+    /// Bit mask of the classes that are monitored, or were since the table was last empty.
     monitored: u8,
     streams: StreamTable<Isolated>,
     peers: Peers,
@@ -153,10 +153,10 @@ pub struct Isolation {
 }
 
 impl Isolation {
-    /// Isolation for `ports` ports, numbered from 0, that has found nothing yet and has no peers.
+    /// Creates isolation for `ports` ports, numbered from 0, with an empty table and no peers.
     ///
     /// # Errors
-    /// What is wrong with the plan.
+    /// Returns the first error of the plan.
     pub fn new(plan: IsolationPlan, ports: u16) -> Result<Self, IsolationError> {
         plan.check()?;
         let ports = usize::from(ports);
@@ -179,12 +179,12 @@ impl Isolation {
         Ok(isolation)
     }
 
-    /// Another plan, at run time: all but the sizes and the seed, which stay as they are, and the
-    /// numbers of single queues that differ from the plan's. Flows that are isolated go back in order when isolation is switched
-    /// off; where the queue map changes they stay in the queue where they are until they go back.
+    /// Replaces the plan at run time, except the sizes, the seed, and the watches of single queues
+    /// that differ from the plan's. Isolated flows return in order when isolation is disabled. If
+    /// the queue map changes they stay in their present queue until they return.
     ///
     /// # Errors
-    /// What is wrong with the plan; then the old one holds.
+    /// Returns the first error of the plan; the old one then stays in force.
     pub fn set_plan(&mut self, plan: IsolationPlan) -> Result<(), IsolationError> {
         plan.check()?;
         let old = self.plan;
@@ -204,10 +204,10 @@ impl Isolation {
         Ok(())
     }
 
-    /// Other numbers for one monitored queue.
+    /// Sets the thresholds of one monitored queue.
     ///
     /// # Errors
-    /// If they contradict each other; then the old ones hold.
+    /// If the thresholds contradict each other; the old ones then stay in force.
     pub fn set_watch(&mut self, queue: Queue, watch: Watch) -> Result<(), IsolationError> {
         watch.check()?;
         self.watches[queue.index()] = watch;
@@ -215,7 +215,7 @@ impl Isolation {
         Ok(())
     }
 
-    /// Finds anew what [`Self::concerns`] goes by.
+    /// Recalculates the lengths that [`Self::concerns`] compares with.
     fn find_floors(&mut self) {
         if self.streams.is_empty() {
             self.monitored = 0;
@@ -232,102 +232,102 @@ impl Isolation {
         }
     }
 
-    /// Enters a port's peer, or strikes it out.
+    /// Sets or removes a port's peer.
     ///
     /// # Errors
-    /// If the peer is none, or the table is full.
+    /// If the peer is invalid, or the table is full.
     pub fn set_peer(&mut self, port: PortId, peer: Option<Peer>) -> Result<(), PeerError> {
         self.peers.set(port, peer)
     }
 
-    /// A port's peer.
+    /// Returns a port's peer.
     #[must_use]
     pub fn peer(&self, port: PortId) -> Option<&Peer> {
         self.peers.get(port)
     }
 
-    /// The plan that holds.
+    /// Returns the plan in force.
     #[must_use]
     pub const fn plan(&self) -> &IsolationPlan {
         &self.plan
     }
 
-    /// The numbers of one queue.
+    /// Returns the thresholds of one queue.
     #[must_use]
     pub fn watch(&self, queue: Queue) -> &Watch {
         &self.watches[queue.index()]
     }
 
-    /// What happened.
+    /// Returns the counters of frames and CIMs.
     #[must_use]
     pub const fn counters(&self) -> &IsolationCounters {
         &self.counters
     }
 
-    /// What happened to flows in the table.
+    /// Returns the counters of the stream table.
     #[must_use]
     pub const fn stream_counters(&self) -> StreamCounters {
         self.streams.counters()
     }
 
-    /// Counters start again from zero. What is isolated stays so.
+    /// Resets the counters to zero. Isolated flows are unaffected.
     pub fn clear_counters(&mut self) {
         self.counters = IsolationCounters::default();
         self.streams.clear_counters();
     }
 
-    /// How many flows are in the table, those among them that are over and not yet taken out.
+    /// Returns the number of flows in the table, including ended ones that are not yet removed.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.streams.len()
     }
 
-    /// Whether no flow is isolated.
+    /// Returns true if no flow is isolated.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.streams.is_empty()
     }
 
-    /// The flows in the table, the one seen longest ago first.
+    /// Returns the flows in the table, least recently seen first.
     pub fn flows(&self) -> impl Iterator<Item = IsolatedFlow> {
         self.streams.iter().map(IsolatedFlow::of)
     }
 
-    /// The flows in at most `most` places of the table from the one with the number `from` on, each with
-    /// the number of its place.
+    /// Returns the flows in at most `most` slots of the table from slot `from` on, each with its
+    /// slot number.
     pub fn flows_in(&self, from: usize, most: usize) -> impl Iterator<Item = (u32, IsolatedFlow)> {
         self.streams.page(from, most).map(|(at, stream)| (at, IsolatedFlow::of(stream)))
     }
 
-    /// How many places the table has, in use or not.
+    /// Returns the number of slots in the table, used or free.
     #[must_use]
     pub fn places(&self) -> usize {
         self.streams.places()
     }
 
-    /// A frame joined a queue, with the hold that it was given.
+    /// Records that a frame joined a queue, with its hold.
     #[inline]
     pub fn on_enqueued(&mut self, queue: Queue, hold: Hold) {
         self.queues.join(queue, hold);
     }
 
-    /// A frame left a queue, sent or not.
+    /// Records that a frame left a queue, sent or dropped.
     ///
     /// # Panics
-    /// If more have left than joined: then nothing is known about order.
+    /// If more frames left than joined: order is then unknown.
     #[inline]
     pub fn on_dequeued(&mut self, queue: Queue, hold: Hold) {
         self.queues.leave(queue, hold);
     }
 
-    /// Whether a frame with this hold may leave its queue of `port`.
+    /// Returns true if a frame with this hold may leave its queue of `port`.
     #[inline]
     #[must_use]
     pub const fn may_leave(&self, port: PortId, hold: Hold) -> bool {
         self.queues.may_leave(port, hold)
     }
 
-    /// Whether any frame in a queue of `port` came with something to wait for.
+    /// Returns true if any queued frame of `port` was given a hold.
     #[inline]
     #[must_use]
     pub const fn holds_any(&self, port: PortId) -> bool {

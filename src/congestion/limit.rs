@@ -1,29 +1,29 @@
-//! How many messages may come or go: one per interval in the long run, and a burst at once.
+//! Rate limit of messages: one per interval in the long run, and a burst at once.
 
 use crate::time::{Duration, Instant};
 
-/// A limit of messages.
+/// Parameters of a message limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LimitPlan {
-    /// From one message to the next in the long run. Zero: no limit.
+    /// Interval between messages in the long run. Zero: no limit.
     pub interval: Duration,
-    /// How many may pass at once after a long silence. Not zero.
+    /// Maximum number of messages at once after a long silence. Not zero.
     pub burst: u32,
 }
 
-/// A limit at work: the virtual scheduling form of the generic cell rate algorithm (ITU-T I.371),
-/// which needs no timer, so it does not matter how often anybody looks.
+/// State of a message limit: the virtual scheduling form of the generic cell rate algorithm (ITU-T
+/// I.371), which needs no timer, so the frequency of calls does not matter.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
     plan: LimitPlan,
-    /// How much earlier than its own time a message may pass.
+    /// Time by which a message may precede its scheduled time.
     early: Duration,
-    /// The time of the next message, were they spread evenly.
+    /// Scheduled time of the next message at the mean rate.
     due: Instant,
 }
 
 impl Limit {
-    /// A limit under which nothing has passed yet.
+    /// Creates a limit with its full burst available.
     ///
     /// # Panics
     /// If the burst is zero: nothing would ever pass.
@@ -34,7 +34,7 @@ impl Limit {
         Self { plan, early, due: Instant::ZERO }
     }
 
-    /// Whether a message may pass at `now`. If so, it has.
+    /// Returns true, and counts the message, if it may pass at `now`.
     pub fn pass(&mut self, now: Instant) -> bool {
         if now < self.due.saturating_sub(self.early) {
             return false;

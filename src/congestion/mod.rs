@@ -1,6 +1,6 @@
-//! Congestion control: ECN marking in switches and DCQCN's two ends in hosts; congesting flows found,
-//! isolated (802.1Qcz) and paused at their source (P802.1Qdw), by a proxy where hosts know PFC alone;
-//! and Quantized Congestion Notification, with which that is compared.
+//! Congestion control: ECN marking in switches and DCQCN's two ends in hosts; detection of
+//! congesting flows, their isolation (802.1Qcz) and pausing at their source (P802.1Qdw), by a proxy
+//! for hosts with PFC only; and Quantized Congestion Notification, for comparison.
 
 mod cnp_gate;
 mod dcqcn;

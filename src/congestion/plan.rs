@@ -1,4 +1,4 @@
-//! What congestion control is told.
+//! Configuration of congestion control.
 
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
@@ -10,27 +10,27 @@ pub struct EcnPlan {
     pub kmin: Bytes,
     /// Queue length above which every ECT frame is marked. Not below `kmin`.
     pub kmax: Bytes,
-    /// The probability just below `kmax`, in parts of 65536 (0 to 65536).
+    /// Marking probability just below `kmax`, in parts of 65536 (0 to 65536).
     pub pmax: u32,
-    /// Where the queue is looked at.
+    /// Sampling point of the queue length.
     pub at: MarkAt,
-    /// What the mark means for a frame that is not ECN-capable.
+    /// Handling of selected frames that are not ECN-capable.
     pub not_ect: NotEct,
 }
 
-/// When a frame is marked.
+/// Sampling point of the queue length that decides on a mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MarkAt {
-    /// By the queue it joins.
+    /// At enqueue: the queue that the frame joins.
     Enqueue,
-    /// By the queue it leaves behind.
+    /// At dequeue: the queue that the frame leaves behind.
     Dequeue,
 }
 
-/// What becomes of a Not-ECT frame that the curve picks. CE is never set on it (RFC 3168 6.1.1).
+/// Handling of a Not-ECT frame that the curve selects. CE is never set on it (RFC 3168 6.1.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotEct {
-    /// It passes: the limits of its queue and group are all that bound it. The default, and the
+    /// It is forwarded, bounded only by the limits of its queue and group. The default, and the
     /// only choice for a lossless class.
     Pass,
     /// It is dropped, as RED does.
@@ -41,45 +41,44 @@ pub enum NotEct {
 /// Deployments", SIGCOMM 2015, section 3, with what later implementations added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DcqcnPlan {
-    /// The gain g by which alpha follows the notifications, in parts of [`DcqcnPlan::GAIN_ONE`].
-    /// 1 to [`DcqcnPlan::GAIN_ONE`].
+    /// Gain g of alpha per notification, in parts of [`DcqcnPlan::GAIN_ONE`]. 1 to
+    /// [`DcqcnPlan::GAIN_ONE`].
     pub gain: u32,
-    /// What alpha is before the first notification, in parts of [`DcqcnPlan::GAIN_ONE`].
+    /// Alpha before the first notification, in parts of [`DcqcnPlan::GAIN_ONE`].
     pub initial_alpha: u32,
-    /// How long without a notification until alpha decays, again and again (K). Not zero.
+    /// Interval without notifications after which alpha decays, repeatedly (K). Not zero.
     pub alpha_period: Duration,
-    /// From one timed increase to the next (T). Not zero.
+    /// Interval between increases by time (T). Not zero.
     pub increase_period: Duration,
-    /// From one counted increase to the next (B), in octets of frames. Not zero.
+    /// Bytes of frames between increases by bytes (B). Not zero.
     pub increase_bytes: Bytes,
-    /// How many increases by either cause only go half way back to the target rate (F).
+    /// Number of increases by either cause that only go half way back to the target rate (F).
     pub recoveries: u32,
-    /// What an additive increase adds to the target rate (R_AI).
+    /// Increment of the target rate by an additive increase (R_AI).
     pub additive: BitsPerSec,
-    /// What a hyper increase adds to the target rate (R_HAI), if there is such a phase.
+    /// Increment of the target rate by a hyper increase (R_HAI), if there is such a phase.
     pub hyper: Option<BitsPerSec>,
-    /// The rate that nothing falls below.
+    /// Minimum rate.
     pub min_rate: BitsPerSec,
-    /// The least time from one decrease to the next; notifications in between count for alpha
-    /// alone.
+    /// Minimum time between decreases; notifications in between update only alpha.
     pub decrease_period: Duration,
-    /// The most that one decrease takes of the rate, in percent. 1 to 100.
+    /// Maximum decrease of the rate by one cut, in percent. 1 to 100.
     pub decrease_max: u8,
-    /// Whether each decrease makes the rate before it the target. Otherwise the target stays where
-    /// it is while no increase has come between two decreases.
+    /// If true, each decrease makes the rate before it the target. Otherwise consecutive decreases
+    /// without an increase in between leave the target unchanged.
     pub clamp_target: bool,
-    /// The rate that a notification sets a flow to that uses the whole link with nothing to recover,
-    /// if it is not alpha that decides that, too.
+    /// Rate after the first notification to a flow at line rate without recovery under way; `None`
+    /// lets alpha decide.
     pub first_rate: Option<BitsPerSec>,
 }
 
 impl DcqcnPlan {
-    /// The number that stands for a gain, or an alpha, of one.
+    /// Fixed-point value of a gain, or an alpha, of one.
     pub const GAIN_ONE: u32 = 1 << 20;
 
-    /// As in the paper. g, K and the 50 us between notifications are from the paper; T, B and F,
-    /// which it gives in a table, are known from texts that quote it, and so is R_AI. It has no
-    /// value for a hyper increase; the 100 Mb/s of its simulator stand for the least rate.
+    /// Values of the paper. g, K and the 50 us between notifications are from the paper; T, B, F
+    /// and R_AI, which it gives in a table, are from texts that quote it. It has no value for a
+    /// hyper increase; the minimum rate is the 100 Mb/s of its simulator.
     #[must_use]
     pub const fn sigcomm15() -> Self {
         Self {
@@ -99,9 +98,9 @@ impl DcqcnPlan {
         }
     }
 
-    /// As the authors' simulator on ns-3 is configured: T 60 us, B 300 MB, R_AI 40 and R_HAI
-    /// 200 Mb/s, g 1/256. (Its code has other defaults, which its configuration replaces: T 1.5 ms,
-    /// B 150 KB, 5 and 50 Mb/s, g 1/16.) Read in its source; sure.
+    /// Values in the configuration of the authors' simulator on ns-3: T 60 us, B 300 MB, R_AI 40
+    /// and R_HAI 200 Mb/s, g 1/256. (The defaults in its code, which the configuration overrides: T
+    /// 1.5 ms, B 150 KB, 5 and 50 Mb/s, g 1/16.) Verified in its source.
     #[must_use]
     pub const fn ns3() -> Self {
         Self {
@@ -112,12 +111,12 @@ impl DcqcnPlan {
         }
     }
 
-    /// As ConnectX firmware has it by default. From many listings of its settings, so the numbers
-    /// are sure; their meaning is from NVIDIA's description: `dce_tcp_g` 1019 of 1024 is kept,
-    /// `dce_tcp_rtt` 1 us, `rpg_time_reset` 300 us, `rpg_byte_reset` 32767 (in units of 64 octets by
-    /// a note of the vendor, which is the least sure), `rpg_threshold` 1, `rpg_ai_rate` 5,
-    /// `rpg_hai_rate` 50, `rpg_min_rate` 1, `rate_reduce_monitor_period` 4 us, `rpg_min_dec_fac` 50,
-    /// `initial_alpha_value` 1023 of 1024, `clamp_tgt_rate` 0. Its CNPs are 4 us apart at least.
+    /// Defaults of ConnectX firmware. The numbers are confirmed by many listings of its settings;
+    /// their meaning is from NVIDIA's description: `dce_tcp_g` 1019 of 1024 is retained,
+    /// `dce_tcp_rtt` 1 us, `rpg_time_reset` 300 us, `rpg_byte_reset` 32767 (in units of 64 bytes by
+    /// a note of the vendor, the least certain), `rpg_threshold` 1, `rpg_ai_rate` 5, `rpg_hai_rate`
+    /// 50, `rpg_min_rate` 1, `rate_reduce_monitor_period` 4 us, `rpg_min_dec_fac` 50,
+    /// `initial_alpha_value` 1023 of 1024, `clamp_tgt_rate` 0. Its CNPs are at least 4 us apart.
     #[must_use]
     pub const fn mellanox() -> Self {
         Self {
@@ -137,7 +136,7 @@ impl DcqcnPlan {
         }
     }
 
-    /// Whether every number is in its range.
+    /// Returns true if every number is in its range.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         (1..=Self::GAIN_ONE).contains(&self.gain)
@@ -149,7 +148,7 @@ impl DcqcnPlan {
     }
 }
 
-/// A rate of `n` Mbit/s.
+/// Returns a rate of `n` Mbit/s.
 const fn mbps(n: u64) -> BitsPerSec {
     match BitsPerSec::new(n * 1_000_000) {
         Some(rate) => rate,

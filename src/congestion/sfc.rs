@@ -1,19 +1,20 @@
-//! The Source Flow Control Point (P802.1Qdw, as the "Consideration of SFC in 802.1Q" slides of January
-//! 2022 have it): which frame makes its source be told to pause, for how long, and how often.
+//! The Source Flow Control Point (P802.1Qdw, according to the "Consideration of SFC in 802.1Q"
+//! slides of January 2022): selects the frames whose source is to be paused, the pause time, and
+//! the message rate.
 //!
-//! [`SfcPoint::on_enqueue`] is asked of every frame that joined a queue, and answers with the
-//! [`Signal`] that an SFCM about this frame is to carry, at once, or with nothing. Making the message
-//! and sending it on its way is the caller's; a message that cannot be made counts as lost on the way,
-//! which `sfcMaxSFCM` is there to bear.
+//! The caller passes every frame that joined a queue to [`SfcPoint::on_enqueue`], which returns the
+//! [`Signal`] to send at once in an SFCM about this frame, if any. The caller builds and sends the
+//! message; one that cannot be built counts as lost in transit, which `sfcMaxSFCM` allows for.
 //!
-//! The pause: `(Q - Qtarget) / drain`, rounded down to whole nanoseconds, where `Q` is the queue with
-//! this frame, `Qtarget` the length that the queue is to come down to and `drain` the most that the
-//! queue can send. The source bounds it by the minimal drain time to the target, and this is that time,
-//! so a source that obeys never lets the queue run below its target for want of frames.
+//! The pause: `(Q - Qtarget) / drain`, rounded down to whole nanoseconds, where `Q` is the queue
+//! with this frame, `Qtarget` its target length and `drain` its maximum drain rate. The source
+//! document limits it to the minimal drain time to the target, and this is that time, so a host
+//! that obeys never causes the queue to fall below its target.
 //!
-//! Everything is decided when frames come, by times that are arguments: there are no timers, so polling
-//! more often changes nothing. Nothing is allocated after `new`; what is not answered is counted by its
-//! reason. Forged flows cost at most their places in the table, and messages at most their budget.
+//! All decisions are made on arrival of frames, with time as an argument: there are no timers, so
+//! the polling rate has no effect. Nothing is allocated after `new`; selected frames without a
+//! signal are counted by reason. Forged flows use at most their entries in the table, and messages
+//! at most their budget.
 
 mod plan;
 
@@ -30,107 +31,107 @@ use crate::units::{BitsPerSec, Bytes, PortId};
 use crate::wire::flow::FiveTuple;
 use crate::wire::ip::Protocol;
 
-/// A frame that has just joined a queue.
+/// A frame that joined a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Joined {
-    /// The queue.
+    /// Egress queue.
     pub queue: Queue,
-    /// Octets in the queue, with this frame.
+    /// Bytes in the queue, with this frame.
     pub length: Bytes,
-    /// The most that the queue can send: the link's rate, or what it is shaped to.
+    /// Maximum drain rate of the queue: the link rate, or its shaper's rate.
     pub drain: BitsPerSec,
-    /// Octets of the frame.
+    /// Bytes of the frame.
     pub octets: Bytes,
     /// The frame's flow.
     pub key: FlowKey,
 }
 
-/// What an SFCM about the frame is to say.
+/// Contents of an SFCM about the frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Signal {
-    /// How long the source is to pause, in whole nanoseconds. Never zero.
+    /// Pause time for the source, in whole nanoseconds. Never zero.
     pub pause: Duration,
-    /// Where the congestion is.
+    /// Location of the congestion.
     pub locator: Locator,
-    /// The how many-th message about this flow it is, since it was found.
+    /// Sequence number of the message about this flow, since it was found.
     pub number: u32,
 }
 
-/// What happened in one queue.
+/// Counters of one queue.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct QueueCounters {
-    /// Frames that were picked as congesting.
+    /// Frames selected as congesting.
     pub congesting: u64,
-    /// Signals given: `sfcTransmittedSFCMs` of the queue.
+    /// Signals returned: `sfcTransmittedSFCMs` of the queue.
     pub transmitted_sfcms: u64,
 }
 
-/// What happened to frames that were picked as congesting, each under the first that applies.
+/// Selected frames by result, each under the first that applies.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SfcCounters {
-    /// Signals given: `sfcTransmittedSFCMs`.
+    /// Signals returned: `sfcTransmittedSFCMs`.
     pub transmitted_sfcms: u64,
-    /// The frame is none of IP, so there is no address to answer to.
+    /// Non-IP frames, which have no address to send a message to.
     pub not_ip: u64,
-    /// The frame is an SFCM: congestion that messages cause makes no messages.
+    /// Frames that are SFCMs: congestion by messages generates no messages.
     pub about_itself: u64,
-    /// The source address is no host's: unspecified, of a group, loopback or broadcast.
+    /// Frames whose source address is not a host's: unspecified, multicast, loopback or broadcast.
     pub unanswerable: u64,
-    /// The table had no room for the flow.
+    /// Frames of flows that the full table has no entry for.
     pub no_room: u64,
-    /// The flow has not congested for long enough, or not brought enough.
+    /// Frames of flows that have not congested for long enough, or not by enough bytes.
     pub not_yet: u64,
-    /// The flow had all the messages that it may have.
+    /// Frames of flows that had the maximum number of messages.
     pub had_all: u64,
-    /// The last message about the flow was not long enough ago.
+    /// Frames within the minimum time since the flow's last message.
     pub too_soon: u64,
-    /// The pause would be shorter than is worth a message.
+    /// Frames whose pause would be below the minimum.
     pub too_short: u64,
-    /// The messages of all flows together are used up for now.
+    /// Frames over the limit of messages of all flows together.
     pub over_budget: u64,
 }
 
-/// A flow that is kept in mind, to look at.
+/// Entry of the flow table, read-only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CongestingFlow {
-    /// The flow.
+    /// Key of the flow.
     pub key: FlowKey,
-    /// The queue that it congests.
+    /// Queue that it congests.
     pub queue: Queue,
-    /// When it was found.
+    /// Time of creation.
     pub created: Instant,
-    /// Why it is there.
+    /// Reason for the entry.
     pub mask: CreateMask,
-    /// Messages about it since then.
+    /// Messages about it since creation.
     pub messages: u32,
 }
 
-/// What is kept with a congesting flow.
+/// State of a congesting flow.
 #[derive(Clone, Copy, Default, Debug)]
 struct Metered {
-    /// Octets of its frames that were picked.
+    /// Bytes of its selected frames.
     octets: u64,
     /// Messages that count against `sfcMaxSFCM`.
     counted: u32,
-    /// When the last message went.
+    /// Time of the last message.
     last: Instant,
-    /// When the pause that it asked for ends.
+    /// End of the last requested pause.
     paused_until: Instant,
 }
 
-/// One queue's monitor.
+/// Monitoring state of one queue.
 #[derive(Clone, Copy, Debug)]
 struct Watched {
-    /// Up to this length nothing is picked; the longest there is where nothing is monitored.
+    /// Length up to which no frame is selected; the maximum without monitoring.
     floor: Bytes,
     monitor: Option<Monitor>,
     counters: QueueCounters,
 }
 
-/// No queue is longer.
+/// Longer than any queue.
 const NEVER: Bytes = Bytes(u64::MAX);
 
-/// The point, for all ports of one worker.
+/// Source Flow Control Point for all ports of one worker.
 pub struct SfcPoint {
     plan: SfcPlan,
     queues: Box<[Watched]>,
@@ -142,10 +143,10 @@ pub struct SfcPoint {
 }
 
 impl SfcPoint {
-    /// A point for `ports` ports, numbered from 0, that monitors nothing yet.
+    /// Creates a point for `ports` ports, numbered from 0, that monitors no queue.
     ///
     /// # Errors
-    /// What is wrong with the plan.
+    /// Returns the first error of the plan.
     pub fn new(plan: SfcPlan, ports: u16) -> Result<Self, SfcError> {
         plan.check()?;
         let nothing = Watched { floor: NEVER, monitor: None, counters: QueueCounters::default() };
@@ -162,10 +163,11 @@ impl SfcPoint {
         })
     }
 
-    /// Monitors a queue, or no longer. It also has to be of one of the monitored traffic classes.
+    /// Starts or stops monitoring a queue. Its traffic class must also be one of the monitored
+    /// ones.
     ///
     /// # Errors
-    /// If the target is not below what the monitor picks from.
+    /// If the target is above the detection threshold.
     pub fn set_monitor(&mut self, queue: Queue, monitor: Option<Monitor>) -> Result<(), SfcError> {
         if let Some(monitor) = &monitor {
             monitor.check()?;
@@ -175,11 +177,10 @@ impl SfcPoint {
         Ok(())
     }
 
-    /// Another plan, at run time: all but the table's size and seed, which stay as they are. Flows
-    /// that are known stay known.
+    /// Replaces the plan at run time, except the table's size and seed. Known flows stay known.
     ///
     /// # Errors
-    /// What is wrong with the plan; then the old one holds.
+    /// Returns the first error of the plan; the old one then stays in force.
     pub fn set_plan(&mut self, plan: SfcPlan) -> Result<(), SfcError> {
         plan.check()?;
         if plan.budget != self.plan.budget {
@@ -191,37 +192,37 @@ impl SfcPoint {
         Ok(())
     }
 
-    /// What congestion of a port's queues is, as the topology has it.
+    /// Sets the locator of congestion at a port's queues, from the topology.
     pub fn set_locator(&mut self, port: PortId, locator: Locator) {
         self.locators[port.index()] = locator;
     }
 
-    /// The plan that holds.
+    /// Returns the plan in force.
     #[must_use]
     pub const fn plan(&self) -> &SfcPlan {
         &self.plan
     }
 
-    /// What happened in a queue.
+    /// Returns the counters of a queue.
     #[must_use]
     pub const fn queue_counters(&self, queue: Queue) -> QueueCounters {
         self.queues[queue.index()].counters
     }
 
-    /// What happened in all.
+    /// Returns the counters of all queues together.
     #[must_use]
     pub const fn counters(&self) -> SfcCounters {
         self.counters
     }
 
-    /// What happened to flows in the table.
+    /// Returns the counters of the flow table.
     #[must_use]
     pub const fn stream_counters(&self) -> StreamCounters {
         self.streams.counters()
     }
 
-    /// The flows in at most `most` places of the table from the one with the number `from` on, each with
-    /// the number of its place.
+    /// Returns the flows in at most `most` slots of the table from slot `from` on, each with its
+    /// slot number.
     pub fn flows_in(
         &self,
         from: usize,
@@ -233,34 +234,34 @@ impl SfcPoint {
         })
     }
 
-    /// How many places the table has, in use or not.
+    /// Returns the number of slots in the table, used or free.
     #[must_use]
     pub fn places(&self) -> usize {
         self.streams.places()
     }
 
-    /// Flows in the table, those that are over and not yet taken out among them.
+    /// Returns the number of flows in the table, including expired ones that are not yet removed.
     #[must_use]
     pub const fn streams(&self) -> usize {
         self.streams.len()
     }
 
-    /// The length up to which nothing of a queue is picked; the longest there is where it is not
-    /// monitored.
+    /// Returns the length up to which no frame of a queue is selected; the maximum without
+    /// monitoring.
     #[must_use]
     pub const fn floor(&self, queue: Queue) -> Bytes {
         self.queues[queue.index()].floor
     }
 
-    /// Whether a frame that joined a queue, now of `length`, can be one to tell of. If not,
-    /// [`Self::on_enqueue`] need not be asked, and nobody has to find out what flow it is.
+    /// Returns true if a frame that joined a queue, now of `length`, can cause a signal. If false,
+    /// the caller need neither call [`Self::on_enqueue`] nor parse the flow.
     #[inline]
     #[must_use]
     pub const fn concerns(&self, queue: Queue, length: Bytes) -> bool {
         length.0 > self.queues[queue.index()].floor.0
     }
 
-    /// A frame joined a queue: what its source is to be told, if anything.
+    /// Handles a frame that joined a queue. Returns the signal to its source, if any.
     #[inline]
     pub fn on_enqueue(&mut self, now: Instant, joined: &Joined) -> Option<Signal> {
         if !self.concerns(joined.queue, joined.length) {
@@ -307,7 +308,7 @@ impl SfcPoint {
         Some(Signal { pause, locator: self.locators[joined.queue.port.index()], number })
     }
 
-    /// Whether the source of a flow can be told anything, and may be.
+    /// Returns true if a message can and may be sent to the source of a flow.
     fn is_answerable(&mut self, key: &FlowKey) -> bool {
         let FlowKey::Ip(flow) = key else {
             self.counters.not_ip += 1;
@@ -322,7 +323,7 @@ impl SfcPoint {
         answerable
     }
 
-    /// Notes that a flow was picked.
+    /// Records a selected frame of a flow.
     fn meter(&mut self, now: Instant, joined: &Joined) -> Result<Place, Refusal> {
         let found = self.streams.find(joined.queue, &joined.key);
         let place = match found.filter(|place| !self.streams.is_over(now, *place)) {
@@ -333,7 +334,7 @@ impl SfcPoint {
                 place
             }
             None => {
-                // One whose life is over is found anew, with all of its messages before it.
+                // An expired flow is created again; earlier messages do not count.
                 if let Some(place) = found {
                     self.streams.remove(place);
                 }
@@ -353,7 +354,7 @@ impl SfcPoint {
         Ok(place)
     }
 
-    /// Whether a flow that was picked is to be told of now.
+    /// Returns true if a message about a selected flow is due.
     fn is_due(&mut self, now: Instant, place: Place, pause: Duration) -> bool {
         let stream = self.streams.get_mut(place);
         let young = now.since(stream.created) < self.plan.patience;
@@ -383,12 +384,12 @@ impl SfcPoint {
 /// The unit of an SFCM's pause time.
 const NANOSECOND: Duration = Duration::from_nanos(1);
 
-/// How long a queue of `length` takes at least until it is down to `target`, in whole nanoseconds,
-/// rounded down so that a pause is never longer. No longer than [`Duration::MAX`].
+/// Returns the minimum time in which a queue of `length` drains to `target`, in whole nanoseconds,
+/// rounded down so that a pause is never longer. At most [`Duration::MAX`].
 #[must_use]
 pub fn pause(length: Bytes, target: Bytes, drain: BitsPerSec) -> Duration {
     let surplus = length.0.saturating_sub(target.0);
-    // Up to two gigabytes a division of 64 bits does, which is much faster.
+    // Up to two gigabytes a 64-bit division suffices, which is much faster.
     if let Some(scaled) = surplus.checked_mul(8_000_000_000) {
         return NANOSECOND.saturating_mul(scaled / drain.get());
     }
@@ -396,7 +397,7 @@ pub fn pause(length: Bytes, target: Bytes, drain: BitsPerSec) -> Duration {
     u64::try_from(nanos).map_or(Duration::MAX, |nanos| NANOSECOND.saturating_mul(nanos))
 }
 
-/// Whether a flow's source is an address that a message can be sent to.
+/// Returns true if a message can be sent to a flow's source address.
 fn is_host(flow: &FiveTuple) -> bool {
     let src = flow.src;
     let broadcast = matches!(src, core::net::IpAddr::V4(a) if a.is_broadcast());

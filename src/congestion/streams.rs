@@ -1,61 +1,61 @@
 //! The table of congesting flows, of Source Flow Control and of Congestion Isolation (802.1Qcz
 //! 49.3.7 has its columns; the SFC source reuses them).
 //!
-//! Bounded in memory and in time whatever comes: everything is allocated by `new`, a look is two
-//! buckets of eight, and where a flow falls depends on a seed that a sender does not know. A flow that
-//! finds no room is refused and counted; flows that are in stay in, so a flood of distinct flows cannot
-//! push out the ones that congest.
+//! Memory and time are bounded for any input: everything is allocated by `new`, a lookup reads two
+//! buckets of eight, and the buckets of a flow depend on a seed that a sender does not know. A flow
+//! that finds no free slot is refused and counted; existing entries are kept, so a flood of
+//! distinct flows cannot evict the congesting ones.
 //!
-//! A stream lives for the table's life since it was last touched. It is over at that instant however
-//! late anybody looks: [`StreamTable::is_over`] says so, while its place is reused only when one is
-//! needed. So looking more often changes nothing, and no sweep ever takes long.
+//! A stream expires when it has not been touched for the table's lifetime. [`StreamTable::is_over`]
+//! is true from that instant on, while the slot is reused only when one is needed. So the polling
+//! rate has no effect, and no sweep takes long.
 //!
-//! The caller's times never go back.
+//! The caller's times never decrease.
 
 use super::detect::Queue;
 use super::flow_key::{FlowHash, FlowKey};
 use crate::time::{Duration, Instant};
 
-/// Places per bucket: with two buckets to choose from and half of the places in use, a full pair is
-/// rarer than once in many tables of the largest size.
+/// Slots per bucket: with a choice of two buckets and half of the slots in use, a full pair occurs
+/// less than once in many tables of the maximum size.
 const WAYS: usize = 8;
 
-/// The most flows of one table: what the index of a place can name.
+/// Maximum number of flows per table: the range of a slot's index.
 pub const STREAMS_MAX: usize = 1 << 16;
 
-/// How many streams that are over one insertion takes out at most: more than it adds, so that they
-/// become fewer, and so few that no insertion takes long.
+/// Maximum number of expired streams that one insertion removes: more than it adds, so that their
+/// number falls, and few, so that no insertion takes long.
 const REAP: usize = 2;
 
-/// A touch within this part of a life after the last one is not noted: a flow at full rate would
-/// otherwise rewrite three streams per frame.
+/// A touch within this fraction of a lifetime after the last one is not recorded: a flow at full
+/// rate would otherwise rewrite three streams per frame.
 pub const TOUCH_GRAIN: u64 = 64;
 
 /// No stream.
 const NONE: u32 = u32::MAX;
 
-/// Why a flow is in the table: the bits of the create-mask (802.1Qcz 49.4.1.5.4).
+/// Reason for an entry: the bits of the create-mask (802.1Qcz 49.4.1.5.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CreateMask(pub u8);
 
 impl CreateMask {
-    /// It was picked here.
+    /// Selected locally.
     pub const LOCAL: Self = Self(1);
-    /// A CIM named it.
+    /// Named by a CIM.
     pub const CIM: Self = Self(2);
 
-    /// Whether any of `other` is set.
+    /// Returns true if any bit of `other` is set.
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Sets what is set in `other`.
+    /// Sets the bits of `other`.
     pub const fn insert(&mut self, other: Self) {
         self.0 |= other.0;
     }
 
-    /// Clears what is set in `other`.
+    /// Clears the bits of `other`.
     pub const fn remove(&mut self, other: Self) {
         self.0 &= !other.0;
     }
@@ -64,60 +64,60 @@ impl CreateMask {
 /// A congesting flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stream<T> {
-    /// The flow.
+    /// Key of the flow.
     pub key: FlowKey,
-    /// The queue that it congests.
+    /// Queue that it congests.
     pub queue: Queue,
-    /// When it was found.
+    /// Time of creation.
     pub created: Instant,
-    /// Why it is here.
+    /// Reason for the entry.
     pub mask: CreateMask,
-    /// Messages sent about it since then.
+    /// Messages sent about it since creation.
     pub messages: u32,
-    /// What the table's owner keeps with it.
+    /// State of the table's owner.
     pub state: T,
 }
 
-/// Where a stream is in its table, until it is removed or the next one is inserted.
+/// Slot of a stream in its table, valid until it is removed or the next one is inserted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place(u32);
 
-/// Why a flow was not taken in.
+/// Reason for refusing a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The table holds as many as it may.
+    /// The table has reached its capacity.
     Full,
-    /// Both buckets of the flow are full of others.
+    /// Both buckets of the flow are full.
     Crowded,
 }
 
-/// What a table is told.
+/// Parameters of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamPlan {
-    /// The most flows at a time. 1 to [`STREAMS_MAX`].
+    /// Maximum number of flows. 1 to [`STREAMS_MAX`].
     pub capacity: usize,
-    /// How long a flow stays in that is not touched. Not zero.
+    /// Lifetime of a flow after its last touch. Not zero.
     pub life: Duration,
-    /// What decides where flows fall. To be drawn by chance where senders may be hostile.
+    /// Seed of the hash. To be random if senders may be hostile.
     pub seed: u64,
 }
 
-/// What happened to flows.
+/// Counters of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct StreamCounters {
-    /// Taken in.
+    /// Streams inserted.
     pub created: u64,
-    /// Taken out, by the owner or because they were over.
+    /// Streams removed, by the owner or after expiry.
     pub removed: u64,
-    /// Over, but kept for another life because their owner was not done with them.
+    /// Expired streams renewed for another lifetime because their owner still needs them.
     pub renewed: u64,
-    /// Refused because the table was full.
+    /// Flows refused because the table was full.
     pub full: u64,
-    /// Refused because their buckets were.
+    /// Flows refused because their buckets were full.
     pub crowded: u64,
 }
 
-/// One of two buckets where a flow may be. A tag of 0 is a free place.
+/// One of the two buckets of a flow. A tag of 0 is a free slot.
 #[derive(Clone, Copy, Default)]
 struct Bucket {
     tags: [u16; WAYS],
@@ -125,22 +125,22 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// Where a tag is, of four places from `first` on: the highest bit of 16 for each. A place behind one
-    /// that has the tag may be named without having it.
+    /// Returns the positions of a tag in four slots from `first` on: the highest bit of 16 for
+    /// each. A slot after a match may be reported without a match.
     #[inline]
     fn ways(&self, first: usize, tag: u16) -> u64 {
         const ONES: u64 = 0x0001_0001_0001_0001;
         const HIGHS: u64 = ONES << 15;
         let of = |n: usize| u64::from(self.tags[first + n]) << (16 * n);
         let unlike = (of(0) | of(1) | of(2) | of(3)) ^ (u64::from(tag) * ONES);
-        // What is 0 has a borrow and none of its own bits (as in Hacker's Delight 6-1).
+        // A zero word borrows and has no bits set (as in Hacker's Delight 6-1).
         unlike.wrapping_sub(ONES) & !unlike & HIGHS
     }
 }
 
 const _: () = assert!(WAYS % 4 == 0, "the places of a bucket are looked at in fours");
 
-/// A stream and its neighbours in the order in which they were touched.
+/// A stream and its neighbours in the order of touches.
 #[derive(Clone, Copy)]
 struct Node<T> {
     stream: Stream<T>,
@@ -150,13 +150,13 @@ struct Node<T> {
     bucket: u32,
 }
 
-/// The table.
+/// The table of streams.
 pub struct StreamTable<T> {
     plan: StreamPlan,
     hash: FlowHash,
     buckets: Box<[Bucket]>,
     nodes: Vec<Node<T>>,
-    /// The first node that is free, linked by `newer`.
+    /// First free node, linked by `newer`.
     free: u32,
     oldest: u32,
     newest: u32,
@@ -164,17 +164,17 @@ pub struct StreamTable<T> {
     counters: StreamCounters,
 }
 
-/// A flow's tag and buckets.
+/// Tag and buckets of a flow.
 struct Hashed {
     tag: u16,
     buckets: [usize; 2],
 }
 
 impl<T: Copy> StreamTable<T> {
-    /// An empty table.
+    /// Creates an empty table.
     ///
     /// # Panics
-    /// If the plan has a number out of the range that its field states.
+    /// If a number of the plan is out of the range that its field states.
     #[must_use]
     pub fn new(plan: StreamPlan) -> Self {
         assert!((1..=STREAMS_MAX).contains(&plan.capacity), "{} flows", plan.capacity);
@@ -193,32 +193,32 @@ impl<T: Copy> StreamTable<T> {
         }
     }
 
-    /// Streams in the table, those that are over and not yet taken out among them.
+    /// Returns the number of streams, including expired ones that are not yet removed.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Returns true if the table is empty.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// What happened.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> StreamCounters {
         self.counters
     }
 
-    /// Counts from zero again.
+    /// Resets the counters to zero.
     pub fn clear_counters(&mut self) {
         self.counters = StreamCounters::default();
     }
 
-    /// Another life, for streams that are in as well.
+    /// Sets the lifetime, also of existing streams.
     ///
     /// # Panics
     /// If it is zero.
@@ -227,30 +227,31 @@ impl<T: Copy> StreamTable<T> {
         self.plan.life = life;
     }
 
-    /// The stream of a flow in a queue, over or not.
+    /// Returns the slot of a flow's stream in a queue, expired or not.
     #[must_use]
     pub fn find(&self, queue: Queue, key: &FlowKey) -> Option<Place> {
         self.find_hashed(&self.hash(queue, key), queue, key)
     }
 
-    /// A stream.
+    /// Returns a stream.
     #[must_use]
     pub fn get(&self, place: Place) -> &Stream<T> {
         &self.nodes[place.0 as usize].stream
     }
 
-    /// A stream, to change what is kept with it. Its flow and its queue are not to be changed.
+    /// Returns a stream for changes of its state. Its flow and queue must not be changed.
     pub fn get_mut(&mut self, place: Place) -> &mut Stream<T> {
         &mut self.nodes[place.0 as usize].stream
     }
 
-    /// Whether a stream's life is over.
+    /// Returns true if a stream has expired.
     #[must_use]
     pub fn is_over(&self, now: Instant, place: Place) -> bool {
         now.since(self.nodes[place.0 as usize].touched) >= self.plan.life
     }
 
-    /// A stream's life begins anew, unless it did so within its [`TOUCH_GRAIN`]th part.
+    /// Restarts a stream's lifetime, unless it was restarted within its last [`TOUCH_GRAIN`]th
+    /// part.
     pub fn touch(&mut self, now: Instant, place: Place) {
         let node = &mut self.nodes[place.0 as usize];
         if now.since(node.touched) < self.plan.life.div(TOUCH_GRAIN) {
@@ -261,11 +262,11 @@ impl<T: Copy> StreamTable<T> {
         self.link_newest(place.0);
     }
 
-    /// Takes a flow in that is not in yet. Streams that are over make room, except those that `may_go`
-    /// wants to keep, which live once more.
+    /// Inserts a flow that is not in the table. Expired streams make room, except those for which
+    /// `may_go` is false, which are renewed.
     ///
     /// # Errors
-    /// When there is no room.
+    /// If there is no room.
     pub fn insert(
         &mut self,
         now: Instant,
@@ -300,13 +301,13 @@ impl<T: Copy> StreamTable<T> {
         Ok(Place(at))
     }
 
-    /// Takes the stream out that was touched longest ago, if it is over; one that `may_go` wants to keep
-    /// lives once more.
+    /// Removes the least recently touched stream if it has expired; if `may_go` is false for it, it
+    /// is renewed.
     pub fn reap(&mut self, now: Instant, may_go: impl Fn(&Stream<T>) -> bool) {
         self.reap_oldest(now, &may_go);
     }
 
-    /// Takes a stream out.
+    /// Removes a stream.
     pub fn remove(&mut self, place: Place) {
         let node = self.nodes[place.0 as usize];
         let bucket = &mut self.buckets[node.bucket as usize];
@@ -320,7 +321,7 @@ impl<T: Copy> StreamTable<T> {
         self.counters.removed += 1;
     }
 
-    /// All streams, the one touched longest ago first.
+    /// Returns all streams, least recently touched first.
     pub fn iter(&self) -> impl Iterator<Item = &Stream<T>> {
         let mut at = self.oldest;
         core::iter::from_fn(move || {
@@ -330,18 +331,18 @@ impl<T: Copy> StreamTable<T> {
         })
     }
 
-    /// How many places there are, in use or not.
+    /// Returns the number of slots, used or free.
     #[must_use]
     pub fn places(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The streams in at most `most` places from the one with the number `from` on, each with the number
-    /// of its place: for whoever looks at a long table little by little.
+    /// Returns the streams in at most `most` slots from slot `from` on, each with its slot number:
+    /// for reading a long table in parts.
     pub fn page(&self, from: usize, most: usize) -> impl Iterator<Item = (u32, &Stream<T>)> {
         let nodes = self.nodes.iter().enumerate().skip(from).take(most);
         nodes.filter_map(|(at, node)| {
-            // A place that is free is in no bucket.
+            // A free slot is in no bucket.
             let Bucket { tags, at: places } = &self.buckets[node.bucket as usize];
             let is = |way: usize| tags[way] != 0 && usize::from(places[way]) == at;
             (0..WAYS).any(is).then_some((at as u32, &node.stream))
@@ -353,7 +354,7 @@ impl<T: Copy> StreamTable<T> {
         let mask = self.buckets.len() - 1;
         let first = (hash >> 16) as usize & mask;
         let second = (hash >> 40) as usize & mask;
-        // Two buckets even where both numbers are the same.
+        // Two buckets even if both numbers are equal.
         let second = if first == second { first ^ 1 } else { second };
         Hashed { tag: (hash as u16).max(1), buckets: [first, second] }
     }
@@ -377,7 +378,8 @@ impl<T: Copy> StreamTable<T> {
         None
     }
 
-    /// A free place in the emptier bucket of a flow, or one of a stream that is over and may go.
+    /// Returns a free slot in the emptier bucket of a flow, or one of an expired stream that may
+    /// go.
     fn room(
         &mut self,
         now: Instant,
@@ -402,7 +404,7 @@ impl<T: Copy> StreamTable<T> {
         None
     }
 
-    /// Takes out the stream that was touched longest ago, if it is over.
+    /// Removes the least recently touched stream, if it has expired.
     fn reap_oldest(&mut self, now: Instant, may_go: &impl Fn(&Stream<T>) -> bool) {
         let place = Place(self.oldest);
         if place.0 == NONE || !self.is_over(now, place) {
@@ -419,7 +421,7 @@ impl<T: Copy> StreamTable<T> {
     fn new_node(&mut self, node: Node<T>) -> u32 {
         let at = self.free;
         if at == NONE {
-            // Within the capacity that was reserved, as there are no more nodes than streams.
+            // Within the reserved capacity, as there are no more nodes than streams.
             self.nodes.push(node);
             return self.nodes.len() as u32 - 1;
         }

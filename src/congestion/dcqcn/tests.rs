@@ -1,5 +1,5 @@
-//! The reaction point against the paper's figures, and against a second one in floating point that
-//! counts every period by itself.
+//! Tests of the reaction point against the paper's figures and a floating-point model that counts
+//! every period.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn us(n: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(n)
 }
 
-/// The rates after each timed increase from now on.
+/// Returns the rates after each of the next `n` timed increases.
 fn increases(dcqcn: &mut Dcqcn, n: usize) -> Vec<u64> {
     let step = |dcqcn: &mut Dcqcn| {
         dcqcn.on_timeout(dcqcn.next_deadline());
@@ -49,7 +49,7 @@ fn octets_count_beside_time_and_both_past_f_are_hyper() {
     let mut dcqcn = Dcqcn::new(plan, LINE);
     dcqcn.on_cnp(us(0));
     (0..449).for_each(|_| dcqcn.on_sent(1_000));
-    // Two increases by octets, each half way back to the whole line.
+    // Two increases by bytes, each half way back to the line rate.
     assert_eq!(dcqcn.rate().get(), 35_000_000_000);
     dcqcn.on_sent(1_000);
     assert_eq!(dcqcn.rate().get(), 37_500_000_000);
@@ -93,7 +93,7 @@ fn a_flow_at_the_full_rate_needs_no_timer_and_forgets_as_time_passes() {
     assert!(dcqcn.is_idle() && (30..60).contains(&n), "{n}");
     dcqcn.on_sent(u32::MAX);
     dcqcn.on_cnp(Instant::ZERO + Duration::from_secs(10));
-    // Alpha was nothing by then, so that nothing is cut; but it is remembered.
+    // Alpha is zero by then, so the rate is not cut, but the notification is recorded.
     assert_eq!(dcqcn.rate(), LINE);
     assert_eq!(dcqcn.alpha(), 1.0 / 256.0);
 }
@@ -109,8 +109,7 @@ fn another_link_rate_bounds_what_was_above_it_and_frees_what_was_at_the_old_one(
     assert_eq!((dcqcn.rate(), dcqcn.next_deadline()), (BitsPerSec::gbps(10), Instant::NEVER));
 }
 
-/// The same reaction point in floating point: a list of what happens when, nothing brought up to
-/// date later.
+/// Floating-point model of the reaction point: a list of timed events without deferred updates.
 struct Model {
     plan: DcqcnPlan,
     rate: f64,
@@ -212,7 +211,7 @@ proptest! {
         let mut now = Instant::ZERO;
         for (gap, octets, notified) in steps {
             now += Duration::from_micros(gap);
-            // As a driver does that polls at every deadline, and now and then in between.
+            // Polls at every deadline and sometimes in between, as a driver does.
             while ours.next_deadline() <= now {
                 ours.on_timeout(ours.next_deadline());
             }
@@ -224,7 +223,7 @@ proptest! {
             ours.on_sent(octets);
             model.sent(octets);
             if ours.is_idle() {
-                return Ok(()); // The model comes near the line without ever being there.
+                return Ok(()); // The model approaches the line rate without reaching it.
             }
             let (a, b) = (ours.rate().get() as f64, model.rate);
             prop_assert!((a / b - 1.0).abs() < 1e-6, "{a} {b} at {now:?}");
@@ -262,7 +261,7 @@ fn a_first_rate_is_for_flows_that_use_the_whole_link_alone() {
     let mut dcqcn = Dcqcn::new(DcqcnPlan { first_rate, ..DcqcnPlan::sigcomm15() }, LINE);
     dcqcn.on_cnp(us(100));
     assert_eq!(dcqcn.rate().get(), 800_000_000);
-    // The next one is alpha's, as ever.
+    // The next one uses alpha as usual.
     dcqcn.on_cnp(us(150));
     assert_eq!(dcqcn.rate().get(), 400_000_000);
 }

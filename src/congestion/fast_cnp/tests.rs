@@ -53,7 +53,7 @@ fn two_queue_pairs_under_one_port_are_not_guessed_between() {
     cnp.on_answer(us(2), &flow(1, 7), qp(2));
     assert_eq!(cnp.on_picked(us(3), &flow(1, 7), qp(3)), None);
     assert_eq!(cnp.counters().ambiguous, 1);
-    // When both have been silent for long the next one counts.
+    // After both have been silent for a lifetime the next one counts.
     let later = us(3) + LEARNT_LIFE;
     cnp.on_answer(later, &flow(1, 7), qp(6));
     assert_eq!(cnp.on_picked(later, &flow(1, 7), qp(3)), Some(qp(6)));

@@ -1,4 +1,4 @@
-//! What isolation says to its peers, and what it believes of them.
+//! CIMs sent to peers, and handling of CIMs received.
 
 use core::net::IpAddr;
 
@@ -13,59 +13,59 @@ use crate::units::{Mac, PortId, TrafficClass};
 /// A CIM that is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CimOrder {
-    /// Whether the peer is to isolate the flow or not any longer.
+    /// True to isolate the flow, false to stop.
     pub add: bool,
-    /// The port where the peer is; [`Isolation::peer`] has its addresses.
+    /// Port of the peer; [`Isolation::peer`] has its addresses.
     pub to: PortId,
 }
 
-/// A CIM that came in.
+/// A received CIM.
 #[derive(Clone, Copy, Debug)]
 pub struct Received {
-    /// The port that it came in by: the one whose queues its flow is in.
+    /// Ingress port: the port whose queues hold the flow.
     pub port: PortId,
-    /// Who sent it, in layer 2.
+    /// Source MAC address.
     pub mac: Mac,
-    /// Who sent it, where it came as a packet.
+    /// Source IP address, if the CIM was an IP packet.
     pub address: Option<IpAddr>,
-    /// Whether to isolate the flow or not any longer.
+    /// True to isolate the flow, false to stop.
     pub add: bool,
-    /// The flow, as read from what the message encapsulates.
+    /// Flow key, from the encapsulated frame.
     pub key: FlowKey,
-    /// What the message says of the flow's frames besides.
+    /// Other fields of the encapsulated frame.
     pub labels: Labels,
-    /// The traffic classes that this bridge may have for the flow's frames, one bit each: a CIM does not
-    /// say which priority they have. A flow counts as another one in each.
+    /// Bit mask of the traffic classes that this bridge may use for the flow's frames, because a
+    /// CIM does not carry their priority. The flow counts as a separate one in each class.
     pub classes: u8,
 }
 
-/// What became of a CIM that came in: the first of these that holds for any of its classes.
+/// Result of a received CIM: the first of these that holds for any of its classes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Heard {
     /// The flow is isolated from now on.
     Isolated,
-    /// It was already.
+    /// The flow was already isolated.
     Renewed,
-    /// The peer wants it isolated no longer.
+    /// The peer no longer requests isolation.
     Released,
-    /// There is no room for the flow.
+    /// The table is full.
     NoRoom,
-    /// The peer wants no longer isolated what was not isolated because of a CIM.
+    /// The peer ended a request that was not in force.
     NothingToRelease,
     /// No queue of these classes is monitored.
     NotMonitored,
-    /// Isolation is switched off.
+    /// Isolation is disabled.
     Disabled,
     /// The port has no entry in the peer table.
     UnknownPeer,
     /// The sender is not the port's peer.
     ForeignSource,
-    /// The port's peer sends more than it may.
+    /// The peer exceeds its limit of messages.
     TooMany,
 }
 
 impl Heard {
-    /// All of them.
+    /// All values, in order of declaration.
     pub const ALL: [Self; 10] = [
         Self::Isolated,
         Self::Renewed,
@@ -79,7 +79,7 @@ impl Heard {
         Self::TooMany,
     ];
 
-    /// The name of its counter.
+    /// Returns the name of the counter.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ impl Heard {
         }
     }
 
-    /// Whether the message was understood and obeyed, be it that nothing was to be done.
+    /// Returns true if the message was valid and applied, even if nothing had to change.
     #[must_use]
     pub const fn is_obeyed(self) -> bool {
         matches!(self, Self::Isolated | Self::Renewed | Self::Released | Self::NothingToRelease)
@@ -104,7 +104,7 @@ impl Heard {
 }
 
 impl Isolation {
-    /// Whether the upstream peer is to be told of a flow now.
+    /// Returns the CIM to send to the upstream peer about a flow now, if any.
     pub(super) fn tell(&mut self, now: Instant, place: Place, ingress: PortId) -> Option<CimOrder> {
         let again = self.plan.max_flow_life.div(2);
         let stream = self.streams.get_mut(place);
@@ -135,7 +135,7 @@ impl Isolation {
         None
     }
 
-    /// Tells a peer that was told of a flow that it is over.
+    /// Returns the CIM that tells a peer that the flow has ended.
     pub(super) fn tell_end(
         &mut self,
         now: Instant,
@@ -150,7 +150,7 @@ impl Isolation {
         Some(CimOrder { add: false, to })
     }
 
-    /// A CIM came in.
+    /// Handles a received CIM.
     pub fn on_cim(&mut self, now: Instant, received: &Received) -> Heard {
         let heard = self.hear(now, received);
         *self.counters.heard.of(heard) += 1;
@@ -176,7 +176,7 @@ impl Isolation {
         monitored.map(|class| self.obey(now, received, class)).min().unwrap_or(Heard::NotMonitored)
     }
 
-    /// Does what a believed CIM says for frames of one monitored class.
+    /// Applies a valid CIM to frames of one monitored class.
     fn obey(&mut self, now: Instant, received: &Received, class: TrafficClass) -> Heard {
         let queue = Queue { port: received.port, class };
         match (self.streams.find(queue, &received.key), received.add) {

@@ -1,5 +1,6 @@
-//! The CI Peer Table (802.1Qcz 49.3.6): whom to send CIMs to, and from whom to take them, by port. Entries
-//! come from the CI TLV of LLDP or from a configuration; this does not tell them apart.
+//! The CI Peer Table (802.1Qcz 49.3.6): destinations and permitted sources of CIMs, by port.
+//! Entries come from the CI TLV of LLDP or from a configuration; the table does not distinguish
+//! them.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,10 +8,10 @@ use thiserror::Error;
 
 use crate::units::{Mac, PortId};
 
-/// In which form a peer wants its CIMs.
+/// Encapsulation of CIMs that a peer requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CimType {
-    /// In a frame of their own EtherType.
+    /// Layer-2 frame with the CIM EtherType.
     L2,
     /// In UDP over IPv4.
     Ipv4,
@@ -18,29 +19,29 @@ pub enum CimType {
     Ipv6,
 }
 
-/// The most octets that a peer can ask to have encapsulated.
+/// Maximum number of bytes that a peer can request to have encapsulated.
 const ENCAP_MAX: u16 = 512;
 
-/// A peer.
+/// A CIM peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Peer {
-    /// The form of its CIMs.
+    /// Encapsulation of its CIMs.
     pub cim_type: CimType,
-    /// Its address.
+    /// MAC address, unicast and not zero.
     pub mac: Mac,
-    /// Its IPv4 address. Necessary for CIMs in IPv4.
+    /// IPv4 address. Required for CIMs in IPv4.
     pub ipv4: Option<Ipv4Addr>,
-    /// Its IPv6 address. Necessary for CIMs in IPv6.
+    /// IPv6 address. Required for CIMs in IPv6.
     pub ipv6: Option<Ipv6Addr>,
-    /// Its UDP port. Not zero for CIMs in IP.
+    /// UDP port. Not zero for CIMs in IP.
     pub udp_port: u16,
-    /// How many octets of a frame it wants encapsulated (peer-cim-encap-len). 0 to 512.
+    /// Number of bytes of a frame to encapsulate (peer-cim-encap-len). 0 to 512.
     pub encap_len: u16,
 }
 
 impl Peer {
     /// # Errors
-    /// If what it wants cannot be sent to it.
+    /// If CIMs cannot be sent to the peer as configured.
     fn check(&self) -> Result<(), PeerError> {
         if self.mac.is_multicast() || self.mac == Mac::default() {
             return Err(PeerError::Mac(self.mac));
@@ -56,8 +57,8 @@ impl Peer {
         if reachable { Ok(()) } else { Err(PeerError::NoAddress) }
     }
 
-    /// Whether a message with these source addresses is this peer's. What came as a packet may have
-    /// the MAC address of a router, and is known by its IP address alone.
+    /// Returns true if a message with these source addresses is from this peer. An IP packet may
+    /// have the MAC address of a router and is identified by its IP address alone.
     pub(super) fn is_from(&self, mac: Mac, address: Option<IpAddr>) -> bool {
         match address {
             None => mac == self.mac,
@@ -67,24 +68,24 @@ impl Peer {
     }
 }
 
-/// Why a peer was not entered.
+/// Reason for refusing a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum PeerError {
-    /// No station's address.
+    /// The MAC address is not that of a station.
     #[error("{0} is no station's address")]
     Mac(Mac),
-    /// More than a CIM holds.
+    /// The encapsulation length exceeds the maximum of a CIM.
     #[error("{0} encapsulated octets: at most {ENCAP_MAX}")]
     EncapLen(u16),
-    /// CIMs in IP without an address or a port to send them to.
+    /// CIMs in IP without a destination address or port.
     #[error("CIMs in IP need the peer's address and UDP port")]
     NoAddress,
-    /// As many peers as the table may have.
+    /// The table has the maximum number of peers.
     #[error("the peer table holds {0} already (max-ci-peer-entries)")]
     Full(usize),
 }
 
-/// The table: at most one peer per port.
+/// Peer table: at most one peer per port.
 pub(super) struct Peers {
     by_port: Box<[Option<Peer>]>,
     max: usize,

@@ -1,4 +1,4 @@
-//! Where frames go: how flows are found, isolated and brought back.
+//! Placing of frames: detection of flows, isolation, and return.
 
 use super::queues::{Hold, Queues};
 use super::{Arrival, Isolated, Isolation, Placement};
@@ -8,8 +8,8 @@ use crate::time::Instant;
 use crate::units::{Bytes, PRIORITIES, TrafficClass};
 
 impl Isolation {
-    /// Whether a frame for a queue of `length` octets may have to go to another one. If not, it stays,
-    /// [`Self::place`] need not be asked, and nobody has to find out what flow it is.
+    /// Returns true if a frame for a queue of `length` bytes may have to go to another queue. If
+    /// false, it stays, and the caller need neither call [`Self::place`] nor parse the flow.
     #[inline]
     #[must_use]
     pub fn concerns(&self, queue: Queue, length: Bytes) -> bool {
@@ -17,7 +17,7 @@ impl Isolation {
             || !self.streams.is_empty() && self.monitored >> queue.class.get() & 1 == 1
     }
 
-    /// Where a frame goes. `lengths` are the octets in the queues of its egress port before it.
+    /// Places a frame. `lengths` are the bytes in the queues of its egress port before it.
     #[inline]
     pub fn place(
         &mut self,
@@ -30,15 +30,15 @@ impl Isolation {
         let hot = length.0 > self.floors[arrival.queue.index()]
             && self.watches[arrival.queue.index()].detect.picks(length, &mut self.dice);
         let stays = Placement { class, hold: Hold::NONE, cim: None };
-        // A curve may not pick what is above its floor, and streams may be empty all the same.
+        // A curve may select no frame above its floor, and streams may be empty nevertheless.
         if !hot && self.streams.is_empty() {
             return stays;
         }
         self.place_known(now, arrival, hot, lengths).unwrap_or(stays)
     }
 
-    /// Where a frame goes whose flow may be isolated, or is to be if it is `hot`; nothing if it stays
-    /// in its class.
+    /// Places a frame whose flow may be isolated, or is to be if it is `hot`; `None` if it stays in
+    /// its class.
     fn place_known(
         &mut self,
         now: Instant,
@@ -47,7 +47,7 @@ impl Isolation {
         lengths: &[Bytes; PRIORITIES],
     ) -> Option<Placement> {
         let Some(place) = self.streams.find(arrival.queue, &arrival.key) else {
-            // Flows that nobody sends any more would otherwise be looked for by all the others.
+            // Entries of flows that have stopped would otherwise lengthen every lookup.
             self.streams.reap(now, |stream| is_drained(&self.queues, stream));
             let place = hot.then(|| self.isolate(now, arrival, CreateMask::LOCAL)).flatten()?;
             return Some(self.join(now, place, arrival, lengths));
@@ -70,7 +70,7 @@ impl Isolation {
         Some(self.join(now, place, arrival, lengths))
     }
 
-    /// A flow's frame goes back to the class it came for, with a last CIM if there were others.
+    /// Returns a flow's frame to its original class, with a last CIM if CIMs were sent.
     fn bring_back(&mut self, now: Instant, place: Place, class: TrafficClass) -> Option<Placement> {
         let told = self.streams.get(place).state.told;
         self.streams.remove(place);
@@ -79,7 +79,7 @@ impl Isolation {
         Some(Placement { class, hold: Hold::NONE, cim: Some(cim) })
     }
 
-    /// Takes a flow of a monitored class into the table, if there is room.
+    /// Inserts a flow of a monitored class into the table, if there is room.
     pub(super) fn isolate(
         &mut self,
         now: Instant,
@@ -97,7 +97,7 @@ impl Isolation {
         taken
     }
 
-    /// A frame of an isolated flow joins the congesting queue.
+    /// Places a frame of an isolated flow in the congesting queue.
     fn join(
         &mut self,
         now: Instant,
@@ -109,7 +109,7 @@ impl Isolation {
         let Isolated { to, behind, .. } = self.streams.get(place).state;
         let held = self.queues.left(arrival.queue) < behind;
         let hold = if held { Hold::new(class, behind) } else { Hold::NONE };
-        // If it does not join after all, another frame has this number, which leaves no earlier.
+        // If it does not join, another frame gets this number, which leaves no earlier.
         let last = self.queues.joined(Queue { port, class: to }) + 1;
         self.streams.get_mut(place).state.last = last;
         self.counters.isolated_frames += 1;
@@ -120,8 +120,8 @@ impl Isolation {
     }
 }
 
-/// Whether none of a flow's frames is in its congesting queue any more. An empty queue has none,
-/// whatever did not join it after it was placed.
+/// Returns true if the congesting queue holds no frame of the flow. An empty queue holds none, even
+/// if placed frames did not join it.
 fn is_drained(queues: &Queues, stream: &Stream<Isolated>) -> bool {
     let congesting = Queue { class: stream.state.to, ..stream.queue };
     queues.left(congesting) >= stream.state.last.min(queues.joined(congesting))

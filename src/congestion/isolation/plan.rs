@@ -1,4 +1,4 @@
-//! What isolation is told, under the names of the standard's managed objects, and what it counts.
+//! Configuration of isolation, under the names of the standard's managed objects, and its counters.
 
 use thiserror::Error;
 
@@ -9,30 +9,31 @@ use crate::congestion::streams::STREAMS_MAX;
 use crate::time::Duration;
 use crate::units::{Bytes, PRIORITIES, TrafficClass};
 
-/// How the integers of a queue map are read. The YANG module says that positive ones are about
-/// monitored and negative ones about congesting traffic classes; what the place in the array means was
-/// not found first-hand.
+/// Interpretation of the integers of a queue map. The YANG module says that positive ones are about
+/// monitored and negative ones about congesting traffic classes; no first-hand source for the
+/// meaning of the position in the array was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MapReading {
-    /// Each class names its other one: `-k` in place i says that the congesting flows of class i go to
-    /// class k-1, and `+k` in place i that those of class k-1 come to class i.
+    /// Each class names its partner: `-k` at index i sends the congesting flows of class i to class
+    /// k-1, and `+k` at index i sends those of class k-1 to class i.
     Partner,
-    /// Each class says what it is: `+k` in place i makes class i the monitored one of pair k, `-k` the
-    /// congesting one.
+    /// Each class states its role: `+k` at index i makes class i the monitored one of pair k, `-k`
+    /// the congesting one.
     Pair,
 }
 
-/// Which class takes the congesting flows of which.
+/// Congesting class of each monitored class.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct QueueMap {
     congesting: [Option<TrafficClass>; PRIORITIES],
 }
 
 impl QueueMap {
-    /// The map of a `queue-map` (802.1Qcz 49.4.1.2.5): -8 to 8 for each class, 0 where it takes no part.
+    /// Creates the map of a `queue-map` (802.1Qcz 49.4.1.2.5): -8 to 8 for each class, 0 for a
+    /// class without isolation.
     ///
     /// # Errors
-    /// What is wrong with the map in this reading.
+    /// If the map is invalid in this interpretation.
     pub fn new(map: [i8; PRIORITIES], reading: MapReading) -> Result<Self, IsolationError> {
         if let Some(n) = map.iter().find(|n| !(-8..=8).contains(*n)) {
             return Err(IsolationError::MapNumber(*n));
@@ -45,7 +46,7 @@ impl QueueMap {
             let wrong = Err(IsolationError::MapPair(class));
             match reading {
                 MapReading::Partner if n < 0 => {
-                    // The other one has to take part as congesting class, of this or another.
+                    // The partner must be a congesting class, of this or another class.
                     if of(named(n)) <= 0 {
                         return wrong;
                     }
@@ -71,8 +72,8 @@ impl QueueMap {
         Ok(Self { congesting })
     }
 
-    /// The `queue-map` that says this in the reading of partners. A class that takes the flows of several
-    /// names the lowest of them.
+    /// Returns the `queue-map` of this map in the interpretation of partners. A class that takes
+    /// the flows of several classes names the lowest of them.
     #[must_use]
     pub fn numbers(&self) -> [i8; PRIORITIES] {
         let mut numbers = [0; PRIORITIES];
@@ -85,7 +86,7 @@ impl QueueMap {
         numbers
     }
 
-    /// Where the congesting flows of a class go, if it is monitored.
+    /// Returns the class for the congesting flows of `class`, if it is monitored.
     #[inline]
     #[must_use]
     pub const fn congesting(&self, class: TrafficClass) -> Option<TrafficClass> {
@@ -93,23 +94,23 @@ impl QueueMap {
     }
 }
 
-/// The numbers of one monitored queue. The standard leaves them to the bridge.
+/// Thresholds of one monitored queue. The standard leaves them to the bridge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watch {
-    /// Which frames make their flows congesting ones.
+    /// Selection of frames whose flows are congesting.
     pub detect: Detect,
-    /// The length of the congesting queue at or below which its flows are over.
+    /// Length of the congesting queue at or below which its flows end.
     pub low: Bytes,
-    /// The length of the congesting queue above which the upstream peer is told: congestion that
-    /// isolation alone does not end. Not below `low`.
+    /// Length of the congesting queue above which the upstream peer is notified: isolation alone
+    /// does not end the congestion. Not below `low`.
     pub cim_above: Bytes,
 }
 
 impl Watch {
-    /// Whether the numbers go together.
+    /// Checks the thresholds against each other.
     ///
     /// # Errors
-    /// If the peer would be told of flows that are over.
+    /// If the peer would be notified of flows that have ended.
     pub const fn check(&self) -> Result<(), IsolationError> {
         if self.cim_above.0 < self.low.0 {
             return Err(IsolationError::Watch { low: self.low, cim_above: self.cim_above });
@@ -118,55 +119,56 @@ impl Watch {
     }
 }
 
-/// What `max-cim-tx`, the most CIMs for a flow, is counted over.
+/// Scope of `max-cim-tx`, the maximum number of CIMs for a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CimRepeat {
     /// As long as the flow is in the table.
     Never,
-    /// Anew half a ci-max-flow-life after the last one, so that the peer, which forgets the flow after
-    /// a whole one, keeps it isolated while it congests here. Ours.
+    /// Restarts half a ci-max-flow-life after the last CIM, so that the peer, which removes the
+    /// flow after a whole one, keeps it isolated while it congests here. Our choice.
     BeforeItsLifeEnds,
 }
 
-/// Readings of the standard where several are possible.
+/// Interpretations of the standard where several are possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dialect {
-    /// How CIMs are counted.
+    /// Counting of CIMs.
     pub repeat: CimRepeat,
 }
 
-/// Isolation's plan.
+/// Configuration of Congestion Isolation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IsolationPlan {
     /// ci-master-enable. Off by default.
     pub enabled: bool,
     /// queue-map. None monitored by default.
     pub map: QueueMap,
-    /// The numbers of monitored queues that have none of their own. Default 100 KB, 10 KB and 100 KB.
+    /// Thresholds of monitored queues that have no specific ones. Default 100 KB, 10 KB and 100 KB.
     pub watch: Watch,
-    /// max-cim-tx: the most CIMs for a flow. Default 3; 0 sends none.
+    /// max-cim-tx: maximum number of CIMs for a flow. Default 3; 0 sends none.
     pub max_cim_tx: u32,
-    /// ci-max-flow-life: how long a flow stays in that a CIM named, after its queue is not congested
-    /// any more, and any that is not seen. Not zero; default 100 centiseconds.
+    /// ci-max-flow-life: time that a flow named by a CIM stays isolated after its queue is not
+    /// congested any more; also the lifetime of any flow without frames. Not zero; default 100
+    /// centiseconds.
     pub max_flow_life: Duration,
-    /// The least time between two CIMs about one flow. The standard has none; 10 us here.
+    /// Minimum time between two CIMs about one flow. The standard has none; 10 us here.
     pub spacing: Duration,
-    /// The CIMs of all flows together. Default 64 at once and one per microsecond.
+    /// Limit of the CIMs of all flows together. Default 64 at once and one per microsecond.
     pub budget: LimitPlan,
-    /// The CIMs that are taken from each port's peer. Default as what is sent.
+    /// Limit of the CIMs accepted from each port's peer. Default as for sending.
     pub heard: LimitPlan,
-    /// max-ci-stream-entries: the most isolated flows at a time. 1 to [`STREAMS_MAX`], default 4096.
+    /// max-ci-stream-entries: maximum number of isolated flows. 1 to [`STREAMS_MAX`], default 4096.
     pub streams: usize,
-    /// max-ci-peer-entries: the most peers. Default 1024, every port.
+    /// max-ci-peer-entries: maximum number of peers. Default 1024, every port.
     pub peers_max: usize,
-    /// What decides where flows fall in the table, and which frames an AQM's curve picks.
+    /// Seed of the table's hash and of the AQM's random selection.
     pub seed: u64,
-    /// How the standard is read.
+    /// Interpretation of the standard.
     pub dialect: Dialect,
 }
 
 impl IsolationPlan {
-    /// The defaults, of the standard where it has any.
+    /// Returns the defaults, the standard's where it has any.
     #[must_use]
     pub const fn new() -> Self {
         let limit = LimitPlan { interval: Duration::from_micros(1), burst: 64 };
@@ -190,10 +192,10 @@ impl IsolationPlan {
         }
     }
 
-    /// Whether every number is in its range.
+    /// Checks the range of every number.
     ///
     /// # Errors
-    /// The first that is not.
+    /// Returns the first number out of range.
     pub fn check(&self) -> Result<(), IsolationError> {
         if self.max_flow_life == Duration::ZERO {
             return Err(IsolationError::NoLife);
@@ -214,74 +216,74 @@ impl Default for IsolationPlan {
     }
 }
 
-/// What is wrong with a plan.
+/// Error in a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum IsolationError {
-    /// A number that names no class.
+    /// The number names no class.
     #[error("{0} in a queue map: -8 to 8")]
     MapNumber(i8),
-    /// A class without its other one.
+    /// The class has no partner.
     #[error("the queue map does not say of traffic class {0} which one goes with it")]
     MapPair(TrafficClass),
-    /// Flows would be over at once.
+    /// Flows would end at once.
     #[error("ci-max-flow-life is 0")]
     NoLife,
     /// No message would ever pass.
     #[error("a limit of CIMs has a burst of 0")]
     NoBudget,
-    /// A table of no size, or of more than its indices can name.
+    /// The table's size is zero or above the maximum.
     #[error("{0} congesting flows: 1 to {STREAMS_MAX}")]
     Streams(usize),
-    /// The peer would be told of flows that are over.
+    /// The peer would be notified of flows that have ended.
     #[error("CIMs from {cim_above} on, but flows are over at {low}")]
     Watch {
-        /// Where flows are over.
+        /// Length at or below which flows end.
         low: Bytes,
-        /// Above what CIMs are sent.
+        /// Length above which CIMs are sent.
         cim_above: Bytes,
     },
 }
 
-/// What happened to flows and frames.
+/// Counters of flows and frames.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct IsolationCounters {
-    /// Frames that were placed in a congesting queue.
+    /// Frames placed in a congesting queue.
     pub isolated_frames: u64,
-    /// Those of them with something to wait for.
+    /// Frames placed in a congesting queue with a hold.
     pub held_frames: u64,
-    /// Flows that went back to their class.
+    /// Flows that returned to their original class.
     pub returned: u64,
-    /// Flows, each time one was picked or named, that found no room in the table.
+    /// Times that a selected or named flow found the table full.
     pub no_room: u64,
-    /// CIMs sent, and why not.
+    /// CIMs sent, and CIMs not sent by reason.
     pub cim: CimCounters,
     /// CIMs received.
     pub heard: HeardCounters,
 }
 
-/// CIMs sent, and those not sent by the first reason that applies.
+/// CIMs sent, and CIMs not sent by the first reason that applies.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CimCounters {
-    /// To isolate a flow.
+    /// CIMs that request isolation.
     pub sent_add: u64,
-    /// To isolate it no longer.
+    /// CIMs that end it.
     pub sent_del: u64,
-    /// The flow had all that it may have.
+    /// CIMs over the maximum per flow.
     pub had_all: u64,
-    /// The last one about the flow was not long enough ago.
+    /// CIMs within the minimum time since the flow's last one.
     pub too_soon: u64,
-    /// Nobody is known to be upstream.
+    /// CIMs without an upstream peer.
     pub no_peer: u64,
-    /// The messages of all flows together are used up for now.
+    /// CIMs over the limit of all flows together.
     pub over_budget: u64,
 }
 
-/// CIMs received, by what became of them.
+/// Received CIMs by result.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HeardCounters([u64; 10]);
 
 impl HeardCounters {
-    /// How many there were of a kind.
+    /// Returns the number of CIMs with this result.
     #[must_use]
     pub const fn get(&self, heard: Heard) -> u64 {
         self.0[heard as usize]

@@ -1,25 +1,25 @@
-//! How many frames joined and left each queue, ever, which is all that order needs.
+//! Totals of frames that joined and left each queue, the only state that order needs.
 
 use crate::congestion::detect::Queue;
 use crate::units::{PRIORITIES, PortId, TrafficClass};
 
-/// What a frame in a congesting queue waits for: a class, whose queue of the same port it must not
-/// overtake, and how many frames have to have left that queue, ever. In one word, because each frame
-/// that is queued carries one.
+/// Condition for dequeuing a frame from a congesting queue: a class, whose queue of the same port
+/// it must not overtake, and the total of frames that must have left that queue. Packed into one
+/// word, because each queued frame carries one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hold(u64);
 
-/// The bits of a class.
+/// Number of bits of a class.
 const CLASS_BITS: u32 = 3;
 
-// A hold has room for each class, and for more frames than ever pass a queue (2^61).
+// A hold holds each class, and for more frames than can pass a queue (2^61).
 const _: () = assert!(PRIORITIES == 1 << CLASS_BITS);
 
 impl Hold {
-    /// Nothing to wait for.
+    /// No condition.
     pub const NONE: Self = Self(0);
 
-    /// To wait until `until` frames have left the queue of `class`.
+    /// Holds until `until` frames have left the queue of `class`.
     pub(super) const fn new(class: TrafficClass, until: u64) -> Self {
         Self(until << CLASS_BITS | class.get() as u64)
     }
@@ -35,19 +35,19 @@ impl Hold {
     }
 }
 
-/// One queue.
+/// Totals of one queue.
 #[derive(Clone, Copy, Default, Debug)]
 struct Passed {
-    /// Frames that joined it, ever.
+    /// Total of frames that joined.
     joined: u64,
-    /// Frames that left it, ever.
+    /// Total of frames that left.
     left: u64,
 }
 
-/// All queues.
+/// Totals of all queues.
 pub(super) struct Queues {
     passed: Box<[Passed]>,
-    /// By port: frames in its queues that came with something to wait for.
+    /// By port: queued frames with a hold.
     held: Box<[u32]>,
 }
 
@@ -59,13 +59,13 @@ impl Queues {
         }
     }
 
-    /// Frames that joined a queue, ever.
+    /// Returns the total of frames that joined a queue.
     #[inline]
     pub(super) fn joined(&self, queue: Queue) -> u64 {
         self.passed[queue.index()].joined
     }
 
-    /// Frames that left a queue, ever.
+    /// Returns the total of frames that left a queue.
     #[inline]
     pub(super) fn left(&self, queue: Queue) -> u64 {
         self.passed[queue.index()].left
@@ -89,7 +89,7 @@ impl Queues {
         }
     }
 
-    /// Frames of a port that came with something to wait for.
+    /// Returns the number of queued frames of a port with a hold.
     #[inline]
     pub(super) const fn held(&self, port: PortId) -> u32 {
         self.held[port.index()]

@@ -1,5 +1,5 @@
-//! Isolation between two queues that are served by chance: order, an end to every wait, an end to
-//! every isolation; and what it says to its peers and believes of them.
+//! Isolation between two queues that are served at random: frame order, an end of every wait and
+//! every isolation, CIMs to peers, and handling of CIMs from peers.
 
 mod order;
 
@@ -115,7 +115,7 @@ fn a_flow_is_isolated_held_freed_and_brought_back() {
     assert_eq!(placed.class, class(5));
     isolation.on_enqueued(queue(5), placed.hold);
     assert!(isolation.holds_any(queue(5).port) && !isolation.holds_any(UPSTREAM));
-    // Another flow in the same class stays where it is unless it finds the queue congested.
+    // Another flow in the same class stays there unless it finds the queue congested.
     assert_eq!(isolation.place(us(1), &arrival(2), &lengths(4_000, 1_000)).class, class(3));
     for _ in 0..5 {
         assert!(!isolation.may_leave(queue(5).port, placed.hold));
@@ -130,7 +130,7 @@ fn a_flow_is_isolated_held_freed_and_brought_back() {
     assert!(!isolation.holds_any(queue(5).port));
     assert_eq!(isolation.place(us(3), &arrival(1), &lengths(0, 1_000)).class, class(5));
     isolation.on_dequeued(queue(5), Hold::NONE);
-    // That one was lost on its way into the queue, which is empty now: there is nothing to wait for.
+    // That frame was lost on its way into the queue, which is empty now: there is no hold.
     assert_eq!(isolation.place(us(3), &arrival(1), &lengths(0, 0)).class, class(3));
     assert_eq!((isolation.counters().returned, isolation.flows().count()), (1, 0));
 }
@@ -142,13 +142,13 @@ fn peers_are_told_of_what_persists_no_more_often_than_planned_and_when_it_ends()
         isolation.place(at, &arrival(1), &lengths(5_000, congesting)).cim
     };
     let add = Some(CimOrder { add: true, to: UPSTREAM });
-    // Isolated first; told when the congesting queue grows, too.
+    // Isolated first; a CIM follows when the congesting queue grows.
     assert_eq!(told(&mut isolation, us(0), 3_000), None);
     assert_eq!(told(&mut isolation, us(1), 3_001), add);
     assert_eq!(told(&mut isolation, us(10), 3_001), None);
     assert_eq!(told(&mut isolation, us(11), 3_001), add);
     assert_eq!(told(&mut isolation, us(30), 3_001), None);
-    // Half a life later, lest the peer forgets.
+    // Half a lifetime later, before the peer removes the flow.
     assert_eq!(told(&mut isolation, us(500_011), 3_001), add);
     let end = isolation.place(us(500_012), &arrival(1), &lengths(0, 0));
     let del = Some(CimOrder { add: false, to: UPSTREAM });
@@ -157,7 +157,7 @@ fn peers_are_told_of_what_persists_no_more_often_than_planned_and_when_it_ends()
     let want =
         CimCounters { sent_add: 3, sent_del: 1, too_soon: 1, had_all: 1, ..Default::default() };
     assert_eq!(cim, want);
-    // Who is not known is not told.
+    // An unknown peer gets no CIM.
     isolation.set_peer(UPSTREAM, None).unwrap();
     assert_eq!(told(&mut isolation, us(600_000), 9_000), None);
     assert_eq!(isolation.counters().cim.no_peer, 1);
@@ -176,7 +176,7 @@ fn a_flow_that_a_peer_names_is_isolated_for_its_life_after_the_queue_is_free() {
     assert_eq!(at(&mut isolation, us(15_000), 1_001), class(5));
     assert_eq!(at(&mut isolation, us(24_999), 0), class(5));
     assert_eq!(at(&mut isolation, us(25_000), 0), class(3));
-    // Or until the peer says so.
+    // Or until the peer ends it.
     assert_eq!(isolation.on_cim(us(30_000), &received(1, true)), Heard::Isolated);
     assert_eq!(isolation.on_cim(us(30_001), &received(1, false)), Heard::Released);
     assert_eq!(at(&mut isolation, us(30_002), 0), class(3));
@@ -201,7 +201,7 @@ fn forged_cims_isolate_nothing_and_are_counted() {
     }
     assert_eq!(isolation.flows().count(), 0);
     assert_eq!(isolation.counters().heard.get(Heard::ForeignSource), 3);
-    // A packet through a router has the router's address, and the peer's own.
+    // A packet through a router has the router's MAC address and the peer's IP address.
     let routed = Received { mac: stranger, address: v4(1), ..good };
     assert_eq!(isolation.on_cim(us(0), &routed), Heard::Isolated);
     isolation.set_plan(IsolationPlan { enabled: false, ..plan() }).unwrap();

@@ -1,8 +1,8 @@
-//! Congested destinations, remembered for flows that begin later.
+//! Cache of congested destinations, applied to flows that begin later.
 //!
-//! A table of fixed size in sets of eight: a destination has one set, by a keyed hash, and a set whose
-//! eight entries all live takes no more. So a flood of destinations costs what it aimed at, memory never
-//! grows, and no entry that lives gives way to one that a stranger made up.
+//! A table of fixed size in sets of eight: a keyed hash maps a destination to one set, and a set
+//! whose eight entries are all valid takes no more. So a flood of destinations fills only the sets
+//! that it hits, memory does not grow, and no valid entry is replaced by one of a forged message.
 
 use core::net::IpAddr;
 
@@ -10,19 +10,19 @@ use super::plan::{CachePlan, Remember};
 use crate::time::{Duration, Instant};
 use crate::units::Priority;
 
-/// Entries in a set.
+/// Entries per set.
 const WAYS: usize = 8;
 
-/// What happened in the cache.
+/// Counters of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CacheCounters {
-    /// Entries made.
+    /// Entries created.
     pub created: u64,
-    /// Messages about destinations that were known.
+    /// Messages about destinations in the cache.
     pub updated: u64,
-    /// Messages about destinations that there was no room for.
+    /// Messages about destinations whose set is full.
     pub full: u64,
-    /// Flows whose destination was found to be congested.
+    /// Flows whose destination is in the cache.
     pub hits: u64,
 }
 
@@ -32,7 +32,7 @@ struct Entry {
     priority: Priority,
     pause: Duration,
     until: Instant,
-    /// When the entry is over. Entries that never were have been over since the start of the world.
+    /// Expiry time. Entries that were never used expired at time zero.
     dies: Instant,
 }
 
@@ -57,8 +57,8 @@ impl Cache {
         Self { entries, plan, seed, counters: CacheCounters::default() }
     }
 
-    /// Whoever sends to `destination` with `priority` is to pause for `pause`. A known destination is
-    /// never remembered for less than it was.
+    /// Records that senders to `destination` with `priority` are to pause for `pause`. The lifetime
+    /// of a known destination is never shortened.
     pub(super) fn remember(
         &mut self,
         now: Instant,
@@ -87,7 +87,7 @@ impl Cache {
         self.counters.created += u64::from(known.is_none());
     }
 
-    /// Until when a flow that begins now has to pause, if its destination is known to be congested.
+    /// Returns the end of the pause of a flow that begins now, if its destination is in the cache.
     pub(super) fn until(
         &mut self,
         now: Instant,
@@ -126,7 +126,8 @@ impl Entry {
     }
 }
 
-/// Every bit of the result depends on every bit of `x` (the finisher of MurmurHash3).
+/// Mixes the bits: every bit of the result depends on every bit of `x` (the finisher of
+/// MurmurHash3).
 const fn mixed(x: u64) -> u64 {
     let x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let x = (x ^ (x >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);

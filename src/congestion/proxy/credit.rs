@@ -1,9 +1,9 @@
-//! What bounds a flood: how many messages, and how much pausing in all.
+//! Bounds on a flood of messages: their number, and the total pause time.
 
 use super::plan::PausePolicy;
 use crate::time::{Duration, Instant};
 
-/// Lets messages through up to a rate, with a burst after rest (a leaky bucket kept as the one time at
+/// Limits messages to a rate, with a burst after idle time (a leaky bucket stored as the time at
 /// which it would be empty).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Gate {
@@ -11,7 +11,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Whether a message that comes now may pass.
+    /// Returns true if a message at `now` may pass, and counts it.
     pub(super) fn pass(&mut self, now: Instant, policy: &PausePolicy) -> bool {
         let room = policy.spacing.saturating_mul(u64::from(policy.burst - 1));
         if self.empty_at > now.saturating_add(room) {
@@ -22,12 +22,12 @@ impl Gate {
     }
 }
 
-/// How much pausing one priority of one host has left. It grows with time, never past the policy's
-/// credit, and what is granted comes off it.
+/// Pause time that one priority of one host has left. It grows with time up to the policy's credit;
+/// each granted pause is subtracted.
 ///
-/// So pauses granted within a span are at most the credit and the share of the span. A pause that
-/// began before the span had been granted before it, but then credit grows less than the pause ran, so
-/// the same holds for the time that lies within the span.
+/// So pauses granted within a span are at most the credit plus the share of the span. A pause that
+/// began before the span was granted before it, but then credit grows by less than the pause
+/// lasted, so the bound also holds for the time within the span.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Credit {
     left: Duration,
@@ -35,17 +35,17 @@ pub(super) struct Credit {
 }
 
 impl Credit {
-    /// All that the policy gives after long rest.
+    /// Returns the policy's full credit.
     pub(super) const fn full(policy: &PausePolicy) -> Self {
         Self { left: policy.credit, at: Instant::ZERO }
     }
 
-    /// What there is under another policy: no more than before, and no more than that gives.
+    /// Applies another policy: credit is at most what it was and at most the new policy's.
     pub(super) fn limit(&mut self, policy: &PausePolicy) {
         self.left = self.left.min(policy.credit);
     }
 
-    /// Takes `wanted`, or what there is of it.
+    /// Takes `wanted`, or all that is left.
     pub(super) fn take(
         &mut self,
         now: Instant,

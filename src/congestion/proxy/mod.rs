@@ -1,21 +1,21 @@
-//! The top-of-rack proxy of Source Flow Control: messages to hosts that know PFC alone become pauses on
-//! those hosts' ports (802.1Q 5.11 j as proposed, P802.1Qdw).
+//! The top-of-rack proxy of Source Flow Control: converts messages to hosts that support only PFC
+//! into pauses on those hosts' ports (802.1Q 5.11 j as proposed, P802.1Qdw).
 //!
-//! The caller asks [`Proxy::on_message`] about every SFCM that is about to leave a port, which is where
-//! the proposal puts its stream filter, and does as the [`Outcome`] says. Per port and poll it then asks
-//! [`Proxy::due`] for a frame of the proxy's own, passes what the port's own flow control wants to say
-//! through [`Proxy::merge`], and confirms every PFC frame that left with [`Proxy::on_sent`]. One proxy
-//! serves the ports of one worker, since a message meets it where its host's port is.
+//! The caller passes every SFCM that is about to leave a port to [`Proxy::on_message`], the
+//! position of the proposal's stream filter, and acts on the [`Outcome`]. Per port and poll it
+//! sends the frame of [`Proxy::due`], passes the port's own PFC frames through [`Proxy::merge`],
+//! and confirms every PFC frame that left with [`Proxy::on_sent`]. One proxy serves the ports of
+//! one worker, since a message reaches it at its host's port.
 //!
-//! What it guarantees, whatever messages say, however many there are and whenever they are repeated:
+//! Guarantees, for any contents, number and repetition of messages:
 //!
-//! - A message that came in from a port or address that the policy does not name goes nowhere, not even
-//!   to another switch, which could not tell any more where it came from.
-//! - Within any span of time a host's priority is paused for no longer than the policy's credit and its
+//! - A message from a port or address that the policy does not name is dropped, and not forwarded
+//!   to another switch, which could not determine its origin any more.
+//! - Within any span of time a host's priority is paused for at most the policy's credit plus its
 //!   share of the span, plus a quantum per frame, because quanta are rounded up.
-//! - A message never ends or shortens a pause: several points may be congested at once, and the one that
-//!   drains first does not speak for the others.
-//! - Nothing allocates after [`Proxy::new`], and every message is counted by what became of it.
+//! - A message never ends or shortens a pause: several points may be congested at once, and the
+//!   first that drains must not resume traffic to the others.
+//! - Nothing allocates after [`Proxy::new`], and every message is counted by its outcome.
 
 mod cache;
 mod credit;
@@ -35,62 +35,61 @@ use pauses::Pauses;
 pub use cache::CacheCounters;
 pub use plan::{CachePlan, Kind, PausePolicy, PortPlan, ProxyPlan, Remember, Senders};
 
-/// What an SFCM and the switch's own tables say of it.
+/// Contents of an SFCM, and the result of the switch's table lookups for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// The port that it came in by; nothing where the switch made it itself, or judged its sender where
-    /// it came in.
+    /// Ingress port; `None` if the switch generated the message, or checked its sender at ingress.
     pub ingress: Option<PortId>,
-    /// The port that it would leave by; nothing where the switch has no way to its destination.
+    /// Egress port; `None` if the switch has no route to the destination.
     pub egress: Option<PortId>,
-    /// The IP address that it came from: the data's destination, or the congested switch.
+    /// Source IP address: the data's destination, or the congested switch.
     pub sender: IpAddr,
-    /// The IP address that it goes to: the host that sends the data.
+    /// Destination IP address: the host that sends the data.
     pub host: IpAddr,
-    /// The source of the flow that it is about.
+    /// Source address of the flow.
     pub flow_source: IpAddr,
-    /// The destination of the flow that it is about, if it says so.
+    /// Destination address of the flow, if the message has it.
     pub flow_destination: Option<IpAddr>,
-    /// The priority that the host sends the flow with.
+    /// Priority of the flow at the host.
     pub priority: Priority,
-    /// How long the host is to pause it.
+    /// Requested pause time.
     pub pause: Duration,
 }
 
-/// What is to become of a message.
+/// Handling of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It goes on as the packet that it is: to another switch, or to a host that obeys it itself.
+    /// It is forwarded: to another switch, or to a host that obeys it itself.
     Forward,
-    /// It ends here: the host's priority is paused until then.
+    /// It is consumed: the host's priority is paused until this time.
     Paused(Instant),
-    /// It ends here, and nothing follows.
+    /// It is consumed without effect.
     Refused(Refusal),
 }
 
-/// Why nothing follows from a message.
+/// Reason for refusing a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// The policy does not accept messages of this sender from this port.
     Sender,
-    /// The switch does not know the host's address.
+    /// The switch has no route to the host's address.
     NotRouted,
-    /// It would leave by the port that it came in by: a host that wants itself paused, or a loop.
+    /// Egress and ingress port are the same: a host that requests its own pause, or a loop.
     Reflected,
-    /// It is about a flow of another host than the one that it goes to.
+    /// The flow's source is not the host that the message is sent to.
     OtherHost,
-    /// PFC does not run for the priority on the host's port.
+    /// PFC is not enabled for the priority on the host's port.
     NotProtected,
-    /// It asks for a pause of no length.
+    /// The requested pause time is zero.
     NoPause,
-    /// More messages came for this port than the policy lets through.
+    /// Messages for this port exceed the policy's rate.
     TooMany,
-    /// The host's priority has used up all the pausing that the policy allows for now.
+    /// The host's priority has used up the pause time that the policy allows.
     NoCredit,
 }
 
 impl Refusal {
-    /// All of them, in the order of their declaration.
+    /// All values, in order of declaration.
     pub const ALL: [Self; 8] = [
         Self::Sender,
         Self::NotRouted,
@@ -103,35 +102,35 @@ impl Refusal {
     ];
 }
 
-/// What one PFC frame says: the priorities that it names, and how long each is paused. 0 resumes.
+/// Contents of one PFC frame: enabled priorities and their pause times. 0 resumes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PauseTimes {
-    /// The priorities that the frame is about.
+    /// Priorities enabled in the frame.
     pub named: PrioritySet,
-    /// The time vector, by priority; 0 for those not named.
+    /// Time vector, by priority; 0 for those not enabled.
     pub time: [Quanta; PRIORITIES],
 }
 
-/// What happened for one port's host.
+/// Counters for one port's host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PortCounters {
-    /// Messages that paused it, or would have if it were not paused that long already.
+    /// Messages that paused it, or would have if it were not already paused for as long.
     pub accepted: u64,
-    /// Accepted messages that asked for nothing more than what had been granted.
+    /// Accepted messages that did not extend the granted pause.
     pub redundant: u64,
-    /// Messages that asked for longer than the policy's longest pause and got that.
+    /// Messages whose pause was shortened to the policy's maximum.
     pub cut_to_longest: u64,
-    /// Messages and flows that got less than they asked for, because no more credit was left.
+    /// Messages and flows whose pause was shortened because credit ran out.
     pub cut_to_credit: u64,
-    /// Flows that were paused at once because their destination was known to be congested.
+    /// Flows that were paused at once because their destination was in the cache.
     pub by_cache: u64,
-    /// How long its priorities were granted to be paused, summed over them.
+    /// Sum of granted pause times of all priorities.
     pub granted: Duration,
-    /// Pauses that were over before a frame could be sent.
+    /// Pauses that ended before a frame could be sent.
     pub missed: u64,
 }
 
-/// The proxy. See the module's head.
+/// The proxy. See the module documentation.
 #[derive(Debug)]
 pub struct Proxy {
     ports: Box<[Port]>,
@@ -154,8 +153,8 @@ struct Port {
 }
 
 impl Proxy {
-    /// A proxy that has paused nobody. The plan is sound. The seed keeps others from choosing addresses
-    /// that meet in one place of the cache.
+    /// Creates a proxy without pauses. The plan must be sound. The seed prevents others from
+    /// choosing addresses that collide in the cache.
     #[must_use]
     pub fn new(plan: &ProxyPlan, seed: u64) -> Self {
         assert!(plan.is_sound(), "a plan that was not checked");
@@ -178,7 +177,7 @@ impl Proxy {
         }
     }
 
-    /// An SFCM is about to leave. Ports are those of the plan.
+    /// Handles an SFCM that is about to leave. Ports are those of the plan.
     pub fn on_message(&mut self, now: Instant, message: &Message) -> Outcome {
         let outcome = match self.judge(now, message) {
             Ok(None) => Outcome::Forward,
@@ -193,16 +192,16 @@ impl Proxy {
         outcome
     }
 
-    /// A message came in that leaves by a port of another worker, which cannot know any more where it
-    /// came from: whether it may. One that may not is counted here.
+    /// Returns true if a message may be forwarded to an egress port of another worker, which cannot
+    /// determine its ingress port any more. A refused one is counted here.
     pub fn admits(&mut self, ingress: PortId, sender: IpAddr) -> bool {
         let admitted = self.trusts(ingress, sender);
         self.refused[Refusal::Sender as usize] += u64::from(!admitted);
         admitted
     }
 
-    /// The first frame of a flow came from the host at `ingress`. If its destination is known to be
-    /// congested the host is paused at once; gives whether it is paused for longer now.
+    /// Handles the first frame of a flow from the host at `ingress`. If its destination is in the
+    /// cache the host is paused at once. Returns true if its pause was extended.
     pub fn on_flow(
         &mut self,
         now: Instant,
@@ -221,7 +220,7 @@ impl Proxy {
         longer
     }
 
-    /// The frame that the proxy has to send by itself: pauses to begin, to lengthen, or to renew.
+    /// Returns the frame that the proxy has to send: pauses to begin, to extend, or to renew.
     #[inline]
     #[must_use]
     pub fn due(&mut self, now: Instant, port: PortId) -> Option<PauseTimes> {
@@ -233,54 +232,54 @@ impl Proxy {
         port.pauses.due(now)
     }
 
-    /// What a frame that the port's own flow control is about to send has to say so that it ends no
-    /// pause of the proxy's: of both times the longer one, and all that is due here besides.
+    /// Merges the proxy's pauses into a frame of the port's own flow control, so that it ends no
+    /// pause of the proxy's: the longer of both times, and all that is due here.
     #[must_use]
     pub fn merge(&self, now: Instant, port: PortId, own: PauseTimes) -> PauseTimes {
         self.ports[port.index()].pauses.merge(now, own)
     }
 
-    /// A PFC frame left by `port`, whosever it was. The port's own flow control is told of its own
-    /// frame as it was before [`Self::merge`].
+    /// Records a PFC frame that left by `port`, of any origin. The port's own flow control is given
+    /// its frame as it was before [`Self::merge`].
     pub fn on_sent(&mut self, now: Instant, port: PortId, sent: &PauseTimes) {
         self.ports[port.index()].pauses.on_sent(now, sent);
     }
 
-    /// When [`Self::due`] has something for `port`; not later than now if it has it already, NEVER
-    /// while nothing is left to say.
+    /// Returns the time at which [`Self::due`] has a frame for `port`: not later than now if it has
+    /// one, NEVER if none is pending.
     #[inline]
     #[must_use]
     pub fn next_deadline(&self, port: PortId) -> Instant {
         self.ports[port.index()].pauses.next_deadline()
     }
 
-    /// Until when the host at `port` is to pause `priority`, by messages alone; in the past where it
-    /// need not.
+    /// Returns the end of the pause of `priority` by messages alone for the host at `port`; in the
+    /// past if it is not paused.
     #[must_use]
     pub fn until(&self, port: PortId, priority: Priority) -> Instant {
         self.ports[port.index()].pauses.until(priority)
     }
 
-    /// The link of `port` has another rate: what is left of pauses is that many bit times of it.
+    /// Sets the link rate of `port`; the remaining pause times keep their number of bit times.
     pub fn set_rate(&mut self, now: Instant, port: PortId, rate: BitsPerSec) {
         self.ports[port.index()].pauses.set_rate(now, rate);
     }
 
-    /// The link of `port` went down. Its host has forgotten its pauses, and they are not asked for
-    /// again: if the congestion outlasts the link, new messages say so.
+    /// Handles link down of `port`. Its host has lost its pauses, and they are not repeated: if the
+    /// congestion outlasts the outage, new messages arrive.
     pub fn on_link_down(&mut self, port: PortId) {
         self.ports[port.index()].pauses.forget(PrioritySet::ALL);
     }
 
-    /// PFC runs for these priorities of `port` from now on. What was told for others runs out by itself.
+    /// Sets the priorities of `port` with PFC. Pauses sent for others expire.
     pub fn set_protected(&mut self, port: PortId, protected: PrioritySet) {
         let port = &mut self.ports[port.index()];
         port.protected = protected;
         port.pauses.forget_wanted(PrioritySet(!protected.0));
     }
 
-    /// Another policy, which is sound, and whose messages are accepted from now on. Pauses that were
-    /// granted stay granted.
+    /// Replaces the policy, which must be sound, and the permitted senders. Granted pauses stay
+    /// granted.
     pub fn set_policy(&mut self, policy: PausePolicy, fabric: Senders, hosts: Senders) {
         assert!(policy.is_sound(), "a policy that was not checked");
         for port in &mut self.ports {
@@ -289,36 +288,36 @@ impl Proxy {
         (self.policy, self.fabric, self.hosts) = (policy, fabric, hosts);
     }
 
-    /// What is at the other end of `port`, as its neighbour told since.
+    /// Sets the kind of neighbour of `port`, as it was advertised.
     pub fn set_kind(&mut self, port: PortId, kind: Kind) {
         self.ports[port.index()].kind = kind;
     }
 
-    /// What happened for the host at `port`.
+    /// Returns the counters for the host at `port`.
     #[must_use]
     pub fn counters(&self, port: PortId) -> PortCounters {
         self.ports[port.index()].counters
     }
 
-    /// How many messages were refused for this reason.
+    /// Returns the number of messages refused for this reason.
     #[must_use]
     pub const fn refused(&self, why: Refusal) -> u64 {
         self.refused[why as usize]
     }
 
-    /// How many messages went on as they were.
+    /// Returns the number of forwarded messages.
     #[must_use]
     pub const fn forwarded(&self) -> u64 {
         self.forwarded
     }
 
-    /// What happened in the cache; nothing where there is none.
+    /// Returns the counters of the cache; all zero without one.
     #[must_use]
     pub fn cache_counters(&self) -> CacheCounters {
         self.cache.as_ref().map_or_else(CacheCounters::default, Cache::counters)
     }
 
-    /// Whether messages of `sender` are accepted from `ingress`.
+    /// Returns true if messages of `sender` are accepted from `ingress`.
     fn trusts(&self, ingress: PortId, sender: IpAddr) -> bool {
         let senders = match self.ports[ingress.index()].kind {
             Kind::Fabric => &self.fabric,
@@ -327,8 +326,8 @@ impl Proxy {
         senders.accept(sender)
     }
 
-    /// The host's port that a message is for, nothing if it goes on, or why it ends here. What costs
-    /// the policy something comes last, so that what is wrong anyway uses nothing up.
+    /// Returns the host's port of a message, `None` if it is forwarded, or the reason for refusing
+    /// it. Checks that use up the policy's credit come last, so that invalid messages use none.
     fn judge(&mut self, now: Instant, message: &Message) -> Result<Option<PortId>, Refusal> {
         if message.ingress.is_some_and(|ingress| !self.trusts(ingress, message.sender)) {
             return Err(Refusal::Sender);
@@ -356,8 +355,8 @@ impl Proxy {
         Ok(Some(egress))
     }
 
-    /// Pauses as long as the policy allows, and remembers the destination for other flows. A
-    /// destination is remembered even when this host's credit is used up: others have theirs.
+    /// Pauses for as long as the policy allows, and records the destination for other flows, even
+    /// if this host's credit is used up: other hosts have theirs.
     fn pause(&mut self, now: Instant, egress: PortId, message: &Message) -> Outcome {
         let port = &mut self.ports[egress.index()];
         let asked = message.pause.min(self.policy.longest);
@@ -376,24 +375,24 @@ impl Proxy {
     }
 }
 
-/// What asking for a pause came to.
+/// Result of a pause request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Grant {
-    /// The priority is paused for longer than before.
+    /// The pause was extended.
     Longer,
-    /// It was paused that long already.
+    /// The priority was already paused for as long.
     Known,
-    /// It would have to be paused for longer, and no credit is left for that.
+    /// The pause would have to be extended, but no credit is left.
     Nothing,
 }
 
 impl Port {
-    /// Whether the proxy speaks for the host here.
+    /// Returns true if the proxy acts for the host at this port.
     const fn is_proxied(&self) -> bool {
         matches!(self.kind, Kind::Host { reacts: false })
     }
 
-    /// Pauses `priority` until `until`, or as near to it as credit allows.
+    /// Pauses `priority` until `until`, or as long as credit allows.
     fn grant(
         &mut self,
         now: Instant,

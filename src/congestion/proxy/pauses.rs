@@ -1,21 +1,21 @@
-//! One port's pauses: until when each priority is wanted paused, until when its host was told to, and
-//! the frames between the two.
+//! Pauses of one port: the end of each priority's pause as requested and as sent to the host, and
+//! the frames that result.
 
 use super::PauseTimes;
 use crate::time::{Duration, Instant};
 use crate::units::{BitsPerSec, PRIORITIES, Priority, PrioritySet, Quanta};
 
-/// How much of the longest pause that a frame can say is left when it is renewed: 1 of 2, as a port's
-/// own pauses are. A late poll has that long before the host resumes.
+/// Fraction of the maximum pause time at which it is renewed: 1 of 2, as for a port's own pauses. A
+/// late poll has that much time before the host resumes.
 const RENEW_OF: u64 = 2;
 
-/// The pauses of one port.
+/// Pauses of one port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pauses {
     rate: BitsPerSec,
     wanted: [Instant; PRIORITIES],
     told: [Instant; PRIORITIES],
-    /// The earliest time at which any priority has something to say.
+    /// Earliest time at which a frame is due for any priority.
     due_at: Instant,
 }
 
@@ -37,20 +37,21 @@ impl Pauses {
         self.due_at
     }
 
-    /// Wants `priority` paused until `until`, which is not before what was wanted.
+    /// Extends the pause of `priority` to `until`, which is not before its present end.
     pub(super) fn lengthen(&mut self, priority: Priority, until: Instant) {
         assert!(until >= self.until(priority), "a message never shortens a pause");
         self.wanted[priority.index()] = until;
         self.look();
     }
 
-    /// What is due now in one frame, if anything is.
+    /// Returns the frame that is due now, if any.
     pub(super) fn due(&self, now: Instant) -> Option<PauseTimes> {
         let times = self.merge(now, PauseTimes::default());
         (!times.named.is_empty()).then_some(times)
     }
 
-    /// `own`, with no priority paused for less than is wanted here, and with all that is due here.
+    /// Returns `own`, with no priority paused for less than requested here, and with all that is
+    /// due here.
     pub(super) fn merge(&self, now: Instant, own: PauseTimes) -> PauseTimes {
         let mut times = own;
         for p in Priority::ALL {
@@ -65,7 +66,7 @@ impl Pauses {
         times
     }
 
-    /// A frame left at `now`, whosever it was: the latest time is what the host goes by.
+    /// Records a frame sent at `now`, of any origin: the host applies the latest one.
     pub(super) fn on_sent(&mut self, now: Instant, sent: &PauseTimes) {
         for p in sent.named.iter() {
             let pause = sent.time[p.index()].at(self.rate);
@@ -74,7 +75,7 @@ impl Pauses {
         self.look();
     }
 
-    /// Forgets pauses that were over before a frame said so; gives how many.
+    /// Removes pauses that ended before a frame was sent; returns their number.
     pub(super) fn forget_missed(&mut self, now: Instant) -> u64 {
         let over = |&p: &Priority| self.until(p) <= now && self.due_of(p) < Instant::NEVER;
         let missed: PrioritySet = Priority::ALL.into_iter().filter(over).collect();
@@ -82,20 +83,20 @@ impl Pauses {
         missed.iter().count() as u64
     }
 
-    /// Wants none of these paused any more. What their host was told runs out by itself.
+    /// Cancels the pauses of these priorities. Those already sent to the host expire.
     pub(super) fn forget_wanted(&mut self, priorities: PrioritySet) {
         priorities.iter().for_each(|p| self.wanted[p.index()] = Instant::ZERO);
         self.look();
     }
 
-    /// Neither wants these paused any more, nor does their host know of it.
+    /// Cancels the pauses of these priorities, and discards what was sent to the host.
     pub(super) fn forget(&mut self, priorities: PrioritySet) {
         priorities.iter().for_each(|p| self.told[p.index()] = Instant::ZERO);
         self.forget_wanted(priorities);
     }
 
-    /// The link has another rate. A host counts bit times, so what is left of its pauses is as many
-    /// of the new ones.
+    /// Sets the link rate. A host counts bit times, so its remaining pause times keep their number
+    /// of bit times.
     pub(super) fn set_rate(&mut self, now: Instant, rate: BitsPerSec) {
         let (old, new) = (u128::from(self.rate.get()), u128::from(rate.get()));
         for told in self.told.iter_mut().filter(|told| **told > now) {
@@ -112,8 +113,8 @@ impl Pauses {
         self.due_at = due.into_iter().min().unwrap_or(Instant::NEVER);
     }
 
-    /// When `priority` has something to say: at once if its host has heard of less than is wanted,
-    /// unless it has heard of so much that a renewal will do.
+    /// Returns the time at which a frame is due for `priority`: at once if the host was sent less
+    /// than the requested pause, unless so much is left that a renewal suffices.
     fn due_of(&self, priority: Priority) -> Instant {
         let told = self.told[priority.index()];
         if self.until(priority) <= told {
@@ -123,8 +124,8 @@ impl Pauses {
     }
 }
 
-/// The quanta that last `pause` at `rate`: rounded up, so that a host never resumes early, and as many
-/// as a frame can say.
+/// Returns the quanta of `pause` at `rate`: rounded up, so that a host never resumes early, and
+/// limited to the maximum of a frame.
 pub(super) fn quanta(pause: Duration, rate: BitsPerSec) -> Quanta {
     const PICOS_PER_QUANTUM_BIT: u128 = 512 * 1_000_000_000_000;
     let bits = u128::from(pause.as_picos()) * u128::from(rate.get());

@@ -1,4 +1,4 @@
-//! What the proxy is told.
+//! Configuration of the proxy.
 
 use core::net::IpAddr;
 
@@ -10,57 +10,57 @@ use crate::units::{BitsPerSec, PrioritySet};
 /// The proxy of one worker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProxyPlan {
-    /// Every port of the switch, by its number.
+    /// Ports of the switch, by number.
     pub ports: Vec<PortPlan>,
-    /// Whose messages are accepted from other switches. By default anybody's: in the source document a
+    /// Permitted senders of messages from other switches. By default any: in the source document a
     /// message's sender is the data's destination, which can be any host of the network.
     pub fabric: Senders,
-    /// Whose messages are accepted from hosts. By default nobody's: hosts are what is paused, and
-    /// their switch is the only one that knows that a message is theirs.
+    /// Permitted senders of messages from hosts. By default none: the proxy pauses hosts, and only
+    /// their switch can verify that a message comes from them.
     pub hosts: Senders,
-    /// How much the accepted ones may pause.
+    /// Limits of the pauses by accepted messages.
     pub policy: PausePolicy,
-    /// Whether pauses are remembered by destination, for flows that begin later. Off by default, as
-    /// in the source document, where it is an option.
+    /// Cache of pauses by destination, for flows that begin later. Off by default, as in the source
+    /// document, where it is an option.
     pub cache: Option<CachePlan>,
 }
 
 /// One port of the switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortPlan {
-    /// What is at its other end.
+    /// Kind of neighbour.
     pub kind: Kind,
-    /// The link's rate, which says how long a quantum is.
+    /// Link rate, which determines the duration of a quantum.
     pub rate: BitsPerSec,
-    /// The priorities that PFC runs for.
+    /// Priorities with PFC.
     pub protected: PrioritySet,
 }
 
-/// What is at the other end of a port.
+/// Kind of neighbour at a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Another switch: messages go on to it.
+    /// A switch; messages are forwarded to it.
     Fabric,
     /// A host.
     Host {
-        /// Whether it obeys SFCMs by itself, so that they go on to it.
+        /// True if the host obeys SFCMs itself, so that they are forwarded to it.
         reacts: bool,
     },
 }
 
-/// Whose messages are accepted, by IP address.
+/// Permitted senders of messages, by IP address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Senders {
-    /// Nobody's.
+    /// No sender.
     Nobody,
-    /// Anybody's.
+    /// Any sender.
     Anybody,
-    /// Those from within these networks.
+    /// Senders within these networks.
     Only(Vec<IpNet>),
 }
 
 impl Senders {
-    /// Whether messages from `address` are accepted.
+    /// Returns true if messages from `address` are accepted.
     #[must_use]
     pub fn accept(&self, address: IpAddr) -> bool {
         match self {
@@ -71,31 +71,30 @@ impl Senders {
     }
 }
 
-/// How much messages may pause. The source document names no limit but the time that the congested
-/// queue needs to drain, which a forged message does not know or want to know.
+/// Limits of pauses by messages. The source document has no limit but the time that the congested
+/// queue needs to drain, which a forged message does not respect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PausePolicy {
-    /// The longest pause that one message gets. Not zero.
+    /// Maximum pause time per message. Not zero.
     pub longest: Duration,
-    /// How long a priority of a host may be paused without a break after long rest. Not below
-    /// `longest`.
+    /// Maximum uninterrupted pause of a host's priority after idle time. Not below `longest`.
     pub credit: Duration,
-    /// The part of time that a priority may be paused in the long run, in parts of
+    /// Fraction of time that a priority may be paused in the long run, in parts of
     /// [`PausePolicy::SHARE_ONE`]. At most that.
     pub share: u32,
-    /// The mean time between two messages that are accepted for a port, in the long run. Not zero.
+    /// Mean interval between accepted messages per port in the long run. Not zero.
     pub spacing: Duration,
-    /// How many messages are accepted at once after long rest. Not zero.
+    /// Number of messages accepted at once after idle time. Not zero.
     pub burst: u32,
 }
 
 impl PausePolicy {
-    /// The share that stands for all of time.
+    /// Fixed-point value of a share of one.
     pub const SHARE_ONE: u32 = 1 << 16;
 
-    /// A choice of ours. 1 ms is what 12.5 MB take to drain at 100 Gb/s, 10 ms ten queues of that
-    /// size; 3 in 4 leaves a host that is lied to a quarter of its link; a message per 10 us is ten
-    /// times what a queue that is watched every 100 us causes.
+    /// Our choice. 12.5 MB take 1 ms to drain at 100 Gb/s, ten queues of that size 10 ms; a share
+    /// of 3/4 leaves a host under attack a quarter of its link; a message per 10 us is ten times
+    /// the rate of a queue that is sampled every 100 us.
     #[must_use]
     pub const fn standard() -> Self {
         Self {
@@ -107,7 +106,7 @@ impl PausePolicy {
         }
     }
 
-    /// Whether all numbers are within their ranges.
+    /// Returns true if all numbers are within their ranges.
     #[must_use]
     pub const fn is_sound(&self) -> bool {
         self.longest.as_picos() > 0
@@ -118,36 +117,37 @@ impl PausePolicy {
     }
 }
 
-/// Pauses remembered by destination.
+/// Cache of pauses by destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CachePlan {
-    /// How many pairs of destination and priority there is room for. A power of two from 8 to 2^20.
+    /// Capacity in pairs of destination and priority. A power of two from 8 to 2^20.
     pub entries: usize,
-    /// How long an entry can stay after the last message about it (sfcMaxFlowLife, which has no default
+    /// Lifetime of an entry after the last message about it (sfcMaxFlowLife, which has no default
     /// in the source document). Not zero.
     pub life: Duration,
-    /// What a later flow gets.
+    /// Pause applied to a later flow.
     pub remember: Remember,
 }
 
-/// What "caching pause time" means to a flow that begins later, which the source document leaves open.
+/// Meaning of "caching pause time" for a flow that begins later, which the source document leaves
+/// open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Remember {
-    /// What is left of the pause. The default: when it is over the queue has drained.
+    /// The remaining pause time. The default: at its end the queue has drained.
     Rest,
-    /// The whole pause anew, as long as the entry lives.
+    /// The complete pause time again, during the entry's lifetime.
     Whole,
 }
 
 impl CachePlan {
-    /// Room for 4,096, for as long as a congesting flow lives in Congestion Isolation (1 s), for the
-    /// rest of a pause.
+    /// 4,096 entries, with the lifetime of a congesting flow in Congestion Isolation (1 s), for the
+    /// remaining pause time.
     #[must_use]
     pub const fn standard() -> Self {
         Self { entries: 4_096, life: Duration::from_secs(1), remember: Remember::Rest }
     }
 
-    /// Whether all numbers are within their ranges.
+    /// Returns true if all numbers are within their ranges.
     #[must_use]
     pub const fn is_sound(&self) -> bool {
         self.entries.is_power_of_two()
@@ -158,7 +158,7 @@ impl CachePlan {
 }
 
 impl ProxyPlan {
-    /// The defaults for these ports.
+    /// Returns the defaults for these ports.
     #[must_use]
     pub const fn standard(ports: Vec<PortPlan>) -> Self {
         Self {
@@ -170,7 +170,7 @@ impl ProxyPlan {
         }
     }
 
-    /// Whether all numbers are within their ranges.
+    /// Returns true if all numbers are within their ranges.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.policy.is_sound() && self.cache.is_none_or(|cache| cache.is_sound())

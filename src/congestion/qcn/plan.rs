@@ -1,41 +1,41 @@
-//! What the two ends of QCN are told. Names in brackets are the MIB's.
+//! Configuration of the two ends of QCN. Names in brackets are the MIB's.
 
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
 
-/// The widest jitter that is accepted, in percent: more would reach past zero.
+/// Maximum jitter in percent; more would result in negative numbers.
 const JITTER_MAX: u8 = 99;
 
-/// How far samples and timers are drawn around their base, in percent. From the algorithm's published
-/// pseudo-code, which draws from 0.85 to 1.15; recalled, not confirmed in the standard.
+/// Jitter of samples and timers around their base, in percent. From the algorithm's published
+/// pseudo-code, with factors from 0.85 to 1.15; recalled, not confirmed in the standard.
 const JITTER: u8 = 15;
 
 /// The congestion point of one queue (802.1Q 32.8).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PointPlan {
-    /// The queue length that is aimed at (`CpQueueSizeSetPoint`). 1 to 2^40 octets.
+    /// Target queue length (`CpQueueSizeSetPoint`). 1 to 2^40 bytes.
     pub set_point: Bytes,
-    /// The weight of the queue's growth against its length, as a power of two (`CpFeedbackWeight`):
-    /// 1 is a weight of two. -10 to 10.
+    /// Weight of the queue's growth against its length, as a power of two (`CpFeedbackWeight`): 1
+    /// is a weight of two. -10 to 10.
     pub weight: i8,
-    /// Octets between two looks at the queue while it is not congested (`CpMinSampleBase`). 1 to
-    /// 2^40. The strongest feedback looks eight times as often.
+    /// Bytes between two samples of the queue while it is not congested (`CpMinSampleBase`). 1 to
+    /// 2^40. The strongest feedback samples eight times as often.
     pub sample_base: Bytes,
-    /// How far the distance of samples is drawn around its base, in percent. 0 to 99.
+    /// Jitter of the distance between samples, in percent. 0 to 99.
     pub jitter: u8,
 }
 
 impl PointPlan {
-    /// The largest set point and sample base: sums of a few of them, weighted, stay within 64 bits.
+    /// Maximum set point and sample base: weighted sums of a few of them stay within 64 bits.
     const OCTETS_MAX: u64 = 1 << 40;
 
-    /// The standard's defaults: 26,000 octets, a weight of two, 150,000 octets.
+    /// The standard's defaults: 26,000 bytes, a weight of two, 150,000 bytes.
     #[must_use]
     pub const fn standard() -> Self {
         Self { set_point: Bytes(26_000), weight: 1, sample_base: Bytes(150_000), jitter: JITTER }
     }
 
-    /// Whether all numbers are within their ranges.
+    /// Returns true if all numbers are within their ranges.
     #[must_use]
     pub const fn is_sound(&self) -> bool {
         self.set_point.0 >= 1
@@ -51,35 +51,34 @@ impl PointPlan {
 /// The reaction point of one flow (802.1Q 32.10, 32.11).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReactionPlan {
-    /// From one timed increase to the next (`RpgTimeReset`); half of it past the threshold. At least
+    /// Interval between increases by time (`RpgTimeReset`); half of it past the threshold. At least
     /// 1 us.
     pub time_reset: Duration,
-    /// Octets from one counted increase to the next (`RpgByteReset`); half of it past the threshold.
-    /// 2 to 2^40.
+    /// Bytes between increases by bytes (`RpgByteReset`); half of it past the threshold. 2 to 2^40.
     pub byte_reset: Bytes,
-    /// How many increases by either cause only recover (`RpgThreshold`).
+    /// Number of increases by either cause that only recover (`RpgThreshold`).
     pub threshold: u32,
-    /// The most that the flow may ever send at (`RpgMaxRate`); the link's rate where there is none.
+    /// Maximum rate of the flow (`RpgMaxRate`); `None` for the link rate.
     pub max_rate: Option<BitsPerSec>,
-    /// What an active increase adds to the target rate (`RpgAiRate`).
+    /// Increment of the target rate by an active increase (`RpgAiRate`).
     pub active: BitsPerSec,
-    /// What a hyper-active increase adds, once more for each one that both causes have in common
-    /// (`RpgHaiRate`).
+    /// Increment by a hyper-active increase, multiplied by the number of increases that both causes
+    /// have in common (`RpgHaiRate`).
     pub hyper: BitsPerSec,
-    /// What a step of feedback cuts off the rate, as a negative power of two (`RpgGd`): 7 is a 128th.
-    /// 6 to 31; below 6 the strongest feedback would cut all.
+    /// Decrease of the rate per step of feedback, as a negative power of two (`RpgGd`): 7 is a
+    /// 128th. 6 to 31; below 6 the strongest feedback would reduce the rate to zero.
     pub gain: u8,
-    /// The least that one cut leaves of the rate, in percent (`RpgMinDecFac`). 1 to 100.
+    /// Minimum rate after one decrease, in percent of the rate before (`RpgMinDecFac`). 1 to 100.
     pub keep_min: u8,
-    /// The rate that nothing falls below (`RpgMinRate`).
+    /// Minimum rate (`RpgMinRate`).
     pub min_rate: BitsPerSec,
-    /// How far timers and counters are drawn around their base, in percent. 0 to 99.
+    /// Jitter of timers and byte counters, in percent. 0 to 99.
     pub jitter: u8,
 }
 
 impl ReactionPlan {
-    /// The standard's defaults, as IEEE8021-CN-MIB has them: 15 ms, 150,000 octets, threshold 5, 5 and
-    /// 50 Mb/s, 1/128, 50 %, at least 5 Mb/s. They were chosen for 10 Gb/s.
+    /// The standard's defaults, from IEEE8021-CN-MIB: 15 ms, 150,000 bytes, threshold 5, 5 and 50
+    /// Mb/s, 1/128, 50 %, at least 5 Mb/s. They were chosen for 10 Gb/s.
     #[must_use]
     pub const fn standard() -> Self {
         Self {
@@ -96,7 +95,7 @@ impl ReactionPlan {
         }
     }
 
-    /// Whether all numbers are within their ranges.
+    /// Returns true if all numbers are within their ranges.
     #[must_use]
     pub const fn is_sound(&self) -> bool {
         self.time_reset.as_picos() >= Duration::from_micros(1).as_picos()
@@ -110,7 +109,7 @@ impl ReactionPlan {
     }
 }
 
-/// A rate of `n` Mb/s. Panics for 0.
+/// Returns a rate of `n` Mb/s. Panics for 0.
 const fn mbps(n: u64) -> BitsPerSec {
     BitsPerSec::new(n * 1_000_000).expect("a rate of zero")
 }

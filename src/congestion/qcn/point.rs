@@ -1,39 +1,39 @@
-//! The congestion point: Fb = -(Qoff + w Qdelta), sampled the more often the stronger it is
-//! (802.1Q 30.2.1, 32.9).
+//! The congestion point: Fb = -(Qoff + w Qdelta), sampled the more often the stronger it is (802.1Q
+//! 30.2.1, 32.9).
 
 use super::{PointPlan, QuantizedFeedback, jittered};
 use crate::congestion::Dice;
 use crate::units::Bytes;
 
-/// The unit in which a CNM states lengths of queues, in octets. Recalled, not confirmed.
+/// Unit of queue lengths in a CNM, in bytes. Recalled, not confirmed.
 const CNM_UNIT: i64 = 64;
 
-/// What a CNM is to say about the frame that was sampled.
+/// Contents of a CNM about the sampled frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Feedback {
-    /// How congested the queue is; never 0, because a cut by nothing is not worth a frame.
+    /// Quantized feedback; never 0, because no CNM is sent for it.
     pub quantized: QuantizedFeedback,
-    /// The set point less the queue's length, in octets (cpQOffset).
+    /// Set point minus queue length, in bytes (cpQOffset).
     pub offset: i64,
-    /// How much the queue has grown since the sample before, in octets (cpQDelta).
+    /// Growth of the queue since the previous sample, in bytes (cpQDelta).
     pub delta: i64,
 }
 
 impl Feedback {
-    /// [`Self::offset`] as a CNM has it: in units of 64 octets, as far as 16 bits go.
+    /// Returns [`Self::offset`] in a CNM's units of 64 bytes, limited to 16 bits.
     #[must_use]
     pub const fn offset_units(&self) -> i16 {
         units(self.offset)
     }
 
-    /// [`Self::delta`] as a CNM has it.
+    /// Returns [`Self::delta`] in a CNM's units of 64 bytes, limited to 16 bits.
     #[must_use]
     pub const fn delta_units(&self) -> i16 {
         units(self.delta)
     }
 }
 
-/// Octets as units of a CNM, towards zero.
+/// Converts bytes to units of a CNM, rounded towards zero.
 const fn units(octets: i64) -> i16 {
     let n = octets / CNM_UNIT;
     if n > i16::MAX as i64 {
@@ -45,21 +45,22 @@ const fn units(octets: i64) -> i16 {
     }
 }
 
-/// Watches one queue. It knows no time: frames alone bring a sample nearer.
+/// Congestion point of one queue. It is independent of time: only frames advance it to the next
+/// sample.
 #[derive(Clone, Debug)]
 pub struct CongestionPoint {
     plan: PointPlan,
     dice: Dice,
-    /// Octets that still have to join the queue until it is looked at.
+    /// Bytes that have to join the queue before the next sample.
     left: u64,
-    /// The queue's length at the last look.
+    /// Queue length at the previous sample.
     before: u64,
     samples: u64,
     answered: u64,
 }
 
 impl CongestionPoint {
-    /// A point at an empty queue. The plan is sound.
+    /// Creates a point at an empty queue. The plan must be sound.
     #[must_use]
     pub fn new(plan: PointPlan, seed: u64) -> Self {
         assert!(plan.is_sound(), "a plan that was not checked");
@@ -68,7 +69,7 @@ impl CongestionPoint {
         Self { plan, dice, left, before: 0, samples: 0, answered: 0 }
     }
 
-    /// Another plan, which is sound, from the next look on.
+    /// Replaces the plan, which must be sound, from the next sample on.
     pub fn set_plan(&mut self, plan: PointPlan) {
         assert!(plan.is_sound(), "a plan that was not checked");
         if plan != self.plan {
@@ -77,8 +78,8 @@ impl CongestionPoint {
         }
     }
 
-    /// A frame of `frame` octets joined the queue, which has `queue` octets with it: whether a CNM is
-    /// to answer that frame, and what it says.
+    /// Handles a frame of `frame` bytes that joined the queue, whose length including it is
+    /// `queue`. Returns the contents of the CNM that answers the frame, if any.
     #[inline]
     pub fn on_enqueue(&mut self, queue: Bytes, frame: Bytes) -> Option<Feedback> {
         if frame.0 < self.left {
@@ -88,20 +89,20 @@ impl CongestionPoint {
         self.sample(queue)
     }
 
-    /// How often the queue was looked at.
+    /// Returns the number of samples.
     #[must_use]
     pub const fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// How many looks were answered with feedback.
+    /// Returns the number of samples answered with feedback.
     #[must_use]
     pub const fn answered(&self) -> u64 {
         self.answered
     }
 
     fn sample(&mut self, queue: Bytes) -> Option<Feedback> {
-        // Beyond any buffer; within it all that follows fits 128 bits with room to spare.
+        // Longer than any buffer; below it all that follows fits 128 bits.
         let queue = queue.0.min(i64::MAX as u64);
         let offset = self.plan.set_point.0 as i64 - queue as i64;
         let delta = queue as i64 - self.before as i64;
@@ -119,8 +120,9 @@ impl CongestionPoint {
         Some(Feedback { quantized, offset, delta })
     }
 
-    /// Six bits of -Fb, of which -Fb = set point (2 w + 1) is the most. Rounded down, as taking the
-    /// upper bits would. All is scaled by the weight's divisor, so that weights below one lose nothing.
+    /// Returns six bits of -Fb, whose maximum is -Fb = set point (2 w + 1). Rounded down, as taking
+    /// the upper bits would. All is scaled by the weight's divisor, so that weights below one lose
+    /// no precision.
     fn quantize(&self, offset: i64, delta: i64) -> QuantizedFeedback {
         let w = self.plan.weight;
         let (times, over) = (1_i128 << w.max(0), 1_i128 << (-w).max(0));

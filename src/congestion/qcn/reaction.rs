@@ -1,45 +1,44 @@
-//! The reaction point: a rate that feedback cuts, and that time and octets raise (802.1Q 30.2.2 to
-//! 30.2.5, 32.13 to 32.15).
+//! The reaction point: a rate that feedback decreases, and that time and bytes increase (802.1Q
+//! 30.2.2 to 30.2.5, 32.13 to 32.15).
 //!
-//! Three phases, by how many increases each cause has made since the last cut: fast recovery halves the
-//! way back to the target, active increase moves the target, hyper-active increase moves it faster and
-//! faster. At the full rate with nothing to recover nothing runs at all.
+//! Three phases, by the number of increases of each cause since the last cut: fast recovery halves
+//! the distance to the target, active increase moves the target, hyper-active increase moves it by
+//! growing steps. At the full rate no timer runs.
 
 use super::{QuantizedFeedback, ReactionPlan, jittered};
 use crate::congestion::Dice;
 use crate::time::{Duration, Instant};
 use crate::units::BitsPerSec;
 
-/// A target that stands more than this many times above the rate when the first increase comes is
-/// taken back instead of approached: the flow was cut again and again meanwhile.
+/// Ratio of target to rate above which the first increase lowers the target instead of approaching
+/// it: the flow was cut repeatedly in the meantime.
 const TARGET_FAR: u64 = 10;
 
-/// What such a target is divided by. Both numbers are from the algorithm's published pseudo-code,
-/// recalled.
+/// Divisor of such a target. Both numbers are from the algorithm's published pseudo-code, recalled.
 const TARGET_BACK: u64 = 8;
 
-/// The rate of one flow. Fed with feedback, time and octets sent, in the order in which they happen.
+/// Rate of one flow. Takes feedback, time and sent bytes in the order in which they happen.
 #[derive(Clone, Debug)]
 pub struct ReactionPoint {
     plan: ReactionPlan,
     dice: Dice,
-    /// The most that the flow may send at.
+    /// Maximum rate of the flow in bit/s.
     most: u64,
-    /// The rate in bit/s (rpCurrentRate).
+    /// Current rate in bit/s (rpCurrentRate).
     rate: u64,
-    /// The rate that it recovers to (rpTargetRate).
+    /// Target rate of the recovery in bit/s (rpTargetRate).
     target: u64,
-    /// Increases by octets and by time since the last cut (rpByteStage, rpTimeStage).
+    /// Increases by bytes and by time since the last cut (rpByteStage, rpTimeStage).
     counted: u32,
     timed: u32,
-    /// Octets until the next increase by octets (rpByteCount).
+    /// Bytes until the next increase by bytes (rpByteCount).
     bytes_left: u64,
-    /// When the next increase by time is due (rpWhile); NEVER while the flow is not held.
+    /// Time of the next increase by time (rpWhile); NEVER while the flow is not limited.
     due: Instant,
 }
 
 impl ReactionPoint {
-    /// A flow that nobody has slowed down. The plan is sound.
+    /// Creates a flow that is not limited. The plan must be sound.
     #[must_use]
     pub fn new(plan: ReactionPlan, line: BitsPerSec, seed: u64) -> Self {
         assert!(plan.is_sound(), "a plan that was not checked");
@@ -57,38 +56,37 @@ impl ReactionPoint {
         }
     }
 
-    /// The rate that the flow may send at now.
+    /// Returns the current sending rate.
     #[inline]
     #[must_use]
     pub fn rate(&self) -> BitsPerSec {
         BitsPerSec::new(self.rate).expect("a rate never falls to zero")
     }
 
-    /// The rate that the flow recovers to.
+    /// Returns the target rate of the recovery.
     #[must_use]
     pub fn target(&self) -> BitsPerSec {
         BitsPerSec::new(self.target).expect("a target never falls to zero")
     }
 
-    /// Whether the flow is not held back and nothing is to be recovered.
+    /// Returns true if the flow is not limited and no recovery is under way.
     #[inline]
     #[must_use]
     pub const fn is_idle(&self) -> bool {
         self.rate == self.most && self.target == self.most
     }
 
-    /// When [`Self::on_timeout`] is due; NEVER while the flow is not held back.
+    /// Returns the time at which [`Self::on_timeout`] is due; NEVER while the flow is not limited.
     #[inline]
     #[must_use]
     pub const fn next_deadline(&self) -> Instant {
         self.due
     }
 
-    /// A CNM came in. Feedback of 0 asks for nothing and changes nothing.
+    /// Handles a CNM. Feedback of 0 changes nothing.
     ///
-    /// The target becomes the rate before the cut, unless not even one increase by octets has come
-    /// since the last cut: then it stays, so that a burst of CNMs does not make the flow forget what
-    /// it had.
+    /// The target becomes the rate before the cut, except if no increase by bytes has happened
+    /// since the last cut: then it stays, so that a burst of CNMs does not lose the original rate.
     pub fn on_cnm(&mut self, now: Instant, feedback: QuantizedFeedback) {
         self.on_timeout(now);
         if feedback.get() == 0 {
@@ -106,8 +104,7 @@ impl ReactionPoint {
         self.rest();
     }
 
-    /// Time has come to [`Self::next_deadline`], or past it: every increase that was due happens, in
-    /// order.
+    /// Performs all increases that are due at `now`, in order.
     pub fn on_timeout(&mut self, now: Instant) {
         while self.due <= now && self.due < Instant::NEVER {
             self.timed = self.timed.saturating_add(1);
@@ -117,7 +114,7 @@ impl ReactionPoint {
         }
     }
 
-    /// A frame of `bytes` octets was sent. Timeouts that were due before it have been seen to.
+    /// Accounts for a sent frame of `bytes` bytes. The caller has handled all earlier timeouts.
     #[inline]
     pub fn on_sent(&mut self, bytes: u32) {
         let mut bytes = u64::from(bytes);
@@ -132,7 +129,7 @@ impl ReactionPoint {
         }
     }
 
-    /// The link has another rate. A flow that used all of the old one uses all of the new one.
+    /// Sets the line rate. A flow that ran at the old line rate runs at the new one.
     pub fn set_line(&mut self, line: BitsPerSec) {
         let was_idle = self.is_idle();
         self.most = most(&self.plan, line);
@@ -143,7 +140,8 @@ impl ReactionPoint {
         self.rest();
     }
 
-    /// One increase, after its cause was counted: the first `threshold` of them only recover.
+    /// Performs one increase, after its cause was counted: the first `threshold` of them only
+    /// recover.
     fn increase(&mut self) {
         let f = self.plan.threshold;
         let (more, both) = (self.counted.max(self.timed), self.counted.min(self.timed));
@@ -160,37 +158,37 @@ impl ReactionPoint {
             };
             self.target = self.target.saturating_add(step).min(self.most);
         }
-        // Rounded up, so that the way back has an end.
+        // Rounded up, so that recovery ends.
         self.rate = (self.rate + self.target).div_ceil(2).min(self.most);
         self.rest();
     }
 
-    /// Octets to the next increase when `stage` of them have been. Past the threshold they come twice
-    /// as often.
+    /// Returns the bytes to the next increase at this stage. Past the threshold the distance is
+    /// halved.
     fn next_bytes(&mut self, stage: u32) -> u64 {
         let whole = self.plan.byte_reset.0;
         let base = if stage < self.plan.threshold { whole } else { whole / 2 };
         jittered(base, self.plan.jitter, &mut self.dice)
     }
 
-    /// Time to the next increase when `stage` of them have been.
+    /// Returns the time to the next increase at this stage.
     fn next_time(&mut self, stage: u32) -> Duration {
         let whole = self.plan.time_reset.as_picos();
         let base = if stage < self.plan.threshold { whole } else { whole / 2 };
         Duration::from_picos(jittered(base, self.plan.jitter, &mut self.dice))
     }
 
-    /// `times` / `over` of the rate, rounded down.
+    /// Returns `times` / `over` of the rate, rounded down.
     fn rate_part(&self, times: u64, over: u64) -> u64 {
         (u128::from(self.rate) * u128::from(times) / u128::from(over)) as u64
     }
 
-    /// The least rate: the plan's, or the most where that is less.
+    /// Returns the minimum rate: the plan's, or the maximum rate where that is lower.
     fn floor(&self) -> u64 {
         self.plan.min_rate.get().min(self.most)
     }
 
-    /// Stops the clock when nothing is left to recover.
+    /// Stops the timer at the full rate.
     fn rest(&mut self) {
         if self.is_idle() {
             self.due = Instant::NEVER;
@@ -198,7 +196,7 @@ impl ReactionPoint {
     }
 }
 
-/// The most that a flow may send at on a link of `line`.
+/// Returns the maximum rate of a flow on a link of rate `line`.
 fn most(plan: &ReactionPlan, line: BitsPerSec) -> u64 {
     plan.max_rate.map_or(line.get(), |max| max.get().min(line.get()))
 }

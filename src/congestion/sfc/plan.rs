@@ -1,5 +1,5 @@
-//! What a Source Flow Control Point is told, under the names of the source's managed objects, and
-//! what had to be chosen where the source is silent.
+//! Configuration of a Source Flow Control Point, under the names of the source's managed objects,
+//! and choices where the source is silent.
 
 use thiserror::Error;
 
@@ -10,24 +10,24 @@ use crate::time::Duration;
 use crate::units::Bytes;
 use crate::wire::sfcm;
 
-/// The unit of `sfcMaxFlowLife`.
+/// Unit of `sfcMaxFlowLife`.
 pub const CENTISECOND: Duration = Duration::from_millis(10);
 
-/// When one queue is congested, and what is to become of it.
+/// Congestion detection of one queue, and its target length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Monitor {
-    /// Which frames are picked.
+    /// Selection of congesting frames.
     pub detect: Detect,
-    /// The length that pauses bring the queue down to. Not above the length from which frames are
-    /// picked: there would be no pause to ask for.
+    /// Length to which pauses drain the queue. Not above the length from which frames are selected:
+    /// the pause time would be zero.
     pub target: Bytes,
 }
 
 impl Monitor {
-    /// Whether there is a pause to ask for.
+    /// Checks that the resulting pause time is not zero.
     ///
     /// # Errors
-    /// If the target is above what is picked from.
+    /// If the target is above the detection threshold.
     pub fn check(&self) -> Result<(), SfcError> {
         let from = self.detect.floor();
         if self.target > from {
@@ -37,79 +37,81 @@ impl Monitor {
     }
 }
 
-/// What `sfcMaxSFCM`, the most messages "for a congesting flow", is counted over. The source does not
-/// say when a flow stops being the same congesting flow.
+/// Scope of `sfcMaxSFCM`, the maximum number of messages "for a congesting flow". The source does
+/// not define the end of a congesting flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Count {
-    /// Anew when the pause that was last asked for has ended: the messages of one pause are the copies
-    /// that make up for lost ones. Ours, because otherwise congestion that lasts is never told again.
+    /// Restarts when the last requested pause has ended: the messages of one pause are copies that
+    /// compensate for lost ones. Our choice, because otherwise lasting congestion would not be
+    /// signalled again.
     PerPause,
     /// As long as the flow is in the table.
     PerStream,
 }
 
-/// What `sfcMaxFlowLife` runs from. The source says how long an entry "can remain", once it is created.
+/// Start of `sfcMaxFlowLife`. The source defines how long an entry "can remain", once it is
+/// created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Life {
-    /// From the last time the flow was picked, as the ageing of addresses.
+    /// The last selected frame of the flow, as for the ageing of addresses.
     SinceLastPicked,
-    /// From its creation, to the letter.
+    /// Its creation, to the letter.
     SinceCreated,
 }
 
-/// Readings of the source where it allows several.
+/// Interpretations of the source where several are possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dialect {
-    /// How messages are counted.
+    /// Counting of messages.
     pub count: Count,
-    /// How flows age.
+    /// Ageing of flows.
     pub life: Life,
 }
 
-/// A point's plan.
+/// Configuration of a point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SfcPlan {
     /// `sfcMasterEnable`. No default in the source; off here.
     pub enabled: bool,
-    /// `sfcmUDPPort`, both ports of SFCMs: frames to it are messages and make none. From
+    /// `sfcmUDPPort`, both ports of SFCMs: frames to it are messages and generate none. From
     /// [`sfcm::PORT_MIN`]. The default is the source's example.
     pub udp_port: u16,
-    /// `sfcMaxSFCM`: the most messages for a congesting flow. 1 or more, default 3.
+    /// `sfcMaxSFCM`: maximum number of messages for a congesting flow. 1 or more, default 3.
     pub max_sfcm: u32,
     /// `sfcMonitoredQueues`: bit n for traffic class n. No default in the source; none here.
     pub monitored_queues: u8,
     /// `sfcMaxFlowLife`. Not zero. No default in the source; the 100 centiseconds of Congestion
     /// Isolation's ci-max-flow-life here.
     pub max_flow_life: Duration,
-    /// The least time between two messages about one flow. The source wants a "suppression (timeout)
-    /// mechanism" and gives no number: 10 us here, a round trip in a data centre.
+    /// Minimum time between two messages about one flow. The source requires a "suppression
+    /// (timeout) mechanism" without a number: 10 us here, a round trip in a data centre.
     pub spacing: Duration,
-    /// How long a flow has to go on congesting until it is told of: zero tells at once. Longer than
-    /// zero where Congestion Isolation tries first, as the source describes it.
+    /// Time that a flow has to congest before its first message: zero signals at once. Above zero
+    /// if Congestion Isolation acts first, as the source describes it.
     pub patience: Duration,
-    /// What a flow has to bring to a congested queue until it is told of, so that small flows are
-    /// left in peace. Default 0.
+    /// Bytes that a flow has to add to a congested queue before its first message, so that small
+    /// flows are not paused. Default 0.
     pub octets_min: Bytes,
-    /// Pauses that are shorter are not asked for. Default 0: all but those below a nanosecond are.
+    /// Minimum pause to request. Default 0: all pauses of at least a nanosecond are requested.
     pub pause_min: Duration,
-    /// No pause that is asked for is longer. Default [`SfcPlan::PAUSE_LONGEST`].
+    /// Maximum pause to request. Default [`SfcPlan::PAUSE_LONGEST`].
     pub pause_max: Duration,
-    /// The messages of all flows together. Default 64 at once and one per microsecond: at 100 octets
-    /// each, less than 1 Gb/s.
+    /// Limit of the messages of all flows together. Default 64 at once and one per microsecond: at
+    /// 100 bytes each, less than 1 Gb/s.
     pub budget: LimitPlan,
-    /// The most congesting flows at a time. 1 to [`STREAMS_MAX`], default 4096.
+    /// Maximum number of congesting flows. 1 to [`STREAMS_MAX`], default 4096.
     pub streams: usize,
-    /// What decides where flows fall in the table, and which frames an AQM's curve picks.
+    /// Seed of the table's hash and of the AQM's random selection.
     pub seed: u64,
-    /// How the source is read.
+    /// Interpretation of the source.
     pub dialect: Dialect,
 }
 
 impl SfcPlan {
-    /// The longest pause that an SFCM can say: 32 bits of nanoseconds.
+    /// Maximum pause in an SFCM: 32 bits of nanoseconds.
     pub const PAUSE_LONGEST: Duration = sfcm::PAUSE_MAX;
 
-    /// The defaults, of the source where it has any.
+    /// Returns the defaults, the source's where it has any.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -130,10 +132,10 @@ impl SfcPlan {
         }
     }
 
-    /// Whether every number is in its range.
+    /// Checks the range of every number.
     ///
     /// # Errors
-    /// The first that is not.
+    /// Returns the first number out of range.
     pub fn check(&self) -> Result<(), SfcError> {
         if self.udp_port < sfcm::PORT_MIN {
             return Err(SfcError::Port(self.udp_port));
@@ -163,38 +165,38 @@ impl Default for SfcPlan {
     }
 }
 
-/// What is wrong with a plan.
+/// Error in a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum SfcError {
-    /// A port that may be somebody else's.
+    /// The port may be assigned to another protocol.
     #[error("sfcmUDPPort {0} is not a dynamic port ({least} to 65535)", least = sfcm::PORT_MIN)]
     Port(u16),
-    /// Nothing would ever be sent.
+    /// No message would ever be sent.
     #[error("sfcMaxSFCM is 0")]
     NoMessages,
-    /// Flows would be over at once.
+    /// Flows would end at once.
     #[error("sfcMaxFlowLife is 0")]
     NoLife,
-    /// Pauses that no SFCM can say, or none at all.
+    /// The range of pauses is empty or exceeds an SFCM's.
     #[error("pauses from {min} to {max}: the longest is at most {}", SfcPlan::PAUSE_LONGEST)]
     Pauses {
-        /// The least.
+        /// Minimum pause.
         min: Duration,
-        /// The longest.
+        /// Maximum pause.
         max: Duration,
     },
     /// No message would ever pass.
     #[error("the budget of messages has a burst of 0")]
     NoBudget,
-    /// A table of no size, or of more than its indices can name.
+    /// The table's size is zero or above the maximum.
     #[error("{0} congesting flows: 1 to {STREAMS_MAX}")]
     Streams(usize),
-    /// There would be no pause to ask for.
+    /// The pause time would be zero.
     #[error("the target of {target} is above {from}, from which frames are picked")]
     Target {
-        /// The target.
+        /// Target length.
         target: Bytes,
-        /// From where frames are picked.
+        /// Length from which frames are selected.
         from: Bytes,
     },
 }

@@ -1,4 +1,4 @@
-//! The point against its formula, its counts, and floods.
+//! The point against its formula, its counters, and floods.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -53,7 +53,7 @@ fn the_frame_that_crosses_the_threshold_is_told_of_at_once() {
     point.set_locator(PortId::new(2).unwrap(), Locator::Incast);
     assert_eq!(point.on_enqueue(us(1), &joined(100_000, 1)), None);
     let signal = point.on_enqueue(us(1), &joined(100_001, 1)).unwrap();
-    // 60,001 octets at 12.5 octets per nanosecond are 4800.08 ns.
+    // 60,001 bytes at 12.5 bytes per nanosecond are 4800.08 ns.
     let want = Signal { pause: Duration::from_nanos(4_800), locator: Locator::Incast, number: 1 };
     assert_eq!(signal, want);
     assert_eq!(point.queue_counters(queue(3)).transmitted_sfcms, 1);
@@ -68,7 +68,7 @@ fn a_flow_has_its_messages_spaced_and_no_more_than_it_may_per_pause() {
     let at: Vec<u64> = (0..100).filter(|n| told(&mut point, us(*n))).collect();
     assert_eq!(at, [0, 1, 2]);
     assert_eq!(point.counters().had_all, 97);
-    // The last pause was asked for at 2 us: from 102 us on its count begins anew.
+    // The last pause was requested at 2 us: from 102 us on its count restarts.
     assert!(!told(&mut point, us(101)) && told(&mut point, us(102)));
     assert!(!told(&mut point, us(102)));
     assert_eq!(point.counters().too_soon, 1);
@@ -121,7 +121,7 @@ fn what_cannot_or_must_not_be_answered_is_counted_by_its_reason() {
     let want = SfcCounters { not_ip: 1, about_itself: 1, unanswerable: 6, ..Default::default() };
     assert_eq!(point.counters(), want);
     assert_eq!(point.stream_counters(), StreamCounters::default());
-    // Another protocol's port of the same number is no SFCM.
+    // Another protocol's port of the same number is not an SFCM's.
     let tcp = FiveTuple { dst_port: 58_622, protocol: Protocol::TCP, ..flow(1) };
     let key = FlowKey::Ip(tcp);
     assert!(point.on_enqueue(us(1), &Joined { key, ..joined(200_000, 1) }).is_some());
@@ -210,7 +210,7 @@ proptest! {
         let surplus = u128::from(length.saturating_sub(target)) * 8 * 1_000_000_000_000;
         let drained = u128::from(pause.as_picos()) * u128::from(rate.get());
         prop_assert!(drained <= surplus);
-        // And not a nanosecond shorter than it has to be, unless time ends first.
+        // A pause one nanosecond longer would be too long, unless the range of time ends first.
         let next = (u128::from(pause.as_picos()) + 1_000) * u128::from(rate.get());
         prop_assert!(next > surplus || pause.as_picos() > u64::MAX - 1_000);
     }
@@ -224,7 +224,7 @@ proptest! {
         let plan = SfcPlan { max_sfcm, spacing, budget: UNLIMITED, ..SfcPlan::new() };
         let mut point = point(plan);
         let mut now = Instant::ZERO;
-        // Per flow: when messages went and when their pauses end.
+        // Per flow: times of messages and ends of their pauses.
         let mut told: Vec<Vec<(Instant, Instant)>> = vec![Vec::new(); 6];
         for (gap, n, length) in frames {
             now += Duration::from_micros(gap);
@@ -238,7 +238,7 @@ proptest! {
         }
         for told in told {
             prop_assert!(told.windows(2).all(|w| w[1].0.since(w[0].0) >= spacing));
-            // A run of messages that each fell into the pause before is no longer than allowed.
+            // A run of messages within each other's pauses is no longer than allowed.
             let mut run = 0;
             for (n, (at, _)) in told.iter().enumerate() {
                 run = if n > 0 && *at < told[n - 1].1 { run + 1 } else { 1 };

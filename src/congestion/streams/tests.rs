@@ -1,4 +1,4 @@
-//! The table against a map that forgets nothing, and under floods.
+//! The table against a map without expiry, and under floods.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -56,7 +56,7 @@ proptest! {
     #[test]
     fn it_holds_what_a_map_holds(steps in steps(), capacity in 1_usize..32, seed: u64) {
         let mut table = table(capacity, LIFE, seed);
-        // What was touched when, and not removed.
+        // Times of touches, without removed flows.
         let mut model: HashMap<u32, Instant> = HashMap::new();
         let (mut now, q) = (Instant::ZERO, queue(1, 3));
         for step in steps {
@@ -101,7 +101,7 @@ proptest! {
             }
             prop_assert!(table.len() <= capacity);
             prop_assert_eq!(table.iter().count(), table.len());
-            // Page by page nobody is missing, and nobody comes who has gone.
+            // Page by page no stream is missing, and no removed one appears.
             let pages = (0..table.places()).step_by(3).flat_map(|from| table.page(from, 3));
             let mut paged: Vec<_> = pages.map(|(_, stream)| stream.key).collect();
             prop_assert!(table.iter().all(|stream| paged.contains(&stream.key)));
@@ -123,14 +123,14 @@ fn the_largest_table_takes_all_it_promises_and_refuses_the_rest() {
         crowded += u32::from(taken == Err(Refusal::Crowded));
     }
     assert_eq!((table.len(), crowded), (STREAMS_MAX, 0));
-    // A flood of a million distinct flows is refused, and pushes nobody out.
+    // A flood of a million distinct flows is refused, and evicts no stream.
     for n in 0..1_000_000_u32 {
         let one = stream(Instant::ZERO, q, flow(0x10_0000 + n));
         assert_eq!(table.insert(Instant::ZERO, one, |_| true), Err(Refusal::Full));
     }
     assert_eq!(table.counters().full, 1_000_000);
     assert!((0..STREAMS_MAX as u32).all(|n| table.find(q, &flow(n)).is_some()));
-    // When their life is over they make room one by one.
+    // Expired streams make room one by one.
     let later = Instant::ZERO + LIFE;
     assert!(table.insert(later, stream(later, q, flow(0x20_0000)), |_| true).is_ok());
     assert_eq!(table.len(), STREAMS_MAX - REAP + 1);

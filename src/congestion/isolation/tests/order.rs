@@ -1,5 +1,5 @@
-//! Two queues that are served by chance, either of which may be the monitored one: no flow's frames
-//! overtake each other, and nothing waits for ever.
+//! Two queues that are served at random, either of which may be the monitored one: no flow's frames
+//! overtake each other, and no frame waits forever.
 
 use std::collections::VecDeque;
 
@@ -10,16 +10,16 @@ use super::*;
 const FLOWS: u32 = 6;
 const FRAME: u64 = 1_000;
 
-/// A frame in a queue: its flow, its number in it, and what it waits for.
+/// A frame in a queue: its flow, its sequence number, and its hold.
 type Frame = (u32, u32, Hold);
 
-/// What goes wrong on purpose.
+/// Deliberate bug.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bug {
     None,
-    /// Frames leave though they are held.
+    /// Frames leave despite their hold.
     HoldsIgnored,
-    /// Nobody tells that frames joined the congesting queue.
+    /// Frames that joined the congesting queue are not reported.
     JoinsUntold,
 }
 
@@ -27,9 +27,9 @@ struct Queues {
     isolation: Isolation,
     now: Instant,
     bug: Bug,
-    /// Those of classes 3 and 5.
+    /// Queues of classes 3 and 5.
     queues: [VecDeque<Frame>; 2],
-    /// The number of each flow's next frame, and of the last one that left.
+    /// The sequence number of each flow's next frame, and of the last one that left.
     next: [u32; FLOWS as usize],
     left: [u32; FLOWS as usize],
     overtaken: bool,
@@ -50,18 +50,18 @@ enum Step {
         add: bool,
     },
     Enable(bool),
-    /// The classes change their parts.
+    /// The classes swap roles.
     Map {
         swapped: bool,
     },
 }
 
-/// The class that a flow's frames come for: 5 for every third.
+/// Returns the class of a flow's frames: 5 for every third.
 fn class_of(flow: u32) -> u8 {
     if flow % 3 == 2 { 5 } else { 3 }
 }
 
-/// The queue of class 3 or 5 in [`Queues::queues`].
+/// Returns the index of the queue of class 3 or 5 in [`Queues::queues`].
 fn index(class: u8) -> usize {
     usize::from(class == 5)
 }
@@ -99,7 +99,7 @@ impl Queues {
         self.queues[index(placed.class.get())].push_back(frame);
     }
 
-    /// Serves a queue, if its head may leave; whether one did.
+    /// Serves a queue if its head may leave; returns true if a frame left.
     fn serve(&mut self, class: u8) -> bool {
         let frames = &mut self.queues[index(class)];
         let Some(&(flow, number, hold)) = frames.front() else {
@@ -141,7 +141,8 @@ impl Queues {
         }
     }
 
-    /// Serves both queues until they are empty, the congesting one first; whether that comes to an end.
+    /// Serves both queues until they are empty, the congesting one first; returns false on
+    /// deadlock.
     fn drain(&mut self) -> bool {
         while self.serve(5) || self.serve(3) {}
         assert!(
@@ -204,8 +205,9 @@ proptest! {
     }
 }
 
-/// Six frames of a flow, of which the last finds the queue congested, and the congesting queue served
-/// first; then, with the monitored queue empty, one more behind one that still waits.
+/// Sends six frames of a flow, of which the last finds the queue congested, and serves the
+/// congesting queue first; then, with the monitored queue empty, one more behind one that still
+/// waits.
 fn provoke(bug: Bug) -> Queues {
     let mut queues = Queues::new(small(4), bug);
     (0..6).for_each(|_| queues.arrive(1, false));

@@ -1,11 +1,11 @@
-//! Messages that are forged, repeated, or more than anybody asked for.
+//! Messages that are forged, repeated, or too frequent.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::time::Total;
 
-/// Paused time of one priority, as its host counts it, at every step of a storm.
+/// Returns the paused time of one priority, as its host counts it, at every step of a storm.
 fn storm(
     policy: PausePolicy,
     messages: impl Iterator<Item = (Duration, Message)>,
@@ -36,7 +36,7 @@ fn a_message_repeated_for_ever_pauses_for_the_policys_share() {
     let (end, paused) = *paused.last().unwrap();
     let most = policy.credit + end.since(Instant::ZERO).div(4).saturating_mul(3);
     assert!(paused <= most + Duration::from_micros(1), "{paused} of {most}");
-    // And it is used, so the bound is not kept by refusing everything.
+    // It is also used: the bound is not met by refusing all messages.
     assert!(paused >= most.div(100).saturating_mul(99), "{paused} of {most}");
     let counters = proxy.counters(HOST);
     assert_eq!(counters.cut_to_longest, counters.accepted);

@@ -1,5 +1,5 @@
-//! The proxy against numbers worked out by hand, against a host's pause receiver, beside a port's own
-//! pause sender, and against senders that mean harm.
+//! The proxy against numbers calculated by hand, against a host's pause receiver, beside a port's
+//! own pause sender, and against malicious senders.
 
 mod bounds;
 mod paths;
@@ -28,8 +28,8 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// A switch with a port to the fabric, two to hosts that know PFC alone, and one to a host that
-/// obeys SFCMs; priorities 3 and 4 are lossless.
+/// A switch with a port to the fabric, two to hosts with PFC only, and one to a host that obeys
+/// SFCMs; priorities 3 and 4 are lossless.
 fn plan(rate: BitsPerSec) -> ProxyPlan {
     let kinds = [false, false, true].map(|reacts| Kind::Host { reacts });
     let kinds = [Kind::Fabric].into_iter().chain(kinds);
@@ -61,7 +61,7 @@ fn vector(times: &PauseTimes) -> PauseVector {
     PauseVector { enabled: times.named, time: times.time }
 }
 
-/// Sends what is due on `port` to its host, if anything is; gives it.
+/// Sends the frame that is due on `port`, if any, to its host, and returns it.
 fn send(proxy: &mut Proxy, now: Instant, port: PortId, host: &mut Receiver) -> Option<PauseTimes> {
     let times = proxy.due(now, port)?;
     assert!(host.on_pfc(now, &vector(&times)));

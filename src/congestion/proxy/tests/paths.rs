@@ -1,4 +1,4 @@
-//! What becomes of a message, one way at a time.
+//! Each outcome of a message.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn a_message_becomes_quanta_of_the_hosts_port_rounded_up() {
         assert!(proxy.next_deadline(HOST) <= us(5) && proxy.due(us(5), OTHER).is_none());
         let times = proxy.due(us(5), HOST).unwrap();
         assert_eq!((times.named, times.time[3]), (PrioritySet::of(P3), Quanta(quanta)));
-        // Until it has left it is due; then there is nothing to say.
+        // It is due until it is sent; then nothing is pending.
         assert_eq!(proxy.due(us(5), HOST), Some(times));
         proxy.on_sent(us(5), HOST, &times);
         assert_eq!((proxy.due(us(6), HOST), proxy.next_deadline(HOST)), (None, Instant::NEVER));
@@ -27,7 +27,7 @@ fn each_wrong_message_is_counted_by_what_is_wrong_with_it() {
     let good = message(Duration::from_micros(10));
     let wrong = [
         (Message { ingress: Some(OTHER), ..good }, Refusal::Sender),
-        // Not even to another switch, which would take it for one of the fabric's.
+        // Not even to another switch, which would accept it as one from the fabric.
         (Message { ingress: Some(OTHER), egress: Some(FABRIC), ..good }, Refusal::Sender),
         (Message { egress: None, ..good }, Refusal::NotRouted),
         (Message { egress: Some(FABRIC), ..good }, Refusal::Reflected),
@@ -56,7 +56,7 @@ fn refusals_are_counted_where_they_say() {
 fn switches_and_hosts_that_obey_messages_get_them() {
     let mut proxy = proxy();
     let good = message(Duration::from_micros(10));
-    // Neither is this switch's business what they do with it.
+    // Pauses of hosts that obey messages themselves are not checked here.
     let on = Message { egress: Some(SMART), priority: Priority::MIN, ..good };
     assert_eq!(proxy.on_message(us(1), &on), Outcome::Forward);
     proxy.set_kind(HOST, Kind::Fabric);
@@ -146,7 +146,7 @@ fn a_faster_link_is_told_the_rest_in_its_own_quanta() {
     assert_eq!(proxy.next_deadline(HOST), Instant::NEVER);
     proxy.set_rate(us(100), HOST, RATE);
     host.set_rate(us(100), RATE);
-    // The host's remaining 800 us have become 80.
+    // The host's remaining 800 us are now 80.
     while proxy.next_deadline(HOST) < Instant::NEVER {
         let now = proxy.next_deadline(HOST).max(us(100));
         send(&mut proxy, now, HOST, &mut host);

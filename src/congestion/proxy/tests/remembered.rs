@@ -81,7 +81,7 @@ fn a_flood_of_destinations_fills_what_there_is_and_drives_nobody_out() {
     assert!(counters.created <= 64 && counters.created > 50, "{counters:?}");
     assert_eq!(counters.created + counters.full, 5_001);
     assert!(proxy.on_flow(us(2), OTHER, ip("10.0.9.1"), P3), "it was there first");
-    // Once they are over there is room again.
+    // Expired entries free their space.
     let m =
         Message { flow_destination: Some(ip("10.0.9.7")), ..message(Duration::from_micros(100)) };
     proxy.on_message(us(1_000), &m);

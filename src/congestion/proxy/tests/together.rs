@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::pfc::{Demand, PfcPlan, Sender};
 
-/// One port: what its own groups and the proxy want, and the host that hears of both.
+/// One port: its own flow control, the proxy, and the host that receives from both.
 struct Lane {
     proxy: Proxy,
     own: Sender,
@@ -26,7 +26,7 @@ impl Lane {
         }
     }
 
-    /// What a switch does with a port in one poll.
+    /// Polls the port as a switch does.
     fn poll(&mut self, now: Instant) {
         let frame = if let Some(demand) = self.own.due(now) {
             let Demand::Pfc(v) = demand else { unreachable!("PFC alone was planned") };
@@ -91,14 +91,15 @@ fn a_frame_of_the_ports_own_says_all_that_the_proxy_has_to_say() {
     assert_eq!(frame.named, PrioritySet(0b1_1000));
     assert_eq!((frame.time[3], frame.time[4]), (Quanta(19_532), Quanta(1_000)));
     assert_eq!(lane.proxy.due(us(1), HOST), None);
-    // Its own group for the same priority fills up and drains: what is left is said instead of XON.
+    // Its own group for the same priority fills up and drains: the proxy's remaining time is sent
+    // instead of XON.
     lane.own.want(us(2), P3, true);
     lane.poll(us(2));
     lane.own.want(us(51), P3, false);
     lane.poll(us(51));
     let times: Vec<_> = lane.frames[1..].iter().map(|(_, frame)| frame.time[3].0).collect();
     assert_eq!(times, [19_336, 9_766]);
-    // Once nobody wants it any more, XON is XON.
+    // Without a pause by the proxy, XON is sent.
     lane.own.want(us(90), P3, true);
     lane.poll(us(90));
     lane.own.want(us(102), P3, false);

@@ -7,8 +7,8 @@ use crate::units::{BitsPerSec, Bytes};
 const LINE: BitsPerSec = BitsPerSec::gbps(10);
 const FRAME: u64 = 1_000;
 
-/// Runs `flows` greedy sources into one link for `ms` milliseconds, in steps of a microsecond. Gives
-/// the queue's mean over the last half in octets, and the share of the link used over it.
+/// Runs `flows` greedy sources into one link for `ms` milliseconds, in steps of a microsecond.
+/// Returns the queue's mean in bytes and the link utilization over the last half.
 fn run(flows: usize, ms: u64, delay_us: usize) -> (f64, f64) {
     let mut point = CongestionPoint::new(PointPlan::standard(), 11);
     let mut sources: Vec<_> = (0..flows as u64)

@@ -1,5 +1,5 @@
-//! Both ends against numbers worked out by hand and against models in floating point that were written
-//! apart, and the two together in a closed loop.
+//! Both ends against numbers calculated by hand and against independent models in floating point,
+//! and the two together in a closed loop.
 
 mod closed_loop;
 mod point;

@@ -1,4 +1,4 @@
-//! The congestion point by itself.
+//! The congestion point alone.
 
 use proptest::prelude::*;
 
@@ -10,15 +10,15 @@ const STEADY: PointPlan = PointPlan { jitter: 0, ..PointPlan::standard() };
 #[test]
 fn feedback_is_length_and_growth_against_the_set_point() {
     let mut point = CongestionPoint::new(STEADY, 1);
-    // 150,000 octets later: 39,000 in the queue, all of it growth. -Fb = 13,000 + 2 x 39,000 = 91,000
-    // of at most 5 x 26,000.
+    // 150,000 bytes later: 39,000 in the queue, all of it growth. -Fb = 13,000 + 2 x 39,000 =
+    // 91,000 of at most 5 x 26,000.
     assert_eq!(point.on_enqueue(Bytes(39_000), Bytes(149_999)), None);
     let seen = point.on_enqueue(Bytes(39_000), Bytes(1_000)).unwrap();
     assert_eq!((seen.quantized.get(), seen.offset, seen.delta), (44, -13_000, 39_000));
     assert_eq!((seen.offset_units(), seen.delta_units()), (-203, 609));
-    // 44 / 8 is 5: the next look is a sixth of the base away, 25,000 octets.
+    // 44 / 8 is 5: the next sample is a sixth of the base away, 25,000 bytes.
     assert_eq!(point.on_enqueue(Bytes(80_000), Bytes(24_999)), None);
-    // It stands still: 13,000 of 130,000 is a tenth, which leaves the base.
+    // The length is unchanged: 13,000 of 130,000 is a tenth, which leaves the base.
     let seen = point.on_enqueue(Bytes(39_000), Bytes(1)).unwrap();
     assert_eq!((seen.quantized.get(), seen.delta), (6, 0));
     assert_eq!(point.on_enqueue(Bytes(39_000), Bytes(149_999)), None);

@@ -1,4 +1,4 @@
-//! The reaction point by itself.
+//! The reaction point alone.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ fn a_cut_recovers_five_times_then_adds_then_adds_faster() {
     assert_eq!((point.rate().get(), point.target()), (5_625_000_000, LINE));
     point.on_sent(150_000);
     assert_eq!(point.rate().get(), 7_812_500_000);
-    // After an increase by octets the rate before the cut is the target.
+    // After an increase by bytes the rate before the cut is the target.
     point.on_cnm(us(300), fb(63));
     assert_eq!(point.target().get(), 7_812_500_000);
     assert_eq!(point.rate().get(), 7_812_500_000 - 7_812_500_000 * 63 / 128);
@@ -42,14 +42,14 @@ fn a_cut_recovers_five_times_then_adds_then_adds_faster() {
     // From now on twice as often, and 5 Mb/s more each time.
     point.on_sent(75_000);
     assert_eq!(point.target().get(), 7_817_500_000);
-    // Six by time as well: 15 ms five times, then 7.5 ms, from the last cut on.
+    // Then six by time: 15 ms five times, then 7.5 ms, from the last cut on.
     point.on_timeout(us(300 + 75_000));
     assert_eq!(point.target().get(), 7_817_500_000 + 5 * 5_000_000);
     point.on_timeout(us(300 + 82_500));
     assert_eq!(point.target().get(), 7_842_500_000 + 50_000_000);
     point.on_sent(75_000);
     point.on_timeout(us(300 + 90_000));
-    // One by octets with the other cause at six, then one by time with both at seven.
+    // One by bytes with the other cause at six, then one by time with both at seven.
     assert_eq!(point.target().get(), 7_892_500_000 + 50_000_000 + 100_000_000);
 }
 
@@ -71,7 +71,7 @@ fn no_flood_of_notifications_takes_a_flow_below_its_least_rate() {
     let mut point = ReactionPoint::new(STEADY, LINE, 1);
     (0..100_000).for_each(|n| point.on_cnm(Instant::from_picos(n), fb(63)));
     assert_eq!(point.rate().get(), 5_000_000);
-    // It comes back by time alone, and then nothing runs.
+    // It recovers by time alone, and then no timer runs.
     while point.next_deadline() < Instant::NEVER {
         point.on_timeout(point.next_deadline());
     }
@@ -93,8 +93,8 @@ fn another_link_rate_bounds_what_was_above_it_and_frees_what_was_at_the_old_one(
     assert_eq!(slow.rate(), BitsPerSec::gbps(4));
 }
 
-/// The same reaction point in floating point, as a list of stages and of what each cause has left.
-/// Draws are those of dice with the same seed.
+/// Floating-point model of the reaction point, as a list of stages and of the remainder of each
+/// cause. Random numbers are those of the same seed.
 struct Model {
     plan: ReactionPlan,
     dice: Dice,
@@ -190,7 +190,7 @@ proptest! {
             ours.on_timeout(now);
             model.to(now.as_picos() as f64);
             if model.alarm.is_some() && ours.is_idle() {
-                return Ok(()); // The model comes near the line without ever being there.
+                return Ok(()); // The model approaches the line rate without reaching it.
             }
             // Most steps bring no notification.
             let feedback = if feedback < 64 { feedback } else { 0 };
