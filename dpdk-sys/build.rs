@@ -1,14 +1,14 @@
-//! Finds DPDK with pkg-config, reads its headers with bindgen, compiles the shim, and says what to
-//! link. Writes to `OUT_DIR` alone.
+//! Finds DPDK with pkg-config, reads its headers with bindgen, compiles the shim, and prints the
+//! link arguments. Writes to `OUT_DIR` alone.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
-/// The oldest release whose headers and behaviour the shim and the safe face were written for.
+/// Oldest release whose headers and behaviour the shim and the safe layer support.
 const MIN_VERSION: &str = "22.11";
 
-/// What bindgen may take from the headers; all that these mention comes along.
+/// Functions that bindgen takes from the headers, with all types that they use.
 const FUNCTIONS: &[&str] = &[
     "rte_cryptodev_(close|configure|get_dev_id|info_get|start|stop)",
     "rte_cryptodev_sym_(capability_check_aead|capability_check_auth|capability_get)",
@@ -102,7 +102,7 @@ const VARS: &[&str] = &[
     "sluice_.*",
 ];
 
-/// DPDK as pkg-config describes it.
+/// Result of pkg-config for DPDK.
 struct Dpdk {
     version: String,
     cflags: Vec<String>,
@@ -141,13 +141,13 @@ fn find(static_link: bool) -> Dpdk {
              pkg-config said: {err}"
         ))
     });
-    // The crate drops `-include rte_config.h` and `-march=`, without which the headers mean
-    // something else than the library was built with.
+    // The crate drops `-include rte_config.h` and `-march=`, without which the headers differ from
+    // those that the library was built with.
     let cflags = pkg_config(&["--cflags", "libdpdk"]);
     Dpdk { version: library.version.clone(), cflags, library }
 }
 
-/// Runs pkg-config as its crate does, and splits what it prints.
+/// Runs pkg-config as its crate does, and splits its output.
 fn pkg_config(args: &[&str]) -> Vec<String> {
     let tool = env::var("PKG_CONFIG").unwrap_or_else(|_| "pkg-config".into());
     let out = Command::new(&tool)
@@ -164,7 +164,7 @@ fn compile_shim(cflags: &[String]) {
     let mut cc = cc::Build::new();
     cc.file("csrc/shim.c").warnings(true).define("ALLOW_EXPERIMENTAL_API", None);
     cc.flag("-Werror=implicit-function-declaration");
-    // DPDK's own headers are not warning-free in every release.
+    // DPDK's headers are not warning-free in every release.
     for flag in cflags {
         match flag.strip_prefix("-I") {
             Some(dir) => cc.flag("-isystem").flag(dir),
@@ -187,7 +187,7 @@ fn link_shared(library: &pkg_config::Library) {
 }
 
 /// Links DPDK's archives whole, because drivers register themselves in constructors that nothing
-/// refers to: without that no device would be known.
+/// refers to: without that no device would be found.
 fn link_archives(extra_paths: &[PathBuf]) {
     let libdir = pkg_config(&["--variable=libdir", "libdpdk"]);
     for dir in libdir.iter().map(Path::new).chain(extra_paths.iter().map(PathBuf::as_path)) {
@@ -219,15 +219,15 @@ fn link_archives(extra_paths: &[PathBuf]) {
     shared.dedup();
     let compiler = cc::Build::new().get_compiler();
     for lib in shared.iter().filter(|lib| !archives.contains(lib)) {
-        // pkg-config also names what only the archives of the system's libraries would need, which
-        // need not be installed where those libraries are linked as shared ones.
+        // pkg-config also names libraries that only static archives of the system's libraries need,
+        // which may be missing where those libraries are linked as shared ones.
         if ["so", "a"].iter().any(|kind| is_installed(&compiler, &format!("lib{lib}.{kind}"))) {
             println!("cargo:rustc-link-lib={lib}");
         }
     }
 }
 
-/// Whether the compiler finds this library: it then prints where, else the bare name.
+/// True if the compiler finds this library: it then prints the path, else the bare name.
 fn is_installed(compiler: &cc::Tool, file: &str) -> bool {
     let out = compiler.to_command().arg(format!("-print-file-name={file}")).output();
     out.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).trim() != file)
@@ -244,7 +244,7 @@ fn generate(cflags: &[String]) {
         .header("csrc/shim.h")
         .clang_args(cflags)
         .clang_arg("-DALLOW_EXPERIMENTAL_API")
-        // Offload bits and the like are macros with casts, which need the compiler to evaluate.
+        // Offload bits and similar macros have casts, which the compiler must evaluate.
         .clang_macro_fallback()
         .clang_macro_fallback_build_dir(PathBuf::from(env::var_os("OUT_DIR").unwrap()))
         .rust_target(bindgen::RustTarget::stable(85, 0).unwrap_or_default())
@@ -259,7 +259,7 @@ fn generate(cflags: &[String]) {
         .blocklist_type("rte_mbuf")
         // Thread-local variables, which Rust cannot link to.
         .blocklist_var("per_lcore_.*")
-        // Packed and aligned at once, which Rust cannot say; nothing here looks inside.
+        // Both packed and aligned, which Rust cannot express; its fields are not used.
         .opaque_type("rte_l2tpv2_combined_msg_hdr");
     for name in FUNCTIONS {
         builder = builder.allowlist_function(name);
@@ -284,7 +284,7 @@ fn join(paths: &[PathBuf]) -> String {
     paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(":")
 }
 
-/// Ends the build with a message that stands alone, without a panic's noise around it.
+/// Ends the build with this message alone, without the text of a panic.
 fn give_up(message: &str) -> ! {
     for line in message.lines() {
         println!("cargo:warning={line}");

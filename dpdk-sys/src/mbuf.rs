@@ -1,8 +1,8 @@
-//! DPDK's packet buffer, as the hot path sees it.
+//! DPDK's packet buffer, with the fields that the hot path uses.
 //!
-//! bindgen's view of `rte_mbuf` has other nested unions in every release, while the binary layout
-//! has been the same since 21.11. So the fields are laid out here by hand, the C compiler checks
-//! `csrc/shim.h`'s numbers against the real structure, and this file checks itself against them.
+//! bindgen's nested unions of `rte_mbuf` differ in every release, while the binary layout has been
+//! the same since 21.11. So the fields are laid out here by hand, the C compiler checks the numbers
+//! in `csrc/shim.h` against the real structure, and this file checks itself against them.
 
 use core::ffi::c_void;
 use core::mem::{offset_of, size_of};
@@ -13,35 +13,35 @@ use crate::bindings::{self, rte_mempool};
 #[repr(C, align(64))]
 #[allow(non_camel_case_types)]
 pub struct rte_mbuf {
-    /// The start of this buffer's memory.
+    /// Start of this buffer's memory.
     pub buf_addr: *mut c_void,
     _iova: u64,
-    /// Octets from `buf_addr` to the first octet of the frame.
+    /// Offset in bytes from `buf_addr` to the first byte of the frame.
     pub data_off: u16,
-    /// How many own this buffer. Always 1 where Sluice owns it.
+    /// Reference count. Always 1 where Sluice owns the buffer.
     pub refcnt: u16,
-    /// How many buffers the frame is spread over.
+    /// Number of segments of the frame.
     pub nb_segs: u16,
-    /// The port it came in by.
+    /// Port that received it.
     pub port: u16,
     /// `RTE_MBUF_F_*`.
     pub ol_flags: u64,
-    /// What the receiving device knows of the headers.
+    /// Header types found by the receiving device.
     pub packet_type: u32,
-    /// Octets of the whole frame.
+    /// Length in bytes of the whole frame.
     pub pkt_len: u32,
-    /// Octets of the frame in this buffer.
+    /// Length in bytes of the frame in this buffer.
     pub data_len: u16,
-    /// The VLAN tag that the device took off, if it did.
+    /// VLAN tag that the device stripped, if any.
     pub vlan_tci: u16,
     _hash: [u32; 2],
-    /// The outer VLAN tag that the device took off, if it did.
+    /// Outer VLAN tag that the device stripped, if any.
     pub vlan_tci_outer: u16,
-    /// Octets of memory at `buf_addr`.
+    /// Bytes of memory at `buf_addr`.
     pub buf_len: u16,
-    /// The pool that the buffer goes back to.
+    /// Pool to which the buffer returns.
     pub pool: *mut rte_mempool,
-    /// The next buffer of this frame.
+    /// Next segment of this frame.
     pub next: *mut rte_mbuf,
     /// Header lengths for transmit offloads.
     pub tx_offload: u64,

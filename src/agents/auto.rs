@@ -1,31 +1,31 @@
-//! Headroom that a port finds by itself: when to measure, and what counts.
+//! Automatic headroom of a port: when to measure, and which measurement counts.
 
 use super::news::Failure;
 use super::plan::{AutoPlan, Method, Statistic};
 use crate::discovery::{PeerState, Resolved};
 use crate::time::{Duration, Instant};
 
-/// Where a port is on its way to its headroom.
+/// State of a port's automatic headroom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AutoState {
     /// The link is down.
     Down,
-    /// It waits for what the peer says by DCBX, until then at most.
+    /// Waits for the peer's DCBX, at most until this time.
     Waiting(Instant),
-    /// It measures.
+    /// Measures the link.
     Measuring,
     /// The link was measured.
     Found,
-    /// The measurement came to nothing, or the peer cannot do it.
+    /// The measurement had no result, or the peer does not support it.
     Failed,
 }
 
-/// The way of one port to its headroom.
+/// State machine of one port's automatic headroom.
 #[derive(Debug)]
 pub(super) struct Auto {
     method: Method,
     statistic: Statistic,
-    /// How long to wait for DCBX, where it is spoken.
+    /// Time to wait for DCBX, if it is enabled.
     wait: Option<Duration>,
     state: AutoState,
 }
@@ -52,7 +52,7 @@ impl Auto {
         self.state == AutoState::Measuring && self.method == method
     }
 
-    /// The link came up. Gives what to begin at once.
+    /// The link came up. Returns the measurement to begin at once.
     pub(super) fn link_up(&mut self, now: Instant) -> Option<Method> {
         match self.wait {
             Some(wait) => {
@@ -67,14 +67,14 @@ impl Auto {
         self.state = AutoState::Down;
     }
 
-    /// Measures, whatever was before.
+    /// Starts a measurement from any state.
     pub(super) const fn again(&mut self) -> Method {
         self.state = AutoState::Measuring;
         self.method
     }
 
-    /// The peer said what it can. Gives what to begin, if that was waited for. What the peer does not
-    /// mention is tried.
+    /// The peer advertised its capabilities. Returns the measurement to begin, if it waited for
+    /// them. A method that the peer does not mention is tried.
     pub(super) fn negotiated(&mut self, resolved: &Resolved) -> Result<Option<Method>, Failure> {
         if !matches!(self.state, AutoState::Waiting(_)) || resolved.state != PeerState::Present {
             return Ok(None);
@@ -104,8 +104,8 @@ impl Auto {
         }
     }
 
-    /// A measurement came to its end. Whether the headroom goes by it: one that is repeated by itself
-    /// does so, too.
+    /// A measurement completed. Returns true if the headroom follows it, also for one that repeats
+    /// automatically.
     pub(super) fn found(&mut self, method: Method) -> bool {
         let ours = method == self.method && !matches!(self.state, AutoState::Waiting(_));
         if ours {

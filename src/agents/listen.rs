@@ -1,4 +1,4 @@
-//! From what the machines of a port have found out to its news.
+//! Conversion of the state machines' results to the port's news.
 
 use super::auto::Auto;
 use super::news::{Failure, Found, News, Spread};
@@ -8,7 +8,7 @@ use crate::headroom::{measure, peer_delay};
 use crate::time::{Duration, Instant};
 
 impl PortAgents {
-    /// Takes what the machines have to tell. A measurement may have begun by itself, too.
+    /// Collects the results of the state machines. A measurement may also have begun by itself.
     pub(super) fn listen(&mut self, now: Instant) {
         let started = self.measurer.as_ref().map_or(0, |m| m.counters().started);
         if started != self.started {
@@ -39,8 +39,8 @@ impl PortAgents {
         }
     }
 
-    /// An end station finds its own place, which needs no more than one port; the ports of a switch
-    /// are told theirs.
+    /// An end station derives its own level in the network, which needs only one port; the ports of
+    /// a switch are given theirs.
     fn surrounded(&mut self, now: Instant) {
         let Some(lldp) = &mut self.lldp else { return };
         let surroundings = *lldp.surroundings();
@@ -103,7 +103,7 @@ impl PortAgents {
         self.found(found, Method::PeerDelay);
     }
 
-    /// A measurement came to its end. Where headroom is found by the other method it is only shown.
+    /// A measurement completed. If headroom uses the other method, the result is only shown.
     fn found(&mut self, found: Found, method: Method) {
         let told = match &mut self.auto {
             None => method == Method::RoundTrip,
@@ -121,8 +121,8 @@ impl PortAgents {
         self.tell(News::Failed(failure));
     }
 
-    /// How far a measured delay may be off: what the port says of its clocks, the unit of the
-    /// messages at both ends, and how long handing frames over took at most.
+    /// Uncertainty of a measured delay: the port's clocks, the unit of the messages at both ends,
+    /// and the longest time to hand a frame over.
     pub(super) fn uncertainty(&self) -> Duration {
         let step = self.stamps.resolution + self.dialect.span(1);
         step.saturating_mul(2) + self.stamps.uncertainty + self.handing_over

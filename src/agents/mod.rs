@@ -1,12 +1,14 @@
-//! What a port does by itself beside data and pauses: it measures the link, asks for the delay of the
-//! medium, tells its neighbour who it is and what it offers, and finds its headroom from all that.
+//! Link protocols of a port, besides data and pauses: they measure the link and the delay of the
+//! medium, advertise the port and its capabilities to its neighbour, and derive its headroom.
 //!
-//! The same for a port of a switch and for an end station. Frames come in as octets with a stamp and
-//! leave as octets; of a port only its clock, its stamps and its control memory are asked for. What follows for a switch comes out as [`News`], in
-//! numbers; `switch::settle` makes changes of it.
+//! The same code runs at a port of a switch and at an end station. Frames are received as octets
+//! with a stamp and sent as octets; of the port only its clock, its stamps and its control memory
+//! are used. Results for a switch are [`News`], in numbers; `switch::settle` turns them into
+//! changes.
 //!
-//! A stamp is when the last bit of a frame passed above the MAC. What is taken for one errs on the
-//! side that makes a round trip longer: what leaves is dated before it is handed over, what arrives
+//! A stamp is the time at which the last bit of a frame passed above the MAC. Its error always
+//! makes a round trip longer: a sent frame is stamped before the hand-over, a received one after it
+//! was found.
 //! after it was found.
 
 mod auto;
@@ -39,66 +41,66 @@ use crate::units::{BitsPerSec, Bytes, Mac};
 use crate::wire::{EtherType, WireError, ethernet, headroom, ptp};
 use auto::Auto;
 
-/// The longest frame that agents make, without FCS.
+/// Longest frame that link protocols make, without FCS.
 pub const FRAME_MAX: usize = 640;
 
 const _: () = assert!(FRAME_MAX + 4 <= CONTROL_FRAME_MAX as usize, "ports take them");
 
-/// News that may wait; a driver takes them after every poll.
+/// Capacity of the queue of news; a driver reads them after every poll.
 const NEWS: usize = 16;
 
-/// Octets on the line besides a frame's own before its last bit: preamble and start delimiter.
+/// Bytes on the line before the last bit besides the frame: preamble and start delimiter.
 const PREAMBLE: u64 = 8;
 
-/// The agents of one port.
+/// Link protocols of one port.
 pub struct PortAgents {
     mac: Mac,
     rate: BitsPerSec,
     up: bool,
-    /// Whether nobody has told them of the link yet: it is up when they are first asked.
+    /// True until the state of the link is set: it is taken as up when first used.
     fresh: bool,
     stamps: Stamps,
     lldp: Option<Box<Lldp>>,
     measurer: Option<Box<Measurer>>,
     dialect: headroom::Dialect,
-    /// Whether the measurement begins by itself when the link comes up.
+    /// True if the measurement begins by itself when the link comes up.
     initiates: bool,
     peer_delay: Option<Box<PeerDelay>>,
     auto: Option<Auto>,
-    /// An end station's place in the network, where it is found.
+    /// Level of an end station in the network, if it is derived.
     place: Option<Box<Recognition>>,
-    /// Measurements of the round trip that have begun so far.
+    /// Measurements of the round trip that have begun.
     started: u64,
-    /// Whether the last frame was an LLDPDU.
+    /// True if the last frame was an LLDPDU.
     said: bool,
-    /// The longest that handing a dated frame to the port took since the last measurement began.
+    /// Longest time to hand a stamped frame to the port since the last measurement began.
     handing_over: Duration,
     news: ArrayVec<News, NEWS>,
     counters: AgentCounters,
 }
 
-/// What the agents of a port counted, besides what each machine counts itself.
+/// Counters of a port's link protocols, besides those of each state machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AgentCounters {
-    /// Frames for agents that are none of the formats spoken here.
+    /// Frames for a link protocol with an unknown or malformed format.
     pub malformed: u64,
-    /// Frames for an agent that this port does not have.
+    /// Frames for a protocol that this port does not run.
     pub unwanted: u64,
-    /// Frames that were made and found no memory.
+    /// Frames that were due and found no memory.
     pub unsent: u64,
-    /// News that nobody took in time.
+    /// News lost because the queue was full.
     pub news_lost: u64,
 }
 
-/// What came of making a frame.
+/// Result of making a frame.
 #[derive(Debug)]
 pub enum Made<F> {
-    /// The frame, and when it was dated: [`PortAgents::handed_over`] wants to know how long ago that was
-    /// when the port has it.
+    /// The frame and its stamp: once the port has the frame, its age is passed to
+    /// [`PortAgents::handed_over`].
     Frame(F, Instant),
-    /// None: only a timer ran out.
+    /// No frame: only a timer expired.
     Nothing,
-    /// None, for want of memory. Whoever made it makes it again, or bears its loss.
+    /// No frame, for lack of memory. The protocol repeats it, or handles it as lost.
     NoMemory,
 }
 
@@ -112,8 +114,8 @@ impl fmt::Debug for PortAgents {
 }
 
 impl PortAgents {
-    /// The agents of a port whose link is up when they are first asked, unless they are told otherwise
-    /// before. Allocates all that they ever need.
+    /// Link protocols of a port whose link is up at first use, unless set otherwise before.
+    /// Allocates all memory that they ever need.
     #[must_use]
     pub fn new(plan: &AgentsPlan, stamps: Stamps) -> Self {
         let measure = plan.measure.as_ref();
@@ -138,13 +140,14 @@ impl PortAgents {
         }
     }
 
-    /// Whether frames of `ethertype` to a reserved group address are for agents (802.1Q Table 8-1).
+    /// True if frames of `ethertype` to a reserved group address are for a link protocol (802.1Q
+    /// Table 8-1).
     #[must_use]
     pub const fn speak(ethertype: EtherType) -> bool {
         matches!(ethertype, EtherType::LLDP | EtherType::PTP | EtherType::CIM)
     }
 
-    /// The link came up, went down, or has another rate.
+    /// Sets the state and the rate of the link.
     pub fn set_link(&mut self, now: Instant, up: bool, rate: Option<BitsPerSec>) {
         let other_rate = rate.is_some_and(|rate| rate != self.rate);
         let changed = up != self.up || (up && other_rate);
@@ -199,7 +202,8 @@ impl PortAgents {
         self.listen(now);
     }
 
-    /// Measures again, now: what a person asks for. False if this port cannot or its link is down.
+    /// Starts a measurement now, on a user's request. False if this port cannot measure or its link
+    /// is down.
     pub fn measure_now(&mut self, now: Instant) -> bool {
         let can = self.up && (self.initiates || self.auto.is_some());
         if can {
@@ -214,7 +218,7 @@ impl PortAgents {
         can
     }
 
-    /// Starts what the headroom is to be found by.
+    /// Starts the measurement from which the headroom is derived.
     fn begin(&mut self, now: Instant, method: Option<Method>) {
         match method {
             None => {}
@@ -236,8 +240,8 @@ impl PortAgents {
         }
     }
 
-    /// A frame to a reserved group address, from its destination on, with its stamp. False if it is
-    /// none of theirs, or malformed.
+    /// Processes a frame to a reserved group address, from its destination on, with its stamp.
+    /// Returns false if it is for no protocol of the port, or malformed.
     pub fn on_frame(&mut self, now: Instant, t_rx: Instant, frame: &[u8]) -> bool {
         if self.fresh {
             self.set_link(now, true, None);
@@ -276,15 +280,15 @@ impl PortAgents {
         }
     }
 
-    /// Whether there is something to do, most often to send.
+    /// True if there is work to do, most often a frame to send.
     #[inline]
     #[must_use]
     pub fn is_due(&self, now: Instant) -> bool {
         now >= self.next_deadline()
     }
 
-    /// A frame to a reserved group address that `port` received in the burst that was `found` then. As
-    /// [`PortAgents::on_frame`].
+    /// Processes a frame to a reserved group address that `port` received in the burst that was
+    /// `found` then. See [`PortAgents::on_frame`].
     pub fn receive<P: Port>(
         &mut self,
         now: Instant,
@@ -292,14 +296,14 @@ impl PortAgents {
         found: Instant,
         frame: &P::Frame,
     ) -> bool {
-        // A device's clock has drifted since it was last looked at, and those who only answer date
-        // what comes once in days.
+        // A device's clock drifts from its last reading, and a port that only responds may stamp a
+        // frame once in days.
         port.refresh_clock();
         let t_rx = port.rx_stamp(frame).unwrap_or(found);
         self.on_frame(now, t_rx, frame.head())
     }
 
-    /// Makes the frame that is due now, with the time at which it is handed to `port`.
+    /// Makes the frame that is due now, stamped with the time of its hand-over to `port`.
     pub fn send<P: Port>(&mut self, now: Instant, port: &mut P) -> Made<P::Frame> {
         if self.handing_over == Duration::ZERO {
             port.refresh_clock();
@@ -317,8 +321,8 @@ impl PortAgents {
         }
     }
 
-    /// What to send now, without FCS, if anything is: what has stamps first. `clock` is the time at
-    /// which it is handed to the port. Nothing where only a timer ran out.
+    /// Writes the frame that is due, without FCS, those with stamps first. `clock` is the time of
+    /// its hand-over to the port. None if only a timer expired.
     pub fn take(
         &mut self,
         now: Instant,
@@ -364,12 +368,12 @@ impl PortAgents {
         len
     }
 
-    /// How long it took to hand the last frame to the port: what its stamp may be off by.
+    /// Records the time that the hand-over of the last frame took, which is the error of its stamp.
     pub fn handed_over(&mut self, took: Duration) {
         self.handing_over = self.handing_over.max(took);
     }
 
-    /// The last frame found no memory: it is lost, as if on the way, or said again.
+    /// The last frame found no memory: it counts as lost on the link, or is repeated.
     fn not_sent(&mut self) {
         self.counters.unsent += 1;
         if let Some(lldp) = self.lldp.as_mut().filter(|_| self.said) {
@@ -377,14 +381,14 @@ impl PortAgents {
         }
     }
 
-    /// When there is something to do though no frame arrives.
+    /// Time of the next work without a received frame.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         if self.fresh {
             return Instant::ZERO;
         }
         if !self.up {
-            // What was heard of neighbours ages all the same.
+            // Information about neighbours ages in any state.
             return self.lldp.as_ref().map_or(Instant::NEVER, |lldp| lldp.next_deadline());
         }
         let mut at = self.auto.as_ref().map_or(Instant::NEVER, Auto::next_deadline);
@@ -400,31 +404,31 @@ impl PortAgents {
         at
     }
 
-    /// Stops waiting for what the peer has to say, when it is time to.
+    /// Ends the wait for the peer's DCBX when it expires.
     fn on_timeout(&mut self, now: Instant) {
         let method = self.auto.as_mut().and_then(|auto| auto.on_timeout(now));
         self.begin(now, method);
     }
 
-    /// What happened, the oldest first, each once.
+    /// Returns the oldest event, each once.
     pub fn next_news(&mut self) -> Option<News> {
         if self.news.is_empty() { None } else { Some(self.news.remove(0)) }
     }
 
-    /// Whether something happened that nobody has taken yet.
+    /// True if there are events that were not read.
     #[inline]
     #[must_use]
     pub fn has_news(&self) -> bool {
         !self.news.is_empty()
     }
 
-    /// What was agreed with the peer, if DCBX is spoken and there is one peer.
+    /// Configuration resolved with the peer, if DCBX is enabled and there is one peer.
     #[must_use]
     pub fn resolved(&self) -> Option<&Resolved> {
         self.lldp.as_ref()?.resolved()
     }
 
-    /// Says from now on that this is the port's place in the network, where it says any.
+    /// Advertises this level in the network from now on, if the port advertises it.
     pub fn set_topology(&mut self, now: Instant, topology: Topology) {
         if let Some(lldp) = &mut self.lldp {
             lldp.set_topology(now, topology);
@@ -432,7 +436,7 @@ impl PortAgents {
         self.listen(now);
     }
 
-    /// Says from now on this of congestion isolation and of source flow control.
+    /// Advertises these capabilities of congestion isolation and source flow control from now on.
     pub fn set_congestion(
         &mut self,
         now: Instant,
@@ -445,45 +449,44 @@ impl PortAgents {
         self.listen(now);
     }
 
-    /// What is at the other end, as far as congestion goes, if LLDP is spoken.
+    /// Congestion capabilities of the peer, if LLDP is enabled.
     #[must_use]
     pub fn surroundings(&self) -> Option<&Surroundings> {
         Some(self.lldp.as_ref()?.surroundings())
     }
 
-    /// The LLDP agent.
     #[must_use]
     pub fn lldp(&self) -> Option<&Lldp> {
         self.lldp.as_deref()
     }
 
-    /// The measurement of the round trip.
+    /// State machine of the round-trip measurement.
     #[must_use]
     pub fn measurer(&self) -> Option<&Measurer> {
         self.measurer.as_deref()
     }
 
-    /// PTP's peer delay.
+    /// State machine of PTP's peer delay.
     #[must_use]
     pub fn peer_delay(&self) -> Option<&PeerDelay> {
         self.peer_delay.as_deref()
     }
 
-    /// What the times of its frames are worth.
+    /// Accuracy of its frames' stamps.
     #[must_use]
     pub const fn stamps(&self) -> &Stamps {
         &self.stamps
     }
 }
 
-/// Whether the port is an end station's that finds its place in the network.
+/// True if the port is an end station's that derives its level in the network.
 fn station(plan: &AgentsPlan) -> bool {
     let topology = plan.dcbx.as_ref().and_then(|dcbx| dcbx.topology);
     topology == Some(TopologyPlan::Recognized(Device::EndStation))
 }
 
 impl Stamps {
-    /// From handing a frame of `octets` (without FCS) over to its last bit leaving.
+    /// Time from the hand-over of a frame of `octets` (without FCS) to the end of its last bit.
     fn line_time(&self, rate: BitsPerSec, octets: usize) -> Duration {
         if !self.serializes {
             return Duration::ZERO;

@@ -1,4 +1,4 @@
-//! What agents have to tell the switch that they are part of.
+//! Events that link protocols report to their switch.
 
 use super::plan::{Method, Statistic};
 use crate::discovery::{Resolved, Surroundings};
@@ -6,57 +6,53 @@ use crate::headroom::Samples;
 use crate::port::StampSource;
 use crate::time::Duration;
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum News {
     /// A measurement began.
     Measuring(Method),
-    /// It came to its end.
+    /// A measurement completed.
     Found(Found),
-    /// It did not.
+    /// A measurement had no result.
     Failed(Failure),
-    /// DCBX came to another result.
+    /// DCBX resolved another configuration.
     Negotiated(Resolved),
-    /// What is at the other end, as far as congestion goes, is something else.
+    /// The congestion capabilities of the peer changed.
     Surroundings(Surroundings),
-    /// A neighbour came, changed or went.
+    /// A neighbour appeared, changed or aged out.
     Neighbours,
 }
 
-/// A delay that was measured.
+/// A measured delay.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Found {
-    /// How.
     pub method: Method,
-    /// Over how many exchanges.
+    /// Number of exchanges.
     pub rounds: u16,
-    /// The delay: the round trip, or for PTP the mean path delay, one way.
+    /// Round trip, or for PTP the mean path delay, one way.
     pub delay: Spread,
-    /// Which stamps it was measured by.
+    /// Source of the stamps.
     pub stamps: StampSource,
-    /// How far it may be off, either way.
+    /// Largest error, either way.
     pub uncertainty: Duration,
-    /// The peer's internal delay as its DCBX says it.
+    /// Internal delay of the peer as advertised by its DCBX.
     pub peer_internal: Option<Duration>,
 }
 
-/// How measured delays are spread.
+/// Distribution of measured delays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spread {
-    /// The shortest.
     pub min: Duration,
-    /// Their mean.
     pub mean: Duration,
     /// The 99th percentile.
     pub p99: Duration,
-    /// The longest.
     pub max: Duration,
-    /// The one that counts for the headroom.
+    /// The one used for the headroom.
     pub chosen: Duration,
 }
 
 impl Spread {
-    /// Of measured delays, of which `statistic` counts (the longest, if none is said).
+    /// Distribution of `delays`, of which `statistic` is used (default: the longest).
     #[must_use]
     pub fn of(delays: &Samples, statistic: Option<Statistic>) -> Self {
         let chosen = match statistic.unwrap_or_default() {
@@ -74,7 +70,7 @@ impl Spread {
     }
 }
 
-/// Why a measurement came to nothing.
+/// Reason why a measurement had no result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Failure {
     /// Too many requests and too few answers.
@@ -83,7 +79,7 @@ pub enum Failure {
          or the link loses them; turn `measurement` on there, or raise `requests`"
     )]
     NoAnswer {
-        /// Answers that counted.
+        /// Valid answers.
         rounds: u16,
         /// Requests sent.
         requests: u16,
@@ -91,7 +87,7 @@ pub enum Failure {
     /// PTP's peer delay was not answered.
     #[error("the peer does not answer PTP's peer delay requests; turn PTP on there")]
     NoPeerDelay,
-    /// The peer says by DCBX that it cannot do what is asked for.
+    /// The peer advertises by DCBX that it does not support the configured method.
     #[error("the peer says that it cannot do this measurement; choose the other method")]
     PeerCannot,
 }

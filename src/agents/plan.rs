@@ -1,4 +1,4 @@
-//! What the agents of one port are told.
+//! Plan of one port's link protocols.
 
 use core::fmt;
 
@@ -9,40 +9,39 @@ use crate::headroom::{DelayInputs, Shims, SoftwareTerms};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Cells, Mac};
 
-/// The agents of one port.
+/// Link protocols of one port; none: disabled.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AgentsPlan {
-    /// The address that their frames come from.
+    /// Source address of their frames.
     pub mac: Mac,
-    /// The rate of the link.
     pub rate: BitsPerSec,
-    /// The LLDP agent.
+    /// LLDP.
     pub lldp: Option<LldpPlan>,
-    /// DCBX, which rides on LLDP.
+    /// DCBX, which is carried by LLDP.
     pub dcbx: Option<DcbxPlan>,
-    /// The measurement of the round trip.
+    /// Measurement of the round trip.
     pub measure: Option<MeasurePlan>,
     /// PTP's peer delay.
     pub peer_delay: Option<PeerDelayPlan>,
-    /// Headroom that the port finds by itself (`headroom: auto`). Ports of switches only.
+    /// Automatic headroom (`headroom: auto`). Ports of switches only.
     pub auto: Option<AutoPlan>,
 }
 
 impl AgentsPlan {
-    /// Whether times of frames matter to them.
+    /// True if the protocols use stamps of frames.
     #[must_use]
     pub const fn measures(&self) -> bool {
         self.measure.is_some() || self.peer_delay.is_some()
     }
 }
 
-/// How a link's delay is found.
+/// Method to measure a link's delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Method {
-    /// By the request/response measurement.
+    /// The request/response measurement.
     #[default]
     RoundTrip,
-    /// By PTP's peer delay, and the internal delays of both ends.
+    /// PTP's peer delay, plus the internal delays of both ends.
     PeerDelay,
 }
 
@@ -55,44 +54,42 @@ impl fmt::Display for Method {
     }
 }
 
-/// Which of the measured times the headroom is reckoned with.
+/// Statistic of the measured delays from which the headroom is calculated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Statistic {
     /// The longest: headroom is for the worst case.
     #[default]
     Max,
-    /// The mean, as the P802.1Qdt proposal has it.
+    /// The mean, as in the P802.1Qdt proposal.
     Mean,
     /// A percentile, 1 to 99.
     Percentile(u8),
 }
 
-/// How a port of a switch finds its headroom.
+/// Automatic headroom of a switch port.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AutoPlan {
-    /// What the link is taken for until it is measured: frames, the peer's reaction
+    /// Assumptions about the link until it is measured: frames, the peer's reaction
     /// (`higher_layer`), and for peer delays the interfaces.
     pub link: DelayInputs,
-    /// What software adds at this end.
+    /// Delay of software at this end.
     pub software: SoftwareTerms,
-    /// Octets per cell of the buffer.
+    /// Bytes per cell of the buffer.
     pub cell_bytes: u32,
-    /// How the delay is found.
     pub method: Method,
-    /// Which of the measured times counts.
     pub statistic: Statistic,
-    /// From a group's crossing of its threshold to the PFC frame being given to the MAC (invocation
-    /// delay of the proposal).
+    /// Time from a group's crossing of its threshold to the hand-over of the PFC frame to the MAC
+    /// (invocation delay of the proposal).
     pub invocation: Duration,
-    /// MACsec on the way, if there is any: what it adds to the way of a PFC frame besides what the
-    /// measured messages meet themselves.
+    /// Delay of MACsec on the path, if any, that a PFC frame meets and the measured messages do
+    /// not.
     pub shims: Option<Shims>,
-    /// The headroom that the stated length of the link gives, to which a group returns that has more when a
+    /// Headroom for the configured length of the link. A group with more returns to it when a
     /// measurement fails.
     pub stated: Cells,
-    /// The most headroom that a measurement can give, so that a peer that answers late cannot take the
+    /// Largest headroom from a measurement, so that a peer that answers late cannot take the
     /// buffer.
     pub limit: Cells,
-    /// How long to wait for the peer's DCBX after the link came up before measuring without it.
+    /// Time to wait for the peer's DCBX after the link came up before measuring without it.
     pub wait: Duration,
 }

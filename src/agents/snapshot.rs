@@ -1,4 +1,4 @@
-//! What the agents of a port have found out, to show.
+//! State and results of a port's link protocols, for display.
 
 use super::news::Spread;
 use super::{AgentCounters, AutoState, PortAgents};
@@ -7,57 +7,52 @@ use crate::headroom::{measure, peer_delay};
 use crate::port::Stamps;
 use crate::time::{Duration, Instant};
 
-/// The agents of one port at one moment.
+/// Link protocols of one port at one moment.
 #[derive(Clone, Debug)]
 pub struct AgentsSnapshot {
-    /// What the times of its frames are worth.
+    /// Accuracy of its frames' stamps.
     pub stamps: Stamps,
-    /// How far it is with its headroom, where it finds that by itself.
+    /// State of the automatic headroom, if configured.
     pub auto: Option<AutoState>,
-    /// The measurement of the round trip.
+    /// Measurement of the round trip.
     pub measure: Option<MeasureSnapshot>,
     /// PTP's peer delay.
     pub path_delay: Option<PathDelaySnapshot>,
-    /// Who is at the other end, as LLDP has it.
+    /// Neighbours found by LLDP.
     pub neighbours: Vec<Neighbour>,
-    /// What DCBX came to.
+    /// Configuration resolved by DCBX.
     pub resolved: Option<Resolved>,
-    /// What it says of its place in the network.
+    /// Advertised level in the network.
     pub topology: Option<Topology>,
-    /// What LLDP counted.
     pub lldp: Option<discovery::Counters>,
-    /// What was counted besides.
+    /// Other counters.
     pub counters: AgentCounters,
 }
 
-/// A measurement of the round trip.
+/// Measurement of the round trip.
 #[derive(Clone, Debug)]
 pub struct MeasureSnapshot {
-    /// How far it is.
     pub state: measure::State,
-    /// The round trips of the last one that was complete.
+    /// Round trips of the last complete measurement.
     pub round_trip: Option<Spread>,
-    /// How long the peer took to answer, likewise.
+    /// Turnaround times of the peer in it.
     pub turnaround: Option<Spread>,
-    /// Over how many rounds.
     pub rounds: usize,
-    /// How far the round trip may be off.
+    /// Largest error of the round trip.
     pub uncertainty: Duration,
-    /// What was counted.
     pub counters: measure::Counters,
 }
 
 /// PTP's peer delay.
 #[derive(Clone, Debug)]
 pub struct PathDelaySnapshot {
-    /// The mean path delay, one way, of the last exchanges.
+    /// Mean path delay, one way, of the last exchanges.
     pub delay: Option<Spread>,
-    /// What was counted.
     pub counters: peer_delay::Counters,
 }
 
 impl PortAgents {
-    /// What they have found out until `now`.
+    /// Returns the state and results at `now`.
     #[must_use]
     pub fn snapshot(&self, _now: Instant) -> AgentsSnapshot {
         let statistic = self.auto.as_ref().map(super::Auto::statistic);

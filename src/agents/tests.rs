@@ -1,4 +1,4 @@
-//! Two ports' agents over a line of known delay.
+//! Link protocols of two ports over a line of known delay.
 
 use std::collections::VecDeque;
 
@@ -55,7 +55,7 @@ fn auto(method: Method) -> AutoPlan {
     }
 }
 
-/// A line between two, and all that was told by the first.
+/// Two ports on a line, and all events that the first reported.
 struct Pair {
     ends: [PortAgents; 2],
     line: VecDeque<(Instant, usize, Vec<u8>)>,
@@ -70,7 +70,7 @@ impl Pair {
         Self { ends, line: VecDeque::new(), delay, now: Instant::ZERO, news: vec![] }
     }
 
-    /// Until nothing happens any more, or `until`.
+    /// Runs until nothing is due, or to `until`.
     fn run(&mut self, until: Instant) {
         while self.now <= until {
             while self.line.front().is_some_and(|(at, ..)| *at <= self.now) {
@@ -83,7 +83,8 @@ impl Pair {
                     let Some(len) = self.ends[from].take(self.now, self.now, &mut octets) else {
                         continue;
                     };
-                    // The last bit arrives when the frame has left and the line has brought it.
+                    // The last bit arrives after the frame's transmission and the delay of the
+                    // line.
                     let bits = RATE.time_for(Bytes(8 + len as u64 + 4));
                     let frame = octets[..len].to_vec();
                     self.line.push_back((self.now + bits + self.delay, 1 - from, frame));
@@ -118,7 +119,7 @@ fn a_round_trip_is_twice_the_line_to_the_picosecond() {
     let twice = delay.saturating_mul(2);
     let all = Spread { min: twice, mean: twice, p99: twice, max: twice, chosen: twice };
     assert_eq!((found.delay, found.rounds, found.stamps), (all, 10, StampSource::Exact));
-    // Two steps of each clock's counting.
+    // Two steps of each clock.
     assert_eq!(found.uncertainty, Duration::from_picos(4));
 }
 
@@ -131,7 +132,7 @@ fn the_link_s_coming_up_begins_anew_and_its_going_down_ends_it() {
     assert_eq!(pair.ends[0].next_deadline(), Instant::NEVER);
     assert!(!pair.ends[0].measure_now(now));
     pair.ends[0].set_link(now, true, None);
-    // To be told again what is known changes nothing.
+    // Setting the same state again changes nothing.
     pair.ends[0].set_link(now, true, Some(RATE));
     (pair.now, pair.delay) = (now, Duration::from_nanos(700));
     pair.run(now + Duration::from_secs(1));

@@ -1,6 +1,6 @@
-//! The summary of a run: the JSON that `--format json` prints and the source of everything else.
+//! Summary of a run: the JSON of `--format json` and the source of every other format.
 //!
-//! Field names are an interface; `names` has those of SAI, SONiC and IEEE8021-PFC-MIB beside them.
+//! Field names are an interface; `names` maps them to SAI, SONiC and IEEE8021-PFC-MIB.
 
 use std::collections::BTreeMap;
 
@@ -16,28 +16,25 @@ use crate::time::Total;
 use crate::units::{PortId, Priority, PrioritySet};
 use crate::verdict::Verdict;
 
-/// A switch's counters after (or during) a run.
+/// Counters of a switch after (or during) a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Summary {
-    /// The version of Sluice.
+    /// Version of Sluice.
     pub version: String,
-    /// The switch's name.
     pub name: String,
-    /// How long it has run.
+    /// Duration of the run.
     pub elapsed_ns: u64,
-    /// Its worker threads.
+    /// Number of worker threads.
     pub workers: usize,
-    /// Its ports.
     pub ports: Vec<PortSummary>,
-    /// Every drop reason there is with its count over all ports, 0 included.
+    /// Count of every drop reason over all ports, 0 included.
     pub drops: BTreeMap<String, u64>,
-    /// Frames of lossless groups that were lost to congestion: 0 unless a guarantee was broken.
+    /// Frames of lossless groups lost to congestion: 0 unless a guarantee was broken.
     pub lossless_lost_frames: u64,
-    /// Whether every frame is accounted for.
+    /// Conservation of frames.
     pub balance: BalanceSummary,
-    /// The shared pool.
     pub shared_pool: SharedSummary,
-    /// The bridge's table.
+    /// Forwarding table of the bridge.
     pub fdb: FdbSummary,
     /// Pause storms over all ports.
     pub storms: StormSummary,
@@ -49,59 +46,57 @@ pub struct Summary {
     pub checks: Vec<CheckSummary>,
     /// The verdict of all checks.
     pub verdict: Verdict,
-    /// What it did about congesting flows, where it has to do something.
+    /// Reactions to congesting flows, if any are configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<CongestionSummary>,
 }
 
-/// The conservation sums.
+/// Conservation of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BalanceSummary {
-    /// Frames received, made by the switch itself, and copied when flooding.
+    /// Frames received, originated, and copied when flooding.
     pub came: u64,
-    /// Frames sent, taken in by the switch itself, dropped under a name, and held.
+    /// Frames sent, consumed, dropped under a reason, and held.
     pub went: u64,
-    /// Of `went`: frames in queues, in hands and between workers at this moment.
+    /// Part of `went`: frames in queues, in workers and between them at this moment.
     pub held: u64,
-    /// Whether the two are equal.
+    /// True if the two are equal.
     pub holds: bool,
 }
 
-/// The shared pool.
+/// Shared buffer pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SharedSummary {
-    /// Octets in it now.
+    /// Bytes in use.
     pub used_bytes: u64,
-    /// The most it held; with several workers the sum of their peaks, an upper bound.
+    /// Most bytes in use; with several workers the sum of their peaks, an upper bound.
     pub peak_bytes: u64,
 }
 
-/// The bridge's table.
+/// Forwarding table of the bridge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FdbSummary {
-    /// Addresses in it.
+    /// Addresses in the table.
     pub entries: u64,
-    /// Frames whose source address was not learnt because it was full.
+    /// Frames whose source address was not learnt because the table was full.
     pub full: u64,
 }
 
-/// Pause storms that the watchdog found.
+/// Pause storms that the watchdog detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct StormSummary {
-    /// Storms that began.
     pub detected: u64,
     /// Storms that ended.
     pub restored: u64,
 }
 
-/// One port.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PortSummary {
-    /// Its name in the configuration.
+    /// Name in the configuration.
     pub name: String,
-    /// Whether its link is up.
+    /// True if its link is up.
     pub up: bool,
-    /// The rate of its link in bit/s.
+    /// Rate of its link in bit/s.
     pub rate_bps: u64,
     /// Frames received, of any kind.
     pub rx_frames: u64,
@@ -111,76 +106,75 @@ pub struct PortSummary {
     pub rx_bytes: u64,
     /// Bytes handed to the device to be sent, FCS included.
     pub tx_bytes: u64,
-    /// Frames that the switch itself took in.
+    /// Frames that the switch consumed.
     pub consumed_frames: u64,
-    /// Frames that the switch itself made.
+    /// Frames that the switch originated.
     pub originated_frames: u64,
-    /// Copies made of flooded frames.
+    /// Copies of flooded frames.
     pub copied_frames: u64,
     /// Addresses in the bridge's table that were learnt from it.
     #[serde(default)]
     pub addresses: u64,
-    /// Frames whose source address was not learnt because the port has as many as it may have.
+    /// Frames whose source address was not learnt because the port reached its limit.
     #[serde(default)]
     pub addresses_refused: u64,
     /// PAUSE frames received and obeyed.
     pub pause_rx_frames: u64,
     /// PAUSE frames sent.
     pub pause_tx_frames: u64,
-    /// PFC frames received and obeyed, each once, however many priorities it names.
+    /// PFC frames received and obeyed, each counted once for all its priorities.
     #[serde(default)]
     pub pfc_rx_frames: u64,
     /// PFC frames sent, likewise.
     #[serde(default)]
     pub pfc_tx_frames: u64,
-    /// The priorities that its peer has paused at this moment.
+    /// Priorities that its peer has paused at this moment.
     pub paused_priorities: Vec<u8>,
-    /// All eight priorities.
     pub priorities: Vec<PrioritySummary>,
-    /// The reasons for which frames that came in here were dropped, those that happened.
+    /// Drops of frames received here by reason, without zero counts.
     pub drops: BTreeMap<String, u64>,
-    /// What its device counted below the switch.
+    /// Losses that its device counted below the switch.
     pub nic: NicSummary,
-    /// The priorities whose frames are not to be lost.
+    /// Lossless priorities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lossless_priorities: Vec<u8>,
     /// Number of times that its device lost its link.
     #[serde(default)]
     pub link_losses: u64,
-    /// What its agents found out, where it has any.
+    /// Results of its link protocols, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<AgentsSummary>,
-    /// What its MACsec did, where it has any.
+    /// MACsec counters, if it has MACsec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub macsec: Option<MacsecSummary>,
 }
 
-/// Frames that a device lost before the switch saw them, which are in no balance, or after.
+/// Frames that a device lost before the switch received them, which are in no balance, or after.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct NicSummary {
-    /// The receive ring, or a queue of the kernel before it, was full; null where the device cannot
-    /// say.
+    /// Receive ring, or a queue of the kernel before it, full; null if the device does not report
+    /// it.
     pub rx_missed: Option<u64>,
     /// Received with errors.
     pub rx_errors: u64,
-    /// The frame pool was empty.
+    /// Frame pool empty.
     pub rx_no_memory: u64,
     /// Handed to the device, and not sent by it.
     pub tx_errors: u64,
-    /// Dropped on their way out by the interface of the kernel that the device works on. Frames of
-    /// other programs may be among them.
+    /// Dropped on transmit by the interface of the kernel that the device works on. They may
+    /// include frames of other programs.
     #[serde(default)]
     pub tx_dropped: u64,
 }
 
 impl NicSummary {
-    /// Frames that did not leave, at most.
+    /// Frames that were not sent, at most.
     #[must_use]
     pub fn unsent(&self) -> u64 {
         self.tx_errors + self.tx_dropped
     }
 
-    /// Frames lost before the switch saw them; nothing where the device cannot say.
+    /// Frames lost before the switch received them; none if the device does not report it.
     #[must_use]
     pub fn missed(&self) -> Option<u64> {
         Some(self.rx_missed? + self.rx_no_memory)
@@ -190,50 +184,50 @@ impl NicSummary {
 /// One priority of one port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PrioritySummary {
-    /// Which one, 0 to 7.
+    /// 0 to 7.
     pub priority: u8,
     /// Data frames received and classified to it.
     pub rx_frames: u64,
     /// Data frames sent from it.
     pub tx_frames: u64,
-    /// Octets received, FCS included.
+    /// Bytes received, FCS included.
     pub rx_bytes: u64,
-    /// Octets sent, FCS included.
+    /// Bytes sent, FCS included.
     pub tx_bytes: u64,
     /// PFC frames received and obeyed that name it.
     pub pfc_rx_frames: u64,
     /// PFC frames sent that name it.
     pub pfc_tx_frames: u64,
-    /// How long its peer held it paused.
+    /// Time for which its peer held it paused.
     pub pfc_rx_paused_ns: u64,
-    /// How long it held its peer paused.
+    /// Time for which it held its peer paused.
     pub pfc_tx_paused_ns: u64,
-    /// How often its peer paused it while it was running.
+    /// Number of times that its peer paused it while it was running.
     pub pfc_rx_transitions: u64,
-    /// How often it went from XON to XOFF.
+    /// Number of times that it went from XON to XOFF.
     pub pfc_tx_transitions: u64,
-    /// Octets of buffer that its ingress group holds.
+    /// Bytes of buffer that its ingress group holds.
     pub buffer_bytes: u64,
-    /// The most it ever held, headroom included.
+    /// Peak of that, headroom included.
     pub buffer_peak_bytes: u64,
-    /// The most headroom it ever held.
+    /// Peak of the headroom in use.
     pub headroom_peak_bytes: u64,
-    /// Octets in its egress queue.
+    /// Bytes in its egress queue.
     pub queue_bytes: u64,
-    /// The most that queue ever held.
+    /// Peak of that.
     pub queue_peak_bytes: u64,
-    /// Frames it sent with CE set here.
+    /// Frames sent with CE set here.
     pub ecn_marked: u64,
     /// Data frames of it that were dropped.
     pub dropped_frames: u64,
-    /// Storms that the watchdog found on its queue.
+    /// Storms that the watchdog detected on its queue.
     pub storms_detected: u64,
     /// Storms that ended.
     pub storms_restored: u64,
 }
 
 impl Summary {
-    /// The summary of `run`, `elapsed` after it began.
+    /// Summary of `run`, `elapsed` after it began.
     #[must_use]
     pub fn new(run: &RunSnapshot, elapsed: impl Into<Total>) -> Self {
         let s = &run.switch;
@@ -255,8 +249,8 @@ impl Summary {
             ports: ports.zip(lossless).map(|(port, set)| port.protecting(*set)).collect(),
             drops: DropReason::ALL.iter().map(|r| (r.name().into(), drops.get(*r))).collect(),
             lossless_lost_frames: run.lossless_lost,
-            // What workers give each other is in both sums; what is on the way between two is left
-            // over, and held.
+            // Frames that workers hand to each other are in both sums; frames on the way between
+            // two are the difference, and held.
             balance: BalanceSummary {
                 came: balance.came.saturating_sub(s.taken),
                 went: balance.went.saturating_sub(s.taken),
@@ -278,21 +272,21 @@ impl Summary {
         summary.judged()
     }
 
-    /// The same with what is checked of it.
+    /// Adds the checks and their verdict.
     fn judged(mut self) -> Self {
         self.checks = judged::checks(&self);
         self.verdict = judged::verdict(&self.checks);
         self
     }
 
-    /// The same, without late polls in its verdict if they are to be `ignored`.
+    /// Leaves late polls out of the verdict if they are to be `ignored`.
     #[must_use]
     pub fn with_late_polls(mut self, ignored: bool) -> Self {
         self.late_polls_ignored = ignored;
         self.judged()
     }
 
-    /// The same with how often the device of each port lost its link.
+    /// Adds the number of link losses of each port's device.
     #[must_use]
     pub fn with_link_losses(mut self, losses: impl IntoIterator<Item = u64>) -> Self {
         for (port, losses) in self.ports.iter_mut().zip(losses) {
@@ -301,7 +295,7 @@ impl Summary {
         self.judged()
     }
 
-    /// The same with what the agents of ports found out.
+    /// Adds the results of the ports' link protocols.
     #[must_use]
     pub fn with_agents(mut self, agents: BTreeMap<PortId, AgentsSummary>) -> Self {
         for (port, agents) in agents {
@@ -310,7 +304,7 @@ impl Summary {
         self
     }
 
-    /// Frames that the devices are known to have lost before the switch saw them.
+    /// Frames that the devices reported as lost before the switch received them.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.ports.iter().filter_map(|p| p.nic.missed()).sum()
@@ -360,7 +354,7 @@ impl PortSummary {
         self
     }
 
-    /// Frames dropped that came in here.
+    /// Dropped frames that were received here.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.drops.values().sum()
@@ -397,7 +391,7 @@ impl PrioritySummary {
         }
     }
 
-    /// Whether anything ever happened to it.
+    /// True if any of its counters is not zero.
     #[must_use]
     pub fn is_active(&self) -> bool {
         *self != Self { priority: self.priority, ..Self::default() }

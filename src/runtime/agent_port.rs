@@ -1,10 +1,10 @@
-//! A port on which agents alone are run: it answers measurements, measures, speaks of itself, and
+//! A port with link protocols alone: it answers measurements, measures, advertises itself, and
 //! carries no data.
 //!
-//! Whoever owns it calls [`AgentPort::poll`] as often as it can: a stamp is late by what passes until
-//! the port is looked at. What arrives is dated behind the look that found it and what leaves in
-//! front of the hand-over, so that a round trip is never too short. What the port refuses is kept and
-//! offered again, with the date that it has.
+//! The owner calls [`AgentPort::poll`] as often as possible: a stamp is late by the time until the
+//! next poll. A received frame is stamped after the poll that found it and a sent one before the
+//! hand-over, so that a round trip is never too short. A frame that the port refuses is kept and
+//! offered again, with its old stamp.
 
 use crate::agents::{Made, News, PortAgents};
 use crate::frame::{Burst, Frame};
@@ -12,7 +12,7 @@ use crate::port::Port;
 use crate::time::Instant;
 use crate::wire::EtherType;
 
-/// A port, and its agents.
+/// A port and its link protocols.
 #[derive(Debug)]
 pub struct AgentPort<P: Port> {
     port: P,
@@ -20,18 +20,18 @@ pub struct AgentPort<P: Port> {
     found: Burst<P::Frame>,
     /// At most one frame, which the port has refused so far.
     waiting: Burst<P::Frame>,
-    /// Frames that were none of the agents'.
+    /// Received frames that are for no link protocol.
     others: u64,
 }
 
 impl<P: Port> AgentPort<P> {
-    /// Puts agents on a port.
+    /// Attaches link protocols to a port.
     pub fn new(port: P, agents: PortAgents) -> Self {
         let (found, waiting) = (Burst::new(), Burst::new());
         Self { port, agents, found, waiting, others: 0 }
     }
 
-    /// Takes in what has arrived and sends what is due. Says whether there was any of that.
+    /// Receives frames and sends those that are due. True if there were any.
     pub fn poll(&mut self, now: Instant) -> bool {
         self.port.rx_burst(&mut self.found);
         let received = !self.found.is_empty();
@@ -73,23 +73,21 @@ impl<P: Port> AgentPort<P> {
         sent
     }
 
-    /// The next thing that happened, the oldest first.
+    /// Returns the oldest event.
     pub fn next_news(&mut self) -> Option<News> {
         self.agents.next_news()
     }
 
-    /// The agents.
     #[must_use]
     pub const fn agents(&self) -> &PortAgents {
         &self.agents
     }
 
-    /// The agents, to tell them what to do.
     pub const fn agents_mut(&mut self) -> &mut PortAgents {
         &mut self.agents
     }
 
-    /// How many frames came in that were none of the agents'.
+    /// Received frames that are for no link protocol.
     #[must_use]
     pub const fn others(&self) -> u64 {
         self.others
@@ -106,7 +104,7 @@ mod tests {
     use crate::units::{BitsPerSec, Mac};
     use crate::wire::headroom::{Dialect, TimeUnit};
 
-    /// What a frame takes from one port to the other.
+    /// Delay of a frame from one port to the other.
     const DELAY: Duration = Duration::from_nanos(700);
 
     fn end(n: u8, initiates: bool) -> AgentPort<MemPort> {
@@ -131,7 +129,7 @@ mod tests {
     }
 
     /// Polls both ends every `step` until the first has measured; frames take [`DELAY`] to the
-    /// other. `before` is called ahead of every poll of the first.
+    /// other. `before` is called before every poll of the first.
     fn run(
         ends: &mut [AgentPort<MemPort>; 2],
         step: Duration,
@@ -178,7 +176,7 @@ mod tests {
     fn what_the_port_refuses_is_offered_again_with_its_date() {
         let mut ends = [end(1, true), end(2, false)];
         let mut polls = 0;
-        // The ring is full for 9 of 10 polls, 1 us: as if the line were so much longer at times.
+        // The ring is full for 9 of 10 polls, 1 us, which adds that delay to some frames.
         let step = Duration::from_nanos(100);
         let found = run(&mut ends, step, |port| {
             polls += 1;
@@ -198,7 +196,7 @@ mod tests {
         let mut octets = [0; 60];
         octets[12..14].copy_from_slice(&[0x08, 0x00]);
         let found = run(&mut ends, Duration::from_nanos(100), |port| {
-            // No header at all, and a packet.
+            // A frame without a header, and a data packet.
             port.rx.extend([MemFrame::new(&octets[..5]), MemFrame::new(&octets)]);
         });
         assert_eq!(found.rounds, 20);

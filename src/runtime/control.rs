@@ -1,8 +1,8 @@
-//! The control socket: lines in, lines out, beside a running switch.
+//! Control socket of a running switch: a line per request, a line per answer.
 //!
-//! A Unix socket that only its owner may use. Each line is a request, each is answered with one
-//! line, in order. What the lines mean is the business of whoever serves them. Bounded: a few
-//! connections at a time, a request of bounded length, each with a time limit.
+//! A Unix socket that only its owner may use. Each line is a request and is answered with one line,
+//! in order. The server defines the meaning of the lines. Bounded: a few connections at a time, a
+//! request of bounded length, each with a time limit.
 
 mod place;
 
@@ -20,24 +20,24 @@ use std::time::Duration;
 
 use zeroize::{Zeroize, Zeroizing};
 
-/// Connections at a time; more are told so and closed.
+/// Connections at a time; further ones get an error and are closed.
 const CONNECTIONS: usize = 8;
-/// The longest request in bytes.
+/// Longest request in bytes.
 const REQUEST_MAX: usize = 64 * 1024;
-/// How long a connection may be silent.
+/// Longest time without a byte on a connection.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Answers a request line with a response line, both without the line's end.
+/// Answers a request line with a response line, both without the newline.
 pub type Answer = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// Where the control socket of the switch `name` is unless said otherwise: below
-/// `XDG_RUNTIME_DIR`, for root without one below `/run`, else below the temporary directory.
+/// Default path of the control socket of the switch `name`: below `XDG_RUNTIME_DIR`, for root
+/// without one below `/run`, else below the temporary directory.
 #[must_use]
 pub fn default_path(name: &str) -> PathBuf {
     directory().join(format!("{}.sock", file_name(name)))
 }
 
-/// The name of a switch as a part of a file's name.
+/// Name of a switch as a part of a file name.
 #[must_use]
 pub fn file_name(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect()
@@ -53,13 +53,12 @@ fn directory() -> PathBuf {
     }
 }
 
-/// The user that this process runs as. Its entry in `/proc` belongs to root while its core dumps are
-/// off.
+/// User id of this process. Its entry in `/proc` belongs to root while its core dumps are disabled.
 fn uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The sockets below the default directory, for a client that was not told which.
+/// Sockets below the default directory, for a client without a path.
 #[must_use]
 pub fn sockets() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(directory()) else { return Vec::new() };
@@ -69,13 +68,13 @@ pub fn sockets() -> Vec<PathBuf> {
     paths
 }
 
-/// Serves `path` from threads of its own until the returned socket is dropped.
+/// Serves `path` from its own threads until the returned socket is dropped.
 ///
-/// Nothing at `path` is replaced but a socket of this user at which no process answers.
+/// Replaces nothing at `path` but a socket of this user at which no process answers.
 ///
 /// # Errors
-/// If the socket cannot be made: `AddrInUse` if another process serves it, `AlreadyExists` if
-/// something else is there.
+/// If the socket cannot be made: `AddrInUse` if another process serves it, `AlreadyExists` if the
+/// path is another kind of file.
 pub fn serve(path: &Path, answer: Answer) -> io::Result<ControlSocket> {
     if let Some(dir) = path.parent().filter(|dir| *dir == directory()) {
         make_private(dir)?;
@@ -96,7 +95,7 @@ pub fn serve(path: &Path, answer: Answer) -> io::Result<ControlSocket> {
     Ok(socket)
 }
 
-/// Makes the default directory, or checks that nobody else can put anything into it.
+/// Makes the default directory, or checks that no other user can write to it.
 fn make_private(dir: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(dir) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -119,7 +118,7 @@ fn connect(mut stream: UnixStream, answer: &Answer, open: &Arc<AtomicUsize>) {
     let (answer, place) = (Arc::clone(answer), Place(Arc::clone(open)));
     let spawned = thread::Builder::new().name("control".into()).spawn(move || {
         let _place = place;
-        // The client's doing, or its going away.
+        // An error of the client, or its disconnect.
         let _ = converse(&stream, &answer);
     });
     if let Err(error) = spawned {
@@ -127,7 +126,7 @@ fn connect(mut stream: UnixStream, answer: &Answer, open: &Arc<AtomicUsize>) {
     }
 }
 
-/// A connection's place among the few; given back whatever becomes of the connection.
+/// A connection's place among [`CONNECTIONS`]; released however the connection ends.
 struct Place(Arc<AtomicUsize>);
 
 impl Drop for Place {
@@ -143,7 +142,7 @@ fn converse(stream: &UnixStream, answer: &Answer) -> io::Result<()> {
     let mut writer = stream;
     while let Some(line) = requests.next()? {
         let mut response = answer(line.trim_end());
-        // Before the client goes on, which may take this for the end of the key.
+        // Wipe before the answer: the client may take the answer for the end of the key's use.
         requests.wipe();
         response.push('\n');
         writer.write_all(response.as_bytes())?;
@@ -151,14 +150,14 @@ fn converse(stream: &UnixStream, answer: &Answer) -> io::Result<()> {
     Ok(())
 }
 
-/// The lines of a connection. A request may have a key in it, so its bytes are in one buffer that
-/// never moves, and are wiped before the request is answered, and when the connection ends.
+/// Lines of a connection. A request may contain a key, so its bytes are in one buffer that never
+/// moves, and are wiped before the request is answered, and when the connection ends.
 struct Requests<R> {
     from: R,
     held: Zeroizing<Vec<u8>>,
-    /// The bytes of `held` that were read.
+    /// Bytes of `held` that were read.
     len: usize,
-    /// The first bytes of `held` that were returned.
+    /// Bytes at the start of `held` that were returned.
     done: usize,
 }
 
@@ -175,7 +174,7 @@ impl<R: Read> Requests<R> {
         self.held[self.len..].zeroize();
     }
 
-    /// Returns the next line; none at the end, or where a line is too long.
+    /// Returns the next line; none at the end, or if a line is too long.
     fn next(&mut self) -> io::Result<Option<&str>> {
         self.wipe();
         let mut seen = 0;
@@ -186,7 +185,7 @@ impl<R: Read> Requests<R> {
                 return line.map(Some).map_err(|_| io::ErrorKind::InvalidData.into());
             }
             seen = self.len;
-            // A read into nothing would wait for more.
+            // The buffer is full: the line is too long.
             if seen == self.held.len() {
                 return Ok(None);
             }
@@ -200,15 +199,15 @@ impl<R: Read> Requests<R> {
     }
 }
 
-/// Asks one thing of a running switch.
+/// Sends one request to a running switch.
 ///
 /// # Errors
-/// When nobody serves `path`, or the connection ends without an answer.
+/// If no process serves `path`, or the connection ends without an answer.
 pub fn ask(path: &Path, request: &str) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(SILENCE))?;
-    // A server that has no place says so and hangs up without having read.
-    // The request may have a key in it, so no copy of it is made.
+    // A server without a free place reports that and disconnects without a read. The request may
+    // contain a key, so it is not copied.
     let written = stream.write_all(request.as_bytes()).and_then(|()| stream.write_all(b"\n"));
     let mut response = String::new();
     let read = BufReader::new(stream).read_line(&mut response);
@@ -229,7 +228,7 @@ mod tests {
     fn every_line_is_answered_and_the_file_goes_away() {
         let dir = Folder::new("control");
         let path = dir.at("s.sock");
-        // A file that a killed process left behind is no obstacle.
+        // A file that a killed process left does not prevent the start.
         drop(UnixListener::bind(&path).unwrap());
         let echo: Answer = Arc::new(|line| format!("<{line}>"));
         let socket = serve(&path, Arc::clone(&echo)).unwrap();
@@ -250,7 +249,7 @@ mod tests {
         assert!(!path.exists());
     }
 
-    /// Gives what it has in pieces of `self.1` bytes.
+    /// Reader that returns pieces of `self.1` bytes.
     struct Pieces<'a>(&'a [u8], usize);
 
     impl Read for Pieces<'_> {

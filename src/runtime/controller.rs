@@ -1,4 +1,4 @@
-//! The workers of one running switch, and the handle by which other threads speak to them.
+//! Workers of one running switch, and the handle with which other threads control them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,54 +23,51 @@ use crate::time::{Duration, Instant, Total};
 use crate::units::PortId;
 use crate::world::World;
 
-/// Orders that may wait for a worker. Whoever finds them all waiting waits too.
+/// Capacity of a worker's queue of orders. A sender that finds it full waits.
 const ORDERS: usize = 16;
 
-/// How long a worker may take to answer. It looks at its orders every few microseconds; what takes
-/// longer is a machine without a CPU to spare.
+/// Time limit for a worker's answer. It checks its orders every few microseconds; a longer delay
+/// means that the machine has no free CPU.
 const ANSWER: StdDuration = StdDuration::from_secs(5);
 
-/// Where a worker runs.
+/// CPU and idle behaviour of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Place {
-    /// The CPU it is pinned to, or nothing to run where the system puts it.
+    /// CPU that it is pinned to; none: not pinned.
     pub cpu: Option<usize>,
-    /// What it does when there is nothing to do.
+    /// Action when there is nothing to do.
     pub idle: Idle,
 }
 
-/// Why the workers cannot be started.
+/// Reason why the workers cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A CPU that does not exist, or that this process may not use.
     #[error("worker {worker}: CPU {cpu} does not exist or may not be used; this process has {has}")]
     NoCpu {
-        /// The worker, counted from 0.
+        /// Worker index from 0.
         worker: usize,
-        /// The CPU.
         cpu: usize,
-        /// The CPUs there are.
+        /// Available CPUs.
         has: String,
     },
-    /// The system gives no thread.
+    /// The system cannot create a thread.
     #[error("worker {worker}: no thread: {error}")]
     Thread {
-        /// The worker, counted from 0.
+        /// Worker index from 0.
         worker: usize,
-        /// Why.
         error: io::Error,
     },
-    /// The thread cannot be made what it has to be.
+    /// The thread cannot be prepared.
     #[error("worker {worker}: {why}")]
     Prepare {
-        /// The worker, counted from 0.
+        /// Worker index from 0.
         worker: usize,
-        /// Why.
         why: String,
     },
 }
 
-/// Why a worker did not do as it was told.
+/// Reason why a worker did not execute an order.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderError {
     /// It has ended: stopped, or panicked.
@@ -90,26 +87,24 @@ pub enum OrderError {
 /// Reads the device counters of all ports.
 pub type NicReader = Arc<dyn Fn() -> Vec<NicCounters> + Send + Sync>;
 
-/// A worker's part of a switch, and the clock that it goes by.
+/// One worker's part of a switch, and its clock.
 pub struct Part<W: World, C> {
-    /// Its part.
     pub switch: Switch<W>,
-    /// Reads the clock; all workers' clocks tell the same time.
+    /// Reads the clock; the clocks of all workers show the same time.
     pub clock: C,
-    /// Where it runs.
     pub place: Place,
-    /// The longest gap between its polls that its ports' headroom allows for; nothing where none has
-    /// any.
+    /// Longest gap between polls that its ports' headroom allows for; none if no port has headroom.
     pub poll_gap: Option<Duration>,
 }
 
-/// Takes the last reading of what a worker's devices received.
+/// Takes the last reading of the received counters of a worker's devices.
 pub(super) type Seal = Box<dyn Fn() + Send>;
 
-/// Frames that devices had received when their worker stopped receiving, by port: they go on counting.
+/// Received counters of devices when their worker stopped receiving, by port: the devices continue
+/// to count.
 type Sealed = Arc<Mutex<Vec<Option<NicCounters>>>>;
 
-/// The handle on the workers: clones speak to the same ones.
+/// Handle on the workers; clones control the same ones.
 #[derive(Clone)]
 pub struct Controller(Arc<Shared>);
 
@@ -118,27 +113,27 @@ struct Shared {
     owners: Vec<usize>,
     nics: NicReader,
     sealed: Sealed,
-    /// What was counted before the counters were last cleared, and when that was.
+    /// Counters at the last clear, and its time.
     base: Mutex<(Vec<NicCounters>, StdInstant)>,
 }
 
-/// The threads of a running switch. Dropping it stops them without a summary.
+/// Threads of a running switch. Dropping it stops them without a summary.
 pub struct Workers {
     controller: Controller,
-    /// Nothing comes from one that could not be prepared.
+    /// A thread that could not be prepared returns none.
     threads: Vec<JoinHandle<Option<WorkerSnapshot>>>,
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Ended {
-    /// What was counted, unless a worker panicked and took its counters along.
+    /// Counters, unless a worker panicked and its counters are lost.
     pub snapshot: Option<RunSnapshot>,
-    /// How long it ran, or since the counters were last cleared.
+    /// Time since the start, or since the counters were last cleared.
     pub elapsed: Total,
-    /// Whether all that was held could be sent.
+    /// True if all held frames were sent.
     pub drained: bool,
-    /// What the workers that panicked had to say, by worker.
+    /// Panic messages by worker.
     pub panics: Vec<(usize, String)>,
 }
 
@@ -149,8 +144,8 @@ impl fmt::Debug for Controller {
 }
 
 /// Starts a thread for every part. `owners[n]` is the worker of port n. `prepare` runs in each
-/// thread before its first poll (and after it was pinned); what it returns is dropped in the same
-/// thread after everything else of the worker.
+/// thread before its first poll (and after pinning); its result is dropped in the same thread after
+/// the worker.
 ///
 /// # Errors
 /// [`StartError`]; threads that were started have ended then.
@@ -208,7 +203,7 @@ where
     Ok(Workers { controller, threads })
 }
 
-/// Keeps what the devices of the ports `mine` have counted when it is called first.
+/// Returns a function that keeps the counters of the ports `mine` at its first call.
 fn seal(nics: &NicReader, sealed: &Sealed, mine: Vec<usize>) -> Seal {
     let (nics, sealed) = (Arc::clone(nics), Arc::clone(sealed));
     Box::new(move || {
@@ -242,27 +237,27 @@ fn pin(place: Place) -> Result<(), String> {
 }
 
 impl Controller {
-    /// What was counted until now.
+    /// Returns the counters up to now.
     ///
     /// # Errors
-    /// [`OrderError`] when a worker does not answer.
+    /// [`OrderError`] if a worker does not answer.
     pub fn snapshot(&self) -> Result<RunSnapshot, OrderError> {
         let parts = self.ask(Order::Show)?;
         Ok(self.merge(parts))
     }
 
-    /// How long it has run, or since the counters were last cleared.
+    /// Time since the start, or since the counters were last cleared.
     #[must_use]
     pub fn elapsed(&self) -> Total {
         let (_, since) = *self.0.base.lock().unwrap_or_else(PoisonError::into_inner);
         since.elapsed().into()
     }
 
-    /// Changes the running switch: at the worker that owns the port, or, where all have a part of
-    /// what changes, at all of them.
+    /// Changes the running switch: at the worker that owns the port, or at all workers if the
+    /// change concerns all.
     ///
     /// # Errors
-    /// [`OrderError::Refused`], and nothing was changed; else a worker did not answer.
+    /// [`OrderError::Refused`] if nothing was changed; another error if a worker did not answer.
     pub fn apply(&self, change: Change) -> Result<(), OrderError> {
         let owner = match change {
             Change::Link { port, .. }
@@ -271,14 +266,14 @@ impl Controller {
             | Change::Topology { port, .. }
             | Change::Said { port, .. }
             | Change::Measure(port) => Some(port),
-            // A group's reserved space and headroom come off the pool of every worker.
-            // Every worker finds the class of a frame.
+            // A group's reserved space and headroom reduce the pool of every worker. Every worker
+            // classifies frames.
             Change::Group { .. }
             | Change::Ets { .. }
             | Change::Locator { .. }
             | Change::Peer { .. }
             | Change::SfcHost { .. }
-            // Messages are made by the worker of the congested queue, which may be any.
+            // The worker of the congested queue makes the messages, which may be any worker.
             | Change::Object { .. }
             | Change::FlushFdb
             | Change::ClearCounters => None,
@@ -298,36 +293,37 @@ impl Controller {
         Ok(())
     }
 
-    /// Changes what a port protects, or is to accept, at the worker that owns it.
+    /// Changes the keys of a port's SecY, for sending or receiving, at the worker that owns the
+    /// port.
     ///
     /// # Errors
-    /// [`OrderError::Secy`], and nothing was changed; else the worker did not answer.
+    /// [`OrderError::Secy`] if nothing was changed; another error if the worker did not answer.
     pub fn change_secy(&self, port: PortId, change: &SecyChange) -> Result<(), OrderError> {
         let owner = self.0.owners.get(port.index()).ok_or(SecyRefused::Port(port))?;
         Ok(self.one(*owner, |answer| Order::Secy(port, change.clone(), answer))??)
     }
 
-    /// What the ports' agents found out since the last time, in the order of the workers.
+    /// Events of the ports' link protocols since the last call, in the order of the workers.
     ///
     /// # Errors
-    /// [`OrderError`] when a worker does not answer.
+    /// [`OrderError`] if a worker does not answer.
     pub fn news(&self) -> Result<Vec<(PortId, News)>, OrderError> {
         Ok(self.ask(Order::News)?.concat())
     }
 
-    /// How far the agents are of those ports that have any, by port.
+    /// State of the link protocols of the ports that have any, by port.
     ///
     /// # Errors
-    /// [`OrderError`] when a worker does not answer.
+    /// [`OrderError`] if a worker does not answer.
     pub fn agents(&self) -> Result<BTreeMap<PortId, AgentsSnapshot>, OrderError> {
         Ok(self.ask(Order::Agents)?.into_iter().flatten().collect())
     }
 
-    /// The flows in a table, each with a handle that no other one has, at most `most` of them, and how
-    /// many there are besides. They are read little by little, so that no frame waits.
+    /// Flows in a table, each with a unique handle, at most `most` of them, and the number of the
+    /// others. The table is read in small parts, so that no frame waits.
     ///
     /// # Errors
-    /// [`OrderError`] when a worker does not answer.
+    /// [`OrderError`] if a worker does not answer.
     pub fn streams(
         &self,
         of: Streams,
@@ -348,15 +344,15 @@ impl Controller {
         Ok((rows, more))
     }
 
-    /// The peers of Congestion Isolation, by port.
+    /// Peers of Congestion Isolation, by port.
     ///
     /// # Errors
-    /// [`OrderError`] when a worker does not answer.
+    /// [`OrderError`] if a worker does not answer.
     pub fn peers(&self) -> Result<BTreeMap<PortId, Peer>, OrderError> {
         Ok(self.ask(Order::Peers)?.into_iter().flatten().collect())
     }
 
-    /// Puts the same question to all workers and waits for all answers.
+    /// Sends the same order to all workers and waits for all answers.
     fn ask<T>(&self, order: impl Fn(Sender<T>) -> Order) -> Result<Vec<T>, OrderError> {
         let send = |worker| self.send(worker, &order);
         let answers = (0..self.0.workers.len()).map(send).collect::<Result<Vec<_>, _>>()?;
@@ -384,7 +380,7 @@ impl Controller {
         let mut now = (self.0.nics)();
         let sealed = self.0.sealed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for (now, sealed) in now.iter_mut().zip(sealed) {
-            // Frames that are held are still sent, which may fail.
+            // Held frames are still being sent, which may fail.
             let NicCounters { tx_errors, tx_dropped, .. } = *now;
             let keep = |sealed| NicCounters { tx_errors, tx_dropped, ..sealed };
             *now = sealed.map_or(*now, keep);
@@ -403,27 +399,26 @@ fn wait<T>(worker: usize, answer: &Receiver<T>) -> Result<T, OrderError> {
 }
 
 impl Workers {
-    /// The handle for other threads.
     #[must_use]
     pub fn controller(&self) -> &Controller {
         &self.controller
     }
 
-    /// Whether a worker has ended by itself, which it does only when it panics.
+    /// True if a worker has ended without an order, which happens only by a panic.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Stops receiving, goes on sending for at most `patience` until nothing is held any more,
-    /// drops the rest under [`Flushed`](crate::stats::DropReason::Flushed), and ends the threads.
+    /// Stops receiving, continues to send for at most `patience` until no frame is held, drops the
+    /// rest under [`Flushed`](crate::stats::DropReason::Flushed), and ends the threads.
     #[must_use]
     pub fn stop(self, patience: StdDuration) -> Ended {
         let elapsed = self.controller.elapsed();
         let drained = self.drain(patience);
         let _ = self.flush();
         for worker in &self.controller.0.workers {
-            // One that has ended needs no telling.
+            // A worker that has ended ignores the order.
             let _ = worker.send_timeout(Order::Stop, ANSWER);
         }
         let mut parts = Vec::new();
@@ -438,9 +433,9 @@ impl Workers {
         Ended { snapshot, elapsed, drained, panics }
     }
 
-    /// Drops what is still held, and leaves time for the resumes that this brings about, so that no
-    /// peer is left paused: in one turn of all workers each tells what it released, in the next
-    /// the owners of the ingress ports hear of it and send.
+    /// Drops all held frames, and leaves time for the resumes that this causes, so that no peer
+    /// stays paused: in one turn each worker publishes its releases, in the next the owners of the
+    /// ingress ports read them and send.
     fn flush(&self) -> Result<(), OrderError> {
         self.controller.ask(Order::Flush)?;
         self.controller.ask(Order::Show)?;
@@ -448,13 +443,13 @@ impl Workers {
         Ok(())
     }
 
-    /// Whether everything that was held got sent in time.
+    /// True if all held frames were sent in time.
     fn drain(&self, patience: StdDuration) -> bool {
         let start = StdInstant::now();
         let Ok(mut parts) = self.controller.ask(Order::Drain) else { return false };
         loop {
             // A frame that one worker has handed over and the next has not taken yet is in `given`
-            // alone; one that is taken is held or gone.
+            // alone; a frame that was taken is held or gone.
             let sum = |f: fn(&WorkerSnapshot) -> u64| parts.iter().map(f).sum::<u64>();
             let between = sum(|p| p.switch.given) != sum(|p| p.switch.taken);
             if sum(|p| p.switch.held) == 0 && !between {
@@ -472,7 +467,7 @@ impl Workers {
     }
 }
 
-/// What a panic said.
+/// Message of a panic.
 fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("(no message)").into()

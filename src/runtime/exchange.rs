@@ -1,44 +1,44 @@
-//! How the workers of one switch keep one buffer ledger without locks or read-modify-write atomics.
+//! One buffer ledger for the workers of a switch, without locks or read-modify-write atomics.
 //!
-//! The worker that owns an ingress port counts what it admits; the worker that sends a frame counts
-//! what it releases. Every number that crosses between two workers has exactly one writer, stands
-//! in cache lines of its own, and only its writer's plain private copy is ever added to. Two
-//! things are promised, and `tests/loom_exchange.rs` and `tests/exchange_soak.rs` hold this file
-//! to them (the former compiles this very file against loom's atomics):
+//! The worker that owns an ingress port counts the frames it admits; the worker that sends a frame
+//! counts the frames it releases. Every number that two workers share has exactly one writer, has
+//! its own cache lines, and is a copy of a private total of its writer. The file guarantees two
+//! properties, which `tests/loom_exchange.rs` (compiles this file against loom's atomics) and
+//! `tests/exchange_soak.rs` check:
 //!
 //! **No release is lost or counted twice, and none is seen before the frame is gone.** A counter
 //! only grows, and its reader credits the difference to the total it credited before, so a value
-//! that is skipped or read twice changes nothing. It is stored with Release after the frame was
+//! that is skipped or read twice has no effect. It is stored with Release after the frame was
 //! handed over or freed, and loaded with Acquire.
 //!
 //! **The shared pool is never overdrawn by more than [`slack_cells`].** Each worker, once per poll,
-//! publishes its use of the pool, passes a SeqCst fence, and reads what the others published; until
-//! its next exchange it admits only what fits beside that reading. Call the worker's growth between
-//! two exchanges its burst B. Proof: look at any moment, and of each worker take the last frame it
-//! admitted into the pool before that moment and the exchange that preceded that admission. The
-//! fences of these exchanges have a total order; let worker u's be the last. Every other worker v
-//! had published before its fence, so before u's fence, so u read that value or a later one of v's.
-//! What v holds at the moment is at most what u read plus one burst of v: if u read the value of
-//! v's own chosen exchange, v has grown by at most B since; if a later one, v has admitted nothing
-//! more after it. Since u's admission fitted beside its reading, the sum over all workers is at
-//! most the limit plus the bursts of all workers but u. That sum is taken off the pool at start, so
-//! staleness can never eat headroom. Without the fence, two workers could each miss the other's
-//! latest value (a store may be overtaken by a later load, on x86 too), any number of times in
-//! theory; the loom test shows the overdraft that follows.
+//! publishes its use of the pool, executes a SeqCst fence, and reads the values that the others
+//! published; until its next exchange it admits only frames that fit beside that reading. Call the
+//! worker's growth between two exchanges its burst B. Proof: take any moment, and for each worker
+//! the last frame that it admitted into the pool before that moment and the exchange that preceded
+//! that admission. The fences of these exchanges have a total order; let worker u's be the last.
+//! Every other worker v had published before its fence, so before u's fence, so u read that value
+//! or a later one of v's. The use of v at the moment is at most the value that u read plus one
+//! burst of v: if u read the value of v's chosen exchange, v has grown by at most B since; if a
+//! later one, v has admitted nothing more after it. Since u's admission fitted beside its reading,
+//! the sum over all workers is at most the limit plus the bursts of all workers but u. That sum is
+//! subtracted from the pool at start, so stale values can never use up headroom. Without the fence,
+//! two workers could each miss the other's latest value (a store may be overtaken by a later load,
+//! on x86 too), any number of times in theory; the loom test shows the overdraft that follows.
 
 use super::sync::{Arc, AtomicU64, Ordering, fence};
 use crate::units::{Cells, PRIORITIES, PortId, PriorityGroup};
 use crossbeam::utils::CachePadded;
 
-/// The cells to take off the shared pool (`BufferPlan::slack`) so that what workers do not yet know
-/// of each other fits in: the bursts of all workers but one, 0 for a worker that is alone.
+/// Cells to subtract from the shared pool (`BufferPlan::slack`) for the use that workers do not yet
+/// know of each other: the bursts of all workers but one, 0 for a single worker.
 ///
 /// `frames_per_poll` is the most frames that any one worker charges to the pool between two
 /// exchanges: its ports times [`crate::frame::BURST`], and that times the copies of a flooded frame
-/// where copies are charged. `max_frame_cells` is what the longest frame takes.
+/// where copies are charged. `max_frame_cells` is the size of the longest frame.
 ///
 /// # Panics
-/// When the slack is more than `u32::MAX` cells; no buffer is that large.
+/// If the slack is more than `u32::MAX` cells; no buffer is that large.
 #[must_use]
 pub fn slack_cells(workers: usize, frames_per_poll: usize, max_frame_cells: Cells) -> Cells {
     let cells =
@@ -46,25 +46,25 @@ pub fn slack_cells(workers: usize, frames_per_poll: usize, max_frame_cells: Cell
     Cells(u32::try_from(cells).expect("the slack is larger than any buffer"))
 }
 
-/// The counters of one port's groups that one worker writes: a cache line of their own.
+/// Counters of one port's groups that one worker writes, in their own cache line.
 type Line = CachePadded<[AtomicU64; PRIORITIES]>;
 
-/// What is shared between the workers. Rows are by writer; nobody else stores to them.
+/// Memory shared between the workers. Rows are by writer; no other worker stores to them.
 struct Board {
     /// `[writer][ingress port]`: cells of each group that the writer released since the start.
     released: Vec<Vec<Line>>,
-    /// `[writer][owner]`: goes up after the writer stored counters of ports of that owner, so that
-    /// an owner looks at one line and not at all of them when nothing happened.
+    /// `[writer][owner]`: incremented after the writer stored counters of ports of that owner, so
+    /// that an owner without news reads one line and not all of them.
     turns: Vec<Vec<CachePadded<AtomicU64>>>,
     /// `[writer]`: cells of the shared pool that the writer's groups hold.
     shared: Vec<CachePadded<AtomicU64>>,
 }
 
-/// What a worker has read so far of another one's counters.
+/// Values of another worker's counters at the last read.
 struct Peer {
     worker: usize,
     turn: u64,
-    /// The totals credited so far, for each port that the reader owns.
+    /// Totals credited so far, for each port that the reader owns.
     credited: Vec<(PortId, [u64; PRIORITIES])>,
 }
 
@@ -72,7 +72,7 @@ struct Peer {
 pub struct Member {
     board: Arc<Board>,
     me: usize,
-    /// The owning worker of each port.
+    /// Owning worker of each port.
     owners: Vec<usize>,
     /// By ingress port: the private copy of the counters that this worker writes.
     told: Vec<[u64; PRIORITIES]>,
@@ -80,7 +80,7 @@ pub struct Member {
     turns: Vec<u64>,
     /// By ingress port: the groups, bit n for group n, whose counters are ahead of the board.
     ahead: Vec<u8>,
-    /// The ports with a bit in `ahead`, each once.
+    /// Ports with a bit in `ahead`, each once.
     ahead_ports: Vec<u16>,
     peers: Vec<Peer>,
 }
@@ -88,7 +88,7 @@ pub struct Member {
 /// Makes the ends for `workers` workers; port n belongs to worker `owners[n]`.
 ///
 /// # Panics
-/// When an owner is not below `workers`, or there are more ports than a [`PortId`] can name.
+/// If an owner is not below `workers`, or there are more ports than a [`PortId`] can name.
 #[must_use]
 pub fn exchange(owners: &[usize], workers: usize) -> Vec<Member> {
     assert!(owners.iter().all(|o| *o < workers), "every port belongs to a worker");
@@ -127,22 +127,22 @@ impl Member {
         }
     }
 
-    /// The worker that owns `port`.
+    /// Worker that owns `port`.
     #[inline]
     #[must_use]
     pub fn owner(&self, port: PortId) -> usize {
         self.owners[port.index()]
     }
 
-    /// Which worker this is.
+    /// Index of this worker.
     #[inline]
     #[must_use]
     pub fn me(&self) -> usize {
         self.me
     }
 
-    /// Counts `cells` of a group of another worker's port as released. To be called when the frame
-    /// is gone. The owner learns of it after this worker's next [`collect`](Self::collect) or
+    /// Counts `cells` of a group of another worker's port as released. Must be called when the
+    /// frame is gone. The owner sees it after this worker's next [`collect`](Self::collect) or
     /// [`exchange_shared`](Self::exchange_shared): one store per group and poll, not per frame.
     #[inline]
     pub fn released(&mut self, port: PortId, group: PriorityGroup, cells: Cells) {
@@ -176,8 +176,8 @@ impl Member {
         }
     }
 
-    /// Publishes what was released here, and hands what others released of this worker's groups
-    /// since the last call to `credit`.
+    /// Publishes the releases of this worker, and passes the releases of this worker's groups by
+    /// others since the last call to `credit`.
     #[inline]
     pub fn collect(&mut self, mut credit: impl FnMut(PortId, PriorityGroup, Cells)) {
         self.publish_released();
@@ -202,8 +202,9 @@ impl Member {
         }
     }
 
-    /// Publishes that this worker's groups hold `own` of the shared pool, and returns what those of
-    /// all others hold. Until the next call the worker may admit what fits beside that.
+    /// Publishes that this worker's groups hold `own` of the shared pool, and returns the cells
+    /// that those of all others hold. Until the next call the worker may admit frames that fit
+    /// beside that.
     #[inline]
     pub fn exchange_shared(&mut self, own: Cells) -> Cells {
         self.publish_released();
@@ -215,13 +216,13 @@ impl Member {
         self.shared_of_others()
     }
 
-    /// The first half of the exchange; nothing is promised without the fence between the halves.
+    /// First half of the exchange; without the fence between the halves nothing is guaranteed.
     #[inline]
     pub(super) fn publish_shared(&mut self, own: Cells) {
         self.board.shared[self.me].store(u64::from(own.0), Ordering::Relaxed);
     }
 
-    /// The second half of the exchange.
+    /// Second half of the exchange.
     #[inline]
     pub(super) fn shared_of_others(&self) -> Cells {
         let of = |p: &Peer| self.board.shared[p.worker].load(Ordering::Relaxed);

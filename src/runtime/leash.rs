@@ -1,32 +1,32 @@
-//! Clocks of several threads that never run apart.
+//! Clocks of several threads with a bounded difference.
 //!
 //! Switches and hosts run in threads of an ordinary machine, and each may be off its CPU for longer
-//! than a pause lasts. Were time to run on meanwhile, a host could find its pause expired only
-//! because the switch was not there to renew it, and send into buffers that are full: a loss that no
-//! link would know, where both ends are always awake. So each thread has a clock of its own, which
-//! is real time, or a slow motion of it, with two exceptions: a gap between two of its polls counts
-//! as one step at most, and it waits while it is the span of the leash ahead of any other. Time that
-//! was taken away is reported as stalled, and neither as latency nor as throughput.
+//! than a pause lasts. If time continued meanwhile, a host could find its pause expired only
+//! because the switch was not there to renew it, and send into full buffers: a loss that cannot
+//! occur on a real link, where both ends always run. So each thread has its own clock, which is
+//! real time, or a multiple of it, with two exceptions: a gap between two of its polls counts as
+//! one step at most, and it waits while it is ahead of any other by the span of the leash. Excluded
+//! time is reported as stalled, and counts neither as latency nor for throughput.
 
 use crossbeam::utils::CachePadded;
 
 use super::SharedInstant;
 use crate::time::{Duration, Instant, Total};
 
-/// What the clocks know of each other.
+/// State that the clocks share.
 #[derive(Debug)]
 pub struct Leash {
-    /// Up to when each thread has polled.
+    /// Time up to which each thread has polled.
     polled: Box<[CachePadded<SharedInstant>]>,
-    /// How far any two may be apart.
+    /// Largest difference between any two.
     span: Duration,
-    /// The longest gap between two polls that counts as time.
+    /// Longest gap between two polls that counts as time.
     step: Duration,
-    /// How much slower than real time they run.
+    /// Factor by which they run slower than real time.
     slow_down: u64,
 }
 
-/// One end: the clock of one thread.
+/// Clock of one thread.
 #[derive(Debug)]
 pub struct Tether<'a> {
     leash: &'a Leash,
@@ -38,7 +38,7 @@ pub struct Tether<'a> {
 }
 
 impl Leash {
-    /// Clocks of so many threads at zero, never further apart than `span`, which is also the
+    /// Clocks of `threads` threads at zero, never further apart than `span`, which is also the
     /// longest gap between two polls that counts.
     #[must_use]
     pub fn new(threads: usize, span: Duration) -> Self {
@@ -46,21 +46,21 @@ impl Leash {
         Self { polled, span, step: span, slow_down: 1 }
     }
 
-    /// Lets no gap between two polls count for more than `step`.
+    /// Limits the time that a gap between two polls counts for to `step`.
     #[must_use]
     pub fn with_step(mut self, step: Duration) -> Self {
         self.step = step.min(self.span);
         self
     }
 
-    /// Lets the clocks run `times` slower than real time, which is at least 1.
+    /// Runs the clocks `times` slower than real time, which is at least 1.
     #[must_use]
     pub fn slowed_down(mut self, times: u64) -> Self {
         self.slow_down = times.max(1);
         self
     }
 
-    /// The clock of one thread; `real` is real time now.
+    /// Clock of one thread; `real` is the current real time.
     #[must_use]
     pub const fn tether(&self, side: usize, real: Instant) -> Tether<'_> {
         Tether {
@@ -73,13 +73,13 @@ impl Leash {
         }
     }
 
-    /// Up to when all threads have polled.
+    /// Time up to which all threads have polled.
     #[must_use]
     pub fn polled(&self) -> Instant {
         self.slowest(usize::MAX)
     }
 
-    /// Up to when all threads but `side` have polled; NEVER if there are no others.
+    /// Time up to which all threads but `side` have polled; NEVER if there are no others.
     #[inline]
     fn slowest(&self, side: usize) -> Instant {
         let others = self.polled.iter().enumerate().filter(|(n, _)| *n != side);
@@ -89,18 +89,18 @@ impl Leash {
 }
 
 impl Tether<'_> {
-    /// Moves on to real time `real`, as far as the leash allows.
+    /// Advances to real time `real`, as far as the leash allows.
     #[inline]
     pub fn tick(&mut self, real: Instant) -> Instant {
         self.tick_to(real, Instant::NEVER)
     }
 
-    /// The same, but not beyond `limit`, so that a poll takes place at that very moment.
+    /// Advances as [`Self::tick`], but not beyond `limit`, so that a poll takes place at that time.
     #[inline]
     pub fn tick_to(&mut self, real: Instant, limit: Instant) -> Instant {
         let slow_down = self.leash.slow_down;
         let passed = real.since(self.last).div(slow_down);
-        // What is less than a picosecond here is left for the next time.
+        // A remainder below one picosecond is carried to the next tick.
         self.last = self.last.saturating_add(passed.saturating_mul(slow_down));
         let most = self.leash.slowest(self.side).saturating_add(self.leash.span);
         let step = passed.min(self.leash.step);
@@ -111,14 +111,14 @@ impl Tether<'_> {
         next
     }
 
-    /// Tells the other threads that all was done that was due by now: what this one sent is there
-    /// for them to see before they may go on.
+    /// Publishes that all work due by now is done: the other threads can see all frames that this
+    /// one sent before they advance.
     #[inline]
     pub fn publish(&self) {
         self.leash.polled[self.side].store(self.now);
     }
 
-    /// Whether it waits for another thread.
+    /// True if it waits for another thread.
     #[inline]
     #[must_use]
     pub const fn waits(&self) -> bool {
@@ -132,13 +132,13 @@ impl Tether<'_> {
         self.last
     }
 
-    /// The time.
+    /// Current time of this clock.
     #[must_use]
     pub const fn now(&self) -> Instant {
         self.now
     }
 
-    /// Time that would have passed and did not count.
+    /// Time that passed and did not count.
     #[must_use]
     pub const fn stalled(&self) -> Total {
         self.stalled

@@ -1,9 +1,9 @@
-//! The way between the workers of one switch: frames, learnt addresses, releases and link states.
+//! Channels between the workers of one switch: frames, learnt addresses, releases and link states.
 //!
 //! Every ordered pair of workers has a bounded single-producer single-consumer ring for frames and
 //! one for learnt addresses (rtrb: wait-free, no read-modify-write); releases and the use of the
 //! shared pool go through the [exchange](super::exchange). Nothing allocates or blocks after
-//! [`mesh`] made the ends.
+//! [`mesh`] returned.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,13 +15,13 @@ use crate::frame::BURST;
 use crate::units::{BitsPerSec, Cells, Mac, PortId, PriorityGroup, Vid};
 use crate::world::{Handoff, Transit};
 
-/// How many learnt addresses may wait for another worker. What does not fit is told again when its
-/// next frame comes, so this bounds memory and loses nothing.
+/// Capacity of the ring of learnt addresses. An address that does not fit is sent again with its
+/// next frame, so this bounds memory and loses nothing.
 const LEARNT_RING: usize = 1024;
 
 type Learnt = (Vid, Mac, PortId);
 
-/// The rings from and to one other worker.
+/// Rings from and to one other worker.
 struct Neighbour<F> {
     worker: usize,
     to: Producer<Transit<F>>,
@@ -30,25 +30,25 @@ struct Neighbour<F> {
     learnt_from: Consumer<Learnt>,
 }
 
-/// One worker's end of the way to all others. It is moved into the worker's thread.
+/// One worker's end of the channels to all others. It is moved into the worker's thread.
 pub struct Mesh<F> {
     member: Member,
     neighbours: Vec<Neighbour<F>>,
-    /// The index in `neighbours` for each worker; the worker's own entry is never used.
+    /// Index in `neighbours` for each worker; the worker's own entry is never used.
     index: Vec<usize>,
-    /// Whose frames are taken next, and how many of them were taken in a row.
+    /// Neighbour whose frames are taken next, and the number of them taken in a row.
     turn: usize,
     in_a_row: usize,
-    /// Whether each port is up. A port's entry is stored to by its owner alone.
+    /// State of each port's link. A port's entry is stored to by its owner alone.
     up: Arc<[AtomicBool]>,
 }
 
 /// Makes the ends for `workers` workers, where port n belongs to worker `owners[n]`. The ring of
 /// each ordered pair holds `ring` frames; they count against the frame pool. Every link is up until
-/// its owner tells otherwise.
+/// its owner sets it otherwise.
 ///
 /// # Panics
-/// When an owner is not below `workers`, or `ring` is 0.
+/// If an owner is not below `workers`, or `ring` is 0.
 #[must_use]
 pub fn mesh<F>(owners: &[usize], workers: usize, ring: usize) -> Vec<Mesh<F>> {
     assert!(ring > 0, "a ring holds at least one frame");
@@ -117,7 +117,7 @@ impl<F> Handoff<F> for Mesh<F> {
 
     #[inline]
     fn take(&mut self) -> Option<Transit<F>> {
-        // A burst of one neighbour at a time: its frames lie together in memory, and no neighbour
+        // A burst of one neighbour at a time: its frames are contiguous in memory, and no neighbour
         // starves another.
         for _ in 0..=self.neighbours.len() {
             if self.in_a_row == BURST {
@@ -148,7 +148,7 @@ impl<F> Handoff<F> for Mesh<F> {
     }
 
     fn tell_learnt(&mut self, vid: Vid, mac: Mac, port: PortId) -> bool {
-        // All are tried: who was told twice just learns the same again.
+        // All are tried: a worker that is told twice learns the same address again.
         let mut all = true;
         for n in &mut self.neighbours {
             all &= n.learnt_to.push((vid, mac, port)).is_ok();

@@ -1,7 +1,7 @@
-//! The real world's threads: workers, what goes between them, and the way to speak to them.
+//! Threads of the real world: workers, the channels between them, and their control.
 //!
-//! Nothing here is on the path of a frame but [`Mesh`], which is bounded and never blocks. The
-//! threads are the same whatever the ports are; `real` makes them for DPDK.
+//! Only [`Mesh`] is on the path of a frame; it is bounded and never blocks. The threads do not
+//! depend on the kind of port; `real` makes them for DPDK.
 
 mod agent_port;
 pub mod control;
@@ -35,7 +35,7 @@ pub use snapshot::{NicCounters, RunSnapshot, WorkerSnapshot, merge};
 pub use watch::LossWatch;
 pub use worker::Idle;
 
-/// The atomics that [`exchange`] is written against; its loom test puts loom's in their place.
+/// Atomics of [`exchange`]; its loom test replaces them by loom's.
 mod sync {
     pub(super) use std::sync::Arc;
     pub(super) use std::sync::atomic::{AtomicU64, Ordering, fence};

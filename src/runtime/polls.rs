@@ -1,20 +1,20 @@
-//! Gaps between the polls of a worker, on which the headroom of its ports rests.
+//! Gaps between the polls of a worker, which the headroom of its ports depends on.
 //!
-//! Headroom has room for what a link brings between two polls, if those are no further apart than the
-//! plan says (`link.poll_gap`). The system may take the processor away for longer, and then what
-//! arrives may find no room, or may wait in a ring that is too short.
+//! Headroom has room for the frames that a link brings between two polls, if the gap is no longer
+//! than planned (`link.poll_gap`). The system may take the processor away for longer, and then
+//! received frames may find no room, or may wait in a ring that is too short.
 
 use crate::time::{Duration, Instant};
 
-/// The gaps between the polls of one worker.
+/// Gaps between the polls of one worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PollRecord {
-    /// The longest gap that the headroom of the worker's ports allows for; nothing where no port has
-    /// any.
+    /// Longest gap that the headroom of the worker's ports allows for; none if no port has
+    /// headroom.
     pub planned: Option<Duration>,
-    /// The longest gap that there was.
+    /// Longest gap that occurred.
     pub longest: Duration,
-    /// Gaps that were longer than planned.
+    /// Gaps longer than planned.
     pub late: u64,
 }
 
@@ -36,13 +36,13 @@ pub(super) struct PollMeter {
 }
 
 impl PollMeter {
-    /// A meter whose first gap begins at `now`.
+    /// Makes a meter whose first gap begins at `now`.
     pub(super) fn new(planned: Option<Duration>, now: Instant) -> Self {
         let gaps = PollRecord { planned, ..PollRecord::default() };
         Self { gaps, planned: planned.unwrap_or(Duration::MAX), last: now, is_over: false }
     }
 
-    /// Takes note of a poll.
+    /// Records a poll.
     #[inline]
     pub(super) fn poll(&mut self, now: Instant) {
         let gap = now.since(self.last);
@@ -62,13 +62,13 @@ impl PollMeter {
         }
     }
 
-    /// Begins anew.
+    /// Restarts the measurement.
     pub(super) fn clear(&mut self) {
         let planned = self.gaps.planned;
         self.gaps = PollRecord { planned, ..PollRecord::default() };
     }
 
-    /// Measures no more: what is received from now on is not the run's.
+    /// Ends the measurement: frames received from now on are not part of the run.
     pub(super) fn finish(&mut self) {
         self.is_over = true;
     }

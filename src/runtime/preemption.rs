@@ -1,16 +1,17 @@
 //! Time for which polling threads were off their processors, and waits that allow for it.
 //!
 //! A test that a busy machine disturbed must neither fail nor pass for that reason. So every thread
-//! that polls ports is registered here, and two sources tell how long it did not run:
+//! that polls ports is registered here, and two sources give the time for which it did not run:
 //!
-//! - the kernel's account (`run_delay` of `/proc/self/task/TID/schedstat`), which includes every
-//!   moment in which the thread could have run and another one did. An observer reads it when it
-//!   waits or reports; the polling thread makes no system call for it;
-//! - gaps between polls longer than [`GAP_COUNTED`], which the thread notices by the time that it
-//!   reads for its poll anyway. They include what the kernel cannot see: a stopped process, a
-//!   hypervisor that runs another guest.
+//! - the kernel's account (`run_delay` of `/proc/self/task/TID/schedstat`), which includes all time
+//! in which the thread was runnable and another one ran. An observer reads it when it waits or
+//! reports; the polling thread makes no system call for it;
+//! - gaps between polls longer than [`GAP_COUNTED`], which the thread detects by the time that it
+//! reads for its poll anyway. They include causes that the kernel does not see: a stopped process,
+//! a hypervisor that runs another guest.
 //!
-//! [`Patience`] is a deadline that grows by that time, and [`Disturbance`] is what a verdict needs.
+//! [`Patience`] is a deadline that grows by that time, and [`Disturbance`] is the input for a
+//! verdict.
 
 use std::fmt;
 use std::fs;
@@ -22,32 +23,32 @@ use crossbeam::utils::CachePadded;
 
 use crate::time::{Duration, Instant, Total};
 
-/// The shortest gap between two polls that counts as preemption. A choice: longer than a poll that
-/// moves full bursts at every port takes, shorter than a scheduler's slice.
+/// Shortest gap between two polls that counts as preemption. A choice: longer than a poll that
+/// moves full bursts at every port, shorter than a scheduler's slice.
 pub const GAP_COUNTED: Duration = Duration::from_millis(1);
 
-/// The most by which a wait grows. A thread that gets no processor for a minute is not waited for.
+/// Longest growth of a wait. A thread that gets no processor for a minute is not waited for.
 pub const GROWTH_MAX: StdDuration = StdDuration::from_secs(60);
 
-/// The longest sleep between two calls of [`Patience::is_over`].
+/// Longest sleep between two calls of [`Patience::is_over`].
 pub const SLICE: StdDuration = StdDuration::from_millis(50);
 
-/// The polling threads of one run.
+/// Polling threads of one run.
 #[derive(Debug)]
 pub struct Preemption {
     slots: Box<[CachePadded<Slot>]>,
-    /// By thread: the kernel's account as it was last read. Observers only.
+    /// By thread: the kernel's account at the last read. Observers only.
     seen: Mutex<Vec<Seen>>,
 }
 
-/// Report of a polling thread.
+/// Counters that a polling thread writes.
 #[derive(Debug, Default)]
 struct Slot {
-    /// Its id in the kernel; 0 before it began.
+    /// Thread id in the kernel; 0 before it began.
     tid: AtomicU64,
-    /// All counted gaps together, in nanoseconds, of which this holds 584 years.
+    /// Sum of all counted gaps in nanoseconds (range 584 years).
     gaps: AtomicU64,
-    /// The longest of them, in picoseconds, since [`Preemption::clear`].
+    /// Longest counted gap, in picoseconds, since [`Preemption::clear`].
     longest: AtomicU64,
 }
 
@@ -60,11 +61,11 @@ struct Seen {
     first: Option<u64>,
     /// Time at which the account last changed.
     changed: StdInstant,
-    /// The total at the last [`Preemption::clear`].
+    /// Total at the last [`Preemption::clear`].
     cleared: Total,
 }
 
-/// The gaps between the polls of one thread.
+/// Gaps between the polls of one thread.
 #[derive(Debug)]
 pub struct PollGaps<'a> {
     slot: &'a Slot,
@@ -76,12 +77,12 @@ pub struct PollGaps<'a> {
 pub struct Disturbance {
     /// Time off the processor, of the thread that lost most.
     pub preempted: Total,
-    /// The longest gap between two polls, of any thread; zero if none was counted.
+    /// Longest gap between two polls, of any thread; zero if none was counted.
     pub longest: Duration,
 }
 
 impl Preemption {
-    /// The account of `threads` threads that have not begun.
+    /// Account of `threads` threads that have not begun.
     #[must_use]
     pub fn new(threads: usize) -> Self {
         let seen =
@@ -98,14 +99,14 @@ impl Preemption {
         PollGaps { slot, last: now }
     }
 
-    /// Time off the processor since the beginning, of the thread that lost most. It includes the
-    /// time of a thread that is off the processor now.
+    /// Time off the processor since the start, of the thread that lost most. It includes the time
+    /// of a thread that is off the processor now.
     #[must_use]
     pub fn total(&self) -> Total {
         self.totals().into_iter().max().unwrap_or(Total::ZERO)
     }
 
-    /// The disturbance since the last [`Preemption::clear`].
+    /// Disturbance since the last [`Preemption::clear`].
     #[must_use]
     pub fn disturbance(&self) -> Disturbance {
         let totals = self.totals();
@@ -118,7 +119,7 @@ impl Preemption {
         }
     }
 
-    /// Begins a new run: what was lost before does not disturb it.
+    /// Begins a new run: time lost before does not disturb it.
     pub fn clear(&self) {
         let totals = self.totals();
         for ((slot, seen), total) in self.slots.iter().zip(self.seen().iter_mut()).zip(totals) {
@@ -146,7 +147,7 @@ impl Preemption {
 
 impl Seen {
     /// Time without a processor since the thread was first seen. The kernel adds a wait to its
-    /// account when it is over, so one that goes on is measured here.
+    /// account when it is over, so a wait in progress is measured here.
     fn look(&mut self, tid: u64) -> Total {
         let now = StdInstant::now();
         let Some(account) = schedstat(tid) else { return self.known() };
@@ -166,8 +167,8 @@ impl Seen {
 }
 
 impl PollGaps<'_> {
-    /// A poll takes place at `now`, by a clock that does not stop. Tells whether the gap before it
-    /// counts: a thread that looks at its orders once in many polls had better do so now.
+    /// Records a poll at `now`, by a clock that does not stop. True if the gap before it counts: a
+    /// thread that checks its orders once in many polls should do so now.
     #[inline]
     pub fn polled(&mut self, now: Instant) -> bool {
         let gap = now.since(self.last);
@@ -179,7 +180,7 @@ impl PollGaps<'_> {
         counts
     }
 
-    /// The thread slept on purpose: the gap until `now` is no preemption.
+    /// The thread slept on purpose: the gap until `now` is not preemption.
     #[inline]
     pub const fn slept(&mut self, now: Instant) {
         self.last = now;
@@ -200,15 +201,15 @@ impl fmt::Display for Disturbance {
 }
 
 /// A deadline for an answer of a polling thread. It grows by the time for which threads of the run
-/// were off the processor, up to `GROWTH_MAX`, and time in which the waiting thread itself did
-/// not run does not count.
+/// were off the processor, up to `GROWTH_MAX`, and excludes time in which the waiting thread itself
+/// did not run.
 #[derive(Debug)]
 pub struct Patience<'a> {
     preemption: &'a Preemption,
     base: StdDuration,
     waited: StdDuration,
     last: StdInstant,
-    /// [`Preemption::total`] at the first look, which most waits never need.
+    /// [`Preemption::total`] at the first read, which most waits never need.
     from: Option<Total>,
 }
 
@@ -220,12 +221,12 @@ impl<'a> Patience<'a> {
         Self { preemption, base, waited, last, from: None }
     }
 
-    /// Begins again: something was heard.
+    /// Restarts the wait after an answer.
     pub fn renew(&mut self) {
         *self = Self::new(self.preemption, self.base);
     }
 
-    /// True if the wait is over. To be called at least once in [`SLICE`].
+    /// True if the wait is over. Must be called at least once in [`SLICE`].
     pub fn is_over(&mut self) -> bool {
         let now = StdInstant::now();
         self.waited += (now - self.last).min(2 * SLICE);
@@ -242,8 +243,8 @@ impl<'a> Patience<'a> {
         StdDuration::from_nanos(stolen.as_nanos())
     }
 
-    /// The disturbance, if it explains that there was no answer: the threads lost at least as much
-    /// time as the wait was meant to give them.
+    /// The disturbance, if it explains a missing answer: the threads lost at least as much time as
+    /// the wait was meant to give them.
     #[must_use]
     pub fn starved(&self) -> Option<Disturbance> {
         let stolen = self.stolen();
@@ -252,24 +253,24 @@ impl<'a> Patience<'a> {
     }
 }
 
-/// The calling thread's id in the kernel.
+/// Id of the calling thread in the kernel.
 fn own_tid() -> Option<u64> {
     let link = fs::read_link("/proc/thread-self").ok()?;
     link.file_name()?.to_str()?.parse().ok()
 }
 
-/// Nanoseconds that a thread of this process ran, and was runnable without a processor; nothing
-/// where the kernel keeps no such account or the thread has ended.
+/// Nanoseconds that a thread of this process ran, and was runnable without a processor; none if the
+/// kernel keeps no such account or the thread has ended.
 fn schedstat(tid: u64) -> Option<(u64, u64)> {
     let text = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok()?;
     let mut numbers = text.split_ascii_whitespace().map_while(|word| word.parse().ok());
     Some((numbers.next()?, numbers.next()?))
 }
 
-/// True if a thread that did not run could have: it is runnable, or stopped from outside.
+/// True if a thread that does not run could: it is runnable, or stopped from outside.
 fn is_kept_waiting(tid: u64) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/self/task/{tid}/stat")) else { return false };
-    // The name before the state may have any character.
+    // The name before the state may contain any character.
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     matches!(state, Some('R' | 'T' | 't'))
 }
@@ -333,7 +334,7 @@ mod tests {
     }
 
     /// More threads than CPUs that never sleep: each is off the processor part of the time, and the
-    /// kernel's account of it is found although no poll says so.
+    /// kernel's account shows it without a poll.
     #[test]
     fn the_kernel_s_account_is_read_from_another_thread() {
         if own_tid().and_then(schedstat).is_none() {
@@ -352,7 +353,7 @@ mod tests {
                     }
                 });
             }
-            // The first look finds where each account stands. A wait that goes on is in the total, and
+            // The first read sets the base of each account. A wait in progress is in the total, and
             // in the account once it is over.
             let deadline = StdInstant::now() + StdDuration::from_secs(60);
             let is_accounted = || {

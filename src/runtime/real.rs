@@ -1,4 +1,4 @@
-//! A switch on DPDK ports: devices opened, memory set aside, a worker thread for each group of
+//! A switch on DPDK ports: opened devices, allocated memory, and a worker thread for each group of
 //! ports.
 
 use std::sync::Arc;
@@ -30,69 +30,67 @@ impl World for Real {
     type Handoff = Mesh<Mbuf>;
 }
 
-/// The device behind a port.
+/// The device of a port.
 #[derive(Clone, Debug)]
 pub struct RealPort {
-    /// Its EAL name with its arguments, such as `net_af_packet0,iface=eth1`.
+    /// EAL name with its arguments, such as `net_af_packet0,iface=eth1`.
     pub device: String,
-    /// How it is set up.
     pub options: PortOptions,
-    /// The rate that the port's headroom was computed for; a NIC that negotiates more is refused.
+    /// Rate for which the port's headroom was calculated; a NIC that negotiates more is refused.
     pub rate_max: BitsPerSec,
-    /// The longest gap between polls that the port's headroom was computed for; nothing where no
-    /// group of it is lossless.
+    /// Longest gap between polls for which the port's headroom was calculated; none if no group of
+    /// it is lossless.
     pub poll_gap: Option<Duration>,
 }
 
-/// A worker and what it polls.
+/// A worker and its ports.
 #[derive(Clone, Debug)]
 pub struct RealWorker {
-    /// The CPU it is pinned to, or nothing to run where the system puts it.
+    /// CPU that it is pinned to; none: not pinned.
     pub cpu: Option<usize>,
-    /// Its ports, at least one.
+    /// At least one port.
     pub ports: Vec<PortId>,
 }
 
-/// What a real switch is made of.
+/// Parts of a real switch.
 #[derive(Clone, Debug)]
 pub struct RealSwitch {
-    /// What the data plane is told.
+    /// Plan of the data plane.
     pub plan: SwitchPlan,
-    /// The devices, by [`PortId`].
+    /// Devices, by [`PortId`].
     pub ports: Vec<RealPort>,
-    /// The workers; every port belongs to exactly one.
+    /// Workers; every port belongs to exactly one.
     pub workers: Vec<RealWorker>,
-    /// The frames that the ledger, the rings and the hands can hold at once. What the workers'
-    /// caches can keep out of reach comes on top.
+    /// Frames that the ledger, the rings and the workers can hold at once. Frames that the workers'
+    /// caches keep out of reach are added.
     pub pool_frames: u32,
-    /// What idle workers do, or nothing to spin where every worker has a CPU of its own and to
-    /// yield elsewhere.
+    /// Action of idle workers. Default: spin if every worker has its own CPU, else yield.
     pub idle: Option<Idle>,
 }
 
 impl RealSwitch {
-    /// The frames of its pool: all that can be held, and all that caches can keep out of reach.
+    /// Frames of its pool: all that can be held, plus all that caches can keep out of reach.
     fn frames(&self) -> u32 {
         // As Pool::stranded_max: a cache holds up to one and a half times its size.
         let workers = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
         self.pool_frames.saturating_add(workers.saturating_mul(CACHE * 3 / 2))
     }
 
-    /// The longest frame that its pool has room for: the longest that is forwarded, or the longest
-    /// that one of its devices wants room for all the same.
+    /// Longest frame of its pool: the longest that is forwarded, or a larger one for which a device
+    /// demands room.
     fn frame_room(&self) -> u32 {
-        // On a protected line a frame is longer than the switch sees it, and so may be those beside it.
+        // On a MACsec link a frame is longer than in the switch, and unprotected frames may be too.
         let is_protected = self.plan.ports.iter().any(|port| port.secy.is_some());
         let protection = if is_protected { Secy::OVERHEAD_MAX as u32 } else { 0 };
         let wanted = self.ports.iter().map(|port| dpdk::receive_room(&port.device));
         wanted.fold(self.plan.max_frame + protection, u32::max)
     }
 
-    /// The memory in MiB that its pool and its ports need, to start DPDK with.
+    /// Memory in MiB that its pool and its ports need, to start DPDK with.
     #[must_use]
     pub fn memory_mib(&self) -> u32 {
-        // A frame has room in whole KiB, the headroom that DPDK gives it, and what DPDK and the
-        // pool keep of it; rings, control frames and DPDK's own tables are small beside that.
+        // A frame takes room in whole KiB, DPDK's headroom, and the overhead of DPDK and the pool;
+        // rings, control frames and DPDK's tables are small in comparison.
         let frame = u64::from(self.frame_room()).next_multiple_of(1_024) + 128 + 256;
         let mib = (u64::from(self.frames()) * frame).div_ceil(1 << 20);
         let ports = self.ports.len() as u64;
@@ -100,53 +98,48 @@ impl RealSwitch {
     }
 }
 
-/// Why a real switch cannot be started.
+/// Reason why a real switch cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum RealError {
-    /// Its memory or a device.
+    /// Error of its memory or of a device.
     #[error("{what}: {error}")]
     Dpdk {
-        /// The port with its number, or the frame pool.
+        /// Port name and number, or the frame pool.
         what: String,
-        /// Why.
         error: dpdk::Error,
     },
-    /// A link is faster than its headroom was computed for.
+    /// A link is faster than the rate for which its headroom was calculated.
     #[error(
         "ports[{index}] ({name}): its link runs at {link}, and its headroom is for {plan}; \
          set its rate to {link}"
     )]
     TooFast {
-        /// The port's place in the file.
+        /// Index of the port in the file.
         index: usize,
-        /// Its name.
         name: String,
-        /// What was negotiated.
+        /// Negotiated rate.
         link: BitsPerSec,
-        /// What was planned.
+        /// Planned rate.
         plan: BitsPerSec,
     },
-    /// What workers do not yet know of each other could eat headroom.
+    /// The use that workers do not yet know of each other could take headroom.
     #[error(
         "buffer: {workers} workers need {need} cells of slack and the plan has {has}", need = need.0,
         has = has.0
     )]
     Slack {
-        /// How many workers.
         workers: usize,
-        /// What they need.
+        /// Required slack.
         need: Cells,
-        /// What there is.
+        /// Slack of the plan.
         has: Cells,
     },
-    /// The plan of a port's SecY.
+    /// Error in the plan of a port's SecY.
     #[error("ports[{index}].macsec ({name}): {error}")]
     Secy {
-        /// The port's place in the file.
+        /// Index of the port in the file.
         index: usize,
-        /// Its name.
         name: String,
-        /// What is wrong with it.
         error: SecyError,
     },
     /// The plan contradicts itself.
@@ -155,31 +148,30 @@ pub enum RealError {
     /// A link's state at the start was refused.
     #[error(transparent)]
     Change(#[from] ChangeError),
-    /// A worker thread.
+    /// A worker thread cannot be started.
     #[error(transparent)]
     Start(#[from] StartError),
 }
 
 /// A running switch.
 pub struct Running {
-    /// Its threads.
     pub workers: Workers,
-    /// Its devices, by [`PortId`].
+    /// Devices, by [`PortId`].
     pub devices: Vec<PortControl>,
-    /// What the set-up of each came to: the driver, and what it says of MAC control frames.
+    /// Result of each setup: the driver, and its handling of MAC control frames.
     pub notes: Vec<String>,
 }
 
-/// Free frames that each worker keeps at hand.
+/// Size of each worker's cache, in frames.
 const CACHE: u32 = 256;
 
-/// Opens the devices, sets memory aside, and starts the workers.
+/// Opens the devices, allocates memory, and starts the workers.
 ///
 /// # Errors
 /// [`RealError`], naming the port; everything that was opened is closed again then.
 ///
 /// # Panics
-/// When `what` has no worker, or a port in none or in two.
+/// If `what` has no worker, or a port in none or in two.
 pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
     let (frames, room) = (what.frames(), what.frame_room());
     let RealSwitch { plan, ports, workers, idle, .. } = what;
@@ -226,7 +218,7 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
         let watch = LossWatch::new(&plan);
         let switch: Switch<Real> = Switch::new(&plan, mine.collect(), handoff, watch)?;
         let place = Place { cpu: worker.cpu, idle };
-        // The headroom of the worker's port with the least to spare decides.
+        // The smallest planned gap of the worker's ports decides.
         let gaps = worker.ports.iter().filter_map(|id| ports[id.index()].poll_gap);
         parts.push(Part { switch, clock: move || clock.now(), place, poll_gap: gaps.min() });
     }
@@ -246,7 +238,7 @@ pub fn launch(eal: &Eal, what: RealSwitch) -> Result<Running, RealError> {
     Ok(Running { workers, devices, notes })
 }
 
-/// The worker of each port.
+/// Worker of each port.
 fn owners(ports: usize, workers: &[RealWorker]) -> Vec<usize> {
     let mut owners = vec![None; ports];
     for (n, worker) in workers.iter().enumerate() {
@@ -264,7 +256,7 @@ fn pool(eal: &Eal, frames: u32, max_frame: u32) -> Result<Pool, RealError> {
     Pool::new(eal, &options).map_err(|error| RealError::Dpdk { what: what(), error })
 }
 
-/// The frames that a ring between two workers holds: all that the ledger can have admitted at once,
+/// Capacity in frames of a ring between two workers: all that the ledger can have admitted at once,
 /// so that it is never full and no lossless frame is lost in between.
 fn ring(plan: &SwitchPlan) -> usize {
     (plan.buffer.total.0 / plan.buffer.cells_for(64).0) as usize + 1
@@ -276,7 +268,7 @@ fn idle_for(workers: &[RealWorker]) -> Idle {
     cpus.dedup();
     let pinned_apart = cpus.len() == workers.len();
     let there = std::thread::available_parallelism().map_or(1, usize::from);
-    // The threads that show, serve and control need a little of a CPU as well.
+    // The threads for display, service and control need some CPU time as well.
     if pinned_apart || workers.len() < there { Idle::Spin } else { Idle::Yield }
 }
 

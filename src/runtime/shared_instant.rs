@@ -7,10 +7,10 @@ use crate::time::Instant;
 /// The high word is kept in units of 2^48 ps (281 s).
 const COARSE_SHIFT: u32 = 48;
 
-/// A time that its writer lets go on, and never by 2^63 ps (106 days) from one write to the next.
+/// A time that its writer advances, by less than 2^63 ps (106 days) from one write to the next.
 ///
-/// The two words are written and read one after the other. That does no harm: the coarse one only
-/// says which of the instants with the same low word is meant, and those are 2^64 ps apart.
+/// The two words are written and read one after the other. That is safe: the coarse one only
+/// selects one of the instants with the same low word, and those are 2^64 ps apart.
 #[derive(Debug, Default)]
 pub struct SharedInstant {
     low: AtomicU64,
@@ -18,14 +18,14 @@ pub struct SharedInstant {
 }
 
 impl SharedInstant {
-    /// Sets the time. What this thread did before is seen by a thread that reads it.
+    /// Sets the time. A thread that reads it sees all earlier writes of this thread.
     #[inline]
     pub fn store(&self, at: Instant) {
         self.coarse.store((at.as_picos() >> COARSE_SHIFT) as u64, Ordering::Relaxed);
         self.low.store(at.as_picos() as u64, Ordering::Release);
     }
 
-    /// The time as it was last set.
+    /// Returns the time last set.
     #[inline]
     #[must_use]
     pub fn load(&self) -> Instant {

@@ -1,11 +1,11 @@
-//! The slack that a plan needs for its workers.
+//! Slack that a plan needs for its workers.
 
 use super::exchange::slack_cells;
 use crate::frame::BURST;
 use crate::switch::SwitchPlan;
 use crate::units::{Cells, Vid};
 
-/// The least `BufferPlan::slack` with which the workers of `plan` can never overdraw the shared
+/// Smallest `BufferPlan::slack` with which the workers of `plan` can never overdraw the shared
 /// pool, where port n belongs to worker `owners[n]`; 0 for one worker.
 ///
 /// Between two exchanges, that is in one poll, a worker takes a burst from each of its ports, and
@@ -19,7 +19,7 @@ pub fn slack_for(plan: &SwitchPlan, owners: &[usize]) -> Cells {
     slack_cells(workers, ports * BURST * copies_max(plan), frame)
 }
 
-/// How many times one frame can be charged.
+/// Most times that one frame can be charged.
 fn copies_max(plan: &SwitchPlan) -> usize {
     let mut members = vec![0_usize; usize::from(Vid::MAX.get()) + 1];
     for port in &plan.ports {

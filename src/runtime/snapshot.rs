@@ -1,28 +1,28 @@
-//! What all workers of one switch saw, put together.
+//! Counters of all workers of one switch, merged.
 
 use super::polls::PollRecord;
 use crate::stats::SwitchSnapshot;
 use crate::units::PrioritySet;
 
-/// Counts of a device and of the kernel below it: frames the switch never saw, so they are in no
-/// balance. All but the first are 0 where the driver does not count.
+/// Counters of a device and of the kernel below it: frames that the switch never received, so they
+/// are in no balance. All but the first are 0 if the driver does not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NicCounters {
     /// Lost because the receive ring (`imissed`), or a queue of the kernel before it, was full.
-    /// Nothing where the device cannot say.
+    /// None if the device does not report it.
     pub rx_missed: Option<u64>,
-    /// Received with errors, a bad FCS among them (`ierrors`).
+    /// Received with errors, a bad FCS included (`ierrors`).
     pub rx_errors: u64,
     /// Times that the frame pool was empty (`rx_nombuf`).
     pub rx_no_memory: u64,
-    /// Not sent for an error of the device (`oerrors`).
+    /// Not sent because of an error of the device (`oerrors`).
     pub tx_errors: u64,
-    /// Dropped by the interface of the kernel that the device works on, whoever sent them.
+    /// Dropped by the interface of the kernel that the device works on, from any sender.
     pub tx_dropped: u64,
 }
 
 impl NicCounters {
-    /// What was counted since `base`.
+    /// Difference to `base`.
     #[must_use]
     pub fn since(self, base: Self) -> Self {
         Self {
@@ -35,42 +35,43 @@ impl NicCounters {
     }
 }
 
-/// One worker's part.
+/// Counters of one worker.
 #[derive(Clone, Debug)]
 pub struct WorkerSnapshot {
-    /// The counters of the ports it owns, in the order of the plan.
+    /// Counters of its ports, in the order of the plan.
     pub switch: SwitchSnapshot,
-    /// Frames of lossless groups that were lost to congestion.
+    /// Frames of lossless groups lost to congestion.
     pub lossless_lost: u64,
-    /// The priorities whose group is lossless, by port of the whole switch.
+    /// Priorities whose group is lossless, by port of the whole switch.
     pub lossless: Vec<PrioritySet>,
     /// Gaps between its polls.
     pub polls: PollRecord,
 }
 
-/// The whole switch.
+/// Counters of the whole switch.
 #[derive(Clone, Debug)]
 pub struct RunSnapshot {
-    /// The counters, ports in the order of the plan.
+    /// Counters, ports in the order of the plan.
     pub switch: SwitchSnapshot,
-    /// The device counters, by port.
+    /// Device counters, by port.
     pub nics: Vec<NicCounters>,
-    /// Frames of lossless groups that were lost to congestion.
+    /// Frames of lossless groups lost to congestion.
     pub lossless_lost: u64,
-    /// The priorities whose group is lossless, by port.
+    /// Priorities whose group is lossless, by port.
     pub lossless: Vec<PrioritySet>,
-    /// Gaps between the polls of each worker; empty where nothing polls in real time.
+    /// Gaps between the polls of each worker; empty if nothing polls in real time.
     pub polls: Vec<PollRecord>,
 }
 
-/// Puts the parts together. `owners[n]` is the worker of port n, an index into `parts`.
+/// Merges the parts. `owners[n]` is the worker of port n, an index into `parts`.
 ///
-/// Every part balances by itself, frames given and taken over included, and so does the whole, at
-/// any time. The peak of the shared pool is the sum of the workers' peaks, which need not have been
-/// at the same time: an upper bound. Addresses are in every worker's table, so the fullest counts.
+/// Every part balances by itself, frames handed between workers included, and so does the whole, at
+/// any time. The peak of the shared pool is the sum of the workers' peaks, which need not have
+/// occurred at the same time: an upper bound. Addresses are in every worker's table, so the fullest
+/// counts.
 ///
 /// # Panics
-/// When the parts do not have the ports that `owners` says.
+/// If the parts do not have the ports of `owners`.
 #[must_use]
 pub fn merge(parts: Vec<WorkerSnapshot>, owners: &[usize], nics: Vec<NicCounters>) -> RunSnapshot {
     let worker = parts.first().expect("a switch has a worker");

@@ -1,4 +1,4 @@
-//! Rings without DPDK, for tests that decide themselves who polls when.
+//! Rings without DPDK, for tests that control the order of polls.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ pub(crate) struct RingPort {
     rx: Ring,
     tx: Ring,
     capacity: usize,
-    /// It looked just before what is now there had arrived.
+    /// True: the poll was just before the arrival of the frames that are there now.
     pub(crate) blind: Rc<Cell<bool>>,
 }
 
@@ -53,7 +53,7 @@ impl Source for RingPort {
     }
 }
 
-/// The world of a switch on such ports.
+/// World of a switch on such ports.
 pub(crate) enum InMemory {}
 
 impl World for InMemory {
@@ -63,7 +63,7 @@ impl World for InMemory {
     type Handoff = Alone;
 }
 
-/// Both ends of a link whose rings hold so many frames each.
+/// Both ends of a link whose rings hold `entries` frames each.
 pub(crate) fn ring_pair(entries: u32) -> (RingPort, RingPort) {
     let (there, back) = (Ring::default(), Ring::default());
     let end = |rx: &Ring, tx: &Ring| RingPort {

@@ -51,7 +51,7 @@ fn slack_is_the_bursts_of_all_workers_but_one() {
     assert_eq!(slack_cells(3, 64, Cells(38)), Cells(2 * 64 * 38));
 }
 
-/// What the test and a port share.
+/// State that the test and a port share.
 #[derive(Default)]
 struct Link {
     to_switch: VecDeque<MemFrame>,
@@ -93,7 +93,7 @@ impl World for Threads {
     type Handoff = Mesh<MemFrame>;
 }
 
-/// A running switch whose ports the test holds the other ends of.
+/// A running switch whose peers are played by the test.
 struct Bench {
     links: Vec<Arc<Mutex<Link>>>,
     workers: Workers,
@@ -131,7 +131,7 @@ impl Bench {
         self.links[n].lock().unwrap().to_switch.push_back(MemFrame::new(octets));
     }
 
-    /// Waits until everything injected has been taken in.
+    /// Waits until all injected frames were received.
     fn settle(&self) {
         let waiting = || self.links.iter().any(|l| !l.lock().unwrap().to_switch.is_empty());
         let start = StdInstant::now();
@@ -161,7 +161,7 @@ impl Bench {
     }
 }
 
-/// A plan whose priority 3 is lossless and whose pool is small enough to be fought over.
+/// A plan whose priority 3 is lossless and whose pool is small enough for contention.
 fn two_workers_plan() -> SwitchPlan {
     let mut plan = plan(4);
     let burst = 2 * BURST * 3;
@@ -170,8 +170,8 @@ fn two_workers_plan() -> SwitchPlan {
     plan
 }
 
-/// A frame of priority 3 from one host to another that carries a number: in octets 20 to 23, and
-/// in 16 to 19 once its tag was taken off.
+/// A frame of priority 3 from one host to another that carries a number: in bytes 20 to 23, and in
+/// 16 to 19 after its tag was removed.
 fn numbered(dst: u8, src: u8, number: u32) -> Vec<u8> {
     let mut f = frame(host(dst), host(src), Some((3, 1)), 60 + number as usize % 200);
     f[20..24].copy_from_slice(&number.to_be_bytes());
@@ -189,7 +189,8 @@ fn two_workers_lose_no_frame_and_keep_every_flow_in_order() {
         std::thread::yield_now();
     }
     (0..4).for_each(|n| drop(bench.sent(n)));
-    // All to all, paced so that the groups are never over their limit: who obeys PFC loses nothing.
+    // All to all, paced so that the groups never exceed their limit: a sender that obeys PFC loses
+    // nothing.
     let rounds = 4_000;
     for number in 0..rounds {
         for src in 0..4u8 {
@@ -260,7 +261,7 @@ fn what_a_port_does_not_take_is_flushed_in_bounded_time() {
     assert!(!ended.drained && run.balance().holds());
     assert_eq!(run.held, 0);
     assert!(run.drops().get(DropReason::Flushed) > 200, "{:?}", run.drops());
-    // The peer that was paused is not left so: the last pause frame sent to it is a resume.
+    // The paused peer does not stay paused: the last pause frame sent to it is a resume.
     let link = links[0].lock().unwrap();
     let last = link.from_switch.iter().rfind(|f| f.head()[12..14] == [0x88, 0x08]);
     let last = last.expect("500 frames are more than the limit");
@@ -273,7 +274,7 @@ fn changes_reach_the_workers_that_they_concern() {
     let control = bench.workers.controller().clone();
     bench.inject(1, &frame(Mac::BROADCAST, host(1), Some((3, 1)), 60));
     bench.settle();
-    // Everyone knows the address once it was told; then the link goes down behind it.
+    // All workers know the address after it was learnt; then the link goes down behind it.
     while bench.show().switch.ports.iter().map(|p| p.counters.tx_frames).sum::<u64>() < 3 {}
     control.apply(Change::Link { port: port(1), up: false, rate: None }).unwrap();
     bench.inject(0, &numbered(1, 0, 1));
@@ -315,8 +316,8 @@ fn a_groups_new_headroom_comes_off_the_pool_of_every_worker() {
             xon_offset: Cells(8),
         },
     };
-    // 2048 cells are shared. Headroom for port 0 that leaves 1024, and then for port 1 1500 more:
-    // the second does not fit, and it is the other worker that has to know.
+    // 2048 cells are shared. Headroom for port 0 leaves 1024, and 1500 more for port 1 do not fit,
+    // which the other worker must know.
     let change = |n, headroom| Change::Group { port: port(n), group: G3, plan: group(headroom) };
     let control = bench.workers.controller();
     control.apply(change(0, 200 + 1024)).unwrap();

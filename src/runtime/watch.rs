@@ -1,4 +1,4 @@
-//! What the real world watches of its data plane: whether a guarantee was broken.
+//! Detection of broken guarantees of the data plane in the real world.
 
 use crate::buffer::GroupKind;
 use crate::stats::{DropKind, DropReason};
@@ -7,8 +7,8 @@ use crate::time::Instant;
 use crate::units::{PortId, Priority, PriorityGroup, PrioritySet};
 use crate::world::Events;
 
-/// Counts frames of lossless groups that were lost to congestion. It costs nothing per frame: only
-/// drops are looked at.
+/// Counts frames of lossless groups lost to congestion. It costs nothing per frame: only drops are
+/// examined.
 #[derive(Clone, Debug)]
 pub struct LossWatch {
     /// By port: the priorities whose ingress group is lossless.
@@ -19,7 +19,7 @@ pub struct LossWatch {
 }
 
 impl LossWatch {
-    /// A watch over all ports of `plan`.
+    /// Watches all ports of `plan`.
     #[must_use]
     pub fn new(plan: &SwitchPlan) -> Self {
         let groups: Vec<_> = plan.ports.iter().map(|p| p.classify.group).collect();
@@ -33,7 +33,7 @@ impl LossWatch {
         watch
     }
 
-    /// Takes note that a group became lossless or lossy.
+    /// Records that a group became lossless or lossy.
     pub fn set_kind(&mut self, port: PortId, group: PriorityGroup, kind: GroupKind) {
         let set = &mut self.lossless[port.index()];
         for p in Priority::ALL.into_iter().filter(|p| self.groups[port.index()][p.index()] == group)
@@ -45,19 +45,19 @@ impl LossWatch {
         }
     }
 
-    /// Frames of lossless groups that were lost to congestion.
+    /// Frames of lossless groups lost to congestion.
     #[must_use]
     pub const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// The priorities whose ingress group is lossless, by port.
+    /// Priorities whose ingress group is lossless, by port.
     #[must_use]
     pub fn lossless(&self) -> &[PrioritySet] {
         &self.lossless
     }
 
-    /// Starts to count again.
+    /// Resets the count.
     pub const fn clear(&mut self) {
         self.lost = 0;
     }

@@ -1,7 +1,7 @@
-//! One worker: a thread that polls its part of a switch and now and then looks at its orders.
+//! One worker: a thread that polls its part of a switch and checks its orders at intervals.
 //!
-//! The loop makes no system call and takes no lock: a look at the orders is a load when there are
-//! none. Whoever orders waits for the answer, never the worker.
+//! The loop makes no system call and takes no lock: a check without orders is one load. The sender
+//! of an order waits for the answer, never the worker.
 
 use std::hint;
 use std::thread;
@@ -21,50 +21,51 @@ use crate::time::Instant;
 use crate::units::PortId;
 use crate::world::World;
 
-/// Polls between two looks at the orders: often enough that an answer takes microseconds, seldom
-/// enough that the look costs nothing beside the polls.
+/// Polls between two checks of the orders: often enough for an answer within microseconds, rarely
+/// enough that the check costs nothing compared with the polls.
 const POLLS: u32 = 64;
 
-/// Places of a table that are looked at between two polls: some microseconds.
+/// Entries of a table that are read between two polls: some microseconds.
 const PAGE: usize = 256;
 
-/// What a worker does between two polls that found nothing to do.
+/// Action of a worker between two polls that found nothing to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
 pub enum Idle {
-    /// Poll again at once: the lowest latency, for a CPU of its own.
+    /// Polls again at once: the lowest latency, for a worker with its own CPU.
     #[default]
     Spin,
-    /// Let others run first: for threads that share a CPU.
+    /// Yields to other threads: for threads that share a CPU.
     Yield,
 }
 
-/// An order to a worker. Answers go to the channel in it; nobody waits for one that is gone.
+/// An order to a worker. The answer goes to its channel, and is dropped if the sender is gone.
 #[derive(Debug)]
 pub(super) enum Order {
-    /// Tell what was counted.
+    /// Returns the counters.
     Show(Sender<WorkerSnapshot>),
-    /// Tell what the ports' agents found out since the last time.
+    /// Returns the events of the ports' link protocols since the last time.
     News(Sender<Vec<(PortId, News)>>),
-    /// Tell how far the ports' agents are.
+    /// Returns the state of the ports' link protocols.
     Agents(Sender<Vec<(PortId, AgentsSnapshot)>>),
-    /// Tell what flows are in a part of a table.
+    /// Returns the flows in a part of a table.
     Streams(Streams, usize, Sender<StreamPage>),
-    /// Tell which peers isolation has.
+    /// Returns the peers of Congestion Isolation.
     Peers(Sender<Vec<(PortId, Peer)>>),
-    /// Change something.
+    /// Applies a change.
     Apply(Change, Sender<Result<(), ChangeError>>),
-    /// Change what a port protects, or is to accept. The keys in it are wiped when it has been done.
+    /// Changes the keys of a port's SecY, for sending or receiving. The keys in the order are wiped
+    /// after it.
     Secy(PortId, SecyChange, Sender<Result<(), SecyRefused>>),
-    /// Receive no more, and go on sending what is held.
+    /// Stops receiving, and continues to send held frames.
     Drain(Sender<WorkerSnapshot>),
-    /// Take over what others handed over, and drop what is held under a name. Every worker must
-    /// have answered `Drain` before: nothing may be handed over any more.
+    /// Takes over frames handed over by others, and drops held frames under a reason. Every worker
+    /// must have answered `Drain` before: no more frames may be handed over.
     Flush(Sender<WorkerSnapshot>),
-    /// End.
+    /// Ends the thread.
     Stop,
 }
 
-/// What runs in a worker's thread.
+/// State of a worker's thread.
 pub(super) struct Worker<W: World, C> {
     pub(super) switch: Switch<W>,
     /// Reads the clock.
@@ -72,12 +73,12 @@ pub(super) struct Worker<W: World, C> {
     pub(super) orders: Receiver<Order>,
     pub(super) idle: Idle,
     pub(super) polls: PollMeter,
-    /// Takes the last reading of what its devices received.
+    /// Takes the last reading of the received counters of its devices.
     pub(super) seal: Seal,
 }
 
 impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
-    /// Runs until it is told to stop, or until nobody is left who could tell it to.
+    /// Runs until an order to stop, or until every sender of orders is gone.
     pub(super) fn run(mut self) -> WorkerSnapshot {
         loop {
             for _ in 0..POLLS {
@@ -173,7 +174,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
         WorkerSnapshot { switch, lossless_lost, lossless, polls: self.polls.gaps() }
     }
 
-    /// Drops everything that is held, and everything that waits in the rings from the others.
+    /// Drops all held frames, and all frames in the rings from the others.
     #[cold]
     fn flush(&mut self) {
         let mut taken = self.snapshot().switch.taken;
@@ -188,7 +189,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
         self.switch.flush((self.clock)());
     }
 
-    /// The last thing: pauses that the flush brought about and that a port refused go too.
+    /// The last step: pauses that the flush caused and that a port refused are sent too.
     #[cold]
     fn stop(mut self) -> WorkerSnapshot {
         self.end();
@@ -196,7 +197,7 @@ impl<W: World<Events = LossWatch>, C: FnMut() -> Instant> Worker<W, C> {
         self.snapshot()
     }
 
-    /// Receives no more, and lets the neighbours know; the polls that follow send it.
+    /// Stops receiving, and tells the neighbours; the polls that follow send it.
     fn end(&mut self) {
         self.switch.set_draining(true);
         self.switch.say_goodbye((self.clock)());

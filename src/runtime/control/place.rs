@@ -1,9 +1,9 @@
-//! A socket's place in the file system, taken without harm to what is there.
+//! Path of a control socket, claimed without harm to existing files.
 //!
-//! The socket is bound in a folder of this user alone, so it has its mode before anybody can find
-//! it, and then linked to its name, which fails where the name is taken: links are never followed
-//! and nothing is replaced. What a killed switch left behind is moved out of the way first, after
-//! it was seen to be a socket of this user that refuses connections.
+//! The socket is bound in a folder of this user alone, so it has its mode before another user can
+//! open it, and is then linked to its name, which fails if the name is taken: links are never
+//! followed and nothing is replaced. The socket of a killed switch is first moved away, after a
+//! check that it is a socket of this user that refuses connections.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::uid;
 
-/// A served socket. The file is removed when this is dropped, if it still is this one.
+/// A served socket. The file is removed on drop, if it is still this one.
 #[derive(Debug)]
 pub struct ControlSocket {
     path: PathBuf,
@@ -41,7 +41,7 @@ pub(super) fn listen(path: &Path) -> io::Result<(UnixListener, ControlSocket)> {
         Err(error) => return Err(error),
         Ok(found) => Some(left_behind(path, &found)?),
     };
-    // By way of the open folder: its own path may be longer than a socket's may be (108 bytes).
+    // Through the open folder: its path may exceed the length of a socket's path (108 bytes).
     let open = File::open(&room.0)?;
     let listener = UnixListener::bind(format!("/proc/self/fd/{}/new", open.as_raw_fd()))?;
     let new = room.0.join("new");
@@ -54,7 +54,7 @@ pub(super) fn listen(path: &Path) -> io::Result<(UnixListener, ControlSocket)> {
     Ok((listener, socket))
 }
 
-/// A folder of this user alone on the file system of a path; removed with what is in it.
+/// A folder of this user alone on the file system of a path; removed with its contents.
 struct Room(PathBuf);
 
 impl Room {
@@ -79,7 +79,7 @@ impl Drop for Room {
     }
 }
 
-/// The identity of what is at a path: a socket of this user that nobody serves.
+/// Identity of a socket of this user at a path that no process serves.
 fn left_behind(path: &Path, found: &fs::Metadata) -> io::Result<(u64, u64)> {
     let refuse = |what: &str| {
         let why = format!("{} is {what}, which is not replaced", path.display());
@@ -103,13 +103,13 @@ fn left_behind(path: &Path, found: &fs::Metadata) -> io::Result<(u64, u64)> {
             Ok((found.dev(), found.ino()))
         }
         Ok(_) => Err(io::Error::new(ErrorKind::AddrInUse, "another process answers there")),
-        // A full backlog, another kind of socket: it may well be in use.
+        // A full backlog or another kind of socket: it may be in use.
         Err(error) => Err(io::Error::new(ErrorKind::AddrInUse, format!("it is in use: {error}"))),
     }
 }
 
-/// Takes what was left behind away from its name, by way of a place where it can be looked at once
-/// more: if it was exchanged in between, it is put back.
+/// Moves a stale socket away from its name to a place where its identity is checked again: if it
+/// was exchanged in between, it is moved back.
 fn clear(path: &Path, stale: (u64, u64), aside: &Path) -> io::Result<()> {
     fs::rename(path, aside)?;
     if identity(aside)? == stale {
@@ -153,7 +153,7 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(at("file")).unwrap(), "precious");
         assert_eq!(fs::read_link(at("dangling")).unwrap(), at("nowhere"));
-        // A device, where this user could remove it.
+        // A device, which this user could remove.
         assert!(listen(Path::new("/dev/null")).is_err() && Path::new("/dev/null").exists());
     }
 
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(folder.names(), ["s.sock"]);
         assert!(UnixStream::connect(&path).is_ok());
         assert_eq!(listen(&path).unwrap_err().kind(), ErrorKind::AddrInUse);
-        // Somebody else's by now.
+        // Replaced by another owner's file.
         fs::remove_file(&path).unwrap();
         fs::write(&path, "precious").unwrap();
         drop(socket);
