@@ -9,7 +9,6 @@
 //! A stamp is the time at which the last bit of a frame passed above the MAC. Its error always
 //! makes a round trip longer: a sent frame is stamped before the hand-over, a received one after it
 //! was found.
-//! after it was found.
 
 mod auto;
 mod listen;
@@ -194,7 +193,7 @@ impl PortAgents {
         }
     }
 
-    /// Takes back what LLDP told the neighbours: they need not wait until it has aged.
+    /// Withdraws the information sent by LLDP, so that neighbours need not wait until it has aged.
     pub fn say_goodbye(&mut self, now: Instant) {
         if let Some(lldp) = &mut self.lldp {
             lldp.say_goodbye(now);

@@ -4,11 +4,11 @@
 //! that polls ports is registered here, and two sources give the time for which it did not run:
 //!
 //! - the kernel's account (`run_delay` of `/proc/self/task/TID/schedstat`), which includes all time
-//! in which the thread was runnable and another one ran. An observer reads it when it waits or
-//! reports; the polling thread makes no system call for it;
+//!   in which the thread was runnable and another one ran. An observer reads it when it waits or
+//!   reports; the polling thread makes no system call for it;
 //! - gaps between polls longer than [`GAP_COUNTED`], which the thread detects by the time that it
-//! reads for its poll anyway. They include causes that the kernel does not see: a stopped process,
-//! a hypervisor that runs another guest.
+//!   reads for its poll anyway. They include causes that the kernel does not see: a stopped
+//!   process, a hypervisor that runs another guest.
 //!
 //! [`Patience`] is a deadline that grows by that time, and [`Disturbance`] is the input for a
 //! verdict.
