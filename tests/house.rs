@@ -1,7 +1,9 @@
 //! The house rules that a reader notices first and a compiler never does.
 
+mod pages;
 mod sources;
 
+use pages::{Page, broken_links, pages};
 use sources::rust_files;
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,6 +11,9 @@ use std::path::Path;
 
 /// A file with more lines than this does more than one thing.
 const LINES_MAX: usize = 600;
+
+/// Pages that a newcomer reads whole, and the lines that each may have.
+const PAGES_MAX: [(&str, usize); 2] = [("README.md", 200), ("ARCHITECTURE.md", 250)];
 
 fn page(name: &str) -> Option<String> {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).ok()
@@ -86,12 +91,108 @@ fn every_verb_that_a_page_names_exists() {
         let verb = line.split_whitespace().next().unwrap();
         assert!(verbs.contains(verb), "./dev help names {verb}, which dev does not know");
     }
-    for name in ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "perf/README.md", ".ci/run"] {
-        let text = page(name).unwrap_or_default();
+    let others = ["ARCHITECTURE.md", "CHANGELOG.md", "perf/README.md", ".ci/run"];
+    let others =
+        others.map(|name| Page { path: name.into(), text: page(name).unwrap_or_default() });
+    for Page { path: name, text } in pages().into_iter().chain(others) {
         for mention in text.split("./dev ").skip(1) {
             let verb = mention.split(|c: char| !c.is_ascii_lowercase()).next().unwrap();
             let known = verb.is_empty() || verbs.contains(verb);
             assert!(known, "{name} names ./dev {verb}, which dev does not know");
         }
+    }
+}
+
+#[test]
+fn pages_for_newcomers_stay_short() {
+    for (name, most) in PAGES_MAX {
+        let lines = page(name).expect(name).lines().count();
+        assert!(lines <= most, "{name} has {lines} lines, {most} at most; docs/src has room");
+    }
+}
+
+#[test]
+fn links_of_pages_lead_to_files_and_headings() {
+    let mut all = pages();
+    all.extend(["ARCHITECTURE.md", "perf/README.md"].map(pages::page));
+    let broken = broken_links(&all);
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    let links: usize = all.iter().map(|page| page.links().len()).sum();
+    assert!(links > 50, "{links} links were found");
+    for page in &all {
+        let (anchors, unique) = (page.anchors(), BTreeSet::from_iter(page.anchors()));
+        assert_eq!(anchors.len(), unique.len(), "{}: two headings with one anchor", page.path);
+    }
+}
+
+#[test]
+fn links_that_lead_nowhere_are_found() {
+    let text = "# A b\n[good](#a-b) [c](house.rs) [web](https://x.test/y)\n`[code](none)`\n\
+                [bad](#c) [bad](none.md)\n\n```text\n[block](none)\n```\n";
+    let page = Page { path: "tests/page.md".into(), text: text.into() };
+    let broken = broken_links(&[page]);
+    assert_eq!(
+        broken,
+        [
+            "tests/page.md:4: #c: there is no such heading",
+            "tests/page.md:4: none.md: there is no such file"
+        ]
+    );
+    let page = Page { path: "docs/src/page.md".into(), text: "[out](../../README.md)".into() };
+    assert_eq!(
+        broken_links(&[page]),
+        ["docs/src/page.md:1: ../../README.md: it is outside of the book"]
+    );
+}
+
+/// The table of contents of the book names every page once, so none is written that readers never find.
+#[test]
+fn the_book_has_every_page() {
+    let contents = pages::page("docs/src/SUMMARY.md");
+    let linked: Vec<String> =
+        contents.links().iter().map(|(_, link)| contents.target(link).0).collect();
+    let mut sorted = linked.clone();
+    sorted.sort();
+    let apart = ["README.md", "docs/src/SUMMARY.md"];
+    let written = pages().into_iter().map(|page| page.path);
+    let written: Vec<String> = written.filter(|path| !apart.contains(&path.as_str())).collect();
+    assert_eq!(sorted, written);
+}
+
+/// A block that no test reads may go stale unseen. `tests/readme_commands.rs` runs what these hold.
+#[test]
+fn blocks_of_code_say_what_a_test_does_with_them() {
+    let mut blocks = 0;
+    for page in pages() {
+        for block in page.blocks() {
+            blocks += 1;
+            let unchecked = block.unchecked();
+            let place = format!("{}:{}", page.path, block.line);
+            assert!(unchecked.is_none(), "{place}: {}", unchecked.unwrap_or_default());
+        }
+    }
+    assert!(blocks > 30, "{blocks} blocks were found");
+}
+
+#[test]
+fn blocks_that_no_test_would_read_are_found() {
+    let unchecked = |language: &str, text: &str| {
+        let (language, text) = (language.to_owned(), text.to_owned());
+        pages::Block { language, line: 1, text }.unchecked().is_some()
+    };
+    for (language, text) in [("sh", "ls\n"), ("console", "$ ls\na\n"), ("text", "an output\n")] {
+        assert!(!unchecked(language, text), "{language}");
+    }
+    assert!(!unchecked("yaml", "# a-1.yaml\na: 1\n"));
+    for (language, text) in [
+        ("", "sluice x\n"),
+        ("bash", "ls\n"),
+        ("sh", "$ ls\n"),
+        ("console", "a\n$ ls\n"),
+        ("yaml", "a: 1\n"),
+        ("yaml", "# a comment\na: 1\n"),
+        ("text", "words\nsluice switch FILE\n"),
+    ] {
+        assert!(unchecked(language, text), "{language}: {text}");
     }
 }

@@ -477,10 +477,10 @@ fn a_metric_and_its_field_are_one_counter_and_its_help_has_the_standard_name() {
 }
 
 #[test]
-fn the_readme_has_the_table_of_names() {
-    let readme = include_str!("../README.md");
+fn the_page_of_counters_has_the_table_of_names() {
+    let page = include_str!("../docs/src/counters.md");
     let table = report::names_table();
-    assert!(readme.contains(&table), "README.md has another table than:\n{table}");
+    assert!(page.contains(&table), "docs/src/counters.md has another table than:\n{table}");
 }
 
 /// Prometheus' own checker reads the text format and knows the conventions.

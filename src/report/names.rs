@@ -1,8 +1,8 @@
 //! The names of a switch's counters in SAI, SONiC and IEEE8021-PFC-MIB.
 //!
 //! Counters of one meaning have one row here, from which the help texts of the metrics and the
-//! table in `README.md` are generated. A counter without such a name has a row with the reason; a
-//! test checks that every number of the summary has a row.
+//! table in `docs/src/counters.md` are generated. A counter without such a name has a row with the
+//! reason; a test checks that every number of the summary has a row.
 
 /// A counter of the summary and its standard name.
 #[derive(Clone, Copy, Debug)]
