@@ -1,8 +1,9 @@
-//! The delay value of a link: what may still arrive after a port decides to pause its peer.
+//! The delay value of a link: the data that may still arrive after a port decides to pause its
+//! peer.
 //!
 //! 802.1Q Annex N (Annex O of 802.1Qbb-2011), with equal nodes at both ends:
 //! `DV = 2 * cable + 2 * interface + higher layer + 2 * longest frame + PFC frame`, in bit times of
-//! the link. Every term is kept by name, so that a refusal can say what the sum is made of.
+//! the link. Every term has a name, so that an error message can list the terms of the sum.
 
 use core::fmt;
 
@@ -16,53 +17,53 @@ const LINE_OVERHEAD_OCTETS: u64 = 20;
 /// A PFC frame, FCS included.
 const PFC_FRAME_OCTETS: u64 = 64;
 
-/// What the delay value of a link depends on.
+/// Inputs of the delay value of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DelayInputs {
-    /// The sublayers at both ends; they say the rate too.
+    /// Sublayers at both ends, which also determine the rate.
     pub interface: Interface,
-    /// The length of the cable, one way, in metres.
+    /// Cable length, one way, in metres.
     pub cable_m: u32,
-    /// How long a signal takes for one metre of it, in picoseconds.
+    /// Propagation delay of the cable, in picoseconds per metre.
     pub cable_ps_per_m: u32,
-    /// The longest frame on the link, from destination address to FCS, of any priority: either
-    /// side may have begun one when the pause is decided, and when it takes effect.
+    /// Maximum frame size on the link, from destination address to FCS, of any priority: either
+    /// side may have begun such a frame when the pause is decided, and when it takes effect.
     pub max_frame: Bytes,
-    /// From a pause having been received to no further frame being started (802.1Q calls it the
-    /// higher layer delay of the peer).
+    /// Time from reception of a pause until no further frame is started (the higher layer delay of
+    /// the peer in 802.1Q).
     pub higher_layer: Duration,
-    /// Octets that every frame takes on the line besides itself: 20 on Ethernet. Others are for
+    /// Bytes on the line per frame besides the frame: 20 on Ethernet. Other values are for
     /// comparison with simulators.
     pub line_overhead: u32,
-    /// What MACsec adds.
+    /// MACsec overhead.
     pub shield: Shield,
 }
 
-/// What MACsec adds to the frames of a link, whose ends are taken to be alike.
+/// MACsec overhead of the frames of a link with equal ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shield {
-    /// Octets of SecTAG and ICV in a frame of data; 0 where data is plain.
+    /// Bytes of SecTAG and ICV in a data frame; 0 without protection.
     pub data_octets: u32,
-    /// The same in a PFC frame.
+    /// Bytes of SecTAG and ICV in a PFC frame; 0 without protection.
     pub pfc_octets: u32,
-    /// What the layer takes on the way of a frame of data, to send and to receive. At most 2 s.
+    /// Delay that MACsec adds to a data frame, transmit and receive together. At most 2 s.
     pub data_delay: Duration,
-    /// The same for a PFC frame.
+    /// Delay that MACsec adds to a PFC frame, transmit and receive together. At most 2 s.
     pub pfc_delay: Duration,
 }
 
 impl DelayInputs {
-    /// 5 ns per metre, as the 802.1Qdt proposals reckon for fibre; copper is slower by a tenth.
+    /// 5 ns per metre, as in the 802.1Qdt proposals for fibre; copper is slower by a tenth.
     pub const PS_PER_METRE: u32 = 5_000;
-    /// 614.4 ns: what 802.1Q allows at 10 Gb/s (6144 bit times). That it is the same time, not the
-    /// same number of bits, at other rates is the reading of the 802.1Qdt proposals.
+    /// 614.4 ns, the allowance of 802.1Q at 10 Gb/s (6144 bit times). The 802.1Qdt proposals read
+    /// it as the same time, not the same number of bits, at other rates.
     pub const HIGHER_LAYER: Duration = Duration::from_picos(614_400);
-    /// The 2000-octet envelope frame of 802.3as.
+    /// Size of the 802.3as envelope frame, 2000 bytes.
     pub const MAX_FRAME: Bytes = Bytes(2_000);
-    /// 100 m, the length that the standard's examples have.
+    /// 100 m, the length in the standard's examples.
     pub const CABLE_M: u32 = 100;
 
-    /// The standard's own assumptions for `interface`.
+    /// Returns the standard's assumptions for `interface`.
     #[must_use]
     pub const fn standard(interface: Interface) -> Self {
         Self {
@@ -81,13 +82,13 @@ impl DelayInputs {
         }
     }
 
-    /// The rate of the link.
+    /// Returns the rate of the link.
     #[must_use]
     pub const fn rate(&self) -> BitsPerSec {
         self.interface.phy().rate()
     }
 
-    /// The frames of the link.
+    /// Returns the frame parameters of the link.
     #[must_use]
     pub const fn frames(&self) -> Frames {
         let Shield { data_octets, pfc_octets, .. } = self.shield;
@@ -95,96 +96,97 @@ impl DelayInputs {
     }
 }
 
-/// The frames of a link, as far as headroom asks.
+/// Frame parameters of a link that headroom depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frames {
-    /// The longest, from destination address to FCS, of any priority.
+    /// Maximum frame size, from destination address to FCS, of any priority.
     pub max: Bytes,
-    /// Octets that every frame takes on the line besides itself: 20 on Ethernet.
+    /// Bytes on the line per frame besides the frame: 20 on Ethernet.
     pub line_overhead: u32,
-    /// Octets that MACsec adds to a frame of data on the line.
+    /// Bytes that MACsec adds to a data frame on the line.
     pub data_octets: u32,
-    /// Octets that MACsec adds to a PFC frame on the line.
+    /// Bytes that MACsec adds to a PFC frame on the line.
     pub pfc_octets: u32,
 }
 
 impl Frames {
-    /// Frames of Ethernet of up to `max` octets.
+    /// Returns the parameters of Ethernet frames of up to `max` bytes.
     #[must_use]
     pub const fn up_to(max: Bytes) -> Self {
         let line_overhead = LINE_OVERHEAD_OCTETS as u32;
         Self { max, line_overhead, data_octets: 0, pfc_octets: 0 }
     }
 
-    /// The same without MACsec.
+    /// Returns the parameters without MACsec.
     #[must_use]
     pub const fn plain(self) -> Self {
         Self { data_octets: 0, pfc_octets: 0, ..self }
     }
 
-    /// Octets that every frame of data takes on the line besides what is kept of it.
+    /// Returns the bytes of a data frame on the line that are not buffered.
     pub(super) const fn around_data(self) -> u64 {
         self.line_overhead as u64 + self.data_octets as u64
     }
 
-    /// The bits of those that no pause can stop: one of either side, and the PFC frame itself.
+    /// Returns the bits that no pause can stop: one longest frame of either side, and the PFC frame
+    /// itself.
     #[must_use]
     pub const fn unstoppable(self) -> u64 {
         2 * self.longest() + self.pfc()
     }
 
-    /// The bits of the longest on the line.
+    /// Returns the bits of the longest frame on the line.
     pub(super) const fn longest(self) -> u64 {
         (self.max.0 + self.around_data()) * 8
     }
 
-    /// The bits of a PFC frame on the line.
+    /// Returns the bits of a PFC frame on the line.
     pub(super) const fn pfc(self) -> u64 {
         (PFC_FRAME_OCTETS + self.line_overhead as u64 + self.pfc_octets as u64) * 8
     }
 }
 
-/// One named part of a sum.
+/// A named term of a sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Term {
-    /// What it is.
+    /// Name of the term.
     pub name: &'static str,
-    /// Size in bit times of the link. Negative where a buffer keeps less than the line brings.
+    /// Size in bit times of the link. Negative if a buffer stores less than arrives on the line.
     pub bits: i64,
-    /// Where the figure comes from.
+    /// Source of the figure.
     pub source: &'static str,
 }
 
 impl Term {
-    /// A term of `bits`; more than any buffer has is cut, so that sums cannot overflow.
+    /// Creates a term of `bits`, limited to more than any buffer has, so that sums cannot overflow.
     #[must_use]
     pub const fn new(name: &'static str, bits: u64, source: &'static str) -> Self {
         const MOST: u64 = 1 << 58;
         Self { name, bits: if bits > MOST { MOST } else { bits } as i64, source }
     }
 
-    /// The sum of terms, in bit times of the link.
+    /// Returns the sum of terms, in bit times of the link.
     #[must_use]
     pub fn sum(terms: &[Self]) -> u64 {
         terms.iter().map(|t| t.bits).sum::<i64>().max(0) as u64
     }
 }
 
-/// A delay value and what it is made of.
+/// A delay value and its terms.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DelayValue {
-    /// Its terms, in the order of the way round.
+    /// Terms in the order of the round trip.
     pub terms: Vec<Term>,
 }
 
 impl DelayValue {
-    /// The sum, in bit times of the link.
+    /// Returns the sum in bit times of the link.
     #[must_use]
     pub fn bits(&self) -> u64 {
         Term::sum(&self.terms)
     }
 
-    /// The sum in octets, rounded up.
+    /// Returns the sum in bytes, rounded up.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         Bytes(self.bits().div_ceil(8))
@@ -192,7 +194,7 @@ impl DelayValue {
 }
 
 impl fmt::Display for DelayValue {
-    /// The sum in octets and its terms: `42096 B = 12500 B 2 x cable + ...`.
+    /// Writes the sum in bytes and its terms: `42096 B = 12500 B 2 x cable + ...`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} =", self.bytes())?;
         for (i, t) in self.terms.iter().enumerate() {
@@ -207,19 +209,20 @@ impl fmt::Display for DelayValue {
     }
 }
 
-/// The bit times of a link of `rate` that pass in `ps` picoseconds, rounded up.
+/// Returns the bit times of a link of `rate` in `ps` picoseconds, rounded up.
 pub(super) const fn bits_in(rate: BitsPerSec, ps: u64) -> u64 {
     (ps as u128 * rate.get() as u128).div_ceil(1_000_000_000_000) as u64
 }
 
-/// The delay value of a link with equal ends.
+/// Calculates the delay value of a link with equal ends.
 #[must_use]
 pub fn delay_value(inputs: &DelayInputs) -> DelayValue {
     let cable_ps = u64::from(inputs.cable_m) * u64::from(inputs.cable_ps_per_m);
     with_cable(inputs, bits_in(inputs.rate(), 2 * cable_ps))
 }
 
-/// The same with a cable that holds `cable_bits` both ways, whatever the inputs say of it.
+/// Calculates the delay value with `cable_bits` in the cable both ways, instead of the inputs'
+/// cable.
 pub(super) fn with_cable(inputs: &DelayInputs, cable_bits: u64) -> DelayValue {
     const ANNEX_N: &str = "802.1Q Annex N";
     let rate = inputs.rate();
@@ -258,7 +261,7 @@ mod tests {
         DelayInputs { cable_m, ..DelayInputs::standard(interface) }
     }
 
-    /// The table of the 802.1Qdt proposal, the rows with FEC, and the other speeds: 2000-octet
+    /// The table of the 802.1Qdt proposal, the rows with FEC, and the other speeds: 2000-byte
     /// frames, 5 ns/m, 614.4 ns.
     #[test]
     fn the_published_delay_values_come_out() {
@@ -293,7 +296,7 @@ mod tests {
         let cable = part(&["cable both ways"]);
         assert_eq!(cable, 100_000);
         assert_eq!(value.bits() as i64 - 32_992 - cable, 203_776);
-        // Jumbo frames of 9216 octets add 14,432 octets.
+        // Jumbo frames of 9216 bytes add 14,432 bytes.
         let mut jumbo = inputs(Phy::Base100R, Fec::None, Extender::None, 100);
         jumbo.max_frame = Bytes(9_216);
         assert_eq!(delay_value(&jumbo).bytes(), Bytes(42_096 + 14_432));
@@ -304,7 +307,7 @@ mod tests {
         let plain = inputs(Phy::Base100R, Fec::None, Extender::None, 100);
         let bytes = |shield| delay_value(&DelayInputs { shield, ..plain }).bytes().0 - 42_096;
         let none = Shield::default();
-        // A quantum of 100G is 5.12 ns, 64 octets.
+        // A quantum of 100G is 5.12 ns, 64 bytes.
         let quantum = Duration::from_picos(5_120);
         for (shield, more) in [
             (none, 0),

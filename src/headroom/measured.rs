@@ -1,48 +1,48 @@
-//! The headroom of a link that was measured, by either method of the P802.1Qdt proposals.
+//! Headroom of a link that was measured, by either method of the P802.1Qdt proposals.
 //!
 //! [`measured`] takes the round trip of the request/response measurement (Qdt, S4):
 //! `(t2 + reaction + peer's shim) - (t1 - invocation - PFC frame - own shim) + (t4 - t3) + 2 *
-//! longest frame`. Its points lie above the MAC and mark last bits, so whatever the interfaces and
-//! MACsec add is in the measured part, and what frames take to pass is not.
+//! longest frame`. Its points lie above the MAC and mark last bits, so the delay of interfaces and
+//! MACsec is in the measured part, and the serialization time of frames is not.
 //!
-//! [`by_peer_delay`] takes PTP's delay of the medium and adds what both ends say of themselves.
+//! [`by_peer_delay`] takes PTP's delay of the medium and adds the internal delays of both ends.
 
 use super::delay::{DelayValue, Frames, Term, bits_in};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Quanta};
 
-/// The text that the formulas are from.
+/// Source of the formulas.
 const DRAFT: &str = "P802.1Qdt proposal";
 
-/// What MACsec adds to the way of a PFC frame, which the way of a measurement message does not have
-/// in it (the shim layers of the proposal). At most 1 s each.
+/// Delay that MACsec adds to a PFC frame but not to a measurement message (the shim layers of the
+/// proposal). At most 1 s each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shims {
-    /// In the port that pauses, on transmission.
+    /// Transmit delay in the port that pauses.
     pub local: Duration,
-    /// In its peer, on reception.
+    /// Receive delay in its peer.
     pub remote: Duration,
 }
 
-/// What the headroom of a measured link depends on.
+/// Inputs of the headroom of a measured link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MeasuredInputs {
-    /// The link's rate.
+    /// Link rate.
     pub rate: BitsPerSec,
     /// The measured `(t2 - t1) + (t4 - t3)`.
     pub round_trip: Duration,
-    /// From the peer having received a pause to no further frame of it being started. At most 1 s.
+    /// Time from the peer's reception of a pause until it starts no further frame. At most 1 s.
     pub reaction: Duration,
-    /// From a threshold being crossed to the PFC frame being given to the MAC, behind a frame that
-    /// may have been begun. At most 1 s.
+    /// Time from the crossing of the threshold until the PFC frame is passed to the MAC, behind a
+    /// frame that may have been begun. At most 1 s.
     pub invocation: Duration,
-    /// MACsec, if frames are protected.
+    /// MACsec delays, if frames are protected.
     pub shims: Option<Shims>,
-    /// The frames of the link; with MACsec as long as they are when protected.
+    /// Frame parameters of the link; with MACsec including its overhead.
     pub frames: Frames,
 }
 
-/// The headroom of a link whose round trip was measured.
+/// Calculates the headroom of a link from its measured round trip.
 #[must_use]
 pub fn measured(inputs: &MeasuredInputs) -> DelayValue {
     let MeasuredInputs { rate, frames, .. } = *inputs;
@@ -65,23 +65,23 @@ pub fn measured(inputs: &MeasuredInputs) -> DelayValue {
     DelayValue { terms }
 }
 
-/// What the headroom depends on where PTP has measured the medium.
+/// Inputs of the headroom of a link whose medium PTP has measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeerDelayInputs {
-    /// The link's rate.
+    /// Link rate.
     pub rate: BitsPerSec,
-    /// The mean path delay, one way.
+    /// Mean path delay, one way.
     pub path: Duration,
-    /// What this port's interface adds, transmit and receive together. At most 1 s.
+    /// Internal delay of this port's interface, transmit and receive together. At most 1 s.
     pub own_internal: Duration,
-    /// What the peer says that it adds: its interface, transmit and receive together, and its
+    /// Internal delay advertised by the peer: its interface, transmit and receive together, and its
     /// reaction. At most 1 s.
     pub peer_internal: Duration,
-    /// The frames of the link.
+    /// Frame parameters of the link.
     pub frames: Frames,
 }
 
-/// The headroom of a link whose medium PTP has measured.
+/// Calculates the headroom of a link whose medium PTP has measured.
 #[must_use]
 pub fn by_peer_delay(inputs: &PeerDelayInputs) -> DelayValue {
     let PeerDelayInputs { rate, frames, .. } = *inputs;
@@ -104,7 +104,8 @@ fn bits(name: &'static str, bits: u64) -> Term {
     Term::new(name, bits, DRAFT)
 }
 
-/// How much an uncertain time is worth. The proposal wants accuracy said so, and not in nanoseconds.
+/// Uncertainty of a time in units of the link. The proposal requires accuracy to be stated, and not
+/// in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Accuracy {
     /// In pause quanta of the link.
@@ -114,7 +115,7 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-    /// What `uncertainty` comes to on a link of `rate` that carries `frames`.
+    /// Converts `uncertainty` for a link of `rate` that carries `frames`.
     #[must_use]
     pub fn of(uncertainty: Duration, rate: BitsPerSec, frames: Frames) -> Self {
         let of = |unit: Duration| uncertainty.as_picos() as f64 / unit.as_picos().max(1) as f64;
@@ -133,7 +134,7 @@ mod tests {
 
     const RATE: BitsPerSec = BitsPerSec::gbps(100);
 
-    /// The link of the proposal's table: 100G, 5 ns per metre, 2000-octet frames.
+    /// The link of the proposal's table: 100G, 5 ns per metre, 2000-byte frames.
     fn link(metres: u64) -> MeasuredInputs {
         let interfaces = Interface::plain(Phy::Base100R).delay().saturating_mul(2);
         MeasuredInputs {
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn accuracy_is_in_quanta_and_longest_frames() {
-        // 100 ns are 10,000 bits at 100 Gb/s: 19.53 quanta, 0.619 frames of 2020 octets.
+        // 100 ns are 10,000 bits at 100 Gb/s: 19.53 quanta, 0.619 frames of 2020 bytes.
         let of = Accuracy::of(Duration::from_nanos(100), RATE, link(0).frames);
         assert!((of.quanta - 19.531_25).abs() < 1e-9, "{of:?}");
         assert!((of.max_frames - 10_000.0 / 16_160.0).abs() < 1e-5, "{of:?}");

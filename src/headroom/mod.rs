@@ -1,11 +1,11 @@
-//! Headroom by arithmetic: how much still arrives after XOFF, and so how much a lossless group
-//! must keep for it.
+//! Calculation of headroom: the data that still arrives after XOFF, and the buffer that a lossless
+//! group must reserve for it.
 //!
-//! [`delay_value`] is the standard's sum for the hardware of a link; [`required`] adds what a
-//! switch in software adds, and turns the sum into cells. Configurations are refused by it.
+//! [`delay_value`] is the standard's sum for the hardware of a link; [`required`] adds the delays
+//! of a software switch, and converts the sum to cells. Configurations are validated against it.
 //! [`measured`] is the same sum for a link whose round trip [`measure`] has measured, and
-//! [`by_peer_delay`] for one whose medium [`peer_delay`] has.
-//! [`models`] has the sums that are in use elsewhere beside it, to compare.
+//! [`by_peer_delay`] for one whose medium [`peer_delay`] has. [`models`] has other sums in use, for
+//! comparison.
 
 mod delay;
 pub mod measure;

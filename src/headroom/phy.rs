@@ -1,12 +1,13 @@
-//! What a physical layer adds to the delay: 802.3's delay constraints, sublayer by sublayer.
+//! Delay of the physical layer: 802.3's delay constraints, sublayer by sublayer.
 //!
-//! Each figure is the sum of transmit and receive of one node, in bit times, as the delay
-//! constraint tables of 802.3 have it (44 for 10G, 105-3 for 25G, 80-4 for 40G, 80-5 for 100G, 116
-//! for 200G and 400G). They are maxima that a conforming device may use up.
+//! Each figure is the sum of transmit and receive of one node, in bit times, from the delay
+//! constraint tables of 802.3 (44 for 10G, 105-3 for 25G, 80-4 for 40G, 80-5 for 100G, 116 for 200G
+//! and 400G). They are maxima for a conforming device.
 //!
-//! 800G (802.3df-2024) and 1.6T (802.3dj, a draft) have no figures of their own here, because neither table
-//! was at hand: their sublayers are assumed to take as long, in nanoseconds, as those of 400G, as those of
-//! 400G take as long as those of 200G. Every such term says so in its source.
+//! 800G (802.3df-2024) and 1.6T (802.3dj, a draft) have no figures of their own here, because
+//! neither table was available: their sublayers are assumed to take as long, in nanoseconds, as
+//! those of 400G, as those of 400G take as long as those of 200G. The source of every such term
+//! says so.
 
 use core::fmt;
 
@@ -15,7 +16,7 @@ use thiserror::Error;
 use crate::time::Duration;
 use crate::units::BitsPerSec;
 
-/// A physical layer, by the name that 802.3 gives it; the speed is in the name, in Gb/s.
+/// A physical layer, by its 802.3 name; the speed in the name is in Gb/s.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Phy {
     /// 10GBASE-R: SR, LR, ER and direct-attach copper.
@@ -40,14 +41,14 @@ pub enum Phy {
     Base800R,
     /// 1.6TBASE-R (802.3dj, a draft), with the times of 400GBASE-R.
     Base1600R,
-    /// No PHY: a virtual link, or one of a rate that no table has, of this rate.
+    /// No PHY: a virtual link, or a link of a rate without a table, of this rate.
     Virtual(BitsPerSec),
 }
 
-/// Forward error correction, where it is an option.
+/// Forward error correction, if optional.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Fec {
-    /// None, or the one that the PCS has in it anyway (200G and 400G).
+    /// None, or the mandatory one of the PCS (200G and 400G).
     #[default]
     None,
     /// BASE-R FEC (clause 74, FireCode): 40G and 100G.
@@ -56,7 +57,7 @@ pub enum Fec {
     Rs,
 }
 
-/// A sublayer between MAC and PHY that 10G may have.
+/// A sublayer between MAC and PHY, optional at 10G.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Extender {
     /// None.
@@ -68,7 +69,7 @@ pub enum Extender {
     Wis,
 }
 
-/// A combination of sublayers that exists.
+/// A valid combination of sublayers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Interface {
     phy: Phy,
@@ -76,28 +77,28 @@ pub struct Interface {
     extender: Extender,
 }
 
-/// A combination of sublayers that no delay table has.
+/// A combination of sublayers without a delay table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum InterfaceError {
     /// This PHY does not have this FEC.
     #[error("{phy} has no delay figure for FEC `{fec}`: choose one of {}", choices(*phy))]
     Fec {
-        /// The PHY.
+        /// Selected PHY.
         phy: Phy,
-        /// What was asked of it.
+        /// Selected FEC.
         fec: Fec,
     },
     /// This PHY does not have this extender.
     #[error("{phy} has no {extender}: that is an option of 10 Gb/s alone")]
     Extender {
-        /// The PHY.
+        /// Selected PHY.
         phy: Phy,
-        /// What was asked of it.
+        /// Selected extender.
         extender: Extender,
     },
 }
 
-/// One sublayer's part of the delay of one node.
+/// Delay of one sublayer of one node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sublayer {
     pub(super) name: &'static str,
@@ -106,7 +107,7 @@ pub(super) struct Sublayer {
 }
 
 impl Phy {
-    /// All that the delay tables have, the slowest first.
+    /// All PHYs with a delay table, slowest first.
     pub const ALL: [Self; 11] = [
         Self::Base10R,
         Self::Base10T,
@@ -121,7 +122,7 @@ impl Phy {
         Self::Base1600R,
     ];
 
-    /// The PHY that a link of `rate` has unless it says otherwise.
+    /// Returns the default PHY of a link of `rate`.
     #[must_use]
     pub const fn of_rate(rate: BitsPerSec) -> Self {
         match rate.get() {
@@ -137,7 +138,7 @@ impl Phy {
         }
     }
 
-    /// Its rate.
+    /// Returns the rate.
     #[must_use]
     pub const fn rate(self) -> BitsPerSec {
         match self {
@@ -153,7 +154,8 @@ impl Phy {
         }
     }
 
-    /// MAC control, MAC and RS; PCS; PMA; PMD. In bit times, 0 where the sublayer before has it.
+    /// Returns the delay of MAC control, MAC and RS; PCS; PMA; PMD. In bit times, 0 if it is
+    /// included in the sublayer before.
     const fn sublayers(self) -> ([u64; 4], &'static str) {
         match self {
             Self::Base10R => ([8_192, 3_584, 0, 512], "802.3 clause 44"),
@@ -219,7 +221,7 @@ impl fmt::Display for Phy {
     }
 }
 
-/// The FEC options of a PHY, for messages.
+/// Returns the FEC options of a PHY, for messages.
 fn choices(phy: Phy) -> String {
     let all = [Fec::None, Fec::BaseR, Fec::Rs];
     let has = all.into_iter().filter(|fec| phy.fec_bits(*fec).is_some());
@@ -247,50 +249,50 @@ impl fmt::Display for Extender {
 }
 
 impl Interface {
-    /// The plain interface of a PHY: no FEC that is an option, no extender.
+    /// Creates the plain interface of a PHY: no optional FEC, no extender.
     #[must_use]
     pub const fn plain(phy: Phy) -> Self {
         Self { phy, fec: Fec::None, extender: Extender::None }
     }
 
-    /// The checked constructor.
+    /// Creates an interface.
     ///
     /// # Errors
-    /// An option that the PHY does not have.
+    /// If the PHY does not have the option.
     pub fn new(phy: Phy, fec: Fec, extender: Extender) -> Result<Self, InterfaceError> {
         phy.fec_bits(fec).ok_or(InterfaceError::Fec { phy, fec })?;
         phy.extender_bits(extender).ok_or(InterfaceError::Extender { phy, extender })?;
         Ok(Self { phy, fec, extender })
     }
 
-    /// Its PHY.
+    /// Returns the PHY.
     #[must_use]
     pub const fn phy(self) -> Phy {
         self.phy
     }
 
-    /// Its FEC, where that is an option of the PHY.
+    /// Returns the FEC, if it is an option of the PHY.
     #[must_use]
     pub const fn fec(self) -> Fec {
         self.fec
     }
 
-    /// Its sublayer between MAC and PHY.
+    /// Returns the sublayer between MAC and PHY.
     #[must_use]
     pub const fn extender(self) -> Extender {
         self.extender
     }
 
-    /// The interface delay of one node, transmit and receive together: what the interfaces add in
-    /// one direction of a link with equal ends.
+    /// Returns the interface delay of one node, transmit and receive together: the delay of the
+    /// interfaces in one direction of a link with equal ends.
     #[must_use]
     pub fn delay(self) -> Duration {
         let bits = self.sublayers().iter().map(|s| s.bits).sum();
         self.phy.rate().time_for_bits(bits)
     }
 
-    /// What each sublayer of one node adds, transmit and receive together. Sublayers that add
-    /// nothing are left out, except that a virtual link has its one entry of 0.
+    /// Returns the delay of each sublayer of one node, transmit and receive together. Sublayers
+    /// without delay are omitted, except that a virtual link has a single entry of 0.
     pub(super) fn sublayers(self) -> Vec<Sublayer> {
         let ([mac, pcs, pma, pmd], source) = self.phy.sublayers();
         let whole_phy = matches!(self.phy, Phy::Base10T);
@@ -322,7 +324,7 @@ mod tests {
     }
 
     /// The worst PHY of each speed adds up to the reaction time that 802.3 31B.3.7 allows, in
-    /// quanta, as SONiC quotes it.
+    /// quanta, as quoted by SONiC.
     #[test]
     fn the_worst_phy_of_a_speed_is_the_limit_of_31b() {
         use {Extender as E, Fec as F};

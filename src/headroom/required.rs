@@ -1,8 +1,8 @@
-//! What a lossless group of a switch in software needs: the delay value, and what software adds.
+//! Headroom of a lossless group of a software switch: the delay value, plus the delays of software.
 //!
-//! The sum is for one group that gets all that arrives, in frames of the length that wastes most
-//! of its cells; what they waste is a term of its own, so that the terms add up to whole cells. It
-//! starts with the frame whose admission sends XOFF, because that one goes to headroom as a whole.
+//! The sum is for one group that receives all traffic, in frames of the size that wastes most of
+//! its cells; the waste is a separate term, so that the terms add up to whole cells. It includes
+//! the frame whose admission triggers XOFF, because all of that frame is stored in headroom.
 
 use core::fmt;
 
@@ -10,32 +10,32 @@ use super::delay::{DelayInputs, DelayValue, Frames, Term, bits_in, delay_value};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes, Cells};
 
-/// The shortest frame of Ethernet (802.3 4.4.2), FCS included.
+/// Minimum Ethernet frame size (802.3 4.4.2), FCS included.
 const MIN_FRAME_OCTETS: u64 = 64;
 
-/// What a switch in software, and its peer, add to the delay of the hardware.
+/// Delays that a software switch and its peer add to the delay of the hardware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SoftwareTerms {
-    /// The most octets of frames that the port's receive ring holds before the switch looks.
-    /// What the ring cannot hold is lost before any ledger sees it.
+    /// Maximum bytes of frames in the port's receive ring before the switch polls it. Frames that
+    /// the ring cannot hold are lost before any buffer accounting.
     pub rx_backlog: Bytes,
-    /// The most octets of frames that the port's transmit ring holds in front of a PFC frame.
+    /// Maximum bytes of frames in the port's transmit ring ahead of a PFC frame.
     pub tx_committed: Bytes,
-    /// The most octets of frames that the peer still sends after it has taken in the PFC frame:
-    /// what it has given to its device.
+    /// Maximum bytes of frames that the peer still sends after it has processed the PFC frame:
+    /// those already passed to its device.
     pub peer_committed: Bytes,
-    /// The longest time from a frame's arrival to the end of the poll that admits it, when its
-    /// PFC frame has been given to the port.
+    /// Maximum time from a frame's arrival to the end of the poll that admits it, when its PFC
+    /// frame has been passed to the port.
     pub poll_gap: Duration,
 }
 
-/// The headroom that a lossless group needs.
+/// Required headroom of a lossless group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Required {
-    /// Its terms: those of the delay value, those of the software, and what frames of the
-    /// most wasteful length leave unused of their cells. It is exactly the size of `cells`.
+    /// Terms of the delay value, of the software, and of the unused space in cells of the most
+    /// wasteful frame size. The sum is exactly the size of `cells`.
     pub sum: DelayValue,
-    /// The same in cells.
+    /// Headroom in cells.
     pub cells: Cells,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Required {
     }
 }
 
-/// How many cells arrive at worst with a number of octets: a fraction.
+/// Maximum number of cells per byte on the line, as a fraction.
 #[derive(Clone, Copy)]
 struct Density {
     cells: u64,
@@ -53,7 +53,7 @@ struct Density {
 }
 
 impl Density {
-    /// The worst of all frame lengths, if each frame takes `overhead` octets besides its own.
+    /// Returns the maximum over all frame sizes, with `overhead` more bytes per frame.
     fn worst(cell_bytes: u64, max_frame: u64, overhead: u64) -> Self {
         let mut worst = Self { cells: 0, octets: 1 };
         for len in MIN_FRAME_OCTETS..=max_frame.max(MIN_FRAME_OCTETS) {
@@ -65,7 +65,7 @@ impl Density {
         worst
     }
 
-    /// The cells that the line can fill in so many bit times.
+    /// Returns the cells that the line can fill in `bits` bit times.
     fn cells_in_bits(self, bits: u64) -> u128 {
         (u128::from(bits) * u128::from(self.cells)).div_ceil(u128::from(self.octets) * 8)
     }
@@ -74,17 +74,17 @@ impl Density {
 /// Source of the term for unused parts of cells.
 const PACKING: &str = "cell size, worst frame length";
 
-/// The term that makes `terms` as large as `cells` cells of `cell` octets: what frames of the worst length
-/// waste of their cells. Negative where cells are so small that the gaps between frames, which no
-/// cell holds, are more than that.
+/// Returns the term that makes `terms` as large as `cells` cells of `cell` bytes: the waste of
+/// cells by frames of the worst size. Negative if cells are so small that the gaps between frames,
+/// which are not stored, exceed the waste.
 fn packing(terms: &[Term], cells: u128, cell: u64) -> Term {
     let buffer = (cells * u128::from(cell) * 8).min(1 << 62) as i64;
     let bits = buffer - Term::sum(terms) as i64;
     Term { name: "cells that short frames waste", bits, source: PACKING }
 }
 
-/// Unused parts of cells under frames of up to `max_frame` bytes, of the length that wastes most,
-/// where `terms` arrive on a line.
+/// Returns the unused space in cells for frames of up to `max_frame` bytes, of the most wasteful
+/// size, if `terms` arrive on a line.
 pub(super) fn packed(terms: &[Term], max_frame: Bytes, cell_bytes: u32) -> Term {
     let cell = u64::from(cell_bytes);
     let frames = Frames::up_to(max_frame);
@@ -92,16 +92,15 @@ pub(super) fn packed(terms: &[Term], max_frame: Bytes, cell_bytes: u32) -> Term 
     packing(terms, worst.cells_in_bits(Term::sum(terms)), cell)
 }
 
-/// The headroom that one lossless group of a port needs so that nothing is lost after XOFF, in a
-/// buffer of `cell_bytes` octets per cell (1 to 65536). More than `u32::MAX` cells come out as
-/// that number, which no buffer has.
+/// Calculates the headroom that one lossless group of a port needs to lose no frame after XOFF, in
+/// a buffer of `cell_bytes` bytes per cell (1 to 65536). Limited to `u32::MAX` cells, more than any
+/// buffer has.
 #[must_use]
 pub fn required(link: &DelayInputs, software: &SoftwareTerms, cell_bytes: u32) -> Required {
     required_of(delay_value(link), link.rate(), link.frames(), software, cell_bytes)
 }
 
-/// The same for a delay value that was found in another way, of a link of `rate` that carries
-/// `frames`.
+/// Calculates the headroom from any delay value, for a link of `rate` that carries `frames`.
 #[must_use]
 pub fn required_of(
     delay: DelayValue,
@@ -114,8 +113,8 @@ pub fn required_of(
     assert!(cell_bytes > 0, "a cell has at least one octet");
     let cell = u64::from(cell_bytes);
     let (max_frame, overhead) = (frames.max.0, frames.around_data());
-    // Frames that come over the line bring its overhead along, and what MACsec adds and the port takes
-    // off; those in a ring do not.
+    // Frames from the line include its overhead, and MACsec's, which the port removes; those in a
+    // ring do not.
     let on_line = Density::worst(cell, max_frame, overhead);
     let in_ring = Density::worst(cell, max_frame, 0);
 
@@ -128,14 +127,15 @@ pub fn required_of(
 
     add("frame that sends XOFF", max_frame * 8, u128::from(max_frame.div_ceil(cell)));
 
-    // What arrives before the switch looks: no more than the line brings, or the ring holds.
+    // Data that arrives before a poll: limited by the line rate and the ring.
     let brought = bits_in(rate, software.poll_gap.as_picos());
     let held = software.rx_backlog.0.saturating_mul(8);
     let waiting = on_line.cells_in_bits(brought).min(in_ring.cells_in_bits(held));
     add("frames in the receive ring", brought.min(held), waiting);
 
-    // The delay value has one longest frame in front of the PFC frame. A ring of short frames
-    // takes longer than its octets: each frame has its overhead, while as much arrives.
+    // The delay value has one longest frame in front of the PFC frame. Sending a ring of short
+    // frames takes longer than its bytes: each frame has its overhead, while data arrives at line
+    // rate.
     let counted = (max_frame + overhead) * 8;
     let shortest = (MIN_FRAME_OCTETS + overhead) * 8;
     let ahead = software.tx_committed.0.saturating_mul(shortest).div_ceil(MIN_FRAME_OCTETS);

@@ -1,56 +1,56 @@
-//! Spans of time that were measured, and what they come to.
+//! Measured times and their statistics.
 
 use arrayvec::ArrayVec;
 
 use crate::time::Duration;
 
-/// The most samples of one measurement.
+/// Maximum number of samples per measurement.
 pub const SAMPLES_MAX: usize = 256;
 
-/// Up to [`SAMPLES_MAX`] spans of one thing that was measured again and again. All of them are kept,
-/// so every figure is exact.
+/// Up to [`SAMPLES_MAX`] samples of a repeated measurement. All are stored, so every figure is
+/// exact.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Samples {
-    /// In ascending order, once they are all there.
+    /// In ascending order after [`Samples::finish`].
     sorted: ArrayVec<Duration, SAMPLES_MAX>,
 }
 
 impl Samples {
-    /// Adds one. Panics when there are [`SAMPLES_MAX`] already: who measures knows when to stop.
+    /// Adds a sample. Panics if there are already [`SAMPLES_MAX`].
     pub fn add(&mut self, sample: Duration) {
         self.sorted.push(sample);
     }
 
-    /// Puts them in order, when all are there: to be done before any figure is asked for. Not done for
-    /// each that comes, which would move all the others on the way of an answer.
+    /// Sorts the samples; to be called after the last one and before any statistics. Sorting at
+    /// each insertion would delay the processing of messages.
     pub fn finish(&mut self) {
         self.sorted.sort_unstable();
     }
 
-    /// Forgets all.
+    /// Removes all samples.
     pub fn clear(&mut self) {
         self.sorted.clear();
     }
 
-    /// How many there are.
+    /// Returns the number of samples.
     #[must_use]
     pub fn count(&self) -> usize {
         self.sorted.len()
     }
 
-    /// The shortest; zero when there is none, as for all figures.
+    /// Returns the minimum; zero without samples, as for all figures.
     #[must_use]
     pub fn min(&self) -> Duration {
         self.sorted.first().copied().unwrap_or_default()
     }
 
-    /// The longest.
+    /// Returns the maximum.
     #[must_use]
     pub fn max(&self) -> Duration {
         self.sorted.last().copied().unwrap_or_default()
     }
 
-    /// The mean, rounded up to the picosecond.
+    /// Returns the mean, rounded up to the picosecond.
     #[must_use]
     pub fn mean(&self) -> Duration {
         let sum: u128 = self.sorted.iter().map(|s| u128::from(s.as_picos())).sum();
@@ -58,7 +58,8 @@ impl Samples {
         Duration::from_picos(u64::try_from(mean).expect("a mean is no longer than the longest"))
     }
 
-    /// The shortest that at least `percent` of a hundred do not exceed (nearest rank). 1 to 100.
+    /// Returns the smallest sample that at least `percent` percent of the samples do not exceed
+    /// (nearest rank). 1 to 100.
     #[must_use]
     pub fn percentile(&self, percent: u8) -> Duration {
         assert!((1..=100).contains(&percent), "a percentile of {percent}");
@@ -66,7 +67,7 @@ impl Samples {
         self.sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
     }
 
-    /// All of them, the shortest first.
+    /// Returns all samples in ascending order.
     #[must_use]
     pub fn sorted(&self) -> &[Duration] {
         &self.sorted

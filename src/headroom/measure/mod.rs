@@ -1,23 +1,23 @@
 //! The request/response measurement of a link's round trip (P802.1Qdt proposals; Qdt, S4).
 //!
-//! A [`Measurer`] is one port's part in it: it answers the peer's requests, and when told to measure
-//! it sends requests of its own until it has `rounds` round trips. Nothing is waited for: the next
-//! request leaves when `spacing_max` has passed since the last, or rides on a response as soon as
-//! `spacing_min` has. When `requests_max` requests have left and `spacing_max` has passed once more
-//! without enough responses, the measurement has failed, so it never takes longer than
-//! `requests_max` times `spacing_max`.
+//! A [`Measurer`] is the state of one port: it answers the peer's requests, and during a
+//! measurement it sends requests until it has `rounds` round trips. It does not wait for responses:
+//! the next request leaves when `spacing_max` has passed since the last, or piggybacked on a
+//! response as soon as `spacing_min` has. When `requests_max` requests have left and `spacing_max`
+//! has passed once more without enough responses, the measurement has failed, so it never takes
+//! longer than `requests_max` times `spacing_max`.
 //!
 //! The contract with its caller:
-//! - [`Measurer::on_message`] with every message received, and when its last bit had passed the MAC;
-//!   then, while [`Measurer::is_due`], [`Measurer::take`] with the time at which what it gives
-//!   passes to the MAC. If that cannot be sent it counts as lost on the way.
-//! - [`Measurer::next_deadline`] says when to look again if nothing arrives. Looking more often
-//!   changes nothing. Looking late makes requests late and nothing else.
-//! - [`Measurer::start`] when the link comes up, when something about it changes, and whenever
-//!   somebody wants a new measurement; [`Measurer::stop`] when the link goes down.
+//! - [`Measurer::on_message`] with every received message and the time at which its last bit passed
+//!   the MAC; then, while [`Measurer::is_due`], [`Measurer::take`] with the time at which the
+//!   returned message passes to the MAC. A message that cannot be sent counts as lost in transit.
+//! - [`Measurer::next_deadline`] is the time of the next call if no message arrives. Earlier calls
+//!   change nothing. Late calls delay requests and have no other effect.
+//! - [`Measurer::start`] when the link comes up, when its properties change, and to repeat the
+//!   measurement; [`Measurer::stop`] when the link goes down.
 //!
-//! `now` only runs the timers; times of messages are stamps of the port's clock, which may be
-//! another. Only differences between two stamps of one clock are used. Nothing is allocated.
+//! `now` only drives the timers; times of messages are timestamps of the port's clock, which may be
+//! another. Only differences between two timestamps of one clock are used. Nothing is allocated.
 
 mod counters;
 mod plan;
@@ -33,32 +33,32 @@ use sent::{Sent, Verdict};
 use crate::time::{Duration, Instant};
 use crate::wire::headroom::{Message, Request, Response};
 
-/// The most requests of the peer that wait for an answer. A peer sends them `spacing_min` apart,
-/// so one that fills this queue is not measuring.
+/// Maximum number of the peer's requests that wait for a response. A peer sends them `spacing_min`
+/// apart, so one that fills this queue is not measuring.
 const WAITING_MAX: usize = 8;
 
-/// What a measurement came to. The figures are in [`Measurer::round_trips`].
+/// Result of a measurement. The figures are in [`Measurer::round_trips`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// It has all its round trips.
+    /// All round trips were measured.
     Done,
-    /// All requests were used up before.
+    /// The maximum number of requests was reached before.
     Failed {
-        /// Round trips that it got.
+        /// Round trips measured.
         rounds: u16,
-        /// Requests that it sent.
+        /// Requests sent.
         requests: u16,
     },
 }
 
-/// What a port's measurement is doing.
+/// State of a port's measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// The link is down.
     Stopped,
-    /// It answers at most.
+    /// No measurement is running; requests may be answered.
     Idle,
-    /// It measures.
+    /// A measurement is running.
     Running {
         /// Round trips so far (n of the proposal).
         rounds: u16,
@@ -67,40 +67,41 @@ pub enum State {
     },
 }
 
-/// A request of the peer that waits for its answer.
+/// A request of the peer that waits for its response.
 #[derive(Clone, Copy)]
 struct Waiting {
     request: Request,
-    /// When it was received, in the unit of the dialect.
+    /// Time of reception, in the unit of the dialect.
     t2: u64,
     since: Instant,
 }
 
-/// A measurement that runs.
+/// A running measurement.
 #[derive(Clone, Copy)]
 struct Running {
     rounds: u16,
     requests: u16,
-    /// When the request timer was set to 0, or nothing before the first request.
+    /// Time at which the request timer was reset, `None` before the first request.
     last: Option<Instant>,
     since: Instant,
 }
 
 impl Running {
-    /// When the request timer reaches `spacing`; the first request waits for nothing.
+    /// Returns the time at which the request timer reaches `spacing`; the first request is due at
+    /// once.
     fn reaches(&self, spacing: Duration) -> Instant {
         self.last.map_or(self.since, |last| last.saturating_add(spacing))
     }
 }
 
-/// The measurement of one port.
+/// Measurement of one port.
 #[derive(Clone)]
 pub struct Measurer {
     plan: MeasurePlan,
     up: bool,
     waiting: ArrayVec<Waiting, WAITING_MAX>,
     running: Option<Running>,
-    /// When the next measurement begins by itself.
+    /// Start of the next periodic measurement.
     again: Instant,
     sent: Sent,
     current: RoundTrips,
@@ -110,7 +111,7 @@ pub struct Measurer {
 }
 
 impl Measurer {
-    /// A measurement as planned that has not begun, on a link that is up.
+    /// Creates an idle measurement on a link that is up.
     ///
     /// # Panics
     /// If the plan has a number out of the range that its field states.
@@ -136,8 +137,8 @@ impl Measurer {
         }
     }
 
-    /// Begins a measurement, instead of one that may be running; its first request is due at `now`.
-    /// A port that does not initiate only begins to answer.
+    /// Starts a measurement, abandoning a running one; its first request is due at `now`. A port
+    /// that does not initiate only starts to respond.
     pub fn start(&mut self, now: Instant) {
         self.up = true;
         self.abandon();
@@ -147,19 +148,19 @@ impl Measurer {
         }
     }
 
-    /// The link is up: requests are answered from now on. Nothing else begins.
+    /// Handles link up: requests are answered from now on. No measurement starts.
     pub const fn listen(&mut self) {
         self.up = true;
     }
 
-    /// Ends everything: the link is down. What was measured of it stays readable.
+    /// Handles link down: abandons a running measurement. Previous results stay readable.
     pub fn stop(&mut self) {
         self.abandon();
         self.waiting.clear();
         self.up = false;
     }
 
-    /// Takes in a message whose last bit had come out of the MAC at `t_rx`.
+    /// Handles a message whose last bit left the MAC at `t_rx`.
     pub fn on_message(&mut self, now: Instant, message: &Message, t_rx: Instant) {
         if !self.up {
             self.counters.while_down += 1;
@@ -208,7 +209,7 @@ impl Measurer {
         *count += 1;
     }
 
-    /// One more round trip: n = n + 1.
+    /// Adds a round trip: n = n + 1.
     fn add(&mut self, now: Instant, round_trip: Duration, turnaround: Duration) {
         let (Some(running), Some(plan)) = (&mut self.running, &self.plan.initiate) else {
             unreachable!("a round trip of a measurement that does not run");
@@ -232,7 +233,7 @@ impl Measurer {
         self.again = period.map_or(Instant::NEVER, |p| now.saturating_add(p));
     }
 
-    /// Forgets a measurement that may be running, and responses that are under way.
+    /// Abandons a running measurement and its outstanding responses.
     fn abandon(&mut self) {
         self.sent.abandon();
         self.running = None;
@@ -240,8 +241,8 @@ impl Measurer {
         self.current = RoundTrips::default();
     }
 
-    /// Does what time alone brings about: a measurement that has failed, the next one of a period.
-    /// Both happen at their own time, whenever they are noticed.
+    /// Handles expired timers: a failed measurement, the start of the next periodic one. Both take
+    /// effect at their deadline, however late the call.
     fn advance(&mut self, now: Instant) {
         if let (Some(running), Some(plan)) = (self.running, self.plan.initiate) {
             let at = running.reaches(plan.spacing_max);
@@ -257,14 +258,14 @@ impl Measurer {
         }
     }
 
-    /// Whether there is anything to do at `now`: something to send, or a measurement to give up,
-    /// for which [`Measurer::take`] gives nothing.
+    /// Returns true if an action is due at `now`: a message to send, or a measurement to abandon,
+    /// for which [`Measurer::take`] returns `None`.
     #[must_use]
     pub fn is_due(&self, now: Instant) -> bool {
         now >= self.next_deadline()
     }
 
-    /// What is to be sent now, if anything; it passes to the MAC at `t_tx`.
+    /// Returns the message to send now, if any; it passes to the MAC at `t_tx`.
     pub fn take(&mut self, now: Instant, t_tx: Instant) -> Option<Message> {
         self.advance(now);
         let own = self.may_request(now, !self.waiting.is_empty());
@@ -285,7 +286,7 @@ impl Measurer {
         }
     }
 
-    /// Whether a request may leave now, alone or on a response.
+    /// Returns true if a request may leave now, alone or on a response.
     fn may_request(&self, now: Instant, on_response: bool) -> bool {
         let (Some(running), Some(plan)) = (&self.running, &self.plan.initiate) else {
             return false;
@@ -298,7 +299,7 @@ impl Measurer {
         running.requests < plan.requests_max && now >= running.reaches(spacing)
     }
 
-    /// Sends req(i + 1) and sets the request timer to 0.
+    /// Sends req(i + 1) and resets the request timer.
     fn request(&mut self, now: Instant, t_tx: Instant) -> Request {
         let running = self.running.as_mut().expect("requests are of a running measurement");
         running.requests += 1;
@@ -307,7 +308,7 @@ impl Measurer {
         Request { t1: self.plan.dialect.stamp(t_tx), psn: self.sent.send(t_tx) }
     }
 
-    /// When there is something to do: in the past where something waits to be sent.
+    /// Returns the time of the next action; in the past if a message is due.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         let answer = self.waiting.first().map_or(Instant::NEVER, |w| w.since);
@@ -318,12 +319,12 @@ impl Measurer {
         answer.min(own)
     }
 
-    /// What the last measurement came to, once.
+    /// Returns the result of the last measurement, once.
     pub fn next_event(&mut self) -> Option<Event> {
         self.event.take()
     }
 
-    /// What it is doing.
+    /// Returns the state of the measurement.
     #[must_use]
     pub fn state(&self) -> State {
         match &self.running {
@@ -333,13 +334,13 @@ impl Measurer {
         }
     }
 
-    /// The last measurement that got all its round trips.
+    /// Returns the last completed measurement.
     #[must_use]
     pub fn round_trips(&self) -> Option<&RoundTrips> {
         self.last.as_ref()
     }
 
-    /// What happened to messages.
+    /// Returns the counters of messages.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters

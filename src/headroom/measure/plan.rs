@@ -1,4 +1,4 @@
-//! What the measurement of one port is told.
+//! Configuration of the measurement of one port.
 
 use crate::time::Duration;
 use crate::wire::headroom::Dialect;
@@ -6,35 +6,35 @@ use crate::wire::headroom::Dialect;
 /// The measurement of one port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MeasurePlan {
-    /// Whether requests of the peer are answered.
+    /// True if requests of the peer are answered.
     pub respond: bool,
-    /// How this port measures, if it does.
+    /// Parameters of this port's measurements; `None` if it does not initiate any.
     pub initiate: Option<InitiatePlan>,
-    /// How messages are read and written.
+    /// Encoding of messages.
     pub dialect: Dialect,
 }
 
-/// A measurement: how many rounds, how far apart, and when it is given up.
+/// Parameters of a measurement: rounds, spacing, and limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InitiatePlan {
     /// Round trips to be measured (N of the proposal), 1 to 256.
     pub rounds: u16,
-    /// The least time between two requests (t).
+    /// Minimum time between two requests (t).
     pub spacing_min: Duration,
-    /// The time after which the next request is sent whatever came in (T); at least `spacing_min`.
+    /// Time after which the next request is sent without a response (T); at least `spacing_min`.
     pub spacing_max: Duration,
-    /// The most requests of one measurement (M): with more it has failed. `rounds` to 256, because
-    /// sequence numbers have eight bits and an old response must not pass for a new one.
+    /// Maximum number of requests of one measurement (M), after which it fails. `rounds` to 256,
+    /// because sequence numbers have eight bits and an old response must not match a new request.
     pub requests_max: u16,
-    /// When to measure again by itself, counted from the end of a measurement.
+    /// Time from the end of a measurement to the start of the next one; `None` to measure once.
     pub period: Option<Duration>,
-    /// Whether a request may ride on a response.
+    /// True if a request may be piggybacked on a response.
     pub piggyback: bool,
 }
 
 impl InitiatePlan {
-    /// 100 rounds, at most 500 us and at least 400 us apart, in at most 200 requests: 50 ms where
-    /// nothing is lost, 100 ms at most. The proposal has no defaults; these are a choice.
+    /// 100 rounds, 400 us to 500 us apart, in at most 200 requests: 50 ms without loss, 100 ms at
+    /// most. The proposal has no defaults; these are our choice.
     pub const DEFAULT: Self = Self {
         rounds: 100,
         spacing_min: Duration::from_micros(400),

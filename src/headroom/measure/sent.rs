@@ -1,25 +1,25 @@
-//! The requests that were sent, by number, and what a response to them is worth.
+//! Sent requests by number, and validation of the responses to them.
 //!
-//! Sequence numbers have eight bits and go on from one measurement to the next, so the last 256
-//! requests are remembered, with the exact time at which each left. No response counts for another
-//! request than its own: it must have the number and the time of one that still waits.
+//! Sequence numbers have eight bits and continue from one measurement to the next, so the last 256
+//! requests are stored, with their exact transmit times. A response is accepted only for its own
+//! request: it must have the number and the time of an outstanding one.
 
 use crate::time::{Duration, Instant};
 use crate::wire::headroom::{Dialect, Response};
 
-/// Two clocks disagree about a span by one part in so many at most: 802.3 allows each 100 ppm.
+/// Maximum relative drift of two clocks, as a divisor of a span: 802.3 allows each 100 ppm.
 const DRIFT: u64 = 5_000;
 
-/// How it stands with a request.
+/// State of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// Never sent.
     Unused,
-    /// It waits for its response.
+    /// Outstanding.
     Waiting,
-    /// It has had its response.
+    /// Answered.
     Answered,
-    /// It waited when its measurement ended.
+    /// Outstanding when its measurement ended.
     Abandoned,
 }
 
@@ -29,20 +29,20 @@ struct Request {
     t1: Instant,
 }
 
-/// What a response is.
+/// Classification of a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    /// The first to a request that waits: a round trip, and the time in the responder.
+    /// The first response to an outstanding request: a round trip and its turnaround.
     Sample { round_trip: Duration, turnaround: Duration, reordered: bool },
-    /// To a request that has had one.
+    /// A response to an answered request.
     Duplicate,
-    /// To a request whose measurement has ended.
+    /// A response to a request whose measurement has ended.
     Abandoned,
-    /// To a number that was never sent.
+    /// A response with a number that was never sent.
     Unknown,
-    /// To a request of that number, but sent at another time.
+    /// A response whose number matches, but whose transmit time does not.
     Mismatched,
-    /// With times that cannot be.
+    /// A response with impossible times.
     Impossible,
 }
 
@@ -50,9 +50,9 @@ pub(super) enum Verdict {
 #[derive(Clone)]
 pub(super) struct Sent {
     requests: [Request; 256],
-    /// The number of the next request.
+    /// Sequence number of the next request.
     next: u8,
-    /// The number of the latest request that has had a response.
+    /// Sequence number of the latest answered request.
     newest: Option<u8>,
 }
 
@@ -62,7 +62,8 @@ impl Sent {
         Self { requests: [unused; 256], next: 0, newest: None }
     }
 
-    /// A request leaves at `t1`. Its number is free again if 256 have been sent since.
+    /// Records a request that leaves at `t1` and returns its number, which replaces the request 256
+    /// before.
     pub(super) fn send(&mut self, t1: Instant) -> u8 {
         let psn = self.next;
         self.requests[usize::from(psn)] = Request { state: State::Waiting, t1 };
@@ -73,7 +74,7 @@ impl Sent {
         psn
     }
 
-    /// No response to what waits counts any more.
+    /// Abandons all outstanding requests.
     pub(super) fn abandon(&mut self) {
         for request in &mut self.requests {
             if request.state == State::Waiting {
@@ -83,7 +84,7 @@ impl Sent {
         self.newest = None;
     }
 
-    /// Judges a response that was received at `t4`.
+    /// Classifies a response that was received at `t4`.
     pub(super) fn judge(&mut self, dialect: Dialect, response: &Response, t4: Instant) -> Verdict {
         let request = self.requests[usize::from(response.psn)];
         if request.state == State::Unused {
@@ -101,7 +102,7 @@ impl Sent {
             return Verdict::Impossible;
         };
         self.requests[usize::from(response.psn)].state = State::Answered;
-        // How far back a number lies is counted from the next one, across the wrap.
+        // The age of a number is counted from the next one, across the wrap.
         let age = |psn: u8| self.next.wrapping_sub(psn).wrapping_sub(1);
         let reordered = self.newest.is_some_and(|newest| age(response.psn) > age(newest));
         if !reordered {
@@ -111,10 +112,10 @@ impl Sent {
     }
 }
 
-/// The round trip and the time in the responder, if the four times can be.
+/// Returns the round trip and the turnaround, if the four times are possible.
 ///
-/// The responder's clock is another: where a link is so short that all the time goes by in the
-/// responder, its figure may be the longer one by the drift of both clocks and the unit of the
+/// The responder has another clock: on a link so short that all the time is spent in the responder,
+/// its turnaround may exceed the round trip by the drift of both clocks and the resolution of the
 /// times. The round trip is zero then.
 fn round_trip(
     dialect: Dialect,
@@ -122,7 +123,8 @@ fn round_trip(
     response: &Response,
     t4: Instant,
 ) -> Option<(Duration, Duration)> {
-    // Modulo 2^64, as stamps are. A response from before its request is one that took too long.
+    // Modulo 2^64, as timestamps are. A response from before its request appears as one that took
+    // too long.
     let turnaround = dialect.span(response.t3.wrapping_sub(response.t2));
     if t4 < t1 {
         return None;

@@ -5,7 +5,7 @@ const PLAN: InitiatePlan = InitiatePlan { rounds: 4, requests_max: 8, ..Initiate
 /// t and T of the plan.
 const LEAST: Duration = PLAN.spacing_min;
 const MOST: Duration = PLAN.spacing_max;
-/// Picoseconds, so that nothing is cut off.
+/// Resolution of a picosecond, so that nothing is truncated.
 const EXACT: Dialect = Dialect {
     kind: KindCodes::Flags,
     length: LengthField::Whole,
@@ -21,12 +21,13 @@ fn ns(n: u64) -> Instant {
     Instant::from_picos((n * 1_000).into())
 }
 
-/// The request that leaves at `at`, if one does.
+/// Returns the request that leaves at `at`, if any.
 fn request(m: &mut Measurer, at: Instant) -> Option<Request> {
     m.take(at, at).and_then(|message| message.request())
 }
 
-/// The answer to `request` of a responder that takes `turnaround`, by a clock of its own.
+/// Returns the answer to `request` of a responder with the given turnaround and an independent
+/// clock.
 fn answer(request: Request, turnaround: Duration) -> Message {
     let t2 = 77_000_000;
     let Request { t1, psn } = request;

@@ -1,57 +1,57 @@
 //! Cisco's five factors: a longest frame each way, the cable, the transceivers, the reaction.
 //!
-//! The published example (10 Gb/s, 9216 octets, 300 m) adds up four of the five factors that it
-//! lists: the reaction of 60 quanta is missing. Both sums are here, [`Sum::AsPrinted`] and
+//! The published example (10 Gb/s, 9216 bytes, 300 m) adds four of the five factors that it lists:
+//! the reaction of 60 quanta is missing. Both sums are here, [`Sum::AsPrinted`] and
 //! [`Sum::Complete`]. It also counts the cable one way, where the standard counts both.
 //!
-//! Octets are the unit of the publication: what 100 m of cable hold is cut to whole octets (641
-//! for 513 ns at 10 Gb/s) before it is multiplied by the length.
+//! The unit of the publication is bytes: the bytes in 100 m of cable are truncated to a whole
+//! number (641 for 513 ns at 10 Gb/s) before they are multiplied by the length.
 
 use super::{Estimate, Model, ModelError, delay, frame, length, per_metre};
 use crate::headroom::delay::Term;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
 
-/// Which sum of the factors.
+/// Selection of the factors to add.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Sum {
-    /// The four that are added up in print.
+    /// The four that the publication adds.
     #[default]
     AsPrinted,
-    /// All five that are listed.
+    /// All five that it lists.
     Complete,
 }
 
-/// What the factors depend on.
+/// Inputs of the factors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Inputs {
-    /// The link's rate.
+    /// Link rate.
     pub rate: BitsPerSec,
-    /// The cable's length, one way, in millimetres. At most 1000 km.
+    /// Cable length, one way, in millimetres. At most 1000 km.
     pub length_mm: u64,
-    /// How long a signal takes for one metre, in picoseconds. 3,300 to 100,000.
+    /// Propagation delay per metre, in picoseconds. 3,300 to 100,000.
     pub ps_per_metre: u64,
-    /// The longest frame of both ends. 64 to 65535 octets.
+    /// Maximum frame size of both ends. 64 to 65535 bytes.
     pub max_frame: Bytes,
-    /// The latency of the transceivers in one direction. At most 1 s.
+    /// Latency of the transceivers in one direction. At most 1 s.
     pub transceiver: Duration,
-    /// From the pause to the end of sending; `None` is what is published for the rate.
+    /// Time from the pause to the end of sending; `None` for the published value of the rate.
     pub reaction: Option<Duration>,
-    /// Whether the cable counts both ways, as the standard has it.
+    /// True to count the cable both ways, as the standard does.
     pub both_ways: bool,
-    /// Which sum.
+    /// Factors to add.
     pub sum: Sum,
 }
 
 impl Inputs {
     /// 513 ns for 100 m of single-mode fibre, as printed; 100 m of copper take 476 ns.
     pub const PS_PER_METRE: u64 = 5_130;
-    /// 9216 octets, as printed.
+    /// 9216 bytes, as printed.
     pub const MAX_FRAME: Bytes = Bytes(9_216);
-    /// 512 ns, which is 640 octets at 10 Gb/s, as printed.
+    /// 512 ns, which is 640 bytes at 10 Gb/s, as printed.
     pub const TRANSCEIVER: Duration = Duration::from_nanos(512);
 
-    /// The published assumptions.
+    /// Returns the published assumptions.
     #[must_use]
     pub const fn new(rate: BitsPerSec, length_mm: u64) -> Self {
         Self {
@@ -67,8 +67,8 @@ impl Inputs {
     }
 }
 
-/// The quanta that 802.3 31B.3.7 allows between a pause and the end of sending, as Cisco quotes
-/// it; 200G is 31B's own, which the quotation does not have, and more than 400G an assumption.
+/// Returns the quanta that 802.3 31B.3.7 allows between a pause and the end of sending, as quoted
+/// by Cisco; 200G is from 31B itself, missing in the quotation, and above 400G is an assumption.
 const fn reaction_quanta(rate: BitsPerSec) -> Option<u64> {
     Some(match rate.get() {
         10_000_000_000 => 60,
@@ -77,14 +77,14 @@ const fn reaction_quanta(rate: BitsPerSec) -> Option<u64> {
         100_000_000_000 => 394,
         200_000_000_000 => 453,
         400_000_000_000 => 905,
-        // Assumed: the time of 400G.
+        // Assumed: the same time as at 400G.
         800_000_000_000 => 2 * 905,
         1_600_000_000_000 => 4 * 905,
         _ => return None,
     })
 }
 
-/// Source of the reaction.
+/// Returns the source of the reaction time.
 const fn reaction_source(rate: BitsPerSec) -> &'static str {
     match rate.get() {
         800_000_000_000 | 1_600_000_000_000 => "assumed: the time of 400G by 802.3 31B.3.7",
@@ -92,14 +92,14 @@ const fn reaction_source(rate: BitsPerSec) -> &'static str {
     }
 }
 
-/// The octets that pass in `ps` picoseconds, and the rest of one.
+/// Returns the whole bytes in `ps` picoseconds, and true if there is a remainder.
 fn octets_in(rate: BitsPerSec, ps: u64) -> (u64, bool) {
     let bits = u128::from(rate.get()) * u128::from(ps);
     let octet = 8 * 1_000_000_000_000;
     ((bits / octet) as u64, bits % octet > 0)
 }
 
-/// What the reaction takes, in octets.
+/// Returns the reaction in bytes.
 fn reaction(inputs: &Inputs) -> Result<u64, ModelError> {
     if let Some(given) = inputs.reaction {
         let (whole, rest) = octets_in(inputs.rate, delay("reaction-delay", given)?);
@@ -109,10 +109,11 @@ fn reaction(inputs: &Inputs) -> Result<u64, ModelError> {
     Ok(quanta * 512 / 8)
 }
 
-/// The sum of the factors, with both sums as figures where the reaction is known.
+/// Calculates the sum of the factors, with both sums as figures if the reaction is known.
 ///
 /// # Errors
-/// An input out of its range, or a complete sum at a rate whose reaction is not published.
+/// If an input is out of its range, or the complete sum is selected at a rate without a published
+/// reaction.
 pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     const PRINTED: &str = "Cisco, five factors";
     let max_frame = frame("max-frame", inputs.max_frame)?;

@@ -1,11 +1,13 @@
 //! The delay value of 802.1Q Annex N, with FEC and MACsec as options.
 //!
-//! `DV = 2 * cable + 2 * interface + higher layer + 2 * longest frame + PFC frame`. MACsec (802.1AE)
-//! makes every protected frame longer by SecTAG and ICV, and delays it in both SecYs; a PFC frame
-//! is protected or bypasses them (the MBC bit of DCBX), and that decides whether it pays too.
+//! `DV = 2 * cable + 2 * interface + higher layer + 2 * longest frame + PFC frame`. MACsec
+//! (802.1AE) lengthens every protected frame by SecTAG and ICV, and delays it in both SecYs. A PFC
+//! frame is either protected or bypasses them (the MBC bit of DCBX), which decides if this applies
+//! to it too.
 //!
-//! With a [`Buffer`] it is the headroom of a lossless group of Sluice's switch, as configurations are held to
-//! it: the frame that sends XOFF, what software adds, and what short frames waste of cells.
+//! With a [`Buffer`] it is the headroom of a lossless group of Sluice's switch, as configurations
+//! are validated: plus the frame that triggers XOFF, the delays of software, and the unused space
+//! in cells of short frames.
 
 use super::{Estimate, Model, ModelError, delay, frame, length, per_metre};
 use crate::headroom::delay::{DelayInputs, DelayValue, Frames, Term, bits_in, with_cable};
@@ -14,59 +16,59 @@ use crate::headroom::required::{SoftwareTerms, required_of};
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
 
-/// What the delay value depends on.
+/// Inputs of the delay value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Inputs {
-    /// The link's rate.
+    /// Link rate.
     pub rate: BitsPerSec,
-    /// The cable's length, one way, in millimetres. At most 1000 km.
+    /// Cable length, one way, in millimetres. At most 1000 km.
     pub length_mm: u64,
-    /// How long a signal takes for one metre, in picoseconds. 3,300 to 100,000.
+    /// Propagation delay per metre, in picoseconds. 3,300 to 100,000.
     pub ps_per_metre: u64,
-    /// The longest frame, from destination address to FCS, without MACsec. 64 to 65535 octets.
+    /// Maximum frame size, from destination address to FCS, without MACsec. 64 to 65535 bytes.
     pub max_frame: Bytes,
-    /// The sublayers of both ends.
+    /// Sublayers of both ends.
     pub interface: Interface,
-    /// What the interfaces of one node add, transmit and receive together, besides the delay
+    /// Delay of the interfaces of one node, transmit and receive together, in addition to the delay
     /// tables. At most 1 s.
     pub interface_delay: Duration,
-    /// From a pause having been received to no further frame being started. At most 1 s.
+    /// Time from reception of a pause until no further frame is started. At most 1 s.
     pub reaction: Duration,
     /// MACsec, if frames are protected.
     pub macsec: Option<Macsec>,
-    /// The switch's buffer, if its headroom is wanted and not the delay value alone.
+    /// Buffer of the switch, for its headroom instead of the delay value alone.
     pub buffer: Option<Buffer>,
 }
 
-/// The buffer of a switch.
+/// Buffer of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Buffer {
-    /// The octets of a cell. 1 to 65536.
+    /// Bytes per cell. 1 to 65536.
     pub cell: u32,
-    /// Terms that a switch in software, and its peer, add.
+    /// Terms of a software switch and its peer.
     pub software: SoftwareTerms,
 }
 
 /// MACsec on a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Macsec {
-    /// Whether the SecTAG has the SCI: 16 octets instead of 8.
+    /// True if the SecTAG has the SCI: 16 bytes instead of 8.
     pub sci: bool,
-    /// Whether PFC frames are protected too, instead of bypassing the SecY.
+    /// True if PFC frames are protected too, instead of bypassing the SecY.
     pub protects_pfc: bool,
-    /// What the SecYs add in one direction, the sender's and the receiver's together. At most 1 s.
+    /// Delay of the SecYs in one direction, the sender's and the receiver's together. At most 1 s.
     pub shim: Duration,
 }
 
 impl Macsec {
-    /// The octets of the ICV (802.1AE 14.1, GCM-AES).
+    /// Bytes of the ICV (802.1AE 14.1, GCM-AES).
     const ICV: u64 = 16;
-    /// The octets of a SecTAG (802.1AE 9.3) without SCI.
+    /// Bytes of a SecTAG (802.1AE 9.3) without SCI.
     const SECTAG: u64 = 8;
-    /// The octets of an SCI.
+    /// Bytes of an SCI.
     const SCI: u64 = 8;
 
-    /// How much longer a protected frame is.
+    /// Returns the bytes that protection adds to a frame.
     #[must_use]
     pub const fn octets(self) -> Bytes {
         Bytes(Self::SECTAG + Self::ICV + if self.sci { Self::SCI } else { 0 })
@@ -74,7 +76,7 @@ impl Macsec {
 }
 
 impl Inputs {
-    /// The standard's own assumptions for a link of `rate`, on the plain PHY of that rate.
+    /// Returns the standard's assumptions for a link of `rate`, on the plain PHY of that rate.
     #[must_use]
     pub const fn new(rate: BitsPerSec, length_mm: u64) -> Self {
         Self {
@@ -90,11 +92,11 @@ impl Inputs {
         }
     }
 
-    /// Sets the sublayers of both ends; `None` is the PHY that a link of the rate has unless it
-    /// says otherwise.
+    /// Sets the sublayers of both ends; `None` selects the default PHY of the rate.
     ///
     /// # Errors
-    /// A rate without a delay table, a PHY of another rate, or an option that it does not have.
+    /// If the rate has no delay table, the PHY has another rate, or the PHY does not have the
+    /// option.
     pub fn on(self, phy: Option<Phy>, fec: Fec, extender: Extender) -> Result<Self, ModelError> {
         let rate = self.rate;
         let phy = match (phy, Phy::of_rate(rate)) {
@@ -108,10 +110,10 @@ impl Inputs {
     }
 }
 
-/// The delay value.
+/// Calculates the delay value.
 ///
 /// # Errors
-/// An input out of its range.
+/// If an input is out of its range.
 pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     let rate = inputs.rate;
     let max_frame = Bytes(frame("max-frame", inputs.max_frame)?);
@@ -123,7 +125,8 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
         cable_m: 0,
         ..DelayInputs::standard(inputs.interface)
     };
-    // Both ways; femtoseconds, because a millimetre takes no whole number of picoseconds.
+    // Both ways; in femtoseconds, because the delay of a millimetre is not a whole number of
+    // picoseconds.
     let fs =
         2 * u128::from(length(inputs.length_mm)?) * u128::from(per_metre(inputs.ps_per_metre)?);
     let cable_bits = (fs * u128::from(rate.get())).div_ceil(1_000_000_000_000_000) as u64;
@@ -180,7 +183,7 @@ mod tests {
         let base = bytes(plain);
         assert_eq!(with(false, false, 0), base + 2 * 24);
         assert_eq!(with(true, true, 0), base + 3 * 32);
-        // 80 ns at 100 Gb/s are 1000 octets, paid by the pause only where it is protected.
+        // 80 ns at 100 Gb/s are 1000 bytes, added for the pause only if it is protected.
         assert_eq!(with(false, false, 80), base + 2 * 24 + 1_000);
         assert_eq!(with(false, true, 80), base + 3 * 24 + 2_000);
     }
@@ -201,7 +204,7 @@ mod tests {
         assert!(error.field() == "rate" && error.to_string().contains("phy none"), "{error}");
         let none = plain.on(Some(Phy::Virtual(plain.rate)), Fec::None, Extender::None).unwrap();
         let delay = Duration::from_nanos(100);
-        // 100 ns at 50 Gb/s are 625 octets, at both ends.
+        // 100 ns at 50 Gb/s are 625 bytes, at both ends.
         assert_eq!(bytes(Inputs { interface_delay: delay, ..none }), bytes(none) + 1_250);
         let error = plain.on(Some(Phy::Base40R), Fec::None, Extender::None).unwrap_err();
         assert!(error.to_string().contains("has none"), "{error}");

@@ -1,42 +1,42 @@
-//! What the Linux driver of NVIDIA's (Mellanox's) ConnectX NICs keeps for a cable.
+//! Headroom of a cable in the Linux driver of NVIDIA's (Mellanox's) ConnectX NICs.
 //!
-//! `xoff = (301 + 2.16 * metres) * Gb/s + 2.72 * MTU` octets, a rate below 40G counted as 40G. The
-//! formula is the one in the driver's comment and is reckoned exactly here, rounded up at the end.
-//! The driver itself divides whole numbers as it goes and so comes out up to an octet per Gb/s
-//! lower; that number is the figure `driver`.
+//! `xoff = (301 + 2.16 * metres) * Gb/s + 2.72 * MTU` bytes, a rate below 40G counted as 40G. The
+//! formula is from the driver's comment and is calculated exactly here, rounded up at the end. The
+//! driver itself divides integers at each step, and so its result is up to a byte per Gb/s lower;
+//! that number is the figure `driver`.
 
 use super::{Estimate, Exact, Model, ModelError, frame, length};
 use crate::units::{BitsPerSec, Bytes};
 
-/// What the formula depends on.
+/// Inputs of the formula.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Inputs {
-    /// The link's rate.
+    /// Link rate.
     pub rate: BitsPerSec,
-    /// The cable's length, one way, in millimetres. At most 1000 km.
+    /// Cable length, one way, in millimetres. At most 1000 km.
     pub length_mm: u64,
-    /// The MTU of the interface. 64 to 65535 octets.
+    /// MTU of the interface. 64 to 65535 bytes.
     pub mtu: Bytes,
-    /// The receive buffer that the thresholds are for, if they are wanted.
+    /// Receive buffer, to calculate its thresholds.
     pub buffer: Option<Buffer>,
 }
 
 /// A receive buffer of the NIC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Buffer {
-    /// Its size.
+    /// Size of the buffer.
     pub size: Bytes,
-    /// The largest MTU that the interface can have; below 9216 counts as 9216.
+    /// Maximum MTU of the interface; below 9216 counts as 9216.
     pub max_mtu: Bytes,
-    /// The octets of a cell.
+    /// Bytes per cell.
     pub cell: u32,
 }
 
 impl Inputs {
-    /// The MTU that an interface has unless told otherwise.
+    /// Default MTU of an interface.
     pub const MTU: Bytes = Bytes(1_500);
 
-    /// A link with the default MTU, without a buffer.
+    /// Returns a link with the default MTU, without a buffer.
     #[must_use]
     pub const fn new(rate: BitsPerSec, length_mm: u64) -> Self {
         Self { rate, length_mm, mtu: Self::MTU, buffer: None }
@@ -44,29 +44,29 @@ impl Inputs {
 }
 
 impl Buffer {
-    /// The cell of a NIC that does not say.
+    /// Default cell size in bytes.
     pub const CELL: u32 = 128;
-    /// The least that counts as the largest MTU.
+    /// Lower bound of the maximum MTU.
     pub const MAX_MTU: Bytes = Bytes(9_216);
 }
 
-/// The slowest rate that the formula knows.
+/// Minimum rate in the formula.
 const SLOWEST: BitsPerSec = BitsPerSec::gbps(40);
 
-/// What the driver's own whole numbers come to. The cable is in whole metres there.
+/// Returns the result of the driver's integer arithmetic, with the cable in whole metres.
 fn driver(mbps: u64, length_mm: u64, mtu: u64) -> u64 {
     (301 + 216 * length_mm.div_ceil(1_000) / 100) * mbps / 1_000 + 272 * mtu / 100
 }
 
-/// The headroom, the driver's own number, and with a buffer its thresholds.
+/// Calculates the headroom, the driver's own result, and with a buffer its thresholds.
 ///
 /// # Errors
-/// An input out of its range, or a buffer too small for the headroom.
+/// If an input is out of its range, or the buffer is too small for the headroom.
 pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     const SOURCE: &str = "Linux mlx5, port_buffer.c";
     let (mm, mtu) = (length(inputs.length_mm)?, frame("max-frame", inputs.mtu)?);
     let rate = inputs.rate.max(SLOWEST).get();
-    // 2.16 octets per metre and Gb/s: millimetres in 10^5, bit/s in 10^9.
+    // 2.16 bytes per metre and Gb/s: millimetres in 10^5, bit/s in 10^9.
     let scale = 100_000_u128 * 1_000_000_000;
     let mut sum = Exact::over(scale);
     sum.add("fixed, 301 B per Gb/s", 8 * 301 * 100_000 * u128::from(rate), SOURCE);

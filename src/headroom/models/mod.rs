@@ -1,12 +1,12 @@
-//! The headroom of a link by every model in use: the standard's, Cisco's, SONiC's, and that of
-//! NVIDIA's NIC driver.
+//! Headroom of a link by every model in use: the standard's, Cisco's, SONiC's, and that of NVIDIA's
+//! NIC driver.
 //!
 //! Each module has the inputs of one model with its published defaults, and `estimate`, a pure
-//! function of them. An [`Estimate`] keeps every term by name, so that models can be compared term
-//! by term. `bytes` is always the same question: how many octets may still arrive after XOFF.
+//! function of them. An [`Estimate`] has every term by name, so that models can be compared term by
+//! term. `bytes` has the same meaning in all: the bytes that may still arrive after XOFF.
 //!
-//! Terms are whole bits. Where a model has fractions, the sum is rounded up once, as a whole, and
-//! terms are cut so that they add up to it.
+//! Terms are whole bits. If a model has fractions, the sum is rounded up once, as a whole, and
+//! terms are truncated so that they add up to it.
 
 pub mod cisco;
 pub mod ieee;
@@ -23,12 +23,12 @@ use super::required::packed;
 use crate::time::Duration;
 use crate::units::{BitsPerSec, Bytes};
 
-/// The shortest and the longest frame that a model is asked about, in octets.
+/// Range of frame sizes in bytes.
 const FRAME_OCTETS: core::ops::RangeInclusive<u64> = 64..=65_535;
-/// The longest cable, in millimetres: 1000 km.
+/// Maximum cable length, in millimetres: 1000 km.
 const LENGTH_MM_MAX: u64 = 1_000_000_000;
 
-/// A way to reckon headroom.
+/// A model of headroom.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Model {
     /// The delay value of 802.1Q Annex N.
@@ -37,12 +37,12 @@ pub enum Model {
     Cisco,
     /// SONiC's dynamic buffer model.
     Sonic,
-    /// The driver of NVIDIA's (Mellanox's) ConnectX NICs in Linux.
+    /// Linux driver of NVIDIA's (Mellanox's) ConnectX NICs.
     Mlx5,
 }
 
 impl Model {
-    /// All of them.
+    /// All values.
     pub const ALL: [Self; 4] = [Self::Ieee, Self::Cisco, Self::Sonic, Self::Mlx5];
 }
 
@@ -57,54 +57,54 @@ impl fmt::Display for Model {
     }
 }
 
-/// What a model says.
+/// Result of a model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Estimate {
-    /// The model that says it.
+    /// Model of this result.
     pub model: Model,
-    /// The model's sum, as a formula of its terms.
+    /// Formula of the sum.
     pub formula: &'static str,
-    /// The sum's terms.
+    /// Terms of the sum.
     pub terms: Vec<Term>,
-    /// What else the model gives, in octets, by its own names.
+    /// Other results of the model in bytes, by the model's names.
     pub figures: Vec<(&'static str, Bytes)>,
 }
 
 impl Estimate {
-    /// The sum of the terms in bits.
+    /// Returns the sum of the terms in bits.
     #[must_use]
     pub fn bits(&self) -> u64 {
         Term::sum(&self.terms)
     }
 
-    /// The sum in octets, rounded up.
+    /// Returns the sum in bytes, rounded up.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         Bytes(self.bits().div_ceil(8))
     }
 
-    /// How many cells of `cell` octets (1 and more) hold that many octets.
+    /// Returns the number of cells of `cell` bytes (1 or more) for that many bytes.
     #[must_use]
     pub fn cells(&self, cell: u32) -> u64 {
         self.bytes().0.div_ceil(u64::from(cell))
     }
 
-    /// Adds what frames of up to `max_frame` octets, of the length that wastes most, leave unused of
-    /// cells of `cell` octets (1 and more): the sum is whole cells then.
+    /// Adds the unused space in cells of `cell` bytes (1 or more) for frames of up to `max_frame`
+    /// bytes, of the most wasteful size: the sum is then whole cells.
     pub fn pack(&mut self, max_frame: Bytes, cell: u32) {
         self.terms.push(packed(&self.terms, max_frame, cell));
     }
 }
 
-/// Why a model has no answer.
+/// Error of a model.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ModelError {
-    /// An input out of its range.
+    /// An input is out of its range.
     #[error("must be {range}")]
     Range {
-        /// The input.
+        /// Name of the input.
         field: &'static str,
-        /// What is possible.
+        /// Valid range.
         range: &'static str,
     },
     /// No delay table of 802.3 has this rate.
@@ -113,15 +113,15 @@ pub enum ModelError {
          phy none and the interface delay"
     )]
     NoTable(BitsPerSec),
-    /// The PHY runs at another rate than the link.
+    /// The PHY has another rate than the link.
     #[error("{phy} runs at {}, but the link's rate is {rate}: {}", phy.rate(), phys_of(*rate))]
     OtherRate {
-        /// The PHY.
+        /// Selected PHY.
         phy: Phy,
-        /// The link's rate.
+        /// Link rate.
         rate: BitsPerSec,
     },
-    /// An option that the PHY does not have.
+    /// The PHY does not have the option.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
     /// No reaction time is published for this rate.
@@ -129,26 +129,26 @@ pub enum ModelError {
         "no reaction time is published for {0}: say the reaction delay, or leave `complete` out"
     )]
     NoReaction(BitsPerSec),
-    /// The buffer cannot hold what it must.
+    /// The buffer is too small.
     #[error("{size} is too small: the headroom, a longest frame and a cell need {needed}")]
     Buffer {
-        /// The buffer.
+        /// Size of the buffer.
         size: Bytes,
-        /// The least that would do.
+        /// Minimum size.
         needed: Bytes,
     },
-    /// The port's groups need more than a port may have.
+    /// The port's groups need more than the maximum of a port.
     #[error("{max} is too small: the port's groups come to {needed}, which must be less")]
     Port {
-        /// The most.
+        /// Maximum of a port.
         max: Bytes,
-        /// What they come to.
+        /// Total of its groups.
         needed: Bytes,
     },
 }
 
 impl ModelError {
-    /// The input that is wrong, by its name in the inputs.
+    /// Returns the name of the invalid input.
     #[must_use]
     pub const fn field(&self) -> &'static str {
         match self {
@@ -163,7 +163,7 @@ impl ModelError {
     }
 }
 
-/// The PHYs of a rate, for messages.
+/// Returns the PHYs of a rate, for messages.
 fn phys_of(rate: BitsPerSec) -> String {
     let names: Vec<_> =
         Phy::ALL.iter().filter(|phy| phy.rate() == rate).map(ToString::to_string).collect();
@@ -173,38 +173,38 @@ fn phys_of(rate: BitsPerSec) -> String {
     }
 }
 
-/// The octets of a frame, if a frame can have them.
+/// Returns the bytes of a frame, if in range.
 fn frame(field: &'static str, octets: Bytes) -> Result<u64, ModelError> {
     let range = "64 to 65535 octets";
     let fits = FRAME_OCTETS.contains(&octets.0);
     if fits { Ok(octets.0) } else { Err(ModelError::Range { field, range }) }
 }
 
-/// A delay, if any buffer could hold what arrives in it.
+/// Returns a delay in picoseconds, if a buffer could absorb it.
 fn delay(field: &'static str, delay: Duration) -> Result<u64, ModelError> {
     let range = "at most a second; no buffer holds more";
     let fits = delay <= Duration::from_secs(1);
     if fits { Ok(delay.as_picos()) } else { Err(ModelError::Range { field, range }) }
 }
 
-/// A cable's length in millimetres, if PFC can span it.
+/// Returns a cable length in millimetres, if in range of PFC.
 fn length(mm: u64) -> Result<u64, ModelError> {
     let range = "at most 1000 km";
     let fits = mm <= LENGTH_MM_MAX;
     if fits { Ok(mm) } else { Err(ModelError::Range { field: "length", range }) }
 }
 
-/// What a signal takes for a metre, in picoseconds, if anything is that slow.
+/// Returns the propagation delay per metre in picoseconds, if plausible.
 fn per_metre(ps: u64) -> Result<u64, ModelError> {
     let range = "more than 3.3 ns, which is the speed of light, and at most 100 ns";
     let fits = (3_300..=100_000).contains(&ps);
     if fits { Ok(ps) } else { Err(ModelError::Range { field: "delay-per-metre", range }) }
 }
 
-/// A sum of fractions over one denominator, whose terms are whole bits and add up to the sum
+/// A sum of fractions with one denominator, whose terms are whole bits and add up to the sum
 /// rounded up.
 struct Exact {
-    /// What the numerators are fractions of.
+    /// Common denominator.
     denominator: u128,
     numerator: u128,
     terms: Vec<Term>,
@@ -243,7 +243,7 @@ mod tests {
         let terms = vec![Term::new("all", 8 * 1_000 + 1, "test")];
         let mut e = Estimate { model: Model::Ieee, formula: "", terms, figures: vec![] };
         assert_eq!((e.bytes(), e.cells(208)), (Bytes(1_001), 5));
-        // A frame of 64 octets has a cell for every 84 octets of the line.
+        // A 64-byte frame uses a cell for every 84 bytes on the line.
         e.pack(Bytes(1_500), 208);
         assert_eq!((e.bytes(), e.cells(208)), (Bytes(12 * 208), 12));
     }

@@ -1,11 +1,11 @@
-//! SONiC's dynamic buffer model: the sum that its switches compute for each lossless group.
+//! SONiC's dynamic buffer model: the sum that its switches calculate for each lossless group.
 //!
 //! The sum is a Lua script in SONiC's database, so its numbers are IEEE 754 doubles and its
-//! rounding is `math.ceil`. Here the same operations are made in the same order on `f64`, which
-//! gives the same bits on every machine; do not rearrange them. `bytes` is `xoff`, what may arrive
-//! after the pause; `xon` and `size` (the group's private buffer) are figures.
+//! rounding is `math.ceil`. The same operations in the same order on `f64` give the same bits on
+//! every machine; do not rearrange them. `bytes` is `xoff`, the data that may arrive after the
+//! pause; `xon` and `size` (the group's private buffer) are figures.
 //!
-//! A release is a way to reckon: what changed between releases is in [`Formula`].
+//! [`Formula`] has the differences between releases.
 
 mod switch;
 
@@ -15,46 +15,46 @@ use super::{Estimate, Model, ModelError, frame, length};
 use crate::headroom::delay::Term;
 use crate::units::{BitsPerSec, Bytes};
 
-/// The shortest frame, in octets.
+/// Minimum frame size in bytes.
 const MIN_FRAME: f64 = 64.0;
-/// How fast a signal runs, in metres per second.
+/// Propagation speed in metres per second.
 const SPEED_OF_LIGHT: f64 = 198_000_000.0;
-/// Everything is rounded up to this.
+/// Unit of rounding.
 const KIB: f64 = 1024.0;
-/// What a reduced share of small packets is lifted by, and how far below the worst case it must be.
+/// Addition for a reduced share of small packets, and its minimum distance from the worst case.
 const COMPENSATION: f64 = 2.0 * KIB;
-/// What Spectrum-6 needs besides, for the accounting of its packet buffer.
+/// Addition of Spectrum-6 for the accounting of its packet buffer.
 const SPECTRUM_6: f64 = 18.0 * KIB;
 
-/// Whose sum, and of which release.
+/// Vendor and release of the sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Formula {
     /// Mellanox (and the virtual switch) since 202605: with the compensation for a reduced share
     /// of small packets, and Spectrum-6's addition.
     #[default]
     Current,
-    /// Mellanox from 202405 to 202511: the share of small packets is by octets, the occupancy of
-    /// cells a whole number, a kilobyte of cable 1000 octets, Spectrum-4 and 5 have a tile.
+    /// Mellanox from 202405 to 202511: the share of small packets is by bytes, the occupancy of
+    /// cells an integer, a kilobyte of cable 1000 bytes, Spectrum-4 and 5 have a tile.
     From202405,
-    /// Mellanox to 202311: the share of small packets as given, kilobytes of 1024 octets.
+    /// Mellanox to 202311: the share of small packets as given, kilobytes of 1024 bytes.
     To202311,
     /// Barefoot: as Mellanox to 202311, with twice the peer's response at 400G, and a private
-    /// buffer of `xon` alone.
+    /// buffer of `xon` only.
     Barefoot,
 }
 
-/// What a switch chip adds, as SONiC's `ASIC_TABLE` has it.
+/// Parameters of a switch chip, from SONiC's `ASIC_TABLE`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Asic {
-    /// The octets of a cell. 1 to 65536.
+    /// Bytes per cell. 1 to 65536.
     pub cell: u32,
-    /// The pipeline's latency, in KiB.
+    /// Pipeline latency, in KiB.
     pub pipeline_kib: f64,
-    /// The delay of MAC and PHY, in KiB.
+    /// Delay of MAC and PHY, in KiB.
     pub mac_phy_kib: f64,
-    /// The response of a peer at rates that 802.3 31B has no figure for, in KiB.
+    /// Response of a peer at rates without a figure in 802.3 31B, in KiB.
     pub peer_kib: f64,
-    /// The generation of a Spectrum; 0 for anything else.
+    /// Generation of a Spectrum; 0 for other chips.
     pub spectrum: u8,
 }
 
@@ -66,7 +66,7 @@ impl Asic {
     pub const VS: Self =
         Self { cell: 128, pipeline_kib: 18.0, mac_phy_kib: 0.8, peer_kib: 3.8, spectrum: 0 };
 
-    /// A Mellanox Spectrum, generation 1 to 6.
+    /// Returns a Mellanox Spectrum, generation 1 to 6.
     #[must_use]
     pub const fn spectrum(generation: u8) -> Option<Self> {
         let (cell, pipeline_kib) = match generation {
@@ -80,35 +80,35 @@ impl Asic {
     }
 }
 
-/// What the sum depends on.
+/// Inputs of the sum.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Inputs {
-    /// The port's rate.
+    /// Port rate.
     pub rate: BitsPerSec,
-    /// The cable's length in millimetres. At most 1000 km.
+    /// Cable length in millimetres. At most 1000 km.
     pub length_mm: u64,
-    /// The port's MTU. 64 to 65535 octets.
+    /// MTU of the port. 64 to 65535 bytes.
     pub port_mtu: Bytes,
-    /// How many lanes the port has; 8 are special.
+    /// Number of lanes of the port; 8 is a special case.
     pub lanes: u8,
-    /// The delay of a gearbox, in nanoseconds (SN3800: 400). 0 to 1e6.
+    /// Delay of a gearbox, in nanoseconds (SN3800: 400). 0 to 1e6.
     pub gearbox_ns: f64,
-    /// The MTU of lossless packets. 64 to 65535 octets.
+    /// MTU of lossless packets. 64 to 65535 bytes.
     pub lossless_mtu: Bytes,
-    /// How many of 100 packets are small. 0 to 100.
+    /// Percentage of small packets. 0 to 100.
     pub small_packets: f64,
-    /// Whether there is a shared headroom pool.
+    /// True if there is a shared headroom pool.
     pub shared_pool: bool,
-    /// The chip.
+    /// Switch chip.
     pub asic: Asic,
-    /// The sum.
+    /// Formula to apply.
     pub formula: Formula,
-    /// The port's groups and the switch's ports, if what they come to is wanted.
+    /// Groups of the port and ports of the switch, to calculate their totals.
     pub switch: Option<Switch>,
 }
 
 impl Inputs {
-    /// A port with SONiC's defaults.
+    /// Returns a port with SONiC's defaults.
     #[must_use]
     pub const fn new(rate: BitsPerSec, length_mm: u64, asic: Asic) -> Self {
         Self {
@@ -147,7 +147,7 @@ impl Inputs {
     }
 }
 
-/// The quanta of a peer's response by the rate, as SONiC quotes 802.3 31B.3.7.
+/// Returns the quanta of a peer's response by rate, from 802.3 31B.3.7 as quoted by SONiC.
 const fn peer_quanta(rate: BitsPerSec, formula: Formula) -> Option<u16> {
     Some(match rate.get() {
         800_000_000_000 if !matches!(formula, Formula::Barefoot) => 905,
@@ -164,12 +164,12 @@ const fn peer_quanta(rate: BitsPerSec, formula: Formula) -> Option<u16> {
     })
 }
 
-/// The next whole KiB, in octets.
+/// Rounds up to whole KiB, in bytes.
 fn ceil_kib(octets: f64) -> f64 {
     (octets / KIB).ceil() * KIB
 }
 
-/// What is on its way, in octets, part by part in the script's order, and the sum.
+/// Bytes in flight, by part in the script's order, and their sum.
 struct OnTheWay {
     parts: [(&'static str, f64, &'static str); 6],
     sum: f64,
@@ -205,7 +205,7 @@ fn on_the_way(i: &Inputs) -> OnTheWay {
     }
 }
 
-/// How many octets of cells an octet takes: on average, and if all packets were small.
+/// Returns the bytes of cells per byte: on average, and if all packets were small.
 fn occupancy(i: &Inputs) -> (f64, f64) {
     let cell = f64::from(i.asic.cell);
     let worst = if cell > 2.0 * MIN_FRAME { cell / MIN_FRAME } else { (2.0 * cell) / (1.0 + cell) };
@@ -223,10 +223,11 @@ fn occupancy(i: &Inputs) -> (f64, f64) {
     }
 }
 
-/// The headroom of a lossless group: `xoff` as the estimate, `xon`, `xoff` and `size` as figures.
+/// Calculates the headroom of a lossless group: `xoff` as the estimate, `xon`, `xoff` and `size` as
+/// figures.
 ///
 /// # Errors
-/// An input out of its range.
+/// If an input is out of its range.
 pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     inputs.check()?;
     let i = inputs;
@@ -251,7 +252,7 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
 
     let mut terms = vec![];
     let mut add = |name, octets: f64, source| {
-        // Cut to whole bits; what is cut comes back with the rounding.
+        // Truncated to whole bits; the rounding adds the remainder.
         let bits = (octets * 8.0) as u64;
         if bits > 0 {
             terms.push(Term::new(name, bits, source));
@@ -283,7 +284,7 @@ pub fn estimate(inputs: &Inputs) -> Result<Estimate, ModelError> {
     })
 }
 
-/// XON and the private buffer.
+/// Returns XON and the private buffer.
 fn thresholds(i: &Inputs, xoff: f64) -> (f64, f64) {
     let barefoot = i.formula == Formula::Barefoot;
     let eight = i.lanes == 8 && !barefoot;
@@ -309,7 +310,7 @@ mod tests {
         estimate(&Inputs { formula, ..port }).unwrap().bytes().0
     }
 
-    /// SONiC's design document: Spectrum-1, all packets small, 1500-octet lossless packets.
+    /// SONiC's design document: Spectrum-1, all packets small, 1500-byte lossless packets.
     #[test]
     fn the_published_examples_come_out() {
         let spectrum = Asic::spectrum(1).unwrap();
@@ -331,7 +332,7 @@ mod tests {
         let port = Inputs::new(BitsPerSec::gbps(400), 0, Asic::TOFINO_2);
         let formula = Formula::Barefoot;
         let of = |formula| estimate(&Inputs { formula, ..port }).unwrap();
-        // 905 quanta are 57,920 octets, which 176-octet cells make 2.75 times as much.
+        // 905 quanta are 57,920 bytes, which 176-byte cells make 2.75 times as much.
         let more = of(formula).bytes().0 - of(Formula::To202311).bytes().0;
         assert!(more.abs_diff(57_920 * 11 / 4) <= 1_024, "{more}");
         let xon = Bytes(68 * 1_024);
@@ -340,8 +341,8 @@ mod tests {
     }
 
     proptest! {
-        /// The terms add up to `xoff`, a shared pool leaves `xon` alone private, and nothing that
-        /// is in range panics.
+        /// The terms add up to `xoff`, a shared pool leaves only `xon` private, and no valid input
+        /// panics.
         #[test]
         fn terms_add_up(
             mbps in prop::sample::select(vec![1_000_u64, 10_000, 50_000, 100_000, 400_000, 123_456]),

@@ -1,6 +1,6 @@
-//! What happened to the peer delay messages of a port.
+//! Counters of the peer delay messages of a port.
 
-/// What happened to messages, each under the first that applies.
+/// Counters of messages, each counted under the first that applies.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
     /// Requests sent.
@@ -11,33 +11,33 @@ pub struct Counters {
     pub follow_ups_sent: u64,
     /// Requests received.
     pub requests_received: u64,
-    /// Requests not answered because the port does not respond.
+    /// Requests not answered because responding is disabled.
     pub requests_unanswered: u64,
-    /// Requests not answered because too many waited already.
+    /// Requests not answered because the queue was full.
     pub requests_refused: u64,
-    /// Messages of another domain or profile, other messages of PTP, the port's own, and those that
-    /// came while the link was down.
+    /// Messages of another domain or profile, other PTP messages, the port's own, and messages
+    /// received while the link was down.
     pub ignored: u64,
     /// Responses and Follow_Ups received.
     pub answers_received: u64,
-    /// Those to requests of other ports.
+    /// Responses and Follow_Ups to requests of other ports.
     pub for_others: u64,
-    /// Those to another request than the last.
+    /// Responses and Follow_Ups to another request than the last.
     pub late: u64,
-    /// Those that had come before.
+    /// Duplicate responses and Follow_Ups.
     pub duplicate: u64,
-    /// Those from another port than the first that answered.
+    /// Responses and Follow_Ups from another port than the first that answered.
     pub other_responder: u64,
-    /// Those that make times that cannot be.
+    /// Responses and Follow_Ups with impossible times.
     pub impossible: u64,
     /// Exchanges that gave a delay.
     pub exchanges: u64,
-    /// Requests that were never answered.
+    /// Requests without a response.
     pub lost: u64,
-    /// Requests that were answered without the Follow_Up that was announced.
+    /// Requests with a response but without the announced Follow_Up.
     pub follow_ups_lost: u64,
-    /// Sets of exchanges that were answered.
+    /// Sets of exchanges completed.
     pub done: u64,
-    /// Sets of exchanges that were not.
+    /// Sets of exchanges failed.
     pub failed: u64,
 }

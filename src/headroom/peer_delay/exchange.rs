@@ -1,25 +1,25 @@
-//! One exchange as the requester sees it: a request, its response, and the Follow_Up if there is to
-//! be one. The two answers may come in either order.
+//! One exchange as seen by the requester: a request, its response, and the Follow_Up, if any. The
+//! two answers may arrive in either order.
 
 use crate::time::{Duration, Instant};
 use crate::wire::ptp::{Body, Correction, Message, PortIdentity, Timestamp};
 
-/// Two clocks disagree about a span by one part in so many at most: PTP's allow for 100 ppm each.
+/// Maximum relative drift of two clocks, as a divisor of a span: PTP allows 100 ppm each.
 const DRIFT: i128 = 5_000;
-/// What rounding of times and corrections may come to, in picoseconds: responders without
-/// corrections cut both their times to nanoseconds.
+/// Maximum rounding error of times and corrections, in picoseconds: responders without corrections
+/// truncate both times to nanoseconds.
 const ROUNDING_PS: i128 = 1_000;
 
-/// What an answer came to.
+/// Result of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
-    /// The other answer is not there yet.
+    /// The other answer is missing.
     Waits,
-    /// This one was.
+    /// This answer was already received.
     Duplicate,
-    /// It is from another port than the answer before.
+    /// It is from another port than the previous answer.
     OtherResponder,
-    /// The times cannot be.
+    /// The times are impossible.
     Impossible,
     /// The exchange is complete, with this mean path delay.
     Delay(Duration),
@@ -41,7 +41,7 @@ struct FollowUp {
     correction: Correction,
 }
 
-/// One exchange.
+/// An exchange.
 #[derive(Clone, Copy)]
 pub(super) struct Exchange {
     sequence: u16,
@@ -53,28 +53,28 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// A request that leaves at `t1`.
+    /// Creates an exchange whose request leaves at `t1`.
     pub(super) const fn new(sequence: u16, t1: Instant) -> Self {
         let (responder, response, follow_up) = (None, None, None);
         Self { sequence, t1, responder, response, follow_up, complete: false }
     }
 
-    /// Whether `sequence` is its own.
+    /// Returns true if `sequence` is that of this exchange.
     pub(super) const fn is(&self, sequence: u16) -> bool {
         self.sequence == sequence
     }
 
-    /// Whether no response has come.
+    /// Returns true if no response was received.
     pub(super) const fn is_unanswered(&self) -> bool {
         self.response.is_none()
     }
 
-    /// Whether it has given a delay.
+    /// Returns true if the exchange gave a delay.
     pub(super) const fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Takes in an answer that was received at `t4`.
+    /// Handles an answer that was received at `t4`.
     pub(super) fn take(&mut self, message: &Message, t4: Instant) -> Outcome {
         if *self.responder.get_or_insert(message.source) != message.source {
             return Outcome::OtherResponder;
@@ -99,18 +99,18 @@ impl Exchange {
             _ => return Outcome::Waits,
         };
         let Some(delay) = turnaround.and_then(|turnaround| self.delay(turnaround)) else {
-            // If it was forged, the true answers may still come.
+            // If it was forged, the true answers may still arrive.
             *self = Self::new(self.sequence, self.t1);
             return Outcome::Impossible;
         };
         if core::mem::replace(&mut self.complete, true) {
-            // A Follow_Up behind the response of a responder of one step.
+            // A Follow_Up after the response of a one-step responder.
             return Outcome::Duplicate;
         }
         Outcome::Delay(delay)
     }
 
-    /// `((t4 - t1) - turnaround) / 2` (1588 11.4.2 d), if that can be.
+    /// Returns `((t4 - t1) - turnaround) / 2` (1588 11.4.2 d), if possible.
     fn delay(&self, turnaround: i128) -> Option<Duration> {
         let t4 = self.response?.t4;
         if t4 < self.t1 || turnaround < -ROUNDING_PS {
@@ -125,7 +125,8 @@ impl Exchange {
     }
 }
 
-/// From the receipt of the request to the origin of the response, with both corrections.
+/// Returns the time from the receipt of the request to the origin of the response, with both
+/// corrections.
 fn two_steps(response: &Response, follow_up: &FollowUp) -> Option<i128> {
     let corrections = response.correction.picos() + follow_up.correction.picos();
     Some(follow_up.origin.picos()? - response.receipt.picos()? + corrections)

@@ -1,14 +1,15 @@
 //! The peer delay mechanism of PTP (IEEE 1588-2019 11.4), for the medium's part of the headroom.
 //!
-//! A [`PeerDelay`] is one port's part in it. As a requester it asks once an interval and takes the
-//! mean path delay over `rounds` exchanges that were answered, by responders of two steps and of
-//! one; then it begins anew. As a responder it answers in two steps: the Follow_Up carries the time
-//! at which the response left.
+//! A [`PeerDelay`] is the state of one port. As a requester it sends a request per interval and
+//! collects the mean path delay of `rounds` answered exchanges, with two-step and one-step
+//! responders; then it starts again. As a responder it answers in two steps: the Follow_Up carries
+//! the time at which the response left.
 //!
 //! The contract with its caller is that of the request/response measurement: every message received
-//! goes to [`PeerDelay::on_message`], and while [`PeerDelay::is_due`], what [`PeerDelay::take`] gives
-//! is sent to [`crate::wire::ptp::DESTINATION`]. `t_rx` and `t_tx` are stamps of the port's clock,
-//! `now` runs the timers. Nothing is allocated, and looking more often changes nothing.
+//! goes to [`PeerDelay::on_message`], and while [`PeerDelay::is_due`], the message that
+//! [`PeerDelay::take`] returns is sent to [`crate::wire::ptp::DESTINATION`]. `t_rx` and `t_tx` are
+//! timestamps of the port's clock, `now` drives the timers. Nothing is allocated, and extra calls
+//! change nothing.
 
 mod counters;
 mod exchange;
@@ -26,46 +27,46 @@ use crate::time::{Duration, Instant};
 use crate::units::Mac;
 use crate::wire::ptp::{Body, Correction, Message, PortIdentity, Timestamp};
 
-/// The most requests of the peer that wait for an answer or its Follow_Up.
+/// Maximum number of the peer's requests that wait for a response or its Follow_Up.
 const WAITING_MAX: usize = 8;
 
-/// A set of exchanges has failed when so many times its rounds were asked for in vain. The standard
-/// asks for ever; who waits for a figure must be told that there is none.
+/// Maximum number of requests per round, after which a set of exchanges has failed. The standard
+/// repeats requests forever, but callers need a definite failure.
 const REQUESTS_PER_ROUND: u32 = 2;
 
-/// What a set of exchanges came to. The figures are in [`PeerDelay::estimate`].
+/// Result of a set of exchanges. The figures are in [`PeerDelay::estimate`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// All its rounds were answered.
     Done,
-    /// They were not.
+    /// Not all rounds were answered.
     Failed {
-        /// Exchanges that were answered.
+        /// Exchanges answered.
         rounds: u16,
-        /// Requests that were sent.
+        /// Requests sent.
         requests: u32,
     },
 }
 
-/// A request of the peer and how far its answer is.
+/// A request of the peer and the state of its response.
 #[derive(Clone, Copy)]
 struct Waiting {
     request: Message,
-    /// When the request was received.
+    /// Time of reception of the request.
     t2: Instant,
-    /// When the response left, if it has.
+    /// Transmit time of the response, if it has left.
     t3: Option<Instant>,
     since: Instant,
 }
 
-/// The peer delay of one port.
+/// Peer delay mechanism of one port.
 #[derive(Clone)]
 pub struct PeerDelay {
     plan: PeerDelayPlan,
     identity: PortIdentity,
     up: bool,
     waiting: ArrayVec<Waiting, WAITING_MAX>,
-    /// When the next request is due.
+    /// Time of the next request.
     next: Instant,
     sequence: u16,
     exchange: Option<Exchange>,
@@ -77,7 +78,8 @@ pub struct PeerDelay {
 }
 
 impl PeerDelay {
-    /// A port with address `mac` on a link that is up. It answers, and asks once started.
+    /// Creates a port with address `mac` on a link that is up. It responds, and sends requests once
+    /// started.
     ///
     /// # Panics
     /// If the plan has a number out of the range that its field states.
@@ -102,15 +104,15 @@ impl PeerDelay {
         }
     }
 
-    /// Begins anew: the link is up, or what was found of it is out of date. The first request is
-    /// due at `now`.
+    /// Starts again: the link is up, or its results are out of date. The first request is due at
+    /// `now`.
     pub fn start(&mut self, now: Instant) {
         self.up = true;
         self.begin();
         self.next = if self.plan.interval.is_some() { now } else { Instant::NEVER };
     }
 
-    /// Ends everything: the link is down. What was found stays readable.
+    /// Handles link down. Previous results stay readable.
     pub fn stop(&mut self) {
         self.begin();
         self.waiting.clear();
@@ -118,14 +120,14 @@ impl PeerDelay {
         self.up = false;
     }
 
-    /// Begins a set of exchanges.
+    /// Starts a set of exchanges.
     fn begin(&mut self) {
         self.exchange = None;
         self.requests = 0;
         self.current.clear();
     }
 
-    /// Takes in a message whose last bit had come out of the MAC at `t_rx`.
+    /// Handles a message whose last bit left the MAC at `t_rx`.
     pub fn on_message(&mut self, now: Instant, message: &Message, t_rx: Instant) {
         let of_ours = message.domain == self.plan.domain
             && message.major_sdo_id == self.plan.major_sdo_id
@@ -187,14 +189,14 @@ impl PeerDelay {
         }
     }
 
-    /// Whether there is something to do at `now`.
+    /// Returns true if an action is due at `now`.
     #[must_use]
     pub fn is_due(&self, now: Instant) -> bool {
         now >= self.next_deadline()
     }
 
-    /// What is to be sent now, if anything; it passes to the MAC at `t_tx`. A response first, so
-    /// that it leaves as soon as it can, then Follow_Ups, then a request.
+    /// Returns the message to send now, if any; it passes to the MAC at `t_tx`. Responses come
+    /// first, to leave as soon as possible, then Follow_Ups, then a request.
     pub fn take(&mut self, now: Instant, t_tx: Instant) -> Option<Message> {
         if let Some(waiting) = self.waiting.iter_mut().find(|w| w.t3.is_none()) {
             waiting.t3 = Some(t_tx);
@@ -220,7 +222,7 @@ impl PeerDelay {
         Some(self.message(self.sequence, false, Correction::default(), Body::PdelayReq))
     }
 
-    /// What was asked before gets no answer any more, and the set may have failed by that.
+    /// Abandons the outstanding request; the set may fail as a result.
     fn give_up(&mut self) {
         match self.exchange.take() {
             Some(e) if e.is_unanswered() => self.counters.lost += 1,
@@ -235,8 +237,9 @@ impl PeerDelay {
         }
     }
 
-    /// Times are whole nanoseconds; what is left of t2 is taken off by the response's correction and
-    /// what is left of t3 added by the Follow_Up's (1588 11.4.2 c, the second way of two steps).
+    /// Builds a response. Times are whole nanoseconds; the rest of t2 is subtracted by the
+    /// response's correction and the rest of t3 added by the Follow_Up's (1588 11.4.2 c, the second
+    /// way of two steps).
     fn response(&self, request: &Message, t2: Instant) -> Message {
         let (receipt, left) = Timestamp::split(t2);
         let body = Body::PdelayResp { receipt, requesting: request.source };
@@ -268,24 +271,24 @@ impl PeerDelay {
         }
     }
 
-    /// When there is something to do: in the past where something waits to be sent.
+    /// Returns the time of the next action; in the past if a message is due.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         self.waiting.first().map_or(self.next, |w| w.since.min(self.next))
     }
 
-    /// What the last set of exchanges came to, once.
+    /// Returns the result of the last set of exchanges, once.
     pub fn next_event(&mut self) -> Option<Event> {
         self.event.take()
     }
 
-    /// The mean path delays of the last set that was answered: one way, as if both ways were equal.
+    /// Returns the mean path delays of the last completed set: one way, assuming a symmetric path.
     #[must_use]
     pub fn estimate(&self) -> Option<&Samples> {
         self.last.as_ref()
     }
 
-    /// What happened to messages.
+    /// Returns the counters of messages.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters

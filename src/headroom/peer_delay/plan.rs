@@ -1,24 +1,24 @@
-//! What the peer delay of one port is told.
+//! Configuration of the peer delay mechanism of one port.
 
 use crate::time::Duration;
 
-/// The peer delay of one port.
+/// Peer delay mechanism of one port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeerDelayPlan {
-    /// How often this port asks, or nothing to answer only.
+    /// Interval between requests; `None` to respond only.
     pub interval: Option<Duration>,
-    /// Whether requests of the peer are answered (with a Follow_Up, in two steps).
+    /// True if requests of the peer are answered (with a Follow_Up, in two steps).
     pub respond: bool,
-    /// The PTP domain, 0 to 239.
+    /// PTP domain, 0 to 239.
     pub domain: u8,
-    /// The upper four bits of the first octet: 0 for IEEE 1588, 1 for IEEE 802.1AS.
+    /// Upper four bits of the first octet: 0 for IEEE 1588, 1 for IEEE 802.1AS.
     pub major_sdo_id: u8,
-    /// Exchanges over which the delay is taken, 1 to 256.
+    /// Exchanges per set, 1 to 256.
     pub rounds: u16,
 }
 
 impl PeerDelayPlan {
-    /// Once a second in domain 0 of IEEE 1588, over eight exchanges, and answers.
+    /// A request per second in domain 0 of IEEE 1588, sets of eight exchanges, responding enabled.
     pub const DEFAULT: Self = Self {
         interval: Some(Duration::from_secs(1)),
         respond: true,

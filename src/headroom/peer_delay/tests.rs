@@ -12,7 +12,7 @@ fn at(second: u64) -> Instant {
     Instant::ZERO + SECOND.saturating_mul(second)
 }
 
-/// A port that asks, with its first request on the way.
+/// Returns a port whose first request was sent.
 fn asking() -> (PeerDelay, Message) {
     let mut us = PeerDelay::new(&PLAN, US);
     us.start(at(1));
@@ -20,13 +20,13 @@ fn asking() -> (PeerDelay, Message) {
     (us, request)
 }
 
-/// An answer of `THEM` to `request`.
+/// Returns an answer of `THEM` to `request`.
 fn answer(request: &Message, body: Body, correction: Correction) -> Message {
     let two_step = matches!(body, Body::PdelayResp { .. });
     Message { source: PortIdentity::of(THEM), two_step, correction, body, ..*request }
 }
 
-/// The answers of a responder of two steps, by its own clock.
+/// Returns the answers of a two-step responder, with its own clock.
 fn two_steps(request: &Message, t2: Instant, t3: Instant) -> [Message; 2] {
     let requesting = request.source;
     let ((receipt, left2), (origin, left3)) = (Timestamp::split(t2), Timestamp::split(t3));
@@ -36,14 +36,14 @@ fn two_steps(request: &Message, t2: Instant, t3: Instant) -> [Message; 2] {
     ]
 }
 
-/// The answer of a responder of one step.
+/// Returns the answer of a one-step responder.
 fn one_step(request: &Message, turnaround: Duration) -> Message {
     let body = Body::PdelayResp { receipt: Timestamp::default(), requesting: request.source };
     let correction = Correction::of_picos(turnaround.as_picos() as i64);
     Message { two_step: false, ..answer(request, body, correction) }
 }
 
-/// When the response to a request of second 1 comes in.
+/// Returns the time at which the response to a request of second 1 arrives.
 fn t4(turnaround: Duration) -> Instant {
     at(1) + WAY + turnaround + WAY
 }
@@ -135,7 +135,7 @@ fn two_steps_are_understood_in_either_order() {
             assert_eq!(us.counters.exchanges, 0, "{n} is not enough");
             us.on_message(t4(TURNAROUND), message, t4(TURNAROUND));
         }
-        // The time of the response's arrival counts, and here both came at once.
+        // The time of the response's arrival counts; here both arrived together.
         assert_eq!(found(&us), (1, WAY));
     }
 }
@@ -187,7 +187,7 @@ fn other_domains_other_profiles_other_messages_and_our_own_are_ignored() {
         Message { domain: 1, ..response },
         Message { major_sdo_id: 1, ..response },
         Message { body: Body::Other(0), ..response },
-        request, // come back to us over a loop
+        request, // looped back
     ] {
         us.on_message(now, &message, now);
     }

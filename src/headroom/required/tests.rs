@@ -12,9 +12,9 @@ fn hardware_alone_needs_the_delay_value_and_the_frame_that_crosses() {
     let r = required(&link(100), &SoftwareTerms::default(), 1);
     let bare = |r: &Required| Term::sum(&r.sum.terms[..r.sum.terms.len() - 1]).div_ceil(8);
     assert_eq!(bare(&r), 42_096 + 2_000);
-    // In octets as cells, the line's overhead needs no room: 20 of every 2020 octets.
+    // With byte-sized cells the line's overhead needs no space: 20 of every 2020 bytes.
     assert_eq!(r.cells, Cells((42_096 * 2_000_u32).div_ceil(2_020) + 2_000));
-    // In 208-octet cells, frames of 64 octets waste most: one cell for every 84 on the line.
+    // With 208-byte cells, 64-byte frames waste most: one cell for every 84 bytes on the line.
     let r = required(&link(100), &SoftwareTerms::default(), 208);
     assert_eq!(r.cells, Cells(42_096_u32.div_ceil(84) + 10));
     assert_eq!(bare(&r), 42_096 + 2_000);
@@ -32,7 +32,7 @@ fn each_software_term_adds_what_it_says() {
     let with = |software| line(software) - bare;
     let gap = Duration::from_micros(10);
     let none = SoftwareTerms::default();
-    // 10 us at 10 Gb/s are 12,500 octets; the smaller of ring and gap counts.
+    // 10 us at 10 Gb/s are 12,500 bytes; the smaller of ring and gap counts.
     let ring =
         |rx_backlog, poll_gap| SoftwareTerms { rx_backlog: Bytes(rx_backlog), poll_gap, ..none };
     assert_eq!(with(ring(100_000, gap)), 12_500);
@@ -77,7 +77,7 @@ proptest! {
         prop_assert_eq!(needs.sum.bits(), cells * u64::from(cell) * 8, "the terms are the cells");
         let each = len.div_ceil(u64::from(cell));
         let on_line = |octets: u64| octets / (len + 20);
-        // What is on its way while the pause is: the peer's last frame is one of its ring's.
+        // Data in flight during the pause: the peer's last frame is one of its ring's.
         let longest = 2_020;
         let way = delay_value(&link).bytes().0 - 2 * longest;
         let tx_time = ((tx / len) * (len + 20)).max(longest);

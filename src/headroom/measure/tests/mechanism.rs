@@ -174,7 +174,7 @@ fn a_period_is_counted_from_the_end_of_a_measurement_good_or_bad() {
     let again = ns(500) + period;
     assert_eq!((m.next_event(), m.next_deadline()), (Some(Event::Done), again));
     assert!(request(&mut m, again).is_some());
-    // Nobody answers, and nobody looks for a while.
+    // The peer does not answer, and the port is not polled for a while.
     let late = again + MOST + Duration::from_micros(30);
     assert_eq!(m.take(late, late), None);
     assert_eq!(m.next_event(), Some(Event::Failed { rounds: 0, requests: 1 }));

@@ -1,5 +1,5 @@
-//! Two ports that measure over a link which delays, loses, doubles and reorders, with clocks that
-//! agree about nothing.
+//! Two ports that measure over a link which delays, loses, duplicates and reorders messages, with
+//! independent clocks.
 
 use proptest::prelude::*;
 
@@ -7,18 +7,18 @@ use super::*;
 use crate::units::Mac;
 use crate::wire::headroom::{DESTINATION, KindCodes, LengthField, Piggyback, Repr, TimeUnit};
 
-/// What becomes of one message.
+/// Treatment of one message.
 #[derive(Clone, Copy, Debug)]
 struct Fate {
     delay: Duration,
     lost: bool,
-    /// How long behind the first another of the same comes.
+    /// Delay of a duplicate after the first copy.
     doubled: Option<Duration>,
-    /// How long after it is due the port gets to send.
+    /// Delay from a message's deadline to its transmission.
     held: Duration,
 }
 
-/// A clock that is ahead by an offset and runs fast or slow.
+/// A clock with an offset and a drift.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     offset: u64,
@@ -38,14 +38,14 @@ struct World {
     plan: InitiatePlan,
     dialect: Dialect,
     clocks: [Clock; 2],
-    /// Whether the second port measures too.
+    /// True if the second port measures too.
     both: bool,
     fates: Vec<Fate>,
-    /// When to look although nothing is due, in picoseconds.
+    /// Times of extra polls, in picoseconds.
     looks: Vec<u64>,
 }
 
-/// A message that left or arrived: when, at which port, and what it says.
+/// Messages sent or received: time, port, and message.
 type Trace = Vec<(u64, usize, Message)>;
 
 struct Run {
@@ -57,8 +57,8 @@ struct Run {
 }
 
 impl World {
-    /// Runs for a bit longer than a measurement may take. True time steps from one thing that
-    /// happens to the next; ports see their own clocks.
+    /// Runs for slightly longer than a measurement may take. True time steps from event to event;
+    /// ports see their own clocks.
     fn run(&self) -> Run {
         let plan = |initiates: bool| MeasurePlan {
             respond: true,
@@ -125,12 +125,12 @@ impl World {
         }
     }
 
-    /// The next picosecond of true time at which something may happen.
+    /// Returns the next picosecond of true time at which an event may happen.
     fn next(&self, now: u64, ports: &[Measurer; 2], air: &[(u64, usize, [u8; 60])]) -> u64 {
         let deadlines = ports.iter().zip(self.clocks).filter_map(|(port, clock)| {
             let due = port.next_deadline();
             (due != Instant::NEVER).then(|| {
-                // The clock's rate is within 1 part in 10,000 of true, so this comes down to it.
+                // The clock's rate is within 1 part in 10,000 of true, so this converges to it.
                 let mut at = now + 1;
                 while clock.at(at) < due {
                     let left = due.since(clock.at(at)).as_picos();
@@ -252,7 +252,7 @@ proptest! {
             let named = c.round_trips + c.redundant + c.late + c.duplicate
                 + c.unknown + c.mismatched + c.impossible;
             prop_assert_eq!(named, c.responses_received, "{:?}", c);
-            // Nobody forges here.
+            // No message is forged here.
             prop_assert_eq!((c.unknown, c.mismatched, c.impossible), (0, 0, 0));
             let answered = c.responses_sent + c.requests_refused;
             prop_assert_eq!(answered, c.requests_received);
@@ -271,8 +271,8 @@ proptest! {
         }
     }
 
-    /// With nothing lost, a port whose peer measures too is done sooner by what rides on answers,
-    /// unless its requests are used up before the first can be answered.
+    /// Without loss, a port whose peer measures too finishes sooner with piggybacking, unless all
+    /// its requests are sent before the first can be answered.
     #[test]
     fn piggybacking_is_never_slower(world in worlds()) {
         let calm = |piggyback| {
@@ -296,8 +296,8 @@ proptest! {
 }
 
 /// The link of the proposal's table, 100 m at 100G: 2 x 500 ns of cable and 2 x 711.68 ns of
-/// interfaces. However the clocks run, it is found to less than a quantum (5.12 ns), and with clocks
-/// that agree to the picosecond.
+/// interfaces. It is measured to less than a quantum (5.12 ns) with any clocks, and to the
+/// picosecond with equal ones.
 #[test]
 fn clocks_of_any_offset_and_drift_change_the_result_by_less_than_a_quantum() {
     let one_way = Duration::from_picos(500_000 + 711_680);

@@ -1,8 +1,9 @@
-//! Responses that are late, doubled, out of order, forged: each is named and none counts wrongly.
+//! Responses that are late, duplicated, reordered or forged: each is counted by its cause and gives
+//! no false round trip.
 
 use super::*;
 
-/// A measurement of four round trips with two requests under way, sent at 0 and at T.
+/// A measurement of four round trips with two outstanding requests, sent at 0 and at T.
 fn two_under_way() -> (Measurer, [Request; 2], Instant) {
     let mut m = measurer(PLAN);
     m.start(ns(0));
@@ -130,7 +131,7 @@ fn forged_ones_are_refused_and_the_true_one_still_counts() {
         Response { psn: 77, ..good },                         // never sent
         Response { t1: good.t1 + 1, ..good },                 // sent at another time
         Response { t3: good.t2 - 1, ..good },                 // sent before received
-        Response { t3: good.t2 + whole + slack + 1, ..good }, // longer in the works than away
+        Response { t3: good.t2 + whole + slack + 1, ..good }, // turnaround longer than the round trip
         Response { t2: 0, t3: u64::MAX, ..good },
     ] {
         m.on_message(at, &Message::Response(forged), at);

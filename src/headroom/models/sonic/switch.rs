@@ -1,44 +1,44 @@
-//! What SONiC does with a group's headroom: is there room for a port's groups, and how large is
-//! the pool that groups share.
+//! SONiC's use of a group's headroom: validation of a port's total, and the size of the shared
+//! pool.
 
 use super::{Inputs, KIB};
 use crate::headroom::models::ModelError;
 use crate::units::Bytes;
 
-/// The groups of a port and the ports of a switch, all with the same profile.
+/// Groups of a port and ports of a switch, all with the same profile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Switch {
-    /// The lossless groups of a port. 0 to 8.
+    /// Lossless groups per port. 0 to 8.
     pub groups: u8,
-    /// The lossy groups of a port that SONiC has a profile for; each takes a pipeline. 0 to 8.
+    /// Lossy groups per port with a SONiC profile; each adds a pipeline latency. 0 to 8.
     pub lossy_groups: u8,
-    /// The most that a port may have (`max_headroom_size`), if it is to be checked.
+    /// Maximum headroom of a port (`max_headroom_size`), if it is to be checked.
     pub max_headroom: Option<Bytes>,
-    /// The ports with lossless groups, for the shared pool.
+    /// Ports with lossless groups, for the shared pool.
     pub ports: u16,
-    /// How many times the shared pool is promised; 0 is no shared pool by ratio.
+    /// Over-subscription ratio of the shared pool; 0 without one.
     pub over_subscribe_ratio: u16,
 }
 
 impl Switch {
-    /// Two lossless groups (3 and 4), as SONiC's default has them, on one port.
+    /// Two lossless groups (3 and 4), SONiC's default, on one port.
     pub const DEFAULT: Self =
         Self { groups: 2, lossy_groups: 0, max_headroom: None, ports: 1, over_subscribe_ratio: 0 };
 }
 
-/// Absorbs what the reckoning leaves out.
+/// Margin for deviations of the model, in bytes.
 const DEVIATION: u64 = 4_096;
 /// Two longest frames of 10 KiB, for the egress mirror.
 const MIRROR: u64 = 20 * 1_024;
-/// What a lossless port keeps private of a shared pool.
+/// Private headroom of a lossless port with a shared pool, in bytes.
 const PRIVATE: u64 = 10 * 1_024;
-/// The shared pool when the sum comes to nothing.
+/// Size of the shared pool if the sum is zero, in bytes.
 const POOL_DEFAULT: u64 = 655_360;
 
-/// The private headroom of a port, whose groups have `size` octets each.
+/// Returns the private headroom of a port, whose groups have `size` bytes each.
 ///
 /// # Errors
-/// When the port may not have so much.
+/// If it exceeds the port's maximum.
 pub(super) fn port_headroom(i: &Inputs, of: &Switch, size: u64) -> Result<Bytes, ModelError> {
     let eight = i.lanes == 8;
     let pipeline = if eight { i.asic.pipeline_kib * 2.0 - 1.0 } else { i.asic.pipeline_kib };
@@ -52,8 +52,8 @@ pub(super) fn port_headroom(i: &Inputs, of: &Switch, size: u64) -> Result<Bytes,
     }
 }
 
-/// The shared headroom pool, which every group leans on with `shared` octets; more than
-/// `u64::MAX` comes out as that.
+/// Returns the size of the shared headroom pool, which every group uses with `shared` bytes,
+/// limited to `u64::MAX`.
 pub(super) fn pool(of: &Switch, shared: u64) -> Option<Bytes> {
     if of.over_subscribe_ratio == 0 {
         return None;
