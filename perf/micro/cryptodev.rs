@@ -1,12 +1,12 @@
-//! What a SecY costs with the AES-GCM of DPDK's crypto devices, beside aws-lc-rs's.
+//! Cost of a SecY with the AES-GCM of DPDK's crypto devices, compared with aws-lc-rs.
 //!
 //! `cargo bench --bench cryptodev -- SLICES`
 //!
-//! protects and accepts the same frames with a SecY of each cipher, slice by slice in turn, one by one
-//! and, where it protects, 32 in a call. Prints one line of JSON for each case and device: the medians of
-//! it and of aws-lc-rs in nanoseconds per frame, and of the ratios of neighbouring slices, with
-//! quartiles. Lengths count the FCS, which no frame here has. Then, for each device, the median time in
-//! microseconds in which a key is made ready and wiped.
+//! protects and accepts the same frames with a SecY of each cipher, alternating slice by slice, one
+//! frame per call and, for protection, also 32 per call. Prints one line of JSON for each case and
+//! device: the medians of the device and of aws-lc-rs in nanoseconds per frame, and of the ratios
+//! of neighbouring slices, with quartiles. Lengths count the FCS, which these frames do not have.
+//! Then, for each device, the median time in microseconds to set up and wipe a key.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use sluice::units::Mac;
 const SENDER: Sci = Sci { mac: Mac([2, 0, 0, 0, 0, 1]), port: 1 };
 const RECEIVER: Sci = Sci { mac: Mac([2, 0, 0, 0, 0, 2]), port: 1 };
 
-/// Octets of a SecTAG with its SCI.
+/// Bytes of a SecTAG with its SCI.
 const FRONT: usize = 16;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let [slices] = args.as_slice() else {
-        // `cargo bench` without arguments runs every bench: there is nothing to time here.
+        // `cargo bench` without arguments runs every bench: nothing is measured here.
         println!("usage: cryptodev SLICES");
         return;
     };
@@ -57,7 +57,7 @@ fn main() {
     }
 }
 
-/// Nanoseconds in which a key is made ready, and wiped.
+/// Nanoseconds to set up and wipe a key.
 fn readying(device: &CryptoDevice, key: &Sak) -> f64 {
     let start = Wall::now();
     black_box(device.make(Direction::Seal, key, [20, 28])).expect("there is room");
@@ -67,16 +67,16 @@ fn readying(device: &CryptoDevice, key: &Sak) -> f64 {
 struct Case {
     suite: CipherSuite,
     encrypted: bool,
-    /// Of a frame, FCS included.
+    /// Length of a frame, FCS included.
     octets: usize,
 }
 
-/// One cipher's SecYs, and what they took per frame in each slice.
+/// One cipher's SecYs, and their times per frame in each slice.
 struct Contestant {
     name: &'static str,
     sender: Secy,
     receiver: Secy,
-    /// Protecting one by one, 32 in a call; accepting.
+    /// Protection one by one, 32 per call; acceptance.
     samples: [Vec<f64>; 3],
 }
 
@@ -90,7 +90,7 @@ impl Case {
             all.rotate_left(first);
             all.iter_mut().for_each(|contestant| self.slice(contestant));
             all.rotate_right(first);
-            // The first few are for the caches.
+            // The first slices warm up the caches.
             if slice < 8 {
                 all.iter_mut().flat_map(|contestant| &mut contestant.samples).for_each(Vec::clear);
             }
@@ -125,7 +125,8 @@ impl Case {
         }
     }
 
-    /// A call's frames protected one by one and accepted, then protected in one call and accepted.
+    /// Protects the frames of a call one by one and accepts them, then protects them in one call
+    /// and accepts them.
     fn slice(&self, contestant: &mut Contestant) {
         let Contestant { sender, receiver, samples: [one, several, accepted], .. } = contestant;
         let mut room = vec![0x5a; FRONT + self.octets - 4 + Secy::BACK];
@@ -176,7 +177,7 @@ impl Case {
     }
 }
 
-/// Nanoseconds per frame that a call's frames take.
+/// Nanoseconds per frame of a call.
 fn timed(step: impl FnOnce()) -> f64 {
     let start = Wall::now();
     step();

@@ -1,18 +1,18 @@
-//! How long a worker needs per frame between two ports of DPDK's.
+//! Time of a worker per frame between two DPDK ports.
 //!
 //! `cargo bench --bench forward -- [plain|lossless|raw|macswap] [SECONDS] [RUNS] [OPTIONS]`
 //!
 //! prints a line per run: pipeline, frames per second, ns per frame; the first run warms up.
 //! Options: `--huge` or `--no-huge`; `--device NAME`, two for each worker, else `net_null`s of 64
-//! octets; `--workers N`; `--cpu N`, one for each worker, else the last ones; `--alone`, to leave
-//! out what `sluice switch` has for several workers and for watching losses; `--serve`, to be
-//! driven: every line of the standard input is a number of seconds to measure for, answered by a
-//! line of frames and nanoseconds.
+//! bytes; `--workers N`; `--cpu N`, one for each worker, else the last ones; `--alone`, to leave
+//! out the parts of `sluice switch` for several workers and for the detection of losses; `--serve`,
+//! to be driven: every line of the standard input is a number of seconds to measure for, answered
+//! by a line of frames and nanoseconds.
 //!
-//! `net_null` gives out the frames of its pool as they are, so there each port has a pool of its
-//! own, filled with frames for the other port's hosts: the switch learns, looks up and forwards as
-//! it would any frame. A pool gives out first what was given back last, so it is always the same
-//! burst that goes round; the number of flows divides its length, so that all of them are in it.
+//! `net_null` returns the frames of its pool unchanged, so each port has its own pool, filled with
+//! frames for the other port's hosts: the switch learns, looks up and forwards as for any frame. A
+//! pool returns the last freed buffer first, so the same burst circulates; the number of flows
+//! divides its length, so that the burst contains all flows.
 
 #[path = "shared/null.rs"]
 mod null;
@@ -36,7 +36,7 @@ use sluice::switch::{Switch, SwitchPlan};
 use sluice::units::PortId;
 use sluice::world::{Alone, Events, Handoff, World};
 
-/// The world of the product (a mesh, a watch), or the least there can be.
+/// The world of the product (a mesh, a watch), or a minimal one.
 struct Real<H, E>(PhantomData<(H, E)>);
 
 impl<H: Handoff<Mbuf>, E: Events> World for Real<H, E> {
@@ -46,15 +46,15 @@ impl<H: Handoff<Mbuf>, E: Events> World for Real<H, E> {
     type Handoff = H;
 }
 
-/// Polls between two looks at the clock that ends a run: some 2 ms.
+/// Polls between two reads of the clock that ends a run: about 2 ms.
 const POLLS: u32 = 4096;
 
 /// Frames that a ring between two workers holds.
 const RING: usize = 1024;
 
-/// What the command line asks for.
+/// Arguments of the command line.
 struct Args {
-    /// What happens between the ports.
+    /// Pipeline between the ports.
     job: Job,
     seconds: f64,
     runs: u32,
@@ -93,15 +93,15 @@ impl Job {
     }
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Copy, Default)]
 struct Measured {
     frames: u64,
     time: Duration,
 }
 
-/// One worker's pair of ports and what is between them: does some thousand polls, and says how many
-/// frames were sent since it was made.
+/// One worker's pair of ports and the pipeline between them: does some thousand polls, and returns
+/// the number of frames sent since it was made.
 type Lane = Box<dyn FnMut() -> u64 + Send>;
 
 fn main() {
@@ -141,7 +141,7 @@ fn main() {
     }
 }
 
-/// A worker's thread: pinned, registered, and idle until it is told for how long to run.
+/// Thread of a worker: pinned, registered, and idle until it receives the time to run.
 fn worker(
     eal: &Eal,
     cpu: usize,
@@ -211,7 +211,7 @@ where
             sw.poll(clock.now());
         }
         let snap = sw.snapshot(clock.now());
-        // What was dropped or flooded would be measured too.
+        // Dropped or flooded frames would be measured too.
         let (balance, drops) = (snap.balance(), snap.drops());
         assert!(balance.holds() && drops.total() == 0, "{balance:?} {drops:?}");
         assert!(snap.fdb_entries >= 2 * u64::from(FLOWS), "{}", snap.fdb_entries);

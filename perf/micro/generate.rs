@@ -1,11 +1,11 @@
-//! How fast a station makes a stream, and how exactly it keeps its pace.
+//! Speed of a station that generates a stream, and accuracy of its pace.
 //!
 //! `cargo bench --bench generate -- [tx|pace] [SECONDS] [RUNS] [OPTIONS]`
 //!
-//! `tx` sends frames of 64 octets (Ethernet, IPv4, UDP, a probe, a port number that changes with each
-//! frame, both checksums) as fast as it can; a line per run, of which the first warms up: frames per
-//! second, ns per frame. `pace` sends a million of them per second for SECONDS, and prints one line
-//! of JSON: the rate's error in parts per million, and the gaps between frames.
+//! `tx` sends frames of 64 bytes (Ethernet, IPv4, UDP, a probe, a port number that changes with
+//! each frame, both checksums) as fast as it can; a line per run, of which the first warms up:
+//! frames per second, ns per frame. `pace` sends a million of them per second for SECONDS, and
+//! prints one line of JSON: the rate's error in parts per million, and the gaps between frames.
 //! Options: `--huge` or `--no-huge`; `--device NAME`, else a `net_null` that receives nothing;
 //! `--cpu N`; `--serve`, as in `forward.rs`.
 
@@ -23,10 +23,10 @@ use sluice::dpdk::{
 };
 use sluice::host::{Rate, Station};
 
-/// Polls between two looks at the clock that ends a run.
+/// Polls between two reads of the clock that ends a run.
 const POLLS: u32 = 4096;
 
-/// Packet buffers, as testpmd has them here.
+/// Packet buffers, the same number as in the testpmd runs.
 const POOL: u32 = 8191;
 
 struct Args {
@@ -92,7 +92,7 @@ fn sent(station: &Station<SourcePort>) -> u64 {
     station.streams().map(|s| s.frames).sum()
 }
 
-/// Sends at the pace for so long and says how well it was kept.
+/// Sends at the pace for `seconds` and reports its accuracy.
 fn pace(station: &mut Station<SourcePort>, clock: &TscClock, seconds: f64) {
     station.start_streams(clock.now(), &[streams::ID]);
     let end = clock.now() + sluice::time::Duration::from_picos((seconds * 1e12) as u64);

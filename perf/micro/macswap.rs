@@ -1,7 +1,7 @@
-//! The cost of a port alone: receive, swap the MAC addresses, send, between two devices.
+//! Cost of a port alone: receive, swap the MAC addresses, send, between two devices.
 //!
-//! The counterpart of `dpdk-testpmd --forward-mode=macswap` on the same devices; what the switch
-//! does comes on top. Prints one line per round: nanoseconds per frame.
+//! Counterpart of `dpdk-testpmd --forward-mode=macswap` on the same devices; the work of the switch
+//! is added to this. Prints one line per round: nanoseconds per frame.
 //!
 //! `macswap [--no-huge] [--cpu N] [--seconds S] [--rounds R] [DEVICE [DEVICE]]`
 

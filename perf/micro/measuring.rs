@@ -1,16 +1,16 @@
-//! What a worker with 64 ports loses of its rate while all of them measure their links.
+//! Loss of rate of a worker with 64 ports while all of them measure their links.
 //!
 //! `cargo bench --bench measuring -- plain|lossless SECONDS SLICES`
 //!
-//! Four switches alike, of 64 ports in memory with 32 links between them, forward at full rate in
-//! turn, for so many slices of so many seconds each. The ports of one have no agents (`none`); those
-//! of the next tell their neighbours who they are and answer measurements that nobody begins
-//! (`idle`); then all measure by default, one measurement after the other (`measuring`), or do so
-//! with requests 400 to 800 us apart (`spaced`), nearly as seldom as 100 rounds in 100 ms allow. Each
-//! has a clock of its own that stands still while the others run.
+//! Four equal switches of 64 ports in memory with 32 links between them forward at full rate in
+//! turn, SLICES times for SECONDS each. The ports of the first have no link protocols (`none`);
+//! those of the second advertise themselves and answer measurements, of which there are none
+//! (`idle`); the ports of the others measure by default, one measurement after the other
+//! (`measuring`), or with requests 400 to 800 us apart (`spaced`), nearly the lowest rate that 100
+//! rounds in 100 ms allow. Each switch has its own clock, which stands still while the others run.
 //!
-//! Prints one line of JSON: for every slice the frames of data per second, less the time for which
-//! the thread waited for its CPU, and the share of such waiting; and what the measurements came to.
+//! Prints one line of JSON: for every slice the data frames per second, without the time for which
+//! the thread waited for its CPU, and the share of that time; and the results of the measurements.
 
 #[path = "shared/agents.rs"]
 mod agents;
@@ -35,15 +35,15 @@ use sluice::world::World;
 
 const PORTS: u16 = 64;
 
-/// Frames that go round on each direction of a link.
+/// Frames that circulate in each direction of a link.
 const BURST: u8 = 32;
 
 const FLOWS: u8 = 16;
 
-/// Polls between two looks at the clock that ends a slice: some 2 ms.
+/// Polls between two reads of the clock that ends a slice: about 2 ms.
 const POLLS: u32 = 16;
 
-/// A port in memory that dates frames as a port of DPDK's does.
+/// A port in memory that timestamps frames as a DPDK port does.
 struct Timed {
     port: MemPort,
     clock: TscClock,
@@ -89,12 +89,12 @@ impl World for Memory {
     type Handoff = Mesh<MemFrame>;
 }
 
-/// One of the switches, and what was found out of it.
+/// One of the switches, and its results.
 struct Contestant {
     name: &'static str,
     switch: Switch<Memory>,
     clock: TscClock,
-    /// Its own time, which stands still while others run.
+    /// Time of this switch, which stands still while others run.
     now: Instant,
     rates: Vec<f64>,
     waited: Vec<f64>,
@@ -116,12 +116,12 @@ impl Contestant {
         }
         let id = |n| PortId::new(n).expect("a small number");
         let vid = Vid::new(1).expect("a small number");
-        // Nothing is flooded first: the copies would go round, too.
+        // Static entries prevent flooding: the copies would circulate, too.
         plan.bridge.statics = (0..PORTS)
             .flat_map(|n| (0..FLOWS).map(move |flow| (n, Mac(plan::mac(n as u8, flow)))))
             .map(|(n, mac)| StaticEntry { vid, mac, port: id(n) })
             .collect();
-        // What is reserved for every port is more than two have need of.
+        // The reserved space of every port is more than two ports need.
         plan.buffer.total.0 *= u32::from(PORTS / 2);
         memory::stock(usize::from(PORTS) * (usize::from(BURST) + 16));
         let owners = vec![0; PORTS.into()];
@@ -130,7 +130,7 @@ impl Contestant {
         for (n, (mut a, mut b)) in
             (0..PORTS as u8).step_by(2).map(|n| (n, MemPort::pair(4 * usize::from(BURST))))
         {
-            // What one end sends arrives at the other.
+            // Frames sent at one end arrive at the other.
             for (port, from) in [(&mut b, n), (&mut a, n + 1)] {
                 let frame = |flow| MemFrame::new(&template(from, from ^ 1, flow % FLOWS));
                 let mut frames: Burst<_> = (0..BURST).map_while(frame).collect();
@@ -145,7 +145,7 @@ impl Contestant {
         Self { name, switch, clock, now, rates, waited, seconds: 0.0, done: 0, failed: 0 }
     }
 
-    /// Frames of data sent since it was made.
+    /// Data frames sent since it was made.
     fn sent(&mut self) -> u64 {
         let snap = self.switch.snapshot(self.now);
         assert!(snap.balance().holds() && snap.drops().total() == 0, "{snap:?}");
@@ -186,7 +186,7 @@ impl Contestant {
     }
 }
 
-/// For how long this thread waited for its CPU so far.
+/// Time for which this thread has waited for its CPU.
 fn waited_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split_whitespace().nth(1).and_then(|n| n.parse::<f64>().ok());
@@ -196,7 +196,7 @@ fn waited_seconds() -> f64 {
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let [pipeline, seconds, slices] = args.as_slice() else {
-        // `cargo bench` without arguments runs every bench: there is nothing to time here.
+        // `cargo bench` without arguments runs every bench: nothing is measured here.
         println!("usage: measuring plain|lossless SECONDS SLICES");
         return;
     };

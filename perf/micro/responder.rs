@@ -1,13 +1,13 @@
-//! How long a worker under full load takes to answer a measurement: t3 - t2, by its own stamps.
+//! Response time of a worker under full load to a measurement: t3 - t2, by its own stamps.
 //!
 //! `cargo bench --bench responder -- [plain|lossless] [SECONDS] [OPTIONS]`
 //!
-//! A switch on one CPU has four ports: two `net_null`, whose frames of 64 octets go from each to the
+//! A switch on one CPU has four ports: two `net_null`, whose frames of 64 bytes go from each to the
 //! other as fast as it can take them; one of a ring pair; and one that only sends. At the other end
 //! of the ring pair, on another CPU, is a station that fills the ring with frames for the port that
-//! only sends, and measures the link in between, by default, one measurement after the other: its
-//! requests are found in bursts of data. Prints one line of JSON: the times in the answers that were
-//! counted, how long the measurements took in which nothing failed, and how fast the switch was.
+//! only sends, and measures the link, by default, one measurement after the other: its requests
+//! arrive in bursts of data. Prints one line of JSON: the times in the valid answers, the duration
+//! of the measurements without a failure, and the rate of the switch.
 //! Options: `--huge` or `--no-huge`; `--cpu N` for the worker and `--asker N` for the station, else
 //! the last two; `--quiet`, to let the station measure only.
 
@@ -50,7 +50,7 @@ impl World for Real {
 const RING: usize = 2;
 const SINK: usize = 3;
 
-/// Polls of the worker between two looks at whether it is to end.
+/// Polls of the worker between two checks of the stop flag.
 const POLLS: u32 = 4096;
 
 struct Args {
@@ -61,7 +61,7 @@ struct Args {
     quiet: bool,
 }
 
-/// What the station found out. Times in nanoseconds.
+/// Results of the station. Times in nanoseconds.
 #[derive(Default)]
 struct Found {
     turnarounds: Vec<u64>,
@@ -107,7 +107,7 @@ fn main() {
     show(rate, found);
 }
 
-/// Registers this thread and keeps it on one CPU.
+/// Registers this thread and pins it to one CPU.
 fn pinned(eal: &Eal, cpu: usize) -> impl Sized {
     if !core_affinity::set_for_current(core_affinity::CoreId { id: cpu }) {
         refuse(&format!("this process may not use CPU {cpu}"));
@@ -162,7 +162,7 @@ fn station(port: SourcePort) -> Station<SourcePort> {
     Station::new(&plan, port).unwrap_or_else(|error| refuse(&error.to_string()))
 }
 
-/// Forwards until told to stop. Gives the frames of data per second that it sent.
+/// Forwards until told to stop. Returns the data frames per second that it sent.
 fn forward(switch: &mut Switch<Real>, clock: &TscClock, stop: &AtomicBool) -> f64 {
     let start = clock.now();
     while !stop.load(Ordering::Relaxed) {
@@ -177,7 +177,7 @@ fn forward(switch: &mut Switch<Real>, clock: &TscClock, stop: &AtomicBool) -> f6
     sent as f64 / clock.now().since(start).as_secs_f64()
 }
 
-/// Measures for so long, and keeps what was found.
+/// Measures for the given time, and keeps the results.
 fn ask(station: &mut Station<SourcePort>, clock: &TscClock, args: &Args) -> Found {
     let mut found = Found::default();
     if !args.quiet {
@@ -220,7 +220,7 @@ fn ask(station: &mut Station<SourcePort>, clock: &TscClock, args: &Args) -> Foun
     found
 }
 
-/// Prints what was found as one line of JSON.
+/// Prints the results as one line of JSON.
 fn show(rate: f64, mut found: Found) {
     let spread = |times: &mut Vec<u64>| {
         if times.is_empty() {
@@ -238,7 +238,7 @@ fn show(rate: f64, mut found: Found) {
             at(1.0),
         )
     };
-    // Upper bounds of a tenth of a microsecond's steps, then doubling.
+    // Upper bounds in steps of a tenth of a microsecond, then doubling.
     let mut histogram: Vec<(u64, usize)> = (1..=20).map(|n| (100 * n, 0)).collect();
     histogram.extend((2..20).map(|n| (1000 << n, 0)));
     for time in &found.turnarounds {

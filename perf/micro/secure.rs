@@ -1,12 +1,12 @@
-//! What MACsec costs beside the cipher itself.
+//! Cost of MACsec compared with the cipher alone.
 //!
 //! `cargo bench --bench secure -- SLICES`
 //!
-//! protects frames and accepts them with a SecY, and has the library seal and open the same octets with
-//! the same key in turn with it, slice by slice. Prints one line of JSON for each case: the medians of
-//! both in nanoseconds per frame, of the ratios of neighbouring slices, with quartiles, and the rates that
-//! come of it in Gb/s of frames as the line has them before protection. Lengths count the FCS, which no
-//! frame here has.
+//! protects frames and accepts them with a SecY, and has the library seal and open the same bytes
+//! with the same key, alternating slice by slice. Prints one line of JSON for each case: the
+//! medians of both in nanoseconds per frame, of the ratios of neighbouring slices, with quartiles,
+//! and the resulting rates in Gb/s of frames on the line before protection. Lengths count the FCS,
+//! which these frames do not have.
 
 use std::hint::black_box;
 use std::time::Instant as Wall;
@@ -17,14 +17,14 @@ use sluice::secure::{
 };
 use sluice::units::Mac;
 
-/// Frames in a slice: enough for the clock's own time to vanish, few enough for the caches.
+/// Frames in a slice: enough to make the clock's cost negligible, few enough for the caches.
 const BATCH: usize = 64;
 
-/// Octets of a SecTAG with its SCI, and of the check value.
+/// Bytes of a SecTAG with its SCI, and of the check value.
 const FRONT: usize = 16;
 const BACK: usize = 16;
 
-/// Octets that are authenticated in front of what is encrypted: addresses and SecTAG.
+/// Bytes that are authenticated in front of the encrypted part: addresses and SecTAG.
 const HEADER: usize = 12 + FRONT;
 
 const SENDER: Sci = Sci { mac: Mac([2, 0, 0, 0, 0, 1]), port: 1 };
@@ -34,7 +34,7 @@ const KEY: [u8; 32] = [0x42; 32];
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let [slices] = args.as_slice() else {
-        // `cargo bench` without arguments runs every bench: there is nothing to time here.
+        // `cargo bench` without arguments runs every bench: nothing is measured here.
         println!("usage: secure SLICES");
         return;
     };
@@ -50,13 +50,13 @@ fn main() {
     }
 }
 
-/// Nanoseconds per frame, ours and the library's, of each slice.
+/// Nanoseconds per frame, Sluice's and the library's, of each slice.
 type Samples = Vec<(f64, f64)>;
 
 struct Case {
     suite: CipherSuite,
     encrypted: bool,
-    /// Octets of the plain frame.
+    /// Bytes of the plain frame.
     len: usize,
 }
 
@@ -86,7 +86,7 @@ impl Case {
         Library { key, readable: if self.encrypted { HEADER } else { len }, pn: 0 }
     }
 
-    /// Room for a batch of frames, with a frame of data in each.
+    /// Buffers for a batch of frames, with a data frame in each.
     fn rooms(&self) -> Vec<Vec<u8>> {
         let mut room = vec![0x5a; FRONT + self.len + BACK];
         room[FRONT..][..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
@@ -96,7 +96,7 @@ impl Case {
 
     fn protect(&self, slices: usize) -> Samples {
         let (mut secy, mut library) = (self.secy(SENDER, RECEIVER), self.library());
-        // What was protected is protected again, which takes as long whatever the octets are.
+        // Protected frames are protected again, which takes the same time for any content.
         let (mut ours, mut theirs) = (self.rooms(), self.rooms());
         in_turn(slices, |ours_next| {
             if ours_next {
@@ -148,7 +148,7 @@ impl Case {
     }
 }
 
-/// The library as one would call it with nothing around it: a nonce by counting, and the call.
+/// The minimal use of the library: a nonce by counting, and the call.
 struct Library {
     key: LessSafeKey,
     readable: usize,
@@ -178,7 +178,7 @@ impl Library {
     }
 }
 
-/// Slices of both in turn, each first as often as the other; the first few are for the caches.
+/// Alternates slices of both, each first equally often; the first slices warm up the caches.
 fn in_turn(slices: usize, mut slice: impl FnMut(bool) -> f64) -> Samples {
     let both = |n: usize| {
         let ours_first = n % 2 == 0;
@@ -188,7 +188,7 @@ fn in_turn(slices: usize, mut slice: impl FnMut(bool) -> f64) -> Samples {
     (0..slices + 8).map(both).skip(8).collect()
 }
 
-/// Nanoseconds per frame that `step` takes.
+/// Nanoseconds per frame of `step`.
 fn timed(rooms: &mut [Vec<u8>], mut step: impl FnMut(&mut [u8])) -> f64 {
     let start = Wall::now();
     for room in &mut *rooms {

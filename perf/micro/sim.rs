@@ -1,19 +1,18 @@
-//! How fast the virtual world is.
+//! Speed of the virtual world.
 //!
 //! `cargo bench --bench sim -- incast HOSTS FRAMES | fat-tree K MICROSECONDS | hold PENDING EVENTS`
 //!
 //! runs it once and prints one line of JSON: frame-hops (frames that started on a line), events,
-//! polls of nodes, seconds, nodes, the most memory that the process ever had in KiB, and the
-//! trace's hash.
+//! polls of nodes, seconds, nodes, the peak memory of the process in KiB, and the trace's hash.
 //!
-//! `incast`: so many hosts blast so many frames of 1,048 octets each at one more, through one
-//! switch with PFC and 16 MiB, on links of 100 Gb/s and 500 ns (the case that HPCC's simulator was
-//! measured with). `fat-tree`: every host of a tree of K-port switches sends to another at half of
-//! its link. Nobody watches, so this is the engine, the data plane and the hosts; `sluice run` has
-//! its recorder and checkers besides.
+//! `incast`: HOSTS hosts each send FRAMES frames of 1,048 bytes to one more host at line rate,
+//! through one switch with PFC and 16 MiB, on links of 100 Gb/s and 500 ns (the case that HPCC's
+//! simulator was measured with). `fat-tree`: every host of a tree of K-port switches sends to
+//! another at half of its link. Without an observer, this is the engine, the data plane and the
+//! hosts; `sluice run` adds its recorder and checkers.
 //!
-//! `hold`: the standard library's heap alone, from which the earliest of so many pending events is
-//! taken and put back later, again and again: what the queue of any event-driven simulator costs.
+//! `hold`: the standard library's heap alone, from which the earliest of PENDING events is
+//! repeatedly taken and put back later: the cost of the event queue of any event-driven simulator.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -124,7 +123,7 @@ fn hold(pending: u64, events: u64) {
     println!("{{\"events\": {events}, \"seconds\": {seconds:.6}, \"pending\": {}}}", heap.len());
 }
 
-/// What the kernel says that the process had at most.
+/// Peak memory of the process, as the kernel reports it.
 fn peak_memory_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));

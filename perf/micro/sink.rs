@@ -1,16 +1,16 @@
-//! How long a generator's receiving side needs per frame: counted by flow, in order, and timed.
+//! Time of a generator's receiving side per frame: counted by flow, in order, and timed.
 //!
 //! `cargo bench --bench sink -- DEVICE [SECONDS] [RUNS] [OPTIONS]`
 //!
-//! polls a station on a device that gives out the same frames again and again, as `net_pcap` does
-//! with `infinite_rx=1`: probed frames of `--flows N` flows (256), which `perf/run gen-rx` writes.
-//! So that they are the next of their flows, as from a generator, and took some time, each gets its
-//! number and its time of sending here, when it has been received. That is work which no generator's
-//! receiver does, and it is in the figures.
+//! polls a station on a device that returns the same frames repeatedly, as `net_pcap` does with
+//! `infinite_rx=1`: probed frames of `--flows N` flows (256), which `perf/run gen-rx` writes. After
+//! reception each frame gets the next sequence number of its flow and a time of sending, as if from
+//! a generator over a link with delay. That is work which no generator's receiver does, and it is
+//! in the figures.
 //!
-//! Options: `--huge` or `--no-huge`; `--cpu N`, else the last one; `--raw`, to only receive and free;
-//! `--serve`, to be driven: every line of the standard input is a number of seconds to measure for,
-//! answered by a line of frames and nanoseconds.
+//! Options: `--huge` or `--no-huge`; `--cpu N`, else the last one; `--raw`, to only receive and
+//! free; `--serve`, to be driven: every line of the standard input is a number of seconds to
+//! measure for, answered by a line of frames and nanoseconds.
 
 #[path = "shared/probed.rs"]
 #[allow(dead_code)] // its frames are for ports in memory
@@ -30,7 +30,7 @@ use sluice::host::Station;
 use sluice::port::{Port, PortCaps, Source};
 use sluice::time::{Duration, Instant};
 
-/// Polls between two looks at the clock that ends a run.
+/// Polls between two reads of the clock that ends a run.
 const POLLS: u32 = 4096;
 
 struct Args {
@@ -44,13 +44,13 @@ struct Args {
     serve: bool,
 }
 
-/// A port whose frames are numbered and dated as they come in.
+/// A port that numbers and timestamps received frames.
 struct Numbered {
     port: SourcePort,
-    /// Of the poll, which is later than all stamps.
+    /// Time of the poll, which is later than all stamps.
     now: Instant,
     numbers: Vec<u64>,
-    /// Draws latencies, so that they differ as they do on a link.
+    /// State of the generator of random latencies, which vary as on a link.
     chance: u64,
 }
 
@@ -89,7 +89,7 @@ impl Source for Numbered {
 
 fn main() {
     let Some(args) = arguments() else {
-        // `cargo bench` without arguments runs every bench: there is nothing to time here.
+        // `cargo bench` without arguments runs every bench: nothing is measured here.
         println!("usage: sink DEVICE [SECONDS] [RUNS] [OPTIONS]");
         return;
     };
@@ -125,7 +125,7 @@ fn main() {
     }
 }
 
-/// Does some thousand polls, and says how many frames have arrived since it was made.
+/// Does some thousand polls, and returns the number of frames received since it was made.
 fn receiver(args: &Args, mut port: SourcePort) -> Box<dyn FnMut() -> u64> {
     if args.raw {
         let (mut burst, mut frames) = (Burst::new(), 0);
@@ -149,7 +149,7 @@ fn receiver(args: &Args, mut port: SourcePort) -> Box<dyn FnMut() -> u64> {
             station.port_mut().now = now;
             station.poll(now);
         }
-        // A look at everything takes long, and what goes wrong goes wrong for all frames.
+        // A full snapshot takes long, and a fault concerns all frames.
         checked += 1;
         if checked % 256 == 1 {
             probed::check(&station.snapshot(clock.now()));

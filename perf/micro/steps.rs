@@ -3,16 +3,16 @@
 //! `cargo bench --bench steps -- JOB POLLS BURST`, where a job is plain, agents, lossless, sfc-idle,
 //! macsec-pfc, queued, sfc-64k, refill, ports, stream or sink,
 //!
-//! lets `BURST` frames each way go round between two ports for `POLLS` polls, with the switch
-//! between them or (`ports`) nothing, `agents` being `plain` with ports that tell their neighbours
-//! who they are and answer measurements, `sfc-idle` being `lossless` with Source Flow Control,
-//! Congestion Isolation and a proxy that have nothing to do, `macsec-pfc` being `lossless` with MACsec
-//! for pauses alone, `queued` being `lossless` where each frame
-//! joins a queue and is of another of 65,536 flows (`refill` is that without a switch), and `sfc-64k`
-//! the same where each of them congests; or lets a station make a stream in such bursts that nobody
-//! takes any further (`stream`); or (`sink`) lets as many frames of 16 flows arrive at a station that
-//! counts, orders and times them; and prints how many frames that were. `perf/run instructions`
-//! counts the instructions of two such runs of different length: their difference is the frames'.
+//! lets `BURST` frames circulate in each direction between two ports for `POLLS` polls, with the
+//! switch between them (or without it, `ports`), and prints the number of frames. `agents` is
+//! `plain` with ports that advertise themselves and answer measurements; `sfc-idle` is `lossless`
+//! with Source Flow Control, Congestion Isolation and a proxy without work; `macsec-pfc` is
+//! `lossless` with MACsec for pauses alone; `queued` is `lossless` where each frame joins a queue
+//! and the frames are of 65,536 flows in turn (`refill`: without a switch); `sfc-64k` is the same
+//! with congestion by each of them. `stream` lets a station generate a stream in such bursts, which
+//! are discarded; `sink` lets frames of 16 flows arrive at a station that counts, orders and times
+//! them. `perf/run instructions` counts the instructions of two such runs of different length:
+//! their difference is the frames'.
 
 #[path = "shared/agents.rs"]
 #[allow(dead_code)] // the benches of measurements use more of it
@@ -40,7 +40,7 @@ use sluice::time::{Duration, Instant};
 use sluice::units::{Bytes, PortId};
 use sluice::world::World;
 
-/// The world of the product but for its ports.
+/// The world of the product, with ports in memory.
 struct Memory;
 
 impl World for Memory {
@@ -50,7 +50,7 @@ impl World for Memory {
     type Handoff = Mesh<MemFrame>;
 }
 
-/// What a burst of 32 minimal frames takes at 100 Gb/s, preamble and gap with it.
+/// Duration of a burst of 32 minimal frames at 100 Gb/s, preamble and gap included.
 const STEP: Duration = Duration::from_nanos(32 * 672 / 100);
 
 const FLOWS: u8 = 16;
@@ -58,7 +58,7 @@ const FLOWS: u8 = 16;
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let [job, polls, burst] = args.as_slice() else {
-        // `cargo bench` without arguments runs every bench: there is nothing to time here.
+        // `cargo bench` without arguments runs every bench: nothing is measured here.
         println!("usage: steps JOB POLLS BURST");
         return;
     };
@@ -119,7 +119,7 @@ fn with_agents() -> SwitchPlan {
     plan
 }
 
-/// Both ports protect pauses and demand that of them; data is as it was.
+/// Both ports protect pauses and require that protection; data is unprotected.
 fn with_macsec() -> SwitchPlan {
     let mut plan = plan::plan(2, Pipeline::Lossless, 1);
     for (n, port) in (1..).zip(&mut plan.ports) {
@@ -128,7 +128,7 @@ fn with_macsec() -> SwitchPlan {
     plan
 }
 
-/// A port as the product's worlds have it.
+/// A port as in the product's worlds.
 fn secured(plan: &SwitchPlan, n: u16, port: MemPort) -> (PortId, Secured<MemPort>) {
     let id = PortId::new(n).expect("a small number");
     let secy = plan.ports[id.index()].secy.as_deref();
@@ -150,8 +150,8 @@ fn switch(plan: SwitchPlan, a: MemPort, b: MemPort, polls: u64) -> u64 {
     snap.ports.iter().map(|p| p.counters.tx_frames - p.counters.originated).sum()
 }
 
-/// Frames of 65,536 flows in turn, all known before anything is counted, from one port to the other;
-/// without a switch the frames are made and taken away again.
+/// Frames of 65,536 flows in turn, all known before the count begins, from one port to the other;
+/// without a switch the frames are made and discarded.
 fn flows(plan: Option<SwitchPlan>, polls: u64, burst: u8) -> u64 {
     const FLOWS: u64 = 1 << 16;
     let (near, mut source) = MemPort::pair(256);
@@ -172,7 +172,7 @@ fn flows(plan: Option<SwitchPlan>, polls: u64, burst: u8) -> u64 {
     let (mut now, mut frames, mut gone) = (Instant::ZERO, Burst::new(), Burst::new());
     let mut octets = template(0, 1, 0);
     let mut taken = 0;
-    // At least as many polls before as it takes to show every flow once.
+    // At least as many warm-up polls as it takes to send every flow once.
     let warm = FLOWS.div_ceil(burst.into());
     for n in 0..(warm + polls) * u64::from(burst) {
         octets[38..40].copy_from_slice(&(n as u16).to_be_bytes());
@@ -198,7 +198,7 @@ fn flows(plan: Option<SwitchPlan>, polls: u64, burst: u8) -> u64 {
     if let Some(sw) = &mut sw {
         let snap = sw.snapshot(now);
         let told = snap.congestion.as_ref().and_then(|all| all.proxy.as_ref());
-        // What comes from one host in this bench is more than the proxy takes of messages.
+        // One host in this bench causes more messages than the proxy accepts.
         let messages = told.map_or(0, |proxy| proxy.counters.too_many);
         assert!(snap.balance().holds() && snap.drops().total() == messages, "{snap:?}");
         if let Some(sfc) = snap.congestion.and_then(|all| all.sfc) {

@@ -1,4 +1,4 @@
-//! What the ports of benches do by themselves.
+//! Link protocols of the benches' ports.
 
 use sluice::agents::AgentsPlan;
 use sluice::discovery::LldpPlan;
@@ -7,7 +7,7 @@ use sluice::time::Duration;
 use sluice::units::{BitsPerSec, Mac};
 use sluice::wire::headroom::Dialect;
 
-/// A port that tells its neighbour who it is and answers measurements.
+/// A port that advertises itself and answers measurements.
 pub fn responder(mac: Mac, name: &str) -> AgentsPlan {
     AgentsPlan {
         mac,
@@ -20,7 +20,7 @@ pub fn responder(mac: Mac, name: &str) -> AgentsPlan {
     }
 }
 
-/// One that besides measures by default: 100 rounds, of which the next 100 follow at once.
+/// A port that also measures by default: 100 rounds, of which the next 100 follow at once.
 pub fn initiator(mac: Mac, name: &str) -> AgentsPlan {
     measuring(mac, name, InitiatePlan::DEFAULT)
 }

@@ -1,6 +1,6 @@
-//! Ports in memory that allocate nothing once they are in use: what is left is the data plane.
+//! Ports in memory that allocate nothing in operation: only the data plane allocates, if anything.
 //!
-//! A frame's memory comes from its thread's stock and goes back there, as an mbuf's from its pool.
+//! A frame's memory is taken from its thread's stock and returned there, as an mbuf's to its pool.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -10,10 +10,10 @@ use sluice::frame::{Burst, FCS_BYTES, Frame};
 use sluice::port::{Port, PortCaps, Source};
 use sluice::units::Bytes;
 
-/// Octets in front of a frame for tags, as an mbuf has them.
+/// Bytes in front of a frame for tags, as in an mbuf.
 const ROOM: usize = 128;
 
-/// The longest frame, without its FCS.
+/// Longest frame, without its FCS.
 const FRAME_MAX: usize = 256;
 
 struct Slot {
@@ -23,12 +23,12 @@ struct Slot {
 }
 
 thread_local! {
-    // The boxes go out and come back; what they hold stays where it is.
+    // The boxes are taken and returned; their contents do not move.
     #[allow(clippy::vec_box)]
     static STOCK: RefCell<Vec<Box<Slot>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Sets memory for `frames` more frames of this thread aside.
+/// Allocates memory for `frames` more frames of this thread.
 pub fn stock(frames: usize) {
     STOCK.with_borrow_mut(|stock| {
         let slot = || Box::new(Slot { start: 0, end: 0, octets: [0; ROOM + FRAME_MAX] });
@@ -36,11 +36,11 @@ pub fn stock(frames: usize) {
     });
 }
 
-/// A frame in a slot of its own; it is nothing only while it is dropped.
+/// A frame in a slot; none only during its drop.
 pub struct MemFrame(Option<Box<Slot>>);
 
 impl MemFrame {
-    /// A frame with these octets (FCS not among them), or nothing when the stock is used up.
+    /// A frame with these bytes (without FCS), or none if the stock is used up.
     pub fn new(octets: &[u8]) -> Option<Self> {
         let mut slot = STOCK.with_borrow_mut(Vec::pop)?;
         (slot.start, slot.end) = (ROOM, ROOM + octets.len());
@@ -125,7 +125,7 @@ pub struct MemPort {
 
 impl MemPort {
     /// Two ports on one link that holds `capacity` frames each way. Both may belong to the same
-    /// switch: frames between hosts behind them then go round for ever.
+    /// switch: frames between hosts behind them then circulate for ever.
     pub fn pair(capacity: usize) -> (Self, Self) {
         let line = || Rc::new(RefCell::new(VecDeque::with_capacity(capacity)));
         let (there, back): (Line, Line) = (line(), line());

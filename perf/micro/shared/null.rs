@@ -1,4 +1,4 @@
-//! Ports of DPDK's for benches, above all those that give out frames without end.
+//! DPDK ports for benches, mainly those that generate frames without end.
 
 use std::process::exit;
 
@@ -11,8 +11,8 @@ pub const FLOWS: u8 = 16;
 
 const POOL: u32 = 2048;
 
-/// Null port `n`, whose pool holds frames from its side's hosts to those behind port `peer`, in VLAN
-/// `vid`.
+/// Null port `n`, whose pool holds frames from its side's hosts to those behind port `peer`, in
+/// VLAN `vid`.
 pub fn null_port(eal: &Eal, n: u8, peer: u8, vid: u8) -> DpdkPort {
     let name = format!("null{n}");
     let pool = Pool::new(eal, &PoolOptions { name, frames: POOL, ..PoolOptions::default() })

@@ -1,4 +1,4 @@
-//! The switches and frames that are measured, the same with DPDK's ports and with ports in memory.
+//! Measured switches and frames, the same with DPDK's ports and with ports in memory.
 
 use sluice::buffer::{Alpha, BufferPlan, GroupKind, GroupPlan, SharedLimit};
 use sluice::congestion::isolation::{IsolationPlan, MapReading, QueueMap};
@@ -12,22 +12,22 @@ use sluice::time::Duration;
 use sluice::units::*;
 use sluice::wire::cim;
 
-/// How much of the pipeline a frame goes through.
+/// Stages of the pipeline that a frame passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pipeline {
     /// Parse, learn, look up, forward; no priority is lossless.
     Plain,
-    /// Besides: priority 3 is lossless, groups have dynamic limits, PFC is sent and obeyed, every
+    /// Also: priority 3 is lossless, groups have dynamic limits, PFC is sent and obeyed, every
     /// class marks ECN.
     Lossless,
 }
 
-/// What the workers of a switch do not know of each other, in cells of 256 octets: the bursts in
-/// the hands of one other worker, each way, in frames of 1522 octets.
+/// Slack for the use that workers do not yet know of each other, in cells of 256 bytes: the bursts
+/// of one other worker, each way, in frames of 1522 bytes.
 const SLACK: Cells = Cells(2 * 4 * 32 * 6);
 
-/// A switch of `ports` ports with 2 MiB of buffer, whose ports all belong to VLAN 1, or if there are
-/// several workers, those of each to a VLAN of its own; all tagged.
+/// A switch of `ports` ports with 2 MiB of buffer. All ports belong to VLAN 1, or with several
+/// workers, those of each worker to a separate VLAN; all tagged.
 pub fn plan(ports: u16, pipeline: Pipeline, workers: u16) -> SwitchPlan {
     let groups = core::array::from_fn(|g| group(g, pipeline));
     SwitchPlan {
@@ -53,8 +53,8 @@ pub fn plan(ports: u16, pipeline: Pipeline, workers: u16) -> SwitchPlan {
     }
 }
 
-/// The same switch with Source Flow Control from queues of `from` octets on, Congestion Isolation of
-/// class 3, and a proxy for the hosts at all its ports.
+/// Adds Source Flow Control from queues of `from` bytes on, Congestion Isolation of class 3, and a
+/// proxy for the hosts at all ports.
 #[allow(dead_code)] // for the benches and tests that congest
 pub fn congested(plan: SwitchPlan, from: Bytes) -> SwitchPlan {
     let ports = plan.ports.len();
@@ -105,7 +105,7 @@ pub fn congested(plan: SwitchPlan, from: Bytes) -> SwitchPlan {
     SwitchPlan { congestion, ..plan }
 }
 
-/// The same switch, whose ports have all frames join a queue, as those of a congested one do.
+/// Lets all frames join a queue, as in a congested switch.
 #[allow(dead_code)] // for the benches that congest
 pub fn queued(mut plan: SwitchPlan) -> SwitchPlan {
     for port in &mut plan.ports {
@@ -177,13 +177,13 @@ fn port(n: u8, worker: u16, pipeline: Pipeline) -> PortPlan {
     }
 }
 
-/// The address of a host behind port `side`.
+/// Address of a host behind port `side`.
 pub const fn mac(side: u8, flow: u8) -> [u8; 6] {
     [2, 0, 0, side, 0, flow]
 }
 
-/// A frame from host `flow` behind port `from` to its namesake behind port `to`, in VLAN 1: 64
-/// octets on the wire, tagged with PCP 3, an IPv4 packet with ECT(0) and UDP.
+/// A frame from host `flow` behind port `from` to the host of the same number behind port `to`, in
+/// VLAN 1: 64 bytes on the wire, tagged with PCP 3, an IPv4 packet with ECT(0) and UDP.
 pub fn template(from: u8, to: u8, flow: u8) -> [u8; 60] {
     let mut f = [0; 60];
     f[..6].copy_from_slice(&mac(to, flow));

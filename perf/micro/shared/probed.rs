@@ -1,5 +1,5 @@
-//! The station that counts what arrives, and the frames that do, the same with DPDK's ports and with
-//! ports in memory.
+//! A station that counts received frames, and its frames, the same with DPDK's ports and with ports
+//! in memory.
 
 use sluice::host::plan::stream::MeterPlan;
 use sluice::host::probe::{PROBE_LEN, Probe};
@@ -8,10 +8,10 @@ use sluice::pfc::FlowControl;
 use sluice::time::Instant;
 use sluice::units::*;
 
-/// Where the probe is: behind Ethernet, IPv4 and UDP.
+/// Offset of the probe: after Ethernet, IPv4 and UDP.
 const PROBE_AT: usize = 42;
 
-/// A traffic generator's port that expects flows 0 to `flows - 1`, and measures how they are paused.
+/// A traffic generator's port that expects flows 0 to `flows - 1`, and measures their pauses.
 pub fn sink(flows: u32) -> StationPlan {
     let ids: Vec<_> = (0..flows).map(FlowId).collect();
     let streams = ids.iter().map(|id| (*id, Priority::ALL[3])).collect();
@@ -24,7 +24,7 @@ pub fn sink(flows: u32) -> StationPlan {
     plan
 }
 
-/// The first frame of a flow: 64 octets on the wire, FCS included.
+/// First frame of a flow: 64 bytes on the wire, FCS included.
 pub fn frame(flow: u32) -> [u8; PROBE_AT + PROBE_LEN] {
     let n = flow as u8;
     let mut f = [0; PROBE_AT + PROBE_LEN];
@@ -44,13 +44,13 @@ pub fn stamp(frame: &mut [u8], flow: u32, sequence: u64, now: Instant) {
     frame[PROBE_AT..PROBE_AT + PROBE_LEN].copy_from_slice(&probe);
 }
 
-/// The flow whose frame this is.
+/// Flow of the frame.
 #[inline]
 pub fn flow(frame: &[u8]) -> u32 {
     Probe::parse(&frame[PROBE_AT..]).expect("a probed frame").flow.0
 }
 
-/// How many frames arrived. All of them did, in order and once, and have a latency.
+/// Number of received frames. Asserts that all arrived in order and once, and have a latency.
 pub fn check(snapshot: &StationSnapshot) -> u64 {
     for sink in &snapshot.sinks {
         let odd = sink.duplicates + sink.reordered + sink.stale + sink.old + sink.ahead;

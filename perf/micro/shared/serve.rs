@@ -1,11 +1,11 @@
-//! A bench that is driven from outside.
+//! A bench driven by another process.
 
 use std::io::BufRead;
 use std::process::exit;
 use std::time::Duration;
 
-/// For each line of the standard input, a number of seconds, measures for so long, and prints a line
-/// of frames and nanoseconds.
+/// For each line of the standard input, a number of seconds, measures for that time, and prints a
+/// line of frames and nanoseconds.
 pub fn serve(mut measure: impl FnMut(f64) -> (u64, Duration)) {
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("text");

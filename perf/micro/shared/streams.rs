@@ -1,5 +1,5 @@
-//! The stream that benches send: frames of 64 octets, each with a number, a time, a port number that
-//! changes, and right checksums.
+//! The stream that benches send: frames of 64 bytes, each with a number, a time, a port number that
+//! changes, and valid checksums.
 
 use sluice::host::plan::stream::{
     Checksum, Covered, Edit, Limit, Pace, Path, Payload, Sizes, StreamPlan, TemplatePlan, Values,
@@ -8,13 +8,13 @@ use sluice::host::{FlowId, Rate, StationPlan, TesterPlan};
 use sluice::time::Duration;
 use sluice::units::{BitsPerSec, Bytes, Mac, Priority};
 
-/// Its number.
+/// Identifier of its flow.
 pub const ID: FlowId = FlowId(1);
 
-/// A station on a link faster than any processor, that sends the stream.
+/// A station that sends the stream on a link faster than any processor.
 pub fn station(rate: Rate) -> StationPlan {
     StationPlan {
-        // It may catch up with 2.6 microseconds, which is a burst of the shortest frames and more.
+        // It may catch up 2.6 microseconds, which is more than a burst of the shortest frames.
         shaper_burst: Bytes(131_072),
         backlog: Duration::from_millis(5),
         tester: TesterPlan { streams: vec![stream(rate)], ..TesterPlan::default() },
