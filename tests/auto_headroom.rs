@@ -1,5 +1,5 @@
-//! A switch that finds its own headroom, by its lab file: what is measured is what the link has, and
-//! what follows from it is enough and not much more than enough.
+//! Automatic headroom of a switch, configured by its lab file: the measurement agrees with the
+//! link, and the resulting headroom is sufficient and not much larger.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use sluice::lab::{self, Options, World};
 use sluice::report::Report;
 
-/// The lab, in whose text each first is replaced by its second.
+/// Text of the lab, with the first string of each pair replaced by the second.
 fn text(changes: &[(&str, &str)]) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/labs/auto-headroom.yaml");
     let mut text = fs::read_to_string(path).unwrap();
@@ -19,17 +19,17 @@ fn text(changes: &[(&str, &str)]) -> String {
     text
 }
 
-/// The results of the lab so changed.
+/// Results of the lab with these changes.
 fn run(changes: &[(&str, &str)]) -> Value {
     let (plan, warnings) = lab::parse("auto", &text(changes)).unwrap_or_else(|e| panic!("{e}"));
-    // Its ports are those of hosts.
+    // Its ports lead to hosts.
     let of_hosts = |w: &sluice::config::Warning| w.what.contains("leads to a host");
     assert!(warnings.len() <= 1 && warnings.iter().all(of_hosts), "{warnings:?}");
     let run = lab::run(&plan, World::Virtual, Options::default(), |_| {}).unwrap();
     serde_json::to_value(run.outcome).unwrap()
 }
 
-/// Without traffic, for so long.
+/// Runs without traffic for `duration`.
 fn quiet(duration: &str, changes: &[(&str, &str)]) -> Value {
     let all = text(&[]);
     let flows = &all[all.find("\nflows:").unwrap()..all.find("\nchecks:").unwrap()];
@@ -49,7 +49,7 @@ fn number(outcome: &Value, host: &str, field: &str) -> f64 {
     port(outcome, host, field).as_f64().unwrap_or_else(|| panic!("{field} of {host} is no number"))
 }
 
-/// What the switch did by what a port found out, in words.
+/// Text of the switch's actions on a port's measurements.
 fn steps(outcome: &Value, host: &str) -> Vec<String> {
     let steps = port(outcome, host, "steps").as_array().unwrap();
     steps.iter().map(|step| step["what"].as_str().unwrap().to_owned()).collect()
@@ -99,10 +99,10 @@ fn people_see_what_ports_found_and_what_was_refused() {
     assert!(refused.starts_with("s1 to_") && refused.contains("give the buffer more room"));
 }
 
-/// Octets of headroom that the worst arrival takes, counted by hand of what was measured: frames of
-/// ten cells that begin before the host obeys, and the one that sends XOFF.
+/// Bytes of headroom of the worst arrival, calculated by hand from the measurement: frames of ten
+/// cells that begin before the host obeys, and the one that triggers XOFF.
 fn counted(round_trip_ps: u64) -> u64 {
-    // 2,020 octets of line, 2,008 up to a frame's last, 72 up to a pause's last, 614.4 ns to obey.
+    // 2,020 bytes of line, 2,008 up to a frame's last, 72 up to a pause's last, 614.4 ns to obey.
     let (frame, ahead, pause, reaction) = (161_600, 160_640, 5_760, 614_400);
     let arrives = frame - 1 + pause + reaction + ahead + round_trip_ps;
     (arrives.div_ceil(frame) - 1 + 1) * 2_080
@@ -133,7 +133,7 @@ fn what_is_measured_says_how_much_arrives_and_a_cell_less_loses() {
 fn before_it_is_measured_a_long_link_has_too_little() {
     let outcome = run(&[("headroom: {auto:", "# {auto:")]);
     assert_eq!(outcome["lossless_drops"], 0, "what is computed of the lab's own links is enough");
-    // The worst arrival at once: all cables are still taken for 0 m.
+    // The worst arrival at once: all cables are still assumed as 0 m.
     let outcome = run(&[
         ("start: 1ms", "start: 2us"),
         ("start: 998307.199ns", "start: 307.199ns"),
@@ -156,7 +156,7 @@ fn a_slower_reaction_takes_as_much_more() {
     };
     let usual = value(614_400);
     assert_eq!(usual, 92_096);
-    // A quantum is 512 bit times, 64 octets, 5.12 ns at 100 Gb/s.
+    // A quantum is 512 bit times, 64 bytes, 5.12 ns at 100 Gb/s.
     for quanta in [1, 7, 100, 1_000] {
         assert_eq!(value(614_400 + 5_120 * quanta), usual + 64 * quanta, "{quanta} quanta");
     }
@@ -176,7 +176,7 @@ fn a_link_that_comes_back_is_measured_again() {
 
 #[test]
 fn what_the_buffer_cannot_carry_is_refused_and_said() {
-    // Enough for cables of 0 m, and not for 500.
+    // Enough for cables of 0 m, and not for 500 m.
     let outcome = quiet("2ms", &[("total: 4MiB", "total: 660KiB")]);
     let trouble = steps(&outcome, "h500").last().unwrap().clone();
     assert!(trouble.contains("needs 230256 B") && trouble.contains("more room"), "{trouble}");
@@ -254,7 +254,7 @@ fn neighbours_know_each_other_and_agree() {
 }
 
 proptest! {
-    // What failed is printed whole; there is no seed to keep.
+    // A failing case is printed whole; there is no seed to keep.
     #![proptest_config(ProptestConfig {
         cases: 12,
         failure_persistence: None,

@@ -1,5 +1,5 @@
-//! Every command by a closed pipe, a full disk, Ctrl-C, paths that cannot be written, 80 columns and
-//! `NO_COLOR`. The commands are those that clap knows, so a new one needs its rows.
+//! Tests every command with a closed pipe, a full disk, Ctrl-C, paths that cannot be written, 80
+//! columns and `NO_COLOR`. The commands are those that clap knows, so a new one needs its rows.
 #![cfg(feature = "dpdk")]
 
 #[path = "command_line/process.rs"]
@@ -20,7 +20,7 @@ const LAB: &str = "topology: {star: {hosts: 2}}\n\
     defaults: {links: {rate: 1G, length: 1m}}\n\
     checks: [conservation]\n";
 
-/// The folder with the files that rows name.
+/// Folder with the files that the rows name.
 fn files(name: &str) -> Dir {
     let dir = Dir::new(name);
     let ports = "ports: [{name: a, device: net_null0}, {name: b, device: net_null1}]\n";
@@ -50,7 +50,7 @@ fn files(name: &str) -> Dir {
     dir
 }
 
-/// The names of all commands that do something.
+/// Names of all commands with an action.
 fn commands() -> BTreeSet<String> {
     fn add(command: &clap::Command, before: &str, all: &mut BTreeSet<String>) {
         for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
@@ -67,7 +67,7 @@ fn commands() -> BTreeSet<String> {
     all
 }
 
-/// A row as it is typed.
+/// Text of a row on the command line.
 fn line(row: &Row) -> String {
     let control = match row.command.starts_with("ctl ") && !row.args.contains("--describe") {
         true => " --control {tmp}/switch.sock",
@@ -76,7 +76,7 @@ fn line(row: &Row) -> String {
     format!("{} {}{control}", row.command, row.args)
 }
 
-/// Runs all rows that `of` picks beside a switch for `ctl`.
+/// Runs all rows that `of` selects, with a running switch for `ctl`.
 fn each(name: &str, mut judge: impl FnMut(&Dir, &Row, &str)) {
     let dir = files(name);
     let file = fs::read_to_string(dir.path("null.yaml")).unwrap();
@@ -91,7 +91,7 @@ fn each(name: &str, mut judge: impl FnMut(&Dir, &Row, &str)) {
     }
 }
 
-/// No panic, no word about the pipe, and no directory of DPDK left.
+/// Asserts that there is no panic, no message about the pipe, and no directory of DPDK left.
 fn ended_well(row: &Row, line: &str, ended: &Ended) {
     let status = ended.status.unwrap_or(-1);
     assert!(row.statuses.contains(&status), "{line}: {ended:?}");
@@ -101,8 +101,8 @@ fn ended_well(row: &Row, line: &str, ended: &Ended) {
     nothing_left(line, ended);
 }
 
-/// DPDK's run-time directories of a process are gone. One that is older than the process is of another
-/// that had the same number and was killed.
+/// Asserts that DPDK's runtime directories of a process are removed. A directory older than the
+/// process belongs to a killed process with the same id.
 fn nothing_left(line: &str, ended: &Ended) {
     let folder = Path::new("/var/run/dpdk");
     let Ok(left) = fs::read_dir(folder) else { return };
@@ -223,7 +223,7 @@ fn no_output_goes_over_an_input_or_another_output() {
     assert_eq!(fs::read(dir.path("in.pcap")).unwrap(), capture);
 }
 
-/// Arguments with paths in clap's words.
+/// Arguments with paths, by clap's value names.
 #[test]
 fn every_argument_with_a_path_is_known() {
     fn look(command: &clap::Command, name: &str, unknown: &mut Vec<String>) {
@@ -345,7 +345,7 @@ fn no_refusal_quotes_more_than_a_message_does() {
             assert!(matches!(output.status.code(), Some(1..=3)), "{line}: {said}");
             for said in said.lines() {
                 let quoted = said.chars().filter(|c| *c == filler).count();
-                // DPDK's own lines quote it again.
+                // DPDK's lines quote it again.
                 let most = if said.contains("DPDK:") { MESSAGE_MAX } else { 2 * SHOWN_MAX };
                 let longest = said.split(|c| c != filler).map(|run| run.chars().count()).max();
                 if quoted > most || longest.unwrap_or(0) > SHOWN_MAX {
@@ -356,7 +356,7 @@ fn no_refusal_quotes_more_than_a_message_does() {
         }
     }
     assert!(beyond.is_empty(), "{}", beyond.join("\n"));
-    // Requests that clients write on the control socket themselves.
+    // Requests that clients write to the control socket directly.
     let request =
         format!("{{\"command\":\"link\",\"port\":\"{long}\",\"up\":true}}\n{{\"{long}\":1}}\n");
     let answer = switch.ask(&request);

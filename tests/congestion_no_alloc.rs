@@ -1,5 +1,5 @@
-//! Finding, isolating and telling of congesting flows allocates nothing once the machines are made,
-//! whether flows are few or a flood.
+//! Detection, isolation and signalling of congesting flows allocate nothing after setup, with few
+//! flows and with a flood.
 
 use std::net::{IpAddr, Ipv4Addr};
 

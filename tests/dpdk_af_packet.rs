@@ -1,5 +1,5 @@
-//! Real frames over a veth pair in a network namespace of the test's own: MAC control frames and
-//! tags pass as they are, both ways.
+//! Frames over a veth pair in a network namespace of the test: MAC control frames and tags pass
+//! unchanged in both directions.
 #![cfg(feature = "dpdk")]
 
 use std::os::unix::fs::MetadataExt;
@@ -57,7 +57,7 @@ fn run(args: &[&str]) {
 fn inside() {
     run(&["link", "add", "v0", "type", "veth", "peer", "name", "v1"]);
     for interface in ["v0", "v1"] {
-        // Without it the kernel talks over the pair too.
+        // Otherwise the kernel sends frames over the pair too.
         let ipv6 = format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6");
         let _ = std::fs::write(ipv6, "1");
         run(&["link", "set", interface, "up"]);
@@ -82,7 +82,7 @@ fn inside() {
     passes(&pool, &mut b, &mut a);
     assert_eq!((a.stats().tx_frames, b.stats().rx_frames), (4, 4));
 
-    // The driver leaves the interface's state to the kernel, which is asked in its place.
+    // The driver leaves the interface's state to the kernel, which is read instead.
     a.control().set_link(false).unwrap();
     until("both links are down", || !a.link().up && !b.link().up);
     a.control().set_link(true).unwrap();
@@ -107,7 +107,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 fn passes(pool: &Pool, from: &mut DpdkPort, to: &mut DpdkPort) {
     let pfc = with(&[0x01, 0x80, 0xc2, 0, 0, 1], &[0x88, 0x08, 0x01, 0x01, 0, 8, 0xff, 0xff], 60);
     let tagged = with(&[0xff; 6], &[0x81, 0, 0x60, 5, 0x08, 0x00], 64);
-    // Both tags 0x8100: DPDK's driver puts that type back even where the kernel took a 0x88a8 off.
+    // Both tags 0x8100: DPDK's driver restores that type even if the kernel removed a 0x88a8.
     let twice = with(&[2; 6], &[0x81, 0, 0, 9, 0x81, 0, 0x60, 5, 0x08, 0x00], 1_518);
     let longest = with(&[2; 6], &[0x81, 0, 0x60, 5, 0x86, 0xdd], 1_518);
     let sent = [pfc, tagged, twice, longest];

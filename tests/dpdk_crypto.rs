@@ -1,5 +1,5 @@
-//! AES-GCM by a crypto device: the same frames as the built-in one makes and accepts, octet for octet.
-//! EAL starts once per process, so this is one test.
+//! AES-GCM by a crypto device: the same frames as the built-in cipher makes and accepts, byte for
+//! byte. EAL starts once per process, so this is one test.
 #![cfg(feature = "dpdk")]
 
 use std::os::unix::fs::FileExt;
@@ -16,7 +16,7 @@ use sluice::secure::{
 use sluice::units::Mac;
 use sluice::wire::macsec::{Channel, Repr, TAG_OFFSET};
 
-/// DPDK's memory: one mapping, and the only one that is so long.
+/// DPDK's memory in MiB: one mapping, and the only one of this length.
 const MIB: u32 = 64;
 
 const SUITES: [CipherSuite; 4] = [
@@ -32,7 +32,7 @@ fn plan(suite: CipherSuite, sci: Sci) -> SecyPlan {
     SecyPlan { sci_form, replay_window: None, ..SecyPlan::standard(suite, sci) }
 }
 
-/// The receiver of what `sender` sends.
+/// Receiver of the frames of `sender`.
 fn receiver(sender: &SecyPlan) -> SecyPlan {
     let own = Sci { mac: Mac([2, 0, 0, 0, 0, 0xb]), port: 1 };
     let associations = sender.transmit.clone();
@@ -55,7 +55,7 @@ fn protect(secy: &mut Secy, frame: &[u8]) -> Vec<u8> {
     room
 }
 
-/// The verdict, and all octets as they are afterwards.
+/// Verdict, and all bytes of the frame afterwards.
 fn accept(secy: &mut Secy, frame: &[u8]) -> (Result<Accepted, Discard>, Vec<u8>) {
     let mut octets = frame.to_vec();
     (secy.accept(&mut octets), octets)
@@ -66,7 +66,7 @@ fn octets(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(digits).collect()
 }
 
-/// Every public vector: made and read to the bit.
+/// Every public vector, protected and accepted to the bit.
 fn vectors(device: &CryptoDevice) {
     let text = include_str!("../src/secure/tests/vectors.txt");
     let mut lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
@@ -111,7 +111,7 @@ fn vectors(device: &CryptoDevice) {
 }
 
 prop_compose! {
-    /// A sender with one association, of any settings.
+    /// Sender with one association, with any settings.
     fn senders()(
         suite in select(&SUITES[..]),
         (sci_form, port) in select(&[
@@ -140,7 +140,7 @@ prop_compose! {
     }
 }
 
-/// Frames of all lengths, with every one of their bits at risk, against the built-in cipher.
+/// Frames of all lengths, with an error in any of their bits, compared with the built-in cipher.
 fn compared(device: &CryptoDevice) {
     let lengths = prop_oneof![14_usize..160, 160_usize..9_600];
     let frames = lengths.prop_flat_map(|n| proptest::collection::vec(any::<u8>(), n));
@@ -154,7 +154,7 @@ fn compared(device: &CryptoDevice) {
             let mut theirs = with(device, &receiver);
             let mut ours = Secy::new(&receiver).unwrap();
             let mut flipped = sealed.clone();
-            // Behind the SecTAG, which is not this cipher's to judge.
+            // After the SecTAG, which this cipher does not check.
             let at = flip.index((sealed.len() - 28) * 8);
             flipped[28 + at / 8] ^= 1 << (at % 8);
             let (verdict, left) = accept(&mut theirs, &flipped);
@@ -176,7 +176,7 @@ fn compared(device: &CryptoDevice) {
     tried.unwrap();
 }
 
-/// Bursts of frames of any lengths, against the built-in cipher's frames one by one.
+/// Bursts of frames of any lengths, compared with the built-in cipher's frames one by one.
 fn at_once(device: &CryptoDevice) {
     let frames =
         proptest::collection::vec(proptest::collection::vec(any::<u8>(), 14..2_000), 0..=32);
@@ -195,8 +195,8 @@ fn at_once(device: &CryptoDevice) {
     tried.unwrap();
 }
 
-/// A device that has no room for another key leaves it to the built-in cipher, which is shown; and
-/// has room again when keys go.
+/// A device without room for another key leaves it to the built-in cipher, which is reported; it
+/// has room again after keys are removed.
 fn room_for_keys(device: &CryptoDevice) {
     let sci = Sci { mac: Mac([2, 0, 0, 0, 0, 0xa]), port: 1 };
     let sa = |n: u32| {
@@ -218,7 +218,7 @@ fn room_for_keys(device: &CryptoDevice) {
     let frame: Vec<u8> = (0..100).collect();
     assert_eq!(protect(&mut last, &frame), protect(&mut full[0], &frame));
     full.clear();
-    // Keys that come later come from the same place.
+    // Later keys use the same memory.
     for n in 1..4 {
         let an = An::ALL[n];
         last.change(&SecyChange::RemoveTransmit(an)).unwrap();
@@ -229,8 +229,8 @@ fn room_for_keys(device: &CryptoDevice) {
     with(device, &sender);
 }
 
-/// How often DPDK's memory has this key, which is told as its complement, so that looking for it puts
-/// it nowhere.
+/// Number of copies of this key in DPDK's memory. The key is passed as its complement, so that the
+/// search does not copy it.
 fn copies(complement: &[u8; 32]) -> usize {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let memory = std::fs::File::open("/proc/self/mem").unwrap();
@@ -239,7 +239,7 @@ fn copies(complement: &[u8; 32]) -> usize {
         let (range, _) = line.split_once(' ').unwrap();
         let (from, to) = range.split_once('-').unwrap();
         let [from, to] = [from, to].map(|hex| u64::from_str_radix(hex, 16).unwrap());
-        // Stacks and heaps are shorter; what they have of a key is not the device's.
+        // Stacks and heaps are shorter; copies of a key there are not the device's.
         if to - from < u64::from(MIB) << 19 {
             continue;
         }
@@ -254,7 +254,7 @@ fn copies(complement: &[u8; 32]) -> usize {
     found
 }
 
-/// What a device knew of a key goes with the cipher.
+/// A device's copies of a key are wiped with the cipher.
 fn keys_are_wiped(device: &CryptoDevice) {
     let complement: [u8; 32] = core::array::from_fn(|n| n as u8 ^ device.driver().len() as u8);
     let key = Sak::new(&complement.map(|octet| !octet)).unwrap();
@@ -289,7 +289,7 @@ fn a_device_makes_and_accepts_what_the_built_in_cipher_does() {
         room_for_keys(&device);
         keys_are_wiped(&device);
     }
-    // What was attached is detached with its last user, and can be attached again.
+    // An attached device is detached with its last user, and can be attached again.
     if let Ok(device) = CryptoDevice::any(&eal) {
         assert_eq!(device.driver(), CryptoDevice::DRIVERS[0]);
         let (again, zero) = (device.clone(), [0; 16]);

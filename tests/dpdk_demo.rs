@@ -1,6 +1,6 @@
-//! `sluice demo` as a user runs it: real frames, real time, and the verdict it is there for.
+//! `sluice demo` as a user runs it: DPDK's frames, real time, and the expected verdict.
 //!
-//! In a process of its own, as DPDK starts once in each.
+//! In a separate process, as DPDK starts once in each.
 #![cfg(feature = "dpdk")]
 
 mod run;
@@ -42,7 +42,7 @@ fn pfc_off_loses_and_pfc_on_does_not() {
         assert!(0 < latency("latency_p50_ns"));
         assert!(latency("latency_p99_ns") <= latency("latency_max_ns"));
     }
-    // Progress goes to standard error, a line a second where that is no terminal.
+    // Progress goes to standard error, one line per second if that is not a terminal.
     assert!(stderr.contains("PFC off 1.0 s") && stderr.contains("PFC on 1.0 s"), "{stderr}");
 }
 

@@ -1,4 +1,4 @@
-//! Devices that need no wire: null makes and swallows frames, pcap writes and reads files.
+//! Devices without a wire: null generates and discards frames, pcap writes and reads files.
 #![cfg(feature = "dpdk")]
 
 mod run;

@@ -1,4 +1,4 @@
-//! The doctor tries ports and judges them.
+//! The doctor probes ports and judges them.
 #![cfg(feature = "dpdk")]
 
 use sluice::cli::doctor::{DoctorArgs, Finding, Format, Verdict, diagnose};
@@ -20,13 +20,13 @@ fn the_doctor_finds_what_works_and_what_does_not() {
     for check in ["version", "clock", "hugepages", "permissions", "start"] {
         assert!(of("machine", check).verdict < Verdict::Fail, "{:?}", of("machine", check));
     }
-    // A ring brings a PFC frame back; null does not, and is not blamed for it.
+    // A ring returns a PFC frame; null does not, which is not a fault of it.
     assert_eq!(of("net_ring0", "PFC arrives").verdict, Verdict::Ok);
     assert_eq!(of("net_null0", "PFC arrives").verdict, Verdict::Note);
     let absent = of(ports[2], "open");
     assert!(absent.verdict == Verdict::Fail && absent.found.contains("ip link"), "{absent:?}");
     assert_eq!(diagnosis.status(), 1);
-    // What is not as it should be comes with something to do, unless it is but good to know.
+    // Every finding has a remedy, unless it is information only.
     for finding in &diagnosis.findings {
         assert!(
             finding.verdict != Verdict::Warn || finding.advice.is_some(),

@@ -1,4 +1,4 @@
-//! What goes wrong with devices and options says what and what to do; nothing is left behind.
+//! Errors of devices and options state the cause and the remedy; nothing is left behind.
 #![cfg(feature = "dpdk")]
 
 use sluice::dpdk::{
@@ -20,7 +20,7 @@ fn every_bad_device_and_option_has_its_own_error() {
     for unknown in ["net_nosuch0", "veth0", "net_null"] {
         let err = open(unknown);
         match unknown {
-            // DPDK takes a virtual device without a number too.
+            // DPDK accepts a virtual device without a number too.
             "net_null" => assert!(err.is_ok()),
             _ => {
                 let err = err.unwrap_err();
@@ -60,7 +60,7 @@ fn every_bad_device_and_option_has_its_own_error() {
     let err = open("net_null7").unwrap().start(&hard, &pool).unwrap_err();
     assert!(matches!(err, Error::NoHardwarePfc { .. }), "{err}");
 
-    // The failed starts gave everything back.
+    // The failed starts released everything.
     open("net_null7").unwrap().start(&PortOptions::default(), &pool).unwrap();
     assert_eq!(pool.in_use(), 0);
 }

@@ -1,5 +1,5 @@
-//! Behaviour that widely used scripts expect of an OTG engine, beyond its model: which flows have
-//! which metrics, that counts never contradict each other, names, memory.
+//! Behaviour that widely used scripts expect of an OTG engine, beyond its model: the metrics of
+//! each flow, consistent counts, names, memory.
 #![cfg(feature = "dpdk")]
 
 #[allow(dead_code)]
@@ -15,7 +15,7 @@ use calls::{
 use serde_json::{Value, json};
 use sluice::otg::engine::Engine;
 
-/// A flow whose metrics are as they are asked for.
+/// A flow with these metrics enabled.
 fn measured(name: &str, metrics: Value) -> Value {
     let mut flow = udp(name, 0, 2_000, packets(300));
     flow["metrics"] = metrics;
@@ -102,7 +102,7 @@ fn hosts() -> Value {
 fn ports_count_flows_and_not_what_hosts_ask_each_other() {
     let engine = engine();
     let mut flow = measured("f", json!({"enable": true}));
-    // By the name of a device, which is all of its interfaces.
+    // By the name of a device, which means all of its interfaces.
     flow["tx_rx"] = json!({"choice": "device", "device": {"tx_names": ["d1"], "rx_names": ["d2"]}});
     flow["packet"] =
         json!([{"choice": "ethernet", "ethernet": {}}, {"choice": "ipv4", "ipv4": {}}]);
@@ -120,7 +120,7 @@ fn ports_count_flows_and_not_what_hosts_ask_each_other() {
     assert_eq!(p1["bytes_tx"], p2["bytes_rx"]);
 }
 
-/// A connection between the hosts, of which the first sends, or both do.
+/// A connection between the hosts, on which the first sends, or both do.
 fn connections(verb: &str, both: bool) -> Value {
     let mut devices = hosts();
     let mut senders = Vec::new();
@@ -195,7 +195,7 @@ fn peers_of_connections_have_metrics() {
     assert_eq!((&one[0]["qp_up"], &one[0]["qp_down"]), (&json!(0), &json!(1)), "{one:#}");
 }
 
-/// KiB of this process that are in memory.
+/// Resident memory of this process in KiB.
 fn resident_kib() -> u64 {
     sluice::dpdk::give_back_memory();
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -211,7 +211,7 @@ fn a_flow_takes_little_memory_and_gives_it_back() {
     engine.set_config(&few).unwrap();
     let before = resident_kib();
     let grown = || resident_kib().saturating_sub(before);
-    // Fragments may keep a heap's pages once; memory that is never given back is kept each time.
+    // Fragmentation may keep a heap's pages once; a leak keeps memory each time.
     let left = (0..3).map(|_| {
         {
             let many = |n: u64| udp(&format!("f{n}"), 0, 5, packets(3));
@@ -232,8 +232,8 @@ fn a_flow_takes_little_memory_and_gives_it_back() {
     assert!(left < 16 << 10, "{left} KiB are left");
 }
 
-/// More flows than the orders of one request for metrics that a thread holds at a time: each flow
-/// has its own counts and its own distribution, while flows run and after.
+/// More flows than the orders that a thread holds at a time for one request for metrics: each flow
+/// has its counts and its distribution, during the flows and after.
 #[test]
 fn each_of_many_flows_has_its_own_counts_and_distribution() {
     const FLOWS: u64 = 2_500;

@@ -1,4 +1,4 @@
-//! The engine behind the OTG server, spoken to in OTG's JSON, on ports in memory.
+//! The engine behind the OTG server, controlled in OTG's JSON, on ports in memory.
 #![cfg(feature = "dpdk")]
 
 #[allow(dead_code)]
@@ -38,7 +38,7 @@ fn tx_equals_rx_and_every_metric_is_there() {
     assert_eq!((&p1["frames_tx"], &p1["speed"]), (&json!(10_500), &json!(10_000_000_000_u64)));
 }
 
-/// On the thread that answers, that is: those that poll allocate a few lists of sixteen flows.
+/// On the thread that answers: polling threads allocate a few lists of sixteen flows.
 #[test]
 fn metrics_of_many_flows_take_a_few_allocations_for_each_while_they_run() {
     const FLOWS: usize = 2_000;
@@ -61,7 +61,7 @@ fn metrics_of_many_flows_take_a_few_allocations_for_each_while_they_run() {
     // Their names and those of their ports, in the report and in the answer, and an order for 16.
     let each = taken.count_total as f64 / FLOWS as f64;
     assert!(length > 500 * FLOWS && each < 12.0, "{each} allocations for each flow");
-    // Far from what their distributions take, which stay where they are.
+    // Far less than their distributions, which are not copied.
     let bytes = taken.bytes_max as usize / FLOWS;
     assert!(bytes < 6_000, "{bytes} bytes for each flow");
 }
@@ -195,7 +195,7 @@ fn a_capture_has_what_arrived_while_it_was_started() {
     transmit(&engine, "start", &["f1"]);
     wait_stopped(&engine);
     let all = file(json!({"port_name": "p2"}));
-    // A header of 24 octets, and 16 in front of each frame, which has its FCS.
+    // A header of 24 bytes, and 16 in front of each frame, which has its FCS.
     assert_eq!(all.len(), 24 + 300 * (16 + 128));
     assert_eq!(all[..4], 0xa1b2_3c4d_u32.to_le_bytes(), "a pcap file with nanoseconds");
     let frame = &all[24 + 16..][..128];
@@ -208,7 +208,7 @@ fn a_capture_has_what_arrived_while_it_was_started() {
     assert!(other.to_string().contains("captures[].port_names"), "{other}");
 }
 
-/// A device with an address in one network with the other's, and a queue pair towards it.
+/// A device with an address in the same network as the other's, and a queue pair towards it.
 fn device(n: u8, peer: u8) -> Value {
     json!({
         "name": format!("d{n}"),

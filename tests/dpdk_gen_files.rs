@@ -1,5 +1,5 @@
-//! `sluice gen` with the examples of configs/gen on ports in memory: the files that run in the virtual
-//! world run in the real one, without NIC or root, and what must agree agrees.
+//! `sluice gen` with the examples of configs/gen on ports in memory: the files of the virtual world
+//! run in the real one, without NIC or root, and order-dependent results agree.
 #![cfg(feature = "dpdk")]
 
 mod run;
@@ -17,8 +17,7 @@ fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/gen").join(name)
 }
 
-/// What came of an example on real ports, which has to be good. One at a time: each polls with every
-/// CPU there is.
+/// Results of an example on real ports, which must pass. One at a time: each polls with all CPUs.
 fn outcome(name: &str, more: &[&str]) -> Value {
     static TURN: Mutex<()> = Mutex::new(());
     let _alone = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +72,7 @@ fn zero_quanta_resume() {
     let paused = &named(&outcome, "ports", "p1")["priorities"][3];
     assert_eq!((&paused["transitions"], &paused["resumes_rx"]), (&1.into(), &1.into()), "{paused}");
     let ns = paused["paused_ns"].as_f64().unwrap();
-    // The pauses span 190 ms and the resume comes 10 ms after the last: an expiry would make 223.
+    // The pauses span 190 ms and the resume follows 10 ms after the last: an expiry would make 223.
     assert!((1.9e8..2.15e8).contains(&ns), "{ns}");
 }
 

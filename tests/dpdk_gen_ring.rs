@@ -1,5 +1,5 @@
-//! The traffic generator on a pair of ports in memory: everything that is sent arrives, pauses stop
-//! what they name and nothing else, and tests follow each other on the same ports.
+//! The traffic generator on a pair of ports in memory: every sent frame arrives, pauses stop only
+//! the priorities that they name, and tests can follow each other on the same ports.
 #![cfg(feature = "dpdk")]
 
 mod tester;
@@ -21,7 +21,7 @@ use tester::{
 const A_TO_B: (usize, usize) = (0, 1);
 const B_TO_A: (usize, usize) = (1, 0);
 
-/// The bench of this process, for one test at a time: DPDK starts once.
+/// Ports of this process, for one test at a time: DPDK starts once.
 fn bench() -> MutexGuard<'static, Bench> {
     static BENCH: OnceLock<Mutex<Bench>> = OnceLock::new();
     let bench = BENCH.get_or_init(|| {
@@ -51,7 +51,7 @@ fn everything_that_is_sent_arrives_once_and_in_order() {
         assert_eq!(latency.frames, flow.frames_rx);
         assert!(latency.min_ns <= latency.p50_ns && latency.p999_ns <= latency.max_ns);
         let pacing = flow.pacing.as_ref().unwrap();
-        // What a late poll takes is made up for; at the very end it may be missing.
+        // The stream catches up after a late poll, except at its very end.
         assert!(pacing.error_ppm.abs() < 20_000.0, "{flow:#?}");
     }
     assert_eq!(report.ports[0].frames_tx, report.ports[1].frames_rx);
@@ -127,7 +127,7 @@ fn flows_are_paused_resumed_and_started_again_with_counters_at_zero() {
     let again = wait_stopped(&session);
     assert_eq!(again.flows[1].frames_tx, again.flows[1].frames_rx, "{again:#?}");
     assert!(again.flows[1].frames_tx < report.flows[1].frames_tx, "{again:#?}");
-    // The one that was not started again keeps what was counted.
+    // The flow that was not started again keeps its counts.
     assert_eq!(again.flows[0].frames_rx, report.flows[0].frames_rx);
 }
 
@@ -178,7 +178,7 @@ fn the_self_test_says_what_cannot_be_resolved() {
     let bench = bench();
     let span = std::time::Duration::from_millis(300);
     let test = || sluice::tester::self_test::self_test(bench.eal(), None, span).unwrap();
-    // A busy machine may take the receiver's time in one run; not in each of ten.
+    // A busy machine may preempt the receiver in one run; not in each of ten.
     let inconclusive = |found: &SelfTest| found.verdict() == Verdict::Inconclusive;
     let found = (0..9).map(|_| test()).find(|found| !inconclusive(found)).unwrap_or_else(test);
     assert_eq!(found.verdict(), Verdict::Pass, "{found:#?}");

@@ -1,9 +1,9 @@
-//! Unmodified snappi, the client of the Open Traffic Generator, against `sluice gen --listen` on ports
-//! in memory, over HTTP, HTTPS and gRPC. `judges/snappi_generator.py` says what it finds.
+//! Unmodified snappi, the client of the Open Traffic Generator, against `sluice gen --listen` on
+//! ports in memory, over HTTP, HTTPS and gRPC. `judges/snappi_generator.py` reports its results.
 #![cfg(feature = "dpdk")]
 
 mod run;
-#[allow(dead_code)] // the server's own tests use more of it
+#[allow(dead_code)] // the server's tests use more of it
 #[path = "support/snappi.rs"]
 mod snappi;
 
@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use run::sluice;
 
-/// What the judge says of each part that holds.
+/// Lines that the judge prints for each part that passes.
 const PARTS: [&str; 6] = [
     "flows_arrive",
     "captures_are_what_was_asked",
@@ -46,7 +46,7 @@ impl Generator {
                 break rest.split_whitespace().next().expect("an address").to_owned();
             }
         };
-        // What it says later must go somewhere.
+        // Its later output must be read.
         std::thread::spawn(move || {
             let mut rest = String::new();
             let _ = said.read_to_string(&mut rest);
@@ -63,7 +63,7 @@ impl Drop for Generator {
     }
 }
 
-/// One at a time: all of them poll with every CPU there is.
+/// One at a time: all of them poll with all CPUs.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,6 +1,6 @@
-//! `sluice headroom measure` between two ports in memory, as a user runs it, and what it refuses.
+//! `sluice headroom measure` between two ports in memory, as a user runs it, and its refusals.
 //!
-//! Each run is a process of its own, as DPDK starts once in each.
+//! Each run is a separate process, as DPDK starts once in each.
 #![cfg(feature = "dpdk")]
 
 mod run;
@@ -34,7 +34,7 @@ fn f(v: &Value) -> f64 {
     v.as_f64().unwrap_or_else(|| panic!("no number: {v}"))
 }
 
-/// The bits that pass in nanoseconds at 100 Gb/s, rounded up.
+/// Bits that pass in nanoseconds at 100 Gb/s, rounded up.
 fn bits(ns: f64) -> u64 {
     // Picoseconds are whole, so nothing is lost.
     ((ns * 1e3).round() as u64).div_ceil(10)
@@ -67,7 +67,7 @@ fn a_pair_in_memory_gives_a_headroom_whose_terms_add_up() {
     assert_eq!(&v["headroom"], headroom);
     let terms = m["terms"].as_array().unwrap();
     assert_eq!(terms.iter().map(|term| n(&term["bits"])).sum::<u64>(), sum);
-    // With MACsec frames are longer by 32 octets, and both shims count.
+    // With MACsec frames are longer by 32 bytes, and both shims count.
     assert_eq!(n(&v["headroom_macsec"]["bits"]), sum + 2 * 32 * 8 + 10_000 + 5_000);
 
     assert_eq!(m["stamps"]["source"], "software");
@@ -90,7 +90,7 @@ fn of_several_measurements_the_largest_headroom_counts() {
     let v = measured("--ring --rate 10G --count 5 --period 1ms");
     let all = v["measurements"].as_array().unwrap();
     assert_eq!(all.len(), 5);
-    // Requests are at most 500 us apart; what is above 50 ms the machine has taken.
+    // Requests are at most 500 us apart; time above 50 ms is preemption.
     let took: Vec<_> = all.iter().map(|m| f(&m["took_ms"])).collect();
     println!("100 rounds took {took:?} ms");
     assert!(took.iter().all(|ms| *ms >= 99.0 * 0.5), "{took:?}");

@@ -1,4 +1,4 @@
-//! `sluice run --world real` as people and programs use it.
+//! `sluice run --world real` by its text and its JSON.
 #![cfg(feature = "dpdk")]
 
 mod run;
@@ -52,7 +52,7 @@ fn a_lab_of_100g_runs_in_slow_motion_and_says_so() {
     for flow in v["flows"].as_array().unwrap() {
         assert_eq!((&flow["tx_frames"], &flow["rx_frames"]), (&400.into(), &400.into()));
     }
-    // Three hosts share one link, and rates are the lab's own.
+    // Three hosts share one link, and rates are in the lab's time.
     let all: f64 =
         v["flows"].as_array().unwrap().iter().map(|f| f["rx_bps"].as_f64().unwrap()).sum();
     assert!((5e10..=1.05e11).contains(&all), "{all}");

@@ -1,7 +1,7 @@
-//! A lab whose links are protected, in both worlds: who is paused and what arrives is the same, and
-//! nobody hears a pause that is not protected.
+//! A lab with MACsec on its links in both worlds: pauses and received frames are the same, and
+//! unprotected pauses are ignored.
 //!
-//! In a process of its own, as DPDK starts once in each.
+//! In a separate process, as DPDK starts once in each.
 #![cfg(feature = "dpdk")]
 
 #[path = "support/secys.rs"]
@@ -58,7 +58,7 @@ fn protected(data: bool, response: &str) -> LabPlan {
 #[test]
 fn protected_links_do_the_same_in_both_worlds() {
     let eal = Eal::start(&real::eal_options()).unwrap();
-    // Of the longer response data frames arrive between a pause and what it does.
+    // During the longer response data frames arrive between a pause and its effect.
     for (data, response) in [(false, "0ns"), (true, "0ns"), (true, "60us")] {
         let plan = protected(data, response);
         let exact = lab::run(&plan, World::Virtual, Options::default(), |_| ()).unwrap().outcome;

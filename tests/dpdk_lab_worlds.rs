@@ -1,7 +1,7 @@
-//! The same labs in both worlds: what follows from frames and their order must agree, whatever the
-//! machine does to the threads of the real one.
+//! The same labs in both worlds: results that depend on frames and their order alone must agree,
+//! however the machine schedules the threads of the real one.
 //!
-//! In a process of its own, as DPDK starts once in each, and so in one test.
+//! In a separate process, as DPDK starts once in each, and so in one test.
 #![cfg(feature = "dpdk")]
 
 mod worlds;
@@ -14,7 +14,7 @@ use sluice::verdict::Verdict;
 use worlds::both;
 
 /// A rack of slow links, so that any machine keeps up. `roce` pauses early, and resumes 20 frames
-/// of 1,000 octets later.
+/// of 1,000 bytes later.
 const RACK: &str = "
 duration: 200ms
 until_done: true
@@ -62,7 +62,7 @@ fn a_generators_file(eal: &Eal) {
     assert!(exact[0].abs_diff(real[0]) <= 50, "{exact:?} and {real:?}");
 }
 
-/// Three hosts offer one of them three times what its link carries, half of it lossless.
+/// Three hosts offer one of them three times the rate of its link, half of it lossless.
 fn three_senders_to_one(eal: &Eal) {
     let lab = both(
         eal,
@@ -80,17 +80,17 @@ checks: [conservation, lossless, pauses_end, no_deadlock]
     for (outcome, pauses) in [&lab.exact, &lab.real] {
         let world = outcome.world;
         assert_eq!(outcome.flows.iter().filter(|f| f.lossless).count(), 3);
-        // How often who pauses is the machine's; that all three are paused is not.
+        // The number of pauses depends on the machine; that all three senders are paused does not.
         assert!(pauses.crossings.len() == 3 && pauses.told.len() == 3, "{world}: {pauses:?}");
         assert!(outcome.pauses.xoffs == outcome.pauses.xons && outcome.pauses.xoffs >= 3);
-        // The lossy half is told apart: dropped under a name, and nothing else is.
+        // Losses of the lossy half are separate: dropped under a reason, and no others.
         let lost: u64 = outcome.flows.iter().map(|f| f.loss_frames).sum();
         assert!(lost > 0 && outcome.drops.values().sum::<u64>() == lost, "{world}");
     }
     assert!(lab.real.0.trace_hash.is_none() && lab.exact.0.trace_hash.is_some());
 }
 
-/// Frames that the second switch drops because it takes a lossless flow for lossy are lost in both
+/// Frames that the second switch drops because it treats a lossless flow as lossy are lost in both
 /// worlds, and a wrong count fails on rings, too.
 fn a_loss_where_a_lossless_flow_is_lossy(eal: &Eal) {
     let lab = both(
@@ -124,11 +124,11 @@ checks:
 }
 
 /// A case in which order alone decides. The receiver is paused for 2 ms while 38 frames are sent to
-/// it, so nothing leaves the switch: the 30th or 31st crosses the limit, whenever it comes. How many
-/// of the rest come in before the pause is obeyed is timing, and different in the two worlds. But
-/// once the receiver resumes, frames only leave until 10 are left, and no more than 8 are still to
-/// come, so the limit is not reached again. Three times over, each port of each world has to go
-/// through the very same states.
+/// it, so nothing leaves the switch: the 30th or 31st crosses the limit, at any time. The number of
+/// further frames before the pause is obeyed is timing, and different in the two worlds. But once
+/// the receiver resumes, frames only leave until 10 are left, and no more than 8 can still arrive,
+/// so the limit is not reached again. In three repetitions each port of each world must pass
+/// through the same states.
 fn pauses_in_the_same_order(eal: &Eal) {
     let (mut storms, mut flows) = (String::new(), String::new());
     for round in 0..3 {
@@ -176,7 +176,7 @@ checks: [conservation, lossless, pauses_end, no_deadlock]
     assert_eq!(only(pauses.told.values().collect()), vec![three_times.clone(), three_times]);
 }
 
-/// RoCEv2 and TCP-like messages over two switches: all of what they carry arrives in both worlds.
+/// RoCEv2 and TCP-like messages over two switches: all of their data arrives in both worlds.
 fn messages_across_two_switches(eal: &Eal) {
     let lab = both(
         eal,
@@ -196,8 +196,8 @@ checks: [conservation, lossless, pauses_end, no_deadlock]
     }
 }
 
-/// A link that goes down and comes up: what it takes along is the machine's, but all is accounted
-/// for, and the flow goes on.
+/// A link that goes down and comes up: its losses depend on the machine, but all frames are
+/// accounted for, and the flow continues.
 fn a_link_that_flaps(eal: &Eal) {
     let lab = both(
         eal,
@@ -221,7 +221,7 @@ checks: [conservation, pauses_end]
     }
 }
 
-/// Everything that rings do not have is named; what makes no sense is refused.
+/// All features that rings do not support are named; invalid values are refused.
 fn what_rings_cannot_do_is_said(eal: &Eal) {
     let lab = both(
         eal,

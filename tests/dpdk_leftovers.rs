@@ -1,4 +1,4 @@
-//! Run-time directories of DPDK: a switch that was killed leaves one, which the next start of any switch
+//! Runtime directories of DPDK: a killed switch leaves one, which the next start of any switch
 //! removes, and no other.
 #![cfg(feature = "dpdk")]
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use run::{Dir, Switch};
 
-/// The run-time directory of the switch of that name.
+/// Runtime directory of the switch of that name.
 fn runtime(dir: &Dir, name: &str) -> PathBuf {
     let is_root = fs::metadata("/proc/self").is_ok_and(|of| of.uid() == 0);
     let above = if is_root { Path::new("/var/run") } else { &*dir.0 };
@@ -30,7 +30,7 @@ fn the_directory_of_a_killed_switch_goes_at_the_next_start_and_that_of_a_living_
     };
     let [killed, living] = [&names[0], &names[1]].map(|name| start(name));
     let folders = names.clone().map(|name| runtime(&dir, &name));
-    // Another program's, whose process is gone.
+    // Directory of another program, whose process is gone.
     let other = runtime(&dir, &format!("other-{}", std::process::id()));
     fs::create_dir(&other).unwrap();
     killed.signal("-KILL");

@@ -1,4 +1,4 @@
-//! Keys for a running switch: given, used, taken out, and never shown.
+//! Keys of a running switch: installed, used, removed, and never shown.
 #![cfg(feature = "dpdk")]
 
 mod run;
@@ -12,7 +12,7 @@ use run::{Dir, Switch, frame, text, write_pcap};
 
 const PEER: &str = "02:00:00:00:01:01/1";
 
-/// Two ports; frames come in at `b` without end and leave protected at `a`.
+/// Two ports; frames arrive at `b` without end and are sent protected at `a`.
 fn file(dir: &Dir) -> String {
     let frames: Vec<_> =
         (0..16).map(|n| frame([2, 0, 0, 0, 1, 0xb], [2, 0, 0, 0, 1, 0xa], 0, n, 300)).collect();
@@ -45,7 +45,7 @@ fn keys_are_given_used_and_taken_out_while_frames_flow() {
         (key(&dir, "1.key", &digits[0], 0o600), key(&dir, "2.key", &digits[1], 0o400));
     let open = key(&dir, "open.key", &digits[0], 0o644);
     let switch = Switch::start(&dir, "macsec", &file(&dir), &[]);
-    // Without a key nothing that is to be protected leaves.
+    // Without a key no frame leaves that requires protection.
     let counters = |s: &serde_json::Value| s["ports"][0]["macsec"]["counters"].clone();
     let dry = switch.wait("no key", |s| counters(s)["out_pkts_no_sa"].as_u64() > Some(100));
     let sent = |s: &serde_json::Value| {
@@ -76,7 +76,7 @@ fn keys_are_given_used_and_taken_out_while_frames_flow() {
     let why = switch.refuse(&["macsec", "use", "b", "0"]);
     assert!(why.contains("no SecY"), "{why}");
 
-    // Its one packet number is soon used up, and that is said aloud.
+    // Its one packet number is soon used up, which is reported.
     switch.obey(&["macsec", "use", "a", "2"]);
     switch.wait("used up", |s| counters(s)["out_pn_exhausted"].as_u64() > Some(0));
     let table = text(&switch.ctl(&["macsec"]).stdout);
@@ -98,7 +98,7 @@ fn keys_are_given_used_and_taken_out_while_frames_flow() {
     assert_eq!(status, Some(0));
 }
 
-/// The memory of a process that can be written, mapping by mapping.
+/// Writable memory of a process, mapping by mapping.
 fn memory(pid: u32) -> Vec<Vec<u8>> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     let memory = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
@@ -125,7 +125,7 @@ fn times(memory: &[Vec<u8>], text: &str) -> usize {
     memory.iter().map(|m| m.windows(text.len()).filter(|w| *w == text.as_bytes()).count()).sum()
 }
 
-/// Asks over the control socket with a line as it stands.
+/// Sends an unchanged line to the control socket.
 fn ask(switch: &Switch, line: &str) -> String {
     let mut stream = UnixStream::connect(switch.socket()).unwrap();
     stream.write_all(line.as_bytes()).unwrap();
@@ -137,7 +137,7 @@ fn ask(switch: &Switch, line: &str) -> String {
 #[test]
 fn a_running_switch_keeps_no_digits_of_keys_and_dumps_no_core() {
     let dir = Dir::new("macsec-wiped");
-    // Of the file, from a key file, and refused for their length, their number and their port.
+    // Keys from the file, from a key file, and refused for their length, number and port.
     let [own, given, short, used, stray] =
         ["71d3c95a", "82e4da6b", "93f5eb7c", "a406fc8d", "b5170d9e"].map(|part| part.repeat(4));
     let file = file(&dir).replace("macsec: {", &format!("macsec: {{key: '{own}', "));

@@ -1,4 +1,4 @@
-//! Frames in DPDK's memory: every octet accounted for, none leaked, none freed twice.
+//! Frames in DPDK's memory: every byte accounted for, none leaked, none freed twice.
 #![cfg(feature = "dpdk")]
 
 use std::thread;
@@ -25,7 +25,7 @@ fn frames_keep_their_octets_and_give_their_memory_back() {
     all_frames_can_be_had_and_no_more(&pool);
     assert_eq!(pool.in_use(), 0);
 
-    // Made in one thread, freed in another, registered or not.
+    // Allocated in one thread, freed in another, registered or not.
     let frames: Vec<_> = (0..300).map(|n| pool.frame(&[n as u8; 60]).unwrap()).collect();
     let (eal_there, pool_there) = (eal.clone(), pool.clone());
     thread::spawn(move || {

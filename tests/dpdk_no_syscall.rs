@@ -1,8 +1,8 @@
-//! The path of a frame makes no system call and allocates nothing, with DPDK's ports too: a
+//! The path of a frame makes no system call and allocates nothing, also with DPDK's ports: a
 //! million frames are polled by a thread that the kernel would kill for any system call.
 //!
-//! The thread runs in a process of its own (this test started again), which dies with SIGSYS if it
-//! makes one; a second one makes a call on purpose, to show that it would.
+//! The thread runs in a separate process (this test started again), which dies with SIGSYS if it
+//! makes one; a second one makes a call on purpose, to verify that.
 #![cfg(all(feature = "dpdk", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
 #[path = "support/overload.rs"]
@@ -32,13 +32,13 @@ use sluice::switch::Switch;
 use sluice::units::PortId;
 use sluice::world::World;
 
-/// What the process that is started again is to do.
+/// Role of the process that is started again.
 const ROLE: &str = "SLUICE_NO_SYSCALL_ROLE";
 
-/// Frames that the switch receives under the filter, at least.
+/// Least number of frames that the switch receives under the filter.
 const FRAMES: u64 = 1_000_000;
 
-/// Steps of the load, each some 50 frames.
+/// Steps of the load, about 50 frames each.
 const STEPS: u32 = 24 * 1_024;
 
 /// SIGSYS on Linux, but for MIPS.
@@ -72,7 +72,7 @@ fn again(role: &str) -> Output {
         .unwrap()
 }
 
-/// Polls in a thread that may make no system call, and ends the process when that is done.
+/// Polls in a thread that may make no system call, and ends the process afterwards.
 fn guarded(caller: bool) {
     let eal = Eal::start(&EalOptions { memory: Memory::NoHuge, ..EalOptions::default() }).unwrap();
     let clock = TscClock::new();
@@ -91,7 +91,8 @@ fn guarded(caller: bool) {
         if caller {
             thread::yield_now();
         }
-        // Nobody else holds the lock yet, so it is free; even the end of a thread would be a call.
+        // The lock has no other holder yet, so it is free; even the end of a thread would be a
+        // call.
         *answer.lock().unwrap() = Some((load, counted));
         tell.store(true, Ordering::Release);
         loop {

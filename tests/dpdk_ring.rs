@@ -25,7 +25,7 @@ fn a_ring_pair_keeps_order_and_refuses_when_full() {
     assert_eq!(a.caps().link_rate, None);
     assert_eq!(b.caps().rx_backlog_max.0, u64::from(ENTRIES * 1_522));
 
-    // As many as fit go, in order; the rest stays, in order.
+    // As many as fit are sent, in order; the rest stays, in order.
     let mut next = 0_u32;
     let mut burst = Burst::new();
     loop {
@@ -44,7 +44,7 @@ fn a_ring_pair_keeps_order_and_refuses_when_full() {
     assert_eq!(left, (sent..next).collect::<Vec<_>>());
     assert_eq!(pool.in_use(), next);
 
-    // They come out as they went in, and no further one does.
+    // They are received in the order in which they were sent, and no others.
     let mut got = Vec::new();
     let mut out = Burst::new();
     loop {
@@ -59,7 +59,7 @@ fn a_ring_pair_keeps_order_and_refuses_when_full() {
     assert_eq!(pool.in_use(), burst.len() as u32);
     assert_eq!((a.stats().tx_frames, b.stats().rx_frames), (sent.into(), sent.into()));
 
-    // Control frames have memory of their own when the pool is empty.
+    // Control frames have separate memory when the pool is empty.
     let mut all = Vec::new();
     while let Some(frame) = pool.alloc() {
         all.push(frame);
@@ -71,7 +71,7 @@ fn a_ring_pair_keeps_order_and_refuses_when_full() {
     b.rx_burst(&mut out);
     assert_eq!((one.len(), out.len()), (0, 1));
 
-    // It runs out when as many wait as it has, and is whole again when they are gone.
+    // That memory runs out when all of its frames wait, and is complete again when they are gone.
     let mut waiting = Vec::new();
     while let Some(frame) = a.control_frame(&[7; 60]) {
         waiting.push(frame);
@@ -85,7 +85,7 @@ fn a_ring_pair_keeps_order_and_refuses_when_full() {
     a.control().set_link(true).unwrap();
     assert!(a.link().up);
 
-    // Left in the ring, out of it, and in any order: nothing is freed under a user.
+    // Frames left in the ring and out of it, dropped in any order: nothing is freed in use.
     burst.truncate(1);
     a.tx_burst(&mut burst);
     drop((a, all, eal));

@@ -1,5 +1,5 @@
-//! Protected ports on DPDK's frames: between rings in memory, as long as frames get, and when a ring is
-//! full.
+//! Protected ports on DPDK's frames: between rings in memory, with the longest frames, and with a
+//! full ring.
 
 #![cfg(feature = "dpdk")]
 
@@ -16,7 +16,7 @@ use sluice::units::{Mac, Priority, Quanta};
 use sluice::wire::mac_control::FRAME_LEN;
 use sluice::wire::pfc;
 
-/// The longest frame, FCS included, and slots of a ring, of which one stays free.
+/// Longest frame, FCS included, and slots of a ring, of which one stays free.
 const LONGEST: u32 = 9_018;
 const ENTRIES: u32 = 64;
 
@@ -34,7 +34,7 @@ fn data(n: u32, len: usize) -> Vec<u8> {
     octets
 }
 
-/// All that a port lets through.
+/// All frames that a port accepts.
 fn read(port: &mut impl Port<Frame = Mbuf>) -> Vec<Vec<u8>> {
     let (mut read, mut burst) = (vec![], Burst::new());
     loop {
@@ -46,7 +46,7 @@ fn read(port: &mut impl Port<Frame = Mbuf>) -> Vec<Vec<u8>> {
     }
 }
 
-/// Frames that a link carries protected come out as they went in, whatever their length.
+/// Frames carried protected over a link are received unchanged, at any length.
 fn carries(pool: &Pool, a: &mut Secured<DpdkPort>, b: &mut Secured<DpdkPort>) {
     for len in [60, 61, 1_020, 1_518, 4_096, LONGEST as usize - 4] {
         let octets = data(1, len);
@@ -59,7 +59,7 @@ fn carries(pool: &Pool, a: &mut Secured<DpdkPort>, b: &mut Secured<DpdkPort>) {
     }
 }
 
-/// A ring that is full makes frames wait, and costs none.
+/// A full ring makes frames wait, and loses none.
 fn waits(pool: &Pool, a: &mut Secured<DpdkPort>, b: &mut Secured<DpdkPort>) {
     let (mut hand, mut sent, mut arrived) = (Burst::<Mbuf>::new(), 0, vec![]);
     for turn in 0..40 {
@@ -103,7 +103,7 @@ fn frames_of_devices_are_protected_in_place() {
         if data {
             waits(&pool, &mut a, &mut b);
         }
-        // What somebody else puts on the line gets nowhere.
+        // Frames injected into the line are discarded.
         let mut forged = Burst::new();
         forged.push(pool.frame(&pause()).unwrap());
         a.port_mut().tx_burst(&mut forged);

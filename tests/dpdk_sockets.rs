@@ -1,4 +1,4 @@
-//! Devices that meet over a socket: both ends of a memif, and of vhost and virtio-user, in one
+//! Devices connected by a socket: both ends of a memif, and of vhost and virtio-user, in one
 //! process without hugepages.
 #![cfg(feature = "dpdk")]
 

@@ -1,5 +1,6 @@
-//! Stamps of received frames: put on by a device's driver (here by the test, on a ring, as no device
-//! at hand stamps), read in our time. EAL starts once per process, so this is one test.
+//! Timestamps of received frames: written by a device's driver (here by the test, on a ring, as no
+//! device that stamps was available), converted to the TSC. EAL starts once per process, so this is
+//! one test.
 #![cfg(feature = "dpdk")]
 
 use sluice::dpdk::{
@@ -18,12 +19,12 @@ use sluice::units::{BitsPerSec, Mac};
 /// Ticks of the device's clock per second: 3.103 ns each, as MACs of 10 Gb/s have.
 const HZ: u128 = 322_265_625;
 
-/// What the device's clock says when ours says this.
+/// Reading of the device's clock at this TSC time.
 fn ticks(at: Instant) -> u64 {
     (at.as_picos() * HZ / 1_000_000_000_000) as u64 ^ 1 << 63
 }
 
-/// Sends frames, every second of which has a stamp that says when it came, and gives that.
+/// Sends frames, every second of which has a timestamp of its arrival, and returns those.
 fn send(pool: &Pool, from: &mut DpdkPort, clock: &TscClock, field: &StampField) -> Vec<Instant> {
     let mut burst = Burst::new();
     let mut stamped = Vec::new();
@@ -48,7 +49,7 @@ fn a_stamp_is_the_time_at_which_the_device_saw_the_frame() {
     let (a, b) = ring_pair(&eal, &RingOptions { name: "wire".into(), entries: 256 }).unwrap();
     let clock = TscClock::new();
 
-    // A device without stamps starts without them, and says so.
+    // A device without timestamps starts without them, and reports that.
     let mut a = a.start(&PortOptions::default(), &pool).unwrap();
     assert_eq!(a.info().rx_stamps, None);
     let asked = PortOptions { rx_stamps: Some(clock), ..PortOptions::default() };
@@ -86,7 +87,7 @@ fn a_stamp_is_the_time_at_which_the_device_saw_the_frame() {
     }
     assert!(b.refresh_stamps().unwrap_err().contains("cannot be read"), "a ring has no clock");
 
-    // Captures have the port's own stamps, where there are any.
+    // Captures have the port's timestamps, if there are any.
     burst.clear();
     let stamped = send(&pool, &mut a, &clock, &field);
     let plan = CapturePlan {
@@ -109,7 +110,8 @@ fn a_stamp_is_the_time_at_which_the_device_saw_the_frame() {
         let want = if n % 2 == 0 { stamped[n / 2] } else { now };
         assert!(at.as_picos().abs_diff(want.as_picos()) <= open.into(), "{n}: {at:?} {want:?}");
     }
-    // So have the latencies of a station: these frames took 5 us, and waited a millisecond more.
+    // The latencies of a station have them too: these frames took 5 us, and waited a millisecond
+    // more.
     let mut station = Station::new(&station(), tap).unwrap();
     let sent = clock.now();
     let arrived = sent + Duration::from_micros(5);

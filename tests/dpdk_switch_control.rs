@@ -1,4 +1,4 @@
-//! A running switch, looked at and changed: its control socket, its metrics, DPDK's telemetry.
+//! Inspection and changes of a running switch: control socket, metrics, DPDK's telemetry.
 #![cfg(feature = "dpdk")]
 
 mod run;
@@ -110,14 +110,14 @@ fn thresholds_links_and_counters_change_while_frames_flow() {
     let socket = switch.socket();
     let (status, out) = switch.end();
     let summary: serde_json::Value = serde_json::from_str(&out).unwrap();
-    // Senders that never stop overrun the headroom of priority 3, which the verdict says.
+    // Senders that ignore PFC overrun the headroom of priority 3, which the verdict reports.
     let lost = summary["lossless_lost_frames"].as_u64().unwrap();
     assert_eq!(status, Some(i32::from(lost > 0)));
     assert_eq!(summary["balance"]["holds"], true);
     assert!(!socket.exists());
 }
 
-/// The value of an object as a client sees it.
+/// Value of an object as a client sees it.
 fn get(switch: &Switch, args: &[&str]) -> serde_json::Value {
     let output = switch.ctl(&[&["--format", "json", "get"], args].concat());
     assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
@@ -135,11 +135,11 @@ fn managed_objects_are_read_and_written_under_their_own_names() {
     let switch = Switch::start(&dir, "objects", &file, &[]);
     let sfc = "sluice-source-flow-control:sfc";
     let ci = "ieee802-dot1q-congestion-isolation-bridge:congestion_isolation";
-    // Defaults of the documents, and what the file says.
+    // Defaults of the documents, and values of the file.
     assert_eq!(get(&switch, &["sfcMaxSFCM"])[sfc]["sfcMaxSFCM"], 3);
     assert_eq!(get(&switch, &["sfcMonitoredQueues"])[sfc]["sfcMonitoredQueues"], 8);
     assert_eq!(get(&switch, &["queue-map"])[ci]["queue-map"][3], -5);
-    // What is written holds, and is the only thing that changed.
+    // A written value is in effect, and is the only change.
     let before = get(&switch, &["sfcmUDPPort"]);
     switch.obey(&["set", "sfcMaxSFCM", "7"]);
     switch.obey(&["set", "sfcMasterEnable", "off"]);
@@ -163,7 +163,7 @@ fn managed_objects_are_read_and_written_under_their_own_names() {
     assert_eq!(queue(0)["traffic-class"], 3);
     assert_eq!(queue(0)["sluice:sfc.queues.threshold"], 200_000);
     assert_eq!(queue(1)["sluice:sfc.queues.threshold"], 100_000);
-    // A counter is one number, unless those of ports or queues are asked for.
+    // A counter is one number, unless it is requested per port or queue.
     let sent = get(&switch, &["sfcTransmittedSFCMs"]);
     assert!(
         sent[sfc]["sfcTransmittedSFCMs"].is_string() && sent[sfc]["port"].is_null(),
@@ -251,8 +251,8 @@ fn dpdks_own_telemetry_shows_the_counters() {
     let file = format!("switch: {{name: tele}}\n{}", busy(&dir));
     let switch = Switch::start(&dir, "telemetry", &file, &[]);
     switch.wait("flowing", |s| s["ports"][1]["tx_frames"].as_u64() > Some(1_000));
-    // The client's protocol, by hand: a packet socket, one message each way. Python has the
-    // socket type; dpdk-telemetry.py is not installed with the libraries alone.
+    // The client's protocol, by hand: a packet socket, one message each way. Python has the socket
+    // type; dpdk-telemetry.py is not installed with the libraries alone.
     let script = "
 import json, socket, sys, glob
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

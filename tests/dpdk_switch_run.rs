@@ -1,5 +1,5 @@
 //! `sluice switch` as a program, on DPDK's virtual devices: frames in and out, the ways to stop,
-//! and what its exit status says. Ordinary pages and no rights are enough.
+//! and the exit statuses. Ordinary pages and no privileges are sufficient.
 #![cfg(feature = "dpdk")]
 
 mod run;
@@ -11,8 +11,8 @@ use run::{Dir, Switch, frame, read_pcap, run, write_pcap};
 const A: [u8; 6] = [2, 0, 0, 0, 1, 0xa];
 const B: [u8; 6] = [2, 0, 0, 0, 1, 0xb];
 
-/// Two pcap ports: what `a` reads is in `a.in`, what `b` sends in `b.out`. `more` is put into each
-/// port, `cores` says who polls them.
+/// Two pcap ports: `a` reads from `a.in`, `b` writes to `b.out`. `more` is added to each port,
+/// `cores` sets the polling CPUs.
 fn pcap_ports(dir: &Dir, more: &str, cores: [&str; 2]) -> String {
     let d = dir.0.display();
     let [a, b] = cores;
@@ -24,7 +24,7 @@ fn pcap_ports(dir: &Dir, more: &str, cores: [&str; 2]) -> String {
     )
 }
 
-/// As many frames from A to B; few enough to fit into the buffer at once.
+/// `n` frames from A to B, which must fit into the buffer at once.
 fn some_frames(n: u32) -> Vec<Vec<u8>> {
     (0..n).map(|i| frame(B, A, 3, i, 64 + (i as usize * 37) % 900)).collect()
 }
@@ -43,7 +43,7 @@ fn forwards_every_frame(name: &str, cores: [&str; 2], workers: u64) {
     assert_eq!(summary["workers"], workers);
     assert_eq!(summary["ports"][0]["priorities"][3]["rx_frames"], 2_000);
     assert_eq!(summary["lossless_lost_frames"], 0);
-    // The VLAN is native on both ports, so the tag is gone on the way out.
+    // The VLAN is native on both ports, so the tag is removed on the way out.
     let untagged: Vec<_> = frames.iter().map(|f| [&f[..12], &f[16..]].concat()).collect();
     assert!(read_pcap(&dir.path("b.out")) == untagged, "not what came in, or not in order");
 }
@@ -55,7 +55,7 @@ fn what_comes_in_on_one_port_leaves_on_the_other() {
 
 #[test]
 fn two_workers_forward_every_frame_in_order() {
-    // The one is pinned to the first CPU that this process may use, the other to none.
+    // One is pinned to the first CPU that this process may use, the other to none.
     let cpu = core_affinity::get_core_ids().unwrap()[0].id;
     forwards_every_frame("two", [&format!(", core: {cpu}"), ""], 2);
 }
@@ -74,10 +74,10 @@ fn a_lossless_sender_that_does_not_stop_makes_the_verdict_bad() {
     assert_eq!(status, Some(1));
     assert!(summary["lossless_lost_frames"].as_u64() > Some(0));
     assert!(summary["ports"][0]["priorities"][3]["pfc_tx_frames"].as_u64() > Some(0));
-    // The pauses are real frames on the way back to the sender.
+    // The pauses are frames on the way back to the sender.
     let pauses = read_pcap(&dir.path("a.out"));
     assert!(pauses.iter().any(|f| f[12..18] == [0x88, 0x08, 0x01, 0x01, 0, 8]), "{pauses:?}");
-    // What a slow link did not take in time is not lost without a name.
+    // Frames that a slow link did not take in time are dropped under a reason.
     assert!(summary["drops"]["flushed"].as_u64() > Some(0));
 }
 
@@ -114,9 +114,9 @@ fn a_run_ends_by_itself_after_its_duration_and_prints_a_table() {
     assert_eq!(output.status.code(), Some(0), "{err}");
     assert!(out.contains("every frame is accounted for"), "{out}");
     assert!(out.lines().any(|l| l.starts_with('x')) && !out.contains('\x1b'), "{out}");
-    // A line per interval where standard error is no terminal.
+    // One line per interval if standard error is not a terminal.
     assert!(err.lines().filter(|l| l.contains(" rx ")).count() >= 2, "{err}");
-    // The control socket is gone with the switch.
+    // The control socket is removed with the switch.
     assert!(std::fs::read_dir(dir.path("sluice")).unwrap().next().is_none());
 }
 
@@ -172,7 +172,7 @@ fn no_rights_are_needed_and_a_lack_of_them_is_named() {
     use std::os::unix::process::CommandExt;
     let dir = Dir::new("nobody");
     std::fs::set_permissions(&dir.0, std::fs::Permissions::from_mode(0o777)).unwrap();
-    // Root becomes nobody for this; anybody else is nobody enough.
+    // Root drops its privileges to the user nobody; another user has none to drop.
     let root = std::fs::metadata("/proc/self").map(|m| std::os::unix::fs::MetadataExt::uid(&m));
     let nobody = |file: &str| {
         let path = dir.write("switch.yaml", file);

@@ -1,4 +1,4 @@
-//! DPDK's own client sees Sluice's counters.
+//! DPDK's client reads Sluice's counters.
 #![cfg(feature = "dpdk")]
 
 use std::io::Write;
@@ -63,7 +63,7 @@ fn the_telemetry_client_gets_our_answers() {
     assert!(commands.contains(&json!("/sluice/ports")), "{commands:?}");
 }
 
-/// The answers of DPDK's client to these lines, or nothing when it is not installed.
+/// Answers of DPDK's client to these lines, or none if it is not installed.
 fn ask(prefix: &str, lines: &str) -> Option<Vec<Value>> {
     let mut client = Command::new("dpdk-telemetry.py")
         .args(["-f", prefix])

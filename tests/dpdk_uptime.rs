@@ -1,5 +1,5 @@
 //! Programs in real time whose clock passes 2^64 ps, 213 days, while they run: the clock is set so
-//! that it does so some time after they begin.
+//! that it does so some time after their start.
 #![cfg(feature = "dpdk")]
 
 mod run;
@@ -13,13 +13,13 @@ use serde_json::Value;
 /// Time from which instants need a second word, in seconds.
 const LIMIT: f64 = 18_446_744.073_709_55;
 
-/// The environment of a clock that gets there `seconds` after its program made it.
+/// Environment of a clock that gets there `seconds` after its program made it.
 fn ahead(seconds: f64) -> (&'static str, String) {
     ("SLUICE_CLOCK_UPTIME", (LIMIT - seconds).to_string())
 }
 
-/// A command that has to pass, with a clock that gets there after any of these times: the programs
-/// take some time to begin.
+/// A command that must pass, with a clock that gets there after any of these times: the programs
+/// take some time to start.
 fn passes(args: &[&str], after: &[f64]) -> Vec<Value> {
     let of = |seconds: &f64| {
         let (name, value) = ahead(*seconds);

@@ -2,8 +2,8 @@
 //! fast as they can, for a bounded number of frames. `tests/loom_exchange.rs` proves the small
 //! model; this runs the real sizes on the machine's own memory order.
 //!
-//! Beside the ledgers stands a witness that counts every cell in use with one atomic counter per
-//! group. It is the test's alone, and what the ledgers say is held against it.
+//! Beside the ledgers a witness counts every cell in use with one atomic counter per group. It
+//! exists only in the test, and the ledgers are checked against it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,12 +23,13 @@ const MAX_CELLS: u32 = 8;
 const POOL: u32 = 2_000;
 const RING: usize = 64;
 
-/// What is in use: by group, and of the pool as a whole. A frame leaves it when it is dropped.
+/// Cells in use: by group, and of the pool as a whole. A frame's cells are removed when it is
+/// dropped.
 #[derive(Default)]
 struct Witness {
     groups: [[AtomicI64; PRIORITIES]; PORTS],
     pool: AtomicI64,
-    /// Workers that still admit frames or wait for the release of some.
+    /// Workers that still admit frames or wait for releases.
     unfinished: AtomicI64,
 }
 
@@ -47,7 +48,7 @@ impl Drop for TestFrame {
     }
 }
 
-/// xorshift64*: enough to mix sizes and ports.
+/// xorshift64*: sufficient to mix sizes and ports.
 struct Rng(u64);
 
 impl Rng {
@@ -69,7 +70,7 @@ struct Worker {
     witness: Arc<Witness>,
     rng: Rng,
     to_admit: u32,
-    /// The fault: other workers' frames are told as released before they are gone.
+    /// The fault: other workers' frames are reported as released before they are gone.
     early: bool,
     faults: u64,
 }
@@ -85,7 +86,7 @@ impl Worker {
             let (p, g) = (port.index(), group.index());
             ledger[p][g] -= i64::from(cells.0);
             assert!(ledger[p][g] >= 0, "port {p} group {g} was credited more than it holds");
-            // What the ledger calls free is free: the witness may only be lower.
+            // Cells that the ledger reports as free are free: the witness may only be lower.
             if witness.groups[p][g].load(SeqCst) > ledger[p][g] {
                 *faults += 1;
             }
@@ -105,7 +106,7 @@ impl Worker {
         }
     }
 
-    /// A burst from every port, as far as it fits beside what the others held.
+    /// Admits a burst from every port, as far as it fits beside the cells of the others.
     fn admit(&mut self, mut own: u32, others: u32) {
         let slack = slack_cells(WORKERS, 2 * BURST, Cells(MAX_CELLS)).0;
         let limit = POOL - slack;
@@ -158,7 +159,8 @@ impl Worker {
     }
 }
 
-/// Runs three workers to the end and returns how often a ledger was ahead of the witness.
+/// Runs three workers to the end and returns the number of times that a ledger was ahead of the
+/// witness.
 fn soak(seed: u64, early: bool) -> u64 {
     println!("seed {seed:#x}");
     let witness = Arc::new(Witness { unfinished: (WORKERS as i64).into(), ..Witness::default() });
@@ -195,7 +197,7 @@ fn soak(seed: u64, early: bool) -> u64 {
                 let mut finished = false;
                 while worker.witness.unfinished.load(SeqCst) > 0 {
                     worker.poll();
-                    // Every frame it admitted has gone, and it was told so.
+                    // Every frame it admitted is gone, and the releases were reported to it.
                     if !finished && worker.to_admit == 0 && worker.own() == 0 {
                         finished = true;
                         worker.witness.unfinished.fetch_sub(1, SeqCst);

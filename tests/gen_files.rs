@@ -1,5 +1,5 @@
-//! `sluice gen` with the examples of configs/gen, in the virtual world: each runs as its head says, to
-//! the frame and the picosecond.
+//! `sluice gen` with the examples of configs/gen, in the virtual world: each runs as its header
+//! states, to the frame and the picosecond.
 
 mod run;
 
@@ -20,7 +20,7 @@ fn sluice(args: &[&str]) -> Output {
     run::sluice().arg("gen").args(args).output().expect("sluice starts")
 }
 
-/// What came of an example, which has to be good.
+/// Results of an example, which must pass.
 fn outcome(name: &str, more: &[&str]) -> Value {
     let file = example(name);
     let args = [&[file.to_str().unwrap(), "--world", "virtual", "--format", "json"], more].concat();
@@ -62,7 +62,7 @@ fn a_constant_rate_is_kept_exactly() {
     let steady = named(&outcome, "flows", "steady");
     assert_eq!((&steady["frames_tx"], &steady["frames_rx"]), (&40_000.into(), &40_000.into()));
     assert_eq!(steady["pacing"]["error_ppm"], 0.0);
-    // 512 octets with preamble, at 1 Gb/s: 4.16 us from the first bit to the last.
+    // 512 bytes with preamble, at 1 Gb/s: 4.16 us from the first bit to the last.
     assert_eq!(steady["latency"]["min_ns"], 4_160.0);
     assert_eq!(steady["latency"]["max_ns"], 4_160.0);
     assert_eq!(outcome["stamps"]["source"], "virtual");
@@ -73,7 +73,7 @@ fn a_storm_stops_its_priority_and_no_other() {
     let outcome = outcome("pfc-storm.yaml", &[]);
     let [on3, on4] = ["on3", "on4"].map(|name| named(&outcome, "flows", name));
     assert_eq!(on4["frames_rx"], 20_000);
-    // Half a second at 10,000 a second, and the one that was due when the storm began.
+    // Half a second at 10,000 a second, and the frame that was due when the storm began.
     assert_eq!((&on3["frames_tx"], &on3["frames_rx"]), (&5_001.into(), &5_001.into()));
     let paused = &named(&outcome, "ports", "p1")["priorities"][3];
     assert_eq!(paused["transitions"], 1, "{paused}");
@@ -103,7 +103,7 @@ fn an_incast_waits_and_a_bystander_does_not() {
     }
     let bystander = named(&outcome, "flows", "bystander");
     assert_eq!(bystander["frames_rx"], 5_000);
-    // Never behind more than the frames of one burst's beginning: it obeys no pause of priority 3.
+    // Never late by more than the frames of one burst's beginning: it obeys no pause of priority 3.
     assert!(bystander["pacing"]["gap_max_ns"].as_f64() < Some(1e6), "{bystander}");
 }
 
@@ -195,7 +195,7 @@ replay:
     assert_eq!((&there["frames_rx"], &flow["transmit"]), (&9.into(), &"stopped".into()));
     let output = sluice(&[file.to_str().unwrap(), "--dry-run"]);
     assert!(String::from_utf8_lossy(&output.stdout).contains("as recorded"));
-    // What is wrong is said with its place in the file.
+    // An error is reported with its place in the file.
     fs::write(&file, text.replace("some.pcap", "none.pcap")).unwrap();
     let output = sluice(&args);
     let said = String::from_utf8_lossy(&output.stderr);

@@ -1,4 +1,4 @@
-//! The headroom models against numbers from outside, in the library and through the command.
+//! The headroom models against published numbers, in the library and through the command.
 
 mod run;
 
@@ -19,7 +19,7 @@ fn adds_up(e: &Estimate) {
     assert!(e.terms.iter().all(|t| !t.name.is_empty() && !t.source.is_empty()), "{e:?}");
 }
 
-/// The table of the 802.1Qdt proposals and of 802.3's delay tables: 2000-octet frames, 5 ns/m.
+/// The table of the 802.1Qdt proposals and of 802.3's delay tables: 2000-byte frames, 5 ns/m.
 #[test]
 fn the_delay_values_of_the_standard() {
     for (rate, metres, fec, bytes) in [
@@ -61,7 +61,7 @@ fn ciscos_five_factors_as_printed_and_complete() {
     assert_eq!(short.bytes(), Bytes(9_216 * 2 + 641 + 640 * 2));
     let both = cisco::estimate(&cisco::Inputs { both_ways: true, ..link }).unwrap();
     assert_eq!(both.bytes(), Bytes(21_635 + 3 * 641));
-    // 476 ns for 100 m of copper are 595 octets.
+    // 476 ns for 100 m of copper are 595 bytes.
     let copper = cisco::estimate(&cisco::Inputs { ps_per_metre: 4_760, ..link }).unwrap();
     assert_eq!(copper.bytes(), Bytes(21_635 - 3 * (641 - 595)));
 }
@@ -183,14 +183,14 @@ fn a_rate_below_any_link_is_refused_by_every_verb() {
         for part in ["--rate", "400bps", "1 Mb/s", "write M or G"] {
             assert!(why.contains(part), "{verb}: {part}: {why}");
         }
-        // The slowest link that there is, as far as the model goes.
+        // The slowest link that the model covers.
         let slow = sluice(&format!("{args} 1M"));
         assert!(!String::from_utf8_lossy(&slow.stderr).contains("is below"), "{verb}");
     }
 }
 
-/// Of cells of 208 octets, frames of 64 fill one for every 84 octets of the line. The frame that sends XOFF
-/// has 10 cells of its own in the switch's buffer.
+/// With cells of 208 bytes, frames of 64 fill one for every 84 bytes of the line. The frame that
+/// triggers XOFF has 10 cells in the switch's buffer.
 #[test]
 fn with_a_cell_the_sum_has_what_short_frames_waste() {
     let waste = |out: &Value| out["terms"].as_array().unwrap().last().unwrap().clone();
@@ -204,13 +204,14 @@ fn with_a_cell_the_sum_has_what_short_frames_waste() {
         assert_eq!(out["cell"], 208);
         assert_eq!(waste(&out)["name"], "cells that short frames waste");
     }
-    // An octet is not wasted, and the gaps between frames need no room: the term is negative.
+    // A cell of one byte wastes nothing, and the gaps between frames need no room: the term is
+    // negative.
     let out = json("calc --model ieee --rate 100G --length 100m --cell 1");
     assert!(waste(&out)["bits"].as_i64().unwrap() < 0, "{out}");
     assert_eq!(out["bytes"], (42_096_u64 * 2_000).div_ceil(2_020) + 2_000);
 }
 
-/// The groups of all switches of a `check --format json`: what is needed, its sum, and the command for it.
+/// Groups of all switches of a `check --format json`: the need, its sum, and the command for it.
 fn groups<'a>(value: &'a Value, out: &mut Vec<(&'a Value, &'a Value, &'a Value)>) {
     match value {
         Value::Object(fields) => {
@@ -267,7 +268,7 @@ fn check_and_calc_and_the_sum_are_one_number() {
     assert!(compared.len() > 10, "{compared:?}");
 }
 
-/// A refusal has the same number, and a lab's names the setting that turns it into a warning.
+/// A refusal has the same number, and a lab's names the setting that makes it a warning.
 #[test]
 fn a_refusal_has_the_number_of_calc_and_names_its_remedies() {
     let refused = |name: &str, text: &str| {
@@ -331,7 +332,7 @@ fn models_stand_side_by_side_with_a_measurement() {
     assert_eq!(of("mlx5"), Some(55_780));
     assert_eq!(of("measured"), Some(41_000));
     assert!(of("cisco") < of("cisco complete") && of("sonic").is_some());
-    // A model without an answer says why, and the others still answer.
+    // A model without a result gives the reason, and the others still give theirs.
     let out = sluice("compare --rate 50G --length 100m");
     let text = String::from_utf8(out.stdout).unwrap();
     assert!(out.status.success() && text.contains("no delay table"), "{text}");

@@ -1,4 +1,4 @@
-//! What a generator measures of pauses: two stations on one cable, in exact time.
+//! A generator's measurements of pauses: two stations on one cable, in exact time.
 
 use sluice::host::plan::stream::MeterPlan;
 use sluice::host::{
@@ -18,7 +18,7 @@ const RATE: BitsPerSec = BitsPerSec::gbps(100);
 const P3: Priority = Priority::ALL[3];
 const A: Mac = Mac([2, 0, 0, 0, 0, 1]);
 const B: Mac = Mac([2, 0, 0, 0, 0, 2]);
-/// A frame of 1,048 octets, preamble and gap with it, at 80 ps an octet.
+/// A frame of 1,048 bytes, including preamble and gap, at 80 ps a byte.
 const FRAME: u64 = 1_068 * 80;
 /// From the first bit of such a frame, or of a pause, to its last at the other end of the cable.
 const FRAME_THERE: u64 = 1_056 * 80 + 500_000;
@@ -39,13 +39,13 @@ fn station(mac: Mac) -> StationPlan {
     }
 }
 
-/// A blasts at B in priority 3 with frames of 1,048 octets; both have meters.
+/// A sends to B at line rate in priority 3 with frames of 1,048 bytes; both have meters.
 fn pair() -> [StationPlan; 2] {
     let [mut a, mut b] = [A, B].map(station);
     a.flows.push(FlowPlan {
         id: FlowId(7),
         src: A,
-        dst: Mac([2, 0, 0, 0, 0, 99]), // Nobody's: a generator's flows go where they are asked to.
+        dst: Mac([2, 0, 0, 0, 0, 99]), // No station has this address: a generator's flows go where they are sent.
         tag: Some(Tag { vid: None, pcp: Pcp::new(3).unwrap() }),
         priority: P3,
         headers: Headers::Ethernet,
@@ -100,7 +100,7 @@ fn snapshot(network: &mut Network, n: u32, now: Instant) -> StationSnapshot {
     }
 }
 
-/// What A measured of the pauses that came in, and B of those that it sent, at `end`.
+/// A's measurement of received pauses, and B's of sent ones, at `end`.
 fn measure(plans: &[StationPlan; 2], end: Instant) -> (PauseTimes, PauseTimes) {
     let mut network = network(plans);
     network.run_until(end);
@@ -123,8 +123,8 @@ fn a_storm_is_measured_at_both_ends() {
         assert_eq!((times.continuous(), times.uncovered), (Some(true), Total::ZERO));
         assert_eq!(times.last, Some(at(18_000) + ps(delay)));
     }
-    // A reads the pause when it is there; frames have started every 85.44 ns until then, the last
-    // at 122 times that. None is handed over afterwards, and the next when the pause ends.
+    // A reads the pause on arrival; until then frames have started every 85.44 ns, the last at 122
+    // times that. None is handed over afterwards, and the next when the pause ends.
     assert_eq!((got.last_frame, got.first_frame), (Some(ps(0)), Some(ps(0))));
     assert_eq!((10_000_000 + PAUSE_THERE) / FRAME, 122);
     assert_eq!(sent.last_frame, Some(ps(122 * FRAME + FRAME_THERE - 10_000_000)));
@@ -171,7 +171,7 @@ fn a_delayed_pause_lets_frames_go_for_exactly_so_long() {
     let last = (arrival + 512_000 - 1) / FRAME * FRAME;
     assert_eq!(got.last_frame, Some(ps(last - arrival)));
     assert_eq!(sent.last_frame, Some(ps(last + FRAME_THERE - 10_000_000)));
-    // It ends when it would have ended without the delay.
+    // It ends at the same time as without the delay.
     assert_eq!(
         (got.requested, got.first_frame),
         (Duration::from_nanos(13_120).into(), Some(ps(0)))

@@ -1,4 +1,4 @@
-//! Interfaces of stations: who finds whom, who is answered, and what stops it.
+//! Interfaces of stations: address resolution, answers, and the cases that stop it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -56,13 +56,13 @@ fn pair(vlans: &[(u16, u8)]) -> World {
     World::new(plans)
 }
 
-/// A station alone, whose far end is the test's.
+/// A station alone, whose far end is played by the test.
 fn alone(interfaces: Vec<InterfacePlan>) -> (Station<MemPort>, MemPort) {
     let (near, far) = MemPort::pair(1024);
     (Station::new(&with(A, interfaces), near).unwrap(), far)
 }
 
-/// Runs a station up to `end`, and gives what it sent, each with its time.
+/// Runs a station up to `end`, and returns the frames it sent, each with its time.
 fn run(
     station: &mut Station<MemPort>,
     far: &mut MemPort,
@@ -84,7 +84,7 @@ fn run(
     }
 }
 
-/// An ARP question as a frame.
+/// An ARP request as a frame.
 fn request(from: Mac, sender: Ipv4Addr, target: Ipv4Addr) -> MemFrame {
     let mut octets = [0; ethernet::MIN_FRAME];
     arp::Repr::request(from, sender, target).emit_frame(&mut octets).unwrap();
@@ -164,10 +164,10 @@ fn gratuitous_and_changed_answers_replace_what_is_known() {
     far.give(request(mac(B), v4(2), v4(2))); // gratuitous
     run(&mut station, &mut far, at(1), at(2));
     assert_eq!(known(&station)[0].2, Some(mac(B)));
-    far.give(request(own(9), v4(2), v4(77))); // a question of its own tells, too
+    far.give(request(own(9), v4(2), v4(77))); // a request also announces its sender
     run(&mut station, &mut far, at(2), at(3));
     assert_eq!(known(&station)[0].2, Some(own(9)));
-    // An advertisement that is not to override does not (RFC 4861 7.2.5).
+    // An advertisement without the override flag does not change an entry (RFC 4861 7.2.5).
     let advertise = |mac: Mac, overrides: bool| {
         let kind = neighbour::Kind::Advertisement { router: false, solicited: false, overrides };
         let repr = neighbour::Repr { kind, target: v6(2), link_layer: Some(mac) };
@@ -328,7 +328,7 @@ fn what_cannot_be_run_is_refused_by_name() {
 }
 
 proptest! {
-    /// Polling more often than asked for changes nothing that is sent, nor when.
+    /// Polling more often than required changes neither the frames that are sent nor their times.
     #[test]
     fn polling_more_often_changes_nothing(
         extra in prop::collection::vec(0_u64..4_000_000, 0..200),

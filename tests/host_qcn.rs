@@ -1,5 +1,5 @@
-//! Stations that obey congestion notification messages of QCN, in virtual time: whose flow they slow,
-//! and how much.
+//! Stations that obey congestion notification messages of QCN, in virtual time: the flow that they
+//! slow down, and its rate.
 
 #[path = "support/bench.rs"]
 #[allow(dead_code)] // others use more of it
@@ -29,7 +29,7 @@ use sluice::wire::{EtherType, cnm, cnp, ethernet, msdu};
 
 const HOST: Mac = Mac([2, 0, 0, 0, 0, 1]);
 const LINK: BitsPerSec = BitsPerSec::gbps(10);
-/// What a flow gets of the link after the strongest feedback: 65 of 128 parts.
+/// Rate of a flow after the strongest feedback: 65 of 128 parts of the link.
 const CUT: BitsPerSec = match BitsPerSec::new(5_078_125_000) {
     Some(rate) => rate,
     None => unreachable!(),
@@ -77,7 +77,7 @@ fn udp6(port: u16) -> Headers {
     })
 }
 
-/// Reaction points that no dice move, and that time raises quickly.
+/// Reaction points without randomness, whose rate rises quickly with time.
 fn reaction() -> ReactionPlan {
     let time_reset = Duration::from_micros(20);
     ReactionPlan { jitter: 0, time_reset, byte_reset: Bytes(40_000), ..ReactionPlan::standard() }
@@ -95,7 +95,7 @@ fn plan(flows: Vec<FlowPlan>) -> StationPlan {
     }
 }
 
-/// A queue pair of the station that nothing but the link bounds, and that repeats nothing for long.
+/// A queue pair of the station bounded by the link alone, without early retransmission.
 fn roce(dcqcn: Option<DcqcnPlan>) -> TransportPlan {
     let qp = |n| U24::new(n).unwrap();
     let timeout = Duration::from_millis(100);
@@ -139,7 +139,7 @@ fn octets(repr: &cnm::Repr<'_>) -> Vec<u8> {
 }
 
 impl Bench {
-    /// A message about the last frame of flow `id`, `msdu` octets of it, comes in.
+    /// A message about the last frame of flow `id`, with `msdu` bytes of it, arrives.
     fn cnm(&mut self, id: u32, feedback: u8, len: usize, flow_id: Option<u16>) {
         let of = |f: &&(Instant, MemFrame)| {
             sluice::host::probe_of(f.1.head()).is_some_and(|p| p.flow == FlowId(id))
@@ -153,12 +153,13 @@ impl Bench {
         self.host.reactions_at(self.now).unwrap().cnm
     }
 
-    /// Whether flow `id` sent anything from then on.
+    /// True if flow `id` sent anything from then on.
     fn sends_after(&self, id: u32, from: Instant) -> bool {
         self.times(id).iter().any(|t| *t >= from)
     }
 
-    /// From each frame of flow `id` to the next, of those that left within these microseconds.
+    /// Times from each frame of flow `id` to the next, of those that left within these
+    /// microseconds.
     fn gaps(&self, id: u32, from: u64, to: u64) -> Vec<Duration> {
         let of =
             |f: &MemFrame| sluice::host::probe_of(f.head()).is_some_and(|p| p.flow == FlowId(id));
@@ -170,7 +171,7 @@ impl Bench {
 
 #[test]
 fn a_flow_is_found_by_its_probe_its_ports_or_its_tag() {
-    // What is at hand of a frame: its probe, or no more than its ports, or nothing.
+    // Quoted part of a frame: up to its probe, or no more than its ports, or nothing.
     for (headers, len, tag) in [
         (Headers::Ethernet, 64, None),
         (udp4(5), 64, None),
@@ -266,7 +267,7 @@ fn messages_that_are_not_to_be_obeyed_are_counted_by_why() {
     for foreign in [repr(9, &[], None), repr(9, &[0x88, 0xb5], Some(4))] {
         assert_eq!(counted(&octets(&foreign)).0, CnmCounters { foreign_flow: 1, ..one });
     }
-    // About a message like it: an MSDU of two octets that is changed into that.
+    // About a message like it: an MSDU of two bytes that is changed into that.
     let mut itself = octets(&repr(9, &[0x88, 0xb5], None));
     itself[14 + cnm::HEADER_LEN..][..2].copy_from_slice(&EtherType::CNM.0.to_be_bytes());
     assert_eq!(counted(&itself).0, CnmCounters { about_itself: 1, ..one });
@@ -274,7 +275,7 @@ fn messages_that_are_not_to_be_obeyed_are_counted_by_why() {
     let mut other = octets(&good);
     other[5] = 9;
     assert_eq!(counted(&other), (none, 1, 0));
-    // Data behind a CN-TAG is no message.
+    // Data behind a CN-TAG is not a message.
     let mut data = octets(&good);
     data[16..18].copy_from_slice(&[0x88, 0xb5]);
     assert_eq!(counted(&data), (none, 0, 1));
@@ -301,8 +302,8 @@ fn a_station_that_obeys_none_counts_messages_as_unexpected_and_bad_numbers_are_r
     assert!(line.iter().all(|gap| *gap == line[0]));
 }
 
-/// When the frames of a flow leave that has a reaction point and the link for itself, reckoned apart:
-/// messages come first at their time, then what time raises, then the frame.
+/// Times of the frames of a flow that has a reaction point and a link without other traffic,
+/// calculated separately: at one time messages come first, then increases by time, then the frame.
 fn model(messages: &[(u64, u8)], end: Instant) -> Vec<Instant> {
     let mut point = ReactionPoint::new(reaction(), LINK, 0);
     let full = Duration::from_picos(1_020 * 8 * 100);
@@ -312,7 +313,7 @@ fn model(messages: &[(u64, u8)], end: Instant) -> Vec<Instant> {
     loop {
         let gap = full.max(point.rate().time_for(Bytes(1_000)));
         let due = last.map_or(Instant::ZERO, |last| last + gap);
-        // A frame whose time has passed because the rate rose goes at once.
+        // A frame whose time has passed because the rate rose is sent at once.
         let next = messages.peek().map_or(Instant::NEVER, |(t, _)| *t);
         now = due.min(next).min(point.next_deadline()).max(now);
         if now > end {
@@ -375,7 +376,7 @@ proptest! {
         prop_assert_eq!(c.received, judged);
         let others = all.unexpected + all.foreign + all.malformed + all.pauses_received;
         prop_assert_eq!(c.received + others, copies as u64);
-        // At 5 Mb/s a frame of 1,000 octets takes 1.6 ms.
+        // At 5 Mb/s a frame of 1,000 bytes takes 1.6 ms.
         bench.run_to(at(4_000));
         prop_assert!([3, 4].iter().all(|id| bench.sends_after(*id, at(2_300))));
     }

@@ -1,5 +1,5 @@
-//! Stations that obey source flow control messages, in virtual time: what stops, for how long, and
-//! what does not.
+//! Stations that obey source flow control messages, in virtual time: the flows that stop, for how
+//! long, and those that continue.
 
 #[path = "support/bench.rs"]
 mod bench;
@@ -96,13 +96,13 @@ impl Bench {
         self.host.reactions_at(self.now).unwrap().sfcm
     }
 
-    /// Whether flow `id` sent anything after `from` and before `to`, both in microseconds.
+    /// True if flow `id` sent anything after `from` and before `to`, both in microseconds.
     fn sends(&self, id: u32, from: u64, to: u64) -> bool {
         self.times(id).iter().any(|t| *t > at(from) && *t < at(to))
     }
 }
 
-/// What a frame of `size` octets takes on the link.
+/// Time of a frame of `size` bytes on the link.
 fn on_line(size: u32) -> Duration {
     LINK.time_for(Bytes(u64::from(size + LINE_OVERHEAD_BYTES)))
 }
@@ -131,7 +131,7 @@ proptest! {
         let times = bench.times(1);
         let before = *times.iter().rfind(|t| **t <= from).unwrap();
         let after = *times.iter().find(|t| **t > from).unwrap();
-        // The other flow may have a frame on the line just then.
+        // The other flow may have a frame on the line at that time.
         let due = until.max(before + on_line(1_000).saturating_mul(2));
         prop_assert!(after >= due && after <= due + on_line(1_000), "{after:?} {due:?}");
         let others = bench.times(2);
@@ -156,7 +156,7 @@ proptest! {
             let mut stops: Vec<_> = polls.iter().map(|ps| (*ps, None)).collect();
             stops.extend(messages.iter().map(|(ps, id, ns)| (*ps, Some((*id, *ns)))));
             stops.push((400_000_000, None));
-            // Messages of one time in one order, whatever polls there are.
+            // Messages of one time in one order, independent of the polls.
             stops.sort_by_key(|(ps, what)| (*ps, what.is_none(), *what));
             for (ps, what) in stops {
                 let stop = Instant::from_picos(ps.into());
@@ -202,7 +202,7 @@ proptest! {
                 left += if i > after { taken } else { 0 };
             }
         }
-        // What was in the cable, and what was in hand.
+        // Frames in the cable, and frames being processed.
         prop_assert!(left <= ring + COMMITTED_MAX, "{left}");
     }
 
@@ -222,7 +222,7 @@ proptest! {
         }
         octets.truncate(octets.len() - cut.min(octets.len()) / 2);
         if sum_right && !v6 && octets.len() > 42 {
-            // Without a checksum changes of the message itself get through.
+            // Without a checksum changes of the message itself are not detected.
             octets[40..42].fill(0);
         }
         bench.message(&octets);
@@ -274,11 +274,11 @@ fn all_flows_of_a_priority_stop_together_and_go_on_at_the_later_of_both_kinds_of
     bench.pfc(3, 977);
     bench.run_to(at(160));
     assert!(bench.sends(3, 150, 160) && !bench.sends(1, 101, 160) && !bench.sends(2, 101, 160));
-    // A resume ends the one, and the message's time has passed.
+    // A resume ends the pause, and the message's time has passed.
     bench.pfc(3, 0);
     bench.run_to(at(200));
     assert!(bench.sends(1, 159, 163) && bench.sends(2, 159, 165));
-    // A resume does not end the other.
+    // A resume does not end the message's effect.
     bench.message(&Message::about(tuple(1, false), 3, us_(50)).frame(HOST, &[]));
     bench.pfc(3, 0);
     bench.run_to(at(300));
@@ -346,20 +346,20 @@ fn messages_that_are_not_to_be_obeyed_are_counted_by_why() {
         let other = Message::about(udp("10.0.0.9", 1_001, "10.0.0.2", 2_000), 3, us_(10));
         let c = counted(plan, &other.frame(HOST, &[]));
         assert_eq!(c, (SfcmCounters { other_host: 1, ..one }, 0, 0));
-        // The message about itself: written as one about another port, then changed.
+        // A message about itself: written as one about another port, then changed.
         let mut itself = good.frame(HOST, &[]);
         itself[40..42].fill(0);
         let port = itself.len() - 2;
         itself[port..].copy_from_slice(&PORT_DEFAULT.to_be_bytes());
         assert_eq!(counted(plan, &itself), (SfcmCounters { about_itself: 1, ..one }, 0, 0));
-        // To other addresses, to a group and to another port it is no message to this station.
+        // With other addresses, to a group or to another port it is not a message to this station.
         let none = SfcmCounters::default();
         let away = Mac([2, 0, 0, 0, 0, 9]);
         assert_eq!(counted(plan, &good.frame(away, &[])), (none, 1, 0));
         assert_eq!(counted(plan, &good.frame(Mac::BROADCAST, &[])), (none, 0, 1));
         let port = Message { port: PORT_DEFAULT + 1, ..good };
         assert_eq!(counted(plan, &port.frame(HOST, &[])), (none, 0, 1));
-        // Every truncation: what shows its ports is known for a message.
+        // Every truncation: from its ports on it is recognised as a message.
         let packet = good.packet();
         for n in 0..packet.len() {
             let mut octets = frame(HOST, &[], EtherType::IPV4, &[]);
@@ -468,7 +468,7 @@ fn stream(id: u32, src: Mac) -> StreamPlan {
 
 #[test]
 fn streams_are_paused_as_long_as_all_their_frames_are_of_one_flow() {
-    // An interface of a generator has an address of its own.
+    // An interface of a generator has a separate address.
     let own = Mac([2, 0, 0, 0, 0, 7]);
     let mut swept = stream(2, HOST);
     let ports = Values::Increment { start: 1_002, step: 1, count: 9 };
@@ -493,7 +493,7 @@ fn streams_are_paused_as_long_as_all_their_frames_are_of_one_flow() {
     assert_eq!(sends(&bench, 101, 150), [false, true, false]);
     assert_eq!(sends(&bench, 149, 160), [true; 3]);
     assert_eq!((bench.sfcm().paused, bench.sfcm().foreign_flow), (2, 1));
-    // A stream that is changed is known by what it is then.
+    // A changed stream is identified by its new fields.
     let changed = StreamPlan { id: FlowId(1), ..stream(5, own) };
     bench.host.set_stream(&changed).unwrap();
     for id in [1, 5] {

@@ -1,4 +1,4 @@
-//! Stations in virtual time: how exactly they pace, obey and count.
+//! Stations in virtual time: accuracy of their pace, pauses and counts.
 
 #[path = "support/bench.rs"]
 mod bench;
@@ -51,7 +51,7 @@ fn plan(flows: Vec<FlowPlan>) -> StationPlan {
     }
 }
 
-/// How long a frame of `size` octets takes on the link.
+/// Time of a frame of `size` bytes on the link.
 fn on_line(size: u32) -> Duration {
     LINK.time_for(Bytes(u64::from(size + LINE_OVERHEAD_BYTES)))
 }
@@ -125,7 +125,7 @@ proptest! {
             bench.now += Duration::from_picos(gap);
             bench.settle();
         }
-        // From any frame on, what leaves until any later one fits into the time between them, one
+        // From any frame on, the frames up to any later one fit into the time between them, one
         // frame that may just have started, and the allowance.
         let (line, slack) = (on_line(size), LINK.time_for(Bytes(burst)));
         for (i, (from, _)) in bench.sent.iter().enumerate() {
@@ -182,7 +182,7 @@ proptest! {
                 }
             }
         }
-        // What was in the cable, and what was in hand.
+        // Frames in the cable, and frames being processed.
         prop_assert!(left_after <= ring + COMMITTED_MAX, "{left_after}");
     }
 }
@@ -342,7 +342,7 @@ fn what_one_station_sends_the_other_counts_once_with_its_latency() {
     flows[1].headers = Headers::Udp6(v6);
     flows[1].tag = Some(Tag { vid: Vid::new(100), pcp: Pcp::new(4).unwrap() });
     let mut sender = plan(flows);
-    // A frame that finds the link busy is late and takes nothing from those behind it.
+    // A frame that finds the link busy is late and does not delay those behind it.
     sender.backlog = Duration::from_micros(5);
     let mut bench = Bench::new(&sender);
     bench.run_to(Instant::ZERO + Duration::from_millis(1));
@@ -359,7 +359,7 @@ fn what_one_station_sends_the_other_counts_once_with_its_latency() {
     }
     let now = bench.now + delay;
     let (sent, got) = (bench.host.snapshot(now), sink.snapshot(now));
-    // 100 in a millisecond, and 1500 octets at 1 Gb/s every 12 us; the one at 0 counts as well.
+    // 100 in a millisecond, and 1500 bytes at 1 Gb/s every 12 us; the one at 0 counts as well.
     assert_eq!([sent.sources[0].frames, sent.sources[1].frames], [101, 84]);
     for source in &sent.sources[..2] {
         let s = got.sink(source.id).unwrap();
@@ -372,7 +372,7 @@ fn what_one_station_sends_the_other_counts_once_with_its_latency() {
     assert_eq!(got.counters.foreign, 0);
 }
 
-/// IPv4 header and UDP checksums are those that RFC 791, 768 and 8200 ask for.
+/// IPv4 header and UDP checksums by RFC 791, 768 and 8200.
 fn check_checksums(frame: &MemFrame) {
     let walk = vlan::walk(frame.head()).unwrap();
     let Ok(packet) = ip::View::new(walk.ethertype, &frame.head()[walk.l3..]) else { return };
@@ -419,7 +419,7 @@ fn planned_pauses_go_out_on_time_and_ahead_of_data() {
     assert_eq!(pauses.len(), 3);
     for (n, (t, repr)) in pauses.iter().enumerate() {
         let due = at(3_000_000 + n as u64 * 5_000_000);
-        // At most the frame on the line is waited for.
+        // Each waits at most for the frame on the line.
         assert!(*t >= due && t.since(due) < on_line(1500), "{t:?}");
         assert_eq!((repr.src, repr.time(priority(4))), (HOST, Some(Quanta(77))));
         assert_eq!(repr.time(priority(3)), None);

@@ -1,4 +1,4 @@
-//! Streams of a traffic generator in virtual time: when their frames leave, and in which order.
+//! Streams of a traffic generator in virtual time: the times of their frames, and their order.
 
 #[path = "support/bench.rs"]
 mod bench;
@@ -25,7 +25,7 @@ use sluice::wire::{mac_control, pfc};
 const HOST: Mac = Mac([2, 0, 0, 0, 0, 1]);
 const LINK: BitsPerSec = BitsPerSec::gbps(10);
 const LINE: Rate = Rate::LineShare(1_000_000);
-/// Where all tests start their streams.
+/// Start of the streams in all tests.
 const EPOCH: Instant = Instant::from_picos(1_000_000);
 
 fn data(id: u32, p: u8, size: u32, rate: Rate) -> StreamPlan {
@@ -88,12 +88,12 @@ impl Bench {
         bench
     }
 
-    /// When frames of stream `id` left, in picoseconds from the epoch.
+    /// Times of the frames of stream `id`, in picoseconds from the epoch.
     fn since_epoch(&self, id: u32) -> Vec<u64> {
         self.times(id).iter().map(|t| t.since(EPOCH).as_picos()).collect()
     }
 
-    /// When frames of the control path left.
+    /// Times of the frames of the control path.
     fn pauses(&self) -> Vec<u64> {
         let times = self.sent.iter().filter(|(_, f)| f.head()[12..14] == [0x88, 0x08]);
         times.map(|(t, _)| t.since(EPOCH).as_picos()).collect()
@@ -183,7 +183,7 @@ proptest! {
             stops.push((after(6_000_000), 0));
             stops.sort_unstable();
             for (stop, what) in stops {
-                // What is done from outside happens before the poll at its time.
+                // External actions happen before the poll at their time.
                 let before = stop.saturating_sub(Duration::from_picos(1));
                 bench.run_to(before.max(bench.now));
                 bench.now = bench.now.max(stop);
@@ -203,8 +203,8 @@ proptest! {
         let needed = run(Instant::ZERO, &[]);
         prop_assert!(needed.0.len() > 20, "the run means something: {} frames", needed.0.len());
         prop_assert_eq!(run(Instant::ZERO, &extra), needed);
-        // Across 2^64 ps, where instants no longer fit into one word, as across 2^48 ps, modulo which
-        // frames say when they were sent.
+        // Across 2^64 ps, where instants no longer fit into one word, as across 2^48 ps, the
+        // modulus of the times of sending in frames.
         let across = |end: u128| run(Instant::from_picos(end).saturating_sub(Duration::from_picos(before)), &[]);
         prop_assert_eq!(across(1 << 64), across(1 << 48));
     }
@@ -229,7 +229,7 @@ proptest! {
         let over = [Covered::Header(0, 24), Covered::Payload4 { ip: 0, from: 24, udp: true }];
         let sum = |(at, over)| Checksum { at, over, bad: false };
         s.template.checksums = [22, 26].into_iter().zip(over).take(sums).map(sum).collect();
-        // A field that never changes where it cannot be changed in a burst: made one by one.
+        // A field that never changes and cannot be changed in a burst: frames are made one by one.
         let mut single = s.clone();
         single.template.edits.push(edit(131, 0, 8, Values::List(vec![9])));
         let run = |s: &StreamPlan| {
@@ -264,7 +264,7 @@ proptest! {
     fn no_data_holds_the_control_path_up_by_more_than_a_frame(
         size in 64_u32..1500, pps in 1_000_u64..2_000_000, drained in 0_usize..3,
     ) {
-        // Data takes all of the line, and the port refuses what is more than a few frames ahead.
+        // Data takes all of the line, and the port refuses more than a few frames ahead.
         let mut plan = plan(vec![data(1, 3, size, LINE), storm(9, Rate::Frames(pps))]);
         plan.backlog = Duration::from_millis(1);
         plan.shaper_burst = Bytes(50_000);
@@ -276,7 +276,7 @@ proptest! {
             bench.host.poll(bench.now);
             let mut inbox = sluice::frame::Burst::new();
             sluice::port::Port::rx_burst(&mut bench.far, &mut inbox);
-            // What the port took in this poll: pauses are ahead of all data.
+            // Frames that the port took in this poll: pauses are ahead of all data.
             let kinds: Vec<bool> = inbox.iter().map(|f| probe(f).is_none()).collect();
             prop_assert!(kinds.windows(2).all(|w| w[0] >= w[1]), "{kinds:?}");
             sent += kinds.iter().filter(|k| **k).count() as u64;
@@ -317,7 +317,7 @@ fn bursts_have_exactly_their_gaps_from_the_end_of_the_last_frame() {
     let mut bench = Bench::started(&plan(vec![s]));
     bench.run_to(after(100_000_000));
     let frame = on_line(200);
-    // Preamble and frame, without the gap behind it, which the burst's gap has in it.
+    // Preamble and frame, without the gap after it, which is part of the burst's gap.
     let end = LINK.time_for(Bytes(208)).as_picos();
     let cycle = 2 * frame + end + 1_000_001;
     let want: Vec<_> = (0..8).map(|n| n / 3 * cycle + n % 3 * frame).collect();
@@ -372,7 +372,8 @@ fn streams_start_stop_wait_and_go_on_as_they_are_told() {
         bench.since_epoch(1).iter().map(|t| t / 1000).collect::<Vec<_>>(),
         [67, 1067, 2067, 3067, 4000, 5000]
     );
-    // 1.7 us later from the fourth on, and one microsecond apart to the tenth; two may be due at once.
+    // 1.7 us later from the fourth on, and one microsecond apart to the tenth; two may be due at
+    // once.
     let late = bench.since_epoch(2);
     assert_eq!(late.len(), 10);
     assert!(late[4..].iter().zip(5..).all(|(t, n)| t - (n * 1_000_000 + 700_000) < on_line(64)));
@@ -469,7 +470,7 @@ fn a_stream_with_the_number_of_another_is_refused() {
     assert_eq!(wrong.check(), Ok(()));
 }
 
-/// A stream of three frames, recorded 3 us and 5 us apart, the last of which was cut.
+/// A stream of three frames, recorded 3 us and 5 us apart, the last of which was truncated.
 fn recorded(timed: bool) -> StreamPlan {
     let frame = |us: u64, octet: u8, kept: usize, len: u32| {
         (Instant::ZERO + Duration::from_micros(us), vec![octet; kept], len)
@@ -505,7 +506,7 @@ fn a_recording_is_sent_as_it_was_and_when_it_was() {
         }
         let counters = bench.host.streams().next().unwrap();
         assert_eq!((counters.state, counters.frames), (StreamState::Done, 7));
-        // Started again it begins with its first frame.
+        // After a restart it begins with its first frame.
         bench.sent.clear();
         bench.host.start_streams(bench.now, &ids);
         bench.run_to(EPOCH + Duration::from_micros(101));

@@ -1,4 +1,4 @@
-//! Stations that answer each other: what their frames are, and when they send them.
+//! Stations that answer each other: the content of their frames, and the times.
 
 mod common;
 #[path = "support/link.rs"]
@@ -70,7 +70,7 @@ fn frames_are_what_the_standards_say_octet_for_octet() {
                 0000ffff 00000201 00ffffff 534c5549 0001 000000000000 000000000000";
     assert_eq!(hex(&first[..76]), want.replace(' ', ""));
     let last = &world.with_opcode(A, Opcode::RC_SEND_LAST)[0].1;
-    // 30 octets of payload and two that pad it: the whole frame is short enough for its ICRC.
+    // 30 bytes of payload and two of padding: the whole frame is short enough for its ICRC.
     assert_eq!((last.len(), bth(last).unwrap().pad_count), (18 + 20 + 8 + 12 + 32 + 4, 2));
     assert_eq!(icrc::verify(&last[18..]), Ok(()));
     let acks = world.with_opcode(B, Opcode::RC_ACKNOWLEDGE);
@@ -119,14 +119,14 @@ fn a_lost_packet_is_refused_by_its_number_and_repeated() {
         };
         let naks: Vec<_> =
             answers.iter().map(read).filter(|(_, a)| a.syndrome != aeth::Syndrome::ACK).collect();
-        // The architecture's NAK counts messages; selective repeat says how far the gap goes.
+        // The architecture's NAK counts messages; selective repeat states the end of the gap.
         let msn = if recovery == Recovery::GoBackN { 0 } else { 6 };
         let nak = aeth::Repr { syndrome: aeth::Syndrome::SEQUENCE_ERROR, msn: U24::wrapping(msn) };
         assert_eq!(naks, [(5, nak)]);
         let [a, b] = world.snapshots();
         let (s, r) = (&a.senders[0], &b.receivers[0]);
         assert_eq!((s.naks, r.naks, s.timeouts, r.delivered), (1, 1, 0, 20_000));
-        // Sent, lost, arrived: nothing else becomes of a frame.
+        // Sent, lost, arrived: frames have no other fate.
         assert_eq!(s.frames, b.sinks[0].frames + 1);
         let repeated = if recovery == Recovery::GoBackN { r.out_of_order + 1 } else { 1 };
         assert_eq!((s.retransmitted, s.frames), (repeated, 20 + repeated));
@@ -214,7 +214,7 @@ fn a_pause_stops_data_and_acknowledgements_of_its_priority_and_no_notification()
     });
     world.pfc(B, 3, 65_535);
     world.run_to(at(500));
-    // All data has come, its notifications have gone, and nothing was acknowledged.
+    // All data has arrived, its notifications were sent, and nothing was acknowledged.
     let [a, b] = world.snapshots();
     assert_eq!((b.receivers[0].delivered, b.receivers[0].acks), (100_000, 0));
     assert_eq!(b.receivers[0].cnps, a.senders[0].cnps);
@@ -224,7 +224,7 @@ fn a_pause_stops_data_and_acknowledgements_of_its_priority_and_no_notification()
     // One acknowledgement for all.
     let [a, b] = world.snapshots();
     assert_eq!((b.receivers[0].acks, a.senders[0].acknowledged), (1, 100_000));
-    // And data stops at the sender.
+    // Data stops at the sender.
     let mut world = World::of(&[roce_flow(1)]);
     world.run_to(at(10));
     world.pfc(A, 3, 1_000);
@@ -356,7 +356,7 @@ fn plans_that_cannot_be_run_are_refused() {
     assert_eq!(twice.check(), Err(PlanError::Twice(5)));
 }
 
-/// A background flow that nobody answers, whose frames all have the same length.
+/// A background flow without answers, whose frames all have the same length.
 fn open_loop(id: u32) -> FlowPlan {
     FlowPlan {
         id: FlowId(id),
@@ -373,7 +373,7 @@ fn open_loop(id: u32) -> FlowPlan {
     }
 }
 
-/// Everything that a station can have at once, both ways, on a link that loses and marks.
+/// All features of a station at once, in both directions, on a link that loses and marks.
 fn busy(seed: u64) -> World {
     busy_from(Instant::ZERO, seed)
 }
@@ -424,7 +424,7 @@ proptest! {
             stops.sort_unstable();
             for stop in stops {
                 world.run_to(stop);
-                // A pause comes behind everything else of its instant.
+                // A pause follows all other frames of its time.
                 for (_, n, quanta) in pauses.iter().filter(|(t, ..)| *t == stop) {
                     world.pfc(*n, 3, *quanta);
                 }
@@ -435,8 +435,8 @@ proptest! {
         prop_assert_eq!(run(&extra), run(&[]));
     }
 
-    /// A run across 2^64 ps, where instants no longer fit into one word, is one across 2^48 ps, down
-    /// to the times in the frames, which are those modulo 2^48.
+    /// A run across 2^64 ps, where instants no longer fit into one word, equals one across 2^48 ps,
+    /// including the times in the frames, which are modulo 2^48.
     #[test]
     fn uptime_changes_nothing(
         seed in any::<u64>(), before_us in 0_u64..=1_000,

@@ -1,4 +1,4 @@
-//! Names in files and requests that would forge lines of results or steer the terminal, in every
+//! Names in files and requests that would forge lines of results or control the terminal, in every
 //! command that prints them: each stays within the line that quotes it.
 #![cfg(feature = "dpdk")]
 
@@ -8,14 +8,14 @@ use std::process::Output;
 
 use run::{Dir, PROGRAM, Switch, guarded, text};
 
-/// A line feed and a line to be taken for a result, ESC, a CSI of C1, and a right-to-left override.
+/// A line feed and a forged result line, ESC, a CSI of C1, and a right-to-left override.
 const HOSTILE: &str = "x\nFORGED PASS: 9 of 9 checks\u{1b}[2J\u{9b}31m\u{202e}y";
 /// The same in a double-quoted scalar of YAML and in JSON.
 const WRITTEN: &str = r"x\nFORGED PASS: 9 of 9 checks\u001b[2J\u009b31m\u202ey";
-/// The same as it is shown.
+/// The same as Sluice prints it.
 const SHOWN: &str = r"x\nFORGED PASS: 9 of 9 checks\u{1b}[2J\u{9b}31m\u{202e}y";
 
-/// Asserts that text shows the name, and in no way that a terminal obeys.
+/// Asserts that text shows the name, without control sequences.
 fn assert_harmless(what: &str, shown: &str) {
     assert!(shown.contains(SHOWN), "{what} does not show the name:\n{shown}");
     let active = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
@@ -24,14 +24,15 @@ fn assert_harmless(what: &str, shown: &str) {
     assert_eq!(forged, None, "{what}:\n{shown}");
 }
 
-/// The program with a line of arguments, of which `{tmp}` is the folder.
+/// The program with a line of arguments, in which `{tmp}` is the folder.
 fn sluice(dir: &Dir, line: &str) -> Output {
     let args = line.split(' ').map(|arg| arg.replace("{tmp}", &dir.0.display().to_string()));
     let (mut command, args) = (run::command(&dir.0, "--verbose"), args.collect::<Vec<_>>());
     command.args(args).output().unwrap()
 }
 
-/// A lab with the name wherever one may have any characters: nodes and flows may not. A check fails.
+/// A lab with the name in every field that may have any characters: nodes and flows may not. A
+/// check fails.
 const LAB: &str = "name: \"NAME\"\n\
     duration: 20us\n\
     topology: {star: {hosts: 2}}\n\
@@ -64,7 +65,7 @@ fn files() -> Dir {
     }
     dir.write("gen.yaml", &GENERATOR.replace("NAME", WRITTEN));
     dir.write("switch.yaml", &SWITCH.replace("NAME", WRITTEN));
-    // Files that are refused, in words that quote the name.
+    // Refused files, whose messages quote the name.
     let flow = "topology: {star: {hosts: 2}}\nflows: [{from: \"NAME\", to: h2, size: 1}]\n";
     dir.write("bad-lab.yaml", &flow.replace("NAME", WRITTEN));
     dir.write("bad-gen.yaml", &GENERATOR.replace("[q]", "[\"r NAME\"]").replace("NAME", WRITTEN));
@@ -112,7 +113,7 @@ fn no_name_reaches_a_terminal_by_a_progress_bar() {
         .output();
     let shown = text(&terminal.unwrap().stdout);
     assert!(shown.contains(SHOWN), "{shown:?}");
-    // The bar's own sequences neither clear the screen nor are of C1.
+    // The bar's sequences neither clear the screen nor are of C1.
     for obeyed in ["\u{1b}[2J", "\u{9b}", "\u{202e}", "\nFORGED", "\rFORGED"] {
         assert!(!shown.contains(obeyed), "{obeyed:?} in {shown:?}");
     }

@@ -1,5 +1,5 @@
-//! Labs with variants as `sluice run` compares them: one table, the same numbers for programs, one
-//! page; and the labs of `configs/labs/compare`, which end well under every variant.
+//! Comparison of a lab's variants by `sluice run`: one table, the same numbers in JSON, one page;
+//! and the labs of `configs/labs/compare`, which complete under every variant.
 
 mod run;
 
@@ -9,7 +9,7 @@ use std::process::Output;
 use run::Dir;
 use serde_json::Value;
 
-/// Little enough for a debug build: three hosts answer a fourth, 20 kB each.
+/// Small enough for a debug build: three hosts answer a fourth, 20 kB each.
 const LAB: &str = "\
 name: tiny
 topology: {star: {hosts: 5}}
@@ -147,7 +147,7 @@ fn compared(lab: &str) -> Vec<(String, Value)> {
     named.collect()
 }
 
-/// All variants of a lab are done and have lost nothing.
+/// Asserts that all variants of a lab are done without a loss.
 fn all_done(lab: &str) -> Vec<(String, Value)> {
     const VARIANTS: [&str; 7] = ["pfc", "dcqcn", "fast-cnp", "qcn", "ci", "sfc", "sfc-proxy"];
     let runs = compared(lab);
@@ -176,7 +176,7 @@ fn number(runs: &[(String, Value)], variant: &str, path: &str) -> f64 {
     found.as_f64().unwrap_or_else(|| panic!("{variant} has no {path}: {figures}"))
 }
 
-/// Pauses so far from the destination.
+/// Pauses at this distance from the destination.
 fn pauses(runs: &[(String, Value)], variant: &str, distance: u64) -> u64 {
     let figures = &runs.iter().find(|(name, _)| name == variant).unwrap().1["figures"];
     let hops = figures["hops"].as_array().unwrap().iter();

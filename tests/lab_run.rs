@@ -1,4 +1,4 @@
-//! `sluice run` as people and programs use it: a lab file in, results, a page and captures out.
+//! `sluice run` by its interfaces: a lab file in, results, a page and captures out.
 
 mod run;
 
@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use run::Dir;
 use serde_json::Value;
 
-/// Three hosts send to one at 100 Gb/s through a switch, little enough for a debug build.
+/// Three hosts send to one at 100 Gb/s through a switch, small enough for a debug build.
 const LAB: &str = "\
 name: tiny <incast>
 topology: {star: {hosts: 4}}
@@ -47,7 +47,7 @@ fn text(octets: &[u8]) -> &str {
     std::str::from_utf8(octets).unwrap()
 }
 
-/// Runs a lab to its end with a good verdict, as JSON.
+/// Runs a lab to its end, with the verdict PASS, as JSON.
 fn json(dir: &Dir, file: &str, args: &[&str]) -> Value {
     let output = sluice(dir, &[&[file, "--format", "json"], args].concat());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -92,7 +92,7 @@ fn a_seed_and_a_duration_replace_those_of_the_file() {
     assert_eq!((&cut["elapsed_ns"], &cut["done"]), (&20_000.into(), &false.into()));
 }
 
-/// Takes out what never happened: numbers that are 0, and what has nothing else in it.
+/// Removes numbers that are 0, and objects that are empty then.
 fn prune(value: &mut Value) -> bool {
     match value {
         Value::Object(fields) => {
@@ -109,13 +109,13 @@ fn prune(value: &mut Value) -> bool {
     }
 }
 
-/// What a run comes to, to the picosecond: whoever changes it has changed what all labs come to.
+/// Golden results of a run, to the picosecond: a change of them changes the results of all labs.
 #[test]
 fn the_results_of_a_small_lab_are_these() {
     let dir = Dir::new("lab-golden");
     dir.write("tiny.yaml", LAB);
     let mut found = json(&dir, "tiny.yaml", &[]);
-    // The work it took is no result, and versions change.
+    // The engine's work is not a result, and versions change.
     for field in ["engine", "version"] {
         found.as_object_mut().unwrap().remove(field);
     }
@@ -198,7 +198,7 @@ fn bad_input_and_a_missing_world_have_their_own_exit_status() {
 #[test]
 fn a_run_without_a_terminal_says_what_it_does_in_plain_lines() {
     let dir = Dir::new("lab-progress");
-    // Long enough for a debug build to take a few seconds, however fast the machine.
+    // Long enough for a debug build to take a few seconds on any machine.
     let long = LAB.replace("frames: 400", "frames: 400000").replace("1ms", "30ms");
     dir.write("long.yaml", &long);
     let output = sluice(&dir, &["long.yaml"]);
@@ -213,7 +213,7 @@ fn a_run_without_a_terminal_says_what_it_does_in_plain_lines() {
     assert!(text(&output.stdout).starts_with("tiny <incast> in the virtual world: "));
 }
 
-/// Whether every element is closed, in order; and all of them, by name.
+/// Asserts that every element is closed, in order; returns all of them, by name.
 fn elements(page: &str) -> BTreeMap<String, usize> {
     const VOID: [&str; 2] = ["meta", "!doctype"];
     let (mut open, mut seen) = (Vec::<String>::new(), BTreeMap::new());
@@ -271,7 +271,7 @@ fn the_report_is_one_page_that_needs_nothing_else() {
     assert!(page.len() < 400_000, "{} octets", page.len());
 }
 
-/// Rows of what tshark reads in a capture.
+/// Rows that tshark reads in a capture.
 fn tshark(dir: &Dir, file: &str, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     let mut command = Command::new("tshark");
     command.arg("-r").arg(dir.path(file)).args(["-Y", filter, "-T", "fields", "-E", "separator=|"]);
@@ -296,7 +296,7 @@ fn captures_have_both_directions_and_nanoseconds_as_tshark_reads_them() {
         assert_eq!(row[1..3], ["h1 to s1", "996"], "1,000 octets less the check sequence");
         assert!(row[3].parse::<u32>().unwrap() < 200, "the first octets alone");
     }
-    // 1,020 octets at 80 ps: two frames start 81.6 ns apart, cut to whole nanoseconds.
+    // 1,020 bytes at 80 ps: two frames start 81.6 ns apart, truncated to whole nanoseconds.
     let nanos = |row: &[String]| {
         let (seconds, fraction) = row[0].split_once('.').unwrap();
         assert_eq!((seconds, fraction.len()), ("0", 9), "stamps in nanoseconds: {}", row[0]);

@@ -1,9 +1,9 @@
-//! Holds the imports to the layers where the compiler does not. The borders between crates are the
-//! compiler's: a `Cargo.toml` names the crates that one may use. Written down here is the rest: below the
-//! drivers nothing names a clock, a thread or ambient chance, DPDK is named in one place, and the
-//! modules that still share the root crate keep to their layers.
+//! Checks the imports against the layers where the compiler does not. The compiler checks the
+//! borders between crates: a `Cargo.toml` names the crates that one may use. This file has the
+//! other rules: below the drivers no code names a clock, a thread or ambient randomness, DPDK is
+//! named in one place, and the modules that still share the root crate keep to their layers.
 //!
-//! Test modules are free: a machine's test may well use its neighbour.
+//! Test modules are exempt: a state machine's test may use its neighbour.
 
 mod sources;
 #[path = "sources/tokens.rs"]
@@ -12,7 +12,7 @@ mod tokens;
 use sources::{Source, rust_files};
 use tokens::{Token, tokens};
 
-/// The folders of `src` that are crates, or hold crates, below the drivers.
+/// Folders of `src` that are crates, or contain crates, below the drivers.
 const CRATES: &[&str] = &["ground", "wire"];
 const NUMBERS: &[&str] = &["units", "time", "verdict", "printable"];
 const MACHINES: &[&str] =
@@ -22,12 +22,12 @@ const AGENTS: &[&str] = &["agents"];
 const DATA_PLANE: &[&str] = &["switch", "host"];
 const OUTERMOST: &[&str] = &["lab", "config", "otg", "tester", "report", "cli", "main"];
 
-/// What the contracts name of the machines: receipts and reasons, and the one machine that stands in
-/// a port, between its frames and their line.
+/// Names of state machines that the contracts use: receipts and reasons, and the one that works in
+/// a port, between its frames and the line.
 const NAMES: &[&str] = &["buffer::Charge", "secure"];
 
-/// The paths, from the crate's root, that `module` may use beside its own; `None` if the module
-/// has no place in the layers.
+/// Paths, from the crate's root, that `module` may use besides its own; `None` if the module has no
+/// place in the layers.
 fn may_use(module: &str) -> Option<Vec<&'static str>> {
     let wire = &["wire"][..];
     let below: &[&[&str]] = match module {
@@ -54,16 +54,16 @@ fn may_use(module: &str) -> Option<Vec<&'static str>> {
     Some(below.concat())
 }
 
-/// Whether `module` is part of the data plane or of what that is made of, where time is an argument.
+/// True if `module` is part of the data plane or of its components, where time is an argument.
 fn below_worlds(module: &str) -> bool {
     [CRATES, MACHINES, CONTRACTS, AGENTS, DATA_PLANE].iter().any(|layer| layer.contains(&module))
 }
 
-/// Paths that bring ambient time, threads or chance.
+/// Paths that bring ambient time, threads or randomness.
 const AMBIENT: &[&str] =
     &["std::time", "std::thread", "rand::rng", "rand::thread_rng", "rand::random", "rand::rngs"];
 
-/// Everything in these files that breaks the layers, as `file:line: what`.
+/// Every violation of the layers in these files, as `file:line: what`.
 fn violations(files: &[Source]) -> Vec<String> {
     let mut found = Vec::new();
     let mut test_files = Vec::new();
@@ -96,7 +96,7 @@ fn violations(files: &[Source]) -> Vec<String> {
     found
 }
 
-/// What is wrong with the use of `path`, which starts with the crate it is in.
+/// Reason why `path`, which starts with its crate, may not be used.
 fn breach(top: &str, allowed: &[&str], path: &[String]) -> Option<String> {
     let starts_with = |prefix: &str, path: &[String]| {
         prefix.split("::").zip(path).filter(|(a, b)| a == b).count() == prefix.split("::").count()
@@ -120,7 +120,7 @@ fn module_of(path: &str) -> Vec<String> {
     inner.split('/').filter(|&part| part != "lib").map(String::from).collect()
 }
 
-/// The code outside of `#[cfg(test)]` items, and the names of test modules in files of their own.
+/// Code outside of `#[cfg(test)]` items, and the names of test modules in separate files.
 fn without_tests(code: &[Token]) -> (Vec<Token>, Vec<String>) {
     let is = |at: usize, text: &str| code.get(at).is_some_and(|t| t.text == text);
     let (mut kept, mut modules, mut at) = (Vec::new(), Vec::new(), 0);
@@ -149,7 +149,7 @@ fn without_tests(code: &[Token]) -> (Vec<Token>, Vec<String>) {
     (kept, modules)
 }
 
-/// One past the bracket that closes the one at `open`.
+/// Index after the bracket that closes the one at `open`.
 fn closing(code: &[Token], open: usize) -> usize {
     let mut depth = 0;
     for (at, token) in code.iter().enumerate().skip(open) {
@@ -199,7 +199,7 @@ fn paths(code: &[Token], file_module: &[String]) -> Vec<(Vec<String>, usize)> {
     found
 }
 
-/// Spells the use tree at `at` out into `found`, after `path`; returns where it ends.
+/// Expands the use tree at `at` into `found`, after `path`; returns the index of its end.
 fn spell(code: &[Token], at: usize, path: Vec<String>, found: &mut Vec<Vec<String>>) -> usize {
     let text = |at: usize| code.get(at).map_or("", |t| t.text.as_str());
     let (mut at, mut path) = (at, path);
@@ -253,7 +253,7 @@ fn unsafe_code_is_in_dpdk_alone() {
     }
 }
 
-/// The breaches in one file with this text.
+/// Violations in one file with this text.
 fn planted(path: &str, text: &str) -> Vec<String> {
     violations(&[Source { path: path.into(), text: text.into() }])
 }

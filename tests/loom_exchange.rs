@@ -1,15 +1,15 @@
 //! The ledger exchange under loom: every interleaving and every reordering that the memory model
 //! allows, for two workers and a pool of two cells.
 //!
-//! The source of the exchange is compiled here once more, with loom's atomics in place of the
-//! standard ones, so that no other crate has to be built for loom. The tests that end in `_is_seen`
-//! break the protocol on purpose and show that the checks notice.
+//! The source of the exchange is compiled here again, with loom's atomics in place of the standard
+//! ones, so that no other crate must be built for loom. The tests that end in `_is_seen` break the
+//! protocol on purpose and show that the checks notice.
 
 #[allow(dead_code)]
 #[path = "../src/runtime/exchange.rs"]
 mod exchange;
 
-/// What `exchange.rs` finds as `super::sync`.
+/// Module that `exchange.rs` uses as `super::sync`.
 mod sync {
     pub(super) use loom::sync::Arc;
     pub(super) use loom::sync::atomic::{AtomicU64, Ordering, fence};
@@ -17,7 +17,7 @@ mod sync {
 
 use loom::sync::atomic::{AtomicBool, AtomicU32};
 use loom::thread;
-// `exchange.rs` says `crate::units` and `crate::frame`.
+// `exchange.rs` uses `crate::units` and `crate::frame`.
 use sluice::{frame, units};
 
 use exchange::{Member, exchange as members, slack_cells};
@@ -36,7 +36,7 @@ fn owner_and_sender() -> (Member, Member) {
     (ends.pop().unwrap(), sender)
 }
 
-/// What one `collect` credits to the two groups.
+/// Credits of one `collect` to the two groups.
 fn collected(owner: &mut Member) -> [u32; 2] {
     let mut sum = [0; 2];
     owner.collect(|port, group, cells| {
@@ -70,7 +70,7 @@ fn no_release_is_lost_or_counted_twice() {
     });
 }
 
-/// A frame's memory and the credit for it. `early`: the sender tells before the frame is gone.
+/// A frame's memory and the credit for it. `early`: the sender reports before the frame is gone.
 fn credit_and_memory(early: bool) {
     loom::model(move || {
         let (mut owner, mut sender) = owner_and_sender();
@@ -107,8 +107,8 @@ fn a_credit_before_the_frame_is_gone_is_seen() {
     credit_and_memory(true);
 }
 
-/// A worker that owns one port and whose burst is one frame of one cell: `polls` times it
-/// exchanges and then admits what fits.
+/// A worker that owns one port and whose burst is one frame of one cell: `polls` times it exchanges
+/// and then admits as much as fits.
 fn greedy(mut me: Member, polls: u32, limit: u32, fenced: bool) -> u32 {
     let mut own = 0;
     for _ in 0..polls {
@@ -125,8 +125,8 @@ fn greedy(mut me: Member, polls: u32, limit: u32, fenced: bool) -> u32 {
     own
 }
 
-/// Two greedy workers fill a pool of two cells and one cell of slack. Nothing is released, so what
-/// they hold at the end is the most they ever held.
+/// Two greedy workers fill a pool of two cells and one cell of slack. Nothing is released, so their
+/// cells at the end are the peak.
 fn fill_a_pool(fenced: bool) {
     loom::model(move || {
         let limit = 2;
@@ -157,7 +157,7 @@ fn an_exchange_without_its_fence_is_seen() {
     fill_a_pool(false);
 }
 
-/// As above with cells that come and go: one worker gives its cell back and asks again, so that the
+/// As above with cells that are released: one worker returns its cell and admits again, so that the
 /// other may read a value that is too high as well as one that is too low.
 #[test]
 fn releases_do_not_widen_the_slack() {
@@ -185,7 +185,7 @@ fn releases_do_not_widen_the_slack() {
     });
 }
 
-/// The unit of the slack: what a worker may admit between two exchanges is a burst per port.
+/// Unit of the slack: between two exchanges a worker may admit a burst per port.
 #[test]
 fn the_slack_of_a_plain_switch_is_a_burst_per_port() {
     assert_eq!(slack_cells(2, 2 * BURST, Cells(8)), Cells(2 * 32 * 8));

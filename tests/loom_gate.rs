@@ -1,14 +1,14 @@
 //! The gate between a polling thread and its driver under loom: every interleaving of a thread that
-//! polls and one that shuts the gate, opens the device anew and opens the gate again.
+//! polls and one that shuts the gate, opens the device again and opens the gate.
 //!
-//! The source of the gate is compiled here once more, with loom's atomics in place of the standard
+//! The source of the gate is compiled here again, with loom's atomics in place of the standard
 //! ones.
 
 #[allow(dead_code)]
 #[path = "../src/dpdk/gate.rs"]
 mod gate;
 
-/// The atomics that `gate.rs` finds as `super::sync`.
+/// Atomics that `gate.rs` uses as `super::sync`.
 mod sync {
     pub(super) use loom::sync::atomic::{AtomicU8, Ordering};
 }
@@ -18,10 +18,10 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
-/// Polls of the polling thread, and looks of the other one whether the gate is shut.
+/// Polls of the polling thread, and checks of the gate by the other one.
 const TRIES: usize = 3;
 
-/// A device: loom reports two threads that are in it at once.
+/// A device: loom reports two threads that use it at once.
 #[derive(Default)]
 struct Device {
     gate: Gate,
@@ -41,7 +41,8 @@ impl Device {
         self.driver.with_mut(|_| ());
     }
 
-    /// Opens the device anew if the polling thread answers in time; otherwise the gate stays shut.
+    /// Opens the device again if the polling thread acknowledges in time; otherwise the gate stays
+    /// shut.
     fn reopen(&self) -> bool {
         self.gate.shut();
         for _ in 0..TRIES {

@@ -1,4 +1,4 @@
-//! The program as its users call it, with outputs of every kind.
+//! The program in a separate process, with outputs of every kind.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::run::{Dir, sluice};
 
-/// Longest time that a command may take.
+/// Longest time of a command.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Result of a command.
@@ -28,11 +28,11 @@ pub struct Ended {
 /// Destination of an output.
 #[derive(Clone, Copy)]
 pub enum Output {
-    /// To the test.
+    /// Read by the test.
     Kept,
-    /// To nobody: the other end is closed before the program starts.
+    /// Closed: the reader is gone before the program starts.
     Closed,
-    /// To a full disk.
+    /// A full disk.
     Full,
 }
 
@@ -57,7 +57,7 @@ pub struct Running {
     started: SystemTime,
 }
 
-/// Starts the program with a line of arguments, of which `{tmp}` is the folder.
+/// Starts the program with a line of arguments, in which `{tmp}` is the folder.
 pub fn start(dir: &Dir, line: &str, [out, err]: [Output; 2]) -> Running {
     static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -82,7 +82,7 @@ pub fn run(dir: &Dir, line: &str, outputs: [Output; 2]) -> Ended {
 }
 
 impl Running {
-    /// Waits until the program takes signals its own way, or has ended.
+    /// Waits until the program has installed its signal handlers, or has ended.
     pub fn wait_for_signals(&mut self) {
         const SIGINT: u32 = 2;
         let status = format!("/proc/{}/status", self.child.id());
@@ -98,7 +98,7 @@ impl Running {
         }
     }
 
-    /// Ctrl-C.
+    /// Sends SIGINT, as Ctrl-C does.
     pub fn interrupt(&self) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());

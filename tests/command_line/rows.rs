@@ -1,12 +1,12 @@
-//! The whole command line: a row for each way to call a command, with what it comes to.
+//! The whole command line: a row for each form of a command, with its exit statuses and output.
 
-/// Name of a command.
+/// One call of a command.
 pub struct Row {
     /// The command, as clap knows it, such as `headroom calc`.
     pub command: &'static str,
     /// Arguments. `{tmp}` is a folder of the test.
     pub args: &'static str,
-    /// The exit statuses that it may end with, whoever reads.
+    /// Exit statuses that it may end with, for every kind of output.
     pub statuses: &'static [i32],
     /// True if it prints a result.
     pub prints: bool,
@@ -23,7 +23,7 @@ const fn silent(command: &'static str, args: &'static str, statuses: &'static [i
 /// A verdict that depends on the machine's load.
 const ANY_VERDICT: &[i32] = &[0, 1, 4];
 
-/// Every command at least once. Those of `ctl` ask a switch at `{tmp}/switch.sock`.
+/// Every command at least once. Those of `ctl` send requests to a switch at `{tmp}/switch.sock`.
 pub const ROWS: &[Row] = &[
     row("demo", "--seconds 1 --rate 100M", ANY_VERDICT),
     row("doctor", "--no-huge", &[0]),
@@ -72,7 +72,7 @@ pub const ROWS: &[Row] = &[
     silent("ctl stop", "", &[0]),
 ];
 
-/// Commands that go on until Ctrl-C, with the status and what is to stand in their JSON then.
+/// Commands that run until Ctrl-C, with the status and the expected content of their JSON then.
 pub const LONG: &[(&str, &[i32], &str)] = &[
     ("demo --seconds 600 --rate 100M --format json", &[4], "interrupted"),
     (
@@ -94,8 +94,8 @@ pub const LONG: &[(&str, &[i32], &str)] = &[
     ("gen --listen 127.0.0.1:0 --no-huge", &[0], ""),
 ];
 
-/// Arguments that name files that are written, and a call with each; `{path}` is the file, and the
-/// call would go on for long.
+/// Arguments that name files to be written, and a call with each; `{path}` is the file, and the
+/// call would otherwise run for long.
 pub const WRITTEN: &[(&str, &str, &str)] = &[
     ("run", "report", "run {tmp}/endless-lab.yaml --report {path}"),
     ("run", "report", "run {tmp}/endless-lab.yaml {tmp}/small.yaml --report {path}"),
@@ -107,7 +107,7 @@ pub const WRITTEN: &[(&str, &str, &str)] = &[
     ("swarm", "keep", "swarm --count 100000000 --keep {path}"),
 ];
 
-/// Arguments with paths that are read, or are no files.
+/// Arguments with paths that are read, or are not files.
 pub const READ: &[(&str, &str)] = &[
     ("run", "files"),
     ("gen", "file"),

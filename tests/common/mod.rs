@@ -8,7 +8,7 @@ use sluice::frame::{Burst, FCS_BYTES, Frame};
 use sluice::port::{Port, PortCaps, Source};
 use sluice::units::Bytes;
 
-/// Octets in front of a frame for tags, as an mbuf has them.
+/// Bytes in front of a frame for tags, as in an mbuf.
 const ROOM: usize = 128;
 
 /// A frame in a vector.
@@ -19,7 +19,7 @@ pub struct MemFrame {
 }
 
 impl MemFrame {
-    /// A frame with these octets, FCS left out.
+    /// A frame with these bytes, without FCS.
     pub fn new(octets: &[u8]) -> Self {
         Self { octets: [&[0; ROOM], octets].concat(), start: ROOM }
     }
@@ -70,11 +70,11 @@ type Ring = Rc<RefCell<VecDeque<MemFrame>>>;
 pub struct MemPort {
     rx: Ring,
     tx: Ring,
-    /// How many frames the peer's ring holds.
+    /// Frames that the peer's ring holds.
     pub capacity: usize,
-    /// How many data frames may be made before the memory is used up.
+    /// Data frames that may be made before the memory is used up.
     pub pool: usize,
-    /// The shortest frame that leaves as it was made.
+    /// Shortest frame that is sent without padding.
     pub frame_min: u32,
     caps: PortCaps,
 }
@@ -99,12 +99,12 @@ impl MemPort {
         (port(&a, &b), port(&b, &a))
     }
 
-    /// Sends one frame, whatever the capacity.
+    /// Sends one frame, even if the ring is full.
     pub fn give(&mut self, frame: MemFrame) {
         self.tx.borrow_mut().push_back(frame);
     }
 
-    /// Takes all that has arrived.
+    /// Takes all frames that have arrived.
     pub fn take(&mut self) -> Vec<MemFrame> {
         self.rx.borrow_mut().drain(..).collect()
     }

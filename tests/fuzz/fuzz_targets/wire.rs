@@ -1,4 +1,4 @@
-//! Any octets, to every parser and mutator of the wire formats.
+//! Arbitrary bytes, to every parser and mutator of the wire formats.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any octets as an IP packet with its checksum and ICRC put right, which no fuzzer would guess:
-//! the way to what lies behind them.
+//! Arbitrary bytes as an IP packet with its checksum and ICRC corrected, which no fuzzer would
+//! guess, to reach the code after those checks.
 
 #![no_main]
 
@@ -17,7 +17,7 @@ fuzz_target!(|octets: &[u8]| {
         let sum = Sum::default().octets(&packet[..header_len]).finish();
         packet[10..12].copy_from_slice(&sum.to_be_bytes());
     }
-    // What is no RoCEv2 packet has no ICRC to put right, and is tried as it is.
+    // A packet that is not RoCEv2 has no ICRC to correct, and is parsed unchanged.
     let _ = icrc::seal(&mut packet);
     wire_exercise::exercise(&packet);
 });
