@@ -68,6 +68,9 @@ pub trait Events {
         headroom: Option<Cells>,
     ) {
     }
+    /// PFC runs for other priorities from now on, as the port agreed with its peer.
+    #[inline]
+    fn pfc_changed(&mut self, now: Instant, port: PortId, send: PrioritySet, obey: PrioritySet) {}
     /// A PFC or PAUSE frame was sent; `paused` are the priorities it pauses, of those in `named`.
     #[inline]
     fn pause_sent(&mut self, now: Instant, port: PortId, named: PrioritySet, paused: PrioritySet) {}

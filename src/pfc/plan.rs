@@ -1,7 +1,7 @@
 //! What the flow-control machines of one port are told.
 
 use crate::time::Duration;
-use crate::units::{PRIORITIES, PrioritySet, Quanta};
+use crate::units::{BitsPerSec, Bytes, PRIORITIES, PrioritySet, Quanta};
 
 /// Which flow control a link runs. PFC and PAUSE exclude each other (802.1Q 36.1.1, 802.3 31D.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +34,17 @@ pub struct PfcPlan {
     /// How long after an XOFF it is sent again while the group is still over its limit. Below
     /// the pause time itself; half of it by default.
     pub refresh: Duration,
+}
+
+impl PfcPlan {
+    /// Returns the shortest refresh on a link of this rate. PFC frames go before data, so a shorter one
+    /// could leave no time for data: with this one, refreshes take at most a quarter of the line.
+    #[must_use]
+    pub fn refresh_least(rate: BitsPerSec) -> Duration {
+        /// A PFC frame with preamble and interpacket gap.
+        const ON_LINE: Bytes = Bytes(84);
+        rate.time_for(ON_LINE).saturating_mul(4)
+    }
 }
 
 /// What is done to a queue that a pause storm has stopped for too long (SONiC's `pfcwd`).

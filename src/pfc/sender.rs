@@ -186,7 +186,10 @@ impl Sender {
 /// a link that came up faster than planned makes every quantum shorter.
 fn interval(plan: &PfcPlan, rate: BitsPerSec) -> Duration {
     let pause = plan.quanta.at(rate);
-    if plan.refresh < pause { plan.refresh } else { pause.div(2) }
+    let refresh = if plan.refresh < pause { plan.refresh } else { pause.div(2) };
+    // A link that came up slower takes longer for each PFC frame.
+    let least = PfcPlan::refresh_least(rate);
+    if least < pause { refresh.max(least) } else { refresh }
 }
 
 #[cfg(test)]

@@ -157,6 +157,15 @@ pub enum Note {
         /// Its headroom; `None` if it is lossy.
         headroom: Option<Cells>,
     },
+    /// PFC runs for other priorities from now on.
+    PfcChanged {
+        /// The port.
+        port: PortId,
+        /// The priorities that it pauses its peer for.
+        send: PrioritySet,
+        /// The priorities that its peer may pause.
+        obey: PrioritySet,
+    },
     /// It made a PFC or PAUSE frame.
     PauseSent {
         /// Egress port.
@@ -222,6 +231,9 @@ impl Events for Notes {
         headroom: Option<Cells>,
     ) {
         self.note(Note::Regrouped { port, group, headroom });
+    }
+    fn pfc_changed(&mut self, _: Instant, port: PortId, send: PrioritySet, obey: PrioritySet) {
+        self.note(Note::PfcChanged { port, send, obey });
     }
     fn pause_sent(&mut self, _: Instant, port: PortId, named: PrioritySet, paused: PrioritySet) {
         self.note(Note::PauseSent { port, named, paused });

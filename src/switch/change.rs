@@ -263,6 +263,15 @@ impl<W: World> Switch<W> {
         state.receiver.set_mode(now, mode);
         state.straight = obeys_nothing(mode);
         self.proxy_mode(at, mode);
+        if let FlowControl::Pfc { send, obey } = mode {
+            self.events.pfc_changed(now, port, send, obey);
+            // A priority that joins others in a group over its limit is paused with them.
+            for p in send.iter() {
+                let xoff = self.ledger.is_xoff(port, self.tables[port.index()].group(p));
+                self.ports[at].sender.want(now, p, xoff);
+            }
+            self.awake.insert(at);
+        }
         Ok(())
     }
 

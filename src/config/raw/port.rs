@@ -274,7 +274,8 @@ pub struct Pfc {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quanta: Option<u16>,
     /// How long after an XOFF the next one is sent while the group is still full, or `auto` for
-    /// half the pause time. Default: `auto`. With `link.poll_gap` it must be below the pause time.
+    /// half the pause time. Default: `auto`. With `link.poll_gap` it must be below the pause time, and
+    /// at least the time of four PFC frames at the port's rate, so that data has a turn.
     #[serde(default, skip_serializing_if = "Refresh::is_auto")]
     pub refresh: Refresh,
 }

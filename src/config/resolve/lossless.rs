@@ -3,8 +3,8 @@
 use super::{Cx, Draft, groups};
 use crate::buffer::{BufferPlan, GroupKind, SharedLimit};
 use crate::congestion::NotEct;
-use crate::pfc::FlowControl;
-use crate::units::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use crate::pfc::{FlowControl, PfcPlan};
+use crate::units::{PRIORITIES, Priority, PrioritySet, Quanta, TrafficClass};
 
 /// Checks all ports.
 pub fn check(cx: &mut Cx, drafts: &[Draft<'_>], buffer: &BufferPlan) {
@@ -93,6 +93,34 @@ fn refresh(cx: &mut Cx, draft: &Draft<'_>) {
         );
         cx.error(&draft.at.key(field).key("refresh"), what);
     }
+    if sends {
+        refresh_leaves_room(cx, draft, field);
+    }
+}
+
+/// Refreshes must leave time on the line for data, which waits while a PFC frame is sent.
+fn refresh_leaves_room(cx: &mut Cx, draft: &Draft<'_>, field: &str) {
+    let port = &draft.plan;
+    let (pfc, rate) = (&port.pfc, port.rate);
+    let (pause, least) = (pfc.quanta.at(rate), PfcPlan::refresh_least(rate));
+    if pfc.refresh >= least || pfc.refresh >= pause {
+        return;
+    }
+    let too_often = format!(
+        "port {}: a refresh every {} leaves too little of the line to data, as each takes {} at {rate}",
+        port.name,
+        pfc.refresh,
+        least.div(4)
+    );
+    let at = draft.at.key(field);
+    if pause.div(2) >= least {
+        let half = pause.div(2);
+        let what = format!("{too_often}; choose {least} or more, such as {half} or auto");
+        return cx.error(&at.key("refresh"), what);
+    }
+    let quanta = (1..=u16::MAX).find(|n| Quanta(*n).at(rate).div(2) >= least).unwrap_or(u16::MAX);
+    let what = format!("{too_often}; choose {quanta} quanta or more, and `refresh: auto`");
+    cx.error(&at.key("quanta"), what);
 }
 
 /// Warns of a NIC port without a configured rate: its headroom is calculated for the rate in the

@@ -147,6 +147,24 @@ fn a_faster_link_is_refreshed_before_its_shorter_pause_ends() {
 }
 
 #[test]
+fn a_slower_link_keeps_three_quarters_of_its_time_for_data() {
+    let plan = PfcPlan { refresh: Duration::from_nanos(30), ..pfc().plan };
+    let mut s = Sender::new(plan, RATE);
+    s.want(at(0), p(3), true);
+    send(&mut s, at(0));
+    assert_eq!(s.next_deadline(), at(30));
+    s.set_rate(at(10), BitsPerSec::gbps(1));
+    send(&mut s, at(30));
+    // A PFC frame takes 84 octets of the line: 672 ns.
+    assert_eq!(s.next_deadline(), at(30 + 4 * 672));
+    // A pause of less has to be told again before it ends, and no file is taken with one.
+    let mut s = Sender::new(PfcPlan { quanta: Quanta(5), ..plan }, RATE);
+    s.want(at(0), p(3), true);
+    send(&mut s, at(0));
+    assert_eq!(s.next_deadline(), at(0) + Duration::from_picos(12_800));
+}
+
+#[test]
 fn a_link_that_comes_back_is_told_what_is_wanted() {
     let mut s = pfc();
     s.want(at(0), p(3), true);

@@ -96,6 +96,18 @@ impl Asked {
         self.compare(cx, at, port);
     }
 
+    /// A port pauses its peer for other priorities than before, as the facts say now. `over` are those
+    /// whose groups are over their limits.
+    pub(super) fn enabled(&mut self, cx: Cx<'_>, at: Instant, port: Direction, over: PrioritySet) {
+        self.run_out(cx.facts, at, port);
+        self.kept_up(cx, at, port, PrioritySet::ALL);
+        let target = over.0 & cx.facts.from(port).asks.0;
+        let state = &mut self.ports[port.index()];
+        PrioritySet(target & !state.wanted).iter().for_each(|p| state.over[p.index()] = at);
+        state.wanted = target;
+        self.compare(cx, at, port);
+    }
+
     /// A MAC control frame starts.
     pub(super) fn sent(&mut self, cx: Cx<'_>, at: Instant, port: Direction, ask: &Ask) {
         let of = cx.facts.from(port);

@@ -216,6 +216,11 @@ impl Excuses {
         }
     }
 
+    /// The priorities of a port whose groups are over their limits.
+    pub(super) fn over(&self, port: Direction) -> PrioritySet {
+        self.over[port.index()]
+    }
+
     /// The earliest cause that explains a drop now, if any.
     pub(super) fn find(&self, at: Instant, port: Direction, priority: u8) -> Option<Found> {
         let has = |set: PrioritySet| set.0 >> priority & 1 == 1;

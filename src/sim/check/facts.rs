@@ -16,7 +16,8 @@ use crate::sim::{
 use crate::switch::{ClassifyPlan, PortPlan, SwitchPlan, Trust};
 use crate::time::{Duration, Instant};
 use crate::units::{
-    BitsPerSec, Cells, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet, TrafficClass,
+    BitsPerSec, Bytes, Cells, PRIORITIES, PortId, Priority, PriorityGroup, PrioritySet,
+    TrafficClass,
 };
 
 /// All facts of a network.
@@ -87,7 +88,9 @@ pub(super) struct PortFacts {
     pub(super) congesting: [u8; PRIORITIES],
     /// By group: the bytes of its headroom, 0 for one that is lossy.
     pub(super) headroom: [u64; PRIORITIES],
-    /// The priorities of lossless groups.
+    /// The priorities of lossless groups, and those of them that it pauses its peer for: only these are
+    /// lossless.
+    grouped: PrioritySet,
     pub(super) lossless: PrioritySet,
     /// Classes whose watchdog ignores pauses, or drops, once they are stormed.
     pub(super) forwards: u8,
@@ -233,10 +236,18 @@ impl Facts {
         let of = &mut self.ports[direction.index()];
         of.headroom[group.index()] = headroom.map_or(0, |cells| u64::from(cells.0) * cell);
         let priorities = of.of_group(group.get()).0;
-        of.lossless.0 = match headroom {
-            Some(_) => of.lossless.0 | priorities,
-            None => of.lossless.0 & !priorities,
+        of.grouped.0 = match headroom {
+            Some(_) => of.grouped.0 | priorities,
+            None => of.grouped.0 & !priorities,
         };
+        of.lossless.0 = of.grouped.0 & of.asks.0;
+    }
+
+    /// PFC of a port runs for other priorities from now on.
+    pub(super) fn enable(&mut self, port: Direction, send: PrioritySet, obey: PrioritySet) {
+        let of = &mut self.ports[port.index()];
+        (of.asks, of.obeys) = (send, obey);
+        of.lossless.0 = of.grouped.0 & of.asks.0;
     }
 
     /// How long it takes at most until nothing more arrives of what a port asks its peer to pause.
@@ -348,6 +359,7 @@ impl PortFacts {
         let is_lossless = |p: &Priority| {
             matches!(groups[usize::from(group[p.index()])].kind, GroupKind::Lossless { .. })
         };
+        let grouped: PrioritySet = Priority::ALL.into_iter().filter(is_lossless).collect();
         let cell = u64::from(switch.buffer.cell_bytes);
         let headroom = groups.each_ref().map(|group| match group.kind {
             GroupKind::Lossless { headroom, .. } => u64::from(headroom.0) * cell,
@@ -371,7 +383,8 @@ impl PortFacts {
             class,
             congesting,
             headroom,
-            lossless: Priority::ALL.into_iter().filter(is_lossless).collect(),
+            grouped,
+            lossless: PrioritySet(grouped.0 & asks.0),
             forwards: watched(StormAction::Forward),
             flushes: watched(StormAction::Drop),
             marks: plan.ecn.iter().any(Option::is_some),
@@ -423,6 +436,7 @@ impl PortFacts {
             class: core::array::from_fn(|p| p as u8),
             congesting: core::array::from_fn(|class| class as u8),
             headroom: [0; PRIORITIES],
+            grouped: PrioritySet::EMPTY,
             lossless: PrioritySet::EMPTY,
             forwards: 0,
             flushes: 0,
@@ -440,6 +454,11 @@ impl PortFacts {
         let bits = u128::from(time.as_picos()) * u128::from(peer.rate.get()) / 1_000_000_000_000;
         let frame = u128::from(self.longest);
         (bits / 8 * frame / (frame + u128::from(peer.overhead))) as u64
+    }
+
+    /// The time of a PFC frame on its line.
+    pub(super) fn pause_time(&self) -> Duration {
+        self.rate.time_for(Bytes(u64::from(64 + self.overhead)))
     }
 
     /// Whether frames of a VLAN leave this port with a tag.

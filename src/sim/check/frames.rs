@@ -110,6 +110,7 @@ impl Frames {
             Note::Marked { .. }
             | Note::Crossed { .. }
             | Note::Regrouped { .. }
+            | Note::PfcChanged { .. }
             | Note::Storm { .. } => {}
         }
     }

@@ -1,4 +1,4 @@
-//! No line is idle while frames wait for it that nobody pauses.
+//! No line is idle while frames wait for it that nobody pauses, nor does it carry pauses alone for long.
 
 use super::facts::Facts;
 use super::finding::{Check, Extent, Finding, First};
@@ -8,6 +8,10 @@ use super::pauses::Pauses;
 use crate::sim::{Direction, LinkId, Node, Nodes};
 use crate::time::Instant;
 use crate::units::{PRIORITIES, TrafficClass};
+
+/// PFC frames that a line may carry in a row while data waits that nobody pauses: far more than the
+/// groups of a port can ask for while a frame of theirs leaves.
+const PAUSES_MOST: u64 = 1_000;
 
 /// When each line is free again.
 #[derive(Debug)]
@@ -23,17 +27,41 @@ struct Line {
     down: bool,
     /// Classes that a watchdog found stormed.
     stormed: u8,
+    /// Start of the MAC control frames that it has carried since, without a gap or other frames.
+    control_since: Instant,
+    /// Time of the last look at which no data waited behind such frames.
+    starved_since: Instant,
 }
 
 impl Idle {
     pub(super) fn new(facts: &Facts) -> Self {
-        let line = Line { free: Instant::ZERO, down: false, stormed: 0 };
+        let start = Instant::ZERO;
+        let line = Line {
+            free: start,
+            down: false,
+            stormed: 0,
+            control_since: start,
+            starved_since: start,
+        };
         Self { lines: vec![line; facts.ports.len()], first: First::default(), looked: 0 }
     }
 
     #[inline]
-    pub(super) fn sent(&mut self, direction: Direction, end: Instant) {
-        self.lines[direction.index()].free = end;
+    pub(super) fn sent(
+        &mut self,
+        (at, end): (Instant, Instant),
+        direction: Direction,
+        is_control: bool,
+    ) {
+        let line = &mut self.lines[direction.index()];
+        // Less than the frame itself is rounding, and no room for another.
+        let gap = at.since(line.free) > end.since(at);
+        line.free = end;
+        if !is_control {
+            line.control_since = end;
+        } else if gap {
+            line.control_since = at;
+        }
     }
 
     pub(super) fn link(&mut self, link: LinkId, up: bool) {
@@ -57,28 +85,43 @@ impl Idle {
     ) {
         for direction in facts.directions() {
             let of = facts.from(direction);
-            let node = facts.node(of.node);
             let line = self.lines[direction.index()];
-            if line.free > at || line.down || !node.is_switch || lateness.is_late(at, of.node) {
-                continue;
-            }
-            self.looked += 1;
-            // A congesting class may be stopped by a priority of its own, too, and by a frame at its head
-            // of any that is isolated there.
-            let waits = |class: &TrafficClass| {
-                let places: u8 = of.classes_of(*class).map(|class| 1 << class.get()).sum();
-                let mut own = (0..PRIORITIES).filter(|p| of.places_of(*p) & places != 0);
-                line.stormed >> class.get() & 1 == 0
-                    && passages.queued(direction, class.index()) > 0
-                    && own.all(|p| !pauses.is_paused(facts, at, direction, p))
+            let is_busy = line.free > at;
+            let is_late = lateness.is_late(at, of.node);
+            let waits = match nodes.get_mut(of.node) {
+                Node::Host(_) => continue,
+                _ if line.down || is_late => None,
+                _ if is_busy && line.control_since >= line.starved_since => None,
+                Node::Switch(switch) => {
+                    self.looked += u64::from(!is_busy);
+                    let is_free = |class: &TrafficClass| {
+                        line.stormed >> class.get() & 1 == 0
+                            && passages.queued(direction, class.index()) > 0
+                            && is_unpaused(facts, pauses, at, (direction, *class))
+                    };
+                    let octets = |class: TrafficClass| {
+                        let places = of.classes_of(class);
+                        let octets = places.map(|class| switch.queue_bytes(of.port, class)).sum();
+                        (class, octets)
+                    };
+                    let free = TrafficClass::ALL.into_iter().filter(is_free);
+                    free.map(octets).find(|(_, octets): &(_, u64)| *octets > 0)
+                }
             };
-            let Some(class) = TrafficClass::ALL.into_iter().find(waits) else { continue };
-            let Node::Switch(switch) = nodes.get_mut(of.node) else { continue };
-            let octets: u64 =
-                of.classes_of(class).map(|class| switch.queue_bytes(of.port, class)).sum();
-            if octets > 0 {
+            let starved_since = line.starved_since;
+            if waits.is_none() || !is_busy {
+                self.lines[direction.index()].starved_since = at;
+            }
+            let Some((class, octets)) = waits else { continue };
+            let name = &of.name;
+            if !is_busy {
                 self.first.see(at, || {
-                    format!("{} is idle and nobody pauses it while {octets} octets wait in class {class}", of.name)
+                    format!("{name} is idle and nobody pauses it while {octets} octets wait in class {class}")
+                });
+            } else if at.since(starved_since) > of.pause_time().saturating_mul(PAUSES_MOST) {
+                self.first.see(at, || {
+                    let since = starved_since.since(Instant::ZERO);
+                    format!("{name} sends nothing but pauses since {since} while {octets} octets wait in class {class}")
                 });
             }
         }
@@ -95,4 +138,18 @@ impl Idle {
             format!("{looked} looks at idle lines found nothing that waits")
         })
     }
+}
+
+/// True if no pause stops a class. A congesting class may be stopped by a priority of its own, too, and by
+/// a frame at its head of any that is isolated there.
+fn is_unpaused(
+    facts: &Facts,
+    pauses: &Pauses,
+    at: Instant,
+    (direction, class): (Direction, TrafficClass),
+) -> bool {
+    let of = facts.from(direction);
+    let places: u8 = of.classes_of(class).map(|class| 1 << class.get()).sum();
+    let mut own = (0..PRIORITIES).filter(|p| of.places_of(*p) & places != 0);
+    own.all(|p| !pauses.is_paused(facts, at, direction, p))
 }

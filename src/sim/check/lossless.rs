@@ -96,9 +96,9 @@ impl Lossless {
         });
     }
 
-    /// A group has other thresholds from now on.
-    pub(super) const fn regrouped(&mut self, is_lossless: bool) {
-        self.any |= is_lossless;
+    /// A group of a port has other thresholds from now on, or its PFC other priorities.
+    pub(super) fn changed(&mut self, facts: &Facts, port: Direction) {
+        self.any |= !facts.from(port).lossless.is_empty();
     }
 
     /// A data frame of a lossless priority was lost on its line.
@@ -159,6 +159,11 @@ impl Lossless {
     /// A group went over its limit, or resumes its peer.
     pub(super) fn crossed(&mut self, at: Instant, port: Direction, of: PrioritySet, xoff: bool) {
         self.excuses.crossed(at, port, of, xoff);
+    }
+
+    /// The priorities of a port whose groups are over their limits.
+    pub(super) fn over(&self, port: Direction) -> PrioritySet {
+        self.excuses.over(port)
     }
 
     /// The peer of a port ignores its pauses of these priorities from now on, or obeys them again.

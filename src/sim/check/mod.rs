@@ -33,6 +33,7 @@ pub use shares::Shares;
 use super::{Direction, LinkId, Loss, NetworkPlan, NodeId, Nodes, Note, VirtualFrame, Witness};
 use crate::frame::Frame;
 use crate::time::Instant;
+use crate::units::PrioritySet;
 use asked::{Asked, Cx};
 use cells::Cells;
 use deadlock::Deadlocks;
@@ -142,15 +143,33 @@ impl Checkers {
     }
 }
 
+impl Checkers {
+    /// PFC of a switch's port runs for other priorities from now on.
+    fn pfc_changed(
+        &mut self,
+        at: Instant,
+        port: Direction,
+        (send, obey): (PrioritySet, PrioritySet),
+    ) {
+        self.facts.enable(port, send, obey);
+        let facts = &self.facts;
+        self.lossless.changed(facts, port);
+        self.pauses.obeys(facts, at, port, obey);
+        let over = self.lossless.over(port);
+        self.asked.enabled(Cx { facts, lateness: &self.lateness }, at, port, over);
+    }
+}
+
 impl Witness for Checkers {
     #[inline]
     fn sent(&mut self, at: Instant, direction: Direction, frame: &VirtualFrame, end: Instant) {
         let facts = &self.facts;
         self.frames.sent(facts, direction, frame, end);
-        self.idle.sent(direction, end);
         let of = facts.from(direction);
         let is_switch = facts.node(of.node).is_switch;
-        let data = match Look::at(frame) {
+        let look = Look::at(frame);
+        self.idle.sent((at, end), direction, matches!(look, Look::Control(_)));
+        let data = match look {
             Look::Data(data) => data,
             Look::Control(ask) if is_switch => {
                 let cx = Cx { facts, lateness: &self.lateness };
@@ -252,10 +271,15 @@ impl Witness for Checkers {
     }
 
     fn noted(&mut self, at: Instant, node: NodeId, note: &Note) {
-        if let Note::Regrouped { port, group, headroom } = *note {
-            self.facts.regroup(node, port, group, headroom);
-            self.lossless.regrouped(headroom.is_some());
-            return;
+        match *note {
+            Note::Regrouped { port, group, headroom } => {
+                self.facts.regroup(node, port, group, headroom);
+                return self.lossless.changed(&self.facts, self.facts.out(node, port));
+            }
+            Note::PfcChanged { port, send, obey } => {
+                return self.pfc_changed(at, self.facts.out(node, port), (send, obey));
+            }
+            _ => {}
         }
         let facts = &self.facts;
         self.frames.noted(node, note);
@@ -288,7 +312,7 @@ impl Witness for Checkers {
                     self.ecn.paused(facts, at, node);
                 }
             }
-            Note::PauseObeyed { .. } | Note::Regrouped { .. } => {}
+            Note::PauseObeyed { .. } | Note::Regrouped { .. } | Note::PfcChanged { .. } => {}
             Note::Storm { port, class, detected } => {
                 let (port, class) = (facts.out(node, port), class.get());
                 self.totals.storms += u64::from(detected);

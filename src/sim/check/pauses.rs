@@ -135,6 +135,14 @@ impl Pauses {
         }
     }
 
+    /// A port obeys pauses of these priorities from now on, and those of all others end. Switches say so
+    /// after the poll in which they change, and so after what they sent in it.
+    pub(super) fn obeys(&mut self, facts: &Facts, at: Instant, port: Direction, of: PrioritySet) {
+        self.settle(facts, at);
+        self.ports[port.index()].paused &= of.0;
+        self.suspects.retain(|s| s.port != port || of.0 >> s.priority & 1 == 1);
+    }
+
     /// The link went down or came up: no pause outlives that.
     pub(super) fn link(&mut self, port: Direction) {
         self.ports[port.index()].paused = 0;

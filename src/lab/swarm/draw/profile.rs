@@ -9,6 +9,7 @@ use crate::config::raw::{
     MethodName, Pause, Pfc, Ptp, Queue, Range, Refresh, Shared, StatisticName, TimesName, Watchdog,
 };
 use crate::lab::raw::{PortDefaults, Profile};
+use crate::pfc::PfcPlan;
 use crate::units::{BitsPerSec, Quanta};
 
 /// A profile, and the properties that loads depend on.
@@ -113,10 +114,12 @@ fn pauses(chance: &mut Chance, max_frame: u64, slowest: BitsPerSec) -> (u16, Ref
     let fastest = BitsPerSec::gbps(400).get().max(slowest.get());
     let pause = Quanta(quanta).at(BitsPerSec::new(fastest).unwrap_or(slowest));
     let part = chance.between(200, 500);
-    (
-        quanta,
-        Refresh::After(Span(crate::time::Duration::from_picos(pause.as_picos() / 1_000 * part))),
-    )
+    let after = crate::time::Duration::from_picos(pause.as_picos() / 1_000 * part);
+    // A short one is not taken by links that are slow.
+    match after >= PfcPlan::refresh_least(slowest) {
+        true => (quanta, Refresh::After(Span(after))),
+        false => (quanta, Refresh::Auto),
+    }
 }
 
 /// Generates link protocols with separate random numbers: a few ports have `auto` headroom, some

@@ -90,6 +90,14 @@ fn a_lab_whose_flows_are_told_to_slow_down_has_the_time_for_it() {
 }
 
 #[test]
+fn refreshes_leave_time_for_data_on_the_slowest_link() {
+    // Each was drawn with a refresh in less than the time of a PFC frame at 1 Gb/s.
+    for seed in [5_570_831_075_222_269_138, 7_385_778_144_574_528_646] {
+        assert_eq!(run_lab(&draw(seed).unwrap()).failures, []);
+    }
+}
+
+#[test]
 fn a_message_of_a_switch_that_it_drops_is_not_taken_for_a_frame() {
     let text = include_str!("own_message.yaml");
     let root = crate::config::tree::read(text, "").unwrap();

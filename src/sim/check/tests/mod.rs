@@ -1,5 +1,6 @@
 //! Good networks pass, and each checker objects to a stream of events that was doctored.
 
+mod agreed;
 mod bench;
 mod changed;
 mod doctored;

@@ -8,7 +8,7 @@ use crate::host::{FlowId, Headers, PauseAsk, PausePlan, Rate, StationPlan};
 use crate::pfc::FlowControl;
 use crate::sim::sabotage::Sabotage;
 use crate::sim::tests::secured::secure;
-use crate::switch::SwitchPlan;
+use crate::switch::{Change, SwitchPlan};
 use crate::time::Duration;
 use crate::units::*;
 use crate::wire::ip::Ecn;
@@ -105,6 +105,80 @@ fn both_ways() -> NetworkPlan {
     plan
 }
 
+/// Hosts that send both ways, and a receiver that pauses the switch for long.
+fn both_ways_held() -> NetworkPlan {
+    let mut plan = both_ways();
+    host(&mut plan, 4).pauses = held().nodes.iter().find_map(storms).expect("the receiver pauses");
+    plan
+}
+
+fn storms(node: &NodePlan) -> Option<Vec<PausePlan>> {
+    match &node.kind {
+        NodeKind::Host(host) if !host.pauses.is_empty() => Some(host.pauses.clone()),
+        _ => None,
+    }
+}
+
+/// The modes of PFC before two ends agree, and after.
+const NONE: FlowControl = FlowControl::Pfc { send: PrioritySet::EMPTY, obey: PrioritySet::EMPTY };
+const AGREED: FlowControl =
+    FlowControl::Pfc { send: PrioritySet::of(P3), obey: PrioritySet::of(P3) };
+
+/// Has every port of the switch go from one mode to another after a microsecond, as DCBX does it.
+fn agree(plan: &mut NetworkPlan, from: FlowControl, to: FlowControl) {
+    for n in 0..the_switch(plan).ports.len() {
+        let id = PortId::new(n as u16).unwrap();
+        let change =
+            |change| Fault { at: at(1), kind: FaultKind::Change { node: NodeId(0), change } };
+        let group = PriorityGroup::ALL[3];
+        let planned = the_switch(plan).buffer.groups[n][3];
+        let lossy = crate::buffer::GroupPlan { kind: GroupKind::Lossy, ..planned };
+        let of = |mode| if mode == AGREED { planned } else { lossy };
+        the_switch(plan).ports[n].pfc.mode = from;
+        the_switch(plan).buffer.groups[n][3] = of(from);
+        plan.faults.push(change(Change::Pfc { port: id, mode: to }));
+        plan.faults.push(change(Change::Group { port: id, group, plan: of(to) }));
+    }
+}
+
+/// The network of `held`, which agrees on PFC while it runs.
+fn agreeing() -> NetworkPlan {
+    let mut plan = held();
+    agree(&mut plan, NONE, AGREED);
+    plan
+}
+
+/// The same, which agrees to do without.
+fn disagreeing() -> NetworkPlan {
+    let mut plan = held();
+    agree(&mut plan, AGREED, NONE);
+    plan
+}
+
+/// A switch that says that it runs PFC for what was agreed on, and goes on as `mode`.
+const fn unchanged(name: &'static str, plan: fn(&mut NetworkPlan), seen: Seen) -> Bug {
+    Bug { name, plan, seen, ..Bug::NONE }
+}
+
+/// Has the changes of PFC in a plan be to another mode.
+fn stays(plan: &mut NetworkPlan, to: FlowControl) {
+    for fault in &mut plan.faults {
+        if let FaultKind::Change { change: Change::Pfc { mode, .. }, .. } = &mut fault.kind {
+            *mode = to;
+        }
+    }
+}
+
+/// Shows a change of PFC as one to `set`.
+fn told(event: Event, set: PrioritySet) -> Vec<Event> {
+    vec![match event {
+        Event::Noted(at, node, Note::PfcChanged { port, .. }) => {
+            Event::Noted(at, node, Note::PfcChanged { port, send: set, obey: set })
+        }
+        event => event,
+    }]
+}
+
 /// A ring in which every host sends to the next.
 fn open_ring() -> NetworkPlan {
     ring(3, 1, 500)
@@ -159,11 +233,61 @@ pub(super) fn rows(check: Check) -> Vec<Row> {
             Row { plan: healthy, us: 400, bugs: lossless() },
             Row { plan: both_ways, us: 400, bugs: vec![validated_late()] },
         ],
-        Check::PauseLegality => vec![Row { plan: held, us: 400, bugs: pause_legality() }],
-        Check::PausesTold => vec![Row { plan: held, us: 400, bugs: pauses_told() }],
+        Check::PauseLegality => vec![
+            Row { plan: held, us: 400, bugs: pause_legality() },
+            Row {
+                plan: agreeing,
+                us: 400,
+                bugs: vec![unchanged(
+                    "a switch that obeys nothing that it agreed on",
+                    |p| {
+                        stays(
+                            p,
+                            FlowControl::Pfc {
+                                send: PrioritySet::of(P3),
+                                obey: PrioritySet::EMPTY,
+                            },
+                        )
+                    },
+                    |_, event| told(event, PrioritySet::of(P3)),
+                )],
+            },
+        ],
+        Check::PausesTold => vec![
+            Row { plan: held, us: 400, bugs: pauses_told() },
+            Row {
+                plan: agreeing,
+                us: 400,
+                bugs: vec![unchanged(
+                    "a switch that pauses nobody though it agreed",
+                    |p| {
+                        stays(
+                            p,
+                            FlowControl::Pfc {
+                                send: PrioritySet::EMPTY,
+                                obey: PrioritySet::of(P3),
+                            },
+                        )
+                    },
+                    |_, event| told(event, PrioritySet::of(P3)),
+                )],
+            },
+        ],
         Check::PausesEnd => vec![Row { plan: healthy, us: 320, bugs: pauses_end() }],
         Check::Deadlock => vec![Row { plan: open_ring, us: 500, bugs: deadlock() }],
-        Check::IdleLines => vec![Row { plan: held, us: 500, bugs: idle_lines() }],
+        Check::IdleLines => vec![
+            Row { plan: held, us: 500, bugs: idle_lines() },
+            Row { plan: both_ways_held, us: 500, bugs: vec![refreshes_alone()] },
+            Row {
+                plan: disagreeing,
+                us: 500,
+                bugs: vec![unchanged(
+                    "a switch that obeys what it agreed to do without",
+                    |p| stays(p, AGREED),
+                    |_, event| told(event, PrioritySet::EMPTY),
+                )],
+            },
+        ],
         Check::EcnBeforePfc => vec![Row { plan: marking, us: 310, bugs: ecn_before_pfc() }],
         Check::Fairness => vec![Row { plan: healthy, us: 310, bugs: fairness() }],
     }
@@ -232,6 +356,15 @@ fn lossless() -> Vec<Bug> {
         }),
         Bug::built("pauses of the next priority", |n| sabotage(n, 0, 0, Sabotage::NextPriority)),
     ]
+}
+
+/// Pauses so short that their refreshes take the whole line.
+fn refreshes_alone() -> Bug {
+    Bug::plan("refreshes without a gap", |p| {
+        for port in &mut the_switch(p).ports {
+            (port.pfc.quanta, port.pfc.refresh) = (Quanta(5), Duration::from_nanos(1));
+        }
+    })
 }
 
 fn validated_late() -> Bug {
